@@ -1,0 +1,102 @@
+// Package annotations reads the language of the //ratelimit: directives: it turns a comment group into values, each with
+// the position of what spells it, and into errors that stand at the word that is wrong.
+//
+// It knows the language alone. Whether the arguments of a rule make sense together is for runtime.Rule.Validate to say,
+// what an expression means is for the generator, and neither Go types nor a store are known here.
+//
+// # Directives
+//
+// A directive is a line comment that begins with //ratelimit: and stands in the doc comment of a type or of a method:
+//
+//	// Sender delivers one-time codes.
+//	//
+//	//ratelimit:wrap name=LimitedSender tz=Asia/Shanghai
+//	type Sender interface {
+//		// SendCode sends a login code to phone.
+//		//
+//		//ratelimit:rule key="{phone}" limit=1  per=1m             message="One code a minute."
+//		//ratelimit:rule key="{phone}" limit=10 cron="0 0 0 * * *" message="Ten codes a day; {phone} has had them."
+//		//ratelimit:rule key="{clientIP(ctx)}" limit=100 per=1h
+//		SendCode(ctx context.Context, phone string) error
+//
+//		//ratelimit:skip
+//		Close() error
+//	}
+//
+// The grammar; spaces are those of [unicode.IsSpace], and nothing else may stand on the line:
+//
+//	directive = "//ratelimit:" verb { spaces argument } [ spaces ]
+//	verb      = "wrap" | "rule" | "skip" | "fallback"
+//	argument  = name "=" value | flag | function    no spaces around the "="
+//	value     = word | string | raw
+//	word      = bytes without spaces; the first is no quote and the last no comma
+//	string    = a Go string in double quotes, with Go's escapes
+//	raw       = a Go string in backquotes
+//	function  = identifier | [ identifier ] "." identifier
+//
+// Arguments come in any order, each at most once, and no value is empty. A line is switched off by a further // before
+// it. What merely looks like a directive (// ratelimit:rule, //ratelimit: rule, //rateLimit:rule, /* ratelimit:rule */)
+// is an error rather than prose, and so is a directive that no declaration carries: [Stray] finds these.
+//
+// # Verbs
+//
+//	wrap      on a type; options of the wrapper, at most once
+//	    name      identifier       of the wrapper's type
+//	    prefix    word             of the keys in the store; ":" is allowed too
+//	    tz        text             zone of the rules that name none
+//	    on-error  deny, allow, local
+//	rule      on a method or a type; one limit, any number of times
+//	skip      on a method; the type's rules do not apply to it. No arguments, at most once
+//	fallback  on a method; what to call instead when refused, at most once
+//	    //ratelimit:fallback sendLater           a function of the package
+//	    //ratelimit:fallback .SendLater          a method of the annotated type
+//	    //ratelimit:fallback Queue.SendLater     a method of another type, or a function of an imported package
+//
+// # Arguments of rule
+//
+//	key        template         whom the budget belongs to; absent: one budget for everybody
+//	limit      amount           permits in a window
+//	per        duration         the window
+//	cron       text             instead of per: calendar windows between the times of a cron expression
+//	tz         text             the zone of cron
+//	algorithm  sliding-window, fixed-window, calendar, sliding-counter, token-bucket, leaky-bucket
+//	burst      count            capacity of the bucket
+//	cost       amount           permits that a call takes
+//	distinct   template         count different members instead of calls
+//	when       expression       the rule applies only if true
+//	wait       duration         wait up to this long instead of refusing at once
+//	message    template         of the error
+//	name       word             names the rule in errors, metrics and headers
+//	scope      fleet, instance
+//	mode       enforce, shadow, trigger
+//	refund     error, never     give the permits back when the call returns an error
+//	on-error   deny, allow, local
+//	prepay     flag             a call may go into debt
+//	warmup     duration         the rate ramps up over this long
+//	queue      count            how many may wait
+//	slices     count            of a sliding counter
+//	block      duration         after a refusal, refuse for so long
+//
+// # Values
+//
+// A count is a decimal integer of at least 1; underscores may separate its digits, as in Go: 1_000.
+//
+// An amount is a decimal integer or else an expression: limit=10, limit=-1, limit="vip ? 100 : 10".
+//
+// A duration is a sequence of decimal numbers with units, and more than zero: 90s, 1.5h, 1d, 1w2d12h. The units are those
+// of [time.ParseDuration], and d and w for 24 and 168 hours.
+//
+// A word consists of ASCII letters, digits, ".", "_", "-" and "/".
+//
+// An expression is one of expr-lang, such as len(items) or user?.ID == 7.
+//
+// A template is text with islands: expressions in braces. {{ and }} stand for braces in the text. An island ends at the
+// brace that closes it, so brackets inside it must be balanced, and strings inside it may hold anything:
+//
+//	sms:{phone}                      the text sms: and the island phone
+//	{{{id}}}                         the island id in braces
+//	{tenant}-{lookup["}"]}           two islands
+//	{ {"a": 1}["a"] }                an island that begins with a map; the space keeps it from being {{
+//
+// Quotes inside a template are written in a raw string, key=`{m["a"]}`, or escaped, key="{m[\"a\"]}".
+package annotations

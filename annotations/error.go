@@ -1,0 +1,79 @@
+package annotations
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Error is something wrong with a directive, at the position of the word that is wrong.
+type Error struct {
+	Pos token.Pos
+	Msg string
+}
+
+// Errors are all that was found wrong, in the order found.
+type Errors []Error
+
+// Err returns nil if there are no errors, and else one error with the lines of [Errors.Lines] as its text.
+func (e Errors) Err(fset *token.FileSet, dir string) error {
+	if len(e) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(e.Lines(fset, dir), "\n"))
+}
+
+// Lines returns the errors as file:line:col: message, sorted and each once. Files are named relative to dir where that is
+// shorter. An error without a position is its message alone and comes first.
+func (e Errors) Lines(fset *token.FileSet, dir string) []string {
+	type line struct {
+		token.Position
+		msg string
+	}
+	lines := make([]line, len(e))
+	for i, err := range e {
+		lines[i] = line{fset.Position(err.Pos), err.Msg}
+		lines[i].Filename = relative(dir, lines[i].Filename)
+	}
+	slices.SortFunc(lines, func(a, b line) int {
+		return cmp.Or(
+			cmp.Compare(a.Filename, b.Filename),
+			cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.msg, b.msg))
+	})
+	var texts []string
+	for _, l := range lines {
+		if l.IsValid() {
+			l.msg = l.Position.String() + ": " + l.msg
+		}
+		texts = append(texts, l.msg)
+	}
+	return slices.Compact(texts)
+}
+
+// relative returns name as seen from dir if that is shorter.
+func relative(dir, name string) string {
+	if rel, err := filepath.Rel(dir, name); err == nil && len(rel) < len(name) {
+		return rel
+	}
+	return name
+}
+
+// unknown says that word is no valid one, and which it should be.
+func unknown(what, word string, valid []string) string {
+	if near := Nearest(word, valid); near != "" {
+		return fmt.Sprintf("unknown %s %q; did you mean %s?", what, word, near)
+	}
+	return fmt.Sprintf("unknown %s %q; expected %s", what, word, list(valid, "or"))
+}
+
+// list returns "a, b or c"; there are at least two words.
+func list(words []string, last string) string {
+	n := len(words) - 1
+	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
+}

@@ -1,0 +1,169 @@
+package annotations
+
+import (
+	"errors"
+	"go/ast"
+	goparser "go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// marker is a line of testdata that expects an error in the directive above it.
+var marker = regexp.MustCompile(`(?m)^(\s*//\s*)([\^<]) (.*)$`)
+
+// expected returns what the markers of src announce, as the lines of Errors.Lines.
+func expected(name, src string) []string {
+	var want []string
+	above := 0
+	for i, line := range strings.Split(src, "\n") {
+		m := marker.FindStringSubmatch(line)
+		if m == nil {
+			above = i + 1
+			continue
+		}
+		column := len(m[1]) + 1
+		if m[2] == "<" {
+			column = strings.Index(line, "//") + 1
+		}
+		want = append(want, strings.Join([]string{name, strconv.Itoa(above), strconv.Itoa(column)}, ":")+": "+m[3])
+	}
+	return want
+}
+
+func read(t *testing.T, name, src string) (*token.FileSet, *ast.File) {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := goparser.ParseFile(fset, name, src, goparser.ParseComments|goparser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fset, file
+}
+
+// documented are the doc comments of the types and methods of file.
+func documented(file *ast.File) map[*ast.CommentGroup]bool {
+	used := map[*ast.CommentGroup]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl:
+			used[n.Doc] = true
+		case *ast.TypeSpec:
+			used[n.Doc] = true
+		case *ast.InterfaceType:
+			for _, m := range n.Methods.List {
+				used[m.Doc] = len(m.Names) > 0
+			}
+		}
+		return true
+	})
+	return used
+}
+
+// TestMarked compares every error in testdata, word and column. All comments are parsed, and those without a declaration are
+// stray in strays.txt.
+func TestMarked(t *testing.T) {
+	for _, name := range []string{"rules.txt", "verbs.txt", "nearmisses.txt", "strays.txt"} {
+		for _, newline := range []string{"\n", "\r\n"} {
+			t.Run(name+strconv.Quote(newline), func(t *testing.T) {
+				src, err := os.ReadFile(filepath.Join("testdata", name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				fset, file := read(t, name, strings.ReplaceAll(string(src), "\n", newline))
+				var errs Errors
+				if name == "strays.txt" {
+					errs = Stray(fset, file, documented(file))
+				} else {
+					for _, cg := range file.Comments {
+						_, e := Parse(cg)
+						errs = append(errs, e...)
+					}
+				}
+				diff(t, errs.Lines(fset, ""), expected(name, string(src)))
+			})
+		}
+	}
+}
+
+// diff compares two lists in which an order is of no interest.
+func diff(t *testing.T, got, want []string) {
+	t.Helper()
+	for _, g := range got {
+		if !isOneOf(g, want) {
+			t.Errorf("unexpected %s", g)
+		}
+	}
+	for _, w := range want {
+		if !isOneOf(w, got) {
+			t.Errorf("missing    %s", w)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	fset := token.NewFileSet()
+	file := func(name string) *token.File {
+		f := fset.AddFile(name, -1, 100)
+		f.SetLines([]int{0, 10, 20})
+		return f
+	}
+	root := string(filepath.Separator) + filepath.Join("home", "src")
+	b, a := file(filepath.Join(root, "sms", "b.go")), file(filepath.Join(root, "sms", "a.go"))
+	errs := Errors{
+		{b.Pos(12), "second"},
+		{b.Pos(25), "third"},
+		{b.Pos(12), "another"},
+		{b.Pos(12), "second"},
+		{a.Pos(3), "of a"},
+		{token.NoPos, "nowhere"},
+		{b.Pos(1), "first"},
+	}
+	for dir, prefix := range map[string]string{
+		filepath.Join(root, "sms"): "",
+		root:                       "sms/",
+		filepath.Join(root, "web"): "../sms/",
+		filepath.Join(root, "a", "b", "c", "d", "e"): filepath.ToSlash(root) + "/sms/", // shorter than from there
+		"": filepath.ToSlash(root) + "/sms/",
+	} {
+		got := filepath.ToSlash(errs.Err(fset, dir).Error())
+		want := "nowhere\nPa.go:1:4: of a\nPb.go:1:2: first\nPb.go:2:3: another\nPb.go:2:3: second\nPb.go:3:6: third"
+		if want = strings.ReplaceAll(want, "P", prefix); got != want {
+			t.Errorf("in %q:\n%s\nwant:\n%s", dir, got, want)
+		}
+	}
+	if err := Errors(nil).Err(fset, root); !errors.Is(err, nil) {
+		t.Errorf("no errors: %v", err)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	valid := []string{"id", "phone", "limit", "per", "on-error", "token-bucket", "clientIP"}
+	for word, want := range map[string]string{
+		"idd":         "id",
+		"phoen":       "phone",
+		"Phone":       "phone",
+		"lmit":        "limit",
+		"period":      "per",
+		"onerror":     "on-error",
+		"TokenBucket": "token-bucket",
+		"token":       "token-bucket",
+		"clientIp":    "clientIP",
+		"x":           "",
+		"i":           "",
+		"":            "",
+		"telephone":   "",
+		"ctx":         "",
+	} {
+		if got := Nearest(word, valid); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+	if got := Nearest("word", nil); got != "" {
+		t.Errorf("nothing is near, found %q", got)
+	}
+}

@@ -1,0 +1,101 @@
+package annotations
+
+import (
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// lookalike splits a line that may have been meant as a directive: what stands before the tool's name, that name, what parts
+// it from the verb, the verb, and the rest. A second // in front matches nothing: so is a directive switched off.
+var lookalike = regexp.MustCompile(`^(\s*[@+#!/]?\s*)((?i:rate[-_ ]limit)|[\pL\d]+)(\s*[:.;=/-]?\s*)([\pL\d_-]*)(.*)$`)
+
+// nearMiss reports c if it is no directive but looks like one, at the first byte that would have to be another.
+func (p *parser) nearMiss(c *ast.Comment) {
+	if block, ok := strings.CutPrefix(c.Text, "/*"); ok {
+		p.blockMiss(c, strings.TrimSuffix(block, "*/"))
+		return
+	}
+	found, fix := meant(strings.TrimPrefix(c.Text, "//"))
+	if fix == "" {
+		return
+	}
+	i := 0
+	for fix[i] == c.Text[i] {
+		i++
+	}
+	p.add(c.Slash+token.Pos(i), "%q is no directive; write %s", "//"+found, fix)
+}
+
+// blockMiss reports the lines of a block comment. They all stand at its beginning: the text of a block lacks the carriage
+// returns of its source, so that nothing behind them can be counted.
+func (p *parser) blockMiss(c *ast.Comment, block string) {
+	for line := range strings.Lines(block) {
+		if found, fix := meant(strings.Trim(line, "* \t\r\n")); fix != "" {
+			p.add(c.Slash, "%q in a block comment is no directive; write %s on a line of its own", found, fix)
+		}
+	}
+}
+
+// meant returns the directive that line, without its comment marks, is a slip of, and as what it was found; or "" for prose.
+func meant(line string) (found, fix string) {
+	if !strings.ContainsAny(line, ":=") {
+		return "", "" // as most comments are
+	}
+	m := lookalike.FindStringSubmatch(line)
+	if m == nil {
+		return "", ""
+	}
+	lead, name, parting, verb, rest := m[1], m[2], m[3], m[4], m[5]
+	found = strings.TrimSuffix(line, rest)
+	isTool := strings.EqualFold(strings.NewReplacer("-", "", "_", "", " ", "").Replace(name), tool)
+	switch {
+	case isTool && lead == "" && isArgument(verb) && rest != "" && rest[0] == '=':
+		verb = "rule" // it is missing; most directives are rules
+	case isTool && isSlip(parting, verb, rest):
+		verb = Nearest(verb, verbs)
+	case !isTool && isTypo(name, parting, verb, rest):
+		// The verb is right.
+	default:
+		return "", ""
+	}
+	return found, "//" + tool + ":" + verb
+}
+
+// isSlip reports whether what follows the tool's name is a directive's rather than a sentence's. "ratelimit: see below" and
+// "ratelimit: rule of thumb" are sentences.
+func isSlip(parting, verb, rest string) bool {
+	exact := slices.ContainsFunc(verbs, func(v string) bool { return strings.EqualFold(v, verb) })
+	ends := strings.TrimSpace(rest) == ""
+	switch {
+	case !strings.Contains(parting, ":"):
+		return exact && beginsArguments(rest)
+	case Nearest(verb, verbs) == "":
+		return false
+	case parting == ":" && strings.EqualFold(verb, "fallback"):
+		return len(strings.Fields(rest)) <= 1
+	case parting == ":" || exact:
+		return ends || beginsArguments(rest)
+	}
+	return beginsArguments(rest)
+}
+
+// isTypo reports whether name is the tool's but for one slip, and everything else is right. Other tools have similar names.
+func isTypo(name, parting, verb, rest string) bool {
+	return parting == ":" && isOneOf(verb, verbs) &&
+		distance([]rune(strings.ToLower(name)), []rune(tool)) == 1 &&
+		(strings.TrimSpace(rest) == "" || beginsArguments(rest))
+}
+
+// beginsArguments reports whether s goes on as a directive does behind its verb.
+func beginsArguments(s string) bool {
+	words := strings.Fields(s)
+	if len(words) == 0 || !unicode.IsSpace([]rune(s)[0]) {
+		return false
+	}
+	name, _, ok := strings.Cut(words[0], "=")
+	return ok && Nearest(name, argumentNames()) != "" || words[0] == "prepay"
+}

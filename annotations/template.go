@@ -1,0 +1,93 @@
+package annotations
+
+import "strings"
+
+// parseTemplate splits t into literals and islands.
+func (p *parser) parseTemplate(t Text) Template {
+	tmpl := Template{Text: t}
+	var literal strings.Builder
+	flush := func() {
+		if literal.Len() > 0 {
+			tmpl.Parts = append(tmpl.Parts, Part{Literal: literal.String()})
+			literal.Reset()
+		}
+	}
+	for i := 0; i < len(t.Value); {
+		switch c, rest := t.Value[i], t.Value[i:]; {
+		case strings.HasPrefix(rest, "{{") || strings.HasPrefix(rest, "}}"):
+			literal.WriteByte(c)
+			i += 2
+		case c == '}':
+			p.add(t.At(i), "unexpected }; a brace in the text is written }}")
+			i++
+		case c == '{':
+			end, ok := p.island(t, i)
+			if !ok {
+				return tmpl
+			}
+			flush()
+			tmpl.Parts = append(tmpl.Parts, Part{Island: Expr{t.slice(i+1, end).trim()}})
+			i = end + 1
+		default:
+			literal.WriteByte(c)
+			i++
+		}
+	}
+	flush()
+	return tmpl
+}
+
+// island returns where the island ends that begins at t.Value[open]: the index of its closing brace.
+func (p *parser) island(t Text, open int) (end int, ok bool) {
+	expected := []byte{'}'} // innermost last
+	for i := open + 1; i < len(t.Value); i++ {
+		switch c := t.Value[i]; c {
+		case '{':
+			expected = append(expected, '}')
+		case '[':
+			expected = append(expected, ']')
+		case '(':
+			expected = append(expected, ')')
+		case '}', ']', ')':
+			last := len(expected) - 1
+			if c != expected[last] {
+				p.add(t.At(i), "unexpected %c in %q; expected %c", c, t.Value[open:i+1], expected[last])
+				return 0, false
+			}
+			if expected = expected[:last]; last == 0 {
+				return i, p.filled(t, open, i)
+			}
+		case '"', '\'', '`':
+			n := stringLen(t.Value[i:])
+			if n == 0 {
+				p.add(t.At(i), "missing closing %c in %q", c, t.Value[open:])
+				return 0, false
+			}
+			i += n - 1
+		}
+	}
+	p.add(t.At(open), "missing closing }; a brace in the text is written {{")
+	return 0, false
+}
+
+// filled refuses an island of spaces.
+func (p *parser) filled(t Text, open, end int) bool {
+	if strings.TrimSpace(t.Value[open+1:end]) == "" {
+		p.add(t.At(open), "an empty island; expected {expression}")
+		return false
+	}
+	return true
+}
+
+// stringLen is the length of the string of expr-lang that s begins with, or 0 if it does not end.
+func stringLen(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == s[0]:
+			return i + 1
+		case s[i] == '\\' && s[0] != '`':
+			i++
+		}
+	}
+	return 0
+}
