@@ -1,0 +1,46 @@
+package memstore_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+func BenchmarkTake(b *testing.B) {
+	rules := ratelimit.NewRules("sms.Sender.SendCode", ratelimit.Rule{Name: "x", Limit: 1000, Per: 50 * time.Microsecond})
+	refused := ratelimit.NewRules("sms.Sender.SendCode", ratelimit.Rule{Name: "y", Limit: 1, Per: time.Hour})
+	bucket := ratelimit.NewRules("sms.Sender.SendCode", ratelimit.Rule{Name: "z", Limit: 1000000, Per: time.Millisecond, Algorithm: ratelimit.TokenBucket})
+	l := ratelimit.New(memstore.New())
+	ctx := context.Background()
+	_ = refused
+	b.Run("sliding", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if l.Take(ctx, rules, "13800000000") != nil {
+				b.Fatal()
+			}
+		}
+	})
+	b.Run("bucket", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if l.Take(ctx, bucket, "13800000000") != nil {
+				b.Fatal()
+			}
+		}
+	})
+	b.Run("now", func(b *testing.B) {
+		for b.Loop() {
+			time.Now().UnixMicro()
+		}
+	})
+	base := time.Now()
+	b.Run("since", func(b *testing.B) {
+		for b.Loop() {
+			time.Since(base)
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package redisstore
+
+import "github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+
+// group is the claims of a call that one script can decide.
+type group struct {
+	keys   []string
+	claims []*decide.Claim
+}
+
+// groups returns the claims in groups of equal subjects where these may be on different servers, else in one.
+func (s *store) groups(call *decide.Call) []*group {
+	var groups []*group
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		g := find(groups, c, s.split)
+		if g == nil {
+			g = new(group)
+			groups = append(groups, g)
+		}
+		g.keys = append(g.keys, keyOf(call.Prefix.Value(), c))
+		g.claims = append(g.claims, c)
+	}
+	return groups
+}
+
+func find(groups []*group, c *decide.Claim, split bool) *group {
+	for _, g := range groups {
+		if !split || g.claims[0].Subject == c.Subject {
+			return g
+		}
+	}
+	return nil
+}
+
+// args returns the keys, then the rules, as the script takes them in the calendar windows that hold now.
+func (g *group) args(now int64) []any {
+	args := make([]any, 0, 2*len(g.keys)+2)
+	for _, key := range g.keys {
+		args = append(args, key)
+	}
+	for _, c := range g.claims {
+		args = append(args, encode(c, now))
+	}
+	return args
+}
+
+func (g *group) admitted(at int64) {
+	for _, c := range g.claims {
+		c.At, c.Earliest = at, 0
+	}
+}
+
+// shift moves the group's answer to the clock of another server.
+func (g *group) shift(by int64) {
+	for _, c := range g.claims {
+		if c.Earliest != 0 {
+			c.Earliest += by
+		}
+	}
+}
