@@ -1,7 +1,5 @@
 package runtime
 
-import "fmt"
-
 // Algorithm is how a rule counts.
 type Algorithm uint8
 
@@ -21,14 +19,8 @@ const (
 	SlidingCounter
 )
 
-var algorithmWords = [...]string{
-	"sliding-window", "fixed-window", "calendar", "token-bucket", "leaky-bucket", "sliding-counter",
-}
-
 // String returns the word that directives use.
 func (a Algorithm) String() string {
-	if int(a) < len(algorithmWords) {
-		return algorithmWords[a]
-	}
-	return fmt.Sprintf("Algorithm(%d)", a)
+	return word("Algorithm", uint8(a),
+		"sliding-window", "fixed-window", "calendar", "token-bucket", "leaky-bucket", "sliding-counter")
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"strings"
 	"unicode/utf8"
@@ -68,4 +69,32 @@ func abbreviate(escaped, text string) string {
 		head = head[:len(head)-1]
 	}
 	return head + tail
+}
+
+// maxMember is how long a member may be to be kept as it is: a set of members stays compact.
+const maxMember = 24
+
+// member returns how a member is kept: canonical, and hashed if that is long.
+func member(text string) string {
+	if s := canonical(text); len(s) <= maxMember {
+		return s
+	}
+	hash := sha256.Sum256([]byte(text))
+	return cut + base64.RawURLEncoding.EncodeToString(hash[:16])
+}
+
+// subject is whom a key names.
+func subject(key string) string {
+	if key == "" {
+		return everybody
+	}
+	return canonical(key)
+}
+
+// shown is the subject as errors have it.
+func shown(subject string) string {
+	if subject == everybody {
+		return ""
+	}
+	return subject
 }

@@ -2,144 +2,185 @@ package runtime
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"time"
 	"unique"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
 // Limiter decides calls. It is safe for concurrent use; make it with [New].
 type Limiter struct {
-	store  decide.Store
-	prefix unique.Handle[string]
-	rules  sync.Map // Rule to *prepared: the rules of requests
+	store   decide.Store
+	local   decide.Store // of this instance
+	prefix  unique.Handle[string]
+	policy  FailurePolicy
+	shadow  func(context.Context, *TooManyRequestsError)
+	trigger func(context.Context, Trigger)
+
+	requested ruleSet
+	overrides overrides
 }
+
+// maxLocalKeys bounds what a limiter counts by itself.
+const maxLocalKeys = 1_000_000
 
 // New returns a limiter that counts in store.
 func New(store Store, options ...Option) *Limiter {
-	l := &Limiter{store: store, prefix: unique.Make("ratelimit")}
+	l := &Limiter{store: store, prefix: unique.Make("ratelimit"), local: memory.New(nil, maxLocalKeys)}
 	for _, option := range options {
 		option(l)
 	}
 	return l
 }
 
-// Take charges one permit to each rule, for the subjects in the order of the rules. It returns nil if the call is admitted,
-// else one of the errors of this package, or ctx's wrapped. Generated code calls it.
+// Take charges one permit to each rule, for the subjects in the order of the rules, and waits where the rules say so. It
+// returns nil if the call is admitted, else one of the errors of this package, or ctx's wrapped. Generated code calls it.
 func (l *Limiter) Take(ctx context.Context, rules *Rules, subjects ...string) error {
-	c := newCall(l.prefix)
+	c := l.newCall(rules.method)
 	defer c.free()
 	for i, subject := range subjects {
-		if err := c.add(rules.method, rules.rules[i], subject, 1); err != nil {
+		if err := c.add(rules.rules[i], &Charge{Key: subject, Cost: 1}); err != nil {
 			return err
 		}
 	}
-	return l.take(ctx, rules.method, c)
+	return c.take(ctx)
 }
 
-// Charge is what one rule takes of a call.
-type Charge struct {
-	Key  string // the subject; "" for a rule without a key
-	Cost int64  // permits; with 0 the rule does not apply, below 0 it is a *KeyError
-}
-
-// Charge is Take with a cost for each rule.
+// Charge is Take with more than a subject for each rule.
 func (l *Limiter) Charge(ctx context.Context, rules *Rules, charges ...Charge) error {
-	c := newCall(l.prefix)
+	c := l.newCall(rules.method)
 	defer c.free()
-	for i, charge := range charges {
-		if err := c.add(rules.method, rules.rules[i], charge.Key, charge.Cost); err != nil {
+	for i := range charges {
+		if err := c.add(rules.rules[i], &charges[i]); err != nil {
 			return err
 		}
 	}
-	return l.take(ctx, rules.method, c)
+	return c.take(ctx)
 }
 
-func (l *Limiter) take(ctx context.Context, method string, c *call) error {
-	v, err := l.decide(ctx, method, c)
+// Begin is Charge for a call that gives its permits back when it fails.
+func (l *Limiter) Begin(ctx context.Context, rules *Rules, charges ...Charge) (*Charged, error) {
+	c := l.newCall(rules.method)
+	defer c.free()
+	for i := range charges {
+		if err := c.add(rules.rules[i], &charges[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.take(ctx); err != nil {
+		return nil, err
+	}
+	return c.charged(func(r *prepared) bool { return r.Refund == RefundError }), nil
+}
+
+func (c *call) take(ctx context.Context) error {
+	o, err := c.decide(ctx)
 	if err != nil {
 		return err
 	}
-	if v.Admitted {
-		return nil
+	c.report(ctx)
+	if !o.admitted {
+		return c.refusal(ModeEnforce)
 	}
-	return c.refusal(method, v)
+	return c.sleep(ctx, o.wait)
 }
 
-// decide asks the store. Nothing to ask about is admitted.
-func (l *Limiter) decide(ctx context.Context, method string, c *call) (decide.Verdict, error) {
-	if ctx.Err() != nil {
-		return decide.Verdict{}, storeError(ctx, method, ctx.Err())
-	}
-	if len(c.Claims) == 0 {
-		return decide.Verdict{Admitted: true}, nil
-	}
-	v, err := l.store.Decide(ctx, &c.Call)
-	if err != nil {
-		return v, storeError(ctx, method, err)
-	}
-	return v, nil
-}
-
-// storeError tells a store that failed from a context that ended meanwhile.
-func storeError(ctx context.Context, method string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())
-	default:
-		return &StoreError{Method: method, Err: err}
-	}
-}
-
-// Allow decides a call under the rules of the requests: all of them are charged, or none. A refusal is a Decision, not an
-// error; the error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or ctx's.
+// Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
+// Decision, not an error; the error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or ctx's.
 func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, error) {
-	return l.request(ctx, requests, false)
+	return l.request(ctx, requests, 0, false)
 }
 
 // Peek returns what Allow would, and charges nothing.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
-	return l.request(ctx, requests, true)
+	return l.request(ctx, requests, 0, true)
 }
 
-func (l *Limiter) request(ctx context.Context, requests []Request, peek bool) (Decision, error) {
-	c := newCall(l.prefix)
+// Wait is Allow for a caller that has time: it takes the earliest place that suits all rules and sleeps until then. If that
+// is later than the deadline of ctx, the call is refused at once. If ctx ends meanwhile, the place is given back.
+func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, error) {
+	return l.request(ctx, requests, longestWait, false)
+}
+
+// longestWait is the wait of a program that sets no deadline.
+const longestWait = maxPer
+
+func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Duration, peek bool) (Decision, error) {
+	c := l.newCall("")
 	defer c.free()
-	if err := l.addAll(c, requests); err != nil {
-		return Decision{}, err
+	for i := range requests {
+		if err := l.addRequest(c, &requests[i]); err != nil {
+			return Decision{}, err
+		}
 	}
-	c.Peek = peek
-	v, err := l.decide(ctx, "", c)
+	c.fleet.prepare(wait, peek)
+	c.local.prepare(wait, peek)
+	o, err := c.decide(ctx)
 	if err != nil {
 		return Decision{}, err
 	}
-	d := Decision{Allowed: v.Admitted, At: time.UnixMicro(v.At)}
-	if !v.Admitted {
-		d.At = time.UnixMicro(v.Now)
-		d.RetryAfter, d.Violations = c.violations(v)
-	} else if !peek {
-		d.charge = newCharge(l.store, &c.Call)
+	d := Decision{Allowed: o.admitted, At: o.at}
+	if !peek {
+		c.report(ctx)
+	}
+	if !o.admitted {
+		d.RetryAfter, d.Violations = c.violations(ModeEnforce)
+		return d, nil
+	}
+	_, d.Violations = c.violations(ModeShadow)
+	if !peek {
+		d.charged = c.charged(func(*prepared) bool { return true })
+	}
+	if err := c.sleep(ctx, o.wait); err != nil {
+		return Decision{}, err
 	}
 	return d, nil
 }
 
+func (l *Limiter) addRequest(c *call, r *Request) error {
+	rule, err := l.requested.prepare(r.Rule)
+	if err != nil {
+		return err
+	}
+	charge := Charge{Key: r.Key, Cost: r.Cost, Member: r.Member}
+	if charge.Cost == 0 {
+		charge.Cost = 1
+	}
+	return c.add(rule, &charge)
+}
+
+// prepare makes a part that of a request: the wait is the caller's, not the rules'.
+func (p *part) prepare(wait time.Duration, peek bool) {
+	p.Peek = peek
+	for i := range p.Claims {
+		if c := &p.Claims[i]; c.Mode == decide.Enforce && c.Rule.Kind != decide.Block {
+			c.Wait = wait.Microseconds()
+		}
+	}
+}
+
 // Reset forgets what the subjects of the requests have used under their rules. Costs do not matter.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) error {
-	c := newCall(l.prefix)
+	c := l.newCall("")
 	defer c.free()
 	for i := range requests {
-		rule, err := l.prepared(requests[i].Rule)
+		rule, err := l.requested.prepare(requests[i].Rule)
 		if err != nil {
 			return err
 		}
-		c.claim(rule, subject(requests[i].Key), 1)
+		c.claim(rule, &Charge{Key: requests[i].Key, Cost: 1}, rule.Limit)
 	}
 	if ctx.Err() != nil {
 		return storeError(ctx, "", ctx.Err())
 	}
-	return storeError(ctx, "", l.store.Reset(ctx, &c.Call))
+	for _, p := range []*part{&c.fleet, &c.local} {
+		if len(p.Claims) == 0 {
+			continue
+		}
+		if err := p.store.Reset(ctx, &p.Call); err != nil {
+			return storeError(ctx, "", err)
+		}
+	}
+	return nil
 }

@@ -1,6 +1,9 @@
 package runtime
 
-import "unique"
+import (
+	"context"
+	"unique"
+)
 
 // Option changes a limiter that [New] makes.
 type Option func(*Limiter)
@@ -9,4 +12,30 @@ type Option func(*Limiter)
 // Redis a prefix of its own. Braces are escaped.
 func WithPrefix(prefix string) Option {
 	return func(l *Limiter) { l.prefix = unique.Make(canonical(prefix)) }
+}
+
+// WithFailurePolicy sets what to do while the store is unreachable, for rules that do not say. Of the rules of one call, the
+// strictest counts: Deny, then Local, then Allow.
+func WithFailurePolicy(policy FailurePolicy) Option {
+	return func(l *Limiter) { l.policy = policy }
+}
+
+// WithShadow sets a function that is called, before the call goes on, when rules in shadow mode would have refused it.
+func WithShadow(report func(context.Context, *TooManyRequestsError)) Option {
+	return func(l *Limiter) { l.shadow = report }
+}
+
+// Trigger says that a rule in trigger mode has reached its limit.
+type Trigger struct {
+	Method string // pkg.Type.Method; "" for a request
+	Rule   string // the rule's name
+	Key    string // as in Violation
+	Limit  int64
+	Used   int64 // permits used in the window by now
+}
+
+// WithTrigger sets a function that is called, before the call goes on, each time the permits used under a rule in trigger
+// mode rise from below its limit to the limit or above.
+func WithTrigger(trigger func(context.Context, Trigger)) Option {
+	return func(l *Limiter) { l.trigger = trigger }
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/robfig/cron/v3"
 
@@ -33,6 +32,30 @@ type Rule struct {
 	TZ string
 	// Burst is the capacity of a TokenBucket; 0 is Limit.
 	Burst int64
+	// Prepay lets a call of a TokenBucket or LeakyBucket pass that takes more than is stored: the next one waits for it.
+	Prepay bool
+	// Warmup is the time in which a TokenBucket's rate ramps up after idling: from a third of it, as Guava's SmoothWarmingUp
+	// does. Such a bucket has no burst, and its calls are prepaid.
+	Warmup time.Duration
+	// Slices is how many slices a SlidingCounter's window has; 0 is 60. At most 10,000.
+	Slices int64
+	// Distinct is the directive's template of the members that are counted instead of calls; where there is one, a request
+	// names its Member. A member that is known costs nothing. It goes with SlidingWindow and Calendar.
+	Distinct string
+	// Wait is how long a call waits for its permits instead of being refused at once.
+	Wait time.Duration
+	// Queue is how many permits' calls may wait in a bucket; 0 is any number.
+	Queue int64
+	// Block is how long a subject is refused after a refusal. At most 30 days.
+	Block time.Duration
+	// Mode is what becomes of a refusal.
+	Mode Mode
+	// Scope is who shares the counts.
+	Scope Scope
+	// Refund is whether a call gives its permits back when it fails.
+	Refund Refund
+	// OnError is what to do while the store is unreachable; the default is the limiter's policy.
+	OnError FailurePolicy
 	// Message is what a caller is told on a refusal; "" is "Too many requests.".
 	Message string
 }
@@ -56,21 +79,30 @@ func (r Rule) Validate() error {
 
 // Window names the rule's window, as it stands in keys: "1m", "fixed:1m", "bucket:1m", "cron:0 0 0 * * *:Asia/Shanghai".
 func (r Rule) Window() string {
+	window := formatPeriod(r.Per)
 	if r.Cron != "" {
-		window := "cron:" + strings.Join(strings.Fields(r.Cron), " ")
+		window = "cron:" + strings.Join(strings.Fields(r.Cron), " ")
 		if r.TZ != "" && r.TZ != "UTC" {
 			window += ":" + r.TZ
 		}
-		return window
 	}
 	switch r.Algorithm {
 	case FixedWindow:
-		return "fixed:" + formatPeriod(r.Per)
+		window = "fixed:" + window
 	case TokenBucket:
-		return "bucket:" + formatPeriod(r.Per)
-	default:
-		return formatPeriod(r.Per)
+		window = "bucket:" + window
+		if r.Warmup > 0 {
+			window += ":" + formatPeriod(r.Warmup)
+		}
+	case LeakyBucket:
+		window = "leaky:" + window
+	case SlidingCounter:
+		window = fmt.Sprintf("counter:%s:%d", window, r.slices())
 	}
+	if r.Distinct != "" {
+		window = "distinct:" + window
+	}
+	return window
 }
 
 // formatPeriod writes whole days as such, and leaves out the zero units that time.Duration prints.
@@ -107,124 +139,86 @@ func (r Rule) suffix(method string) string {
 type prepared struct {
 	Rule
 	numbers *decide.Rule
+	block   *decide.Rule // nil without Block
 	burst   int64
+	wait    int64
 }
-
-const (
-	maxName         = 256
-	maxPer          = 3660 * 24 * time.Hour
-	maxLimit        = 1_000_000_000_000_000
-	maxSlidingLimit = 1_000_000
-	maxBucketLimit  = 10_000_000
-	maxRefill       = 36600 * 24 * time.Hour // how long a bucket may take from empty to full
-)
 
 // prepare checks the rule and turns it into numbers. The suffix sets its states apart from those of other rules of its name
 // and window.
 func (r Rule) prepare(suffix string) (*prepared, error) {
-	p := &prepared{Rule: r, burst: r.Limit}
-	numbers := decide.Rule{Per: r.Per.Microseconds()}
-	if argument, reason := r.wrongName(); argument != "" {
-		return nil, r.wrong(argument, "%s", reason)
-	}
-	if err := r.checkWindow(); err != nil {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
-	switch {
-	case r.Cron != "":
-		schedule, err := r.schedule()
-		if err != nil {
+	numbers := decide.Rule{Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(), Slices: r.slices()}
+	if r.Cron != "" {
+		var err error
+		if numbers.Schedule, err = r.schedule(); err != nil {
 			return nil, err
 		}
-		numbers.Kind, numbers.Schedule = decide.Calendar, schedule
-	case r.Algorithm == SlidingWindow:
-		numbers.Kind = decide.Log
-	case r.Algorithm == FixedWindow:
-		numbers.Kind = decide.Fixed
-	case r.Algorithm == TokenBucket:
-		numbers.Kind = decide.Bucket
-	default:
-		return nil, r.wrong("algorithm", "%s is not supported yet", r.Algorithm)
-	}
-	if err := r.checkLimit(); err != nil {
-		return nil, err
-	}
-	if r.Burst > 0 {
-		p.burst = r.Burst
 	}
 	numbers.Identify(r.Name, r.Window()+suffix)
-	p.numbers = &numbers
+	p := &prepared{Rule: r, numbers: &numbers, burst: r.capacity(), wait: r.wait()}
+	if r.Block > 0 {
+		p.block = &decide.Rule{Kind: decide.Block, Per: r.Block.Microseconds()}
+		p.block.Identify(r.Name, r.Window()+suffix+":block")
+	}
 	return p, nil
 }
 
-func (r Rule) wrong(argument, format string, args ...any) error {
-	return &RuleError{Rule: r.Name, Argument: argument, Reason: fmt.Sprintf(format, args...)}
-}
-
-// wrongName guards the keys: a name with a brace would move the hash tag.
-func (r Rule) wrongName() (argument, reason string) {
-	if len(r.Name) > maxName {
-		return "name", fmt.Sprintf("has %d bytes, at most %d are allowed", len(r.Name), maxName)
-	}
-	for _, c := range r.Name {
-		if strings.ContainsRune("{}%\"'`", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) {
-			return "name", fmt.Sprintf("found %q; letters, digits and . _ - / : are allowed", c)
-		}
-	}
-	return "", ""
-}
-
-func (r Rule) checkWindow() error {
+func (r Rule) kind() decide.Kind {
 	switch {
-	case r.Per != 0 && r.Cron != "":
-		return r.wrong("cron", "a rule has either per or cron; found both")
-	case r.Cron != "" && r.Algorithm != SlidingWindow && r.Algorithm != Calendar:
-		return r.wrong("algorithm", "%s does not go with cron, whose windows are the calendar's", r.Algorithm)
+	case r.Distinct != "" && r.Cron != "":
+		return decide.DailyMembers
+	case r.Distinct != "":
+		return decide.Members
 	case r.Cron != "":
-		return nil
-	case r.Algorithm == Calendar:
-		return r.wrong("algorithm", "calendar needs cron, which says when its windows end")
-	case r.TZ != "":
-		return r.wrong("tz", "a time zone goes with cron; found none")
-	case r.Per == 0:
-		return r.wrong("per", "a rule has either per or cron; found neither")
-	case r.Per < 0 || r.Per > maxPer || r.Per%time.Microsecond != 0:
-		return r.wrong("per", "found %s; expected whole microseconds, up to %s", r.Per, formatPeriod(maxPer))
+		return decide.Calendar
+	case r.Warmup > 0:
+		return decide.Warm
+	case r.Prepay:
+		return decide.Prepaid
 	}
-	return nil
+	switch r.Algorithm {
+	case FixedWindow:
+		return decide.Fixed
+	case TokenBucket, LeakyBucket:
+		return decide.Bucket
+	case SlidingCounter:
+		return decide.Counter
+	default:
+		return decide.Log
+	}
 }
 
-func (r Rule) checkLimit() error {
-	limit, what := int64(maxLimit), "a rule"
+// capacity is how many permits a bucket holds.
+func (r Rule) capacity() int64 {
 	switch {
-	case r.Cron == "" && r.Algorithm == SlidingWindow:
-		limit, what = maxSlidingLimit, "a sliding-window, which keeps the time of each permit"
-	case r.Algorithm == TokenBucket:
-		limit, what = maxBucketLimit, "a token-bucket"
+	case r.Algorithm == LeakyBucket && r.Prepay:
+		return 0
+	case r.Algorithm == LeakyBucket:
+		return 1
+	case r.Burst > 0:
+		return r.Burst
+	default:
+		return r.Limit
 	}
-	if r.Limit < 0 || r.Limit > limit {
-		return r.wrong("limit", "found %d; expected 0 to %d for %s", r.Limit, limit, what)
-	}
-	if r.Burst == 0 {
-		return nil
-	}
-	if r.Algorithm != TokenBucket {
-		return r.wrong("burst", "only a token-bucket has a burst; this rule is a %s", r.kind())
-	}
-	if r.Burst < 0 || r.Burst > maxBucketLimit {
-		return r.wrong("burst", "found %d; expected 1 to %d", r.Burst, maxBucketLimit)
-	}
-	if r.Limit > 0 && float64(r.Burst)/float64(r.Limit)*float64(r.Per) > float64(maxRefill) {
-		return r.wrong("burst", "found %d, which takes over a hundred years to fill at %d per %s", r.Burst, r.Limit, formatPeriod(r.Per))
-	}
-	return nil
 }
 
-func (r Rule) kind() Algorithm {
-	if r.Cron != "" {
-		return Calendar
+func (r Rule) slices() int64 {
+	if r.Slices == 0 {
+		return defaultSlices
 	}
-	return r.Algorithm
+	return r.Slices
+}
+
+// wait returns for how many microseconds the rule may delay a call. In a bucket, so many permits may leave in a time.
+func (r Rule) wait() int64 {
+	wait := r.Wait.Microseconds()
+	if r.Queue > 0 && r.Limit > 0 && r.Queue < r.Limit*(wait/r.Per.Microseconds()+1) {
+		wait = min(wait, r.Queue*r.Per.Microseconds()/r.Limit)
+	}
+	return wait
 }
 
 var cronParser = cron.NewParser(

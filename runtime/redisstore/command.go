@@ -21,11 +21,11 @@ func (once) NoRetry() bool { return true }
 
 func (c once) Clone() redis.Cmder { return once{c.Cmd.Clone().(*redis.Cmd)} }
 
-// run runs the script for a group; operands follow the rules. It returns as soon as ctx ends, which the client by itself does
-// not; a decision that is made later nevertheless is undone.
-func (s *store) run(ctx context.Context, g *group, now int64, operands ...any) (any, error) {
+// run runs the script for a group; the operation and its operand follow the rules. It returns as soon as ctx ends, which the
+// client by itself does not; a decision that is made later nevertheless is undone.
+func (s *store) run(ctx context.Context, g *group, now int64, operation ...any) (any, error) {
 	rules := g.args(now)
-	args := append(rules, operands...)
+	args := append(rules, operation...)
 	if ctx.Done() == nil {
 		return s.eval(ctx, len(g.keys), args)
 	}
@@ -42,7 +42,7 @@ func (s *store) run(ctx context.Context, g *group, now int64, operands ...any) (
 	case r := <-done:
 		return r.reply, r.err
 	case <-ctx.Done():
-		if isCharge := len(operands) < 2; isCharge {
+		if len(operation) == 0 || operation[0] == "wait" {
 			go func() { s.undo(len(g.keys), rules, (<-done).reply) }()
 		}
 		return nil, ctx.Err()
@@ -51,8 +51,11 @@ func (s *store) run(ctx context.Context, g *group, now int64, operands ...any) (
 
 // undo gives back what a decision took that nobody waited for.
 func (s *store) undo(keys int, rules []any, reply any) {
+	if with, ok := reply.([]any); ok && len(with) > 0 {
+		reply = with[0]
+	}
 	if at, ok := reply.(int64); ok && at > 0 {
-		_, _ = s.eval(context.Background(), keys, append(rules, at, "return"))
+		_, _ = s.eval(context.Background(), keys, append(rules, "return", at))
 	}
 }
 

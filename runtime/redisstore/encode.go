@@ -15,42 +15,76 @@ func keyOf(prefix string, c *decide.Claim) string {
 	return prefix + ":" + id.Scope + ":{" + c.Subject + "}:" + id.Window
 }
 
+// What script.lua knows in the place of a wait.
+const (
+	shadow  = -1
+	trigger = -2
+)
+
 // encode returns a claim as script.lua reads it, with the calendar window that holds now.
 func encode(c *decide.Claim, now int64) []byte {
-	a, b := c.Rule.Per, c.Burst
-	if c.Rule.Kind == decide.Calendar {
+	a, b, wait := c.Rule.Per, int64(0), c.Wait
+	switch c.Rule.Kind {
+	case decide.Calendar, decide.DailyMembers:
 		a, b = c.Rule.Schedule.Window(now)
+	case decide.Bucket, decide.Prepaid:
+		b = c.Needed()
+	case decide.Warm:
+		b = c.Rule.Warmup
+	case decide.Counter:
+		a, b = c.Rule.Slice(), c.Rule.Slices
 	}
-	rule := make([]byte, 0, 64)
-	for _, n := range [...]int64{int64(c.Rule.Kind), c.Limit, c.Cost, a, b} {
+	switch c.Mode {
+	case decide.Shadow:
+		wait = shadow
+	case decide.Trigger:
+		wait = trigger
+	}
+	rule := make([]byte, 0, 80)
+	for _, n := range [...]int64{int64(c.Rule.Kind), c.Limit, c.Cost, a, b, wait} {
 		rule = binary.LittleEndian.AppendUint64(rule, math.Float64bits(float64(n)))
 	}
-	rule = strconv.AppendInt(rule, c.Cost-c.Limit-1, 10)
+	switch c.Rule.Kind {
+	case decide.Log:
+		rule = strconv.AppendInt(rule, c.Cost-c.Limit-1, 10)
+	case decide.Members, decide.DailyMembers:
+		rule = append(rule, c.Member...)
+	}
 	return append(rule, 0)
 }
 
-var errReply = errors.New("unexpected reply of the script; is another version of it installed under its hash?")
+var errReply = errors.New("unexpected reply of the script")
 
-// decodeRefusal reads script.lua's refusal into the claims and returns the server's time. Rules that it does not name would
-// admit the call.
-func decodeRefusal(reply string, claims []*decide.Claim) (now int64, err error) {
-	const size = 4 * 8
-	if reply == "" || len(reply)%size != 0 {
+// A report of script.lua has four numbers for each rule that it is about.
+const reportSize = 4 * 8
+
+func number(s string) int64 {
+	return int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[:8]))))
+}
+
+// reportTime returns the server's time of a report.
+func reportTime(report string) (int64, error) {
+	if len(report) < reportSize {
 		return 0, errReply
 	}
-	for _, c := range claims {
-		c.Earliest = 0
-	}
-	for ; reply != ""; reply = reply[size:] {
-		var n [4]int64
-		for i := range n {
-			n[i] = int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(reply[8*i:]))))
+	return number(report), nil
+}
+
+// decodeReport reads a report into the claims.
+func decodeReport(report string, claims []*decide.Claim) error {
+	for ; len(report) >= reportSize; report = report[reportSize:] {
+		i := number(report[8:]) - 1
+		if i < 0 || i >= int64(len(claims)) {
+			return errReply
 		}
-		if n[1] < 1 || n[1] > int64(len(claims)) {
-			return 0, errReply
+		if c := claims[i]; c.Mode == decide.Trigger {
+			c.Fired = number(report[24:])
+		} else {
+			c.Earliest, c.Room = number(report[16:]), number(report[24:])
 		}
-		c := claims[n[1]-1]
-		now, c.Earliest, c.Room = n[0], n[2], n[3]
 	}
-	return now, nil
+	if report != "" {
+		return errReply
+	}
+	return nil
 }

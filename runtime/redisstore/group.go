@@ -1,6 +1,10 @@
 package redisstore
 
-import "github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+import (
+	"slices"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+)
 
 // group is the claims of a call that one script can decide.
 type group struct {
@@ -45,10 +49,41 @@ func (g *group) args(now int64) []any {
 	return args
 }
 
-func (g *group) admitted(at int64) {
+// waits reports whether a rule may delay the call.
+func (g *group) waits() bool {
+	return slices.ContainsFunc(g.claims, func(c *decide.Claim) bool { return c.Wait > 0 })
+}
+
+// admitted takes in that the call is admitted at a time.
+func (g *group) admitted(at, now int64, report string) (decide.Verdict, error) {
 	for _, c := range g.claims {
-		c.At, c.Earliest = at, 0
+		c.At, c.Earliest, c.Room, c.Fired = at, 0, 0, 0
 	}
+	v := decide.Verdict{Now: now, At: at, Admitted: true}
+	return v, decodeReport(report, g.claims)
+}
+
+func (g *group) admittedWith(reply []any) (decide.Verdict, error) {
+	if len(reply) == 3 {
+		at, ok1 := reply[0].(int64)
+		now, ok2 := reply[1].(int64)
+		report, ok3 := reply[2].(string)
+		if ok1 && ok2 && ok3 {
+			return g.admitted(at, now, report)
+		}
+	}
+	return decide.Verdict{}, errReply
+}
+
+// refused takes in that the call is refused.
+func (g *group) refused(report string) (decide.Verdict, error) {
+	now, err := reportTime(report)
+	if err != nil {
+		return decide.Verdict{}, err
+	}
+	v, err := g.admitted(0, now, report)
+	v.Admitted, v.At = false, now
+	return v, err
 }
 
 // shift moves the group's answer to the clock of another server.

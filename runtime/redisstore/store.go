@@ -38,7 +38,7 @@ func New(client redis.UniversalClient) runtime.Store {
 // Decide implements runtime.Store.
 func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
 	groups := s.groups(call)
-	verdict, err := s.decide(ctx, groups[0], call.Wait, call.Peek)
+	verdict, err := s.decide(ctx, groups[0], call.After, call.Peek)
 	if err != nil || len(groups) == 1 {
 		return verdict, err
 	}
@@ -48,7 +48,7 @@ func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 			charged = i + 1
 		}
 		// After a refusal the others are still asked, so that all refusing rules are known.
-		v, err := s.decide(ctx, g, call.Wait, call.Peek || !verdict.Admitted)
+		v, err := s.decide(ctx, g, call.After, call.Peek || !verdict.Admitted)
 		if err != nil {
 			return verdict, errors.Join(err, s.giveBack(ctx, groups[:charged]))
 		}
@@ -65,32 +65,33 @@ func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 // maxAsks bounds how often one decision may be asked for again because a calendar window ended meanwhile.
 const maxAsks = 5
 
-func (s *store) decide(ctx context.Context, g *group, wait int64, peek bool) (decide.Verdict, error) {
-	var operands []any
+func (s *store) decide(ctx context.Context, g *group, after int64, peek bool) (decide.Verdict, error) {
+	var operation []any
 	switch {
 	case peek:
-		operands = []any{wait, "peek"}
-	case wait > 0:
-		operands = []any{wait}
+		operation = []any{"peek"}
+	case after > 0 || g.waits():
+		operation = []any{"wait", after}
 	}
 	now := time.Now().UnixMicro() + s.ahead.Load()
 	for range maxAsks {
-		reply, err := s.run(ctx, g, now, operands...)
+		reply, err := s.run(ctx, g, now, operation...)
 		if err != nil {
 			return decide.Verdict{}, err
 		}
 		switch reply := reply.(type) {
-		case string:
-			now, err := decodeRefusal(reply, g.claims)
-			return decide.Verdict{Now: now, At: now}, err
 		case int64:
-			if reply < 0 {
-				now = -reply
-				s.ahead.Store(now - time.Now().UnixMicro())
-				continue
+			if reply > 0 {
+				return g.admitted(reply, reply, "")
 			}
-			g.admitted(reply)
-			return decide.Verdict{Now: reply, At: reply, Admitted: true}, nil
+			now = -reply
+			if operation == nil { // else it may be a time to come
+				s.ahead.Store(now - time.Now().UnixMicro())
+			}
+		case []any:
+			return g.admittedWith(reply)
+		case string:
+			return g.refused(reply)
 		default:
 			return decide.Verdict{}, errReply
 		}
@@ -108,7 +109,7 @@ func (s *store) giveBack(ctx context.Context, groups []*group) error {
 	ctx = context.WithoutCancel(ctx)
 	var failed error
 	for _, g := range groups {
-		_, err := s.run(ctx, g, g.claims[0].At, g.claims[0].At, "return")
+		_, err := s.run(ctx, g, g.claims[0].At, "return", g.claims[0].At)
 		failed = errors.Join(failed, err)
 	}
 	return failed

@@ -8,7 +8,6 @@ package decide
 import (
 	"context"
 	"hash/maphash"
-	"sort"
 	"unique"
 )
 
@@ -16,10 +15,16 @@ import (
 type Kind uint8
 
 const (
-	Log      Kind = 1 // the time of every permit: an exact sliding window
-	Fixed    Kind = 2 // a window that opens at the first admission
-	Calendar Kind = 3 // a window between two times of a schedule
-	Bucket   Kind = 4 // GCRA
+	Log          Kind = 1  // the time of every permit: an exact sliding window
+	Fixed        Kind = 2  // a window that opens at the first admission
+	Calendar     Kind = 3  // a window between two times of a schedule
+	Bucket       Kind = 4  // GCRA
+	Prepaid      Kind = 5  // GCRA in which the next call pays
+	Warm         Kind = 6  // a bucket whose rate ramps up after idling
+	Counter      Kind = 7  // the permits of slices of time: a sliding window of constant size
+	Members      Kind = 8  // the members admitted in a sliding window
+	DailyMembers Kind = 9  // the members admitted in a calendar window
+	Block        Kind = 10 // until when the claim behind it is refused
 )
 
 // Rule is what all claims of one rule have in common. It is not changed once it is in use.
@@ -27,9 +32,14 @@ type Rule struct {
 	ID       unique.Handle[Identity]
 	Hash     uint64 // of ID, in this process
 	Kind     Kind
-	Per      int64     // 0 for Calendar
-	Schedule *Schedule // nil but for Calendar
+	Per      int64
+	Schedule *Schedule // of Calendar and DailyMembers
+	Warmup   int64     // of Warm
+	Slices   int64     // of Counter
 }
+
+// Slice returns the length of a Counter's slices.
+func (r *Rule) Slice() int64 { return (r.Per + r.Slices - 1) / r.Slices }
 
 // Identity tells one rule's states from another's; a prefix and a subject complete it. Limits are not part of it, so that a
 // changed limit goes on with the history that there is.
@@ -38,26 +48,57 @@ type Identity struct {
 	Window string // what Rule.Window in package runtime returns
 }
 
+var seed = maphash.MakeSeed()
+
+// Identify makes scope and window the identity of r.
+func (r *Rule) Identify(scope, window string) {
+	id := Identity{Scope: scope, Window: window}
+	r.ID, r.Hash = unique.Make(id), maphash.Comparable(seed, id)
+}
+
+// Mode is what becomes of a rule's refusal.
+type Mode uint8
+
+const (
+	Enforce Mode = iota
+	Shadow       // it is reported, and the call is charged to the other rules only
+	Trigger      // there is none: the rule counts on, and reports when its limit is reached
+)
+
 // Claim asks one rule for permits, in the name of a subject.
 type Claim struct {
 	Rule    *Rule
 	Subject string
-	Cost    int64 // at least 1
-	Limit   int64 // permits per window; at least Cost, but for a Bucket
-	Burst   int64 // capacity of a Bucket; at least Cost
+	Member  string // of Members and DailyMembers, without zero bytes
+	Cost    int64  // at least 1
+	Limit   int64  // permits per window, at least 1
+	Burst   int64  // capacity of a Bucket
+	Wait    int64  // how long the rule may delay the call
+	Mode    Mode
 
-	At int64 // filled in by an admission: when; on the clock that keeps this claim's state
-
-	// Filled in by a refusal.
-	Earliest int64 // when the rule would admit the cost; at most Verdict.Now where it would do so now
-	Room     int64 // the largest cost below Cost that the rule would admit now
+	// Filled in by a decision.
+	At       int64 // of an admission: when, on the clock that keeps this claim's state
+	Earliest int64 // if the rule refuses, also as a shadow: when it would admit the cost; else at most the time of the decision
+	Room     int64 // if the rule refuses: the largest cost below Cost that it would admit
+	Fired    int64 // if a trigger's limit is reached by this call: the permits used in the window
 }
+
+// Needed returns how many permits may be missing from a full bucket for the claim to pass, negated.
+func (c *Claim) Needed() int64 {
+	if c.Rule.Kind == Prepaid {
+		return -c.Burst
+	}
+	return c.Cost - c.Burst
+}
+
+// Refused reports whether the claim's rule refused the decision that was made at now.
+func (c *Claim) Refused(now int64) bool { return c.Earliest > now+c.Wait }
 
 // Call is everything that is decided in one step.
 type Call struct {
 	Prefix unique.Handle[string] // of all keys
 	Claims []Claim
-	Wait   int64 // how long the call would wait
+	After  int64 // the call is not admitted earlier than this after now; it is less than what any claim may wait
 	Peek   bool  // charge nothing
 }
 
@@ -76,130 +117,4 @@ type Store interface {
 	Return(ctx context.Context, call *Call) error
 	// Reset forgets the state of all claims.
 	Reset(ctx context.Context, call *Call) error
-}
-
-// State is the state of one rule for one subject. The zero State has admitted nothing.
-type State struct {
-	// Fixed and Calendar: start and stop of the open window, and the permits used in it.
-	// Bucket: x + y/z is GCRA's theoretical arrival time: when the bucket is full again; z is the limit at the last charge.
-	x, y, z int64
-	log     ring // Log: the times of the permits
-}
-
-// Earliest returns the first time, from now on, at which c fits if nothing else is admitted before.
-func (s *State) Earliest(c *Claim, now int64) int64 {
-	switch c.Rule.Kind {
-	case Log:
-		if i := s.log.len() - int(c.Limit-c.Cost) - 1; i >= 0 {
-			return max(now, s.log.at(i)+c.Rule.Per)
-		}
-	case Fixed, Calendar:
-		if now < s.y && s.z+c.Cost > c.Limit {
-			return s.y
-		}
-	case Bucket:
-		x, y := s.arrival(c.Limit)
-		if x >= now {
-			x, y = gain(x, y, c.Cost-c.Burst, c.Limit, c.Rule.Per)
-			return max(now, x+min(y, 1))
-		}
-	}
-	return now
-}
-
-// Room returns the largest cost below c's that is admitted now.
-func (s *State) Room(c *Claim, now int64) int64 {
-	less := *c
-	return int64(sort.Search(int(c.Cost-1), func(i int) bool {
-		less.Cost = int64(i) + 1
-		return s.Earliest(&less, now) > now
-	}))
-}
-
-// Commit charges c at the given time, which is not before Earliest.
-func (s *State) Commit(c *Claim, at int64) {
-	c.At = at
-	switch c.Rule.Kind {
-	case Log:
-		s.log.push(at, int(c.Cost))
-		s.log.drop(s.log.len() - int(c.Limit))
-	case Fixed, Calendar:
-		if at >= s.y {
-			s.x, s.y, s.z = at, at+c.Rule.Per, 0
-			if c.Rule.Kind == Calendar {
-				s.x, s.y = c.Rule.Schedule.Window(at)
-			}
-		}
-		s.z += c.Cost
-	case Bucket:
-		x, y := s.arrival(c.Limit)
-		if x < at {
-			x, y = at, 0
-		}
-		s.x, s.y = gain(x, y, c.Cost, c.Limit, c.Rule.Per)
-		s.z = c.Limit
-	}
-}
-
-// Return gives back what c was charged at c.At. What has left its window since stays gone.
-func (s *State) Return(c *Claim, now int64) {
-	switch c.Rule.Kind {
-	case Log:
-		s.log.remove(c.At, int(c.Cost))
-	case Fixed, Calendar:
-		if s.x <= c.At && c.At < s.y {
-			s.z = max(0, s.z-c.Cost)
-		}
-	case Bucket:
-		if x, y := s.arrival(c.Limit); x >= now {
-			s.x, s.y = gain(x, y, -c.Cost, c.Limit, c.Rule.Per)
-			s.z = c.Limit
-		}
-	}
-}
-
-// Expiry returns the time from which s says no more than the zero State.
-func (s *State) Expiry(r *Rule) int64 {
-	switch r.Kind {
-	case Log:
-		if s.log.len() == 0 {
-			return 0
-		}
-		return s.log.at(s.log.len()-1) + r.Per
-	case Bucket:
-		return s.x + min(s.y, 1)
-	default:
-		return s.y
-	}
-}
-
-// arrival returns the arrival time, whole and in parts of limit. Parts of another limit are rounded up.
-func (s *State) arrival(limit int64) (x, y int64) {
-	if s.z != limit {
-		return s.x + min(s.y, 1), 0
-	}
-	return s.x, s.y
-}
-
-// gain adds to a time, whole and in parts of limit, that in which a bucket gains n permits; n may be negative.
-func gain(x, y, n, limit, per int64) (int64, int64) {
-	y += n * (per % limit)
-	carry := floorDiv(y, limit)
-	return x + n*(per/limit) + carry, y - carry*limit
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
-
-var seed = maphash.MakeSeed()
-
-// Identify makes scope and window the identity of r.
-func (r *Rule) Identify(scope, window string) {
-	id := Identity{Scope: scope, Window: window}
-	r.ID, r.Hash = unique.Make(id), maphash.Comparable(seed, id)
 }

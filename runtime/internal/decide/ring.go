@@ -14,15 +14,22 @@ func (r *ring) len() int { return r.n }
 // at returns the i-th oldest time.
 func (r *ring) at(i int) int64 { return r.times[(r.head+i)&(len(r.times)-1)] }
 
-func (r *ring) push(t int64, count int) {
+// insert puts a time in its place, count times. It is nearly always the last one: only who waits has a later one.
+func (r *ring) insert(t int64, count int) {
 	if r.n+count > len(r.times) {
 		r.grow(r.n + count)
 	}
-	for range count {
-		r.times[(r.head+r.n)&(len(r.times)-1)] = t
-		r.n++
+	i := r.n
+	for ; i > 0 && r.at(i-1) > t; i-- {
+		r.set(i-1+count, r.at(i-1))
 	}
+	for j := range count {
+		r.set(i+j, t)
+	}
+	r.n += count
 }
+
+func (r *ring) set(i int, t int64) { r.times[(r.head+i)&(len(r.times)-1)] = t }
 
 func (r *ring) grow(n int) {
 	size := max(1, len(r.times))
@@ -54,7 +61,7 @@ func (r *ring) remove(t int64, count int) {
 	i := r.search(t)
 	found := min(count, r.search(t+1)-i)
 	for ; i+found < r.n; i++ {
-		r.times[(r.head+i)&(len(r.times)-1)] = r.at(i + found)
+		r.set(i, r.at(i+found))
 	}
 	r.n -= found
 }

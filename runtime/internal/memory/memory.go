@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
@@ -53,48 +54,78 @@ func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
 	defer s.unlock(locked)
 
 	now := s.clock.now()
-	v := decide.Verdict{Now: now, At: now}
-	missing := int64(0)
 	for _, p := range places {
 		if dropped := p.shard.expire(now, 2); dropped > 0 {
 			s.count.Add(-dropped)
 		}
 	}
+	v := decide.Verdict{Now: now, At: now + call.After, Admitted: true}
+	added := int64(0)
 	for i := range places {
 		p, c := &places[i], &call.Claims[i]
-		if p.entry = p.shard.find(p.hash, call.Prefix, c); p.entry == nil {
-			p.entry = &none
-			missing++
+		p.find(call.Prefix, c)
+		check(p.state, c, &v)
+		if p.entry == nil && charged(c, now) {
+			added++
 		}
-		c.Earliest = p.entry.state.Earliest(c, now)
-		v.At = max(v.At, c.Earliest)
 	}
-	if v.Admitted = v.At <= now+call.Wait; !v.Admitted {
-		for i, p := range places {
-			call.Claims[i].Room = p.entry.state.Room(&call.Claims[i], now)
-		}
-		return v, nil
+	if !v.Admitted {
+		return v, s.refuse(call, places, now)
 	}
 	if call.Peek {
 		return v, nil
 	}
-	if missing > 0 && s.count.Add(missing) > s.max {
-		s.count.Add(-missing)
+	if added > 0 && s.count.Add(added) > s.max {
+		s.count.Add(-added)
 		return v, ErrFull
 	}
-	for i, p := range places {
-		c := &call.Claims[i]
-		if p.entry != &none {
-			p.entry.state.Commit(c, v.At)
-		} else {
-			p.shard.add(p.hash, call.Prefix, c, v.At)
+	for i := range places {
+		if c := &call.Claims[i]; charged(c, now) {
+			places[i].commit(call.Prefix, c, v)
 		}
 	}
 	return v, nil
 }
 
-// none is the state of whoever has not been admitted yet. Nothing writes to it.
-var none entry
+// check takes one claim's answer into the verdict.
+func check(state decide.State, c *decide.Claim, v *decide.Verdict) {
+	c.At, c.Earliest, c.Room, c.Fired = 0, 0, 0, 0
+	if c.Mode == decide.Trigger {
+		return
+	}
+	c.Earliest = state.Earliest(c, v.Now)
+	if !c.Refused(v.Now) {
+		v.At = max(v.At, c.Earliest)
+		return
+	}
+	c.Room = decide.Room(state, c, v.Now)
+	v.Admitted = v.Admitted && c.Mode == decide.Shadow
+}
+
+// charged reports whether an admitted call is charged to this claim: not to a shadow that would have refused it.
+func charged(c *decide.Claim, now int64) bool {
+	return !c.Refused(now) && c.Rule.Kind != decide.Block
+}
+
+// refuse begins the blocks that follow from a refusal.
+func (s *Store) refuse(call *decide.Call, places []place, now int64) error {
+	for i := range places {
+		c, p := &call.Claims[i], places[i]
+		if call.Peek || c.Rule.Kind != decide.Block || c.Refused(now) || !call.Claims[i+1].Refused(now) {
+			continue
+		}
+		decide.Start(p.state, c.Rule, now)
+		if p.entry != nil {
+			continue
+		}
+		if s.count.Add(1) > s.max {
+			s.count.Add(-1)
+			return ErrFull
+		}
+		p.shard.add(p.hash, call.Prefix, c, p.state)
+	}
+	return nil
+}
 
 // Return implements decide.Store.
 func (s *Store) Return(_ context.Context, call *decide.Call) error {
@@ -122,11 +153,31 @@ func (s *Store) Reset(_ context.Context, call *decide.Call) error {
 	return nil
 }
 
-// place is where the state of a claim is found.
+// place is where the state of a claim is found, or will be.
 type place struct {
 	shard *shard
 	hash  uint64
-	entry *entry
+	entry *entry // nil as long as the state is new
+	state decide.State
+}
+
+func (p *place) find(prefix unique.Handle[string], c *decide.Claim) {
+	if p.entry = p.shard.find(p.hash, prefix, c); p.entry != nil {
+		p.state = p.entry.state
+	} else {
+		p.state = decide.NewState(c.Rule)
+	}
+}
+
+func (p *place) commit(prefix unique.Handle[string], c *decide.Claim, v decide.Verdict) {
+	c.At = v.At
+	used := p.state.Commit(c, v.Now, v.At)
+	if c.Mode == decide.Trigger && used >= c.Limit && used-c.Cost < c.Limit {
+		c.Fired = used
+	}
+	if p.entry == nil {
+		p.shard.add(p.hash, prefix, c, p.state)
+	}
 }
 
 // lock locks the shards of a call in ascending order, so that no two calls wait for each other.

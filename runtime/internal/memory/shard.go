@@ -37,11 +37,12 @@ func (s *shard) find(hash uint64, prefix unique.Handle[string], c *decide.Claim)
 	return e
 }
 
-// add charges a claim that has no entry yet.
-func (s *shard) add(hash uint64, prefix unique.Handle[string], c *decide.Claim, at int64) {
-	e := &entry{prefix: prefix, rule: c.Rule, subject: strings.Clone(c.Subject), hash: hash, next: s.entries[hash]}
-	e.state.Commit(c, at)
-	e.expiry = e.state.Expiry(c.Rule)
+// add keeps a new state.
+func (s *shard) add(hash uint64, prefix unique.Handle[string], c *decide.Claim, state decide.State) {
+	e := &entry{
+		prefix: prefix, rule: c.Rule, subject: strings.Clone(c.Subject), state: state,
+		hash: hash, next: s.entries[hash], expiry: state.Expiry(c.Rule),
+	}
 	s.entries[hash] = e
 	heap.Push(&s.queue, e)
 }

@@ -1,0 +1,74 @@
+package redistest
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const slots = 16384
+
+// Cluster is a cluster of servers without replicas, which share out all slots evenly.
+type Cluster []*Server
+
+// StartCluster starts n servers and returns when each of them sees the whole cluster.
+func StartCluster(t testing.TB, n int, args ...string) Cluster {
+	t.Helper()
+	var c Cluster
+	for i := range n {
+		s := startNode(t, args)
+		s.Do(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*slots/n, (i+1)*slots/n-1))
+		c = append(c, s)
+	}
+	for _, s := range c[1:] {
+		s.Do("CLUSTER MEET " + c[0].busAddr())
+	}
+	for _, s := range c {
+		s.waitJoined(n)
+	}
+	return c
+}
+
+// Addrs returns the addresses of all servers.
+func (c Cluster) Addrs() []string {
+	addrs := make([]string, len(c))
+	for i, s := range c {
+		addrs[i] = s.Addr
+	}
+	return addrs
+}
+
+// startNode gives the node's bus a free port too: the default, 10000 above the other one, may be taken or out of range.
+func startNode(t testing.TB, args []string) *Server {
+	t.Helper()
+	return Start(t, append([]string{
+		"--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-port", strconv.Itoa(freePort(t)),
+	}, args...)...)
+}
+
+// busAddr is the address as CLUSTER MEET takes it: host, port and bus port.
+func (s *Server) busAddr() string {
+	host, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	bus := s.Do("CONFIG GET cluster-port")
+	return fmt.Sprintf("%s %s %s", host, port, strings.TrimPrefix(bus, "cluster-port\n"))
+}
+
+// waitJoined waits until the server knows n nodes and the owners of all slots.
+func (s *Server) waitJoined(n int) {
+	s.t.Helper()
+	nodes := fmt.Sprintf("cluster_known_nodes:%d\r\n", n)
+	info := ""
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		info = s.Do("CLUSTER INFO")
+		if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, nodes) {
+			return
+		}
+	}
+	s.t.Fatalf("%s did not join the cluster within %v:\n%s", s.Addr, patience, info)
+}

@@ -1,0 +1,155 @@
+package redistest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	startTries = 20               // ports to try before giving up
+	patience   = 20 * time.Second // how long a server may take to answer on a busy machine
+)
+
+// Server is one running server process.
+type Server struct {
+	Addr string // host:port
+
+	t       testing.TB
+	binary  string
+	args    []string
+	dir     string
+	process *process // nil while stopped
+}
+
+// process is one run of the binary; done is closed when it has ended.
+type process struct {
+	cmd    *exec.Cmd
+	output bytes.Buffer // read it after done only
+	done   chan struct{}
+}
+
+// Start starts a server with extra arguments ("--maxmemory", "1mb") and returns when it answers.
+// The server is gone when t and its subtests are over.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	s := &Server{t: t, binary: findBinary(t), args: args, dir: t.TempDir()}
+	t.Cleanup(s.Stop)
+	var err error
+	for range startTries {
+		// The port may be taken between here and the server's bind. Then the server ends, and the next port is tried.
+		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
+		if err = s.run(); err == nil {
+			return s
+		}
+	}
+	t.Fatalf("no server after %d tries: %v", startTries, err)
+	return nil
+}
+
+// Stop kills the server at once, as a crash would. Stopping a stopped server does nothing.
+func (s *Server) Stop() {
+	if s.process == nil {
+		return
+	}
+	_ = s.process.cmd.Process.Kill() // also ends a paused process; an error means that it has ended already
+	<-s.process.done
+	s.process = nil
+}
+
+// Restart starts the server again on its old port, with no data.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Stop()
+	if err := s.run(); err != nil {
+		s.t.Fatalf("restart: %v", err)
+	}
+}
+
+// Pause freezes the process: connections stay open, and nothing is answered until Resume.
+func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if s.process == nil {
+		s.t.Fatalf("%v to a server that is stopped", sig)
+	}
+	if err := s.process.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatalf("%v: %v", sig, err)
+	}
+}
+
+func (s *Server) run() error {
+	_, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		return err
+	}
+	p := &process{done: make(chan struct{})}
+	p.cmd = exec.Command(s.binary, append([]string{
+		"--bind", "127.0.0.1", "--port", port, "--dir", s.dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning",
+	}, s.args...)...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	p.cmd.SysProcAttr = dieWithParent()
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		_ = p.cmd.Wait() // how it ended is told by its output
+		close(p.done)
+	}()
+	s.process = p
+	if err := s.waitReady(); err != nil {
+		s.Stop()
+		return fmt.Errorf("%w\n%s", err, p.output.String())
+	}
+	return nil
+}
+
+// waitReady waits until the process that answers on the port is the one that was started.
+func (s *Server) waitReady() error {
+	own := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		select {
+		case <-s.process.done:
+			return errors.New("the server ended while starting")
+		default:
+		}
+		if info, err := ask(s.Addr, "INFO server"); err == nil && strings.Contains(info, own) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the server did not answer within %v", patience)
+}
+
+func findBinary(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("redis-server or valkey-server not found: run \"make test\", which installs one, " +
+		"or install the package redis-server, redis or valkey of your system")
+	return ""
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

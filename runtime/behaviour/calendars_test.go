@@ -1,0 +1,58 @@
+package behaviour_test
+
+import (
+	"time"
+	_ "time/tzdata" // the zones below, also where the system has no zone files
+)
+
+// calendars are the cron expressions that the model understands, with their zones.
+var calendars = map[string]calendar{
+	"* * * * * * ":                        every(time.Second),
+	"*/5 * * * * * UTC":                   every(5 * time.Second),
+	"0 * * * * ? ":                        every(time.Minute),
+	"*/10 * * * * ":                       every(10 * time.Minute),
+	"@hourly ":                            every(time.Hour),
+	"0 0 0 * * * Asia/Shanghai":           days("Asia/Shanghai"),
+	"@daily America/New_York":             days("America/New_York"),
+	"0 0 0 * * * Australia/Lord_Howe":     days("Australia/Lord_Howe"),
+	"0 0 * * 1 Europe/Berlin":             weeks("Europe/Berlin"),
+	"0 0 0 1 * * America/Argentina/Salta": months("America/Argentina/Salta"),
+}
+
+// every is for steps that a UTC day holds a whole number of.
+func every(step time.Duration) calendar {
+	return calendar{
+		floor: func(t time.Time) time.Time { return t.Truncate(step) },
+		after: func(fire time.Time) time.Time { return fire.Add(step) },
+		zone:  time.UTC,
+	}
+}
+
+func days(zone string) calendar {
+	return dates(zone, func(t time.Time) int { return t.Day() }, 0, 1)
+}
+
+// weeks begin on Mondays.
+func weeks(zone string) calendar {
+	return dates(zone, func(t time.Time) int { return t.Day() - (int(t.Weekday())+6)%7 }, 0, 7)
+}
+
+func months(zone string) calendar {
+	return dates(zone, func(time.Time) int { return 1 }, 1, 0)
+}
+
+// dates makes a calendar of midnights: first is the day of the month that begins the period.
+func dates(zone string, first func(time.Time) int, months, days int) calendar {
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		panic(err)
+	}
+	midnight := func(t time.Time, day int) time.Time {
+		return time.Date(t.Year(), t.Month(), day, 0, 0, 0, 0, loc)
+	}
+	return calendar{
+		floor: func(t time.Time) time.Time { return midnight(t, first(t)) },
+		after: func(fire time.Time) time.Time { return fire.AddDate(0, months, days) },
+		zone:  loc,
+	}
+}

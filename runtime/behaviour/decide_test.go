@@ -1,0 +1,340 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// algorithms has one rule of each kind, of three permits, that stays refused for the length of a test once it is exhausted.
+func algorithms() map[string]ratelimit.Rule {
+	return map[string]ratelimit.Rule{
+		"sliding-window": {Name: "r", Limit: 3, Per: time.Hour},
+		"fixed-window":   {Name: "r", Limit: 3, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
+		"token-bucket":   {Name: "r", Limit: 3, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
+		"calendar":       {Name: "r", Limit: 3, Cron: "0 0 0 1 1 *", TZ: "UTC"},
+	}
+}
+
+// onEveryAlgorithm runs a scenario once for each store and each kind of rule.
+func onEveryAlgorithm(t *testing.T, scenario func(*testing.T, *subject, ratelimit.Rule)) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for name, rule := range algorithms() {
+			rule.Name = name
+			t.Run(name, func(t *testing.T) { scenario(t, s, rule) })
+		}
+	})
+}
+
+func TestLimitIsReachedAndKept(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q := ratelimit.Request{Rule: rule, Key: "k"}
+		for range 3 {
+			s.admit(t, q)
+		}
+		d := s.refuse(t, q)
+		if len(d.Violations) != 1 {
+			t.Fatalf("violations: %+v", d.Violations)
+		}
+		v := d.Violations[0]
+		if v.Rule != rule.Name || v.Key != "k" || v.Limit != 3 || v.Remaining != 0 || v.RetryAfter != d.RetryAfter || v.RetryAfter <= 0 {
+			t.Errorf("violation: %+v of a decision with RetryAfter %v", v, d.RetryAfter)
+		}
+		s.admit(t, ratelimit.Request{Rule: rule, Key: "another"})
+	})
+}
+
+func TestCost(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+		d := s.refuse(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+		if d.Violations[0].Remaining != 1 {
+			t.Errorf("remaining: got %d, want 1", d.Violations[0].Remaining)
+		}
+		s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 1})
+	})
+}
+
+func TestPeekChargesNothing(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}
+		for range 5 {
+			if d := s.peek(t, q); !d.Allowed || len(d.Violations) > 0 || d.RetryAfter != 0 {
+				t.Fatalf("peek before the call: %+v", d)
+			}
+		}
+		s.admit(t, q)
+		if d := s.peek(t, q); d.Allowed || len(d.Violations) != 1 || d.RetryAfter <= 0 {
+			t.Errorf("peek after the call: %+v", d)
+		}
+	})
+}
+
+func TestReset(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q, other := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}, ratelimit.Request{Rule: rule, Key: "other", Cost: 3}
+		s.admit(t, q, other)
+		if err := s.limiter.Reset(context.Background(), q); err != nil {
+			t.Fatal(err)
+		}
+		s.refuse(t, other)
+		s.admit(t, q)
+		s.refuse(t, q)
+	})
+}
+
+// A reset forgets the rules it names and none of their neighbours.
+func TestResetOfOneRuleAmongSeveral(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		minute := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Minute}, Key: "k"}
+		day := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: 24 * time.Hour}, Key: "k"}
+		s.admit(t, minute, day)
+		if err := s.limiter.Reset(context.Background(), minute); err != nil {
+			t.Fatal(err)
+		}
+		s.admit(t, minute)
+		s.refuse(t, day)
+	})
+}
+
+func TestLimitZeroRefusesEverything(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		rule.Limit = 0
+		for _, cost := range []int64{0, 1, 5} {
+			d, err := s.limiter.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "k", Cost: cost})
+			if _, never := errors.AsType[*ratelimit.NeverAdmissibleError](err); !never || d.Allowed {
+				t.Errorf("got %+v, error %v; want a *NeverAdmissibleError", d, err)
+			}
+			if !errors.Is(err, ratelimit.ErrTooManyRequests) {
+				t.Errorf("%v is not ErrTooManyRequests", err)
+			}
+		}
+	})
+}
+
+func TestOneRefusalTakesNothingAnywhere(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		var all []ratelimit.Request
+		for name, rule := range algorithms() {
+			rule.Name = name
+			all = append(all, ratelimit.Request{Rule: rule, Key: "k"})
+		}
+		narrow := ratelimit.Request{Rule: ratelimit.Rule{Name: "narrow", Limit: 1, Per: time.Hour}, Key: "k"}
+		elsewhere := ratelimit.Request{Rule: ratelimit.Rule{Name: "elsewhere", Limit: 1, Per: time.Hour}, Key: "another subject"}
+		s.admit(t, narrow)
+		s.admit(t, elsewhere)
+		for range 5 {
+			s.refuse(t, append([]ratelimit.Request{narrow}, all...)...)
+			s.refuse(t, append(all[:len(all):len(all)], narrow)...)
+			s.refuse(t, append(all[:len(all):len(all)], elsewhere)...)
+		}
+		for _, q := range all {
+			if left := s.left(t, q); left != 3 {
+				t.Errorf("%s: %d of 3 permits left after refusals", q.Rule.Name, left)
+			}
+		}
+	})
+}
+
+func TestAllRefusingRulesAreReportedInOrder(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		request := func(name string, limit int64, per time.Duration) ratelimit.Request {
+			return ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: limit, Per: per}, Key: "k"}
+		}
+		a, open, b, c := request("a", 1, time.Hour), request("open", 9, time.Hour), request("b", 1, 2*time.Hour), request("c", 1, time.Minute)
+		s.admit(t, a, open, b, c)
+		d := s.refuse(t, c, b, open, a)
+		var names []string
+		var longest time.Duration
+		for _, v := range d.Violations {
+			names = append(names, v.Rule)
+			longest = max(longest, v.RetryAfter)
+		}
+		if len(names) != 3 || names[0] != "c" || names[1] != "b" || names[2] != "a" {
+			t.Errorf("violations: got %v, want [c b a]", names)
+		}
+		if d.RetryAfter != longest || d.RetryAfter != d.Violations[1].RetryAfter {
+			t.Errorf("RetryAfter is %v; the longest of %+v is meant", d.RetryAfter, d.Violations)
+		}
+	})
+}
+
+func TestReturnGivesBackOneDecisionOnce(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q := ratelimit.Request{Rule: rule, Key: "k"}
+		s.admit(t, q)
+		d := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+		s.refuse(t, q)
+		for range 3 {
+			if err := d.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if left := s.left(t, q); left != 2 {
+				t.Fatalf("%d permits left after the return of 2", left)
+			}
+		}
+	})
+}
+
+func TestReturnOfARefusalIsNothing(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}
+		s.admit(t, q)
+		if err := s.refuse(t, q).Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.peek(t, q).Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		s.refuse(t, q)
+	})
+}
+
+func TestReturnAfterResetTakesNothingOff(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for _, rule := range []ratelimit.Rule{
+			{Name: "sliding", Limit: 2, Per: time.Hour},
+			{Name: "fixed", Limit: 2, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
+		} {
+			q := ratelimit.Request{Rule: rule, Key: "k"}
+			old := s.admit(t, q)
+			if err := s.limiter.Reset(context.Background(), q); err != nil {
+				t.Fatal(err)
+			}
+			s.pass(2 * time.Millisecond)
+			s.admit(t, q)
+			if err := old.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if left := s.left(t, q); left != 1 {
+				t.Errorf("%s: %d of 2 permits left; the return was of a charge that the reset had forgotten", rule.Name, left)
+			}
+		}
+	})
+}
+
+func TestSixtyFourCallersNeverExceedTheLimit(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		const callers, calls, limit = 64, 8, 100
+		rule.Limit, rule.Per = limit, rule.Per*1000 // so that a bucket does not refill meanwhile
+		q := ratelimit.Request{Rule: rule, Key: "k"}
+		if admitted := race(t, callers, calls, s.limiter, q); admitted != limit {
+			t.Errorf("%d calls were admitted, limit %d", admitted, limit)
+		}
+	})
+}
+
+// race makes calls from several goroutines at once and returns how many were admitted.
+func race(t *testing.T, callers, calls int, l *ratelimit.Limiter, q ratelimit.Request) int64 {
+	t.Helper()
+	var admitted atomic.Int64
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range calls {
+				d, err := l.Allow(context.Background(), q)
+				if err != nil {
+					t.Errorf("Allow: %v", err)
+					return
+				}
+				if d.Allowed {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return admitted.Load()
+}
+
+// Two programs with different limits for one rule share its history: each sees what the other has taken.
+func TestProgramsWithDifferentLimits(t *testing.T) {
+	rules := algorithms()
+	delete(rules, "token-bucket") // see TestBucketOfAnotherLimit
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for name, rule := range rules {
+			rule.Name = name
+			newer := &subject{limiter: s.another()}
+			limit := func(n int64) ratelimit.Request {
+				rule.Limit = n
+				return ratelimit.Request{Rule: rule, Key: "k"}
+			}
+			for range 2 {
+				s.admit(t, limit(3))
+				newer.admit(t, limit(5))
+			}
+			s.refuse(t, limit(3))
+			newer.admit(t, limit(5))
+			newer.refuse(t, limit(5))
+			s.refuse(t, limit(3))
+			newer.admit(t, limit(7)) // the lower limit has not made anybody forget
+			newer.admit(t, limit(7))
+			newer.refuse(t, limit(7))
+		}
+	})
+}
+
+// A bucket's state is the time at which it is full again, which another limit leaves as it is: nobody waits longer than
+// it takes to fill the bucket, and nobody finds it full.
+func TestBucketOfAnotherLimit(t *testing.T) {
+	tests := []struct{ limit, cost, then int64 }{
+		{4, 4, 2}, {2, 2, 4}, {4, 1, 2}, {4, 3, 1}, {2, 1, 4}, {1, 1, 1000}, {1000, 1000, 1}, {1000, 900, 1}, {1000, 900, 900},
+	}
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for _, test := range tests {
+			rule := ratelimit.Rule{Name: "r", Limit: test.limit, Per: time.Hour, Algorithm: ratelimit.TokenBucket}
+			q := ratelimit.Request{Rule: rule, Key: fmt.Sprint(test), Cost: test.cost}
+			full := s.admit(t, q).At.Add(time.Hour * time.Duration(test.cost) / time.Duration(test.limit))
+			q.Rule.Limit, q.Cost = test.then, test.then
+			d := s.refuse(t, q)
+			if at := d.At.Add(d.RetryAfter); !at.Equal(full) {
+				t.Errorf("%d of %d, then limit %d: full again %v later than before", test.cost, test.limit, test.then, at.Sub(full))
+			}
+		}
+	})
+}
+
+// What generated code sees of a refusal.
+func TestRefusalOfTake(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		rule.Message = "Three are enough."
+		rules, ctx := ratelimit.NewRules("sms.Sender.SendCode", rule), context.Background()
+		for range 3 {
+			if err := s.limiter.Take(ctx, rules, "k"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := s.limiter.Take(ctx, rules, "k")
+		e, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
+		if !ok || !errors.Is(err, ratelimit.ErrTooManyRequests) {
+			t.Fatalf("got error %v (%T), want a *TooManyRequestsError", err, err)
+		}
+		if e.Method != "sms.Sender.SendCode" || e.Message != rule.Message || e.RetryAfter <= 0 || len(e.Violations) != 1 {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
+func TestCancelledContextIsNoRefusal(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}
+		for name, call := range map[string]func() error{
+			"Allow": func() error { _, err := s.limiter.Allow(ctx, q); return err },
+			"Peek":  func() error { _, err := s.limiter.Peek(ctx, q); return err },
+			"Reset": func() error { return s.limiter.Reset(ctx, q) },
+		} {
+			if err := call(); !errors.Is(err, context.Canceled) || errors.Is(err, ratelimit.ErrTooManyRequests) {
+				t.Errorf("%s: got error %v, want one that is context.Canceled", name, err)
+			}
+		}
+		s.admit(t, q)
+	})
+}

@@ -1,0 +1,67 @@
+package behaviour_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// An expiry that is rounded down to nothing stores nothing, and then everything passes.
+func TestFault_ExpiryRoundedToZero(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for name, rule := range algorithms() {
+			if rule.Cron != "" {
+				continue // the shortest calendar window is a second
+			}
+			for _, per := range []time.Duration{300 * time.Microsecond, 999 * time.Microsecond, 1500 * time.Microsecond} {
+				rule.Name, rule.Limit, rule.Per = name, 1, per
+				requireSpacing(t, s, ratelimit.Request{Rule: rule, Key: "k"}, per)
+			}
+		}
+	})
+}
+
+// State is kept for as long as it matters: a bucket of ten minutes is not full again after one.
+func TestFault_ExpiryRefillsTheBucket(t *testing.T) {
+	server := redistest.Start(t)
+	s, client := onServer(t, server), connect(t, server.Addr)
+	for name, rule := range algorithms() {
+		if rule.Cron != "" {
+			continue // its window ends when it ends
+		}
+		rule.Name, rule.Per = name, 10*time.Minute
+		s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 3})
+		for _, key := range keysOn(t, client) {
+			ttl := client.PTTL(context.Background(), key).Val()
+			if ttl < 9*time.Minute || ttl > 21*time.Minute {
+				t.Errorf("%q expires after %v; its state matters for 10m", key, ttl)
+			}
+		}
+		server.Do("FLUSHALL")
+	}
+}
+
+// Later calls prolong the expiry of state that earlier calls wrote.
+func TestFault_ExpiryNotRenewed(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		const per = 40 * time.Millisecond
+		for name, rule := range algorithms() {
+			if rule.Cron != "" {
+				continue // its window ends when it ends
+			}
+			rule.Name, rule.Per = name, per
+			model, q := newModel(), ratelimit.Request{Rule: rule, Key: "k", Cost: 1}
+			for range 60 {
+				d := s.allow(t, q)
+				want, _ := model.allow(d.At.UnixMicro(), []ratelimit.Request{q})
+				if d.Allowed != want.allowed() || d.RetryAfter != micros(want.retryAfter) {
+					t.Fatalf("%s: got %+v, want %+v", name, d, want)
+				}
+				s.pass(per / 7)
+			}
+		}
+	})
+}

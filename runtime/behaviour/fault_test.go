@@ -1,0 +1,216 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// requireSpacing calls until one call was refused for good reason, and checks that no two admissions are too close.
+func requireSpacing(t *testing.T, s *subject, q ratelimit.Request, apart time.Duration) {
+	t.Helper()
+	var last time.Time
+	for refused, calls := 0, 0; refused < 3; calls++ {
+		if calls == 20_000 {
+			t.Fatalf("%s %v: never refused", q.Rule.Name, q.Rule.Per)
+		}
+		d := s.allow(t, q)
+		if !d.Allowed {
+			refused++
+			s.near(d.RetryAfter)
+			continue
+		}
+		if since := d.At.Sub(last); since < apart {
+			t.Fatalf("%s %v: two calls admitted within %v", q.Rule.Name, q.Rule.Per, since)
+		}
+		last = d.At
+	}
+}
+
+func TestFault_CostAboveBurstToldToRetry(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		fits := ratelimit.Request{Rule: ratelimit.Rule{Name: "other", Limit: 9, Per: time.Hour}, Key: rule.Name}
+		for _, requests := range [][]ratelimit.Request{
+			{{Rule: rule, Key: "k", Cost: 4}},
+			{{Rule: rule, Key: "k", Cost: 1 << 40}},
+			{fits, {Rule: rule, Key: "k", Cost: 4}},
+			{{Rule: rule, Key: "k", Cost: 4}, fits},
+		} {
+			d, err := s.limiter.Allow(context.Background(), requests...)
+			if _, never := errors.AsType[*ratelimit.NeverAdmissibleError](err); !never || d.Allowed || errors.Is(err, ratelimit.ErrTooManyRequests) {
+				t.Errorf("%+v: got %+v, error %v; want a *NeverAdmissibleError", requests, d, err)
+			}
+		}
+		if left := s.left(t, fits); left != 9 {
+			t.Errorf("the other rule was charged: %d of 9 permits left", left)
+		}
+		s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 3})
+	})
+}
+
+func TestFault_BurstIsWhatABucketCanAdmit(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 2, Burst: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket}, Key: "k", Cost: 6}
+		_, err := s.limiter.Allow(context.Background(), q)
+		if _, never := errors.AsType[*ratelimit.NeverAdmissibleError](err); !never {
+			t.Errorf("6 of a burst of 5: got error %v, want a *NeverAdmissibleError", err)
+		}
+		q.Cost = 5
+		s.admit(t, q)
+	})
+}
+
+func TestFault_RefusedCallConsumes(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q := ratelimit.Request{Rule: rule, Key: "k"}
+		for range 3 {
+			s.admit(t, q)
+		}
+		first := s.refuse(t, q)
+		for range 20 {
+			s.pass(100 * time.Microsecond)
+			d := s.refuse(t, q)
+			if end, want := d.At.Add(d.RetryAfter), first.At.Add(first.RetryAfter); !end.Equal(want) {
+				t.Fatalf("refused calls moved the end of the delay from %v to %v", want, end)
+			}
+		}
+	})
+}
+
+// A return takes its own permits out of a log, not the newest ones, and counter and log do not drift apart.
+func TestFault_ReturnLeavesItsLogEntry(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour}, Key: "k"}
+		var taken []ratelimit.Decision
+		for range 3 {
+			taken = append(taken, s.admit(t, q))
+			s.pass(2 * time.Millisecond)
+		}
+		if err := taken[1].Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		fourth := s.admit(t, q)
+		d := s.refuse(t, q)
+		if want := taken[0].At.Add(time.Hour); !d.At.Add(d.RetryAfter).Equal(want) {
+			t.Errorf("retry at %v, want an hour after the first call, %v", d.At.Add(d.RetryAfter), want)
+		}
+		for _, d := range []ratelimit.Decision{taken[0], taken[2], fourth} {
+			if err := d.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left := s.left(t, q); left != 3 {
+			t.Errorf("%d of 3 permits left after all were returned", left)
+		}
+	})
+}
+
+// Many returned and repeated calls of the same microsecond are told apart by count, not by member names.
+func TestFault_MemberCollisions(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		rule.Limit = 500
+		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 50}
+		for range 10 {
+			s.admit(t, q)
+		}
+		s.refuse(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 50})
+	})
+}
+
+// Neither admitted nor refused calls prolong a fixed window.
+func TestFault_HitsProlongTheWindow(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		const per = 60 * time.Millisecond
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: per, Algorithm: ratelimit.FixedWindow}, Key: "k"}
+		var end time.Time
+		for range 300 {
+			d := s.allow(t, q)
+			switch {
+			case d.Allowed && !d.At.Before(end):
+				end = d.At.Add(per)
+			case !d.Allowed && !d.At.Add(d.RetryAfter).Equal(end):
+				t.Fatalf("refused until %v by a window that ends at %v", d.At.Add(d.RetryAfter), end)
+			}
+			s.pass(time.Millisecond)
+		}
+	})
+}
+
+// The window opened by a call that was returned is still open, and the next call does not open another.
+func TestFault_FirstHitKnownByItsValue(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 2, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, Key: "k"}
+		first := s.admit(t, q)
+		if err := first.Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(5 * time.Millisecond)
+		s.admit(t, q)
+		s.admit(t, q)
+		d := s.refuse(t, q)
+		if end, want := d.At.Add(d.RetryAfter), first.At.Add(time.Hour); !end.Equal(want) {
+			t.Errorf("the window ends at %v, want %v", end, want)
+		}
+	})
+}
+
+func TestFault_RulesOfOneKeyAndWindow(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		other := rule
+		other.Name += ".another"
+		for range 3 {
+			s.admit(t, ratelimit.Request{Rule: rule, Key: "k"}, ratelimit.Request{Rule: other, Key: "k"})
+		}
+		s.refuse(t, ratelimit.Request{Rule: rule, Key: "k"}, ratelimit.Request{Rule: other, Key: "k"})
+	})
+}
+
+// One call that asks one budget twice takes twice, or is an error; it never takes more than there is.
+func TestFault_OneBudgetTwiceInACall(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q := ratelimit.Request{Rule: rule, Key: "k"}
+		admitted := 0
+		for range 3 {
+			d, err := s.limiter.Allow(context.Background(), q, q)
+			if err != nil {
+				return
+			}
+			if d.Allowed {
+				admitted += 2
+			}
+		}
+		if left := int(s.left(t, q)); admitted > 3 || left != 3-admitted {
+			t.Errorf("%d permits of 3 were admitted, %d are left", admitted, left)
+		}
+	})
+}
+
+func TestFault_HighRatesNeverLimit(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for _, rule := range []ratelimit.Rule{
+			{Name: "thousand", Limit: 1000, Burst: 1, Per: time.Second, Algorithm: ratelimit.TokenBucket},
+			{Name: "three-thousand", Limit: 3000, Burst: 1, Per: time.Second, Algorithm: ratelimit.TokenBucket},
+		} {
+			requireSpacing(t, s, ratelimit.Request{Rule: rule, Key: "k"}, rule.Per/time.Duration(rule.Limit))
+		}
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "million", Limit: 1_000_000, Per: time.Second, Algorithm: ratelimit.TokenBucket}, Key: "k", Cost: 1_000_000}
+		s.admit(t, q)
+		s.refuse(t, q)
+	})
+}
+
+func TestFault_SlowRatesNeverPass(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for _, per := range []time.Duration{10 * time.Second, time.Hour, 400 * 24 * time.Hour} {
+			q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: per, Algorithm: ratelimit.TokenBucket}, Key: "k"}
+			first := s.admit(t, q)
+			d := s.refuse(t, q)
+			if want := first.At.Add(per); !d.At.Add(d.RetryAfter).Equal(want) {
+				t.Errorf("one in %v: retry at %v, want %v", per, d.At.Add(d.RetryAfter), want)
+			}
+		}
+	})
+}

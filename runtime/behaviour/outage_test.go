@@ -1,0 +1,205 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+var hourly = ratelimit.Rule{Name: "hourly", Limit: 10, Per: time.Hour}
+
+func TestUnreachableServerIsAStoreError(t *testing.T) {
+	server := redistest.Start(t)
+	s := onServer(t, server)
+	s.admit(t, ratelimit.Request{Rule: hourly, Key: "k"})
+	server.Stop()
+	ctx, q := context.Background(), ratelimit.Request{Rule: hourly, Key: "k"}
+	for name, call := range map[string]func() error{
+		"Allow": func() error { _, err := s.limiter.Allow(ctx, q); return err },
+		"Peek":  func() error { _, err := s.limiter.Peek(ctx, q); return err },
+		"Reset": func() error { return s.limiter.Reset(ctx, q) },
+		"Take":  func() error { return s.limiter.Take(ctx, ratelimit.NewRules("m", hourly), "k") },
+	} {
+		_ = call() // the first one may still meet the broken connection
+		err := call()
+		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+			t.Errorf("%s: got error %v (%T), want a *StoreError", name, err, err)
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("%s: %v does not wrap the refused connection", name, err)
+		}
+		if errors.Is(err, ratelimit.ErrTooManyRequests) {
+			t.Errorf("%s: %v is taken for a refusal", name, err)
+		}
+	}
+}
+
+func TestServerErrorIsAStoreError(t *testing.T) {
+	server := redistest.Start(t, "--maxmemory", "1", "--maxmemory-policy", "noeviction")
+	s := onServer(t, server)
+	_, err := s.limiter.Allow(context.Background(), ratelimit.Request{Rule: hourly, Key: "k"})
+	if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+		t.Errorf("a server out of memory: got error %v (%T), want a *StoreError", err, err)
+	}
+}
+
+// A context that ends while the server is silent ends the call, though the client itself would wait for a minute.
+func TestContextEndsACallToASilentServer(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
+	t.Cleanup(func() { _ = client.Close() })
+	s := &subject{limiter: ratelimit.New(redisstore.New(client))}
+	q := ratelimit.Request{Rule: hourly, Key: "k"}
+	s.admit(t, q)
+	server.Pause()
+	for name, end := range map[string]func() (context.Context, context.CancelFunc){
+		"cancelled": func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(30*time.Millisecond, cancel)
+			return ctx, cancel
+		},
+		"deadline": func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(context.Background(), 30*time.Millisecond)
+		},
+	} {
+		ctx, cancel := end()
+		_, err := s.limiter.Allow(ctx, q)
+		if ctx.Err() == nil || !errors.Is(err, ctx.Err()) || errors.Is(err, ratelimit.ErrTooManyRequests) {
+			t.Errorf("%s: got error %v, want one that is %v", name, err, ctx.Err())
+		}
+		cancel()
+	}
+}
+
+// What a restart loses is counted afresh, without an error.
+func TestRestartedServerCountsAfresh(t *testing.T) {
+	server := redistest.Start(t)
+	s := onServer(t, server)
+	q := ratelimit.Request{Rule: hourly, Key: "k", Cost: 10}
+	s.admit(t, q)
+	s.refuse(t, q)
+	server.Restart()
+	s.admit(t, q)
+	s.refuse(t, q)
+}
+
+func TestFault_ScriptFlushFailsCalls(t *testing.T) {
+	server := redistest.Start(t)
+	s := onServer(t, server)
+	q := ratelimit.Request{Rule: hourly, Key: "k"}
+	for range 10 {
+		server.Do("SCRIPT FLUSH")
+		s.peek(t, q)
+		server.Do("SCRIPT FLUSH")
+		d := s.admit(t, q)
+		server.Do("SCRIPT FLUSH")
+		if err := d.Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		s.admit(t, q)
+	}
+	s.refuse(t, q)
+	server.Do("SCRIPT FLUSH")
+	if err := s.limiter.Reset(context.Background(), q); err != nil {
+		t.Fatal(err)
+	}
+	s.admit(t, q)
+}
+
+// Callers that meet a server without the script, all at once and again and again, are each admitted exactly once.
+func TestFault_ColdServerFailsConcurrentCalls(t *testing.T) {
+	const callers = 64
+	server := redistest.Start(t)
+	s := onServer(t, server)
+	for round := range 20 {
+		server.Do("SCRIPT FLUSH")
+		server.Do("FLUSHALL")
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: callers, Per: time.Hour}, Key: "k"}
+		if admitted := race(t, callers, 1, s.limiter, q); admitted != callers {
+			t.Errorf("round %d: %d of %d callers were admitted", round, admitted, callers)
+		}
+		s.refuse(t, q)
+	}
+}
+
+// A decision whose reply is lost has happened or not; it is not made again behind the caller's back.
+func TestFault_LostReplyIsChargedAgain(t *testing.T) {
+	server := redistest.Start(t)
+	between := startProxy(t, server.Addr)
+	through := &subject{limiter: ratelimit.New(redisstore.New(connect(t, between.addr)))}
+	direct := onServer(t, server)
+	for i := range int64(5) {
+		q := ratelimit.Request{Rule: hourly, Key: string(rune('a' + i))}
+		through.admit(t, q)
+		between.armed.Store(true)
+		_, err := through.limiter.Allow(context.Background(), q)
+		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+			t.Errorf("a lost reply: got error %v (%T), want a *StoreError", err, err)
+		}
+		if got := between.lost.Load(); got != i+1 {
+			t.Fatalf("%d replies were lost, want %d", got, i+1)
+		}
+		if left := direct.left(t, q); left != 8 {
+			t.Errorf("%d of 10 permits left after two calls", left)
+		}
+		through.admit(t, q)
+	}
+}
+
+// A reply that is late rather than lost must not be sent for again either.
+func TestFault_TimedOutDecisionIsChargedAgain(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: 50 * time.Millisecond})
+	t.Cleanup(func() { _ = client.Close() })
+	impatient, direct := &subject{limiter: ratelimit.New(redisstore.New(client))}, onServer(t, server)
+	q := ratelimit.Request{Rule: hourly, Key: "k"}
+	impatient.admit(t, q)
+	server.Pause()
+	_, err := impatient.limiter.Allow(context.Background(), q)
+	server.Resume()
+	if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+		t.Errorf("a late reply: got error %v (%T), want a *StoreError", err, err)
+	}
+	if left := direct.left(t, q); left != 8 && left != 9 {
+		t.Errorf("%d of 10 permits left after two calls, of which one may not have arrived", left)
+	}
+}
+
+// Callers give up while the server is silent; what they sent is charged once each at most.
+func TestCallersWhoGaveUpAreChargedOnceAtMost(t *testing.T) {
+	const callers = 32
+	server := redistest.Start(t)
+	s := onServer(t, server)
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1000, Per: time.Hour}, Key: "k"}
+	s.admit(t, q)
+	server.Pause()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	var answered atomic.Int64
+	for range callers {
+		all.Go(func() {
+			if _, err := s.limiter.Allow(ctx, q); err == nil {
+				answered.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	server.Resume()
+	if answered.Load() != 0 {
+		t.Errorf("%d calls were answered by a silent server", answered.Load())
+	}
+	if left := s.left(t, q); left < 1000-1-callers {
+		t.Errorf("%d of 1000 permits left after %d calls", left, 1+callers)
+	}
+}

@@ -1,0 +1,83 @@
+package behaviour_test
+
+import (
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// A retry delay is exact: every moment before its end is refused, with what is left of it, and at its end the call passes.
+func TestRetryDelayIsExact(t *testing.T) {
+	const per = 120 * time.Millisecond
+	tests := map[string]struct {
+		rule  ratelimit.Rule
+		costs []int64 // admitted one after the other; the last one is refused
+	}{
+		"sliding window":              {ratelimit.Rule{Limit: 1, Per: per}, []int64{1, 1}},
+		"sliding window, costs":       {ratelimit.Rule{Limit: 10, Per: per}, []int64{3, 3, 4, 6}},
+		"sliding window, all of it":   {ratelimit.Rule{Limit: 10, Per: per}, []int64{3, 3, 3, 10}},
+		"fixed window":                {ratelimit.Rule{Limit: 2, Per: per, Algorithm: ratelimit.FixedWindow}, []int64{1, 1, 1}},
+		"token bucket":                {ratelimit.Rule{Limit: 7, Per: per, Algorithm: ratelimit.TokenBucket}, []int64{3, 4, 3}},
+		"token bucket, burst":         {ratelimit.Rule{Limit: 3, Per: per, Burst: 2, Algorithm: ratelimit.TokenBucket}, []int64{1, 1, 2}},
+		"token bucket, uneven":        {ratelimit.Rule{Limit: 997, Per: per, Burst: 5, Algorithm: ratelimit.TokenBucket}, []int64{5, 5}},
+		"token bucket, a large burst": {ratelimit.Rule{Limit: 1000, Per: time.Second, Burst: 100_000, Algorithm: ratelimit.TokenBucket}, []int64{99_999, 101}},
+		"token bucket, many permits":  {ratelimit.Rule{Limit: 9_999_991, Per: 3 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket}, []int64{9_999_991, 3}},
+		"calendar":                    {ratelimit.Rule{Limit: 2, Cron: "* * * * * *"}, []int64{2, 1}},
+	}
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				test.rule.Name = "r"
+				last := len(test.costs) - 1
+				for _, cost := range test.costs[:last] {
+					s.admit(t, ratelimit.Request{Rule: test.rule, Key: name, Cost: cost})
+					s.pass(time.Millisecond)
+				}
+				requireExactRetry(t, s, ratelimit.Request{Rule: test.rule, Key: name, Cost: test.costs[last]})
+			})
+		}
+	})
+}
+
+// Where a rule fills up before the last cost is tried (a calendar's second may end between two calls), the call passes at
+// once, and that is tried again.
+func requireExactRetry(t *testing.T, s *subject, q ratelimit.Request) {
+	t.Helper()
+	d := s.peek(t, q)
+	for tries := 0; d.Allowed; tries++ {
+		if tries == 100 {
+			t.Fatal("the last call is never refused")
+		}
+		s.allow(t, q)
+		d = s.peek(t, q)
+	}
+	end := d.At.Add(d.RetryAfter)
+	for !d.Allowed {
+		if left := end.Sub(d.At); left <= 0 || d.RetryAfter != left {
+			t.Fatalf("at %v: retry after %v; an earlier refusal promised %v", d.At, d.RetryAfter, end)
+		}
+		s.near(d.RetryAfter)
+		d = s.peek(t, q)
+	}
+	if d.At.Before(end) {
+		t.Fatalf("passed %v before the end of the delay", end.Sub(d.At))
+	}
+}
+
+func TestRetryDelayOfSeveralRulesIsTheLongest(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rules := []ratelimit.Request{
+			{Rule: ratelimit.Rule{Name: "short", Limit: 1, Per: 20 * time.Millisecond}, Key: "k"},
+			{Rule: ratelimit.Rule{Name: "long", Limit: 1, Per: 90 * time.Millisecond}, Key: "k"},
+			{Rule: ratelimit.Rule{Name: "bucket", Limit: 1, Per: 50 * time.Millisecond, Algorithm: ratelimit.TokenBucket}, Key: "k"},
+		}
+		first := s.admit(t, rules...)
+		d := s.peek(t, rules...)
+		if end := first.At.Add(90 * time.Millisecond); !d.Allowed && !d.At.Add(d.RetryAfter).Equal(end) {
+			t.Errorf("retry at %v, want %v", d.At.Add(d.RetryAfter), end)
+		}
+		s.pass(100 * time.Millisecond)
+		s.admit(t, rules...)
+	})
+}

@@ -1,0 +1,124 @@
+package behaviour_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// A subject is a limiter under test and a way to let time pass for it.
+type subject struct {
+	limiter *ratelimit.Limiter
+	another func() *ratelimit.Limiter // one more program on the same store
+	pass    func(time.Duration)       // at least that long
+	// near passes most of a delay: all but a microsecond where the clock obeys, else as near as sleeping allows.
+	near func(time.Duration)
+}
+
+// onEveryStore runs a scenario once for each store.
+func onEveryStore(t *testing.T, scenario func(*testing.T, *subject)) {
+	t.Run("memory", func(t *testing.T) { scenario(t, inMemory(newClock())) })
+	t.Run("redis", func(t *testing.T) { scenario(t, onServer(t, redistest.Start(t))) })
+}
+
+func inMemory(c *clock) *subject {
+	store := memstore.New(memstore.WithClock(c.now))
+	another := func() *ratelimit.Limiter { return ratelimit.New(store) }
+	return &subject{limiter: another(), another: another, pass: c.pass, near: func(d time.Duration) {
+		c.pass(max(d-time.Microsecond, time.Microsecond))
+	}}
+}
+
+func onServer(t testing.TB, server *redistest.Server) *subject {
+	another := func() *ratelimit.Limiter { return ratelimit.New(redisstore.New(connect(t, server.Addr))) }
+	return &subject{limiter: another(), another: another, pass: time.Sleep, near: func(d time.Duration) {
+		time.Sleep(d - 200*time.Microsecond)
+	}}
+}
+
+func connect(t testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// A clock is moved by hand.
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+// newClock starts ten hours before New York loses an hour.
+func newClock() *clock {
+	return &clock{t: time.Date(2026, time.March, 7, 21, 0, 0, 123456000, time.UTC)}
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+// allow fails the test on an error.
+func (s *subject) allow(t *testing.T, requests ...ratelimit.Request) ratelimit.Decision {
+	t.Helper()
+	d, err := s.limiter.Allow(context.Background(), requests...)
+	if err != nil {
+		t.Fatalf("Allow: %v", err)
+	}
+	return d
+}
+
+func (s *subject) peek(t *testing.T, requests ...ratelimit.Request) ratelimit.Decision {
+	t.Helper()
+	d, err := s.limiter.Peek(context.Background(), requests...)
+	if err != nil {
+		t.Fatalf("Peek: %v", err)
+	}
+	return d
+}
+
+// admit fails the test unless the call is allowed.
+func (s *subject) admit(t *testing.T, requests ...ratelimit.Request) ratelimit.Decision {
+	t.Helper()
+	d := s.allow(t, requests...)
+	if !d.Allowed {
+		t.Fatalf("refused: %+v", d)
+	}
+	return d
+}
+
+// refuse fails the test unless the call is refused.
+func (s *subject) refuse(t *testing.T, requests ...ratelimit.Request) ratelimit.Decision {
+	t.Helper()
+	d := s.allow(t, requests...)
+	if d.Allowed {
+		t.Fatalf("allowed: %+v", requests)
+	}
+	return d
+}
+
+// left is how many permits a request's rule would still admit now, found by asking.
+func (s *subject) left(t *testing.T, q ratelimit.Request) int64 {
+	t.Helper()
+	q.Cost = q.Rule.Limit
+	d := s.peek(t, q)
+	if d.Allowed {
+		return q.Cost
+	}
+	return d.Violations[0].Remaining
+}

@@ -1,0 +1,221 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+)
+
+// call is a decision in the making. Calls are pooled: a decision in this process allocates nothing.
+type call struct {
+	limiter *Limiter
+	method  string // "" for requests
+	asked   []asked
+	fleet   part
+	local   part
+}
+
+// part is what one store decides of a call.
+type part struct {
+	decide.Call
+	store   decide.Store
+	verdict decide.Verdict
+}
+
+// asked is a rule that was asked, and the claim that answers for it. The claim of its block stands before that.
+type asked struct {
+	rule  *prepared
+	part  *part // nil if the rule does not apply, or never admits the call
+	claim int
+	never bool // the rule only watches, and would never admit the call
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+func (l *Limiter) newCall(method string) *call {
+	c := calls.Get().(*call)
+	c.limiter, c.method = l, method
+	c.asked = c.asked[:0]
+	c.fleet.reset(l, l.store)
+	c.local.reset(l, l.local)
+	return c
+}
+
+func (p *part) reset(l *Limiter, store decide.Store) {
+	p.Prefix, p.Claims, p.After, p.Peek = l.prefix, p.Claims[:0], 0, false
+	p.store = store
+}
+
+// free gives c back to the pool.
+func (c *call) free() { calls.Put(c) }
+
+// add puts a rule to the question.
+func (c *call) add(rule *prepared, charge *Charge) error {
+	rule = c.limiter.overridden(rule)
+	if charge.Cost == 0 {
+		c.asked = append(c.asked, asked{rule: rule})
+		return nil
+	}
+	limit := rule.Limit
+	if charge.Limit.given {
+		limit = charge.Limit.permits
+	}
+	switch {
+	case charge.Cost < 0:
+		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
+	case limit < 0:
+		return c.keyError(rule, "", fmt.Sprintf("the limit is %d; expected 0 or more", limit))
+	case charge.Key == "" && rule.Key != "":
+		return c.keyError(rule, rule.Key, "the key is empty")
+	case charge.Member == "" && rule.Distinct != "":
+		return c.keyError(rule, rule.Distinct, "the member is empty")
+	}
+	claim := c.claim(rule, charge, limit)
+	capacity := capacity(claim)
+	switch {
+	case claim.Mode == decide.Trigger && limit > 0 || claim.Cost <= capacity:
+		return nil
+	case claim.Mode == decide.Enforce:
+		return &NeverAdmissibleError{
+			Method: c.method, Rule: rule.Name, Key: shown(claim.Subject), Cost: claim.Cost, Limit: capacity,
+		}
+	}
+	last := &c.asked[len(c.asked)-1]
+	last.part.Claims = slices.Delete(last.part.Claims, last.claim, last.claim+1)
+	*last = asked{rule: rule, never: claim.Mode == decide.Shadow}
+	return nil
+}
+
+func (c *call) keyError(rule *prepared, expr, reason string) error {
+	return &KeyError{Method: c.method, Rule: rule.Name, Expr: expr, Reason: reason}
+}
+
+// claim returns the claim that asks rule. Rules that share their state are one claim, of the sum of the costs and the
+// smallest limit: one by one, each might fit where both do not.
+func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim {
+	p := &c.fleet
+	if rule.Scope == ScopeInstance {
+		p = &c.local
+	}
+	who, burst := subject(charge.Key), rule.burst
+	if burst == rule.Limit {
+		burst = limit
+	}
+	for i := range p.Claims {
+		claim := &p.Claims[i]
+		if claim.Rule.ID == rule.numbers.ID && claim.Subject == who && claim.Member == charge.Member {
+			claim.Cost += charge.Cost
+			claim.Limit, claim.Burst = min(claim.Limit, limit), min(claim.Burst, burst)
+			c.asked = append(c.asked, asked{rule: rule, part: p, claim: i})
+			return claim
+		}
+	}
+	if rule.block != nil {
+		*p.grow() = decide.Claim{Rule: rule.block, Subject: who, Cost: 1, Limit: 1}
+	}
+	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims)})
+	claim := p.grow()
+	*claim = decide.Claim{
+		Rule: rule.numbers, Subject: who, Cost: charge.Cost, Limit: limit, Burst: burst,
+		Wait: rule.wait, Mode: decide.Mode(rule.Mode),
+	}
+	if rule.Distinct != "" {
+		claim.Member = member(charge.Member)
+	}
+	return claim
+}
+
+// grow adds a claim.
+func (p *part) grow() *decide.Claim {
+	n := len(p.Claims)
+	p.Claims = slices.Grow(p.Claims, 1)[:n+1]
+	return &p.Claims[n]
+}
+
+// capacity is the largest cost that can ever be admitted.
+func capacity(c *decide.Claim) int64 {
+	switch {
+	case c.Limit == 0:
+		return 0
+	case c.Rule.Kind == decide.Bucket:
+		return c.Burst
+	case c.Rule.Kind == decide.Prepaid || c.Rule.Kind == decide.Warm:
+		return maxBucketLimit
+	default:
+		return c.Limit
+	}
+}
+
+// violation returns the refusal of a rule that was asked, or false if it does not refuse.
+func (a asked) violation() (Violation, bool) {
+	if a.part == nil {
+		return Violation{Rule: a.rule.Name, Window: a.rule.Window(), Limit: a.rule.Limit, message: a.rule.Message}, a.never
+	}
+	claim, now := &a.part.Claims[a.claim], a.part.verdict.Now
+	earliest, refused := claim.Earliest, claim.Refused(now)
+	if a.rule.block != nil {
+		switch block := &a.part.Claims[a.claim-1]; {
+		case block.Refused(now):
+			earliest, refused = max(earliest, block.Earliest), true
+		case refused:
+			earliest = max(earliest, now+block.Rule.Per)
+		}
+	}
+	return Violation{
+		Rule: a.rule.Name, Window: a.rule.Window(), Key: shown(claim.Subject), Limit: claim.Limit,
+		Remaining: claim.Room, RetryAfter: time.Duration(earliest-now) * time.Microsecond, message: a.rule.Message,
+	}, refused
+}
+
+// violations returns the refusals of the rules of a mode, and the longest delay.
+func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
+	for i, a := range c.asked {
+		if a.rule.Mode != mode {
+			continue
+		}
+		if v, refused := a.violation(); refused {
+			v.index = i
+			longest = max(longest, v.RetryAfter)
+			list = append(list, v)
+		}
+	}
+	return longest, list
+}
+
+// refusal returns the error of the rules of a mode that refuse, or nil.
+func (c *call) refusal(mode Mode) *TooManyRequestsError {
+	e := &TooManyRequestsError{Method: c.method}
+	if e.RetryAfter, e.Violations = c.violations(mode); e.Violations == nil {
+		return nil
+	}
+	if e.Message = e.longest().message; e.Message == "" {
+		e.Message = defaultMessage
+	}
+	return e
+}
+
+// report tells the limiter's functions what shadows and triggers have to say.
+func (c *call) report(ctx context.Context) {
+	if c.limiter.shadow != nil {
+		if refusal := c.refusal(ModeShadow); refusal != nil {
+			c.limiter.shadow(ctx, refusal)
+		}
+	}
+	if c.limiter.trigger == nil {
+		return
+	}
+	for _, a := range c.asked {
+		if a.part == nil || a.rule.Mode != ModeTrigger {
+			continue
+		}
+		if claim := &a.part.Claims[a.claim]; claim.Fired > 0 {
+			c.limiter.trigger(ctx, Trigger{
+				Method: c.method, Rule: a.rule.Name, Key: shown(claim.Subject), Limit: claim.Limit, Used: claim.Fired,
+			})
+		}
+	}
+}

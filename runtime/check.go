@@ -1,0 +1,171 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	maxName         = 256
+	maxPer          = 3660 * 24 * time.Hour
+	maxBlock        = 30 * 24 * time.Hour
+	maxLimit        = 1_000_000_000_000_000
+	maxSlidingLimit = 1_000_000
+	maxBucketLimit  = 10_000_000
+	maxRefill       = 36600 * 24 * time.Hour // how long a bucket may take from empty to full
+	maxSlices       = 10_000
+	defaultSlices   = 60
+)
+
+// check returns the first thing wrong with a rule, other than its cron expression.
+func (r Rule) check() error {
+	for _, check := range []func(Rule) error{
+		Rule.checkName, Rule.checkWindow, Rule.checkLimit, Rule.checkBucket, Rule.checkDistinct, Rule.checkWait, Rule.checkMode,
+	} {
+		if err := check(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r Rule) wrong(argument, format string, args ...any) error {
+	return &RuleError{Rule: r.Name, Argument: argument, Reason: fmt.Sprintf(format, args...)}
+}
+
+// checkName guards the keys: a name with a brace would move the hash tag.
+func (r Rule) checkName() error {
+	if len(r.Name) > maxName {
+		return r.wrong("name", "found %d bytes; expected at most %d", len(r.Name), maxName)
+	}
+	for _, c := range r.Name {
+		if strings.ContainsRune("{}%\"'`", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) {
+			return r.wrong("name", "found %q; expected letters, digits and . _ - / :", c)
+		}
+	}
+	return nil
+}
+
+func (r Rule) checkWindow() error {
+	switch {
+	case r.Per != 0 && r.Cron != "":
+		return r.wrong("cron", "found per as well; expected one of the two")
+	case r.Cron != "" && r.Algorithm != SlidingWindow && r.Algorithm != Calendar:
+		return r.wrong("algorithm", "found %s with cron, whose windows are the calendar's", r.Algorithm)
+	case r.Cron != "":
+		return nil
+	case r.Algorithm == Calendar:
+		return r.wrong("algorithm", "calendar needs cron, which says when its windows end")
+	case r.Algorithm > SlidingCounter:
+		return r.wrong("algorithm", "found %s; expected %s to %s", r.Algorithm, SlidingWindow, SlidingCounter)
+	case r.TZ != "":
+		return r.wrong("tz", "found a time zone without cron")
+	case r.Per == 0:
+		return r.wrong("per", "found neither per nor cron; expected one of the two")
+	case r.Per < 0 || r.Per > maxPer || r.Per%time.Microsecond != 0:
+		return r.wrong("per", "found %s; expected whole microseconds, up to %s", r.Per, formatPeriod(maxPer))
+	}
+	return nil
+}
+
+func (r Rule) checkLimit() error {
+	limit, what := int64(maxLimit), r.what()
+	switch {
+	case r.Cron == "" && r.Algorithm == SlidingWindow:
+		limit, what = maxSlidingLimit, "a sliding-window, which keeps the time of each permit"
+	case r.isBucket():
+		limit = maxBucketLimit
+	case r.Distinct != "":
+		limit = maxSlidingLimit
+	}
+	if r.Limit < 0 || r.Limit > limit {
+		return r.wrong("limit", "found %d; expected 0 to %d for %s", r.Limit, limit, what)
+	}
+	switch {
+	case r.Slices == 0:
+		return nil
+	case r.Algorithm != SlidingCounter:
+		return r.wrong("slices", "found %s, which has none; expected a sliding-counter", r.what())
+	case r.Slices < 1 || r.Slices > maxSlices || r.Slices > r.Per.Microseconds():
+		return r.wrong("slices", "found %d; expected 1 to %d, of a microsecond at least", r.Slices, maxSlices)
+	}
+	return nil
+}
+
+func (r Rule) isBucket() bool { return r.Algorithm == TokenBucket || r.Algorithm == LeakyBucket }
+
+// what names the kind of rule, with an article.
+func (r Rule) what() string {
+	if r.Cron != "" {
+		return "a calendar window"
+	}
+	return "a " + r.Algorithm.String()
+}
+
+func (r Rule) checkBucket() error {
+	switch {
+	case r.Burst != 0 && r.Algorithm != TokenBucket:
+		return r.wrong("burst", "found %s, which has none; expected a token-bucket", r.what())
+	case r.Burst < 0 || r.Burst > maxBucketLimit:
+		return r.wrong("burst", "found %d; expected 1 to %d", r.Burst, maxBucketLimit)
+	case r.Limit > 0 && float64(r.Burst)/float64(r.Limit)*float64(r.Per) > float64(maxRefill):
+		return r.wrong("burst", "found %d, which takes over a hundred years to fill at %d per %s", r.Burst, r.Limit, formatPeriod(r.Per))
+	case r.Prepay && !r.isBucket():
+		return r.wrong("prepay", "found %s; expected a token-bucket or a leaky-bucket", r.what())
+	case r.Warmup != 0 && r.Algorithm != TokenBucket:
+		return r.wrong("warmup", "found %s; expected a token-bucket", r.what())
+	case r.Warmup != 0 && (r.Warmup < time.Microsecond || r.Warmup > maxWarmup):
+		return r.wrong("warmup", "found %s; expected 1us to %s", r.Warmup, formatPeriod(maxWarmup))
+	case r.Warmup != 0 && r.Burst != 0:
+		return r.wrong("burst", "found warmup as well, which stores no permits to burst")
+	}
+	return nil
+}
+
+const maxWarmup = 24 * time.Hour
+
+func (r Rule) checkDistinct() error {
+	if r.Distinct != "" && r.Cron == "" && r.Algorithm != SlidingWindow {
+		return r.wrong("distinct", "found %s; expected a sliding-window or a cron", r.what())
+	}
+	return nil
+}
+
+func (r Rule) checkWait() error {
+	switch {
+	case r.Wait < 0 || r.Wait > maxPer:
+		return r.wrong("wait", "found %s; expected up to %s", r.Wait, formatPeriod(maxPer))
+	case r.Wait > 0 && r.Mode != ModeEnforce:
+		return r.wrong("wait", "found mode=%s, which delays no call", r.Mode)
+	case r.Queue != 0 && r.Wait == 0:
+		return r.wrong("queue", "found no wait, so none can queue")
+	case r.Queue != 0 && !r.isBucket():
+		return r.wrong("queue", "found %s; expected a leaky-bucket or a token-bucket", r.what())
+	case r.Queue < 0 || r.Queue > math.MaxInt32:
+		return r.wrong("queue", "found %d; expected 1 to %d", r.Queue, math.MaxInt32)
+	}
+	return nil
+}
+
+func (r Rule) checkMode() error {
+	switch {
+	case r.Mode > ModeTrigger:
+		return r.wrong("mode", "found %d; expected enforce, shadow or trigger", r.Mode)
+	case r.Mode == ModeTrigger && (r.isBucket() || r.Limit == 0):
+		return r.wrong("mode", "trigger needs a window of at least one permit that fills up; found %s of %d", r.what(), r.Limit)
+	case r.Block < 0 || r.Block > maxBlock || r.Block%time.Microsecond != 0:
+		return r.wrong("block", "found %s; expected whole microseconds, up to %s", r.Block, formatPeriod(maxBlock))
+	case r.Block > 0 && r.Mode != ModeEnforce:
+		return r.wrong("block", "found mode=%s, which refuses no call", r.Mode)
+	case r.Scope > ScopeInstance:
+		return r.wrong("scope", "found %d; expected fleet or instance", r.Scope)
+	case r.Refund > RefundError:
+		return r.wrong("refund", "found %d; expected never or error", r.Refund)
+	case r.OnError > Local:
+		return r.wrong("on-error", "found %d; expected deny, allow or local", r.OnError)
+	}
+	return nil
+}

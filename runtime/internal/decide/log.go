@@ -1,0 +1,29 @@
+package decide
+
+// log is the time of every permit in a sliding window.
+type log struct{ times ring }
+
+func (l *log) Earliest(c *Claim, now int64) int64 {
+	if i := l.times.len() - int(c.Limit-c.Cost) - 1; i >= 0 {
+		return max(now, l.times.at(i)+c.Rule.Per)
+	}
+	return now
+}
+
+func (l *log) Commit(c *Claim, _, at int64) (used int64) {
+	l.times.insert(at, int(c.Cost))
+	if c.Mode == Trigger {
+		used = int64(l.times.len() - l.times.search(at-c.Rule.Per+1))
+	}
+	l.times.drop(l.times.len() - int(c.Limit))
+	return used
+}
+
+func (l *log) Return(c *Claim, _ int64) { l.times.remove(c.At, int(c.Cost)) }
+
+func (l *log) Expiry(r *Rule) int64 {
+	if l.times.len() == 0 {
+		return 0
+	}
+	return l.times.at(l.times.len()-1) + r.Per
+}

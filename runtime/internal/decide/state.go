@@ -1,0 +1,44 @@
+package decide
+
+import "sort"
+
+// State is the state of one rule for one subject.
+type State interface {
+	// Earliest returns the first time, from now on, at which the claim fits if nothing else is admitted before.
+	Earliest(c *Claim, now int64) int64
+	// Commit charges the claim, now, for a time that is not before Earliest, and returns what is used in the window then.
+	Commit(c *Claim, now, at int64) (used int64)
+	// Return gives back what the claim was charged at c.At, as far as it still counts.
+	Return(c *Claim, now int64)
+	// Expiry returns the time from which the state says no more than a new one.
+	Expiry(r *Rule) int64
+}
+
+// NewState returns the state of who has not been admitted yet.
+func NewState(r *Rule) State {
+	switch r.Kind {
+	case Log:
+		return new(log)
+	case Fixed, Calendar:
+		return new(windows)
+	case Bucket, Prepaid:
+		return new(bucket)
+	case Warm:
+		return &warm{stored: r.Warmup}
+	case Counter:
+		return new(counter)
+	case Members, DailyMembers:
+		return &members{admitted: make(map[string]int64)}
+	default:
+		return new(block)
+	}
+}
+
+// Room returns the largest cost below c's that is admitted now.
+func Room(s State, c *Claim, now int64) int64 {
+	less := *c
+	return int64(sort.Search(int(c.Cost-1), func(i int) bool {
+		less.Cost = int64(i) + 1
+		return s.Earliest(&less, now) > now
+	}))
+}

@@ -1,0 +1,58 @@
+package runtime
+
+import "fmt"
+
+// Mode is what becomes of a rule's refusal.
+type Mode uint8
+
+const (
+	ModeEnforce Mode = iota // the call is refused
+	ModeShadow              // it is only reported, to the function of [WithShadow]
+	ModeTrigger             // there is none: the function of [WithTrigger] is called when the limit is reached
+)
+
+func (m Mode) String() string {
+	return word("Mode", uint8(m), "enforce", "shadow", "trigger")
+}
+
+// Scope is who shares the counts of a rule.
+type Scope uint8
+
+const (
+	ScopeFleet    Scope = iota // all that use the store
+	ScopeInstance              // this limiter only
+)
+
+func (s Scope) String() string { return word("Scope", uint8(s), "fleet", "instance") }
+
+// Refund is whether the permits of a call go back.
+type Refund uint8
+
+const (
+	RefundNever Refund = iota
+	RefundError        // if the wrapped call returns an error, or panics
+)
+
+func (r Refund) String() string { return word("Refund", uint8(r), "never", "error") }
+
+// FailurePolicy is what to do with a call while the store is unreachable.
+type FailurePolicy uint8
+
+const (
+	DefaultPolicy FailurePolicy = iota // of a rule: the limiter's; of a limiter: Deny
+	Deny                               // fail with a *StoreError
+	Allow                              // let it pass
+	Local                              // count in this process, from nothing
+)
+
+func (p FailurePolicy) String() string {
+	return word("FailurePolicy", uint8(p), "", "deny", "allow", "local")
+}
+
+// word returns the directives' word for a value of a type.
+func word(name string, value uint8, words ...string) string {
+	if int(value) < len(words) {
+		return words[value]
+	}
+	return fmt.Sprintf("%s(%d)", name, value)
+}

@@ -1,0 +1,187 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+)
+
+// outcome is the answer to a whole call.
+type outcome struct {
+	admitted bool
+	wait     time.Duration // until the admission
+	at       time.Time     // the store's time: of the admission, or else of the refusal
+}
+
+// decide asks the stores. Nothing to ask about is admitted.
+func (c *call) decide(ctx context.Context) (outcome, error) {
+	if ctx.Err() != nil {
+		return outcome{}, storeError(ctx, c.method, ctx.Err())
+	}
+	c.limitWaits(ctx)
+	last, err := &c.fleet, error(nil)
+	switch {
+	case len(c.local.Claims) == 0 && len(c.fleet.Claims) == 0:
+		return outcome{admitted: true, at: time.Now()}, nil
+	case len(c.local.Claims) == 0:
+		err = c.decideFleet(ctx)
+	case len(c.fleet.Claims) == 0:
+		err = c.local.decide(ctx)
+		last = &c.local
+	default:
+		last, err = c.decideBoth(ctx)
+	}
+	if err != nil {
+		return outcome{}, storeError(ctx, c.method, err)
+	}
+	v := last.verdict
+	return outcome{v.Admitted, last.wait(), time.UnixMicro(v.At)}, nil
+}
+
+func (p *part) decide(ctx context.Context) (err error) {
+	p.verdict, err = p.store.Decide(ctx, &p.Call)
+	return err
+}
+
+func (p *part) wait() time.Duration {
+	return time.Duration(p.verdict.At-p.verdict.Now) * time.Microsecond
+}
+
+// giveBack returns what the part was charged, also after the end of ctx.
+func (p *part) giveBack(ctx context.Context) error {
+	return p.store.Return(context.WithoutCancel(ctx), &p.Call)
+}
+
+// decideBoth decides the rules of this instance and those of the fleet: all or none, at one instant. The last part that it
+// returns is the one whose answer is the call's.
+func (c *call) decideBoth(ctx context.Context) (*part, error) {
+	if err := c.local.decide(ctx); err != nil {
+		return nil, err
+	}
+	if !c.local.verdict.Admitted {
+		c.fleet.Peek = true // for its refusals only
+		return &c.local, c.decideFleet(ctx)
+	}
+	c.fleet.After = c.local.verdict.At - c.local.verdict.Now
+	err := c.decideFleet(ctx)
+	if err == nil && c.fleet.verdict.Admitted && c.fleet.wait() <= c.local.wait() || c.fleet.Peek {
+		return &c.fleet, err
+	}
+	if back := c.local.giveBack(ctx); err != nil || back != nil || !c.fleet.verdict.Admitted {
+		return &c.fleet, errors.Join(err, back)
+	}
+	// The fleet admits the call later than this instance does: move its place here.
+	c.local.After = c.fleet.verdict.At - c.fleet.verdict.Now
+	for i := range c.local.Claims {
+		c.local.Claims[i].Wait += c.local.After
+	}
+	if err := c.local.decide(ctx); err != nil || !c.local.verdict.Admitted {
+		return &c.local, errors.Join(err, c.fleet.giveBack(ctx))
+	}
+	return &c.local, nil
+}
+
+// decideFleet asks the store that is shared, or follows the policy if that fails.
+func (c *call) decideFleet(ctx context.Context) error {
+	err := c.fleet.decide(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	switch c.policy() {
+	case Local:
+		c.fleet.store = c.limiter.local
+		return c.fleet.decide(ctx)
+	case Allow:
+		now := time.Now().UnixMicro()
+		c.fleet.verdict = decide.Verdict{Now: now, At: now + c.fleet.After, Admitted: true}
+		for i := range c.fleet.Claims {
+			c.fleet.Claims[i].Earliest, c.fleet.Claims[i].Fired = 0, 0
+		}
+		c.fleet.store = nothing{}
+		return nil
+	default:
+		return err
+	}
+}
+
+// policy is the strictest one among the rules of the fleet.
+func (c *call) policy() FailurePolicy {
+	policy := Allow
+	for _, a := range c.asked {
+		if a.part != &c.fleet {
+			continue
+		}
+		p := a.rule.OnError
+		if p == DefaultPolicy {
+			p = c.limiter.policy
+		}
+		switch {
+		case p == Deny || p == DefaultPolicy:
+			return Deny
+		case p == Local:
+			policy = Local
+		}
+	}
+	return policy
+}
+
+// nothing is the store of what was not counted.
+type nothing struct{ decide.Store }
+
+func (nothing) Return(context.Context, *decide.Call) error { return nil }
+
+// limitWaits keeps the call from waiting beyond the deadline of ctx.
+func (c *call) limitWaits(ctx context.Context) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return
+	}
+	left := max(0, time.Until(deadline).Microseconds())
+	for _, p := range []*part{&c.fleet, &c.local} {
+		for i := range p.Claims {
+			p.Claims[i].Wait = min(p.Claims[i].Wait, left)
+		}
+	}
+}
+
+// sleep waits until the call's place. If ctx ends before, the place is given back.
+func (c *call) sleep(ctx context.Context, wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		err := fmt.Errorf("%s: %w", where(c.method, "rate limit"), ctx.Err())
+		return errors.Join(err, c.giveBack(ctx))
+	}
+}
+
+// giveBack returns all that the call was charged.
+func (c *call) giveBack(ctx context.Context) error {
+	var failed error
+	for _, p := range []*part{&c.fleet, &c.local} {
+		if len(p.Claims) > 0 {
+			failed = errors.Join(failed, p.giveBack(ctx))
+		}
+	}
+	return failed
+}
+
+// storeError tells a store that failed from a context that ended meanwhile.
+func storeError(ctx context.Context, method string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())
+	default:
+		return &StoreError{Method: method, Err: err}
+	}
+}
