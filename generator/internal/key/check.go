@@ -1,0 +1,166 @@
+package key
+
+import (
+	"go/types"
+	"strconv"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+)
+
+// term is a part of an expression that was found right, and knows how to write itself.
+type term struct {
+	node ast.Node
+	typ  types.Type // types.Typ[types.UntypedNil] for nil
+	con  any        // an int, a float64, a string or a bool, if it is constant
+	lit  bool       // its text is an untyped constant, that takes the type it meets
+	src  string     // the expression's own words for it, if they are few
+	hint string     // what a variable for it is called
+
+	emit func(*writer) operand
+	// try writes a term that may turn out to be absent: it leaves w.exits where emit leaves the method.
+	try func(*writer) operand
+	// bare is the term without a check that emit makes.
+	bare *term
+
+	// For a text in its stable form: the type it was made of, and whether it is free of bytes to be escaped.
+	source types.Type
+	plain  bool
+}
+
+// compiler checks one expression.
+type compiler struct {
+	expr annotations.Text
+	env  *Env
+	errs annotations.Errors
+	lets []*let
+	seen map[any]*term // by node: a chain of comparisons has its inner operands in the tree twice
+}
+
+// term returns nil if there is something wrong with n, which then has been reported.
+func (c *compiler) term(n ast.Node) *term {
+	if t, ok := c.seen[n]; ok {
+		if t != nil {
+			t.once()
+		}
+		return t
+	}
+	t := c.lower(n)
+	c.seen[n] = t
+	return t
+}
+
+// once makes a term that is written in two places compute its value in the first.
+func (t *term) once() {
+	emit := t.emit
+	t.emit = func(w *writer) operand {
+		o, ok := w.once[t]
+		if !ok {
+			o = w.twice(t.hint, emit(w))
+			w.once[t] = o
+		}
+		return o
+	}
+}
+
+func (c *compiler) lower(n ast.Node) *term {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return &term{node: n, typ: types.Typ[types.UntypedNil], lit: true, src: "nil", emit: func(*writer) operand { return word("nil") }}
+	case *ast.BoolNode:
+		return literal(n, n.Value)
+	case *ast.IntegerNode:
+		return literal(n, n.Value)
+	case *ast.FloatNode:
+		return literal(n, n.Value)
+	case *ast.StringNode:
+		return literal(n, n.Value)
+	case *ast.IdentifierNode:
+		return c.name(n)
+	case *ast.UnaryNode:
+		return c.unary(n)
+	case *ast.BinaryNode:
+		return c.binary(n)
+	case *ast.ConditionalNode:
+		return c.conditional(n, c.term)
+	case *ast.ChainNode:
+		return c.chain(n)
+	case *ast.MemberNode:
+		return c.member(n)
+	case *ast.SliceNode:
+		return c.slice(n)
+	case *ast.CallNode:
+		return c.call(n)
+	case *ast.BuiltinNode:
+		return c.builtin(n)
+	case *ast.VariableDeclaratorNode:
+		return c.let(n, c.term)
+	case *ast.SequenceNode:
+		return c.errorf(n.Nodes[0], "the value of all but the last expression is unused")
+	case *ast.ArrayNode:
+		return c.errorf(n, "an array cannot be used here yet, except behind in")
+	case *ast.MapNode:
+		return c.errorf(n, "a map cannot be used here yet")
+	case *ast.BytesNode:
+		return c.errorf(n, "bytes cannot be used here yet")
+	}
+	return c.errorf(n, "this cannot be used here yet")
+}
+
+// terms lowers all of nodes; ok reports that none was wrong.
+func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
+	ok = true
+	for _, n := range nodes {
+		t := c.term(n)
+		list = append(list, t)
+		ok = ok && t != nil
+	}
+	return list, ok
+}
+
+func word(text string) operand {
+	return operand{text: text, prec: highest, stable: true, path: len(text) < 30}
+}
+
+// literal is a constant that the expression spells out or that folding gave.
+func literal(n ast.Node, v any) *term {
+	t := &term{node: n, con: v, lit: true}
+	var text string
+	switch v := v.(type) {
+	case bool:
+		t.typ, text = types.Typ[types.Bool], strconv.FormatBool(v)
+	case int:
+		t.typ, text = types.Typ[types.Int], strconv.Itoa(v)
+	case float64:
+		t.typ, text = types.Typ[types.Float64], floatText(v)
+	case string:
+		t.typ, text = types.Typ[types.String], strconv.Quote(v)
+	}
+	t.src = text
+	if v == 0.0 && text[0] == '-' { // which Go has no literal for
+		t.lit = false
+	}
+	t.emit = func(w *writer) operand {
+		if !t.lit {
+			return word(w.std("math", "Copysign") + "(0, -1)")
+		}
+		o := word(text)
+		if text[0] == '-' {
+			o.prec = unary
+		}
+		return o
+	}
+	return t
+}
+
+// floatText spells v so that it is a float also where nothing else says so.
+func floatText(v float64) string {
+	s := strconv.FormatFloat(v, 'g', -1, 64)
+	for _, r := range s {
+		if r == '.' || r == 'e' {
+			return s
+		}
+	}
+	return s + ".0"
+}

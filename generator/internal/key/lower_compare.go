@@ -1,0 +1,163 @@
+package key
+
+import (
+	"cmp"
+	"go/token"
+	"go/types"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+var comparisons = map[string]token.Token{
+	"==": token.EQL, "!=": token.NEQ, "<": token.LSS, "<=": token.LEQ, ">": token.GTR, ">=": token.GEQ,
+}
+
+// alike returns l and r in a type in which Go compares them as expr would, or ok false if there is none. Expr compares
+// integers as ints, also those that are too great for one.
+func alike(l, r *term, ordered bool) (a, b *term, ok bool) {
+	as := func(f func(*term) *term) (*term, *term, bool) { return f(l), f(r), true }
+	switch {
+	case isInt(l.typ) && isInt(r.typ):
+		if ordered && (wide(l.typ) || wide(r.typ)) {
+			return as((*term).asInt)
+		}
+		if types.Identical(l.typ, r.typ) || l.fits(r.typ) || r.fits(l.typ) {
+			return l, r, true
+		}
+		return as((*term).asInt)
+	case isNumber(l.typ) && isNumber(r.typ):
+		if types.Identical(l.typ, r.typ) {
+			return l, r, true
+		}
+		return as((*term).asFloat)
+	case isText(l.typ) && isText(r.typ), isBool(l.typ) && isBool(r.typ) && !ordered:
+		if types.Identical(l.typ, r.typ) || l.fits(r.typ) || r.fits(l.typ) {
+			return l, r, true
+		}
+		if isText(l.typ) {
+			return as((*term).asText)
+		}
+		return as((*term).asBool)
+	}
+	return nil, nil, false
+}
+
+func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
+	a, b, ok := alike(l, r, true)
+	if !ok {
+		return c.mixed(n, l, r)
+	}
+	if v, ok := foldComparison(n.Operator, l.con, r.con); ok {
+		return literal(n, v)
+	}
+	t := infix(n, types.Typ[types.Bool], comparisons[n.Operator], a, b)
+	t.hint = "ok"
+	return t
+}
+
+// foldComparison compares constants, as Go does so exactly and expr with rounding.
+func foldComparison(op string, l, r any) (value, ok bool) {
+	if l == nil || r == nil {
+		return false, false
+	}
+	var d int
+	a, aText := l.(string)
+	b, bText := r.(string)
+	x, xInt := l.(int)
+	y, yInt := r.(int)
+	switch {
+	case aText && bText:
+		d = cmp.Compare(a, b)
+	case xInt && yInt:
+		d = cmp.Compare(x, y)
+	default:
+		if v, ok := l.(bool); ok {
+			return (v == r) == (op == "=="), true
+		}
+		d = cmp.Compare(float(l), float(r))
+	}
+	switch op {
+	case "==":
+		return d == 0, true
+	case "!=":
+		return d != 0, true
+	case "<":
+		return d < 0, true
+	case "<=":
+		return d <= 0, true
+	case ">":
+		return d > 0, true
+	}
+	return d >= 0, true
+}
+
+// equal lowers == and !=. A side that may be absent equals nothing but nil.
+func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
+	if isNil(r.typ) || isNil(l.typ) {
+		if isNil(r.typ) {
+			return c.equalNil(n, l)
+		}
+		return c.equalNil(n, r)
+	}
+	l, r = l.carried().value(), r.carried().value()
+	a, b, ok := alike(l, r, false)
+	if !ok {
+		if types.Identical(l.typ, r.typ) {
+			return c.errorf(n, "values of type %s cannot be compared here yet", c.typeName(l.typ))
+		}
+		return c.mixed(n, l, r)
+	}
+	if v, ok := foldComparison(n.Operator, l.con, r.con); ok {
+		return literal(n, v)
+	}
+	op := comparisons[n.Operator]
+	switch {
+	case a.try != nil && b.try != nil:
+		return c.errorf(n, "either side may be nil; write ?? behind one of them")
+	case a.try != nil:
+		return present(n, op == token.NEQ, a, b, func(v, other operand) operand { return join(op, v, other) })
+	case b.try != nil:
+		return present(n, op == token.NEQ, b, a, func(v, other operand) operand { return join(op, other, v) })
+	}
+	t := infix(n, types.Typ[types.Bool], op, a, b)
+	t.hint = "ok"
+	return t
+}
+
+// equalNil lowers a comparison with nil.
+func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
+	op := comparisons[n.Operator]
+	switch {
+	case isNil(t.typ):
+		return literal(n, op == token.EQL)
+	case t.try == nil && !nilable(t.typ):
+		return c.errorf(n, "%s is never nil: it is %s", t.said(), c.a(t.typ))
+	}
+	v := &term{node: n, typ: types.Typ[types.Bool], hint: "ok"}
+	v.emit = func(w *writer) operand {
+		if t.try == nil {
+			return againstNil(op, t.emit(w))
+		}
+		return w.guarded(op == token.EQL, t, func(w *writer, o operand) operand {
+			if nilable(t.typ) {
+				return againstNil(op, o)
+			}
+			if o.calls {
+				w.add("_ = " + o.text)
+			}
+			return word(map[bool]string{true: "false", false: "true"}[op == token.EQL])
+		})
+	}
+	return v
+}
+
+func againstNil(op token.Token, o operand) operand {
+	r := join(op, o, word("nil"))
+	if o.path && op == token.NEQ {
+		r.yes = []string{o.text}
+	}
+	if o.path && op == token.EQL {
+		r.no = []string{o.text}
+	}
+	return r
+}

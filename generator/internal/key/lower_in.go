@@ -1,0 +1,154 @@
+package key
+
+import (
+	"go/token"
+	"go/types"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// in lowers x in y; what may be absent is in nothing then.
+func (c *compiler) in(n *ast.BinaryNode) *term {
+	x := c.valueOf(n.Left)
+	t := c.among(n, x)
+	if t == nil || x.try == nil || x.bare != nil {
+		return t
+	}
+	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
+		return w.guarded(false, x, func(w *writer, o operand) operand { return t.written(w, x, o) })
+	}}
+}
+
+// among lowers a search for x in a list spelled out, a range, a slice, an array or a map.
+func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
+	switch r := n.Right.(type) {
+	case *ast.ArrayNode:
+		return c.inList(n, x, r)
+	case *ast.BinaryNode:
+		if r.Operator == ".." {
+			return c.inRange(n, x, r)
+		}
+	}
+	y := c.term(n.Right)
+	if x == nil || y == nil {
+		return nil
+	}
+	switch a := aggregate(y.typ).(type) {
+	case *types.Map:
+		return c.inMap(n, x, y, a)
+	case *types.Slice:
+		return c.inSlice(n, x, y, a.Elem())
+	case *types.Array:
+		return c.inSlice(n, x, y, a.Elem())
+	}
+	return c.errorf(n, "in needs a slice, an array or a map behind it; this is %s", c.a(y.typ))
+}
+
+// inList compares x with one value after the other.
+func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term {
+	items, ok := c.terms(list.Nodes)
+	if len(items) == 0 {
+		return c.errorf(list, "nothing is in an empty list")
+	}
+	if x == nil || !ok {
+		return nil
+	}
+	pairs := make([][2]*term, len(items))
+	for i, item := range items {
+		l, r, ok := alike(x, item.value(), false)
+		if !ok {
+			return c.errorf(start(item.node), "%s is never equal to %s", c.a(x.typ), c.a(item.typ))
+		}
+		pairs[i] = [2]*term{l, r}
+	}
+	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
+		ops := w.all(append([]*term{x}, items...)...)
+		left := w.twice(x.hint, ops[0])
+		var all operand
+		for i, p := range pairs {
+			cmp := join(token.EQL, p[0].written(w, x, left), p[1].written(w, items[i], ops[i+1]))
+			if i == 0 {
+				all = cmp
+			} else {
+				all = join(token.LOR, all, cmp)
+			}
+		}
+		return all
+	}}
+}
+
+// written is t, a conversion of from, applied to what from was written as.
+func (t *term) written(w *writer, from *term, o operand) operand {
+	once := w.once[from]
+	emit := from.emit
+	from.emit = func(*writer) operand { return o }
+	defer func() { from.emit, w.once[from] = emit, once }()
+	return t.emit(w)
+}
+
+// inRange lowers x in a..b.
+func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term {
+	low, high := c.valueOf(r.Left), c.valueOf(r.Right)
+	if x == nil || low == nil || high == nil {
+		return nil
+	}
+	for _, t := range []*term{x, low, high} {
+		if !isInt(t.typ) {
+			return c.errorf(start(t.node), "a range has integers; this is %s", c.a(t.typ))
+		}
+	}
+	x, low, high = x.asInt(), low.asInt(), high.asInt()
+	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
+		ops := w.all(x, low, high)
+		v := w.twice(x.hint, ops[0])
+		return join(token.LAND, join(token.GEQ, v, ops[1]), join(token.LEQ, v, ops[2]))
+	}}
+}
+
+func (c *compiler) inMap(n *ast.BinaryNode, x, y *term, m *types.Map) *term {
+	if !isBasic(m.Key()) {
+		return c.errorf(n, "in cannot be used with keys of type %s here yet", c.typeName(m.Key()))
+	}
+	x = c.assign(x, m.Key(), "what is looked for")
+	if x == nil {
+		return nil
+	}
+	return &term{node: n, typ: truth, hint: "ok", emit: func(w *writer) operand {
+		o := w.then([]operand{x.emit(w)}, func(w *writer) operand { return w.pointed(y, false) })
+		ok := w.local("ok")
+		w.add("_, " + ok + " := " + o[1].in(highest) + "[" + o[0].text + "]")
+		return variable(ok)
+	}}
+}
+
+func (c *compiler) inSlice(n *ast.BinaryNode, x, y *term, elem types.Type) *term {
+	item := &term{typ: elem}
+	l, r, ok := alike(x, item, false)
+	if !ok {
+		return c.errorf(n, "%s is never in %s", c.a(x.typ), c.a(y.typ))
+	}
+	_, slice := y.typ.Underlying().(*types.Slice)
+	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
+		o := w.then([]operand{l.emit(w)}, func(w *writer) operand {
+			o := w.pointed(y, false)
+			if !slice && !o.addr {
+				o = w.define("list", o)
+			}
+			return o
+		})
+		all := o[1].text
+		if !slice {
+			all = o[1].in(highest) + "[:]"
+		}
+		if r == item {
+			return w.callOf(w.std("slices", "Contains"), []operand{{text: all, calls: o[1].calls}, o[0]})
+		}
+		v := w.twice(x.hint, o[0])
+		each := w.local("v")
+		same := join(token.EQL, r.written(w, item, variable(each)), v)
+		return w.callOf(w.std("slices", "ContainsFunc"), []operand{
+			{text: all, calls: o[1].calls},
+			{text: "func(" + each + " " + w.typ(elem) + ") bool { return " + same.text + " }"},
+		})
+	}}
+}
