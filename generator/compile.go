@@ -1,0 +1,75 @@
+package generator
+
+import (
+	"fmt"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// compile compiles the expressions of a package's rules. The rules of a type are compiled for each of its methods, whose
+// parameters differ.
+func compile(pkg *model.Package) annotations.Errors {
+	var errs annotations.Errors
+	for _, f := range pkg.Files {
+		for _, w := range f.Wrappers {
+			for _, m := range w.Methods {
+				c := &compiler{env: &key.Env{Package: pkg.Types, Method: m.Scope, Params: m.Params}, method: m.Name}
+				for i, r := range m.Rules {
+					m.Rules[i] = c.rule(*r)
+				}
+				errs = append(errs, c.errs...)
+			}
+		}
+	}
+	return errs
+}
+
+// compiler compiles the rules of one method.
+type compiler struct {
+	env    *key.Env
+	method string
+	ofType bool // the rule stands on the type
+	errs   annotations.Errors
+}
+
+// rule returns r with its code.
+func (c *compiler) rule(r model.Rule) *model.Rule {
+	c.ofType = r.OfType
+	r.Subject = c.template(r.Key)
+	if r.Limit.Message == "" {
+		r.Message = c.template(r.Rule.Message)
+	}
+	if e := r.Rule.When; !e.IsZero() {
+		r.When = c.expr(e, key.Bool)
+	}
+	if e := r.Rule.Cost.Expr; !e.IsZero() {
+		r.Cost = c.expr(e, key.Int)
+	}
+	return &r
+}
+
+func (c *compiler) template(t annotations.Template) []model.Piece {
+	var pieces []model.Piece
+	for _, p := range t.Parts {
+		if p.Island.IsZero() {
+			pieces = append(pieces, model.Piece{Literal: p.Literal})
+		} else {
+			pieces = append(pieces, model.Piece{Expr: p.Island.Value, Code: c.expr(p.Island, key.Island)})
+		}
+	}
+	return pieces
+}
+
+// expr compiles an expression. What is wrong with it in a rule of a type may be right for the type's other methods.
+func (c *compiler) expr(e annotations.Expr, want key.Want) *key.Code {
+	code, errs := key.Compile(e, c.env, want)
+	for _, err := range errs {
+		if c.ofType {
+			err.Msg += fmt.Sprintf(" (in method %s, which this rule covers)", c.method)
+		}
+		c.errs = append(c.errs, err)
+	}
+	return code
+}

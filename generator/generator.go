@@ -1,0 +1,126 @@
+// Package generator writes the wrappers of annotated interfaces: it loads the packages that hold directives, collects what the
+// directives say, compiles their expressions, and emits one Go file for each annotated one. [Generate] touches no file;
+// [Write] and [Check] are the only ones to use the disk beyond reading sources. Flags and terminals are not known here.
+package generator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
+	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+// Config says what to generate from.
+type Config struct {
+	Dir      string   // where Patterns are relative to, and the paths in messages
+	Patterns []string // packages as the go command names them; a Go file stands for itself alone
+	Tags     string   // build tags, separated by commas
+}
+
+// Result is what was generated.
+type Result struct {
+	Files    []File   // sorted by name
+	Rules    []Rule   // in the order of the source
+	Warnings []string // lines for the user, such as file:line:col: warning: ...
+}
+
+// File is a file as it should be.
+type File struct {
+	Name   string // its absolute path
+	Source []byte // nil: the file should not be there, as its source has no directives any more
+}
+
+// Generate generates the files of the packages. The error has all that is wrong, a line each, as file:line:col: message; the
+// result then has nothing but warnings.
+func Generate(ctx context.Context, cfg Config) (*Result, error) {
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{}
+	set, err := load.Load(ctx, load.Config{Dir: dir, Patterns: cfg.Patterns, Tags: cfg.Tags})
+	r.Warnings = append(r.Warnings, set.Notes...)
+	if err != nil {
+		return r, err
+	}
+	pkgs, errs, warnings := collectAll(set)
+	for _, line := range warnings.Lines(set.Fset, dir) {
+		r.Warnings = append(r.Warnings, warning(line))
+	}
+	if err := errs.Err(set.Fset, dir); err != nil {
+		return r, err
+	}
+	files, err := emitAll(pkgs)
+	if err != nil {
+		return r, err
+	}
+	for _, name := range set.Orphans {
+		files = append(files, File{Name: name})
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	r.Files, r.Rules = files, listAll(set.Fset, pkgs)
+	return r, nil
+}
+
+// warning marks a line that has a position as a warning.
+func warning(line string) string {
+	if at, msg, ok := strings.Cut(line, ": "); ok {
+		return at + ": warning: " + msg
+	}
+	return line
+}
+
+// collectAll collects and compiles the annotated types of all packages.
+func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotations.Errors) {
+	for _, p := range set.Packages {
+		pkg, e, w := collect.Package(set.Fset, p)
+		errs, warnings = append(errs, e...), append(warnings, w...)
+		errs = append(errs, compile(pkg)...)
+		pkgs = append(pkgs, pkg)
+	}
+	return pkgs, errs, warnings
+}
+
+// emitAll writes the text of all files.
+func emitAll(pkgs []*model.Package) ([]File, error) {
+	var files []File
+	var errs []error
+	for _, p := range pkgs {
+		block := emit.Block(p)
+		for _, f := range p.Files {
+			if len(f.Wrappers) == 0 {
+				if src, err := os.ReadFile(f.Output); err == nil && load.IsOutput(src) {
+					files = append(files, File{Name: f.Output})
+				}
+				continue
+			}
+			src, err := emitFile(p, f, block)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: internal error: %w", f.Source, err))
+			}
+			files = append(files, File{Name: f.Output, Source: src})
+		}
+	}
+	return files, errors.Join(errs...)
+}
+
+// emitFile makes an error of a panic, which would be a fault of ours.
+func emitFile(p *model.Package, f *model.File, block *names.Scope) (src []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v\n%s", r, debug.Stack())
+		}
+	}()
+	return emit.File(p, f, block)
+}

@@ -1,0 +1,82 @@
+package collect
+
+import (
+	"go/ast"
+	"go/build"
+	"go/build/constraint"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+)
+
+// constraintOf is the expression under which f is built: its //go:build line, what its name says (the name of the output
+// does not end in _linux any more), and cgo if it imports C.
+func constraintOf(f *load.File) string {
+	var terms []string
+	for _, cg := range f.Syntax.Comments {
+		for _, c := range cg.List {
+			if c.Pos() < f.Syntax.Package && constraint.IsGoBuild(c.Text) {
+				if x, err := constraint.Parse(c.Text); err == nil {
+					terms = append(terms, x.String())
+				}
+			}
+		}
+	}
+	terms = append(terms, impliedByName(f.Path)...)
+	for _, spec := range f.Syntax.Imports {
+		if isC(spec) {
+			terms = append(terms, "cgo")
+		}
+	}
+	return conjunction(terms)
+}
+
+func isC(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` || spec.Path.Value == "`C`" }
+
+func conjunction(terms []string) string {
+	var x constraint.Expr
+	for _, term := range terms {
+		y, err := constraint.Parse("//go:build " + term)
+		switch {
+		case err != nil:
+		case x == nil:
+			x = y
+		default:
+			x = &constraint.AndExpr{X: x, Y: y}
+		}
+	}
+	if x == nil {
+		return ""
+	}
+	return x.String()
+}
+
+// impliedByName returns the system and the architecture in a name such as store_linux_amd64.go. Which words are one, go/build
+// knows: for a system of no known name it does not match the file, for the word itself it does.
+func impliedByName(path string) []string {
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".go"), "_test")
+	words := strings.Split(name, "_")
+	if len(words) < 2 {
+		return nil
+	}
+	var found []string
+	for i := max(1, len(words)-2); i < len(words); i++ {
+		single := "x_" + words[i] + ".go"
+		known := !matches(single, "none") && matches(single, words[i])
+		if known && !matches(filepath.Base(path), "none") {
+			found = append(found, words[i])
+		}
+	}
+	return found
+}
+
+// matches reports whether a file of this name is built where word is the system and the architecture.
+func matches(name, word string) bool {
+	c := build.Context{GOOS: word, GOARCH: word, Compiler: "gc", OpenFile: func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("package p\n")), nil
+	}}
+	ok, err := c.MatchFile("", name)
+	return ok && err == nil
+}

@@ -1,0 +1,135 @@
+package collect
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// valid reports whether all of t is known. If it is not, the errors are the type checker's own: those in node, which is the
+// syntax of t, or else all of the package's, as one of them is the reason.
+func (c *collector) valid(t types.Type, node ast.Node) bool {
+	if !mentions(t, func(t types.Type) bool { return t == types.Typ[types.Invalid] }) {
+		return true
+	}
+	inside := slices.DeleteFunc(slices.Clone(c.pkg.Errors), func(e annotations.Error) bool {
+		return e.Pos < node.Pos() || e.Pos >= node.End()
+	})
+	switch {
+	case len(inside) > 0:
+		c.errs = append(c.errs, inside...)
+	case len(c.pkg.Errors) > 0:
+		c.errs = append(c.errs, c.pkg.Errors...)
+	default:
+		c.errorf(node.Pos(), "a type in this declaration is not known; a wrapper cannot name types of C")
+	}
+	return false
+}
+
+// expressible reports whether the wrapper can be written in the package of w, and what of it cannot.
+func (c *collector) expressible(w *model.Wrapper, m *model.Method, f *types.Func) bool {
+	if !f.Exported() && f.Pkg() != c.pkg.Types {
+		c.errorf(w.Pos, "%s cannot be implemented outside of package %s, because of its method %s", w.Object.Name(), f.Pkg().Path(), f.Name())
+		return false
+	}
+	reason := ""
+	mentions(m.Signature, func(t types.Type) bool {
+		reason = c.unspeakable(t)
+		return reason != ""
+	})
+	if reason != "" {
+		c.errorf(m.Pos, "the signature of %s needs %s", m.Name, reason)
+	}
+	return reason == ""
+}
+
+// unspeakable says why this package cannot name t, leaving aside what t consists of; "" if it can.
+func (c *collector) unspeakable(t types.Type) string {
+	var o *types.TypeName
+	switch t := t.(type) {
+	case *types.Named:
+		o = t.Obj()
+	case *types.Alias:
+		o = t.Obj()
+	default:
+		return ""
+	}
+	if o.Pkg() == nil || o.Pkg() == c.pkg.Types || o.Pkg().Path() == c.pkg.Types.Path() {
+		return ""
+	}
+	name := o.Pkg().Path() + "." + o.Name()
+	switch {
+	case !o.Exported():
+		return name + ", which is not exported"
+	case !accessible(o.Pkg().Path(), c.pkg.Path):
+		return name + ", which is internal to another module or folder"
+	case o.Pkg().Name() == "main":
+		return name + ", which is of a program and cannot be imported"
+	}
+	return ""
+}
+
+// accessible reports whether package path may be imported by package from.
+func accessible(path, from string) bool {
+	from = strings.TrimSuffix(from, "_test")
+	if strings.HasPrefix(path, "vendor/") {
+		return false
+	}
+	i := strings.LastIndex("/"+path+"/", "/internal/")
+	if i < 0 {
+		return true
+	}
+	if i == 0 {
+		return false // the standard library's
+	}
+	parent := path[:i-1]
+	return from == parent || strings.HasPrefix(from, parent+"/")
+}
+
+// mentions reports whether is holds for t or for a type that is part of its text. What a named type is declared as is no
+// part of that, but what an alias stands for must be known, too, though never be named.
+func mentions(t types.Type, is func(types.Type) bool) bool {
+	if t == nil || is(t) {
+		return t != nil
+	}
+	some := func(n int, at func(int) types.Type) bool {
+		for i := range n {
+			if mentions(at(i), is) {
+				return true
+			}
+		}
+		return false
+	}
+	switch t := t.(type) {
+	case *types.Named:
+		return some(t.TypeArgs().Len(), t.TypeArgs().At)
+	case *types.Alias:
+		return some(t.TypeArgs().Len(), t.TypeArgs().At) || t.Underlying() == types.Typ[types.Invalid]
+	case *types.Pointer:
+		return mentions(t.Elem(), is)
+	case *types.Slice:
+		return mentions(t.Elem(), is)
+	case *types.Array:
+		return mentions(t.Elem(), is)
+	case *types.Chan:
+		return mentions(t.Elem(), is)
+	case *types.Map:
+		return mentions(t.Key(), is) || mentions(t.Elem(), is)
+	case *types.Tuple:
+		return some(t.Len(), func(i int) types.Type { return t.At(i).Type() })
+	case *types.Signature:
+		return mentions(t.Params(), is) || mentions(t.Results(), is)
+	case *types.Struct:
+		return some(t.NumFields(), func(i int) types.Type { return t.Field(i).Type() })
+	case *types.Union:
+		return some(t.Len(), func(i int) types.Type { return t.Term(i).Type() })
+	case *types.Interface:
+		return some(t.NumExplicitMethods(), func(i int) types.Type { return t.ExplicitMethod(i).Type() }) ||
+			some(t.NumEmbeddeds(), t.EmbeddedType)
+	}
+	return false
+}

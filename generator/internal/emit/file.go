@@ -1,0 +1,93 @@
+// Package emit writes the Go file of a file's annotated interfaces. All names are settled before text is made; declarations
+// are made by jennifer from types as go/types spells them, and the frame around them here. What a directive means was
+// decided before: nothing is found wrong here that is not a fault of the generator.
+package emit
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"go/types"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+var (
+	contextPackage = types.NewPackage("context", "context")
+	timePackage    = types.NewPackage("time", "time")
+	runtimePackage = types.NewPackage("github.com/ratelimit-go/ratelimit/runtime", "runtime")
+)
+
+// Block returns the names that are taken in the block of a package when its files are written one after the other.
+func Block(pkg *model.Package) *names.Scope {
+	block := names.NewScope(pkg.Types.Scope().Names()...)
+	for _, f := range pkg.Files {
+		for _, w := range f.Wrappers {
+			block.Reserve(w.Name, w.New)
+		}
+	}
+	return block
+}
+
+// File returns the source of the file that is generated from f, a file of pkg with wrappers. block is of the package, and
+// gets the names that the file declares.
+func File(pkg *model.Package, f *model.File, block *names.Scope) ([]byte, error) {
+	p := plan(pkg, f, block)
+	var body bytes.Buffer
+	if rules := p.rules(f); rules != nil {
+		if err := render(&body, rules); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range f.Wrappers {
+		for _, decl := range p.wrapper(w) {
+			if err := render(&body, decl); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var file bytes.Buffer
+	p.frame(&file, pkg, f.Constraint)
+	file.Write(body.Bytes())
+	src, err := format.Source(file.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("%w in\n%s", err, file.Bytes())
+	}
+	return src, nil
+}
+
+func render(to *bytes.Buffer, decl *jen.Statement) error {
+	to.WriteString("\n")
+	if err := decl.Render(to); err != nil {
+		return err
+	}
+	to.WriteString("\n")
+	return nil
+}
+
+// frame writes what stands above the declarations.
+func (p *planned) frame(to *bytes.Buffer, pkg *model.Package, constraint string) {
+	fmt.Fprintf(to, "%s\n\n", load.Header)
+	if constraint != "" {
+		fmt.Fprintf(to, "//go:build %s\n\n", constraint)
+	}
+	fmt.Fprintf(to, "package %s\n", pkg.Types.Name())
+	std, others := p.imports.Specs(pkg.Module)
+	if len(std)+len(others) == 0 {
+		return
+	}
+	fmt.Fprint(to, "\nimport (\n")
+	for i, group := range [][]names.Spec{std, others} {
+		if i > 0 && len(std) > 0 && len(others) > 0 {
+			fmt.Fprintln(to)
+		}
+		for _, s := range group {
+			fmt.Fprintf(to, "\t%s %q\n", s.Name, s.Path)
+		}
+	}
+	fmt.Fprint(to, ")\n")
+}

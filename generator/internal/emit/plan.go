@@ -1,0 +1,210 @@
+package emit
+
+import (
+	"go/types"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+// planned are the names of a file.
+type planned struct {
+	imports *names.Imports
+	rulesOf map[*model.Method]string // variables with the rules of methods
+}
+
+// plan names all that a file declares and imports.
+func plan(pkg *model.Package, f *model.File, block *names.Scope) *planned {
+	p := &planned{imports: names.NewImports(pkg.Types), rulesOf: map[*model.Method]string{}}
+	taken := block // with type parameters, which hide packages
+	for _, w := range f.Wrappers {
+		for _, m := range w.Methods {
+			if len(m.Rules) > 0 {
+				p.rulesOf[m] = block.Take(lower(w.Object.Name()) + upper(m.Name) + "Rules")
+			}
+		}
+	}
+	for _, w := range f.Wrappers {
+		for t := range w.TypeParams.TypeParams() {
+			if taken == block {
+				taken = block.Copy()
+			}
+			taken.Reserve(t.Obj().Name())
+			p.imports.AddAll(t.Constraint())
+		}
+		p.imports.Add(runtimePackage)
+		for _, m := range w.Methods {
+			p.addMethod(m)
+		}
+	}
+	p.imports.Plan(taken)
+	return p
+}
+
+// addMethod adds what m imports. What its body names must not be hidden by its parameters.
+func (p *planned) addMethod(m *model.Method) {
+	p.imports.AddAll(m.Signature)
+	if len(m.Rules) == 0 {
+		return
+	}
+	variables := variablesOf(m.Signature)
+	need := func(pkg *types.Package) {
+		p.imports.Add(pkg)
+		p.imports.Avoid(pkg.Path(), variables...)
+	}
+	need(runtimePackage)
+	if m.Context < 0 {
+		need(contextPackage)
+	}
+	for _, r := range m.Rules {
+		if r.Limit.Per > 0 {
+			p.imports.Add(timePackage)
+		}
+		if r.Limit.TZ != "" && r.Limit.TZ != "UTC" {
+			p.imports.Blank("time/tzdata")
+		}
+		for _, c := range r.Codes() {
+			for _, pkg := range c.Imports {
+				need(pkg)
+			}
+		}
+	}
+	for v := range m.Signature.Results().Variables() {
+		if needsText(v.Type()) {
+			for _, path := range p.imports.AddAll(v.Type()) {
+				p.imports.Avoid(path, variables...)
+			}
+		}
+	}
+}
+
+// variablesOf returns the names of the parameters and results.
+func variablesOf(sig *types.Signature) []string {
+	var found []string
+	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
+		for v := range tuple.Variables() {
+			if v.Name() != "" && v.Name() != "_" {
+				found = append(found, v.Name())
+			}
+		}
+	}
+	return found
+}
+
+// function are the names in one method of a wrapper.
+type function struct {
+	*planned
+	*names.Scope
+	receiver string
+	next     string // the wrapped value
+	limiter  string
+	params   []string
+	results  []string // "" if they have no names
+}
+
+// function names the variables of m. The users' names stay, but where the body needs what they hide.
+func (p *planned) function(m *model.Method, receiver string) *function {
+	f := &function{planned: p, Scope: names.NewScope(p.imports.Names()...), receiver: receiver}
+	f.Reserve(receiver)
+	needed := p.needed(m)
+	f.Reserve(needed...)
+	hidden := names.NewScope(needed...)
+	hidden.Reserve(receiver)
+	choose := func(name, otherwise string) string {
+		switch {
+		case name == "" || name == "_":
+			return f.Take(otherwise)
+		case hidden.Has(name):
+			return f.Take(name + "Arg")
+		}
+		f.Reserve(name)
+		return name
+	}
+	for _, v := range variablesOf(m.Signature) {
+		if !hidden.Has(v) {
+			f.Reserve(v) // before names are made up
+		}
+	}
+	for i := range m.Signature.Params().Len() {
+		otherwise := m.Params[i].Name
+		if i == m.Context {
+			otherwise = "ctx"
+		}
+		f.params = append(f.params, choose(m.Signature.Params().At(i).Name(), otherwise))
+	}
+	for v := range m.Signature.Results().Variables() {
+		if name := v.Name(); name == "" || name == "_" {
+			f.results = append(f.results, name)
+		} else {
+			f.results = append(f.results, choose(name, ""))
+		}
+	}
+	return f
+}
+
+// needed are the words that the body of m uses, but for variables and packages.
+func (p *planned) needed(m *model.Method) []string {
+	if len(m.Rules) == 0 {
+		return nil
+	}
+	words := []string{"nil", p.rulesOf[m]}
+	for v := range m.Signature.Results().Variables() {
+		words = append(words, identifier.FindAllString(p.zero(v.Type()), -1)...)
+	}
+	for _, r := range m.Rules {
+		if r.When != nil || r.Cost != nil {
+			words = append(words, "int64")
+		}
+		for _, c := range r.Codes() {
+			words = append(words, c.Uses...)
+		}
+	}
+	return words
+}
+
+var identifier = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
+
+// receiverOf names the receiver of all methods of w.
+func (p *planned) receiverOf(w *model.Wrapper) string {
+	taken := names.NewScope(p.imports.Names()...)
+	for t := range w.TypeParams.TypeParams() {
+		taken.Reserve(t.Obj().Name())
+	}
+	for _, m := range w.Methods {
+		taken.Reserve(variablesOf(m.Signature)...)
+		taken.Reserve(p.needed(m)...)
+	}
+	r, _ := utf8.DecodeRuneInString(w.Object.Name())
+	first := string(unicode.ToLower(r))
+	return taken.Take(first, "l", "limited")
+}
+
+// fieldsOf names the fields of w, which no method may be called.
+func fieldsOf(w *model.Wrapper) (next, limiter string) {
+	methods := names.NewScope()
+	for _, m := range w.Methods {
+		methods.Reserve(m.Name)
+	}
+	return methods.Take("next", "wrapped"), methods.Take("limiter", "limits")
+}
+
+// lower makes a word begin like an unexported name: URLStore is urlStore.
+func lower(s string) string {
+	r := []rune(s)
+	for i := range r {
+		if !unicode.IsUpper(r[i]) || i > 0 && i+1 < len(r) && !unicode.IsUpper(r[i+1]) {
+			break
+		}
+		r[i] = unicode.ToLower(r[i])
+	}
+	return strings.TrimLeft(string(r), "_")
+}
+
+func upper(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
+}

@@ -1,0 +1,93 @@
+package emit
+
+import (
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+var identifierOnly = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
+
+// join writes a template as one Go string.
+func join(pieces []model.Piece, island func(p model.Piece, last bool) string) string {
+	terms := make([]string, len(pieces))
+	for i, p := range pieces {
+		if p.Code == nil {
+			terms[i] = quote(p.Literal)
+		} else {
+			terms[i] = island(p, i == len(pieces)-1)
+		}
+	}
+	return strings.Join(terms, " + ")
+}
+
+// separated returns pieces in which what stands behind an island begins with a colon: with the colons in values escaped, two
+// lists of values never give one key.
+func separated(pieces []model.Piece) []model.Piece {
+	var out []model.Piece
+	for i, p := range pieces {
+		if i > 0 && pieces[i-1].Code != nil && !strings.HasPrefix(p.Literal, ":") {
+			if p.Code == nil {
+				p.Literal = ":" + p.Literal
+			} else {
+				out = append(out, model.Piece{Literal: ":"})
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// key writes the subject of r.
+func (w *writer) key(r *model.Rule) string {
+	return join(separated(r.Subject), func(p model.Piece, last bool) string {
+		value := w.code(p.Code, r, p.Expr)
+		if last || p.Code.Plain {
+			return value
+		}
+		return w.imports.Name(runtimePackage.Path()) + ".Part(" + value + ")"
+	})
+}
+
+// refusal returns the statements that return the error called err, with the message of the rule that it is about.
+func (w *writer) refusal(err string) string {
+	plain := w.failure(w.method, err)
+	if !slices.ContainsFunc(w.method.Rules, func(r *model.Rule) bool { return len(r.Message) > 0 }) {
+		return plain
+	}
+	w.fail = func(string, string) string { return plain } // what a message lacks must not hide the refusal
+	return w.inner(func() string {
+		args := []string{err}
+		for _, r := range w.method.Rules {
+			args = append(args, w.message(r))
+		}
+		for args[len(args)-1] == `""` {
+			args = args[:len(args)-1]
+		}
+		return w.failure(w.method, w.imports.Name(runtimePackage.Path())+".Describe("+strings.Join(args, ", ")+")")
+	})
+}
+
+// message writes the text of a message, safe to show whatever the caller passed.
+func (w *writer) message(r *model.Rule) string {
+	if len(r.Message) == 0 {
+		return `""`
+	}
+	return join(r.Message, func(p model.Piece, _ bool) string {
+		value := w.render(p.Code)
+		if harmless(p.Code) {
+			return value
+		}
+		return w.imports.Name(runtimePackage.Path()) + ".Printable(" + value + ")"
+	})
+}
+
+// harmless reports whether the text of a value is of digits or letters alone.
+func harmless(c *key.Code) bool {
+	b, ok := c.Type.Underlying().(*types.Basic)
+	return ok && b.Info()&(types.IsNumeric|types.IsBoolean) != 0
+}

@@ -1,0 +1,241 @@
+// Package load finds the packages that hold directives, parses them, and checks their declarations. It searches bytes
+// before it asks the go command for anything, and asks that for little: see [Load]. What directives mean, it does not know.
+package load
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+)
+
+// Config says what to load.
+type Config struct {
+	Dir      string   // where patterns are relative to
+	Patterns []string // as for the go command; a Go file stands for its package, of which only that file counts
+	Tags     string   // build tags, separated by commas
+}
+
+// Set is what was loaded.
+type Set struct {
+	Fset     *token.FileSet
+	Packages []*Package // in the order of their paths
+	Orphans  []string   // generated files whose source is gone or has no directives any more
+	Notes    []string   // for the user
+}
+
+// Package is a package with annotated files. Its function bodies are parsed, not checked.
+type Package struct {
+	Path      string
+	Module    string // the path of its module, "" without one
+	GoVersion string // of its module
+	Types     *types.Package
+	Files     []*File
+	Errors    annotations.Errors // of the type checker, and of the parser in files without directives
+
+	unparsed int // how many of the errors are the parser's
+	state    int // of check: 0 not begun, 1 under way, 2 done
+}
+
+// File is a parsed file.
+type File struct {
+	Path      string
+	Syntax    *ast.File
+	Annotated bool
+}
+
+// Load finds and checks the packages with directives. An error is one of the patterns, the go command's, or that annotated
+// files do not parse; a package that does not type-check is none, as generated code may be what it lacks.
+//
+// The costs are those of the go command, so it is called twice at most: for the names of the files of the packages with
+// directives, and for the export data of what they import directly. They themselves are checked from source, since
+// the go command would have to compile them first; that cannot work where they use what is to be generated.
+func Load(ctx context.Context, cfg Config) (*Set, error) {
+	l := &loader{ctx: ctx, cfg: cfg, set: &Set{Fset: token.NewFileSet()}, annotated: map[string]bool{}}
+	folders, err := l.find()
+	if err != nil || len(folders) == 0 {
+		return l.set, err
+	}
+	if err := l.parse(folders); err != nil {
+		return l.set, err
+	}
+	return l.set, l.check()
+}
+
+type loader struct {
+	ctx       context.Context
+	cfg       Config
+	set       *Set
+	annotated map[string]bool // the paths of files to generate from
+}
+
+// find resolves the patterns to the folders with directives.
+func (l *loader) find() ([]string, error) {
+	var errs []error
+	var targets []target
+	var foreign []string
+	for _, pattern := range l.cfg.Patterns {
+		t, ok, err := local(l.cfg.Dir, pattern)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case ok:
+			targets = append(targets, t)
+		default:
+			foreign = append(foreign, pattern)
+		}
+	}
+	if len(foreign) > 0 && len(errs) == 0 {
+		t, err := l.expand(foreign)
+		targets, errs = append(targets, t), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return l.choose(targets), nil
+}
+
+// expand asks the go command for the folders of patterns.
+func (l *loader) expand(patterns []string) (target, error) {
+	var t target
+	pkgs, err := l.list(packages.NeedName|packages.NeedFiles, false, patterns)
+	if err != nil {
+		return t, err
+	}
+	for _, p := range pkgs {
+		if len(p.Errors) > 0 && p.Dir == "" {
+			return t, listError(p)
+		}
+		f, err := search(p.Dir)
+		if err != nil {
+			return t, wrong(p.PkgPath, err)
+		}
+		t.folders = append(t.folders, f)
+	}
+	return t, nil
+}
+
+// choose notes which files count, and returns their folders.
+func (l *loader) choose(targets []target) []string {
+	var dirs []string
+	for _, t := range targets {
+		for _, f := range t.folders {
+			for _, out := range f.orphans() {
+				if src, _ := SourceOf(out); t.file == "" || t.file == src {
+					l.set.Orphans = append(l.set.Orphans, out)
+				}
+			}
+			for _, path := range f.annotated {
+				if t.file == "" || t.file == path {
+					l.annotated[path] = true
+					dirs = append(dirs, f.path)
+				}
+			}
+		}
+	}
+	slices.Sort(dirs)
+	slices.Sort(l.set.Orphans)
+	l.set.Orphans = slices.Compact(l.set.Orphans)
+	return slices.Compact(dirs)
+}
+
+// list calls the go command.
+func (l *loader) list(mode packages.LoadMode, tests bool, patterns []string) ([]*packages.Package, error) {
+	cfg := &packages.Config{Context: l.ctx, Mode: mode, Dir: l.cfg.Dir, Tests: tests}
+	if l.cfg.Tags != "" {
+		cfg.BuildFlags = []string{"-tags=" + l.cfg.Tags}
+	}
+	pkgs, err := packages.Load(cfg, patterns...)
+	if err != nil {
+		return nil, goError(err)
+	}
+	return pkgs, nil
+}
+
+// goError takes the go command's words out of what go/packages says about it.
+func goError(err error) error {
+	msg := err.Error()
+	if _, after, ok := strings.Cut(msg, "stderr: "); ok {
+		msg = after
+	}
+	return errors.New(strings.TrimSpace(strings.TrimPrefix(msg, "err: ")))
+}
+
+// listError is the first error of a package in one line.
+func listError(p *packages.Package) error {
+	e := p.Errors[0]
+	msg := strings.Join(strings.Fields(e.Msg), " ")
+	if e.Pos == "" || e.Pos == "-" {
+		return errors.New(msg)
+	}
+	return errors.New(e.Pos + ": " + msg)
+}
+
+// parse reads the packages in folders.
+func (l *loader) parse(folders []string) error {
+	tests := false
+	for path := range l.annotated {
+		tests = tests || strings.HasSuffix(path, "_test.go")
+	}
+	pkgs, err := l.list(packages.NeedName|packages.NeedFiles|packages.NeedModule|packages.NeedForTest, tests, folders)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	var errs annotations.Errors
+	for _, p := range variants(pkgs) {
+		if len(p.Errors) > 0 && len(p.GoFiles)+len(p.IgnoredFiles) == 0 {
+			return listError(p)
+		}
+		for _, path := range append(slices.Clone(p.GoFiles), p.IgnoredFiles...) {
+			seen[path] = true
+		}
+		l.noteIgnored(p)
+		errs = append(errs, l.parsePackage(p)...)
+	}
+	for path := range l.annotated {
+		if !seen[path] {
+			l.set.Notes = append(l.set.Notes, l.ignored(path))
+		}
+	}
+	slices.Sort(l.set.Notes)
+	l.set.Notes = slices.Compact(l.set.Notes)
+	return errs.Err(l.set.Fset, l.cfg.Dir)
+}
+
+// variants leaves of each package and its variant for tests the one with the test files, and no test mains.
+func variants(pkgs []*packages.Package) []*packages.Package {
+	hasTests := map[string]bool{}
+	for _, p := range pkgs {
+		if p.ForTest == p.PkgPath {
+			hasTests[p.PkgPath] = true
+		}
+	}
+	return slices.DeleteFunc(pkgs, func(p *packages.Package) bool {
+		return p.ForTest == "" && hasTests[p.PkgPath] || p.ForTest == "" && strings.HasSuffix(p.ID, ".test") && p.Name == "main"
+	})
+}
+
+// noteIgnored tells of directives that no build with these tags sees.
+func (l *loader) noteIgnored(p *packages.Package) {
+	for _, path := range p.IgnoredFiles {
+		if l.annotated[path] {
+			l.set.Notes = append(l.set.Notes, l.ignored(path))
+		}
+	}
+}
+
+func (l *loader) ignored(path string) string {
+	if rel, err := filepath.Rel(l.cfg.Dir, path); err == nil && len(rel) < len(path) {
+		path = rel
+	}
+	return path + ": note: the directives in this file are left out, as its build constraints are not met; set -tags, GOOS or GOARCH"
+}

@@ -1,0 +1,153 @@
+package load
+
+import (
+	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// module writes files, names and contents by turns, below a go.mod file.
+func module(t *testing.T, files ...string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, "go.mod", "module example.com/m\n\ngo 1.26\n")
+	for i := 0; i < len(files); i += 2 {
+		path := filepath.Join(dir, files[i])
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(files[i+1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const annotated = "\n//ratelimit:wrap\ntype X interface{ M(x T) error }\n"
+
+func load(t *testing.T, dir string, patterns ...string) *Set {
+	t.Helper()
+	set, err := Load(t.Context(), Config{Dir: dir, Patterns: patterns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func paths(set *Set) string {
+	var found []string
+	for _, p := range set.Packages {
+		found = append(found, p.Path)
+	}
+	return strings.Join(found, " ")
+}
+
+func TestHasDirective(t *testing.T) {
+	for src, want := range map[string]bool{
+		"//ratelimit:rule":                     true,
+		"\t//ratelimit:nonsense x":             true,
+		"// ratelimit:rule limit=1":            true,
+		"x // RateLimit: rule":                 true,
+		"//RATELIMIT:RULE":                     true,
+		"//rate-limit:rule":                    true,
+		"/* ratelimit:rule */":                 true,
+		"/*\n * ratelimit:wrap\n */":           true,
+		"import \"example.com/ratelimit\"":     false,
+		"// ratelimit is a word":               false,
+		"// the limit: of things, a ratelimit": false,
+		"ratelimit.NewRules(x)":                false,
+		"":                                     false,
+	} {
+		if got := hasDirective([]byte(src)); got != want {
+			t.Errorf("hasDirective(%q) = %v", src, got)
+		}
+	}
+}
+
+func TestOutputNames(t *testing.T) {
+	for source, output := range map[string]string{
+		"a.go": "a_ratelimit.go", "a_test.go": "a_ratelimit_test.go", "ratelimit.go": "ratelimit_ratelimit.go",
+	} {
+		if got := OutputOf(source); got != output {
+			t.Errorf("OutputOf(%s) = %s", source, got)
+		}
+		if got, ok := SourceOf(output); !ok || got != source {
+			t.Errorf("SourceOf(%s) = %s, %v", output, got, ok)
+		}
+	}
+	if _, ok := SourceOf("a.go"); ok {
+		t.Error("a.go is no output")
+	}
+}
+
+func TestFolders(t *testing.T) {
+	x := "package p\n\ntype T int\n" + annotated
+	dir := module(t, "a/a.go", x, "b/b.go", "package b\n", "_c/c.go", x, "testdata/t.go", x, "vendor/v/v.go", x, ".d/d.go", x,
+		"nested/n.go", x, "nested/go.mod", "module example.com/m/nested\n\ngo 1.26\n")
+	if got := paths(load(t, dir, "./...")); got != "example.com/m/a" {
+		t.Errorf("./... is %s", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.work"), []byte("go 1.26\nuse .\nuse ./nested\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := paths(load(t, dir, "./...", "./nested")); got != "example.com/m/a example.com/m/nested" {
+		t.Errorf("in a workspace, ./... and ./nested are %s", got)
+	}
+}
+
+func TestIgnoredFolder(t *testing.T) {
+	x := "package p\n\ntype T int\n" + annotated
+	dir := module(t, "a/a.go", x, "b/b.go", x)
+	mod := "module example.com/m\n\ngo 1.26\n\nignore ./b\n"
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := paths(load(t, dir, "./...")); got != "example.com/m/a" {
+		t.Errorf("./... is %s", got)
+	}
+}
+
+// TestUnreadableExportData checks dependencies from source where their export data is of another version of Go.
+func TestUnreadableExportData(t *testing.T) {
+	dir := module(t, "a.go", "package a\n\nimport \"time\"\n\ntype T = time.Duration\n"+annotated, "junk", "not export data")
+	l := &loader{ctx: t.Context(), cfg: Config{Dir: dir}, set: load(t, dir, "."), annotated: map[string]bool{}}
+	d := newDependencies(l)
+	d.exports["time"] = filepath.Join(dir, "junk")
+	d.checkAll()
+	if !d.unreadable {
+		t.Fatal("the junk was read")
+	}
+	if err := d.addSources([]string{"time"}); err != nil {
+		t.Fatal(err)
+	}
+	d.checkAll()
+	p := l.set.Packages[0]
+	if len(p.Errors) > 0 {
+		t.Errorf("from source: %v", p.Errors)
+	}
+	if got := types.Unalias(p.Types.Scope().Lookup("T").Type()).String(); got != "time.Duration" {
+		t.Errorf("T is %s", got)
+	}
+}
+
+func TestVariants(t *testing.T) {
+	pkgs := variants([]*packages.Package{
+		{ID: "p", PkgPath: "p"}, {ID: "p [p.test]", PkgPath: "p", ForTest: "p"},
+		{ID: "p_test [p.test]", PkgPath: "p_test", ForTest: "p"}, {ID: "p.test", PkgPath: "p.test", Name: "main"},
+		{ID: "q", PkgPath: "q"},
+	})
+	var ids []string
+	for _, p := range pkgs {
+		ids = append(ids, p.ID)
+	}
+	if got := strings.Join(ids, ", "); got != "p [p.test], p_test [p.test], q" {
+		t.Error(got)
+	}
+}

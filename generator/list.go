@@ -1,0 +1,48 @@
+package generator
+
+import (
+	"go/token"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Rule is a rule as it applies to a method.
+type Rule struct {
+	File      string // its absolute path
+	Line      int
+	Method    string // pkg.Type.Method
+	Name      string
+	Key       string // the template
+	Limit     int64
+	Window    string
+	Algorithm runtime.Algorithm
+}
+
+func listAll(fset *token.FileSet, pkgs []*model.Package) []Rule {
+	var rules []Rule
+	for _, p := range pkgs {
+		for _, f := range p.Files {
+			for _, w := range f.Wrappers {
+				for _, m := range w.Methods {
+					for _, r := range m.Rules {
+						rules = append(rules, listed(fset, m, r))
+					}
+				}
+			}
+		}
+	}
+	return rules
+}
+
+func listed(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
+	at := fset.Position(r.Pos)
+	row := Rule{
+		File: at.Filename, Line: at.Line, Method: m.Scope, Name: r.Limit.Name, Key: r.Limit.Key,
+		Limit: r.Limit.Limit, Window: r.Limit.Window(), Algorithm: r.Limit.Algorithm,
+	}
+	if r.Limit.Cron != "" {
+		row.Algorithm = runtime.Calendar
+	}
+	return row
+}

@@ -1,0 +1,158 @@
+package generator_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/ratelimit-go/ratelimit/generator"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scenarios expect")
+
+// TestScenarios runs testdata/*.txtar. Each is a package: the files that are given, below want/ those that are to be
+// generated, and in "errors" and "warnings" the lines that are to be printed. What is generated is vetted, all in one run.
+func TestScenarios(t *testing.T) {
+	paths, err := filepath.Glob("../testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	root := newModule(t, "example.com/corpus")
+	var toVet []string
+	t.Run("generate", func(t *testing.T) {
+		for _, path := range paths {
+			name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if find(archive, "errors") == nil || *update {
+				toVet = append(toVet, "./"+name+"/...")
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				scenario(t, path, archive, filepath.Join(root, name))
+			})
+		}
+	})
+	if *update {
+		return
+	}
+	cmd := exec.Command("go", append([]string{"vet"}, toVet...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go vet of what is generated: %v\n%s", err, out)
+	}
+}
+
+func find(a *txtar.Archive, name string) *txtar.File {
+	for i := range a.Files {
+		if a.Files[i].Name == name {
+			return &a.Files[i]
+		}
+	}
+	return nil
+}
+
+// scenario generates in dir and compares; with -update it rewrites the archive instead.
+func scenario(t *testing.T, path string, a *txtar.Archive, dir string) {
+	got := &txtar.Archive{Comment: a.Comment}
+	expected := map[string]string{}
+	for _, f := range a.Files {
+		if f.Name == "errors" || f.Name == "warnings" || strings.HasPrefix(f.Name, "want/") {
+			expected[f.Name] = string(f.Data)
+			continue
+		}
+		got.Files = append(got.Files, f)
+		writeFile(t, filepath.Join(dir, f.Name), f.Data)
+	}
+	found := generate(t, dir)
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		got.Files = append(got.Files, txtar.File{Name: name, Data: []byte(found[name])})
+	}
+	if *update {
+		if err := os.WriteFile(path, txtar.Format(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for name, text := range expected {
+		if found[name] != text {
+			t.Errorf("%s is not as expected, which -update would accept:\n%s", name, found[name])
+		}
+	}
+	for name, text := range found {
+		if _, ok := expected[name]; !ok {
+			t.Errorf("unexpected %s:\n%s", name, text)
+		}
+	}
+}
+
+// generate writes the outputs of the packages in dir and returns them, as the sections of a scenario.
+func generate(t *testing.T, dir string) map[string]string {
+	found := map[string]string{}
+	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./..."}})
+	if err != nil {
+		found["errors"] = err.Error() + "\n"
+	}
+	if len(result.Warnings) > 0 {
+		found["warnings"] = strings.Join(result.Warnings, "\n") + "\n"
+	}
+	for _, f := range result.Files {
+		rel, err := filepath.Rel(dir, f.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found["want/"+filepath.ToSlash(rel)] = string(f.Source)
+	}
+	if _, err := generator.Write(result.Files); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// newModule makes a module that uses this one from source.
+func newModule(t testing.TB, path string) string {
+	t.Helper()
+	repo, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(repo, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, requirements, _ := bytes.Cut(mod, []byte("\n")) // the versions are those of this module
+	writeFile(t, filepath.Join(dir, "go.mod"), fmt.Appendf(nil,
+		"module %s\n%s\nrequire github.com/ratelimit-go/ratelimit v0.0.0\nreplace github.com/ratelimit-go/ratelimit => %q\n",
+		path, requirements, repo))
+	sum, err := os.ReadFile(filepath.Join(repo, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "go.sum"), sum)
+	return dir
+}
+
+func writeFile(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,38 @@
+package x
+
+type X interface {
+	//ratelimit:rule limit=1 per=1m cron=@daily
+	//                                   ^ cron: found per as well; expected one of the two
+	Both() error
+	//ratelimit:rule limit=1
+	//          ^ per: found neither per nor cron; expected one of the two
+	Neither() error
+	//ratelimit:rule per=1m
+	//          ^ a rule needs limit=, the permits per window
+	NoLimit() error
+	//ratelimit:rule limit=-1 per=1m
+	//                     ^ limit: found -1; expected 0 to 1000000 for a sliding-window, which keeps the time of each permit
+	Negative() error
+	//ratelimit:rule limit=1 per=1m burst=5
+	//                                    ^ burst: found a sliding-window, which has none; expected a token-bucket
+	Burst() error
+	//ratelimit:rule limit=1 cron="0 0 0 1 1 ? 2030"
+	//                             ^ cron: found 7 fields; a year is not supported, expected 5 fields, or 6 with seconds
+	Year() error
+	//ratelimit:rule limit=1 cron=@daily tz=Mars/Olympus
+	//                                      ^ tz: unknown time zone "Mars/Olympus"; expected an IANA name such as Europe/Berlin
+	Zone() error
+	//ratelimit:rule limit=1 per=1m algorithm=calendar
+	//                                        ^ algorithm: calendar needs cron, which says when its windows end
+	Calendar() error
+	//ratelimit:rule limit=1 per=1m ky="{a}"
+	//                              ^ unknown argument "ky"; did you mean key?
+	Typo(a string) error
+}
+
+//ratelimit:wrap tz=Mars/Olympus
+//                  ^ tz: unknown time zone "Mars/Olympus"; expected an IANA name such as Europe/Berlin
+type Y interface {
+	//ratelimit:rule limit=1 cron=@daily
+	M() error
+}
