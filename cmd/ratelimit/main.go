@@ -1,0 +1,161 @@
+// Ratelimit writes the wrappers of interfaces that carry //ratelimit: directives: for each annotated x.go, a file
+// x_ratelimit.go beside it.
+//
+// Usage:
+//
+//	ratelimit [flags] [packages]
+//
+// Packages are named as for the go command; the default is the package in the current directory. See ratelimit -h.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	_ "time/tzdata" // so that zones are known where the system has no files for them
+
+	"github.com/ratelimit-go/ratelimit/generator"
+)
+
+const usage = `usage: ratelimit [flags] [packages]
+
+Writes x_ratelimit.go beside each file x.go with //ratelimit: directives.
+Packages are named as for the go command; the default is the one in the
+current directory. A Go file stands for itself alone.
+
+examples:
+  ratelimit ./...             generate for all packages below
+  ratelimit -check ./...      fail if something is not up to date, as in CI
+  ratelimit -list ./...       show all rules
+  ratelimit -list -json .     the same for machines
+  //go:generate go tool ratelimit    in a source file, for go generate
+
+flags:
+`
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// The exit status.
+const (
+	done   = 0
+	failed = 1 // errors in the source, or stale output
+	misuse = 2
+)
+
+// command is a parsed command line.
+type command struct {
+	check, list, json, version bool
+	config                     generator.Config
+	stdout, stderr             io.Writer
+}
+
+// run is main without the process.
+func run(args []string, stdout, stderr io.Writer) int {
+	c := &command{stdout: stdout, stderr: stderr}
+	if status, ok := c.parse(args); !ok {
+		return status
+	}
+	if c.version {
+		fmt.Fprintln(stdout, version())
+		return done
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return c.fail(err)
+	}
+	c.config.Dir = dir
+	result, err := generator.Generate(context.Background(), c.config)
+	if result != nil {
+		for _, w := range result.Warnings {
+			fmt.Fprintln(stderr, w)
+		}
+	}
+	if err != nil {
+		return c.fail(err)
+	}
+	switch {
+	case c.list:
+		err = c.printRules(result.Rules)
+	case c.check:
+		return c.printStale(result.Files)
+	default:
+		_, err = generator.Write(result.Files)
+	}
+	if err != nil {
+		return c.fail(err)
+	}
+	return done
+}
+
+// parse reads the command line; unless ok, the command is over with status.
+func (c *command) parse(args []string) (status int, ok bool) {
+	flags := flag.NewFlagSet("ratelimit", flag.ContinueOnError)
+	flags.SetOutput(c.stderr)
+	flags.BoolVar(&c.check, "check", false, "write nothing; exit with 1 and show a diff if a file is not up to date")
+	flags.BoolVar(&c.list, "list", false, "write nothing; print all rules as a table")
+	flags.BoolVar(&c.json, "json", false, "with -list: print JSON")
+	flags.BoolVar(&c.version, "version", false, "print the version")
+	flags.StringVar(&c.config.Tags, "tags", "", "build `tags`, separated by commas")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	for _, a := range args {
+		if a == "-h" || a == "-help" || a == "--help" {
+			flags.SetOutput(c.stdout) // it was asked for
+		}
+	}
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return done, false
+	} else if err != nil {
+		return misuse, false
+	}
+	switch {
+	case c.json && !c.list:
+		return c.misuse("-json goes with -list"), false
+	case c.check && c.list:
+		return c.misuse("either -check or -list, not both"), false
+	}
+	c.config.Patterns = flags.Args()
+	if len(c.config.Patterns) == 0 {
+		c.config.Patterns = []string{"."}
+	}
+	return done, true
+}
+
+func (c *command) misuse(msg string) int {
+	fmt.Fprintf(c.stderr, "ratelimit: %s; see ratelimit -h\n", msg)
+	return misuse
+}
+
+func (c *command) fail(err error) int {
+	fmt.Fprintln(c.stderr, err)
+	return failed
+}
+
+// relative names a file as the user would.
+func (c *command) relative(path string) string {
+	if rel, err := filepath.Rel(c.config.Dir, path); err == nil && len(rel) < len(path) {
+		return rel
+	}
+	return path
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "ratelimit (unknown version)"
+	}
+	v := info.Main.Version
+	for _, dep := range info.Deps {
+		if dep.Path == "github.com/ratelimit-go/ratelimit" {
+			v = dep.Version
+		}
+	}
+	return fmt.Sprintf("ratelimit %s %s", v, info.GoVersion)
+}
