@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// service is a handler on a store whose clock the test moves.
+type service struct {
+	t       *testing.T
+	now     time.Time
+	handler http.Handler
+}
+
+func newService(t *testing.T, users map[string]string) *service {
+	s := &service{t: t, now: time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)}
+	store := memstore.New(memstore.WithClock(func() time.Time { return s.now }))
+	s.handler = newHandler(NewLimitedLibrary(books, ratelimit.New(store)), users)
+	return s
+}
+
+// ask sends a request as user, from the address that httptest gives.
+func (s *service) ask(method, target, user string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	if user != "" {
+		r.Header.Set("Authorization", "Bearer "+user)
+	}
+	return s.send(r)
+}
+
+func (s *service) send(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+func (s *service) want(w *httptest.ResponseRecorder, status int, retryAfter string) {
+	s.t.Helper()
+	if w.Code != status || w.Header().Get("Retry-After") != retryAfter {
+		s.t.Fatalf("got status %d, Retry-After %q; expected %d, %q; body: %s",
+			w.Code, w.Header().Get("Retry-After"), status, retryAfter, w.Body)
+	}
+}
+
+func (s *service) wantProblem(w *httptest.ResponseRecorder, want problem) {
+	s.t.Helper()
+	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
+		s.t.Errorf("Content-Type: got %q", got)
+	}
+	var got problem
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		s.t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		s.t.Errorf("got %+v; expected %+v", got, want)
+	}
+}
+
+func TestRefusalIsAProblemWithRetryAfter(t *testing.T) {
+	s := newService(t, users)
+	for range 5 {
+		s.want(s.ask("GET", "/books?title=go", "ann"), http.StatusOK, "")
+	}
+	s.now = s.now.Add(time.Millisecond) // 999 ms are left, which round up
+	w := s.ask("GET", "/books?title=go", "ann")
+	s.want(w, http.StatusTooManyRequests, "1")
+	s.wantProblem(w, problem{
+		Type: quotaExceeded, Title: "Too Many Requests", Status: 429, Detail: "Too many requests.",
+		ViolatedPolicies: []string{"search"},
+	})
+	s.want(s.ask("GET", "/books?title=go", "bob"), http.StatusOK, "")
+	s.now = s.now.Add(time.Second)
+	s.want(s.ask("GET", "/books?title=go", "ann"), http.StatusOK, "")
+}
+
+func TestAllViolatedPoliciesAreNamed(t *testing.T) {
+	s := newService(t, users)
+	const reserve = "/reservations?isbn=9780134190440"
+	s.want(s.ask("POST", reserve, "bob"), http.StatusNoContent, "")
+	s.want(s.ask("POST", reserve, "ann"), http.StatusNoContent, "")
+	w := s.ask("POST", reserve, "bob")
+	s.want(w, http.StatusTooManyRequests, "50400") // 14 hours, to midnight in Berlin
+	s.wantProblem(w, problem{
+		Type: quotaExceeded, Title: "Too Many Requests", Status: 429, Detail: "9780134190440 is in great demand today.",
+		ViolatedPolicies: []string{"reservations-title"},
+	})
+	s.want(s.ask("POST", "/reservations?isbn=9781098105716", "ann"), http.StatusNoContent, "")
+	s.want(s.ask("POST", "/reservations?isbn=9781098105716", "ann"), http.StatusNoContent, "")
+	w = s.ask("POST", reserve, "ann")
+	s.want(w, http.StatusTooManyRequests, "50400")
+	s.wantProblem(w, problem{
+		Type: quotaExceeded, Title: "Too Many Requests", Status: 429, Detail: "Three reservations a day.",
+		ViolatedPolicies: []string{"reservations-user", "reservations-title"},
+	})
+}
+
+func TestOneClientAddress(t *testing.T) {
+	many := map[string]string{}
+	for i := range 61 {
+		many[strconv.Itoa(i)] = strconv.Itoa(i)
+	}
+	s := newService(t, many)
+	for i := range 300 {
+		s.want(s.ask("GET", "/books", strconv.Itoa(i/5)), http.StatusOK, "")
+	}
+
+	r := httptest.NewRequest("GET", "/books", nil)
+	r.Header.Set("Authorization", "Bearer 60")
+	r.Header.Set("X-Forwarded-For", "203.0.113.7") // anybody can write this
+	s.want(s.send(r), http.StatusTooManyRequests, "60")
+	r.RemoteAddr = "203.0.113.7:4711"
+	s.want(s.send(r), http.StatusOK, "")
+}
+
+func TestKeyErrors(t *testing.T) {
+	s := newService(t, users)
+	for _, user := range []string{"", "a token of nobody"} {
+		w := s.ask("GET", "/books", user)
+		s.want(w, http.StatusUnauthorized, "")
+		s.wantProblem(w, problem{Title: "Unauthorized", Status: 401})
+		if w.Header().Get("WWW-Authenticate") != "Bearer" {
+			t.Error("a 401 must say how to log in")
+		}
+	}
+	w := s.ask("POST", "/reservations", "ann")
+	s.want(w, http.StatusBadRequest, "")
+	s.wantProblem(w, problem{Title: "Bad Request", Status: 400, Detail: "isbn is missing."})
+}
+
+func TestWhatIsNotLimited(t *testing.T) {
+	s := newService(t, users)
+	for range 1000 {
+		s.want(s.ask("GET", "/hours", ""), http.StatusOK, "")
+	}
+	s.want(s.ask("POST", "/reservations?isbn=0", "ann"), http.StatusNotFound, "")
+}
+
+func TestStoreOutOfReach(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, DialerRetries: 1})
+	defer client.Close()
+	s := &service{t: t, handler: newHandler(NewLimitedLibrary(books, ratelimit.New(redisstore.New(client))), users)}
+	s.want(s.ask("GET", "/books", "ann"), http.StatusOK, "")
+	server.Stop()
+	w := s.ask("GET", "/books", "ann")
+	s.want(w, http.StatusServiceUnavailable, "1")
+	s.wantProblem(w, problem{Title: "Service Unavailable", Status: 503})
+}
+
+func TestDescribe(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want int
+	}{
+		{&ratelimit.NeverAdmissibleError{Rule: "export", Cost: 2, Limit: 1}, http.StatusForbidden},
+		{errors.New("disk on fire"), http.StatusInternalServerError},
+	} {
+		if got := describe(test.err, true); got.Status != test.want {
+			t.Errorf("%v: got %+v; expected status %d", test.err, got, test.want)
+		}
+		if got := describe(test.err, true); strings.Contains(got.Detail, "fire") {
+			t.Errorf("the cause is none of the client's business: %q", got.Detail)
+		}
+	}
+}
+
+func TestSecondsRoundUp(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Microsecond: "1", time.Second: "1", time.Second + time.Nanosecond: "2", time.Hour: "3600",
+	} {
+		if got := seconds(d); got != want {
+			t.Errorf("%s: got %s; expected %s", d, got, want)
+		}
+	}
+}
