@@ -1,0 +1,45 @@
+# Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
+
+RACE = -race
+STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help demo test model wild bench bench-generate generate check lint
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
+
+demo: ## generate the wrapper of examples/sms and run it
+	go run ./cmd/ratelimit ./examples/sms
+	go run ./examples/sms
+
+test: ## every test of every module, with the race detector; RACE= leaves that out
+	sh scripts/test-needs.sh $(RACE)
+	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) ./...
+	cd benchmarks && go test ./...
+
+model: ## compare the stores with the model over a million random steps
+	sh scripts/test-needs.sh
+	go test -count=1 -v -timeout=2h -run=Model ./runtime/behaviour -model.memory=1000000 -model.redis=100000
+
+wild: ## generate and compile wrappers for the interfaces of the standard library and of large modules
+	go test -count=1 -v -timeout=2h -tags=wild -run=Wild ./generator/...
+
+bench: ## measure decisions and in-process limiters, and write benchmarks/README.md
+	sh scripts/test-needs.sh
+	cd benchmarks && go run . -out README.md
+
+bench-generate: ## measure the generator, and write benchmarks/README.md
+	cd benchmarks && go run ./generate -out README.md
+
+generate: ## generate what is committed
+	go run ./cmd/ratelimit ./...
+
+check: ## report generated files that are stale
+	go run ./cmd/ratelimit -check ./...
+
+lint: ## gofmt, go vet, staticcheck
+	@unformatted=$$(find . -name '*.go' -not -path '*/testdata/*' -exec gofmt -l {} +); \
+	if [ -n "$$unformatted" ]; then echo "gofmt -w is due for:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(STATICCHECK) ./...
+	cd benchmarks && go vet ./... && $(STATICCHECK) ./...

@@ -1,0 +1,3 @@
+// Package readme tests README.md: its Go blocks are one program, which is generated for, compiled and run; what it quotes of
+// the demonstration is what the demonstration prints; its table has every argument that there is. The package has no code.
+package readme
