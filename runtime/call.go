@@ -119,11 +119,9 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 	}
 	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims)})
 	claim := p.grow()
-	*claim = decide.Claim{
-		Rule: rule.numbers, Subject: who, Cost: charge.Cost, Limit: limit, Burst: burst,
-		Wait: rule.wait, Mode: decide.Mode(rule.Mode),
-	}
-	if rule.Distinct != "" {
+	claim.Rule, claim.Subject, claim.Cost = rule.numbers, who, charge.Cost // the store fills in the rest
+	claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, rule.wait, decide.Mode(rule.Mode)
+	if claim.Member = ""; rule.Distinct != "" {
 		claim.Member = member(charge.Member)
 	}
 	return claim

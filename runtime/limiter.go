@@ -27,7 +27,7 @@ const maxLocalKeys = 1_000_000
 
 // New returns a limiter that counts in store.
 func New(store Store, options ...Option) *Limiter {
-	l := &Limiter{store: store, prefix: unique.Make("ratelimit"), local: memory.New(nil, maxLocalKeys)}
+	l := &Limiter{store: store, prefix: unique.Make("ratelimit"), local: memory.NewLike(store, maxLocalKeys)}
 	for _, option := range options {
 		option(l)
 	}
@@ -39,6 +39,9 @@ func New(store Store, options ...Option) *Limiter {
 func (l *Limiter) Take(ctx context.Context, rules *Rules, subjects ...string) error {
 	c := l.newCall(rules.method)
 	defer c.free()
+	if err := rules.match(len(subjects)); err != nil {
+		return err
+	}
 	for i, subject := range subjects {
 		if err := c.add(rules.rules[i], &Charge{Key: subject, Cost: 1}); err != nil {
 			return err
@@ -51,10 +54,8 @@ func (l *Limiter) Take(ctx context.Context, rules *Rules, subjects ...string) er
 func (l *Limiter) Charge(ctx context.Context, rules *Rules, charges ...Charge) error {
 	c := l.newCall(rules.method)
 	defer c.free()
-	for i := range charges {
-		if err := c.add(rules.rules[i], &charges[i]); err != nil {
-			return err
-		}
+	if err := c.addAll(rules, charges); err != nil {
+		return err
 	}
 	return c.take(ctx)
 }
@@ -63,15 +64,25 @@ func (l *Limiter) Charge(ctx context.Context, rules *Rules, charges ...Charge) e
 func (l *Limiter) Begin(ctx context.Context, rules *Rules, charges ...Charge) (*Charged, error) {
 	c := l.newCall(rules.method)
 	defer c.free()
-	for i := range charges {
-		if err := c.add(rules.rules[i], &charges[i]); err != nil {
-			return nil, err
-		}
+	if err := c.addAll(rules, charges); err != nil {
+		return nil, err
 	}
 	if err := c.take(ctx); err != nil {
 		return nil, err
 	}
 	return c.charged(func(r *prepared) bool { return r.Refund == RefundError }), nil
+}
+
+func (c *call) addAll(rules *Rules, charges []Charge) error {
+	if err := rules.match(len(charges)); err != nil {
+		return err
+	}
+	for i := range charges {
+		if err := c.add(rules.rules[i], &charges[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *call) take(ctx context.Context) error {
@@ -120,7 +131,7 @@ func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Dur
 	if err != nil {
 		return Decision{}, err
 	}
-	d := Decision{Allowed: o.admitted, At: o.at}
+	d := Decision{Allowed: o.admitted, At: time.UnixMicro(o.at)}
 	if !peek {
 		c.report(ctx)
 	}

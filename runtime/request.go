@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 )
@@ -36,11 +37,14 @@ type Rules struct {
 	rules  []*prepared
 }
 
-// NewRules prepares the rules of method, which is called pkg.Type.Method. It panics if one is not valid, which those of
-// generated code are.
+// NewRules prepares the rules of method, which is called pkg.Type.Method; a rule without a name is called the same. It panics
+// if a rule is not valid, which those of generated code are.
 func NewRules(method string, rules ...Rule) *Rules {
 	r := &Rules{method: method}
 	for _, rule := range rules {
+		if rule.Name == "" {
+			rule.Name = method
+		}
 		p, err := rule.prepare(rule.suffix(method))
 		if err != nil {
 			panic(err)
@@ -48,6 +52,14 @@ func NewRules(method string, rules ...Rule) *Rules {
 		r.rules = append(r.rules, p)
 	}
 	return r
+}
+
+// match keeps a call with too few subjects from being limited too little.
+func (r *Rules) match(subjects int) error {
+	if subjects != len(r.rules) {
+		return &KeyError{Method: r.method, Reason: fmt.Sprintf("found %d keys for %d rules", subjects, len(r.rules))}
+	}
+	return nil
 }
 
 // ruleSet is rules that requests brought along, prepared.

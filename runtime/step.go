@@ -13,7 +13,7 @@ import (
 type outcome struct {
 	admitted bool
 	wait     time.Duration // until the admission
-	at       time.Time     // the store's time: of the admission, or else of the refusal
+	at       int64         // the store's time: of the admission, or else of the refusal
 }
 
 // decide asks the stores. Nothing to ask about is admitted.
@@ -25,7 +25,7 @@ func (c *call) decide(ctx context.Context) (outcome, error) {
 	last, err := &c.fleet, error(nil)
 	switch {
 	case len(c.local.Claims) == 0 && len(c.fleet.Claims) == 0:
-		return outcome{admitted: true, at: time.Now()}, nil
+		return outcome{admitted: true, at: time.Now().UnixMicro()}, nil
 	case len(c.local.Claims) == 0:
 		err = c.decideFleet(ctx)
 	case len(c.fleet.Claims) == 0:
@@ -38,7 +38,7 @@ func (c *call) decide(ctx context.Context) (outcome, error) {
 		return outcome{}, storeError(ctx, c.method, err)
 	}
 	v := last.verdict
-	return outcome{v.Admitted, last.wait(), time.UnixMicro(v.At)}, nil
+	return outcome{v.Admitted, last.wait(), v.At}, nil
 }
 
 func (p *part) decide(ctx context.Context) (err error) {

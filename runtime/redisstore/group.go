@@ -49,9 +49,9 @@ func (g *group) args(now int64) []any {
 	return args
 }
 
-// waits reports whether a rule may delay the call.
-func (g *group) waits() bool {
-	return slices.ContainsFunc(g.claims, func(c *decide.Claim) bool { return c.Wait > 0 })
+// plain reports whether no rule may delay the call, and all are of the kinds that script.lua is always ready for.
+func (g *group) plain() bool {
+	return !slices.ContainsFunc(g.claims, func(c *decide.Claim) bool { return c.Wait > 0 || c.Rule.Kind > decide.Prepaid })
 }
 
 // admitted takes in that the call is admitted at a time.

@@ -2,9 +2,10 @@
 --
 -- KEYS[i] holds the state of rule i for its subject; ARGV[i] is the rule: six little-endian doubles and a text, called kind,
 -- limit, cost, a, b, wait and text below. wait is how long the rule may delay the call, SHADOW for a rule that only reports,
--- or TRIGGER for one that only counts. An operation may follow: 'wait', if the call may be delayed, and by how much it must
--- be; 'peek', to commit nothing; or 'return' and a time, to give back what was admitted then. Every time is in whole microseconds of this server's clock;
--- every state is of integers, kept as little-endian doubles.
+-- or TRIGGER for one that only counts. An operation follows if the call is not a plain one, whose rules neither wait nor are of a
+-- kind beyond PREPAID: 'wait' and by how much the call must be delayed at least; 'peek', to commit nothing; or 'return' and a
+-- time, to give back what was admitted then. Every time is in whole microseconds of this server's clock; every state is of
+-- integers, kept as little-endian doubles.
 --
 --   kind      a       b       text    state at KEYS[i]
 --   LOG       period          index   list: the time of every permit, oldest first; index is that of the newest permit
@@ -51,108 +52,112 @@ local function gain(x, y, n, limit, period)
   return x + n * ((period - rest) / limit) + (parts - left) / limit, left
 end
 
--- The check of the less frequent kinds: the earliest time, and a function that commits and returns what is used then.
-local function other(key, kind, limit, cost, a, b, text)
-  local WARM, COUNTER, DAILY, BLOCK = 6, 7, 9, 10
+-- The check of the less frequent kinds: the earliest time; a function that commits and returns what is used then; and how many
+-- permits the rule would admit, if that is known. Made only where an operation says that it may be needed.
+local other
+if op then
+  function other(key, kind, limit, cost, a, b, text)
+    local WARM, COUNTER, DAILY, BLOCK = 6, 7, 9, 10
 
-  local function expire(time_)
-    call('PEXPIREAT', key, string.format('%d', math.ceil(time_ / 1000)))
-  end
-
-  if kind == BLOCK then
-    local state = call('GET', key)
-    return math.max(now, state and struct.unpack('<d', state) or 0), function() end
-  end
-
-  if kind == WARM then
-    local state = call('GET', key)
-    local x, y, z, stored = now, 0, limit, b
-    if state then
-      x, y, z, stored = struct.unpack('<dddd', state)
-      if z ~= limit then x, y, z = x + math.min(y, 1), 0, limit end
+    local function expire(time_)
+      call('PEXPIREAT', key, string.format('%d', math.ceil(time_ / 1000)))
     end
-    return math.max(now, x + math.min(y, 1)), function(at)
-      if x < at then x, y, stored = at, 0, math.min(b, stored + at - x) end
-      -- The permits that idling stored above half of the warm-up cost up to three times as much.
-      local above = math.max(0, stored - b / 2)
-      local taken = gain(0, 0, cost, limit, a)
-      local cold = math.min(above, taken)
-      x, y = gain(x, y, cost, limit, a)
-      local fresh = math.max(0, taken - stored)
-      stored = stored - (taken - fresh)
-      x = x + math.ceil(2 * cold * (2 * above - cold) / b)
-      call('SET', key, struct.pack('<dddd', x, y, limit, stored), 'PXAT', string.format('%d', math.ceil((x + 1 + b) / 1000)))
-    end
-  end
 
-  if kind == COUNTER then
-    local size = b + 1 -- slices in the ring: those of a window, and one that the window has left in part
-    local function slot(n) return 24 + 8 * (n % size) end
-    local function ring(from, to) -- the permits of these slices, in order
-      local first, last = slot(from), slot(to) + 7
-      if first < last then return call('GETRANGE', key, first, last) end
-      return call('GETRANGE', key, first, 23 + 8 * size) .. call('GETRANGE', key, 24, last)
+    if kind == BLOCK then
+      local state = call('GET', key)
+      return math.max(now, state and struct.unpack('<d', state) or 0), function() end
     end
-    local function read(at) -- at that time: the slice, the newest slice known, permits in the window and in the newest slice
-      local slice = math.floor(at / a)
-      local head = call('GETRANGE', key, 0, 23)
-      if head == '' then return slice, nil, 0, 0 end
-      local newest, used, count = struct.unpack('<ddd', head)
-      if slice >= newest + size then return slice, nil, 0, 0 end
-      if slice > newest then
-        local left = ring(newest + 1, slice)
-        for i = 1, #left, 8 do used = used - struct.unpack('<d', left, i) end
+
+    if kind == WARM then
+      local state = call('GET', key)
+      local x, y, z, stored = now, 0, limit, b
+      if state then
+        x, y, z, stored = struct.unpack('<dddd', state)
+        if z ~= limit then x, y, z = x + math.min(y, 1), 0, limit end
       end
-      return math.max(slice, newest), newest, used, count
+      return math.max(now, x + math.min(y, 1)), function(at)
+        if x < at then x, y, stored = at, 0, math.min(b, stored + at - x) end
+        -- The permits that idling stored above half of the warm-up cost up to three times as much.
+        local above = math.max(0, stored - b / 2)
+        local taken = gain(0, 0, cost, limit, a)
+        local cold = math.min(above, taken)
+        x, y = gain(x, y, cost, limit, a)
+        local fresh = math.max(0, taken - stored)
+        stored = stored - (taken - fresh)
+        x = x + math.ceil(2 * cold * (2 * above - cold) / b)
+        call('SET', key, struct.pack('<dddd', x, y, limit, stored), 'PXAT', string.format('%d', math.ceil((x + 1 + b) / 1000)))
+      end
     end
 
-    local slice, newest, used, count = read(now)
-    local earliest = math.max(now, slice * a)
-    if used + cost > limit then
-      local excess = used + cost - limit
-      local permits = ring(slice - b, slice - 1)
-      local n = slice - b
-      while n < newest do
-        excess = excess - struct.unpack('<d', permits, 8 * (n - slice + b) + 1)
-        if excess <= 0 then break end
-        n = n + 1
+    if kind == COUNTER then
+      local size = b + 1 -- slices in the ring: those of a window, and one that the window has left in part
+      local function slot(n) return 24 + 8 * (n % size) end
+      local function ring(from, to) -- the permits of these slices, in order
+        local first, last = slot(from), slot(to) + 7
+        if first < last then return call('GETRANGE', key, first, last) end
+        return call('GETRANGE', key, first, 23 + 8 * size) .. call('GETRANGE', key, 24, last)
       end
-      earliest = (n + size) * a
+      local function read(at) -- at that time: the slice, the newest slice known, permits in the window and in the newest slice
+        local slice = math.floor(at / a)
+        local head = call('GETRANGE', key, 0, 23)
+        if head == '' then return slice, nil, 0, 0 end
+        local newest, used, count = struct.unpack('<ddd', head)
+        if slice >= newest + size then return slice, nil, 0, 0 end
+        if slice > newest then
+          local left = ring(newest + 1, slice)
+          for i = 1, #left, 8 do used = used - struct.unpack('<d', left, i) end
+        end
+        return math.max(slice, newest), newest, used, count
+      end
+
+      local slice, newest, used, count = read(now)
+      local earliest = math.max(now, slice * a)
+      if used + cost > limit then
+        local excess = used + cost - limit
+        local permits = ring(slice - b, slice - 1)
+        local n = slice - b
+        while n < newest do
+          excess = excess - struct.unpack('<d', permits, 8 * (n - slice + b) + 1)
+          if excess <= 0 then break end
+          n = n + 1
+        end
+        earliest = (n + size) * a
+      end
+      return earliest, function(at)
+        slice, newest, used, count = read(at)
+        if not newest then
+          used, count = cost, cost
+          call('SET', key, struct.pack('<ddd', slice, cost, cost) .. string.rep('\0', 8 * size))
+        else
+          if slice > newest then
+            call('SETRANGE', key, slot(newest), struct.pack('<d', count))
+            for n = newest + 1, slice do call('SETRANGE', key, slot(n), string.rep('\0', 8)) end
+            count = 0
+          end
+          used, count = used + cost, count + cost
+          call('SETRANGE', key, 0, struct.pack('<ddd', slice, used, count))
+        end
+        if slice ~= newest then expire((slice + size) * a) end
+        return used
+      end, math.max(0, limit - used)
+    end
+
+    -- MEMBERS and DAILY
+    local since = now - a -- members admitted later count
+    if kind == DAILY then since = a - 1 end
+    local known = call('ZSCORE', key, text)
+    if known and tonumber(known) > since then return now, function() end end
+    local used = call('ZCOUNT', key, string.format('(%d', since), '+inf')
+    local earliest = now
+    if used >= limit then
+      earliest = kind == DAILY and b or call('ZRANGE', key, -limit, -limit, 'WITHSCORES')[2] + a
     end
     return earliest, function(at)
-      slice, newest, used, count = read(at)
-      if not newest then
-        used, count = cost, cost
-        call('SET', key, struct.pack('<ddd', slice, cost, cost) .. string.rep('\0', 8 * size))
-      else
-        if slice > newest then
-          call('SETRANGE', key, slot(newest), struct.pack('<d', count))
-          for n = newest + 1, slice do call('SETRANGE', key, slot(n), string.rep('\0', 8)) end
-          count = 0
-        end
-        used, count = used + cost, count + cost
-        call('SETRANGE', key, 0, struct.pack('<ddd', slice, used, count))
-      end
-      if slice ~= newest then expire((slice + size) * a) end
-      return used
-    end, math.max(0, limit - used)
-  end
-
-  -- MEMBERS and DAILY
-  local since = now - a -- members admitted later count
-  if kind == DAILY then since = a - 1 end
-  local known = call('ZSCORE', key, text)
-  if known and tonumber(known) > since then return now, function() end end
-  local used = call('ZCOUNT', key, string.format('(%d', since), '+inf')
-  local earliest = now
-  if used >= limit then
-    earliest = kind == DAILY and b or call('ZRANGE', key, -limit, -limit, 'WITHSCORES')[2] + a
-  end
-  return earliest, function(at)
-    call('ZREMRANGEBYSCORE', key, '-inf', string.format('%d', since))
-    call('ZADD', key, string.format('%d', at), text)
-    expire(kind == DAILY and b or at + a)
-    return used + 1
+      call('ZREMRANGEBYSCORE', key, '-inf', string.format('%d', since))
+      call('ZADD', key, string.format('%d', at), text)
+      expire(kind == DAILY and b or at + a)
+      return used + 1
+    end
   end
 end
 

@@ -70,7 +70,7 @@ func (s *store) decide(ctx context.Context, g *group, after int64, peek bool) (d
 	switch {
 	case peek:
 		operation = []any{"peek"}
-	case after > 0 || g.waits():
+	case after > 0 || !g.plain():
 		operation = []any{"wait", after}
 	}
 	now := time.Now().UnixMicro() + s.ahead.Load()

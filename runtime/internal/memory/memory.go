@@ -39,6 +39,14 @@ func New(now func() time.Time, max int64) *Store {
 	return s
 }
 
+// NewLike returns an empty store that goes by the clock of store, if that is in memory as well.
+func NewLike(store decide.Store, max int64) *Store {
+	if s, ok := store.(*Store); ok {
+		return New(s.clock.ask, max)
+	}
+	return New(nil, max)
+}
+
 // Decide implements decide.Store.
 func (s *Store) Decide(_ context.Context, call *decide.Call) (decide.Verdict, error) {
 	v, err := s.decide(call)
@@ -49,7 +57,7 @@ func (s *Store) Decide(_ context.Context, call *decide.Call) (decide.Verdict, er
 }
 
 func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
-	var few [4]place
+	var few [2]place
 	places, locked := s.lock(call, few[:0])
 	defer s.unlock(locked)
 

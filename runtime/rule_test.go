@@ -1,0 +1,97 @@
+package runtime
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRuleValidate(t *testing.T) {
+	minute := Rule{Limit: 1, Per: time.Minute}
+	for _, test := range []struct {
+		name     string
+		rule     Rule
+		argument string // "" for a valid rule
+		reason   string // a part of it
+	}{
+		{"sliding", minute, "", ""},
+		{"limit 0", Rule{Per: time.Minute}, "", ""},
+		{"cron", Rule{Limit: 1, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"}, "", ""},
+		{"cron of five fields", Rule{Limit: 1, Cron: "0 0 * * *"}, "", ""},
+		{"cron with ?", Rule{Limit: 1, Cron: "0 0 0/1 * * ?"}, "", ""},
+		{"daily", Rule{Limit: 1, Cron: "@daily"}, "", ""},
+		{"calendar", Rule{Algorithm: Calendar, Limit: 1, Cron: "@daily"}, "", ""},
+		{"bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Second, Burst: 9}, "", ""},
+
+		{"neither", Rule{Limit: 1}, "per", "found neither per nor cron"},
+		{"both", Rule{Limit: 1, Per: time.Minute, Cron: "@daily"}, "cron", "found per as well"},
+		{"negative limit", Rule{Limit: -1, Per: time.Minute}, "limit", "found -1"},
+		{"large limit", Rule{Limit: 1_000_001, Per: time.Minute}, "limit", "keeps the time of each permit"},
+		{"negative per", Rule{Limit: 1, Per: -1}, "per", "found -1ns"},
+		{"nanoseconds", Rule{Limit: 1, Per: time.Millisecond + 1}, "per", "whole microseconds"},
+		{"long per", Rule{Limit: 1, Per: maxPer + time.Microsecond}, "per", "up to 3660d"},
+		{"year", Rule{Limit: 1, Cron: "0 0 0 1 1 ? 2030"}, "cron", "found 7 fields"},
+		{"bad cron", Rule{Limit: 1, Cron: "0 0 25 * * *"}, "cron", "above maximum"},
+		{"cron that never comes", Rule{Limit: 1, Cron: "0 0 30 2 *"}, "cron", "never comes"},
+		{"every", Rule{Limit: 1, Cron: "@every 1h"}, "cron", "write per="},
+		{"zone in cron", Rule{Limit: 1, Cron: "TZ=UTC 0 0 * * *"}, "cron", "write it as tz="},
+		{"zone", Rule{Limit: 1, Cron: "@daily", TZ: "Mars/Base"}, "tz", `unknown time zone "Mars/Base"`},
+		{"local zone", Rule{Limit: 1, Cron: "@daily", TZ: "Local"}, "tz", "unknown time zone"},
+		{"zone without cron", Rule{Limit: 1, Per: time.Minute, TZ: "UTC"}, "tz", "without cron"},
+		{"calendar without cron", Rule{Algorithm: Calendar, Limit: 1, Per: time.Minute}, "algorithm", "needs cron"},
+		{"bucket with cron", Rule{Algorithm: TokenBucket, Limit: 1, Cron: "@daily"}, "algorithm", "token-bucket with cron"},
+		{"unknown algorithm", Rule{Algorithm: 99, Limit: 1, Per: time.Minute}, "algorithm", "found Algorithm(99)"},
+		{"burst without bucket", Rule{Limit: 1, Per: time.Minute, Burst: 2}, "burst", "found a sliding-window"},
+		{"negative burst", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Burst: -2}, "burst", "found -2"},
+		{"endless burst", Rule{Algorithm: TokenBucket, Limit: 1, Per: maxPer, Burst: 11}, "burst", "over a hundred years"},
+		{"brace", Rule{Name: "a{b", Limit: 1, Per: time.Minute}, "name", `found '{'`},
+		{"line break", Rule{Name: "a\nb", Limit: 1, Per: time.Minute}, "name", `found '\n'`},
+		{"long name", Rule{Name: strings.Repeat("a", 257), Limit: 1, Per: time.Minute}, "name", "found 257 bytes"},
+
+		{"warmup without a bucket", Rule{Limit: 1, Per: time.Minute, Warmup: time.Second}, "warmup", "expected a token-bucket"},
+		{"prepay without a bucket", Rule{Limit: 1, Per: time.Minute, Prepay: true}, "prepay", "expected a token-bucket"},
+		{"queue without wait", Rule{Algorithm: LeakyBucket, Limit: 1, Per: time.Minute, Queue: 5}, "queue", "found no wait"},
+		{"long block", Rule{Limit: 1, Per: time.Minute, Block: maxBlock + time.Second}, "block", "up to 30d"},
+		{"many slices", Rule{Algorithm: SlidingCounter, Limit: 1, Per: time.Minute, Slices: 10_001}, "slices", "found 10001"},
+		{"slices of a bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Slices: 6}, "slices", "expected a sliding-counter"},
+		{"trigger that waits", Rule{Limit: 1, Per: time.Minute, Mode: ModeTrigger, Wait: time.Second}, "wait", "found mode=trigger"},
+		{"shadow that blocks", Rule{Limit: 1, Per: time.Minute, Mode: ModeShadow, Block: time.Second}, "block", "found mode=shadow"},
+		{"distinct bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Distinct: "{id}"}, "distinct", "found a token-bucket"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := test.rule.Validate()
+			wrong, _ := errors.AsType[*RuleError](err)
+			switch {
+			case test.argument == "" && err != nil:
+				t.Error(err)
+			case test.argument != "" && (wrong == nil || wrong.Argument != test.argument || !strings.Contains(wrong.Reason, test.reason)):
+				t.Errorf("got %v, want an error of %s: %s", err, test.argument, test.reason)
+			}
+		})
+	}
+}
+
+func TestRuleWindow(t *testing.T) {
+	for want, rule := range map[string]Rule{
+		"1m":                              {Per: time.Minute},
+		"1d":                              {Per: 24 * time.Hour},
+		"7d12h":                           {Per: 180 * time.Hour},
+		"1h30m":                           {Per: 90 * time.Minute},
+		"1h0m30s":                         {Per: time.Hour + 30*time.Second},
+		"1.5s":                            {Per: 1500 * time.Millisecond},
+		"fixed:1m":                        {Algorithm: FixedWindow, Per: time.Minute},
+		"bucket:1s":                       {Algorithm: TokenBucket, Per: time.Second},
+		"bucket:1s:5s":                    {Algorithm: TokenBucket, Per: time.Second, Warmup: 5 * time.Second},
+		"leaky:1s":                        {Algorithm: LeakyBucket, Per: time.Second},
+		"counter:1m:60":                   {Algorithm: SlidingCounter, Per: time.Minute},
+		"distinct:1d":                     {Per: 24 * time.Hour, Distinct: "{id}"},
+		"cron:0 0 0 * * *":                {Cron: "0  0 0 * * *"},
+		"cron:0 0 0 * * *:Asia/Shanghai":  {Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"},
+		"distinct:cron:@daily:Asia/Tokyo": {Cron: "@daily", TZ: "Asia/Tokyo", Distinct: "{id}"},
+	} {
+		if got := rule.Window(); got != want {
+			t.Errorf("%+v: Window() = %q, want %q", rule, got, want)
+		}
+	}
+}
