@@ -50,7 +50,7 @@ func (c *call) charged(wanted func(*prepared) bool) *Charged {
 			if a.part != p || !wanted(a.rule) {
 				continue
 			}
-			if claim := p.Claims[a.claim]; !claim.Refused(p.verdict.Now) && !of.has(claim) {
+			if claim := p.Claims[a.claim]; claim.Charged && !of.has(claim) {
 				of.call.Claims = append(of.call.Claims, claim)
 			}
 		}

@@ -62,13 +62,13 @@ func (c *call) decideBoth(ctx context.Context) (*part, error) {
 		return nil, err
 	}
 	if !c.local.verdict.Admitted {
-		c.fleet.Peek = true // for its refusals only
-		return &c.local, c.decideFleet(ctx)
+		c.askFleet(ctx)
+		return &c.local, nil
 	}
 	c.fleet.After = c.local.verdict.At - c.local.verdict.Now
 	err := c.decideFleet(ctx)
-	if err == nil && c.fleet.verdict.Admitted && c.fleet.wait() <= c.local.wait() || c.fleet.Peek {
-		return &c.fleet, err
+	if err == nil && c.fleet.verdict.Admitted && (c.fleet.Peek || c.fleet.wait() <= c.local.wait()) {
+		return &c.fleet, nil
 	}
 	if back := c.local.giveBack(ctx); err != nil || back != nil || !c.fleet.verdict.Admitted {
 		return &c.fleet, errors.Join(err, back)
@@ -82,6 +82,18 @@ func (c *call) decideBoth(ctx context.Context) (*part, error) {
 		return &c.local, errors.Join(err, c.fleet.giveBack(ctx))
 	}
 	return &c.local, nil
+}
+
+// askFleet finds out which rules of the fleet refuse as well. If they cannot be asked, the refusal stands without them.
+func (c *call) askFleet(ctx context.Context) {
+	c.fleet.Peek = true
+	if c.fleet.decide(ctx) == nil {
+		return
+	}
+	c.fleet.verdict = c.local.verdict
+	for i := range c.fleet.Claims {
+		c.fleet.Claims[i].Earliest = 0
+	}
 }
 
 // decideFleet asks the store that is shared, or follows the policy if that fails.

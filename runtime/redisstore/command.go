@@ -24,8 +24,7 @@ func (c once) Clone() redis.Cmder { return once{c.Cmd.Clone().(*redis.Cmd)} }
 // run runs the script for a group; the operation and its operand follow the rules. It returns as soon as ctx ends, which the
 // client by itself does not; a decision that is made later nevertheless is undone.
 func (s *store) run(ctx context.Context, g *group, now int64, operation ...any) (any, error) {
-	rules := g.args(now)
-	args := append(rules, operation...)
+	args := append(g.args(now), operation...)
 	if ctx.Done() == nil {
 		return s.eval(ctx, len(g.keys), args)
 	}
@@ -43,19 +42,20 @@ func (s *store) run(ctx context.Context, g *group, now int64, operation ...any) 
 		return r.reply, r.err
 	case <-ctx.Done():
 		if len(operation) == 0 || operation[0] == "wait" {
-			go func() { s.undo(len(g.keys), rules, (<-done).reply) }()
+			late := g.clone() // the caller's claims are gone by then
+			go func() { s.undo(late, (<-done).reply) }()
 		}
 		return nil, ctx.Err()
 	}
 }
 
 // undo gives back what a decision took that nobody waited for.
-func (s *store) undo(keys int, rules []any, reply any) {
-	if with, ok := reply.([]any); ok && len(with) > 0 {
-		reply = with[0]
+func (s *store) undo(g *group, reply any) {
+	if at, ok := reply.(int64); ok && at < 0 {
+		return
 	}
-	if at, ok := reply.(int64); ok && at > 0 {
-		_, _ = s.eval(context.Background(), keys, append(rules, "return", at))
+	if v, err := g.read(reply, true); err == nil && v.Admitted {
+		_ = s.giveBack(context.Background(), []*group{g})
 	}
 }
 

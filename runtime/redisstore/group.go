@@ -10,6 +10,7 @@ import (
 type group struct {
 	keys   []string
 	claims []*decide.Claim
+	wait   int64 // how long the call waits for the group, once it is decided
 }
 
 // groups returns the claims in groups of equal subjects where these may be on different servers, else in one.
@@ -54,36 +55,69 @@ func (g *group) plain() bool {
 	return !slices.ContainsFunc(g.claims, func(c *decide.Claim) bool { return c.Wait > 0 || c.Rule.Kind > decide.Prepaid })
 }
 
-// admitted takes in that the call is admitted at a time.
-func (g *group) admitted(at, now int64, report string) (decide.Verdict, error) {
+// reset forgets the answer of an earlier decision.
+func (g *group) reset() {
+	g.wait = 0
 	for _, c := range g.claims {
-		c.At, c.Earliest, c.Room, c.Fired = at, 0, 0, 0
+		c.Charged, c.At, c.Earliest, c.Room, c.Fired = false, 0, 0, 0, 0
 	}
-	v := decide.Verdict{Now: now, At: at, Admitted: true}
-	return v, decodeReport(report, g.claims)
 }
 
-func (g *group) admittedWith(reply []any) (decide.Verdict, error) {
-	if len(reply) == 3 {
-		at, ok1 := reply[0].(int64)
-		now, ok2 := reply[1].(int64)
-		report, ok3 := reply[2].(string)
-		if ok1 && ok2 && ok3 {
-			return g.admitted(at, now, report)
+// read takes in the script's answer. With charge an admitted call was charged.
+func (g *group) read(reply any, charge bool) (decide.Verdict, error) {
+	switch reply := reply.(type) {
+	case int64:
+		return g.admitted(reply, reply, "", charge)
+	case string:
+		now, err := reportTime(reply)
+		if err != nil {
+			return decide.Verdict{}, err
+		}
+		return decide.Verdict{Now: now, At: now}, decodeReport(reply, g.claims)
+	case []any:
+		if len(reply) == 3 {
+			at, ok1 := reply[0].(int64)
+			now, ok2 := reply[1].(int64)
+			report, ok3 := reply[2].(string)
+			if ok1 && ok2 && ok3 {
+				return g.admitted(at, now, report, charge)
+			}
 		}
 	}
 	return decide.Verdict{}, errReply
 }
 
-// refused takes in that the call is refused.
-func (g *group) refused(report string) (decide.Verdict, error) {
-	now, err := reportTime(report)
-	if err != nil {
+func (g *group) admitted(at, now int64, report string, charge bool) (decide.Verdict, error) {
+	if err := decodeReport(report, g.claims); err != nil {
 		return decide.Verdict{}, err
 	}
-	v, err := g.admitted(0, now, report)
-	v.Admitted, v.At = false, now
-	return v, err
+	for _, c := range g.claims {
+		c.At, c.Charged = at, charge && c.Rule.Kind != decide.Block && !c.Refused(now)
+	}
+	g.wait = at - now
+	return decide.Verdict{Now: now, At: at, Admitted: true}, nil
+}
+
+// charged returns the part of the group that was charged.
+func (g *group) charged() *group {
+	part := new(group)
+	for i, c := range g.claims {
+		if c.Charged {
+			part.keys = append(part.keys, g.keys[i])
+			part.claims = append(part.claims, c)
+		}
+	}
+	return part
+}
+
+// clone returns a group whose claims are its own.
+func (g *group) clone() *group {
+	copied := &group{keys: g.keys}
+	for _, c := range g.claims {
+		claim := *c
+		copied.claims = append(copied.claims, &claim)
+	}
+	return copied
 }
 
 // shift moves the group's answer to the clock of another server.

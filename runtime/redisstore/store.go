@@ -38,31 +38,46 @@ func New(client redis.UniversalClient) runtime.Store {
 // Decide implements runtime.Store.
 func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
 	groups := s.groups(call)
-	verdict, err := s.decide(ctx, groups[0], call.After, call.Peek)
-	if err != nil || len(groups) == 1 {
-		return verdict, err
+	if len(groups) == 1 {
+		return s.decide(ctx, groups[0], call.After, call.Peek)
 	}
-	charged := 0 // how many groups were, the first ones
-	for i, g := range groups[1:] {
-		if verdict.Admitted {
-			charged = i + 1
+	after := call.After
+	for range maxAsks {
+		verdict, err := s.decideInTurn(ctx, groups, after, call.Peek)
+		wait := verdict.At - verdict.Now
+		if err != nil || !verdict.Admitted || call.Peek || groups[0].wait == wait {
+			return verdict, err
 		}
-		// After a refusal the others are still asked, so that all refusing rules are known.
-		v, err := s.decide(ctx, g, call.After, call.Peek || !verdict.Admitted)
-		if err != nil {
-			return verdict, errors.Join(err, s.giveBack(ctx, groups[:charged]))
+		// A later group admits the call later than the first one, whose place has to move there.
+		if err := s.giveBack(ctx, groups); err != nil {
+			return verdict, err
 		}
-		g.shift(verdict.Now - v.Now)
-		verdict.At = max(verdict.At, verdict.Now+v.At-v.Now)
-		verdict.Admitted = verdict.Admitted && v.Admitted
+		after = wait
 	}
-	if !verdict.Admitted && !call.Peek {
-		return verdict, s.giveBack(ctx, groups[:charged])
-	}
-	return verdict, nil
+	return decide.Verdict{}, errors.New("the places of the rules move faster than they can be asked for")
 }
 
-// maxAsks bounds how often one decision may be asked for again because a calendar window ended meanwhile.
+// decideInTurn decides group after group. When one refuses, what those before it took is given back, and the others are only
+// asked, so that all refusing rules are known. Times are told on the clock of the first group's server.
+func (s *store) decideInTurn(ctx context.Context, groups []*group, after int64, peek bool) (decide.Verdict, error) {
+	verdict, err := s.decide(ctx, groups[0], after, peek)
+	for i := 1; i < len(groups) && err == nil; i++ {
+		g := groups[i]
+		var v decide.Verdict
+		if v, err = s.decide(ctx, g, max(after, verdict.At-verdict.Now), peek || !verdict.Admitted); err != nil {
+			break
+		}
+		g.shift(verdict.Now - v.Now)
+		verdict.At = max(verdict.At, verdict.Now+g.wait)
+		verdict.Admitted = verdict.Admitted && v.Admitted
+	}
+	if err != nil || !verdict.Admitted {
+		err = errors.Join(err, s.giveBack(ctx, groups))
+	}
+	return verdict, err
+}
+
+// maxAsks bounds how often one decision may be asked for again because a window ended, or a place was taken, meanwhile.
 const maxAsks = 5
 
 func (s *store) decide(ctx context.Context, g *group, after int64, peek bool) (decide.Verdict, error) {
@@ -73,27 +88,17 @@ func (s *store) decide(ctx context.Context, g *group, after int64, peek bool) (d
 	case after > 0 || !g.plain():
 		operation = []any{"wait", after}
 	}
+	g.reset()
 	now := time.Now().UnixMicro() + s.ahead.Load()
 	for range maxAsks {
 		reply, err := s.run(ctx, g, now, operation...)
 		if err != nil {
 			return decide.Verdict{}, err
 		}
-		switch reply := reply.(type) {
-		case int64:
-			if reply > 0 {
-				return g.admitted(reply, reply, "")
-			}
-			now = -reply
-			if operation == nil { // else it may be a time to come
-				s.ahead.Store(now - time.Now().UnixMicro())
-			}
-		case []any:
-			return g.admittedWith(reply)
-		case string:
-			return g.refused(reply)
-		default:
-			return decide.Verdict{}, errReply
+		if other, ok := reply.(int64); !ok || other > 0 {
+			return g.read(reply, !peek)
+		} else if now = -other; operation == nil { // else it may be a time to come
+			s.ahead.Store(now - time.Now().UnixMicro())
 		}
 	}
 	return decide.Verdict{}, errors.New("the calendar windows of the rules change faster than they can be asked for")
@@ -106,11 +111,13 @@ func (s *store) Return(ctx context.Context, call *decide.Call) error {
 
 // giveBack does its work even if ctx has ended: a charge must not outlive the call that it was for.
 func (s *store) giveBack(ctx context.Context, groups []*group) error {
-	ctx = context.WithoutCancel(ctx)
 	var failed error
 	for _, g := range groups {
-		_, err := s.run(ctx, g, g.claims[0].At, "return", g.claims[0].At)
-		failed = errors.Join(failed, err)
+		if g := g.charged(); len(g.claims) > 0 {
+			at := g.claims[0].At
+			_, err := s.run(context.WithoutCancel(ctx), g, at, "return", at)
+			failed = errors.Join(failed, err)
+		}
 	}
 	return failed
 }

@@ -77,7 +77,8 @@ type Claim struct {
 	Mode    Mode
 
 	// Filled in by a decision.
-	At       int64 // of an admission: when, on the clock that keeps this claim's state
+	Charged  bool  // permits were taken, which Return gives back
+	At       int64 // when they were, on the clock that keeps this claim's state
 	Earliest int64 // if the rule refuses, also as a shadow: when it would admit the cost; else at most the time of the decision
 	Room     int64 // if the rule refuses: the largest cost below Cost that it would admit
 	Fired    int64 // if a trigger's limit is reached by this call: the permits used in the window
@@ -98,7 +99,7 @@ func (c *Claim) Refused(now int64) bool { return c.Earliest > now+c.Wait }
 type Call struct {
 	Prefix unique.Handle[string] // of all keys
 	Claims []Claim
-	After  int64 // the call is not admitted earlier than this after now; it is less than what any claim may wait
+	After  int64 // the call is not admitted earlier than this after now
 	Peek   bool  // charge nothing
 }
 
@@ -113,7 +114,7 @@ type Verdict struct {
 type Store interface {
 	// Decide checks all claims and then commits all of them, or none: when the call is refused, or an error is returned.
 	Decide(ctx context.Context, call *Call) (Verdict, error)
-	// Return gives back what an admitted call was charged.
+	// Return gives back what the claims of an admitted call were charged.
 	Return(ctx context.Context, call *Call) error
 	// Reset forgets the state of all claims.
 	Reset(ctx context.Context, call *Call) error

@@ -42,7 +42,7 @@ func (m *members) Earliest(c *Claim, now int64) int64 {
 func (m *members) Commit(c *Claim, _, at int64) (used int64) {
 	after := since(c, at)
 	if m.admitted[c.Member] > after {
-		c.At = 0 // nothing to give back
+		c.Charged = false
 		return 0
 	}
 	for member, t := range m.admitted {
@@ -59,7 +59,7 @@ func (m *members) Commit(c *Claim, _, at int64) (used int64) {
 }
 
 func (m *members) Return(c *Claim, _ int64) {
-	if c.At != 0 && m.admitted[c.Member] == c.At {
+	if m.admitted[c.Member] == c.At {
 		delete(m.admitted, c.Member)
 	}
 }

@@ -73,7 +73,7 @@ func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
 		p, c := &places[i], &call.Claims[i]
 		p.find(call.Prefix, c)
 		check(p.state, c, &v)
-		if p.entry == nil && charged(c, now) {
+		if p.entry == nil && charges(c, now) {
 			added++
 		}
 	}
@@ -88,7 +88,7 @@ func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
 		return v, ErrFull
 	}
 	for i := range places {
-		if c := &call.Claims[i]; charged(c, now) {
+		if c := &call.Claims[i]; charges(c, now) {
 			places[i].commit(call.Prefix, c, v)
 		}
 	}
@@ -97,7 +97,7 @@ func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
 
 // check takes one claim's answer into the verdict.
 func check(state decide.State, c *decide.Claim, v *decide.Verdict) {
-	c.At, c.Earliest, c.Room, c.Fired = 0, 0, 0, 0
+	c.Charged, c.Earliest, c.Room, c.Fired = false, 0, 0, 0
 	if c.Mode == decide.Trigger {
 		return
 	}
@@ -110,8 +110,8 @@ func check(state decide.State, c *decide.Claim, v *decide.Verdict) {
 	v.Admitted = v.Admitted && c.Mode == decide.Shadow
 }
 
-// charged reports whether an admitted call is charged to this claim: not to a shadow that would have refused it.
-func charged(c *decide.Claim, now int64) bool {
+// charges reports whether an admitted call is charged to this claim: not to a shadow that would have refused it.
+func charges(c *decide.Claim, now int64) bool {
 	return !c.Refused(now) && c.Rule.Kind != decide.Block
 }
 
@@ -141,8 +141,9 @@ func (s *Store) Return(_ context.Context, call *decide.Call) error {
 	defer s.unlock(locked)
 	now := s.clock.now()
 	for i, p := range places {
-		if e := p.shard.find(p.hash, call.Prefix, &call.Claims[i]); e != nil {
-			e.state.Return(&call.Claims[i], now)
+		c := &call.Claims[i]
+		if e := p.shard.find(p.hash, call.Prefix, c); e != nil && c.Charged {
+			e.state.Return(c, now)
 		}
 	}
 	return nil
@@ -178,7 +179,7 @@ func (p *place) find(prefix unique.Handle[string], c *decide.Claim) {
 }
 
 func (p *place) commit(prefix unique.Handle[string], c *decide.Claim, v decide.Verdict) {
-	c.At = v.At
+	c.Charged, c.At = true, v.At
 	used := p.state.Commit(c, v.Now, v.At)
 	if c.Mode == decide.Trigger && used >= c.Limit && used-c.Cost < c.Limit {
 		c.Fired = used
