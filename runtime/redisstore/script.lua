@@ -35,13 +35,13 @@
 -- or for a trigger how many are used.
 --
 -- Redis runs one script at a time, so every microsecond here is one that no other client gets. Hence the few commands, the
--- recursion (a rule's state stays in local variables from check to commit), and the few upvalues, which Lua allocates.
+-- recursion (a rule's state stays in local variables from check to commit), and the few upvalues, which Lua allocates: that is
+-- why gain is handed down.
 
 local call = redis.call
-local op = ARGV[#KEYS + 1]
+local special = ARGV[#KEYS + 1] and { op = ARGV[#KEYS + 1], calendars = {} } -- what a plain call does without
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
-local calendars = op == 'wait' and {} -- what bounds the time of a call that may wait
 
 -- Adds to a time, whole and in parts of limit, that in which a bucket gains n permits. The products stay exact, as limit and
 -- n are at most 10^7.
@@ -54,9 +54,8 @@ end
 
 -- The check of the less frequent kinds: the earliest time; a function that commits and returns what is used then; and how many
 -- permits the rule would admit, if that is known. Made only where an operation says that it may be needed.
-local other
-if op then
-  function other(key, kind, limit, cost, a, b, text)
+if special then
+  function special.check(key, kind, limit, cost, a, b, text)
     local WARM, COUNTER, DAILY, BLOCK = 6, 7, 9, 10
 
     local function expire(time_)
@@ -164,11 +163,11 @@ end
 -- Rule i and those behind it: checks on the way down, with at the earliest time that suits the rules before, and commits on
 -- the way up, with at the time that suits all. Returns that time if the call is admitted, else false; then a report; then the
 -- number of the first of these rules that refuses, or 0 with a time for a report if a calendar window is not known.
-local function decide(i, at, refused)
+local function decide(i, at, refused, gain)
   local key = KEYS[i]
   if not key then
-    if calendars and not refused then
-      for _, c in ipairs(calendars) do
+    if special and not refused then
+      for _, c in ipairs(special.calendars) do
         if at >= c[1] and (at < c[2] or at >= c[3]) then return false, -at, 0 end
       end
     end
@@ -185,7 +184,7 @@ local function decide(i, at, refused)
     local permit = call('LINDEX', key, text)
     if permit then earliest = struct.unpack('<d', permit) + a end
   elseif kind > PREPAID then
-    earliest, commit, room = other(key, kind, limit, cost, a, b, text)
+    earliest, commit, room = special.check(key, kind, limit, cost, a, b, text)
   else
     state = call('GET', key)
     if state then x, y, z = struct.unpack('<ddd', state, #state - 23) end
@@ -207,8 +206,8 @@ local function decide(i, at, refused)
         earliest = x
       end
       if kind == CALENDAR then
-        if calendars then
-          calendars[#calendars + 1] = { open and y or 0, a, b }
+        if special then -- the call may be admitted in another window than the present one
+          table.insert(special.calendars, { open and y or 0, a, b })
         elseif not open and (now < a or now >= b) then
           return false, -now, 0
         end
@@ -226,7 +225,7 @@ local function decide(i, at, refused)
   end
 
   local report, by
-  at, report, by = decide(i + 1, at, refused)
+  at, report, by = decide(i + 1, at, refused, gain)
   if by == 0 then return false, report, 0 end
 
   if refuses then
@@ -246,12 +245,12 @@ local function decide(i, at, refused)
     return at, report .. struct.pack('<dddd', now, i, earliest, room), wait ~= SHADOW and i or by
   end
   if not at then
-    if kind == BLOCK and by == i + 1 and op ~= 'peek' then
+    if kind == BLOCK and by == i + 1 and special.op ~= 'peek' then
       call('SET', key, struct.pack('<d', now + a), 'PX', math.ceil(a / 1000))
     end
     return false, report, by
   end
-  if op == 'peek' then return at, report end
+  if special and special.op == 'peek' then return at, report end
 
   -- Commit.
   local used -- by now; a trigger asks
@@ -325,7 +324,7 @@ local function decide(i, at, refused)
   return at, report, by
 end
 
-if op == 'return' then
+if special and special.op == 'return' then
   -- Gives back what rule i was charged at a time, as far as it still counts.
   local function giveBack(i, at)
     local LOG, CALENDAR, PREPAID, WARM, COUNTER, DAILY = 1, 3, 5, 6, 7, 9
@@ -379,7 +378,7 @@ if op == 'return' then
   return at
 end
 
-local after = op == 'wait' and ARGV[#KEYS + 2] or 0
-local at, report = decide(1, now + after, false)
+local after = special and special.op == 'wait' and ARGV[#KEYS + 2] or 0
+local at, report = decide(1, now + after, false, gain)
 if at and (at > now or report ~= '') then return { at, now, report } end
 return at or report
