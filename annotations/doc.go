@@ -6,7 +6,8 @@
 //
 // # Directives
 //
-// A directive is a line comment that begins with //ratelimit: and stands in the doc comment of a type or of a method:
+// A directive is a line comment that begins with //ratelimit: and stands in the doc comment of a type, of a method or of a
+// field:
 //
 //	// Sender delivers one-time codes.
 //	//
@@ -38,30 +39,50 @@
 // it. What merely looks like a directive (// ratelimit:rule, //ratelimit: rule, //rateLimit:rule, /* ratelimit:rule */)
 // is an error rather than prose, and so is a directive that no declaration carries: [Stray] finds these.
 //
+// # Types
+//
+// What a type is decides what is generated for it. Names that are not exported give names that are not.
+//
+//	type Sender interface {...}   LimitedSender, which implements Sender, and NewLimitedSender(next Sender, limiter)
+//	type Service struct {...}     LimitedService, which has the exported methods of *Service, promoted ones among them, and
+//	                              NewLimitedService(next *Service, limiter). The directives stand on the methods' declarations,
+//	                              in any file of the package, or on the type. So for other types with methods.
+//	type Client struct {          LimitClient(next Client, limiter) Client, a copy of next. Its fields that are funcs pass on to
+//	    Send func(...) error      those of next, as far as a rule limits them; all other fields are as they were, and nil stays
+//	}                             nil. The directives stand on the fields, or on a type without exported methods.
+//	type Handler func(...) error  LimitHandler(next Handler, limiter) Handler. The directives stand on the type, fallback too.
+//
+// Below, what is said of methods goes for fields as well. To limit a type of another package, annotate an alias of it.
+//
 // # Verbs
 //
 //	wrap      on a type; options of the wrapper, at most once
-//	    name      identifier       of the wrapper's type
-//	    prefix    word             of the keys in the store; ":" is allowed too
+//	    name      identifier       of the wrapper's type, or of the function Limit...
+//	    prefix    word             of the names of all its rules, those with a name= of their own too; ":" is allowed in it
 //	    tz        text             zone of the rules that name none
-//	    on-error  deny, allow, local
+//	    on-error  deny, allow, local, of the rules that do not say
 //	rule      on a method or a type; one limit, any number of times
 //	skip      on a method; the type's rules do not apply to it. No arguments, at most once
 //	fallback  on a method; what to call instead when refused, at most once
 //	    //ratelimit:fallback sendLater           a function of the package
-//	    //ratelimit:fallback .SendLater          a method of the annotated type
-//	    //ratelimit:fallback Queue.SendLater     a method of another type, or a function of an imported package
+//	    //ratelimit:fallback .SendLater          a method or a func of the wrapped value, past its limits
+//	    //ratelimit:fallback Queue.SendLater     a method of a new Queue, or of a variable of the package that is called so
+//	    //ratelimit:fallback queue.Push          a function of an imported package; the import may be named _
+//
+// A fallback takes the parameters of the method, or those and the refusal, an error, as the last. It has the method's
+// results. It is called where errors.Is(err, ratelimit.ErrTooManyRequests); other errors are returned. A method without an
+// error result may have rules if it has a fallback, which is then called for every error of the limiter.
 //
 // # Arguments of rule
 //
 //	key        template         whom the budget belongs to; absent: one budget for everybody
-//	limit      amount           permits in a window
+//	limit      amount           permits in a window; an expression is computed for each call
 //	per        duration         the window
 //	cron       text             instead of per: calendar windows between the times of a cron expression
 //	tz         text             the zone of cron
 //	algorithm  sliding-window, fixed-window, calendar, sliding-counter, token-bucket, leaky-bucket
 //	burst      count            capacity of the bucket
-//	cost       amount           permits that a call takes
+//	cost       amount           permits that a call takes; if an expression is 0, none
 //	distinct   template         count different members instead of calls
 //	when       expression       the rule applies only if true
 //	wait       duration         wait up to this long instead of refusing at once

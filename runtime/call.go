@@ -31,12 +31,13 @@ type asked struct {
 	rule  *prepared
 	part  *part // nil if the rule does not apply, or never admits the call
 	claim int
-	never bool // the rule only watches, and would never admit the call
+	never *Violation // the refusal of a rule that only watches, and would never admit the call
 }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-func (l *Limiter) newCall(method string) *call {
+func (l *Limiter) newCall(ctx context.Context, method string) *call {
+	l.follow(ctx)
 	c := calls.Get().(*call)
 	c.limiter, c.method = l, method
 	c.asked = c.asked[:0]
@@ -46,7 +47,7 @@ func (l *Limiter) newCall(method string) *call {
 }
 
 func (p *part) reset(l *Limiter, store decide.Store) {
-	p.Prefix, p.Claims, p.After, p.Peek = l.prefix, p.Claims[:0], 0, false
+	p.Prefix, p.Claims, p.After, p.Peek, p.Refused = l.prefix, p.Claims[:0], 0, false, false
 	p.store = store
 }
 
@@ -55,14 +56,17 @@ func (c *call) free() { calls.Put(c) }
 
 // add puts a rule to the question.
 func (c *call) add(rule *prepared, charge *Charge) error {
-	rule = c.limiter.overridden(rule)
+	rule, limited := c.limiter.overridden(rule)
 	if charge.Cost == 0 {
 		c.asked = append(c.asked, asked{rule: rule})
 		return nil
 	}
 	limit := rule.Limit
-	if charge.Limit.given {
+	if charge.Limit.given && !limited {
 		limit = charge.Limit.permits
+	}
+	if err := c.limiter.supports(rule, rule.wait); err != nil {
+		return err
 	}
 	switch {
 	case charge.Cost < 0:
@@ -85,8 +89,15 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 		}
 	}
 	last := &c.asked[len(c.asked)-1]
-	last.part.Claims = slices.Delete(last.part.Claims, last.claim, last.claim+1)
-	*last = asked{rule: rule, never: claim.Mode == decide.Shadow}
+	if claim.Cost -= charge.Cost; claim.Cost == 0 { // else it is another rule's as well
+		last.part.Claims = last.part.Claims[:last.claim]
+	}
+	*last = asked{rule: rule}
+	if rule.Mode == ModeShadow {
+		last.never = &Violation{
+			Rule: rule.Name, Window: rule.Window(), Key: shown(claim.Subject), Limit: limit, message: rule.Message,
+		}
+	}
 	return nil
 }
 
@@ -102,7 +113,7 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 		p = &c.local
 	}
 	who, burst := subject(charge.Key), rule.burst
-	if burst == rule.Limit {
+	if rule.Algorithm == TokenBucket && rule.Burst == 0 {
 		burst = limit
 	}
 	for i := range p.Claims {
@@ -150,22 +161,28 @@ func capacity(c *decide.Claim) int64 {
 
 // violation returns the refusal of a rule that was asked, or false if it does not refuse.
 func (a asked) violation() (Violation, bool) {
-	if a.part == nil {
-		return Violation{Rule: a.rule.Name, Window: a.rule.Window(), Limit: a.rule.Limit, message: a.rule.Message}, a.never
+	switch {
+	case a.never != nil:
+		return *a.never, true
+	case a.part == nil:
+		return Violation{}, false
 	}
 	claim, now := &a.part.Claims[a.claim], a.part.verdict.Now
-	earliest, refused := claim.Earliest, claim.Refused(now)
+	earliest, refused, room := claim.Earliest, claim.Refused(now), claim.Room
 	if a.rule.block != nil {
+		room = 0
 		switch block := &a.part.Claims[a.claim-1]; {
+		case block.Refused(now) && refused:
+			earliest = max(earliest, block.Earliest)
 		case block.Refused(now):
-			earliest, refused = max(earliest, block.Earliest), true
+			earliest, refused = block.Earliest, true // then the rule lets the call wait
 		case refused:
 			earliest = max(earliest, now+block.Rule.Per)
 		}
 	}
 	return Violation{
 		Rule: a.rule.Name, Window: a.rule.Window(), Key: shown(claim.Subject), Limit: claim.Limit,
-		Remaining: claim.Room, RetryAfter: time.Duration(earliest-now) * time.Microsecond, message: a.rule.Message,
+		Remaining: room, RetryAfter: time.Duration(earliest-now) * time.Microsecond, message: a.rule.Message,
 	}, refused
 }
 
@@ -196,14 +213,14 @@ func (c *call) refusal(mode Mode) *TooManyRequestsError {
 	return e
 }
 
-// report tells the limiter's functions what shadows and triggers have to say.
-func (c *call) report(ctx context.Context) {
+// report tells the limiter's functions what shadows and, if the call is admitted, triggers have to say.
+func (c *call) report(ctx context.Context, admitted bool) {
 	if c.limiter.shadow != nil {
 		if refusal := c.refusal(ModeShadow); refusal != nil {
 			c.limiter.shadow(ctx, refusal)
 		}
 	}
-	if c.limiter.trigger == nil {
+	if c.limiter.trigger == nil || !admitted {
 		return
 	}
 	for _, a := range c.asked {

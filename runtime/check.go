@@ -36,14 +36,14 @@ func (r Rule) wrong(argument, format string, args ...any) error {
 	return &RuleError{Rule: r.Name, Argument: argument, Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkName guards the keys: a name with a brace would move the hash tag.
+// checkName guards the keys: a name with a brace would move the hash tag, one with a colon could be a prefix and a name.
 func (r Rule) checkName() error {
 	if len(r.Name) > maxName {
 		return r.wrong("name", "found %d bytes; expected at most %d", len(r.Name), maxName)
 	}
 	for _, c := range r.Name {
-		if strings.ContainsRune("{}%\"'`", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) {
-			return r.wrong("name", "found %q; expected letters, digits and . _ - / :", c)
+		if strings.ContainsRune("{}%:\"'`", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) {
+			return r.wrong("name", "found %q; expected letters, digits and . _ - /", c)
 		}
 	}
 	return nil

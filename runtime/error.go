@@ -35,7 +35,10 @@ type Violation struct {
 }
 
 func (v Violation) String() string {
-	s := fmt.Sprintf("%s: %d per %s", v.Rule, v.Limit, v.Window)
+	s := fmt.Sprintf("%d per %s", v.Limit, v.Window)
+	if v.Rule != "" {
+		s = v.Rule + ": " + s
+	}
 	if v.Key != "" {
 		s += " for " + strconv.Quote(v.Key)
 	}
@@ -45,9 +48,16 @@ func (v Violation) String() string {
 func (e *TooManyRequestsError) Error() string {
 	rules := make([]string, len(e.Violations))
 	for i, v := range e.Violations {
+		if v.Rule == e.Method {
+			v.Rule = ""
+		}
 		rules[i] = v.String()
 	}
-	return fmt.Sprintf("%s: %s retry after %s: %s", e.Method, e.Message, e.RetryAfter, strings.Join(rules, "; "))
+	s := fmt.Sprintf("%s (retry after %s; %s)", strings.TrimSuffix(e.Message, "."), e.RetryAfter, strings.Join(rules, "; "))
+	if e.Method == "" {
+		return s
+	}
+	return e.Method + ": " + s
 }
 
 // Is reports that every TooManyRequestsError is ErrTooManyRequests.

@@ -19,6 +19,7 @@ type Limiter struct {
 	trigger func(context.Context, Trigger)
 
 	requested ruleSet
+	limited   decide.Limited // the store, if it cannot decide every rule
 	overrides overrides
 }
 
@@ -28,6 +29,8 @@ const maxLocalKeys = 1_000_000
 // New returns a limiter that counts in store.
 func New(store Store, options ...Option) *Limiter {
 	l := &Limiter{store: store, prefix: unique.Make("ratelimit"), local: memory.NewLike(store, maxLocalKeys)}
+	l.limited, _ = store.(decide.Limited)
+	l.overrides.fleet.store, _ = store.(decide.Settings)
 	for _, option := range options {
 		option(l)
 	}
@@ -37,7 +40,7 @@ func New(store Store, options ...Option) *Limiter {
 // Take charges one permit to each rule, for the subjects in the order of the rules, and waits where the rules say so. It
 // returns nil if the call is admitted, else one of the errors of this package, or ctx's wrapped. Generated code calls it.
 func (l *Limiter) Take(ctx context.Context, rules *Rules, subjects ...string) error {
-	c := l.newCall(rules.method)
+	c := l.newCall(ctx, rules.method)
 	defer c.free()
 	if err := rules.match(len(subjects)); err != nil {
 		return err
@@ -52,7 +55,7 @@ func (l *Limiter) Take(ctx context.Context, rules *Rules, subjects ...string) er
 
 // Charge is Take with more than a subject for each rule.
 func (l *Limiter) Charge(ctx context.Context, rules *Rules, charges ...Charge) error {
-	c := l.newCall(rules.method)
+	c := l.newCall(ctx, rules.method)
 	defer c.free()
 	if err := c.addAll(rules, charges); err != nil {
 		return err
@@ -62,7 +65,7 @@ func (l *Limiter) Charge(ctx context.Context, rules *Rules, charges ...Charge) e
 
 // Begin is Charge for a call that gives its permits back when it fails.
 func (l *Limiter) Begin(ctx context.Context, rules *Rules, charges ...Charge) (*Charged, error) {
-	c := l.newCall(rules.method)
+	c := l.newCall(ctx, rules.method)
 	defer c.free()
 	if err := c.addAll(rules, charges); err != nil {
 		return nil, err
@@ -90,7 +93,7 @@ func (c *call) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.report(ctx)
+	c.report(ctx, o.admitted)
 	if !o.admitted {
 		return c.refusal(ModeEnforce)
 	}
@@ -118,10 +121,10 @@ func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, erro
 const longestWait = maxPer
 
 func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Duration, peek bool) (Decision, error) {
-	c := l.newCall("")
+	c := l.newCall(ctx, "")
 	defer c.free()
 	for i := range requests {
-		if err := l.addRequest(c, &requests[i]); err != nil {
+		if err := l.addRequest(c, &requests[i], wait); err != nil {
 			return Decision{}, err
 		}
 	}
@@ -133,7 +136,7 @@ func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Dur
 	}
 	d := Decision{Allowed: o.admitted, At: time.UnixMicro(o.at)}
 	if !peek {
-		c.report(ctx)
+		c.report(ctx, o.admitted)
 	}
 	if !o.admitted {
 		d.RetryAfter, d.Violations = c.violations(ModeEnforce)
@@ -149,8 +152,11 @@ func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Dur
 	return d, nil
 }
 
-func (l *Limiter) addRequest(c *call, r *Request) error {
+func (l *Limiter) addRequest(c *call, r *Request, wait time.Duration) error {
 	rule, err := l.requested.prepare(r.Rule)
+	if err == nil {
+		err = l.supports(rule, wait.Microseconds())
+	}
 	if err != nil {
 		return err
 	}
@@ -173,12 +179,19 @@ func (p *part) prepare(wait time.Duration, peek bool) {
 
 // Reset forgets what the subjects of the requests have used under their rules. Costs do not matter.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) error {
-	c := l.newCall("")
+	c := l.newCall(ctx, "")
 	defer c.free()
 	for i := range requests {
 		rule, err := l.requested.prepare(requests[i].Rule)
 		if err != nil {
 			return err
+		}
+		rule, _ = l.overridden(rule)
+		if err := l.supports(rule, 0); err != nil {
+			return err
+		}
+		if requests[i].Key == "" && rule.Key != "" {
+			return c.keyError(rule, rule.Key, "the key is empty")
 		}
 		c.claim(rule, &Charge{Key: requests[i].Key, Cost: 1}, rule.Limit)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
@@ -38,6 +39,9 @@ func (c *call) decide(ctx context.Context) (outcome, error) {
 		return outcome{}, storeError(ctx, c.method, err)
 	}
 	v := last.verdict
+	if !v.Admitted {
+		v.At = v.Now
+	}
 	return outcome{v.Admitted, last.wait(), v.At}, nil
 }
 
@@ -50,43 +54,42 @@ func (p *part) wait() time.Duration {
 	return time.Duration(p.verdict.At-p.verdict.Now) * time.Microsecond
 }
 
-// giveBack returns what the part was charged, also after the end of ctx.
-func (p *part) giveBack(ctx context.Context) error {
-	return p.store.Return(context.WithoutCancel(ctx), &p.Call)
-}
+// giveBack returns what the part was charged, also if ctx ends meanwhile.
+func (p *part) giveBack(ctx context.Context) error { return p.store.Return(ctx, &p.Call) }
 
-// decideBoth decides the rules of this instance and those of the fleet: all or none, at one instant. The last part that it
-// returns is the one whose answer is the call's.
+// decideBoth decides the rules of this instance and those of the fleet: all or none, at one instant. This instance says first
+// when it would admit the call, and is charged last. The part that it returns is the one whose answer is the call's.
 func (c *call) decideBoth(ctx context.Context) (*part, error) {
+	c.local.Refused = true // until the fleet has decided
 	if err := c.local.decide(ctx); err != nil {
 		return nil, err
 	}
-	if !c.local.verdict.Admitted {
+	if c.local.refuses() {
 		c.askFleet(ctx)
 		return &c.local, nil
 	}
+	c.local.Refused = false
 	c.fleet.After = c.local.verdict.At - c.local.verdict.Now
-	err := c.decideFleet(ctx)
-	if err == nil && c.fleet.verdict.Admitted && (c.fleet.Peek || c.fleet.wait() <= c.local.wait()) {
-		return &c.fleet, nil
+	if err := c.decideFleet(ctx); err != nil || !c.fleet.verdict.Admitted || c.fleet.Peek {
+		return &c.fleet, err
 	}
-	if back := c.local.giveBack(ctx); err != nil || back != nil || !c.fleet.verdict.Admitted {
-		return &c.fleet, errors.Join(err, back)
-	}
-	// The fleet admits the call later than this instance does: move its place here.
 	c.local.After = c.fleet.verdict.At - c.fleet.verdict.Now
-	for i := range c.local.Claims {
-		c.local.Claims[i].Wait += c.local.After
-	}
 	if err := c.local.decide(ctx); err != nil || !c.local.verdict.Admitted {
 		return &c.local, errors.Join(err, c.fleet.giveBack(ctx))
 	}
 	return &c.local, nil
 }
 
+// refuses reports whether a rule of the part refuses the call.
+func (p *part) refuses() bool {
+	return slices.ContainsFunc(p.Claims, func(c decide.Claim) bool {
+		return c.Mode == decide.Enforce && c.Refused(p.verdict.Now)
+	})
+}
+
 // askFleet finds out which rules of the fleet refuse as well. If they cannot be asked, the refusal stands without them.
 func (c *call) askFleet(ctx context.Context) {
-	c.fleet.Peek = true
+	c.fleet.Refused = true
 	if c.fleet.decide(ctx) == nil {
 		return
 	}
@@ -145,13 +148,18 @@ type nothing struct{ decide.Store }
 
 func (nothing) Return(context.Context, *decide.Call) error { return nil }
 
-// limitWaits keeps the call from waiting beyond the deadline of ctx.
+// limitWaits keeps the call from waiting beyond the deadline of ctx, and at all if it counts members: of those, who is
+// known now need not be known at a later place.
 func (c *call) limitWaits(ctx context.Context) {
 	deadline, ok := ctx.Deadline()
-	if !ok {
+	counts := slices.ContainsFunc(c.asked, func(a asked) bool { return a.part != nil && a.rule.Distinct != "" })
+	if !ok && !counts {
 		return
 	}
-	left := max(0, time.Until(deadline).Microseconds())
+	left := int64(0)
+	if !counts {
+		left = max(left, time.Until(deadline).Microseconds())
+	}
 	for _, p := range []*part{&c.fleet, &c.local} {
 		for i := range p.Claims {
 			p.Claims[i].Wait = min(p.Claims[i].Wait, left)
@@ -171,9 +179,14 @@ func (c *call) sleep(ctx context.Context, wait time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		err := fmt.Errorf("%s: %w", where(c.method, "rate limit"), ctx.Err())
-		return errors.Join(err, c.giveBack(ctx))
+		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		return errors.Join(err, c.giveBack(back))
 	}
 }
+
+// grace is how long the end of a context waits for its place to be given back, which happens in any case.
+const grace = 50 * time.Millisecond
 
 // giveBack returns all that the call was charged.
 func (c *call) giveBack(ctx context.Context) error {

@@ -16,74 +16,161 @@ var (
 	// limits are small mostly, so that they are met, and some that do not divide a microsecond evenly.
 	limits = rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, 8), rapid.SampledFrom([]int64{30, 997, 1000}))
 
-	memoryPlans = plans(rapid.SampledFrom([]time.Duration{
-		time.Millisecond, 10 * time.Millisecond, 333_333 * time.Microsecond, time.Second, 1_000_003 * time.Microsecond,
-		time.Minute, time.Hour, 24 * time.Hour,
-	}), slices.Sorted(maps.Keys(calendars)))
+	memoryPlans = plan{
+		periods: rapid.SampledFrom([]time.Duration{
+			time.Millisecond, 10 * time.Millisecond, 333_333 * time.Microsecond, time.Second, 1_000_003 * time.Microsecond,
+			time.Minute, time.Hour, 24 * time.Hour,
+		}),
+		crons:  slices.Sorted(maps.Keys(calendars)),
+		scopes: []ratelimit.Scope{ratelimit.ScopeFleet, ratelimit.ScopeFleet, ratelimit.ScopeInstance},
+	}.rules()
 
-	redisPlans = plans(
-		rapid.Map(rapid.IntRange(5_000, 200_000), func(n int) time.Duration { return micros(int64(n)) }),
-		[]string{"* * * * * * ", "0 0 0 * * * Asia/Shanghai"})
+	redisPlans = plan{
+		periods: rapid.Map(rapid.IntRange(5_000, 200_000), func(n int) time.Duration { return micros(int64(n)) }),
+		crons:   []string{"* * * * * * ", "0 0 0 * * * Asia/Shanghai"},
+		scopes:  []ratelimit.Scope{ratelimit.ScopeFleet}, // an instance's time is not the server's
+	}.rules()
 )
 
-// plans draws rules without names.
-func plans(periods *rapid.Generator[time.Duration], crons []string) *rapid.Generator[ratelimit.Rule] {
+// A plan is what rules are drawn from.
+type plan struct {
+	periods *rapid.Generator[time.Duration]
+	crons   []string
+	scopes  []ratelimit.Scope
+}
+
+// rules draws rules without names.
+func (p plan) rules() *rapid.Generator[ratelimit.Rule] {
 	return rapid.Custom(func(t *rapid.T) ratelimit.Rule {
 		algorithm := rapid.SampledFrom([]ratelimit.Algorithm{
-			ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.Calendar,
+			ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.TokenBucket, ratelimit.LeakyBucket,
+			ratelimit.SlidingCounter, ratelimit.Calendar,
 		}).Draw(t, "algorithm")
-		r := ratelimit.Rule{Algorithm: algorithm, Limit: limits.Draw(t, "limit")}
+		r := ratelimit.Rule{
+			Algorithm: algorithm, Limit: limits.Draw(t, "limit"), Scope: rapid.SampledFrom(p.scopes).Draw(t, "scope"),
+			Refund: ratelimit.Refund(rapid.IntRange(0, 1).Draw(t, "refund")),
+		}
+		if algorithm != ratelimit.Calendar {
+			r.Per = p.periods.Draw(t, "per")
+		}
 		switch algorithm {
 		case ratelimit.Calendar:
-			cron := rapid.SampledFrom(crons).Draw(t, "cron")
+			cron := rapid.SampledFrom(p.crons).Draw(t, "cron")
 			zone := strings.LastIndexByte(cron, ' ')
-			r.Cron, r.TZ = cron[:zone], cron[zone+1:]
-			return r
+			r.Cron, r.TZ, r.Distinct = cron[:zone], cron[zone+1:], drawDistinct(t)
+		case ratelimit.SlidingWindow:
+			r.Distinct = drawDistinct(t)
+		case ratelimit.SlidingCounter:
+			r.Slices = rapid.SampledFrom([]int64{0, 1, 2, 3, 7, 200}).Draw(t, "slices")
+		case ratelimit.LeakyBucket:
+			r.Prepay = rapid.Bool().Draw(t, "prepay")
 		case ratelimit.TokenBucket:
-			r.Burst = rapid.Int64Range(0, 10).Draw(t, "burst")
+			p.bucket(t, &r)
 		}
-		r.Per = periods.Draw(t, "per")
+		p.refusal(t, &r)
 		return r
 	})
 }
 
-// drawRequests asks for some of the rules, in a random order.
-func (w *walk) drawRequests() []ratelimit.Request {
+func drawDistinct(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "", "{who}"}).Draw(t, "distinct")
+}
+
+func (p plan) bucket(t *rapid.T, r *ratelimit.Rule) {
+	switch rapid.IntRange(0, 3).Draw(t, "bucket") {
+	case 0:
+		r.Warmup = min(p.periods.Draw(t, "warmup"), 24*time.Hour)
+		r.Scope = ratelimit.ScopeFleet // what a return leaves of a warm-up is not defined
+	case 1:
+		r.Prepay = true
+		fallthrough
+	default:
+		r.Burst = rapid.Int64Range(0, 10).Draw(t, "burst")
+	}
+}
+
+// refusal draws what becomes of a refusal.
+func (p plan) refusal(t *rapid.T, r *ratelimit.Rule) {
+	isBucket := r.Algorithm == ratelimit.TokenBucket || r.Algorithm == ratelimit.LeakyBucket
+	switch n := rapid.IntRange(0, 11).Draw(t, "refusal"); {
+	case n == 0:
+		r.Mode = ratelimit.ModeShadow
+	case n == 1 && !isBucket:
+		r.Mode = ratelimit.ModeTrigger
+	case n < 4:
+		r.Block = p.periods.Draw(t, "block")
+	case n < 9 && r.Distinct == "":
+		r.Wait = p.periods.Draw(t, "wait") * time.Duration(rapid.IntRange(1, 3).Draw(t, "times"))
+		if isBucket && rapid.Bool().Draw(t, "queues") {
+			r.Queue = rapid.Int64Range(1, 10).Draw(t, "queue")
+		}
+	}
+}
+
+// drawAsks asks for some of the rules, in a random order. A call that may wait has no trigger: how one counts whose newest
+// permits are still to come is not defined.
+func (w *walk) drawAsks(waits bool) []ask {
 	n := rapid.IntRange(1, len(w.rules)).Draw(w.t, "requests")
-	requests := make([]ratelimit.Request, n)
-	for i, r := range rapid.Permutation(w.rules).Draw(w.t, "order")[:n] {
-		key := rapid.SampledFrom([]string{"a", "a", "a", "b", ""}).Draw(w.t, "key") + w.suffix
-		requests[i] = ratelimit.Request{Rule: r, Key: key, Cost: w.drawCost(r)}
+	var asks []ask
+	for _, r := range rapid.Permutation(w.rules).Draw(w.t, "order")[:n] {
+		if waits && r.Mode == ratelimit.ModeTrigger {
+			continue
+		}
+		q := ask{rule: r, cost: 1}
+		q.key = rapid.SampledFrom([]string{"a", "a", "a", "b", ""}).Draw(w.t, "key") + w.suffix
+		if r.Distinct != "" {
+			q.member = rapid.SampledFrom([]string{"x", "y", "z", "ü", "somebody", "a member with a name of many letters"}).Draw(w.t, "member")
+		} else {
+			q.cost = w.drawCost(r)
+		}
+		asks = append(asks, q)
+	}
+	return asks
+}
+
+func requestsOf(asks []ask) []ratelimit.Request {
+	requests := make([]ratelimit.Request, len(asks))
+	for i, q := range asks {
+		requests[i] = ratelimit.Request{Rule: q.rule, Key: q.key, Cost: max(q.cost, 1), Member: q.member}
 	}
 	return requests
 }
 
 func (w *walk) drawCost(r ratelimit.Rule) int64 {
-	most := lawOf(r).most()
+	law := lawOf(r)
+	most := law.most()
+	usual := min(most, max(r.Limit, 10))
 	return rapid.OneOf(
 		rapid.Just[int64](1),
 		rapid.Just[int64](1),
-		rapid.Int64Range(1, max(most/3, 1)),
-		rapid.Int64Range(1, most),
-		rapid.SampledFrom([]int64{1, 1, 1, most, most, most + 1}),
+		rapid.Int64Range(1, max(usual/3, 1)),
+		rapid.Int64Range(1, usual),
+		rapid.SampledFrom([]int64{0, 1, 1, 1, usual, usual, most + 1}),
 	).Draw(w.t, "cost")
 }
 
-// drawPause is for a clock that obeys: nothing, a microsecond, a retry delay and a microsecond less, parts of a window and
-// a microsecond around them, long idling.
+// drawPause is for a clock that obeys: nothing, a microsecond, a retry delay and a microsecond less, until a call's place,
+// parts of a window and a microsecond around them, long idling.
 func (w *walk) drawPause() time.Duration {
 	part := rapid.SampledFrom(w.rules).Draw(w.t, "window").Per / time.Duration(rapid.IntRange(1, 8).Draw(w.t, "part"))
+	place := w.retry
+	if len(w.waiting) > 0 {
+		place = micros(w.waiting[0].want.at - time.Now().UnixMicro())
+	}
 	return rapid.OneOf(
 		rapid.Just[time.Duration](0),
 		rapid.Just[time.Duration](0),
 		rapid.Just(time.Microsecond),
 		rapid.Just(w.retry),
 		rapid.Just(max(w.retry-time.Microsecond, 0)),
+		rapid.Just(place),
+		rapid.Just(max(place-time.Microsecond, 0)),
+		rapid.Just(place/2),
 		rapid.Just(part.Truncate(time.Microsecond)),
 		rapid.Just(part.Truncate(time.Microsecond)+time.Microsecond),
 		rapid.Map(rapid.Int64Range(0, 2_000_000), micros),
 		rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour, 24 * time.Hour, 40 * 24 * time.Hour}),
-	).Draw(w.t, "pause")
+	).Draw(w.t, "pause").Truncate(time.Microsecond)
 }
 
 // drawSleep is for real time: mostly nothing, else up to 30 ms.
@@ -98,11 +185,23 @@ func (w *walk) drawSleep() time.Duration {
 	).Draw(w.t, "sleep")
 }
 
-func describe(requests []ratelimit.Request) string {
+func describe(asks []ask) string {
 	var b strings.Builder
-	for _, q := range requests {
-		fmt.Fprintf(&b, "[%d of %s %s limit %d burst %d key %q]", q.Cost,
-			q.Rule.Name, lawOf(q.Rule).window(), q.Rule.Limit, q.Rule.Burst, q.Key)
+	for _, q := range asks {
+		fmt.Fprintf(&b, "[%d of %s %s limit %d burst %d key %q", q.cost, q.rule.Name, lawOf(q.rule).window(), q.rule.Limit, q.rule.Burst, q.key)
+		for _, extra := range []struct {
+			is   bool
+			what any
+		}{
+			{q.rule.Prepay, "prepay"}, {q.rule.Mode != 0, q.rule.Mode}, {q.rule.Scope != 0, q.rule.Scope},
+			{q.rule.Block != 0, "block " + q.rule.Block.String()}, {q.member != "", "member " + q.member},
+			{q.wait != 0, fmt.Sprintf("wait %d", q.wait)}, {q.rule.Queue != 0, fmt.Sprintf("queue %d", q.rule.Queue)},
+		} {
+			if extra.is {
+				fmt.Fprint(&b, " ", extra.what)
+			}
+		}
+		b.WriteString("]")
 	}
 	return b.String()
 }

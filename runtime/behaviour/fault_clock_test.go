@@ -26,7 +26,7 @@ func TestFault_ClientClockAtABoundary(t *testing.T) {
 			if d.At.Year() < 2020 {
 				t.Fatalf("decided at %v, by the program's clock", d.At)
 			}
-			want, _ := w.allow(d.At.UnixMicro(), []ratelimit.Request{{Rule: day, Key: "k", Cost: 1}})
+			want, _ := w.allow(d.At.UnixMicro(), []ask{{rule: day, key: "k", cost: 1}})
 			if d.Allowed != want.allowed() || d.RetryAfter != micros(want.retryAfter) {
 				t.Errorf("got %+v, want %+v", d, want)
 			}

@@ -56,7 +56,7 @@ func TestFault_ExpiryNotRenewed(t *testing.T) {
 			model, q := newModel(), ratelimit.Request{Rule: rule, Key: "k", Cost: 1}
 			for range 60 {
 				d := s.allow(t, q)
-				want, _ := model.allow(d.At.UnixMicro(), []ratelimit.Request{q})
+				want, _ := model.allow(d.At.UnixMicro(), asksOf([]ratelimit.Request{q}, 0))
 				if d.Allowed != want.allowed() || d.RetryAfter != micros(want.retryAfter) {
 					t.Fatalf("%s: got %+v, want %+v", name, d, want)
 				}

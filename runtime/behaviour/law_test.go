@@ -2,7 +2,7 @@ package behaviour_test
 
 import (
 	"fmt"
-	"math/big"
+	"slices"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -14,37 +14,45 @@ type law interface {
 	window() string
 	// most is the largest cost that can ever be admitted.
 	most() int64
-	// fits reports whether cost is admissible at t.
-	fits(h history, t, cost int64) bool
-	// turns returns the instants after now at which cost may begin to fit if nothing else is admitted.
-	turns(h history, now, cost int64) []int64
+	// fits reports whether an ask is admissible at t.
+	fits(h history, t int64, q ask) bool
+	// turns returns the instants at which an ask may begin to fit if nothing else is admitted.
+	turns(h history, now int64, q ask) []int64
+	// used is what is used in the window that holds t.
+	used(h history, t int64) int64
 }
 
 func lawOf(r ratelimit.Rule) law {
 	switch {
+	case r.Distinct != "":
+		return memberLaw{r}
 	case r.Cron != "":
-		return calendarLaw{r, calendars[r.Cron+" "+r.TZ]}
+		return windowLaw{r, calendars[r.Cron+" "+r.TZ].window}
+	case r.Algorithm == ratelimit.FixedWindow:
+		return windowLaw{r, func(at int64) (int64, int64) { return at, at + r.Per.Microseconds() }}
 	case r.Algorithm == ratelimit.SlidingWindow:
 		return slidingLaw{r}
-	case r.Algorithm == ratelimit.FixedWindow:
-		return fixedLaw{r}
-	case r.Algorithm == ratelimit.TokenBucket:
+	case r.Algorithm == ratelimit.SlidingCounter:
+		return counterLaw{r}
+	case r.Warmup > 0:
+		return warmLaw{r}
+	case r.Algorithm == ratelimit.TokenBucket, r.Algorithm == ratelimit.LeakyBucket:
 		return bucketLaw{r}
 	}
 	panic(fmt.Sprintf("the model has no law for algorithm %d", r.Algorithm))
 }
 
-// slidingLaw: the permits admitted in (t-P, t] plus cost are at most L.
+// slidingLaw: the permits taken since t-P, without that instant, plus cost are at most L. Those of calls that wait count.
 type slidingLaw struct{ rule ratelimit.Rule }
 
 func (l slidingLaw) window() string { return "sliding " + l.rule.Per.String() }
 func (l slidingLaw) most() int64    { return l.rule.Limit }
 
-func (l slidingLaw) fits(h history, t, cost int64) bool {
-	return h.sum(t-l.rule.Per.Microseconds()+1, t)+cost <= l.rule.Limit
-}
+func (l slidingLaw) fits(h history, t int64, q ask) bool { return l.used(h, t)+q.cost <= l.rule.Limit }
 
-func (l slidingLaw) turns(h history, _, _ int64) []int64 {
+func (l slidingLaw) used(h history, t int64) int64 { return h.sum(t - l.rule.Per.Microseconds() + 1) }
+
+func (l slidingLaw) turns(h history, _ int64, _ ask) []int64 {
 	var leave []int64
 	for _, e := range h {
 		leave = append(leave, e.at+l.rule.Per.Microseconds())
@@ -52,108 +60,144 @@ func (l slidingLaw) turns(h history, _, _ int64) []int64 {
 	return leave
 }
 
-// fixedLaw: the window [o, o+P) opens at the first admitted call; the permits since then plus cost are at most L.
-// A return gives permits back and leaves the window open.
-type fixedLaw struct{ rule ratelimit.Rule }
+// windowLaw: a charge at or after the end of the last window opens another one; the permits of the last window plus cost are
+// at most L, from its beginning on. A return gives permits back and leaves a window open that has begun; one that is still
+// to come, and has nothing left, goes, so that the one before is the last again.
+type windowLaw struct {
+	rule ratelimit.Rule
+	open func(at int64) (start, stop int64)
+}
 
-func (l fixedLaw) window() string { return "fixed " + l.rule.Per.String() }
-func (l fixedLaw) most() int64    { return l.rule.Limit }
-
-func (l fixedLaw) fits(h history, t, cost int64) bool {
-	opened, end := l.last(h)
-	if t >= end {
-		return cost <= l.rule.Limit
+func (l windowLaw) window() string {
+	if l.rule.Cron != "" {
+		return "cron " + l.rule.Cron + " " + l.rule.TZ
 	}
-	return h.sum(opened, t)+cost <= l.rule.Limit
+	return "fixed " + l.rule.Per.String()
 }
 
-func (l fixedLaw) turns(h history, _, _ int64) []int64 {
-	_, end := l.last(h)
-	return []int64{end}
-}
+func (l windowLaw) most() int64 { return l.rule.Limit }
 
-// last finds the newest window, by opening one after the other from the beginning.
-func (l fixedLaw) last(h history) (opened, end int64) {
+type span struct{ start, stop, used int64 }
+
+// last opens one window after the other from the beginning.
+func (l windowLaw) last(h history) span {
+	windows := []span{{}}
+	of := map[int]int{} // the window of each decision
 	for _, e := range h {
-		if !e.back && e.at >= end {
-			opened, end = e.at, e.at+l.rule.Per.Microseconds()
-		}
-	}
-	return opened, end
-}
-
-// calendarLaw: the permits since the last fire time plus cost are at most L.
-type calendarLaw struct {
-	rule     ratelimit.Rule
-	calendar calendar
-}
-
-func (l calendarLaw) window() string { return "cron " + l.rule.Cron + " " + l.rule.TZ }
-func (l calendarLaw) most() int64    { return l.rule.Limit }
-
-func (l calendarLaw) fits(h history, t, cost int64) bool {
-	return h.sum(l.calendar.last(t), t)+cost <= l.rule.Limit
-}
-
-func (l calendarLaw) turns(_ history, now, _ int64) []int64 {
-	return []int64{l.calendar.next(now)}
-}
-
-// bucketLaw: TAT + cost*P/L - B*P/L <= t, where TAT, the instant at which the bucket is full again, is
-// max(TAT, admission) + cost*P/L after every admission and cost*P/L less after a return. TAT is exact; where another
-// limit takes over it is kept, rounded up to a whole microsecond.
-type bucketLaw struct{ rule ratelimit.Rule }
-
-func (l bucketLaw) window() string { return "bucket " + l.rule.Per.String() }
-
-func (l bucketLaw) most() int64 {
-	if l.rule.Burst > 0 {
-		return l.rule.Burst
-	}
-	return l.rule.Limit
-}
-
-func (l bucketLaw) fits(h history, t, cost int64) bool {
-	return l.bound(h, cost).Cmp(instantOf(t)) <= 0
-}
-
-func (l bucketLaw) turns(h history, _, cost int64) []int64 {
-	return []int64{roundUp(l.bound(h, cost)).Num().Int64()}
-}
-
-func (l bucketLaw) bound(h history, cost int64) *big.Rat {
-	tat, limit := new(big.Rat), l.rule.Limit
-	for _, e := range h {
-		if e.rule.Limit != limit {
-			tat, limit = roundUp(tat), e.rule.Limit
-		}
-		switch at := instantOf(e.at); {
+		last := len(windows) - 1
+		switch {
 		case e.back:
-			tat.Sub(tat, refill(e.rule, e.cost))
-		case at.Cmp(tat) > 0:
-			tat.Add(at, refill(e.rule, e.cost))
-		default:
-			tat.Add(tat, refill(e.rule, e.cost))
+			if i := of[e.decision]; i <= last {
+				windows[i].used -= e.cost
+			}
+			for ; windows[last].used == 0 && windows[last].start > e.at; last-- {
+				windows = windows[:last]
+			}
+			continue
+		case e.at >= windows[last].stop:
+			start, stop := l.open(e.at)
+			windows, last = append(windows, span{start: start, stop: stop}), last+1
+		}
+		windows[last].used += e.cost
+		of[e.decision] = last
+	}
+	return windows[len(windows)-1]
+}
+
+func (l windowLaw) fits(h history, t int64, q ask) bool {
+	w := l.last(h)
+	return t >= w.stop || t >= w.start && w.used+q.cost <= l.rule.Limit
+}
+
+func (l windowLaw) used(h history, _ int64) int64 { return l.last(h).used }
+
+func (l windowLaw) turns(h history, _ int64, _ ask) []int64 {
+	w := l.last(h)
+	return []int64{w.start, w.stop}
+}
+
+// counterLaw: the permits of slices newer than that of t less S+1 plus cost are at most L. Nothing fits before the newest slice
+// known.
+type counterLaw struct{ rule ratelimit.Rule }
+
+func (l counterLaw) window() string { return fmt.Sprint("counter ", l.rule.Per, " ", l.slices()) }
+func (l counterLaw) most() int64    { return l.rule.Limit }
+
+func (l counterLaw) slices() int64 {
+	if l.rule.Slices == 0 {
+		return 60
+	}
+	return l.rule.Slices
+}
+
+func (l counterLaw) width() int64 {
+	return (l.rule.Per.Microseconds() + l.slices() - 1) / l.slices()
+}
+
+func (l counterLaw) newest(h history) int64 {
+	var newest int64
+	for _, e := range h {
+		if !e.back {
+			newest = max(newest, e.at/l.width())
 		}
 	}
-	if l.rule.Limit != limit {
-		tat = roundUp(tat)
+	return newest
+}
+
+func (l counterLaw) fits(h history, t int64, q ask) bool {
+	return t/l.width() >= l.newest(h) && l.used(h, t)+q.cost <= l.rule.Limit
+}
+
+func (l counterLaw) used(h history, t int64) int64 {
+	slice := max(t/l.width(), l.newest(h))
+	return h.sum((slice - l.slices()) * l.width())
+}
+
+func (l counterLaw) turns(h history, _ int64, _ ask) []int64 {
+	turns := []int64{l.newest(h) * l.width()}
+	for _, e := range h {
+		turns = append(turns, (e.at/l.width()+l.slices()+1)*l.width())
 	}
-	return tat.Add(tat, refill(l.rule, cost-l.most()))
+	return turns
 }
 
-// refill is the time in which n permits flow into the bucket: n*P/L.
-func refill(r ratelimit.Rule, n int64) *big.Rat {
-	time := instantOf(r.Per.Microseconds())
-	return time.Mul(time, big.NewRat(n, r.Limit))
+// memberLaw: the members admitted since t-P, or since the last fire time, and one more are at most L, or the member is one of
+// them.
+type memberLaw struct{ rule ratelimit.Rule }
+
+func (l memberLaw) window() string {
+	return "distinct " + l.rule.Per.String() + l.rule.Cron + " " + l.rule.TZ
+}
+func (l memberLaw) most() int64 { return l.rule.Limit }
+
+func (l memberLaw) since(t int64) int64 {
+	if l.rule.Cron != "" {
+		start, _ := calendars[l.rule.Cron+" "+l.rule.TZ].window(t)
+		return start
+	}
+	return t - l.rule.Per.Microseconds() + 1
 }
 
-func instantOf(t int64) *big.Rat { return new(big.Rat).SetInt64(t) }
+func (l memberLaw) fits(h history, t int64, q ask) bool {
+	return isKnown(l, h, t, q.member) || l.used(h, t)+1 <= l.rule.Limit
+}
 
-func roundUp(t *big.Rat) *big.Rat {
-	n := new(big.Int).Add(t.Num(), t.Denom())
-	n.Sub(n, big.NewInt(1))
-	return new(big.Rat).SetInt(n.Div(n, t.Denom()))
+func (l memberLaw) used(h history, t int64) int64 { return h.sum(l.since(t)) }
+
+func (l memberLaw) turns(h history, now int64, _ ask) []int64 {
+	if l.rule.Cron != "" {
+		_, stop := calendars[l.rule.Cron+" "+l.rule.TZ].window(now)
+		return []int64{stop}
+	}
+	return slidingLaw(l).turns(h, now, ask{})
+}
+
+// isKnown reports whether a member has been counted, so that it costs nothing.
+func isKnown(law law, h history, t int64, member string) bool {
+	l, ok := law.(memberLaw)
+	return ok && slices.ContainsFunc(h, func(e event) bool {
+		return e.member == member && !e.back && !e.returned && e.at >= l.since(t)
+	})
 }
 
 // A calendar knows the fire times of one cron expression without reading it.
@@ -163,8 +207,8 @@ type calendar struct {
 	zone  *time.Location
 }
 
-func (c calendar) last(t int64) int64 { return c.floor(time.UnixMicro(t).In(c.zone)).UnixMicro() }
-
-func (c calendar) next(t int64) int64 {
-	return c.after(c.floor(time.UnixMicro(t).In(c.zone))).UnixMicro()
+// window returns the fire times around t.
+func (c calendar) window(t int64) (start, stop int64) {
+	last := c.floor(time.UnixMicro(t).In(c.zone))
+	return last.UnixMicro(), c.after(last).UnixMicro()
 }

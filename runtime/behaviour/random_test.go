@@ -2,19 +2,20 @@ package behaviour_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 var (
@@ -30,22 +31,23 @@ const (
 func TestModelAndMemoryAgree(t *testing.T) {
 	setRapid(t, "rapid.checks", strconv.Itoa(1+*memorySteps/sequence))
 	rapid.Check(t, func(t *rapid.T) {
-		c := newClock()
-		c.pass(micros(rapid.Int64Range(0, 366*24*time.Hour.Microseconds()).Draw(t, "start")))
-		w := newWalk(t, inMemory(c), memoryPlans)
-		for range sequence {
-			w.let(w.drawPause())
-			w.step()
-			if w.at > c.now().UnixMicro() {
-				t.Fatalf("a decision at %d, after the clock's %d", w.at, c.now().UnixMicro())
+		rapid.SyncTest(t, func(t *rapid.T) { // where time passes at once
+			time.Sleep(micros(rapid.Int64Range(0, 366*24*time.Hour.Microseconds()).Draw(t, "start")))
+			w := newWalk(t, memstore.New(memstore.WithClock(time.Now)), memoryPlans)
+			w.settled = synctest.Wait
+			defer w.abandon()
+			for range sequence {
+				w.let(w.drawPause())
+				w.step()
 			}
-		}
+			w.finish()
+		})
 	})
 }
 
 func TestModelAndRedisAgree(t *testing.T) {
 	server := redistest.Start(t)
-	s := onServer(t, server)
+	store := redisstore.New(connect(t, server.Addr))
 	setRapid(t, "rapid.checks", strconv.Itoa(1+*redisSteps/sequence/abreast))
 	setRapid(t, "rapid.shrinktime", "5s") // real time does not repeat itself
 	run, story := 0, ""
@@ -58,7 +60,8 @@ func TestModelAndRedisAgree(t *testing.T) {
 		run++
 		walks := make([]*walk, abreast)
 		for i := range walks {
-			walks[i] = newWalk(t, s, redisPlans)
+			walks[i] = newWalk(t, store, redisPlans)
+			defer walks[i].abandon()
 			walks[i].story = &story
 			walks[i].suffix = fmt.Sprintf(" %d.%d", run, i)
 		}
@@ -68,6 +71,9 @@ func TestModelAndRedisAgree(t *testing.T) {
 			for _, w := range walks {
 				w.step()
 			}
+		}
+		for _, w := range walks {
+			w.finish()
 		}
 	})
 	requireExpiries(t, server)
@@ -85,115 +91,91 @@ func setRapid(t *testing.T, name, value string) {
 
 // A walk takes random steps with a limiter and the model side by side.
 type walk struct {
-	*subject
-	t      *rapid.T
-	model  *model
-	rules  []ratelimit.Rule
-	suffix string        // of all keys
-	retry  time.Duration // what the last refusal said
-	at     int64         // when the last decision was made
-	taken  []taken
-	log    []string
-	story  *string // where there is one, it keeps the first failure
+	t       *rapid.T
+	limiter *ratelimit.Limiter
+	store   *witness
+	settled func() // where time obeys: waits until all calls sleep or are over
+	model   *model
+	rules   []ratelimit.Rule
+	suffix  string        // of all keys
+	retry   time.Duration // what the last refusal said
+	taken   []taken
+	begun   []*running
+	waiting []*running // those that sleep
+	told    hooks
+	over    bool // something happened at an instant that is not known exactly: nothing can be compared any more
+	log     []string
+	story   *string // where there is one, it keeps the first failure
 }
 
-// taken is a decision that was allowed, on both sides.
+// taken is a decision that was allowed, on both sides, and how to give it back.
 type taken struct {
-	decision ratelimit.Decision
-	number   int
+	number int
+	at     int64
+	wanted func(ratelimit.Rule) bool
+	back   func() error
 }
 
-func newWalk(t *rapid.T, s *subject, plans *rapid.Generator[ratelimit.Rule]) *walk {
+// hooks is what the limiter told its functions during a call.
+type hooks struct {
+	shadows  []ratelimit.Violation
+	triggers []ratelimit.Trigger
+}
+
+func newWalk(t *rapid.T, store ratelimit.Store, plans *rapid.Generator[ratelimit.Rule]) *walk {
 	rules := rapid.SliceOfN(plans, 1, 5).Draw(t, "rules")
 	known := map[identity]bool{}
 	for i := range rules {
 		// Few names: what one name and different windows have in common must not mix.
 		rules[i].Name = fmt.Sprint("rule", i%2)
-		if id := identify(ratelimit.Request{Rule: rules[i]}); known[id] {
+		if id := (ask{rule: rules[i]}).identity(); known[id] {
 			rules[i].Name = fmt.Sprint("other", i)
 		} else {
 			known[id] = true
 		}
+		if err := rules[i].Validate(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return &walk{subject: s, t: t, model: newModel(), rules: rules}
+	w := &walk{t: t, store: &witness{Store: store, seen: make(chan seen, 10)}, model: newModel(), rules: rules}
+	w.limiter = ratelimit.New(w.store,
+		ratelimit.WithShadow(func(_ context.Context, e *ratelimit.TooManyRequestsError) { w.told.shadows = e.Violations }),
+		ratelimit.WithTrigger(func(_ context.Context, hit ratelimit.Trigger) {
+			hit.Method = ""
+			w.told.triggers = append(w.told.triggers, hit)
+		}))
+	return w
 }
 
 // let lets time pass.
 func (w *walk) let(pause time.Duration) {
 	w.note("pass %v", pause)
-	w.pass(pause)
+	time.Sleep(pause)
+	w.collect()
 }
 
 // step does one thing.
 func (w *walk) step() {
+	if w.over {
+		return
+	}
 	switch what := rapid.IntRange(0, 19).Draw(w.t, "what"); {
-	case what < 12:
-		w.decide("Allow")
+	case what < 4:
+		w.request("Allow")
+	case what < 6:
+		w.request("Peek")
+	case what < 9:
+		w.request("Wait")
+	case what < 13:
+		w.charge()
 	case what < 15:
-		w.decide("Peek")
-	case what < 17:
 		w.giveBack()
+	case what < 17:
+		w.cancel()
 	case what < 18:
 		w.reset()
 	default:
 		w.changeLimit()
-	}
-}
-
-func (w *walk) decide(call string) {
-	requests := w.drawRequests()
-	ask, ctx := w.limiter.Peek, context.Background()
-	if call == "Allow" {
-		ask = w.limiter.Allow
-	}
-	got, err := ask(ctx, requests...)
-	if _, never := errors.AsType[*ratelimit.NeverAdmissibleError](err); err != nil && !never {
-		w.fail("%s %s: %v", call, describe(requests), err)
-	}
-	now := got.At.UnixMicro()
-	if err != nil {
-		now = w.at // the model's answer does not depend on it
-	}
-	want, number := w.model.peek(now, requests), 0
-	if call == "Allow" {
-		want, number = w.model.allow(now, requests)
-	}
-	w.note("%s %s at %d: allowed %v, retry after %v, error %v", call, describe(requests), now, got.Allowed, got.RetryAfter, err)
-	w.compare(got, err, want)
-	w.remember(got, err, number)
-}
-
-func (w *walk) compare(got ratelimit.Decision, err error, want outcome) {
-	if want.never != (err != nil) {
-		w.fail("want an error: %v; got %v", want.never, err)
-	}
-	if got.Allowed != want.allowed() || got.RetryAfter != micros(want.retryAfter) {
-		w.fail("want allowed %v, retry after %v", want.allowed(), micros(want.retryAfter))
-	}
-	if !slices.EqualFunc(got.Violations, want.violations, sameViolation) {
-		w.fail("violations: got %swant %s", spell(got.Violations), spell(want.violations))
-	}
-}
-
-func sameViolation(a, b ratelimit.Violation) bool {
-	return a.Rule == b.Rule && a.Key == b.Key && a.Limit == b.Limit && a.Remaining == b.Remaining && a.RetryAfter == b.RetryAfter
-}
-
-func spell(violations []ratelimit.Violation) string {
-	var b strings.Builder
-	for _, v := range violations {
-		fmt.Fprintf(&b, "%s of %q: limit %d, remaining %d, retry after %v\n", v.Rule, v.Key, v.Limit, v.Remaining, v.RetryAfter)
-	}
-	return b.String()
-}
-
-func (w *walk) remember(got ratelimit.Decision, err error, number int) {
-	if err != nil {
-		return
-	}
-	w.at, w.retry = got.At.UnixMicro(), got.RetryAfter
-	if number > 0 {
-		w.taken = append(w.taken, taken{got, number})
 	}
 }
 
@@ -204,26 +186,40 @@ func (w *walk) giveBack() {
 	}
 	last := len(w.taken) - 1
 	d := w.taken[rapid.OneOf(rapid.Just(last), rapid.IntRange(0, last)).Draw(w.t, "returned")]
-	w.note("Return of the decision at %d", d.decision.At.UnixMicro())
-	if err := d.decision.Return(context.Background()); err != nil {
+	from := time.Now().UnixMicro()
+	w.note("Return at %d of the decision at %d", from, d.at)
+	if err := d.back(); err != nil {
 		w.fail("Return: %v", err)
 	}
-	w.model.giveBack(d.number)
+	w.returned(from, d.number, d.wanted)
+}
+
+// returned tells the model of a return that began at an instant and is over now.
+func (w *walk) returned(from int64, decision int, wanted func(ratelimit.Rule) bool) {
+	now := time.Now().UnixMicro()
+	w.over = w.over || now > from && w.model.turning(from, now, decision)
+	w.model.giveBack(from, decision, wanted)
 }
 
 // reset forgets the earlier decisions: what is to be given back after a reset has its own scenario.
 func (w *walk) reset() {
-	requests := w.drawRequests()
-	w.note("Reset %s", describe(requests))
+	if len(w.waiting) > 0 {
+		return
+	}
+	requests := requestsOf(w.drawAsks(false))
+	w.note("Reset %s", describe(asksOf(requests, 0)))
 	if err := w.limiter.Reset(context.Background(), requests...); err != nil {
 		w.fail("Reset: %v", err)
 	}
-	w.model.reset(requests)
+	w.model.reset(asksOf(requests, 0))
 	w.taken = nil
 }
 
 func (w *walk) changeLimit() {
 	r := &w.rules[rapid.IntRange(0, len(w.rules)-1).Draw(w.t, "changed")]
+	if overruns(*r) {
+		return
+	}
 	r.Limit = limits.Draw(w.t, "limit")
 	w.note("limit of %s %s is %d", r.Name, lawOf(*r).window(), r.Limit)
 }

@@ -122,3 +122,6 @@ func (s *subject) left(t *testing.T, q ratelimit.Request) int64 {
 	}
 	return d.Violations[0].Remaining
 }
+
+// inRealTime returns a store in this process that goes by the system's clock.
+func inRealTime() ratelimit.Store { return memstore.New() }

@@ -15,6 +15,7 @@ const pause = 100 * time.Millisecond
 // breaker spares calls the wait for a server that a moment ago could not be reached: they fail at once. After each pause one
 // call tries again. The zero breaker lets all calls try.
 type breaker struct {
+	off     bool
 	failure atomic.Pointer[failure]
 }
 
@@ -39,6 +40,8 @@ func (b *breaker) check() error {
 // note takes in how a command went, and returns its error.
 func (b *breaker) note(err error) error {
 	switch {
+	case b.off || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		// The caller's patience says nothing about the server.
 	case unreachable(err):
 		b.failure.Store(&failure{err, time.Now().Add(pause)})
 	case b.failure.Load() != nil:
@@ -49,9 +52,6 @@ func (b *breaker) note(err error) error {
 
 // unreachable is true of failures to connect and of time-outs, but not of connections that broke: the next one may be fine.
 func unreachable(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
 	var netError net.Error
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &netError) && netError.Timeout()

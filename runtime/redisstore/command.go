@@ -21,30 +21,42 @@ func (once) NoRetry() bool { return true }
 
 func (c once) Clone() redis.Cmder { return once{c.Cmd.Clone().(*redis.Cmd)} }
 
-// run runs the script for a group; the operation and its operand follow the rules. It returns as soon as ctx ends, which the
-// client by itself does not; a decision that is made later nevertheless is undone.
+// run runs the script for a group; the operation and its operand follow the rules. A decision that is made after the end of
+// ctx is undone. A return is made in any case.
 func (s *store) run(ctx context.Context, g *group, now int64, operation ...any) (any, error) {
 	args := append(g.args(now), operation...)
+	whole, late := ctx, func(any) {}
+	switch {
+	case ctx.Done() == nil:
+	case len(operation) > 0 && operation[0] == "return":
+		whole = context.WithoutCancel(ctx)
+	case len(operation) == 0 || operation[0] == "wait":
+		own := g.clone() // the caller's claims are gone by then
+		late = func(reply any) { s.undo(own, reply) }
+	}
+	return await(ctx, func() (any, error) { return s.eval(whole, len(g.keys), args) }, late)
+}
+
+// await returns what f returns, or ctx's error as soon as ctx ends, which the client by itself does not look at. Then late gets
+// the result.
+func await(ctx context.Context, f func() (any, error), late func(any)) (any, error) {
 	if ctx.Done() == nil {
-		return s.eval(ctx, len(g.keys), args)
+		return f()
 	}
 	type result struct {
-		reply any
+		value any
 		err   error
 	}
 	done := make(chan result, 1)
 	go func() {
-		reply, err := s.eval(ctx, len(g.keys), args)
-		done <- result{reply, err}
+		value, err := f()
+		done <- result{value, err}
 	}()
 	select {
 	case r := <-done:
-		return r.reply, r.err
+		return r.value, r.err
 	case <-ctx.Done():
-		if len(operation) == 0 || operation[0] == "wait" {
-			late := g.clone() // the caller's claims are gone by then
-			go func() { s.undo(late, (<-done).reply) }()
-		}
+		go func() { late((<-done).value) }()
 		return nil, ctx.Err()
 	}
 }

@@ -3,8 +3,8 @@
 -- KEYS[i] holds the state of rule i for its subject; ARGV[i] is the rule: six little-endian doubles and a text, called kind,
 -- limit, cost, a, b, wait and text below. wait is how long the rule may delay the call, SHADOW for a rule that only reports,
 -- or TRIGGER for one that only counts. An operation follows if the call is not a plain one, whose rules neither wait nor are of a
--- kind beyond PREPAID: 'wait' and by how much the call must be delayed at least; 'peek', to commit nothing; or 'return' and a
--- time, to give back what was admitted then. Every time is in whole microseconds of this server's clock; every state is of
+-- kind beyond PREPAID: 'wait' and by how much the call must be delayed at least; 'peek', to commit nothing; 'refuse', if the call
+-- is refused elsewhere, to commit nothing but blocks; or 'return' and a time, to give back what was admitted then. Every time is in whole microseconds of this server's clock; every state is of
 -- integers, kept as little-endian doubles.
 --
 --   kind      a       b       text    state at KEYS[i]
@@ -62,6 +62,18 @@ if special then
       call('PEXPIREAT', key, string.format('%d', math.ceil(time_ / 1000)))
     end
 
+    -- Returns m*n/divisor, rounded up. None has more than 37 bits, but the product may have more than the 53 of a double.
+    local function ceiling(m, n, divisor)
+      local quotient, rest = 0, 0
+      for _, unit in ipairs { 67108864, 8192, 1 } do
+        local digit = math.floor(m / unit)
+        local dividend = rest * 8192 + digit * n
+        m, rest = m - digit * unit, dividend % divisor
+        quotient = quotient * 8192 + (dividend - rest) / divisor
+      end
+      return quotient + math.min(rest, 1)
+    end
+
     if kind == BLOCK then
       local state = call('GET', key)
       return math.max(now, state and struct.unpack('<d', state) or 0), function() end
@@ -77,13 +89,13 @@ if special then
       return math.max(now, x + math.min(y, 1)), function(at)
         if x < at then x, y, stored = at, 0, math.min(b, stored + at - x) end
         -- The permits that idling stored above half of the warm-up cost up to three times as much.
-        local above = math.max(0, stored - b / 2)
+        local above = math.max(0, stored - math.floor(b / 2))
         local taken = gain(0, 0, cost, limit, a)
         local cold = math.min(above, taken)
         x, y = gain(x, y, cost, limit, a)
         local fresh = math.max(0, taken - stored)
         stored = stored - (taken - fresh)
-        x = x + math.ceil(2 * cold * (2 * above - cold) / b)
+        x = x + ceiling(2 * cold, 2 * above - cold, b)
         call('SET', key, struct.pack('<dddd', x, y, limit, stored), 'PXAT', string.format('%d', math.ceil((x + 1 + b) / 1000)))
       end
     end
@@ -111,7 +123,7 @@ if special then
 
       local slice, newest, used, count = read(now)
       local earliest = math.max(now, slice * a)
-      if used + cost > limit then
+      if newest and used + cost > limit then
         local excess = used + cost - limit
         local permits = ring(slice - b, slice - 1)
         local n = slice - b
@@ -138,7 +150,7 @@ if special then
         end
         if slice ~= newest then expire((slice + size) * a) end
         return used
-      end, math.max(0, limit - used)
+      end, slice * a <= now and math.max(0, limit - used) or 0
     end
 
     -- MEMBERS and DAILY
@@ -173,7 +185,7 @@ local function decide(i, at, refused, gain)
     end
     return not refused and at, ''
   end
-  local LOG, CALENDAR, BUCKET, PREPAID, BLOCK = 1, 3, 4, 5, 10
+  local LOG, CALENDAR, BUCKET, PREPAID, DAILY, BLOCK = 1, 3, 4, 5, 9, 10
   local SHADOW, TRIGGER = -1, -2
   local kind, limit, cost, a, b, wait, text = struct.unpack('<dddddds', ARGV[i])
 
@@ -184,6 +196,7 @@ local function decide(i, at, refused, gain)
     local permit = call('LINDEX', key, text)
     if permit then earliest = struct.unpack('<d', permit) + a end
   elseif kind > PREPAID then
+    if kind == DAILY and (now < a or now >= b) then return false, -now, 0 end
     earliest, commit, room = special.check(key, kind, limit, cost, a, b, text)
   else
     state = call('GET', key)
@@ -230,7 +243,7 @@ local function decide(i, at, refused, gain)
 
   if refuses then
     local high = (kind == LOG or kind == BUCKET) and cost - 1 or 0
-    room = room or open and math.max(0, limit - z) or 0
+    room = room or open and x <= now and math.max(0, limit - z) or 0
     while room < high do -- by bisection, as a smaller cost looks at an older permit
       local middle = math.ceil((room + high) / 2)
       local t, parts = now, 0
@@ -260,37 +273,43 @@ local function decide(i, at, refused, gain)
     local later
     if ttl > lifetime + 1 then -- there may be permits that calls wait for
       later = {}
-      local newest = call('RPOP', key)
+      local newest = call('LINDEX', key, '-1')
       while newest and struct.unpack('<d', newest) > at do
-        table.insert(later, 1, newest)
-        newest = call('RPOP', key)
+        table.insert(later, 1, call('RPOP', key))
+        newest = call('LINDEX', key, '-1')
       end
-      if newest then call('RPUSH', key, newest) end
     end
     if wait == TRIGGER then
       local low, high = 0, math.min(limit, call('LLEN', key))
       while low < high do
         local middle = math.ceil((low + high) / 2)
-        if struct.unpack('<d', call('LINDEX', key, -middle)) > now - a then low = middle else high = middle - 1 end
+        if struct.unpack('<d', call('LINDEX', key, -middle)) > at - a then low = middle else high = middle - 1 end
       end
-      used = low + cost
+      used = low + (later and #later or 0) + cost
     end
     local permit = struct.pack('<d', at)
     local length
-    if cost == 1 then
+    local count = math.min(cost, limit) -- a trigger's cost has no bound
+    if count == 1 then
       length = call('RPUSH', key, permit)
     else
       local permits = {}
-      for n = 1, math.min(cost, 1000) do permits[n] = permit end -- Lua's stack holds no more than some thousands
-      for done = 0, cost - 1, 1000 do
-        length = call('RPUSH', key, unpack(permits, 1, math.min(cost - done, 1000)))
+      for n = 1, math.min(count, 1000) do permits[n] = permit end -- Lua's stack holds no more than some thousands
+      for done = 0, count - 1, 1000 do
+        length = call('RPUSH', key, unpack(permits, 1, math.min(count - done, 1000)))
       end
     end
     if later then
       for _, waiting in ipairs(later) do length = call('RPUSH', key, waiting) end
+      if length == #later + count then call('PEXPIRE', key, ttl) end -- the list was gone for a moment, and its expiry with it
     end
     local over = length - limit
-    if over == 2 then -- every other call
+    if at > now then -- those that have not left the window still count if this place is given back
+      while over > 0 and struct.unpack('<d', call('LINDEX', key, '0')) <= now - a do
+        call('LPOP', key)
+        over = over - 1
+      end
+    elseif over == 2 then -- every other call
       call('LPOP', key, '2')
     elseif over > 2 then
       call('LPOP', key, over)
@@ -341,10 +360,10 @@ if special and special.op == 'return' then
           state = string.sub(state, 1, from + 15) .. struct.pack('<d', used) .. string.sub(state, from + 24)
         end
       end
-      while #state > 24 and struct.unpack('<d', state, #state - 7) == 0 and struct.unpack('<d', state, #state - 39) > now do
-        state = string.sub(state, 1, -25)
+      while state ~= '' and struct.unpack('<d', state, #state - 7) == 0 and struct.unpack('<d', state, #state - 23) > now do
+        state = string.sub(state, 1, -25) -- a window to come that nobody waits for any more
       end
-      if state ~= '' then call('SET', key, state, 'KEEPTTL') end
+      if state ~= '' then call('SET', key, state, 'KEEPTTL') else call('DEL', key) end
     elseif kind <= WARM then
       local state = call('GET', key)
       if state then
@@ -379,6 +398,6 @@ if special and special.op == 'return' then
 end
 
 local after = special and special.op == 'wait' and ARGV[#KEYS + 2] or 0
-local at, report = decide(1, now + after, false, gain)
+local at, report = decide(1, now + after, special and special.op == 'refuse', gain)
 if at and (at > now or report ~= '') then return { at, now, report } end
-return at or report
+return at or report ~= '' and report or now

@@ -31,6 +31,7 @@ func New(client redis.UniversalClient) runtime.Store {
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
 		s.split = true
+		s.breaker.off = true // one server's failure says nothing about the others
 	}
 	return s
 }
@@ -39,11 +40,11 @@ func New(client redis.UniversalClient) runtime.Store {
 func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
 	groups := s.groups(call)
 	if len(groups) == 1 {
-		return s.decide(ctx, groups[0], call.After, call.Peek)
+		return s.decide(ctx, groups[0], call, call.After)
 	}
-	after := call.After
+	after, asked := call.After, *call
 	for range maxAsks {
-		verdict, err := s.decideInTurn(ctx, groups, after, call.Peek)
+		verdict, err := s.decideInTurn(ctx, groups, asked, after)
 		wait := verdict.At - verdict.Now
 		if err != nil || !verdict.Admitted || call.Peek || groups[0].wait == wait {
 			return verdict, err
@@ -59,12 +60,13 @@ func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 
 // decideInTurn decides group after group. When one refuses, what those before it took is given back, and the others are only
 // asked, so that all refusing rules are known. Times are told on the clock of the first group's server.
-func (s *store) decideInTurn(ctx context.Context, groups []*group, after int64, peek bool) (decide.Verdict, error) {
-	verdict, err := s.decide(ctx, groups[0], after, peek)
+func (s *store) decideInTurn(ctx context.Context, groups []*group, call decide.Call, after int64) (decide.Verdict, error) {
+	verdict, err := s.decide(ctx, groups[0], &call, after)
 	for i := 1; i < len(groups) && err == nil; i++ {
 		g := groups[i]
 		var v decide.Verdict
-		if v, err = s.decide(ctx, g, max(after, verdict.At-verdict.Now), peek || !verdict.Admitted); err != nil {
+		call.Refused = call.Refused || !verdict.Admitted
+		if v, err = s.decide(ctx, g, &call, max(after, verdict.At-verdict.Now)); err != nil {
 			break
 		}
 		g.shift(verdict.Now - v.Now)
@@ -80,11 +82,13 @@ func (s *store) decideInTurn(ctx context.Context, groups []*group, after int64, 
 // maxAsks bounds how often one decision may be asked for again because a window ended, or a place was taken, meanwhile.
 const maxAsks = 5
 
-func (s *store) decide(ctx context.Context, g *group, after int64, peek bool) (decide.Verdict, error) {
+func (s *store) decide(ctx context.Context, g *group, call *decide.Call, after int64) (decide.Verdict, error) {
 	var operation []any
 	switch {
-	case peek:
+	case call.Peek:
 		operation = []any{"peek"}
+	case call.Refused:
+		operation = []any{"refuse"}
 	case after > 0 || !g.plain():
 		operation = []any{"wait", after}
 	}
@@ -96,7 +100,7 @@ func (s *store) decide(ctx context.Context, g *group, after int64, peek bool) (d
 			return decide.Verdict{}, err
 		}
 		if other, ok := reply.(int64); !ok || other > 0 {
-			return g.read(reply, !peek)
+			return g.read(reply, !call.Peek && !call.Refused)
 		} else if now = -other; operation == nil { // else it may be a time to come
 			s.ahead.Store(now - time.Now().UnixMicro())
 		}
@@ -109,13 +113,13 @@ func (s *store) Return(ctx context.Context, call *decide.Call) error {
 	return s.giveBack(ctx, s.groups(call))
 }
 
-// giveBack does its work even if ctx has ended: a charge must not outlive the call that it was for.
+// giveBack gives back what the groups were charged, also if ctx ends meanwhile: a charge must not outlive its call.
 func (s *store) giveBack(ctx context.Context, groups []*group) error {
 	var failed error
 	for _, g := range groups {
 		if g := g.charged(); len(g.claims) > 0 {
 			at := g.claims[0].At
-			_, err := s.run(context.WithoutCancel(ctx), g, at, "return", at)
+			_, err := s.run(ctx, g, at, "return", at)
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -125,7 +129,13 @@ func (s *store) giveBack(ctx context.Context, groups []*group) error {
 // Reset implements runtime.Store.
 func (s *store) Reset(ctx context.Context, call *decide.Call) error {
 	for _, g := range s.groups(call) {
-		if err := s.client.Del(ctx, g.keys...).Err(); err != nil {
+		remove := func() (any, error) {
+			if err := s.breaker.check(); err != nil {
+				return nil, err
+			}
+			return nil, s.breaker.note(s.client.Del(ctx, g.keys...).Err())
+		}
+		if _, err := await(ctx, remove, func(any) {}); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,7 @@
 package decide
 
+import "math/bits"
+
 // bucket is GCRA's theoretical arrival time: when the bucket is full again. It is kept whole and in parts of the limit that
 // was in force at the last charge, so that no rounding adds up.
 type bucket struct{ whole, parts, limit int64 }
@@ -76,10 +78,17 @@ func (w *warm) Commit(c *Claim, _, at int64) (used int64) {
 	above := max(0, w.stored-warmup/2)
 	taken, _ := gain(0, 0, c.Cost, c.Limit, c.Rule.Per)
 	cold := min(above, taken)
-	extra := (2*cold*(2*above-cold) + warmup - 1) / warmup
+	extra := ceiling(2*cold, 2*above-cold, warmup)
 	w.stored -= min(w.stored, taken)
 	w.charge(x+extra, y, c.Cost, c)
 	return 0
+}
+
+// ceiling returns a*b/c, rounded up. The product may have more bits than an int64.
+func ceiling(a, b, c int64) int64 {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	quotient, rest := bits.Div64(high, low, uint64(c))
+	return int64(quotient + min(rest, 1))
 }
 
 func (w *warm) Expiry(r *Rule) int64 { return w.bucket.Expiry(r) + r.Warmup }

@@ -7,6 +7,15 @@ type counter struct {
 	used   int64
 }
 
+// slot returns where slice n stands.
+func (s *counter) slot(n int64) *int64 {
+	i := n % int64(len(s.slices))
+	if i < 0 {
+		i += int64(len(s.slices))
+	}
+	return &s.slices[i]
+}
+
 // move makes the slice that holds t the newest one, unless it is older.
 func (s *counter) move(c *Claim, t int64) {
 	size := c.Rule.Slices + 1
@@ -16,8 +25,8 @@ func (s *counter) move(c *Claim, t int64) {
 	}
 	for s.newest < slice {
 		s.newest++
-		s.used -= s.slices[s.newest%size]
-		s.slices[s.newest%size] = 0
+		s.used -= *s.slot(s.newest)
+		*s.slot(s.newest) = 0
 	}
 }
 
@@ -32,10 +41,10 @@ func (s *counter) Earliest(c *Claim, now int64) int64 {
 		if excess <= 0 || n+size > slice {
 			break
 		}
-		excess -= s.slices[n%size]
+		excess -= *s.slot(n)
 	}
 	for n := max(slice-size+1, s.newest-size+1); excess > 0 && n <= s.newest; n++ {
-		if excess -= s.slices[n%size]; excess <= 0 {
+		if excess -= *s.slot(n); excess <= 0 {
 			return max(now, (n+size)*width)
 		}
 	}
@@ -44,7 +53,7 @@ func (s *counter) Earliest(c *Claim, now int64) int64 {
 
 func (s *counter) Commit(c *Claim, _, at int64) (used int64) {
 	s.move(c, at)
-	s.slices[s.newest%int64(len(s.slices))] += c.Cost
+	*s.slot(s.newest) += c.Cost
 	s.used += c.Cost
 	return s.used
 }
@@ -52,7 +61,7 @@ func (s *counter) Commit(c *Claim, _, at int64) (used int64) {
 func (s *counter) Return(c *Claim, _ int64) {
 	size, slice := int64(len(s.slices)), c.At/c.Rule.Slice()
 	if slice <= s.newest && slice > s.newest-size {
-		s.slices[slice%size] -= c.Cost
+		*s.slot(slice) -= c.Cost
 		s.used -= c.Cost
 	}
 }

@@ -101,6 +101,8 @@ type Call struct {
 	Claims []Claim
 	After  int64 // the call is not admitted earlier than this after now
 	Peek   bool  // charge nothing
+	// Refused says that the call is refused elsewhere: nothing is charged, but the refusals of this part begin their blocks.
+	Refused bool
 }
 
 // Verdict is the answer to a call.
@@ -118,4 +120,21 @@ type Store interface {
 	Return(ctx context.Context, call *Call) error
 	// Reset forgets the state of all claims.
 	Reset(ctx context.Context, call *Call) error
+}
+
+// Settings is a store that also keeps texts by name beside its counts, for all that use it and as lasting as the counts.
+type Settings interface {
+	// Settings returns all texts under a prefix.
+	Settings(ctx context.Context, prefix string) (map[string]string, error)
+	// Set sets a text; with fresh, only where there is none. It reports whether it did.
+	Set(ctx context.Context, prefix, name, text string, fresh bool) (bool, error)
+	// Unset removes a text.
+	Unset(ctx context.Context, prefix, name string) error
+}
+
+// Limited is a store that cannot decide every rule.
+type Limited interface {
+	// Unsupported returns what is in the way of a rule that may delay its calls by wait: the argument of the directive, and
+	// the reason; or nothing.
+	Unsupported(r *Rule, wait int64) (argument, reason string)
 }

@@ -10,12 +10,16 @@ func (l *log) Earliest(c *Claim, now int64) int64 {
 	return now
 }
 
-func (l *log) Commit(c *Claim, _, at int64) (used int64) {
-	l.times.insert(at, int(c.Cost))
+func (l *log) Commit(c *Claim, now, at int64) (used int64) {
 	if c.Mode == Trigger {
-		used = int64(l.times.len() - l.times.search(at-c.Rule.Per+1))
+		used = int64(l.times.len()-l.times.search(at-c.Rule.Per+1)) + c.Cost
 	}
-	l.times.drop(l.times.len() - int(c.Limit))
+	l.times.insert(at, int(min(c.Cost, c.Limit))) // a trigger's cost has no bound
+	over := l.times.len() - int(c.Limit)
+	if at > now {
+		over = min(over, l.times.search(now-c.Rule.Per+1)) // others still count if this place is given back
+	}
+	l.times.drop(over)
 	return used
 }
 

@@ -79,7 +79,7 @@ func (s *Schedule) previous(t int64) int64 {
 	for !fires(high) {
 		low, high = high, 2*high
 		if high > oldest {
-			return 0
+			return longAgo
 		}
 	}
 	for low+1 < high {

@@ -1,6 +1,9 @@
 package decide
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // State is the state of one rule for one subject.
 type State interface {
@@ -14,23 +17,26 @@ type State interface {
 	Expiry(r *Rule) int64
 }
 
+// longAgo is before any time, with room to subtract.
+const longAgo = math.MinInt64 / 4
+
 // NewState returns the state of who has not been admitted yet.
 func NewState(r *Rule) State {
 	switch r.Kind {
 	case Log:
 		return new(log)
 	case Fixed, Calendar:
-		return new(windows)
+		return &windows{window: window{stop: longAgo}}
 	case Bucket, Prepaid:
-		return new(bucket)
+		return &bucket{whole: longAgo}
 	case Warm:
-		return &warm{stored: r.Warmup}
+		return &warm{bucket: bucket{whole: longAgo}, stored: r.Warmup}
 	case Counter:
 		return new(counter)
 	case Members, DailyMembers:
 		return &members{admitted: make(map[string]int64)}
 	default:
-		return new(block)
+		return &block{until: longAgo}
 	}
 }
 

@@ -39,9 +39,11 @@ func (w *windows) Return(c *Claim, now int64) {
 	for i := range w.before {
 		w.before[i].giveBack(c)
 	}
-	for w.used == 0 && len(w.before) > 0 && w.before[len(w.before)-1].stop > now {
-		last := len(w.before) - 1
-		w.window, w.before = w.before[last], w.before[:last]
+	for w.used == 0 && w.start > now {
+		w.window = window{stop: longAgo}
+		if last := len(w.before) - 1; last >= 0 {
+			w.window, w.before = w.before[last], w.before[:last]
+		}
 	}
 }
 

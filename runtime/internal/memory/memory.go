@@ -24,6 +24,8 @@ type Store struct {
 	count  atomic.Int64 // entries in all shards, and those about to be
 	seed   maphash.Seed
 	shards [shards]shard
+
+	settings settings
 }
 
 // shards is how many parts of the store can decide at once. A set of shards is a bit mask, hence 64.
@@ -67,7 +69,7 @@ func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
 			s.count.Add(-dropped)
 		}
 	}
-	v := decide.Verdict{Now: now, At: now + call.After, Admitted: true}
+	v := decide.Verdict{Now: now, At: now + call.After, Admitted: !call.Refused}
 	added := int64(0)
 	for i := range places {
 		p, c := &places[i], &call.Claims[i]

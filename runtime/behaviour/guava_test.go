@@ -1,0 +1,127 @@
+package behaviour_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// A guavaStep idles, or takes permits, of which each call waits for what the one before owes.
+type guavaStep struct {
+	idle  time.Duration
+	rate  int64 // permits a second from now on, if it changes
+	cost  int64
+	waits []time.Duration
+}
+
+func ms(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
+
+// coldStart is how the waits go down from a cold start at 2 a second with a warm-up of 4 s.
+var coldStart = []time.Duration{0, ms(1375), ms(1125), ms(875), ms(625), ms(500), ms(500), ms(500)}
+
+// guava is what RateLimiterTest of Guava expects of SmoothBursty and SmoothWarmingUp, not rounded to two digits. A SmoothBursty
+// begins empty, where a bucket begins full: its first step takes what is stored.
+var guava = map[string]struct {
+	rate   int64
+	warmup time.Duration
+	steps  []guavaStep
+}{
+	"simple":                     {5, 0, []guavaStep{{cost: 1, waits: []time.Duration{0, ms(200), ms(200)}}}},
+	"simple with wait":           {5, 0, []guavaStep{{cost: 1, waits: []time.Duration{0}}, {idle: ms(200)}, {cost: 1, waits: []time.Duration{0, ms(200)}}}},
+	"earliest is in the past":    {5, 0, []guavaStep{{cost: 1, waits: []time.Duration{0}}, {idle: ms(400)}, {cost: 1, waits: []time.Duration{0, 0, ms(200)}}}},
+	"burst of a second":          {5, 0, []guavaStep{{idle: ms(2000)}, {cost: 1, waits: []time.Duration{0, 0}}, {cost: 3, waits: []time.Duration{0}}, {cost: 1, waits: []time.Duration{0, ms(200)}}}},
+	"no burst of more than that": {5, 0, []guavaStep{{idle: time.Hour}, {cost: 6, waits: []time.Duration{0}}, {cost: 1, waits: []time.Duration{ms(200)}}}},
+	"weights": {1, 0, []guavaStep{
+		{cost: 1, waits: []time.Duration{0, ms(1000)}}, {cost: 2, waits: []time.Duration{ms(1000)}}, {cost: 4, waits: []time.Duration{ms(2000)}},
+		{cost: 8, waits: []time.Duration{ms(4000)}}, {cost: 1, waits: []time.Duration{ms(8000)}},
+	}},
+	"bursty and update": {1, 0, []guavaStep{
+		{cost: 1, waits: []time.Duration{0, ms(1000)}}, {rate: 2, cost: 1, waits: []time.Duration{ms(1000)}}, {cost: 2, waits: []time.Duration{ms(500)}},
+		{cost: 4, waits: []time.Duration{ms(1000)}}, {cost: 1, waits: []time.Duration{ms(2000)}},
+	}},
+	"warm up": {2, ms(4000), []guavaStep{
+		{cost: 1, waits: coldStart}, {idle: ms(4500)}, {cost: 1, waits: coldStart},
+		{idle: ms(2500)}, {cost: 1, waits: []time.Duration{0, ms(500), ms(500), ms(500), ms(500), ms(500), ms(500), ms(500)}},
+	}},
+	"warm up and update": {2, ms(4000), []guavaStep{
+		{cost: 1, waits: coldStart}, {idle: ms(4500)}, {cost: 1, waits: coldStart[:3]},
+		{rate: 4, cost: 1, waits: []time.Duration{ms(875), ms(343.75), ms(281.25), ms(250), ms(250)}},
+		{idle: ms(4250)}, {cost: 1, waits: []time.Duration{
+			0, ms(718.75), ms(656.25), ms(593.75), ms(531.25), ms(468.75), ms(406.25), ms(343.75), ms(281.25), ms(250), ms(250),
+		}},
+	}},
+	"warm up with weights": {10, ms(2000), []guavaStep{ // ten permits are worth a second and cost two
+		{cost: 4, waits: []time.Duration{0}}, {cost: 1, waits: []time.Duration{ms(1040)}}, {cost: 5, waits: []time.Duration{ms(210)}},
+		{cost: 1, waits: []time.Duration{ms(750), ms(100)}},
+	}},
+}
+
+func TestGuavasWaits(t *testing.T) {
+	for name, test := range guava {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := ratelimit.New(memstore.New())
+				rule := ratelimit.Rule{Name: "r", Algorithm: ratelimit.TokenBucket, Limit: test.rate, Per: time.Second, Warmup: test.warmup}
+				if test.warmup == 0 {
+					rule.Prepay = true
+					guavaAcquire(t, l, rule, test.rate)
+				}
+				for i, step := range test.steps {
+					time.Sleep(step.idle)
+					if step.rate != 0 {
+						rule.Limit = step.rate
+					}
+					for j, want := range step.waits {
+						if got := guavaAcquire(t, l, rule, step.cost); got != want {
+							t.Errorf("step %d, call %d: waited %v, want %v", i, j, got, want)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+func guavaAcquire(t *testing.T, l *ratelimit.Limiter, rule ratelimit.Rule, cost int64) time.Duration {
+	t.Helper()
+	start := time.Now()
+	d, err := l.Wait(context.Background(), ratelimit.Request{Rule: rule, Cost: cost})
+	if err != nil || !d.Allowed {
+		t.Fatalf("got %+v, error %v", d, err)
+	}
+	return time.Since(start)
+}
+
+// Guava's tryAcquire with a time-out, the immediate one and that of the smallest rate.
+func TestGuavasTryAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := ratelimit.New(memstore.New())
+		try := func(rule ratelimit.Rule, wait time.Duration, want bool) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(context.Background(), wait+time.Microsecond)
+			defer cancel()
+			d, err := l.Wait(ctx, ratelimit.Request{Rule: rule})
+			if err != nil || d.Allowed != want {
+				t.Errorf("%s within %v: got %+v, error %v", rule.Name, wait, d, err)
+			}
+		}
+		five := ratelimit.Rule{Name: "five", Algorithm: ratelimit.LeakyBucket, Prepay: true, Limit: 5, Per: time.Second}
+		try(five, 0, true)
+		try(five, 0, false)
+		try(five, ms(200), true)
+		try(five, ms(100), false)
+		time.Sleep(ms(100))
+		try(five, ms(100), true)
+
+		slowest := ratelimit.Rule{Name: "slowest", Algorithm: ratelimit.TokenBucket, Prepay: true, Limit: 1, Per: 3660 * 24 * time.Hour}
+		guavaAcquire(t, l, slowest, 1)
+		try(slowest, 0, true)
+		try(slowest, 0, false)
+		time.Sleep((1<<31 - 1) * time.Millisecond)
+		try(slowest, 0, false)
+	})
+}

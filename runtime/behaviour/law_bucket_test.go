@@ -1,0 +1,163 @@
+package behaviour_test
+
+import (
+	"math/big"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+const mostOfABucket = 10_000_000
+
+// bucketLaw: TAT + cost*P/L - B*P/L <= t, or TAT - B*P/L <= t where the next call pays. TAT, the instant at which the bucket is
+// full again, is max(TAT, admission) + cost*P/L after every admission and cost*P/L less after a return. It is exact; where
+// another limit takes over it is kept, rounded up to a whole microsecond.
+type bucketLaw struct{ rule ratelimit.Rule }
+
+func (l bucketLaw) window() string {
+	if l.rule.Algorithm == ratelimit.LeakyBucket {
+		return "leaky " + l.rule.Per.String()
+	}
+	return "bucket " + l.rule.Per.String()
+}
+
+func (l bucketLaw) burst() int64 {
+	switch {
+	case l.rule.Algorithm == ratelimit.LeakyBucket && l.rule.Prepay:
+		return 0
+	case l.rule.Algorithm == ratelimit.LeakyBucket:
+		return 1
+	case l.rule.Burst > 0:
+		return l.rule.Burst
+	default:
+		return l.rule.Limit
+	}
+}
+
+func (l bucketLaw) most() int64 {
+	switch {
+	case l.rule.Limit == 0:
+		return 0
+	case l.rule.Prepay:
+		return mostOfABucket
+	default:
+		return l.burst()
+	}
+}
+
+func (l bucketLaw) fits(h history, t int64, q ask) bool {
+	return l.bound(h, q.cost).Cmp(instantOf(t)) <= 0
+}
+
+func (l bucketLaw) turns(h history, _ int64, q ask) []int64 {
+	return []int64{roundUp(l.bound(h, q.cost)).Num().Int64()}
+}
+
+func (l bucketLaw) used(history, int64) int64 { panic("a bucket has no window") }
+
+func (l bucketLaw) bound(h history, cost int64) *big.Rat {
+	tat, limit := new(big.Rat), l.rule.Limit
+	for _, e := range h {
+		if e.rule.Limit != limit {
+			tat, limit = roundUp(tat), e.rule.Limit
+		}
+		switch at := instantOf(e.at); {
+		case e.back:
+			tat.Sub(tat, refill(e.rule, e.cost))
+		case at.Cmp(tat) > 0:
+			tat.Add(at, refill(e.rule, e.cost))
+		default:
+			tat.Add(tat, refill(e.rule, e.cost))
+		}
+	}
+	if l.rule.Limit != limit {
+		tat = roundUp(tat)
+	}
+	if l.rule.Prepay {
+		cost = 0
+	}
+	return tat.Add(tat, refill(l.rule, cost-l.burst()))
+}
+
+// warmLaw is Guava's SmoothWarmingUp with a cold factor of 3. What is stored is a time: at most W, and W in the beginning. Half
+// of it costs what it is worth; the permits above that cost up to three times as much, in the mean of their range:
+// 2*cold*(2*above-cold)/W more than they are worth. A call passes from the end of what those before it cost.
+type warmLaw struct{ rule ratelimit.Rule }
+
+func (l warmLaw) window() string { return "warm " + l.rule.Per.String() + " " + l.rule.Warmup.String() }
+
+func (l warmLaw) most() int64 {
+	if l.rule.Limit == 0 {
+		return 0
+	}
+	return mostOfABucket
+}
+
+func (l warmLaw) fits(h history, t int64, _ ask) bool { return l.free(h).Cmp(instantOf(t)) <= 0 }
+
+func (l warmLaw) turns(h history, _ int64, _ ask) []int64 {
+	return []int64{l.free(h).Num().Int64()}
+}
+
+func (l warmLaw) used(history, int64) int64 { panic("a bucket has no window") }
+
+// free is the whole instant at which the next call passes.
+func (l warmLaw) free(h history) *big.Rat {
+	w := instantOf(l.rule.Warmup.Microseconds())
+	free, stored, limit := new(big.Rat), new(big.Rat).Set(w), l.rule.Limit
+	for _, e := range h {
+		if e.rule.Limit != limit {
+			free, limit = roundUp(free), e.rule.Limit
+		}
+		at, worth := instantOf(e.at), refill(e.rule, e.cost)
+		if e.back {
+			if free.Cmp(at) >= 0 {
+				free.Sub(free, worth)
+			}
+			continue
+		}
+		if floor(free).Cmp(at) < 0 {
+			stored = least(w, new(big.Rat).Add(stored, new(big.Rat).Sub(at, floor(free))))
+			free = at
+		}
+		taken := floor(worth)
+		free = new(big.Rat).Add(free, new(big.Rat).Add(worth, roundUp(cold(w, stored, taken))))
+		stored = new(big.Rat).Sub(stored, least(stored, taken))
+	}
+	return roundUp(free)
+}
+
+// cold is what taking costs beyond its worth.
+func cold(w, stored, taken *big.Rat) *big.Rat {
+	half := floor(new(big.Rat).Mul(w, big.NewRat(1, 2)))
+	above := new(big.Rat).Sub(stored, half)
+	if above.Sign() <= 0 {
+		return new(big.Rat)
+	}
+	cold := least(above, taken)
+	height := new(big.Rat).Sub(new(big.Rat).Add(above, above), cold)
+	twice := new(big.Rat).Add(cold, cold)
+	return new(big.Rat).Quo(twice.Mul(twice, height), w)
+}
+
+// refill is the time in which n permits flow into the bucket: n*P/L.
+func refill(r ratelimit.Rule, n int64) *big.Rat {
+	time := instantOf(r.Per.Microseconds())
+	return time.Mul(time, big.NewRat(n, r.Limit))
+}
+
+func instantOf(t int64) *big.Rat { return new(big.Rat).SetInt64(t) }
+
+func floor(t *big.Rat) *big.Rat {
+	return new(big.Rat).SetInt(new(big.Int).Div(t.Num(), t.Denom())) // Euclidean: the denominator is positive
+}
+
+func roundUp(t *big.Rat) *big.Rat {
+	return new(big.Rat).Neg(floor(new(big.Rat).Neg(t)))
+}
+
+func least(a, b *big.Rat) *big.Rat {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}

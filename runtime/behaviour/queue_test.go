@@ -1,0 +1,241 @@
+package behaviour_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// The test binary, started with this variable, is one more program on a server: it waits, and prints what came of it.
+const waiterOf = "RATELIMIT_TEST_WAITER_OF"
+
+func TestMain(m *testing.M) {
+	if addr, rule, ok := strings.Cut(os.Getenv(waiterOf), " "); ok {
+		wait(addr, queued[rule])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	processes    = 4
+	ofOneProcess = 50
+)
+
+// queued are the rules that the programs wait for together.
+var queued = map[string]ratelimit.Rule{
+	"sliding-window":  {Name: "sliding-window", Limit: 20, Per: 100 * time.Millisecond},
+	"fixed-window":    {Name: "fixed-window", Limit: 20, Per: 100 * time.Millisecond, Algorithm: ratelimit.FixedWindow},
+	"leaky-bucket":    {Name: "leaky-bucket", Limit: 20, Per: 100 * time.Millisecond, Algorithm: ratelimit.LeakyBucket},
+	"token-bucket":    {Name: "token-bucket", Limit: 20, Per: 100 * time.Millisecond, Burst: 5, Algorithm: ratelimit.TokenBucket},
+	"sliding-counter": {Name: "sliding-counter", Limit: 20, Per: 100 * time.Millisecond, Slices: 10, Algorithm: ratelimit.SlidingCounter},
+}
+
+// An admission is one line of the log of a waiting program: when its place was reserved, the place, and when it went on.
+type admission struct {
+	reserved, at, woken int64
+}
+
+// wait waits for a rule many times at once.
+func wait(addr string, rule ratelimit.Rule) {
+	var all sync.WaitGroup
+	var output sync.Mutex
+	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: ofOneProcess})
+	for range ofOneProcess {
+		all.Go(func() {
+			store := &witness{Store: redisstore.New(client), seen: make(chan seen, 1)}
+			d, err := ratelimit.New(store).Wait(context.Background(), ratelimit.Request{Rule: rule, Key: "k"})
+			woken := time.Now().UnixMicro()
+			output.Lock()
+			defer output.Unlock()
+			fmt.Println((<-store.seen).verdict.Now, d.At.UnixMicro(), woken, err)
+		})
+	}
+	all.Wait()
+}
+
+// program returns the test binary as a program on the server that waits for a rule.
+func program(t *testing.T, server *redistest.Server, rule string) *exec.Cmd {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary)
+	cmd.Env = append(os.Environ(), waiterOf+"="+server.Addr+" "+rule)
+	return cmd
+}
+
+// Waiting calls of several programs are admitted in the order in which they came, and never more than the limit.
+func TestWaitersOfSeveralProgramsQueue(t *testing.T) {
+	server := redistest.Start(t)
+	for name, rule := range queued {
+		programs := make([]*exec.Cmd, processes)
+		outputs := make([]strings.Builder, processes)
+		for i := range programs {
+			programs[i] = program(t, server, name)
+			programs[i].Stdout, programs[i].Stderr = &outputs[i], &outputs[i]
+			if err := programs[i].Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var log []admission
+		for i, program := range programs {
+			if err := program.Wait(); err != nil {
+				t.Fatalf("%v\n%s", err, outputs[i].String())
+			}
+			log = append(log, readAdmissions(t, outputs[i].String())...)
+		}
+		requireQueue(t, rule, log)
+	}
+	requireExpiries(t, server)
+}
+
+func readAdmissions(t *testing.T, output string) (log []admission) {
+	t.Helper()
+	for line := range strings.Lines(output) {
+		var a admission
+		var failure string
+		if n, _ := fmt.Sscan(line, &a.reserved, &a.at, &a.woken, &failure); n != 4 || failure != "<nil>" {
+			t.Fatalf("a waiter wrote %q", line)
+		}
+		log = append(log, a)
+	}
+	return log
+}
+
+func requireQueue(t *testing.T, rule ratelimit.Rule, log []admission) {
+	t.Helper()
+	if len(log) != processes*ofOneProcess {
+		t.Fatalf("%s: %d admissions", rule.Name, len(log))
+	}
+	slices.SortFunc(log, func(a, b admission) int { return cmp.Compare(a.reserved, b.reserved) })
+	var late []int64
+	places := make([]int64, len(log))
+	for i, a := range log {
+		if i > 0 && a.at < log[i-1].at {
+			t.Errorf("%s: reserved at %d for %d, after one at %d for %d", rule.Name, a.reserved, a.at, log[i-1].reserved, log[i-1].at)
+		}
+		if a.woken < a.at {
+			t.Errorf("%s: went on %v before its place", rule.Name, micros(a.at-a.woken))
+		}
+		late = append(late, a.woken-max(a.at, a.reserved))
+		places[i] = a.at
+	}
+	requireLimit(t, rule, places)
+	slices.Sort(late)
+	t.Logf("%s: %d waiters, up to %v; later than their places by %v at the median, %v at most", rule.Name, len(log),
+		micros(log[len(log)-1].at-log[0].reserved), micros(late[len(late)/2]), micros(late[len(late)-1]))
+}
+
+// requireLimit recomputes from the times of all admissions of one permit that a rule was kept.
+func requireLimit(t *testing.T, rule ratelimit.Rule, places []int64) {
+	t.Helper()
+	slices.Sort(places)
+	per, limit := rule.Per.Microseconds(), rule.Limit
+	var opened int64
+	for i, at := range places {
+		first := i // of the window that ends with this one
+		switch rule.Algorithm {
+		case ratelimit.FixedWindow:
+			if at >= opened+per {
+				opened = at
+			}
+			first, _ = slices.BinarySearch(places, opened)
+		case ratelimit.SlidingWindow, ratelimit.SlidingCounter:
+			first, _ = slices.BinarySearch(places, at-per+1)
+		default: // in any time, what leaks in it and a burst
+			burst := int64(1)
+			if rule.Algorithm == ratelimit.TokenBucket {
+				burst = rule.Burst
+			}
+			for j := range i {
+				if leaks := (at-places[j])*limit/per + burst; int64(i-j+1) > leaks+1 {
+					t.Fatalf("%s: %d within %v", rule.Name, i-j+1, micros(at-places[j]))
+				}
+			}
+		}
+		if n := int64(i - first + 1); n > limit {
+			t.Fatalf("%s: %d permits in one window, limit %d", rule.Name, n, limit)
+		}
+	}
+}
+
+// Many goroutines wait, and some give up: the places of the others keep to the limit.
+func TestWaitingGoroutinesNeverExceedTheLimit(t *testing.T) {
+	const goroutines, calls = 64, 3
+	server := redistest.Start(t)
+	for name, l := range map[string]*ratelimit.Limiter{"memory": ratelimit.New(inRealTime()), "redis": onServer(t, server).limiter} {
+		t.Run(name, func(t *testing.T) {
+			for _, rule := range queued {
+				var all sync.WaitGroup
+				var mu sync.Mutex
+				var places []int64
+				for i := range goroutines * calls {
+					all.Go(func() {
+						ctx, cancel := context.WithCancel(context.Background())
+						defer cancel()
+						if i%3 == 0 {
+							time.AfterFunc(time.Duration(i)*2*time.Millisecond, cancel)
+						}
+						d, err := l.Wait(ctx, ratelimit.Request{Rule: rule, Key: "many"})
+						if err != nil && ctx.Err() == nil || err == nil && !d.Allowed {
+							t.Errorf("got %+v, error %v", d, err)
+						}
+						if err == nil {
+							mu.Lock()
+							defer mu.Unlock()
+							places = append(places, d.At.UnixMicro())
+						}
+					})
+				}
+				all.Wait()
+				if len(places) < goroutines*calls*2/3 {
+					t.Errorf("%s: only %d were admitted", rule.Name, len(places))
+				}
+				requireLimit(t, rule, places)
+			}
+		})
+	}
+	requireExpiries(t, server)
+}
+
+// What a process leaves that is killed while it waits expires, and does not let anybody exceed a limit.
+func TestProcessKilledWhileItWaits(t *testing.T) {
+	server := redistest.Start(t)
+	s, client := onServer(t, server), connect(t, server.Addr)
+	q := ratelimit.Request{Rule: queued["leaky-bucket"], Key: "k"}
+	program := program(t, server, q.Rule.Name)
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for s.peek(t, q).RetryAfter < 100*time.Millisecond {
+		time.Sleep(time.Millisecond)
+	}
+	if err := program.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Wait() // killed
+	if d := s.peek(t, q); d.Allowed {
+		t.Error("the places of the killed process are gone at once")
+	}
+	requireExpiries(t, server)
+	for _, key := range keysOn(t, client) {
+		if ttl := client.PTTL(context.Background(), key).Val(); ttl > 5*time.Second {
+			t.Errorf("%q expires after %v; a quarter of a second was waited for", key, ttl)
+		}
+	}
+}

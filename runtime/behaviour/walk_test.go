@@ -1,0 +1,366 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+)
+
+// A witness sees what a store answers, before a call that waits begins to sleep.
+type witness struct {
+	ratelimit.Store
+	seen chan seen
+}
+
+type seen struct {
+	verdict decide.Verdict
+	err     error
+}
+
+func (w *witness) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
+	v, err := w.Store.Decide(ctx, call)
+	w.seen <- seen{v, err}
+	return v, err
+}
+
+// A running call is one that was begun: it is over or sleeps.
+type running struct {
+	what   string
+	asks   []ask
+	want   outcome
+	number int
+	wanted func(ratelimit.Rule) bool
+	now    int64
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the call is over
+	answer result
+}
+
+type result struct {
+	decision ratelimit.Decision // of a request
+	err      error
+	back     func() error // gives back, if admitted
+	at       int64        // when the call was over, by the program's clock
+}
+
+// request makes a call by requests.
+func (w *walk) request(call string) {
+	requests := requestsOf(w.drawAsks(call == "Wait"))
+	ctx, cancel := context.WithCancel(context.Background())
+	wait := int64(0)
+	ask := w.limiter.Allow
+	switch call {
+	case "Peek":
+		ask = w.limiter.Peek
+	case "Wait":
+		ask = w.limiter.Wait
+		wait, ctx, cancel = w.drawDeadline()
+	}
+	r := &running{what: call, asks: asksOf(requests, wait), wanted: all, cancel: cancel}
+	w.begin(r, func() (result, error) {
+		d, err := ask(ctx, requests...)
+		return result{decision: d, back: func() error { return d.Return(context.Background()) }}, err
+	})
+}
+
+// drawDeadline returns for how long a call may wait: until an instant where time obeys, and else as long as it takes.
+func (w *walk) drawDeadline() (wait int64, ctx context.Context, cancel context.CancelFunc) {
+	const longest = 3660 * 24 * time.Hour
+	if w.settled == nil || rapid.Bool().Draw(w.t, "without a deadline") {
+		ctx, cancel = context.WithCancel(context.Background())
+		return longest.Microseconds(), ctx, cancel
+	}
+	d := max(w.drawPause(), time.Microsecond)
+	ctx, cancel = context.WithTimeout(context.Background(), d)
+	return d.Microseconds(), ctx, cancel
+}
+
+// charge makes a call as generated code does.
+func (w *walk) charge() {
+	asks := w.drawAsks(true)
+	rules, charges := make([]ratelimit.Rule, len(asks)), make([]ratelimit.Charge, len(asks))
+	for i := range asks {
+		q := &asks[i]
+		rules[i] = q.rule
+		charges[i] = ratelimit.Charge{Key: q.key, Cost: q.cost, Member: q.member}
+		if rapid.IntRange(0, 3).Draw(w.t, "of its own limit") == 0 && !overruns(q.rule) {
+			limit := limits.Draw(w.t, "limit of the call")
+			charges[i].Limit, q.rule.Limit = ratelimit.LimitOf(limit), limit
+			if q.rule.Queue > 0 {
+				rules[i].Queue, q.rule.Queue = 0, 0 // see TestQueueOfACallsLimit
+			}
+		}
+		q.wait = waitOf(q.rule)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	prepared := ratelimit.NewRules("m", rules...)
+	r := &running{what: "Charge", asks: countMembers(asks), wanted: refunds, cancel: cancel}
+	if rapid.Bool().Draw(w.t, "begin") {
+		r.what = "Begin"
+		w.begin(r, func() (result, error) {
+			charged, err := w.limiter.Begin(ctx, prepared, charges...)
+			return result{back: func() error { ok := false; charged.RefundUnless(context.Background(), &ok); return nil }}, err
+		})
+		return
+	}
+	w.begin(r, func() (result, error) {
+		return result{}, w.limiter.Charge(ctx, prepared, charges...)
+	})
+}
+
+// waitOf is how long a rule may delay a call: in a bucket, no longer than its queue takes to leave.
+func waitOf(r ratelimit.Rule) int64 {
+	wait := r.Wait.Microseconds()
+	if r.Queue > 0 {
+		wait = min(wait, floor(refill(r, r.Queue)).Num().Int64())
+	}
+	return wait
+}
+
+// begin starts a call, asks the model for what is to come of it, and compares as soon as the call is over or sleeps.
+func (w *walk) begin(r *running, call func() (result, error)) {
+	w.told = hooks{}
+	r.done = make(chan struct{})
+	w.begun = append(w.begun, r)
+	r.now = time.Now().UnixMicro()
+	go func() {
+		r.answer, r.answer.err = call()
+		r.answer.at = time.Now().UnixMicro()
+		close(r.done)
+	}()
+	var place *seen
+	if w.settled != nil {
+		w.settled()
+		for len(w.store.seen) > 0 {
+			<-w.store.seen
+		}
+	} else {
+		place = w.await(r)
+	}
+	if r.what == "Peek" {
+		r.want = w.model.peek(r.now, r.asks)
+	} else {
+		r.want, r.number = w.model.allow(r.now, r.asks)
+	}
+	w.note("%s %s at %d: want %s", r.what, describe(r.asks), r.now, r.want)
+	if place != nil && place.err == nil && (place.verdict.Admitted != r.want.allowed() || place.verdict.Admitted && place.verdict.At != r.want.at) {
+		w.fail("got %+v", place.verdict)
+	}
+	w.compareHooks(r)
+	if w.sleeps(r) {
+		w.waiting = append(w.waiting, r)
+		return
+	}
+	<-r.done
+	w.end(r)
+}
+
+// await waits for a store's answer in real time.
+func (w *walk) await(r *running) *seen {
+	select {
+	case s := <-w.store.seen:
+		r.now = s.verdict.Now
+		return &s
+	case <-r.done:
+		select {
+		case s := <-w.store.seen:
+			r.now = s.verdict.Now
+			return &s
+		default:
+			if at := r.answer.decision.At; !at.IsZero() {
+				r.now = at.UnixMicro()
+			}
+			return nil // decided without a store
+		}
+	}
+}
+
+// sleeps reports whether a call that has been begun is waiting for its place.
+func (w *walk) sleeps(r *running) bool {
+	wants := r.what != "Peek" && r.want.allowed() && r.want.at > r.now
+	if w.settled != nil && wants == r.isOver() {
+		w.fail("sleeps: %v; got %+v, error %v", !wants, r.answer.decision, r.answer.err)
+	}
+	return wants
+}
+
+// collect takes in the calls whose time has come.
+func (w *walk) collect() {
+	if w.settled != nil {
+		w.settled()
+	}
+	for i := 0; i < len(w.waiting); i++ {
+		r := w.waiting[i]
+		switch {
+		case r.isOver():
+			w.waiting = slices.Delete(w.waiting, i, i+1)
+			i--
+			w.note("%s of %d is over at %d", r.what, r.now, r.answer.at)
+			w.end(r)
+		case w.settled != nil && time.Now().UnixMicro() >= r.want.at:
+			w.fail("%s of %d still sleeps; its place was %d", r.what, r.now, r.want.at)
+		}
+	}
+}
+
+// end compares what a call came to.
+func (w *walk) end(r *running) {
+	answer := r.answer
+	if r.want.allowed() && w.settled != nil && answer.at != max(r.now, r.want.at) && r.what != "Peek" {
+		w.fail("%s was over at %d", r.what, answer.at)
+	}
+	w.compare(r)
+	if answer.err != nil {
+		return
+	}
+	w.retry = answer.decision.RetryAfter
+	if r.number > 0 && answer.back != nil && !forgets(r) {
+		w.taken = append(w.taken, taken{number: r.number, at: r.want.at, wanted: r.wanted, back: answer.back})
+	}
+}
+
+func (w *walk) compare(r *running) {
+	answer := r.answer
+	_, never := errors.AsType[*ratelimit.NeverAdmissibleError](answer.err)
+	refusal, refused := errors.AsType[*ratelimit.TooManyRequestsError](answer.err)
+	d, isRequest := answer.decision, r.what != "Charge" && r.what != "Begin"
+	if refused {
+		d = ratelimit.Decision{RetryAfter: refusal.RetryAfter, Violations: refusal.Violations}
+		w.retry = refusal.RetryAfter
+	}
+	switch {
+	case never != r.want.never:
+		w.fail("got error %v", answer.err)
+	case never:
+		return
+	case answer.err != nil && (!refused || isRequest):
+		w.fail("got error %v", answer.err)
+	case !isRequest:
+		d.Allowed = answer.err == nil
+	}
+	if d.Allowed != r.want.allowed() || d.RetryAfter != micros(r.want.retryAfter) {
+		w.fail("got allowed %v, retry after %v", d.Allowed, d.RetryAfter)
+	}
+	at := r.now
+	if d.Allowed {
+		at = r.want.at
+	}
+	if isRequest && d.At.UnixMicro() != at {
+		w.fail("got the time %d", d.At.UnixMicro())
+	}
+	want := r.want.violations
+	if d.Allowed && isRequest {
+		want = r.want.shadows
+	}
+	if !slices.EqualFunc(d.Violations, want, sameViolation) {
+		w.fail("violations: got %swant %s", spell(d.Violations), spell(want))
+	}
+}
+
+// compareHooks looks at what the limiter's functions were told so far.
+func (w *walk) compareHooks(r *running) {
+	want := hooks{r.want.shadows, r.want.triggers}
+	if r.what == "Peek" {
+		want = hooks{}
+	}
+	if w.settled == nil && !(r.want.allowed() && r.want.at > r.now) {
+		<-r.done // then all has been told
+	} else if w.settled == nil {
+		return // it may be about to be told
+	}
+	if !slices.EqualFunc(w.told.shadows, want.shadows, sameViolation) {
+		w.fail("shadows: got %swant %s", spell(w.told.shadows), spell(want.shadows))
+	}
+	if !slices.Equal(w.told.triggers, want.triggers) {
+		w.fail("triggers: got %+v, want %+v", w.told.triggers, want.triggers)
+	}
+}
+
+// cancel ends the context of a call that waits. Where time does not obey, the call may be over just then.
+func (w *walk) cancel() {
+	if len(w.waiting) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(w.waiting)-1).Draw(w.t, "cancelled")
+	r := w.waiting[i]
+	if forgets(r) {
+		return
+	}
+	w.waiting = slices.Delete(w.waiting, i, i+1)
+	from := time.Now().UnixMicro()
+	w.note("cancel at %d the %s of %d for %d", from, r.what, r.now, r.want.at)
+	r.cancel()
+	<-r.done
+	if r.answer.err == nil && w.settled == nil {
+		w.end(r)
+		return
+	}
+	if err := r.answer.err; !errors.Is(err, context.Canceled) || errors.Is(err, ratelimit.ErrTooManyRequests) {
+		w.fail("got error %v", err)
+	}
+	w.returned(from, r.number, all)
+}
+
+// overruns reports whether a rule goes on to count beyond its limit where no more permits than that are remembered: what it
+// says after a return, or under another limit, is not defined.
+func overruns(r ratelimit.Rule) bool {
+	_, isLog := lawOf(r).(slidingLaw)
+	return isLog && r.Mode == ratelimit.ModeTrigger
+}
+
+func forgets(r *running) bool {
+	return slices.ContainsFunc(r.asks, func(q ask) bool { return q.cost > 0 && overruns(q.rule) })
+}
+
+// finish ends all calls, of which one that sleeps too long would never.
+func (w *walk) finish() {
+	for range 2 * len(w.waiting) {
+		w.cancel()
+	}
+	w.abandon()
+}
+
+// abandon ends all calls and looks at nothing any more.
+func (w *walk) abandon() {
+	for _, r := range w.begun {
+		r.cancel()
+		<-r.done
+	}
+	w.begun, w.waiting = nil, nil
+}
+
+func (r *running) isOver() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func sameViolation(a, b ratelimit.Violation) bool {
+	return a.Rule == b.Rule && a.Key == b.Key && a.Limit == b.Limit && a.Remaining == b.Remaining && a.RetryAfter == b.RetryAfter
+}
+
+func spell(violations []ratelimit.Violation) string {
+	var b strings.Builder
+	for _, v := range violations {
+		fmt.Fprintf(&b, "%s of %q: limit %d, remaining %d, retry after %v\n", v.Rule, v.Key, v.Limit, v.Remaining, v.RetryAfter)
+	}
+	return b.String()
+}
+
+func (o outcome) String() string {
+	if o.allowed() {
+		return fmt.Sprintf("admitted at %d, triggers %+v, shadows %s", o.at, o.triggers, spell(o.shadows))
+	}
+	return fmt.Sprintf("never %v, retry after %v, violations %s", o.never, micros(o.retryAfter), spell(o.violations))
+}

@@ -1,0 +1,86 @@
+package memstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// A full store refuses new subjects as long as all that it keeps is live, and knows the old ones all the while.
+func TestWithMaxKeys(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	store := memstore.New(memstore.WithMaxKeys(3), memstore.WithClock(func() time.Time { return now }))
+	limiter := ratelimit.New(store)
+	ctx := context.Background()
+	rule := ratelimit.Rule{Name: "r", Limit: 2, Per: time.Minute}
+	allow := func(key string) (ratelimit.Decision, error) {
+		return limiter.Allow(ctx, ratelimit.Request{Rule: rule, Key: key})
+	}
+	for i := range 3 {
+		if d, err := allow(fmt.Sprint(i)); err != nil || !d.Allowed {
+			t.Fatalf("subject %d: %+v, %v", i, d, err)
+		}
+	}
+	_, err := allow("new")
+	if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+		t.Fatalf("a fourth subject: %v, want a *StoreError", err)
+	}
+	if d, err := limiter.Peek(ctx, ratelimit.Request{Rule: rule, Key: "new"}); err != nil || !d.Allowed {
+		t.Errorf("a peek at a fourth subject, which takes no place: %+v, %v", d, err)
+	}
+	for i := range 3 {
+		if d, err := allow(fmt.Sprint(i)); err != nil || !d.Allowed {
+			t.Errorf("subject %d again: %+v, %v", i, d, err)
+		}
+		if d, err := allow(fmt.Sprint(i)); err != nil || d.Allowed {
+			t.Errorf("subject %d was forgotten: %+v, %v", i, d, err)
+		}
+	}
+	now = now.Add(time.Minute)
+	for i := range 3 {
+		if d, err := allow(fmt.Sprint("new", i)); err != nil || !d.Allowed {
+			t.Errorf("a new subject after the others expired: %+v, %v", d, err)
+		}
+	}
+	if _, err := allow("one more"); err == nil {
+		t.Error("a fourth new subject was admitted")
+	}
+}
+
+// Any clock will do, also the zero time's.
+func TestClockBefore1970(t *testing.T) {
+	for _, start := range []time.Time{{}, time.Unix(-1e6, 0), time.Unix(0, 0)} {
+		for _, rule := range []ratelimit.Rule{
+			{Limit: 2, Per: time.Minute},
+			{Algorithm: ratelimit.FixedWindow, Limit: 2, Per: time.Minute},
+			{Algorithm: ratelimit.TokenBucket, Limit: 2, Per: time.Minute},
+			{Algorithm: ratelimit.TokenBucket, Limit: 2, Per: time.Minute, Prepay: true},
+			{Algorithm: ratelimit.SlidingCounter, Limit: 2, Per: time.Minute},
+			{Limit: 2, Cron: "* * * * *"},
+		} {
+			now := start
+			limiter := ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
+			request := ratelimit.Request{Rule: rule, Key: "k"}
+			admitted := 0
+			for range 10 {
+				d, err := limiter.Allow(context.Background(), request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Allowed {
+					admitted++
+				} else if d.RetryAfter <= 0 || d.RetryAfter > 2*time.Minute {
+					t.Errorf("%v from %v: retry after %v", rule.Window(), start, d.RetryAfter)
+				}
+			}
+			if admitted < 2 || admitted > 3 { // a prepaid bucket goes into debt once
+				t.Errorf("%v from %v: admitted %d of 2", rule.Window(), start, admitted)
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// blackHole accepts connections and never answers.
+func blackHole(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { conn.Close() })
+		}
+	}()
+	return l.Addr().String()
+}
+
+// Once one call has waited for a server in vain, the next ones do not, even if callers with less patience gave up meanwhile.
+func TestBreakerSparesCallsTheWait(t *testing.T) {
+	client := redis.NewClient(&redis.Options{
+		Addr: blackHole(t), DialTimeout: 200 * time.Millisecond, ReadTimeout: 200 * time.Millisecond, DialerRetries: 1,
+		Protocol: 2, DisableIdentity: true,
+	})
+	defer client.Close()
+	limiter := ratelimit.New(redisstore.New(client))
+	request := ratelimit.Request{Rule: ratelimit.PerMinute(1), Key: "k"}
+
+	_, err := limiter.Allow(context.Background(), request)
+	if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+		t.Fatalf("got %v, want a *StoreError", err)
+	}
+	impatient, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
+	defer cancel()
+	if _, err := limiter.Allow(impatient, request); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the caller's deadline", err)
+	}
+	if _, err = limiter.Allow(context.Background(), request); err == nil || !strings.Contains(err.Error(), "not tried") {
+		t.Errorf("got %v, want the answer of the call before", err)
+	}
+}
+
+// What a cancelled caller waits for is its own business.
+func TestResetReturnsWithItsContext(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: blackHole(t), DialTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second})
+	defer client.Close()
+	limiter := ratelimit.New(redisstore.New(client))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	request := ratelimit.Request{Rule: ratelimit.PerMinute(1), Key: "k"}
+	if err := limiter.Reset(ctx, request); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the caller's deadline", err)
+	}
+}
