@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	ulule "github.com/ulule/limiter/v3"
+	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// decide decides one call of a subject.
+type decide func(subject string) (allowed bool, err error)
+
+// plenty is a limit that no measurement reaches.
+const plenty = 1_000_000
+
+// rule names a rule as generated code does for //ratelimit:rule key="{phone}" above a method.
+func rule(r ratelimit.Rule) ratelimit.Rule {
+	r.Name, r.Key = "sms.Sender.SendCode", "{phone}"
+	return r
+}
+
+func sliding(limit int64, per time.Duration) ratelimit.Rule {
+	return rule(ratelimit.Rule{Limit: limit, Per: per})
+}
+
+func fixed(limit int64, per time.Duration) ratelimit.Rule {
+	return rule(ratelimit.Rule{Limit: limit, Per: per, Algorithm: ratelimit.FixedWindow})
+}
+
+func bucket(limit int64, per time.Duration) ratelimit.Rule {
+	return rule(ratelimit.Rule{Limit: limit, Per: per, Algorithm: ratelimit.TokenBucket})
+}
+
+// yearly is a calendar rule whose window hardly ends during a run.
+func yearly(limit int64) ratelimit.Rule {
+	return rule(ratelimit.Rule{Limit: limit, Cron: "0 0 0 1 1 *"})
+}
+
+// ours decides with this module, all rules for the one subject.
+func ours(limiter *ratelimit.Limiter, rules ...ratelimit.Rule) decide {
+	prepared := ratelimit.NewRules("sms.Sender.SendCode", rules...)
+	return func(subject string) (bool, error) {
+		return admitted(limiter.Take(ctx, prepared, slices.Repeat([]string{subject}, len(rules))...))
+	}
+}
+
+// oursAtOnce takes a whole limit in one call.
+func oursAtOnce(limiter *ratelimit.Limiter, cost int64, rules ...ratelimit.Rule) decide {
+	prepared := ratelimit.NewRules("sms.Sender.SendCode", rules...)
+	return func(subject string) (bool, error) {
+		charge := ratelimit.Charge{Key: subject, Cost: cost}
+		return admitted(limiter.Charge(ctx, prepared, slices.Repeat([]ratelimit.Charge{charge}, len(rules))...))
+	}
+}
+
+func admitted(err error) (bool, error) {
+	if errors.Is(err, ratelimit.ErrTooManyRequests) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func oursOn(client redis.UniversalClient) *ratelimit.Limiter {
+	return ratelimit.New(redisstore.New(client))
+}
+
+// redisRate asks redis_rate once for each limit, each with a key of its own, as a program with several rules would; it does
+// not give back what one limit took when another refuses.
+func redisRate(client redis.UniversalClient, limits ...redis_rate.Limit) decide {
+	limiter := redis_rate.NewLimiter(client)
+	return func(subject string) (bool, error) {
+		allowed := true
+		for i, limit := range limits {
+			result, err := limiter.Allow(ctx, fmt.Sprint(subject, ":", i), limit)
+			if err != nil {
+				return false, err
+			}
+			allowed = allowed && result.Allowed > 0
+		}
+		return allowed, nil
+	}
+}
+
+func gcra(limit int) redis_rate.Limit { return redis_rate.PerMinute(limit) }
+
+func ululeRedis(client *redis.Client, limit int64, per time.Duration) (decide, error) {
+	store, err := ululeredis.NewStore(client)
+	if err != nil {
+		return nil, err
+	}
+	return ululeOn(store, limit, per), nil
+}
+
+func ululeOn(store ulule.Store, limit int64, per time.Duration) decide {
+	limiter := ulule.New(store, ulule.Rate{Limit: limit, Period: per})
+	return func(subject string) (bool, error) {
+		c, err := limiter.Get(ctx, subject)
+		return !c.Reached, err
+	}
+}
+
+// emptyScript is what a script costs that does nothing.
+func emptyScript(client *redis.Client) decide {
+	script := redis.NewScript("return 1")
+	return func(subject string) (bool, error) {
+		return true, script.Run(ctx, client, []string{subject}).Err()
+	}
+}

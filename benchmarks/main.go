@@ -1,0 +1,94 @@
+// Command benchmarks measures this module's limiters beside their peers: what a decision costs a Redis server, what a
+// subject's state takes there, and what a decision costs in process and end to end. It starts its own Redis server, prints
+// its tables, and with -out puts them between the two markers in that file. It asserts nothing: the machine decides.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// effort is how much is measured: the more, the less the figures move from run to run.
+type effort struct {
+	rounds   int           // of each case on the server
+	calls    int           // in a round
+	limits   []int64       // of sliding windows
+	subjects int           // to measure memory over
+	bench    time.Duration // for each benchmark in process, and each of throughput
+	repeats  int           // of each benchmark, of which the fastest counts
+}
+
+var (
+	full = effort{
+		rounds: 60, calls: 600, limits: []int64{10, 100, 1_000, 10_000, 100_000}, subjects: 20_000,
+		bench: 300 * time.Millisecond, repeats: 3,
+	}
+	quick = effort{
+		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, subjects: 200, bench: 5 * time.Millisecond, repeats: 1,
+	}
+)
+
+// sections are what can be measured. Each returns its tables.
+var sections = []struct {
+	name    string
+	measure func(*redisServer, effort) ([]table, error)
+}{
+	{"server", measureServer},
+	{"memory", measureMemory},
+	{"process", measureProcess},
+	{"throughput", measureThroughput},
+}
+
+func main() {
+	log.SetFlags(0)
+	testing.Init() // for testing.Benchmark's own flags
+	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
+	out := flag.String("out", "", "also put the tables between the markers in this `file`")
+	only := flag.String("only", "", "measure only these `sections`, of server,memory,process,throughput")
+	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 20000)")
+	flag.Parse()
+	e := full
+	if *smoke {
+		e = quick
+	}
+	if *subjects > 0 {
+		e.subjects = *subjects
+	}
+	if err := run(e, *only, *out); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(e effort, only, out string) error {
+	if err := flag.Set("test.benchtime", e.bench.String()); err != nil {
+		return err
+	}
+	server := startRedis()
+	defer server.stop()
+	var report strings.Builder
+	tee := io.MultiWriter(os.Stdout, &report)
+	fmt.Fprintf(tee, "Measured on %d cores, Redis %s, %s.\n", runtime.NumCPU(), server.version(), runtime.Version())
+	for _, s := range sections {
+		if only != "" && !strings.Contains(","+only+",", ","+s.name+",") {
+			continue
+		}
+		tables, err := s.measure(server, e)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		for _, t := range tables {
+			t.write(tee)
+		}
+	}
+	if out == "" {
+		return nil
+	}
+	return replaceMarked(out, report.String())
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every case runs, and the report finds its place in the README.
+func TestQuick(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "README.md")
+	if err := os.WriteFile(out, readme, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(quick, "", out); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, report, _ := strings.Cut(string(written), begin)
+	if !strings.HasPrefix(string(readme), before+begin) {
+		t.Error("what stands before the tables has changed")
+	}
+	if tables := strings.Count(report, "\n### "); tables != 7 {
+		t.Errorf("%d tables were written; expected 7", tables)
+	}
+}
+
+func TestReplaceMarkedNeedsMarkers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "README.md")
+	if err := os.WriteFile(file, []byte("prose\n"+begin), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceMarked(file, "tables"); err == nil {
+		t.Error("a file without the second marker was accepted")
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for x, want := range map[float64]string{0: "0.00", 9.876: "9.88", 12.345: "12.3", 999.6: "1,000", 1234567: "1,234,567"} {
+		if got := number(x); got != want {
+			t.Errorf("number(%v): got %s, want %s", x, got, want)
+		}
+	}
+}

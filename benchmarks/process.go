@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	sethvargo "github.com/sethvargo/go-limiter/memorystore"
+	"github.com/throttled/throttled/v2"
+	throttledmem "github.com/throttled/throttled/v2/store/memstore"
+	ululemem "github.com/ulule/limiter/v3/drivers/store/memory"
+	"golang.org/x/time/rate"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// local is a limiter in process. Its calls are admitted: make returns one whose limit no measurement reaches.
+type local struct {
+	name string
+	make func() (decide, error)
+	kept func() (decide, error) // if not nil, the one to measure memory on: its state does not expire meanwhile
+}
+
+func locals() []local {
+	// A window of 50 us never holds 1,000 calls, but after a stall of the machine it keeps as many times.
+	// The bucket drains by up to a permit a call, and is too large to be empty before a benchmark ends.
+	short, kept, endless := sliding(1000, 50*time.Microsecond), sliding(1000, long), yearly(1e15)
+	ulule := func() (decide, error) { return ululeOn(ululemem.NewStore(), 1e15, time.Hour), nil }
+	return []local{
+		{"ours: sliding-window", oneRule(short), oneRule(kept)},
+		{"ours: token-bucket", oneRule(bucket(1e7, 10*time.Second)), oneRule(bucket(1, long))},
+		{"ours: fixed-window", oneRule(fixed(1e15, time.Hour)), nil},
+		{"ours: calendar", oneRule(endless), nil},
+		{"ours: sliding-window and calendar", twoRules(short, endless), twoRules(kept, endless)},
+		{"ours: sliding-window, by Allow", allowing(short), allowing(kept)},
+		{"ours: sliding-window, generated wrapper", wrapped(short), wrapped(kept)},
+		{"x/time/rate in a sync.Map", xTimeRate, nil},
+		{"throttled", throttledMemory, nil},
+		{"sethvargo/go-limiter", sethvargoMemory, nil},
+		{"ulule/limiter", ulule, nil},
+	}
+}
+
+// inProcess keeps up to two rules of all keys.
+func inProcess() *ratelimit.Limiter {
+	return ratelimit.New(memstore.New(memstore.WithMaxKeys(2 * plenty)))
+}
+
+func oneRule(r ratelimit.Rule) func() (decide, error) {
+	return func() (decide, error) {
+		limiter, rules := inProcess(), ratelimit.NewRules("sms.Sender.SendCode", r)
+		return func(subject string) (bool, error) { return admitted(limiter.Take(ctx, rules, subject)) }, nil
+	}
+}
+
+func twoRules(a, b ratelimit.Rule) func() (decide, error) {
+	return func() (decide, error) {
+		limiter, rules := inProcess(), ratelimit.NewRules("sms.Sender.SendCode", a, b)
+		return func(subject string) (bool, error) { return admitted(limiter.Take(ctx, rules, subject, subject)) }, nil
+	}
+}
+
+func allowing(r ratelimit.Rule) func() (decide, error) {
+	return func() (decide, error) {
+		limiter := inProcess()
+		return func(subject string) (bool, error) {
+			d, err := limiter.Allow(ctx, ratelimit.Request{Rule: r, Key: subject})
+			return d.Allowed, err
+		}, nil
+	}
+}
+
+func wrapped(r ratelimit.Rule) func() (decide, error) {
+	return func() (decide, error) {
+		sender := &limitedSender{
+			next: silent{}, limiter: inProcess(), rules: ratelimit.NewRules("sms.Sender.SendCode", r),
+		}
+		return func(subject string) (bool, error) { return admitted(sender.SendCode(ctx, subject)) }, nil
+	}
+}
+
+// limitedSender is what is generated for //ratelimit:rule key="sms:{phone}", but that the rules are not a variable.
+type limitedSender struct {
+	next interface {
+		SendCode(context.Context, string) error
+	}
+	limiter *ratelimit.Limiter
+	rules   *ratelimit.Rules
+}
+
+func (s *limitedSender) SendCode(ctx context.Context, phone string) error {
+	if err := s.limiter.Take(ctx, s.rules, "sms:"+phone); err != nil {
+		return err
+	}
+	return s.next.SendCode(ctx, phone)
+}
+
+type silent struct{}
+
+func (silent) SendCode(context.Context, string) error { return nil }
+
+func xTimeRate() (decide, error) {
+	var limiters sync.Map
+	return func(subject string) (bool, error) {
+		l, ok := limiters.Load(subject)
+		if !ok {
+			l, _ = limiters.LoadOrStore(subject, rate.NewLimiter(1e9, 1e9))
+		}
+		return l.(*rate.Limiter).Allow(), nil
+	}, nil
+}
+
+func throttledMemory() (decide, error) {
+	store, err := throttledmem.NewCtx(0)
+	if err != nil {
+		return nil, err
+	}
+	quota := throttled.RateQuota{MaxRate: throttled.PerDuration(1e9, time.Second), MaxBurst: 1e9}
+	limiter, err := throttled.NewGCRARateLimiterCtx(store, quota)
+	if err != nil {
+		return nil, err
+	}
+	limiter.SetMaxCASAttemptsLimit(plenty) // else it fails where many call at once
+	return func(subject string) (bool, error) {
+		limited, _, err := limiter.RateLimitCtx(ctx, subject, 1)
+		return !limited, err
+	}, nil
+}
+
+func sethvargoMemory() (decide, error) {
+	store, err := sethvargo.New(&sethvargo.Config{Tokens: 1e15, Interval: time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	return func(subject string) (bool, error) {
+		_, _, _, ok, err := store.Take(ctx, subject)
+		return ok, err
+	}, nil
+}
+
+func measureProcess(_ *redisServer, e effort) ([]table, error) {
+	keys := min(plenty, 10*e.subjects)
+	t := table{title: "A decision in process", header: []string{
+		"one hot key, allowed", "ns", "allocations", "ns in parallel", "bytes a key at " + grouped(int64(keys)),
+	}}
+	best := make([][2]testing.BenchmarkResult, len(locals()))
+	for range e.repeats {
+		for i, l := range locals() {
+			if err := l.run(&best[i]); err != nil {
+				return nil, fmt.Errorf("%s: %w", l.name, err)
+			}
+		}
+	}
+	time.Sleep(held)
+	for i, l := range locals() {
+		bytes, err := l.bytes(keys)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.name, err)
+		}
+		t.add(l.name, number(nanoseconds(best[i][0])), fmt.Sprint(best[i][0].AllocsPerOp()), number(nanoseconds(best[i][1])),
+			grouped(bytes))
+	}
+	return []table{t}, nil
+}
+
+// run measures calls from one goroutine and from all cores, and keeps the fastest runs.
+func (l local) run(best *[2]testing.BenchmarkResult) error {
+	const phone = "13800000000"
+	for i, bench := range []func(*testing.B, decide){
+		func(b *testing.B, d decide) {
+			for range b.N {
+				mustAllow(d, phone)
+			}
+		},
+		func(b *testing.B, d decide) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					mustAllow(d, phone)
+				}
+			})
+		},
+	} {
+		d, err := l.make()
+		if err != nil {
+			return err
+		}
+		r := testing.Benchmark(func(b *testing.B) {
+			b.ReportAllocs()
+			bench(b, d)
+		})
+		if best[i].N == 0 || nanoseconds(r) < nanoseconds(best[i]) {
+			best[i] = r
+		}
+	}
+	return nil
+}
+
+func mustAllow(d decide, subject string) {
+	if allowed, err := d(subject); err != nil || !allowed {
+		log.Fatalf("%s: admitted is %t, error %v; expected to be admitted", subject, allowed, err)
+	}
+}
+
+func nanoseconds(r testing.BenchmarkResult) float64 { return float64(r.T.Nanoseconds()) / float64(r.N) }
+
+// filled are the limiters whose memory was measured. A limiter's timer may hold it for a while, so dropping one would be seen
+// in the measurement of the next.
+var filled []decide
+
+// held is longer than that.
+const held = 3 * time.Second
+
+// bytes returns what each of n keys takes after one call, the key's own bytes included.
+func (l local) bytes(n int) (int64, error) {
+	limiter := l.kept
+	if limiter == nil {
+		limiter = l.make
+	}
+	d, err := limiter()
+	if err != nil {
+		return 0, err
+	}
+	before := heap()
+	for range n {
+		if allowed, err := d(newSubject()); err != nil || !allowed {
+			return 0, fmt.Errorf("admitted is %t, error %v", allowed, err)
+		}
+	}
+	filled = append(filled, d)
+	return (heap() - before) / int64(n), nil
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what pools hold outlives the first
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// traffic is a sequence of calls whose cost to the server is measured. All its calls are admitted, or all are refused.
+type traffic struct {
+	prepare func(calls int) error // before each round; not measured
+	subject func(i int) string
+	decide  decide
+	refused bool
+
+	script, cpu []float64 // microseconds a decision, of each round
+}
+
+var subjects int // that were made so far
+
+// newSubject returns a phone number that no traffic has used.
+func newSubject() string {
+	subjects++
+	return fmt.Sprintf("1%010d", subjects)
+}
+
+const callsPerSubject = 100
+
+// filling is calls of subjects that each make 100 of them and are then followed by another.
+func filling(d decide) *traffic {
+	subject := newSubject()
+	return &traffic{decide: d, subject: func(i int) string {
+		if i%callsPerSubject == 0 {
+			subject = newSubject()
+		}
+		return subject
+	}}
+}
+
+// steadyWindow is short, but the 1/8 by which its state outlives it is longer than the wait for it to be over.
+const steadyWindow = 160 * time.Millisecond
+
+// steady is calls of subjects that have used up a window of limit permits, which are over by now. So there is a permit to
+// drop for each that comes, and all are admitted.
+func steady(limit int64, fill, d decide) *traffic {
+	var full []string
+	return &traffic{
+		decide:  d,
+		subject: func(i int) string { return full[i%len(full)] },
+		prepare: func(calls int) error {
+			full = full[:0]
+			for n := 0; n <= calls; n += int(limit) {
+				full = append(full, newSubject())
+				if _, err := fill(full[len(full)-1]); err != nil {
+					return err
+				}
+			}
+			time.Sleep(steadyWindow)
+			return nil
+		},
+	}
+}
+
+// refused is calls of one subject that has nothing left.
+func refused(d decide) *traffic {
+	subject := newSubject()
+	return &traffic{
+		decide:  d,
+		refused: true,
+		subject: func(int) string { return subject },
+		prepare: func(int) error {
+			for {
+				if allowed, err := d(subject); err != nil || !allowed {
+					return err
+				}
+			}
+		},
+	}
+}
+
+// round adds a sample of each figure.
+func (t *traffic) round(server *redisServer, calls int) error {
+	if t.prepare != nil {
+		if err := t.prepare(calls); err != nil {
+			return err
+		}
+	}
+	before, err := server.spent()
+	if err != nil {
+		return err
+	}
+	for i := range calls {
+		subject := t.subject(i)
+		switch allowed, err := t.decide(subject); {
+		case err != nil:
+			return err
+		case allowed == t.refused:
+			return fmt.Errorf("call %d of %s: admitted is %t; expected %t", i, subject, allowed, !allowed)
+		}
+	}
+	after, err := server.spent()
+	t.script = append(t.script, (after.script-before.script)/float64(calls))
+	t.cpu = append(t.cpu, (after.cpu-before.cpu)/float64(calls))
+	return err
+}
+
+// measured is one line of the table of decisions. What is nil is not measured.
+type measured struct {
+	name             string
+	allowed, refused *traffic
+}
+
+func measureServer(server *redisServer, e effort) ([]table, error) {
+	decisions, err := decisionCases(server)
+	if err != nil {
+		return nil, err
+	}
+	further := furtherCases(server)
+	flat := flatCases(server, e.limits)
+	var all []*traffic
+	for _, m := range slices.Concat(decisions, flat) {
+		all = append(all, m.allowed, m.refused)
+	}
+	for _, f := range further {
+		all = append(all, f.rules...)
+	}
+	for range e.rounds {
+		for _, t := range all {
+			if t == nil {
+				continue
+			}
+			if err := t.round(server, e.calls); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return []table{
+		decisionTable("Server cost of a decision", "against redis_rate", decisions),
+		furtherTable(further),
+		decisionTable("Server cost by the limit of a sliding window", "against the first line", flat),
+	}, server.flush()
+}
+
+// long is a window in which what was refused stays refused, however long the run takes.
+const long = 1000 * time.Hour
+
+func decisionCases(server *redisServer) ([]measured, error) {
+	seldom := redis_rate.Limit{Rate: 10, Burst: 10, Period: long}
+	limiter := oursOn(server.client)
+	ulule, err := ululeRedis(server.client, 100, time.Minute)
+	if err != nil {
+		return nil, err
+	}
+	ululeNone, err := ululeRedis(server.client, 10, long)
+	if err != nil {
+		return nil, err
+	}
+	single := func(name string, admits, refuses ratelimit.Rule) measured {
+		return measured{"ours: " + name, filling(ours(limiter, admits)), refused(ours(limiter, refuses))}
+	}
+	minute, hour := sliding(100, time.Minute), sliding(10, long)
+	short := sliding(100, steadyWindow)
+	return []measured{
+		{"redis_rate, one rule", filling(redisRate(server.client, gcra(100))),
+			refused(redisRate(server.client, seldom))},
+		{"redis_rate, called twice for two rules", filling(redisRate(server.client, gcra(100), gcra(1000))),
+			refused(redisRate(server.client, seldom, seldom))},
+		{"ulule/limiter, one rule", filling(ulule), refused(ululeNone)},
+		{"ours: sliding-window and calendar, filling; refused by the former", filling(ours(limiter, minute, yearly(plenty))),
+			refused(ours(limiter, hour, yearly(plenty)))},
+		{"ours: the same, steady; refused by the latter",
+			steady(100, oursAtOnce(limiter, 100, short, yearly(plenty)), ours(limiter, short, yearly(plenty))),
+			refused(ours(limiter, sliding(100, long), yearly(10)))},
+		single("sliding-window, filling", minute, hour),
+		{"ours: sliding-window, steady", steady(100, oursAtOnce(limiter, 100, short), ours(limiter, short)), nil},
+		single("token-bucket", bucket(100, time.Minute), bucket(10, long)),
+		single("fixed-window", fixed(100, time.Minute), fixed(10, long)),
+		single("calendar", yearly(100), yearly(10)),
+		{"a script that does nothing", filling(emptyScript(server.client)), nil},
+	}, nil
+}
+
+func flatCases(server *redisServer, limits []int64) []measured {
+	limiter := oursOn(server.client)
+	var list []measured
+	for _, limit := range limits {
+		short := sliding(limit, steadyWindow)
+		list = append(list, measured{
+			"limit " + grouped(limit), steady(limit, oursAtOnce(limiter, limit, short), ours(limiter, short)),
+			refused(ours(limiter, sliding(limit, long))),
+		})
+	}
+	return list
+}
+
+// decisionTable compares with the first of the cases.
+func decisionTable(title, against string, cases []measured) table {
+	t := table{title: title + ", microseconds", header: []string{
+		against, "script, allowed", "", "server CPU, allowed", "", "script, refused", "", "server CPU, refused", "",
+	}}
+	first := cases[0]
+	for _, m := range cases {
+		row := []string{m.name}
+		row = append(row, m.allowed.cells(first.allowed)...)
+		row = append(row, m.refused.cells(first.refused)...)
+		t.add(row...)
+	}
+	return t
+}
+
+func (t *traffic) cells(base *traffic) []string {
+	if t == nil {
+		return make([]string, 4)
+	}
+	script, cpu := low(t.script), low(t.cpu)
+	return []string{
+		number(script), ratio(script, low(base.script)), number(cpu), ratio(cpu, low(base.cpu)),
+	}
+}
+
+// furtherRules is calls under one rule, under two, and so on.
+type furtherRules struct {
+	name  string
+	rules []*traffic
+}
+
+const maxRules = 5
+
+func furtherCases(server *redisServer) []furtherRules {
+	limiter := oursOn(server.client)
+	kinds := []struct {
+		name string
+		rule func(n int) ratelimit.Rule
+	}{
+		{"sliding-window", func(n int) ratelimit.Rule { return sliding(100, time.Duration(n)*time.Minute) }},
+		{"token-bucket", func(n int) ratelimit.Rule { return bucket(100, time.Duration(n)*time.Minute) }},
+		{"fixed-window", func(n int) ratelimit.Rule { return fixed(100, time.Duration(n)*time.Minute) }},
+		{"calendar", func(n int) ratelimit.Rule {
+			return rule(ratelimit.Rule{Limit: 100, Cron: fmt.Sprintf("0 0 0 %d * *", n)})
+		}},
+	}
+	var list []furtherRules
+	for _, kind := range kinds {
+		f := furtherRules{name: kind.name}
+		var rules []ratelimit.Rule
+		for n := 1; n <= maxRules; n++ {
+			rules = append(rules, kind.rule(n))
+			f.rules = append(f.rules, filling(ours(limiter, rules...)))
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func furtherTable(list []furtherRules) table {
+	t := table{title: "Further rules in one decision, allowed: script microseconds", header: []string{
+		"rules of one subject", "1", "2", "3", "4", "5", "each further rule",
+	}}
+	for _, f := range list {
+		row := []string{f.name}
+		for _, t := range f.rules {
+			row = append(row, number(low(t.script)))
+		}
+		each := (low(f.rules[maxRules-1].script) - low(f.rules[0].script)) / (maxRules - 1)
+		t.add(append(row, number(each))...)
+	}
+	return t
+}
