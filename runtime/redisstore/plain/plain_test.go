@@ -1,0 +1,370 @@
+package plain
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// A site is a server without scripts, and a limiter on it.
+type site struct {
+	*ratelimit.Limiter
+	server *redistest.Server
+	client *redis.Client
+	store  *store
+}
+
+func start(t *testing.T) *site {
+	server := redistest.Start(t)
+	server.Do("ACL SETUSER default -@scripting")
+	return on(t, server, server.Addr)
+}
+
+func on(t *testing.T, server *redistest.Server, addr string) *site {
+	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 80, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: time.Millisecond})
+	t.Cleanup(func() { _ = client.Close() })
+	s := New(client).(*store)
+	return &site{ratelimit.New(s), server, client, s}
+}
+
+var (
+	hourly = ratelimit.Rule{Name: "hourly", Limit: 3, Per: time.Hour, Algorithm: ratelimit.FixedWindow}
+	yearly = ratelimit.Rule{Name: "yearly", Limit: 3, Cron: "0 0 1 1 *"}
+)
+
+func ask(rule ratelimit.Rule, key string) ratelimit.Request {
+	return ratelimit.Request{Rule: rule, Key: key}
+}
+
+func (s *site) allow(t *testing.T, requests ...ratelimit.Request) ratelimit.Decision {
+	t.Helper()
+	d, err := s.Allow(context.Background(), requests...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (s *site) admit(t *testing.T, requests ...ratelimit.Request) ratelimit.Decision {
+	t.Helper()
+	d := s.allow(t, requests...)
+	if !d.Allowed {
+		t.Fatalf("refused: %+v", d)
+	}
+	return d
+}
+
+func (s *site) refuse(t *testing.T, requests ...ratelimit.Request) ratelimit.Decision {
+	t.Helper()
+	d := s.allow(t, requests...)
+	if d.Allowed {
+		t.Fatalf("admitted: %+v", requests)
+	}
+	return d
+}
+
+// left is how many permits a rule has left, found by asking for one too many.
+func (s *site) left(t *testing.T, rule ratelimit.Rule, key string) int64 {
+	t.Helper()
+	q := ratelimit.Request{Rule: rule, Key: key, Cost: rule.Limit}
+	d, err := s.Peek(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Allowed {
+		return rule.Limit
+	}
+	return d.Violations[0].Remaining
+}
+
+// requireBounded fails the test if a key has no expiry.
+func (s *site) requireBounded(t *testing.T) {
+	t.Helper()
+	for key := range strings.FieldsSeq(s.server.Do("KEYS *")) {
+		if ttl := s.client.Do(context.Background(), "PTTL", key).Val(); ttl == int64(-1) {
+			t.Errorf("%q has no expiry", key)
+		}
+	}
+}
+
+// dump is all that the server holds.
+func (s *site) dump(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for key := range strings.SplitSeq(s.server.Do("KEYS *"), "\n") {
+		all.WriteString(key + s.client.Dump(context.Background(), key).Val() + s.client.PExpireTime(context.Background(), key).String())
+	}
+	return all.String()
+}
+
+func TestOneRule(t *testing.T) {
+	s := start(t)
+	for _, rule := range []ratelimit.Rule{hourly, yearly} {
+		first := s.admit(t, ask(rule, "k"))
+		s.refuse(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 3})
+		s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+		before := s.dump(t)
+		d := s.refuse(t, ask(rule, "k"))
+		if len(d.Violations) != 1 || d.Violations[0].Remaining != 0 || d.Violations[0].Limit != 3 {
+			t.Errorf("violations %+v", d.Violations)
+		}
+		if after := s.dump(t); after != before {
+			t.Errorf("a refused call changed the server from %q to %q", before, after)
+		}
+		if end := d.At.Add(d.RetryAfter); rule.Cron == "" && (end.Sub(first.At) < time.Hour || end.Sub(first.At) > time.Hour+2*time.Millisecond) {
+			t.Errorf("a window of an hour ends %v after its first call", end.Sub(first.At))
+		} else if start, stop := window(t, d.At); rule.Cron != "" && (!end.Equal(stop) || first.At.Before(start)) {
+			t.Errorf("the year ends at %v; got %v", stop, end)
+		}
+		s.admit(t, ask(rule, "another"))
+		s.requireBounded(t)
+	}
+}
+
+// window is the year of t.
+func window(t *testing.T, at time.Time) (start, stop time.Time) {
+	t.Helper()
+	start = time.Date(at.UTC().Year(), 1, 1, 0, 0, 0, 0, time.UTC)
+	return start, start.AddDate(1, 0, 0)
+}
+
+// A refusal's delay is exact, and a window is never shorter than its rule says, nor longer by more than its last millisecond.
+func TestWindowsEnd(t *testing.T) {
+	s := start(t)
+	for _, rule := range []ratelimit.Rule{
+		{Name: "short", Limit: 2, Per: 30 * time.Millisecond, Algorithm: ratelimit.FixedWindow},
+		{Name: "second", Limit: 2, Cron: "* * * * * *"},
+	} {
+		var end time.Time // of the window that is known to be full
+		for ends := 0; ends < 3; {
+			d := s.allow(t, ask(rule, "k"))
+			switch {
+			case d.Allowed && d.At.Before(end):
+				t.Fatalf("%s: admitted %v before the end that was told", rule.Name, end.Sub(d.At))
+			case !d.Allowed && end.IsZero():
+				end = d.At.Add(d.RetryAfter)
+			case !d.Allowed && !d.At.Before(end):
+				t.Fatalf("%s: refused %v after the end that was told", rule.Name, d.At.Sub(end))
+			case d.Allowed && !end.IsZero():
+				end = time.Time{}
+				ends++
+			}
+			time.Sleep(300 * time.Microsecond)
+		}
+	}
+}
+
+func TestSeveralRulesAreAllOrNothing(t *testing.T) {
+	s := start(t)
+	wide := hourly
+	wide.Name, wide.Limit = "wide", 100
+	s.admit(t, ratelimit.Request{Rule: hourly, Key: "k", Cost: 3})
+	before := s.dump(t)
+	for range 5 {
+		d := s.refuse(t, ask(wide, "k"), ask(hourly, "k"), ask(yearly, "k"))
+		if len(d.Violations) != 1 || d.Violations[0].Rule != "hourly" {
+			t.Errorf("violations %+v, want one, of hourly", d.Violations)
+		}
+	}
+	if after := s.dump(t); after != before {
+		t.Errorf("refused calls changed the server from %q to %q", before, after)
+	}
+	s.admit(t, ask(wide, "k"), ask(hourly, "new"), ask(yearly, "k"))
+	if left := s.left(t, wide, "k"); left != 99 {
+		t.Errorf("%d of 100 permits left after one call", left)
+	}
+	s.requireBounded(t)
+}
+
+// Random calls under several rules agree with counting by hand.
+func TestRandomCalls(t *testing.T) {
+	s := start(t)
+	weekly := hourly
+	weekly.Name, weekly.Per, weekly.Limit = "weekly", 7*24*time.Hour, 40
+	rules := []ratelimit.Rule{hourly, yearly, weekly}
+	rules[0].Limit, rules[1].Limit = 25, 30
+	used := map[ratelimit.Request]int64{}
+	for range 400 {
+		var call []ratelimit.Request
+		fits := true
+		for _, i := range rand.Perm(len(rules))[:1+rand.IntN(len(rules))] {
+			q := ratelimit.Request{Rule: rules[i], Key: []string{"a", "b"}[rand.IntN(2)]}
+			cost := 1 + rand.Int64N(4)
+			fits = fits && used[q]+cost <= rules[i].Limit
+			q.Cost = cost
+			call = append(call, q)
+		}
+		d := s.allow(t, call...)
+		if d.Allowed != fits {
+			t.Fatalf("%+v: got %+v, want allowed: %v", call, d, fits)
+		}
+		back := rand.IntN(4) == 0
+		if back {
+			if err := d.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, q := range call {
+			cost := q.Cost
+			q.Cost = 0
+			if fits && !back {
+				used[q] += cost
+			}
+			if left := s.left(t, q.Rule, q.Key); left != q.Rule.Limit-used[q] {
+				t.Fatalf("%s of %s: %d left, want %d", q.Rule.Name, q.Key, left, q.Rule.Limit-used[q])
+			}
+		}
+	}
+	s.requireBounded(t)
+}
+
+// However many ask at a time, from several processes: exactly the limit is admitted.
+func TestConcurrentCallsAdmitExactlyTheLimit(t *testing.T) {
+	first := start(t)
+	second := on(t, first.server, first.server.Addr)
+	rule := hourly
+	rule.Limit = 100
+	wide := rule
+	wide.Name, wide.Limit = "wide", 1000
+	for name, call := range map[string][]ratelimit.Request{
+		"one rule":         {ask(rule, "one")},
+		"a calendar":       {ask(ratelimit.Rule{Name: "calendar", Limit: 100, Cron: "0 0 1 1 *"}, "k")},
+		"several rules":    {ask(rule, "k"), ask(yearlyOf(1000), "k"), ask(wide, "k")},
+		"several subjects": {ask(rule, "x"), ask(wide, "y")},
+	} {
+		var admitted atomic.Int64
+		var all sync.WaitGroup
+		for i := range 64 {
+			s := []*site{first, second}[i%2]
+			all.Go(func() {
+				for range 4 {
+					d, err := s.Allow(context.Background(), call...)
+					if err != nil {
+						t.Error(err)
+					}
+					if d.Allowed {
+						admitted.Add(1)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if admitted.Load() != 100 {
+			t.Errorf("%s: %d of 256 calls admitted, want 100", name, admitted.Load())
+		}
+	}
+	first.requireBounded(t)
+}
+
+func yearlyOf(limit int64) ratelimit.Rule {
+	rule := yearly
+	rule.Limit = limit
+	return rule
+}
+
+// A counter that lost its expiry is given one, by whatever call finds it, and keeps its count.
+func TestFault_CounterWithoutExpiryNeverResets(t *testing.T) {
+	s := start(t)
+	for name, call := range map[string]func(q ratelimit.Request){
+		"admitted":      func(q ratelimit.Request) { s.admit(t, q) },
+		"refused":       func(q ratelimit.Request) { q.Cost = 3; s.refuse(t, q) },
+		"peek":          func(q ratelimit.Request) { s.left(t, q.Rule, q.Key) },
+		"several rules": func(q ratelimit.Request) { s.admit(t, q, ask(hourly, name(q))) },
+		"several rules, refused": func(q ratelimit.Request) {
+			q.Cost = 3
+			s.refuse(t, q, ask(hourly, name(q)))
+		},
+	} {
+		for _, rule := range []ratelimit.Rule{hourly, yearly} {
+			rule.Name = name
+			rule.Name = strings.NewReplacer(" ", "-", ",", "").Replace(rule.Name)
+			s.server.Do("FLUSHALL")
+			s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+			key := s.server.Do("KEYS *")
+			if s.client.Persist(context.Background(), key).Val() != true {
+				t.Fatalf("%q had no expiry", key)
+			}
+			call(ask(rule, "k"))
+			s.requireBounded(t)
+			if left := s.left(t, rule, "k"); left > 1 {
+				t.Errorf("%s: %d of 3 permits left after two were used", name, left)
+			}
+		}
+	}
+}
+
+func name(q ratelimit.Request) string { return "beside " + q.Rule.Name }
+
+func TestReturnGivesItsOwnBackOnce(t *testing.T) {
+	s := start(t)
+	for _, call := range [][]ratelimit.Request{{ask(hourly, "k")}, {ask(yearly, "k")}, {ask(hourly, "m"), ask(yearly, "m")}} {
+		first := s.admit(t, call...)
+		s.admit(t, call...)
+		for range 3 {
+			if err := first.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, q := range call {
+			if left := s.left(t, q.Rule, q.Key); left != 2 {
+				t.Errorf("%s: %d of 3 permits left, want 2", q.Rule.Name, left)
+			}
+		}
+	}
+	s.requireBounded(t)
+}
+
+// What was taken in a window that has ended stays gone: the next window does not get it.
+func TestReturnAfterTheWindow(t *testing.T) {
+	s := start(t)
+	rule := hourly
+	for _, reset := range []bool{false, true} {
+		rule.Per = 30 * time.Millisecond
+		if reset {
+			rule.Per = time.Hour
+		}
+		first := s.admit(t, ask(rule, "k"))
+		if reset {
+			if err := s.Reset(context.Background(), ask(rule, "k")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Millisecond)
+		} else {
+			time.Sleep(40 * time.Millisecond)
+		}
+		if err := first.Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		s.requireBounded(t)
+		long := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+		if err := first.Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if now := s.allow(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2}); now.Allowed && now.At.Sub(long.At) < rule.Per {
+			t.Errorf("4 of 3 permits in one window of %v", rule.Per)
+		}
+	}
+}
+
+func TestReset(t *testing.T) {
+	s := start(t)
+	call := []ratelimit.Request{ask(hourly, "k"), ask(yearly, "other")}
+	for _, q := range call {
+		s.admit(t, ratelimit.Request{Rule: q.Rule, Key: q.Key, Cost: 3})
+	}
+	if err := s.Reset(context.Background(), call...); err != nil {
+		t.Fatal(err)
+	}
+	if keys := s.server.Do("KEYS *"); keys != "" {
+		t.Errorf("keys after the reset of all: %q", keys)
+	}
+}

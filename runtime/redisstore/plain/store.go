@@ -1,0 +1,148 @@
+// Package plain keeps the counts of rate limits on Redis, or Valkey, for sites whose operators forbid scripts. It counts in
+// fixed windows and calendar windows, with ordinary commands in transactions, and refuses all other rules: ask
+// [runtime.Limiter.Check] at the start of a program. Where scripts are allowed, package redisstore knows all rules, and decides
+// several of them in one round trip.
+//
+// A call under one rule is one transaction, without conflicts however many calls there are. A call under several rules
+// watches their counters and takes three round trips; of such calls that count on one counter, one is admitted at a time. A
+// fixed window ends on the server's millisecond, and is never shorter than its rule says.
+package plain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+type store struct {
+	shared
+	client  redis.UniversalClient
+	split   bool // different subjects may live on different servers
+	seed    maphash.Seed
+	stripes [stripes]stripe
+	ahead   atomic.Int64 // how far the server's clock was ahead of ours when it was last asked
+}
+
+// shared is what a store with scripts does without them.
+type shared interface {
+	decide.Settings
+	Guard(ask func() error) error
+}
+
+// New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays
+// the caller's to close. On a cluster or a ring, the rules of one call must have one subject: a call whose subjects differ
+// is an error, as without scripts it could not be all or nothing.
+func New(client redis.UniversalClient) runtime.Store {
+	s := &store{shared: redisstore.New(client).(shared), client: client, seed: maphash.MakeSeed()}
+	switch client.(type) {
+	case *redis.ClusterClient, *redis.Ring:
+		s.split = true
+	}
+	return s
+}
+
+// Unsupported implements decide.Limited.
+func (s *store) Unsupported(r *decide.Rule, wait int64) (argument, reason string) {
+	const without = "without scripts "
+	switch {
+	case r.Kind == decide.Block:
+		return "block", without + "a refusal cannot begin a block"
+	case r.Kind == decide.Members || r.Kind == decide.DailyMembers:
+		return "distinct", without + "members cannot be counted exactly"
+	case r.Kind != decide.Fixed && r.Kind != decide.Calendar:
+		return "algorithm", without + "only fixed-window and calendar windows can be counted exactly"
+	case wait > 0:
+		return "wait", without + "no place can be kept for a call that waits"
+	case r.Kind == decide.Fixed && r.Per%millisecond != 0:
+		return "per", fmt.Sprintf("found %s; %sexpected whole milliseconds", time.Duration(r.Per)*time.Microsecond, without)
+	}
+	return "", ""
+}
+
+// check returns what is in the way of a call, though its rules are all supported.
+func (s *store) check(call *decide.Call) error {
+	if call.After > 0 {
+		return errors.New("the call has to wait for a rule of this instance; without scripts no call waits")
+	}
+	for i := range call.Claims {
+		if first := call.Claims[0].Subject; s.split && call.Claims[i].Subject != first {
+			return fmt.Errorf("the subjects %q and %q of one call may lie on different servers; without scripts expected one subject",
+				first, call.Claims[i].Subject)
+		}
+	}
+	return nil
+}
+
+// Decide implements runtime.Store. It returns as soon as ctx ends, which the client by itself does not; what is decided
+// later nevertheless is given back.
+func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
+	if err := s.check(call); err != nil {
+		return decide.Verdict{}, err
+	}
+	if ctx.Done() == nil {
+		return s.decide(ctx, call)
+	}
+	type answer struct {
+		verdict decide.Verdict
+		err     error
+	}
+	own := *call // the caller may use its own again before the answer comes
+	own.Claims = slices.Clone(call.Claims)
+	done := make(chan answer, 1)
+	go func() {
+		verdict, err := s.decide(ctx, &own)
+		done <- answer{verdict, err}
+	}()
+	select {
+	case a := <-done:
+		copy(call.Claims, own.Claims)
+		return a.verdict, a.err
+	case <-ctx.Done():
+		go func() {
+			if a := <-done; a.err == nil && a.verdict.Admitted && !own.Peek {
+				_ = s.Return(ctx, &own)
+			}
+		}()
+		return decide.Verdict{}, ctx.Err()
+	}
+}
+
+// Return implements runtime.Store. It does its work even if ctx has ended: a charge must not outlive the call that it was
+// for.
+func (s *store) Return(ctx context.Context, call *decide.Call) error {
+	var charged []*counter
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Charged {
+			charged = append(charged, newCounter(call, c, c.At))
+		}
+	}
+	return s.giveBack(context.WithoutCancel(ctx), charged)
+}
+
+// Reset implements runtime.Store.
+func (s *store) Reset(ctx context.Context, call *decide.Call) error {
+	for i := range call.Claims {
+		err := s.repeat(func() error {
+			n := newCounter(call, &call.Claims[i], s.now())
+			now, err := s.ask(ctx, s.transaction(n.key), []*counter{n}, (*counter).forget)
+			if err == nil && !n.holds(now) {
+				err = errAgain
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
