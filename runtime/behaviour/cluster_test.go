@@ -47,6 +47,15 @@ func TestCluster(t *testing.T) {
 			s.admit(t, ratelimit.Request{Rule: hourly, Key: fmt.Sprint("cold", i)})
 		}
 	})
+	t.Run("behind a client that does not show it", func(t *testing.T) {
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Addrs()})
+		t.Cleanup(func() { _ = client.Close() })
+		wrapped := struct{ redis.UniversalClient }{client}
+		s := &subject{limiter: ratelimit.New(redisstore.New(wrapped)), pass: time.Sleep, near: time.Sleep}
+		rule := hourly
+		rule.Name, rule.Limit = "wrapped", 3
+		refusalAcrossNodes(t, s, rule)
+	})
 	for _, server := range servers {
 		requireExpiries(t, server)
 	}

@@ -18,7 +18,7 @@ func (s *store) groups(call *decide.Call) []*group {
 	var groups []*group
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		g := find(groups, c, s.split)
+		g := find(groups, c, s.split.Load())
 		if g == nil {
 			g = new(group)
 			groups = append(groups, g)

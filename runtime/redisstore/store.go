@@ -6,6 +6,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 type store struct {
 	client  redis.UniversalClient
-	split   bool         // different subjects may live on different servers
+	split   atomic.Bool  // different subjects may live on different servers
 	ahead   atomic.Int64 // how far the server's clock was ahead of ours when that last mattered
 	breaker breaker
 }
@@ -30,7 +31,7 @@ func New(client redis.UniversalClient) runtime.Store {
 	s := &store{client: client}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
-		s.split = true
+		s.split.Store(true)
 		s.breaker.off = true // one server's failure says nothing about the others
 	}
 	return s
@@ -38,6 +39,14 @@ func New(client redis.UniversalClient) runtime.Store {
 
 // Decide implements runtime.Store.
 func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
+	v, err := s.decideAll(ctx, call)
+	if err != nil && strings.HasPrefix(err.Error(), "CROSSSLOT ") && !s.split.Swap(true) {
+		return s.decideAll(ctx, call) // the client is for a cluster and does not show it; nothing was done
+	}
+	return v, err
+}
+
+func (s *store) decideAll(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
 	groups := s.groups(call)
 	if len(groups) == 1 {
 		return s.decide(ctx, groups[0], call, call.After)
