@@ -64,11 +64,17 @@ func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
 	defer s.unlock(locked)
 
 	now := s.clock.now()
-	for _, p := range places {
+	v, err := s.step(call, places, now)
+	for _, p := range places { // now, since the call may have revived its own
 		if dropped := p.shard.expire(now, 2); dropped > 0 {
 			s.count.Add(-dropped)
 		}
 	}
+	return v, err
+}
+
+// step decides a call whose shards are locked.
+func (s *Store) step(call *decide.Call, places []place, now int64) (decide.Verdict, error) {
 	v := decide.Verdict{Now: now, At: now + call.After, Admitted: !call.Refused}
 	added := int64(0)
 	for i := range places {
