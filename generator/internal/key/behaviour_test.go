@@ -1,6 +1,7 @@
 package key
 
 import (
+	"flag"
 	"fmt"
 	"go/types"
 	"maps"
@@ -14,43 +15,77 @@ import (
 	"testing"
 )
 
-// TestLikeExpr compares the code with expr's own machine, over random expressions and a few worlds of arguments.
-func TestLikeExpr(t *testing.T) {
-	const seed = 20261121
-	t.Logf("seed %d", seed)
-	env := world(t)
-	g := &sampler{Rand: rand.New(rand.NewPCG(seed, 1))}
-	imports := map[string]bool{}
-	var cases strings.Builder
-	lowered, tried := 0, 0
-	for _, src := range fixed {
-		writeCase(t, &cases, imports, env, src.want, src.expr, true)
-	}
-	for seen := map[string]bool{}; lowered < 2500 && tried < 20000; tried++ {
-		want, src := g.sample()
-		if !seen[src] && writeCase(t, &cases, imports, env, want, src, false) {
-			lowered++
-		}
-		seen[src] = true
-	}
-	if lowered < 2500 {
-		t.Fatalf("only %d of %d random expressions could be lowered", lowered, tried)
-	}
+// batches times 25,000 evaluations are compared. 8 of them take two minutes.
+var batches = flag.Int("batches", 1, "how many programs of random expressions to compare with expr")
 
-	t.Logf("%s", runProgram(t, map[string]string{
-		"world.go":   read(t, "testdata/world.go.txt"),
-		"compare.go": read(t, "testdata/compare.go.txt"),
-		"cases.go":   caseTable(imports, cases.String()),
-	}))
+// TestLikeExpr compares the code, package exprvm and expr's own machine with each other, over random expressions and random
+// worlds of arguments.
+func TestLikeExpr(t *testing.T) {
+	env := world(t)
+	for batch := range *batches {
+		seed := uint64(20261121 + batch)
+		g := &sampler{Rand: rand.New(rand.NewPCG(seed, 1))}
+		cases := &caseTable{imports: map[string]bool{}}
+		for _, f := range fixed {
+			if !cases.add(env, f.want, f.expr) {
+				t.Errorf("%s cannot be lowered", f.expr)
+			}
+		}
+		cases.draw(t, env, g, 2500)
+		g.machine = true
+		cases.draw(t, env, g, 500)
+		t.Logf("seed %d: %s", seed, runProgram(t, map[string]string{
+			"world.go":   read(t, "testdata/world.go.txt"),
+			"compare.go": read(t, "testdata/compare.go.txt"),
+			"cases.go":   cases.source(seed),
+		}))
+	}
 }
 
-func caseTable(imports map[string]bool, cases string) string {
-	var b strings.Builder
-	b.WriteString("package main\n\nimport (\n")
-	for _, path := range slices.Sorted(maps.Keys(imports)) {
-		fmt.Fprintf(&b, "\t%q\n", path)
+// caseTable becomes a file of the program that compares.
+type caseTable struct {
+	strings.Builder
+	imports map[string]bool
+}
+
+// draw adds n random expressions.
+func (b *caseTable) draw(t *testing.T, env *Env, g *sampler, n int) {
+	seen := map[string]bool{}
+	for drawn := 0; drawn < n; {
+		want, src := g.sample()
+		if !seen[src] && b.add(env, want, src) {
+			drawn++
+		}
+		if seen[src] = true; len(seen) > 20*n {
+			t.Fatalf("only %d of %d random expressions are right", drawn, len(seen))
+		}
 	}
-	return b.String() + ")\n\nvar cases = []testCase{\n" + cases + "}\n"
+}
+
+// add adds src, if it can be compiled.
+func (b *caseTable) add(env *Env, want Want, src string) bool {
+	code, _ := compile(src, env, want)
+	if code == nil {
+		return false
+	}
+	if code.Program != nil {
+		fmt.Fprintf(b, "{%q, %d, nil},\n", src, want)
+		return true
+	}
+	for _, p := range code.Imports {
+		b.imports[p.Path()] = true
+	}
+	stmts, value := code.Render(&worldNames{*names(env)})
+	fmt.Fprintf(b, "{%q, %d, func(w *World) (any, string) {\n%s\nreturn %s, \"\"\n}},\n", src, want, strings.Join(stmts, "\n"), value)
+	return true
+}
+
+func (b *caseTable) source(seed uint64) string {
+	var imports strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(b.imports)) {
+		fmt.Fprintf(&imports, "\t%q\n", path)
+	}
+	return fmt.Sprintf("package main\n\nimport (\n%s)\n\nconst seed = %d\n\nvar cases = []testCase{\n%s}\n", &imports, seed, b)
 }
 
 // runProgram runs a program of this module and returns what it prints.
@@ -92,24 +127,9 @@ var fixed = []struct {
 	{Bool, "not (S startsWith T) and B"}, {Int, "2 ** 3 > 7 ? bitxor(N, U8) : N"}, {Bool, "F32 * 2 + 1 > U8"},
 	{Int, "if B { N } else if N > 1 { 2 } else { 3 }"}, {Bool, "Doc != nil && Doc.Meta != nil && Doc.Meta.Size > 1"},
 	{Bool, "Doc == nil || Doc.Meta == nil || Doc.Meta.Title contains S"}, {Island, "(Doc ?? Other).Owner"},
+	{Int, "-(B ? I8 : N)"}, {Int, "-(B ? U8 : 3)"}, {Island, "string(max(F, F32))"}, {Int, "abs(min(I8, N64))"},
+	{Int, "let v = Count ?? I8; -v"}, {Island, "string(abs(-0.0))"}, {Int, "bitor(9223372036854775807, 1) + 1"}, {Int, "bitshl(N, U8)"}, {Int, "bitushr(N, I8)"}, {Int, "bitnot(U64)"}, {Int, "bitnand(N, 5)"},
 	{Bool, "N64 == F"}, {Bool, "B == (N > 1)"}, {Bool, `1 < N <= 5 != B`},
-}
-
-// writeCase adds src to the program; ok reports that it could be lowered.
-func writeCase(t *testing.T, b *strings.Builder, imports map[string]bool, env *Env, want Want, src string, must bool) bool {
-	code, errs := compile(src, env, want)
-	if code == nil {
-		if must {
-			t.Errorf("%s: %v", src, errs)
-		}
-		return false
-	}
-	for _, p := range code.Imports {
-		imports[p.Path()] = true
-	}
-	stmts, value := code.Render(&worldNames{*names(env)})
-	fmt.Fprintf(b, "{%q, func(w *World) (any, string) {\n%s\nreturn %s, \"\"\n}},\n", src, strings.Join(stmts, "\n"), value)
-	return true
 }
 
 type worldNames struct{ plainNames }
@@ -139,7 +159,10 @@ func read(t *testing.T, file string) string {
 }
 
 // sampler makes random expressions that are mostly well typed.
-type sampler struct{ *rand.Rand }
+type sampler struct {
+	*rand.Rand
+	machine bool // expressions that do not become Go
+}
 
 func (g *sampler) sample() (Want, string) {
 	depth := 1 + g.IntN(4)
@@ -160,14 +183,18 @@ var productions = map[byte][2][]string{
 		"%s == %s", "%s != %s", "%s < %s", "%s contains %s", "%s startsWith %s", "%s endsWith %s", "%s in %l", "%s in Labels",
 		"%i in Ids", "%n in [%n, %n]", "%s in [%s, %s]", "%b ? %b : %b", "Doc?.Owner == %s", "Note == %s", "Note != %s",
 		"%d?.Meta?.Title == %s", "%d?.Meta?.Up()?.Title != %s", "Count == %i", "%i < %i < %i", "%b == %b", "%d != nil && %d.Public",
-		"%d?.Meta?.Up() == nil", "hasPrefix(%s, %s)", "%n in 1..9", "%s not in %l", "Note contains %s",
+		"%d?.Meta?.Up() == nil", "hasPrefix(%s, %s)", "%n in 1..9", "%s not in %l", "Note contains %s", "At < Then", "At >= Then", "At == Then", "At + Wait != Then", "At - Then > Wait", "Then - Wait <= At",
+		"%r == %s", "%r != %r", "%s in Roles", "%r in Roles", "%r in [%s, %r]", "Role contains %s", "%r < %s", "Level == %i", "Level in Ids", "%n in Levels",
+		"%r in ByRole",
 	}},
 	'i': {{"0", "1", "7", "N", "N64", "I8", "U8", "U64", "Doc.Org", "len(S)", "len(Parts)", "Doc?.Meta?.Size ?? 3", "Count ?? 4", "Doc.Limit ?? N"}, {
 		"%n", "-%n", "abs(%n)", "%b ? %i : %i", "Ids[%i]", "Grid[%i]", "%m.Size", "%d?.Meta?.Size ?? %i", "Count ?? %i",
 	}},
 	'n': {{"2", "N", "len(T)", "len(Labels)", "len(Ids)"}, {
 		"%i + %i", "%i - %i", "%i * %i", "%i % %i", "int(%f)", "len(%s)", "len(%l)", "min(%n, %n)", "max(%n, %n)", "Weigh(%n)", "indexOf(%s, %s)", "int(string(%n))",
-		"bitand(%n, %n)", "int(T)",
+		"bitand(%n, %n)", "int(T)", "bitshl(%n, %n)", "bitshr(%n, 2)", "bitushr(%n, %n)", "bitnot(%n)", "-(%b ? %i : %i)",
+		"Level + %n", "Level * Level", "-Levels[%i]", "len(Roles)", "Rank(%r)", "Height(Levels[0], 3)", "min(Level, %n)", "abs(Level)", "int(At - Then)", "int(Wait)",
+		"At.Hour()", "len(Role)",
 	}},
 	'f': {{"1.5", "0.0", "F", "F32", "Doc.Rank"}, {
 		"%f + %f", "%f - %i", "%f * %i", "%i / %i", "%f / %f", "-%f", "abs(%f)", "float(%i)", "ceil(%f)", "floor(%f)", "%b ? %f : %f", "max(%f, %f)",
@@ -176,11 +203,24 @@ var productions = map[byte][2][]string{
 		"%s + %s", "lower(%s)", "upper(%s)", "trim(%s)", "%s[%i:]", "%s[:%i]", "%s[%i:%i]", "%l[%i]", "Labels[%s]", "%d.Owner", "%d.Tenant()",
 		"Region(%s)", "Find(%s)", "string(%n)", "string(%b)", "string(%f)", `join(%l, %s)`, "replace(%s, %s, %s)", "trimPrefix(%s, %s)",
 		"%b ? %s : %s", "Note ?? %s", "%m.Title", "%m?.Title ?? %s", "%d?.Meta?.Up()?.Title ?? %s", "%d?.Note ?? %s", "%d.Labels[%s]",
-		"let v = %s; v + v", "%d?.Load()?.Title ?? %s", "(%s)[1:3]", "trimSuffix(%s)",
+		"let v = %s; v + v", "%d?.Load()?.Title ?? %s", "(%s)[1:3]", "trimSuffix(%s)", "ByRole[%r]", "Role + %s", "upper(Role)", "%r[1:]", "%r.Under()", "string(%r)", "string(Level)", "%r", "Level",
 	}},
 	'l': {{"Parts", "Doc.Parts"}, {"split(%s, %s)", "%d.Parts", "%m.Tags", "%l[%i:]", `split(%s, "a", 2)`}},
+	'r': {{"Role"}, {"Roles[%i]", "(%b ? %r : %r)"}},
 	'd': {{"Doc", "Other"}, {"(%b ? %d : %d)"}},
 	'm': {{"Doc.Meta", "Other.Meta"}, {"%d.Meta", "%m.Next", "%m.Up()", "%d.Load()", "(%b ? %m : %m)"}},
+}
+
+// machineProductions are those that need expr's machine.
+var machineProductions = map[byte][]string{
+	'b': {"any(%l, # == %s)", "all(%l, # contains %s)", "none(Ids, # > %n)", "one(%l, # < %s)", `%s matches "^[a-z]+$"`, "any(Parts, # in %l)", "%s in map(%l, upper(#))"},
+	'i': {"first(Ids) ?? %n", "find(Ids, # > %n) ?? 4"},
+	'n': {"len(filter(%l, # != %s))", "count(%l, len(#) > %n)", "sum(map(%l, len(#)))", "reduce(1..3, #acc + # * %n, 0)", "len(%n..4)", "findIndex(%l, # == %s)",
+		"sum(%l, len(#))", "len(uniq(%l))", "len(concat(%l, %l))", "len(take(%l, 2))"},
+	'f': {"mean(1..5)", "median([%n, %n, %n])"},
+	's': {`join(map(%l, # + %s), "-")`, "first(%l) ?? %s", "last(%l) ?? %s", "repeat(%s, 2)", `get(Labels, %s) ?? %s`, `join(sort(%l), ",")`, "[%s, %s][%n % 2]",
+		`join(filter(%l, # != ""))`, "{\"a\": %s}.a", "toBase64(%s)", "find(%l, # > %s) ?? %s", `join(reverse(%l), "")`, `join(map(sortBy(%l, len(#)), string(#index) + #))`,
+		"toJSON(%l)", "join(map(filter([Doc, Other], # != nil), .Owner))", "%d.Tenant() + first(Parts)"},
 }
 
 func (g *sampler) gen(kind byte, depth int) string {
@@ -188,6 +228,9 @@ func (g *sampler) gen(kind byte, depth int) string {
 	from := p[0]
 	if depth > 0 && g.IntN(8) > 0 {
 		from = p[1]
+		if g.machine {
+			from = slices.Concat(from, machineProductions[kind])
+		}
 	}
 	form := from[g.IntN(len(from))]
 	var b strings.Builder

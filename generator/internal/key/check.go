@@ -2,6 +2,7 @@ package key
 
 import (
 	"go/types"
+	"math"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
@@ -21,6 +22,8 @@ type term struct {
 	emit func(*writer) operand
 	// try writes a term that may turn out to be absent: it leaves w.exits where emit leaves the method.
 	try func(*writer) operand
+	// mixed reports that expr's value may be of another type than typ, which its sign, its absolute value and its text show.
+	mixed bool
 	// bare is the term without a check that emit makes.
 	bare *term
 
@@ -35,19 +38,33 @@ type compiler struct {
 	env  *Env
 	errs annotations.Errors
 	lets []*let
+
+	parts int              // of the tree, where what is in it twice counts twice
+	size  map[ast.Node]int // in parts
+
+	closures []closure // that are being checked, the innermost last
+	machine  bool      // a part of the expression does not lower
+	values   []value   // what the expression names
+	hidden   []Hidden
+
 	seen map[any]*term // by node: a chain of comparisons has its inner operands in the tree twice
 }
 
 // term returns nil if there is something wrong with n, which then has been reported.
 func (c *compiler) term(n ast.Node) *term {
 	if t, ok := c.seen[n]; ok {
+		if c.parts < math.MaxInt/2 {
+			c.parts += c.size[n]
+		}
 		if t != nil {
 			t.once()
 		}
 		return t
 	}
+	before := c.parts
+	c.parts++
 	t := c.lower(n)
-	c.seen[n] = t
+	c.seen[n], c.size[n] = t, c.parts-before
 	return t
 }
 
@@ -99,13 +116,15 @@ func (c *compiler) lower(n ast.Node) *term {
 	case *ast.SequenceNode:
 		return c.errorf(n.Nodes[0], "the value of all but the last expression is unused")
 	case *ast.ArrayNode:
-		return c.errorf(n, "an array cannot be used here yet, except behind in")
+		return c.array(n)
 	case *ast.MapNode:
-		return c.errorf(n, "a map cannot be used here yet")
+		return c.mapping(n)
 	case *ast.BytesNode:
-		return c.errorf(n, "bytes cannot be used here yet")
+		return c.onMachine(n, types.NewSlice(types.Typ[types.Byte]))
+	case *ast.PointerNode:
+		return c.pointer(n)
 	}
-	return c.errorf(n, "this cannot be used here yet")
+	return c.errorf(n, "this cannot be used here")
 }
 
 // terms lowers all of nodes; ok reports that none was wrong.

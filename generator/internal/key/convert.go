@@ -37,7 +37,7 @@ func (t *term) value() *term {
 	if elem == nil || !isBasic(elem) {
 		return t
 	}
-	v := &term{node: t.node, typ: elem, src: t.src, hint: t.hint}
+	v := &term{node: t.node, typ: elem, src: t.src, hint: t.hint, mixed: t.mixed}
 	v.emit = func(w *writer) operand {
 		return star(w.notNil(t.emit(w), t.hint, t.said()))
 	}
@@ -86,6 +86,10 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 			return v.as(b.Kind())
 		}
 	}
+	if isAny(t.typ) || isList(t.typ) && isList(to) && isAny(elemOf(t.typ)) {
+		c.machine = true // it finds out
+		return t
+	}
 	if t.con != nil && t.lit && isInt(t.typ) && isInt(to) {
 		return c.errorf(start(t.node), "%v does not fit %s", t.con, c.typeName(to))
 	}
@@ -114,6 +118,9 @@ func converted(t *term, to types.Type) *term {
 
 // meet returns the terms in the one type that the places they come from can share, or nil after an error at n.
 func (c *compiler) meet(n ast.Node, terms []*term) []*term {
+	if slices.ContainsFunc(terms, func(t *term) bool { return isAny(t.typ) }) {
+		return []*term{c.onMachine(n, anything)}
+	}
 	to := terms[0].typ
 	for i, t := range terms[1:] {
 		to = shared(to, t, terms[:i+1])
@@ -149,6 +156,18 @@ func (c *compiler) meet(n ast.Node, terms []*term) []*term {
 		return nil
 	}
 	return met
+}
+
+// mixed reports whether terms, which are to have type to, keep types of their own in expr.
+func mixed(terms []*term, to types.Type) bool {
+	return slices.ContainsFunc(terms, func(t *term) bool {
+		if t.mixed {
+			return true
+		}
+		from, ok := t.value().typ.Underlying().(*types.Basic)
+		as, basic := to.Underlying().(*types.Basic)
+		return ok && basic && from.Info()&types.IsNumeric != 0 && from.Kind() != as.Kind()
+	})
 }
 
 // shared returns the type that holds what those before t, of type to, and t may be, if there is one.

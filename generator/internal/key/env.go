@@ -85,12 +85,13 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	}
 	for i, p := range c.env.Params {
 		if p.Name == n.Value {
-			return c.variable(n, p.Type, func(w *writer) string { return w.names.Param(i) })
+			return c.variable(n, p.Type, func(w *writer) operand { return variable(w.names.Param(i)) })
 		}
 	}
 	if n.Value == "method" {
 		t := literal(n, c.env.Method)
 		t.src = n.Value
+		c.named(n.Value, t.emit)
 		return t
 	}
 	if _, ok := identities[n.Value]; ok {
@@ -98,11 +99,11 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	}
 	switch o := c.env.Package.Scope().Lookup(n.Value).(type) {
 	case *types.Var:
-		t := c.variable(n, o.Type(), func(*writer) string { return o.Name() })
-		if t != nil {
-			t.mutable()
-		}
-		return t
+		return c.variable(n, o.Type(), func(*writer) operand {
+			v := variable(o.Name())
+			v.stable = false // others may assign to it
+			return v
+		})
 	case *types.Const:
 		return c.constant(n, o)
 	case *types.Func:
@@ -114,21 +115,12 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 }
 
 // variable is a parameter or a variable of the package.
-func (c *compiler) variable(n *ast.IdentifierNode, t types.Type, name func(*writer) string) *term {
+func (c *compiler) variable(n *ast.IdentifierNode, t types.Type, emit func(*writer) operand) *term {
 	if !c.valid(n, t) {
 		return nil
 	}
-	return &term{node: n, typ: t, src: n.Value, hint: hintOf(n.Value), emit: func(w *writer) operand { return variable(name(w)) }}
-}
-
-// mutable marks a variable that others may assign to.
-func (t *term) mutable() {
-	emit := t.emit
-	t.emit = func(w *writer) operand {
-		o := emit(w)
-		o.stable = false
-		return o
-	}
+	c.named(n.Value, emit)
+	return &term{node: n, typ: t, src: n.Value, hint: hintOf(n.Value), emit: emit}
 }
 
 func (c *compiler) valid(n ast.Node, t types.Type) bool {
@@ -162,6 +154,7 @@ func (c *compiler) constant(n *ast.IdentifierNode, o *types.Const) *term {
 	t.emit = func(*writer) operand {
 		return operand{text: o.Name(), prec: highest, path: true, stable: true}
 	}
+	c.named(n.Value, t.emit)
 	return t
 }
 
@@ -208,7 +201,7 @@ func (c *compiler) bound(name string, value *term) *term {
 	if value == nil || value.con != nil {
 		return value
 	}
-	t := &term{node: value.node, typ: value.typ, src: name, hint: hintOf(name)}
+	t := &term{node: value.node, typ: value.typ, src: name, hint: hintOf(name), mixed: value.mixed}
 	t.emit = func(w *writer) operand {
 		o, ok := w.once[t]
 		if !ok {

@@ -85,6 +85,7 @@ func (p *plainNames) Local(hint string) string {
 }
 
 func (p *plainNames) Fail(reason string) string { return "return fail(" + strconv.Quote(reason) + ")" }
+func (p *plainNames) Program(*Program) string   { return "program" }
 func (p *plainNames) FailErr(err string) string { return "return failErr(" + err + ")" }
 
 func names(env *Env) *plainNames {

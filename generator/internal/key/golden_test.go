@@ -115,17 +115,26 @@ import "context"
 func ClientIP(context.Context) string { return "" }
 func UserID(context.Context) string { return "" }`
 
+const machineStub = `package exprvm
+import "context"
+type Program struct{}
+func (*Program) Text(...any) (string, error) { return "", nil }
+func (*Program) Bool(...any) (bool, error) { return false, nil }
+func (*Program) Int(...any) (int64, error) { return 0, nil }
+func OrNil(func(context.Context) string) func(context.Context) any { return nil }`
+
 // imported finds the packages that code imports.
 type imported struct{ std types.Importer }
 
 var packages = sync.OnceValue(func() imported { return imported{importer.Default()} })
 
 func (i imported) Import(path string) (*types.Package, error) {
-	if path != runtimePath {
+	stub := map[string]string{runtimePath: runtimeStub, machinePath: machineStub}[path]
+	if stub == "" {
 		return i.std.Import(path)
 	}
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", runtimeStub, 0)
+	file, err := parser.ParseFile(fset, "", stub, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +144,7 @@ func (i imported) Import(path string) (*types.Package, error) {
 
 // compiles type-checks a function around each of codes as a part of package docs.
 func compiles(env *Env, codes ...*Code) error {
-	paths := []string{"context", "net/url", "time"}
+	paths := []string{"context", "net/url", "time", machinePath}
 	var body strings.Builder
 	for i, c := range codes {
 		for _, p := range c.Imports {
@@ -152,6 +161,7 @@ func compiles(env *Env, codes ...*Code) error {
 		fmt.Fprintf(&src, "import %q\n", p)
 	}
 	src.WriteString("func fail(string) error { return nil }\nfunc failErr(error) error { return nil }\nfunc use(any) {}\n")
+	src.WriteString("var program *exprvm.Program\n")
 	src.WriteString("var _ context.Context; var _ url.URL; var _ time.Time\n")
 	src.WriteString(body.String())
 	fset := token.NewFileSet()
@@ -230,6 +240,33 @@ func TestTypeParam(t *testing.T) {
 	}
 }
 
+// TestHidden has members that expr does not see: unexported ones, methods of pointers to what is no pointer, fields whose
+// tags say so.
+func TestHidden(t *testing.T) {
+	env := fixture(t)
+	for src, want := range map[string]string{
+		"one([doc], .owner == .Owner)":        "*example.com/docs.Document.owner",
+		"one([val], .Tenant() == .ID)":        "example.com/docs.Document.Tenant",
+		"one([doc], .Tenant() == .Key())":     "",
+		"one([tags()], .Secret == .Owner)":    "*example.com/docs.Tagged.Secret",
+		"one([doc], .owner == doc.owner)":     "*example.com/docs.Document.owner",
+		"one([val.Plain], .Up() == doc.Meta)": "example.com/docs.Meta.Up",
+	} {
+		code, errs := compile(src, env, Bool)
+		if code == nil {
+			t.Errorf("%s: %v", src, errs)
+			continue
+		}
+		var got []string
+		for _, h := range code.Program.Hidden {
+			got = append(got, h.Of.String()+"."+h.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %q, want %q", src, got, want)
+		}
+	}
+}
+
 // TestUnknownType is about a parameter of a package that does not compile yet.
 func TestUnknownType(t *testing.T) {
 	env := &Env{Package: fixture(t).Package, Params: []Param{{"x", types.NewPointer(types.Typ[types.Invalid])}}}
@@ -251,6 +288,8 @@ func TestLong(t *testing.T) {
 		nest(300, "(", "ok", " in [true, ok, !ok])"), nest(300, "(ok ? ", "n", " : 5)"), nest(300, "(count ?? ", "n", ")"),
 		nest(300, "abs(", "n", ")"), nest(300, "max(n, ", "n", ", n)"), nest(300, "(n < ", "n", " < n ? 1 : 2)"),
 		nest(300, "", "phone", "[1:n]"), nest(200, "let x = ", "n", "; x"),
+		nest(100, "len(filter(ids, 1 < ", "n", " < 9))"), nest(200, "one(parts, ", "ok", ")"), "len(" + nest(1000, "[", "n", "]") + ")",
+		nest(1000, "", "any", " + n"), nest(100, "(any < ", "n", " < any ? 1 : 2)"), nest(300, "(any ?? ", "any", ")"),
 	} {
 		for _, want := range wants {
 			code, errs := compile(src, env, want)

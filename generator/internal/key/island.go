@@ -20,6 +20,8 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 	source := t.typ
 	t = t.value()
 	switch {
+	case isAny(t.typ):
+		t = c.onMachine(n, t.typ)
 	case want == Bool && isBool(t.typ):
 		t = t.asBool().plainly()
 	case want == Bool:
@@ -79,6 +81,8 @@ func (c *compiler) alternative(n ast.Node) *term {
 func (c *compiler) text(t *term) *term {
 	source := t.typ
 	switch {
+	case isAny(source):
+		t = c.onMachine(t.node, source)
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
 	case c.printer(source, "MarshalText") != nil:

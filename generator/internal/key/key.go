@@ -1,21 +1,26 @@
-// Package key turns the expressions of directives into plain Go: it parses them with expr's parser, types them with
-// go/types against the parameters of the annotated method and the functions of its package, and lowers them. It is not
-// for templates or messages as wholes, which emit puts together from their islands, and it knows no syntax tree of Go.
+// Package key turns the expressions of directives into Go: it parses them with expr's parser, types them with go/types
+// against the parameters of the annotated method and the functions of its package, and lowers them. An expression with a part
+// that has no short Go, such as a filter or a date, is left as a whole to expr's machine, which package exprvm runs; it is
+// typed all the same. Only what is an any is left to be checked when a call comes. The package is not for templates or
+// messages as wholes, which emit puts together from their islands, and it knows no syntax tree of Go.
 //
-// The code computes what expr's own machine would. Integers of any kind meet as int and wrap, / is a division of floats,
+// The code computes what expr's own machine would, whether it runs or not. Integers of any kind meet as int and wrap, / is a division of floats,
 // len of a text counts its runes, indexes may be negative, a pointer stands for what it points to. It differs where the
 // machine would give a wrong answer or none:
 //   - a named type counts as what it is made of: status == 3 compares, also where status has a type of its own;
 //   - what meets nil, an index out of range or a remainder by zero leaves the method with a KeyError, and so does a
 //     method called on a nil pointer and an optional chain (a?.b) that ends in nil where no ??, ==, in or contains takes it;
 //   - what ?: and ?? choose between gets a type that holds all of it, and a chain with ?. may go on with a method;
-//   - clientIP(ctx) and userID(ctx) count as nil where the context carries none, but compare as the empty text;
+//   - clientIP(ctx) and userID(ctx) count as nil where the context carries none, but compare as the empty text (where expr's
+//     machine runs the expression, they are nil there, too);
 //   - an interface is nil only if it holds nothing, as in Go.
 package key
 
 import (
 	"go/types"
 	"slices"
+
+	"github.com/expr-lang/expr/ast"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 )
@@ -49,6 +54,7 @@ type Names interface {
 	Local(hint string) string  // a new local variable's name
 	Fail(reason string) string // a statement that leaves the method with a KeyError for this expression
 	FailErr(err string) string // the same, with the error value that the Go expression err holds as the cause
+	Program(p *Program) string // the variable of the package that holds an *exprvm.Program
 }
 
 // Code is a lowered expression.
@@ -62,14 +68,29 @@ type Code struct {
 	Uses []string
 	// Plain reports that the value is free of bytes that ratelimit.Part would escape: a number, a bool.
 	Plain bool
+	// Program is what expr's machine is to run; nil if the expression became Go.
+	Program *Program
 
 	pkg   *types.Package
 	value *term
 }
 
+// Program is an expression for expr's machine, declared once for the package.
+type Program struct {
+	Source string   // as written
+	Names  []string // of the values it is called with
+	Hidden []Hidden // what expr does not see by itself
+}
+
+// Hidden is a field or a method that is not exported, or that a value has only where it can be addressed.
+type Hidden struct {
+	Of   types.Type
+	Name string
+}
+
 // Compile parses, checks and lowers e. Its errors stand at the word that is wrong.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Errors) {
-	c := &compiler{expr: e.Text, env: env, seen: map[any]*term{}}
+	c := &compiler{expr: e.Text, env: env, seen: map[any]*term{}, size: map[ast.Node]int{}}
 	root := c.parse()
 	if root == nil {
 		return nil, c.errs
@@ -79,6 +100,11 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Errors
 		return nil, c.sorted()
 	}
 	code := &Code{Type: t.source, Plain: t.plain, pkg: env.Package, value: t}
+	if c.machine {
+		if code.Program, code.value = c.program(t, want); code.value == nil {
+			return nil, c.sorted()
+		}
+	}
 	code.rehearse()
 	return code, nil
 }

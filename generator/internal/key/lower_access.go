@@ -2,6 +2,7 @@ package key
 
 import (
 	"go/types"
+	"reflect"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
@@ -35,17 +36,37 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 	if !ok {
 		return c.index(n, base)
 	}
+	if isAny(base.typ) {
+		return c.onMachine(n, base.typ)
+	}
 	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
+	if obj == nil {
+		obj, path = c.tagged(base.typ, name.Value)
+	}
 	switch o := obj.(type) {
 	case *types.Var:
 		return c.field(n, base, o, path)
 	case *types.Func:
 		return c.errorf(name, "%s is a method; call it: %s(...)", name.Value, name.Value)
 	}
-	if m, ok := aggregate(base.typ).(*types.Map); ok && isText(m.Key()) {
+	if m, ok := aggregate(base.typ).(*types.Map); ok && (isText(m.Key()) || isAny(m.Key())) {
 		return c.index(n, base)
 	}
 	return c.missing(name, base.typ)
+}
+
+// tagged finds the field whose tag gives it a name for expr. Embedded structs are not searched.
+func (c *compiler) tagged(t types.Type, name string) (types.Object, []int) {
+	s, ok := aggregate(t).(*types.Struct)
+	if !ok {
+		return nil, nil
+	}
+	for i := range s.NumFields() {
+		if f := s.Field(i); reflect.StructTag(s.Tag(i)).Get("expr") == name && f.Exported() {
+			return f, []int{i}
+		}
+	}
+	return nil, nil
 }
 
 // missing reports a name that t has not.
@@ -96,6 +117,7 @@ func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int
 	if !c.valid(n, f.Type()) || !c.reachable(n, base.typ, path) {
 		return nil
 	}
+	c.hide(base.typ, f, path)
 	t := &term{node: n, typ: f.Type(), hint: hintOf(f.Name())}
 	if base.src != "" {
 		t.src = base.src + "." + f.Name()
@@ -165,6 +187,9 @@ func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 	if key == nil {
 		return nil
 	}
+	if isAny(base.typ) {
+		return c.onMachine(n, base.typ)
+	}
 	switch a := aggregate(base.typ).(type) {
 	case *types.Map:
 		return c.element(n, base, key, a)
@@ -182,9 +207,6 @@ func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 
 // element lowers an element of a map: its zero value if there is none.
 func (c *compiler) element(n *ast.MemberNode, base, key *term, m *types.Map) *term {
-	if !isBasic(m.Key()) {
-		return c.errorf(n, "a map with keys of type %s cannot be indexed here yet", c.typeName(m.Key()))
-	}
 	key = c.assign(key, m.Key(), "the key")
 	if key == nil || !c.valid(n, m.Elem()) {
 		return nil
@@ -222,6 +244,9 @@ func (w *writer) pointed(t *term, optional bool) operand {
 // nth lowers an element of a slice or an array. A negative index counts from the end.
 func (c *compiler) nth(n *ast.MemberNode, base, key *term, elem types.Type) *term {
 	key = key.value()
+	if isAny(key.typ) {
+		return c.onMachine(n, elem)
+	}
 	if !isInt(key.typ) {
 		return c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
 	}

@@ -13,22 +13,33 @@ type builtin struct {
 }
 
 var builtins = map[string]builtin{
-	"len":    {1, 1, (*compiler).length},
-	"string": {1, 1, (*compiler).toText},
-	"int":    {1, 1, (*compiler).toInt},
-	"float":  {1, 1, (*compiler).toFloat},
-	"abs":    {1, 1, (*compiler).abs},
-	"min":    {1, 100, (*compiler).extreme},
-	"max":    {1, 100, (*compiler).extreme},
-	"ceil":   {1, 1, (*compiler).rounded},
-	"floor":  {1, 1, (*compiler).rounded},
-	"round":  {1, 1, (*compiler).rounded},
-	"bitand": {2, 2, (*compiler).bitwise},
-	"bitor":  {2, 2, (*compiler).bitwise},
-	"bitxor": {2, 2, (*compiler).bitwise},
+	"len":     {1, 1, (*compiler).length},
+	"string":  {1, 1, (*compiler).toText},
+	"int":     {1, 1, (*compiler).toInt},
+	"float":   {1, 1, (*compiler).toFloat},
+	"abs":     {1, 1, (*compiler).abs},
+	"min":     {1, 100, (*compiler).extreme},
+	"max":     {1, 100, (*compiler).extreme},
+	"ceil":    {1, 1, (*compiler).rounded},
+	"floor":   {1, 1, (*compiler).rounded},
+	"round":   {1, 1, (*compiler).rounded},
+	"bitand":  {2, 2, (*compiler).bitwise},
+	"bitor":   {2, 2, (*compiler).bitwise},
+	"bitxor":  {2, 2, (*compiler).bitwise},
+	"bitnand": {2, 2, (*compiler).bitwise},
+	"bitnot":  {1, 1, (*compiler).bitwise},
+	"bitshl":  {2, 2, (*compiler).shift},
+	"bitshr":  {2, 2, (*compiler).shift},
+	"bitushr": {2, 2, (*compiler).shift},
 }
 
 func (c *compiler) builtin(n *ast.BuiltinNode) *term {
+	if p, ok := predicates[n.Name]; ok {
+		return c.predicate(n, p)
+	}
+	if f, ok := machineFunctions[n.Name]; ok {
+		return c.machineFunction(n, f)
+	}
 	b, ok := builtins[n.Name]
 	if !ok {
 		return c.textFunction(n)
@@ -41,7 +52,9 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 		return nil
 	}
 	for i := range args {
-		args[i] = args[i].value()
+		if args[i] = args[i].value(); isAny(args[i].typ) || aggregates[n.Name] && isList(args[i].typ) {
+			return c.onMachine(n, c.machineResult(n.Name, args))
+		}
 	}
 	t := b.lower(c, n, args)
 	if t != nil && t.src == "" {
@@ -125,10 +138,16 @@ func (c *compiler) abs(n *ast.BuiltinNode, args []*term) *term {
 	case int:
 		return literal(n, max(v, -v))
 	case float64:
-		return literal(n, max(v, -v))
+		if v < 0 { // not so -0, which expr keeps
+			v = -v
+		}
+		return literal(n, v)
 	}
 	if !isNumber(t.typ) {
 		return c.refuse(n, t)
+	}
+	if t.mixed {
+		return c.onMachine(n, t.typ)
 	}
 	if is(t.typ, types.IsUnsigned) {
 		return t.plainly()
@@ -152,12 +171,13 @@ func (c *compiler) extreme(n *ast.BuiltinNode, args []*term) *term {
 		return nil
 	}
 	to := met[0].typ
+	many := mixed(args, to)
 	if isInt(to) && !wide(to) {
-		return &term{node: n, typ: to, hint: "n", emit: func(w *writer) operand { return w.callOf(n.Name, w.all(met...)) }}
+		return &term{node: n, typ: to, hint: "n", mixed: many, emit: func(w *writer) operand { return w.callOf(n.Name, w.all(met...)) }}
 	}
 	// Of floats, and of what is too great for an int, expr keeps the one that no later one beats.
 	op := map[string]string{"min": "<", "max": ">"}[n.Name]
-	return &term{node: n, typ: to, hint: "n", emit: func(w *writer) operand {
+	return &term{node: n, typ: to, hint: "n", mixed: many, emit: func(w *writer) operand {
 		ops := w.all(met...)
 		best := w.define("n", ops[0].typed(w, met[0]))
 		for _, o := range ops[1:] {
@@ -193,20 +213,4 @@ func (c *compiler) rounded(n *ast.BuiltinNode, args []*term) *term {
 	}
 	fn := map[string]string{"ceil": "Ceil", "floor": "Floor", "round": "Round"}[n.Name]
 	return call(n, types.Typ[types.Float64], "math", fn, args[0].asFloat())
-}
-
-func (c *compiler) bitwise(n *ast.BuiltinNode, args []*term) *term {
-	for _, t := range args {
-		if !isInt(t.typ) {
-			return c.refuse(n, t)
-		}
-	}
-	op := map[string]string{"bitand": " & ", "bitor": " | ", "bitxor": " ^ "}[n.Name]
-	return &term{node: n, typ: types.Typ[types.Int], hint: "n", emit: func(w *writer) operand {
-		o := w.all(args[0].asInt(), args[1].asInt())
-		// The parentheses spare the reader Go's precedences, which differ from C's.
-		r := o[0].from("(" + o[0].in(unary) + op + o[1].in(unary) + ")")
-		r.calls, r.stable = o[0].calls || o[1].calls, o[0].stable && o[1].stable
-		return r
-	}}
 }

@@ -2,6 +2,8 @@ package key
 
 import (
 	"go/types"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +35,9 @@ func (c *compiler) callName(n *ast.CallNode, callee *ast.IdentifierNode) *term {
 	if !ok || c.env.isParam(callee.Value) {
 		return c.callVariable(n, callee)
 	}
-	return c.invoke(n, f.Name(), f.Signature(), func(*writer) operand { return variable(f.Name()) })
+	emit := func(*writer) operand { return variable(f.Name()) }
+	c.named(f.Name(), emit)
+	return c.invoke(n, f.Name(), f.Signature(), emit)
 }
 
 func (c *compiler) callVariable(n *ast.CallNode, callee *ast.IdentifierNode) *term {
@@ -61,9 +65,9 @@ func (c *compiler) functions() []string {
 			names = append(names, name)
 		}
 	}
-	for name := range builtins {
-		names = append(names, name)
-	}
+	names = slices.AppendSeq(names, maps.Keys(builtins))
+	names = slices.AppendSeq(names, maps.Keys(predicates))
+	names = slices.AppendSeq(names, maps.Keys(machineFunctions))
 	for name := range textFunctions {
 		name, _, _ = strings.Cut(name, "/")
 		names = append(names, name)
@@ -76,6 +80,10 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 	if base == nil {
 		c.terms(n.Arguments)
 		return nil
+	}
+	if isAny(base.typ) {
+		c.terms(n.Arguments)
+		return c.onMachine(n, base.typ)
 	}
 	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
 	m, ok := obj.(*types.Func)
@@ -90,6 +98,7 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 	if !c.reachable(callee, base.typ, path) {
 		return nil
 	}
+	c.hide(base.typ, m, path)
 	t := c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, m, path, callee.Optional) })
 	if t != nil && base.src != "" && t.src != "" {
 		t.src = base.src + "." + t.src
@@ -109,6 +118,10 @@ func (t *term) method(w *writer, m *types.Func, path []int, optional bool) opera
 // callValue calls what a variable, a field or an element holds.
 func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
 	sig, ok := f.typ.Underlying().(*types.Signature)
+	if isAny(f.typ) {
+		c.terms(n.Arguments)
+		return c.onMachine(n, f.typ)
+	}
 	if !ok {
 		c.terms(n.Arguments)
 		return c.errorf(n.Callee, "%s cannot be called: it is %s", f.said(), c.a(f.typ))
@@ -118,6 +131,11 @@ func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
 
 // invoke lowers the call of what callee writes. An error that it returns leaves the method.
 func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, callee func(*writer) operand) *term {
+	if sig.TypeParams().Len() > 0 {
+		if sig = c.instance(n, name); sig == nil {
+			return nil
+		}
+	}
 	result := c.result(n, name, sig)
 	if result == nil {
 		c.terms(n.Arguments)
@@ -153,8 +171,6 @@ func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, ca
 func (c *compiler) result(n *ast.CallNode, name string, sig *types.Signature) types.Type {
 	r := sig.Results()
 	switch {
-	case sig.TypeParams().Len() > 0:
-		c.errorf(n, "%s is generic, which cannot be called here yet", name)
 	case r.Len() == 0:
 		c.errorf(n, "%s returns no value", name)
 	case r.Len() > 2, r.Len() == 2 && !types.Identical(r.At(1).Type(), types.Universe.Lookup("error").Type()):
@@ -242,6 +258,9 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 		return c.errorf(n, "%s takes the context alone; write %s(ctx)", name, name)
 	}
 	id := identities[name]
+	c.named(name, func(w *writer) operand {
+		return operand{text: w.std(machinePath, "OrNil") + "(" + w.std(runtimePath, id.fn) + ")", prec: highest}
+	})
 	plain := call(n, types.Typ[types.String], runtimePath, id.fn, args[0])
 	plain.hint = name
 	t := &term{node: n, typ: plain.typ, src: called(name, args), hint: name, bare: plain}

@@ -35,6 +35,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		return nil
 	}
 	t := together(n, met)
+	t.mixed = mixed(terms, t.typ)
 	t.emit = func(w *writer) operand { return w.firstOf(t, met) }
 	return t
 }

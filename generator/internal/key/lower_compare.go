@@ -43,6 +43,9 @@ func alike(l, r *term, ordered bool) (a, b *term, ok bool) {
 }
 
 func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
+	if isTime(l.typ) && isTime(r.typ) {
+		return ordered(n, l, r)
+	}
 	a, b, ok := alike(l, r, true)
 	if !ok {
 		return c.mixed(n, l, r)
@@ -102,8 +105,11 @@ func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
 	l, r = l.carried().value(), r.carried().value()
 	a, b, ok := alike(l, r, false)
 	if !ok {
-		if types.Identical(l.typ, r.typ) {
-			return c.errorf(n, "values of type %s cannot be compared here yet", c.typeName(l.typ))
+		switch {
+		case isTime(l.typ) && isTime(r.typ):
+			return c.sameTime(n, l, r)
+		case c.comparable(l.typ, r.typ):
+			return c.onMachine(n, truth) // it compares what pointers point to, and lists by their elements
 		}
 		return c.mixed(n, l, r)
 	}

@@ -33,6 +33,9 @@ func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
 	if x == nil || y == nil {
 		return nil
 	}
+	if isAny(x.typ) || isAny(y.typ) {
+		return c.onMachine(n, truth)
+	}
 	switch a := aggregate(y.typ).(type) {
 	case *types.Map:
 		return c.inMap(n, x, y, a)
@@ -56,6 +59,9 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 	pairs := make([][2]*term, len(items))
 	for i, item := range items {
 		l, r, ok := alike(x, item.value(), false)
+		if isAny(x.typ) || isAny(item.typ) || !ok && c.comparable(x.typ, item.typ) {
+			return c.onMachine(n, truth)
+		}
 		if !ok {
 			return c.errorf(start(item.node), "%s is never equal to %s", c.a(x.typ), c.a(item.typ))
 		}
@@ -93,6 +99,9 @@ func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term 
 		return nil
 	}
 	for _, t := range []*term{x, low, high} {
+		if isAny(t.typ) {
+			return c.onMachine(n, truth)
+		}
 		if !isInt(t.typ) {
 			return c.errorf(start(t.node), "a range has integers; this is %s", c.a(t.typ))
 		}
@@ -106,9 +115,6 @@ func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term 
 }
 
 func (c *compiler) inMap(n *ast.BinaryNode, x, y *term, m *types.Map) *term {
-	if !isBasic(m.Key()) {
-		return c.errorf(n, "in cannot be used with keys of type %s here yet", c.typeName(m.Key()))
-	}
 	x = c.assign(x, m.Key(), "what is looked for")
 	if x == nil {
 		return nil
@@ -124,6 +130,9 @@ func (c *compiler) inMap(n *ast.BinaryNode, x, y *term, m *types.Map) *term {
 func (c *compiler) inSlice(n *ast.BinaryNode, x, y *term, elem types.Type) *term {
 	item := &term{typ: elem}
 	l, r, ok := alike(x, item, false)
+	if isAny(elem) || !ok && c.comparable(x.typ, elem) {
+		return c.onMachine(n, truth)
+	}
 	if !ok {
 		return c.errorf(n, "%s is never in %s", c.a(x.typ), c.a(y.typ))
 	}

@@ -59,7 +59,10 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 	if t == nil {
 		return nil
 	}
-	if t = t.value(); !isBool(t.typ) {
+	if t = t.value(); isAny(t.typ) {
+		return c.onMachine(n, truth)
+	}
+	if !isBool(t.typ) {
 		return c.errorf(start(n), "%s needs a bool; this is %s", role, c.a(t.typ))
 	}
 	return t.asBool()
@@ -107,6 +110,7 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 		return nil
 	}
 	t := together(n, met)
+	t.mixed = mixed([]*term{x, y}, t.typ)
 	t.emit = func(w *writer) operand { return w.branch(t, cond.emit(w), met[0], met[1]) }
 	return t
 }

@@ -16,6 +16,8 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 	}
 	t = t.value()
 	switch {
+	case isAny(t.typ):
+		return c.onMachine(n, c.dynamicResult(n.Operator))
 	case (n.Operator == "!" || n.Operator == "not") && isBool(t.typ):
 		return c.not(n, t.asBool())
 	case (n.Operator == "-" || n.Operator == "+") && isNumber(t.typ):
@@ -28,6 +30,9 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 }
 
 func (c *compiler) negative(n ast.Node, t *term) *term {
+	if t.mixed {
+		return c.onMachine(n, t.typ)
+	}
 	switch v := t.con.(type) {
 	case int:
 		if t.lit {
@@ -63,6 +68,15 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 		return nil
 	}
 	switch n.Operator {
+	case "matches":
+		return c.matches(n, l.value(), r.value())
+	case "..":
+		return c.span(n, l.value(), r.value())
+	}
+	if (isAny(l.typ) || isAny(r.typ)) && !isNil(l.typ) && !isNil(r.typ) {
+		return c.onMachine(n, c.dynamicResult(n.Operator))
+	}
+	switch n.Operator {
 	case "==", "!=":
 		return c.equal(n, l, r)
 	case "<", "<=", ">", ">=":
@@ -72,7 +86,7 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	case "contains", "startsWith", "endsWith":
 		return c.search(n, l, r)
 	}
-	return c.errorf(n, "%s cannot be used here yet", n.Operator)
+	return c.errorf(n, "%s cannot be used here", n.Operator)
 }
 
 func (c *compiler) mixed(n *ast.BinaryNode, l, r *term) *term {
@@ -105,6 +119,8 @@ func (c *compiler) arithmetic(n *ast.BinaryNode, l, r *term) *term {
 			}
 		}
 		return t
+	case isTime(l.typ) || isTime(r.typ):
+		return c.moments(n, l, r)
 	case isDuration(l.typ) || isDuration(r.typ):
 		return c.durations(n, l, r)
 	case !isNumber(l.typ) || !isNumber(r.typ):

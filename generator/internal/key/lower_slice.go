@@ -14,6 +14,12 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 	if base == nil || !ok1 || !ok2 {
 		return nil
 	}
+	if isAny(base.typ) || c.dynamicBound(n.From) || c.dynamicBound(n.To) {
+		return c.onMachine(n, base.typ)
+	}
+	if a, ok := aggregate(base.typ).(*types.Array); ok {
+		return c.onMachine(n, types.NewSlice(a.Elem()))
+	}
 	if _, ok := base.typ.Underlying().(*types.Slice); !ok && !isText(base.typ) {
 		return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
 	}
@@ -43,11 +49,16 @@ func (c *compiler) sliceBound(n ast.Node) (t *term, ok bool) {
 	if t = c.valueOf(n); t == nil {
 		return nil, false
 	}
+	if isAny(t.typ) {
+		return t, true
+	}
 	if !isInt(t.typ) {
 		return c.errorf(start(n), "a bound must be an integer; this is %s", c.a(t.typ)), false
 	}
 	return t.asInt(), true
 }
+
+func (c *compiler) dynamicBound(n ast.Node) bool { return n != nil && isAny(c.seen[n].typ) }
 
 // bounded writes a bound between 0 and limit; one below 0 counts from length.
 func (w *writer) bounded(t *term, length, limit string) string {

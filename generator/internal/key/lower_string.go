@@ -59,6 +59,8 @@ func (c *compiler) textFunction(n *ast.BuiltinNode) *term {
 		}
 		t = t.value()
 		switch kind := f.takes[i]; {
+		case isAny(t.typ), kind == 'l' && isList(t.typ) && (isText(elemOf(t.typ)) || isAny(elemOf(t.typ))) && !types.AssignableTo(t.typ, list):
+			c.machine = true
 		case kind == 's' && isText(t.typ):
 			args[i] = t.asText()
 		case kind == 'n' && isInt(t.typ):
@@ -95,7 +97,7 @@ func (c *compiler) noFunction(n *ast.BuiltinNode) *term {
 		noun := map[bool]string{true: "argument", false: "arguments"}[counts[len(counts)-1] == "1"]
 		return c.errorf(n, "%s takes %s %s, not %d", n.Name, strings.Join(counts, " or "), noun, len(n.Arguments))
 	}
-	return c.errorf(n, "%s cannot be used here yet", n.Name)
+	return c.errorf(n, "%s is a function of expr that is not known here", n.Name)
 }
 
 // search lowers contains, startsWith and endsWith: false where a side is absent.
@@ -132,9 +134,11 @@ func (c *compiler) toText(n *ast.BuiltinNode, args []*term) *term {
 	}
 	switch b, ok := t.typ.Underlying().(*types.Basic); {
 	case !ok, b.Info()&types.IsComplex != 0, b.Kind() == types.Uintptr:
-		return c.refuse(n, t)
+		return c.onMachine(n, text)
 	case isText(t.typ):
 		return t.plainly().asText()
+	case is(t.typ, types.IsFloat) && t.mixed:
+		return c.onMachine(n, text)
 	case is(t.typ, types.IsFloat):
 		return call(n, text, "fmt", "Sprint", t)
 	}

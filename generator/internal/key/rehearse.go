@@ -60,6 +60,7 @@ func (s *stage) Param(i int) string {
 	s.given[name] = true
 	return name
 }
-func (s *stage) Local(string) string   { return s.name() }
-func (s *stage) Fail(string) string    { return "return" }
-func (s *stage) FailErr(string) string { return "return" }
+func (s *stage) Local(string) string     { return s.name() }
+func (s *stage) Fail(string) string      { return "return" }
+func (s *stage) FailErr(string) string   { return "return" }
+func (s *stage) Program(*Program) string { return s.name() }

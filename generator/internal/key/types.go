@@ -24,6 +24,26 @@ func isText(t types.Type) bool   { return is(t, types.IsString) }
 func isBool(t types.Type) bool   { return is(t, types.IsBoolean) }
 func isNil(t types.Type) bool    { return t == types.Typ[types.UntypedNil] }
 
+// isAny reports whether t is an interface without methods: what its values can do is known when they come.
+func isAny(t types.Type) bool {
+	i, ok := t.Underlying().(*types.Interface)
+	return ok && i.Empty() && !isTypeParam(t)
+}
+
+// elemOf returns the type of the elements of a slice or an array, or of one that t points to; nil if t is none.
+func elemOf(t types.Type) types.Type {
+	switch a := aggregate(t).(type) {
+	case *types.Slice:
+		return a.Elem()
+	case *types.Array:
+		return a.Elem()
+	}
+	return nil
+}
+
+func isList(t types.Type) bool { return elemOf(t) != nil }
+func isTime(t types.Type) bool { return isNamed(t, "time", "Time") }
+
 func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
 
 func isNamed(t types.Type, pkg, name string) bool {
@@ -39,6 +59,21 @@ func isBasic(t types.Type) bool {
 func isTypeParam(t types.Type) bool {
 	_, ok := types.Unalias(t).(*types.TypeParam)
 	return ok
+}
+
+// hasTypeParam reports whether t depends on a type parameter. Only a named type or a pointer to one can have members.
+func hasTypeParam(t types.Type) bool {
+	if elem := pointee(t); elem != nil {
+		t = elem
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		for arg := range n.TypeArgs().Types() {
+			if hasTypeParam(arg) {
+				return true
+			}
+		}
+	}
+	return isTypeParam(t)
 }
 
 // nilable reports whether a value of type t may be nil and can be compared with it.

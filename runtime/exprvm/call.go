@@ -1,0 +1,102 @@
+package exprvm
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+var errorType = reflect.TypeFor[error]()
+
+// call calls its first argument with the others.
+func call(args ...any) (any, error) {
+	fn := reflect.ValueOf(args[0])
+	if fn.Kind() != reflect.Func {
+		return nil, fmt.Errorf("%T cannot be called", args[0])
+	}
+	if fn.IsNil() {
+		return nil, errors.New("a function is nil")
+	}
+	t, args := fn.Type(), args[1:]
+	fixed := t.NumIn()
+	if t.IsVariadic() {
+		fixed--
+	}
+	if len(args) < fixed || len(args) > fixed && !t.IsVariadic() {
+		return nil, fmt.Errorf("%d arguments for %s", len(args), t)
+	}
+	in := make([]reflect.Value, len(args))
+	for i, arg := range args {
+		to := t.In(min(i, t.NumIn()-1))
+		if i >= fixed {
+			to = to.Elem()
+		}
+		var err error
+		if in[i], err = convert(arg, to); err != nil {
+			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+		}
+	}
+	return result(fn.Call(in))
+}
+
+func result(out []reflect.Value) (any, error) {
+	switch {
+	case len(out) == 1:
+		return out[0].Interface(), nil
+	case len(out) == 2 && out[1].Type() == errorType:
+		err, _ := out[1].Interface().(error)
+		return out[0].Interface(), err
+	}
+	return nil, fmt.Errorf("a function returns %d values; expected one, or one and an error", len(out))
+}
+
+// convert makes v a value of type to, as long as that changes nothing but the type.
+func convert(v any, to reflect.Type) (reflect.Value, error) {
+	r := reflect.ValueOf(v)
+	switch {
+	case !r.IsValid():
+		switch to.Kind() {
+		case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan:
+			return reflect.Zero(to), nil
+		}
+	case r.Type().AssignableTo(to):
+		return r, nil
+	case r.Kind() == reflect.Pointer && !r.IsNil():
+		return convert(r.Elem().Interface(), to)
+	case r.Kind() == reflect.Slice && to.Kind() == reflect.Slice:
+		return convertAll(r, to)
+	case keeps(r, to):
+		return r.Convert(to), nil
+	}
+	return reflect.Value{}, fmt.Errorf("found %T, expected %s", v, to)
+}
+
+func convertAll(r reflect.Value, to reflect.Type) (reflect.Value, error) {
+	all := reflect.MakeSlice(to, r.Len(), r.Len())
+	for i := range r.Len() {
+		v, err := convert(r.Index(i).Interface(), to.Elem())
+		if err != nil {
+			return v, err
+		}
+		all.Index(i).Set(v)
+	}
+	return all, nil
+}
+
+// keeps reports whether a value is the same as one of type to.
+func keeps(r reflect.Value, to reflect.Type) bool {
+	zero := reflect.Zero(to)
+	switch {
+	case r.CanInt() && zero.CanInt():
+		return !zero.OverflowInt(r.Int())
+	case r.CanInt() && zero.CanUint():
+		return r.Int() >= 0 && !zero.OverflowUint(uint64(r.Int()))
+	case r.CanUint() && zero.CanUint():
+		return !zero.OverflowUint(r.Uint())
+	case r.CanUint() && zero.CanInt():
+		return r.Uint() <= 1<<63-1 && !zero.OverflowInt(int64(r.Uint()))
+	case r.CanInt(), r.CanUint(), r.CanFloat():
+		return zero.CanFloat()
+	}
+	return r.Kind() == to.Kind() && basics[to.Kind()] != nil
+}

@@ -1,0 +1,129 @@
+package exprvm
+
+import "github.com/expr-lang/expr/ast"
+
+// patcher replaces what expr would do with what package exprvm does, from the leaves of a tree to its root.
+type patcher struct {
+	index map[string]int    // of the values, by name
+	done  map[ast.Node]bool // calls of our functions; nodes may stand in a tree twice
+}
+
+func newPatcher(names []string) *patcher {
+	p := &patcher{index: map[string]int{}, done: map[ast.Node]bool{}}
+	for i, name := range names {
+		p.index[name] = i
+	}
+	return p
+}
+
+// Visit implements ast.Visitor.
+func (p *patcher) Visit(node *ast.Node) {
+	if p.done[*node] {
+		return
+	}
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		p.identifier(node, n)
+	case *ast.MemberNode:
+		p.plain(&n.Property)
+		if !n.Optional {
+			p.replace(node, "at", n.Node, n.Property)
+			return
+		}
+		// The machine itself leaves an optional chain, where box gives nil, or opens the box.
+		p.replace(&n.Node, "box", n.Node, n.Property)
+		n.Property = &ast.IntegerNode{}
+		p.done[n] = true
+	case *ast.CallNode:
+		p.replace(node, "call", append([]ast.Node{n.Callee}, n.Arguments...)...)
+	case *ast.UnaryNode:
+		p.plain(&n.Node)
+	case *ast.BinaryNode:
+		p.binary(node, n)
+	case *ast.ConditionalNode:
+		p.plain(&n.Cond)
+	case *ast.SliceNode:
+		p.plain(&n.From)
+		p.plain(&n.To)
+	case *ast.BuiltinNode:
+		if n.Name == "get" {
+			p.replace(node, "look", n.Arguments...)
+			return
+		}
+		p.builtin(n)
+	}
+}
+
+// identifier makes a name an element of the values, which are the environment of the expression.
+func (p *patcher) identifier(node *ast.Node, n *ast.IdentifierNode) {
+	i, ok := p.index[n.Value]
+	if !ok {
+		return // a variable of the expression's own
+	}
+	value := &ast.MemberNode{Node: &ast.IdentifierNode{Value: "$env"}, Property: &ast.IntegerNode{Value: i}}
+	ast.Patch(node, value)
+	p.done[value] = true
+}
+
+func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
+	switch n.Operator {
+	case "??":
+	case "in":
+		p.replace(node, "in", n.Left, n.Right)
+	default:
+		p.plain(&n.Left)
+		p.plain(&n.Right)
+	}
+}
+
+// builtin makes the arguments of expr's own functions plain, but where they go on to be members of something else, or show
+// their types.
+func (p *patcher) builtin(n *ast.BuiltinNode) {
+	switch n.Name {
+	case "map", "find", "findLast", "reduce", "string", "type", "toJSON", "first", "last", "take", "keys", "values",
+		"toPairs", "fromPairs", "reverse", "concat", "flatten":
+		return
+	case "len":
+		p.plain(&n.Arguments[0])
+		return
+	}
+	for i := range n.Arguments {
+		if body, ok := n.Arguments[i].(*ast.PredicateNode); ok {
+			p.plain(&body.Node)
+		} else if len(n.Arguments) == 1 || !predicates[n.Name] {
+			p.wrap("list", &n.Arguments[i])
+		}
+	}
+}
+
+// predicates are the functions whose first argument keeps its elements as they are, for the second one to look into.
+var predicates = map[string]bool{
+	"all": true, "any": true, "none": true, "one": true, "filter": true, "findIndex": true, "findLastIndex": true,
+	"count": true, "sum": true, "groupBy": true, "sortBy": true,
+}
+
+// plain makes the value of a node plain, unless it cannot be otherwise.
+func (p *patcher) plain(node *ast.Node) { p.wrap("plain", node) }
+
+func (p *patcher) wrap(fn string, node *ast.Node) {
+	switch n := (*node).(type) {
+	case nil, *ast.NilNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode, *ast.BytesNode, *ast.UnaryNode, *ast.MapNode:
+		return
+	case *ast.BinaryNode:
+		if n.Operator != "??" {
+			return
+		}
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && p.done[n] && (name.Value == fn || name.Value == "in") {
+			return
+		}
+	}
+	p.replace(node, fn, *node)
+}
+
+// replace puts a call of one of our functions where node is.
+func (p *patcher) replace(node *ast.Node, fn string, args ...ast.Node) {
+	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: fn}, Arguments: args}
+	ast.Patch(node, call)
+	p.done[call] = true
+}

@@ -1,0 +1,114 @@
+// Package exprvm runs the expressions of directives that were not turned into Go on the machine of expr-lang/expr. Generated
+// code declares one [Program] for each of them and calls it with the values that the expression names. It is the only package
+// of the runtime that imports expr: a program whose expressions all became Go does not link it. It is not a general wrapper
+// around expr: what an expression may say was checked when the code was generated.
+//
+// An expression means here what it would mean as Go. Expr knows values by their types alone, so three things are patched
+// into the trees of its expressions: values of named types count as what they are made of, a call converts its arguments as
+// far as no value is changed by it, and what goes through nil is an error that says so.
+package exprvm
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+)
+
+// Program is an expression. It is compiled when it is first needed, and safe for use by many goroutines.
+type Program struct {
+	source string
+	names  []string
+	hidden map[hiddenName]func(any) any
+
+	once    sync.Once
+	program *vm.Program
+	err     error
+}
+
+// New returns the program for an expression that refers to values by the given names. Its methods take the values in the
+// same order.
+func New(source string, names ...string) *Program {
+	return &Program{source: source, names: names}
+}
+
+// Err compiles the program and returns what is wrong with it: a *file.Error of expr's, with the place.
+func (p *Program) Err() error {
+	p.once.Do(func() {
+		ops := []expr.Option{
+			expr.Optimize(false), // its rewritings rely on types that are not known here
+			expr.Patch(newPatcher(p.names)),
+			expr.Function("at", p.at),
+			expr.Function("box", p.box),
+			expr.Function("look", look),
+			expr.Function("call", call),
+			expr.Function("in", in),
+			expr.Function("plain", func(args ...any) (any, error) { return plain(args[0]), nil }),
+			expr.Function("list", func(args ...any) (any, error) { return list(args[0]), nil }),
+		}
+		for _, name := range p.names {
+			if _, ok := builtin.Index[name]; ok {
+				ops = append(ops, expr.Function(name, call)) // or it would not be parsed as a name
+			}
+		}
+		p.program, p.err = expr.Compile(p.source, ops...)
+	})
+	return p.err
+}
+
+// Text returns the value of an expression as a text with a stable form.
+func (p *Program) Text(values ...any) (string, error) { return evaluate(p, values, text) }
+
+// Bool returns the value of an expression that is true or false.
+func (p *Program) Bool(values ...any) (bool, error) { return evaluate(p, values, boolean) }
+
+// Int returns the value of an expression that is an integer.
+func (p *Program) Int(values ...any) (int64, error) { return evaluate(p, values, integer) }
+
+// evaluate runs p. The methods of its result may panic, too.
+func evaluate[T any](p *Program, values []any, as func(any) (T, error)) (result T, err error) {
+	if err := p.Err(); err != nil {
+		return result, fmt.Errorf("the expression does not compile with the expr of this program: %w", err)
+	}
+	if len(values) != len(p.names) {
+		return result, fmt.Errorf("%d values for %d names", len(values), len(p.names))
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	v, err := vm.Run(p.program, values)
+	if err != nil {
+		return result, cause(err)
+	}
+	return as(v)
+}
+
+// cause is what the machine's error is about, without the drawing of the expression around it.
+func cause(err error) error {
+	var at *file.Error
+	if !errors.As(err, &at) {
+		return err
+	}
+	var fault runtime.Error
+	if at.Prev != nil && !errors.As(at.Prev, &fault) {
+		return at.Prev
+	}
+	return errors.New(at.Message)
+}
+
+// OrNil makes a function of a context, such as ratelimit.ClientIP, count as nil where it finds nothing.
+func OrNil[C any](find func(C) string) func(C) any {
+	return func(c C) any {
+		if s := find(c); s != "" {
+			return s
+		}
+		return nil
+	}
+}

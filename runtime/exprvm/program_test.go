@@ -1,0 +1,228 @@
+package exprvm
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+type role string
+
+func (r role) String() string { return "role-" + string(r) }
+
+type level uint8
+
+type token struct{ raw string }
+
+func (t token) MarshalText() ([]byte, error) {
+	if t.raw == "" {
+		return nil, errEmpty
+	}
+	return []byte(t.raw), nil
+}
+
+var errEmpty = errors.New("empty token")
+
+type item struct {
+	Price int
+	Roles []role
+	Next  *item
+	cents int
+}
+
+func (i *item) Load(level) (*item, error) {
+	if i.Next == nil {
+		return nil, errEmpty
+	}
+	return i.Next, nil
+}
+
+func (i *item) Boom() string { panic("boom") }
+
+// given are the values of the tests, by name.
+func given() ([]string, []any) {
+	last := &item{Price: 9, cents: 99}
+	var none *item
+	values := []any{
+		&item{Price: 4, Roles: []role{"admin", "user"}, Next: last, cents: 7}, none, role("admin"), level(3), "text", 5, uint64(1) << 63, 1.5, true,
+		map[role]int{"admin": 1}, token{}, token{"t"}, func(...level) int { return 8 }, func(r role) role { return r + "!" }, []any{1, "x"},
+		time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), context.Background(), OrNil(func(context.Context) string { return "" }), [3]int{1, 2, 3},
+		func() {}, func([]string) string { return "listed" }, new(int),
+	}
+	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr"), values
+}
+
+func TestText(t *testing.T) {
+	names, values := given()
+	for _, c := range []struct{ expr, want, err string }{
+		// Values of named types count as what they are made of, but keep their methods.
+		{`role == "admin" and "admin" in it.Roles and any(it.Roles, # == "user")`, "true", ""},
+		{`role`, "role-admin", ""},
+		{`role + "x"`, "adminx", ""},
+		{`string(role)`, "role-admin", ""},
+		{`map(it.Roles, #.String())[-1]`, "role-user", ""},
+		{`join(it.Roles, "+")`, "admin+user", ""},
+		{`groupBy(it.Roles, #)["user"][0]`, "role-user", ""},
+		{`level + 1`, "4", ""},
+		{`level in [1, 3]`, "true", ""},
+		{`byRole["admin"] + byRole.nobody`, "1", ""},
+		{`"admin" in byRole and not ("x" in byRole)`, "true", ""},
+		{`get(byRole, "x") ?? "none"`, "none", ""},
+		{`get(it.Roles, 7) ?? "none"`, "none", ""},
+		{`sum(map(1..3, # * level))`, "18", ""},
+
+		// Calls convert their arguments.
+		{`levels(1, 2, n)`, "8", ""},
+		{`levels(n, 1000)`, "", "argument 2: found int, expected exprvm.level"},
+		{`shout(s)`, "role-text!", ""},
+		{`shout(n)`, "", "argument 1: found int, expected exprvm.role"},
+		{`shout()`, "", "0 arguments for func(exprvm.role) exprvm.role"},
+		{`lists(map(1..2, string(#)))`, "listed", ""},
+		{`lists(mixed)`, "", "argument 1: found int, expected string"},
+		{`nothing()`, "", "a function returns 0 values; expected one, or one and an error"},
+		{`s()`, "", "string cannot be called"},
+		{`it.Load(5).Price`, "9", ""},
+		{`it.Load(5).Load(5).Price`, "", "empty token"},
+
+		// Nil is an error, but behind a ?. and before a ??.
+		{`none.Price`, "", "Price of nil"},
+		{`none.Load(1).Price`, "", "Load of nil"},
+		{`none?.Load(1).Price ?? "none"`, "none", ""},
+		{`it?.Next?.Next?.Price ?? it?.Price`, "4", ""},
+		{`none`, "", "the value is nil"},
+		{`ip(ctx)`, "", "the value is nil"},
+		{`ip(ctx) ?? s`, "text", ""},
+		{`it.cents + it?.Next.cents`, "106", ""},
+
+		// What has a text form.
+		{`token`, "t", ""},
+		{`empty`, "", "empty token"},
+		{`huge`, "9223372036854775808", ""},
+		{`ok`, "true", ""},
+		{`ptr`, "0", ""},
+		{`at`, "2026-01-02T03:04:05Z", ""},
+		{`at - duration("1h") < at`, "true", ""},
+		{`f`, "", "float64 has no stable text form"},
+		{`grid[1:]`, "", "[]int has no stable text form"},
+		{`grid[1:][-1]`, "3", ""},
+
+		{`it.Boom()`, "", "boom"},
+		{`[1, 2][n]`, "", "index out of range: 5 (array length is 2)"},
+		{`s matches "^t.*t$"`, "true", ""},
+		{`len(1..n)`, "5", ""},
+		{`let x = filter(mixed, type(#) == "string"); x[0]`, "x", ""},
+	} {
+		p := Hidden(New(c.expr, names...), "cents", func(i *item) any { return i.cents })
+		got, err := p.Text(values...)
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: got %q, %v; want %q, %s", c.expr, got, err, c.want, c.err)
+		}
+	}
+}
+
+func TestIntAndBool(t *testing.T) {
+	for _, c := range []struct {
+		v    any
+		n    int64
+		nErr string
+		b    bool
+		bErr string
+	}{
+		{level(3), 3, "", false, "a bool is needed; this is exprvm.level"},
+		{new(int), 0, "", false, "a bool is needed; this is *int"},
+		{uint64(1) << 63, 0, "9223372036854775808 does not fit an int64", false, "a bool is needed; this is uint64"},
+		{time.Second, int64(time.Second), "", false, "a bool is needed; this is time.Duration"},
+		{true, 0, "an integer is needed; this is bool", true, ""},
+		{1.0, 0, "an integer is needed; this is float64", false, "a bool is needed; this is float64"},
+		{nil, 0, "the value is nil", false, "the value is nil"},
+	} {
+		p := New("v", "v")
+		n, nErr := p.Int(c.v)
+		b, bErr := p.Bool(c.v)
+		if n != c.n || message(nErr) != c.nErr || b != c.b || message(bErr) != c.bErr {
+			t.Errorf("%v: got %d, %v and %t, %v", c.v, n, nErr, b, bErr)
+		}
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestCause finds the error of a function in that of the program.
+func TestCause(t *testing.T) {
+	_, err := New("f()", "f").Text(func() (string, error) { return "", errEmpty })
+	if !errors.Is(err, errEmpty) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPanics has methods of a result that panic outside of the machine.
+func TestPanics(t *testing.T) {
+	if _, err := New("v", "v").Text(panicker{}); message(err) != "panic: no text" {
+		t.Errorf("got %v", err)
+	}
+}
+
+type panicker struct{}
+
+func (panicker) String() string { panic("no text") }
+
+func TestWrongPrograms(t *testing.T) {
+	if _, err := New("1 +").Text(); !strings.Contains(message(err), "does not compile") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := New("a", "a").Text(); message(err) != "0 values for 1 names" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestNames has names that expr gives functions of its own.
+func TestNames(t *testing.T) {
+	p := New("len(now) + at(call) + get", "len", "now", "at", "call", "get")
+	twice := func(s string) string { return s + s }
+	if got, err := p.Text(twice, "n", twice, "c", "g"); got != "nnccg" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// TestConcurrently is for the race detector.
+func TestConcurrently(t *testing.T) {
+	p := New(`any(list, # == name) ? name : "-"`, "list", "name")
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 100 {
+				if got, err := p.Text([]role{"a", "b"}, "b"); got != "b" || err != nil {
+					t.Errorf("got %q, %v", got, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func BenchmarkText(b *testing.B) {
+	p := New(`"u:" + string(id) + ":" + phone`, "id", "phone")
+	for b.Loop() {
+		if _, err := p.Text(55, "15550100"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAny(b *testing.B) {
+	p := New(`any(roles, # == "admin")`, "roles")
+	roles := []role{"user", "editor", "admin"}
+	for b.Loop() {
+		if _, err := p.Bool(roles); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package exprvm
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+)
+
+var errNil = errors.New("the value is nil")
+
+// text is the stable form of v: by its method MarshalText, else by its method String, else by its kind.
+func text(v any) (string, error) {
+	r := reflect.ValueOf(v)
+	if !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil() {
+		return "", errNil
+	}
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case encoding.TextMarshaler:
+		b, err := v.MarshalText()
+		return string(b), err
+	case fmt.Stringer:
+		return v.String(), nil
+	}
+	r = reflect.ValueOf(plain(v))
+	switch {
+	case r.Kind() == reflect.String:
+		return r.String(), nil
+	case r.Kind() == reflect.Bool:
+		return strconv.FormatBool(r.Bool()), nil
+	case r.CanInt():
+		return strconv.FormatInt(r.Int(), 10), nil
+	case r.CanUint() && r.Kind() != reflect.Uintptr:
+		return strconv.FormatUint(r.Uint(), 10), nil
+	}
+	return "", fmt.Errorf("%T has no stable text form", v)
+}
+
+func boolean(v any) (bool, error) {
+	b, ok := plain(v).(bool)
+	switch {
+	case ok:
+		return b, nil
+	case plain(v) == nil:
+		return false, errNil
+	}
+	return false, fmt.Errorf("a bool is needed; this is %T", v)
+}
+
+func integer(v any) (int64, error) {
+	r := reflect.ValueOf(plain(v))
+	switch {
+	case !r.IsValid():
+		return 0, errNil
+	case r.CanInt():
+		return r.Int(), nil
+	case r.CanUint() && r.Uint() <= math.MaxInt64:
+		return int64(r.Uint()), nil
+	case r.CanUint():
+		return 0, fmt.Errorf("%d does not fit an int64", r.Uint())
+	}
+	return 0, fmt.Errorf("an integer is needed; this is %T", v)
+}
