@@ -42,11 +42,11 @@ func strayReason(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup) stri
 	}
 	switch {
 	case behind:
-		return "a directive behind code takes effect nowhere; write it on a line of its own above the type or method"
+		return "a directive behind code takes effect nowhere; write it on a line of its own above the type, method or field"
 	case carriers(file)[next] && line(next) > last+1:
 		return "a blank line detaches this directive from the declaration below, so that it takes effect nowhere; remove the line"
 	}
-	return "a directive takes effect nowhere here; write it directly above a type or a method"
+	return "a directive takes effect nowhere here; write it directly above a type, a method or a field"
 }
 
 // edges are the first and the last bytes of all that file consists of, but for comments.
@@ -82,6 +82,10 @@ func carriers(file *ast.File) map[token.Pos]bool {
 		case *ast.InterfaceType:
 			for _, m := range n.Methods.List {
 				found[m.Pos()] = len(m.Names) > 0
+			}
+		case *ast.StructType:
+			for _, f := range n.Fields.List {
+				found[f.Pos()] = len(f.Names) > 0
 			}
 		}
 		return true

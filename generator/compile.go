@@ -20,10 +20,20 @@ func compile(pkg *model.Package) annotations.Errors {
 					m.Rules[i] = c.rule(*r)
 				}
 				errs = append(errs, c.errs...)
+				if m.Fallback != nil && !m.Fallback.TakesErr {
+					drop(m.Rules)
+				}
 			}
 		}
 	}
 	return errs
+}
+
+// drop takes away the messages that no caller would be told.
+func drop(messages []*model.Rule) {
+	for _, r := range messages {
+		r.Message = nil
+	}
 }
 
 // compiler compiles the rules of one method.
@@ -40,6 +50,10 @@ func (c *compiler) rule(r model.Rule) *model.Rule {
 	r.Subject = c.template(r.Key)
 	if r.Limit.Message == "" {
 		r.Message = c.template(r.Rule.Message)
+	}
+	r.Member = c.template(r.Rule.Distinct)
+	if e := r.Rule.Limit.Expr; !e.IsZero() {
+		r.Permits = c.expr(e, key.Int)
 	}
 	if e := r.Rule.When; !e.IsZero() {
 		r.When = c.expr(e, key.Bool)

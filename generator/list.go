@@ -14,7 +14,8 @@ type Rule struct {
 	Method    string // pkg.Type.Method
 	Name      string
 	Key       string // the template
-	Limit     int64
+	Limit     int64  // 0 if it is an expression
+	LimitExpr string // "" if it is a number
 	Window    string
 	Algorithm runtime.Algorithm
 }
@@ -40,6 +41,9 @@ func listed(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
 	row := Rule{
 		File: at.Filename, Line: at.Line, Method: m.Scope, Name: r.Limit.Name, Key: r.Limit.Key,
 		Limit: r.Limit.Limit, Window: r.Limit.Window(), Algorithm: r.Limit.Algorithm,
+	}
+	if row.LimitExpr = r.Rule.Limit.Expr.Value; row.LimitExpr != "" {
+		row.Limit = 0
 	}
 	if r.Limit.Cron != "" {
 		row.Algorithm = runtime.Calendar

@@ -1,9 +1,10 @@
-// Ratelimit writes the wrappers of interfaces that carry //ratelimit: directives: for each annotated x.go, a file
+// Ratelimit writes the wrappers of types that carry //ratelimit: directives: for each annotated x.go, a file
 // x_ratelimit.go beside it.
 //
 // Usage:
 //
 //	ratelimit [flags] [packages]
+//	ratelimit vet [flags] [packages]
 //
 // Packages are named as for the go command; the default is the package in the current directory. See ratelimit -h.
 package main
@@ -33,12 +34,18 @@ examples:
   ratelimit -check ./...      fail if something is not up to date, as in CI
   ratelimit -list ./...       show all rules
   ratelimit -list -json .     the same for machines
+  ratelimit vet ./...         find where limits are lost; see ratelimit vet -h
   //go:generate go tool ratelimit    in a source file, for go generate
 
 flags:
 `
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	if status, ok := vets(os.Args[1:], os.Stdout, os.Stderr); ok {
+		os.Exit(status)
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // The exit status.
 const (

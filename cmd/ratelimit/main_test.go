@@ -190,8 +190,12 @@ func TestList(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &rows); err != nil {
 		t.Fatal(err)
 	}
-	if r := (row{"x.go", 4, "x.X.M", "x", "{a}", 1, "1m", "sliding-window"}); len(rows) != 1 || rows[0] != r {
+	if r := (row{"x.go", 4, "x.X.M", "x", "{a}", 1, "", "1m", "sliding-window"}); len(rows) != 1 || rows[0] != r {
 		t.Errorf("-list -json printed %+v", rows)
+	}
+	write(t, dir, "x.go", strings.Replace(source, "limit=1 ", `limit="len(a)" `, 1))
+	if stdout, _ = expect(t, 0, dir, "-list"); !strings.Contains(stdout, "  len(a)  1m  ") {
+		t.Errorf("-list does not show the expression:\n%s", stdout)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "x_ratelimit.go")); err == nil {
 		t.Error("-list wrote a file")
@@ -205,6 +209,19 @@ func TestOneFile(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "y_ratelimit.go")); err == nil {
 		t.Error("the other file was generated, too")
 	}
+}
+
+func TestMethodInAnotherFile(t *testing.T) {
+	method := "package x\n\n//ratelimit:rule limit=1 per=1m\nfunc (*S) M() error { return nil }\n"
+	dir := module(t, "s.go", "package x\n\n//ratelimit:wrap\ntype S struct{}\n", "m.go", method)
+	if _, stderr := expect(t, 0, dir, "m.go"); stderr != "m.go:3:13: warning: the wrapper of S is generated from s.go\n" {
+		t.Errorf("generating from m.go alone said %q", stderr)
+	}
+	expect(t, 0, dir, "s.go")
+	if out := read(t, dir, "s_ratelimit.go"); !strings.Contains(out, "Limit: 1,") {
+		t.Errorf("the rule of m.go is missing:\n%s", out)
+	}
+	expect(t, 0, dir, "-check", ".")
 }
 
 func TestPatterns(t *testing.T) {

@@ -9,11 +9,11 @@ type Detached interface{ M() error }
 
 type X interface {
 	//ratelimit:rule limit=1 per=1m
-	//2: a directive takes effect nowhere here; write it directly above a type or a method
+	//2: a directive takes effect nowhere here; write it directly above a type, a method or a field
 	io.Reader
 
 	//ratelimit:rule limit=1 per=1m
-	//          ^ NoError returns no error, so that its calls cannot be refused
+	//          ^ NoError returns no error, so that its calls cannot be refused; a fallback can stand in for it
 	NoError() int
 
 	//ratelimit:wrap
@@ -26,7 +26,7 @@ type X interface {
 type Y interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
-//1: a directive takes effect nowhere here; write it directly above a type or a method
+//1: a directive takes effect nowhere here; write it directly above a type, a method or a field
 func f() {}
 
 //ratelimit:wrap
@@ -35,4 +35,4 @@ type C interface{ ~int | ~string }
 
 //ratelimit:wrap
 type N int
-//6: N is no interface: directives on types of this kind are not supported yet
+//6: N has no exported methods, so that there is nothing to limit

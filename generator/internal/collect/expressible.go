@@ -30,12 +30,8 @@ func (c *collector) valid(t types.Type, node ast.Node) bool {
 	return false
 }
 
-// expressible reports whether the wrapper can be written in the package of w, and what of it cannot.
-func (c *collector) expressible(w *model.Wrapper, m *model.Method, f *types.Func) bool {
-	if !f.Exported() && f.Pkg() != c.pkg.Types {
-		c.errorf(w.Pos, "%s cannot be implemented outside of package %s, because of its method %s", w.Object.Name(), f.Pkg().Path(), f.Name())
-		return false
-	}
+// expressible reports whether m can be written in this package, and what of it cannot.
+func (c *collector) expressible(m *model.Method) bool {
 	reason := ""
 	mentions(m.Signature, func(t types.Type) bool {
 		reason = c.unspeakable(t)

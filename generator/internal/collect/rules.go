@@ -10,43 +10,18 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// notYet are the arguments that are understood but whose behaviour is not built.
-var notYet = []string{
-	"distinct", "wait", "scope", "mode", "refund", "on-error", "prepay", "warmup", "queue", "slices", "block",
-}
-
-// refuse reports what is not supported yet.
-func (c *collector) refuse(g annotations.Group) {
-	for i := range g.Rules {
-		r := &g.Rules[i]
-		c.refuseArgs(&r.Directive)
-		if !r.Limit.Expr.IsZero() {
-			c.errorf(r.Limit.Pos, "an expression as limit is not supported yet; expected a number")
-			r.Bad = true
-		}
+// The words of the directives.
+var (
+	algorithms = map[string]runtime.Algorithm{
+		"": runtime.SlidingWindow, "sliding-window": runtime.SlidingWindow, "fixed-window": runtime.FixedWindow,
+		"calendar": runtime.Calendar, "token-bucket": runtime.TokenBucket, "leaky-bucket": runtime.LeakyBucket,
+		"sliding-counter": runtime.SlidingCounter,
 	}
-	for i := range g.Wraps {
-		c.refuseArgs(&g.Wraps[i].Directive)
-	}
-	for _, f := range g.Fallbacks {
-		c.errorf(f.Verb.Pos, "fallback is not supported yet")
-	}
-}
-
-func (c *collector) refuseArgs(d *annotations.Directive) {
-	for _, name := range notYet {
-		if arg, ok := d.Arg(name); ok {
-			c.errorf(arg.Name.Pos, "%s is not supported yet", name)
-			d.Bad = true
-		}
-	}
-}
-
-var algorithms = map[string]runtime.Algorithm{
-	"": runtime.SlidingWindow, "sliding-window": runtime.SlidingWindow, "fixed-window": runtime.FixedWindow,
-	"calendar": runtime.Calendar, "token-bucket": runtime.TokenBucket, "leaky-bucket": runtime.LeakyBucket,
-	"sliding-counter": runtime.SlidingCounter,
-}
+	modes    = map[string]runtime.Mode{"shadow": runtime.ModeShadow, "trigger": runtime.ModeTrigger}
+	scopes   = map[string]runtime.Scope{"instance": runtime.ScopeInstance}
+	refunds  = map[string]runtime.Refund{"error": runtime.RefundError}
+	policies = map[string]runtime.FailurePolicy{"deny": runtime.Deny, "allow": runtime.Allow, "local": runtime.Local}
+)
 
 // rules makes the limits of directives that stand on what is called scope. Those that are wrong are left out.
 func (c *collector) rules(directives []annotations.Rule, scope string, wrap annotations.Wrap, ofType bool) []*model.Rule {
@@ -55,11 +30,8 @@ func (c *collector) rules(directives []annotations.Rule, scope string, wrap anno
 		if d.Bad {
 			continue
 		}
-		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope}
-		r.Limit = runtime.Rule{
-			Name: scope, Key: d.Key.Value, Algorithm: algorithms[d.Algorithm], Limit: d.Limit.Int,
-			Per: d.Per, Cron: d.Cron, TZ: d.TZ, Burst: d.Burst,
-		}
+		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Limit: limitOf(d)}
+		r.Limit.Name = scope
 		if d.Name != "" {
 			r.Limit.Name = d.Name
 			if wrap.Prefix != "" {
@@ -70,12 +42,28 @@ func (c *collector) rules(directives []annotations.Rule, scope string, wrap anno
 			arg, _ := wrap.Arg("tz")
 			r.Limit.TZ, r.Zone = wrap.TZ, arg.Value.Pos
 		}
-		r.Limit.Message = static(d.Message)
+		if d.OnError == "" {
+			r.Limit.OnError = policies[wrap.OnError]
+		}
 		if c.isValid(r) {
 			rules = append(rules, r)
 		}
 	}
 	return rules
+}
+
+// limitOf is what a directive says by itself.
+func limitOf(d annotations.Rule) runtime.Rule {
+	limit := d.Limit.Int
+	if !d.Limit.Expr.IsZero() {
+		limit = 1 // stands for what the calls bring along
+	}
+	return runtime.Rule{
+		Key: d.Key.Value, Algorithm: algorithms[d.Algorithm], Limit: limit, Per: d.Per, Cron: d.Cron, TZ: d.TZ,
+		Burst: d.Burst, Prepay: d.Prepay, Warmup: d.Warmup, Slices: d.Slices, Distinct: d.Distinct.Value,
+		Wait: d.Wait, Queue: d.Queue, Block: d.Block, Mode: modes[d.Mode], Scope: scopes[d.Scope], Refund: refunds[d.Refund],
+		OnError: policies[d.OnError], Message: static(d.Message),
+	}
 }
 
 // static is the text of a template without islands.
@@ -94,6 +82,10 @@ func static(t annotations.Template) string {
 func (c *collector) isValid(r *model.Rule) bool {
 	if !r.Rule.Limit.Pos.IsValid() {
 		c.errorf(r.Verb.Pos, "a rule needs limit=, the permits per window")
+		return false
+	}
+	if cost := r.Rule.Cost; cost.Pos.IsValid() && cost.Expr.IsZero() && cost.Int < 1 {
+		c.errorf(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
 		return false
 	}
 	err := r.Limit.Validate()
@@ -125,10 +117,13 @@ func position(r *model.Rule, argument string) token.Pos {
 
 // twins reports rules of one method that count the same calls in the same window: one of them never decides.
 func (c *collector) twins(rules []*model.Rule) {
-	type identity struct{ name, key, window string }
+	type identity struct {
+		name, key, window string
+		scope             runtime.Scope
+	}
 	seen := map[identity]*model.Rule{}
 	for _, r := range rules {
-		id := identity{r.Limit.Name, r.Limit.Key, r.Limit.Window()}
+		id := identity{r.Limit.Name, r.Limit.Key, r.Limit.Window(), r.Limit.Scope}
 		other := seen[id]
 		if other == nil {
 			seen[id] = r

@@ -39,26 +39,43 @@ func (w *writer) Fail(reason string) string { return w.fail(reason, "") }
 // FailErr implements key.Names.
 func (w *writer) FailErr(err string) string { return w.fail("", err) }
 
-// limits returns the statements that ask the limiter; none for a method without rules.
-func (f *function) limits(m *model.Method) []jen.Code {
+// body returns the statements of m.
+func (f *function) body(m *model.Method) []jen.Code {
 	if len(m.Rules) == 0 {
-		return nil
+		return statements(f.forward(m))
 	}
 	w := &writer{function: f, method: m, subjects: map[string]string{}, checked: map[string]bool{}}
-	err := f.errorName(m)
-	call, ask := ".Take(", w.takes
-	if charges(m) {
-		call, ask = ".Charge(", w.charges
+	if refunds(m) {
+		w.begin()
+	} else {
+		w.take()
 	}
-	args := ask()
-	args = append([]string{f.context(m), f.rulesOf[m]}, args...)
-	asked := "if " + err + " := " + f.limiter + call + laidOut(args) + "); " + err + " != nil {\n"
-	w.stmts = append(w.stmts, asked+w.refusal(err)+"\n}")
-	codes := make([]jen.Code, len(w.stmts))
-	for i, s := range w.stmts {
+	return statements(w.stmts...)
+}
+
+func statements(texts ...string) []jen.Code {
+	codes := make([]jen.Code, len(texts))
+	for i, s := range texts {
 		codes[i] = jen.Id(s)
 	}
 	return codes
+}
+
+// take asks the limiter, and goes on if that has no objection.
+func (w *writer) take() {
+	call, ask := ".Take(", w.takes
+	if charges(w.method) {
+		call, ask = ".Charge(", w.charges
+	}
+	asked := w.limiter + call + w.asked(ask) + ")"
+	err := w.errorName()
+	w.stmts = append(w.stmts, "if "+err+" := "+asked+"; "+err+" != nil {\n"+w.refusal(err)+"\n}", w.forward(w.method))
+}
+
+// asked writes the arguments of the question, of which ask gives those that depend on the rules.
+func (w *writer) asked(ask func() []string) string {
+	args := ask()
+	return laidOut(append([]string{w.context(w.method), w.rulesOf[w.method]}, args...))
 }
 
 // laidOut separates arguments, of which those behind the first two get lines of their own where they are long.
@@ -70,8 +87,8 @@ func laidOut(args []string) string {
 	return strings.Join(args[:2], ", ") + ",\n" + strings.Join(args[2:], ",\n") + ",\n"
 }
 
-// errorName names the refusal. A result of that name may be hidden, a parameter not: messages may name it.
-func (f *function) errorName(m *model.Method) string {
+// errorName names the refusal. A variable of that name may be hidden, but no parameter: messages may name it.
+func (f *function) errorName() string {
 	if slices.Contains(f.params, "err") {
 		return f.Take("err")
 	}
@@ -88,7 +105,9 @@ func (f *function) context(m *model.Method) string {
 
 // charges reports whether the rules of m are not all charged one permit for each call.
 func charges(m *model.Method) bool {
-	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.When != nil || r.Rule.Cost.Pos.IsValid() })
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool {
+		return r.When != nil || r.Rule.Cost.Pos.IsValid() || r.Permits != nil || len(r.Member) > 0
+	})
 }
 
 // takes writes the subjects of the rules.
@@ -108,7 +127,7 @@ func (w *writer) subject(r *model.Rule) string {
 	if s, ok := w.subjects[r.Key.Value]; ok {
 		return s
 	}
-	value := w.key(r)
+	value := w.joined(r, r.Subject)
 	if !identifierOnly.MatchString(value) && w.shared(r) {
 		name := w.Take("key")
 		w.stmts = append(w.stmts, name+" := "+value)
@@ -167,6 +186,13 @@ func (w *writer) charge(r *model.Rule, charge string) string {
 	default:
 		fields = append(fields, "Cost: 1")
 	}
+	if len(r.Member) > 0 {
+		fields = append(fields, "Member: "+w.joined(r, r.Member))
+	}
+	if r.Permits != nil {
+		limit := w.code(r.Permits, r, r.Rule.Limit.Expr.Value)
+		fields = append(fields, "Limit: "+w.imports.Name(runtimePackage.Path())+".LimitOf("+limit+")")
+	}
 	return charge + "{" + strings.Join(fields, ", ") + "}"
 }
 
@@ -181,7 +207,7 @@ func (w *writer) code(c *key.Code, r *model.Rule, expr string) string {
 			fields = append(fields, "Err: "+err)
 		}
 		literal := "&" + w.imports.Name(runtimePackage.Path()) + ".KeyError{" + strings.Join(fields, ", ") + "}"
-		return w.failure(w.method, literal)
+		return w.failure(literal)
 	}
 	return w.render(c)
 }
@@ -202,4 +228,4 @@ func (w *writer) render(c *key.Code) string {
 }
 
 // nilCheck is a statement that leaves the method if a variable is nil.
-var nilCheck = regexp.MustCompile(`^if ([\pL_][\pL\pN_]*) == nil \{\n\treturn [^\n]*\n\}$`)
+var nilCheck = regexp.MustCompile(`^if ([\pL_][\pL\pN_]*) == nil \{\n(?:\t[^\n]*\n){1,2}\}$`)

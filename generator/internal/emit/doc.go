@@ -3,30 +3,74 @@ package emit
 import (
 	"fmt"
 	"go/token"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // typeDoc is the doc comment of a wrapper.
 func typeDoc(w *model.Wrapper) string {
-	iface := w.Object.Name()
-	article := "a"
-	if strings.ContainsRune("AEIOUaeiou", rune(iface[0])) {
-		article = "an"
+	name := w.Object.Name()
+	doc := fmt.Sprintf("%s is %s that passes on to another one the calls its limits allow. "+
+		"It has the methods of %s alone, whatever the other one has besides.", w.Name, withArticle(link(name)), name)
+	if w.Kind == model.Concrete {
+		doc = fmt.Sprintf("%s has the exported methods of %s, to which it passes on the calls its limits allow.",
+			w.Name, withArticle(link(name)))
 	}
-	name := "[" + iface + "]"
-	if !token.IsExported(iface) {
-		name = iface
+	return wrapped(doc) + shared(w)
+}
+
+// limitDoc is the doc comment of the function for a func type or a struct of funcs. next is the name of its parameter.
+func limitDoc(w *model.Wrapper, next string) string {
+	name := w.Object.Name()
+	if w.Kind == model.Func {
+		m := w.Methods[0]
+		doc := fmt.Sprintf("%s returns %s that passes on to %s the calls its limits allow. ", w.New, withArticle(link(name)), next)
+		return wrapped(doc + sentences(w, m, "It"))
 	}
-	doc := wrapped(fmt.Sprintf("%s is %s %s that passes on to another one the calls its limits allow. "+
-		"It has the methods of %s alone, whatever the other one has besides.", w.Name, article, name, iface))
-	if len(w.Rules) > 0 {
-		doc += "\n\n" + wrapped("Its methods together "+may(w.Rules)+".")
+	doc := wrapped(fmt.Sprintf("%s returns a copy of %s whose funcs pass on to it the calls their limits allow. "+
+		"A nil func stays nil.", w.New, next)) + shared(w)
+	for _, m := range w.Methods {
+		if said := sentences(w, m, m.Name); said != "" {
+			doc += "\n\n" + wrapped(said)
+		}
 	}
 	return doc
+}
+
+// shared is the paragraph on the limits that all methods share.
+func shared(w *model.Wrapper) string {
+	if len(w.Rules) == 0 {
+		return ""
+	}
+	members := "methods"
+	if w.Kind == model.Fields {
+		members = "funcs"
+	}
+	said := allow(w.Rules)
+	for i := range said {
+		said[i] = "Its " + members + " together " + said[i] + "."
+	}
+	return "\n\n" + wrapped(strings.Join(said, " "))
+}
+
+func link(name string) string {
+	if token.IsExported(name) {
+		return "[" + name + "]"
+	}
+	return name
+}
+
+func withArticle(name string) string {
+	if strings.ContainsRune("AEIOUaeiou", rune(strings.TrimPrefix(name, "[")[0])) {
+		return "an " + name
+	}
+	return "a " + name
 }
 
 // methodDoc is the user's doc comment, with a paragraph on the limits.
@@ -35,6 +79,11 @@ func methodDoc(w *model.Wrapper, m *model.Method) string {
 	if m.Doc == "" {
 		subject = m.Name
 	}
+	return m.Doc + "\n" + wrapped(sentences(w, m, subject))
+}
+
+// sentences says what the limits of m are; the first sentence is about subject.
+func sentences(w *model.Wrapper, m *model.Method, subject string) string {
 	var own, ofType []*model.Rule
 	for _, r := range m.Rules {
 		if r.OfType {
@@ -43,48 +92,74 @@ func methodDoc(w *model.Wrapper, m *model.Method) string {
 			own = append(own, r)
 		}
 	}
-	var said []string
-	say := func(sentence string) {
-		said = append(said, subject+" "+sentence+".")
-		subject = "It"
-	}
-	if len(own) > 0 {
-		say(may(own))
-	}
+	said := allow(own)
 	switch {
 	case len(ofType) > 0:
-		say("counts towards what the methods of " + w.Object.Name() + " share")
+		said = append(said, "counts towards what the "+plural(w)+" of "+w.Object.Name()+" share")
 	case m.Spared:
-		say("returns no error, so that the limits of " + w.Object.Name() + " do not apply to it")
+		said = append(said, "returns no error, so that the limits of "+w.Object.Name()+" do not apply to it")
 	case m.Skipped && len(w.Rules) > 0:
-		say("is free of the limits of " + w.Object.Name())
+		said = append(said, "is free of the limits of "+w.Object.Name())
 	}
-	return m.Doc + "\n" + wrapped(strings.Join(said, " "))
+	if m.Fallback != nil {
+		said = append(said, "leaves refused calls to "+strings.TrimPrefix(m.Fallback.Func.Value, "."))
+	}
+	for i, s := range said {
+		said[i] = subject + " " + s + "."
+		subject = "It"
+	}
+	return strings.Join(said, " ")
 }
 
-// may says what rules allow: "may be called 100 times in 1m for one id, and once in 1s".
-func may(rules []*model.Rule) string {
-	phrases := make([]string, len(rules))
-	for i, r := range rules {
-		if r.Limit.Limit == 0 && r.Rule.When.IsZero() {
-			return "may not be called"
-		}
-		phrases[i] = phrase(r)
+func plural(w *model.Wrapper) string {
+	if w.Kind == model.Fields {
+		return "funcs"
 	}
+	return "methods"
+}
+
+// allow says what rules allow: "may be called 100 times in 1m for one id, and once in 1s". Of triggers it says when they
+// go off.
+func allow(rules []*model.Rule) []string {
+	var limits, triggers []string
+	for _, r := range rules {
+		switch {
+		case r.Limit.Mode == runtime.ModeTrigger:
+			triggers = append(triggers, permits(r)+" "+phrase(r))
+		case r.Limit.Limit == 0 && r.Rule.When.IsZero() && r.Limit.Mode == runtime.ModeEnforce:
+			return []string{"may not be called"}
+		case r.Limit.Distinct != "":
+			limits = append(limits, "for "+permits(r)+" different values of "+template(r.Rule.Distinct)+" "+phrase(r))
+		default:
+			limits = append(limits, times(r)+" "+phrase(r))
+		}
+	}
+	var said []string
+	if len(limits) > 0 {
+		said = append(said, "may be called "+enumerated(limits))
+	}
+	if len(triggers) > 0 {
+		said = append(said, "sets off a trigger at "+enumerated(triggers))
+	}
+	return said
+}
+
+func enumerated(phrases []string) string {
 	last := len(phrases) - 1
 	if last == 0 {
-		return "may be called " + phrases[0]
+		return phrases[0]
 	}
-	return "may be called " + strings.Join(phrases[:last], ", ") + ", and " + phrases[last]
+	return strings.Join(phrases[:last], ", ") + ", and " + phrases[last]
 }
 
+// phrase says in which time, for whom, and how.
 func phrase(r *model.Rule) string {
-	s := times(r.Limit.Limit) + " " + window(r.Limit)
+	s := window(r.Limit)
 	if r.Limit.Burst > 0 && r.Limit.Burst != r.Limit.Limit {
 		s += fmt.Sprintf(" with up to %d at once", r.Limit.Burst)
 	}
 	if r.Limit.Key != "" {
-		s += " for one " + whom(r)
+		s += " for one " + template(r.Key)
 	}
 	switch {
 	case !r.Rule.Cost.Expr.IsZero():
@@ -95,41 +170,87 @@ func phrase(r *model.Rule) string {
 	if !r.Rule.When.IsZero() {
 		s += ", if " + oneLine(r.Rule.When.Value)
 	}
+	if notes := notes(r); len(notes) > 0 {
+		s += " (" + strings.Join(notes, ", ") + ")"
+	}
 	return s
 }
 
-func times(n int64) string {
-	switch n {
-	case 0:
-		return "never"
-	case 1:
-		return "once"
+// notes are the settings that are not told otherwise.
+func notes(rule *model.Rule) []string {
+	r, notes := rule.Limit, []string(nil)
+	note := func(given bool, format string, args ...any) {
+		if given {
+			notes = append(notes, fmt.Sprintf(format, args...))
+		}
 	}
-	return fmt.Sprintf("%d times", n)
+	note(r.Algorithm == runtime.LeakyBucket, "evenly spaced")
+	note(r.Slices > 0, "counted in %d slices", r.Slices)
+	note(r.Prepay, "a call may go into debt")
+	note(r.Warmup > 0, "the rate ramps up in %s", period(r.Warmup))
+	note(r.Wait > 0, "waits up to %s", period(r.Wait))
+	note(r.Queue > 0, "at most %d wait", r.Queue)
+	note(r.Block > 0, "then blocked for %s", period(r.Block))
+	note(r.Mode == runtime.ModeShadow, "only reported")
+	note(r.Scope == runtime.ScopeInstance, "counted per process")
+	note(r.Refund == runtime.RefundError, "an error gives it back")
+	switch rule.OnError { // as written: what the type says is not repeated for each of its rules
+	case "deny":
+		notes = append(notes, "refused while the store is away")
+	case "allow":
+		notes = append(notes, "allowed while the store is away")
+	case "local":
+		notes = append(notes, "counted per process while the store is away")
+	}
+	return notes
+}
+
+// permits is the limit, as a number or as written.
+func permits(r *model.Rule) string {
+	e := oneLine(r.Rule.Limit.Expr.Value)
+	switch {
+	case e == "":
+		return strconv.FormatInt(r.Limit.Limit, 10)
+	case strings.Contains(e, " "):
+		return "(" + e + ")"
+	}
+	return e
+}
+
+func times(r *model.Rule) string {
+	switch p := permits(r); p {
+	case "0":
+		return "never"
+	case "1":
+		return "once"
+	default:
+		return p + " times"
+	}
 }
 
 func window(r runtime.Rule) string {
-	if r.Cron != "" {
+	switch {
+	case r.Cron != "":
 		zone := r.TZ
 		if zone == "" {
 			zone = "UTC"
 		}
 		return fmt.Sprintf("in each period of cron %q (%s)", r.Cron, zone)
+	case r.Algorithm == runtime.FixedWindow:
+		return "in a fixed window of " + period(r.Per)
 	}
-	w := r.Window()
-	w = w[strings.LastIndex(w, ":")+1:]
-	if r.Algorithm == runtime.FixedWindow {
-		return "in a fixed window of " + w
-	}
-	return "in " + w
+	return "in " + period(r.Per)
 }
 
-// whom is the island of a key that consists of one, else the key as written.
-func whom(r *model.Rule) string {
-	if parts := r.Key.Parts; len(parts) == 1 && !parts[0].Island.IsZero() {
+// period writes a duration as the names of windows do.
+func period(d time.Duration) string { return runtime.Rule{Per: d}.Window() }
+
+// template is the island of a template that consists of one, else the template as written.
+func template(t annotations.Template) string {
+	if parts := t.Parts; len(parts) == 1 && !parts[0].Island.IsZero() {
 		return oneLine(parts[0].Island.Value)
 	}
-	return oneLine(r.Limit.Key)
+	return oneLine(t.Value)
 }
 
 // oneLine keeps what a raw string may hold from leaving its comment.

@@ -1,4 +1,4 @@
-// Package emit writes the Go file of a file's annotated interfaces. All names are settled before text is made; declarations
+// Package emit writes the Go file of a file's annotated types. All names are settled before text is made; declarations
 // are made by jennifer from types as go/types spells them, and the frame around them here. What a directive means was
 // decided before: nothing is found wrong here that is not a fault of the generator.
 package emit
@@ -17,6 +17,7 @@ import (
 )
 
 var (
+	errorsPackage  = types.NewPackage("errors", "errors")
 	contextPackage = types.NewPackage("context", "context")
 	timePackage    = types.NewPackage("time", "time")
 	runtimePackage = types.NewPackage("github.com/ratelimit-go/ratelimit/runtime", "runtime")

@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -10,12 +9,12 @@ import (
 )
 
 // declare writes a method of a wrapper.
-func (f *function) declare(w *model.Wrapper, m *model.Method, receiver string) *jen.Statement {
-	body := f.limits(m)
+func (f *function) declare(w *model.Wrapper, m *model.Method, receiver, own string) *jen.Statement {
+	body := f.body(m)
 	return comment(methodDoc(w, m)).
-		Func().Params(jen.Id(f.receiver).Id(receiver)).Id(m.Name).
+		Func().Params(jen.Id(receiver).Id(own)).Id(m.Name).
 		Params(f.parameters(m)...).Add(f.resultTypes(m)).
-		Block(append(body, f.forward(m))...)
+		Block(body...)
 }
 
 // parameters writes the parameters; neighbours of one type share it, as one would write.
@@ -54,27 +53,4 @@ func (f *function) resultTypes(m *model.Method) *jen.Statement {
 		s.Params(codes...)
 	}
 	return s
-}
-
-// forward calls the wrapped method.
-func (f *function) forward(m *model.Method) jen.Code {
-	args := slices.Clone(f.params)
-	if m.Signature.Variadic() {
-		args[len(args)-1] += "..."
-	}
-	call := jen.Id(f.next + "." + m.Name + "(" + strings.Join(args, ", ") + ")")
-	if m.Signature.Results().Len() == 0 {
-		return call
-	}
-	return jen.Return(call)
-}
-
-// failure returns the statement that leaves m with the given error.
-func (f *function) failure(m *model.Method, err string) string {
-	values := make([]string, m.Signature.Results().Len())
-	for i := range values {
-		values[i] = f.zero(m.Signature.Results().At(i).Type())
-	}
-	values[m.Error] = err
-	return "return " + strings.Join(values, ", ")
 }

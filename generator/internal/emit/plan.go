@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/key"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
@@ -15,16 +16,19 @@ import (
 type planned struct {
 	imports *names.Imports
 	rulesOf map[*model.Method]string // variables with the rules of methods
+	programs
 }
 
 // plan names all that a file declares and imports.
 func plan(pkg *model.Package, f *model.File, block *names.Scope) *planned {
 	p := &planned{imports: names.NewImports(pkg.Types), rulesOf: map[*model.Method]string{}}
+	p.variables = map[*key.Program]string{}
 	taken := block // with type parameters, which hide packages
 	for _, w := range f.Wrappers {
 		for _, m := range w.Methods {
 			if len(m.Rules) > 0 {
-				p.rulesOf[m] = block.Take(lower(w.Object.Name()) + upper(m.Name) + "Rules")
+				p.rulesOf[m] = block.Take(variableOf(w, m) + "Rules")
+				p.addPrograms(w, m, block)
 			}
 		}
 	}
@@ -38,11 +42,21 @@ func plan(pkg *model.Package, f *model.File, block *names.Scope) *planned {
 		}
 		p.imports.Add(runtimePackage)
 		for _, m := range w.Methods {
-			p.addMethod(m)
+			if w.Kind != model.Fields || len(m.Rules) > 0 { // other fields stay as they are
+				p.addMethod(m)
+			}
 		}
 	}
 	p.imports.Plan(taken)
 	return p
+}
+
+// variableOf begins the name of the variable that holds the rules of m.
+func variableOf(w *model.Wrapper, m *model.Method) string {
+	if w.Kind == model.Func {
+		return lower(w.Object.Name())
+	}
+	return lower(w.Object.Name()) + upper(m.Name)
 }
 
 // addMethod adds what m imports. What its body names must not be hidden by its parameters.
@@ -60,8 +74,16 @@ func (p *planned) addMethod(m *model.Method) {
 	if m.Context < 0 {
 		need(contextPackage)
 	}
+	if f := m.Fallback; f != nil {
+		if m.Error >= 0 {
+			need(errorsPackage)
+		}
+		if f.Import != nil {
+			need(f.Import)
+		}
+	}
 	for _, r := range m.Rules {
-		if r.Limit.Per > 0 {
+		if r.Limit.Per+r.Limit.Wait+r.Limit.Warmup+r.Limit.Block > 0 {
 			p.imports.Add(timePackage)
 		}
 		if r.Limit.TZ != "" && r.Limit.TZ != "UTC" {
@@ -95,25 +117,26 @@ func variablesOf(sig *types.Signature) []string {
 	return found
 }
 
-// function are the names in one method of a wrapper.
+// function are the names in one function.
 type function struct {
 	*planned
 	*names.Scope
-	receiver string
-	next     string // the wrapped value
-	limiter  string
-	params   []string
-	results  []string // "" if they have no names
+	target  string // what is called: a method of next, a field of it, or itself
+	next    string // the wrapped value
+	limiter string
+	generic string // the type arguments of the wrapper, as in [K, V]
+	params  []string
+	results []string // "" if they have no names
 }
 
-// function names the variables of m. The users' names stay, but where the body needs what they hide.
-func (p *planned) function(m *model.Method, receiver string) *function {
-	f := &function{planned: p, Scope: names.NewScope(p.imports.Names()...), receiver: receiver}
-	f.Reserve(receiver)
+// function names the variables of m. The users' names stay, but where the body needs what they hide: what is outer among it.
+func (p *planned) function(m *model.Method, outer ...string) *function {
+	f := &function{planned: p, Scope: names.NewScope(p.imports.Names()...)}
+	f.Reserve(outer...)
 	needed := p.needed(m)
 	f.Reserve(needed...)
 	hidden := names.NewScope(needed...)
-	hidden.Reserve(receiver)
+	hidden.Reserve(outer...)
 	choose := func(name, otherwise string) string {
 		switch {
 		case name == "" || name == "_":
@@ -152,15 +175,24 @@ func (p *planned) needed(m *model.Method) []string {
 		return nil
 	}
 	words := []string{"nil", p.rulesOf[m]}
+	if refunds(m) {
+		words = append(words, "true", "false")
+	}
+	if m.Fallback != nil {
+		words = append(words, "new", strings.Split(m.Fallback.Func.Value, ".")[0])
+	}
 	for v := range m.Signature.Results().Variables() {
 		words = append(words, identifier.FindAllString(p.zero(v.Type()), -1)...)
 	}
 	for _, r := range m.Rules {
-		if r.When != nil || r.Cost != nil {
+		if r.When != nil || r.Cost != nil || r.Permits != nil {
 			words = append(words, "int64")
 		}
 		for _, c := range r.Codes() {
 			words = append(words, c.Uses...)
+			if c.Program != nil {
+				words = append(words, p.variables[c.Program])
+			}
 		}
 	}
 	return words
@@ -168,8 +200,8 @@ func (p *planned) needed(m *model.Method) []string {
 
 var identifier = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
 
-// receiverOf names the receiver of all methods of w.
-func (p *planned) receiverOf(w *model.Wrapper) string {
+// around are the names that variables around the methods of w must not have: what stands in the methods must not hide them.
+func (p *planned) around(w *model.Wrapper) *names.Scope {
 	taken := names.NewScope(p.imports.Names()...)
 	for t := range w.TypeParams.TypeParams() {
 		taken.Reserve(t.Obj().Name())
@@ -178,9 +210,14 @@ func (p *planned) receiverOf(w *model.Wrapper) string {
 		taken.Reserve(variablesOf(m.Signature)...)
 		taken.Reserve(p.needed(m)...)
 	}
+	return taken
+}
+
+// receiverOf names the receiver of all methods of w.
+func (p *planned) receiverOf(w *model.Wrapper) string {
 	r, _ := utf8.DecodeRuneInString(w.Object.Name())
 	first := string(unicode.ToLower(r))
-	return taken.Take(first, "l", "limited")
+	return p.around(w).Take(first, "l", "limited")
 }
 
 // fieldsOf names the fields of w, which no method may be called.

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dave/jennifer/jen"
@@ -15,7 +16,7 @@ func list(open, shut string) jen.Options {
 	return jen.Options{Open: open, Close: shut, Separator: ",", Multi: true}
 }
 
-// rules declares the variables with the rules of methods; nil if there are none.
+// rules declares the variables with the rules of methods and with their programs; nil if there are none.
 func (p *planned) rules(f *model.File) *jen.Statement {
 	var defs []jen.Code
 	for _, w := range f.Wrappers {
@@ -25,12 +26,13 @@ func (p *planned) rules(f *model.File) *jen.Statement {
 			}
 			var args []jen.Code
 			for _, r := range m.Rules {
-				args = append(args, p.rule(r.Limit))
+				args = append(args, p.rule(r, m.Scope))
 			}
 			prepared := p.of(runtimePackage.Path(), "NewRules").Custom(list("("+quote(m.Scope)+",", ")"), args...)
 			defs = append(defs, jen.Id(p.rulesOf[m]).Op("=").Add(prepared))
 		}
 	}
+	defs = append(defs, p.programDefs()...)
 	switch len(defs) {
 	case 0:
 		return nil
@@ -45,38 +47,90 @@ func (p *planned) of(path, name string) *jen.Statement {
 	return jen.Id(p.imports.Name(path)).Dot(name)
 }
 
-var algorithms = map[runtime.Algorithm]string{
-	runtime.FixedWindow: "FixedWindow", runtime.Calendar: "Calendar", runtime.TokenBucket: "TokenBucket",
-	runtime.LeakyBucket: "LeakyBucket", runtime.SlidingCounter: "SlidingCounter",
+// The names of constants in package runtime, but for zero values.
+var (
+	algorithms = map[runtime.Algorithm]string{
+		runtime.FixedWindow: "FixedWindow", runtime.Calendar: "Calendar", runtime.TokenBucket: "TokenBucket",
+		runtime.LeakyBucket: "LeakyBucket", runtime.SlidingCounter: "SlidingCounter",
+	}
+	modes    = map[runtime.Mode]string{runtime.ModeShadow: "ModeShadow", runtime.ModeTrigger: "ModeTrigger"}
+	scopes   = map[runtime.Scope]string{runtime.ScopeInstance: "ScopeInstance"}
+	refundOn = map[runtime.Refund]string{runtime.RefundError: "RefundError"}
+	policies = map[runtime.FailurePolicy]string{runtime.Deny: "Deny", runtime.Allow: "Allow", runtime.Local: "Local"}
+)
+
+// rule is a composite literal without the fields that are zero. The name is left to NewRules where that is the method's.
+func (p *planned) rule(r *model.Rule, method string) *jen.Statement {
+	l := literal{planned: p}
+	if r.Limit.Name != method {
+		l.text("Name", r.Limit.Name)
+	}
+	l.text("Key", r.Limit.Key)
+	l.text("Distinct", r.Limit.Distinct)
+	l.constant("Algorithm", algorithms[r.Limit.Algorithm])
+	l.limit(r)
+	l.duration("Per", r.Limit.Per)
+	l.text("Cron", r.Limit.Cron)
+	l.text("TZ", r.Limit.TZ)
+	l.number("Burst", r.Limit.Burst)
+	if r.Limit.Prepay {
+		l.field("Prepay", jen.True())
+	}
+	l.duration("Warmup", r.Limit.Warmup)
+	l.number("Slices", r.Limit.Slices)
+	l.duration("Wait", r.Limit.Wait)
+	l.number("Queue", r.Limit.Queue)
+	l.duration("Block", r.Limit.Block)
+	l.constant("Mode", modes[r.Limit.Mode])
+	l.constant("Scope", scopes[r.Limit.Scope])
+	l.constant("Refund", refundOn[r.Limit.Refund])
+	l.constant("OnError", policies[r.Limit.OnError])
+	l.text("Message", r.Limit.Message)
+	return p.of(runtimePackage.Path(), "Rule").Values(l.fields...)
 }
 
-// rule is a composite literal without the fields that are zero.
-func (p *planned) rule(r runtime.Rule) *jen.Statement {
-	var fields []jen.Code
-	field := func(name string, value jen.Code) {
-		fields = append(fields, jen.Id(name).Op(":").Add(value))
+// literal is a composite literal in the making.
+type literal struct {
+	*planned
+	fields []jen.Code
+}
+
+func (l *literal) field(name string, value jen.Code) {
+	l.fields = append(l.fields, jen.Id(name).Op(":").Add(value))
+}
+
+func (l *literal) text(name, value string) {
+	if value != "" {
+		l.field(name, jen.Id(quote(value)))
 	}
-	textField := func(name, value string) {
-		if value != "" {
-			field(name, text(value))
-		}
+}
+
+func (l *literal) number(name string, n int64) {
+	if n > 0 {
+		l.field(name, jen.Id(strconv.FormatInt(n, 10)))
 	}
-	textField("Name", r.Name)
-	textField("Key", r.Key)
-	if name := algorithms[r.Algorithm]; name != "" {
-		field("Algorithm", p.of(runtimePackage.Path(), name))
+}
+
+func (l *literal) duration(name string, d time.Duration) {
+	if d > 0 {
+		l.field(name, jen.Id(l.planned.duration(d)))
 	}
-	field("Limit", jen.Id(strconv.FormatInt(r.Limit, 10)))
-	if r.Per > 0 {
-		field("Per", jen.Id(p.duration(r.Per)))
+}
+
+// constant is one of package runtime.
+func (l *literal) constant(name, value string) {
+	if value != "" {
+		l.field(name, l.of(runtimePackage.Path(), value))
 	}
-	textField("Cron", r.Cron)
-	textField("TZ", r.TZ)
-	if r.Burst > 0 {
-		field("Burst", jen.Id(strconv.FormatInt(r.Burst, 10)))
+}
+
+// limit also stands where it is zero. Where each call brings its own, it says which that is.
+func (l *literal) limit(r *model.Rule) {
+	value := strconv.FormatInt(r.Limit.Limit, 10)
+	if e := r.Rule.Limit.Expr; !e.IsZero() {
+		value += " /* each call has its own: " + strings.ReplaceAll(oneLine(e.Value), "*/", "* /") + " */"
 	}
-	textField("Message", r.Message)
-	return p.of(runtimePackage.Path(), "Rule").Values(fields...)
+	l.field("Limit", jen.Id(value))
 }
 
 var units = []struct {
@@ -101,8 +155,6 @@ func (p *planned) duration(d time.Duration) string {
 	}
 	return "0"
 }
-
-func text(s string) *jen.Statement { return jen.Id(quote(s)) }
 
 // quote writes a string as one would by hand.
 func quote(s string) string {

@@ -42,9 +42,9 @@ func separated(pieces []model.Piece) []model.Piece {
 	return out
 }
 
-// key writes the subject of r.
-func (w *writer) key(r *model.Rule) string {
-	return join(separated(r.Subject), func(p model.Piece, last bool) string {
+// joined writes a template of r such that two lists of values never give one text.
+func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
+	return join(separated(pieces), func(p model.Piece, last bool) string {
 		value := w.code(p.Code, r, p.Expr)
 		if last || p.Code.Plain {
 			return value
@@ -53,9 +53,22 @@ func (w *writer) key(r *model.Rule) string {
 	})
 }
 
-// refusal returns the statements that return the error called err, with the message of the rule that it is about.
+// refusal returns the statements for what the limiter has against the call, which is in the variable err. What has a fallback
+// goes on there if it is refused; without an error result it does so in any case.
 func (w *writer) refusal(err string) string {
-	plain := w.failure(w.method, err)
+	switch {
+	case w.method.Fallback == nil:
+		return w.described(err, w.failure)
+	case w.method.Error < 0:
+		return w.described(err, w.instead)
+	}
+	is := w.imports.Name(errorsPackage.Path()) + ".Is(" + err + ", " + w.imports.Name(runtimePackage.Path()) + ".ErrTooManyRequests)"
+	return "if " + is + " {\n" + w.described(err, w.instead) + "\n}\n" + w.failure(err)
+}
+
+// described returns the statements that leave with the error called err, with the message of the rule that it is about.
+func (w *writer) described(err string, leave func(err string) string) string {
+	plain := leave(err)
 	if !slices.ContainsFunc(w.method.Rules, func(r *model.Rule) bool { return len(r.Message) > 0 }) {
 		return plain
 	}
@@ -68,7 +81,7 @@ func (w *writer) refusal(err string) string {
 		for args[len(args)-1] == `""` {
 			args = args[:len(args)-1]
 		}
-		return w.failure(w.method, w.imports.Name(runtimePackage.Path())+".Describe("+strings.Join(args, ", ")+")")
+		return leave(w.imports.Name(runtimePackage.Path()) + ".Describe(" + strings.Join(args, ", ") + ")")
 	})
 }
 

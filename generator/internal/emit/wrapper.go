@@ -10,29 +10,41 @@ import (
 
 // wrapper returns the declarations of a wrapper.
 func (p *planned) wrapper(w *model.Wrapper) []*jen.Statement {
+	switch w.Kind {
+	case model.Func:
+		return []*jen.Statement{p.limitFunc(w)}
+	case model.Fields:
+		return []*jen.Statement{p.limitFields(w)}
+	}
 	params, args := p.typeParams(w)
 	next, limiter := fieldsOf(w)
-	iface, own := w.Object.Name()+args, w.Name+args
+	wrapped, own := w.Object.Name()+args, w.Name+args
+	if w.Kind == model.Concrete {
+		wrapped = "*" + wrapped
+	}
 	pointer := "*" + own
 	limiterType := jen.Op("*").Add(p.of(runtimePackage.Path(), "Limiter"))
 
 	decls := []*jen.Statement{
 		comment(typeDoc(w)).Type().Id(w.Name+params).Struct(
-			jen.Id(next).Id(iface),
+			jen.Id(next).Id(wrapped),
 			jen.Id(limiter).Add(limiterType.Clone()),
 		),
-		p.assertion(w, params, iface, own),
-		comment(w.New+" returns next behind limiter.").Func().Id(w.New+params).
-			Params(jen.Id("next").Id(iface), jen.Id("limiter").Add(limiterType)).Id(pointer).
-			Block(jen.Return(jen.Op("&").Id(own).Values(
-				jen.Id(next).Op(":").Id("next"), jen.Id(limiter).Op(":").Id("limiter"),
-			))),
 	}
+	if w.Kind == model.Interface {
+		decls = append(decls, p.assertion(w, params, wrapped, own))
+	}
+	decls = append(decls, comment(w.New+" returns next behind limiter.").Func().Id(w.New+params).
+		Params(jen.Id("next").Id(wrapped), jen.Id("limiter").Add(limiterType)).Id(pointer).
+		Block(jen.Return(jen.Op("&").Id(own).Values(
+			jen.Id(next).Op(":").Id("next"), jen.Id(limiter).Op(":").Id("limiter"),
+		))))
 	receiver := p.receiverOf(w)
 	for _, m := range w.Methods {
 		f := p.function(m, receiver)
-		f.next, f.limiter = receiver+"."+next, receiver+"."+limiter
-		decls = append(decls, f.declare(w, m, pointer))
+		f.next, f.limiter, f.generic = receiver+"."+next, receiver+"."+limiter, args
+		f.target = f.next + "." + m.Name
+		decls = append(decls, f.declare(w, m, receiver, pointer))
 	}
 	return decls
 }

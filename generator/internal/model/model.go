@@ -5,6 +5,7 @@ package model
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/key"
@@ -25,19 +26,30 @@ type File struct {
 	Wrappers       []*Wrapper
 }
 
-// Wrapper is an annotated interface and what is generated for it.
+// Kind is what kind of type is annotated.
+type Kind int
+
+const (
+	Interface Kind = iota // wrapped by a type that implements it
+	Concrete              // a struct, or another type with methods: wrapped, behind a pointer, by a type with its exported methods
+	Fields                // a struct of funcs: a function returns a copy of it with wrapped fields
+	Func                  // a func type: a function wraps its values
+)
+
+// Wrapper is an annotated type and what is generated for it.
 type Wrapper struct {
 	Pos        token.Pos
 	Object     *types.TypeName
-	Interface  *types.Interface
+	Kind       Kind
 	TypeParams *types.TypeParamList
-	Name, New  string // of the generated type and of its constructor
+	Name       string // of the generated type; "" where a function is all
+	New        string // of its constructor, or of the function
 	Scope      string // pkg.Type, as it stands in the names of rules
 	Rules      []*Rule
 	Methods    []*Method
 }
 
-// Method is a method of an annotated interface.
+// Method is a method of an annotated type; of a struct of funcs, a field; of a func type, the only one, which has its name.
 type Method struct {
 	Pos       token.Pos
 	Name      string
@@ -48,10 +60,32 @@ type Method struct {
 	Rules     []*Rule     // its own, then its type's
 	Context   int         // the index of the context among the parameters, or -1
 	Error     int         // the index of the error among the results, or -1
+	Fallback  *Fallback   // nil if there is none
 
 	Skipped bool // a directive says that the rules of the type do not apply
 	Spared  bool // the rules of the type do not apply, as the method cannot return an error
 }
+
+// Fallback is what is called instead of a method that is refused.
+type Fallback struct {
+	annotations.Fallback
+
+	Import   *types.Package // where it is a function of another package, else nil
+	Of       FallbackOf
+	Generic  bool // it has the type parameters of the wrapper
+	TakesErr bool // its last parameter is the refusal
+	Spread   bool // its last other parameter is variadic
+}
+
+// FallbackOf is what the qualifier of a fallback is.
+type FallbackOf int
+
+const (
+	OfPackage FallbackOf = iota // an imported package, or there is none
+	OfNext                      // the wrapped value
+	OfType                      // a type, of which a new value is made
+	OfValue                     // a variable of the package
+)
 
 // Rule is a directive as it applies to one method, or, in a Wrapper, to a type.
 type Rule struct {
@@ -64,7 +98,9 @@ type Rule struct {
 	// What follows is compiled against the parameters of the method.
 	Subject []Piece
 	Message []Piece // empty if the message is static
+	Member  []Piece
 	Cost    *key.Code
+	Permits *key.Code // the limit, if that is an expression
 	When    *key.Code
 }
 
@@ -78,16 +114,9 @@ type Piece struct {
 // Codes returns all compiled expressions of the rule.
 func (r *Rule) Codes() []*key.Code {
 	var codes []*key.Code
-	for _, p := range append(r.Subject[:len(r.Subject):len(r.Subject)], r.Message...) {
-		if p.Code != nil {
-			codes = append(codes, p.Code)
-		}
+	for _, p := range slices.Concat(r.Subject, r.Member, r.Message) {
+		codes = append(codes, p.Code)
 	}
-	if r.Cost != nil {
-		codes = append(codes, r.Cost)
-	}
-	if r.When != nil {
-		codes = append(codes, r.When)
-	}
-	return codes
+	codes = append(codes, r.Cost, r.Permits, r.When)
+	return slices.DeleteFunc(codes, func(c *key.Code) bool { return c == nil })
 }

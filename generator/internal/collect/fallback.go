@@ -1,0 +1,195 @@
+package collect
+
+import (
+	"go/token"
+	"go/types"
+	"strconv"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// fallback finds the function of a directive and checks that it can stand in for m; nil if it cannot.
+func (c *methods) fallback(m *model.Method, d annotations.Fallback) *model.Fallback {
+	f := &model.Fallback{Fallback: d}
+	o := c.find(f)
+	if o == nil {
+		return nil
+	}
+	sig, ok := o.Type().Underlying().(*types.Signature)
+	if _, isType := o.(*types.TypeName); isType || !ok {
+		c.errorf(d.Func.Pos, "%s is no function", d.Func.Value)
+		return nil
+	}
+	if sig.TypeParams().Len() > 0 {
+		if sig = c.instance(sig); sig == nil {
+			c.errorf(d.Func.Pos, "%s is generic; expected the type parameters of %s, or none", d.Func.Value, c.object.Name())
+			return nil
+		}
+		f.Generic = true
+	}
+	if !c.valid(sig, c.spec) {
+		return nil
+	}
+	if !stands(f, m.Signature, sig) {
+		c.errorf(d.Func.Pos, "%s is a %s; expected a %s, with or without a last parameter of type error", d.Func.Value, c.text(sig), c.text(m.Signature))
+		return nil
+	}
+	return f
+}
+
+// stands reports whether a function can be called, and return, in place of a method.
+func stands(f *model.Fallback, method, fn *types.Signature) bool {
+	params, n := fn.Params(), method.Params().Len()
+	f.TakesErr = params.Len() == n+1 && types.Identical(params.At(n).Type(), errorType)
+	f.Spread = fn.Variadic()
+	if f.TakesErr {
+		params = types.NewTuple(variables(params)[:n]...)
+	}
+	return assignable(method.Params(), params) && assignable(fn.Results(), method.Results())
+}
+
+func variables(t *types.Tuple) []*types.Var {
+	var all []*types.Var
+	for v := range t.Variables() {
+		all = append(all, v)
+	}
+	return all
+}
+
+func assignable(from, to *types.Tuple) bool {
+	if from.Len() != to.Len() {
+		return false
+	}
+	for i := range from.Len() {
+		if !types.AssignableTo(from.At(i).Type(), to.At(i).Type()) {
+			return false
+		}
+	}
+	return true
+}
+
+// instance is a generic function for the type parameters of the annotated type, or nil.
+func (c *methods) instance(sig *types.Signature) *types.Signature {
+	var args []types.Type
+	for p := range c.of.TypeParams.TypeParams() {
+		args = append(args, p)
+	}
+	if len(args) != sig.TypeParams().Len() {
+		return nil
+	}
+	t, err := types.Instantiate(nil, sig, args, true)
+	if err != nil {
+		return nil
+	}
+	return t.(*types.Signature)
+}
+
+func (c *methods) text(t types.Type) string {
+	return types.TypeString(t, types.RelativeTo(c.pkg.Types))
+}
+
+// find resolves the name of a fallback, and says in f what its qualifier is.
+func (c *methods) find(f *model.Fallback) types.Object {
+	scope := c.pkg.Types.Scope()
+	qualifier, name, dotted := strings.Cut(f.Func.Value, ".")
+	if !dotted {
+		if o := scope.Lookup(qualifier); o != nil {
+			return o
+		}
+		c.errorf(f.Func.Pos, "unknown function %s%s", qualifier, suggest(qualifier, functions(scope)))
+		return nil
+	}
+	at := f.Func.At(len(qualifier) + 1)
+	if qualifier == "" {
+		return c.member(f, model.OfNext, self(c.object), name, at)
+	}
+	if p := c.imported(f.Func.Pos, qualifier); p != nil {
+		if o := p.Scope().Lookup(name); o != nil && o.Exported() {
+			f.Import = p
+			return o
+		}
+		c.errorf(at, "package %s has no function %s%s", p.Name(), name, suggest(name, functions(p.Scope())))
+		return nil
+	}
+	switch o := scope.Lookup(qualifier).(type) {
+	case *types.TypeName:
+		switch {
+		case o == c.object:
+			return c.member(f, model.OfNext, self(o), name, at)
+		case types.IsInterface(o.Type()):
+			c.errorf(f.Func.Pos, "%s is an interface, of which there is no new value", qualifier)
+			return nil
+		case typeParams(o.Type()).Len() > 0:
+			c.errorf(f.Func.Pos, "%s is generic; its methods cannot be a fallback", qualifier)
+			return nil
+		}
+		return c.member(f, model.OfType, o.Type(), name, at)
+	case *types.Var:
+		return c.member(f, model.OfValue, o.Type(), name, at)
+	}
+	c.errorf(f.Func.Pos, "unknown type, variable or package %s%s", qualifier, suggest(qualifier, scope.Names()))
+	return nil
+}
+
+// member finds a method, or a field, of a variable of type t.
+func (c *methods) member(f *model.Fallback, of model.FallbackOf, t types.Type, name string, at token.Pos) types.Object {
+	f.Of = of
+	o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, name)
+	if o == nil {
+		c.errorf(at, "%s has no method %s%s", c.text(t), name, suggest(name, methodNames(t)))
+	}
+	return o
+}
+
+// imported returns the package that a file imports under a name, or, as _, for its directives alone.
+func (c *methods) imported(in token.Pos, name string) *types.Package {
+	for _, f := range c.pkg.Files {
+		if in < f.Syntax.FileStart || in >= f.Syntax.FileEnd {
+			continue
+		}
+		for _, spec := range f.Syntax.Imports {
+			path, _ := strconv.Unquote(spec.Path.Value)
+			for _, p := range c.pkg.Types.Imports() {
+				local := p.Name()
+				if spec.Name != nil && spec.Name.Name != "_" {
+					local = spec.Name.Name
+				}
+				if p.Path() == path && local == name {
+					return p
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func functions(scope *types.Scope) []string {
+	var found []string
+	for _, name := range scope.Names() {
+		if _, ok := scope.Lookup(name).(*types.Func); ok {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func methodNames(t types.Type) []string {
+	if !types.IsInterface(t) {
+		t = types.NewPointer(t)
+	}
+	var found []string
+	for s := range types.NewMethodSet(t).Methods() {
+		found = append(found, s.Obj().Name())
+	}
+	return found
+}
+
+// suggest completes a message about an unknown word.
+func suggest(word string, valid []string) string {
+	if near := annotations.Nearest(word, valid); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package collect
+
+import (
+	"go/token"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// name names what is generated for w: a type and its constructor, or one function.
+func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap) {
+	word := "limited"
+	if w.Kind == model.Func || w.Kind == model.Fields {
+		word = "limit"
+	}
+	pos, name := w.Pos, word+upper(w.Object.Name())
+	if token.IsExported(w.Object.Name()) {
+		name = upper(name)
+	}
+	if wrap.Name != "" {
+		arg, _ := wrap.Arg("name")
+		pos, name = arg.Value.Pos, wrap.Name
+	}
+	if word == "limit" {
+		w.New = name
+		c.declare(pos, name)
+		return
+	}
+	w.Name, w.New = name, "new"+upper(name)
+	if token.IsExported(name) {
+		w.New = "New" + name
+	}
+	c.declare(pos, w.Name)
+	c.declare(pos, w.New)
+}
+
+// declare takes a name in the package block; pos is where it is chosen.
+func (c *collector) declare(pos token.Pos, name string) {
+	for _, other := range c.names {
+		if name == other {
+			c.errorf(pos, "two wrappers would declare %s; name one of them with //ratelimit:wrap name=", name)
+		}
+	}
+	if taken := c.pkg.Types.Scope().Lookup(name); taken != nil {
+		at := c.fset.Position(taken.Pos())
+		c.errorf(pos, "the generated %s would collide with the one of line %d of %s; choose another with //ratelimit:wrap name=",
+			name, at.Line, base(at.Filename))
+	}
+	c.names = append(c.names, name)
+}
+
+func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
+
+func upper(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
+}

@@ -1,0 +1,155 @@
+package collect
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+)
+
+// source is the syntax of a type of the package block.
+type source struct {
+	spec    *ast.TypeSpec
+	doc     *ast.CommentGroup
+	object  *types.TypeName // nil if the name stands for another declaration
+	file    *load.File
+	fields  []declaration // the methods of an interface, the fields of a struct
+	methods []declaration // that have the type as their receiver
+	home    *load.File    // whose output gets the wrapper
+}
+
+// declaration is where a method or a field is written, and of which type of this package.
+type declaration struct {
+	name  *ast.Ident
+	node  ast.Node // its signature
+	doc   *ast.CommentGroup
+	owner *types.TypeName
+	file  *load.File
+}
+
+// index finds the syntax of the types of the package block and of their methods.
+func (c *collector) index() {
+	for _, f := range c.pkg.Files {
+		for _, d := range f.Syntax.Decls {
+			if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.TYPE {
+				for _, s := range d.Specs {
+					c.add(f, d, s.(*ast.TypeSpec))
+				}
+			}
+		}
+	}
+	for _, f := range c.pkg.Files {
+		for _, d := range f.Syntax.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Recv != nil {
+				if s := c.receiverOf(d); s != nil {
+					m := declaration{d.Name, d.Type, d.Doc, s.object, f}
+					s.methods, c.methods[d.Name.Pos()] = append(s.methods, m), m
+				}
+			}
+		}
+	}
+	for _, s := range c.sources {
+		s.home = s.findHome()
+	}
+}
+
+// add indexes one type.
+func (c *collector) add(f *load.File, d *ast.GenDecl, spec *ast.TypeSpec) {
+	s := &source{spec: spec, doc: spec.Doc, file: f}
+	if s.doc == nil && !d.Lparen.IsValid() {
+		s.doc = d.Doc
+	}
+	if o, ok := c.pkg.Types.Scope().Lookup(spec.Name.Name).(*types.TypeName); ok && o.Pos() == spec.Name.Pos() {
+		s.object = o
+		c.declared[o] = s
+	}
+	var list *ast.FieldList
+	switch t := spec.Type.(type) {
+	case *ast.InterfaceType:
+		list = t.Methods
+	case *ast.StructType:
+		list = t.Fields
+	default:
+		list = &ast.FieldList{}
+	}
+	for _, field := range list.List {
+		for _, n := range field.Names {
+			m := declaration{n, field, field.Doc, s.object, f}
+			s.fields, c.methods[n.Pos()] = append(s.fields, m), m
+		}
+	}
+	c.sources = append(c.sources, s)
+}
+
+// receiver is the name of the type that a method is declared for.
+func receiver(d *ast.FuncDecl) string {
+	if len(d.Recv.List) == 0 {
+		return ""
+	}
+	for e := d.Recv.List[0].Type; ; {
+		switch x := e.(type) {
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.IndexListExpr:
+			e = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// sourceOf returns the type of this package that is called name, or nil.
+func (c *collector) sourceOf(name string) *source {
+	return c.declared[c.pkg.Types.Scope().Lookup(name)]
+}
+
+// receiverOf returns the type that a method is declared for, also if it says so by an alias; nil if it is unknown.
+func (c *collector) receiverOf(d *ast.FuncDecl) *source {
+	s := c.sourceOf(receiver(d))
+	if s == nil || !s.object.IsAlias() {
+		return s
+	}
+	t := types.Unalias(s.object.Type())
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if named, ok := t.(*types.Named); ok {
+		return c.declared[named.Obj()]
+	}
+	return nil
+}
+
+// findHome chooses the file of the type itself, if a directive stands there, or else the first file with one. The choice must
+// not depend on which files are generated for.
+func (s *source) findHome() *load.File {
+	if carries(s.doc) {
+		return s.file
+	}
+	home := s.file
+	for _, d := range slices.Concat(s.fields, s.methods) {
+		switch {
+		case !carries(d.doc):
+		case d.file == s.file:
+			return s.file
+		case home == s.file:
+			home = d.file
+		}
+	}
+	return home
+}
+
+// carries reports whether a comment has a directive, or what is meant as one.
+func carries(cg *ast.CommentGroup) bool {
+	return cg != nil && slices.ContainsFunc(cg.List, func(c *ast.Comment) bool {
+		return strings.HasPrefix(c.Text, "//ratelimit:")
+	})
+}

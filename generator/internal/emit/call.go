@@ -1,0 +1,135 @@
+package emit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// forward makes the wrapped call and returns what it returns.
+func (f *function) forward(m *model.Method) string {
+	return returned(m, f.call(m))
+}
+
+// call calls what is wrapped.
+func (f *function) call(m *model.Method) string {
+	return f.target + "(" + f.arguments(m.Signature.Variadic()) + ")"
+}
+
+// arguments passes on all parameters.
+func (f *function) arguments(spread bool) string {
+	args := strings.Join(f.params, ", ")
+	if spread {
+		args += "..."
+	}
+	return args
+}
+
+// returned leaves m with what a call gives, at the end of its body.
+func returned(m *model.Method, call string) string {
+	if m.Signature.Results().Len() == 0 {
+		return call
+	}
+	return "return " + call
+}
+
+// failure returns the statements that leave the method with an error, or through its fallback where it cannot return one.
+func (w *writer) failure(err string) string {
+	if w.method.Error < 0 {
+		return w.instead(err)
+	}
+	values := make([]string, w.method.Signature.Results().Len())
+	for i := range values {
+		values[i] = w.zero(w.method.Signature.Results().At(i).Type())
+	}
+	values[w.method.Error] = err
+	return "return " + strings.Join(values, ", ")
+}
+
+// instead returns the statements that leave the method with what its fallback returns.
+func (w *writer) instead(err string) string {
+	fallback := w.method.Fallback
+	args := w.arguments(fallback.Spread)
+	if fallback.TakesErr {
+		args = strings.TrimPrefix(args+", "+err, ", ")
+	}
+	call := w.fallback(fallback) + "(" + args + ")"
+	if w.method.Signature.Results().Len() == 0 {
+		return call + "\nreturn"
+	}
+	return "return " + call
+}
+
+// fallback names the function to call.
+func (w *writer) fallback(f *model.Fallback) string {
+	qualifier, name, dotted := strings.Cut(f.Func.Value, ".")
+	switch {
+	case f.Of == model.OfNext:
+		return w.next + "." + name
+	case f.Of == model.OfType:
+		return "new(" + qualifier + ")." + name
+	case f.Import != nil:
+		return w.imports.Name(f.Import.Path()) + "." + name + w.typeArgs(f)
+	case dotted:
+		return f.Func.Value
+	}
+	return qualifier + w.typeArgs(f)
+}
+
+func (w *writer) typeArgs(f *model.Fallback) string {
+	if !f.Generic {
+		return ""
+	}
+	return w.generic
+}
+
+// refunds reports whether a rule of m gives its permits back when the call fails.
+func refunds(m *model.Method) bool {
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Refund == runtime.RefundError })
+}
+
+// begin asks the limiter, makes the wrapped call, and has the permits given back unless that succeeds.
+func (w *writer) begin() {
+	err := ""
+	if w.method.Error >= 0 {
+		err = w.results[w.method.Error]
+	}
+	if err == "" || err == "_" {
+		err = w.Take("err")
+	}
+	asked := w.asked(w.charges)
+	charged, ok := w.Take("charged"), w.Take("ok")
+	w.stmts = append(w.stmts,
+		charged+", "+err+" := "+w.limiter+".Begin("+asked+")",
+		"if "+err+" != nil {\n"+w.refusal(err)+"\n}",
+		ok+" := false",
+		"defer "+charged+".RefundUnless("+w.context(w.method)+", &"+ok+")",
+	)
+	w.kept(err, ok)
+}
+
+// kept makes the wrapped call and keeps in the variable ok whether it succeeds.
+func (w *writer) kept(err, ok string) {
+	var variables []string
+	assign := "="
+	for i, name := range w.results {
+		switch {
+		case i == w.method.Error:
+			name = err
+		case name == "" || name == "_":
+			name, assign = w.Take("result"), ":="
+		}
+		variables = append(variables, name)
+	}
+	succeeded := "true"
+	if w.method.Error >= 0 {
+		succeeded = err + " == nil"
+	}
+	if list := strings.Join(variables, ", "); list == "" {
+		w.stmts = append(w.stmts, w.call(w.method), ok+" = "+succeeded)
+	} else {
+		w.stmts = append(w.stmts, list+" "+assign+" "+w.call(w.method), ok+" = "+succeeded, "return "+list)
+	}
+}

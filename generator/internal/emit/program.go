@@ -1,0 +1,69 @@
+package emit
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+var exprvmPackage = types.NewPackage(runtimePackage.Path()+"/exprvm", "exprvm")
+
+// programs are the expressions of a file that expr's machine runs.
+type programs struct {
+	variables map[*key.Program]string // that hold them
+	declared  []*key.Program          // one for each variable
+}
+
+// addPrograms names the programs of m; equal ones share a variable.
+func (p *planned) addPrograms(w *model.Wrapper, m *model.Method, block *names.Scope) {
+	begin := len(p.declared)
+	for _, r := range m.Rules {
+		for _, c := range r.Codes() {
+			if c.Program == nil {
+				continue
+			}
+			same := slices.IndexFunc(p.declared[begin:], func(o *key.Program) bool {
+				return o.Source == c.Program.Source && slices.Equal(o.Names, c.Program.Names)
+			})
+			if same >= 0 {
+				p.variables[c.Program] = p.variables[p.declared[begin+same]]
+				continue
+			}
+			p.variables[c.Program] = block.Take(variableOf(w, m) + "Expr")
+			p.declared = append(p.declared, c.Program)
+			p.imports.Add(exprvmPackage)
+			for _, h := range c.Program.Hidden {
+				p.imports.AddAll(h.Of)
+			}
+		}
+	}
+}
+
+// Program implements key.Names.
+func (w *writer) Program(p *key.Program) string { return w.variables[p] }
+
+// programs declares the variables.
+func (p *planned) programDefs() []jen.Code {
+	var defs []jen.Code
+	vm := p.imports.Name(exprvmPackage.Path())
+	for _, program := range p.declared {
+		args := []string{quote(program.Source)}
+		for _, n := range program.Names {
+			args = append(args, quote(n))
+		}
+		value := vm + ".New(" + strings.Join(args, ", ") + ")"
+		for _, h := range program.Hidden {
+			of := p.imports.Type(h.Of)
+			see := "func(v " + of + ") any { return v." + h.Name + " }"
+			value = vm + ".Hidden(" + value + ", " + quote(h.Name) + ", " + see + ")"
+		}
+		defs = append(defs, jen.Id(p.variables[program]).Op("=").Id(value))
+	}
+	return defs
+}

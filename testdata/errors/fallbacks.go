@@ -1,0 +1,71 @@
+package x
+
+import (
+	"context"
+	str "strings"
+)
+
+type X interface {
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback sendLatr
+	//                   ^ unknown function sendLatr; did you mean sendLater?
+	Unknown(ctx context.Context, a string) error
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback sendLater
+	//                   ^ sendLater is a func(ctx context.Context, a string) error; expected a func(ctx context.Context, a int) error, with or without a last parameter of type error
+	Param(ctx context.Context, a int) error
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback sendLater
+	//                   ^ sendLater is a func(ctx context.Context, a string) error; expected a func(ctx context.Context, a string) (int, error), with or without a last parameter of type error
+	Result(ctx context.Context, a string) (int, error)
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback .Reslt
+	//                    ^ X has no method Reslt; did you mean Result?
+	Method() error
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback str.Joi
+	//                       ^ package strings has no function Joi; did you mean Join?
+	Import() error
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback X2.M
+	//                   ^ X2 is an interface, of which there is no new value
+	Interface() error
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback Y.M
+	//                     ^ Y has no method M
+	Type() error
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback nowhere.M
+	//                   ^ unknown type, variable or package nowhere
+	Nowhere() error
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback Y
+	//                   ^ Y is no function
+	NoFunction() error
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback generic
+	//                   ^ generic is generic; expected the type parameters of X, or none
+	Generic(a string) error
+	//ratelimit:fallback noError
+	//          ^ no rule refuses calls of NoRule, so that its fallback is never called
+	NoRule()
+	//ratelimit:rule limit=1 per=1m refund=error
+	//                                     ^ refund: NoError returns no error
+	//ratelimit:fallback noError
+	NoError()
+}
+
+func sendLater(ctx context.Context, a string) error { return nil }
+
+func generic[T any](a T) error { return nil }
+
+func noError() {}
+
+type X2 interface{ M() error }
+
+type Y struct{}
+
+//ratelimit:fallback noError
+//          ^ fallback stands on a method: it is called in that one's place
+//ratelimit:rule limit=1 per=1m
+type Z interface{ M() error }

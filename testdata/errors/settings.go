@@ -1,0 +1,40 @@
+package x
+
+type X interface {
+	//ratelimit:rule limit=1 per=1m warmup=1s
+	//                                     ^ warmup: found a sliding-window; expected a token-bucket
+	Warm() error
+	//ratelimit:rule limit=1 per=1m prepay
+	//                              ^ prepay: found a sliding-window; expected a token-bucket or a leaky-bucket
+	Prepay() error
+	//ratelimit:rule limit=1 per=1m algorithm=leaky-bucket queue=3
+	//                                                           ^ queue: found no wait, so none can queue
+	Queue() error
+	//ratelimit:rule limit=1 per=1m block=31d
+	//                                    ^ block: found 744h0m0s; expected whole microseconds, up to 30d
+	Block() error
+	//ratelimit:rule limit=1 per=1m algorithm=sliding-counter slices=10_001
+	//                                                               ^ slices: found 10001; expected 1 to 10000, of a microsecond at least
+	Slices() error
+	//ratelimit:rule limit=1 per=1m mode=trigger wait=1s
+	//                                                ^ wait: found mode=trigger, which delays no call
+	Trigger() error
+	//ratelimit:rule limit=1 per=1m algorithm=token-bucket distinct="{a}"
+	//                                                               ^ distinct: found a token-bucket; expected a sliding-window or a cron
+	Distinct(a string) error
+	//ratelimit:rule limit=1 per=1m distinct="{a}:{c}"
+	//                                             ^ unknown name c
+	Member(a string) error
+	//ratelimit:rule limit="a" per=1m
+	//                      ^ an integer is needed here; this is a string
+	Limit(a string) error
+	//ratelimit:rule limit=1 per=1m cost=0
+	//                                   ^ cost: found 0; expected at least 1, or an expression
+	Cost() error
+	//ratelimit:rule limit=1 per=1m scope=process mode=shadows refund=always on-error=retry
+	//                                    ^ unknown scope "process"; expected fleet or instance
+	//                                                 ^ unknown mode "shadows"; did you mean shadow?
+	//                                                                ^ unknown refund "always"; expected error or never
+	//                                                                                ^ unknown on-error "retry"; expected deny, allow or local
+	Words() error
+}

@@ -1,0 +1,67 @@
+package x
+
+import "sync"
+
+type S struct {
+	//ratelimit:rule limit=1 per=1m
+	//          ^ S has directives on its methods, so that they cannot stand on its fields, too
+	F func() error
+}
+
+//ratelimit:rule limit=1 per=1m
+func (S) M() error { return nil }
+
+//ratelimit:rule limit=1 per=1m
+//          ^ n returns no error, so that its calls cannot be refused; a fallback can stand in for it
+//ratelimit:skip
+//          ^ skip stands on a method: the rules of its type do not apply there
+type n func()
+
+type T struct {
+	//ratelimit:rule limit=1 per=1m
+	//          ^ N is no func, so that nothing calls it
+	N int
+	//ratelimit:wrap
+	//          ^ wrap stands on a type
+	F func() error
+
+	//ratelimit:rule limit=1 per=1m
+	//2: a blank line detaches this directive from the declaration below, so that it takes effect nowhere; remove the line
+
+	G func() error
+
+	//ratelimit:rule limit=1 per=1m
+	//2: a directive takes effect nowhere here; write it directly above a type, a method or a field
+	S
+}
+
+type L struct {
+//6: L holds a lock in in, so that it cannot be copied
+	//ratelimit:rule limit=1 per=1m
+	F  func() error
+	in struct{ mu [1]sync.Mutex }
+}
+
+//ratelimit:wrap
+type Empty struct{ n int }
+//6: Empty has no exported methods, so that there is nothing to limit
+
+//ratelimit:rule limit=1 per=1m
+//          ^ m is not exported: the wrapper has exported methods only
+func (*P) m() error { return nil }
+
+type P struct{}
+
+//ratelimit:rule limit=1 per=1m
+func (P) M() error { return nil }
+
+//ratelimit:rule limit=1 per=1m
+//          ^ the type of the receiver is not declared in this package
+func (Gone) M() error { return nil }
+
+//ratelimit:wrap
+type G func() error
+
+//ratelimit:wrap name=LimitG
+//                    ^ two wrappers would declare LimitG; name one of them with //ratelimit:wrap name=
+type H func() error
