@@ -1,0 +1,105 @@
+// Command generate measures what generating costs, beside two generators of mocks, which do a similar job: moq and mockgen. Both
+// are installed into a temporary folder, at the versions below. Each tool works on a copy of the same sources; before each
+// run the annotated file is edited. It prints a table, and with -out puts it between the two markers in that file. It
+// asserts nothing: the machine decides.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"runtime"
+	"strings"
+)
+
+func main() {
+	log.SetFlags(0)
+	quick := flag.Bool("quick", false, "run each case once, and those with large clients not at all, to see that it works; the figures mean nothing")
+	out := flag.String("out", "", "also put the table between the markers in this `file`")
+	only := flag.String("only", "", "measure only the cases whose names contain this `text`")
+	flag.Parse()
+	rounds, coldRounds := 15, 3
+	if *quick {
+		rounds, coldRounds = 1, 1
+	}
+	dir, err := os.MkdirTemp("", "ratelimit-generate-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = run(dir, *out, func(c benchmark) int {
+		switch {
+		case !strings.Contains(c.name, *only), *quick && c.requires != nil:
+			return 0
+		case c.cold:
+			return coldRounds
+		}
+		return rounds
+	})
+	if err := os.RemoveAll(dir); err != nil {
+		log.Print(err)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run measures each case in as many rounds as it is to have.
+func run(dir, out string, rounds func(benchmark) int) error {
+	tools, err := install(dir)
+	if err != nil {
+		return err
+	}
+	var report strings.Builder
+	fmt.Fprintf(&report, "Measured on %d cores, %s, beside %s and %s: the process and all that it starts, from an edit of the annotated "+
+		"file to the end. Medians of runs by turns, with the build cache warm. The last column is ratelimit's cpu as a multiple of the peer's.\n\n",
+		runtime.NumCPU(), runtime.Version(), moqModule, mockgenModule)
+	report.WriteString("| case | tool | cpu s | wall s | peak MiB | cpu of ratelimit |\n|---|---|--:|--:|--:|--:|\n")
+	for _, c := range benchmarks() {
+		n := rounds(c)
+		if n == 0 {
+			continue
+		}
+		results, err := c.measure(dir, tools, n)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		for i, r := range results {
+			name, relation := "", ""
+			if i == 0 {
+				name = c.name
+			} else {
+				relation = fmt.Sprintf("%.2f×", results[0].cpu/r.cpu)
+			}
+			fmt.Fprintf(&report, "| %s | %s | %.3f | %.3f | %.0f | %s |\n", name, r.tool, r.cpu, r.wall, r.peak, relation)
+		}
+		fmt.Fprintf(os.Stderr, "%s\n", c.name)
+	}
+	fmt.Print(report.String())
+	if out == "" {
+		return nil
+	}
+	return replaceMarked(out, report.String())
+}
+
+const (
+	begin = "<!-- begin of what `go run ./generate -out README.md` writes -->\n"
+	end   = "<!-- end of generate -->\n"
+)
+
+// replaceMarked puts text between the markers in the file; the first time, it appends them.
+func replaceMarked(file, text string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, found := strings.Cut(string(old), begin)
+	_, after, ended := strings.Cut(rest, end)
+	switch {
+	case !found:
+		before = strings.TrimRight(before, "\n") + "\n\n## Generating\n\n"
+	case !ended:
+		return fmt.Errorf("%s: expected the line %q", file, strings.TrimSpace(end))
+	}
+	return os.WriteFile(file, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644)
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// The peers.
+const (
+	moqModule     = "github.com/matryer/moq@v0.8.1"
+	mockgenModule = "go.uber.org/mock/mockgen@v0.6.0"
+)
+
+// tool is a generator.
+type tool struct {
+	name, program string
+	// args returns its arguments for interfaces of the package in the current directory.
+	args func(c benchmark) []string
+}
+
+// install builds the tools below dir. The first one is ratelimit.
+func install(dir string) ([]tool, error) {
+	bin := filepath.Join(dir, "bin")
+	for _, args := range [][]string{
+		{"build", "-C", "..", "-o", filepath.Join(bin, "ratelimit"), "./cmd/ratelimit"}, // of the module that this one lies in
+		{"install", moqModule},
+		{"install", mockgenModule},
+	} {
+		if err := goCommand("", []string{"GOBIN=" + bin}, args...); err != nil {
+			return nil, err
+		}
+	}
+	return []tool{
+		{"ratelimit", filepath.Join(bin, "ratelimit"), func(c benchmark) []string { return c.args }},
+		{"moq", filepath.Join(bin, "moq"), func(c benchmark) []string {
+			return append([]string{"-out", "x_moq.go", "."}, c.interfaces...)
+		}},
+		{"mockgen", filepath.Join(bin, "mockgen"), func(c benchmark) []string {
+			return []string{"-destination", filepath.Join("mocks", "x.go"), ".", strings.Join(c.interfaces, ",")}
+		}},
+	}, nil
+}
+
+// goCommand runs the go command in dir.
+func goCommand(dir string, env []string, args ...string) error {
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package vet
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// calls reports the limited methods that d calls on bare values, or takes from them.
+func (c *checker) calls(d ast.Decl) {
+	var of *types.TypeName // d is its method
+	if d, ok := d.(*ast.FuncDecl); ok {
+		fn, _ := c.TypesInfo.Defs[d.Name].(*types.Func)
+		of = receiver(fn)
+	}
+	ast.Inspect(d, func(n ast.Node) bool {
+		e, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		s := c.TypesInfo.Selections[e]
+		if s == nil || s.Kind() != types.MethodVal {
+			return true
+		}
+		method := s.Obj().(*types.Func)
+		for _, object := range []*types.TypeName{typeName(s.Recv()), receiver(method)} {
+			if l := c.missed(object, method, of); l != nil {
+				c.ReportRangef(e.Sel, "the limits of %s do not reach this %s on %s; use what %s returns",
+					c.spell(l, l.Interface), method.Name(), types.TypeString(s.Recv(), c.qualify), c.spell(l, l.New))
+				break
+			}
+		}
+		return true
+	})
+}
+
+// missed returns the limits that do not apply to a method of a type, called in a method of another; nil if that is as it
+// should be.
+func (c *checker) missed(object *types.TypeName, method *types.Func, in *types.TypeName) *limits {
+	inside := c.limits(in) // of an implementation, which may use itself and what it consists of
+	for _, l := range c.limits(object) {
+		within := in == object || slices.ContainsFunc(inside, l.same)
+		if !within && slices.Contains(l.Methods, method.Name()) {
+			return &l
+		}
+	}
+	return nil
+}
+
+// constructor reports d if it is a function that returns a bare value where a limited one is expected.
+func (c *checker) constructor(d ast.Decl) {
+	fn, ok := d.(*ast.FuncDecl)
+	if !ok || fn.Recv != nil || fn.Body == nil || fn.Type.Results == nil {
+		return
+	}
+	object, _ := c.TypesInfo.Defs[fn.Name].(*types.Func)
+	results := object.Signature().Results()
+	for i := range results.Len() {
+		t := results.At(i).Type()
+		if types.IsInterface(t) {
+			c.hidden(fn.Body, i, results)
+		} else if l := c.promised(object, typeName(t)); l != nil {
+			c.ReportRangef(fn.Name, "%s returns a %s without the limits of %s; return what %s returns",
+				fn.Name.Name, types.TypeString(t, c.qualify), c.spell(l, l.Interface), c.spell(l, l.New))
+		}
+	}
+}
+
+// promised returns the limits of the interface that a constructor's name promises, or that its callers cannot find out about;
+// nil if its result is not bare, or if this package wraps such values itself.
+func (c *checker) promised(fn *types.Func, result *types.TypeName) *limits {
+	what, isNew := strings.CutPrefix(strings.ToLower(fn.Name()), "new")
+	for _, l := range c.limits(result) {
+		if !isNew || l.Path != c.Pkg.Path() || c.isComposed(result, l) {
+			continue
+		}
+		hides := fn.Exported() && !result.Exported()
+		if hides || what == "" || what == strings.ToLower(l.Interface) {
+			return &l
+		}
+	}
+	return nil
+}
+
+// hidden reports the return statements of a function whose i-th result is an interface with a wrapper, if they return bare
+// values as it.
+func (c *checker) hidden(body *ast.BlockStmt, i int, results *types.Tuple) {
+	iface := typeName(results.At(i).Type())
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			if len(n.Results) != results.Len() {
+				return true
+			}
+			bare := typeName(c.TypesInfo.TypeOf(n.Results[i]))
+			for _, l := range c.limits(bare) {
+				if iface != nil && l.isOf(iface) && !c.isComposed(bare, l) && !slices.ContainsFunc(c.composed, l.same) {
+					c.ReportRangef(n.Results[i], "this %s has no limits; return what %s returns", c.spell(&l, l.Interface), c.spell(&l, l.New))
+				}
+			}
+		}
+		return true
+	})
+}

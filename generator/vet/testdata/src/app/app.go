@@ -1,0 +1,37 @@
+// Package app composes what others declare.
+package app
+
+import (
+	"context"
+
+	"provider"
+	"sms"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+type server struct {
+	*sms.Gateway
+	name string
+}
+
+func (s server) handle(ctx context.Context) {
+	s.SendCode(ctx, "1") // want `the limits of sms.Sender do not reach this SendCode on server; use what sms.NewLimitedSender returns`
+}
+
+func run(ctx context.Context, limiter *ratelimit.Limiter) {
+	gateway, client := sms.NewGateway(), newClient()
+	sender := sms.NewLimitedSender(client, limiter)
+	sender.SendCode(ctx, "1")
+	gateway.SendCode(ctx, "1") // want `the limits of sms.Sender do not reach this SendCode on \*sms.Gateway`
+	client.SendCode(ctx, "1")  // want `the limits of sms.Sender do not reach this SendCode on \*provider.Client`
+	client.Close()
+}
+
+func newClient() *provider.Client { return provider.New() }
+
+func newSender() sms.Sender { return provider.New() } // is passed on to a wrapper, as the type is in run
+
+func NewPlain() sms.Sender {
+	return sms.NewGateway() // want `this sms.Sender has no limits; return what sms.NewLimitedSender returns`
+}

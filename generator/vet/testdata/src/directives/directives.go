@@ -1,0 +1,43 @@
+package directives
+
+// Sender is annotated. What is expected stands before the directives, as nothing may stand behind them.
+//
+/* want `unknown argument "nam"; did you mean name\?` */ //ratelimit:wrap nam=X
+/* want `unknown argument "keey"; did you mean key\?` */ //ratelimit:rule keey="{a}" limit=1 per=1m
+type Sender interface {
+	/* want `unknown verb "rulee"; did you mean rule\?` */ //ratelimit:rulee limit=1 per=1m
+	/* want `"// ratelimit:rule" is no directive; write //ratelimit:rule` */ // ratelimit:rule limit=1 per=1m
+	/* want `"//rateLimit:rule" is no directive` */ //rateLimit:rule limit=1 per=1m
+	/* want `"//ratelimit: rule" is no directive` */ //ratelimit: rule limit=1 per=1m
+	/* want `"//ratelimit: limit" is no directive` */ //ratelimit: limit=1 per=1m
+	/* want `missing verb before the argument limit` */ //ratelimit:limit=1 per=1m
+	/* want `expected a duration above zero` `unknown algorithm "token-bukcet"; did you mean token-bucket\?` */ //ratelimit:rule limit=1 per=soon algorithm="token-bukcet"
+	M(a string) error
+
+	/* want `a blank line detaches this directive` */ //ratelimit:rule limit=1 per=1m
+
+	N() error
+}
+
+type (
+	// Grouped is one of several.
+	//
+	//ratelimit:rule limit=1 per=1m
+	Grouped interface{ M() error }
+
+	/* want `unknown argument "limt"` */ //ratelimit:rule limt=1 per=1m
+	Other interface{ M() error }
+)
+
+/* want `"// ratelimit:wrap" is no directive` */ // ratelimit:wrap
+type Alias = Sender
+
+func f() {
+	_ = 1 /* want `a directive behind code takes effect nowhere` */ //ratelimit:skip
+}
+
+/* want `takes effect nowhere here` */ //ratelimit:skip
+var x int
+
+// ratelimit: this is prose, and so is ratelimit:nothing.
+var y int

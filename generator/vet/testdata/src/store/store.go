@@ -1,0 +1,32 @@
+// Package store is a program in one package, with a generic interface.
+package store
+
+import ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+
+type Store[T any] interface {
+	//ratelimit:rule limit=1 per=1m
+	Get(id string) (T, error)
+}
+
+type memory struct{}
+
+func (memory) Get(id string) (int, error) { return 0, nil }
+
+type disk struct{}
+
+func (disk) Get(id string) (int, error) { return 0, nil }
+
+func NewStore() *memory { return &memory{} }
+
+func open() Store[int] { return memory{} }
+
+func compose(limiter *ratelimit.Limiter) {
+	m := NewStore()
+	s := NewLimitedStore[int](m, limiter)
+	s.Get("1")
+	m.Get("1") // want `the limits of Store do not reach this Get on \*memory; use what NewLimitedStore returns`
+	disk{}.Get("1")
+	inferred(NewLimitedStore(open(), limiter))
+}
+
+func inferred(s Store[int]) {}

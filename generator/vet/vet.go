@@ -1,0 +1,79 @@
+// Package vet finds directives that are broken and places where a limit is lost. Its [Analyzer] runs wherever analyzers of
+// go/analysis do; the command has it as "ratelimit vet", and for "go vet -vettool".
+//
+// What an expression in a directive means is not checked here: the generator does that, and writes nothing if it is wrong.
+//
+// # Directives
+//
+// A directive that cannot be read, that only looks like one, or that takes effect nowhere is reported at the word that is
+// wrong. Where there is one way to repair it, that is the suggested fix.
+//
+// # Lost limits
+//
+// A wrapper counts the calls that go through it, and no others. Reported are
+//
+//   - a limited method that is called on, or taken from, a value that could have been wrapped;
+//   - a function that returns such a value as the interface, so that its callers cannot see that no limit applies;
+//   - a constructor whose name promises the interface, or whose result has a type that its callers cannot name, but that
+//     returns such a value: the function New of the package with the wrapper, or NewSender where the interface is Sender.
+//
+// A type counts as one that could have been wrapped if it implements a wrapped interface of its own package or of one that
+// its package imports, or if the package at hand passes a value of it to the constructor of a wrapper. Types that hold a
+// value of the interface are decorators, whose inner value may well be wrapped. Tests are left alone, and so are methods of
+// the types themselves, functions that return what their package wraps, and methods that no rule covers.
+package vet
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+)
+
+// Analyzer reports broken directives and lost limits.
+var Analyzer = &analysis.Analyzer{
+	Name:      "ratelimit",
+	Doc:       "report broken //ratelimit: directives, and calls that their limits do not reach",
+	URL:       "https://pkg.go.dev/github.com/ratelimit-go/ratelimit/generator/vet",
+	Run:       run,
+	FactTypes: []analysis.Fact{new(isWrapper), new(isBare)},
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	c := &checker{Pass: pass, bare: map[*types.TypeName][]limits{}}
+	var sources []*ast.File // but for what is generated and for tests
+	for _, f := range pass.Files {
+		if isOutput(f) {
+			c.declareWrappers(f)
+			continue
+		}
+		c.directives(f)
+		if !strings.HasSuffix(pass.Fset.File(f.FileStart).Name(), "_test.go") {
+			sources = append(sources, f)
+		}
+	}
+	c.findBare()
+	c.findComposed(sources)
+	for _, f := range sources {
+		for _, d := range f.Decls {
+			c.calls(d)
+			c.constructor(d)
+		}
+	}
+	return nil, nil
+}
+
+// checker checks one package.
+type checker struct {
+	*analysis.Pass
+	bare     map[*types.TypeName][]limits // of the types whose values this package wraps
+	composed []limits                     // of the interfaces of which it wraps values, whatever their type
+}
+
+// isOutput reports whether f was generated.
+func isOutput(f *ast.File) bool {
+	return len(f.Comments) > 0 && f.Comments[0].List[0].Text == load.Header
+}
