@@ -11,9 +11,9 @@ import (
 )
 
 var senderSendCodeRules = ratelimit.NewRules("examples/sms.Sender.SendCode",
-	ratelimit.Rule{Name: "examples/sms.Sender.SendCode", Key: "{phone}", Limit: 1, Per: time.Minute, Message: "One code a minute."},
-	ratelimit.Rule{Name: "examples/sms.Sender.SendCode", Key: "{phone}", Limit: 10, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"},
-	ratelimit.Rule{Name: "examples/sms.Sender.SendCode", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour, Message: "A hundred codes an hour for one address."},
+	ratelimit.Rule{Key: "{phone}", Limit: 1, Per: time.Minute, Message: "One code a minute."},
+	ratelimit.Rule{Key: "{phone}", Limit: 10, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"},
+	ratelimit.Rule{Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour, Message: "A hundred codes an hour for one address."},
 )
 
 // LimitedSender is a [Sender] that passes on to another one the calls its limits allow. It has the
