@@ -65,14 +65,14 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 	if charge.Limit.given && !limited {
 		limit = charge.Limit.permits
 	}
-	if err := c.limiter.supports(rule, rule.wait); err != nil {
+	if err := c.limiter.supports(rule, rule.Wait.Microseconds()); err != nil {
 		return err
 	}
 	switch {
 	case charge.Cost < 0:
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
-	case limit < 0:
-		return c.keyError(rule, "", fmt.Sprintf("the limit is %d; expected 0 or more", limit))
+	case charge.Limit.given && rule.wrongLimit(limit) != "":
+		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(limit))
 	case charge.Key == "" && rule.Key != "":
 		return c.keyError(rule, rule.Key, "the key is empty")
 	case charge.Member == "" && rule.Distinct != "":
@@ -112,13 +112,16 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 	if rule.Scope == ScopeInstance {
 		p = &c.local
 	}
-	who, burst := subject(charge.Key), rule.burst
+	who, what, burst := subject(charge.Key), "", rule.burst
+	if rule.Distinct != "" {
+		what = member(charge.Member)
+	}
 	if rule.Algorithm == TokenBucket && rule.Burst == 0 {
 		burst = limit
 	}
 	for i := range p.Claims {
 		claim := &p.Claims[i]
-		if claim.Rule.ID == rule.numbers.ID && claim.Subject == who && claim.Member == charge.Member {
+		if claim.Rule.ID == rule.numbers.ID && claim.Subject == who && claim.Member == what {
 			claim.Cost += charge.Cost
 			claim.Limit, claim.Burst = min(claim.Limit, limit), min(claim.Burst, burst)
 			c.asked = append(c.asked, asked{rule: rule, part: p, claim: i})
@@ -130,10 +133,10 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 	}
 	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims)})
 	claim := p.grow()
-	claim.Rule, claim.Subject, claim.Cost = rule.numbers, who, charge.Cost // the store fills in the rest
-	claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, rule.wait, decide.Mode(rule.Mode)
-	if claim.Member = ""; rule.Distinct != "" {
-		claim.Member = member(charge.Member)
+	claim.Rule, claim.Subject, claim.Member, claim.Cost = rule.numbers, who, what, charge.Cost // the store fills in the rest
+	claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, 0, decide.Mode(rule.Mode)
+	if rule.Wait > 0 {
+		claim.Wait = rule.delay(limit)
 	}
 	return claim
 }

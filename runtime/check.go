@@ -72,17 +72,8 @@ func (r Rule) checkWindow() error {
 }
 
 func (r Rule) checkLimit() error {
-	limit, what := int64(maxLimit), r.what()
-	switch {
-	case r.Cron == "" && r.Algorithm == SlidingWindow:
-		limit, what = maxSlidingLimit, "a sliding-window, which keeps the time of each permit"
-	case r.isBucket():
-		limit = maxBucketLimit
-	case r.Distinct != "":
-		limit = maxSlidingLimit
-	}
-	if r.Limit < 0 || r.Limit > limit {
-		return r.wrong("limit", "found %d; expected 0 to %d for %s", r.Limit, limit, what)
+	if reason := r.wrongLimit(r.Limit); reason != "" {
+		return r.wrong("limit", "%s", reason)
 	}
 	switch {
 	case r.Slices == 0:
@@ -93,6 +84,23 @@ func (r Rule) checkLimit() error {
 		return r.wrong("slices", "found %d; expected 1 to %d, of a microsecond at least", r.Slices, maxSlices)
 	}
 	return nil
+}
+
+// wrongLimit says what is wrong with a limit for this rule: its own, or one that a call brings along.
+func (r Rule) wrongLimit(limit int64) string {
+	most, what := int64(maxLimit), r.what()
+	switch {
+	case r.Cron == "" && r.Algorithm == SlidingWindow:
+		most, what = maxSlidingLimit, "a sliding-window, which keeps the time of each permit"
+	case r.isBucket():
+		most = maxBucketLimit
+	case r.Distinct != "":
+		most = maxSlidingLimit
+	}
+	if limit < 0 || limit > most {
+		return fmt.Sprintf("found %d; expected 0 to %d for %s", limit, most, what)
+	}
+	return ""
 }
 
 func (r Rule) isBucket() bool { return r.Algorithm == TokenBucket || r.Algorithm == LeakyBucket }

@@ -74,9 +74,12 @@ func (c *charge) has(claim decide.Claim) bool {
 // RefundUnless gives the permits back to the rules that refund errors, unless ok is true by then. Generated code defers it, so
 // that it sees a panic as well.
 func (c *Charged) RefundUnless(ctx context.Context, ok *bool) {
-	if !*ok {
-		_ = c.giveBack(ctx) // the call has an error of its own to report
+	if *ok {
+		return
 	}
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace) // the end of ctx may be why the call failed
+	defer cancel()
+	_ = c.giveBack(back) // the call has an error of its own to report
 }
 
 func (c *Charged) giveBack(ctx context.Context) error {

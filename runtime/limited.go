@@ -13,7 +13,7 @@ func (l *Limiter) Check(rules ...*Rules) error {
 	var failed []error
 	for _, r := range rules {
 		for _, rule := range r.rules {
-			failed = append(failed, l.supports(rule, rule.wait))
+			failed = append(failed, l.supports(rule, rule.Wait.Microseconds()))
 		}
 	}
 	return errors.Join(failed...)

@@ -170,7 +170,7 @@ func (l *Limiter) prepareOverridden(rule *prepared, o Override) (*prepared, erro
 	suffix := strings.TrimPrefix(rule.numbers.ID.Value().Window, rule.Window())
 	p, err := o.apply(rule.Rule).prepare(suffix)
 	if err == nil {
-		err = l.supports(p, p.wait)
+		err = l.supports(p, p.Wait.Microseconds())
 	}
 	return p, err
 }

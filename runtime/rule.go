@@ -141,7 +141,6 @@ type prepared struct {
 	numbers *decide.Rule
 	block   *decide.Rule // nil without Block
 	burst   int64
-	wait    int64
 }
 
 // prepare checks the rule and turns it into numbers. The suffix sets its states apart from those of other rules of its name
@@ -158,7 +157,7 @@ func (r Rule) prepare(suffix string) (*prepared, error) {
 		}
 	}
 	numbers.Identify(r.Name, r.Window()+suffix)
-	p := &prepared{Rule: r, numbers: &numbers, burst: r.capacity(), wait: r.wait()}
+	p := &prepared{Rule: r, numbers: &numbers, burst: r.capacity()}
 	if r.Block > 0 {
 		p.block = &decide.Rule{Kind: decide.Block, Per: r.Block.Microseconds()}
 		p.block.Identify(r.Name, r.Window()+suffix+":block")
@@ -212,11 +211,11 @@ func (r Rule) slices() int64 {
 	return r.Slices
 }
 
-// wait returns for how many microseconds the rule may delay a call. In a bucket, so many permits may leave in a time.
-func (r Rule) wait() int64 {
+// delay returns for how many microseconds the rule may delay a call at a limit, in which time the permits of its queue leave.
+func (r Rule) delay(limit int64) int64 {
 	wait := r.Wait.Microseconds()
-	if r.Queue > 0 && r.Limit > 0 && r.Queue < r.Limit*(wait/r.Per.Microseconds()+1) {
-		wait = min(wait, r.Queue*r.Per.Microseconds()/r.Limit)
+	if r.Queue > 0 && limit > 0 && r.Queue < limit*(wait/r.Per.Microseconds()+1) {
+		wait = min(wait, r.Queue*r.Per.Microseconds()/limit)
 	}
 	return wait
 }

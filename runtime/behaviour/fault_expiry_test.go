@@ -65,3 +65,41 @@ func TestFault_ExpiryNotRenewed(t *testing.T) {
 		}
 	})
 }
+
+// No kind of state stays for ever: not when it is written, reserved, given back, nor blocked.
+func TestFault_StateWithoutAnExpiry(t *testing.T) {
+	server := redistest.Start(t)
+	s := onServer(t, server)
+	rule := func(name string, algorithm ratelimit.Algorithm) ratelimit.Rule {
+		return ratelimit.Rule{Name: name, Limit: 2, Per: time.Hour, Algorithm: algorithm, Block: time.Hour}
+	}
+	log, fixed, counter := rule("log", ratelimit.SlidingWindow), rule("fixed", ratelimit.FixedWindow), rule("counter", ratelimit.SlidingCounter)
+	bucket, leaky, prepaid, warm := rule("bucket", ratelimit.TokenBucket), rule("leaky", ratelimit.LeakyBucket), rule("prepaid", ratelimit.TokenBucket), rule("warm", ratelimit.TokenBucket)
+	prepaid.Prepay, warm.Warmup = true, time.Hour
+	day, members, daily := rule("day", ratelimit.Calendar), rule("members", ratelimit.SlidingWindow), rule("daily", ratelimit.Calendar)
+	day.Per, day.Cron, daily.Per, daily.Cron = 0, "@yearly", 0, "@yearly"
+	members.Distinct, daily.Distinct = "{who}", "{who}"
+	full := ratelimit.Request{Rule: ratelimit.Rule{Name: "full", Limit: 1, Per: time.Hour}, Key: "k"}
+	s.admit(t, full)
+	for _, rule := range []ratelimit.Rule{log, fixed, counter, bucket, leaky, prepaid, warm, day, members, daily} {
+		q := ratelimit.Request{Rule: rule, Key: "k", Member: "a"}
+		d := s.admit(t, q)
+		requireExpiries(t, server)
+		for range 4 {
+			q.Member += "a"
+			s.allow(t, q)
+			requireExpiries(t, server)
+		}
+		s.refuse(t, q)
+		if err := d.Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		requireExpiries(t, server)
+		if rule.Distinct == "" {
+			rule.Block = 0 // it has begun
+			other := ratelimit.Request{Rule: rule, Key: "another"}
+			s.giveUp(t, other, full)
+			requireExpiries(t, server)
+		}
+	}
+}

@@ -181,6 +181,9 @@ func TestWaitingGoroutinesNeverExceedTheLimit(t *testing.T) {
 	for name, l := range map[string]*ratelimit.Limiter{"memory": ratelimit.New(inRealTime()), "redis": onServer(t, server).limiter} {
 		t.Run(name, func(t *testing.T) {
 			for _, rule := range queued {
+				if rule.Algorithm == ratelimit.FixedWindow {
+					continue // who opened a window may have given up since, so that the log does not tell when it was
+				}
 				var all sync.WaitGroup
 				var mu sync.Mutex
 				var places []int64

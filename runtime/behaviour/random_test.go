@@ -102,8 +102,7 @@ type walk struct {
 	taken   []taken
 	begun   []*running
 	waiting []*running // those that sleep
-	told    hooks
-	over    bool // something happened at an instant that is not known exactly: nothing can be compared any more
+	over    bool       // something happened at an instant that is not known exactly: nothing can be compared any more
 	log     []string
 	story   *string // where there is one, it keeps the first failure
 }
@@ -116,11 +115,21 @@ type taken struct {
 	back   func() error
 }
 
-// hooks is what the limiter told its functions during a call.
+// hooks is what the limiter told its functions about a call.
 type hooks struct {
 	shadows  []ratelimit.Violation
 	triggers []ratelimit.Trigger
 }
+
+type hooksKey struct{}
+
+// withHooks returns a context for a call, and where it puts what it tells.
+func withHooks() (context.Context, *hooks) {
+	told := new(hooks)
+	return context.WithValue(context.Background(), hooksKey{}, told), told
+}
+
+func toldOf(ctx context.Context) *hooks { return ctx.Value(hooksKey{}).(*hooks) }
 
 func newWalk(t *rapid.T, store ratelimit.Store, plans *rapid.Generator[ratelimit.Rule]) *walk {
 	rules := rapid.SliceOfN(plans, 1, 5).Draw(t, "rules")
@@ -139,10 +148,10 @@ func newWalk(t *rapid.T, store ratelimit.Store, plans *rapid.Generator[ratelimit
 	}
 	w := &walk{t: t, store: &witness{Store: store, seen: make(chan seen, 10)}, model: newModel(), rules: rules}
 	w.limiter = ratelimit.New(w.store,
-		ratelimit.WithShadow(func(_ context.Context, e *ratelimit.TooManyRequestsError) { w.told.shadows = e.Violations }),
-		ratelimit.WithTrigger(func(_ context.Context, hit ratelimit.Trigger) {
+		ratelimit.WithShadow(func(ctx context.Context, e *ratelimit.TooManyRequestsError) { toldOf(ctx).shadows = e.Violations }),
+		ratelimit.WithTrigger(func(ctx context.Context, hit ratelimit.Trigger) {
 			hit.Method = ""
-			w.told.triggers = append(w.told.triggers, hit)
+			toldOf(ctx).triggers = append(toldOf(ctx).triggers, hit)
 		}))
 	return w
 }

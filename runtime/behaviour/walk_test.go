@@ -3,9 +3,7 @@ package behaviour_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -40,6 +38,7 @@ type running struct {
 	wanted func(ratelimit.Rule) bool
 	now    int64
 	cancel context.CancelFunc
+	told   *hooks        // read it after done only
 	done   chan struct{} // closed when the call is over
 	answer result
 }
@@ -54,7 +53,8 @@ type result struct {
 // request makes a call by requests.
 func (w *walk) request(call string) {
 	requests := requestsOf(w.drawAsks(call == "Wait"))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, told := withHooks()
+	ctx, cancel := context.WithCancel(ctx)
 	wait := int64(0)
 	ask := w.limiter.Allow
 	switch call {
@@ -62,9 +62,9 @@ func (w *walk) request(call string) {
 		ask = w.limiter.Peek
 	case "Wait":
 		ask = w.limiter.Wait
-		wait, ctx, cancel = w.drawDeadline()
+		wait, ctx, cancel = w.drawDeadline(ctx)
 	}
-	r := &running{what: call, asks: asksOf(requests, wait), wanted: all, cancel: cancel}
+	r := &running{what: call, asks: asksOf(requests, wait), wanted: all, cancel: cancel, told: told}
 	w.begin(r, func() (result, error) {
 		d, err := ask(ctx, requests...)
 		return result{decision: d, back: func() error { return d.Return(context.Background()) }}, err
@@ -72,14 +72,14 @@ func (w *walk) request(call string) {
 }
 
 // drawDeadline returns for how long a call may wait: until an instant where time obeys, and else as long as it takes.
-func (w *walk) drawDeadline() (wait int64, ctx context.Context, cancel context.CancelFunc) {
+func (w *walk) drawDeadline(parent context.Context) (wait int64, ctx context.Context, cancel context.CancelFunc) {
 	const longest = 3660 * 24 * time.Hour
 	if w.settled == nil || rapid.Bool().Draw(w.t, "without a deadline") {
-		ctx, cancel = context.WithCancel(context.Background())
+		ctx, cancel = context.WithCancel(parent)
 		return longest.Microseconds(), ctx, cancel
 	}
 	d := max(w.drawPause(), time.Microsecond)
-	ctx, cancel = context.WithTimeout(context.Background(), d)
+	ctx, cancel = context.WithTimeout(parent, d)
 	return d.Microseconds(), ctx, cancel
 }
 
@@ -95,14 +95,15 @@ func (w *walk) charge() {
 			limit := limits.Draw(w.t, "limit of the call")
 			charges[i].Limit, q.rule.Limit = ratelimit.LimitOf(limit), limit
 			if q.rule.Queue > 0 {
-				rules[i].Queue, q.rule.Queue = 0, 0 // see TestQueueOfACallsLimit
+				rules[i].Queue, q.rule.Queue = 0, 0 // it goes by the limit of the rule
 			}
 		}
 		q.wait = waitOf(q.rule)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, told := withHooks()
+	ctx, cancel := context.WithCancel(ctx)
 	prepared := ratelimit.NewRules("m", rules...)
-	r := &running{what: "Charge", asks: countMembers(asks), wanted: refunds, cancel: cancel}
+	r := &running{what: "Charge", asks: countMembers(asks), wanted: refunds, cancel: cancel, told: told}
 	if rapid.Bool().Draw(w.t, "begin") {
 		r.what = "Begin"
 		w.begin(r, func() (result, error) {
@@ -127,7 +128,6 @@ func waitOf(r ratelimit.Rule) int64 {
 
 // begin starts a call, asks the model for what is to come of it, and compares as soon as the call is over or sleeps.
 func (w *walk) begin(r *running, call func() (result, error)) {
-	w.told = hooks{}
 	r.done = make(chan struct{})
 	w.begun = append(w.begun, r)
 	r.now = time.Now().UnixMicro()
@@ -154,7 +154,6 @@ func (w *walk) begin(r *running, call func() (result, error)) {
 	if place != nil && place.err == nil && (place.verdict.Admitted != r.want.allowed() || place.verdict.Admitted && place.verdict.At != r.want.at) {
 		w.fail("got %+v", place.verdict)
 	}
-	w.compareHooks(r)
 	if w.sleeps(r) {
 		w.waiting = append(w.waiting, r)
 		return
@@ -218,69 +217,13 @@ func (w *walk) end(r *running) {
 		w.fail("%s was over at %d", r.what, answer.at)
 	}
 	w.compare(r)
+	w.compareHooks(r)
 	if answer.err != nil {
 		return
 	}
 	w.retry = answer.decision.RetryAfter
 	if r.number > 0 && answer.back != nil && !forgets(r) {
 		w.taken = append(w.taken, taken{number: r.number, at: r.want.at, wanted: r.wanted, back: answer.back})
-	}
-}
-
-func (w *walk) compare(r *running) {
-	answer := r.answer
-	_, never := errors.AsType[*ratelimit.NeverAdmissibleError](answer.err)
-	refusal, refused := errors.AsType[*ratelimit.TooManyRequestsError](answer.err)
-	d, isRequest := answer.decision, r.what != "Charge" && r.what != "Begin"
-	if refused {
-		d = ratelimit.Decision{RetryAfter: refusal.RetryAfter, Violations: refusal.Violations}
-		w.retry = refusal.RetryAfter
-	}
-	switch {
-	case never != r.want.never:
-		w.fail("got error %v", answer.err)
-	case never:
-		return
-	case answer.err != nil && (!refused || isRequest):
-		w.fail("got error %v", answer.err)
-	case !isRequest:
-		d.Allowed = answer.err == nil
-	}
-	if d.Allowed != r.want.allowed() || d.RetryAfter != micros(r.want.retryAfter) {
-		w.fail("got allowed %v, retry after %v", d.Allowed, d.RetryAfter)
-	}
-	at := r.now
-	if d.Allowed {
-		at = r.want.at
-	}
-	if isRequest && d.At.UnixMicro() != at {
-		w.fail("got the time %d", d.At.UnixMicro())
-	}
-	want := r.want.violations
-	if d.Allowed && isRequest {
-		want = r.want.shadows
-	}
-	if !slices.EqualFunc(d.Violations, want, sameViolation) {
-		w.fail("violations: got %swant %s", spell(d.Violations), spell(want))
-	}
-}
-
-// compareHooks looks at what the limiter's functions were told so far.
-func (w *walk) compareHooks(r *running) {
-	want := hooks{r.want.shadows, r.want.triggers}
-	if r.what == "Peek" {
-		want = hooks{}
-	}
-	if w.settled == nil && !(r.want.allowed() && r.want.at > r.now) {
-		<-r.done // then all has been told
-	} else if w.settled == nil {
-		return // it may be about to be told
-	}
-	if !slices.EqualFunc(w.told.shadows, want.shadows, sameViolation) {
-		w.fail("shadows: got %swant %s", spell(w.told.shadows), spell(want.shadows))
-	}
-	if !slices.Equal(w.told.triggers, want.triggers) {
-		w.fail("triggers: got %+v, want %+v", w.told.triggers, want.triggers)
 	}
 }
 
@@ -299,6 +242,7 @@ func (w *walk) cancel() {
 	w.note("cancel at %d the %s of %d for %d", from, r.what, r.now, r.want.at)
 	r.cancel()
 	<-r.done
+	w.compareHooks(r)
 	if r.answer.err == nil && w.settled == nil {
 		w.end(r)
 		return
@@ -344,23 +288,4 @@ func (r *running) isOver() bool {
 	default:
 		return false
 	}
-}
-
-func sameViolation(a, b ratelimit.Violation) bool {
-	return a.Rule == b.Rule && a.Key == b.Key && a.Limit == b.Limit && a.Remaining == b.Remaining && a.RetryAfter == b.RetryAfter
-}
-
-func spell(violations []ratelimit.Violation) string {
-	var b strings.Builder
-	for _, v := range violations {
-		fmt.Fprintf(&b, "%s of %q: limit %d, remaining %d, retry after %v\n", v.Rule, v.Key, v.Limit, v.Remaining, v.RetryAfter)
-	}
-	return b.String()
-}
-
-func (o outcome) String() string {
-	if o.allowed() {
-		return fmt.Sprintf("admitted at %d, triggers %+v, shadows %s", o.at, o.triggers, spell(o.shadows))
-	}
-	return fmt.Sprintf("never %v, retry after %v, violations %s", o.never, micros(o.retryAfter), spell(o.violations))
 }

@@ -1,0 +1,82 @@
+package behaviour_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// compare looks at what a call that is over came to.
+func (w *walk) compare(r *running) {
+	answer := r.answer
+	_, never := errors.AsType[*ratelimit.NeverAdmissibleError](answer.err)
+	refusal, refused := errors.AsType[*ratelimit.TooManyRequestsError](answer.err)
+	d, isRequest := answer.decision, r.what != "Charge" && r.what != "Begin"
+	if refused {
+		d = ratelimit.Decision{RetryAfter: refusal.RetryAfter, Violations: refusal.Violations}
+		w.retry = refusal.RetryAfter
+	}
+	switch {
+	case never != r.want.never:
+		w.fail("got error %v", answer.err)
+	case never:
+		return
+	case answer.err != nil && (!refused || isRequest):
+		w.fail("got error %v", answer.err)
+	case !isRequest:
+		d.Allowed = answer.err == nil
+	}
+	if d.Allowed != r.want.allowed() || d.RetryAfter != micros(r.want.retryAfter) {
+		w.fail("got allowed %v, retry after %v", d.Allowed, d.RetryAfter)
+	}
+	at := r.now
+	if d.Allowed {
+		at = r.want.at
+	}
+	if isRequest && d.At.UnixMicro() != at {
+		w.fail("got the time %d", d.At.UnixMicro())
+	}
+	want := r.want.violations
+	if d.Allowed && isRequest {
+		want = r.want.shadows
+	}
+	if !slices.EqualFunc(d.Violations, want, sameViolation) {
+		w.fail("violations: got %swant %s", spell(d.Violations), spell(want))
+	}
+}
+
+// compareHooks looks at what the limiter's functions were told.
+func (w *walk) compareHooks(r *running) {
+	want := hooks{r.want.shadows, r.want.triggers}
+	if r.what == "Peek" {
+		want = hooks{}
+	}
+	if !slices.EqualFunc(r.told.shadows, want.shadows, sameViolation) {
+		w.fail("shadows: got %swant %s", spell(r.told.shadows), spell(want.shadows))
+	}
+	if !slices.Equal(r.told.triggers, want.triggers) {
+		w.fail("triggers: got %+v, want %+v", r.told.triggers, want.triggers)
+	}
+}
+
+func sameViolation(a, b ratelimit.Violation) bool {
+	return a.Rule == b.Rule && a.Key == b.Key && a.Limit == b.Limit && a.Remaining == b.Remaining && a.RetryAfter == b.RetryAfter
+}
+
+func spell(violations []ratelimit.Violation) string {
+	var b strings.Builder
+	for _, v := range violations {
+		fmt.Fprintf(&b, "%s of %q: limit %d, remaining %d, retry after %v\n", v.Rule, v.Key, v.Limit, v.Remaining, v.RetryAfter)
+	}
+	return b.String()
+}
+
+func (o outcome) String() string {
+	if o.allowed() {
+		return fmt.Sprintf("admitted at %d, triggers %+v, shadows %s", o.at, o.triggers, spell(o.shadows))
+	}
+	return fmt.Sprintf("never %v, retry after %v, violations %s", o.never, micros(o.retryAfter), spell(o.violations))
+}

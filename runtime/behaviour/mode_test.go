@@ -1,0 +1,164 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// A shadow reports also what its rule could never admit, alone and beside another one of its budget.
+func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
+	var reported []ratelimit.Violation
+	l := ratelimit.New(memstore.New(), ratelimit.WithShadow(func(_ context.Context, e *ratelimit.TooManyRequestsError) {
+		reported = append(reported, e.Violations...)
+	}))
+	q := ratelimit.Request{Rule: window("r", 3, ratelimit.FixedWindow), Key: "k", Cost: 4}
+	q.Rule.Mode = ratelimit.ModeShadow
+	other := ratelimit.Request{Rule: window("other", 3, ratelimit.FixedWindow), Key: "k"}
+	for _, requests := range [][]ratelimit.Request{{q}, {other, q}, {q, other}, {{Rule: q.Rule, Key: "k", Cost: 3}, other, {Rule: q.Rule, Key: "k", Cost: 2}}} {
+		reported = nil
+		d, err := l.Allow(context.Background(), requests...)
+		if err != nil || !d.Allowed || len(d.Violations) != 1 || len(reported) != 1 {
+			t.Fatalf("got %+v, error %v; reported %+v", d, err, reported)
+		}
+		if v := reported[0]; v.Rule != "r" || v.Key != "k" || v.Limit != 3 {
+			t.Errorf("reported %+v", v)
+		}
+	}
+}
+
+// A trigger counts whatever a call costs.
+func TestTriggerOfACostAboveItsLimit(t *testing.T) {
+	for name, store := range map[string]ratelimit.Store{
+		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+	} {
+		var hits []ratelimit.Trigger
+		l := ratelimit.New(store, ratelimit.WithTrigger(func(_ context.Context, hit ratelimit.Trigger) { hits = append(hits, hit) }))
+		for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.SlidingCounter} {
+			q := ratelimit.Request{Rule: window(algorithm.String(), 10, algorithm), Key: "k", Cost: 1 << 40}
+			q.Rule.Mode = ratelimit.ModeTrigger
+			hits = nil
+			for range 3 {
+				if d, err := l.Allow(context.Background(), q); err != nil || !d.Allowed {
+					t.Fatalf("%s: got %+v, error %v", name, d, err)
+				}
+			}
+			if len(hits) != 1 || hits[0] != (ratelimit.Trigger{Rule: q.Rule.Name, Key: "k", Limit: 10, Used: 1 << 40}) {
+				t.Errorf("%s: got %+v", name, hits)
+			}
+		}
+	}
+}
+
+// Where rules of this instance and of the fleet refuse one call, both begin their blocks, and no trigger is told.
+func TestRefusalsOfBothScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		l := ratelimit.New(memstore.New(), ratelimit.WithTrigger(func(context.Context, ratelimit.Trigger) { told++ }))
+		ask := func(want bool, requests ...ratelimit.Request) ratelimit.Decision {
+			t.Helper()
+			d, err := l.Allow(context.Background(), requests...)
+			if err != nil || d.Allowed != want {
+				t.Fatalf("got %+v, error %v", d, err)
+			}
+			return d
+		}
+		rule := ratelimit.Rule{Name: "fleet", Limit: 1, Per: time.Second, Block: time.Minute}
+		fleet := ratelimit.Request{Rule: rule, Key: "k"}
+		rule.Name, rule.Scope = "here", ratelimit.ScopeInstance
+		here := ratelimit.Request{Rule: rule, Key: "k"}
+		rule.Name, rule.Block, rule.Mode = "trigger", 0, ratelimit.ModeTrigger
+		trigger := ratelimit.Request{Rule: rule, Key: "k"}
+		ask(true, fleet, here)
+		ask(false, fleet, here, trigger)
+		time.Sleep(2 * time.Second)
+		ask(false, here)
+		if d := ask(false, fleet, trigger); d.RetryAfter != 58*time.Second || told != 0 {
+			t.Errorf("got %+v, and %d triggers", d, told)
+		}
+	})
+}
+
+// A limit of the call is no burst of a bucket that has one of its own.
+func TestLimitOfACallAndBursts(t *testing.T) {
+	l, ctx := ratelimit.New(memstore.New(memstore.WithClock(newClock().now))), context.Background()
+	for _, test := range []struct {
+		rule ratelimit.Rule
+		want int // calls that pass at once at a limit of 5
+	}{
+		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket, Limit: 1}, 1},
+		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket, Limit: 0, Prepay: true}, 1},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 2}, 5},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 2, Burst: 2}, 2},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 3, Burst: 7}, 7},
+		{ratelimit.Rule{Limit: 2}, 5},
+	} {
+		test.rule.Name, test.rule.Per = "r", time.Hour
+		passed := 0
+		for range 20 {
+			if l.Charge(ctx, ratelimit.NewRules("m", test.rule), ratelimit.Charge{Key: test.rule.Algorithm.String(), Cost: 1, Limit: ratelimit.LimitOf(5)}) == nil {
+				passed++
+			}
+		}
+		if passed != test.want {
+			t.Errorf("%+v: %d calls passed, want %d", test.rule, passed, test.want)
+		}
+		if err := l.Reset(ctx, ratelimit.Request{Rule: test.rule, Key: test.rule.Algorithm.String()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Members of a day are those of the server's day.
+func TestFault_ClientClockAtABoundaryOfMembers(t *testing.T) {
+	server := redistest.Start(t)
+	synctest.Test(t, func(t *testing.T) { // in the year 2000
+		client := redis.NewClient(&redis.Options{Addr: server.Addr})
+		defer client.Close()
+		wrong, right := ratelimit.New(redisstore.New(client)), onServer(t, server)
+		rule := ratelimit.Rule{Name: "day", Limit: 1, Cron: "0 0 0 1 1 *", Distinct: "{who}"}
+		right.admit(t, ratelimit.Request{Rule: rule, Key: "k", Member: "a"})
+		for member, want := range map[string]bool{"a": true, "b": false} {
+			d, err := wrong.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "k", Member: member})
+			if err != nil || d.Allowed != want || d.RetryAfter > 366*24*time.Hour {
+				t.Errorf("%s: got %+v, error %v", member, d, err)
+			}
+		}
+	})
+}
+
+func TestCostsOfACharge(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		rules := ratelimit.NewRules("m", rule)
+		charge := func(cost int64) error {
+			return s.limiter.Charge(context.Background(), rules, ratelimit.Charge{Key: "k", Cost: cost})
+		}
+		if err := charge(0); err != nil {
+			t.Error(err)
+		}
+		if _, ok := errors.AsType[*ratelimit.KeyError](charge(-1)); !ok {
+			t.Error("a negative cost is no *KeyError")
+		}
+		if _, ok := errors.AsType[*ratelimit.NeverAdmissibleError](charge(4)); !ok {
+			t.Error("a cost above the limit is no *NeverAdmissibleError")
+		}
+		if left := s.left(t, ratelimit.Request{Rule: rule, Key: "k"}); left != 3 {
+			t.Errorf("%d of 3 permits are left", left)
+		}
+		if err := charge(3); err != nil {
+			t.Error(err)
+		}
+		if err := charge(0); err != nil {
+			t.Error(err)
+		}
+	})
+}

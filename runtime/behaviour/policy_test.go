@@ -1,0 +1,121 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// While the store cannot be reached, the strictest policy of a call's rules counts.
+func TestFailurePolicies(t *testing.T) {
+	const none, deny, allow, local = ratelimit.DefaultPolicy, ratelimit.Deny, ratelimit.Allow, ratelimit.Local
+	tests := []struct {
+		limiter ratelimit.FailurePolicy
+		rules   []ratelimit.FailurePolicy
+		passes  int // of 5 calls, limit 3; -1 for an error
+	}{
+		{none, []ratelimit.FailurePolicy{none}, -1},
+		{deny, []ratelimit.FailurePolicy{none}, -1},
+		{allow, []ratelimit.FailurePolicy{none}, 5},
+		{local, []ratelimit.FailurePolicy{none}, 3},
+		{deny, []ratelimit.FailurePolicy{allow}, 5},
+		{allow, []ratelimit.FailurePolicy{deny}, -1},
+		{deny, []ratelimit.FailurePolicy{allow, local}, 3},
+		{allow, []ratelimit.FailurePolicy{none, local}, 3},
+		{allow, []ratelimit.FailurePolicy{none, deny, local}, -1},
+		{allow, []ratelimit.FailurePolicy{none, none}, 5},
+	}
+	server := redistest.Start(t)
+	client := connect(t, server.Addr)
+	server.Stop()
+	for i, test := range tests {
+		l := ratelimit.New(redisstore.New(client), ratelimit.WithFailurePolicy(test.limiter))
+		var rules []ratelimit.Rule
+		var subjects []string
+		for j, policy := range test.rules {
+			rules = append(rules, ratelimit.Rule{Name: string(rune('a' + j)), Limit: 3, Per: time.Hour, OnError: policy})
+			subjects = append(subjects, "k")
+		}
+		passes := 0
+		for range 5 {
+			switch err := l.Take(context.Background(), ratelimit.NewRules("m", rules...), subjects...); {
+			case err == nil:
+				passes++
+			case !errors.Is(err, ratelimit.ErrTooManyRequests):
+				if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+					t.Fatalf("test %d: error %v (%T)", i, err, err)
+				}
+				passes = -1
+			}
+		}
+		if passes != test.passes {
+			t.Errorf("test %d: %d calls passed, want %d", i, passes, test.passes)
+		}
+	}
+}
+
+// What was counted here during an outage is given back here.
+func TestReturnOfALocalDecision(t *testing.T) {
+	server := redistest.Start(t)
+	l := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.Local))
+	server.Stop()
+	ctx, q := context.Background(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
+	for range 3 {
+		d, err := l.Allow(ctx, q)
+		if err != nil || !d.Allowed {
+			t.Fatalf("got %+v, error %v", d, err)
+		}
+		if again, err := l.Allow(ctx, q); err != nil || again.Allowed {
+			t.Fatalf("got %+v, error %v", again, err)
+		}
+		if err := d.Return(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// During an outage few calls try to connect, however many there are, and afterwards calls pass again.
+func TestFault_EveryCallWaitsForTheConnectTimeout(t *testing.T) {
+	const calls = 200
+	server := redistest.Start(t)
+	var dials atomic.Int64
+	var down atomic.Bool
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, PoolSize: 1,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials.Add(1)
+			if down.Load() {
+				time.Sleep(5 * time.Millisecond)
+				return nil, &net.OpError{Op: "dial", Net: network, Err: context.DeadlineExceeded}
+			}
+			return net.Dial(network, addr)
+		}})
+	t.Cleanup(func() { _ = client.Close() })
+	s := &subject{limiter: ratelimit.New(redisstore.New(client))}
+	down.Store(true)
+	for range calls {
+		_, err := s.limiter.Allow(context.Background(), ratelimit.Request{Rule: hourly, Key: "k"})
+		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+			t.Fatalf("got error %v", err)
+		}
+	}
+	if n := dials.Load(); n > calls/4 {
+		t.Errorf("%d attempts to connect for %d calls", n, calls)
+	}
+	down.Store(false)
+	for range 1000 {
+		if _, err := s.limiter.Allow(context.Background(), ratelimit.Request{Rule: hourly, Key: "k"}); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("the calls still fail after the outage")
+}

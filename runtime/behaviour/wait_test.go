@@ -1,0 +1,149 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+func window(name string, limit int64, algorithm ratelimit.Algorithm) ratelimit.Rule {
+	return ratelimit.Rule{Name: name, Limit: limit, Per: time.Hour, Algorithm: algorithm}
+}
+
+// giveUp reserves a place, and gives it back a little later.
+func (s *subject) giveUp(t *testing.T, requests ...ratelimit.Request) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if d, err := s.limiter.Wait(ctx, requests...); !errors.Is(err, context.Canceled) || errors.Is(err, ratelimit.ErrTooManyRequests) {
+		t.Fatalf("got %+v, error %v; want a call that was given up", d, err)
+	}
+}
+
+// A place that is given back leaves everything as if it had not been reserved.
+func TestCancelledWaiterLeavesNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		full := ratelimit.Request{Rule: window("full", 2, ratelimit.SlidingWindow), Key: "k", Cost: 2}
+		s.admit(t, full)
+		for range 3 {
+			s.giveUp(t, full)
+			s.refuse(t, ratelimit.Request{Rule: full.Rule, Key: "k"})
+		}
+		for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.Calendar} {
+			q := ratelimit.Request{Rule: window("r", 3, algorithm), Key: "k", Cost: 3}
+			if algorithm == ratelimit.Calendar {
+				q.Rule.Per, q.Rule.Cron = 0, "0 0 0 1 1 *"
+			}
+			s.giveUp(t, q, full)
+			s.admit(t, q)
+			s.giveUp(t, q, full)
+			s.refuse(t, q)
+		}
+	})
+}
+
+// A rule in shadow mode that would have refused has nothing to give back.
+func TestCancelledWaiterAndAShadow(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		full := ratelimit.Request{Rule: window("full", 1, ratelimit.SlidingWindow), Key: "k"}
+		s.admit(t, full)
+		for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.SlidingCounter} {
+			watched := ratelimit.Request{Rule: window("watched", 1, algorithm), Key: "k"}
+			s.admit(t, watched)
+			shadow := watched
+			shadow.Rule.Mode = ratelimit.ModeShadow
+			s.giveUp(t, shadow, full)
+			s.refuse(t, watched)
+		}
+	})
+}
+
+// The deadline of a context is known beforehand.
+func TestPlaceBehindTheDeadlineIsRefusedAtOnce(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}
+		s.admit(t, q)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		d, err := s.limiter.Wait(ctx, q)
+		if err != nil || d.Allowed || d.RetryAfter <= 0 || len(d.Violations) != 1 {
+			t.Errorf("Wait: got %+v, error %v", d, err)
+		}
+		rule.Wait = 365 * 24 * time.Hour
+		err = s.limiter.Take(ctx, ratelimit.NewRules("m", rule), "k")
+		if _, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); !ok || ctx.Err() != nil {
+			t.Errorf("Take: got error %v", err)
+		}
+		if again := s.peek(t, q); again.At.Add(again.RetryAfter).After(d.At.Add(d.RetryAfter)) {
+			t.Errorf("something was reserved: %+v, then %+v", d, again)
+		}
+	})
+}
+
+// At most so many permits wait as the queue is long.
+func TestQueueBoundsTheDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := ratelimit.New(memstore.New())
+		rules := ratelimit.NewRules("m", ratelimit.Rule{
+			Name: "r", Limit: 1, Per: time.Second, Algorithm: ratelimit.LeakyBucket, Wait: time.Hour, Queue: 3,
+		})
+		const refused = -1
+		delays := make([]time.Duration, 6)
+		var all sync.WaitGroup
+		start := time.Now()
+		for i := range delays {
+			all.Go(func() {
+				err := l.Take(context.Background(), rules, "k")
+				if delays[i] = time.Since(start); err != nil {
+					delays[i] = refused
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		if want := []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, refused, refused}; !slices.Equal(delays, want) {
+			t.Errorf("delays are %v, want %v", delays, want)
+		}
+	})
+}
+
+// A call that counts members is never delayed: who is known now need not be known at a later place.
+func TestMembersDoNotWait(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		distinct := ratelimit.Request{Rule: ratelimit.Rule{Name: "d", Limit: 1, Per: time.Hour, Distinct: "{who}"}, Key: "k", Member: "a"}
+		s.admit(t, distinct)
+		distinct.Member = "b"
+		if d, err := s.limiter.Wait(context.Background(), distinct); err != nil || d.Allowed {
+			t.Errorf("got %+v, error %v", d, err)
+		}
+		full := ratelimit.Request{Rule: window("full", 1, ratelimit.SlidingWindow), Key: "k"}
+		s.admit(t, full)
+		distinct.Member = "a"
+		if d, err := s.limiter.Wait(context.Background(), distinct, full); err != nil || d.Allowed {
+			t.Errorf("got %+v, error %v", d, err)
+		}
+	})
+}
+
+// The longest warm-up is exact: its products exceed 64 bits.
+func TestLongWarmup(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rule := ratelimit.Rule{Name: "r", Limit: 7, Per: 24 * time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: 24*time.Hour - 3*time.Microsecond}
+		for _, cost := range []int64{1, 2, 3, 5, 1000} {
+			w, q := newModel(), ratelimit.Request{Rule: rule, Key: time.Duration(cost).String(), Cost: cost}
+			first := s.admit(t, q)
+			w.allow(first.At.UnixMicro(), asksOf([]ratelimit.Request{q}, 0))
+			d := s.refuse(t, q)
+			if want := w.peek(d.At.UnixMicro(), asksOf([]ratelimit.Request{q}, 0)); d.RetryAfter != micros(want.retryAfter) {
+				t.Errorf("after %d permits: retry after %v, want %v", cost, d.RetryAfter, micros(want.retryAfter))
+			}
+		}
+	})
+}
