@@ -155,8 +155,8 @@ func capacity(c *decide.Claim) int64 {
 		return 0
 	case c.Rule.Kind == decide.Bucket:
 		return c.Burst
-	case c.Rule.Kind == decide.Prepaid || c.Rule.Kind == decide.Warm:
-		return maxBucketLimit
+	case c.Rule.Kind == decide.Prepaid || c.Rule.Kind == decide.Warm: // what a debt is that times still have room for
+		return int64(min(maxBucketLimit, float64(maxRefill.Microseconds())/float64(c.Rule.Per)*float64(c.Limit)))
 	default:
 		return c.Limit
 	}

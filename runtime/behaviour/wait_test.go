@@ -147,3 +147,24 @@ func TestLongWarmup(t *testing.T) {
 		}
 	})
 }
+
+// A debt is paid within a hundred years, or never made.
+func TestDebtWithoutEnd(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for _, rule := range []ratelimit.Rule{
+			{Name: "prepaid", Limit: 1, Per: 3660 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true},
+			{Name: "warm", Limit: 1, Per: 3660 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: time.Second},
+		} {
+			q := ratelimit.Request{Rule: rule, Key: "k", Cost: 11}
+			_, err := s.limiter.Allow(context.Background(), q)
+			if e, never := errors.AsType[*ratelimit.NeverAdmissibleError](err); !never || e.Limit != 10 {
+				t.Errorf("%s: got error %v", rule.Name, err)
+			}
+			q.Cost = 10
+			s.admit(t, q)
+			if d := s.refuse(t, q); d.RetryAfter < 90*365*24*time.Hour {
+				t.Errorf("%s: retry after %v", rule.Name, d.RetryAfter)
+			}
+		}
+	})
+}
