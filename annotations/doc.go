@@ -87,7 +87,9 @@
 //	when       expression       the rule applies only if true
 //	wait       duration         wait up to this long instead of refusing at once
 //	message    template         of the error
-//	name       word             names the rule in errors, metrics and headers
+//	name       word             names the rule in errors, metrics and headers; by default it is called pkg.Type.Method, where
+//	                            pkg is the package's path inside its module, and for the module's root package its name, or
+//	                            that of the program, the last element of the module's path
 //	scope      fleet, instance
 //	mode       enforce, shadow, trigger
 //	refund     error, never     give the permits back when the call returns an error

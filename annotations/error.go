@@ -36,7 +36,7 @@ func (e Errors) Lines(fset *token.FileSet, dir string) []string {
 	}
 	lines := make([]line, len(e))
 	for i, err := range e {
-		lines[i] = line{fset.Position(err.Pos), err.Msg}
+		lines[i] = line{fset.PositionFor(err.Pos, false), err.Msg}
 		lines[i].Filename = relative(dir, lines[i].Filename)
 	}
 	slices.SortFunc(lines, func(a, b line) int {

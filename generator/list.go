@@ -37,7 +37,7 @@ func listAll(fset *token.FileSet, pkgs []*model.Package) []Rule {
 }
 
 func listed(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
-	at := fset.Position(r.Pos)
+	at := fset.PositionFor(r.Pos, false)
 	row := Rule{
 		File: at.Filename, Line: at.Line, Method: m.Scope, Name: r.Limit.Name, Key: r.Limit.Key,
 		Limit: r.Limit.Limit, Window: r.Limit.Window(), Algorithm: r.Limit.Algorithm,

@@ -50,6 +50,7 @@ var wild = []struct{ module, version, packages string }{
 // refusals are the answers that are right for some interfaces, as what messages have in common. All others are failures.
 var refusals = map[string]*regexp.Regexp{
 	"it has unexported methods":             regexp.MustCompile(`cannot be implemented outside of package`),
+	"no method of it returns an error":      regexp.MustCompile(`has no method that this rule reaches`),
 	"it is a constraint":                    regexp.MustCompile(`is a constraint, not a type of values`),
 	"its signatures need unexported types":  regexp.MustCompile(`, which is not exported`),
 	"its signatures need internal packages": regexp.MustCompile(`, which is internal to another module or folder`),

@@ -228,18 +228,22 @@ func (r Rule) schedule() (*decide.Schedule, error) {
 	if err != nil || r.TZ == "Local" {
 		return nil, r.wrong("tz", "unknown time zone %q; expected an IANA name such as Europe/Berlin", r.TZ)
 	}
-	if fields := len(strings.Fields(r.Cron)); fields == 7 {
-		return nil, r.wrong("cron", "found 7 fields; a year is not supported, expected 5 fields, or 6 with seconds")
-	}
 	if strings.HasPrefix(r.Cron, "TZ=") || strings.HasPrefix(r.Cron, "CRON_TZ=") {
 		return nil, r.wrong("cron", "found a time zone; write it as tz=")
 	}
 	if strings.HasPrefix(r.Cron, "@every") {
 		return nil, r.wrong("cron", "@every is no calendar; write per=")
 	}
+	switch fields := len(strings.Fields(r.Cron)); {
+	case fields == 7:
+		return nil, r.wrong("cron", "found 7 fields; a year is not supported, expected 5 fields, or 6 with seconds")
+	case !strings.HasPrefix(r.Cron, "@") && fields != 5 && fields != 6:
+		return nil, r.wrong("cron", "found %d fields; expected 5, or 6 with seconds", fields)
+	}
 	schedule, err := cronParser.Parse(r.Cron)
 	if err != nil {
-		return nil, r.wrong("cron", "%s", strings.ToLower(err.Error()))
+		text := err.Error()
+		return nil, r.wrong("cron", "%s%s", strings.ToLower(text[:1]), text[1:])
 	}
 	spec := schedule.(*cron.SpecSchedule)
 	if spec.Next(time.Unix(0, 0).UTC()).IsZero() {

@@ -15,9 +15,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	_ "time/tzdata" // so that zones are known where the system has no files for them
 
 	"github.com/ratelimit-go/ratelimit/generator"
@@ -125,6 +128,8 @@ func (c *command) parse(args []string) (status int, ok bool) {
 	switch {
 	case c.json && !c.list:
 		return c.misuse("-json goes with -list"), false
+	case slices.ContainsFunc(flags.Args(), func(a string) bool { return strings.HasPrefix(a, "-") }):
+		return c.misuse("flags come before packages"), false
 	case c.check && c.list:
 		return c.misuse("either -check or -list, not both"), false
 	}
@@ -140,7 +145,12 @@ func (c *command) misuse(msg string) int {
 	return misuse
 }
 
+// fail prints an error. What the disk has against a file is told by the name that the user would give it.
 func (c *command) fail(err error) int {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = fmt.Errorf("%s: %w", c.relative(path.Path), path.Err)
+	}
 	fmt.Fprintln(c.stderr, err)
 	return failed
 }

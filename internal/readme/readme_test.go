@@ -61,7 +61,7 @@ func TestGoBlocks(t *testing.T) {
 	if got := run(t, dir, "gofmt", "-l", "."); got != "" {
 		t.Errorf("not as gofmt leaves it: %s", got)
 	}
-	want := regexp.MustCompile(`^<nil>\nmain\.Sender\.SendCode: One code a minute.*retry after 59\.`)
+	want := regexp.MustCompile(`^<nil>\nreadme\.Sender\.SendCode: One code a minute.*retry after 59\.`)
 	if got := run(t, dir, "go", "run", "."); !want.MatchString(got) {
 		t.Errorf("the program printed:\n%s", got)
 	}

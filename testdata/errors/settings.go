@@ -37,4 +37,13 @@ type X interface {
 	//                                                                ^ unknown refund "always"; expected error or never
 	//                                                                                ^ unknown on-error "retry"; expected deny, allow or local
 	Words() error
+	//ratelimit:rule limit=1 cron="0 0 * *"
+	//                             ^ cron: found 4 fields; expected 5, or 6 with seconds
+	Fields() error
+	//ratelimit:rule limit=1 cron="0 0 * * FUNDAY"
+	//                             ^ cron: failed to parse int from FUNDAY: strconv.Atoi: parsing "FUNDAY": invalid syntax
+	Day() error
+	//ratelimit:rule limit=1 cron="@Fortnightly"
+	//                             ^ cron: unrecognized descriptor: @Fortnightly
+	Descriptor() error
 }

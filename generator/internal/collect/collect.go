@@ -8,6 +8,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path"
+	"regexp"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -29,6 +31,9 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 			pkg.Files = append(pkg.Files, c.file(f))
 		}
 	}
+	if len(c.errs) == 0 { // else these may follow from those
+		c.errs = c.idle
+	}
 	return pkg, c.errs, c.warnings
 }
 
@@ -42,6 +47,7 @@ type collector struct {
 	methods  map[token.Pos]declaration // of all types, by the positions of their names
 	names    []string                  // of the wrappers and constructors so far
 	errs     annotations.Errors
+	idle     annotations.Errors // directives that limit nothing
 	warnings annotations.Errors
 }
 
@@ -193,6 +199,7 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 	m := &methods{collector: c, source: s, of: w, wrap: wrap}
 	if w.Kind == model.Func {
 		m.function(g)
+		m.reportIdle(g)
 		return
 	}
 	for _, d := range g.Fallbacks {
@@ -207,10 +214,10 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 	case model.Fields:
 		m.ofFields()
 	}
-	m.warnOfSpared()
+	m.reportIdle(g)
 }
 
-// scopeOf is the path of a package inside its module, or the name of the module's root package.
+// scopeOf is the path of a package inside its module, or the name of the module's root package, or of the program it is.
 func scopeOf(p *load.Package) string {
 	if p.Module == "" {
 		return p.Path
@@ -218,7 +225,20 @@ func scopeOf(p *load.Package) string {
 	if inside, ok := strings.CutPrefix(p.Path, p.Module+"/"); ok {
 		return inside
 	}
-	return p.Types.Name()
+	if name := p.Types.Name(); name != "main" {
+		return name
+	}
+	return program(p.Module)
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// program is the name of the command that a module is: two of them must not share their counts.
+func program(module string) string {
+	if parent, last := path.Split(module); parent != "" && majorVersion.MatchString(last) {
+		module = path.Clean(parent)
+	}
+	return path.Base(module)
 }
 
 func typeParams(t types.Type) *types.TypeParamList {

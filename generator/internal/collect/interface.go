@@ -8,6 +8,7 @@ import (
 
 // ofInterface collects the methods of an interface: first those that its declaration spells out, then the promoted ones.
 func (c *methods) ofInterface() {
+	c.warnOfEmbedded()
 	declared, order := c.declarations(c.source)
 	var found []*types.Func
 	for f := range c.object.Type().Underlying().(*types.Interface).Methods() {
@@ -20,6 +21,30 @@ func (c *methods) ofInterface() {
 			continue
 		}
 		c.add(f.Name(), f.Signature(), declared[f.Name()])
+	}
+}
+
+// warnOfEmbedded tells of the rules of types that the interface embeds: its own wrapper does not have them.
+func (c *methods) warnOfEmbedded() {
+	c.embedded(c.source, func(at ast.Expr, o *source) {
+		if len(c.group(o.doc).Rules) > 0 {
+			c.warnf(at.Pos(), "the wrapper of %s does not have the rule that stands on %s, only those on its methods; repeat it on %[1]s if it is meant",
+				c.object.Name(), o.spec.Name.Name)
+		}
+	})
+}
+
+// embedded calls f with the types of this package that an interface embeds, and with where s does so.
+func (c *collector) embedded(s *source, f func(at ast.Expr, o *source)) {
+	iface, ok := s.spec.Type.(*ast.InterfaceType)
+	if !ok {
+		return
+	}
+	for _, field := range iface.Methods.List {
+		if o := c.localType(field.Type); len(field.Names) == 0 && o != nil && o != s {
+			f(field.Type, o)
+			c.embedded(o, func(_ ast.Expr, o *source) { f(field.Type, o) })
+		}
 	}
 }
 

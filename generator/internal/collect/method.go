@@ -61,6 +61,9 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 	default:
 		m.Rules = append(m.Rules, c.of.Rules...)
 	}
+	if m.Skipped && len(c.group(c.doc).Rules) == 0 {
+		c.errorf(c.skip(declared).Verb.Pos, "%s has no rules that could be skipped", c.object.Name())
+	}
 	if m.Fallback != nil && len(m.Rules) == 0 {
 		c.errorf(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so that its fallback is never called", m.Name)
 	}
@@ -96,6 +99,37 @@ func (c *methods) apply(m *model.Method, d declaration, g annotations.Group) {
 	m.Rules = append(m.Rules, c.rules(g.Rules, m.Scope, c.wrap, false)...)
 }
 
+// skip is the directive by which the rules of the type do not apply.
+func (c *methods) skip(declared []declaration) annotations.Skip {
+	for _, d := range declared {
+		if g := c.group(d.doc); d.owner == c.of.Object && len(g.Skips) > 0 {
+			return g.Skips[0]
+		}
+	}
+	return annotations.Skip{}
+}
+
+// reportIdle reports what limits nothing: a rule of a type that reaches none of its methods, and a wrapper without any rule.
+func (c *methods) reportIdle(g annotations.Group) {
+	ofType, any := false, false
+	for _, m := range c.of.Methods {
+		for _, r := range m.Rules {
+			any, ofType = true, ofType || r.OfType
+		}
+	}
+	report := func(pos token.Pos, msg string) {
+		c.idle = append(c.idle, annotations.Error{Pos: pos, Msg: c.object.Name() + msg})
+	}
+	switch {
+	case len(c.of.Rules) > 0 && !ofType:
+		report(c.of.Rules[0].Verb.Pos, " has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused")
+	case len(g.Wraps) > 0 && !any:
+		report(g.Wraps[0].Verb.Pos, " has no rule, so that its wrapper would limit nothing")
+	default:
+		c.warnOfSpared()
+	}
+}
+
 // warnOfSpared tells which methods the rules of the type do not reach.
 func (c *methods) warnOfSpared() {
 	var spared []string
@@ -120,10 +154,8 @@ func describe(m *model.Method) {
 			name = "arg" + strconv.Itoa(i)
 		}
 		m.Params = append(m.Params, key.Param{Name: name, Type: v.Type()})
-		if m.Context < 0 && isContext(v.Type()) {
-			m.Context = i
-		}
 	}
+	m.Context = contextOf(m.Signature.Params())
 	for i := range m.Signature.Results().Len() {
 		if takesError(m.Signature.Results().At(i).Type()) {
 			m.Error = i
@@ -131,13 +163,46 @@ func describe(m *model.Method) {
 	}
 }
 
-// isContext reports whether t is context.Context, by whatever name.
-func isContext(t types.Type) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	if !ok || named.Obj().Pkg() == nil {
-		return false
+// contextOf returns the index of the first parameter that is a context.Context or else implements it; -1 if none does.
+func contextOf(params *types.Tuple) int {
+	found := -1
+	for i := range params.Len() {
+		switch t := params.At(i).Type(); {
+		case isNamed(t, "context", "Context"):
+			return i
+		case found < 0 && implementsContext(t):
+			found = i
+		}
 	}
-	return named.Obj().Pkg().Path() == "context" && named.Obj().Name() == "Context"
+	return found
+}
+
+// isNamed reports whether t is a type of a package, by whatever name.
+func isNamed(t types.Type, path, name string) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path && named.Obj().Name() == name
+}
+
+// implementsContext reports whether t has the methods of a context. The package need not import that, so that the interface
+// itself may be out of reach.
+func implementsContext(t types.Type) bool {
+	set := types.NewMethodSet(t)
+	result := func(name string, param bool, i int) types.Type {
+		s := set.Lookup(nil, name)
+		if s == nil {
+			return types.Typ[types.Invalid]
+		}
+		sig := s.Type().(*types.Signature)
+		if i >= sig.Results().Len() || (sig.Params().Len() == 1) != param {
+			return types.Typ[types.Invalid]
+		}
+		return sig.Results().At(i).Type()
+	}
+	done, _ := result("Done", false, 0).Underlying().(*types.Chan)
+	return done != nil && isNamed(result("Deadline", false, 0), "time", "Time") &&
+		types.Identical(result("Deadline", false, 1), types.Typ[types.Bool]) &&
+		types.Identical(result("Err", false, 0), errorType) &&
+		types.Identical(result("Value", true, 0).Underlying(), types.NewInterfaceType(nil, nil))
 }
 
 // takesError reports whether every error can be returned as a t, and t is meant for that: any is not.

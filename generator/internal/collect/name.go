@@ -45,7 +45,7 @@ func (c *collector) declare(pos token.Pos, name string) {
 		}
 	}
 	if taken := c.pkg.Types.Scope().Lookup(name); taken != nil {
-		at := c.fset.Position(taken.Pos())
+		at := c.fset.PositionFor(taken.Pos(), false)
 		c.errorf(pos, "the generated %s would collide with the one of line %d of %s; choose another with //ratelimit:wrap name=",
 			name, at.Line, base(at.Filename))
 	}

@@ -3,7 +3,10 @@ package collect
 import (
 	"errors"
 	"go/token"
+	"strconv"
 	"strings"
+
+	"github.com/expr-lang/expr/parser"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -90,7 +93,7 @@ func (c *collector) isValid(r *model.Rule) bool {
 	}
 	err := r.Limit.Validate()
 	if err == nil {
-		return true
+		return c.canPass(r)
 	}
 	var wrong *runtime.RuleError
 	if !errors.As(err, &wrong) {
@@ -99,6 +102,23 @@ func (c *collector) isValid(r *model.Rule) bool {
 	}
 	c.errorf(position(r, wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
 	return false
+}
+
+// canPass reports a cost that no window has room for.
+func (c *collector) canPass(r *model.Rule) bool {
+	most, cost := r.Limit.Limit, r.Rule.Cost
+	switch {
+	case !r.Rule.Limit.Expr.IsZero() || most == 0, r.Limit.Prepay || r.Limit.Warmup > 0, r.Limit.Mode == runtime.ModeTrigger:
+		return true
+	case r.Limit.Algorithm == runtime.LeakyBucket:
+		most = 1
+	case r.Limit.Burst > 0:
+		most = r.Limit.Burst
+	}
+	if cost.Int > most {
+		c.errorf(cost.Pos, "cost: found %d, which no call is ever permitted; expected at most %d", cost.Int, most)
+	}
+	return cost.Int <= most
 }
 
 // position is where an argument stands, or what it is missing from.
@@ -123,7 +143,7 @@ func (c *collector) twins(rules []*model.Rule) {
 	}
 	seen := map[identity]*model.Rule{}
 	for _, r := range rules {
-		id := identity{r.Limit.Name, r.Limit.Key, r.Limit.Window(), r.Limit.Scope}
+		id := identity{r.Limit.Name, spelling(r.Key), windowOf(r.Limit), r.Limit.Scope}
 		other := seen[id]
 		if other == nil {
 			seen[id] = r
@@ -132,8 +152,41 @@ func (c *collector) twins(rules []*model.Rule) {
 		if r.Pos < other.Pos {
 			r, other = other, r
 		}
-		line := c.fset.Position(other.Pos).Line
+		line := c.fset.PositionFor(other.Pos, false).Line
 		c.errorf(r.Verb.Pos, "this rule counts the same calls in the same window (%s) as the one of line %d; keep the stricter one, or give one a name",
-			id.window, line)
+			r.Limit.Window(), line)
 	}
+}
+
+// spelling writes a template such that equal expressions look alike.
+func spelling(t annotations.Template) string {
+	var b strings.Builder
+	for _, p := range t.Parts {
+		b.WriteString(strconv.Quote(p.Literal))
+		if tree, err := parser.Parse(p.Island.Value); err == nil && !p.Island.IsZero() {
+			b.WriteString(tree.Node.String())
+		} else {
+			b.WriteString(p.Island.Value)
+		}
+	}
+	return b.String()
+}
+
+var descriptors = map[string]string{
+	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+}
+
+// windowOf names the window of a rule such that a schedule has one name.
+func windowOf(r runtime.Rule) string {
+	if r.Cron != "" {
+		r.Cron = strings.ToLower(r.Cron)
+		if cron, ok := descriptors[r.Cron]; ok {
+			r.Cron = cron
+		}
+		if len(strings.Fields(r.Cron)) == 5 {
+			r.Cron = "0 " + r.Cron
+		}
+	}
+	return r.Window()
 }

@@ -1,6 +1,10 @@
 package emit
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"maps"
 	"regexp"
 	"slices"
@@ -155,6 +159,9 @@ func (w *writer) charges() []string {
 		w.stmts = append(w.stmts, "var "+name+" "+charge)
 		condition := w.code(r.When, r, r.Rule.When.Value)
 		w.stmts = append(w.stmts, "if "+condition+" {\n"+w.inner(func() string {
+			if e, err := parser.ParseExpr(condition); err == nil {
+				w.known(e)
+			}
 			return name + " = " + w.charge(r, charge)
 		})+"\n}")
 		args = append(args, name)
@@ -170,6 +177,21 @@ func (w *writer) inner(last func() string) string {
 	stmts := append(w.stmts, final)
 	*w = outer
 	return strings.Join(stmts, "\n")
+}
+
+// known notes which parameters a condition finds not to be nil.
+func (w *writer) known(condition ast.Expr) {
+	e, ok := condition.(*ast.BinaryExpr)
+	if !ok {
+		return
+	}
+	switch x, _ := e.X.(*ast.Ident); {
+	case e.Op == token.LAND:
+		w.known(e.X)
+		w.known(e.Y)
+	case e.Op == token.NEQ && x != nil && types.ExprString(e.Y) == "nil":
+		w.checked[x.Name] = true
+	}
 }
 
 // charge writes the literal for one rule.

@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"go/token"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -158,7 +159,7 @@ func phrase(r *model.Rule) string {
 	if r.Limit.Burst > 0 && r.Limit.Burst != r.Limit.Limit {
 		s += fmt.Sprintf(" with up to %d at once", r.Limit.Burst)
 	}
-	if r.Limit.Key != "" {
+	if slices.ContainsFunc(r.Key.Parts, func(p annotations.Part) bool { return !p.Island.IsZero() }) {
 		s += " for one " + template(r.Key)
 	}
 	switch {

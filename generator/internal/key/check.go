@@ -46,6 +46,7 @@ type compiler struct {
 	machine  bool      // a part of the expression does not lower
 	values   []value   // what the expression names
 	hidden   []Hidden
+	hiddenAt []ast.Node
 
 	seen map[any]*term // by node: a chain of comparisons has its inner operands in the tree twice
 }

@@ -117,7 +117,7 @@ func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int
 	if !c.valid(n, f.Type()) || !c.reachable(n, base.typ, path) {
 		return nil
 	}
-	c.hide(base.typ, f, path)
+	c.hide(n.Property, base.typ, f, path)
 	t := &term{node: n, typ: f.Type(), hint: hintOf(f.Name())}
 	if base.src != "" {
 		t.src = base.src + "." + f.Name()

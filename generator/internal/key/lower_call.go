@@ -98,7 +98,7 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 	if !c.reachable(callee, base.typ, path) {
 		return nil
 	}
-	c.hide(base.typ, m, path)
+	c.hide(callee.Property, base.typ, m, path)
 	t := c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, m, path, callee.Optional) })
 	if t != nil && base.src != "" && t.src != "" {
 		t.src = base.src + "." + t.src

@@ -35,11 +35,12 @@ func (c *compiler) named(name string, emit func(*writer) operand) {
 }
 
 // hide remembers a member that the machine does not see by itself.
-func (c *compiler) hide(t types.Type, member types.Object, path []int) {
+func (c *compiler) hide(n ast.Node, t types.Type, member types.Object, path []int) {
 	h := Hidden{t, member.Name()}
 	known := slices.ContainsFunc(c.hidden, func(o Hidden) bool { return o.Name == h.Name && types.Identical(o.Of, h.Of) })
 	if !known && !seenByExpr(t, member, path) {
 		c.hidden = append(c.hidden, h)
+		c.hiddenAt = append(c.hiddenAt, n)
 	}
 }
 
@@ -81,11 +82,10 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 		c.refused(err)
 		return nil, nil
 	}
-	for _, h := range p.Hidden {
+	for i, h := range p.Hidden {
 		if _, ok := h.Of.Underlying().(*types.Interface); ok || !c.nameable(h.Of) || hasTypeParam(h.Of) {
-			c.errorAt(0, "%s of %s is not exported, and so cannot stand in an expression that does not become plain Go",
+			return nil, c.errorf(c.hiddenAt[i], "%s of %s is not seen by expr's machine, which has to run this; write a function for it",
 				h.Name, c.typeName(h.Of))
-			return nil, nil
 		}
 	}
 	method := map[Want]string{Island: ".Text(", Bool: ".Bool(", Int: ".Int("}[want]

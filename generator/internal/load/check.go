@@ -32,7 +32,7 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 	for _, path := range p.GoFiles {
 		src, err := os.ReadFile(path)
 		if err != nil {
-			errs = append(errs, annotations.Error{Msg: err.Error()})
+			errs = append(errs, annotations.Error{Msg: wrong(l.cfg.Dir, path, err).Error()})
 			continue
 		}
 		if IsOutput(src) {

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -37,6 +38,9 @@ func search(dir string) (*folder, error) {
 		}
 		path := filepath.Join(dir, name)
 		src, err := os.ReadFile(path)
+		if e.Type()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist) {
+			err = &fs.PathError{Op: "open", Path: path, Err: errors.New("a symbolic link to nothing")}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -131,17 +135,17 @@ func local(dir, pattern string) (t target, ok bool, err error) {
 	if all {
 		folders, err := walk(root)
 		known := err != nil || len(folders) == 0 || !ignores(root)
-		return target{folders: folders}, known, wrong(pattern, err)
+		return target{folders: folders}, known, wrong(dir, pattern, err)
 	}
 	if strings.HasSuffix(path, ".go") {
 		if _, err := os.Stat(path); err != nil {
-			return t, true, wrong(pattern, err)
+			return t, true, wrong(dir, pattern, err)
 		}
 		t.file, root = path, filepath.Dir(path)
 	}
 	f, err := search(root)
 	t.folders = []*folder{f}
-	return t, true, wrong(pattern, err)
+	return t, true, wrong(dir, pattern, err)
 }
 
 // ignores reports whether the go.mod file above dir may leave folders out of patterns.
@@ -159,12 +163,15 @@ func ignores(dir string) bool {
 	}
 }
 
-// wrong makes a message of an error of the file system.
-func wrong(pattern string, err error) error {
+// wrong makes a message of an error of the file system, about a file in a folder or about what the pattern names.
+func wrong(dir, pattern string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if pe, ok := err.(*fs.PathError); ok {
+		if rel, err := filepath.Rel(dir, pe.Path); err == nil && strings.HasSuffix(rel, ".go") && len(rel) < len(pe.Path) {
+			pattern = rel
+		}
 		return fmt.Errorf("%s: %v", pattern, pe.Err)
 	}
 	return fmt.Errorf("%s: %v", pattern, err)

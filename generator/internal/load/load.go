@@ -116,7 +116,7 @@ func (l *loader) expand(patterns []string) (target, error) {
 		}
 		f, err := search(p.Dir)
 		if err != nil {
-			return t, wrong(p.PkgPath, err)
+			return t, wrong(l.cfg.Dir, p.PkgPath, err)
 		}
 		t.folders = append(t.folders, f)
 	}

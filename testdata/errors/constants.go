@@ -1,0 +1,48 @@
+package x
+
+const none, some = 0, 5
+
+type X interface {
+	//ratelimit:rule limit=5 per=1m cost=6
+	//                                   ^ cost: found 6, which no call is ever permitted; expected at most 5
+	Above() error
+	//ratelimit:rule limit=5 per=1m algorithm=token-bucket burst=2 cost=3
+	//                                                                  ^ cost: found 3, which no call is ever permitted; expected at most 2
+	Burst() error
+	//ratelimit:rule limit=5 per=1m algorithm=leaky-bucket cost=2
+	//                                                          ^ cost: found 2, which no call is ever permitted; expected at most 1
+	Leaky() error
+	//ratelimit:rule limit=2 per=1m algorithm=token-bucket burst=5 cost=5
+	UpToBurst() error
+	//ratelimit:rule limit=2 per=1m algorithm=token-bucket prepay cost=5
+	Prepaid() error
+	//ratelimit:rule limit=2 per=1m algorithm=token-bucket warmup=1s cost=5
+	Warm() error
+	//ratelimit:rule limit=2 per=1m mode=trigger cost=5
+	Trigger() error
+	//ratelimit:rule limit=0 per=1m
+	Closed() error
+	//ratelimit:rule limit=5 per=1m cost="0"
+	//                                    ^ cost: found 0; expected at least 1, or an expression
+	Zero() error
+	//ratelimit:rule limit=5 per=1m cost="none"
+	//                                    ^ cost: this is always 0, so that the rule never applies; expected at least 1
+	Named() error
+	//ratelimit:rule limit=5 per=1m cost="-1"
+	//                                    ^ cost: found -1; expected at least 1, or an expression
+	Negative() error
+	//ratelimit:rule limit=5 per=1m cost=-1
+	//                                   ^ cost: found -1; expected at least 1, or an expression
+	NegativeNumber() error
+	//ratelimit:rule limit=5 per=1m cost="1 - some"
+	//                                    ^ cost: this is always -4, so that the rule never applies; expected at least 1
+	Computed() error
+	//ratelimit:rule limit=5 per=1m cost="none" when="some > none"
+	Parameter(none int) error
+	//ratelimit:rule limit=5 per=1m when="false"
+	//                                    ^ when: this is never true, so that the rule never applies
+	Never() error
+	//ratelimit:rule limit=5 per=1m when="some < none"
+	//                                    ^ when: this is never true, so that the rule never applies
+	Compared() error
+}

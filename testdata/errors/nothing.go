@@ -1,0 +1,32 @@
+package x
+
+//ratelimit:wrap
+//          ^ Lone has no rule, so that its wrapper would limit nothing
+type Lone interface{ M() error }
+
+//ratelimit:rule limit=1 per=1m
+//          ^ Empty has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused
+type Empty interface{}
+
+//ratelimit:rule limit=1 per=1m
+//          ^ Silent has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused
+type Silent interface{ M() int }
+
+//ratelimit:rule limit=1 per=1m
+//          ^ Skipped has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused
+type Skipped interface {
+	//ratelimit:skip
+	M() error
+}
+
+//ratelimit:wrap
+//          ^ F has no rule, so that its wrapper would limit nothing
+type F func() error
+
+//ratelimit:wrap
+type Embedding interface{ Ruled }
+
+type Ruled interface {
+	//ratelimit:rule limit=1 per=1m
+	M() error
+}
