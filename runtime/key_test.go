@@ -108,3 +108,22 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+type pointer struct{ name string }
+
+func (p *pointer) String() string { return p.name }
+
+func TestTextOfANilPointer(t *testing.T) {
+	if text, err := Text((&pointer{"a"}).String); text != "a" || err != nil {
+		t.Errorf("got %q, %v", text, err)
+	}
+	if _, err := Text((*pointer)(nil).String); err == nil {
+		t.Error("a nil pointer gave no error")
+	}
+	defer func() {
+		if r := recover(); r != "other" {
+			t.Errorf("another panic became %v", r)
+		}
+	}()
+	_, _ = Text(func() string { panic("other") })
+}

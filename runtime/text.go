@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"runtime"
 	"strconv"
 	"strings"
 	"unicode"
@@ -39,3 +40,18 @@ func Printable(s string) string {
 }
 
 func isPrintable(c rune) bool { return c != unicode.ReplacementChar && unicode.IsPrint(c) }
+
+// Text returns what a String or Error method returns, or an error if it meets a nil pointer: its receiver may be one, in an
+// interface. Generated code calls it.
+func Text(method func() string) (text string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			cause, ok := r.(runtime.Error)
+			if !ok || !strings.Contains(cause.Error(), "nil pointer") {
+				panic(r)
+			}
+			err = cause
+		}
+	}()
+	return method(), nil
+}

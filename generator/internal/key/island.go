@@ -139,6 +139,14 @@ func (c *compiler) printer(t types.Type, name string) *types.Func {
 
 // callMethod calls a method without arguments on t. Where t may be absent so may be the result.
 func (c *compiler) callMethod(n ast.Node, t *term, name string, result types.Type) *term {
+	if types.IsInterface(t.typ) && !isTypeParam(t.typ) { // which may hold a nil pointer
+		return c.onMethod(t, name, result, func(w *writer, callee string) operand {
+			text, err := w.local("text"), w.local("err")
+			w.add(text + ", " + err + " := " + w.std(runtimePath, "Text") + "(" + callee + ")")
+			w.failErr(err)
+			return operand{text: text, prec: highest}
+		})
+	}
 	return c.onMethod(t, name, result, func(_ *writer, callee string) operand {
 		return operand{text: callee + "()", prec: highest, calls: true}
 	})
