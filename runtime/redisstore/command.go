@@ -6,20 +6,14 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
 
 //go:embed script.lua
 var source string
 
 var sha = redis.NewScript(source).Hash()
-
-// once is a command that the client sends once at most. Otherwise it would repeat a decision whose reply got lost, and one
-// call would be charged several times.
-type once struct{ *redis.Cmd }
-
-func (once) NoRetry() bool { return true }
-
-func (c once) Clone() redis.Cmder { return once{c.Cmd.Clone().(*redis.Cmd)} }
 
 // run runs the script for a group; the operation and its operand follow the rules. A decision that is made after the end of
 // ctx is undone. A return is made in any case.
@@ -74,14 +68,24 @@ func (s *store) undo(g *group, reply any) {
 // eval runs the script. The server keeps scripts by hash until it restarts or is told to flush them; where it does not know
 // the hash it has done nothing, and gets the text.
 func (s *store) eval(ctx context.Context, keys int, args []any) (any, error) {
+	var value any
+	err := s.Guard(func() error {
+		cmd := once.New(ctx, append([]any{"evalsha", sha, keys}, args...)...)
+		err := s.client.Process(ctx, cmd)
+		if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT ") {
+			cmd = once.New(ctx, append([]any{"eval", source, keys}, args...)...)
+			err = s.client.Process(ctx, cmd)
+		}
+		value = cmd.Val()
+		return err
+	})
+	return value, err
+}
+
+// Guard asks the server, unless it could not be reached a moment ago. Package plain asks through it as well.
+func (s *store) Guard(ask func() error) error {
 	if err := s.breaker.check(); err != nil {
-		return nil, err
+		return err
 	}
-	cmd := once{redis.NewCmd(ctx, append([]any{"evalsha", sha, keys}, args...)...)}
-	err := s.client.Process(ctx, cmd)
-	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT ") {
-		cmd = once{redis.NewCmd(ctx, append([]any{"eval", source, keys}, args...)...)}
-		err = s.client.Process(ctx, cmd)
-	}
-	return cmd.Val(), s.breaker.note(err)
+	return s.breaker.note(ask())
 }

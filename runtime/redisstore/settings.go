@@ -3,7 +3,7 @@ package redisstore
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
 
 // settingsKey is the hash of what is set under a prefix. No count has such a key: theirs have a subject.
@@ -25,7 +25,7 @@ func (s *store) Set(ctx context.Context, prefix, name, text string, fresh bool) 
 	if fresh {
 		command = "hsetnx"
 	}
-	set := once{redis.NewCmd(ctx, command, settingsKey(prefix), name, text)}
+	set := once.New(ctx, command, settingsKey(prefix), name, text)
 	err := s.Guard(func() error { return s.client.Process(ctx, set) })
 	return err == nil && (!fresh || set.Val() == int64(1)), err
 }
@@ -33,12 +33,4 @@ func (s *store) Set(ctx context.Context, prefix, name, text string, fresh bool) 
 // Unset implements decide.Settings.
 func (s *store) Unset(ctx context.Context, prefix, name string) error {
 	return s.Guard(func() error { return s.client.HDel(ctx, settingsKey(prefix), name).Err() })
-}
-
-// Guard asks the server, unless it could not be reached a moment ago. Package plain asks through it as well.
-func (s *store) Guard(ask func() error) error {
-	if err := s.breaker.check(); err != nil {
-		return err
-	}
-	return s.breaker.note(ask())
 }

@@ -139,10 +139,7 @@ func (s *store) giveBack(ctx context.Context, groups []*group) error {
 func (s *store) Reset(ctx context.Context, call *decide.Call) error {
 	for _, g := range s.groups(call) {
 		remove := func() (any, error) {
-			if err := s.breaker.check(); err != nil {
-				return nil, err
-			}
-			return nil, s.breaker.note(s.client.Del(ctx, g.keys...).Err())
+			return nil, s.Guard(func() error { return s.client.Del(ctx, g.keys...).Err() })
 		}
 		if _, err := await(ctx, remove, func(any) {}); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
 
 // counter is a claim and where it is counted: in a string that holds one integer, which BITFIELD reads and writes. The
@@ -18,7 +19,7 @@ type counter struct {
 	key         string
 	start, stop int64 // of the calendar window
 
-	counted once       // replies: of BITFIELD,
+	counted once.Cmd   // replies: of BITFIELD,
 	expiry  *redis.Cmd // and of PEXPIRETIME
 	used    int64      // what they said: the permits used by now,
 	end     int64      // when the window ends,
@@ -47,13 +48,6 @@ func newCounter(call *decide.Call, c *decide.Claim, at int64) *counter {
 func (n *counter) holds(t int64) bool {
 	return n.Rule.Kind != decide.Calendar || n.start <= t && t < n.stop
 }
-
-// once is a command that the client sends once at most, together with those that it is in a transaction with.
-type once struct{ *redis.Cmd }
-
-func (once) NoRetry() bool { return true }
-
-func (c once) Clone() redis.Cmder { return once{c.Cmd.Clone().(*redis.Cmd)} }
 
 // charge adds the cost if it fits, in one command: the first addition fails by overflow unless cost + used is at most the
 // limit, and only after it succeeded the second one, which takes off again what was added beyond the cost, does not fail by
@@ -85,7 +79,7 @@ func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner) {
 func (n *counter) forget(ctx context.Context, p redis.Pipeliner) { p.Del(ctx, n.key) }
 
 func (n *counter) send(ctx context.Context, p redis.Pipeliner, args ...any) {
-	n.counted = once{redis.NewCmd(ctx, args...)}
+	n.counted = once.New(ctx, args...)
 	_ = p.Process(ctx, n.counted) // queued only: it cannot fail yet
 }
 

@@ -1,0 +1,22 @@
+// Package once has the command that the client sends once at most, for the stores on Redis. It is not for commands that may
+// be repeated.
+package once
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Cmd is a command that the client sends once at most. Otherwise it would repeat a decision whose reply got lost, and one call
+// would be charged several times. A transaction that holds one is not repeated either.
+type Cmd struct{ *redis.Cmd }
+
+// New returns the command of the arguments.
+func New(ctx context.Context, args ...any) Cmd { return Cmd{redis.NewCmd(ctx, args...)} }
+
+// NoRetry implements redis.Cmder.
+func (Cmd) NoRetry() bool { return true }
+
+// Clone implements redis.Cmder.
+func (c Cmd) Clone() redis.Cmder { return Cmd{c.Cmd.Clone().(*redis.Cmd)} }
