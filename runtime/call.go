@@ -17,6 +17,7 @@ type call struct {
 	asked   []asked
 	fleet   part
 	local   part
+	charges []Charged // to be given to callers
 }
 
 // part is what one store decides of a call.

@@ -3,8 +3,10 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
@@ -32,43 +34,54 @@ func (d Decision) Return(ctx context.Context) error {
 // Charged is what an admitted call took, and may give back. Generated code holds it during a call.
 type Charged struct {
 	method   string
-	parts    []charge
+	prefix   unique.Handle[string]
+	fleet    charge
+	local    charge
+	one      [1]decide.Claim // room for what most calls are charged
 	returned atomic.Bool
 }
 
+// charge is what one store charged.
 type charge struct {
-	store decide.Store
-	call  decide.Call
+	store  decide.Store
+	claims []decide.Claim
 }
 
 // charged copies what c took for the rules that are wanted.
 func (c *call) charged(wanted func(*prepared) bool) *Charged {
-	result := &Charged{method: c.method}
-	for _, p := range []*part{&c.fleet, &c.local} {
-		of := charge{store: p.store, call: decide.Call{Prefix: p.Prefix}}
-		for _, a := range c.asked {
-			if a.part != p || !wanted(a.rule) {
-				continue
-			}
-			if claim := p.Claims[a.claim]; claim.Charged && !of.has(claim) {
-				of.call.Claims = append(of.call.Claims, claim)
-			}
+	if len(c.charges) == 0 {
+		c.charges = make([]Charged, 16) // one allocation for so many decisions
+	}
+	result := &c.charges[0]
+	c.charges = c.charges[1:]
+	result.method, result.prefix = c.method, c.limiter.prefix
+	result.fleet.store, result.local.store = c.fleet.store, c.local.store
+	room := result.one[:0]
+	for _, a := range c.asked {
+		if a.part == nil || !wanted(a.rule) {
+			continue
 		}
-		if of.call.Claims != nil {
-			result.parts = append(result.parts, of)
+		of := &result.fleet
+		if a.part == &c.local {
+			of = &result.local
 		}
+		claim := &a.part.Claims[a.claim]
+		if !claim.Charged || of.has(claim) {
+			continue
+		}
+		if of.claims == nil {
+			of.claims, room = room, nil
+		}
+		of.claims = append(of.claims, *claim)
 	}
 	return result
 }
 
 // has reports whether the claim is in the charge: two rules of a call may share one.
-func (c *charge) has(claim decide.Claim) bool {
-	for _, known := range c.call.Claims {
-		if known.Rule == claim.Rule && known.Subject == claim.Subject && known.Member == claim.Member {
-			return true
-		}
-	}
-	return false
+func (c *charge) has(claim *decide.Claim) bool {
+	return slices.ContainsFunc(c.claims, func(known decide.Claim) bool {
+		return known.Rule == claim.Rule && known.Subject == claim.Subject && known.Member == claim.Member
+	})
 }
 
 // RefundUnless gives the permits back to the rules that refund errors, unless ok is true by then. Generated code defers it, so
@@ -87,8 +100,10 @@ func (c *Charged) giveBack(ctx context.Context) error {
 		return nil
 	}
 	var failed error
-	for i := range c.parts {
-		failed = errors.Join(failed, c.parts[i].store.Return(ctx, &c.parts[i].call))
+	for _, of := range []*charge{&c.fleet, &c.local} {
+		if len(of.claims) > 0 {
+			failed = errors.Join(failed, of.store.Return(ctx, &decide.Call{Prefix: c.prefix, Claims: of.claims}))
+		}
 	}
 	return storeError(ctx, c.method, failed)
 }

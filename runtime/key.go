@@ -35,10 +35,16 @@ func isClean(text string) bool {
 	return true
 }
 
-// mustEscape is true of every byte of a text that is not plain ASCII, too: escape looks closer at those.
-func mustEscape(c byte) bool {
-	return c < ' ' || c >= 0x7f || c == '{' || c == '}' || c == '%'
-}
+// mustEscape is true of every byte of a text that is not plain ASCII, too: escape looks closer at those. A table takes half
+// the time of comparing, for every key of every call.
+func mustEscape(c byte) bool { return escaped[c] }
+
+var escaped = func() (table [256]bool) {
+	for c := range table {
+		table[c] = c < ' ' || c >= 0x7f || c == '{' || c == '}' || c == '%'
+	}
+	return table
+}()
 
 func escape(text string) string {
 	const digits = "0123456789ABCDEF"

@@ -153,7 +153,7 @@ func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Dur
 }
 
 func (l *Limiter) addRequest(c *call, r *Request, wait time.Duration) error {
-	rule, err := l.requested.prepare(r.Rule)
+	rule, err := l.requested.prepare(&r.Rule)
 	if err == nil {
 		err = l.supports(rule, wait.Microseconds())
 	}
@@ -182,7 +182,7 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) error {
 	c := l.newCall(ctx, "")
 	defer c.free()
 	for i := range requests {
-		rule, err := l.requested.prepare(requests[i].Rule)
+		rule, err := l.requested.prepare(&requests[i].Rule)
 		if err != nil {
 			return err
 		}
