@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,8 @@ import (
 type call struct {
 	limiter *Limiter
 	method  string // "" for requests
+	patient bool   // for requests, which any rule may delay by wait, whatever its own is
+	wait    time.Duration
 	asked   []asked
 	fleet   part
 	local   part
@@ -40,7 +43,7 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 func (l *Limiter) newCall(ctx context.Context, method string) *call {
 	l.follow(ctx)
 	c := calls.Get().(*call)
-	c.limiter, c.method = l, method
+	c.limiter, c.method, c.patient = l, method, false
 	c.asked = c.asked[:0]
 	c.fleet.reset(l, l.store)
 	c.local.reset(l, l.local)
@@ -66,7 +69,7 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 	if charge.Limit.given && !limited {
 		limit = charge.Limit.permits
 	}
-	if err := c.limiter.supports(rule, rule.Wait.Microseconds()); err != nil {
+	if err := c.limiter.supports(rule, c.waitOf(rule).Microseconds()); err != nil {
 		return err
 	}
 	switch {
@@ -82,6 +85,8 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 	claim := c.claim(rule, charge, limit)
 	capacity := capacity(claim)
 	switch {
+	case claim.Member != "" && c.counts(claim):
+		return c.keyError(rule, rule.Distinct, "found two members for one budget; expected one for each call")
 	case claim.Mode == decide.Trigger && limit > 0 || claim.Cost <= capacity:
 		return nil
 	case claim.Mode == decide.Enforce:
@@ -102,12 +107,19 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 	return nil
 }
 
+// counts reports whether a claim for another member has the state of this one.
+func (c *call) counts(claim *decide.Claim) bool {
+	p := c.asked[len(c.asked)-1].part
+	return slices.ContainsFunc(p.Claims, func(other decide.Claim) bool {
+		return other.Rule.ID == claim.Rule.ID && other.Subject == claim.Subject && other.Member != claim.Member
+	})
+}
+
 func (c *call) keyError(rule *prepared, expr, reason string) error {
 	return &KeyError{Method: c.method, Rule: rule.Name, Expr: expr, Reason: reason}
 }
 
-// claim returns the claim that asks rule. Rules that share their state are one claim, of the sum of the costs and the
-// smallest limit: one by one, each might fit where both do not.
+// claim returns the claim that asks rule.
 func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim {
 	p := &c.fleet
 	if rule.Scope == ScopeInstance {
@@ -121,12 +133,8 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 		burst = limit
 	}
 	for i := range p.Claims {
-		claim := &p.Claims[i]
-		if claim.Rule.ID == rule.numbers.ID && claim.Subject == who && claim.Member == what {
-			claim.Cost += charge.Cost
-			claim.Limit, claim.Burst = min(claim.Limit, limit), min(claim.Burst, burst)
-			c.asked = append(c.asked, asked{rule: rule, part: p, claim: i})
-			return claim
+		if claim := &p.Claims[i]; claim.Rule.ID == rule.numbers.ID && claim.Subject == who && claim.Member == what {
+			return c.join(p, i, rule, charge.Cost, limit, burst)
 		}
 	}
 	if rule.block != nil {
@@ -135,11 +143,60 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims)})
 	claim := p.grow()
 	claim.Rule, claim.Subject, claim.Member, claim.Cost = rule.numbers, who, what, charge.Cost // the store fills in the rest
-	claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, 0, decide.Mode(rule.Mode)
-	if rule.Wait > 0 {
-		claim.Wait = rule.delay(limit)
-	}
+	claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, c.delay(rule, limit), decide.Mode(rule.Mode)
 	return claim
+}
+
+// join makes the i-th claim ask rule as well, which has the same state. Rules that share their state are one claim, of the sum
+// of the costs and the strictest terms: one by one, each might fit where both do not. If some of them do not enforce, the
+// terms are those of the ones that do.
+func (c *call) join(p *part, i int, rule *prepared, cost, limit, burst int64) *decide.Claim {
+	if rule.block != nil {
+		i = c.addBlock(p, i, rule)
+	}
+	claim := &p.Claims[i]
+	claim.Cost += min(cost, math.MaxInt64-claim.Cost)
+	switch mode := decide.Mode(rule.Mode); {
+	case mode == claim.Mode:
+		claim.Limit, claim.Burst, claim.Wait = min(claim.Limit, limit), min(claim.Burst, burst), min(claim.Wait, c.delay(rule, limit))
+	case mode == decide.Enforce:
+		claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, c.delay(rule, limit), mode
+	}
+	c.asked = append(c.asked, asked{rule: rule, part: p, claim: i})
+	return claim
+}
+
+// addBlock puts the block of a rule before the i-th claim, if that has none or a shorter one, and returns the claim's new number.
+func (c *call) addBlock(p *part, i int, rule *prepared) int {
+	if i > 0 && p.Claims[i-1].Rule.ID == rule.block.ID {
+		if block := &p.Claims[i-1]; block.Rule.Per < rule.block.Per {
+			block.Rule = rule.block
+		}
+		return i
+	}
+	p.Claims = slices.Insert(p.Claims, i, decide.Claim{Rule: rule.block, Subject: p.Claims[i].Subject, Cost: 1, Limit: 1})
+	for j := range c.asked {
+		if a := &c.asked[j]; a.part == p && a.claim >= i {
+			a.claim++
+		}
+	}
+	return i + 1
+}
+
+// delay returns for how many microseconds a rule may delay the call.
+func (c *call) delay(rule *prepared, limit int64) int64 {
+	wait := c.waitOf(rule)
+	if wait == 0 || rule.Mode != ModeEnforce {
+		return 0
+	}
+	return rule.delay(wait, limit)
+}
+
+func (c *call) waitOf(rule *prepared) time.Duration {
+	if c.patient {
+		return c.wait
+	}
+	return rule.Wait
 }
 
 // grow adds a claim.

@@ -148,6 +148,8 @@ func (r Rule) checkWait() error {
 		return r.wrong("wait", "found %s; expected up to %s", r.Wait, formatPeriod(maxPer))
 	case r.Wait > 0 && r.Mode != ModeEnforce:
 		return r.wrong("wait", "found mode=%s, which delays no call", r.Mode)
+	case r.Wait > 0 && r.Distinct != "":
+		return r.wrong("wait", "found distinct as well; calls that count members do not wait")
 	case r.Queue != 0 && r.Wait == 0:
 		return r.wrong("queue", "found no wait, so none can queue")
 	case r.Queue != 0 && !r.isBucket():

@@ -123,13 +123,12 @@ const longestWait = maxPer
 func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Duration, peek bool) (Decision, error) {
 	c := l.newCall(ctx, "")
 	defer c.free()
+	c.patient, c.wait, c.fleet.Peek, c.local.Peek = true, wait, peek, peek
 	for i := range requests {
-		if err := l.addRequest(c, &requests[i], wait); err != nil {
+		if err := c.addRequest(&requests[i]); err != nil {
 			return Decision{}, err
 		}
 	}
-	c.fleet.prepare(wait, peek)
-	c.local.prepare(wait, peek)
 	o, err := c.decide(ctx)
 	if err != nil {
 		return Decision{}, err
@@ -152,11 +151,8 @@ func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Dur
 	return d, nil
 }
 
-func (l *Limiter) addRequest(c *call, r *Request, wait time.Duration) error {
-	rule, err := l.requested.prepare(&r.Rule)
-	if err == nil {
-		err = l.supports(rule, wait.Microseconds())
-	}
+func (c *call) addRequest(r *Request) error {
+	rule, err := c.limiter.requested.prepare(&r.Rule)
 	if err != nil {
 		return err
 	}
@@ -165,16 +161,6 @@ func (l *Limiter) addRequest(c *call, r *Request, wait time.Duration) error {
 		charge.Cost = 1
 	}
 	return c.add(rule, &charge)
-}
-
-// prepare makes a part that of a request: the wait is the caller's, not the rules'.
-func (p *part) prepare(wait time.Duration, peek bool) {
-	p.Peek = peek
-	for i := range p.Claims {
-		if c := &p.Claims[i]; c.Mode == decide.Enforce && c.Rule.Kind != decide.Block {
-			c.Wait = wait.Microseconds()
-		}
-	}
 }
 
 // Reset forgets what the subjects of the requests have used under their rules. Costs do not matter.

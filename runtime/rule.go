@@ -211,9 +211,10 @@ func (r Rule) slices() int64 {
 	return r.Slices
 }
 
-// delay returns for how many microseconds the rule may delay a call at a limit, in which time the permits of its queue leave.
-func (r Rule) delay(limit int64) int64 {
-	wait := r.Wait.Microseconds()
+// delay returns for how many microseconds the rule may delay a call that waits, at a limit: no longer than the permits of its
+// queue take to leave.
+func (r *Rule) delay(longest time.Duration, limit int64) int64 {
+	wait := longest.Microseconds()
 	if r.Queue > 0 && limit > 0 && r.Queue < limit*(wait/r.Per.Microseconds()+1) {
 		wait = min(wait, r.Queue*r.Per.Microseconds()/limit)
 	}

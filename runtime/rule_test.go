@@ -55,6 +55,7 @@ func TestRuleValidate(t *testing.T) {
 		{"long block", Rule{Limit: 1, Per: time.Minute, Block: maxBlock + time.Second}, "block", "up to 30d"},
 		{"many slices", Rule{Algorithm: SlidingCounter, Limit: 1, Per: time.Minute, Slices: 10_001}, "slices", "found 10001"},
 		{"slices of a bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Slices: 6}, "slices", "expected a sliding-counter"},
+		{"members that wait", Rule{Limit: 1, Per: time.Minute, Distinct: "{who}", Wait: time.Second}, "wait", "found distinct as well"},
 		{"trigger that waits", Rule{Limit: 1, Per: time.Minute, Mode: ModeTrigger, Wait: time.Second}, "wait", "found mode=trigger"},
 		{"shadow that blocks", Rule{Limit: 1, Per: time.Minute, Mode: ModeShadow, Block: time.Second}, "block", "found mode=shadow"},
 		{"distinct bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Distinct: "{id}"}, "distinct", "found a token-bucket"},

@@ -77,7 +77,7 @@ func countMembers(asks []ask) []ask {
 func asksOf(requests []ratelimit.Request, wait int64) []ask {
 	asks := make([]ask, len(requests))
 	for i, q := range requests {
-		asks[i] = ask{rule: q.Rule, key: q.Key, member: q.Member, cost: max(q.Cost, 1), wait: wait}
+		asks[i] = ask{rule: q.Rule, key: q.Key, member: q.Member, cost: max(q.Cost, 1), wait: waitOf(q.Rule, wait)}
 		if q.Rule.Mode != ratelimit.ModeEnforce {
 			asks[i].wait = 0
 		}

@@ -98,7 +98,7 @@ func (w *walk) charge() {
 				rules[i].Queue, q.rule.Queue = 0, 0 // it goes by the limit of the rule
 			}
 		}
-		q.wait = waitOf(q.rule)
+		q.wait = waitOf(q.rule, q.rule.Wait.Microseconds())
 	}
 	ctx, told := withHooks()
 	ctx, cancel := context.WithCancel(ctx)
@@ -117,9 +117,8 @@ func (w *walk) charge() {
 	})
 }
 
-// waitOf is how long a rule may delay a call: in a bucket, no longer than its queue takes to leave.
-func waitOf(r ratelimit.Rule) int64 {
-	wait := r.Wait.Microseconds()
+// waitOf is how long a rule may delay a call that waits: in a bucket, no longer than its queue takes to leave.
+func waitOf(r ratelimit.Rule, wait int64) int64 {
 	if r.Queue > 0 {
 		wait = min(wait, floor(refill(r, r.Queue)).Num().Int64())
 	}
