@@ -3,7 +3,6 @@ package annotations
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"go/token"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,13 @@ import (
 type Error struct {
 	Pos token.Pos
 	Msg string
+	Fix *Fix // nil if nobody but the author can mend it
+}
+
+// Fix is the text that should stand from Pos to End.
+type Fix struct {
+	Pos, End token.Pos
+	Text     string
 }
 
 // Errors are all that was found wrong, in the order found.
@@ -64,12 +70,15 @@ func relative(dir, name string) string {
 	return name
 }
 
-// unknown says that word is no valid one, and which it should be.
-func unknown(what, word string, valid []string) string {
-	if near := Nearest(word, valid); near != "" {
-		return fmt.Sprintf("unknown %s %q; did you mean %s?", what, word, near)
+// unknown reports that word is no valid one, and which it should be.
+func (p *parser) unknown(what string, word Text, valid []string) {
+	near := Nearest(word.Value, valid)
+	if near == "" {
+		p.add(word.Pos, "unknown %s %q; expected %s", what, word.Value, list(valid, "or"))
+		return
 	}
-	return fmt.Sprintf("unknown %s %q; expected %s", what, word, list(valid, "or"))
+	p.add(word.Pos, "unknown %s %q; did you mean %s?", what, word.Value, near)
+	p.fix(word.Pos, word.At(len(word.Value)), near)
 }
 
 // list returns "a, b or c"; there are at least two words.

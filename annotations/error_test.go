@@ -115,13 +115,13 @@ func TestErrors(t *testing.T) {
 	root := string(filepath.Separator) + filepath.Join("home", "src")
 	b, a := file(filepath.Join(root, "sms", "b.go")), file(filepath.Join(root, "sms", "a.go"))
 	errs := Errors{
-		{b.Pos(12), "second"},
-		{b.Pos(25), "third"},
-		{b.Pos(12), "another"},
-		{b.Pos(12), "second"},
-		{a.Pos(3), "of a"},
-		{token.NoPos, "nowhere"},
-		{b.Pos(1), "first"},
+		{Pos: b.Pos(12), Msg: "second"},
+		{Pos: b.Pos(25), Msg: "third"},
+		{Pos: b.Pos(12), Msg: "another"},
+		{Pos: b.Pos(12), Msg: "second"},
+		{Pos: a.Pos(3), Msg: "of a"},
+		{Pos: token.NoPos, Msg: "nowhere"},
+		{Pos: b.Pos(1), Msg: "first"},
 	}
 	for dir, prefix := range map[string]string{
 		filepath.Join(root, "sms"): "",

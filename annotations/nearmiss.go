@@ -27,7 +27,11 @@ func (p *parser) nearMiss(c *ast.Comment) {
 	for fix[i] == c.Text[i] {
 		i++
 	}
+	end := len("//" + found)
 	p.add(c.Slash+token.Pos(i), "%q is no directive; write %s", "//"+found, fix)
+	if !strings.HasPrefix(c.Text[end:], "=") { // else a verb is missing, and what was found is an argument
+		p.fix(c.Slash, c.Slash+token.Pos(end), fix)
+	}
 }
 
 // blockMiss reports the lines of a block comment. They all stand at its beginning: the text of a block lacks the carriage

@@ -22,7 +22,12 @@ var (
 type parser struct{ errs Errors }
 
 func (p *parser) add(pos token.Pos, format string, args ...any) {
-	p.errs = append(p.errs, Error{pos, fmt.Sprintf(format, args...)})
+	p.errs = append(p.errs, Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+}
+
+// fix says how the last error is mended.
+func (p *parser) fix(pos, end token.Pos, text string) {
+	p.errs[len(p.errs)-1].Fix = &Fix{pos, end, text}
 }
 
 // Parse reads the directives of a comment group, which may be nil. A directive with errors is in the group all the same, as
@@ -182,7 +187,7 @@ func (p *parser) unexpected(d *Directive, a Arg, takes []argument) {
 	case a.Value.IsZero() && Nearest(word, flags(takes)) == "":
 		p.add(a.Name.Pos, "unexpected %q; expected name=value, and a value with spaces in quotes", word)
 	default:
-		p.add(a.Name.Pos, "%s", unknown("argument", word, valid))
+		p.unknown("argument", a.Name, valid)
 	}
 }
 
@@ -265,7 +270,7 @@ func (p *parser) word(name string, to *string, punctuation string) argument {
 func (p *parser) oneOf(name string, to *string, valid []string) argument {
 	return argument{name: name, want: list(valid, "or"), read: func(v Text) {
 		if *to = v.Value; !isOneOf(v.Value, valid) {
-			p.add(v.Pos, "%s", unknown(name, v.Value, valid))
+			p.unknown(name, v, valid)
 		}
 	}}
 }

@@ -43,7 +43,7 @@ func (p *parser) verb(v Text, behind string) bool {
 	case strings.HasPrefix(behind, "=") && isArgument(v.Value):
 		p.add(v.Pos, "missing verb before the argument %s; expected %s", v.Value, list(verbs, "or"))
 	default:
-		p.add(v.Pos, "%s", unknown("verb", v.Value, verbs))
+		p.unknown("verb", v, verbs)
 	}
 	return false
 }
