@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"strings"
 	"unicode/utf8"
@@ -77,16 +76,20 @@ func abbreviate(escaped, text string) string {
 	return head + tail
 }
 
-// maxMember is how long a member may be to be kept as it is: a set of members stays compact.
-const maxMember = 24
+// maxMember is how many bytes a member is kept in at most: a Redis set of such members takes the least memory.
+const maxMember = 14
 
-// member returns how a member is kept: canonical, and hashed if that is long.
+// member returns how a member is kept: canonical, or if that is too long as a hash of 104 bits, behind a byte that no
+// canonical text has. It has no zero bytes.
 func member(text string) string {
 	if s := canonical(text); len(s) <= maxMember {
 		return s
 	}
 	hash := sha256.Sum256([]byte(text))
-	return cut + base64.RawURLEncoding.EncodeToString(hash[:16])
+	for i, b := range hash {
+		hash[i] = max(b, 1)
+	}
+	return "\x01" + string(hash[:maxMember-1])
 }
 
 // subject is whom a key names.

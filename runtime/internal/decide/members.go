@@ -1,11 +1,20 @@
 package decide
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // members is when each member was admitted. One that is known costs nothing.
 type members struct {
-	admitted map[string]int64
-	stop     int64 // of the calendar window
+	known map[string]int64
+	order []admission // of those that are known, oldest first
+	stop  int64       // of the calendar window
+}
+
+type admission struct {
+	member string
+	at     int64
 }
 
 // since returns the time after which members count.
@@ -17,50 +26,53 @@ func since(c *Claim, now int64) int64 {
 	return now - c.Rule.Per
 }
 
+// knows reports whether a member was admitted after a time.
+func (m *members) knows(member string, after int64) bool {
+	at, ok := m.known[member]
+	return ok && at > after
+}
+
+// search returns how many members were admitted at a time or before.
+func (m *members) search(at int64) int {
+	return sort.Search(len(m.order), func(i int) bool { return m.order[i].at > at })
+}
+
 func (m *members) Earliest(c *Claim, now int64) int64 {
-	after := since(c, now)
-	if m.admitted[c.Member] > after {
+	after, n := since(c, now), len(m.order)
+	switch {
+	case m.knows(c.Member, after) || int64(n-m.search(after)) < c.Limit:
 		return now
-	}
-	var times []int64
-	for _, at := range m.admitted {
-		if at > after {
-			times = append(times, at)
-		}
-	}
-	if int64(len(times)) < c.Limit {
-		return now
-	}
-	if c.Rule.Kind == DailyMembers {
+	case c.Rule.Kind == DailyMembers:
 		_, stop := c.Rule.Schedule.Window(now)
 		return stop
+	default:
+		return m.order[n-int(c.Limit)].at + c.Rule.Per
 	}
-	slices.Sort(times)
-	return times[len(times)-int(c.Limit)] + c.Rule.Per
 }
 
 func (m *members) Commit(c *Claim, _, at int64) (used int64) {
 	after := since(c, at)
-	if m.admitted[c.Member] > after {
+	if m.knows(c.Member, after) {
 		c.Charged = false
 		return 0
 	}
-	for member, t := range m.admitted {
-		if t <= after {
-			delete(m.admitted, member)
-		}
+	gone := m.search(after)
+	for _, a := range m.order[:gone] {
+		delete(m.known, a.member)
 	}
-	m.admitted[c.Member] = at
+	m.known[c.Member] = at
+	m.order = slices.Insert(m.order[gone:], m.search(at)-gone, admission{c.Member, at})
 	m.stop = at + c.Rule.Per
 	if c.Rule.Kind == DailyMembers {
 		_, m.stop = c.Rule.Schedule.Window(at)
 	}
-	return int64(len(m.admitted))
+	return int64(len(m.order))
 }
 
 func (m *members) Return(c *Claim, _ int64) {
-	if m.admitted[c.Member] == c.At {
-		delete(m.admitted, c.Member)
+	if at, ok := m.known[c.Member]; ok && at == c.At {
+		delete(m.known, c.Member)
+		m.order = slices.DeleteFunc(m.order, func(a admission) bool { return a.member == c.Member })
 	}
 }
 

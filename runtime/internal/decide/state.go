@@ -34,7 +34,7 @@ func NewState(r *Rule) State {
 	case Counter:
 		return new(counter)
 	case Members, DailyMembers:
-		return &members{admitted: make(map[string]int64)}
+		return &members{known: make(map[string]int64)}
 	default:
 		return &block{until: longAgo}
 	}

@@ -52,8 +52,9 @@ func NewLike(store decide.Store, max int64) *Store {
 // Decide implements decide.Store.
 func (s *Store) Decide(_ context.Context, call *decide.Call) (decide.Verdict, error) {
 	v, err := s.decide(call)
-	if err != nil && s.sweep(v.Now) {
-		return s.decide(call)
+	if err != nil {
+		s.sweep(v.Now)
+		return s.decide(call) // there may be room now, and the attempt itself may have made some
 	}
 	return v, err
 }
@@ -150,8 +151,13 @@ func (s *Store) Return(_ context.Context, call *decide.Call) error {
 	now := s.clock.now()
 	for i, p := range places {
 		c := &call.Claims[i]
-		if e := p.shard.find(p.hash, call.Prefix, c); e != nil && c.Charged {
-			e.state.Return(c, now)
+		e := p.shard.find(p.hash, call.Prefix, c)
+		if e == nil || !c.Charged {
+			continue
+		}
+		if e.state.Return(c, now); e.state.Expiry(c.Rule) <= now {
+			p.shard.remove(e)
+			s.count.Add(-1)
 		}
 	}
 	return nil
@@ -218,15 +224,12 @@ func (s *Store) unlock(locked uint64) {
 	}
 }
 
-// sweep drops all that has expired, and reports whether that was anything.
-func (s *Store) sweep(now int64) bool {
-	var dropped int64
+// sweep drops all that has expired.
+func (s *Store) sweep(now int64) {
 	for i := range s.shards {
 		shard := &s.shards[i]
 		shard.Lock()
-		dropped += shard.expire(now, len(shard.queue))
+		s.count.Add(-shard.expire(now, len(shard.queue)))
 		shard.Unlock()
 	}
-	s.count.Add(-dropped)
-	return dropped > 0
 }
