@@ -109,10 +109,10 @@ func (s *store) transaction(key string) run {
 func (s *store) ask(ctx context.Context, run run, counters []*counter, what func(*counter, context.Context, redis.Pipeliner)) (int64, error) {
 	var clock *redis.TimeCmd
 	_, err := run(ctx, func(p redis.Pipeliner) error {
-		clock = p.Time(ctx)
 		for _, n := range counters {
 			what(n, ctx, p)
 		}
+		clock = p.Time(ctx) // behind what opens a window, so that no call seems older than its window
 		return nil
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"strings"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -366,5 +367,20 @@ func TestReset(t *testing.T) {
 	}
 	if keys := s.server.Do("KEYS *"); keys != "" {
 		t.Errorf("keys after the reset of all: %q", keys)
+	}
+}
+
+// A window begins in the millisecond in which its first call is admitted, or an earlier one: what is returned counts there,
+// also if the server's clock went on to the next millisecond meanwhile.
+func TestReturnOfTheFirstCall(t *testing.T) {
+	s := start(t)
+	for i := range 3000 {
+		key := strconv.Itoa(i)
+		if err := s.admit(t, ask(hourly, key)).Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.left(t, hourly, key); left != 3 {
+			t.Fatalf("call %d: %d of 3 permits left after the only call came back", i, left)
+		}
 	}
 }
