@@ -22,7 +22,8 @@ type Decision struct {
 }
 
 // Return gives back exactly what this decision took: its own permits, not others that came later. Permits that have left
-// their window by themselves stay gone. Only the first call of Return does anything, and a refusal has nothing to give
+// their window by themselves stay gone. A bucket, which keeps no history, gets back as many as were taken, also if it would
+// have been full again without them. Only the first call of Return does anything, and a refusal has nothing to give
 // back. The error is a *StoreError, or ctx's.
 func (d Decision) Return(ctx context.Context) error {
 	if d.charged == nil {

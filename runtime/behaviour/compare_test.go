@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -29,21 +30,21 @@ func (w *walk) compare(r *running) {
 	case !isRequest:
 		d.Allowed = answer.err == nil
 	}
-	if d.Allowed != r.want.allowed() || d.RetryAfter != micros(r.want.retryAfter) {
+	if d.Allowed != r.want.allowed() || !w.near(d.RetryAfter, micros(r.want.retryAfter)) {
 		w.fail("got allowed %v, retry after %v", d.Allowed, d.RetryAfter)
 	}
 	at := r.now
 	if d.Allowed {
 		at = r.want.at
 	}
-	if isRequest && d.At.UnixMicro() != at {
+	if isRequest && !w.near(micros(d.At.UnixMicro()), micros(at)) {
 		w.fail("got the time %d", d.At.UnixMicro())
 	}
 	want := r.want.violations
 	if d.Allowed && isRequest {
 		want = r.want.shadows
 	}
-	if !slices.EqualFunc(d.Violations, want, sameViolation) {
+	if !slices.EqualFunc(d.Violations, want, w.same) {
 		w.fail("violations: got %swant %s", spell(d.Violations), spell(want))
 	}
 }
@@ -54,7 +55,7 @@ func (w *walk) compareHooks(r *running) {
 	if r.what == "Peek" {
 		want = hooks{}
 	}
-	if !slices.EqualFunc(r.told.shadows, want.shadows, sameViolation) {
+	if !slices.EqualFunc(r.told.shadows, want.shadows, w.same) {
 		w.fail("shadows: got %swant %s", spell(r.told.shadows), spell(want.shadows))
 	}
 	if !slices.Equal(r.told.triggers, want.triggers) {
@@ -62,9 +63,11 @@ func (w *walk) compareHooks(r *running) {
 	}
 }
 
-func sameViolation(a, b ratelimit.Violation) bool {
-	return a.Rule == b.Rule && a.Key == b.Key && a.Limit == b.Limit && a.Remaining == b.Remaining && a.RetryAfter == b.RetryAfter
+func (w *walk) same(a, b ratelimit.Violation) bool {
+	return a.Rule == b.Rule && a.Key == b.Key && a.Limit == b.Limit && a.Remaining == b.Remaining && w.near(a.RetryAfter, b.RetryAfter)
 }
+
+func (w *walk) near(a, b time.Duration) bool { return (a - b).Abs() <= w.about }
 
 func spell(violations []ratelimit.Violation) string {
 	var b strings.Builder

@@ -30,7 +30,16 @@ var (
 		crons:   []string{"* * * * * * ", "0 0 0 * * * Asia/Shanghai"},
 		scopes:  []ratelimit.Scope{ratelimit.ScopeFleet}, // an instance's time is not the server's
 	}.rules()
+
+	// clusterPlans are for subjects that are decided one after the other, each at a time of its own: that matters to no rule.
+	clusterPlans = plan{
+		periods: rapid.Map(rapid.SampledFrom([]int64{10 * day, 13*day + hour, 19*day + 7*hour, 27*day + 11*hour}), micros),
+		crons:   []string{"0 0 * * 1 Europe/Berlin", "0 0 0 1 * * America/Argentina/Salta"},
+		scopes:  []ratelimit.Scope{ratelimit.ScopeFleet},
+	}.rules()
 )
+
+const day = 24 * hour
 
 // A plan is what rules are drawn from.
 type plan struct {
@@ -80,7 +89,6 @@ func (p plan) bucket(t *rapid.T, r *ratelimit.Rule) {
 	switch rapid.IntRange(0, 3).Draw(t, "bucket") {
 	case 0:
 		r.Warmup = min(p.periods.Draw(t, "warmup"), 24*time.Hour)
-		r.Scope = ratelimit.ScopeFleet // what a return leaves of a warm-up is not defined
 	case 1:
 		r.Prepay = true
 		fallthrough
@@ -107,15 +115,11 @@ func (p plan) refusal(t *rapid.T, r *ratelimit.Rule) {
 	}
 }
 
-// drawAsks asks for some of the rules, in a random order. A call that may wait has no trigger: how one counts whose newest
-// permits are still to come is not defined.
-func (w *walk) drawAsks(waits bool) []ask {
+// drawAsks asks for some of the rules, in a random order.
+func (w *walk) drawAsks() []ask {
 	n := rapid.IntRange(1, len(w.rules)).Draw(w.t, "requests")
 	var asks []ask
 	for _, r := range rapid.Permutation(w.rules).Draw(w.t, "order")[:n] {
-		if waits && r.Mode == ratelimit.ModeTrigger {
-			continue
-		}
 		q := ask{rule: r, cost: 1}
 		q.key = rapid.SampledFrom([]string{"a", "a", "a", "b", ""}).Draw(w.t, "key") + w.suffix
 		if r.Distinct != "" {

@@ -8,9 +8,8 @@ import (
 
 const mostOfABucket = 10_000_000
 
-// bucketLaw: TAT + cost*P/L - B*P/L <= t, or TAT - B*P/L <= t where the next call pays. TAT, the instant at which the bucket is
-// full again, is max(TAT, admission) + cost*P/L after every admission and cost*P/L less after a return. It is exact; where
-// another limit takes over it is kept, rounded up to a whole microsecond.
+// bucketLaw: TAT + cost*P/L - B*P/L <= t, or TAT - B*P/L <= t where the next call pays. TAT is the instant at which the bucket
+// is full again.
 type bucketLaw struct{ rule ratelimit.Rule }
 
 func (l bucketLaw) window() string {
@@ -55,26 +54,10 @@ func (l bucketLaw) turns(h history, _ int64, q ask) []int64 {
 func (l bucketLaw) used(history, int64) int64 { panic("a bucket has no window") }
 
 func (l bucketLaw) bound(h history, cost int64) *big.Rat {
-	tat, limit := new(big.Rat), l.rule.Limit
-	for _, e := range h {
-		if e.rule.Limit != limit {
-			tat, limit = roundUp(tat), e.rule.Limit
-		}
-		switch at := instantOf(e.at); {
-		case e.back:
-			tat.Sub(tat, refill(e.rule, e.cost))
-		case at.Cmp(tat) > 0:
-			tat.Add(at, refill(e.rule, e.cost))
-		default:
-			tat.Add(tat, refill(e.rule, e.cost))
-		}
-	}
-	if l.rule.Limit != limit {
-		tat = roundUp(tat)
-	}
 	if l.rule.Prepay {
 		cost = 0
 	}
+	tat := replay(h, l.rule).tat
 	return tat.Add(tat, refill(l.rule, cost-l.burst()))
 }
 
@@ -101,29 +84,13 @@ func (l warmLaw) turns(h history, _ int64, _ ask) []int64 {
 func (l warmLaw) used(history, int64) int64 { panic("a bucket has no window") }
 
 // free is the whole instant at which the next call passes.
-func (l warmLaw) free(h history) *big.Rat {
-	w := instantOf(l.rule.Warmup.Microseconds())
-	free, stored, limit := new(big.Rat), new(big.Rat).Set(w), l.rule.Limit
-	for _, e := range h {
-		if e.rule.Limit != limit {
-			free, limit = roundUp(free), e.rule.Limit
-		}
-		at, worth := instantOf(e.at), refill(e.rule, e.cost)
-		if e.back {
-			if free.Cmp(at) >= 0 {
-				free.Sub(free, worth)
-			}
-			continue
-		}
-		if floor(free).Cmp(at) < 0 {
-			stored = least(w, new(big.Rat).Add(stored, new(big.Rat).Sub(at, floor(free))))
-			free = at
-		}
-		taken := floor(worth)
-		free = new(big.Rat).Add(free, new(big.Rat).Add(worth, roundUp(cold(w, stored, taken))))
-		stored = new(big.Rat).Sub(stored, least(stored, taken))
-	}
-	return roundUp(free)
+func (l warmLaw) free(h history) *big.Rat { return roundUp(replay(h, l.rule).tat) }
+
+// price is what a call costs beyond its worth, and what it takes of the stored time. It is fixed when the call is admitted.
+func (l warmLaw) price(h history, at, cost int64) (extra, taken *big.Rat) {
+	worth := floor(refill(l.rule, cost))
+	stored := replay(h, l.rule).idle(at).stored
+	return roundUp(cold(instantOf(l.rule.Warmup.Microseconds()), stored, worth)), least(stored, worth)
 }
 
 // cold is what taking costs beyond its worth.

@@ -61,8 +61,9 @@ func (l slidingLaw) turns(h history, _ int64, _ ask) []int64 {
 }
 
 // windowLaw: a charge at or after the end of the last window opens another one; the permits of the last window plus cost are
-// at most L, from its beginning on. A return gives permits back and leaves a window open that has begun; one that is still
-// to come, and has nothing left, goes, so that the one before is the last again.
+// at most L, from its beginning on. A trigger does not ask: before the last window it counts in the latest one that holds
+// its time, or opens one there. A return gives permits back and leaves a window open that has begun; one that is still to come,
+// and has nothing left, goes, so that the one before is the last again.
 type windowLaw struct {
 	rule ratelimit.Rule
 	open func(at int64) (start, stop int64)
@@ -79,28 +80,38 @@ func (l windowLaw) most() int64 { return l.rule.Limit }
 
 type span struct{ start, stop, used int64 }
 
-// last opens one window after the other from the beginning.
-func (l windowLaw) last(h history) span {
-	windows := []span{{}}
-	of := map[int]int{} // the window of each decision
+func (s *span) holds(t int64) bool { return s.start <= t && t < s.stop }
+
+// windows opens one window after the other from the beginning.
+func (l windowLaw) windows(h history) []*span {
+	windows := []*span{{}}
+	of := map[int]*span{} // the window of each decision
 	for _, e := range h {
-		last := len(windows) - 1
-		switch {
-		case e.back:
-			if i := of[e.decision]; i <= last {
-				windows[i].used -= e.cost
-			}
-			for ; windows[last].used == 0 && windows[last].start > e.at; last-- {
-				windows = windows[:last]
-			}
+		if e.back {
+			of[e.decision].used -= e.cost
+			windows = slices.DeleteFunc(windows, func(w *span) bool { return w.used == 0 && w.start > e.at })
 			continue
-		case e.at >= windows[last].stop:
+		}
+		last := len(windows) - 1
+		for last >= 0 && !windows[last].holds(e.at) {
+			last--
+		}
+		if last < 0 {
 			start, stop := l.open(e.at)
-			windows, last = append(windows, span{start: start, stop: stop}), last+1
+			last = slices.IndexFunc(windows, func(w *span) bool { return w.start > e.at })
+			if last < 0 {
+				last = len(windows)
+			}
+			windows = slices.Insert(windows, last, &span{start: start, stop: stop})
 		}
 		windows[last].used += e.cost
-		of[e.decision] = last
+		of[e.decision] = windows[last]
 	}
+	return windows
+}
+
+func (l windowLaw) last(h history) *span {
+	windows := l.windows(h)
 	return windows[len(windows)-1]
 }
 
@@ -109,7 +120,14 @@ func (l windowLaw) fits(h history, t int64, q ask) bool {
 	return t >= w.stop || t >= w.start && w.used+q.cost <= l.rule.Limit
 }
 
-func (l windowLaw) used(h history, _ int64) int64 { return l.last(h).used }
+func (l windowLaw) used(h history, t int64) int64 {
+	for _, w := range slices.Backward(l.windows(h)) {
+		if w.holds(t) {
+			return w.used
+		}
+	}
+	return 0
+}
 
 func (l windowLaw) turns(h history, _ int64, _ ask) []int64 {
 	w := l.last(h)
@@ -137,7 +155,7 @@ func (l counterLaw) width() int64 {
 func (l counterLaw) newest(h history) int64 {
 	var newest int64
 	for _, e := range h {
-		if !e.back {
+		if !e.back && !e.returned {
 			newest = max(newest, e.at/l.width())
 		}
 	}

@@ -1,6 +1,7 @@
 package behaviour_test
 
 import (
+	"math/big"
 	"slices"
 	"sort"
 	"time"
@@ -33,6 +34,9 @@ type event struct {
 	at       int64 // when the permits count as taken, which is later than now for a call that waits; or when they came back
 	returned bool  // a later event gives this one back
 	back     bool  // this event gives an earlier one back
+	place    int64 // where that one counted
+
+	extra, taken *big.Rat // of a bucket that warms up: the price
 }
 
 // An ask is what a call asks one rule. The rule's limit is the call's.
@@ -184,7 +188,11 @@ func (m *model) take(now int64, q ask, o *outcome) {
 	if q.cost == 0 || isKnown(law, h, o.at, q.member) {
 		return
 	}
-	m.histories[id] = append(h, event{decision: m.decisions, rule: q.rule, member: q.member, at: o.at, cost: q.cost})
+	e := event{decision: m.decisions, rule: q.rule, member: q.member, at: o.at, cost: q.cost}
+	if warm, ok := law.(warmLaw); ok {
+		e.extra, e.taken = warm.price(h, e.at, e.cost)
+	}
+	m.histories[id] = append(h, e)
 	if q.rule.Mode != ratelimit.ModeTrigger {
 		return
 	}
@@ -201,7 +209,9 @@ func (m *model) giveBack(now int64, decision int, wanted func(ratelimit.Rule) bo
 			continue
 		}
 		h[i].returned = true
-		m.histories[id] = append(h, event{decision: decision, rule: h[i].rule, cost: h[i].cost, at: now, back: true})
+		back := h[i]
+		back.back, back.place, back.at = true, back.at, now
+		m.histories[id] = append(h, back)
 	}
 }
 

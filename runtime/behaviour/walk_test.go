@@ -52,7 +52,7 @@ type result struct {
 
 // request makes a call by requests.
 func (w *walk) request(call string) {
-	requests := requestsOf(w.drawAsks(call == "Wait"))
+	requests := requestsOf(w.drawAsks())
 	ctx, told := withHooks()
 	ctx, cancel := context.WithCancel(ctx)
 	wait := int64(0)
@@ -85,7 +85,7 @@ func (w *walk) drawDeadline(parent context.Context) (wait int64, ctx context.Con
 
 // charge makes a call as generated code does.
 func (w *walk) charge() {
-	asks := w.drawAsks(true)
+	asks := w.drawAsks()
 	rules, charges := make([]ratelimit.Rule, len(asks)), make([]ratelimit.Charge, len(asks))
 	for i := range asks {
 		q := &asks[i]
@@ -94,9 +94,6 @@ func (w *walk) charge() {
 		if rapid.IntRange(0, 3).Draw(w.t, "of its own limit") == 0 && !overruns(q.rule) {
 			limit := limits.Draw(w.t, "limit of the call")
 			charges[i].Limit, q.rule.Limit = ratelimit.LimitOf(limit), limit
-			if q.rule.Queue > 0 {
-				rules[i].Queue, q.rule.Queue = 0, 0 // it goes by the limit of the rule
-			}
 		}
 		q.wait = waitOf(q.rule, q.rule.Wait.Microseconds())
 	}
@@ -150,7 +147,7 @@ func (w *walk) begin(r *running, call func() (result, error)) {
 		r.want, r.number = w.model.allow(r.now, r.asks)
 	}
 	w.note("%s %s at %d: want %s", r.what, describe(r.asks), r.now, r.want)
-	if place != nil && place.err == nil && (place.verdict.Admitted != r.want.allowed() || place.verdict.Admitted && place.verdict.At != r.want.at) {
+	if place != nil && place.err == nil && (place.verdict.Admitted != r.want.allowed() || place.verdict.Admitted && !w.near(micros(place.verdict.At), micros(r.want.at))) {
 		w.fail("got %+v", place.verdict)
 	}
 	if w.sleeps(r) {

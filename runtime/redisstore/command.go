@@ -22,7 +22,7 @@ func (s *store) run(ctx context.Context, g *group, now int64, operation ...any) 
 	whole, late := ctx, func(any) {}
 	switch {
 	case ctx.Done() == nil:
-	case len(operation) > 0 && operation[0] == "return":
+	case len(operation) > 0 && (operation[0] == "return" || operation[0] == undo):
 		whole = context.WithoutCancel(ctx)
 	case len(operation) == 0 || operation[0] == "wait":
 		own := g.clone() // the caller's claims are gone by then
@@ -61,7 +61,7 @@ func (s *store) undo(g *group, reply any) {
 		return
 	}
 	if v, err := g.read(reply, true); err == nil && v.Admitted {
-		_ = s.giveBack(context.Background(), []*group{g})
+		_ = s.giveBack(context.Background(), undo, []*group{g})
 	}
 }
 

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -49,6 +50,8 @@ func encode(c *decide.Claim, now int64) []byte {
 		rule = strconv.AppendInt(rule, c.Cost-c.Limit-1, 10)
 	case decide.Members, decide.DailyMembers:
 		rule = append(rule, c.Member...)
+	case decide.Warm:
+		rule = fmt.Appendf(rule, "%d %d", c.Extra, c.Stored)
 	}
 	return append(rule, 0)
 }
@@ -73,14 +76,21 @@ func reportTime(report string) (int64, error) {
 // decodeReport reads a report into the claims.
 func decodeReport(report string, claims []*decide.Claim) error {
 	for ; len(report) >= reportSize; report = report[reportSize:] {
-		i := number(report[8:]) - 1
-		if i < 0 || i >= int64(len(claims)) {
+		i, first, second := number(report[8:]), number(report[16:]), number(report[24:])
+		took := i < 0
+		if took {
+			i = -i
+		}
+		if i < 1 || i > int64(len(claims)) {
 			return errReply
 		}
-		if c := claims[i]; c.Mode == decide.Trigger {
-			c.Fired = number(report[24:])
-		} else {
-			c.Earliest, c.Room = number(report[16:]), number(report[24:])
+		switch c := claims[i-1]; {
+		case took:
+			c.Extra, c.Stored = first, second
+		case c.Mode == decide.Trigger:
+			c.Fired = second
+		default:
+			c.Earliest, c.Room = first, second
 		}
 	}
 	if report != "" {

@@ -59,7 +59,7 @@ func (g *group) plain() bool {
 func (g *group) reset() {
 	g.wait = 0
 	for _, c := range g.claims {
-		c.Charged, c.At, c.Earliest, c.Room, c.Fired = false, 0, 0, 0, 0
+		c.Charged, c.At, c.Extra, c.Stored, c.Earliest, c.Room, c.Fired = false, 0, 0, 0, 0, 0, 0
 	}
 }
 

@@ -2,37 +2,44 @@
 --
 -- KEYS[i] holds the state of rule i for its subject; ARGV[i] is the rule: six little-endian doubles and a text, called kind,
 -- limit, cost, a, b, wait and text below. wait is how long the rule may delay the call, SHADOW for a rule that only reports,
--- or TRIGGER for one that only counts. An operation follows if the call is not a plain one, whose rules neither wait nor are of a
--- kind beyond PREPAID: 'wait' and by how much the call must be delayed at least; 'peek', to commit nothing; 'refuse', if the call
--- is refused elsewhere, to commit nothing but blocks; or 'return' and a time, to give back what was admitted then. Every time is in whole microseconds of this server's clock; every state is of
--- integers, kept as little-endian doubles.
+-- or TRIGGER for one that only counts. An operation follows if the call is not a plain one, whose rules neither wait nor are of
+-- a kind beyond PREPAID: 'wait' and by how much the call must be delayed at least; 'peek', to commit nothing; 'refuse', if the
+-- call is refused elsewhere, to commit nothing but blocks; 'return' and a time, to give back what was admitted then; or 'undo'
+-- and a time, the same for a call that was refused elsewhere since. Every time is in whole microseconds of this server's clock;
+-- every state is of integers, kept as little-endian doubles.
 --
 --   kind      a       b       text    state at KEYS[i]
 --   LOG       period          index   list: the time of every permit, oldest first; index is that of the newest permit
 --                                     which must have left the window before cost more fit in
 --   FIXED     period                  string: start and stop of the open window, permits used in it; then the same of
---                                     windows to come, if calls wait for them. Only the last one takes permits.
+--                                     windows to come, if calls wait for them. Only the last one takes permits, but those of
+--                                     triggers, which ask for none.
 --   CALENDAR  start   stop            the same; a and b are the calendar window which the caller takes for the present one
---   BUCKET    period  needed          string: x, y, z. The bucket is full again at x + y/z, GCRA's theoretical arrival time;
---                                     z is the limit at the last charge. needed is how many permits short of full it may
---                                     be, negated, for the call to pass: cost less burst.
+--   BUCKET    period  needed          string: s, x, y, z. The bucket is full again at x + y/z, GCRA's theoretical arrival
+--                                     time; z is the limit at the last charge. s is when the key expires, or a little earlier.
+--                                     needed is how many permits short of full it may be, negated, for the call to pass:
+--                                     cost less burst.
 --   PREPAID   period  needed          the same; needed is the burst, negated, and the next call pays
---   WARM      period  warmup          string: x, y, z as above with a burst of nothing, and s: the time of idling, up to
---                                     warmup, that is still stored at x
+--   WARM      period  warmup  price   the same with a burst of nothing, but s is the time of idling, up to warmup, that is
+--                                     still stored at x. The price is that of a charge that is returned.
 --   COUNTER   width   slices          string: the newest slice's number, the permits used in the window, those of them in
---                                     the newest slice; then a ring of the permits of all slices
+--                                     the newest slice, and how many later slices calls wait for; then a ring of the permits
+--                                     of all slices; then number and permits of each later one
 --   MEMBERS   period          member  sorted set: the members by the time of their admission
 --   DAILY     start   stop    member  the same in a calendar window
 --   BLOCK     period                  string: until when the rule behind it refuses, since it refused
 --
+-- While calls wait for a bucket its string is: s, x, y, z as they were without them; every charge since the first of them, in
+-- order, which is its time, cost and limit, and its price: extra time and time out of s; then s, x, y, z after all of them.
+--
 -- The reply is one of
 --   time            admitted then
 --   {time, now, report}   the same, if there is a report, or if the call waits until then
---   -time           nothing was done: ask again, with the calendar windows that hold this time
+--   -time           nothing was done: ask again, with the calendar windows that hold this time, and with an operation
 --   report          refused
 -- A report has four doubles for each rule that refuses, or that shadow or trigger is about, the last rule first: this
 -- server's time; the rule's number; the earliest time at which it admits the cost; and how many permits it would admit now,
--- or for a trigger how many are used.
+-- or for a trigger how many are used. Where the number is negated, the last two are the price that a WARM rule took.
 --
 -- Redis runs one script at a time, so every microsecond here is one that no other client gets. Hence the few commands, the
 -- recursion (a rule's state stays in local variables from check to commit), and what is handed down rather than captured, since
@@ -52,15 +59,190 @@ local function gain(x, y, n, limit, period)
   return x + n * ((period - rest) / limit) + (parts - left) / limit, left
 end
 
--- The check of the less frequent kinds: the earliest time; a function that commits and returns what is used then; and how many
--- permits the rule would admit, if that is known. Made only where an operation says that it may be needed.
+-- A bucket while calls wait. A charge is packed, as in the state.
+if special then
+  local function add(charge, period, warmup, s, x, y, z)
+    local at, cost, limit, extra, taken = struct.unpack('<ddddd', charge)
+    if z ~= limit then x, y = x + math.min(y, 1), 0 end
+    if x < at then s, x, y = math.min(warmup, s + at - x), at, 0 end
+    x, y = gain(x, y, cost, limit, period)
+    return s - taken, x + extra, y, limit
+  end
+
+  -- Returns s, x, y and z at the end of a state.
+  function special.state(state, warmup)
+    if not state then return warmup, 0, 0, 0 end
+    return struct.unpack('<dddd', state, #state - 31)
+  end
+
+  -- Returns the charges of a state whose time has not come, or which are behind such a one, and the state without them. Of many
+  -- only the newest stay, as each of them makes giving one back dearer; the places of the others are kept, whoever leaves them.
+  local function settle(state, period, warmup)
+    if not state or #state <= 32 then return '', special.state(state, warmup) end
+    local s, x, y, z = struct.unpack('<dddd', state)
+    local from = 33
+    local newest = #state - 31 - 40 * 256
+    while from < #state - 31 and (from < newest or struct.unpack('<d', state, from) <= now) do
+      s, x, y, z = add(string.sub(state, from, from + 39), period, warmup, s, x, y, z)
+      from = from + 40
+    end
+    return string.sub(state, from, -33), s, x, y, z
+  end
+
+  -- Keeps what waits, and the state after that.
+  local function keep(key, before, charges, warmup, s, x, y, z)
+    local expiry = x + 1 + warmup
+    if warmup == 0 then s = expiry end
+    local state = struct.pack('<dddd', s, x, y, z)
+    if charges ~= '' then state = before .. charges .. state end
+    if expiry > now then
+      call('SET', key, state, 'PXAT', string.format('%d', math.ceil(expiry / 1000)))
+    else
+      call('DEL', key)
+    end
+  end
+
+  function special.charge(key, state, charge, period, warmup)
+    local charges, s, x, y, z = settle(state, period, warmup)
+    local before = struct.pack('<dddd', s, x, y, z)
+    if charges ~= '' or struct.unpack('<d', charge) > now then charges = charges .. charge end
+    keep(key, before, charges, warmup, add(charge, period, warmup, special.state(state, warmup)))
+  end
+
+  -- Undoes a charge as long as it is remembered, and makes those after it again. Afterwards there is no telling what came of it,
+  -- and as many permits are put back.
+  function special.giveBack(key, state, charge, period, warmup)
+    local charges, s, x, y, z = settle(state, period, warmup)
+    local at, cost, limit, extra, taken = struct.unpack('<ddddd', charge)
+    local from = #charges - 39
+    while from > 0 and string.sub(charges, from, from + 39) ~= charge do from = from - 40 end
+    if from > 0 then
+      charges = string.sub(charges, 1, from - 1) .. string.sub(charges, from + 40)
+    elseif at <= now then
+      if z ~= limit then x, y, z = x + math.min(y, 1), 0, limit end
+      x, y = gain(x, y, -cost, limit, period)
+      s, x = math.min(warmup, s + taken), x - extra
+    end
+    local before = struct.pack('<dddd', s, x, y, z)
+    for i = 1, #charges, 40 do
+      s, x, y, z = add(string.sub(charges, i, i + 39), period, warmup, s, x, y, z)
+    end
+    keep(key, before, charges, warmup, s, x, y, z)
+  end
+end
+
+-- The slices of a sliding counter, as they are now.
+if special then
+  function special.expire(key, time_)
+    call('PEXPIREAT', key, string.format('%d', math.ceil(time_ / 1000)))
+  end
+
+  function special.counter(key, width, slices)
+    local size = slices + 1 -- slices in the ring: those of a window, and one that the window has left in part
+    local behind = 32 + 8 * size
+
+    local function slot(n) return 32 + 8 * (n % size) end
+
+    local function ring(from, to) -- the permits of these slices, in order
+      local first, last = slot(from), slot(to) + 7
+      if first < last then return call('GETRANGE', key, first, last) end
+      return call('GETRANGE', key, first, behind - 1) .. call('GETRANGE', key, 32, last)
+    end
+
+    local newest, used, count, waiting -- as they are kept; without newest there is no ring whose permits count
+    local head = call('GETRANGE', key, 0, 31)
+    if head ~= '' then newest, used, count, waiting = struct.unpack('<dddd', head) end
+    local present = math.max(math.floor(now / width), newest or 0)
+
+    local ahead, begun = {}, {} -- the slices that calls wait for, and those of them that are not to come any more
+    if waiting and waiting > 0 then
+      local tail = call('GETRANGE', key, behind, behind + 16 * waiting - 1)
+      for i = 1, #tail, 16 do
+        local n, permits = struct.unpack('<dd', tail, i)
+        table.insert(n <= present and begun or ahead, { n, permits })
+      end
+    end
+
+    if not newest or present >= newest + size then
+      newest, used, count = nil, 0, 0
+    elseif present > newest then
+      local left = ring(newest + 1, present)
+      for i = 1, #left, 8 do used = used - struct.unpack('<d', left, i) end
+    end
+    while begun[1] and begun[1][1] <= present - size do table.remove(begun, 1) end
+    for _, slice in ipairs(begun) do used = used + slice[2] end
+    local counter = { newest = newest, present = present, last = ahead[1] and ahead[#ahead][1] or present, total = used }
+    for _, slice in ipairs(ahead) do counter.total = counter.total + slice[2] end
+
+    function counter.each(see) -- until it returns true, the oldest slice first
+      if newest then
+        local permits = ring(present - slices, newest)
+        for i = 1, #permits - 8, 8 do
+          if see(present - slices + (i - 1) / 8, (struct.unpack('<d', permits, i))) then return end
+        end
+        if see(newest, count) then return end
+      end
+      for _, list in ipairs { begun, ahead } do
+        for _, slice in ipairs(list) do
+          if see(slice[1], slice[2]) then return end
+        end
+      end
+    end
+
+    function counter.add(number, permits)
+      local current = count
+      if newest and present > newest then
+        call('SETRANGE', key, slot(newest), struct.pack('<d', count))
+        for n = newest + 1, present do call('SETRANGE', key, slot(n), string.rep('\0', 8)) end
+        current = 0
+      end
+      if number == present then
+        used, current = used + permits, current + permits
+      else
+        local i = 1
+        while ahead[i] and ahead[i][1] < number do i = i + 1 end
+        if not ahead[i] or ahead[i][1] > number then table.insert(ahead, i, { number, 0 }) end
+        ahead[i][2] = ahead[i][2] + permits
+      end
+      if begun[1] and begun[#begun][1] == present then current = current + table.remove(begun)[2] end
+      local state = struct.pack('<dddd', present, used, current, #ahead)
+      if newest then
+        call('SETRANGE', key, 0, state)
+      else
+        call('SET', key, state .. string.rep('\0', 8 * size))
+      end
+      for _, slice in ipairs(begun) do call('SETRANGE', key, slot(slice[1]), struct.pack('<d', slice[2])) end
+      for i, slice in ipairs(ahead) do call('SETRANGE', key, behind + 16 * (i - 1), struct.pack('<dd', slice[1], slice[2])) end
+    end
+
+    function counter.take(number, permits)
+      if not newest and not begun[1] and not ahead[1] then return end
+      for i, slice in ipairs(ahead) do
+        if slice[1] == number then
+          slice[2] = slice[2] - permits
+          if slice[2] <= 0 then table.remove(ahead, i) end
+          break
+        end
+      end
+      counter.add(present, number == present and -permits or 0)
+      special.expire(key, ((ahead[1] and ahead[#ahead][1] or present) + size) * width)
+      if number < present and number >= present - slices then
+        local from = slot(number)
+        call('SETRANGE', key, from, struct.pack('<d', struct.unpack('<d', call('GETRANGE', key, from, from + 7)) - permits))
+        call('SETRANGE', key, 8, struct.pack('<d', used - permits))
+      end
+    end
+    return counter
+  end
+end
+
+-- The check of the less frequent kinds: the earliest time; a function that commits and returns what is used then, and of a
+-- WARM rule the price; and how many permits the rule would admit, if that is known. Made only where an operation says that it
+-- may be needed.
 if special then
   function special.check(key, kind, limit, cost, a, b, text)
     local WARM, COUNTER, DAILY, BLOCK = 6, 7, 9, 10
-
-    local function expire(time_)
-      call('PEXPIREAT', key, string.format('%d', math.ceil(time_ / 1000)))
-    end
+    local expire = special.expire
 
     -- Returns m*n/divisor, rounded up. None has more than 37 bits, but the product may have more than the 53 of a double.
     local function ceiling(m, n, divisor)
@@ -81,76 +263,41 @@ if special then
 
     if kind == WARM then
       local state = call('GET', key)
-      local x, y, z, stored = now, 0, limit, b
-      if state then
-        x, y, z, stored = struct.unpack('<dddd', state)
-        if z ~= limit then x, y, z = x + math.min(y, 1), 0, limit end
-      end
+      local s, x, y, z = special.state(state, b)
+      if z ~= limit then x, y = x + math.min(y, 1), 0 end
       return math.max(now, x + math.min(y, 1)), function(at)
-        if x < at then x, y, stored = at, 0, math.min(b, stored + at - x) end
+        if x < at then s = math.min(b, s + at - x) end
         -- The permits that idling stored above half of the warm-up cost up to three times as much.
-        local above = math.max(0, stored - math.floor(b / 2))
-        local taken = gain(0, 0, cost, limit, a)
-        local cold = math.min(above, taken)
-        x, y = gain(x, y, cost, limit, a)
-        local fresh = math.max(0, taken - stored)
-        stored = stored - (taken - fresh)
-        x = x + ceiling(2 * cold, 2 * above - cold, b)
-        call('SET', key, struct.pack('<dddd', x, y, limit, stored), 'PXAT', string.format('%d', math.ceil((x + 1 + b) / 1000)))
+        local above = math.max(0, s - math.floor(b / 2))
+        local worth = gain(0, 0, cost, limit, a)
+        local cold = math.min(above, worth)
+        local extra, taken = ceiling(2 * cold, 2 * above - cold, b), math.min(s, worth)
+        special.charge(key, state, struct.pack('<ddddd', at, cost, limit, extra, taken), a, b)
+        return nil, extra, taken
       end
     end
 
     if kind == COUNTER then
-      local size = b + 1 -- slices in the ring: those of a window, and one that the window has left in part
-      local function slot(n) return 24 + 8 * (n % size) end
-      local function ring(from, to) -- the permits of these slices, in order
-        local first, last = slot(from), slot(to) + 7
-        if first < last then return call('GETRANGE', key, first, last) end
-        return call('GETRANGE', key, first, 23 + 8 * size) .. call('GETRANGE', key, 24, last)
+      local counter = special.counter(key, a, b)
+      local first, excess = counter.last, counter.total + cost - limit
+      if excess > 0 then
+        counter.each(function(n, permits)
+          excess = excess - permits
+          if excess <= 0 then first = math.max(first, n + b + 1) end
+          return excess <= 0
+        end)
       end
-      local function read(at) -- at that time: the slice, the newest slice known, permits in the window and in the newest slice
-        local slice = math.floor(at / a)
-        local head = call('GETRANGE', key, 0, 23)
-        if head == '' then return slice, nil, 0, 0 end
-        local newest, used, count = struct.unpack('<ddd', head)
-        if slice >= newest + size then return slice, nil, 0, 0 end
-        if slice > newest then
-          local left = ring(newest + 1, slice)
-          for i = 1, #left, 8 do used = used - struct.unpack('<d', left, i) end
+      return math.max(now, first * a), function(at, counts)
+        local slice = math.max(math.floor(at / a), counter.present)
+        local last, used = math.max(counter.last, slice), 0
+        if counts then
+          if slice >= last - b then used = cost end
+          counter.each(function(n, permits) if n >= last - b then used = used + permits end end)
         end
-        return math.max(slice, newest), newest, used, count
-      end
-
-      local slice, newest, used, count = read(now)
-      local earliest = math.max(now, slice * a)
-      if newest and used + cost > limit then
-        local excess = used + cost - limit
-        local permits = ring(slice - b, slice - 1)
-        local n = slice - b
-        while n < newest do
-          excess = excess - struct.unpack('<d', permits, 8 * (n - slice + b) + 1)
-          if excess <= 0 then break end
-          n = n + 1
-        end
-        earliest = (n + size) * a
-      end
-      return earliest, function(at)
-        slice, newest, used, count = read(at)
-        if not newest then
-          used, count = cost, cost
-          call('SET', key, struct.pack('<ddd', slice, cost, cost) .. string.rep('\0', 8 * size))
-        else
-          if slice > newest then
-            call('SETRANGE', key, slot(newest), struct.pack('<d', count))
-            for n = newest + 1, slice do call('SETRANGE', key, slot(n), string.rep('\0', 8)) end
-            count = 0
-          end
-          used, count = used + cost, count + cost
-          call('SETRANGE', key, 0, struct.pack('<ddd', slice, used, count))
-        end
-        if slice ~= newest then expire((slice + size) * a) end
+        counter.add(slice, cost)
+        if slice ~= counter.newest then expire(key, (last + b + 1) * a) end
         return used
-      end, slice * a <= now and math.max(0, limit - used) or 0
+      end, counter.last * a <= now and math.max(0, limit - counter.total) or 0
     end
 
     -- MEMBERS and DAILY
@@ -158,16 +305,16 @@ if special then
     if kind == DAILY then since = a - 1 end
     local known = call('ZSCORE', key, text)
     if known and tonumber(known) > since then return now, function() end end
-    local used = call('ZCOUNT', key, string.format('(%d', since), '+inf')
+    local index = string.format('%d', -limit) -- of the newest member which must have left the window before another one fits in
+    local last = tonumber(call('ZRANGE', key, index, index, 'WITHSCORES')[2])
     local earliest = now
-    if used >= limit then
-      earliest = kind == DAILY and b or call('ZRANGE', key, -limit, -limit, 'WITHSCORES')[2] + a
-    end
-    return earliest, function(at)
+    if last and last > since then earliest = kind == DAILY and b or last + a end
+    return earliest, function(at, counts)
+      local used = counts and call('ZCOUNT', key, string.format('(%d', since), '+inf') + 1
       call('ZREMRANGEBYSCORE', key, '-inf', string.format('%d', since))
       call('ZADD', key, string.format('%d', at), text)
-      expire(kind == DAILY and b or at + a)
-      return used + 1
+      expire(key, kind == DAILY and b or at + a)
+      return used
     end
   end
 end
@@ -180,7 +327,7 @@ local function decide(i, at, refused, call, now, special, gain)
   if not key then
     if special and not refused then
       for _, c in ipairs(special.calendars) do
-        if at >= c[1] and (at < c[2] or at >= c[3]) then return false, -at, 0 end
+        if (at < c[1] or at >= c[2]) and (at < c[3] or at >= c[4]) then return false, -at, 0 end
       end
     end
     return not refused and at, ''
@@ -191,7 +338,7 @@ local function decide(i, at, refused, call, now, special, gain)
 
   -- Check.
   local earliest = now
-  local x, y, z, state, open, commit, room -- x, y and z are the state as in the table above
+  local x, y, z, state, expiry, open, commit, room -- x, y and z are the state as in the table above
   if kind == LOG then
     local permit = call('LINDEX', key, text)
     if permit then earliest = struct.unpack('<d', permit) + a end
@@ -200,16 +347,20 @@ local function decide(i, at, refused, call, now, special, gain)
     earliest, commit, room = special.check(key, kind, limit, cost, a, b, text)
   else
     state = call('GET', key)
-    if state then x, y, z = struct.unpack('<ddd', state, #state - 23) end
     if kind >= BUCKET then
-      if state and z ~= limit then x, y = x + math.min(y, 1), 0 end
+      if state then
+        if #state > 32 and not special then return false, -now, 0 end
+        expiry, x, y, z = struct.unpack('<dddd', state, #state - 31)
+        if z ~= limit then x, y = x + math.min(y, 1), 0 end
+      end
       if state and x >= now then
         local t, parts = gain(x, y, b, limit, a)
-        earliest = t + math.min(parts, 1)
+        earliest = parts > 0 and t + 1 or t
       else
         x, y = now, 0
       end
     else
+      if state then x, y, z = struct.unpack('<ddd', state, #state - 23) end
       open = state and now < y
       if not open then
         z = 0
@@ -220,8 +371,8 @@ local function decide(i, at, refused, call, now, special, gain)
       end
       if kind == CALENDAR then
         if special then -- the call may be admitted in another window than the present one
-          table.insert(special.calendars, { open and y or 0, a, b })
-        elseif not open and (now < a or now >= b) then
+          table.insert(special.calendars, { open and (wait == TRIGGER and x or 0) or now, open and y or now, a, b })
+        elseif (not open or now < x) and (now < a or now >= b) then
           return false, -now, 0
         end
       end
@@ -270,7 +421,7 @@ local function decide(i, at, refused, call, now, special, gain)
   if special and special.op == 'peek' then return at, report end
 
   -- Commit.
-  local used -- by now; a trigger asks
+  local used, extra, taken -- by now; a trigger asks. By a WARM rule.
   if kind == LOG then
     local ttl = call('PTTL', key)
     local lifetime = a * 9 / 8000 -- an eighth more than needed, so that under load most calls find it long enough
@@ -293,7 +444,8 @@ local function decide(i, at, refused, call, now, special, gain)
     end
     local permit = struct.pack('<d', at)
     local length
-    local count = math.min(cost, limit) -- a trigger's cost has no bound
+    local count = cost
+    if count > limit then count = limit end -- a trigger's cost has no bound
     if count == 1 then
       length = call('RPUSH', key, permit)
     else
@@ -308,14 +460,15 @@ local function decide(i, at, refused, call, now, special, gain)
       if length == #later + count then call('PEXPIRE', key, ttl) end -- the list was gone for a moment, and its expiry with it
     end
     local over = length - limit
+    if wait == TRIGGER then over = over - count end -- which it goes beyond, and still is what it was if this is given back
     if at > now then -- those that have not left the window still count if this place is given back
       while over > 0 and struct.unpack('<d', call('LINDEX', key, '0')) <= now - a do
         call('LPOP', key)
         over = over - 1
       end
-    elseif over == 2 then -- every other call
-      call('LPOP', key, '2')
-    elseif over > 2 then
+    elseif over == 1 then
+      call('LPOP', key)
+    elseif over > 1 then
       call('LPOP', key, over)
     end
     if at > now then
@@ -325,14 +478,35 @@ local function decide(i, at, refused, call, now, special, gain)
       call('PEXPIRE', key, math.ceil(lifetime))
     end
   elseif commit then
-    used = commit(at)
+    used, extra, taken = commit(at, wait == TRIGGER)
+    if extra then report = report .. struct.pack('<dddd', now, -i, extra, taken) end
+  elseif kind >= BUCKET and special and (at > now or state and #state > 32) then
+    special.charge(key, state, struct.pack('<ddddd', at, cost, limit, 0, 0), a, 0)
   elseif kind >= BUCKET then
     if x < at then x, y = at, 0 end
     x, y = gain(x, y, cost, limit, a)
-    call('SET', key, struct.pack('<ddd', x, y, limit), 'PXAT', string.format('%d', math.ceil((x + 1) / 1000)))
-  elseif open and at < y then
+    if state and x + 1 <= expiry then
+      call('SETRANGE', key, '8', struct.pack('<ddd', x, y, limit))
+    else
+      expiry = x + 1
+      if state then expiry = expiry + math.floor(a / 8) end -- so that under load most calls find it late enough
+      call('SET', key, struct.pack('<dddd', expiry, x, y, limit), 'PXAT', string.format('%d', expiry / 1000 + 1))
+    end
+  elseif open and at >= x and at < y then
     used = z + cost
     call('SETRANGE', key, #state == 24 and '16' or #state - 8, struct.pack('<d', used))
+  elseif open and at < x then -- a trigger, which does not ask whether a window to come is open already
+    local from = #state - 47
+    while from > 0 and at < struct.unpack('<d', state, from) do from = from - 24 end
+    local start, stop = at, at + a
+    if kind == CALENDAR then start, stop = a, b end
+    local before, behind = string.sub(state, 1, from + 23), string.sub(state, from + 24)
+    used = cost
+    if from > 0 and at < struct.unpack('<d', state, from + 8) then
+      start, stop, used = struct.unpack('<ddd', state, from)
+      before, used = string.sub(before, 1, -25), used + cost
+    end
+    call('SET', key, before .. struct.pack('<ddd', start, stop, used) .. behind, 'KEEPTTL')
   else
     used = cost
     local start, stop = at, at + a
@@ -347,7 +521,7 @@ local function decide(i, at, refused, call, now, special, gain)
   return at, report, by
 end
 
-if special and special.op == 'return' then
+if special and (special.op == 'return' or special.op == 'undo') then
   -- Gives back what rule i was charged at a time, as far as it still counts.
   local function giveBack(i, at)
     local LOG, CALENDAR, PREPAID, WARM, COUNTER, DAILY = 1, 3, 5, 6, 7, 9
@@ -357,40 +531,26 @@ if special and special.op == 'return' then
       call('LREM', key, -cost, struct.pack('<d', at))
     elseif kind <= CALENDAR then
       local state = call('GET', key) or ''
-      for from = 1, #state, 24 do
+      local rest, held = '', false
+      for from = #state - 23, 1, -24 do
         local start, stop, used = struct.unpack('<ddd', state, from)
-        if start <= at and at < stop then
-          used = math.max(0, used - cost)
-          state = string.sub(state, 1, from + 15) .. struct.pack('<d', used) .. string.sub(state, from + 24)
+        if not held and start <= at and at < stop then
+          held, used = true, math.max(0, used - cost)
         end
+        local stays = start <= now and not (start == at and special.op == 'undo') -- though nothing may be left in it
+        if used > 0 or stays then rest = struct.pack('<ddd', start, stop, used) .. rest end
       end
-      while state ~= '' and struct.unpack('<d', state, #state - 7) == 0 and struct.unpack('<d', state, #state - 23) > now do
-        state = string.sub(state, 1, -25) -- a window to come that nobody waits for any more
-      end
-      if state ~= '' then call('SET', key, state, 'KEEPTTL') else call('DEL', key) end
+      if rest ~= '' then call('SET', key, rest, 'KEEPTTL') else call('DEL', key) end
     elseif kind <= WARM then
       local state = call('GET', key)
-      if state then
-        local x, y, z = struct.unpack('<ddd', state)
-        if z ~= limit then x, y = x + math.min(y, 1), 0 end
-        if x >= now then
-          x, y = gain(x, y, -cost, limit, a)
-          call('SETRANGE', key, 0, struct.pack('<ddd', x, y, limit))
-        end
+      local extra, taken, warmup = 0, 0, 0
+      if kind == WARM then
+        extra, taken = string.match(text, '(%d+) (%d+)')
+        warmup = b
       end
+      if state then special.giveBack(key, state, struct.pack('<ddddd', at, cost, limit, extra, taken), a, warmup) end
     elseif kind == COUNTER then
-      local head = call('GETRANGE', key, 0, 23)
-      local slice = math.floor(at / a)
-      if head ~= '' then
-        local newest, used, count = struct.unpack('<ddd', head)
-        local slot = 24 + 8 * (slice % (b + 1))
-        if slice == newest then
-          call('SETRANGE', key, 0, struct.pack('<ddd', newest, used - cost, count - cost))
-        elseif slice < newest and slice >= newest - b then
-          call('SETRANGE', key, slot, struct.pack('<d', struct.unpack('<d', call('GETRANGE', key, slot, slot + 7)) - cost))
-          call('SETRANGE', key, 8, struct.pack('<d', used - cost))
-        end
-      end
+      special.counter(key, a, b).take(math.floor(at / a), cost)
     elseif kind <= DAILY and tonumber(call('ZSCORE', key, text) or 0) == at then
       call('ZREM', key, text)
     end

@@ -59,7 +59,7 @@ func (s *store) decideAll(ctx context.Context, call *decide.Call) (decide.Verdic
 			return verdict, err
 		}
 		// A later group admits the call later than the first one, whose place has to move there.
-		if err := s.giveBack(ctx, groups); err != nil {
+		if err := s.giveBack(ctx, undo, groups); err != nil {
 			return verdict, err
 		}
 		after = wait
@@ -83,7 +83,7 @@ func (s *store) decideInTurn(ctx context.Context, groups []*group, call decide.C
 		verdict.Admitted = verdict.Admitted && v.Admitted
 	}
 	if err != nil || !verdict.Admitted {
-		err = errors.Join(err, s.giveBack(ctx, groups))
+		err = errors.Join(err, s.giveBack(ctx, undo, groups))
 	}
 	return verdict, err
 }
@@ -108,10 +108,13 @@ func (s *store) decide(ctx context.Context, g *group, call *decide.Call, after i
 		if err != nil {
 			return decide.Verdict{}, err
 		}
-		if other, ok := reply.(int64); !ok || other > 0 {
+		other, ok := reply.(int64)
+		if !ok || other > 0 {
 			return g.read(reply, !call.Peek && !call.Refused)
-		} else if now = -other; operation == nil { // else it may be a time to come
+		}
+		if now = -other; operation == nil { // else it may be a time to come
 			s.ahead.Store(now - time.Now().UnixMicro())
+			operation = []any{"wait", after} // a plain call cannot go on where others wait
 		}
 	}
 	return decide.Verdict{}, errors.New("the calendar windows of the rules change faster than they can be asked for")
@@ -119,16 +122,19 @@ func (s *store) decide(ctx context.Context, g *group, call *decide.Call, after i
 
 // Return implements runtime.Store.
 func (s *store) Return(ctx context.Context, call *decide.Call) error {
-	return s.giveBack(ctx, s.groups(call))
+	return s.giveBack(ctx, "return", s.groups(call))
 }
 
+// undo is the operation of script.lua that gives back what a call took which is not admitted after all.
+const undo = "undo"
+
 // giveBack gives back what the groups were charged, also if ctx ends meanwhile: a charge must not outlive its call.
-func (s *store) giveBack(ctx context.Context, groups []*group) error {
+func (s *store) giveBack(ctx context.Context, operation string, groups []*group) error {
 	var failed error
 	for _, g := range groups {
 		if g := g.charged(); len(g.claims) > 0 {
 			at := g.claims[0].At
-			_, err := s.run(ctx, g, at, "return", at)
+			_, err := s.run(ctx, g, at, operation, at)
 			failed = errors.Join(failed, err)
 		}
 	}

@@ -1,11 +1,21 @@
 package decide
 
-// counter is the permits of each slice of time in a window, and of the slice that the window has left in part.
+import (
+	"iter"
+	"slices"
+	"sort"
+)
+
+// counter is the permits of each slice of time in a window, and of the slice that the window has left in part. Apart from them
+// it keeps the slices to come that calls wait for, so that a place which is given back has wiped nothing.
 type counter struct {
 	slices []int64 // slice n stands at n modulo their number
 	newest int64
 	used   int64
+	ahead  []slice // in order
 }
+
+type slice struct{ number, permits int64 }
 
 // slot returns where slice n stands.
 func (s *counter) slot(n int64) *int64 {
@@ -16,54 +26,118 @@ func (s *counter) slot(n int64) *int64 {
 	return &s.slices[i]
 }
 
-// move makes the slice that holds t the newest one, unless it is older.
-func (s *counter) move(c *Claim, t int64) {
-	size := c.Rule.Slices + 1
-	slice := t / c.Rule.Slice()
-	if s.slices == nil || slice >= s.newest+size {
-		*s = counter{slices: make([]int64, size), newest: slice}
+// move makes the slice that holds now the newest one, unless it is older.
+func (s *counter) move(r *Rule, now int64) {
+	size, present := r.Slices+1, now/r.Slice()
+	if s.slices == nil || present >= s.newest+size {
+		s.slices, s.newest, s.used = make([]int64, size), present, 0
 	}
-	for s.newest < slice {
+	for s.newest < present {
 		s.newest++
 		s.used -= *s.slot(s.newest)
 		*s.slot(s.newest) = 0
 	}
+	for len(s.ahead) > 0 && s.ahead[0].number <= s.newest {
+		s.add(s.ahead[0])
+		s.ahead = slices.Delete(s.ahead, 0, 1)
+	}
+}
+
+// add counts permits of a slice that is not to come.
+func (s *counter) add(n slice) {
+	if n.number > s.newest-int64(len(s.slices)) {
+		*s.slot(n.number) += n.permits
+		s.used += n.permits
+	}
+}
+
+// all returns the slices by age, the oldest first.
+func (s *counter) all() iter.Seq2[int64, int64] {
+	return func(yield func(number, permits int64) bool) {
+		for n := s.newest - int64(len(s.slices)) + 1; n <= s.newest; n++ {
+			if !yield(n, *s.slot(n)) {
+				return
+			}
+		}
+		for _, n := range s.ahead {
+			if !yield(n.number, n.permits) {
+				return
+			}
+		}
+	}
+}
+
+// last returns the newest slice, also of those to come.
+func (s *counter) last() int64 {
+	if len(s.ahead) > 0 {
+		return s.ahead[len(s.ahead)-1].number
+	}
+	return s.newest
 }
 
 func (s *counter) Earliest(c *Claim, now int64) int64 {
 	if s.slices == nil {
 		return now
 	}
-	size, width := c.Rule.Slices+1, c.Rule.Slice()
-	slice := max(now/width, s.newest)
+	width := c.Rule.Slice()
+	first := max(now/width, s.last())
 	excess := s.used + c.Cost - c.Limit
-	for n := s.newest - size + 1; n <= s.newest; n++ {
-		if excess <= 0 || n+size > slice {
-			break
+	for _, n := range s.ahead {
+		excess += n.permits
+	}
+	if excess > 0 {
+		for n, permits := range s.all() {
+			if excess -= permits; excess <= 0 {
+				first = max(first, n+c.Rule.Slices+1)
+				break
+			}
 		}
-		excess -= *s.slot(n)
 	}
-	for n := max(slice-size+1, s.newest-size+1); excess > 0 && n <= s.newest; n++ {
-		if excess -= *s.slot(n); excess <= 0 {
-			return max(now, (n+size)*width)
+	return max(now, first*width)
+}
+
+func (s *counter) Commit(c *Claim, now, at int64) (used int64) {
+	s.move(c.Rule, now)
+	n := slice{max(at/c.Rule.Slice(), s.newest), c.Cost}
+	if n.number == s.newest {
+		s.add(n)
+	} else {
+		i := s.search(n.number)
+		if i == len(s.ahead) || s.ahead[i].number != n.number {
+			s.ahead = slices.Insert(s.ahead, i, slice{number: n.number})
+		}
+		s.ahead[i].permits += n.permits
+	}
+	if len(s.ahead) == 0 {
+		return s.used
+	}
+	for number, permits := range s.all() {
+		if number >= s.last()-c.Rule.Slices {
+			used += permits
 		}
 	}
-	return max(now, slice*width)
+	return used
 }
 
-func (s *counter) Commit(c *Claim, _, at int64) (used int64) {
-	s.move(c, at)
-	*s.slot(s.newest) += c.Cost
-	s.used += c.Cost
-	return s.used
+// search returns how many slices to come are before slice n.
+func (s *counter) search(n int64) int {
+	return sort.Search(len(s.ahead), func(i int) bool { return s.ahead[i].number >= n })
 }
 
-func (s *counter) Return(c *Claim, _ int64) {
-	size, slice := int64(len(s.slices)), c.At/c.Rule.Slice()
-	if slice <= s.newest && slice > s.newest-size {
-		*s.slot(slice) -= c.Cost
-		s.used -= c.Cost
+func (s *counter) Return(c *Claim, now int64) {
+	s.move(c.Rule, now)
+	n := slice{c.At / c.Rule.Slice(), -c.Cost}
+	if n.number <= s.newest {
+		s.add(n)
+		return
+	}
+	i := s.search(n.number)
+	if i == len(s.ahead) || s.ahead[i].number != n.number {
+		return
+	}
+	if s.ahead[i].permits += n.permits; s.ahead[i].permits <= 0 {
+		s.ahead = slices.Delete(s.ahead, i, i+1)
 	}
 }
 
-func (s *counter) Expiry(r *Rule) int64 { return (s.newest + r.Slices + 1) * r.Slice() }
+func (s *counter) Expiry(r *Rule) int64 { return (s.last() + r.Slices + 1) * r.Slice() }

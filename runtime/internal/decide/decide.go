@@ -79,6 +79,8 @@ type Claim struct {
 	// Filled in by a decision.
 	Charged  bool  // permits were taken, which Return gives back
 	At       int64 // when they were, on the clock that keeps this claim's state
+	Extra    int64 // of Warm: how much longer than usual the charge keeps others from passing
+	Stored   int64 // of Warm: the stored time that it took
 	Earliest int64 // if the rule refuses, also as a shadow: when it would admit the cost; else at most the time of the decision
 	Room     int64 // if the rule refuses: the largest cost below Cost that it would admit
 	Fired    int64 // if a trigger's limit is reached by this call: the permits used in the window

@@ -11,11 +11,12 @@ func (l *log) Earliest(c *Claim, now int64) int64 {
 }
 
 func (l *log) Commit(c *Claim, now, at int64) (used int64) {
-	if c.Mode == Trigger {
+	over := l.times.len() + int(c.Cost-c.Limit)
+	if c.Mode == Trigger { // which goes beyond its limit, and still is what it was if this is given back
 		used = int64(l.times.len()-l.times.search(at-c.Rule.Per+1)) + c.Cost
+		over = l.times.len() - int(c.Limit)
 	}
 	l.times.insert(at, int(min(c.Cost, c.Limit))) // a trigger's cost has no bound
-	over := l.times.len() - int(c.Limit)
 	if at > now {
 		over = min(over, l.times.search(now-c.Rule.Per+1)) // others still count if this place is given back
 	}

@@ -41,7 +41,7 @@ const (
 // after returns the first fire time after t.
 func (s *Schedule) after(t int64) int64 {
 	at := time.UnixMicro(t).In(s.zone)
-	wall := onWall(at)
+	wall := s.shown(at)
 	for {
 		fire := s.next(wall)
 		if fire.IsZero() {
@@ -63,6 +63,17 @@ func (s *Schedule) after(t int64) int64 {
 			wall = leaves.Add(-time.Second)
 		}
 	}
+}
+
+// shown returns what a clock shows at t, or the last second that comes twice, if t is in the second one of two equal hours.
+func (s *Schedule) shown(t time.Time) time.Time {
+	wall := onWall(t)
+	if start, _ := t.ZoneBounds(); !s.hourly && !start.IsZero() {
+		if last := onWall(start.Add(-time.Second)); wall.Before(last) {
+			return last
+		}
+	}
+	return wall
 }
 
 // onWall returns what a clock in t's zone shows at t, as a time in UTC.

@@ -20,6 +20,9 @@ type State interface {
 // longAgo is before any time, with room to subtract.
 const longAgo = math.MinInt64 / 4
 
+// idle is the arrival of a bucket that was never charged.
+var idle = arrival{whole: longAgo}
+
 // NewState returns the state of who has not been admitted yet.
 func NewState(r *Rule) State {
 	switch r.Kind {
@@ -28,9 +31,9 @@ func NewState(r *Rule) State {
 	case Fixed, Calendar:
 		return &windows{window: window{stop: longAgo}}
 	case Bucket, Prepaid:
-		return &bucket{whole: longAgo}
+		return &bucket{arrival: idle}
 	case Warm:
-		return &warm{bucket: bucket{whole: longAgo}, stored: r.Warmup}
+		return &warm{bucket: bucket{arrival: idle}, stored: r.Warmup}
 	case Counter:
 		return new(counter)
 	case Members, DailyMembers:

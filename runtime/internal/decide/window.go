@@ -11,6 +11,15 @@ type windows struct {
 
 type window struct{ start, stop, used int64 }
 
+// open returns the window that a charge at a time opens.
+func open(r *Rule, at int64) window {
+	if r.Kind == Calendar {
+		start, stop := r.Schedule.Window(at)
+		return window{start: start, stop: stop}
+	}
+	return window{start: at, stop: at + r.Per}
+}
+
 func (w *windows) Earliest(c *Claim, now int64) int64 {
 	switch {
 	case now >= w.stop:
@@ -23,33 +32,57 @@ func (w *windows) Earliest(c *Claim, now int64) int64 {
 }
 
 func (w *windows) Commit(c *Claim, now, at int64) (used int64) {
-	if at >= w.stop {
+	switch {
+	case at >= w.stop:
 		w.before = slices.DeleteFunc(append(w.before, w.window), func(w window) bool { return w.stop <= now })
-		w.window = window{start: at, stop: at + c.Rule.Per}
-		if c.Rule.Kind == Calendar {
-			w.start, w.stop = c.Rule.Schedule.Window(at)
-		}
+		w.window = open(c.Rule, at)
+	case at < w.start:
+		return w.insert(c, at)
 	}
 	w.used += c.Cost
 	return w.used
 }
 
-func (w *windows) Return(c *Claim, now int64) {
-	w.window.giveBack(c)
-	for i := range w.before {
-		w.before[i].giveBack(c)
+// insert charges a trigger, which does not ask whether a window to come is open already.
+func (w *windows) insert(c *Claim, at int64) (used int64) {
+	held := w.holds(at)
+	if held == nil {
+		i := 0
+		for i < len(w.before) && w.before[i].start < at {
+			i++
+		}
+		w.before = slices.Insert(w.before, i, open(c.Rule, at))
+		held = &w.before[i]
 	}
-	for w.used == 0 && w.start > now {
+	held.used += c.Cost
+	return held.used
+}
+
+// holds returns the window that took what was charged at t, or nil. One that was opened before one to come may reach into it.
+func (w *windows) holds(t int64) *window {
+	if w.start <= t && t < w.stop {
+		return &w.window
+	}
+	for i, before := range slices.Backward(w.before) {
+		if before.start <= t && t < before.stop {
+			return &w.before[i]
+		}
+	}
+	return nil
+}
+
+func (w *windows) Return(c *Claim, now int64) {
+	held := w.holds(c.At)
+	if held == nil {
+		return
+	}
+	held.used = max(0, held.used-c.Cost)
+	w.before = slices.DeleteFunc(w.before, func(w window) bool { return w.used == 0 && w.start > now })
+	if w.used == 0 && w.start > now {
 		w.window = window{stop: longAgo}
 		if last := len(w.before) - 1; last >= 0 {
 			w.window, w.before = w.before[last], w.before[:last]
 		}
-	}
-}
-
-func (w *window) giveBack(c *Claim) {
-	if w.start <= c.At && c.At < w.stop {
-		w.used = max(0, w.used-c.Cost)
 	}
 }
 

@@ -57,9 +57,14 @@ func TestRulesItCannotDoAreRefused(t *testing.T) {
 	for argument, rule := range tests {
 		argument, _, _ = strings.Cut(argument, " ")
 		rule.Name = "r"
-		_, err := s.Allow(context.Background(), ask(hourly, "k"), ratelimit.Request{Rule: rule, Key: "k", Member: "m"})
-		requireRuleError(t, err, argument)
-		requireRuleError(t, s.Check(ratelimit.NewRules("p.T.M", hourly, yearly), ratelimit.NewRules("p.T.N", rule)), argument)
+		rules := ratelimit.NewRules("p.T.N", hourly, rule)
+		one := ratelimit.Charge{Key: "k", Cost: 1, Member: "m"}
+		requireRuleError(t, s.Charge(context.Background(), rules, one, one), argument)
+		requireRuleError(t, s.Check(ratelimit.NewRules("p.T.M", hourly, yearly), rules), argument)
+		if rule.Wait == 0 { // which is for generated code: a request does not wait
+			_, err := s.Allow(context.Background(), ask(hourly, "k"), ratelimit.Request{Rule: rule, Key: "k", Member: "m"})
+			requireRuleError(t, err, argument)
+		}
 	}
 	_, err := s.Wait(context.Background(), ask(hourly, "k"))
 	requireRuleError(t, err, "wait")

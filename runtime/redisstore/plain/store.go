@@ -1,7 +1,11 @@
 // Package plain keeps the counts of rate limits on Redis, or Valkey, for sites whose operators forbid scripts. It counts in
-// fixed windows and calendar windows, with ordinary commands in transactions, and refuses all other rules: ask
-// [runtime.Limiter.Check] at the start of a program. Where scripts are allowed, package redisstore knows all rules, and decides
-// several of them in one round trip.
+// fixed windows and calendar windows, with ordinary commands in transactions. Where scripts are allowed, package redisstore
+// knows all rules, and decides several of them in one round trip.
+//
+// All other rules are refused with a [runtime.RuleError] that says why. Neither New nor a wrapper's constructor knows both the
+// store and the rules and returns an error, so ask [runtime.Limiter.Check] at the start of a program, or in a test of the package
+// that the wrapper is generated into: it holds the rules, as senderSendCodeRules for Sender.SendCode. Else the first call under
+// such a rule fails, before anything is charged.
 //
 // A call under one rule is one transaction, without conflicts however many calls there are. A call under several rules
 // watches their counters and takes three round trips; of such calls that count on one counter, one is admitted at a time. A

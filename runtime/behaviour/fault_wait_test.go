@@ -1,0 +1,101 @@
+package behaviour_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// Who waits is put behind those who wait already: five callers of four permits each take five hours at four an hour.
+func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
+	for name, store := range map[string]ratelimit.Store{
+		"memory": memstore.New(memstore.WithClock(newClock().now)),
+		"redis":  redisstore.New(connect(t, redistest.Start(t).Addr)),
+	} {
+		for kind, rule := range kinds() {
+			p := places{store, rule}
+			_, first := p.call(t, "k", 0, 4, false)
+			for n := range 5 {
+				_, v := p.call(t, "k", 0, 4, false)
+				hours := n + 1
+				switch rule.Kind {
+				case decide.Prepaid, decide.Calendar: // the first one is free, or its window not whole
+					hours = n
+				}
+				if after := micros(v.At - first.At); after < time.Duration(hours)*time.Hour {
+					t.Errorf("%s, %s: number %d passes %v after the first", name, kind, n+1, after)
+				}
+			}
+		}
+	}
+}
+
+// An expiry is not the clock of a window: whatever becomes of it, the state says when its permits come back.
+func TestFault_ExpiryTakenForTheWindow(t *testing.T) {
+	server := redistest.Start(t)
+	s, client := onServer(t, server), connect(t, server.Addr)
+	tamper := map[string]func(key string) error{
+		"prolonged":  func(key string) error { return client.Expire(context.Background(), key, 1000*time.Hour).Err() },
+		"shortened":  func(key string) error { return client.PExpire(context.Background(), key, 20*time.Second).Err() },
+		"taken away": func(key string) error { return client.Persist(context.Background(), key).Err() },
+	}
+	for name, rule := range algorithms() {
+		rule.Name = name
+		q := ratelimit.Request{Rule: rule, Key: "k"}
+		for range 3 {
+			s.admit(t, q)
+		}
+		first := s.refuse(t, q)
+		for what, change := range tamper {
+			for _, key := range keysOn(t, client) {
+				if err := change(key); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d := s.refuse(t, q)
+			if end, want := d.At.Add(d.RetryAfter), first.At.Add(first.RetryAfter); !end.Equal(want) {
+				t.Errorf("%s, with its expiry %s: retry at %v, want %v", name, what, end, want)
+			}
+		}
+	}
+}
+
+// A refusal by one rule is free of charge with all others, wherever it stands among them.
+func TestFault_RefusalChargesTheOtherRules(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		full := ratelimit.Request{Rule: ratelimit.Rule{Name: "full", Limit: 1, Per: time.Hour}, Key: rule.Name}
+		s.admit(t, full)
+		before := ratelimit.Request{Rule: rule, Key: "before"}
+		behind := ratelimit.Request{Rule: rule, Key: "behind"}
+		for range 10 {
+			s.refuse(t, before, full, behind)
+		}
+		for _, q := range []ratelimit.Request{before, behind} {
+			if left := s.left(t, q); left != 3 {
+				t.Errorf("%s: %d of 3 permits left", q.Key, left)
+			}
+		}
+	})
+}
+
+// A day begins when it begins in the zone of the rule, wherever the program and the server are.
+func TestFault_CalendarsInUTC(t *testing.T) {
+	for zone, midnight := range map[string]string{
+		"Asia/Shanghai": "2026-03-07T16:00:00Z", "America/Los_Angeles": "2026-03-08T08:00:00Z", "Asia/Kathmandu": "2026-03-07T18:15:00Z",
+		"Pacific/Kiritimati": "2026-03-07T10:00:00Z", "": "2026-03-08T00:00:00Z",
+	} {
+		from, to := instant(t, "2026-03-07T09:00:00Z"), instant(t, midnight)
+		s := inMemory(&clock{t: from})
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Cron: "@daily", TZ: zone}, Key: "k"}
+		s.admit(t, q)
+		if d := s.refuse(t, q); d.RetryAfter != to.Sub(from) {
+			t.Errorf("%s: retry after %v, want %v", zone, d.RetryAfter, to.Sub(from))
+		}
+	}
+}
