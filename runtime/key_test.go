@@ -3,6 +3,7 @@ package runtime
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -109,21 +110,26 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-type pointer struct{ name string }
+type names []string
 
-func (p *pointer) String() string { return p.name }
+func (n names) Error() string { return "names" }
 
-func TestTextOfANilPointer(t *testing.T) {
-	if text, err := Text((&pointer{"a"}).String); text != "a" || err != nil {
-		t.Errorf("got %q, %v", text, err)
-	}
-	if _, err := Text((*pointer)(nil).String); err == nil {
-		t.Error("a nil pointer gave no error")
-	}
-	defer func() {
-		if r := recover(); r != "other" {
-			t.Errorf("another panic became %v", r)
+func TestIsNil(t *testing.T) {
+	var none *time.Time
+	var list names
+	for _, c := range []struct {
+		v    any
+		want bool
+	}{
+		{nil, true}, {none, true}, {error(list), true}, {map[string]int(nil), true}, {(func())(nil), true}, {(chan int)(nil), true},
+		{new(int), false}, {0, false}, {"", false}, {error(names{}), false}, {struct{ p *int }{}, false},
+	} {
+		if got := IsNil(c.v); got != c.want {
+			t.Errorf("%T %v: got %t", c.v, c.v, got)
 		}
-	}()
-	_, _ = Text(func() string { panic("other") })
+	}
+	var e error = &KeyError{}
+	if n := testing.AllocsPerRun(100, func() { IsNil(e) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
 }

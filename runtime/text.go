@@ -1,7 +1,7 @@
 package runtime
 
 import (
-	"runtime"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode"
@@ -41,17 +41,14 @@ func Printable(s string) string {
 
 func isPrintable(c rune) bool { return c != unicode.ReplacementChar && unicode.IsPrint(c) }
 
-// Text returns what a String or Error method returns, or an error if it meets a nil pointer: its receiver may be one, in an
-// interface. Generated code calls it.
-func Text(method func() string) (text string, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			cause, ok := r.(runtime.Error)
-			if !ok || !strings.Contains(cause.Error(), "nil pointer") {
-				panic(r)
-			}
-			err = cause
-		}
-	}()
-	return method(), nil
+// IsNil reports whether v holds nothing, or a pointer or the like that is nil, which a comparison with nil does not see.
+// Generated code calls it before it calls a method of an interface.
+func IsNil(v any) bool {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return r.IsNil()
+	}
+	return false
 }

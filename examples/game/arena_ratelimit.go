@@ -62,8 +62,12 @@ func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) erro
 	if player == nil {
 		return &ratelimit.KeyError{Method: "examples/game.Arena.Trade", Rule: "examples/game.Arena.Trade", Expr: "player.Name", Reason: "player is nil"}
 	}
+	product, ok := ratelimit.Multiply(1000, player.Level)
+	if !ok {
+		return &ratelimit.KeyError{Method: "examples/game.Arena.Trade", Rule: "examples/game.Arena.Trade", Expr: "1000 * player.Level", Reason: "1000 * player.Level overflows"}
+	}
 	if err := a.limiter.Charge(ctx, arenaTradeRules,
-		ratelimit.Charge{Key: player.Name, Cost: int64(gold), Limit: ratelimit.LimitOf(int64(1000 * player.Level))},
+		ratelimit.Charge{Key: player.Name, Cost: int64(gold), Limit: ratelimit.LimitOf(int64(product))},
 	); err != nil {
 		return ratelimit.Describe(err, ratelimit.Printable(player.Name)+" may spend no more today.")
 	}

@@ -4,12 +4,13 @@ import "github.com/expr-lang/expr/ast"
 
 // patcher replaces what expr would do with what package exprvm does, from the leaves of a tree to its root.
 type patcher struct {
-	index map[string]int    // of the values, by name
-	done  map[ast.Node]bool // calls of our functions; nodes may stand in a tree twice
+	index map[string]int        // of the values, by name
+	done  map[ast.Node]bool     // calls of our functions; nodes may stand in a tree twice
+	held  map[ast.Node]ast.Node // what was made of them, where that is not to be done again
 }
 
 func newPatcher(names []string) *patcher {
-	p := &patcher{index: map[string]int{}, done: map[ast.Node]bool{}}
+	p := &patcher{index: map[string]int{}, done: map[ast.Node]bool{}, held: map[ast.Node]ast.Node{}}
 	for i, name := range names {
 		p.index[name] = i
 	}
@@ -18,6 +19,9 @@ func newPatcher(names []string) *patcher {
 
 // Visit implements ast.Visitor.
 func (p *patcher) Visit(node *ast.Node) {
+	if again := p.held[*node]; again != nil {
+		*node = again
+	}
 	if p.done[*node] {
 		return
 	}
@@ -37,21 +41,45 @@ func (p *patcher) Visit(node *ast.Node) {
 	case *ast.CallNode:
 		p.replace(node, "call", append([]ast.Node{n.Callee}, n.Arguments...)...)
 	case *ast.UnaryNode:
+		if n.Operator == "-" {
+			p.replace(node, "opposite", n.Node)
+			return
+		}
 		p.plain(&n.Node)
 	case *ast.BinaryNode:
 		p.binary(node, n)
 	case *ast.ConditionalNode:
 		p.plain(&n.Cond)
 	case *ast.SliceNode:
-		p.plain(&n.From)
-		p.plain(&n.To)
+		p.wrap("value", &n.Node)
+		p.wrap("index", &n.From)
+		p.wrap("index", &n.To)
 	case *ast.BuiltinNode:
-		if n.Name == "get" {
-			p.replace(node, "look", n.Arguments...)
+		if own := replaced[n.Name]; own != "" {
+			p.replace(node, own, n.Arguments...)
 			return
 		}
 		p.builtin(n)
+		if n.Name == "sum" {
+			p.sum(node, n)
+		}
 	}
+}
+
+// replaced are the functions of expr's that we have our own for.
+var replaced = map[string]string{
+	"get": "look", "int": "integral", "abs": "absolute", "bitshl": "shifted", "min": "least", "max": "greatest",
+	"string": "shown",
+}
+
+// sum makes a sum one of what map gives.
+func (p *patcher) sum(node *ast.Node, n *ast.BuiltinNode) {
+	all := n.Arguments[0]
+	if len(n.Arguments) == 2 {
+		all = &ast.BuiltinNode{Name: "map", Arguments: n.Arguments}
+		p.done[all] = true
+	}
+	p.replace(node, "total", all)
 }
 
 // identifier makes a name an element of the values, which are the environment of the expression.
@@ -67,9 +95,21 @@ func (p *patcher) identifier(node *ast.Node, n *ast.IdentifierNode) {
 
 func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 	switch n.Operator {
-	case "??":
+	case "??": // which would go on with what a pointer points to, and so lose its methods
+		choice := *n
+		p.replace(&choice.Left, "hold", n.Left)
+		choice.Right = &ast.ArrayNode{Nodes: []ast.Node{n.Right}}
+		p.done[&choice] = true
+		p.replace(node, "held", &choice)
+		p.held[n] = *node
 	case "in":
+		if r, ok := n.Right.(*ast.BinaryNode); ok && r.Operator == ".." {
+			p.replace(node, "within", n.Left, r.Left, r.Right)
+			return
+		}
 		p.replace(node, "in", n.Left, n.Right)
+	case "+", "-", "*", "%", "<", "<=", ">", ">=":
+		p.replace(node, "operate", &ast.StringNode{Value: n.Operator}, n.Left, n.Right)
 	default:
 		p.plain(&n.Left)
 		p.plain(&n.Right)
@@ -80,11 +120,16 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 // their types.
 func (p *patcher) builtin(n *ast.BuiltinNode) {
 	switch n.Name {
-	case "map", "find", "findLast", "reduce", "string", "type", "toJSON", "first", "last", "take", "keys", "values",
+	case "map", "find", "findLast", "reduce", "type", "toJSON", "first", "last", "take", "keys", "values",
 		"toPairs", "fromPairs", "reverse", "concat", "flatten":
 		return
 	case "len":
 		p.plain(&n.Arguments[0])
+		return
+	case "split", "splitAfter", "replace", "repeat":
+		for i := range n.Arguments {
+			p.wrap("index", &n.Arguments[i])
+		}
 		return
 	}
 	for i := range n.Arguments {
@@ -102,6 +147,12 @@ var predicates = map[string]bool{
 	"count": true, "sum": true, "groupBy": true, "sortBy": true,
 }
 
+// plainResults are those of our functions whose values are plain.
+var plainResults = map[string]bool{
+	"$in": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true, "$shifted": true, "$total": true,
+	"$least": true, "$greatest": true,
+}
+
 // plain makes the value of a node plain, unless it cannot be otherwise.
 func (p *patcher) plain(node *ast.Node) { p.wrap("plain", node) }
 
@@ -110,11 +161,9 @@ func (p *patcher) wrap(fn string, node *ast.Node) {
 	case nil, *ast.NilNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode, *ast.BytesNode, *ast.UnaryNode, *ast.MapNode:
 		return
 	case *ast.BinaryNode:
-		if n.Operator != "??" {
-			return
-		}
+		return
 	case *ast.CallNode:
-		if name, ok := n.Callee.(*ast.IdentifierNode); ok && p.done[n] && (name.Value == fn || name.Value == "in") {
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && p.done[n] && (name.Value == "$"+fn || plainResults[name.Value]) {
 			return
 		}
 	}
@@ -123,7 +172,7 @@ func (p *patcher) wrap(fn string, node *ast.Node) {
 
 // replace puts a call of one of our functions where node is.
 func (p *patcher) replace(node *ast.Node, fn string, args ...ast.Node) {
-	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: fn}, Arguments: args}
+	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: "$" + fn}, Arguments: args}
 	ast.Patch(node, call)
 	p.done[call] = true
 }

@@ -3,9 +3,9 @@
 // of the runtime that imports expr: a program whose expressions all became Go does not link it. It is not a general wrapper
 // around expr: what an expression may say was checked when the code was generated.
 //
-// An expression means here what it would mean as Go. Expr knows values by their types alone, so three things are patched
+// An expression means here what it would mean as Go. Expr knows values by their types alone, so four things are patched
 // into the trees of its expressions: values of named types count as what they are made of, a call converts its arguments as
-// far as no value is changed by it, and what goes through nil is an error that says so.
+// far as no value is changed by it, and what goes through nil is an error that says so. So is an integer that overflows.
 package exprvm
 
 import (
@@ -43,13 +43,9 @@ func (p *Program) Err() error {
 		ops := []expr.Option{
 			expr.Optimize(false), // its rewritings rely on types that are not known here
 			expr.Patch(newPatcher(p.names)),
-			expr.Function("at", p.at),
-			expr.Function("box", p.box),
-			expr.Function("look", look),
-			expr.Function("call", call),
-			expr.Function("in", in),
-			expr.Function("plain", func(args ...any) (any, error) { return plain(args[0]), nil }),
-			expr.Function("list", func(args ...any) (any, error) { return list(args[0]), nil }),
+		}
+		for name, f := range p.functions() {
+			ops = append(ops, expr.Function("$"+name, f))
 		}
 		for _, name := range p.names {
 			if _, ok := builtin.Index[name]; ok {
@@ -59,6 +55,19 @@ func (p *Program) Err() error {
 		p.program, p.err = expr.Compile(p.source, ops...)
 	})
 	return p.err
+}
+
+// functions are what expr is to call. A $ keeps their names apart from those of variables.
+func (p *Program) functions() map[string]func(...any) (any, error) {
+	return map[string]func(...any) (any, error){
+		"at": p.at, "box": p.box, "look": look, "call": call, "in": in, "within": within, "hold": hold, "held": held, "value": value, "shown": shown,
+		"plain": func(args ...any) (any, error) { return plain(args[0]), nil },
+		"list":  func(args ...any) (any, error) { return list(args[0]), nil },
+		"index": func(args ...any) (any, error) { return index(args[0]) },
+
+		"operate": operate, "opposite": opposite, "absolute": absolute, "integral": integral, "shifted": shifted,
+		"total": total, "least": extreme(">"), "greatest": extreme("<"),
+	}
 }
 
 // Text returns the value of an expression as a text with a stable form.

@@ -3,6 +3,7 @@ package exprvm
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,10 @@ func (t token) MarshalText() ([]byte, error) {
 	}
 	return []byte(t.raw), nil
 }
+
+type names []string
+
+func (n names) Error() string { return "names" }
 
 var errEmpty = errors.New("empty token")
 
@@ -50,9 +55,9 @@ func given() ([]string, []any) {
 		&item{Price: 4, Roles: []role{"admin", "user"}, Next: last, cents: 7}, none, role("admin"), level(3), "text", 5, uint64(1) << 63, 1.5, true,
 		map[role]int{"admin": 1}, token{}, token{"t"}, func(...level) int { return 8 }, func(r role) role { return r + "!" }, []any{1, "x"},
 		time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), context.Background(), OrNil(func(context.Context) string { return "" }), [3]int{1, 2, 3},
-		func() {}, func([]string) string { return "listed" }, new(int),
+		func() {}, func([]string) string { return "listed" }, new(int), math.MaxInt, names(nil),
 	}
-	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr"), values
+	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names"), values
 }
 
 func TestText(t *testing.T) {
@@ -90,6 +95,7 @@ func TestText(t *testing.T) {
 		// Nil is an error, but behind a ?. and before a ??.
 		{`none.Price`, "", "Price of nil"},
 		{`none.Load(1).Price`, "", "Load of nil"},
+		{`(none ?? it).Load(5).Price`, "9", ""},
 		{`none?.Load(1).Price ?? "none"`, "none", ""},
 		{`it?.Next?.Next?.Price ?? it?.Price`, "4", ""},
 		{`none`, "", "the value is nil"},
@@ -110,6 +116,37 @@ func TestText(t *testing.T) {
 		{`grid[1:][-1]`, "3", ""},
 
 		{`it.Boom()`, "", "boom"},
+		{`let list = filter(mixed, type(#) == "string"); let plain = list[0]; plain + list[0]`, "xx", ""},
+
+		// An integer that overflows is an error.
+		{`most + 1`, "", "an integer overflows"},
+		{`-most - 2`, "", "an integer overflows"},
+		{`most * 2`, "", "an integer overflows"},
+		{`-(-most - 1)`, "", "an integer overflows"},
+		{`abs(-most - 1)`, "", "an integer overflows"},
+		{`-level`, "", "an integer overflows"},
+		{`0 - level`, "-3", ""},
+		{`sum([most, 1])`, "", "an integer overflows"},
+		{`sum(map(1..3, #), # * most)`, "", "an integer overflows"},
+		{`reduce([most, 1], #acc + #)`, "", "an integer overflows"},
+		{`sum([level, n]) + sum([])`, "8", ""},
+		{`sum([1.5, n]) > 6`, "true", ""},
+		{`bitshl(1, 64)`, "", "an integer overflows"},
+		{`bitshl(n, 2)`, "20", ""},
+		{`at - at + duration("2562047h") * 2`, "", "an integer overflows"},
+		{`int(f * 1e300)`, "", "1.5e+300 does not fit an int"},
+		{`int(-f)`, "-1", ""},
+		{`int(huge)`, "", "9223372036854775808 does not fit an int"},
+		{`huge + 1`, "", "9223372036854775808 does not fit an int"},
+		{`huge % 10`, "8", ""},
+		{`huge % -10`, "", "the divisor is not above 0"},
+		{`huge > n and n < huge and huge >= huge and -n <= huge`, "true", ""},
+		{`max(huge, n)`, "9223372036854775808", ""},
+		{`min([huge, [n, 1.5]])`, "", "float64 has no stable text form"},
+		{`min(s, n)`, "", "expected numbers, found string"},
+		{`mixed[huge]`, "", "9223372036854775808 does not fit an int"},
+		{`s[:huge]`, "", "9223372036854775808 does not fit an int"},
+		{`names.Error()`, "", "Error of nil"},
 		{`[1, 2][n]`, "", "index out of range: 5 (array length is 2)"},
 		{`s matches "^t.*t$"`, "true", ""},
 		{`len(1..n)`, "5", ""},

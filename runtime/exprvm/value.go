@@ -45,6 +45,26 @@ func plain(v any) any {
 	return r.Convert(to).Interface()
 }
 
+// value is what a pointer points to, with its type, unless that has parts.
+func value(args ...any) (any, error) {
+	r := reflect.ValueOf(args[0])
+	for r.Kind() == reflect.Pointer && !r.IsNil() {
+		if r = r.Elem(); basics[r.Kind()] != nil {
+			return r.Interface(), nil
+		}
+	}
+	return args[0], nil
+}
+
+// shown is string(v).
+func shown(args ...any) (any, error) {
+	v, _ := value(args...)
+	if r := reflect.ValueOf(v); !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil() {
+		return nil, errNil
+	}
+	return builtin.String(v), nil
+}
+
 // list is v as functions take it that look at the elements of a list.
 func list(v any) any {
 	switch v.(type) {
@@ -86,7 +106,7 @@ func in(args ...any) (any, error) {
 func (p *Program) at(args ...any) (any, error) {
 	base, name := args[0], args[1]
 	r := reflect.ValueOf(base)
-	if !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil() {
+	if !r.IsValid() || runtime.IsNil(base) && (r.Kind() == reflect.Pointer || isMethod(r, name)) {
 		return nil, fmt.Errorf("%v of nil", name)
 	}
 	if word, ok := name.(string); ok {
@@ -97,7 +117,11 @@ func (p *Program) at(args ...any) (any, error) {
 	if m := reflect.Indirect(r); m.Kind() == reflect.Map && (r.NumMethod() == 0 || !isMethod(r, name)) {
 		return element(m, name)
 	}
-	return runtime.Fetch(base, name), nil
+	i, err := index(name)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.Fetch(base, i), nil
 }
 
 // box holds what at gives; it is nil where an optional chain ends.
@@ -138,4 +162,20 @@ func element(m reflect.Value, name any) (any, error) {
 		return v.Interface(), nil
 	}
 	return reflect.Zero(m.Type().Elem()).Interface(), nil
+}
+
+// hold is nil if its argument is, else a list of it.
+func hold(args ...any) (any, error) {
+	if runtime.IsNil(args[0]) {
+		return nil, nil
+	}
+	return []any{args[0]}, nil
+}
+
+// held is what hold holds.
+func held(args ...any) (any, error) {
+	if args[0] == nil {
+		return nil, nil
+	}
+	return args[0].([]any)[0], nil
 }

@@ -42,9 +42,9 @@ func (w *writer) attempt(t *term, f func(*writer, operand) operand) *attempt {
 }
 
 // leaveUnless ends the attempt, or the method where there is none, if o is nil.
-func (w *writer) leaveUnless(o operand) {
+func (w *writer) leaveUnless(o operand, t types.Type) {
 	if !w.knows(o.text) {
-		w.gate(gate{open: o.text + " != nil", not: o.text + " == nil", fact: o.text})
+		w.gate(gate{open: w.againstNil(token.NEQ, o, t).text, not: w.againstNil(token.EQL, o, t).text, fact: o.text})
 		w.known = append(w.known, o.text)
 	}
 }

@@ -15,9 +15,11 @@ type term struct {
 	node ast.Node
 	typ  types.Type // types.Typ[types.UntypedNil] for nil
 	con  any        // an int, a float64, a string or a bool, if it is constant
-	lit  bool       // its text is an untyped constant, that takes the type it meets
-	src  string     // the expression's own words for it, if they are few
-	hint string     // what a variable for it is called
+	// within says more than typ about the values of an integer, if it is known.
+	within *span
+	lit    bool   // its text is an untyped constant, that takes the type it meets
+	src    string // the expression's own words for it, if they are few
+	hint   string // what a variable for it is called
 
 	emit func(*writer) operand
 	// try writes a term that may turn out to be absent: it leaves w.exits where emit leaves the method.

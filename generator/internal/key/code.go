@@ -94,10 +94,10 @@ func (w *writer) twice(hint string, o operand) operand {
 }
 
 // notNil returns o after making sure that it is not nil. src is how the expression spells it.
-func (w *writer) notNil(o operand, hint, src string) operand {
+func (w *writer) notNil(o operand, t types.Type, hint, src string) operand {
 	o = w.twice(hint, o)
 	if !w.knows(o.text) {
-		w.failIf(o.text+" == nil", src+" is nil")
+		w.failIf(w.againstNil(token.EQL, o, t).text, src+" is nil")
 		w.known = append(w.known, o.text)
 	}
 	return o

@@ -19,6 +19,10 @@ func (t *term) as(kind types.BasicKind) *term {
 // then is t with f applied to what it is written as.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
 	v := &term{node: t.node, typ: to, con: t.con, src: t.src, hint: t.hint}
+	if isInt(t.typ) && isInt(to) && (!wide(t.typ) || wide(to)) {
+		s := t.span()
+		v.within = &s
+	}
 	v.emit = func(w *writer) operand { return f(w, t.emit(w)) }
 	if t.try != nil {
 		v.try = func(w *writer) operand { return f(w, t.try(w)) }
@@ -39,11 +43,11 @@ func (t *term) value() *term {
 	}
 	v := &term{node: t.node, typ: elem, src: t.src, hint: t.hint, mixed: t.mixed}
 	v.emit = func(w *writer) operand {
-		return star(w.notNil(t.emit(w), t.hint, t.said()))
+		return star(w.notNil(t.emit(w), t.typ, t.hint, t.said()))
 	}
 	v.try = func(w *writer) operand {
 		o := w.twice(t.hint, t.attempt(w))
-		w.leaveUnless(o)
+		w.leaveUnless(o, t.typ)
 		return star(o)
 	}
 	return v
@@ -99,7 +103,7 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 // pointed is what t points to, whatever that is.
 func (c *compiler) pointed(t *term) *term {
 	return &term{node: t.node, typ: pointee(t.typ), src: t.src, hint: t.hint, emit: func(w *writer) operand {
-		return star(w.notNil(t.emit(w), t.hint, t.said()))
+		return star(w.notNil(t.emit(w), t.typ, t.hint, t.said()))
 	}}
 }
 
@@ -161,7 +165,7 @@ func (c *compiler) meet(n ast.Node, terms []*term) []*term {
 // mixed reports whether terms, which are to have type to, keep types of their own in expr.
 func mixed(terms []*term, to types.Type) bool {
 	return slices.ContainsFunc(terms, func(t *term) bool {
-		if t.mixed {
+		if v := t.value().typ; t.mixed || isText(v) && !types.Identical(v, to) && (hasMethods(v) || hasMethods(to)) {
 			return true
 		}
 		from, ok := t.value().typ.Underlying().(*types.Basic)

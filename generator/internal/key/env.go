@@ -201,7 +201,7 @@ func (c *compiler) bound(name string, value *term) *term {
 	if value == nil || value.con != nil {
 		return value
 	}
-	t := &term{node: value.node, typ: value.typ, src: name, hint: hintOf(name), mixed: value.mixed}
+	t := &term{node: value.node, typ: value.typ, within: value.within, src: name, hint: hintOf(name), mixed: value.mixed}
 	t.emit = func(w *writer) operand {
 		o, ok := w.once[t]
 		if !ok {

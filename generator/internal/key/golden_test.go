@@ -113,7 +113,11 @@ func golden(t *testing.T, file, got string) {
 const runtimeStub = `package ratelimit
 import "context"
 func ClientIP(context.Context) string { return "" }
-func UserID(context.Context) string { return "" }`
+func UserID(context.Context) string { return "" }
+func IsNil(any) bool { return false }
+func Add[N ~int | ~int64](a, b N) (N, bool) { return a + b, true }
+func Subtract[N ~int | ~int64](a, b N) (N, bool) { return a - b, true }
+func Multiply[N ~int | ~int64](a, b N) (N, bool) { return a * b, true }`
 
 const machineStub = `package exprvm
 import "context"

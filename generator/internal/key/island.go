@@ -39,14 +39,7 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 
 // int64 makes an int64 of any integer.
 func (c *compiler) int64(t *term) *term {
-	if !wide(t.typ) || t.con != nil {
-		return t.as(types.Int64).plainly()
-	}
-	return &term{node: t.node, typ: types.Typ[types.Int64], emit: func(w *writer) operand {
-		o := w.twice("n", t.emit(w))
-		w.failIf(o.text+" > "+w.std("math", "MaxInt64"), t.said()+" does not fit an int64")
-		return o.from("int64(" + o.text + ")")
-	}}
+	return t.narrow(types.Int64).plainly()
 }
 
 // island lowers an expression to a text. The values between which ?: and ?? choose become texts one by one, so that
@@ -83,6 +76,8 @@ func (c *compiler) text(t *term) *term {
 	switch {
 	case isAny(source):
 		t = c.onMachine(t.node, source)
+	case t.mixed && isText(source):
+		t = c.onMachine(t.node, source)
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
 	case c.printer(source, "MarshalText") != nil:
@@ -90,7 +85,13 @@ func (c *compiler) text(t *term) *term {
 	case c.printer(source, "String") != nil:
 		t = c.callMethod(t.node, t, "String", text)
 	case isText(source), isBool(source), isInt(source):
+		if m := c.ofPointer(source); m != "" {
+			return c.errorf(start(t.node), "the method %s of %s is its pointer's and would not count: write string(...) around it",
+				m, c.typeName(source))
+		}
 		t = stable(t)
+	case isStable(source):
+		t = stableParam(t)
 	default:
 		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(source))
 	}
@@ -109,7 +110,7 @@ func textHint(t types.Type) string {
 	case is(t, types.IsFloat):
 		return "; write int(...) around it"
 	case isTypeParam(t):
-		return ": it is a type parameter without a method String or MarshalText"
+		return ": it is a type parameter that may be other than a text, a bool or an integer, and has no method String or MarshalText"
 	}
 	return ""
 }
@@ -137,16 +138,18 @@ func (c *compiler) printer(t types.Type, name string) *types.Func {
 	return f
 }
 
+// ofPointer names the method that would make a text of what points to a t, if t itself has none.
+func (c *compiler) ofPointer(t types.Type) string {
+	for _, name := range []string{"MarshalText", "String"} {
+		if c.printer(types.NewPointer(t), name) != nil {
+			return name
+		}
+	}
+	return ""
+}
+
 // callMethod calls a method without arguments on t. Where t may be absent so may be the result.
 func (c *compiler) callMethod(n ast.Node, t *term, name string, result types.Type) *term {
-	if types.IsInterface(t.typ) && !isTypeParam(t.typ) { // which may hold a nil pointer
-		return c.onMethod(t, name, result, func(w *writer, callee string) operand {
-			text, err := w.local("text"), w.local("err")
-			w.add(text + ", " + err + " := " + w.std(runtimePath, "Text") + "(" + callee + ")")
-			w.failErr(err)
-			return operand{text: text, prec: highest}
-		})
-	}
 	return c.onMethod(t, name, result, func(_ *writer, callee string) operand {
 		return operand{text: callee + "()", prec: highest, calls: true}
 	})

@@ -4,16 +4,19 @@
 // typed all the same. Only what is an any is left to be checked when a call comes. The package is not for templates or
 // messages as wholes, which emit puts together from their islands, and it knows no syntax tree of Go.
 //
-// The code computes what expr's own machine would, whether it runs or not. Integers of any kind meet as int and wrap, / is a division of floats,
+// The code computes what expr's own machine would, whether it runs or not. Integers of any kind meet as int, / is a division of floats,
 // len of a text counts its runes, indexes may be negative, a pointer stands for what it points to. It differs where the
 // machine would give a wrong answer or none:
 //   - a named type counts as what it is made of: status == 3 compares, also where status has a type of its own;
+//   - an integer that overflows, where expr's would wrap, leaves the method with a KeyError: a cost that wraps may be 0. What
+//     cannot overflow, as the length of a list times 8, is not checked. An unsigned one of 64 bits is one of an int's, but for
+//     <, min, max and a remainder, which take it as it is, and for == and functions on bits, which take its bits;
 //   - what meets nil, an index out of range or a remainder by zero leaves the method with a KeyError, and so does a
 //     method called on a nil pointer and an optional chain (a?.b) that ends in nil where no ??, ==, in or contains takes it;
 //   - what ?: and ?? choose between gets a type that holds all of it, and a chain with ?. may go on with a method;
 //   - clientIP(ctx) and userID(ctx) count as nil where the context carries none, but compare as the empty text (where expr's
 //     machine runs the expression, they are nil there, too);
-//   - an interface is nil only if it holds nothing, as in Go.
+//   - a text does not show an address: string(x) of what may have one is refused.
 package key
 
 import (

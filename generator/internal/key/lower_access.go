@@ -1,9 +1,11 @@
 package key
 
 import (
+	"fmt"
 	"go/types"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -165,7 +167,7 @@ func (t *term) receiver(w *writer, path []int, optional bool) operand {
 		suffix += "." + s.Field(i).Name()
 		if nilable(at) {
 			o = w.twice(t.hint, o)
-			w.notNil(operand{text: o.in(highest) + suffix, prec: highest, path: true}, "", t.said()+suffix)
+			w.notNil(operand{text: o.in(highest) + suffix, prec: highest, path: true}, at, "", t.said()+suffix)
 		}
 	}
 	return o
@@ -174,10 +176,10 @@ func (t *term) receiver(w *writer, path []int, optional bool) operand {
 // some makes sure that o, which is what t wrote, is not nil; a part of an optional chain is left unless it is.
 func (w *writer) some(o operand, t *term, optional bool) operand {
 	if !optional || w.exits == nil {
-		return w.notNil(o, t.hint, t.said())
+		return w.notNil(o, t.typ, t.hint, t.said())
 	}
 	o = w.twice(t.hint, o)
-	w.leaveUnless(o)
+	w.leaveUnless(o, t.typ)
 	return o
 }
 
@@ -258,48 +260,58 @@ func (c *compiler) nth(n *ast.MemberNode, base, key *term, elem types.Type) *ter
 	if sure := ok && fixed; sure && (int64(i) >= array.Len() || int64(i) < -array.Len()) {
 		return c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
 	}
-	said := key.src
-	if said == "" {
-		said = "the index"
-	}
-	reason := "index " + said + " is out of range of " + base.said()
 	t := &term{node: n, typ: elem, src: indexed(base, key), hint: "value"}
 	t.emit = func(w *writer) operand {
 		list := w.twice("list", w.pointed(base, n.Optional))
-		length := "len(" + list.text + ")"
 		var at string
 		switch {
 		case array != nil && fixed:
 			at = strconv.Itoa((i + int(array.Len())) % int(array.Len()))
 		case fixed:
-			at = w.constantIndex(i, length, reason)
+			at = w.constantIndex(i, list.text, base.said())
 		default:
-			at = w.variableIndex(key.asInt(), length, reason)
+			at = w.variableIndex(key.whole(), list.text, base.said())
 		}
 		return operand{text: list.in(highest) + "[" + at + "]", prec: highest, addr: true}
 	}
 	return t
 }
 
-func (w *writer) constantIndex(i int, length, reason string) string {
-	if i == 0 {
-		w.failIf(length+" == 0", reason)
-		return "0"
+func (w *writer) constantIndex(i int, list, said string) string {
+	length := "len(" + list + ")"
+	index := strconv.Itoa(i)
+	switch {
+	case i == 0:
+		w.failIf(length+" == 0", said+" is empty")
+		return index
+	case i > 0:
+		w.failIndex(length+" <= "+index, index, length, said)
+		return index
 	}
-	if i > 0 {
-		w.failIf(length+" <= "+strconv.Itoa(i), reason)
-		return strconv.Itoa(i)
-	}
-	back := strconv.Itoa(i)[1:]
-	w.failIf(length+" < "+back, reason)
-	return length + "-" + back
+	w.failIndex(length+" < "+index[1:], index, length, said)
+	return length + index
 }
 
-func (w *writer) variableIndex(key *term, length, reason string) string {
-	o := key.emit(w)
+func (w *writer) variableIndex(key *term, list, said string) string {
+	length := "len(" + list + ")"
+	index := key.emit(w)
+	if !index.stable { // it is written twice
+		index = w.define("index", index)
+	}
 	at := w.local("i")
-	w.add(at + " := " + o.text)
+	w.add(at + " := " + index.text)
 	w.add("if " + at + " < 0 {" + indented([]string{at + " += " + length}) + "}")
-	w.failIf(at+" < 0 || "+at+" >= "+length, reason)
+	w.failIndex(at+" < 0 || "+at+" >= "+length, index.text, length, said)
 	return at
+}
+
+// failIndex leaves the method if cond holds, and says how long the list is. An index that is known stands in the message.
+func (w *writer) failIndex(cond, index, length, said string) {
+	message, args := "index %d is out of range of %s, which has %d", []string{index, length}
+	if _, err := strconv.Atoi(index); err == nil {
+		message, args = "index "+index+" is out of range of %s, which has %d", args[1:]
+	}
+	text := fmt.Sprintf("%q", strings.Replace(message, "%s", strings.ReplaceAll(said, "%", "%%"), 1))
+	err := w.std("fmt", "Errorf") + "(" + text + ", " + strings.Join(args, ", ") + ")"
+	w.add("if " + cond + " {" + indented([]string{w.names.FailErr(err)}) + "}")
 }

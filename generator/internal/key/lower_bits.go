@@ -1,6 +1,10 @@
 package key
 
-import "github.com/expr-lang/expr/ast"
+import (
+	"go/token"
+
+	"github.com/expr-lang/expr/ast"
+)
 
 func (c *compiler) bitwise(n *ast.BuiltinNode, args []*term) *term {
 	for _, t := range args {
@@ -67,11 +71,14 @@ func (c *compiler) shift(n *ast.BuiltinNode, args []*term) *term {
 		return c.errorf(start(n.Arguments[1]), "the shift is negative")
 	}
 	if v, ok := foldBits(n.Name, args); ok {
+		if n.Name == "bitshl" && v>>by != args[0].con.(int) {
+			return c.errorf(n, "bitshl overflows an int")
+		}
 		return literal(n, v)
 	}
 	return &term{node: n, typ: whole, hint: "n", emit: func(w *writer) operand {
 		o := w.then([]operand{args[0].variable(w)}, func(w *writer) operand {
-			count := args[1].asInt().emit(w)
+			count := args[1].whole().emit(w)
 			if !fixed {
 				count = w.twice("shift", count)
 				w.failIf(count.text+" < 0", "the shift is negative")
@@ -80,7 +87,10 @@ func (c *compiler) shift(n *ast.BuiltinNode, args []*term) *term {
 		})
 		switch n.Name {
 		case "bitshl":
-			return bits2("<<", o[0], o[1])
+			o[0] = w.twice("n", o[0])
+			shifted := w.define("shifted", join(token.SHL, o[0], o[1]))
+			w.failIf(join(token.SHR, shifted, o[1]).text+" != "+o[0].text, called(n.Name, args)+" overflows")
+			return shifted
 		case "bitshr":
 			return bits2(">>", o[0], o[1])
 		}

@@ -2,6 +2,7 @@ package key
 
 import (
 	"go/types"
+	"math"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -71,16 +72,27 @@ func (c *compiler) refuse(n *ast.BuiltinNode, t *term) *term {
 func (c *compiler) length(n *ast.BuiltinNode, args []*term) *term {
 	t := args[0]
 	if isText(t.typ) {
-		return call(n, types.Typ[types.Int], "unicode/utf8", "RuneCountInString", t.asText())
+		v := call(n, types.Typ[types.Int], "unicode/utf8", "RuneCountInString", t.asText())
+		v.within = lengths(t.typ)
+		return v
 	}
 	switch aggregate(t.typ).(type) {
 	case *types.Map, *types.Slice, *types.Array:
-		return &term{node: n, typ: types.Typ[types.Int], hint: "n", emit: func(w *writer) operand {
+		return &term{node: n, typ: types.Typ[types.Int], within: lengths(t.typ), hint: "n", emit: func(w *writer) operand {
 			o := w.pointed(t, false)
 			return o.from("len(" + o.text + ")")
 		}}
 	}
 	return c.refuse(n, t)
+}
+
+// lengths are what a length can be, unless the elements of the list take no memory.
+func lengths(t types.Type) *span {
+	switch elem := elemOf(t); {
+	case elem == nil || isBasic(elem) || nilable(elem):
+		return &span{0, longest}
+	}
+	return &span{0, math.MaxInt64}
 }
 
 func (c *compiler) toInt(n *ast.BuiltinNode, args []*term) *term {
@@ -89,11 +101,16 @@ func (c *compiler) toInt(n *ast.BuiltinNode, args []*term) *term {
 	case int:
 		return t.asInt()
 	case float64:
+		if !fitsInt(v) {
+			return c.errorf(start(t.node), "this does not fit an int")
+		}
 		return literal(n, int(v))
 	}
 	switch {
+	case isInt(t.typ):
+		return t.whole().plainly()
 	case isNumber(t.typ):
-		return t.plainly().asInt()
+		return t.truncated()
 	case isText(t.typ):
 		return parsed(n, types.Typ[types.Int], t.asText(), "Atoi", "")
 	}
@@ -136,6 +153,9 @@ func (c *compiler) abs(n *ast.BuiltinNode, args []*term) *term {
 	t := args[0]
 	switch v := t.con.(type) {
 	case int:
+		if v == math.MinInt {
+			return c.errorf(start(t.node), "the opposite of this overflows an int")
+		}
 		return literal(n, max(v, -v))
 	case float64:
 		if v < 0 { // not so -0, which expr keeps
@@ -152,11 +172,19 @@ func (c *compiler) abs(n *ast.BuiltinNode, args []*term) *term {
 	if is(t.typ, types.IsUnsigned) {
 		return t.plainly()
 	}
-	return &term{node: n, typ: t.typ, hint: "n", emit: func(w *writer) operand {
+	v := &term{node: n, typ: t.typ, hint: "n", emit: func(w *writer) operand {
 		o := w.define("n", t.emit(w))
+		if isInt(t.typ) {
+			o = w.opposite(t, o)
+		}
 		w.add("if " + o.text + " < 0 {" + indented([]string{o.text + " = -" + o.text}) + "}")
 		return o
 	}}
+	if isInt(t.typ) {
+		s := t.span()
+		v.within = &span{0, max(s.greatest, -max(s.least, -math.MaxInt64))}
+	}
+	return v
 }
 
 // extreme lowers min and max.
@@ -172,24 +200,34 @@ func (c *compiler) extreme(n *ast.BuiltinNode, args []*term) *term {
 	}
 	to := met[0].typ
 	many := mixed(args, to)
-	if isInt(to) && !wide(to) {
-		return &term{node: n, typ: to, hint: "n", mixed: many, emit: func(w *writer) operand { return w.callOf(n.Name, w.all(met...)) }}
+	if isInt(to) {
+		return &term{node: n, typ: to, within: outermost(n.Name, met), hint: "n", mixed: many, emit: func(w *writer) operand {
+			return w.callOf(n.Name, w.all(met...))
+		}}
 	}
-	// Of floats, and of what is too great for an int, expr keeps the one that no later one beats.
+	// Of floats expr keeps the one that no later one beats.
 	op := map[string]string{"min": "<", "max": ">"}[n.Name]
 	return &term{node: n, typ: to, hint: "n", mixed: many, emit: func(w *writer) operand {
 		ops := w.all(met...)
 		best := w.define("n", ops[0].typed(w, met[0]))
 		for _, o := range ops[1:] {
 			o = w.twice("other", o)
-			cond := o.text + " " + op + " " + best.text
-			if wide(to) {
-				cond = "int(" + o.text + ") " + op + " int(" + best.text + ")"
-			}
-			w.add("if " + cond + " {" + indented([]string{best.text + " = " + o.text}) + "}")
+			w.add("if " + o.text + " " + op + " " + best.text + " {" + indented([]string{best.text + " = " + o.text}) + "}")
 		}
 		return best
 	}}
+}
+
+// outermost is what min or max of integers can be.
+func outermost(name string, terms []*term) *span {
+	pick := map[string]func(a, b int64) int64{
+		"min": func(a, b int64) int64 { return min(a, b) }, "max": func(a, b int64) int64 { return max(a, b) },
+	}[name]
+	s := terms[0].span()
+	for _, t := range terms[1:] {
+		s = span{pick(s.least, t.span().least), pick(s.greatest, t.span().greatest)}
+	}
+	return &s
 }
 
 // callOf writes a call of one of Go's own functions.

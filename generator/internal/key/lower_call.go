@@ -126,7 +126,7 @@ func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
 		c.terms(n.Arguments)
 		return c.errorf(n.Callee, "%s cannot be called: it is %s", f.said(), c.a(f.typ))
 	}
-	return c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(f.emit(w), "f", f.said()) })
+	return c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(f.emit(w), f.typ, "f", f.said()) })
 }
 
 // invoke lowers the call of what callee writes. An error that it returns leaves the method.

@@ -65,7 +65,7 @@ func (w *writer) alternatives(name string, terms []*term, other []string) []stri
 		a := w.attempt(t, func(w *writer, o operand) operand {
 			if nilable(t.typ) {
 				o = w.twice(t.hint, o)
-				w.leaveUnless(o)
+				w.leaveUnless(o, t.typ)
 			}
 			return o
 		})

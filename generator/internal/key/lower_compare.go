@@ -13,14 +13,11 @@ var comparisons = map[string]token.Token{
 }
 
 // alike returns l and r in a type in which Go compares them as expr would, or ok false if there is none. Expr compares
-// integers as ints, also those that are too great for one.
+// integers as ints, also those that are too great for one: then == compares their bits.
 func alike(l, r *term, ordered bool) (a, b *term, ok bool) {
 	as := func(f func(*term) *term) (*term, *term, bool) { return f(l), f(r), true }
 	switch {
 	case isInt(l.typ) && isInt(r.typ):
-		if ordered && (wide(l.typ) || wide(r.typ)) {
-			return as((*term).asInt)
-		}
 		if types.Identical(l.typ, r.typ) || l.fits(r.typ) || r.fits(l.typ) {
 			return l, r, true
 		}
@@ -53,9 +50,42 @@ func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
 	if v, ok := foldComparison(n.Operator, l.con, r.con); ok {
 		return literal(n, v)
 	}
+	if isInt(l.typ) && (wide(l.typ) || wide(r.typ)) && types.Identical(a.typ, whole) {
+		return orderWide(n, l, r)
+	}
 	t := infix(n, types.Typ[types.Bool], comparisons[n.Operator], a, b)
 	t.hint = "ok"
 	return t
+}
+
+var mirrored = map[token.Token]token.Token{token.LSS: token.GTR, token.LEQ: token.GEQ, token.GTR: token.LSS, token.GEQ: token.LEQ}
+
+// orderWide lowers < and its like between integers of which one may be too great for an int.
+func orderWide(n *ast.BinaryNode, l, r *term) *term {
+	unsigned := types.Typ[types.Uint64]
+	op := comparisons[n.Operator]
+	if holds(unsigned, l.typ) && holds(unsigned, r.typ) {
+		return infix(n, truth, op, l.as(types.Uint64), r.as(types.Uint64))
+	}
+	if !wide(l.typ) {
+		op = mirrored[op]
+	}
+	return &term{node: n, typ: truth, hint: "ok", emit: func(w *writer) operand {
+		var wider, other operand
+		for _, t := range []*term{l, r} {
+			if wide(t.typ) {
+				wider = w.twice("n", t.emit(w))
+				wider.text = w.cast("uint64", t.typ, wider)
+			} else {
+				other = w.twice("n", t.variable(w))
+			}
+		}
+		same := join(op, wider, other.from("uint64("+other.text+")"))
+		if op == token.GTR || op == token.GEQ {
+			return join(token.LOR, join(token.LSS, other, word("0")), same)
+		}
+		return join(token.LAND, join(token.GEQ, other, word("0")), same)
+	}}
 }
 
 // foldComparison compares constants, as Go does so exactly and expr with rounding.
@@ -142,11 +172,11 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	v := &term{node: n, typ: types.Typ[types.Bool], hint: "ok"}
 	v.emit = func(w *writer) operand {
 		if t.try == nil {
-			return againstNil(op, t.emit(w))
+			return w.againstNil(op, t.emit(w), t.typ)
 		}
 		return w.guarded(op == token.EQL, t, func(w *writer, o operand) operand {
 			if nilable(t.typ) {
-				return againstNil(op, o)
+				return w.againstNil(op, o, t.typ)
 			}
 			if o.calls {
 				w.add("_ = " + o.text)
@@ -157,8 +187,15 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	return v
 }
 
-func againstNil(op token.Token, o operand) operand {
+// againstNil compares with nil. An interface may hold a nil pointer, which is nil, too.
+func (w *writer) againstNil(op token.Token, o operand, t types.Type) operand {
 	r := join(op, o, word("nil"))
+	if types.IsInterface(t) {
+		r.text, r.prec = w.std(runtimePath, "IsNil")+"("+o.text+")", highest
+		if op == token.NEQ {
+			r.text, r.prec = "!"+r.text, unary
+		}
+	}
 	if o.path && op == token.NEQ {
 		r.yes = []string{o.text}
 	}

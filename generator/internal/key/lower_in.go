@@ -59,7 +59,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 	pairs := make([][2]*term, len(items))
 	for i, item := range items {
 		l, r, ok := alike(x, item.value(), false)
-		if isAny(x.typ) || isAny(item.typ) || !ok && c.comparable(x.typ, item.typ) {
+		if isAny(x.typ) || isAny(item.typ) || item.value().try != nil || !ok && c.comparable(x.typ, item.typ) {
 			return c.onMachine(n, truth)
 		}
 		if !ok {
@@ -106,7 +106,7 @@ func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term 
 			return c.errorf(start(t.node), "a range has integers; this is %s", c.a(t.typ))
 		}
 	}
-	x, low, high = x.asInt(), low.asInt(), high.asInt()
+	x, low, high = x.asInt(), low.whole(), high.whole()
 	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
 		ops := w.all(x, low, high)
 		v := w.twice(x.hint, ops[0])

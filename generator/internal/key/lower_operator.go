@@ -35,12 +35,28 @@ func (c *compiler) negative(n ast.Node, t *term) *term {
 	}
 	switch v := t.con.(type) {
 	case int:
+		if least, greatest := bits(t.typ); int64(v) < -greatest || int64(v) > -max(least, -greatest) {
+			return c.errorf(n, "the opposite of %s overflows", t.said())
+		}
 		if t.lit {
 			return literal(n, -v)
 		}
+		return opposite(n, t)
 	case float64:
 		return literal(n, -v)
 	}
+	if !isInt(t.typ) {
+		return opposite(n, t)
+	}
+	v := opposite(n, &term{node: n, typ: t.typ, emit: func(w *writer) operand { return w.opposite(t, t.emit(w)) }})
+	if s := t.span(); s.least > math.MinInt64 {
+		v.within = &span{-s.greatest, -s.least}
+	}
+	return v
+}
+
+// opposite is -t, where that cannot overflow.
+func opposite(n ast.Node, t *term) *term {
 	return &term{node: n, typ: t.typ, hint: "n", emit: func(w *writer) operand {
 		o := t.emit(w)
 		sign := "-"
@@ -126,7 +142,7 @@ func (c *compiler) arithmetic(n *ast.BinaryNode, l, r *term) *term {
 	case !isNumber(l.typ) || !isNumber(r.typ):
 		return c.mixed(n, l, r)
 	case n.Operator == "%" && isInt(l.typ) && isInt(r.typ):
-		return c.modulo(n, l.asInt(), r.asInt())
+		return c.modulo(n, l, r.whole())
 	case n.Operator == "%":
 		return c.mixed(n, l, r)
 	case l.con != nil && r.con != nil:
@@ -139,24 +155,21 @@ func (c *compiler) arithmetic(n *ast.BinaryNode, l, r *term) *term {
 	case "/":
 		return infix(n, types.Typ[types.Float64], token.QUO, l.asFloat(), r.asFloat())
 	}
-	op := map[string]token.Token{"+": token.ADD, "-": token.SUB, "*": token.MUL}[n.Operator]
 	if isInt(l.typ) && isInt(r.typ) {
-		return infix(n, types.Typ[types.Int], op, l.asInt(), r.asInt())
+		return c.checked(n, whole, l.whole(), r.whole())
 	}
-	return infix(n, types.Typ[types.Float64], op, l.asFloat(), r.asFloat())
+	return infix(n, types.Typ[types.Float64], checkedOperators[n.Operator].op, l.asFloat(), r.asFloat())
 }
 
 // durations are added, subtracted, and multiplied with integers.
 func (c *compiler) durations(n *ast.BinaryNode, l, r *term) *term {
 	switch {
-	case isDuration(l.typ) && isDuration(r.typ) && n.Operator == "+":
-		return infix(n, l.typ, token.ADD, l, r)
-	case isDuration(l.typ) && isDuration(r.typ) && n.Operator == "-":
-		return infix(n, l.typ, token.SUB, l, r)
+	case isDuration(l.typ) && isDuration(r.typ) && (n.Operator == "+" || n.Operator == "-"):
+		return c.checked(n, l.typ, l, r)
 	case isDuration(l.typ) && isInt(r.typ) && n.Operator == "*":
-		return infix(n, l.typ, token.MUL, l, duration(r, l.typ))
+		return c.checked(n, l.typ, l, duration(r, l.typ))
 	case isInt(l.typ) && isDuration(r.typ) && n.Operator == "*":
-		return infix(n, r.typ, token.MUL, duration(l, r.typ), r)
+		return c.checked(n, r.typ, duration(l, r.typ), r)
 	}
 	return c.mixed(n, l, r)
 }
@@ -165,7 +178,7 @@ func duration(t *term, to types.Type) *term {
 	if t.lit {
 		return t
 	}
-	return converted(t, to)
+	return converted(t.narrow(types.Int64), to)
 }
 
 func (c *compiler) modulo(n *ast.BinaryNode, l, r *term) *term {
@@ -174,10 +187,16 @@ func (c *compiler) modulo(n *ast.BinaryNode, l, r *term) *term {
 	if constantR && y == 0 {
 		return c.errorf(start(n.Right), "division by zero")
 	}
-	if constantL && constantR {
+	switch {
+	case constantL && constantR:
 		return literal(n, x%y)
+	case wide(l.typ) && constantR && y < 0:
+		return c.errorf(start(n.Right), "the divisor is not above 0")
+	case wide(l.typ):
+		return c.remainder(n, l, r)
 	}
-	return &term{node: n, typ: types.Typ[types.Int], hint: "n", emit: func(w *writer) operand {
+	l = l.asInt()
+	return &term{node: n, typ: whole, hint: "n", within: left(l.span(), r.span()), emit: func(w *writer) operand {
 		o := w.then([]operand{l.emit(w)}, func(w *writer) operand {
 			d := r.emit(w)
 			if !constantR {
@@ -190,18 +209,43 @@ func (c *compiler) modulo(n *ast.BinaryNode, l, r *term) *term {
 	}}
 }
 
-// fold computes what Go would compute exactly and expr does not: ints that wrap, floats that are rounded.
+// remainder lowers % behind what may be too great for an int, as a hash is, but leaves what is none.
+func (c *compiler) remainder(n ast.Node, l, r *term) *term {
+	l = l.as(types.Uint64)
+	return &term{node: n, typ: whole, hint: "n", within: left(span{0, math.MaxInt64}, r.span()), emit: func(w *writer) operand {
+		o := w.then([]operand{l.emit(w)}, func(w *writer) operand {
+			if r.span().least > 0 {
+				return r.emit(w)
+			}
+			d := w.twice("divisor", r.emit(w))
+			w.failIf(d.text+" <= 0", "the divisor is not above 0")
+			return d
+		})
+		if !r.lit {
+			o[1] = o[1].from("uint64(" + o[1].text + ")")
+		}
+		v := join(token.REM, o[0], o[1])
+		return v.from("int(" + v.text + ")")
+	}}
+}
+
+// left is what a remainder can be.
+func left(l, r span) *span {
+	most := max(r.greatest-1, -(r.least + 1)) // of MinInt64, whose opposite is none, MaxInt64
+	return &span{max(min(l.least, 0), -most), min(max(l.greatest, 0), most)}
+}
+
+// fold computes what Go would compute exactly and expr does not: floats are rounded.
 func (c *compiler) fold(n *ast.BinaryNode, l, r *term) *term {
 	a, aInt := l.con.(int)
 	b, bInt := r.con.(int)
 	if aInt && bInt {
-		switch n.Operator {
-		case "+":
-			return literal(n, a+b)
-		case "-":
-			return literal(n, a-b)
-		case "*":
-			return literal(n, a*b)
+		if op, checked := checkedOperators[n.Operator]; checked {
+			v, ok := op.compute(int64(a), int64(b))
+			if !ok {
+				return c.errorf(n, "the %s overflows an int", op.hint)
+			}
+			return literal(n, int(v))
 		}
 	}
 	x, y := float(l.con), float(r.con)

@@ -23,7 +23,7 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 	if _, ok := base.typ.Underlying().(*types.Slice); !ok && !isText(base.typ) {
 		return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
 	}
-	t := &term{node: n, typ: base.typ, hint: "part"}
+	t := &term{node: n, typ: base.typ, mixed: base.mixed, hint: "part"}
 	t.emit = func(w *writer) operand {
 		o := w.twice("whole", base.emit(w))
 		// Expr computes the upper bound first, and lets the lower one not pass it.
@@ -55,7 +55,7 @@ func (c *compiler) sliceBound(n ast.Node) (t *term, ok bool) {
 	if !isInt(t.typ) {
 		return c.errorf(start(n), "a bound must be an integer; this is %s", c.a(t.typ)), false
 	}
-	return t.asInt(), true
+	return t.whole(), true
 }
 
 func (c *compiler) dynamicBound(n ast.Node) bool { return n != nil && isAny(c.seen[n].typ) }

@@ -64,7 +64,7 @@ func (c *compiler) textFunction(n *ast.BuiltinNode) *term {
 		case kind == 's' && isText(t.typ):
 			args[i] = t.asText()
 		case kind == 'n' && isInt(t.typ):
-			args[i] = t.asInt()
+			args[i] = t.whole()
 		case kind == 'l' && types.AssignableTo(t.typ, list):
 			args[i] = t
 		default:
@@ -127,13 +127,18 @@ func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
 // toText lowers string(x): what %v prints.
 func (c *compiler) toText(n *ast.BuiltinNode, args []*term) *term {
 	t := args[0]
+	if t.mixed && isText(t.typ) {
+		return c.onMachine(n, text)
+	}
 	for _, m := range []string{"Error", "String"} {
 		if printer := c.printer(t.typ, m); printer != nil {
 			return c.callMethod(n, t, m, types.Typ[types.String])
 		}
 	}
 	switch b, ok := t.typ.Underlying().(*types.Basic); {
-	case !ok, b.Info()&types.IsComplex != 0, b.Kind() == types.Uintptr:
+	case !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
+		return c.errorf(start(t.node), "string of %s may show an address, which is another one for each call", c.a(t.typ))
+	case !ok, b.Info()&types.IsComplex != 0:
 		return c.onMachine(n, text)
 	case isText(t.typ):
 		return t.plainly().asText()

@@ -57,7 +57,7 @@ func (c *compiler) moments(n *ast.BinaryNode, l, r *term) *term {
 	case n.Operator == "+" && isDuration(l.typ) && isTime(r.typ):
 		return onTime(n, r.typ, "Add", r, l)
 	case n.Operator == "-" && isTime(l.typ) && isDuration(r.typ):
-		return onTime(n, l.typ, "Add", l, c.negative(r.node, r))
+		return onTime(n, l.typ, "Add", l, opposite(r.node, r))
 	}
 	return c.mixed(n, l, r)
 }

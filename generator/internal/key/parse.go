@@ -12,6 +12,7 @@ import (
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/parser/lexer"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 )
@@ -28,6 +29,10 @@ func (c *compiler) parse() ast.Node {
 		return nil
 	case len(src) > maxLength:
 		c.errorAt(0, "the expression is %d bytes long; at most %d are allowed", len(src), maxLength)
+		return nil
+	}
+	if i := comment(src); i >= 0 {
+		c.errorAt(i, "a comment cannot stand in an expression")
 		return nil
 	}
 	// Names of the package and of the parameters come before expr's functions, as in expr's own environments.
@@ -52,6 +57,23 @@ func (c *compiler) parse() ast.Node {
 		c.errorAt(0, "%v", err)
 	}
 	return nil
+}
+
+// comment returns where a comment begins between the words of src, or -1.
+func comment(src string) int {
+	lex := lexer.New()
+	lex.Reset(file.NewSource(src))
+	for end := 0; ; {
+		word, err := lex.Next()
+		gap := strings.TrimLeftFunc(src[end:], unicode.IsSpace)
+		if strings.HasPrefix(gap, "//") || strings.HasPrefix(gap, "/*") {
+			return len(src) - len(gap)
+		}
+		if err != nil || word.Kind == lexer.EOF {
+			return -1
+		}
+		end = offset(src, word.To)
+	}
 }
 
 // offset converts expr's count of runes to a count of bytes.

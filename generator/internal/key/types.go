@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -54,6 +55,37 @@ func isNamed(t types.Type, pkg, name string) bool {
 func isBasic(t types.Type) bool {
 	_, ok := t.Underlying().(*types.Basic)
 	return ok
+}
+
+// hasMethods reports whether values of type t have methods.
+func hasMethods(t types.Type) bool { return types.NewMethodSet(t).Len() > 0 }
+
+// hasAddress reports whether what fmt prints of a t may show an address, which is not the same in two calls.
+func hasAddress(t types.Type, within ...types.Type) bool {
+	if slices.ContainsFunc(within, func(o types.Type) bool { return types.Identical(o, t) }) {
+		return true
+	}
+	within = append(within, t)
+	switch u := t.Underlying().(type) {
+	case *types.Slice:
+		return hasAddress(u.Elem(), within...)
+	case *types.Array:
+		return hasAddress(u.Elem(), within...)
+	case *types.Map:
+		return hasAddress(u.Key(), within...) || hasAddress(u.Elem(), within...)
+	case *types.Struct:
+		for f := range u.Fields() {
+			if hasAddress(f.Type(), within...) {
+				return true
+			}
+		}
+		return false
+	case *types.Basic:
+		return u.Kind() == types.Uintptr || u.Kind() == types.UnsafePointer
+	case *types.Interface:
+		return !u.Empty() && !isTypeParam(t)
+	}
+	return true
 }
 
 func isTypeParam(t types.Type) bool {

@@ -3,8 +3,8 @@ package plain
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"

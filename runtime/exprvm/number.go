@@ -1,0 +1,263 @@
+package exprvm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/vm/runtime"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+var (
+	errOverflow = errors.New("an integer overflows")
+	errDivisor  = errors.New("the divisor is not above 0")
+)
+
+// operators are expr's own.
+var operators = map[string]func(l, r any) any{
+	"+": runtime.Add, "-": runtime.Subtract, "*": runtime.Multiply,
+	"%":  func(l, r any) any { return runtime.Modulo(l, r) },
+	"<":  func(l, r any) any { return runtime.Less(l, r) },
+	"<=": func(l, r any) any { return runtime.LessOrEqual(l, r) },
+	">":  func(l, r any) any { return runtime.More(l, r) },
+	">=": func(l, r any) any { return runtime.MoreOrEqual(l, r) },
+}
+
+// exact are the operators whose results may be too great.
+var exact = map[string]func(a, b int64) (int64, bool){
+	"+": ratelimit.Add[int64], "-": ratelimit.Subtract[int64], "*": ratelimit.Multiply[int64],
+}
+
+// operate is an operator, whose name comes first. Where expr would wrap an integer, it returns an error or knows better.
+func operate(args ...any) (any, error) {
+	op, left, right := args[0].(string), plain(args[1]), plain(args[2])
+	l, r := reflect.ValueOf(left), reflect.ValueOf(right)
+	if !isInt(l) || !isInt(r) {
+		return operators[op](left, right), nil
+	}
+	if d, ok := compared(op, l, r); ok {
+		return d, nil
+	}
+	if op == "%" && isWide(l) {
+		return remainder(l, r)
+	}
+	a, err := whole(l)
+	if err != nil {
+		return nil, err
+	}
+	b, err := whole(r)
+	if err != nil {
+		return nil, err
+	}
+	if compute := exact[op]; compute != nil {
+		if _, ok := compute(a, b); !ok {
+			return nil, errOverflow
+		}
+	}
+	return operators[op](left, right), nil
+}
+
+func isInt(v reflect.Value) bool  { return v.CanInt() || v.CanUint() && v.Kind() != reflect.Uintptr }
+func isWide(v reflect.Value) bool { return v.Kind() == reflect.Uint || v.Kind() == reflect.Uint64 }
+
+// whole is an integer as an int64, which too great a one does not become.
+func whole(v reflect.Value) (int64, error) {
+	switch {
+	case v.CanInt():
+		return v.Int(), nil
+	case v.Uint() > math.MaxInt64:
+		return 0, fmt.Errorf("%d does not fit an int", v.Uint())
+	}
+	return int64(v.Uint()), nil
+}
+
+// compared orders integers of which one may be too great for an int, which expr does not.
+func compared(op string, l, r reflect.Value) (result, ok bool) {
+	if !isWide(l) && !isWide(r) {
+		return false, false
+	}
+	d := order(l, r)
+	switch op {
+	case "<":
+		return d < 0, true
+	case "<=":
+		return d <= 0, true
+	case ">":
+		return d > 0, true
+	case ">=":
+		return d >= 0, true
+	}
+	return false, false
+}
+
+func order(l, r reflect.Value) int {
+	switch {
+	case l.CanInt() && r.CanInt():
+		return cmp.Compare(l.Int(), r.Int())
+	case l.CanInt() && l.Int() < 0:
+		return -1
+	case l.CanInt():
+		return cmp.Compare(uint64(l.Int()), r.Uint())
+	case r.CanInt():
+		return -order(r, l)
+	}
+	return cmp.Compare(l.Uint(), r.Uint())
+}
+
+// remainder is l % r, where l may be too great for an int, as a hash is.
+func remainder(l, r reflect.Value) (any, error) {
+	by, err := whole(r)
+	if err != nil {
+		return nil, err
+	}
+	if by <= 0 {
+		return nil, errDivisor
+	}
+	return int(l.Uint() % uint64(by)), nil
+}
+
+// opposite is -v.
+func opposite(args ...any) (any, error) {
+	v := plain(args[0])
+	r := reflect.ValueOf(v)
+	switch {
+	case !isInt(r):
+		return runtime.Negate(v), nil
+	case r.CanUint() && r.Uint() == 0:
+		return v, nil
+	case r.CanUint():
+		return nil, errOverflow
+	}
+	if r.Int() == int64(-1)<<(r.Type().Bits()-1) {
+		return nil, errOverflow
+	}
+	result := reflect.New(r.Type()).Elem()
+	result.SetInt(-r.Int())
+	return result.Interface(), nil
+}
+
+// absolute is abs(v).
+func absolute(args ...any) (any, error) {
+	v := plain(args[0])
+	if r := reflect.ValueOf(v); isInt(r) {
+		if r.CanInt() && r.Int() < 0 {
+			return opposite(v)
+		}
+		return v, nil
+	}
+	return builtin.Abs(v), nil
+}
+
+// integral is int(v).
+func integral(args ...any) (any, error) {
+	v := plain(args[0])
+	r := reflect.ValueOf(v)
+	switch {
+	case isInt(r):
+		n, err := whole(r)
+		return int(n), err
+	case r.CanFloat() && !(math.MinInt64 <= r.Float() && r.Float() < math.MaxInt64):
+		return nil, fmt.Errorf("%v does not fit an int", v)
+	}
+	return builtin.Int(v), nil
+}
+
+var shiftLeft = builtin.Builtins[builtin.Index["bitshl"]].Func
+
+// shifted is bitshl(v, by), that loses no bit.
+func shifted(args ...any) (any, error) {
+	v, by := plain(args[0]), plain(args[1])
+	s, err := shiftLeft(v, by)
+	if err == nil && s.(int)>>uint(runtime.ToInt(by)) != runtime.ToInt(v) {
+		return nil, errOverflow
+	}
+	return s, err
+}
+
+// index is v as an index or a bound, which too great a number does not become.
+func index(v any) (any, error) {
+	v = plain(v)
+	if r := reflect.ValueOf(v); isWide(r) {
+		n, err := whole(r)
+		return int(n), err
+	}
+	return v, nil
+}
+
+// total is sum(list).
+func total(args ...any) (sum any, err error) {
+	sum = 0
+	r := reflect.ValueOf(list(args[0]))
+	if r.Kind() != reflect.Slice {
+		return nil, fmt.Errorf("%T has no sum", args[0])
+	}
+	for i := 0; i < r.Len() && err == nil; i++ {
+		sum, err = operate("+", r.Index(i).Interface(), sum)
+	}
+	return sum, err
+}
+
+// extreme returns min or max, which a later number is if it and the one before are in the order of op.
+func extreme(op string) func(args ...any) (any, error) {
+	return func(args ...any) (best any, err error) {
+		for _, v := range flattened(nil, reflect.ValueOf(args)) {
+			if r := reflect.ValueOf(v); !isInt(r) && !r.CanFloat() {
+				return nil, fmt.Errorf("expected numbers, found %T", v)
+			}
+			if best == nil {
+				best = v
+				continue
+			}
+			beaten, err := operate(op, best, v)
+			if err != nil {
+				return nil, err
+			}
+			if beaten.(bool) {
+				best = v
+			}
+		}
+		return best, nil
+	}
+}
+
+// flattened appends what is in a list, and in the lists in it.
+func flattened(all []any, l reflect.Value) []any {
+	for i := range l.Len() {
+		v := plain(l.Index(i).Interface())
+		if r := reflect.Indirect(reflect.ValueOf(v)); r.Kind() == reflect.Slice || r.Kind() == reflect.Array {
+			all = flattened(all, r)
+		} else {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// within tells whether a range has the first argument, without spelling it out.
+func within(args ...any) (any, error) {
+	v := plain(args[0])
+	low, err := index(args[1])
+	if err != nil {
+		return nil, err
+	}
+	high, err := index(args[2])
+	if err != nil {
+		return nil, err
+	}
+	switch r := reflect.ValueOf(v); {
+	case r.CanInt():
+		return int64(runtime.ToInt(low)) <= r.Int() && r.Int() <= int64(runtime.ToInt(high)), nil
+	case isInt(r): // whose bits are those of an int
+		n := int(r.Uint())
+		return runtime.ToInt(low) <= n && n <= runtime.ToInt(high), nil
+	case r.CanFloat():
+		f := r.Float()
+		return f == math.Trunc(f) && float64(runtime.ToInt(low)) <= f && f <= float64(runtime.ToInt(high)), nil
+	}
+	return false, nil
+}
