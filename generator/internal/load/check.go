@@ -1,18 +1,14 @@
 package load
 
 import (
-	"errors"
 	"go/ast"
-	"go/build"
-	"go/importer"
 	"go/parser"
 	"go/scanner"
 	"go/token"
 	"go/types"
-	"io"
 	"os"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -24,7 +20,7 @@ import (
 // what is to be generated is not there to be collided with.
 func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 	var errs annotations.Errors
-	pkg := &Package{Path: p.PkgPath}
+	pkg := &Package{Path: p.PkgPath, meta: p}
 	if p.Module != nil {
 		pkg.Module, pkg.GoVersion = p.Module.Path, p.Module.GoVersion
 	}
@@ -49,7 +45,6 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 		annotated = annotated || f.Annotated
 		pkg.Files = append(pkg.Files, f)
 	}
-	pkg.unparsed = len(pkg.Errors)
 	if annotated || p.ForTest == "" {
 		l.set.Packages = append(l.set.Packages, pkg)
 	}
@@ -75,172 +70,78 @@ func syntaxErrors(fset *token.FileSet, f *ast.File, err error) annotations.Error
 // check type-checks the packages of the set.
 func (l *loader) check() error {
 	d := newDependencies(l)
-	paths := d.imports()
-	complete, err := d.findExports(paths)
-	if err != nil {
+	for _, p := range l.set.Packages {
+		d.askFor(p)
+	}
+	if err := d.settle(); err != nil {
 		return err
 	}
-	if complete {
-		d.checkAll()
-	}
-	if !complete || d.unreadable {
-		if err := d.addSources(paths); err != nil {
-			return err
-		}
-		d.checkAll()
-	}
-	l.set.Packages = slices.DeleteFunc(l.set.Packages, func(p *Package) bool {
-		return !slices.ContainsFunc(p.Files, func(f *File) bool { return f.Annotated })
-	})
+	l.set.Packages = slices.DeleteFunc(l.set.Packages, func(p *Package) bool { return !p.annotated() })
 	slices.SortFunc(l.set.Packages, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
 
-// dependencies gives the type checker the packages that are imported: those of the set from source, others from export data.
-// If one has none, since it does not compile, or if it is of another version of Go, all others are checked from source as
-// well: the types of the two must not meet.
-type dependencies struct {
-	*loader
-	own        map[string]*Package
-	failed     map[string]error  // why a package cannot be imported
-	exports    map[string]string // files of export data, by the path of their package
-	unreadable bool              // one of them is
-	compiled   types.Importer    // reads them
+func (p *Package) annotated() bool {
+	return slices.ContainsFunc(p.Files, func(f *File) bool { return f.Annotated })
 }
 
-func newDependencies(l *loader) *dependencies {
-	d := &dependencies{loader: l, own: map[string]*Package{}, failed: map[string]error{}, exports: map[string]string{}}
-	for _, p := range l.set.Packages {
-		d.own[p.Path] = p
-	}
-	d.compiled = importer.ForCompiler(l.set.Fset, "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(d.exports[path])
-	})
-	return d
-}
+// qualified is a name of another package in a directive.
+var qualified = regexp.MustCompile(`([\pL_][\pL_\p{Nd}]*)\.([\pL_][\pL_\p{Nd}]*)`)
 
-// findExports asks for export data of what the packages import, and reports whether there is all of it.
-func (d *dependencies) findExports(paths []string) (complete bool, err error) {
-	if len(paths) == 0 {
-		return true, nil
-	}
-	pkgs, err := d.list(packages.NeedName|packages.NeedExportFile, false, paths)
-	if err != nil {
-		return false, err
-	}
-	complete = true
-	for _, p := range pkgs {
-		switch {
-		case p.ExportFile != "":
-			d.exports[p.PkgPath] = p.ExportFile
-		case p.Name == "":
-			d.failed[p.PkgPath] = listError(p)
-		default:
-			complete = false
+// askFor asks for all that p needs of what it imports: what its declarations mention; what its directives do; aliases, as they may
+// be the only names that p can give to something; and what expressions have without a mention, which is the time.
+func (d *dependencies) askFor(p *Package) {
+	for _, f := range p.Files {
+		file := newSourceFile(f.Syntax, p.meta)
+		d.askMentioned(nil, file, f.Syntax)
+		if f.Annotated {
+			d.askDirectives(file)
 		}
 	}
-	return complete, nil
+	if !p.annotated() {
+		return
+	}
+	for _, i := range p.meta.Imports {
+		if s := d.source(i); s != nil {
+			d.askAliases(s)
+		}
+	}
+	d.ask(d.sources["time"], "Time")
 }
 
-// imports are the paths of what is imported and not in the set.
-func (d *dependencies) imports() []string {
-	var paths []string
-	for _, p := range d.set.Packages {
-		for _, f := range p.Files {
-			for _, spec := range f.Syntax.Imports {
-				path, err := strconv.Unquote(spec.Path.Value)
-				if err == nil && path != "C" && path != "unsafe" && d.own[path] == nil {
-					paths = append(paths, path)
+func (d *dependencies) askDirectives(f *sourceFile) {
+	for _, group := range f.syntax.Comments {
+		for _, c := range group.List {
+			if !strings.HasPrefix(c.Text, "//ratelimit:") {
+				continue
+			}
+			for _, m := range qualified.FindAllStringSubmatch(c.Text, -1) {
+				s := d.source(f.imports[m[1]])
+				if d.ask(s, m[2]); s != nil && s.named[m[2]] == nil {
+					d.askExported(s) // to suggest another
 				}
 			}
 		}
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
-}
-
-// addSources makes ready to check packages, and all they import, from source.
-func (d *dependencies) addSources(paths []string) error {
-	const mode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule
-	pkgs, err := d.list(mode, false, paths)
-	if err != nil {
-		return err
-	}
-	packages.Visit(pkgs, nil, func(p *packages.Package) {
-		if d.own[p.PkgPath] != nil || p.PkgPath == "unsafe" || d.failed[p.PkgPath] != nil {
-			return
-		}
-		dep := &Package{Path: p.PkgPath}
-		if p.Module != nil {
-			dep.GoVersion = p.Module.GoVersion
-		}
-		for _, path := range p.GoFiles {
-			if syntax, _ := parser.ParseFile(d.set.Fset, path, nil, parser.SkipObjectResolution); syntax != nil {
-				dep.Files = append(dep.Files, &File{Path: path, Syntax: syntax})
-			}
-		}
-		d.own[p.PkgPath] = dep
-	})
-	return nil
-}
-
-// Import implements types.Importer.
-func (d *dependencies) Import(path string) (*types.Package, error) {
-	if path == "unsafe" {
-		return types.Unsafe, nil
-	}
-	p := d.own[path]
-	if p == nil {
-		p = d.own["vendor/"+path] // the standard library's
-	}
-	switch {
-	case p != nil && p.state == 1:
-		return nil, errors.New("import cycle")
-	case p != nil:
-		d.check(p)
-		return p.Types, nil
-	case d.failed[path] != nil:
-		return nil, d.failed[path]
-	}
-	pkg, err := d.compiled.Import(path)
-	d.unreadable = d.unreadable || err != nil
-	return pkg, err
-}
-
-// checkAll checks the packages of the set, from the beginning.
-func (d *dependencies) checkAll() {
-	for _, p := range d.set.Packages {
-		p.state, p.Errors = 0, p.Errors[:p.unparsed]
-	}
-	for _, p := range d.set.Packages {
-		d.check(p)
 	}
 }
 
 // check checks the declarations of p.
 func (d *dependencies) check(p *Package) {
-	if p.state != 0 {
+	if p.Types != nil {
 		return
 	}
-	p.state = 1
-	conf := types.Config{
-		IgnoreFuncBodies: true,
-		FakeImportC:      true,
-		Importer:         d,
-		Sizes:            types.SizesFor("gc", build.Default.GOARCH),
-		Error: func(err error) {
-			if e, ok := err.(types.Error); ok {
-				p.Errors = append(p.Errors, annotations.Error{Pos: e.Pos, Msg: e.Msg})
-			}
-		},
-	}
-	if p.GoVersion != "" {
-		conf.GoVersion = "go" + p.GoVersion
-	}
+	conf := d.config(p.meta, func(err error) {
+		if e, ok := err.(types.Error); ok {
+			p.Errors = append(p.Errors, annotations.Error{Pos: e.Pos, Msg: e.Msg})
+		}
+	})
 	syntax := make([]*ast.File, len(p.Files))
 	for i, f := range p.Files {
 		syntax[i] = f.Syntax
 	}
+	if len(syntax) > 0 {
+		defer d.noteFault(syntax[0].Name.Pos())
+	}
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, nil)
-	p.state = 2
+	p.dependencies = d
 }

@@ -41,8 +41,8 @@ type Package struct {
 	Files     []*File
 	Errors    annotations.Errors // of the type checker, and of the parser in files without directives
 
-	unparsed int // how many of the errors are the parser's
-	state    int // of check: 0 not begun, 1 under way, 2 done
+	meta         *packages.Package
+	dependencies *dependencies
 }
 
 // File is a parsed file.
@@ -55,9 +55,9 @@ type File struct {
 // Load finds and checks the packages with directives. An error is one of the patterns, the go command's, or that annotated
 // files do not parse; a package that does not type-check is none, as generated code may be what it lacks.
 //
-// The costs are those of the go command, so it is called twice at most: for the names of the files of the packages with
-// directives, and for the export data of what they import directly. They themselves are checked from source, since
-// the go command would have to compile them first; that cannot work where they use what is to be generated.
+// The go command is called once, as a rule, for the names of the files of the packages with directives and of all below them. All is
+// checked from source: for export data it would have to compile, which takes seconds where the build cache is cold, and
+// which cannot work where a package uses what is to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
 	l := &loader{ctx: ctx, cfg: cfg, set: &Set{Fset: token.NewFileSet()}, annotated: map[string]bool{}}
 	folders, err := l.find()
@@ -147,6 +147,9 @@ func (l *loader) choose(targets []target) []string {
 	return slices.Compact(dirs)
 }
 
+// metadata is what the go command is asked about a package and all that it imports: nothing that it has to compile for.
+const metadata = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule | packages.NeedForTest
+
 // list calls the go command.
 func (l *loader) list(mode packages.LoadMode, tests bool, patterns []string) ([]*packages.Package, error) {
 	cfg := &packages.Config{Context: l.ctx, Mode: mode, Dir: l.cfg.Dir, Tests: tests}
@@ -169,14 +172,20 @@ func goError(err error) error {
 	return errors.New(strings.TrimSpace(strings.TrimPrefix(msg, "err: ")))
 }
 
-// listError is the first error of a package in one line.
+// listError is the first error of a package, with its place.
 func listError(p *packages.Package) error {
-	e := p.Errors[0]
-	msg := strings.Join(strings.Fields(e.Msg), " ")
-	if e.Pos == "" || e.Pos == "-" {
-		return errors.New(msg)
+	if e := p.Errors[0]; e.Pos != "" && e.Pos != "-" {
+		return errors.New(e.Pos + ": " + message(p))
 	}
-	return errors.New(e.Pos + ": " + msg)
+	return errors.New(message(p))
+}
+
+// message is what is wrong with a package, in one line.
+func message(p *packages.Package) string {
+	if len(p.Errors) == 0 {
+		return "it has no Go files"
+	}
+	return strings.Join(strings.Fields(p.Errors[0].Msg), " ")
 }
 
 // parse reads the packages in folders.
@@ -185,7 +194,7 @@ func (l *loader) parse(folders []string) error {
 	for path := range l.annotated {
 		tests = tests || strings.HasSuffix(path, "_test.go")
 	}
-	pkgs, err := l.list(packages.NeedName|packages.NeedFiles|packages.NeedModule|packages.NeedForTest, tests, folders)
+	pkgs, err := l.list(metadata, tests, folders)
 	if err != nil {
 		return err
 	}
@@ -237,5 +246,5 @@ func (l *loader) ignored(path string) string {
 	if rel, err := filepath.Rel(l.cfg.Dir, path); err == nil && len(rel) < len(path) {
 		path = rel
 	}
-	return path + ": note: the directives in this file are left out, as its build constraints are not met; set -tags, GOOS or GOARCH"
+	return path + ": note: the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED"
 }

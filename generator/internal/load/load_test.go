@@ -1,7 +1,8 @@
 package load
 
 import (
-	"go/types"
+	"go/ast"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,26 +115,18 @@ func TestIgnoredFolder(t *testing.T) {
 	}
 }
 
-// TestUnreadableExportData checks dependencies from source where their export data is of another version of Go.
-func TestUnreadableExportData(t *testing.T) {
-	dir := module(t, "a.go", "package a\n\nimport \"time\"\n\ntype T = time.Duration\n"+annotated, "junk", "not export data")
+// TestFault makes an error of a panic in go/types.
+func TestFault(t *testing.T) {
+	dir := module(t, "a.go", "package a\n\ntype T int\n"+annotated)
 	l := &loader{ctx: t.Context(), cfg: Config{Dir: dir}, set: load(t, dir, "."), annotated: map[string]bool{}}
-	d := newDependencies(l)
-	d.exports["time"] = filepath.Join(dir, "junk")
-	d.checkAll()
-	if !d.unreadable {
-		t.Fatal("the junk was read")
-	}
-	if err := d.addSources([]string{"time"}); err != nil {
-		t.Fatal(err)
-	}
-	d.checkAll()
 	p := l.set.Packages[0]
-	if len(p.Errors) > 0 {
-		t.Errorf("from source: %v", p.Errors)
-	}
-	if got := types.Unalias(p.Types.Scope().Lookup("T").Type()).String(); got != "time.Duration" {
-		t.Errorf("T is %s", got)
+	p.Types = nil
+	p.Files[0].Syntax.Decls = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}
+	const want = "a.go:1:9: Go's own type checker fails at this package; does it compile? ("
+	d := newDependencies(l)
+	d.check(p)
+	if err := d.faults.Err(l.set.Fset, dir); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("the error is %v, expected %s", err, want)
 	}
 }
 

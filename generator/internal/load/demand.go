@@ -1,0 +1,259 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+)
+
+// dependencies are the packages that those of the set import, directly or not. They are checked from source, as export
+// data would first have to be compiled where the build cache has none. That is quick since it is little: the bodies of functions
+// are not parsed, and only what is asked for by name is checked, with what its declaration mentions in turn.
+type dependencies struct {
+	*loader
+	own     map[string]*Package // the set's
+	sources map[string]*source  // the others
+	faults  annotations.Errors  // of the type checker itself
+}
+
+func newDependencies(l *loader) *dependencies {
+	d := &dependencies{loader: l, own: map[string]*Package{}, sources: map[string]*source{}}
+	for _, p := range l.set.Packages {
+		d.own[p.Path] = p
+	}
+	return d
+}
+
+// source returns the package that p describes; nil if it is in the set or cannot be imported.
+func (d *dependencies) source(p *packages.Package) *source {
+	if p == nil || p.PkgPath == "unsafe" || p.Name == "" || d.own[p.PkgPath] != nil {
+		return nil
+	}
+	s := d.sources[p.PkgPath]
+	if s == nil {
+		s = &source{Package: p, types: types.NewPackage(p.PkgPath, p.Name)}
+		s.types.MarkComplete()
+		d.sources[p.PkgPath] = s
+		var imports []*types.Package
+		for _, i := range p.Imports {
+			if below := d.source(i); below != nil {
+				imports = append(imports, below.types)
+			}
+		}
+		s.types.SetImports(imports)
+	}
+	return s
+}
+
+// ask has a name of s checked, of a type its methods as well, if s has it.
+func (d *dependencies) ask(s *source, name string) {
+	if s == nil {
+		return
+	}
+	s.parse(d.set.Fset)
+	if s.asked[name] {
+		return
+	}
+	s.asked[name] = true
+	for _, decl := range s.named[name] {
+		if taken := decl.take(d.set.Fset); taken != nil {
+			d.askMentioned(s, decl.file, taken)
+		}
+	}
+	for _, alias := range s.aliases[name] { // which methods may be declared with
+		d.ask(s, alias)
+	}
+}
+
+// askExported has all exported names of s checked.
+func (d *dependencies) askExported(s *source) {
+	s.parse(d.set.Fset)
+	for _, name := range slices.Sorted(maps.Keys(s.named)) {
+		if token.IsExported(name) {
+			d.ask(s, name)
+		}
+	}
+}
+
+// askAliases has the exported aliases in s checked.
+func (d *dependencies) askAliases(s *source) {
+	s.parse(d.set.Fset)
+	for _, names := range s.aliases {
+		for _, name := range names {
+			if token.IsExported(name) {
+				d.ask(s, name)
+			}
+		}
+	}
+}
+
+// askMentioned asks for what a node mentions, except in the bodies of functions. The node is in a file of the package in, or, if
+// that is nil, of one in the set.
+func (d *dependencies) askMentioned(in *source, f *sourceFile, node ast.Node) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			d.askMentioned(in, f, n.Type)
+			return false
+		case *ast.FuncLit:
+			d.askMentioned(in, f, n.Type)
+			return false
+		case *ast.Field: // its names are no mention of anything
+			d.askMentioned(in, f, n.Type)
+			return false
+		case *ast.ImportSpec:
+			return false
+		case *ast.SelectorExpr:
+			id, ok := n.X.(*ast.Ident)
+			if ok && f.imports[id.Name] != nil {
+				d.ask(d.source(f.imports[id.Name]), n.Sel.Name)
+				return false
+			}
+			if ok && id.Name == "C" && in != nil {
+				in.cgo = true
+			}
+			d.askMentioned(in, f, n.X)
+			return false
+		case *ast.Ident:
+			d.ask(in, n.Name)
+			for _, p := range f.dots {
+				d.ask(d.source(p), n.Name)
+			}
+		}
+		return true
+	})
+}
+
+// settle checks what has been asked for, and the packages of the set, each after what it imports.
+func (d *dependencies) settle() error {
+	if err := d.compileC(); err != nil {
+		return err
+	}
+	d.faults = nil
+	seen := map[string]bool{}
+	for _, p := range d.set.Packages {
+		d.settleBelow(p.meta, seen)
+	}
+	return d.faults.Err(d.set.Fset, d.cfg.Dir)
+}
+
+// settleBelow settles p and all that it imports.
+func (d *dependencies) settleBelow(p *packages.Package, seen map[string]bool) {
+	if seen[p.PkgPath] {
+		return
+	}
+	seen[p.PkgPath] = true
+	own := d.own[p.PkgPath]
+	if own != nil {
+		p = own.meta
+	}
+	for _, i := range p.Imports {
+		d.settleBelow(i, seen)
+	}
+	if own != nil {
+		d.check(own)
+	} else if s := d.sources[p.PkgPath]; s != nil {
+		d.checkPending(s)
+	}
+}
+
+// noteFault makes an error of a panic of go/types, which broken sources have caused.
+func (d *dependencies) noteFault(pos token.Pos) {
+	if r := recover(); r != nil {
+		d.faults = append(d.faults, annotations.Error{
+			Pos: pos, Msg: fmt.Sprintf("Go's own type checker fails at this package; does it compile? (%v)", r),
+		})
+	}
+}
+
+// compileC has the go command translate the packages whose declarations need what C declares. Where that fails, as there is
+// no C compiler, types of C stay unknown.
+func (d *dependencies) compileC() error {
+	var paths []string
+	for _, s := range d.sources {
+		if s.cgo && s.checker == nil {
+			paths = append(paths, s.PkgPath)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	pkgs, err := d.list(metadata|packages.NeedCompiledGoFiles, false, paths)
+	if err != nil {
+		return err
+	}
+	for _, p := range pkgs {
+		s := d.sources[p.PkgPath]
+		if s == nil || len(p.CompiledGoFiles) == 0 {
+			continue
+		}
+		asked := s.asked
+		s.Package, s.parsed = p, false
+		for name := range asked {
+			d.ask(s, name)
+		}
+	}
+	return nil
+}
+
+// checkPending checks what of s has been asked for since the last time. Errors show in what is not there.
+func (d *dependencies) checkPending(s *source) {
+	files := s.pending()
+	if len(files) == 0 {
+		return
+	}
+	if s.checker == nil {
+		s.checker = types.NewChecker(d.config(s.Package, func(error) {}), d.set.Fset, s.types, nil)
+	}
+	defer d.noteFault(files[0].Name.Pos())
+	_ = s.checker.Files(files)
+}
+
+func (d *dependencies) config(p *packages.Package, report func(error)) *types.Config {
+	conf := &types.Config{
+		IgnoreFuncBodies: true,
+		FakeImportC:      true,
+		Importer:         importerOf{d, p},
+		Sizes:            types.SizesFor("gc", build.Default.GOARCH),
+		Error:            report,
+	}
+	if p.Module != nil && p.Module.GoVersion != "" {
+		conf.GoVersion = "go" + p.Module.GoVersion
+	}
+	return conf
+}
+
+// importerOf gives the type checker what a package imports.
+type importerOf struct {
+	*dependencies
+	by *packages.Package
+}
+
+func (i importerOf) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	p := i.by.Imports[path]
+	if p == nil {
+		return nil, errors.New("the go command does not know it")
+	}
+	if own := i.own[p.PkgPath]; own != nil {
+		if own.Types == nil {
+			return nil, errors.New("import cycle")
+		}
+		return own.Types, nil
+	}
+	if s := i.source(p); s != nil {
+		return s.types, nil
+	}
+	return nil, errors.New(message(p))
+}

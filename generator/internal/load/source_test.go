@@ -1,0 +1,249 @@
+package load
+
+import (
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// sourceAndExports checks packages, and all that they use, from source; and imports the compiler's export data for them.
+func sourceAndExports(t *testing.T, dir string, paths ...string) (*dependencies, types.Importer) {
+	t.Helper()
+	l := &loader{ctx: t.Context(), cfg: Config{Dir: dir}, set: &Set{Fset: token.NewFileSet()}}
+	pkgs, err := l.list(metadata, false, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := &packages.Package{PkgPath: "root", Imports: map[string]*packages.Package{}}
+	l.set.Packages = []*Package{{Path: "root", meta: root}}
+	d := newDependencies(l)
+	for _, p := range pkgs {
+		root.Imports[p.PkgPath] = p
+		if s := d.source(p); s != nil {
+			d.askExported(s)
+		}
+	}
+	if err := d.settle(); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := l.list(packages.NeedName|packages.NeedExportFile|packages.NeedImports|packages.NeedDeps, false, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exports := map[string]string{}
+	packages.Visit(compiled, nil, func(p *packages.Package) { exports[p.PkgPath] = p.ExportFile })
+	return d, importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})
+}
+
+// compilerResult is what the compiler makes of an unnamed result of a function that ranges over another.
+var compilerResult = regexp.MustCompile(`\(#rv1 ([^()]*)\)`)
+
+// compare requires that what was checked from source is as the compiler has it, and returns how many objects it compared.
+func compare(t *testing.T, d *dependencies, compiled types.Importer) (n int) {
+	t.Helper()
+	for path, s := range d.sources {
+		if s.checker == nil {
+			continue
+		}
+		want, err := compiled.Import(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range s.types.Scope().Names() {
+			o := want.Scope().Lookup(name)
+			if o == nil && !token.IsExported(name) {
+				continue // the compiler leaves it out
+			}
+			if n++; o == nil {
+				t.Errorf("%s.%s: the compiler has none", path, name)
+				continue
+			}
+			got, want := describe(s.types.Scope().Lookup(name)), describe(o)
+			for i, line := range want {
+				want[i] = compilerResult.ReplaceAllString(line, "$1")
+			}
+			for i := range max(len(got), len(want)) {
+				if i >= len(got) || i >= len(want) || got[i] != want[i] {
+					t.Errorf("%s.%s: got\n%q\nexpected\n%q", path, name, got[min(i, len(got)):], want[min(i, len(want)):])
+					break
+				}
+			}
+		}
+		for _, name := range want.Scope().Names() {
+			if s.asked[name] && s.types.Scope().Lookup(name) == nil {
+				t.Errorf("%s.%s is missing", path, name)
+			}
+		}
+	}
+	return n
+}
+
+// describe is all that there is to know of o.
+func describe(o types.Object) []string {
+	lines := []string{types.ObjectString(o, nil)}
+	switch o := o.(type) {
+	case *types.Const:
+		lines = append(lines, o.Val().ExactString())
+	case *types.TypeName:
+		lines = append(lines, fmt.Sprint(o.IsAlias(), types.TypeString(o.Type().Underlying(), nil)))
+		for s := range types.NewMethodSet(types.NewPointer(o.Type())).Methods() {
+			lines = append(lines, types.SelectionString(s, nil))
+		}
+	}
+	return lines
+}
+
+// TestSourceIsAsCompiled compares both ways to know packages, of the standard library and of modules.
+func TestSourceIsAsCompiled(t *testing.T) {
+	d, compiled := sourceAndExports(t, ".", "context", "database/sql", "go/types", "log/slog", "maps", "math", "net", "net/http",
+		"os/user", "plugin", "reflect", "runtime", "sync/atomic", "syscall", "testing", "text/template", "unicode", "unsafe",
+		"github.com/dave/jennifer/jen", "github.com/expr-lang/expr", "github.com/redis/go-redis/v9", "golang.org/x/tools/go/packages")
+	if n := compare(t, d, compiled); n < 5000 {
+		t.Errorf("only %d objects were compared", n)
+	}
+}
+
+// TestSourceOfRareDeclarations does so with declarations that are seldom seen.
+func TestSourceOfRareDeclarations(t *testing.T) {
+	dir := module(t, "a/a.go", `package a
+
+import (
+	. "strings"
+	t "time"
+	"unsafe"
+
+	"example.com/m/b"
+)
+
+type T struct {
+	*b.Embedded[t.Duration]
+	Builder
+	array  [len(b.Names) + b.Third]int
+	time   struct{ b b.Hidden }
+	bytes  [unsafe.Sizeof(b.Hidden{})]byte
+}
+
+type short = T
+
+func (s *short) Aliased(t *t.Time) (b, c *b.Hidden) { return }
+func (*T) Unnamed()
+func (T) Literal(func(struct{ X b.Hidden })) struct{} { return struct{}{} }
+
+type Pair[K ~int | b.Number, V interface{ b.Number; comparable }] struct{ Key K; Value V }
+
+func (p *Pair[_, V]) Get(_ V) (x Pair[int, V]) { return }
+
+type Ints = Pair[int, int]
+type Set[E comparable] = map[E]struct{}
+
+const (
+	_, First = iota, iota * Size
+	_, Next
+	Size = 1 << (10 * b.Third)
+	_, Last = iota, iota
+)
+
+var (
+	Inferred, other = b.Two(func() int { type x struct{}; return 0 })
+	Typed    Set[string] = nil
+	Function = func(x T) b.Hidden { return x.time.b }
+	Of       = map[string]func(){"}": func() {}}
+	_        = other
+)
+
+func init() {}
+func init() {}
+
+var _ = 1
+`, "a/a.s", "", "b/b.go", `package b
+
+type (
+	Embedded[T any] struct{ base; Value T; hidden }
+	Hidden = hidden
+	Number interface{ ~int | ~int64 }
+)
+
+type base struct{ Base }
+type Base interface{ error; Get() string }
+type hidden struct{ x uint16 }
+
+func (hidden) Seen() {}
+
+const (
+	First = iota + 1
+	Second
+	Third
+)
+
+var Names = [...]string{Second: "x"}
+
+var local struct{ sizes [Third]int }
+
+type Sized [len(local.sizes)]byte
+
+func Two(func() int) (x, y hidden) { return }
+`, "b/b_plan9.go", "package b\n\nfunc Two() {}\n", "b/b_test.go", "package b\n\nfunc Two() {}\n",
+		"c/c.go", "package c\n\n// typedef struct { int x; } s; typedef unsigned char byte8;\nimport \"C\"\n\n"+
+			"type T struct{ s *C.s; Byte C.byte8 }\n\ntype Byte C.byte8\n\nfunc (Byte) Of(x C.int) {}\n")
+	d, compiled := sourceAndExports(t, dir, "./a", "./b", "./c")
+	if n := compare(t, d, compiled); n < 25 {
+		t.Errorf("only %d objects were compared", n)
+	}
+}
+
+// TestSourceIsLittle asks for one type, and requires that no more is checked than that needs.
+func TestSourceIsLittle(t *testing.T) {
+	dir := module(t, "x.go", "package x\n\nimport (\n\t\"context\"\n\t\"net/http\"\n)\n\nvar _ = func() { http.Get(\"\") }\n\n"+
+		"//ratelimit:rule limit=1 per=1m\ntype X interface{ M(ctx context.Context) error }\n")
+	set := load(t, dir, ".")
+	var checked []string
+	for path, s := range set.Packages[0].dependencies.sources {
+		if s.checker != nil {
+			checked = append(checked, path)
+		}
+	}
+	slices.Sort(checked)
+	if got, want := strings.Join(checked, " "), "context time"; got != want {
+		t.Errorf("%s were checked, expected %s", got, want)
+	}
+}
+
+// TestAskedWithoutMention finds what declarations do not mention, and other parts of the generator may look for.
+func TestAskedWithoutMention(t *testing.T) {
+	for comment, want := range map[string]string{
+		"//ratelimit:fallback b.Push": "Alias Push private",
+		"//ratelimit:fallback b.Pull": "Alias Push Type private", // so that Push can be suggested
+		"// see b.Push":               "Alias private",
+	} {
+		dir := module(t, "x.go", "package x\n\nimport (\n\t_ \"context\"\n\t_ \"example.com/m/b\"\n)\n\n"+
+			"//ratelimit:wrap\ntype X interface{\n\t"+comment+"\n\tM() error\n}\n",
+			"b/b.go", "package b\n\ntype Alias = private\n\ntype private struct{}\n\nfunc Push() {}\n\ntype Type struct{}\n")
+		p := load(t, dir, ".").Packages[0]
+		d := p.dependencies
+		if got := strings.Join(d.sources["example.com/m/b"].types.Scope().Names(), " "); got != want {
+			t.Errorf("with %s there are %s, expected %s", comment, got, want)
+		}
+		var time *types.Package
+		for _, imported := range p.Types.Imports() {
+			for _, below := range imported.Imports() {
+				if below.Path() == "time" {
+					time = below
+				}
+			}
+		}
+		if time == nil || time.Scope().Lookup("Time") == nil {
+			t.Error("expressions have no time")
+		}
+	}
+}
