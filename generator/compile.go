@@ -2,9 +2,8 @@ package generator
 
 import (
 	"fmt"
-	"go/constant"
-	"go/token"
 	"go/types"
+	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/key"
@@ -60,15 +59,9 @@ func (c *compiler) rule(r model.Rule) *model.Rule {
 	}
 	if e := r.Rule.When; !e.IsZero() {
 		r.When = c.expr(e, key.Bool)
-		if v := c.constant(r.When); v != nil && v.String() == "false" {
-			c.errorf(e, "when: this is never true, so that the rule never applies")
-		}
 	}
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
 		r.Cost = c.expr(e, key.Int)
-		if v := c.constant(r.Cost); v != nil && constant.Sign(v) <= 0 {
-			c.errorf(e, "cost: this is always "+v.String()+", so that the rule never applies; expected at least 1")
-		}
 	}
 	return &r
 }
@@ -94,35 +87,20 @@ func (c *compiler) expr(e annotations.Expr, want key.Want) *key.Code {
 		}
 		c.errs = append(c.errs, err)
 	}
+	if code != nil {
+		c.hidden(e, code)
+	}
 	return code
 }
 
-func (c *compiler) errorf(e annotations.Expr, msg string) {
-	c.errs = append(c.errs, annotations.Error{Pos: e.Pos, Msg: msg})
+// hidden reports a predeclared name that the package gives another meaning, unless the expression is about that one.
+func (c *compiler) hidden(e annotations.Expr, code *key.Code) {
+	for _, name := range code.Uses {
+		declared := c.env.Package.Scope().Lookup(name)
+		_, isType := declared.(*types.TypeName)
+		if types.Universe.Lookup(name) != nil && declared != nil && (isType || !strings.Contains(e.Value, name)) {
+			msg := "this needs Go's own " + name + ", but the package declares another one"
+			c.errs = append(c.errs, annotations.Error{Pos: e.Pos, Msg: msg})
+		}
+	}
 }
-
-// constant returns the value of code that refers to nothing but constants, or nil.
-func (c *compiler) constant(code *key.Code) constant.Value {
-	if code == nil || code.Program != nil {
-		return nil
-	}
-	stmts, text := code.Render(nowhere{})
-	if len(stmts) > 0 {
-		return nil
-	}
-	v, err := types.Eval(token.NewFileSet(), c.env.Package, token.NoPos, text)
-	if err != nil {
-		return nil
-	}
-	return v.Value
-}
-
-// nowhere gives what varies between calls a name that nothing has.
-type nowhere struct{}
-
-func (nowhere) Import(string) string        { return "nowhereʻ" }
-func (nowhere) Param(int) string            { return "nowhereʻ" }
-func (nowhere) Local(string) string         { return "nowhereʻ" }
-func (nowhere) Fail(string) string          { return "return" }
-func (nowhere) FailErr(string) string       { return "return" }
-func (nowhere) Program(*key.Program) string { return "nowhereʻ" }

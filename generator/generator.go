@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/analyse"
 	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
 	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
@@ -26,6 +27,7 @@ type Config struct {
 	Dir      string   // where Patterns are relative to, and the paths in messages
 	Patterns []string // packages as the go command names them; a Go file stands for itself alone
 	Tags     string   // build tags, separated by commas
+	Strict   bool     // what is a warning else is an error
 }
 
 // Result is what was generated.
@@ -55,6 +57,9 @@ func Generate(ctx context.Context, cfg Config) (*Result, error) {
 		return r, err
 	}
 	pkgs, errs, warnings := collectAll(set)
+	if cfg.Strict {
+		errs, warnings = append(errs, warnings...), nil
+	}
 	for _, line := range warnings.Lines(set.Fset, dir) {
 		r.Warnings = append(r.Warnings, warning(line))
 	}
@@ -81,7 +86,7 @@ func warning(line string) string {
 	return line
 }
 
-// collectAll collects and compiles the annotated types of all packages.
+// collectAll collects, compiles and analyses the annotated types of all packages.
 func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotations.Errors) {
 	for _, p := range set.Packages {
 		pkg, e, w := collect.Package(set.Fset, p)
@@ -89,7 +94,8 @@ func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotation
 		errs = append(errs, compile(pkg)...)
 		pkgs = append(pkgs, pkg)
 	}
-	return pkgs, errs, warnings
+	e, w := analyse.Packages(set.Fset, pkgs)
+	return pkgs, append(errs, e...), append(warnings, w...)
 }
 
 // emitAll writes the text of all files.

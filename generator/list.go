@@ -2,6 +2,7 @@ package generator
 
 import (
 	"go/token"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/runtime"
@@ -18,6 +19,18 @@ type Rule struct {
 	LimitExpr string // "" if it is a number
 	Window    string
 	Algorithm runtime.Algorithm
+	Cost      Cost // on Redis
+
+	rule runtime.Rule
+}
+
+// Boundaries returns the next n times after now at which the rule's calendar windows end; none if they are no calendar's.
+func (r Rule) Boundaries(now time.Time, n int) []time.Time {
+	ends, err := r.rule.Boundaries(now, n)
+	if err != nil {
+		return nil // collect has found it valid
+	}
+	return ends
 }
 
 func listAll(fset *token.FileSet, pkgs []*model.Package) []Rule {
@@ -40,13 +53,23 @@ func listed(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
 	at := fset.PositionFor(r.Pos, false)
 	row := Rule{
 		File: at.Filename, Line: at.Line, Method: m.Scope, Name: r.Limit.Name, Key: r.Limit.Key,
-		Limit: r.Limit.Limit, Window: r.Limit.Window(), Algorithm: r.Limit.Algorithm,
+		Limit: r.Limit.Limit, Window: r.Limit.Window(), Algorithm: r.Limit.Algorithm, rule: r.Limit,
 	}
+	limit := row.Limit
 	if row.LimitExpr = r.Rule.Limit.Expr.Value; row.LimitExpr != "" {
-		row.Limit = 0
+		row.Limit, limit = 0, largest
 	}
 	if r.Limit.Cron != "" {
 		row.Algorithm = runtime.Calendar
 	}
+	row.Cost = costOf(r.Limit, limit, suffixOf(r.Rule.Name != "", r.Limit))
 	return row
+}
+
+// suffixOf is what stands in a key behind the window: rules that have no name of their own are told apart by it.
+func suffixOf(named bool, r runtime.Rule) string {
+	if named || r.Key == "" {
+		return ""
+	}
+	return ":" + r.Key
 }

@@ -4,51 +4,128 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
 // row is a rule as it is printed.
 type row struct {
-	File      string `json:"file"`
-	Line      int    `json:"line"`
-	Method    string `json:"method"`
-	Rule      string `json:"rule"`
-	Key       string `json:"key"`
-	Limit     int64  `json:"limit"`
-	LimitExpr string `json:"limitExpr,omitempty"` // in place of a number
-	Window    string `json:"window"`
-	Algorithm string `json:"algorithm"`
+	File       string   `json:"file"`
+	Line       int      `json:"line"`
+	Method     string   `json:"method"`
+	Rule       string   `json:"rule"`
+	Key        string   `json:"key"`
+	Limit      int64    `json:"limit"`
+	LimitExpr  string   `json:"limitExpr,omitempty"` // in place of a number
+	Window     string   `json:"window"`
+	Algorithm  string   `json:"algorithm"`
+	Commands   commands `json:"commands"`
+	Bytes      memory   `json:"bytes"`
+	Boundaries []string `json:"boundaries,omitempty"` // of a calendar
 }
 
-func (c *command) printRules(rules []generator.Rule) error {
+// commands is how many Redis commands the rule takes in a call that is admitted.
+type commands struct {
+	Least int `json:"least"`
+	Most  int `json:"most"`
+}
+
+// memory is the bytes that a subject takes on Redis: by itself, for each permit in its window, and with as many as the limit allows.
+type memory struct {
+	Key    int64  `json:"key"`
+	Permit int64  `json:"permit"`
+	Full   *int64 `json:"full,omitempty"` // unless the limit is an expression on which it depends
+}
+
+// shownBoundaries is how many ends of calendar windows are printed.
+const shownBoundaries = 3
+
+func (c *command) rowOf(r generator.Rule, now time.Time) row {
+	printed := row{
+		File: c.relative(r.File), Line: r.Line, Method: r.Method, Rule: r.Name, Key: r.Key, Limit: r.Limit, LimitExpr: r.LimitExpr,
+		Window: r.Window, Algorithm: r.Algorithm.String(),
+		Commands: commands{r.Cost.Least, r.Cost.Most}, Bytes: memory{Key: r.Cost.Key, Permit: r.Cost.Permit},
+	}
+	if r.LimitExpr == "" || r.Cost.Permit == 0 {
+		full := r.Cost.Bytes(r.Limit)
+		printed.Bytes.Full = &full
+	}
+	for _, b := range r.Boundaries(now, shownBoundaries) {
+		printed.Boundaries = append(printed.Boundaries, b.Format(time.RFC3339))
+	}
+	return printed
+}
+
+// printRules prints all rules; now is the time from which their next boundaries count.
+func (c *command) printRules(rules []generator.Rule, now time.Time) error {
 	rows := []row{} // JSON's null would be no list
 	for _, r := range rules {
-		rows = append(rows, row{
-			c.relative(r.File), r.Line, r.Method, r.Name, r.Key, r.Limit, r.LimitExpr, r.Window, r.Algorithm.String(),
-		})
+		rows = append(rows, c.rowOf(r, now))
 	}
-	if c.json {
+	switch {
+	case c.json:
 		e := json.NewEncoder(c.stdout)
 		e.SetIndent("", "\t")
 		e.SetEscapeHTML(false)
 		return e.Encode(rows)
+	case c.markdown:
+		return c.printMarkdown(rows)
 	}
 	t := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "WHERE\tMETHOD\tRULE\tKEY\tLIMIT\tWINDOW\tALGORITHM")
+	fmt.Fprintln(t, strings.ToUpper(strings.Join(columns, "\t")))
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s:%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.File, r.Line, r.Method, r.Rule, orDash(r.Key), r.limit(), r.Window, r.Algorithm)
+		fmt.Fprintln(t, strings.Join(r.cells(), "\t"))
 	}
 	return t.Flush()
 }
 
-// limit is the limit as it is written.
-func (r row) limit() string {
-	if r.LimitExpr != "" {
-		return r.LimitExpr
+func (c *command) printMarkdown(rows []row) error {
+	var b strings.Builder
+	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line(columns)
+	b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
+	for _, r := range rows {
+		cells := r.cells()
+		for i := range cells {
+			cells[i] = plain.Replace(cells[i])
+		}
+		line(cells)
 	}
-	return strconv.FormatInt(r.Limit, 10)
+	_, err := fmt.Fprint(c.stdout, b.String())
+	return err
+}
+
+// plain keeps what means something in Markdown from doing so.
+var plain = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", `\`, `\\`, "<", "&lt;", "[", `\[`)
+
+var columns = []string{"where", "method", "rule", "key", "limit", "window", "algorithm", "commands", "bytes", "next"}
+
+func (r row) cells() []string {
+	limit := strconv.FormatInt(r.Limit, 10)
+	if r.LimitExpr != "" {
+		limit = r.LimitExpr
+	}
+	return []string{
+		fmt.Sprintf("%s:%d", r.File, r.Line), r.Method, r.Rule, orDash(r.Key), limit, r.Window, r.Algorithm,
+		r.Commands.String(), r.Bytes.String(), orDash(strings.Join(r.Boundaries, " ")),
+	}
+}
+
+func (c commands) String() string {
+	if c.Least == c.Most {
+		return strconv.Itoa(c.Most)
+	}
+	return fmt.Sprintf("%d-%d", c.Least, c.Most)
+}
+
+func (m memory) String() string {
+	if m.Full == nil {
+		return fmt.Sprintf("%d+%d/permit", m.Key, m.Permit)
+	}
+	return strconv.FormatInt(*m.Full, 10)
 }
 
 func orDash(s string) string {

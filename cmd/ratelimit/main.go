@@ -21,6 +21,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 	_ "time/tzdata" // so that zones are known where the system has no files for them
 
 	"github.com/ratelimit-go/ratelimit/generator"
@@ -35,8 +36,9 @@ current directory. A Go file stands for itself alone.
 examples:
   ratelimit ./...             generate for all packages below
   ratelimit -check ./...      fail if something is not up to date, as in CI
-  ratelimit -list ./...       show all rules
+  ratelimit -list ./...       show all rules, and what they cost
   ratelimit -list -json .     the same for machines
+  ratelimit -check -warn=error ./...    fail on what is suspicious, too
   ratelimit vet ./...         find where limits are lost; see ratelimit vet -h
   //go:generate go tool ratelimit    in a source file, for go generate
 
@@ -59,9 +61,10 @@ const (
 
 // command is a parsed command line.
 type command struct {
-	check, list, json, version bool
-	config                     generator.Config
-	stdout, stderr             io.Writer
+	check, list, json, markdown, version bool
+
+	config         generator.Config
+	stdout, stderr io.Writer
 }
 
 // run is main without the process.
@@ -90,7 +93,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case c.list:
-		err = c.printRules(result.Rules)
+		err = c.printRules(result.Rules, time.Now())
 	case c.check:
 		return c.printStale(result.Files)
 	default:
@@ -109,6 +112,8 @@ func (c *command) parse(args []string) (status int, ok bool) {
 	flags.BoolVar(&c.check, "check", false, "write nothing; exit with 1 and show a diff if a file is not up to date")
 	flags.BoolVar(&c.list, "list", false, "write nothing; print all rules as a table")
 	flags.BoolVar(&c.json, "json", false, "with -list: print JSON")
+	flags.BoolVar(&c.markdown, "markdown", false, "with -list: print a Markdown table")
+	flags.Func("warn", "what a warning is: with `error`, nothing is written and the status is 1", c.warn)
 	flags.BoolVar(&c.version, "version", false, "print the version")
 	flags.StringVar(&c.config.Tags, "tags", "", "build `tags`, separated by commas")
 	flags.Usage = func() {
@@ -126,8 +131,10 @@ func (c *command) parse(args []string) (status int, ok bool) {
 		return misuse, false
 	}
 	switch {
-	case c.json && !c.list:
-		return c.misuse("-json goes with -list"), false
+	case (c.json || c.markdown) && !c.list:
+		return c.misuse("-json and -markdown go with -list"), false
+	case c.json && c.markdown:
+		return c.misuse("either -json or -markdown, not both"), false
 	case slices.ContainsFunc(flags.Args(), func(a string) bool { return strings.HasPrefix(a, "-") }):
 		return c.misuse("flags come before packages"), false
 	case c.check && c.list:
@@ -138,6 +145,15 @@ func (c *command) parse(args []string) (status int, ok bool) {
 		c.config.Patterns = []string{"."}
 	}
 	return done, true
+}
+
+// warn reads the flag of that name.
+func (c *command) warn(value string) error {
+	if value != "error" {
+		return errors.New("expected error")
+	}
+	c.config.Strict = true
+	return nil
 }
 
 func (c *command) misuse(msg string) int {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -265,30 +264,6 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func TestList(t *testing.T) {
-	dir := module(t, "x.go", source)
-	stdout, _ := expect(t, 0, dir, "-list")
-	want := "WHERE   METHOD  RULE  KEY  LIMIT  WINDOW  ALGORITHM\nx.go:4  x.X.M   x     {a}  1      1m      sliding-window\n"
-	if stdout != want {
-		t.Errorf("-list printed\n%s, expected\n%s", stdout, want)
-	}
-	stdout, _ = expect(t, 0, dir, "-list", "-json")
-	var rows []row
-	if err := json.Unmarshal([]byte(stdout), &rows); err != nil {
-		t.Fatal(err)
-	}
-	if r := (row{"x.go", 4, "x.X.M", "x", "{a}", 1, "", "1m", "sliding-window"}); len(rows) != 1 || rows[0] != r {
-		t.Errorf("-list -json printed %+v", rows)
-	}
-	write(t, dir, "x.go", strings.Replace(source, "limit=1 ", `limit="len(a)" `, 1))
-	if stdout, _ = expect(t, 0, dir, "-list"); !strings.Contains(stdout, "  len(a)  1m  ") {
-		t.Errorf("-list does not show the expression:\n%s", stdout)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "x_ratelimit.go")); err == nil {
-		t.Error("-list wrote a file")
-	}
-}
-
 func TestProgramsAreNamedAfterTheirModule(t *testing.T) {
 	for path, name := range map[string]string{
 		"example.com/teams/billing": "billing", "example.com/billing/v2": "billing", "billing": "billing", "v2": "v2",
@@ -366,7 +341,10 @@ func TestGoGenerate(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
-	for _, args := range [][]string{{"-nonsense"}, {"-json"}, {"-check", "-list"}, {"./...", "-check"}} {
+	for _, args := range [][]string{
+		{"-nonsense"}, {"-json"}, {"-markdown"}, {"-list", "-json", "-markdown"}, {"-check", "-list"}, {"./...", "-check"},
+		{"-warn=off"}, {"-warn="}, {"-warn"},
+	} {
 		if stdout, stderr := expect(t, 2, dir, args...); stdout != "" || stderr == "" {
 			t.Errorf("%v: printed %q and %q", args, stdout, stderr)
 		}

@@ -1,0 +1,139 @@
+package analyse
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+func window(limit int64, per time.Duration) runtime.Rule {
+	return runtime.Rule{Limit: limit, Per: per}
+}
+
+func with(r runtime.Rule, algorithm runtime.Algorithm, burst int64) runtime.Rule {
+	r.Algorithm, r.Burst = algorithm, burst
+	return r
+}
+
+func TestFollows(t *testing.T) {
+	const (
+		fixed, bucket, leaky, counter = runtime.FixedWindow, runtime.TokenBucket, runtime.LeakyBucket, runtime.SlidingCounter
+		min, hour                     = time.Minute, time.Hour
+	)
+	daily := func(limit int64, tz string) runtime.Rule { return runtime.Rule{Limit: limit, Cron: "@daily", TZ: tz} }
+	prepaid := with(window(10, min), bucket, 0)
+	prepaid.Prepay = true
+	for name, c := range map[string]struct {
+		loose, strict runtime.Rule
+		want          bool
+	}{
+		"the minute of an hour":                 {window(10, min), window(5, hour), true},
+		"the same limit for longer":             {window(5, min), window(5, hour), true},
+		"an hour of minutes":                    {window(600, hour), window(10, min), true},
+		"an hour of minutes, less one":          {window(599, hour), window(10, min), false},
+		"the hour of a minute":                  {window(10, hour), window(5, min), false},
+		"a looser minute":                       {window(5, min), window(10, hour), false},
+		"a fixed hour has two minutes' worth":   {window(9, min), with(window(5, hour), fixed, 0), false},
+		"twice a fixed hour":                    {window(10, min), with(window(5, hour), fixed, 0), true},
+		"a fixed minute in an hour":             {with(window(5, min), fixed, 0), window(5, hour), true},
+		"fixed windows do not begin together":   {with(window(5, min), fixed, 0), with(window(5, hour), fixed, 0), false},
+		"a bucket of a rate and a burst":        {window(14, min), with(window(10, min), bucket, 5), true},
+		"a bucket of more":                      {window(13, min), with(window(10, min), bucket, 5), false},
+		"a bucket beside a window":              {with(window(10, min), bucket, 5), window(5, min), true},
+		"a bucket that is smaller":              {with(window(10, min), bucket, 4), window(5, min), false},
+		"a bucket that is slower":               {with(window(4, min), bucket, 5), window(5, min), false},
+		"two buckets":                           {with(window(10, min), bucket, 5), with(window(9, min), bucket, 5), true},
+		"two bursts":                            {with(window(10, min), bucket, 5), with(window(9, min), bucket, 6), false},
+		"a bucket beside a fixed window":        {with(window(10, min), bucket, 9), with(window(5, min), fixed, 0), false},
+		"a bucket beside twice a fixed window":  {with(window(10, min), bucket, 10), with(window(5, min), fixed, 0), true},
+		"evenly spaced":                         {with(window(10, min), leaky, 0), with(window(9, min), leaky, 0), true},
+		"evenly spaced against a burst":         {with(window(10, min), leaky, 0), window(2, hour), false},
+		"evenly spaced against one at a time":   {with(window(10, min), leaky, 0), window(1, min), true},
+		"a counter keeps to its limit":          {window(5, min), with(window(5, min), counter, 0), true},
+		"a counter is late by a slice":          {with(window(5, min), counter, 0), window(5, min), false},
+		"a counter is not late by more":         {with(window(5, min), counter, 0), window(5, 61*time.Second), true},
+		"the same day":                          {daily(10, "UTC"), daily(5, "UTC"), true},
+		"the same day, looser":                  {daily(5, "UTC"), daily(10, "UTC"), false},
+		"days elsewhere":                        {daily(10, "UTC"), daily(5, "Asia/Tokyo"), false},
+		"a day is not always 24 hours":          {daily(1000, "UTC"), window(1, hour), false},
+		"what may go into debt is not compared": {window(1000, min), prepaid, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := follows(c.loose, c.strict); got != c.want {
+				t.Errorf("follows is %t, expected %t", got, c.want)
+			}
+		})
+	}
+}
+
+// TestFollowsHolds looks for a call that a rule refuses alone, although it is said to follow from the other one. It has the
+// smallest limit of which that is said.
+func TestFollowsHolds(t *testing.T) {
+	pairs := 0
+	for range 10 { // each is a hundred pairs
+		rapid.Check(t, func(t *rapid.T) {
+			loose, strict := draw(t, "loose"), draw(t, "strict")
+			for loose.Limit = 1; !follows(loose, strict); loose.Limit++ {
+				if loose.Limit == 300 {
+					return
+				}
+			}
+			pairs++
+			walk(t, loose, strict)
+		})
+	}
+	if pairs == 0 {
+		t.Error("no two rules were compared")
+	}
+}
+
+// walk makes calls, with pauses that end about where windows do.
+func walk(t *rapid.T, loose, strict runtime.Rule) {
+	now := time.Unix(1_800_000_000, 0)
+	limiter := runtime.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
+	pauses := []time.Duration{
+		time.Microsecond, time.Second, strict.Per / 2, strict.Per - time.Microsecond, strict.Per, loose.Per - time.Microsecond, 3 * loose.Per,
+	}
+	for _, step := range rapid.SliceOfN(rapid.IntRange(-len(pauses), len(pauses)-1), 50, 200).Draw(t, "steps") {
+		switch {
+		case step >= 0:
+			now = now.Add(pauses[step])
+		case step%2 == 0:
+			for allow(t, limiter, loose, strict) {
+			}
+		default:
+			allow(t, limiter, loose, strict)
+		}
+	}
+}
+
+// allow makes a call, and reports whether both rules admit it.
+func allow(t *rapid.T, limiter *runtime.Limiter, loose, strict runtime.Rule) bool {
+	d, err := limiter.Allow(t.Context(), runtime.Request{Rule: loose}, runtime.Request{Rule: strict})
+	if err != nil {
+		t.Fatalf("%+v beside %+v: %v", loose, strict, err)
+	}
+	if len(d.Violations) == 1 && d.Violations[0].Rule == loose.Name {
+		t.Fatalf("%+v refuses what %+v admits", loose, strict)
+	}
+	return d.Allowed
+}
+
+func draw(t *rapid.T, name string) runtime.Rule {
+	r := runtime.Rule{Name: name, Limit: rapid.Int64Range(1, 8).Draw(t, "limit")}
+	r.Algorithm = rapid.SampledFrom([]runtime.Algorithm{
+		runtime.SlidingWindow, runtime.FixedWindow, runtime.TokenBucket, runtime.LeakyBucket, runtime.SlidingCounter,
+	}).Draw(t, "algorithm")
+	r.Per = time.Duration(rapid.Int64Range(1, 20).Draw(t, "per")) * time.Second
+	switch r.Algorithm {
+	case runtime.TokenBucket:
+		r.Burst = rapid.Int64Range(0, 12).Draw(t, "burst")
+	case runtime.SlidingCounter:
+		r.Slices = rapid.Int64Range(1, 8).Draw(t, "slices")
+	}
+	return r
+}

@@ -1,0 +1,72 @@
+package analyse
+
+import (
+	"cmp"
+	"go/token"
+	"maps"
+	"slices"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// splitNames warns of rules of one name that look as if they shared a budget and do not, since their windows differ. Rules that
+// stand on the same method or type are meant to have several windows.
+func (a *analysis) splitNames(pkgs []*model.Package) {
+	byName := named(pkgs)
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		rules := byName[name]
+		var alone []*model.Rule
+		for _, r := range rules {
+			if other := elsewhere(r, rules); other != nil {
+				alone = append(alone, r)
+			}
+		}
+		if len(alone) > 1 && alone[0] == rules[0] {
+			alone = alone[1:] // one of two is enough
+		}
+		for _, r := range alone {
+			other := elsewhere(r, rules)
+			a.warnf(argument(r, "name"), "rules called %s share a budget only if they have one window: this has %s, the one of %s has %s",
+				name, r.Limit.Window(), a.line(other, r), other.Limit.Window())
+		}
+	}
+}
+
+// named returns the rules that have a name of their own, by name and in the order of the source. A rule of a type stands there
+// once.
+func named(pkgs []*model.Package) map[string][]*model.Rule {
+	byName, seen := map[string][]*model.Rule{}, map[token.Pos]bool{}
+	for _, p := range pkgs {
+		for _, f := range p.Files {
+			for _, w := range f.Wrappers {
+				for _, m := range w.Methods {
+					for _, r := range m.Rules {
+						if r.Rule.Name != "" && !seen[r.Pos] {
+							seen[r.Pos] = true
+							byName[r.Limit.Name] = append(byName[r.Limit.Name], r)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, rules := range byName {
+		slices.SortFunc(rules, func(a, b *model.Rule) int { return cmp.Compare(a.Pos, b.Pos) })
+	}
+	return byName
+}
+
+// elsewhere returns a rule of the same name on another method or type, if none of those there has the window of r.
+func elsewhere(r *model.Rule, rules []*model.Rule) *model.Rule {
+	var found *model.Rule
+	for _, other := range rules {
+		switch {
+		case other.Owner == r.Owner:
+		case other.Limit.Window() == r.Limit.Window():
+			return nil
+		case found == nil:
+			found = other
+		}
+	}
+	return found
+}

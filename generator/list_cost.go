@@ -1,0 +1,94 @@
+package generator
+
+import (
+	"math/bits"
+
+	"github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Cost is what a rule costs the Redis server.
+type Cost struct {
+	// Least and Most are how many commands the script issues for the rule in a call that all rules admit at once, for up to
+	// 1000 permits. EVALSHA and TIME are besides, once for a call.
+	Least, Most int
+	// Key is the bytes of a subject's state, without its permits, for a subject of 16 bytes; Permit is what each permit in the
+	// window takes, or each member, of 16 bytes as well.
+	Key, Permit int64
+}
+
+// Bytes is what the state of one subject takes at a limit, when it is full. It is an estimate, within a quarter.
+func (c Cost) Bytes(limit int64) int64 { return c.Key + c.Permit*limit }
+
+// costs is what redisstore's script.lua does for each kind of rule, and what its state takes beside the text of its key.
+var costs = map[string]Cost{
+	"sliding-window": {Least: 3, Most: 5, Key: 165, Permit: 10}, // LINDEX PTTL RPUSH, then LPOP every other time, and a rare PEXPIRE
+	"counter":        {Least: 2, Most: 2, Key: 80},              // GET, then SET or SETRANGE: fixed windows, calendars, buckets
+	"slices":         {Least: 2, Most: 6, Key: 110},             // GETRANGE, SETRANGE; with a new slice the ring is read and cleared, PEXPIREAT
+	"members":        {Least: 1, Most: 5, Key: 95},              // ZSCORE for who is known; else ZCOUNT ZREMRANGEBYSCORE ZADD PEXPIREAT, too
+	"block":          {Least: 1, Most: 1, Key: 70},              // GET, of a key of its own
+}
+
+const (
+	smallSet = 128       // members up to which Redis keeps a sorted set as a list, by default
+	largest  = 1_000_000 // the largest limit of the rules whose costs depend on it
+
+	subjectBytes = 16
+	prefix       = "ratelimit"
+)
+
+// costOf returns what a rule costs, at a limit; suffix is what stands in the key behind the window.
+func costOf(r runtime.Rule, limit int64, suffix string) Cost {
+	if r.Scope == runtime.ScopeInstance {
+		return Cost{}
+	}
+	c := costs[kindOf(r)]
+	switch {
+	case r.Distinct != "" && limit <= smallSet:
+		c.Permit = 32
+	case r.Distinct != "":
+		c.Permit = 122
+	case r.Algorithm == runtime.SlidingCounter:
+		n := slicesOf(r)
+		c.Key += 8 * (n + 1)
+		c.Most += int(n) // each slice that nobody called in
+	case r.Mode == runtime.ModeTrigger && kindOf(r) == "sliding-window":
+		c.Least, c.Most = c.Least+2, c.Most+1+bits.Len64(uint64(limit)) // LLEN, and LINDEX to see how many are used
+	}
+	key := keyBytes(r, suffix)
+	c.Key += key
+	if r.Block > 0 {
+		b := costs["block"]
+		c.Least, c.Most, c.Key = c.Least+b.Least, c.Most+b.Most, c.Key+b.Key+key+int64(len(":block"))
+	}
+	return c
+}
+
+// keyBytes is the length of the key that holds a rule's state.
+func keyBytes(r runtime.Rule, suffix string) int64 {
+	subject := subjectBytes
+	if r.Key == "" {
+		subject = len("%all")
+	}
+	return int64(len(prefix+":"+r.Name+":{}:"+r.Window()+suffix) + subject)
+}
+
+// kindOf is the entry of costs that a rule has.
+func kindOf(r runtime.Rule) string {
+	switch {
+	case r.Distinct != "":
+		return "members"
+	case r.Cron == "" && r.Algorithm == runtime.SlidingWindow:
+		return "sliding-window"
+	case r.Algorithm == runtime.SlidingCounter:
+		return "slices"
+	}
+	return "counter"
+}
+
+// slicesOf knows the default of slices.
+func slicesOf(r runtime.Rule) int64 {
+	if r.Slices == 0 {
+		return 60
+	}
+	return r.Slices
+}

@@ -1,0 +1,33 @@
+package runtime
+
+import "time"
+
+// farthest is how far ahead the fire times of a cron expression are known.
+const farthest = 5 * 366 * 24 * time.Hour
+
+// Boundaries returns the next n times after now at which the calendar windows of the rule end, in the rule's time zone. There
+// are fewer if the cron expression fires no more within five years, and none for a rule without Cron, whose windows depend on
+// the calls.
+func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
+	if err := r.check(); err != nil || r.Cron == "" {
+		return nil, err
+	}
+	schedule, err := r.schedule()
+	if err != nil {
+		return nil, err
+	}
+	zone, err := time.LoadLocation(r.TZ)
+	if err != nil {
+		return nil, err
+	}
+	var ends []time.Time
+	for last := now; len(ends) < n; {
+		_, stop := schedule.Window(last.UnixMicro())
+		end := time.UnixMicro(stop).In(zone)
+		if end.Sub(last) > farthest {
+			break
+		}
+		ends, last = append(ends, end), end
+	}
+	return ends, nil
+}
