@@ -11,7 +11,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -82,20 +81,6 @@ func TestWild(t *testing.T) {
 		})
 	}
 	t.Logf("in all:\n%s", total)
-}
-
-// goIn runs the go command.
-func goIn(t *testing.T, dir string, args ...string) []byte {
-	t.Helper()
-	cmd := exec.Command("go", args...)
-	cmd.Dir = dir
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, errs.Bytes())
-	}
-	return out
 }
 
 // census counts interfaces by what became of them.

@@ -24,6 +24,12 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 		fset: fset, pkg: p, groups: map[*ast.CommentGroup]annotations.Group{}, used: map[*ast.CommentGroup]bool{},
 		declared: map[types.Object]*source{}, methods: map[token.Pos]declaration{},
 	}
+	for _, f := range p.Files {
+		if f.Syntax.Name.Name == "_" {
+			c.errorf(f.Syntax.Name.Pos(), "a package cannot be called _")
+			return &model.Package{Types: p.Types}, c.errs, nil
+		}
+	}
 	c.index()
 	pkg = &model.Package{Types: p.Types, Module: p.Module}
 	for _, f := range p.Files {
@@ -134,9 +140,22 @@ func (c *collector) typ(s *source) *model.Wrapper {
 	if isEmpty(g) && onFields == nil && onMethods == nil {
 		return nil
 	}
+	if s.spec.Name.Name == "_" {
+		c.errorf(s.spec.Name.Pos(), "a type without a name cannot be wrapped")
+		return nil
+	}
 	if s.object == nil {
 		c.errorf(s.spec.Name.Pos(), "%s is declared twice", s.spec.Name.Name)
 		return nil
+	}
+	for p := range typeParams(s.object.Type()).TypeParams() {
+		if p.Obj().Name() == "_" {
+			c.errorf(p.Obj().Pos(), "a wrapper of %s needs a name for this type parameter", s.spec.Name.Name)
+			return nil
+		}
+		if !c.valid(p.Constraint(), s.spec) {
+			return nil
+		}
 	}
 	under := s.object.Type().Underlying()
 	w := &model.Wrapper{Pos: s.spec.Name.Pos(), Object: s.object, Kind: kindOf(s, onFields, onMethods), TypeParams: typeParams(s.object.Type())}
@@ -197,6 +216,9 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 	}
 	c.name(w, wrap)
 	m := &methods{collector: c, source: s, of: w, wrap: wrap}
+	if !m.canMean() {
+		return
+	}
 	if w.Kind == model.Func {
 		m.function(g)
 		m.reportIdle(g)
@@ -208,8 +230,10 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 	w.Rules = c.rules(g.Rules, w.Scope, wrap, true)
 	switch w.Kind {
 	case model.Interface:
+		m.warnOfEmbedded()
 		m.ofInterface()
 	case model.Concrete:
+		m.warnOfEmbedded()
 		m.ofConcrete()
 	case model.Fields:
 		m.ofFields()

@@ -13,7 +13,7 @@ import (
 // valid reports whether all of t is known. If it is not, the errors are the type checker's own: those in node, which is the
 // syntax of t, or else all of the package's, as one of them is the reason.
 func (c *collector) valid(t types.Type, node ast.Node) bool {
-	if !mentions(t, func(t types.Type) bool { return t == types.Typ[types.Invalid] }) {
+	if !mentions(t, isUnknown) {
 		return true
 	}
 	inside := slices.DeleteFunc(slices.Clone(c.pkg.Errors), func(e annotations.Error) bool {
@@ -30,31 +30,54 @@ func (c *collector) valid(t types.Type, node ast.Node) bool {
 	return false
 }
 
-// expressible reports whether m can be written in this package, and what of it cannot.
-func (c *collector) expressible(m *model.Method) bool {
-	reason := ""
-	mentions(m.Signature, func(t types.Type) bool {
-		reason = c.unspeakable(t)
-		return reason != ""
-	})
-	if reason != "" {
-		c.errorf(m.Pos, "the signature of %s needs %s", m.Name, reason)
+// isUnknown reports whether t is invalid, or an interface whose methods are not all known.
+func isUnknown(t types.Type) bool {
+	if iface, ok := t.(*types.Interface); ok {
+		for e := range iface.EmbeddedTypes() {
+			if e.Underlying() == types.Typ[types.Invalid] {
+				return true
+			}
+		}
 	}
-	return reason == ""
+	return t == types.Typ[types.Invalid]
+}
+
+// expressible makes the signature of m one that can be written in this package, and reports whether that is possible.
+func (c *methods) expressible(m *model.Method) bool {
+	r := rewriter{methods: c}
+	m.Signature = r.signature(m.Signature)
+	if r.reason != "" {
+		c.errorf(m.Pos, "the signature of %s needs %s", m.Name, r.reason)
+	}
+	return r.reason == ""
 }
 
 // unspeakable says why this package cannot name t, leaving aside what t consists of; "" if it can.
-func (c *collector) unspeakable(t types.Type) string {
+func (c *methods) unspeakable(t types.Type) string {
 	var o *types.TypeName
 	switch t := t.(type) {
 	case *types.Named:
 		o = t.Obj()
 	case *types.Alias:
 		o = t.Obj()
-	default:
-		return ""
+	case *types.Basic:
+		o, _ = types.Universe.Lookup(t.Name()).(*types.TypeName)
+	case *types.Struct:
+		return c.foreignField(t)
+	case *types.Interface:
+		return c.foreignMethod(t)
 	}
-	if o.Pkg() == nil || o.Pkg() == c.pkg.Types || o.Pkg().Path() == c.pkg.Types.Path() {
+	switch {
+	case o == nil:
+		return ""
+	case o.Pkg() == nil && c.hides(o.Name()):
+		return "Go's own " + o.Name() + ", but another one hides it here"
+	case o.Pkg() == nil:
+		return ""
+	case o.Pkg().Path() == c.pkg.Types.Path():
+		if c.paramHides(o.Name()) {
+			return "the type " + o.Name() + ", which a type parameter hides"
+		}
 		return ""
 	}
 	name := o.Pkg().Path() + "." + o.Name()
@@ -65,6 +88,26 @@ func (c *collector) unspeakable(t types.Type) string {
 		return name + ", which is internal to another module or folder"
 	case o.Pkg().Name() == "main":
 		return name + ", which is of a program and cannot be imported"
+	}
+	return ""
+}
+
+// foreignField says which field of a struct that is spelt out belongs to another package.
+func (c *collector) foreignField(t *types.Struct) string {
+	for f := range t.Fields() {
+		if !f.Exported() && f.Pkg().Path() != c.pkg.Types.Path() {
+			return "a struct with the field " + f.Name() + " of package " + f.Pkg().Path() + ", which is not exported"
+		}
+	}
+	return ""
+}
+
+// foreignMethod says which method of an interface that is spelt out belongs to another package.
+func (c *collector) foreignMethod(t *types.Interface) string {
+	for f := range t.ExplicitMethods() {
+		if !f.Exported() && f.Pkg().Path() != c.pkg.Types.Path() {
+			return "an interface with the method " + f.Name() + " of package " + f.Pkg().Path() + ", which is not exported"
+		}
 	}
 	return ""
 }

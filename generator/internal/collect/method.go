@@ -184,25 +184,37 @@ func isNamed(t types.Type, path, name string) bool {
 }
 
 // implementsContext reports whether t has the methods of a context. The package need not import that, so that the interface
-// itself may be out of reach.
+// itself, and time.Time, may be out of reach.
 func implementsContext(t types.Type) bool {
-	set := types.NewMethodSet(t)
-	result := func(name string, param bool, i int) types.Type {
-		s := set.Lookup(nil, name)
-		if s == nil {
-			return types.Typ[types.Invalid]
-		}
-		sig := s.Type().(*types.Signature)
-		if i >= sig.Results().Len() || (sig.Params().Len() == 1) != param {
-			return types.Typ[types.Invalid]
-		}
-		return sig.Results().At(i).Type()
+	deadline := types.NewMethodSet(t).Lookup(nil, "Deadline")
+	if deadline == nil {
+		return false
 	}
-	done, _ := result("Done", false, 0).Underlying().(*types.Chan)
-	return done != nil && isNamed(result("Deadline", false, 0), "time", "Time") &&
-		types.Identical(result("Deadline", false, 1), types.Typ[types.Bool]) &&
-		types.Identical(result("Err", false, 0), errorType) &&
-		types.Identical(result("Value", true, 0).Underlying(), types.NewInterfaceType(nil, nil))
+	results := deadline.Type().(*types.Signature).Results()
+	if results.Len() == 0 || !isNamed(results.At(0).Type(), "time", "Time") {
+		return false
+	}
+	method := func(name string, param types.Type, results ...types.Type) *types.Func {
+		sig := types.NewSignatureType(nil, nil, nil, tuple(param), tuple(results...), false)
+		return types.NewFunc(token.NoPos, nil, name, sig)
+	}
+	done := types.NewChan(types.RecvOnly, types.NewStruct(nil, nil))
+	anything := types.Universe.Lookup("any").Type()
+	return types.Implements(t, types.NewInterfaceType([]*types.Func{
+		method("Deadline", nil, results.At(0).Type(), types.Typ[types.Bool]), method("Done", nil, done),
+		method("Err", nil, errorType), method("Value", anything, anything),
+	}, nil).Complete())
+}
+
+// tuple makes a list of parameters or results of those types that are not nil.
+func tuple(ts ...types.Type) *types.Tuple {
+	var vars []*types.Var
+	for _, t := range ts {
+		if t != nil {
+			vars = append(vars, types.NewParam(token.NoPos, nil, "", t))
+		}
+	}
+	return types.NewTuple(vars...)
 }
 
 // takesError reports whether every error can be returned as a t, and t is meant for that: any is not.

@@ -17,6 +17,7 @@ type source struct {
 	object  *types.TypeName // nil if the name stands for another declaration
 	file    *load.File
 	fields  []declaration // the methods of an interface, the fields of a struct
+	embeds  []*ast.Field  // what an interface or a struct embeds, or what else an interface is declared as
 	methods []declaration // that have the type as their receiver
 	home    *load.File    // whose output gets the wrapper
 }
@@ -66,22 +67,40 @@ func (c *collector) add(f *load.File, d *ast.GenDecl, spec *ast.TypeSpec) {
 		s.object = o
 		c.declared[o] = s
 	}
-	var list *ast.FieldList
-	switch t := spec.Type.(type) {
+	var list []*ast.Field
+	switch t := ast.Unparen(spec.Type).(type) {
 	case *ast.InterfaceType:
-		list = t.Methods
+		list = flat(t)
 	case *ast.StructType:
-		list = t.Fields
+		list = t.Fields.List
 	default:
-		list = &ast.FieldList{}
+		if spec.Assign.IsValid() || s.object != nil && types.IsInterface(s.object.Type()) { // others inherit no methods
+			s.embeds = []*ast.Field{{Type: t}}
+		}
 	}
-	for _, field := range list.List {
+	for _, field := range list {
+		if len(field.Names) == 0 {
+			s.embeds = append(s.embeds, field)
+		}
 		for _, n := range field.Names {
 			m := declaration{n, field, field.Doc, s.object, f}
 			s.fields, c.methods[n.Pos()] = append(s.fields, m), m
 		}
 	}
 	c.sources = append(c.sources, s)
+}
+
+// flat returns what an interface consists of; what it embeds without a name counts as its own.
+func flat(t *ast.InterfaceType) []*ast.Field {
+	var all []*ast.Field
+	for _, field := range t.Methods.List {
+		if inner, ok := ast.Unparen(field.Type).(*ast.InterfaceType); ok {
+			all = append(all, flat(inner)...)
+		} else {
+			all = append(all, field)
+		}
+	}
+	return all
 }
 
 // receiver is the name of the type that a method is declared for.

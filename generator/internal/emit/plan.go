@@ -23,7 +23,9 @@ type planned struct {
 func plan(pkg *model.Package, f *model.File, block *names.Scope) *planned {
 	p := &planned{imports: names.NewImports(pkg.Types), rulesOf: map[*model.Method]string{}}
 	p.variables = map[*key.Program]string{}
-	taken := block // with type parameters, which hide packages
+	for _, w := range f.Wrappers {
+		block.Reserve(paramNames(w)...) // which hide what else has their names
+	}
 	for _, w := range f.Wrappers {
 		for _, m := range w.Methods {
 			if len(m.Rules) > 0 {
@@ -34,10 +36,6 @@ func plan(pkg *model.Package, f *model.File, block *names.Scope) *planned {
 	}
 	for _, w := range f.Wrappers {
 		for t := range w.TypeParams.TypeParams() {
-			if taken == block {
-				taken = block.Copy()
-			}
-			taken.Reserve(t.Obj().Name())
 			p.imports.AddAll(t.Constraint())
 		}
 		p.imports.Add(runtimePackage)
@@ -47,8 +45,17 @@ func plan(pkg *model.Package, f *model.File, block *names.Scope) *planned {
 			}
 		}
 	}
-	p.imports.Plan(taken)
+	p.imports.Plan(block)
 	return p
+}
+
+// paramNames returns the names of the type parameters of w.
+func paramNames(w *model.Wrapper) []string {
+	var found []string
+	for t := range w.TypeParams.TypeParams() {
+		found = append(found, t.Obj().Name())
+	}
+	return found
 }
 
 // variableOf begins the name of the variable that holds the rules of m.
@@ -203,9 +210,7 @@ var identifier = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
 // around are the names that variables around the methods of w must not have: what stands in the methods must not hide them.
 func (p *planned) around(w *model.Wrapper) *names.Scope {
 	taken := names.NewScope(p.imports.Names()...)
-	for t := range w.TypeParams.TypeParams() {
-		taken.Reserve(t.Obj().Name())
-	}
+	taken.Reserve(paramNames(w)...)
 	for _, m := range w.Methods {
 		taken.Reserve(variablesOf(m.Signature)...)
 		taken.Reserve(p.needed(m)...)
@@ -215,8 +220,11 @@ func (p *planned) around(w *model.Wrapper) *names.Scope {
 
 // receiverOf names the receiver of all methods of w.
 func (p *planned) receiverOf(w *model.Wrapper) string {
-	r, _ := utf8.DecodeRuneInString(w.Object.Name())
+	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(w.Object.Name(), "_0123456789"))
 	first := string(unicode.ToLower(r))
+	if !unicode.IsLetter(r) {
+		first = "l"
+	}
 	return p.around(w).Take(first, "l", "limited")
 }
 

@@ -1,11 +1,13 @@
 package emit
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // wrapper returns the declarations of a wrapper.
@@ -22,31 +24,39 @@ func (p *planned) wrapper(w *model.Wrapper) []*jen.Statement {
 	if w.Kind == model.Concrete {
 		wrapped = "*" + wrapped
 	}
-	pointer := "*" + own
-	limiterType := jen.Op("*").Add(p.of(runtimePackage.Path(), "Limiter"))
-
 	decls := []*jen.Statement{
 		comment(typeDoc(w)).Type().Id(w.Name+params).Struct(
 			jen.Id(next).Id(wrapped),
-			jen.Id(limiter).Add(limiterType.Clone()),
+			jen.Id(limiter).Op("*").Add(p.of(runtimePackage.Path(), "Limiter")),
 		),
 	}
 	if w.Kind == model.Interface {
 		decls = append(decls, p.assertion(w, params, wrapped, own))
 	}
-	decls = append(decls, comment(w.New+" returns next behind limiter.").Func().Id(w.New+params).
-		Params(jen.Id("next").Id(wrapped), jen.Id("limiter").Add(limiterType)).Id(pointer).
-		Block(jen.Return(jen.Op("&").Id(own).Values(
-			jen.Id(next).Op(":").Id("next"), jen.Id(limiter).Op(":").Id("limiter"),
-		))))
+	decls = append(decls, p.constructor(w, next, limiter))
 	receiver := p.receiverOf(w)
+	outer := append(paramNames(w), receiver) // in the block of each method
 	for _, m := range w.Methods {
-		f := p.function(m, receiver)
+		f := p.function(m, outer...)
 		f.next, f.limiter, f.generic = receiver+"."+next, receiver+"."+limiter, args
 		f.target = f.next + "." + m.Name
-		decls = append(decls, f.declare(w, m, receiver, pointer))
+		decls = append(decls, f.declare(w, m, receiver, "*"+own))
 	}
 	return decls
+}
+
+// constructor declares the function that makes a wrapper, whose fields have these names.
+func (p *planned) constructor(w *model.Wrapper, next, limiter string) *jen.Statement {
+	params, args := p.typeParams(w)
+	wrapped, own := w.Object.Name()+args, w.Name+args
+	if w.Kind == model.Concrete {
+		wrapped = "*" + wrapped
+	}
+	free := names.NewScope(paramNames(w)...)
+	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
+	return comment(fmt.Sprintf("%s returns %s behind %s.", w.New, by, with)).Func().Id(w.New+params).
+		Params(jen.Id(by).Id(wrapped), jen.Id(with).Op("*").Add(p.of(runtimePackage.Path(), "Limiter"))).Op("*").Id(own).
+		Block(jen.Return(jen.Op("&").Id(own).Values(jen.Id(next).Op(":").Id(by), jen.Id(limiter).Op(":").Id(with))))
 }
 
 // assertion makes an outdated wrapper a compile error that says what to do. For a generic one it is a function, so that no

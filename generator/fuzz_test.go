@@ -1,0 +1,273 @@
+package generator
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"go/types"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+)
+
+// FuzzGenerate generates from the corpus with its words deleted, doubled, replaced and swapped. Whatever comes of that: there is
+// no panic, an error has a position in the source, and what is written compiles beside what it was written for.
+func FuzzGenerate(f *testing.F) {
+	for _, src := range corpus(f) {
+		f.Add(src, []byte{})
+	}
+	world := newWorld(f)
+	f.Fuzz(func(t *testing.T, src string, mutations []byte) {
+		if len(src) > 10_000 || len(mutations) > 10*mutationSize {
+			return
+		}
+		world.generate(t, mutated(src, mutations))
+	})
+}
+
+var mutations = flag.Int("mutations", 3000, "how many mutated sources TestMutations tries")
+
+// TestMutations does the same at random, and faster: all that it tries is near to what is right.
+func TestMutations(t *testing.T) {
+	world, sources := newWorld(t), corpus(t)
+	for i := range *mutations {
+		random := rand.New(rand.NewPCG(uint64(*mutations), uint64(i)))
+		change := make([]byte, mutationSize*(1+random.IntN(4)))
+		for i := range change {
+			change[i] = byte(random.Uint32())
+		}
+		world.generate(t, mutated(sources[random.IntN(len(sources))], change))
+	}
+}
+
+// corpus returns the annotated Go files of the scenarios.
+func corpus(t testing.TB) []string {
+	archives, err := filepath.Glob("../testdata/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	var sources []string
+	for _, path := range archives {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range a.Files {
+			if strings.HasSuffix(file.Name, ".go") && strings.Contains(string(file.Data), "//ratelimit:") {
+				sources = append(sources, string(file.Data))
+			}
+		}
+	}
+	files, err := filepath.Glob("../testdata/errors/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, path := range files {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, string(src))
+	}
+	return sources
+}
+
+const mutationSize = 5 // bytes
+
+var word = regexp.MustCompile(`[\pL_][\pL\pN_]*|[0-9]+|\s+|.`)
+
+// words cuts a source into its tokens and what stands between them; directives into their words.
+func words(src string) []string {
+	var out []string
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, []byte(src), nil, scanner.ScanComments)
+	end := 0
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return append(out, src[end:])
+		}
+		at := file.Offset(pos)
+		if tok == token.SEMICOLON && text == "\n" || at < end {
+			continue
+		}
+		if at > end {
+			out = append(out, src[end:at])
+		}
+		if text == "" {
+			text = tok.String()
+		}
+		end = min(at+len(text), len(src))
+		if strings.HasPrefix(text, "//ratelimit:") {
+			out = append(out, word.FindAllString(src[at:end], -1)...)
+		} else {
+			out = append(out, src[at:end])
+		}
+	}
+}
+
+// mutated applies mutations, five bytes each: what is done, and to which two words.
+func mutated(src string, mutations []byte) string {
+	all := words(src)
+	for ; len(mutations) >= mutationSize; mutations = mutations[mutationSize:] {
+		i := int(binary.LittleEndian.Uint16(mutations[1:])) % len(all)
+		j := int(binary.LittleEndian.Uint16(mutations[3:])) % len(all)
+		switch mutations[0] % 4 {
+		case 0:
+			all[i] = ""
+		case 1:
+			all[i] += all[i]
+		case 2:
+			all[i], all[j] = all[j], all[i]
+		case 3:
+			all[i] = all[j]
+		}
+	}
+	return strings.Join(all, "")
+}
+
+// world is what sources can import.
+type world struct {
+	fset     *token.FileSet
+	importer types.Importer
+}
+
+// newWorld makes ready to import what the corpus does of the standard library, and what generated code does.
+var newWorld = func() func(testing.TB) *world {
+	var once sync.Once
+	w := &world{fset: token.NewFileSet()}
+	return func(t testing.TB) *world {
+		once.Do(func() {
+			out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "context", "cmp", "errors", "fmt",
+				"html/template", "io", "io/fs", "net/http", "net/netip", "net/url", "reflect", "strings", "text/template", "time", "time/tzdata",
+				"math", "math/bits", "slices", "strconv", "testing", "go/ast", "sync", "unsafe",
+				"github.com/ratelimit-go/ratelimit/runtime", "github.com/ratelimit-go/ratelimit/runtime/exprvm").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			exports := map[string]string{}
+			for line := range strings.Lines(string(out)) {
+				path, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
+				exports[path] = file
+			}
+			w.importer = importer.ForCompiler(w.fset, "gc", func(path string) (io.ReadCloser, error) {
+				if exports[path] == "" {
+					return nil, fmt.Errorf("no package %s", path)
+				}
+				return os.Open(exports[path])
+			})
+		})
+		return w
+	}
+}()
+
+// another is a file that is right by itself, beside one that may be anything.
+const another = "package x\n\n//ratelimit:rule limit=1 per=1m\ntype Beside interface{ M() error }\n"
+
+// generate generates from a source.
+func (w *world) generate(t *testing.T, src string) {
+	syntax, err := parser.ParseFile(w.fset, "/x/x.go", src, parser.ParseComments|parser.SkipObjectResolution)
+	if syntax == nil {
+		return
+	}
+	files := []*load.File{{Path: "/x/x.go", Syntax: syntax, Annotated: err == nil}}
+	defer func() {
+		for _, f := range files {
+			w.fset.RemoveFile(w.fset.File(f.Syntax.FileStart))
+		}
+	}()
+	if err != nil { // what is left of it stands beside another one
+		beside, err := parser.ParseFile(w.fset, "/x/y.go", another, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, &load.File{Path: "/x/y.go", Syntax: beside, Annotated: true})
+	}
+	pkg := &load.Package{Path: "example.com/x", Module: "example.com", Files: files}
+	pkg.Types = w.check(files, func(e types.Error) {
+		pkg.Errors = append(pkg.Errors, annotations.Error{Pos: e.Pos, Msg: e.Msg})
+	})
+	if pkg.Types == nil {
+		return
+	}
+	models, errs, warnings := collectAll(&load.Set{Fset: w.fset, Packages: []*load.Package{pkg}})
+	for _, e := range append(warnings, errs...) {
+		if w.fset.File(e.Pos) == nil || w.fset.File(e.Pos).Name()[:3] != "/x/" {
+			t.Errorf("no position: %s\n%s", e.Msg, src)
+		}
+	}
+	if len(errs) > 0 {
+		return
+	}
+	outputs, err := emitAll(models)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	w.compile(t, files, outputs, len(pkg.Errors) == 0)
+}
+
+// check type-checks the declarations of files; nil if go/types itself cannot, which package load reports.
+func (w *world) check(files []*load.File, report func(types.Error)) (pkg *types.Package) {
+	defer func() {
+		if recover() != nil {
+			pkg = nil
+		}
+	}()
+	conf := types.Config{IgnoreFuncBodies: true, FakeImportC: true, Importer: w.importer, Error: func(err error) {
+		if e, ok := err.(types.Error); ok {
+			report(e)
+		}
+	}}
+	var syntax []*ast.File
+	for _, f := range files {
+		syntax = append(syntax, f.Syntax)
+	}
+	pkg, _ = conf.Check("example.com/x", w.fset, syntax, nil)
+	return pkg
+}
+
+// compile parses what was generated, and type-checks it where the package had no errors of its own.
+func (w *world) compile(t *testing.T, files []*load.File, outputs []File, typed bool) {
+	sources := map[string]string{}
+	conf := types.Config{FakeImportC: true, Importer: w.importer, Error: func(err error) {
+		e, ok := err.(types.Error)
+		if !ok {
+			t.Error(err)
+		} else if name := w.fset.Position(e.Pos).Filename; sources[name] != "" {
+			t.Errorf("%s\n%s", e.Error(), sources[name])
+		}
+	}}
+	var syntax []*ast.File
+	for _, f := range files {
+		syntax = append(syntax, f.Syntax)
+	}
+	for _, out := range outputs {
+		sources[out.Name] = string(out.Source)
+		f, err := parser.ParseFile(w.fset, out.Name, out.Source, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, out.Source)
+		}
+		defer w.fset.RemoveFile(w.fset.File(f.FileStart))
+		syntax = append(syntax, f)
+	}
+	if typed {
+		_, _ = conf.Check("example.com/x", w.fset, syntax, nil) // errors are reported above
+	}
+}

@@ -1,0 +1,202 @@
+package collect
+
+import (
+	"go/types"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+)
+
+// rewriter makes of the types in a signature others that are identical and that this package can name. A type that is out of
+// reach is written as an alias of it that is not.
+type rewriter struct {
+	*methods
+	reason string // what has no such name
+}
+
+// rewrite returns t as this package can write it, or t itself where it cannot; then there is a reason.
+func (r *rewriter) rewrite(t types.Type) types.Type {
+	if !mentions(t, func(t types.Type) bool { return r.unspeakable(t) != "" }) {
+		return t
+	}
+	if a := r.aliasOf(t, r.visible(t)); a != nil {
+		return a
+	}
+	reason := r.unspeakable(t)
+	switch t := t.(type) {
+	case *types.Alias:
+		if reason != "" {
+			return r.rewrite(t.Rhs())
+		}
+		return r.instance(t.Origin(), t.TypeArgs())
+	case *types.Named:
+		if reason == "" {
+			return r.instance(t.Origin(), t.TypeArgs())
+		}
+	case *types.Pointer:
+		return types.NewPointer(r.rewrite(t.Elem()))
+	case *types.Slice:
+		return types.NewSlice(r.rewrite(t.Elem()))
+	case *types.Array:
+		return types.NewArray(r.rewrite(t.Elem()), t.Len())
+	case *types.Chan:
+		return types.NewChan(t.Dir(), r.rewrite(t.Elem()))
+	case *types.Map:
+		return types.NewMap(r.rewrite(t.Key()), r.rewrite(t.Elem()))
+	case *types.Signature:
+		return r.signature(t)
+	case *types.Struct:
+		if reason == "" {
+			return r.structure(t)
+		}
+	case *types.Interface:
+		if reason == "" {
+			return r.iface(t)
+		}
+	}
+	r.refuse(reason)
+	return t
+}
+
+// refuse notes the first reason.
+func (r *rewriter) refuse(reason string) {
+	if r.reason == "" {
+		r.reason = reason
+	}
+}
+
+func (r *rewriter) signature(t *types.Signature) *types.Signature {
+	return types.NewSignatureType(nil, nil, nil, r.tuple(t.Params()), r.tuple(t.Results()), t.Variadic())
+}
+
+func (r *rewriter) tuple(t *types.Tuple) *types.Tuple {
+	var vars []*types.Var
+	for v := range t.Variables() {
+		vars = append(vars, types.NewParam(v.Pos(), v.Pkg(), v.Name(), r.rewrite(v.Type())))
+	}
+	return types.NewTuple(vars...)
+}
+
+func (r *rewriter) instance(origin types.Type, args *types.TypeList) types.Type {
+	var list []types.Type
+	for arg := range args.Types() {
+		list = append(list, r.rewrite(arg))
+	}
+	t, err := types.Instantiate(nil, origin, list, false)
+	if err != nil {
+		return origin
+	}
+	return t
+}
+
+// structure keeps the names of embedded fields, which an alias would change.
+func (r *rewriter) structure(t *types.Struct) types.Type {
+	var fields []*types.Var
+	var tags []string
+	for i := range t.NumFields() {
+		f := t.Field(i)
+		as := r.rewrite(f.Type())
+		if f.Embedded() && as != f.Type() && !strings.HasSuffix(types.TypeString(as, nil), "."+f.Name()) {
+			r.refuse("a struct that embeds " + types.TypeString(f.Type(), nil) + ", which has no alias of its name")
+		}
+		fields = append(fields, types.NewField(f.Pos(), f.Pkg(), f.Name(), as, f.Embedded()))
+		tags = append(tags, t.Tag(i))
+	}
+	return types.NewStruct(fields, tags)
+}
+
+func (r *rewriter) iface(t *types.Interface) types.Type {
+	var own []*types.Func
+	for m := range t.ExplicitMethods() {
+		own = append(own, types.NewFunc(m.Pos(), m.Pkg(), m.Name(), r.signature(m.Signature())))
+	}
+	var embedded []types.Type
+	for e := range t.EmbeddedTypes() {
+		embedded = append(embedded, r.rewrite(e))
+	}
+	return types.NewInterfaceType(own, embedded).Complete()
+}
+
+// aliasOf finds an alias that stands for t.
+func (r *rewriter) aliasOf(t types.Type, in iter.Seq[*types.Package]) types.Type {
+	for p := range in {
+		for _, name := range p.Scope().Names() {
+			o, ok := p.Scope().Lookup(name).(*types.TypeName)
+			if !ok || !o.IsAlias() || !r.usable(o) {
+				continue
+			}
+			if a, ok := o.Type().(*types.Alias); ok {
+				if found := r.standsFor(a, t); found != nil {
+					return found
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// visible are the packages to search for an alias of t: this one, those that it imports, and of those that are imported by way
+// of them the one that declares t and those that what is internal belongs to.
+func (r *rewriter) visible(t types.Type) iter.Seq[*types.Package] {
+	imported := slices.Clone(r.pkg.Types.Imports())
+	slices.SortFunc(imported, func(a, b *types.Package) int { return strings.Compare(a.Path(), b.Path()) })
+	return func(yield func(*types.Package) bool) {
+		for _, p := range append([]*types.Package{r.pkg.Types}, imported...) {
+			if !yield(p) {
+				return
+			}
+		}
+		named, ok := t.(*types.Named)
+		if !ok || named.Obj().Pkg() == nil {
+			return
+		}
+		for path := named.Obj().Pkg().Path(); path != ""; path = owner(path) {
+			if p := r.pkg.Dependency(path); p != nil && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// owner is the path that a package's last internal folder belongs to, or "".
+func owner(path string) string {
+	i := strings.LastIndex(path+"/", "/internal/")
+	return path[:max(i, 0)]
+}
+
+// usable reports whether the generated file can name an alias.
+func (r *rewriter) usable(o *types.TypeName) bool {
+	if o.Pkg() != r.pkg.Types {
+		return o.Exported() && accessible(o.Pkg().Path(), r.pkg.Path)
+	}
+	s := r.declared[o]
+	return s != nil && !r.paramHides(o.Name()) && (s.file == r.home || constraintOf(s.file) == "" && (r.inTest(r.home) || !r.inTest(s.file)))
+}
+
+func (r *rewriter) inTest(f *load.File) bool { return r.isTest(f.Syntax.Pos()) }
+
+// standsFor returns a, or an instance of it, if that is another name of t; else nil.
+func (r *rewriter) standsFor(a *types.Alias, t types.Type) types.Type {
+	if a.TypeParams().Len() == 0 {
+		if types.Identical(a, t) {
+			return a
+		}
+		return nil
+	}
+	of, _ := types.Unalias(a).(*types.Named)
+	named, _ := types.Unalias(t).(*types.Named)
+	if of == nil || named == nil || of.Origin() != named.Origin() || of.TypeArgs().Len() != a.TypeParams().Len() {
+		return nil
+	}
+	for i := range of.TypeArgs().Len() {
+		if of.TypeArgs().At(i) != types.Type(a.TypeParams().At(i)) {
+			return nil
+		}
+	}
+	if _, err := types.Instantiate(nil, a.Origin(), slices.Collect(named.TypeArgs().Types()), true); err != nil {
+		return nil
+	}
+	return r.instance(a.Origin(), named.TypeArgs())
+}

@@ -1,0 +1,92 @@
+package generator_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/generator"
+)
+
+// TestGoGenerate has the go command fill in the file and the name of the package, in a test file and with a space in a name.
+func TestGoGenerate(t *testing.T) {
+	const command = "//go:generate go run github.com/ratelimit-go/ratelimit/cmd/ratelimit "
+	dir := place(t, `
+-- by_file/my sender.go --
+package byfile
+
+`+command+`$GOFILE
+
+//ratelimit:rule limit=1 per=1m
+type Sender interface{ Send() error }
+-- by_file/other.go --
+package byfile
+
+//ratelimit:rule limit=1 per=1m
+type Other interface{ M() error }
+-- by_file/fake_test.go --
+package byfile_test
+
+`+command+`-check=false $GOFILE
+
+//ratelimit:rule limit=1 per=1m
+type Fake interface{ Send() error }
+
+var _ = NewLimitedFake
+-- name/x.go --
+package name
+
+`+command+`../$GOPACKAGE
+
+//ratelimit:rule limit=1 per=1m
+type X interface{ M() error }
+
+var _ = NewLimitedX
+`)
+	goIn(t, dir, "generate", "./...")
+	goIn(t, dir, "vet", "./...")
+	var found []string
+	for _, pattern := range []string{"*/*_ratelimit.go", "*/*_ratelimit_test.go"} {
+		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			found = append(found, filepath.Base(name))
+		}
+	}
+	if got := strings.Join(found, ", "); got != "my sender_ratelimit.go, x_ratelimit.go, fake_ratelimit_test.go" {
+		t.Errorf("generated are %s", got)
+	}
+}
+
+// TestFlags generates under flags and settings for the go command, from the environment and from the caller.
+func TestFlags(t *testing.T) {
+	dir := place(t, "-- x.go --\n//go:build special\n\n"+plain+"-- x_windows_arm64.go --\n"+strings.ReplaceAll(plain, "X", "W")+
+		"-- doc.go --\npackage x\n-- nowhere_test.go --\n//go:build never\n\n"+strings.ReplaceAll(plain, "X", "T"))
+	all := generator.Config{Dir: dir, Patterns: []string{"./..."}}
+	names, notes := written(t, all)
+	const note = " note: the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED"
+	if want := []string{"nowhere_test.go:" + note, "x.go:" + note, "x_windows_arm64.go:" + note}; len(names) > 0 || !slices.Equal(notes, want) {
+		t.Errorf("wrote %q, said %q", names, notes)
+	}
+	t.Setenv("GOFLAGS", "-mod=mod -tags=special")
+	expectWritten(t, all, "x_ratelimit.go")
+	t.Setenv("GOFLAGS", "-mod=mod")
+	if err := os.Remove(filepath.Join(dir, "x_ratelimit.go")); err != nil {
+		t.Fatal(err)
+	}
+	expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./..."}, Tags: "other,special"}, "x_ratelimit.go")
+	goIn(t, dir, "vet", "-tags=special", ".")
+
+	t.Setenv("GOOS", "windows")
+	t.Setenv("GOARCH", "arm64")
+	expectWritten(t, all, "x_windows_arm64_ratelimit.go")
+	src, err := os.ReadFile(filepath.Join(dir, "x_windows_arm64_ratelimit.go"))
+	if err != nil || !bytes.Contains(src, []byte("\n//go:build windows && arm64\n")) {
+		t.Errorf("it is built elsewhere, too: %v\n%s", err, src)
+	}
+}

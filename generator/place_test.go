@@ -1,0 +1,223 @@
+package generator_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/ratelimit-go/ratelimit/generator"
+)
+
+// goIn runs the go command.
+func goIn(t testing.TB, dir string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, errs.Bytes())
+	}
+	return out
+}
+
+// place makes a module of the files of a txtar archive, in a folder with spaces in its path.
+func place(t *testing.T, files string) string {
+	t.Helper()
+	root := newModule(t, "example.com/place")
+	dir := filepath.Join(filepath.Dir(root), "a place with spaces")
+	if err := os.Rename(root, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range txtar.Parse([]byte(files)).Files {
+		writeFile(t, filepath.Join(dir, f.Name), f.Data)
+	}
+	return dir
+}
+
+// written generates in dir, writes, and returns the paths of what is new, and the notes.
+func written(t *testing.T, cfg generator.Config) (names, notes []string) {
+	t.Helper()
+	result, err := generator.Generate(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale, err := generator.Write(result.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range stale {
+		rel, err := filepath.Rel(cfg.Dir, s.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, filepath.ToSlash(rel))
+	}
+	return names, result.Warnings
+}
+
+func expectWritten(t *testing.T, cfg generator.Config, expected ...string) {
+	t.Helper()
+	if names, notes := written(t, cfg); !slices.Equal(names, expected) {
+		t.Errorf("%v: wrote %q, expected %q; %q", cfg.Patterns, names, expected, notes)
+	}
+}
+
+const plain = `package x
+
+//ratelimit:rule limit=1 per=1m
+type X interface{ M() error }
+`
+
+// TestVendored generates where the go command reads dependencies from the vendor folder and from nowhere else.
+func TestVendored(t *testing.T) {
+	dir := place(t, `
+-- x.go --
+package x
+
+import (
+	"example.com/dep"
+
+	_ "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+//ratelimit:rule limit=1 per=1m
+type X interface{ dep.Doer }
+-- dep/go.mod --
+module example.com/dep
+
+go 1.26
+-- dep/dep.go --
+package dep
+
+import "example.com/dep/internal/hidden"
+
+type Doer interface{ Do(*hidden.Job) error }
+
+type Job = hidden.Job
+-- dep/internal/hidden/h.go --
+package hidden
+
+type Job struct{}
+`)
+	goIn(t, dir, "mod", "edit", "-require=example.com/dep@v1.0.0", "-replace=example.com/dep@v1.0.0=./dep")
+	goIn(t, dir, "mod", "tidy")
+	goIn(t, dir, "mod", "vendor")
+	if err := os.RemoveAll(filepath.Join(dir, "dep")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOFLAGS", "-mod=vendor")
+	expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./..."}}, "x_ratelimit.go")
+	goIn(t, dir, "vet", ".")
+}
+
+// TestCgo generates beside a file that imports C and from one that does, and refuses what only such files can name.
+func TestCgo(t *testing.T) {
+	dir := place(t, `
+-- beside.go --
+package x
+
+// int one(void) { return 1; }
+import "C"
+
+func one() int { return int(C.one()) }
+-- x.go --
+package x
+
+type X interface {
+	//ratelimit:rule limit=1 per=1m
+	M(n int) error
+}
+
+var _ = one
+-- c.go --
+package x
+
+// typedef int count;
+import "C"
+
+//ratelimit:rule limit=1 per=1m
+type InC interface{ M() error }
+
+type count = C.count
+`)
+	t.Setenv("CGO_ENABLED", "1")
+	all := generator.Config{Dir: dir, Patterns: []string{"."}}
+	expectWritten(t, all, "c_ratelimit.go", "x_ratelimit.go")
+	goIn(t, dir, "vet", ".")
+
+	writeFile(t, filepath.Join(dir, "c.go"), []byte("package x\n\nimport \"C\"\n\n//ratelimit:rule limit=1 per=1m\n"+
+		"type InC interface{ M(n C.int) error }\n"))
+	_, err := generator.Generate(t.Context(), all)
+	const expected = "c.go:6:6: a type in this declaration is not known; a wrapper cannot name types of C"
+	if err == nil || err.Error() != expected {
+		t.Errorf("a type of C: %v, expected %s", err, expected)
+	}
+
+	t.Setenv("CGO_ENABLED", "0")
+	names, notes := written(t, all)
+	if len(names) > 0 || len(notes) != 1 || !strings.HasPrefix(notes[0], "c.go: note: ") || !strings.Contains(notes[0], "CGO_ENABLED") {
+		t.Errorf("without cgo: wrote %q and said %q", names, notes)
+	}
+}
+
+// TestWorkspace has a module that uses another one which only the workspace knows.
+func TestWorkspace(t *testing.T) {
+	dir := place(t, `
+-- go.work --
+go 1.26.0
+
+use (
+	.
+	./lib
+)
+-- app/x.go --
+package x
+
+import "example.com/lib"
+
+//ratelimit:rule limit=1 per=1m
+type X interface{ lib.Doer }
+-- lib/go.mod --
+module example.com/lib
+
+go 1.26
+-- lib/lib.go --
+package lib
+
+//ratelimit:rule limit=1 per=1m
+type Doer interface{ Do(Job) error }
+
+type Job struct{}
+`)
+	expectWritten(t, generator.Config{Dir: filepath.Join(dir, "app"), Patterns: []string{"."}}, "x_ratelimit.go")
+	expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./...", "./lib/..."}}, "lib/lib_ratelimit.go")
+	goIn(t, dir, "vet", "./...", "./lib/...")
+
+	t.Setenv("GOWORK", "off")
+	_, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./app"}})
+	const expected = "app/x.go:3:8: could not import example.com/lib (no required module provides package example.com/lib; " +
+		"to add it: go get example.com/lib)"
+	if err == nil || err.Error() != expected {
+		t.Errorf("without the workspace: %v, expected %s", err, expected)
+	}
+}
+
+// TestNestedModule generates for the module that the folder is in, and for no other below it.
+func TestNestedModule(t *testing.T) {
+	dir := place(t, "-- x.go --\n"+plain+"-- deep/nested/x.go --\n"+plain+"-- deep/nested/go.mod --\nmodule example.com/nested\n\ngo 1.26\n")
+	expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./..."}}, "x_ratelimit.go")
+	nested := filepath.Join(dir, "deep", "nested")
+	expectWritten(t, generator.Config{Dir: nested, Patterns: []string{"./..."}}, "x_ratelimit.go")
+	src, err := os.ReadFile(filepath.Join(nested, "x_ratelimit.go"))
+	if err != nil || !bytes.Contains(src, []byte(`"x.X.M"`)) {
+		t.Errorf("its rules are not named after its own module: %v\n%s", err, src)
+	}
+}
