@@ -18,6 +18,9 @@ import (
 // decide decides one call of a subject.
 type decide func(subject string) (allowed bool, err error)
 
+// decideMember decides one call of a subject that is about a member.
+type decideMember func(subject, member string) (allowed bool, err error)
+
 // plenty is a limit that no measurement reaches.
 const plenty = 1_000_000
 
@@ -39,6 +42,25 @@ func bucket(limit int64, per time.Duration) ratelimit.Rule {
 	return rule(ratelimit.Rule{Limit: limit, Per: per, Algorithm: ratelimit.TokenBucket})
 }
 
+func leaky(limit int64, per time.Duration) ratelimit.Rule {
+	return rule(ratelimit.Rule{Limit: limit, Per: per, Algorithm: ratelimit.LeakyBucket})
+}
+
+// counter has a number of slices; 0 is the default.
+func counter(limit, slices int64, per time.Duration) ratelimit.Rule {
+	return rule(ratelimit.Rule{Limit: limit, Per: per, Algorithm: ratelimit.SlidingCounter, Slices: slices})
+}
+
+func distinctSliding(limit int64) ratelimit.Rule {
+	return rule(ratelimit.Rule{Limit: limit, Per: long, Distinct: "{stranger}"})
+}
+
+func distinctYearly(limit int64) ratelimit.Rule {
+	r := yearly(limit)
+	r.Distinct = "{stranger}"
+	return r
+}
+
 // yearly is a calendar rule whose window hardly ends during a run.
 func yearly(limit int64) ratelimit.Rule {
 	return rule(ratelimit.Rule{Limit: limit, Cron: "0 0 0 1 1 *"})
@@ -58,6 +80,14 @@ func oursAtOnce(limiter *ratelimit.Limiter, cost int64, rules ...ratelimit.Rule)
 	return func(subject string) (bool, error) {
 		charge := ratelimit.Charge{Key: subject, Cost: cost}
 		return admitted(limiter.Charge(ctx, prepared, slices.Repeat([]ratelimit.Charge{charge}, len(rules))...))
+	}
+}
+
+// oursCounting decides with this module by a rule that counts members.
+func oursCounting(limiter *ratelimit.Limiter, r ratelimit.Rule) decideMember {
+	prepared := ratelimit.NewRules("sms.Sender.SendCode", r)
+	return func(subject, member string) (bool, error) {
+		return admitted(limiter.Charge(ctx, prepared, ratelimit.Charge{Key: subject, Member: member, Cost: 1}))
 	}
 }
 
@@ -91,7 +121,7 @@ func redisRate(client redis.UniversalClient, limits ...redis_rate.Limit) decide 
 
 func gcra(limit int) redis_rate.Limit { return redis_rate.PerMinute(limit) }
 
-func ululeRedis(client *redis.Client, limit int64, per time.Duration) (decide, error) {
+func ululeRedis(client ululeredis.Client, limit int64, per time.Duration) (decide, error) {
 	store, err := ululeredis.NewStore(client)
 	if err != nil {
 		return nil, err

@@ -27,11 +27,11 @@ type effort struct {
 
 var (
 	full = effort{
-		rounds: 60, calls: 600, limits: []int64{10, 100, 1_000, 10_000, 100_000}, subjects: 20_000,
+		rounds: 60, calls: 600, limits: []int64{10, 100, 1_000, 10_000, 100_000}, subjects: 1_000_000,
 		bench: 300 * time.Millisecond, repeats: 3,
 	}
 	quick = effort{
-		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, subjects: 200, bench: 5 * time.Millisecond, repeats: 1,
+		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, subjects: 960, bench: 5 * time.Millisecond, repeats: 1,
 	}
 )
 
@@ -41,6 +41,7 @@ var sections = []struct {
 	measure func(*redisServer, effort) ([]table, error)
 }{
 	{"server", measureServer},
+	{"commands", measureCommands},
 	{"memory", measureMemory},
 	{"process", measureProcess},
 	{"throughput", measureThroughput},
@@ -51,8 +52,8 @@ func main() {
 	testing.Init() // for testing.Benchmark's own flags
 	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
 	out := flag.String("out", "", "also put the tables between the markers in this `file`")
-	only := flag.String("only", "", "measure only these `sections`, of server,memory,process,throughput")
-	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 20000)")
+	only := flag.String("only", "", "measure only these `sections`, of server,commands,memory,process,throughput")
+	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 1000000)")
 	flag.Parse()
 	e := full
 	if *smoke {

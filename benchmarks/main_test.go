@@ -28,8 +28,8 @@ func TestQuick(t *testing.T) {
 	if !strings.HasPrefix(string(readme), before+begin) {
 		t.Error("what stands before the tables has changed")
 	}
-	if tables := strings.Count(report, "\n### "); tables != 7 {
-		t.Errorf("%d tables were written; expected 7", tables)
+	if tables := strings.Count(report, "\n### "); tables != 12 {
+		t.Errorf("%d tables were written; expected 12", tables)
 	}
 }
 

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"time"
-
-	"github.com/go-redis/redis_rate/v10"
 )
 
 func measureMemory(server *redisServer, e effort) ([]table, error) {
@@ -12,8 +10,16 @@ func measureMemory(server *redisServer, e effort) ([]table, error) {
 	if err != nil {
 		return nil, err
 	}
-	others, err := subjectMemory(server, e.subjects)
-	return []table{windows, others}, err
+	members, err := memberMemory(server, e.limits)
+	if err != nil {
+		return nil, err
+	}
+	slices, err := sliceMemory(server, e.limits)
+	if err != nil {
+		return nil, err
+	}
+	subjects, err := subjectMemory(server, e.subjects)
+	return []table{windows, members, slices, subjects}, err
 }
 
 const perSubject = 200 // bytes, which the state of any subject may take beside its permits
@@ -101,7 +107,11 @@ func keyMemory(server *redisServer) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var sum int64
+	return usage(server, keys)
+}
+
+// usage returns what keys take.
+func usage(server *redisServer, keys []string) (sum int64, err error) {
 	for _, key := range keys {
 		bytes, err := server.client.MemoryUsage(ctx, key, 0).Result()
 		if err != nil {
@@ -110,60 +120,4 @@ func keyMemory(server *redisServer) (int64, error) {
 		sum += bytes
 	}
 	return sum, nil
-}
-
-// subjectMemory is what a subject takes after one call, and each of many: these share the server's tables of keys and of
-// expiries, which MEMORY USAGE leaves out.
-func subjectMemory(server *redisServer, many int) (table, error) {
-	limiter := oursOn(server.client)
-	seldom := redis_rate.Limit{Rate: 10, Burst: 10, Period: long} // its keys outlive the run too
-	ulule, err := ululeRedis(server.client, 100, time.Hour)
-	t := table{title: "Memory of a subject on the server after one call: bytes", header: []string{
-		"", "MEMORY USAGE", "each of " + grouped(int64(many)) + " in used_memory",
-	}}
-	if err != nil {
-		return t, err
-	}
-	for _, c := range []struct {
-		name   string
-		decide decide
-	}{
-		{"redis_rate, one rule", redisRate(server.client, seldom)},
-		{"redis_rate, called twice for two rules", redisRate(server.client, seldom, seldom)},
-		{"ulule/limiter, one rule", ulule},
-		{"ours: sliding-window", ours(limiter, sliding(100, long))},
-		{"ours: token-bucket", ours(limiter, bucket(10, long))},
-		{"ours: fixed-window", ours(limiter, fixed(100, long))},
-		{"ours: calendar", ours(limiter, yearly(100))},
-		{"ours: sliding-window and calendar", ours(limiter, sliding(100, long), yearly(100))},
-	} {
-		one, each, err := memoryOf(server, many, c.decide)
-		if err != nil {
-			return t, err
-		}
-		t.add(c.name, grouped(one), number(each))
-	}
-	return t, nil
-}
-
-func memoryOf(server *redisServer, many int, d decide) (one int64, each float64, err error) {
-	if err := server.flush(); err != nil {
-		return 0, 0, err
-	}
-	before, err := server.usedMemory()
-	if err != nil {
-		return 0, 0, err
-	}
-	for n := range many {
-		if _, err := d(newSubject()); err != nil {
-			return 0, 0, err
-		}
-		if n == 0 {
-			if one, err = keyMemory(server); err != nil {
-				return 0, 0, err
-			}
-		}
-	}
-	after, err := server.usedMemory()
-	return one, (after - before) / float64(many), err
 }

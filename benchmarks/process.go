@@ -144,7 +144,7 @@ func sethvargoMemory() (decide, error) {
 }
 
 func measureProcess(_ *redisServer, e effort) ([]table, error) {
-	keys := min(plenty, 10*e.subjects)
+	keys := min(plenty, e.subjects/5)
 	t := table{title: "A decision in process", header: []string{
 		"one hot key, allowed", "ns", "allocations", "ns in parallel", "bytes a key at " + grouped(int64(keys)),
 	}}

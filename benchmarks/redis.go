@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,7 +27,9 @@ type redisServer struct {
 func startRedis() *redisServer {
 	o := &owner{}
 	addr := redistest.Start(o).Addr
-	return &redisServer{addr: addr, client: redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1}), owner: o}
+	// To forget millions of keys takes a server a while.
+	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1, ReadTimeout: time.Minute})
+	return &redisServer{addr: addr, client: client, owner: o}
 }
 
 func (s *redisServer) stop() {
@@ -46,7 +49,7 @@ func (s *redisServer) version() string {
 
 // info returns the fields of all sections of INFO.
 func (s *redisServer) info() (map[string]string, error) {
-	text, err := s.client.Do(ctx, "info", "server", "memory", "cpu", "commandstats").Text()
+	text, err := s.client.Do(ctx, "info", "server", "clients", "memory", "cpu", "commandstats", "keyspace").Text()
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -20,13 +21,10 @@ type traffic struct {
 	script, cpu []float64 // microseconds a decision, of each round
 }
 
-var subjects int // that were made so far
+var subjects atomic.Int64 // that were made so far
 
 // newSubject returns a phone number that no traffic has used.
-func newSubject() string {
-	subjects++
-	return fmt.Sprintf("1%010d", subjects)
-}
+func newSubject() string { return fmt.Sprintf("1%010d", subjects.Add(1)) }
 
 const callsPerSubject = 100
 
@@ -121,12 +119,16 @@ func measureServer(server *redisServer, e effort) ([]table, error) {
 	}
 	further := furtherCases(server)
 	flat := flatCases(server, e.limits)
+	fullWindows := fullCases(server, e)
 	var all []*traffic
 	for _, m := range slices.Concat(decisions, flat) {
 		all = append(all, m.allowed, m.refused)
 	}
 	for _, f := range further {
 		all = append(all, f.rules...)
+	}
+	for _, c := range fullWindows {
+		all = append(all, c.byLimit...)
 	}
 	for range e.rounds {
 		for _, t := range all {
@@ -142,6 +144,8 @@ func measureServer(server *redisServer, e effort) ([]table, error) {
 		decisionTable("Server cost of a decision", "against redis_rate", decisions),
 		furtherTable(further),
 		decisionTable("Server cost by the limit of a sliding window", "against the first line", flat),
+		fullTable("Script time", fullWindows, e.limits, func(t *traffic) []float64 { return t.script }),
+		fullTable("Server CPU", fullWindows, e.limits, func(t *traffic) []float64 { return t.cpu }),
 	}, server.flush()
 }
 
@@ -178,11 +182,18 @@ func decisionCases(server *redisServer) ([]measured, error) {
 		single("sliding-window, filling", minute, hour),
 		{"ours: sliding-window, steady", steady(100, oursAtOnce(limiter, 100, short), ours(limiter, short)), nil},
 		single("token-bucket", bucket(100, time.Minute), bucket(10, long)),
+		single("leaky-bucket", leaky(leakyLimit, leakyPer), leaky(10, long)),
 		single("fixed-window", fixed(100, time.Minute), fixed(10, long)),
 		single("calendar", yearly(100), yearly(10)),
 		{"a script that does nothing", filling(emptyScript(server.client)), nil},
 	}, nil
 }
+
+// leakyLimit per leakyPer is faster than calls follow each other here.
+const (
+	leakyLimit = 5_000_000
+	leakyPer   = 10 * time.Second
+)
 
 func flatCases(server *redisServer, limits []int64) []measured {
 	limiter := oursOn(server.client)
@@ -238,6 +249,7 @@ func furtherCases(server *redisServer) []furtherRules {
 	}{
 		{"sliding-window", func(n int) ratelimit.Rule { return sliding(100, time.Duration(n)*time.Minute) }},
 		{"token-bucket", func(n int) ratelimit.Rule { return bucket(100, time.Duration(n)*time.Minute) }},
+		{"leaky-bucket", func(n int) ratelimit.Rule { return leaky(leakyLimit, time.Duration(n)*leakyPer) }},
 		{"fixed-window", func(n int) ratelimit.Rule { return fixed(100, time.Duration(n)*time.Minute) }},
 		{"calendar", func(n int) ratelimit.Rule {
 			return rule(ratelimit.Rule{Limit: 100, Cron: fmt.Sprintf("0 0 0 %d * *", n)})

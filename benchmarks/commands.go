@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// occasion is a call whose commands are counted.
+type occasion struct {
+	name   string
+	wait   time.Duration // that the rule allows
+	second bool          // the subject has just made another call
+	end    time.Duration // after which the call's context ends
+	want   error
+}
+
+const (
+	pause  = 50 * time.Millisecond // between the calls that a rule admits
+	enough = 10 * time.Second
+)
+
+var occasions = []occasion{
+	{name: "admitted, without wait="},
+	{name: "refused, without wait=", second: true, want: ratelimit.ErrTooManyRequests},
+	{name: "admitted at once, with wait=", wait: enough},
+	{name: "admitted after a wait", wait: enough, second: true},
+	{name: "refused, as the wait would be too long", wait: time.Millisecond, second: true, want: ratelimit.ErrTooManyRequests},
+	{name: "cancelled during the wait", wait: enough, second: true, end: pause / 10, want: context.Canceled},
+}
+
+// measureCommands counts what a call has the server do.
+func measureCommands(server *redisServer, e effort) ([]table, error) {
+	t := table{title: "Commands of a call: scripts, and commands inside them", header: []string{"one rule"}}
+	kinds := []func(int64, time.Duration) ratelimit.Rule{sliding, bucket, leaky}
+	for _, kind := range kinds {
+		t.header = append(t.header, kind(1, pause).Algorithm.String()+": scripts", "inside")
+	}
+	limiter := oursOn(server.client)
+	if _, err := ours(limiter, sliding(1, pause))(newSubject()); err != nil { // from here on the server knows the script
+		return nil, err
+	}
+	for _, o := range occasions {
+		row := []string{o.name}
+		for _, kind := range kinds {
+			r := kind(1, pause)
+			r.Wait = o.wait
+			scripts, inside, err := o.count(server, limiter, ratelimit.NewRules("sms.Sender.SendCode", r), e.repeats)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", o.name, err)
+			}
+			row = append(row, number(scripts), number(inside))
+		}
+		t.add(row...)
+	}
+	return []table{t}, nil
+}
+
+// count returns the means of n calls, each of a new subject.
+func (o occasion) count(server *redisServer, limiter *ratelimit.Limiter, rules *ratelimit.Rules, n int) (
+	scripts, inside float64, err error,
+) {
+	for range n {
+		subject := newSubject()
+		if o.second {
+			if err := limiter.Take(ctx, rules, subject); err != nil {
+				return 0, 0, err
+			}
+		}
+		before, err := server.calls()
+		if err != nil {
+			return 0, 0, err
+		}
+		if err := o.call(limiter, rules, subject); !errors.Is(err, o.want) {
+			return 0, 0, fmt.Errorf("found error %v; expected %v", err, o.want)
+		}
+		after, err := server.calls()
+		if err != nil {
+			return 0, 0, err
+		}
+		scripts += after.scripts - before.scripts
+		inside += after.others - before.others
+	}
+	return scripts / float64(n), inside / float64(n), nil
+}
+
+func (o occasion) call(limiter *ratelimit.Limiter, rules *ratelimit.Rules, subject string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if o.end > 0 {
+		defer time.AfterFunc(o.end, cancel).Stop()
+	}
+	return limiter.Take(ctx, rules, subject)
+}
+
+// calls is how many commands the server has run.
+type calls struct {
+	scripts float64
+	others  float64 // which only scripts call here
+}
+
+func (s *redisServer) calls() (c calls, err error) {
+	info, err := s.info()
+	for name, stats := range info {
+		command, ok := strings.CutPrefix(name, "cmdstat_")
+		if !ok || command == "info" || command == "hgetall" { // INFO is ours; overrides are read every two seconds
+			continue
+		}
+		first, _, _ := strings.Cut(stats, ",")
+		n := parse(strings.TrimPrefix(first, "calls="))
+		if command == "evalsha" || command == "eval" {
+			c.scripts += n
+		} else {
+			c.others += n
+		}
+	}
+	return c, err
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// fewer is how many times as many subjects as the fewer ones all are. As a power of two it leaves the server's tables of keys
+// and of expiries, which double when they are full, as full with the one as with the other.
+const fewer = 32
+
+// subjectMemory is what a subject takes after one call: by MEMORY USAGE, and by used_memory, where it has its part in the
+// server's tables of keys and of expiries.
+func subjectMemory(server *redisServer, all int) (table, error) {
+	few := max(1, all/fewer)
+	t := table{title: "Memory of a subject on the server after one call: bytes", header: []string{
+		"", "MEMORY USAGE of the only one", "mean of " + grouped(int64(all)), "",
+		"used_memory for each of " + grouped(int64(few)), "of " + grouped(int64(all)), "", "keys without expiry",
+	}}
+	for _, c := range subjectCases() {
+		var of [3]footprint
+		for i, n := range []int{1, few, all} {
+			var err error
+			if of[i], err = footprintOf(server, n, c.make); err != nil {
+				return t, fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
+		one, some, each := of[0], of[1], of[2]
+		t.add(c.name, number(one.usage), number(each.usage), ratio(each.usage, one.usage),
+			number(some.used), number(each.used), ratio(each.used, some.used), grouped(each.endless))
+	}
+	return t, server.flush()
+}
+
+type subjectCase struct {
+	name string
+	make func(redis.UniversalClient) (decide, error)
+}
+
+func subjectCases() []subjectCase {
+	seldom := redis_rate.Limit{Rate: 10, Burst: 10, Period: long} // its keys outlive the run
+	peer := func(name string, limits ...redis_rate.Limit) subjectCase {
+		return subjectCase{name, func(c redis.UniversalClient) (decide, error) { return redisRate(c, limits...), nil }}
+	}
+	own := func(name string, rules ...ratelimit.Rule) subjectCase {
+		return subjectCase{"ours: " + name, func(c redis.UniversalClient) (decide, error) { return ours(oursOn(c), rules...), nil }}
+	}
+	return []subjectCase{
+		peer("redis_rate, one rule", seldom),
+		peer("redis_rate, called twice for two rules", seldom, seldom),
+		{"ulule/limiter, one rule", func(c redis.UniversalClient) (decide, error) { return ululeRedis(c, 100, time.Hour) }},
+		own("sliding-window", sliding(100, long)),
+		own("token-bucket", bucket(10, long)),
+		own("leaky-bucket", leaky(10, long)),
+		own("fixed-window", fixed(100, long)),
+		own("calendar", yearly(100)),
+		own("sliding-window and calendar", sliding(100, long), yearly(100)),
+		own("sliding-counter", counter(100, 0, long)),
+		{"ours: distinct, sliding window", func(c redis.UniversalClient) (decide, error) {
+			d := oursCounting(oursOn(c), distinctSliding(100))
+			return func(subject string) (bool, error) { return d(subject, subject) }, nil
+		}},
+	}
+}
+
+// footprint is what subjects take on a server that has no others.
+type footprint struct {
+	usage   float64 // by MEMORY USAGE, the mean of a sample
+	used    float64 // by used_memory
+	endless int64   // keys without an expiry, of all subjects
+}
+
+func footprintOf(server *redisServer, n int, make func(redis.UniversalClient) (decide, error)) (f footprint, err error) {
+	if err := server.flush(); err != nil {
+		return f, err
+	}
+	before, err := server.usedMemory()
+	if err != nil {
+		return f, err
+	}
+	if err := callEach(server, n, make); err != nil {
+		return f, err
+	}
+	after, err := server.usedMemory()
+	if err != nil {
+		return f, err
+	}
+	f.used = (after - before) / float64(n)
+	keys, endless, err := server.keyspace()
+	if err != nil {
+		return f, err
+	}
+	f.endless = endless
+	sample, _, err := server.client.Scan(ctx, 0, "*", 1000).Result()
+	if err != nil {
+		return f, err
+	}
+	bytes, err := usage(server, sample)
+	f.usage = float64(bytes) / float64(len(sample)) * float64(keys) / float64(n)
+	return f, err
+}
+
+// callEach makes one call of each of n new subjects, many at once. Its connections, whose buffers are in used_memory too, are
+// gone when it returns.
+func callEach(server *redisServer, n int, make func(redis.UniversalClient) (decide, error)) error {
+	clients, err := server.clients()
+	if err != nil {
+		return err
+	}
+	pool := redis.NewClient(&redis.Options{Addr: server.addr, PoolSize: many})
+	defer pool.Close()
+	piped, err := pool.AutoPipeline()
+	if err != nil {
+		return err
+	}
+	d, err := make(piped)
+	if err != nil {
+		return err
+	}
+	var calls atomic.Int64
+	var failed atomic.Pointer[error]
+	var running sync.WaitGroup
+	for range many {
+		running.Go(func() {
+			for calls.Add(1) <= int64(n) && failed.Load() == nil {
+				if allowed, err := d(newSubject()); err != nil || !allowed {
+					err = fmt.Errorf("admitted is %t, error %w", allowed, err)
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	if err := pool.Close(); err != nil {
+		return err
+	}
+	for range 1000 {
+		if n, err := server.clients(); err != nil || n <= clients {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return errors.New("the server has not noticed in ten seconds that connections were closed")
+}
+
+// clients returns how many connections there are.
+func (s *redisServer) clients() (float64, error) {
+	info, err := s.info()
+	return parse(info["connected_clients"]), err
+}
+
+// keyspace returns how many keys there are, and how many of them have no expiry.
+func (s *redisServer) keyspace() (keys, endless int64, err error) {
+	info, err := s.info()
+	for field := range strings.SplitSeq(info["db0"], ",") {
+		switch name, value, _ := strings.Cut(field, "="); name {
+		case "keys":
+			keys = int64(parse(value))
+		case "expires":
+			endless = keys - int64(parse(value))
+		}
+	}
+	return keys, endless, err
+}
