@@ -156,7 +156,7 @@ type count = C.count
 	writeFile(t, filepath.Join(dir, "c.go"), []byte("package x\n\nimport \"C\"\n\n//ratelimit:rule limit=1 per=1m\n"+
 		"type InC interface{ M(n C.int) error }\n"))
 	_, err := generator.Generate(t.Context(), all)
-	const expected = "c.go:6:6: a type in this declaration is not known; a wrapper cannot name types of C"
+	const expected = "c.go:6:21: a type in this declaration is not known; a wrapper cannot name types of C"
 	if err == nil || err.Error() != expected {
 		t.Errorf("a type of C: %v, expected %s", err, expected)
 	}

@@ -159,10 +159,12 @@ func (c *collector) typ(s *source) *model.Wrapper {
 	}
 	under := s.object.Type().Underlying()
 	w := &model.Wrapper{Pos: s.spec.Name.Pos(), Object: s.object, Kind: kindOf(s, onFields, onMethods), TypeParams: typeParams(s.object.Type())}
-	switch iface, _ := under.(*types.Interface); {
-	case w.Kind != model.Concrete && w.Kind != model.Fields && !c.valid(under, s.spec):
+	iface, _ := under.(*types.Interface)
+	known := iface == nil || !isUnknown(iface) || c.valid(iface, s.spec) // if not, what is wrong with its methods is told, too
+	switch {
+	case w.Kind == model.Func && !c.valid(under, s.spec):
 		return nil
-	case iface != nil && !iface.IsMethodSet():
+	case known && iface != nil && !iface.IsMethodSet():
 		c.errorf(w.Pos, "%s is a constraint, not a type of values, so that nothing can wrap it", w.Object.Name())
 		return nil
 	case iface == nil && onFields != nil && onMethods != nil:
