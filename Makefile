@@ -3,7 +3,7 @@
 RACE = -race
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo test model wild bench bench-generate generate check lint
+.PHONY: help demo test model expressions wild bench bench-generate generate check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -20,6 +20,9 @@ test: ## every test of every module, with the race detector; RACE= leaves that o
 model: ## compare the stores with the model over a million random steps
 	sh scripts/test-needs.sh
 	go test -count=1 -v -timeout=2h -run=Model ./runtime/behaviour -model.memory=1000000 -model.redis=100000
+
+expressions: ## compare 200,000 results of lowered expressions with those of expr
+	go test -count=1 -v -timeout=1h -run=LikeExpr ./generator/internal/key -batches=8
 
 wild: ## generate and compile wrappers for the interfaces of the standard library and of large modules
 	go test -count=1 -v -timeout=2h -tags=wild -run=Wild ./generator/...
