@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unique"
@@ -66,8 +67,8 @@ func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
 
 	now := s.clock.now()
 	v, err := s.step(call, places, now)
-	for _, p := range places { // now, since the call may have revived its own
-		if dropped := p.shard.expire(now, 2); dropped > 0 {
+	for i := range places { // now, since the call may have revived its own
+		if dropped := places[i].shard.expire(now, 2); dropped > 0 {
 			s.count.Add(-dropped)
 		}
 	}
@@ -205,11 +206,12 @@ func (p *place) commit(prefix unique.Handle[string], c *decide.Claim, v decide.V
 
 // lock locks the shards of a call in ascending order, so that no two calls wait for each other.
 func (s *Store) lock(call *decide.Call, places []place) (_ []place, locked uint64) {
-	for i := range call.Claims {
-		c := &call.Claims[i]
+	places = slices.Grow(places, len(call.Claims))[:len(call.Claims)]
+	for i := range places {
+		p, c := &places[i], &call.Claims[i]
 		hash := maphash.String(s.seed, c.Subject)
 		n := hash % shards
-		places = append(places, place{shard: &s.shards[n], hash: hash ^ c.Rule.Hash})
+		p.shard, p.hash = &s.shards[n], hash^c.Rule.Hash
 		locked |= 1 << n
 	}
 	for m := locked; m != 0; m &= m - 1 {
