@@ -62,7 +62,8 @@
 //	    tz        text             zone of the rules that name none
 //	    on-error  deny, allow, local, of the rules that do not say
 //	rule      on a method or a type; one limit, any number of times
-//	skip      on a method; the type's rules do not apply to it. No arguments, at most once
+//	skip      on a method; the type's rules do not apply to it. On an embedded type: its own rules are left out on purpose,
+//	          and no warning says so. No arguments, at most once
 //	fallback  on a method; what to call instead when refused, at most once
 //	    //ratelimit:fallback sendLater           a function of the package
 //	    //ratelimit:fallback .SendLater          a method or a func of the wrapped value, past its limits
