@@ -94,8 +94,7 @@ func (d *Directive) Arg(name string) (Arg, bool) {
 }
 
 // Rule is the meaning of a rule directive. Absent arguments are zero; no argument that is present is, but for the Int of
-// an Amount. What they mean together is not
-// checked here: that is runtime.Rule.Validate's to say.
+// an Amount. What they mean together is not checked here: that is runtime.Rule.Validate's to say.
 type Rule struct {
 	Directive
 

@@ -29,8 +29,8 @@
 //	directive = "//ratelimit:" verb { spaces argument } [ spaces ]
 //	verb      = "wrap" | "rule" | "skip" | "fallback"
 //	argument  = name "=" value | flag | function    no spaces around the "="
-//	value     = word | string | raw
-//	word      = bytes without spaces; the first is no quote and the last no comma
+//	value     = bare | string | raw
+//	bare      = bytes without spaces; the first is no quote and the last no comma
 //	string    = a Go string in double quotes, with Go's escapes
 //	raw       = a Go string in backquotes
 //	function  = identifier | [ identifier ] "." identifier
@@ -58,7 +58,7 @@
 //
 //	wrap      on a type; options of the wrapper, at most once
 //	    name      identifier       of the wrapper's type, or of the function Limit...
-//	    prefix    word             of the names of all its rules, those with a name= of their own too; ":" is allowed in it
+//	    prefix    word             of the names of all its rules, those with a name= of their own too
 //	    tz        text             zone of the rules that name none
 //	    on-error  deny, allow, local, of the rules that do not say
 //	rule      on a method or a type; one limit, any number of times
@@ -80,9 +80,10 @@
 //	limit      amount           permits in a window; an expression is computed for each call
 //	per        duration         the window
 //	cron       text             instead of per: calendar windows between the times of a cron expression
-//	tz         text             the zone of cron
-//	algorithm  sliding-window, fixed-window, calendar, sliding-counter, token-bucket, leaky-bucket
-//	burst      count            capacity of the bucket
+//	tz         text             the zone of cron; that of wrap if absent, or else UTC
+//	algorithm  sliding-window, fixed-window, calendar, sliding-counter, token-bucket, leaky-bucket; if absent, sliding-window
+//	                            with per, and calendar with cron
+//	burst      count            capacity of the bucket; limit if absent
 //	cost       amount           permits that a call takes; if an expression is 0, none
 //	distinct   template         count different members instead of calls
 //	when       expression       the rule applies only if true
@@ -91,26 +92,27 @@
 //	name       word             names the rule in errors, metrics and headers; by default it is called pkg.Type.Method, where
 //	                            pkg is the package's path inside its module, and for the module's root package its name, or
 //	                            that of the program, the last element of the module's path
-//	scope      fleet, instance
-//	mode       enforce, shadow, trigger
-//	refund     error, never     give the permits back when the call returns an error
-//	on-error   deny, allow, local
+//	scope      fleet, instance; fleet if absent
+//	mode       enforce, shadow, trigger; enforce if absent
+//	refund     error, never     give the permits back when the call returns an error; never if absent
+//	on-error   deny, allow, local; that of wrap if absent, or else the limiter's
 //	prepay     flag             a call may go into debt
 //	warmup     duration         the rate ramps up over this long
 //	queue      count            how many may wait
-//	slices     count            of a sliding counter
+//	slices     count            of a sliding counter; 60 if absent
 //	block      duration         after a refusal, refuse for so long
 //
 // # Values
 //
 // A count is a decimal integer of at least 1; underscores may separate its digits, as in Go: 1_000.
 //
-// An amount is a decimal integer or else an expression: limit=10, limit=-1, limit="vip ? 100 : 10".
+// An amount is a decimal integer or else an expression: limit=10, limit=0, limit="vip ? 100 : 10".
 //
 // A duration is a sequence of decimal numbers with units, and more than zero: 90s, 1.5h, 1d, 1w2d12h. The units are those
 // of [time.ParseDuration], and d and w for 24 and 168 hours.
 //
-// A word consists of ASCII letters, digits, ".", "_", "-" and "/".
+// A word consists of ASCII letters, digits, ".", "_", "-" and "/". An identifier is Go's. A text is any. A flag stands alone, without
+// "=" and a value.
 //
 // An expression is one of expr-lang, such as len(items) or user?.ID == 7.
 //

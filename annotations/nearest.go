@@ -2,7 +2,8 @@ package annotations
 
 import "strings"
 
-// Nearest returns the one of the valid words that word may be a slip of, or "". Case does not count. The first of equally near ones wins.
+// Nearest returns the one of the valid words that word may be a slip of, or "". Case does not count. The first of equally
+// near ones wins.
 func Nearest(word string, valid []string) string {
 	var nearest string
 	best := -1

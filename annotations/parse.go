@@ -118,7 +118,7 @@ func (r *Rule) arguments(p *parser) []argument {
 func (w *Wrap) arguments(p *parser) []argument {
 	return []argument{
 		p.identifier("name", &w.Name),
-		p.word("prefix", &w.Prefix, "._-/:"),
+		p.word("prefix", &w.Prefix, "._-/"),
 		p.text("tz", &w.TZ, "a time zone"),
 		p.oneOf("on-error", &w.OnError, onErrors),
 	}

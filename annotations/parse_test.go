@@ -112,8 +112,8 @@ func TestParse(t *testing.T) {
 			Scope: "instance", Mode: "shadow", Refund: "error", OnError: "local",
 		}},
 		{`//ratelimit:wrap`, Wrap{}},
-		{`//ratelimit:wrap name=LimitedSénder prefix=app:v1 tz=Europe/Paris on-error=allow`, Wrap{
-			Name: "LimitedSénder", Prefix: "app:v1", TZ: "Europe/Paris", OnError: "allow",
+		{`//ratelimit:wrap name=LimitedSénder prefix=app/v1 tz=Europe/Paris on-error=allow`, Wrap{
+			Name: "LimitedSénder", Prefix: "app/v1", TZ: "Europe/Paris", OnError: "allow",
 		}},
 		{`//ratelimit:skip`, "skip"},
 		{`//ratelimit:fallback sendLater`, "sendLater"},
