@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -39,6 +40,7 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 		f.Syntax = syntax
 		if f.Annotated {
 			errs = append(errs, syntaxErrors(l.set.Fset, syntax, err)...)
+			errs = append(errs, otherPackage(syntax, p.Name)...)
 		} else {
 			pkg.Errors = append(pkg.Errors, syntaxErrors(l.set.Fset, syntax, err)...)
 		}
@@ -49,6 +51,14 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 		l.set.Packages = append(l.set.Packages, pkg)
 	}
 	return errs
+}
+
+// otherPackage reports a file that says it is of another package than its folder has.
+func otherPackage(f *ast.File, name string) annotations.Errors {
+	if f == nil || f.Name.Name == "" || f.Name.Name == "_" || name == "" || f.Name.Name == name {
+		return nil
+	}
+	return annotations.Errors{{Pos: f.Name.Pos(), Msg: fmt.Sprintf("found package %s; expected %s, as in other files of this folder", f.Name.Name, name)}}
 }
 
 // syntaxErrors places the parser's errors in fset.

@@ -90,6 +90,7 @@ func hasDirective(src []byte) bool {
 
 // walk searches root and what lies below as the go command does for root/...; it leaves out what is empty.
 func walk(root string) (found []*folder, err error) {
+	root = strings.TrimSuffix(root, string(filepath.Separator)) + string(filepath.Separator) // follows a symbolic link
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
@@ -102,7 +103,7 @@ func walk(root string) (found []*folder, err error) {
 				return filepath.SkipDir // a module of its own
 			}
 		}
-		f, err := search(path)
+		f, err := search(filepath.Clean(path))
 		if err == nil && !f.empty() {
 			found = append(found, f)
 		}

@@ -110,6 +110,9 @@ func (l *loader) expand(patterns []string) (target, error) {
 	if err != nil {
 		return t, err
 	}
+	if len(pkgs) == 0 {
+		l.set.Notes = append(l.set.Notes, "warning: "+strings.Join(patterns, " ")+" matches no packages")
+	}
 	for _, p := range pkgs {
 		if len(p.Errors) > 0 && p.Dir == "" {
 			return t, listError(p)

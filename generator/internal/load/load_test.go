@@ -103,6 +103,25 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+// TestLinkedFolder finds what lies below a symbolic link, where the go command does.
+func TestLinkedFolder(t *testing.T) {
+	dir := module(t, "a/a.go", "package a\n\ntype T int\n"+annotated)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if got := paths(load(t, link, "./...")); got != "example.com/m/a" {
+		t.Errorf("./... in a link to the module is %q", got)
+	}
+}
+
+func TestNothingMatches(t *testing.T) {
+	const want = "warning: example.com/m/x/... matches no packages"
+	if set := load(t, module(t), "example.com/m/x/..."); strings.Join(set.Notes, "\n") != want {
+		t.Errorf("the notes are %q, expected %q", set.Notes, want)
+	}
+}
+
 func TestIgnoredFolder(t *testing.T) {
 	x := "package p\n\ntype T int\n" + annotated
 	dir := module(t, "a/a.go", x, "b/b.go", x)

@@ -123,12 +123,14 @@ func (d *declaration) take(fset *token.FileSet) ast.Decl {
 	return d.decl
 }
 
-// nameOf finds the name of the type that an alias stands for; "" if it is of another package or has none.
+// nameOf finds the name of the type that an alias, or what it points to, stands for; "" if it is of another package or has none.
 func nameOf(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.Ident:
 		return t.Name
 	case *ast.ParenExpr:
+		return nameOf(t.X)
+	case *ast.StarExpr: // a receiver may be an alias of a pointer
 		return nameOf(t.X)
 	case *ast.IndexExpr:
 		return nameOf(t.X)

@@ -134,8 +134,12 @@ type T struct {
 	bytes  [unsafe.Sizeof(b.Hidden{})]byte
 }
 
-type short = T
+type (
+	short   = T
+	pointer = *T
+)
 
+func (pointer) Pointed() {}
 func (s *short) Aliased(t *t.Time) (b, c *b.Hidden) { return }
 func (*T) Unnamed()
 func (T) Literal(func(struct{ X b.Hidden })) struct{} { return struct{}{} }

@@ -88,7 +88,7 @@ func (s *stripper) plain(c byte) {
 		for isWord(c) && end < len(s.src) && isWord(s.src[end]) {
 			end++
 		}
-		if s.depth == 0 && s.begins() {
+		if s.depth == 0 && s.begins() && !s.follows("func") {
 			s.endFunction() // one without a body
 			if string(s.src[s.at:end]) == "func" {
 				s.start = len(s.out)

@@ -23,6 +23,7 @@ func TestStrip(t *testing.T) {
 		"package p\nfunc f(x interface /*{*/ { M() }) { }":   "package p\n|f: func f(x interface   { M() }) {}",
 		"package p\nfunc (t *T[A]) f() (x []struct{}) { y }": "package p\n|T: func (t *T[A]) f() (x []struct{}) {}",
 		"package p\nfunc ( (*Ü) ) f(x [2]int) {}":            "package p\n|Ü: func ( (*Ü) ) f(x [2]int) {}",
+		"package p\nfunc\nf() {}":                            "package p\n|f: func\nf() {}",
 		"package p\nfunc f[T any](x T) {}":                   "package p\n|f: func f[T any](x T) {}",
 		"package p\nfunc f() { `\n}` // }\n/* } */ }\nvar x": "package p\n\nvar x|f: func f() {}",
 		"package p\nvar m = map[string]func(){\"{\": nil}":   "package p\nvar m = map[string]func(){\"{\": nil}",
