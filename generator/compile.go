@@ -3,6 +3,7 @@ package generator
 import (
 	"fmt"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -22,6 +23,7 @@ func compile(pkg *model.Package) annotations.Errors {
 					m.Rules[i] = c.rule(*r)
 				}
 				errs = append(errs, c.errs...)
+				m.Rules = slices.DeleteFunc(m.Rules, func(r *model.Rule) bool { return r.Bad })
 				if m.Fallback != nil && !m.Fallback.TakesErr {
 					drop(m.Rules)
 				}

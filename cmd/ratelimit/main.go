@@ -150,7 +150,7 @@ func (c *command) parse(args []string) (status int, ok bool) {
 // warn reads the flag of that name.
 func (c *command) warn(value string) error {
 	if value != "error" {
-		return errors.New("expected error")
+		return errors.New(`expected "error"`)
 	}
 	c.config.Strict = true
 	return nil

@@ -11,11 +11,11 @@ const (
 	suspicious = `package x
 
 type X interface {
-	//ratelimit:rule key="{a}" limit=1 per=1m algorithm=fixed-window
+	//ratelimit:rule key="{a}" limit=2 per=1m algorithm=fixed-window
 	M(a string) error
 }
 `
-	message = "up to 2 permits can pass around the end of a fixed window of 1; sliding-window keeps to 1 in any 1m\n"
+	message = "up to 3 permits can pass around the end of a fixed window of 2; sliding-window keeps to 2 in any 1m\n"
 )
 
 func TestWarningsArePrinted(t *testing.T) {

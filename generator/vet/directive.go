@@ -3,6 +3,7 @@ package vet
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 
@@ -20,7 +21,7 @@ func (c *checker) directives(f *ast.File) {
 	c.reportAll(annotations.Stray(c.Fset, f, used))
 }
 
-// carried returns the comments in which a directive takes effect: those of types, and of methods.
+// carried returns the comments in which a directive takes effect: those of types, of methods, of what is embedded, and of fields.
 func carried(f *ast.File) []*ast.CommentGroup {
 	var docs []*ast.CommentGroup
 	add := func(doc *ast.CommentGroup) {
@@ -41,7 +42,7 @@ func carried(f *ast.File) []*ast.CommentGroup {
 			for _, s := range d.Specs {
 				if s, ok := s.(*ast.TypeSpec); ok {
 					add(s.Doc)
-					for _, m := range methods(s) {
+					for _, m := range members(s.Type) {
 						add(m.Doc)
 					}
 				}
@@ -51,19 +52,19 @@ func carried(f *ast.File) []*ast.CommentGroup {
 	return docs
 }
 
-// methods returns what an interface type spells out of its methods.
-func methods(s *ast.TypeSpec) []*ast.Field {
-	iface, ok := s.Type.(*ast.InterfaceType)
-	if !ok {
-		return nil
-	}
-	var found []*ast.Field
-	for _, m := range iface.Methods.List {
-		if len(m.Names) > 0 {
-			found = append(found, m)
+// members returns what a type spells out of the methods of an interface, or the fields of a struct.
+func members(t ast.Expr) []*ast.Field {
+	switch t := ast.Unparen(t).(type) {
+	case *ast.InterfaceType:
+		found := slices.Clone(t.Methods.List)
+		for _, m := range t.Methods.List {
+			found = append(found, members(m.Type)...) // of an interface that stands inside
 		}
+		return found
+	case *ast.StructType:
+		return t.Fields.List
 	}
-	return found
+	return nil
 }
 
 func (c *checker) reportAll(errs annotations.Errors) {

@@ -46,4 +46,26 @@ type X interface {
 	//ratelimit:rule limit=1 cron="@Fortnightly"
 	//                             ^ cron: unrecognized descriptor: @Fortnightly
 	Descriptor() error
+	//ratelimit:rule key="{nope}" limit=1 per=1x
+	//                     ^ unknown name nope
+	//                                         ^ unknown unit "x" in "1x"; expected ns, us, ms, s, m, h, d or w
+	Together() error
+	//ratelimit:rule limit=1 per=1m burst=2 when="nope"
+	//                                    ^ burst: found a sliding-window, which has none; expected a token-bucket
+	//                                            ^ unknown name nope
+	Both() error
+}
+
+//ratelimit:wrap tz=Europe/Berln
+//                  ^ tz: unknown time zone "Europe/Berln"; expected an IANA name such as Europe/Berlin
+type Zone interface {
+	//ratelimit:rule limit=1 per=1m
+	NoCron() error
+}
+
+//ratelimit:wrap tz=Local
+//                  ^ tz: unknown time zone "Local"; expected an IANA name such as Europe/Berlin
+type Local interface {
+	//ratelimit:rule limit=1 cron=@daily
+	Daily() error
 }

@@ -104,15 +104,16 @@ func TestNeverApplies(t *testing.T) {
 
 func TestNeverPasses(t *testing.T) {
 	says := func(cost, most int) []string {
-		return []string{fmt.Sprintf("9:39: cost: this is always %d, which no call is ever permitted; expected at most %d", cost, most)}
+		return []string{fmt.Sprintf("9:39: cost: found %d, which no call is ever permitted; expected at most %d", cost, most)}
 	}
 	check(t, []scenario{
 		{"arithmetic", "//ratelimit:rule limit=5 per=1m cost=\"2*3\"\nM(n int) error", says(6, 5)},
 		{"a constant", "//ratelimit:rule limit=5 per=1m cost=\"six\"\nM(n int) error", says(6, 5)},
 		{"a number beside a constant limit", "//ratelimit:rule per=1m limit=\"six\" cost=7\nM(n int) error",
-			[]string{"9:42: cost: this is always 7, which no call is ever permitted; expected at most 6"}},
+			[]string{"9:42: cost: found 7, which no call is ever permitted; expected at most 6"}},
 		{"more than the burst", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=token-bucket burst=5\nM(n int) error", says(6, 5)},
 		{"evenly spaced", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=leaky-bucket\nM(n int) error", says(6, 1)},
+		{"members", "//ratelimit:rule limit=5 per=1m cost=\"six\" distinct=\"{n}\"\nM(n int) error", says(6, 5)},
 		{"as much as the burst", "//ratelimit:rule limit=1 per=1m cost=\"six\" algorithm=token-bucket burst=6\nM(n int) error", nil},
 		{"prepaid", "//ratelimit:rule limit=1 per=1m cost=\"six\" algorithm=token-bucket prepay\nM(n int) error", nil},
 		{"a trigger", "//ratelimit:rule limit=1 per=1m cost=\"six\" mode=trigger\nM(n int) error", nil},
@@ -136,10 +137,12 @@ func TestBoundaryBurst(t *testing.T) {
 	const rule = "//ratelimit:rule algorithm=fixed-window per=1m limit="
 	check(t, []scenario{
 		{"ten", rule + "10\nM(n int) error",
-			[]string{"9:28: warning: up to 20 permits can pass around the end of a fixed window of 10; sliding-window keeps to 10 in any 1m"}},
+			[]string{"9:28: warning: up to 19 permits can pass around the end of a fixed window of 10; sliding-window keeps to 10 in any 1m"}},
 		{"a constant", rule + "\"six\"\nM(n int) error",
-			[]string{"9:28: warning: up to 12 permits can pass around the end of a fixed window of 6; sliding-window keeps to 6 in any 1m"}},
+			[]string{"9:28: warning: up to 11 permits can pass around the end of a fixed window of 6; sliding-window keeps to 6 in any 1m"}},
 		{"eleven", rule + "11\nM(n int) error", nil},
+		{"one", rule + "1\nM(n int) error", nil},
+		{"a name, which says that it is meant", rule + "3 name=three\nM(n int) error", nil},
 		{"none", rule + "0\nM(n int) error", nil},
 		{"a limit of the call's own", rule + "\"n\"\nM(n int) error", nil},
 		{"a trigger", rule + "3 mode=trigger\nM(n int) error", nil},
@@ -224,6 +227,8 @@ func TestNeverBindsOfTypes(t *testing.T) {
 		"both are the type's": {"package x\n" + loose + strict + "type X interface {\nM() error\nN() error\n}\n",
 			[]string{"x.go:2:13: warning: this rule never refuses a call that the one of line 3 admits, which is stricter: 5 per 1h; remove one of them"}},
 		"what another method waits for": {"package x\n" + loose + strict + "type X interface {\nM() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN() error\n}\n", nil},
+		"another method waits for its own": {"package x\ntype X interface {\n" + loose + strict + "M() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN() error\n}\n",
+			[]string{"x.go:3:13: warning: this rule never refuses a call that the one of line 4 admits, which is stricter: 5 per 1h; remove one of them"}},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"x.go": c.src}, c.found) })
 	}

@@ -16,14 +16,13 @@ func (a *analysis) neverBinds(w *model.Wrapper) {
 	rules := map[token.Pos]*model.Rule{}
 	covers, implied := map[token.Pos]int{}, map[pair]int{} // in how many methods
 	for _, m := range w.Methods {
+		// A call that waits is charged at a later time, for which the rules are not compared.
+		waits := slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Wait > 0 })
 		for _, loose := range m.Rules {
-			if loose.Limit.Wait > 0 {
-				return // a call that waits is charged at a later time, for which the rules are not compared
-			}
 			rules[loose.Pos] = loose
 			covers[loose.Pos]++
 			for _, strict := range m.Rules {
-				if strict.Pos != loose.Pos && a.implies(strict, loose) {
+				if !waits && strict.Pos != loose.Pos && a.implies(strict, loose) {
 					implied[pair{loose.Pos, strict.Pos}]++
 				}
 			}

@@ -38,9 +38,9 @@ func (a *analysis) neverPasses(r *model.Rule) {
 	cost, constant := a.cost(r)
 	switch most := capacity(r.Limit, limit); {
 	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 is said to refuse everything
-	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == runtime.ModeTrigger || r.Limit.Distinct != "":
+	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == runtime.ModeTrigger:
 	case r.Rule.Cost.Pos.IsValid():
-		a.errorf(r.Rule.Cost.Pos, "cost: this is always %d, which no call is ever permitted; expected at most %d", cost, most)
+		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which no call is ever permitted; expected at most %d", cost, most)
 	}
 }
 

@@ -9,14 +9,16 @@ import (
 // one by one.
 const smallLimit = 10
 
-// boundaryBurst warns of a fixed window with a small limit.
+// boundaryBurst warns of a fixed window with a small limit: all but the first of its calls may come at its end, and as many as the
+// limit right behind it. A name says that this is meant.
 func (a *analysis) boundaryBurst(r *model.Rule) {
 	limit, known := a.limit(r)
-	if r.Limit.Algorithm != runtime.FixedWindow || r.Limit.Mode == runtime.ModeTrigger || !known || limit < 1 || limit > smallLimit {
+	small := known && 1 < limit && limit <= smallLimit
+	if r.Limit.Algorithm != runtime.FixedWindow || r.Limit.Mode == runtime.ModeTrigger || !small || r.Rule.Name != "" {
 		return
 	}
 	rule := r.Limit
 	rule.Algorithm = runtime.SlidingWindow
 	a.warnf(argument(r, "algorithm"), "up to %d permits can pass around the end of a fixed window of %d; sliding-window keeps to %d in any %s",
-		2*limit, limit, limit, rule.Window())
+		2*limit-1, limit, limit, rule.Window())
 }

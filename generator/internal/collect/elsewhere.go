@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"os"
 	"slices"
+	"strings"
 )
 
 // foreignType returns the type of another package that an expression names; nil if it names none.
@@ -44,25 +45,29 @@ func (c *collector) isLimited(o types.Object) bool {
 	return slices.ContainsFunc(file.Decls, func(d ast.Decl) bool {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			return d.Recv != nil && receiver(d) == o.Name() && carries(d.Doc)
+			return d.Recv != nil && receiver(d) == o.Name() && hasRule(d.Doc)
 		case *ast.GenDecl:
 			return slices.ContainsFunc(d.Specs, func(s ast.Spec) bool {
 				t, ok := s.(*ast.TypeSpec)
-				return ok && t.Name.Name == o.Name() && (carries(t.Doc) || !d.Lparen.IsValid() && carries(d.Doc) || carriesInside(t))
+				return ok && t.Name.Name == o.Name() && (hasRule(t.Doc) || !d.Lparen.IsValid() && hasRule(d.Doc) || hasRuleInside(t))
 			})
 		}
 		return false
 	})
 }
 
-// carriesInside reports whether a directive stands on a method or a field that a type spells out.
-func carriesInside(t *ast.TypeSpec) bool {
+// hasRuleInside reports whether a rule stands on a method or a field that a type spells out.
+func hasRuleInside(t *ast.TypeSpec) bool {
 	found := false
 	ast.Inspect(t.Type, func(n ast.Node) bool {
 		if field, ok := n.(*ast.Field); ok {
-			found = found || carries(field.Doc)
+			found = found || hasRule(field.Doc)
 		}
 		return !found
 	})
 	return found
+}
+
+func hasRule(cg *ast.CommentGroup) bool {
+	return cg != nil && slices.ContainsFunc(cg.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//ratelimit:rule") })
 }

@@ -26,13 +26,11 @@ var (
 	policies = map[string]runtime.FailurePolicy{"deny": runtime.Deny, "allow": runtime.Allow, "local": runtime.Local}
 )
 
-// rules makes the limits of directives that stand on what is called scope. Those that are wrong are left out.
+// rules makes the limits of directives that stand on what is called scope. Those that are wrong are marked as bad: their
+// expressions are yet to be checked.
 func (c *collector) rules(directives []annotations.Rule, scope string, wrap annotations.Wrap, ofType bool) []*model.Rule {
 	var rules []*model.Rule
 	for _, d := range directives {
-		if d.Bad {
-			continue
-		}
 		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Limit: limitOf(d)}
 		r.Limit.Name = scope
 		if d.Name != "" {
@@ -48,9 +46,8 @@ func (c *collector) rules(directives []annotations.Rule, scope string, wrap anno
 		if d.OnError == "" {
 			r.Limit.OnError = policies[wrap.OnError]
 		}
-		if c.isValid(r) {
-			rules = append(rules, r)
-		}
+		r.Bad = r.Bad || !c.isValid(r)
+		rules = append(rules, r)
 	}
 	return rules
 }
@@ -93,7 +90,7 @@ func (c *collector) isValid(r *model.Rule) bool {
 	}
 	err := r.Limit.Validate()
 	if err == nil {
-		return c.canPass(r)
+		return true
 	}
 	var wrong *runtime.RuleError
 	if !errors.As(err, &wrong) {
@@ -104,21 +101,15 @@ func (c *collector) isValid(r *model.Rule) bool {
 	return false
 }
 
-// canPass reports a cost that no window has room for.
-func (c *collector) canPass(r *model.Rule) bool {
-	most, cost := r.Limit.Limit, r.Rule.Cost
-	switch {
-	case !r.Rule.Limit.Expr.IsZero() || most == 0, r.Limit.Prepay || r.Limit.Warmup > 0, r.Limit.Mode == runtime.ModeTrigger:
-		return true
-	case r.Limit.Algorithm == runtime.LeakyBucket:
-		most = 1
-	case r.Limit.Burst > 0:
-		most = r.Limit.Burst
+// zone reports a zone that is not known, also where no rule is in it.
+func (c *collector) zone(wrap annotations.Wrap) {
+	arg, ok := wrap.Arg("tz")
+	if ok && wrap.TZ != "" {
+		c.isValid(&model.Rule{
+			Rule:  annotations.Rule{Limit: annotations.Amount{Pos: wrap.Pos}},
+			Limit: runtime.Rule{Limit: 1, Cron: "@daily", TZ: wrap.TZ}, Zone: arg.Value.Pos,
+		})
 	}
-	if cost.Int > most {
-		c.errorf(cost.Pos, "cost: found %d, which no call is ever permitted; expected at most %d", cost.Int, most)
-	}
-	return cost.Int <= most
 }
 
 // position is where an argument stands, or what it is missing from.
@@ -143,6 +134,9 @@ func (c *collector) twins(rules []*model.Rule) {
 	}
 	seen := map[identity]*model.Rule{}
 	for _, r := range rules {
+		if r.Bad {
+			continue
+		}
 		id := identity{r.Limit.Name, spelling(r.Key), windowOf(r.Limit), r.Limit.Scope}
 		other := seen[id]
 		if other == nil {

@@ -41,3 +41,13 @@ var x int
 
 // ratelimit: this is prose, and so is ratelimit:nothing.
 var y int
+
+type Funcs struct {
+	//ratelimit:rule limit=1 per=1m
+	Send func() error
+}
+
+type Embeds interface {
+	//ratelimit:skip
+	Sender
+}
