@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -74,7 +75,7 @@ type NeverAdmissibleError struct {
 }
 
 func (e *NeverAdmissibleError) Error() string {
-	return fmt.Sprintf("%s: a cost of %d can never be admitted: the limit is %d", where(e.Method, e.Rule), e.Cost, e.Limit)
+	return fmt.Sprintf("%s: a cost of %d can never be admitted: the limit is %d", whose(e.Method, e.Rule), e.Cost, e.Limit)
 }
 
 // Is reports whether the rule refuses every call.
@@ -82,7 +83,8 @@ func (e *NeverAdmissibleError) Is(target error) bool {
 	return target == ErrTooManyRequests && e.Limit == 0
 }
 
-// StoreError says that the store did not decide. The call was not made. Where the store is remote, it may have been charged.
+// StoreError says that the store did not decide, or did not do what it was asked. The call was not made. Where the store is
+// remote, it may have been charged.
 type StoreError struct {
 	Method string
 	Err    error
@@ -104,7 +106,7 @@ type KeyError struct {
 }
 
 func (e *KeyError) Error() string {
-	parts := []string{where(e.Method, e.Rule)}
+	parts := []string{whose(e.Method, e.Rule)}
 	for _, part := range []string{e.Expr, e.Reason} {
 		if part != "" {
 			parts = append(parts, part)
@@ -117,6 +119,9 @@ func (e *KeyError) Error() string {
 }
 
 func (e *KeyError) Unwrap() error { return e.Err }
+
+// whose names the method and the rule; a request under a rule without a name has neither.
+func whose(method, rule string) string { return cmp.Or(where(method, rule), "rate limit") }
 
 // where names the method, and what in it unless that has the same name.
 func where(method, what string) string {
@@ -134,7 +139,7 @@ func where(method, what string) string {
 // rule says by itself. Other errors pass unchanged. Generated code calls it where a message names the call's arguments.
 func Describe(err error, messages ...string) error {
 	refusal, ok := err.(*TooManyRequestsError)
-	if !ok {
+	if !ok || len(refusal.Violations) == 0 {
 		return err
 	}
 	if i := refusal.longest().index; i < len(messages) && messages[i] != "" {

@@ -23,13 +23,9 @@ func TestCanonical(t *testing.T) {
 		"\xff":                   "%FF",
 		"\u2028":                 "%E2%80%A8",
 		strings.Repeat("a", 128): strings.Repeat("a", 128),
-		long:                     strings.Repeat("a", 94) + "%#02b0a11299dbddf1b3b6ef6d3d6d1ce4",
+		long:                     strings.Repeat("a", 94) + "%#c12cb024a2e5551cca0e08fce8f1c5e3", // as sha256sum has it
 	} {
-		got := canonical(text)
-		if strings.HasPrefix(want, strings.Repeat("a", 94)+"%#") {
-			got, want = got[:96], want[:96] // the hash is not for reading
-		}
-		if got != want {
+		if got := canonical(text); got != want {
 			t.Errorf("canonical(%q) = %q, want %q", text, got, want)
 		}
 	}

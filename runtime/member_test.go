@@ -18,7 +18,12 @@ func TestMember(t *testing.T) {
 			t.Errorf("%q gives %q", a, m)
 		}
 	})
-	if m := member("13800138000"); m != "13800138000" {
-		t.Errorf("a short one became %q", m)
+	for text, want := range map[string]string{
+		"13800138000":            "13800138000",
+		strings.Repeat("a", 129): "\x01\xc1\x2c\xb0\x24\xa2\xe5\x55\x1c\xca\x0e\x08\xfc\xe8", // as sha256sum has it
+	} {
+		if m := member(text); m != want {
+			t.Errorf("%q became %q, want %q", text, m, want)
+		}
 	}
 }

@@ -35,14 +35,14 @@ const (
 
 func (r Refund) String() string { return word("Refund", uint8(r), "never", "error") }
 
-// FailurePolicy is what to do with a call while the store is unreachable.
+// FailurePolicy is what to do with a call that the store fails to decide: it is out of reach, full, or answers with an error.
 type FailurePolicy uint8
 
 const (
 	DefaultPolicy FailurePolicy = iota // of a rule: the limiter's; of a limiter: Deny
 	Deny                               // fail with a *StoreError
 	Allow                              // let it pass
-	Local                              // count in this process, from nothing
+	Local                              // count in this limiter, from nothing
 )
 
 func (p FailurePolicy) String() string {

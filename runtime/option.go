@@ -14,13 +14,14 @@ func WithPrefix(prefix string) Option {
 	return func(l *Limiter) { l.prefix = unique.Make(canonical(prefix)) }
 }
 
-// WithFailurePolicy sets what to do while the store is unreachable, for rules that do not say. Of the rules of one call, the
+// WithFailurePolicy sets what to do while the store fails, for rules that do not say. Of the rules of one call, the
 // strictest counts: Deny, then Local, then Allow.
 func WithFailurePolicy(policy FailurePolicy) Option {
 	return func(l *Limiter) { l.policy = policy }
 }
 
-// WithShadow sets a function that is called, before the call goes on, when rules in shadow mode would have refused it.
+// WithShadow sets a function that is called, before the call goes on, when rules in shadow mode would have refused it. Many
+// goroutines may call it at once, and each call waits for it. Peek does not call it.
 func WithShadow(report func(context.Context, *TooManyRequestsError)) Option {
 	return func(l *Limiter) { l.shadow = report }
 }
@@ -35,7 +36,8 @@ type Trigger struct {
 }
 
 // WithTrigger sets a function that is called, before the call goes on, each time the permits used under a rule in trigger
-// mode rise from below its limit to the limit or above.
+// mode rise from below its limit to the limit or above. Many goroutines may call it at once, and each call waits for it. Peek
+// does not call it.
 func WithTrigger(trigger func(context.Context, Trigger)) Option {
 	return func(l *Limiter) { l.trigger = trigger }
 }

@@ -17,17 +17,19 @@ import (
 //
 // On Redis the overrides are the hash <prefix>:overrides, by rule names: HSET ratelimit:overrides login '{"limit":5}' does
 // the same by hand.
+//
+// The error is a *RuleError about what no rule can have, a *StoreError, or wraps ctx's.
 func (l *Limiter) SetRate(ctx context.Context, ruleName string, o Override) error {
 	_, err := l.setRate(ctx, ruleName, o, false)
 	return err
 }
 
-// TrySetRate is SetRate if the rule has none yet, else it changes nothing. It reports which.
+// TrySetRate is SetRate if the rule has none yet, else it changes nothing. It reports which. The error is as SetRate's.
 func (l *Limiter) TrySetRate(ctx context.Context, ruleName string, o Override) (bool, error) {
 	return l.setRate(ctx, ruleName, o, true)
 }
 
-// ClearRate ends what SetRate began.
+// ClearRate ends what SetRate began. The error is a *StoreError, or wraps ctx's.
 func (l *Limiter) ClearRate(ctx context.Context, ruleName string) error {
 	return l.share(ctx, func(store decide.Settings, prefix string) error { return store.Unset(ctx, prefix, ruleName) })
 }
@@ -84,6 +86,7 @@ const (
 	due
 )
 
+// Together, staleAfter and patience stay under the two seconds that SetRate promises.
 const (
 	dueAfter   = time.Second
 	staleAfter = 1800 * time.Millisecond
@@ -149,7 +152,7 @@ func (s *overrides) read(ctx context.Context, prefix string) {
 	if changed {
 		s.change(func(*overrides) {})
 	}
-	s.rejuvenate()
+	s.markFresh()
 }
 
 // take takes in an answer of the store, and reports whether it changes anything.
@@ -173,20 +176,20 @@ func (f *fleetOverrides) take(turn int64, texts map[string]string, err error) bo
 	return true
 }
 
-// rejuvenate makes what is known fresh, for a while.
-func (s *overrides) rejuvenate() {
+// markFresh makes what is known fresh, for a while.
+func (s *overrides) markFresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fleet.age.Store(fresh)
 	if s.fleet.timer == nil {
-		s.fleet.timer = time.AfterFunc(dueAfter, s.grow)
+		s.fleet.timer = time.AfterFunc(dueAfter, s.markOlder)
 	} else {
 		s.fleet.timer.Reset(dueAfter)
 	}
 }
 
-// grow makes what is known older. While the store fails it does not become stale, so that no call waits in vain.
-func (s *overrides) grow() {
+// markOlder makes what is known older. While the store fails it does not become stale, so that no call waits in vain.
+func (s *overrides) markOlder() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.fleet.age.CompareAndSwap(fresh, due) {

@@ -11,7 +11,7 @@ import (
 type Request struct {
 	Rule   Rule
 	Key    string // whose permits; "" is everybody's, unless the rule has a Key
-	Cost   int64  // permits; 0 means 1
+	Cost   int64  // permits; 0 means 1, below 0 is a *KeyError
 	Member string // what is counted, if the rule is Distinct
 }
 
@@ -29,7 +29,7 @@ type Limit struct {
 	given   bool
 }
 
-// LimitOf returns the limit of n permits. Where n is below 0 the call fails with a *KeyError.
+// LimitOf returns the limit of n permits. Where the rule could not have it, see [Rule].Limit, the call fails with a *KeyError.
 func LimitOf(n int64) Limit { return Limit{n, true} }
 
 // Rules are the rules of one method, prepared. Generated code holds them.

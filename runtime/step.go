@@ -47,8 +47,13 @@ func (c *call) decide(ctx context.Context) (outcome, error) {
 
 func (p *part) decide(ctx context.Context) (err error) {
 	p.verdict, err = p.store.Decide(ctx, &p.Call)
+	if err == nil && !p.verdict.Admitted && !p.Refused && !p.refuses() {
+		return errNoRule
+	}
 	return err
 }
+
+var errNoRule = errors.New("the call is refused, but by no rule: a state is damaged")
 
 func (p *part) wait() time.Duration {
 	return time.Duration(p.verdict.At-p.verdict.Now) * time.Microsecond
@@ -133,11 +138,12 @@ func (c *call) policy() FailurePolicy {
 		if p == DefaultPolicy {
 			p = c.limiter.policy
 		}
-		switch {
-		case p == Deny || p == DefaultPolicy:
-			return Deny
-		case p == Local:
+		switch p {
+		case Allow:
+		case Local:
 			policy = Local
+		default:
+			return Deny
 		}
 	}
 	return policy
@@ -181,7 +187,11 @@ func (c *call) sleep(ctx context.Context, wait time.Duration) error {
 		err := fmt.Errorf("%s: %w", where(c.method, "rate limit"), ctx.Err())
 		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		return errors.Join(err, c.giveBack(back))
+		failed := c.giveBack(back)
+		if back.Err() != nil {
+			failed = nil // it is still going on, and would look like a deadline of ctx
+		}
+		return errors.Join(err, failed)
 	}
 }
 

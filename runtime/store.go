@@ -2,5 +2,6 @@ package runtime
 
 import "github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 
-// Store keeps the state of rules and decides calls on it: memstore.New and redisstore.New make one.
+// Store keeps the state of rules and decides calls on it: memstore.New, redisstore.New and plain.New make one. Only this
+// module implements it.
 type Store = decide.Store

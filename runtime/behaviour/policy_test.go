@@ -33,6 +33,7 @@ func TestFailurePolicies(t *testing.T) {
 		{allow, []ratelimit.FailurePolicy{none, local}, 3},
 		{allow, []ratelimit.FailurePolicy{none, deny, local}, -1},
 		{allow, []ratelimit.FailurePolicy{none, none}, 5},
+		{9, []ratelimit.FailurePolicy{none}, -1}, // there is no such policy
 	}
 	server := redistest.Start(t)
 	client := connect(t, server.Addr)

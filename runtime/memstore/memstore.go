@@ -19,7 +19,7 @@ type options struct {
 	maxKeys int64
 }
 
-// WithClock makes now the store's clock. A test moves it by hand.
+// WithClock makes now the store's clock. A test moves it by hand. Many goroutines may call now at once.
 func WithClock(now func() time.Time) Option {
 	return func(o *options) { o.clock = now }
 }
