@@ -20,7 +20,8 @@ type call struct {
 	asked   []asked
 	fleet   part
 	local   part
-	charges []Charged // to be given to callers
+	before  decide.Claim // what the rule that was asked last has joined; without a cost it has joined none
+	charges []Charged    // to be given to callers
 }
 
 // part is what one store decides of a call.
@@ -77,6 +78,9 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
 	case charge.Limit.given && rule.wrongLimit(limit) != "":
 		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(limit))
+	case charge.Limit.given && rule.refillsTooSlowly(limit):
+		return c.keyError(rule, "", fmt.Sprintf(
+			"the limit of this call: found %d, at which a burst of %d takes over a hundred years to fill", limit, rule.Burst))
 	case charge.Key == "" && rule.Key != "":
 		return c.keyError(rule, rule.Key, "the key is empty")
 	case charge.Member == "" && rule.Distinct != "":
@@ -89,19 +93,19 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 		return c.keyError(rule, rule.Distinct, "found two members for one budget; expected one for each call")
 	case claim.Mode == decide.Trigger && limit > 0 || claim.Cost <= capacity:
 		return nil
-	case claim.Mode == decide.Enforce:
+	case rule.Mode == ModeEnforce:
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.Name, Key: shown(claim.Subject), Cost: claim.Cost, Limit: capacity,
 		}
 	}
 	last := &c.asked[len(c.asked)-1]
-	if claim.Cost -= charge.Cost; claim.Cost == 0 { // else it is another rule's as well
+	if *claim = c.before; claim.Cost == 0 {
 		last.part.Claims = last.part.Claims[:last.claim]
 	}
 	*last = asked{rule: rule}
 	if rule.Mode == ModeShadow {
 		last.never = &Violation{
-			Rule: rule.Name, Window: rule.Window(), Key: shown(claim.Subject), Limit: limit, message: rule.Message,
+			Rule: rule.Name, Window: rule.Window(), Key: shown(subject(charge.Key)), Limit: limit, message: rule.Message,
 		}
 	}
 	return nil
@@ -141,6 +145,7 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 		*p.grow() = decide.Claim{Rule: rule.block, Subject: who, Cost: 1, Limit: 1}
 	}
 	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims)})
+	c.before.Cost = 0
 	claim := p.grow()
 	claim.Rule, claim.Subject, claim.Member, claim.Cost = rule.numbers, who, what, charge.Cost // the store fills in the rest
 	claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, c.delay(rule, limit), decide.Mode(rule.Mode)
@@ -155,6 +160,7 @@ func (c *call) join(p *part, i int, rule *prepared, cost, limit, burst int64) *d
 		i = c.addBlock(p, i, rule)
 	}
 	claim := &p.Claims[i]
+	c.before = *claim
 	claim.Cost += min(cost, math.MaxInt64-claim.Cost)
 	switch mode := decide.Mode(rule.Mode); {
 	case mode == claim.Mode:

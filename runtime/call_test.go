@@ -3,7 +3,11 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -96,28 +100,83 @@ func TestTwoMembersInOneCall(t *testing.T) {
 
 // A program's wait is bounded by the rule's queue as well.
 func TestQueueOfARequest(t *testing.T) {
-	l := ratelimit.New(memstore.New())
-	r := ratelimit.Request{Rule: ratelimit.Rule{
-		Name: "r", Limit: 1, Per: 20 * time.Millisecond, Algorithm: ratelimit.LeakyBucket, Wait: time.Hour, Queue: 2,
-	}}
-	queue := make(chan ratelimit.Decision)
-	for range 10 {
-		go func() {
-			d, err := l.Wait(context.Background(), r)
-			if err != nil {
-				t.Error(err)
-			}
-			queue <- d
-		}()
+	synctest.Test(t, func(t *testing.T) {
+		l := ratelimit.New(memstore.New(memstore.WithClock(time.Now)))
+		r := ratelimit.Request{Rule: ratelimit.Rule{
+			Name: "r", Limit: 1, Per: time.Second, Algorithm: ratelimit.LeakyBucket, Wait: time.Hour, Queue: 2,
+		}}
+		var admitted atomic.Int32
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if d, err := l.Wait(context.Background(), r); err != nil {
+					t.Error(err)
+				} else if d.Allowed {
+					admitted.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if n := admitted.Load(); n != 3 {
+			t.Errorf("%d calls were admitted, expected one at once and two from the queue", n)
+		}
+	})
+}
+
+// The permits of a long queue and the microseconds of a long window are multiplied without an overflow.
+func TestHugeQueue(t *testing.T) {
+	rules := ratelimit.NewRules("m", ratelimit.Rule{
+		Name: "r", Limit: 5_000_000, Per: 720 * time.Hour, Algorithm: ratelimit.LeakyBucket, Wait: time.Hour, Queue: 4_000_000,
+	})
+	if err := ratelimit.New(memstore.New()).Take(context.Background(), rules, "k"); err != nil {
+		t.Error(err)
 	}
-	admitted := 0
-	for range 10 {
-		if d := <-queue; d.Allowed {
-			admitted++
+}
+
+// A call cannot bring a limit at which the rule's burst takes longer than there are times for: it would overflow.
+func TestLimitTooLowForTheBurst(t *testing.T) {
+	rules := ratelimit.NewRules("m", ratelimit.Rule{
+		Name: "r", Limit: 10_000_000, Burst: 10_000_000, Per: 3660 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket,
+	})
+	l := ratelimit.New(memstore.New())
+	for limit, want := range map[int64]bool{1: false, 999_999: false, 1_000_000: true, 10_000_000: true} {
+		err := l.Charge(context.Background(), rules, ratelimit.Charge{Key: "k", Cost: 1, Limit: ratelimit.LimitOf(limit)})
+		if _, wrong := errors.AsType[*ratelimit.KeyError](err); wrong == want || want && err != nil {
+			t.Errorf("limit %d: got error %v", limit, err)
 		}
 	}
-	if admitted >= 10 {
-		t.Errorf("all of 10 waited in a queue of 2")
+}
+
+// What a shadow would never admit does not make the rule refuse that it shares its budget with.
+func TestSharedBudgetOfAHugeShadow(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	enforced, shadow := with(func(*ratelimit.Rule) {}), with(func(r *ratelimit.Rule) { r.Mode = ratelimit.ModeShadow })
+	for _, cost := range []int64{20, math.MaxInt64} {
+		shadow.Cost = cost
+		for _, requests := range [][]ratelimit.Request{{enforced, shadow}, {shadow, enforced}} {
+			if d := allow(t, l, requests...); !d.Allowed || len(d.Violations) != 1 {
+				t.Errorf("got %+v", d)
+			}
+		}
+	}
+	if d := allow(t, l, enforced); !d.Allowed {
+		t.Errorf("got %+v", d)
+	}
+	if d := allow(t, l, enforced); d.Allowed {
+		t.Error("the calls with a shadow were not charged")
+	}
+}
+
+// A shadow that would never be admitted leaves no limit to another one.
+func TestSharedBudgetOfTwoShadows(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	small := with(func(r *ratelimit.Rule) { r.Mode, r.Limit = ratelimit.ModeShadow, 2 })
+	large := with(func(r *ratelimit.Rule) { r.Mode, r.Limit = ratelimit.ModeShadow, 10 })
+	large.Cost = 6
+	for _, violations := range []int{1, 2} {
+		if d := allow(t, l, large, small); !d.Allowed || len(d.Violations) != violations {
+			t.Errorf("got %+v, want %d violations", d, violations)
+		}
 	}
 }
 

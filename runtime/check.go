@@ -119,7 +119,7 @@ func (r Rule) checkBucket() error {
 		return r.wrong("burst", "found %s, which has none; expected a token-bucket", r.what())
 	case r.Burst < 0 || r.Burst > maxBucketLimit:
 		return r.wrong("burst", "found %d; expected 1 to %d", r.Burst, maxBucketLimit)
-	case r.Limit > 0 && float64(r.Burst)/float64(r.Limit)*float64(r.Per) > float64(maxRefill):
+	case r.refillsTooSlowly(r.Limit):
 		return r.wrong("burst", "found %d, which takes over a hundred years to fill at %d per %s", r.Burst, r.Limit, formatPeriod(r.Per))
 	case r.Prepay && !r.isBucket():
 		return r.wrong("prepay", "found %s; expected a token-bucket or a leaky-bucket", r.what())
@@ -131,6 +131,11 @@ func (r Rule) checkBucket() error {
 		return r.wrong("burst", "found warmup as well, which stores no permits to burst")
 	}
 	return nil
+}
+
+// refillsTooSlowly reports whether at a limit the times of the burst would be beyond what there are numbers for.
+func (r *Rule) refillsTooSlowly(limit int64) bool {
+	return limit > 0 && float64(r.Burst)/float64(limit)*float64(r.Per) > float64(maxRefill)
 }
 
 const maxWarmup = 24 * time.Hour

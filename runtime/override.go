@@ -16,7 +16,8 @@ import (
 // used in the present window: a raised one admits the difference, under a lowered one nothing passes until enough permits
 // have left. A bucket's history is the time at which it is full again: a raised limit fills it faster from then on. Per is
 // part of the state: another period starts from nothing, and the way back finds what is still known of the earlier one.
-// While limiters disagree on a limit, each counts what all have admitted, and admits up to its own.
+// While limiters disagree on a limit, each counts what all have admitted, and admits up to its own; but where one makes a
+// sliding window a trigger, no more is remembered of it than that trigger's limit.
 type Override struct {
 	Limit int64 // also instead of the limit that a call brings along
 	Per   time.Duration

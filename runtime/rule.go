@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -215,8 +216,12 @@ func (r Rule) slices() int64 {
 // queue take to leave.
 func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	wait := longest.Microseconds()
-	if r.Queue > 0 && limit > 0 && r.Queue < limit*(wait/r.Per.Microseconds()+1) {
-		wait = min(wait, r.Queue*r.Per.Microseconds()/limit)
+	if r.Queue > 0 && limit > 0 {
+		high, low := bits.Mul64(uint64(r.Queue), uint64(r.Per.Microseconds()))
+		if high < uint64(limit) { // else it takes longer than there are numbers for
+			queue, _ := bits.Div64(high, low, uint64(limit))
+			wait = int64(min(uint64(wait), queue))
+		}
 	}
 	return wait
 }

@@ -219,6 +219,34 @@ func TestReturnAfterResetTakesNothingOff(t *testing.T) {
 	})
 }
 
+// What was charged since a reset is all that the return of an earlier charge can take off.
+func TestReturnAfterResetAdmitsNoMoreThanTheLimit(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rules := algorithms()
+		rules["sliding-counter"] = ratelimit.Rule{Limit: 3, Per: time.Hour, Algorithm: ratelimit.SlidingCounter}
+		for name, rule := range rules {
+			rule.Name = name
+			q := ratelimit.Request{Rule: rule, Key: "k"}
+			old := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 3})
+			if err := s.limiter.Reset(context.Background(), q); err != nil {
+				t.Fatal(err)
+			}
+			s.pass(2 * time.Millisecond)
+			s.admit(t, q)
+			if err := old.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			more := 0
+			for more < 10 && s.allow(t, q).Allowed {
+				more++
+			}
+			if more > 3 {
+				t.Errorf("%s: after the return %d calls passed a limit of 3", name, more)
+			}
+		}
+	})
+}
+
 func TestSixtyFourCallersNeverExceedTheLimit(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		const callers, calls, limit = 64, 8, 100

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"time"
+	"unique"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -97,5 +98,30 @@ func TestFault_CalendarsInUTC(t *testing.T) {
 		if d := s.refuse(t, q); d.RetryAfter != to.Sub(from) {
 			t.Errorf("%s: retry after %v, want %v", zone, d.RetryAfter, to.Sub(from))
 		}
+	}
+}
+
+// Calls that compete for places in the windows to come all get one, each its own.
+func TestWaitersCompeteForCalendarWindows(t *testing.T) {
+	const callers = 40
+	store, rule := redisstore.New(connect(t, redistest.Start(t).Addr)), kinds()["calendar"]
+	taken := make(chan int64, callers)
+	for range callers {
+		go func() {
+			v, err := store.Decide(context.Background(), &decide.Call{Prefix: unique.Make("p"), Claims: []decide.Claim{
+				{Rule: rule, Subject: "k", Cost: 1, Limit: 1, Wait: 1000 * hour},
+			}})
+			if err != nil || !v.Admitted {
+				t.Errorf("got %+v, error %v", v, err)
+			}
+			taken <- v.At / hour
+		}()
+	}
+	windows := make(map[int64]bool)
+	for range callers {
+		windows[<-taken] = true
+	}
+	if len(windows) != callers {
+		t.Errorf("%d callers got %d windows of one permit", callers, len(windows))
 	}
 }

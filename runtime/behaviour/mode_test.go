@@ -3,6 +3,7 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,4 +162,19 @@ func TestCostsOfACharge(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A trigger's cost has no bound, and is told as far as there are numbers.
+func TestTriggerOfAHugeCost(t *testing.T) {
+	server := redistest.Start(t)
+	for name, store := range map[string]ratelimit.Store{"memory": memstore.New(), "redis": redisstore.New(connect(t, server.Addr))} {
+		var told []int64
+		l := ratelimit.New(store, ratelimit.WithTrigger(func(_ context.Context, hit ratelimit.Trigger) { told = append(told, hit.Used) }))
+		_, err := l.Allow(context.Background(), ratelimit.Request{Key: "k", Cost: math.MaxInt64, Rule: ratelimit.Rule{
+			Name: "r", Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow, Mode: ratelimit.ModeTrigger,
+		}})
+		if err != nil || len(told) != 1 || told[0] < 1<<62 {
+			t.Errorf("%s: error %v, told %v", name, err, told)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
 )
 
 var hourly = ratelimit.Rule{Name: "hourly", Limit: 10, Per: time.Hour}
@@ -201,5 +202,32 @@ func TestCallersWhoGaveUpAreChargedOnceAtMost(t *testing.T) {
 	}
 	if left := s.left(t, q); left < 1000-1-callers {
 		t.Errorf("%d of 1000 permits left after %d calls", left, 1+callers)
+	}
+}
+
+// A caller without patience says nothing about the server, and what is decided for it is given back, also where the client
+// lets contexts bound its connections.
+func TestImpatientCallerBarsNobody(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	for name, store := range map[string]ratelimit.Store{"scripts": redisstore.New(client), "plain": plain.New(client)} {
+		s := &subject{limiter: ratelimit.New(store)}
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: 10, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, Key: "k"}
+		s.admit(t, q)
+		server.Pause()
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+		_, err := s.limiter.Allow(ctx, q)
+		cancel()
+		server.Resume()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: got error %v, want the context's", name, err)
+		}
+		s.admit(t, q) // the pause of the breaker is not over
+		for deadline := time.Now().Add(10 * time.Second); s.left(t, q) != 8; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %d of 10 permits left, want 8", name, s.left(t, q))
+			}
+		}
 	}
 }

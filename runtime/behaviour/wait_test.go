@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
@@ -47,6 +48,35 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 			s.refuse(t, q)
 		}
 	})
+}
+
+// A waiter who is cancelled learns just that, also when the server is too slow for the place to be given back meanwhile.
+func TestCancelledWaiterOfASilentServer(t *testing.T) {
+	server := redistest.Start(t)
+	s := onServer(t, server)
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
+	s.admit(t, q)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	failed := make(chan error)
+	go func() {
+		_, err := s.limiter.Wait(ctx, q)
+		failed <- err
+	}()
+	soon := func(d ratelimit.Decision) bool { return d.RetryAfter < time.Hour }
+	for soon(s.refuse(t, q)) {
+		time.Sleep(time.Millisecond) // until the waiter has its place
+	}
+	server.Pause()
+	cancel()
+	err := <-failed
+	server.Resume()
+	if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v", err)
+	}
+	for !soon(s.refuse(t, q)) {
+		time.Sleep(time.Millisecond) // until the place is given back
+	}
 }
 
 // A rule in shadow mode that would have refused has nothing to give back.

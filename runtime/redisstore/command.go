@@ -69,6 +69,7 @@ func (s *store) undo(g *group, reply any) {
 // the hash it has done nothing, and gets the text.
 func (s *store) eval(ctx context.Context, keys int, args []any) (any, error) {
 	var value any
+	ctx = once.Undated(ctx)
 	err := s.Guard(func() error {
 		cmd := once.New(ctx, append([]any{"evalsha", sha, keys}, args...)...)
 		err := s.client.Process(ctx, cmd)

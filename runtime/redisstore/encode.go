@@ -62,7 +62,21 @@ var errReply = errors.New("unexpected reply of the script")
 const reportSize = 4 * 8
 
 func number(s string) int64 {
-	return int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[:8]))))
+	return int64(float(s))
+}
+
+func float(s string) float64 {
+	return math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[:8])))
+}
+
+// isPlausible reports whether the numbers of a report are exact. Those of a damaged state need not be.
+func isPlausible(report string) bool {
+	for i := 0; i < reportSize; i += 8 {
+		if !(math.Abs(float(report[i:])) <= 1<<53) { // nor is what is not a number
+			return false
+		}
+	}
+	return true
 }
 
 // reportTime returns the server's time of a report.
@@ -85,10 +99,12 @@ func decodeReport(report string, claims []*decide.Claim) error {
 			return errReply
 		}
 		switch c := claims[i-1]; {
+		case c.Mode == decide.Trigger: // whose costs have no bound
+			c.Fired = int64(min(float(report[24:]), 1<<62))
+		case !isPlausible(report):
+			return errReply
 		case took:
 			c.Extra, c.Stored = first, second
-		case c.Mode == decide.Trigger:
-			c.Fired = second
 		default:
 			c.Earliest, c.Room = first, second
 		}

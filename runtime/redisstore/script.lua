@@ -152,6 +152,8 @@ if special then
     local newest, used, count, waiting -- as they are kept; without newest there is no ring whose permits count
     local head = call('GETRANGE', key, 0, 31)
     if head ~= '' then newest, used, count, waiting = struct.unpack('<dddd', head) end
+    -- Damaged numbers that are kept on would let everybody pass.
+    if newest and not (used >= 0 and math.abs(newest + used) < math.huge) then newest = nil end
     local present = math.max(math.floor(now / width), newest or 0)
 
     local ahead, begun = {}, {} -- the slices that calls wait for, and those of them that are not to come any more
@@ -213,6 +215,7 @@ if special then
       end
       for _, slice in ipairs(begun) do call('SETRANGE', key, slot(slice[1]), struct.pack('<d', slice[2])) end
       for i, slice in ipairs(ahead) do call('SETRANGE', key, behind + 16 * (i - 1), struct.pack('<dd', slice[1], slice[2])) end
+      return current
     end
 
     function counter.take(number, permits)
@@ -224,11 +227,16 @@ if special then
           break
         end
       end
-      counter.add(present, number == present and -permits or 0)
+      local current = counter.add(present, 0)
       special.expire(key, ((ahead[1] and ahead[#ahead][1] or present) + size) * width)
-      if number < present and number >= present - slices then
+      if number == present then
+        permits = math.min(permits, current) -- after a reset there may be less
+        call('SETRANGE', key, 8, struct.pack('<dd', used - permits, current - permits))
+      elseif number < present and number >= present - slices then
         local from = slot(number)
-        call('SETRANGE', key, from, struct.pack('<d', struct.unpack('<d', call('GETRANGE', key, from, from + 7)) - permits))
+        local count = struct.unpack('<d', call('GETRANGE', key, from, from + 7))
+        permits = math.min(permits, count)
+        call('SETRANGE', key, from, struct.pack('<d', count - permits))
         call('SETRANGE', key, 8, struct.pack('<d', used - permits))
       end
     end
@@ -531,16 +539,17 @@ if special and (special.op == 'return' or special.op == 'undo') then
       call('LREM', key, -cost, struct.pack('<d', at))
     elseif kind <= CALENDAR then
       local state = call('GET', key) or ''
-      local rest, held = '', false
       for from = #state - 23, 1, -24 do
         local start, stop, used = struct.unpack('<ddd', state, from)
-        if not held and start <= at and at < stop then
-          held, used = true, math.max(0, used - cost)
+        if start <= at and at < stop then
+          used = math.max(0, used - cost)
+          local stays = start <= now and not (start == at and special.op == 'undo') -- though nothing may be left in it
+          local left = (used > 0 or stays) and struct.pack('<ddd', start, stop, used) or ''
+          state = string.sub(state, 1, from - 1) .. left .. string.sub(state, from + 24)
+          if state ~= '' then call('SET', key, state, 'KEEPTTL') else call('DEL', key) end
+          return
         end
-        local stays = start <= now and not (start == at and special.op == 'undo') -- though nothing may be left in it
-        if used > 0 or stays then rest = struct.pack('<ddd', start, stop, used) .. rest end
       end
-      if rest ~= '' then call('SET', key, rest, 'KEEPTTL') else call('DEL', key) end
     elseif kind <= WARM then
       local state = call('GET', key)
       local extra, taken, warmup = 0, 0, 0

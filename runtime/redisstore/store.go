@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
 
 type store struct {
@@ -88,8 +89,9 @@ func (s *store) decideInTurn(ctx context.Context, groups []*group, call decide.C
 	return verdict, err
 }
 
-// maxAsks bounds how often one decision may be asked for again because a window ended, or a place was taken, meanwhile.
-const maxAsks = 5
+// maxAsks bounds how often one decision may be asked for again because a window ended, or a place was taken, meanwhile. Of
+// calls that compete for places in windows to come, or on two servers, one gets its place each time.
+const maxAsks = 100
 
 func (s *store) decide(ctx context.Context, g *group, call *decide.Call, after int64) (decide.Verdict, error) {
 	var operation []any
@@ -145,7 +147,7 @@ func (s *store) giveBack(ctx context.Context, operation string, groups []*group)
 func (s *store) Reset(ctx context.Context, call *decide.Call) error {
 	for _, g := range s.groups(call) {
 		remove := func() (any, error) {
-			return nil, s.Guard(func() error { return s.client.Del(ctx, g.keys...).Err() })
+			return nil, s.Guard(func() error { return s.client.Del(once.Undated(ctx), g.keys...).Err() })
 		}
 		if _, err := await(ctx, remove, func(any) {}); err != nil {
 			return err

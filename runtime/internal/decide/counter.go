@@ -126,16 +126,16 @@ func (s *counter) search(n int64) int {
 
 func (s *counter) Return(c *Claim, now int64) {
 	s.move(c.Rule, now)
-	n := slice{c.At / c.Rule.Slice(), -c.Cost}
-	if n.number <= s.newest {
-		s.add(n)
+	n := c.At / c.Rule.Slice()
+	if n <= s.newest {
+		s.add(slice{n, -min(c.Cost, *s.slot(n))}) // after a reset there may be less
 		return
 	}
-	i := s.search(n.number)
-	if i == len(s.ahead) || s.ahead[i].number != n.number {
+	i := s.search(n)
+	if i == len(s.ahead) || s.ahead[i].number != n {
 		return
 	}
-	if s.ahead[i].permits += n.permits; s.ahead[i].permits <= 0 {
+	if s.ahead[i].permits -= c.Cost; s.ahead[i].permits <= 0 {
 		s.ahead = slices.Delete(s.ahead, i, i+1)
 	}
 }

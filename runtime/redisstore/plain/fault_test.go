@@ -138,12 +138,41 @@ func TestCancelledCallIsGivenBack(t *testing.T) {
 	}
 }
 
+// A return ends with its context, though the client itself would wait longer, and happens nevertheless.
+func TestReturnToASilentServer(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: 5 * time.Second, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	l, q := ratelimit.New(New(client)), ask(hourly, "k")
+	d, err := l.Allow(context.Background(), q)
+	if err != nil || !d.Allowed {
+		t.Fatalf("got %+v, error %v", d, err)
+	}
+	server.Pause()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	err = d.Return(ctx)
+	cancel()
+	server.Resume()
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v, want that of the context", err)
+	}
+	q.Cost = hourly.Limit
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if d, err := l.Peek(context.Background(), q); err == nil && d.Allowed {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the permit is not given back")
+		}
+	}
+}
+
 // Where this process's clock is off, by a whole calendar window too, the server's counts.
 func TestFault_ClientClockChoosesTheWindow(t *testing.T) {
 	s := start(t)
-	minute := ratelimit.Rule{Name: "hour", Limit: 3, Cron: "0 * * * *"}
+	hour := ratelimit.Rule{Name: "hour", Limit: 3, Cron: "0 * * * *"}
 	for _, off := range []time.Duration{400 * 24 * time.Hour, -400 * 24 * time.Hour, time.Hour, -time.Hour} {
-		for _, call := range [][]ratelimit.Request{{ask(yearly, "k")}, {ask(minute, "k")}, {ask(yearly, "k"), ask(minute, "k")}} {
+		for _, call := range [][]ratelimit.Request{{ask(yearly, "k")}, {ask(hour, "k")}, {ask(yearly, "k"), ask(hour, "k")}} {
 			s.server.Do("FLUSHALL")
 			for range 3 {
 				s.store.ahead.Store(off.Microseconds())

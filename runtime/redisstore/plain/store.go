@@ -26,6 +26,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
 
 type store struct {
@@ -104,7 +105,7 @@ func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 	own.Claims = slices.Clone(call.Claims)
 	done := make(chan answer, 1)
 	go func() {
-		verdict, err := s.decide(ctx, &own)
+		verdict, err := s.decide(once.Undated(ctx), &own)
 		done <- answer{verdict, err}
 	}()
 	select {
@@ -121,16 +122,24 @@ func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 	}
 }
 
-// Return implements runtime.Store. It does its work even if ctx has ended: a charge must not outlive the call that it was
-// for.
+// Return implements runtime.Store. It returns as soon as ctx ends, and its work is done nevertheless: a charge must not outlive
+// the call that it was for.
 func (s *store) Return(ctx context.Context, call *decide.Call) error {
+	own := slices.Clone(call.Claims) // the caller may use its own again before the answer comes
 	var charged []*counter
-	for i := range call.Claims {
-		if c := &call.Claims[i]; c.Charged {
+	for i := range own {
+		if c := &own[i]; c.Charged {
 			charged = append(charged, newCounter(call, c, c.At))
 		}
 	}
-	return s.giveBack(context.WithoutCancel(ctx), charged)
+	done := make(chan error, 1)
+	go func() { done <- s.giveBack(context.WithoutCancel(ctx), charged) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Reset implements runtime.Store.

@@ -4,6 +4,7 @@ package once
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -20,3 +21,12 @@ func (Cmd) NoRetry() bool { return true }
 
 // Clone implements redis.Cmder.
 func (c Cmd) Clone() redis.Cmder { return Cmd{c.Cmd.Clone().(*redis.Cmd)} }
+
+// Undated returns ctx without its deadline. Clients can be told to make that the connection's: then the reply would be lost,
+// so that nothing could be undone, and the caller's impatience would look like a time-out of the server.
+func Undated(ctx context.Context) context.Context { return undated{ctx} }
+
+type undated struct{ context.Context }
+
+// Deadline implements context.Context.
+func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
