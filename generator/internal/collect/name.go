@@ -16,10 +16,7 @@ func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap) {
 	if w.Kind == model.Func || w.Kind == model.Fields {
 		word = "limit"
 	}
-	pos, name := w.Pos, word+upper(w.Object.Name())
-	if token.IsExported(w.Object.Name()) {
-		name = upper(name)
-	}
+	pos, name := w.Pos, annotations.Prefixed(word, w.Object.Name())
 	if wrap.Name != "" {
 		arg, _ := wrap.Arg("name")
 		pos, name = arg.Value.Pos, wrap.Name
@@ -44,7 +41,7 @@ func (c *collector) declare(pos token.Pos, name string) {
 			c.errorf(pos, "two wrappers would declare %s; name one of them with //ratelimit:wrap name=", name)
 		}
 	}
-	if taken := c.pkg.Types.Scope().Lookup(name); taken != nil {
+	if taken := c.pkg.Types.Scope().Lookup(name); taken != nil && !c.pkg.IsStandIn(taken) {
 		at := c.fset.PositionFor(taken.Pos(), false)
 		c.errorf(pos, "the generated %s would collide with the one of line %d of %s; choose another with //ratelimit:wrap name=",
 			name, at.Line, base(at.Filename))

@@ -47,6 +47,9 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 		annotated = annotated || f.Annotated
 		pkg.Files = append(pkg.Files, f)
 	}
+	if annotated {
+		l.addStandIns(pkg, p.Name)
+	}
 	if annotated || p.ForTest == "" {
 		l.set.Packages = append(l.set.Packages, pkg)
 	}
@@ -148,6 +151,9 @@ func (d *dependencies) check(p *Package) {
 	syntax := make([]*ast.File, len(p.Files))
 	for i, f := range p.Files {
 		syntax[i] = f.Syntax
+	}
+	if p.standIns != nil {
+		syntax = append(syntax, p.standIns)
 	}
 	if len(syntax) > 0 {
 		defer d.noteFault(syntax[0].Name.Pos())

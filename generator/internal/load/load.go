@@ -41,6 +41,7 @@ type Package struct {
 	Files     []*File
 	Errors    annotations.Errors // of the type checker, and of the parser in files without directives
 
+	standIns     *ast.File // declares what is to be generated; it is not among Files
 	meta         *packages.Package
 	dependencies *dependencies
 }

@@ -1,0 +1,99 @@
+package load
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+)
+
+// addStandIns declares the types that are to be generated for p, as signatures may mention them before they are there. They
+// have no methods, and no type parameters: a generic one cannot be mentioned.
+func (l *loader) addStandIns(p *Package, name string) {
+	taken := declared(p)
+	src := strings.Builder{}
+	fmt.Fprintf(&src, "package %s\n", name)
+	for _, f := range p.Files {
+		if !f.Annotated {
+			continue
+		}
+		for doc, s := range typesOf(f.Syntax) {
+			wrapper := wrapperOf(doc, s)
+			if _, isFunc := s.Type.(*ast.FuncType); isFunc || s.TypeParams != nil || taken[wrapper] || !token.IsIdentifier(wrapper) {
+				continue
+			}
+			taken[wrapper] = true
+			fmt.Fprintf(&src, "type %s struct{}\n", wrapper)
+		}
+	}
+	p.standIns, _ = parser.ParseFile(l.set.Fset, "", src.String(), parser.SkipObjectResolution)
+}
+
+// IsStandIn reports whether o stands for what is to be generated.
+func (p *Package) IsStandIn(o types.Object) bool {
+	return p.standIns != nil && p.standIns.FileStart <= o.Pos() && o.Pos() < p.standIns.FileEnd
+}
+
+// wrapperOf is the name of the type that is generated for s.
+func wrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
+	if doc != nil {
+		if g, _ := annotations.Parse(doc); len(g.Wraps) > 0 && g.Wraps[0].Name != "" {
+			return g.Wraps[0].Name
+		}
+	}
+	return annotations.Prefixed("limited", s.Name.Name)
+}
+
+// typesOf returns the types that a file declares, by their comments.
+func typesOf(f *ast.File) func(yield func(*ast.CommentGroup, *ast.TypeSpec) bool) {
+	return func(yield func(*ast.CommentGroup, *ast.TypeSpec) bool) {
+		for _, d := range f.Decls {
+			d, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok {
+					doc := s.Doc
+					if doc == nil && !d.Lparen.IsValid() {
+						doc = d.Doc
+					}
+					if !yield(doc, s) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// declared returns the names that a package declares by itself.
+func declared(p *Package) map[string]bool {
+	names := make(map[string]bool)
+	for _, f := range p.Files {
+		for _, d := range f.Syntax.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					names[d.Name.Name] = true
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.TypeSpec:
+						names[s.Name.Name] = true
+					case *ast.ValueSpec:
+						for _, name := range s.Names {
+							names[name.Name] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
+}
