@@ -43,7 +43,7 @@ func (r Rule) checkName() error {
 	}
 	for _, c := range r.Name {
 		if strings.ContainsRune("{}%:\"'`", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) {
-			return r.wrong("name", "found %q; expected letters, digits and . _ - /", c)
+			return r.wrong("name", "found %q; expected no spaces, no control characters, and none of {}%%:\"'`", c)
 		}
 	}
 	return nil

@@ -22,8 +22,8 @@ type Rule struct {
 	Key string
 	// Algorithm is SlidingWindow by default, Calendar if there is a Cron.
 	Algorithm Algorithm
-	// Limit is how many permits a window has; 0 refuses everything. At most 1,000,000 for SlidingWindow, 10,000,000 for
-	// TokenBucket, and 10^15 for the others.
+	// Limit is how many permits a window has; 0 refuses everything. At most 1,000,000 for SlidingWindow and with Distinct,
+	// 10,000,000 for TokenBucket and LeakyBucket, and 10^15 for the others.
 	Limit int64
 	// Per is the window, in whole microseconds, at most 3660 days. A rule has either Per or Cron.
 	Per time.Duration
@@ -31,31 +31,32 @@ type Rule struct {
 	Cron string
 	// TZ is the IANA name of Cron's time zone; "" is UTC.
 	TZ string
-	// Burst is the capacity of a TokenBucket; 0 is Limit.
+	// Burst is the capacity of a TokenBucket; 0 is Limit. At most 10,000,000, and full within a hundred years.
 	Burst int64
 	// Prepay lets a call of a TokenBucket or LeakyBucket pass that takes more than is stored: the next one waits for it.
 	Prepay bool
 	// Warmup is the time in which a TokenBucket's rate ramps up after idling: from a third of it, as Guava's SmoothWarmingUp
-	// does. Such a bucket has no burst, and its calls are prepaid.
+	// does. Such a bucket has no burst, and its calls are prepaid. At most 24 hours.
 	Warmup time.Duration
 	// Slices is how many slices a SlidingCounter's window has; 0 is 60. At most 10,000.
 	Slices int64
 	// Distinct is the directive's template of the members that are counted instead of calls; where there is one, a request
 	// names its Member. A member that is known costs nothing. It goes with SlidingWindow and Calendar.
 	Distinct string
-	// Wait is how long a call waits for its permits instead of being refused at once.
+	// Wait is how long a call waits for its permits instead of being refused at once; up to 3660 days. Only Take, Charge and
+	// Begin look at it: what delays a request is Limiter.Wait.
 	Wait time.Duration
-	// Queue is how many permits' calls may wait in a bucket; 0 is any number.
+	// Queue is how many permits' calls may wait in a bucket; 0 is any number. It goes with Wait.
 	Queue int64
-	// Block is how long a subject is refused after a refusal. At most 30 days.
+	// Block is how long a subject is refused after a refusal, in whole microseconds. At most 30 days.
 	Block time.Duration
 	// Mode is what becomes of a refusal.
 	Mode Mode
 	// Scope is who shares the counts.
 	Scope Scope
-	// Refund is whether a call gives its permits back when it fails.
+	// Refund is whether a call gives its permits back when it fails. Only Begin looks at it.
 	Refund Refund
-	// OnError is what to do while the store is unreachable; the default is the limiter's policy.
+	// OnError is what to do while the store fails; the default is the limiter's policy.
 	OnError FailurePolicy
 	// Message is what a caller is told on a refusal; "" is "Too many requests.".
 	Message string
@@ -259,14 +260,15 @@ func (r Rule) schedule() (*decide.Schedule, error) {
 	return decide.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
 }
 
-// PerSecond returns a sliding window of limit permits a second.
+// PerSecond returns a sliding window of limit permits a second. Give it a Name: rules of one name and window share their
+// counts.
 func PerSecond(limit int64) Rule { return Rule{Limit: limit, Per: time.Second} }
 
-// PerMinute returns a sliding window of limit permits a minute.
+// PerMinute returns a sliding window of limit permits a minute. Give it a Name, as for [PerSecond].
 func PerMinute(limit int64) Rule { return Rule{Limit: limit, Per: time.Minute} }
 
-// PerHour returns a sliding window of limit permits an hour.
+// PerHour returns a sliding window of limit permits an hour. Give it a Name, as for [PerSecond].
 func PerHour(limit int64) Rule { return Rule{Limit: limit, Per: time.Hour} }
 
-// PerDay returns a sliding window of limit permits in 24 hours.
+// PerDay returns a sliding window of limit permits in 24 hours. Give it a Name, as for [PerSecond].
 func PerDay(limit int64) Rule { return Rule{Limit: limit, Per: 24 * time.Hour} }

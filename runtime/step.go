@@ -195,7 +195,7 @@ func (c *call) sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// grace is how long the end of a context waits for its place to be given back, which happens in any case.
+// grace bounds how long a call whose context ended waits until its place is given back, which goes on in any case.
 const grace = 50 * time.Millisecond
 
 // giveBack returns all that the call was charged.

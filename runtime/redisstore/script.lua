@@ -34,12 +34,16 @@
 --
 -- The reply is one of
 --   time            admitted then
---   {time, now, report}   the same, if there is a report, or if the call waits until then
+--   {time, now, report}   the same, if there is a report, or if the call waits until then; after 'refuse' it means that no rule
+--                         of this part refuses
 --   -time           nothing was done: ask again, with the calendar windows that hold this time, and with an operation
 --   report          refused
 -- A report has four doubles for each rule that refuses, or that shadow or trigger is about, the last rule first: this
 -- server's time; the rule's number; the earliest time at which it admits the cost; and how many permits it would admit now,
 -- or for a trigger how many are used. Where the number is negated, the last two are the price that a WARM rule took.
+--
+-- Below stand: what only special calls need, which is kinds beyond PREPAID and what waits; decide, which is all that a plain call
+-- runs; giving back; and the call itself.
 --
 -- Redis runs one script at a time, so every microsecond here is one that no other client gets. Hence the few commands, the
 -- recursion (a rule's state stays in local variables from check to commit), and what is handed down rather than captured, since
@@ -59,8 +63,13 @@ local function gain(x, y, n, limit, period)
   return x + n * ((period - rest) / limit) + (parts - left) / limit, left
 end
 
--- A bucket while calls wait. A charge is packed, as in the state.
 if special then
+  function special.expire(key, at)
+    call('PEXPIREAT', key, string.format('%d', math.ceil(at / 1000)))
+  end
+
+  -- Buckets while calls wait. A charge is packed, as in the state.
+
   local function add(charge, period, warmup, s, x, y, z)
     local at, cost, limit, extra, taken = struct.unpack('<ddddd', charge)
     if z ~= limit then x, y = x + math.min(y, 1), 0 end
@@ -76,7 +85,7 @@ if special then
   end
 
   -- Returns the charges of a state whose time has not come, or which are behind such a one, and the state without them. Of many
-  -- only the newest stay, as each of them makes giving one back dearer; the places of the others are kept, whoever leaves them.
+  -- only the newest stay, as each of them makes giving one back dearer; to give back one of the others no longer moves later places up.
   local function settle(state, period, warmup)
     if not state or #state <= 32 then return '', special.state(state, warmup) end
     local s, x, y, z = struct.unpack('<dddd', state)
@@ -129,14 +138,8 @@ if special then
     end
     keep(key, before, charges, warmup, s, x, y, z)
   end
-end
 
--- The slices of a sliding counter, as they are now.
-if special then
-  function special.expire(key, time_)
-    call('PEXPIREAT', key, string.format('%d', math.ceil(time_ / 1000)))
-  end
-
+  -- The slices of a sliding counter, as they are now.
   function special.counter(key, width, slices)
     local size = slices + 1 -- slices in the ring: those of a window, and one that the window has left in part
     local behind = 32 + 8 * size
@@ -242,12 +245,9 @@ if special then
     end
     return counter
   end
-end
 
--- The check of the less frequent kinds: the earliest time; a function that commits and returns what is used then, and of a
--- WARM rule the price; and how many permits the rule would admit, if that is known. Made only where an operation says that it
--- may be needed.
-if special then
+  -- The check of the less frequent kinds: the earliest time; a function that commits and returns what is used then, and of a
+  -- WARM rule the price; and how many permits the rule would admit, if that is known.
   function special.check(key, kind, limit, cost, a, b, text)
     local WARM, COUNTER, DAILY, BLOCK = 6, 7, 9, 10
     local expire = special.expire
@@ -480,8 +480,8 @@ local function decide(i, at, refused, call, now, special, gain)
       call('LPOP', key, over)
     end
     if at > now then
-      local until_ = math.ceil((at - now) / 1000 + lifetime + 2)
-      if ttl < until_ then call('PEXPIRE', key, until_) end
+      local needed = math.ceil((at - now) / 1000 + lifetime + 2)
+      if ttl < needed then call('PEXPIRE', key, needed) end
     elseif ttl < a / 1000 then
       call('PEXPIRE', key, math.ceil(lifetime))
     end

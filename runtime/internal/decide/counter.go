@@ -7,7 +7,8 @@ import (
 )
 
 // counter is the permits of each slice of time in a window, and of the slice that the window has left in part. Apart from them
-// it keeps the slices to come that calls wait for, so that a place which is given back has wiped nothing.
+// it keeps the slices to come that calls wait for: to reserve one must not clear older ones, which count again if that is given
+// back.
 type counter struct {
 	slices []int64 // slice n stands at n modulo their number
 	newest int64

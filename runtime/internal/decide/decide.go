@@ -45,7 +45,7 @@ func (r *Rule) Slice() int64 { return (r.Per + r.Slices - 1) / r.Slices }
 // changed limit goes on with the history that there is.
 type Identity struct {
 	Scope  string // the rule's name
-	Window string // what Rule.Window in package runtime returns
+	Window string // Rule.Window of package runtime; behind it the key template of a method's unnamed rule, and :block for a block
 }
 
 var seed = maphash.MakeSeed()

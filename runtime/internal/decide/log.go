@@ -12,7 +12,7 @@ func (l *log) Earliest(c *Claim, now int64) int64 {
 
 func (l *log) Commit(c *Claim, now, at int64) (used int64) {
 	over := l.times.len() + int(c.Cost-c.Limit)
-	if c.Mode == Trigger { // which goes beyond its limit, and still is what it was if this is given back
+	if c.Mode == Trigger { // it goes beyond its limit: what was there before is kept, so that a return restores the count
 		used = int64(l.times.len()-l.times.search(at-c.Rule.Per+1)) + c.Cost
 		over = l.times.len() - int(c.Limit)
 	}

@@ -19,8 +19,8 @@ type charge struct {
 // maxQueue is how many charges a bucket remembers. Each of them makes it dearer to give one back.
 const maxQueue = 256
 
-// settle takes in the charges whose time has come, as far as none before them waits, and those that are too many. The places
-// of these are kept, whoever leaves them.
+// settle takes in the charges whose time has come, as far as none before them waits, and those that are too many. Who
+// gives one of these back no longer moves later places up.
 func (q *queue) settle(r *Rule, now int64) {
 	n := 0
 	for ; n < len(q.charges) && (len(q.charges)-n > maxQueue || q.charges[n].at <= now); n++ {
