@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -20,16 +22,39 @@ const (
 	defaultSlices   = 60
 )
 
+var checks = []func(Rule) error{
+	Rule.checkName, Rule.checkWindow, Rule.checkLimit, Rule.checkBucket, Rule.checkDistinct, Rule.checkWait, Rule.checkMode,
+}
+
 // check returns the first thing wrong with a rule, other than its cron expression.
 func (r Rule) check() error {
-	for _, check := range []func(Rule) error{
-		Rule.checkName, Rule.checkWindow, Rule.checkLimit, Rule.checkBucket, Rule.checkDistinct, Rule.checkWait, Rule.checkMode,
-	} {
+	for _, check := range checks {
 		if err := check(r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Problems returns what is wrong with the rule, at most one thing for each group of fields that belong together. Validate
+// returns the first of them.
+func (r Rule) Problems() []*RuleError {
+	var all []*RuleError
+	for _, check := range append(slices.Clone(checks), Rule.checkCron) {
+		var wrong *RuleError
+		if errors.As(check(r), &wrong) {
+			all = append(all, wrong)
+		}
+	}
+	return all
+}
+
+func (r Rule) checkCron() error {
+	if r.Cron == "" {
+		return nil
+	}
+	_, err := r.schedule()
+	return err
 }
 
 func (r Rule) wrong(argument, format string, args ...any) error {
@@ -80,7 +105,7 @@ func (r Rule) checkLimit() error {
 		return nil
 	case r.Algorithm != SlidingCounter:
 		return r.wrong("slices", "found %s, which has none; expected a sliding-counter", r.what())
-	case r.Slices < 1 || r.Slices > maxSlices || r.Slices > r.Per.Microseconds():
+	case r.Slices < 1 || r.Slices > maxSlices || r.Per > 0 && r.Slices > r.Per.Microseconds():
 		return r.wrong("slices", "found %d; expected 1 to %d, of a microsecond at least", r.Slices, maxSlices)
 	}
 	return nil

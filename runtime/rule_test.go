@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,5 +95,20 @@ func TestRuleWindow(t *testing.T) {
 		if got := rule.Window(); got != want {
 			t.Errorf("%+v: Window() = %q, want %q", rule, got, want)
 		}
+	}
+}
+
+// Problems tells all at once what Validate tells one by one.
+func TestProblems(t *testing.T) {
+	r := Rule{Name: "a b", Limit: -1, Cron: "99 * * * *", Burst: 3, Wait: -1, Block: -1}
+	var arguments []string
+	for _, problem := range r.Problems() {
+		arguments = append(arguments, problem.Argument)
+	}
+	if want := []string{"name", "limit", "burst", "wait", "block", "cron"}; !slices.Equal(arguments, want) {
+		t.Errorf("got %q, want %q", arguments, want)
+	}
+	if p := (Rule{Limit: 1, Per: time.Minute}).Problems(); p != nil {
+		t.Errorf("a rule that is valid has problems %v", p)
 	}
 }

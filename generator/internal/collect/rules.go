@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"errors"
 	"go/token"
 	"strconv"
 	"strings"
@@ -78,27 +77,20 @@ func static(t annotations.Template) string {
 	return b.String()
 }
 
-// isValid asks the runtime, which says what a valid rule is, and reports its answer at the argument that it is about.
+// isValid asks the runtime, which says what a valid rule is, and reports its answers at the arguments that they are about.
 func (c *collector) isValid(r *model.Rule) bool {
+	before, rule := len(c.errs), r.Limit
 	if !r.Rule.Limit.Pos.IsValid() {
 		c.errorf(r.Verb.Pos, "a rule needs limit=, the permits per window")
-		return false
+		rule.Limit = 1 // which goes with everything
 	}
 	if cost := r.Rule.Cost; cost.Pos.IsValid() && cost.Expr.IsZero() && cost.Int < 1 {
 		c.errorf(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
-		return false
 	}
-	err := r.Limit.Validate()
-	if err == nil {
-		return true
+	for _, wrong := range rule.Problems() {
+		c.errorf(position(r, wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
 	}
-	var wrong *runtime.RuleError
-	if !errors.As(err, &wrong) {
-		c.errorf(r.Verb.Pos, "%v", err)
-		return false
-	}
-	c.errorf(position(r, wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
-	return false
+	return len(c.errs) == before
 }
 
 // zone reports a zone that is not known, also where no rule is in it.
