@@ -57,15 +57,29 @@ func TestBreakerSparesCallsTheWait(t *testing.T) {
 	}
 }
 
-// What a cancelled caller waits for is its own business.
-func TestResetReturnsWithItsContext(t *testing.T) {
-	client := redis.NewClient(&redis.Options{Addr: blackHole(t), DialTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second})
+// What a cancelled caller waits for is its own business. The client would wait for ever.
+func TestCommandsReturnWithTheirContext(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: blackHole(t), ReadTimeout: -1, Protocol: 2, DisableIdentity: true})
 	defer client.Close()
 	limiter := ratelimit.New(redisstore.New(client))
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	request := ratelimit.Request{Rule: ratelimit.PerMinute(1), Key: "k"}
-	if err := limiter.Reset(ctx, request); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want the caller's deadline", err)
+	for name, ask := range map[string]func(context.Context) error{
+		"Reset": func(ctx context.Context) error {
+			return limiter.Reset(ctx, ratelimit.Request{Rule: ratelimit.PerMinute(1), Key: "k"})
+		},
+		"SetRate":   func(ctx context.Context) error { return limiter.SetRate(ctx, "login", ratelimit.Override{Limit: 1}) },
+		"ClearRate": func(ctx context.Context) error { return limiter.ClearRate(ctx, "login") },
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		defer cancel()
+		returned := make(chan error, 1)
+		go func() { returned <- ask(ctx) }()
+		select {
+		case err := <-returned:
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: got %v, want the caller's deadline", name, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s does not return", name)
+		}
 	}
 }

@@ -15,44 +15,42 @@ var source string
 
 var sha = redis.NewScript(source).Hash()
 
-// run runs the script for a group; the operation and its operand follow the rules. A decision that is made after the end of
-// ctx is undone. A return is made in any case.
-func (s *store) run(ctx context.Context, g *group, now int64, operation ...any) (any, error) {
-	args := append(g.args(now), operation...)
-	whole, late := ctx, func(any) {}
-	switch {
-	case ctx.Done() == nil:
-	case len(operation) > 0 && (operation[0] == "return" || operation[0] == undo):
-		whole = context.WithoutCancel(ctx)
-	case len(operation) == 0 || operation[0] == "wait":
-		own := g.clone() // the caller's claims are gone by then
-		late = func(reply any) { s.undo(own, reply) }
-	}
-	return await(ctx, func() (any, error) { return s.eval(whole, len(g.keys), args) }, late)
+// operation is what the script is asked to do, and the time or delay that goes with it. The zero operation decides a plain call.
+type operation struct {
+	name    string
+	operand int64
 }
 
-// await returns what f returns, or ctx's error as soon as ctx ends, which the client by itself does not look at. Then late gets
-// the result.
-func await(ctx context.Context, f func() (any, error), late func(any)) (any, error) {
-	if ctx.Done() == nil {
-		return f()
+// The names of the script's other operations.
+const (
+	opWait   = "wait"
+	opPeek   = "peek"
+	opRefuse = "refuse"
+	opReturn = "return"
+	opUndo   = "undo"
+)
+
+// run runs the script for a group. A decision that is made after the end of ctx is undone. A return is made in any case.
+func (s *store) run(ctx context.Context, g *group, now int64, op operation) (any, error) {
+	args := g.args(now)
+	if op.name != "" {
+		args = append(args, op.name, op.operand)
 	}
-	type result struct {
-		value any
-		err   error
+	whole := ctx
+	var late func(any, error)
+	switch {
+	case ctx.Done() == nil:
+	case op.name == opReturn || op.name == opUndo:
+		whole = context.WithoutCancel(ctx)
+	case op.name == "" || op.name == opWait:
+		own := g.clone() // the caller's claims are gone by then
+		late = func(reply any, err error) {
+			if err == nil {
+				s.undo(own, reply)
+			}
+		}
 	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := f()
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		go func() { late((<-done).value) }()
-		return nil, ctx.Err()
-	}
+	return once.Await(ctx, func() (any, error) { return s.eval(whole, len(g.keys), args) }, late)
 }
 
 // undo gives back what a decision took that nobody waited for.
@@ -61,7 +59,7 @@ func (s *store) undo(g *group, reply any) {
 		return
 	}
 	if v, err := g.read(reply, true); err == nil && v.Admitted {
-		_ = s.giveBack(context.Background(), undo, []*group{g})
+		_ = s.giveBack(context.Background(), opUndo, []*group{g})
 	}
 }
 
@@ -89,4 +87,15 @@ func (s *store) Guard(ask func() error) error {
 		return err
 	}
 	return s.breaker.note(ask())
+}
+
+// ask sends a command that is not a decision.
+func ask[T any](ctx context.Context, s *store, send func(context.Context) (T, error)) (T, error) {
+	return once.Await(ctx, func() (reply T, err error) {
+		err = s.Guard(func() error {
+			reply, err = send(once.Undated(ctx))
+			return err
+		})
+		return reply, err
+	}, nil)
 }

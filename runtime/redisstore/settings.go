@@ -10,12 +10,10 @@ import (
 func settingsKey(prefix string) string { return prefix + ":overrides" }
 
 // Settings implements decide.Settings.
-func (s *store) Settings(ctx context.Context, prefix string) (texts map[string]string, err error) {
-	err = s.Guard(func() error {
-		texts, err = s.client.HGetAll(ctx, settingsKey(prefix)).Result()
-		return err
+func (s *store) Settings(ctx context.Context, prefix string) (map[string]string, error) {
+	return ask(ctx, s, func(ctx context.Context) (map[string]string, error) {
+		return s.client.HGetAll(ctx, settingsKey(prefix)).Result()
 	})
-	return texts, err
 }
 
 // Set implements decide.Settings. A command that sets only where there is nothing is sent once: repeated after its reply was
@@ -25,12 +23,18 @@ func (s *store) Set(ctx context.Context, prefix, name, text string, fresh bool) 
 	if fresh {
 		command = "hsetnx"
 	}
-	set := once.New(ctx, command, settingsKey(prefix), name, text)
-	err := s.Guard(func() error { return s.client.Process(ctx, set) })
-	return err == nil && (!fresh || set.Val() == int64(1)), err
+	reply, err := ask(ctx, s, func(ctx context.Context) (any, error) {
+		set := once.New(ctx, command, settingsKey(prefix), name, text)
+		err := s.client.Process(ctx, set)
+		return set.Val(), err
+	})
+	return err == nil && (!fresh || reply == int64(1)), err
 }
 
 // Unset implements decide.Settings.
 func (s *store) Unset(ctx context.Context, prefix, name string) error {
-	return s.Guard(func() error { return s.client.HDel(ctx, settingsKey(prefix), name).Err() })
+	_, err := ask(ctx, s, func(ctx context.Context) (int64, error) {
+		return s.client.HDel(ctx, settingsKey(prefix), name).Result()
+	})
+	return err
 }

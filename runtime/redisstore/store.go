@@ -14,7 +14,6 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
 
 type store struct {
@@ -60,7 +59,7 @@ func (s *store) decideAll(ctx context.Context, call *decide.Call) (decide.Verdic
 			return verdict, err
 		}
 		// A later group admits the call later than the first one, whose place has to move there.
-		if err := s.giveBack(ctx, undo, groups); err != nil {
+		if err := s.giveBack(ctx, opUndo, groups); err != nil {
 			return verdict, err
 		}
 		after = wait
@@ -84,7 +83,7 @@ func (s *store) decideInTurn(ctx context.Context, groups []*group, call decide.C
 		verdict.Admitted = verdict.Admitted && v.Admitted
 	}
 	if err != nil || !verdict.Admitted {
-		err = errors.Join(err, s.giveBack(ctx, undo, groups))
+		err = errors.Join(err, s.giveBack(ctx, opUndo, groups))
 	}
 	return verdict, err
 }
@@ -94,19 +93,19 @@ func (s *store) decideInTurn(ctx context.Context, groups []*group, call decide.C
 const maxAsks = 100
 
 func (s *store) decide(ctx context.Context, g *group, call *decide.Call, after int64) (decide.Verdict, error) {
-	var operation []any
+	var op operation
 	switch {
 	case call.Peek:
-		operation = []any{"peek"}
+		op.name = opPeek
 	case call.Refused:
-		operation = []any{"refuse"}
+		op.name = opRefuse
 	case after > 0 || !g.plain():
-		operation = []any{"wait", after}
+		op = operation{opWait, after}
 	}
 	g.reset()
 	now := time.Now().UnixMicro() + s.ahead.Load()
 	for range maxAsks {
-		reply, err := s.run(ctx, g, now, operation...)
+		reply, err := s.run(ctx, g, now, op)
 		if err != nil {
 			return decide.Verdict{}, err
 		}
@@ -114,9 +113,9 @@ func (s *store) decide(ctx context.Context, g *group, call *decide.Call, after i
 		if !ok || other > 0 {
 			return g.read(reply, !call.Peek && !call.Refused)
 		}
-		if now = -other; operation == nil { // else it may be a time to come
+		if now = -other; op.name == "" { // else it may be a time to come
 			s.ahead.Store(now - time.Now().UnixMicro())
-			operation = []any{"wait", after} // a plain call cannot go on where others wait
+			op = operation{opWait, after} // a plain call cannot go on where others wait
 		}
 	}
 	return decide.Verdict{}, errors.New("the calendar windows of the rules change faster than they can be asked for")
@@ -124,19 +123,16 @@ func (s *store) decide(ctx context.Context, g *group, call *decide.Call, after i
 
 // Return implements runtime.Store.
 func (s *store) Return(ctx context.Context, call *decide.Call) error {
-	return s.giveBack(ctx, "return", s.groups(call))
+	return s.giveBack(ctx, opReturn, s.groups(call))
 }
 
-// undo is the operation of script.lua that gives back what a call took which is not admitted after all.
-const undo = "undo"
-
 // giveBack gives back what the groups were charged, also if ctx ends meanwhile: a charge must not outlive its call.
-func (s *store) giveBack(ctx context.Context, operation string, groups []*group) error {
+func (s *store) giveBack(ctx context.Context, op string, groups []*group) error {
 	var failed error
 	for _, g := range groups {
 		if g := g.charged(); len(g.claims) > 0 {
 			at := g.claims[0].At
-			_, err := s.run(ctx, g, at, operation, at)
+			_, err := s.run(ctx, g, at, operation{op, at})
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -146,10 +142,8 @@ func (s *store) giveBack(ctx context.Context, operation string, groups []*group)
 // Reset implements runtime.Store.
 func (s *store) Reset(ctx context.Context, call *decide.Call) error {
 	for _, g := range s.groups(call) {
-		remove := func() (any, error) {
-			return nil, s.Guard(func() error { return s.client.Del(once.Undated(ctx), g.keys...).Err() })
-		}
-		if _, err := await(ctx, remove, func(any) {}); err != nil {
+		_, err := ask(ctx, s, func(ctx context.Context) (int64, error) { return s.client.Del(ctx, g.keys...).Result() })
+		if err != nil {
 			return err
 		}
 	}

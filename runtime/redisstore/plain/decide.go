@@ -191,6 +191,18 @@ func (s *store) giveBack(ctx context.Context, counters []*counter) error {
 	})
 }
 
+// forget removes the counter of a claim.
+func (s *store) forget(ctx context.Context, call *decide.Call, c *decide.Claim) error {
+	return s.repeat(func() error {
+		n := newCounter(call, c, s.now())
+		now, err := s.ask(ctx, s.transaction(n.key), []*counter{n}, (*counter).forget)
+		if err == nil && !n.holds(now) {
+			err = errAgain
+		}
+		return err
+	})
+}
+
 func keys(counters []*counter) []string {
 	keys := make([]string, len(counters))
 	for i, n := range counters {

@@ -167,6 +167,31 @@ func TestReturnToASilentServer(t *testing.T) {
 	}
 }
 
+// What a cancelled caller waits for is its own business.
+func TestResetReturnsWithItsContext(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	l := ratelimit.New(New(client))
+	if err := l.Reset(context.Background(), ask(hourly, "k")); err != nil {
+		t.Fatal(err)
+	}
+	server.Pause()
+	defer server.Resume()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	returned := make(chan error, 1)
+	go func() { returned <- l.Reset(ctx, ask(hourly, "k")) }()
+	select {
+	case err := <-returned:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v, want that of the context", err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it does not return")
+	}
+}
+
 // Where this process's clock is off, by a whole calendar window too, the server's counts.
 func TestFault_ClientClockChoosesTheWindow(t *testing.T) {
 	s := start(t)

@@ -94,32 +94,22 @@ func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 	if err := s.check(call); err != nil {
 		return decide.Verdict{}, err
 	}
-	if ctx.Done() == nil {
-		return s.decide(ctx, call)
-	}
-	type answer struct {
-		verdict decide.Verdict
-		err     error
-	}
 	own := *call // the caller may use its own again before the answer comes
 	own.Claims = slices.Clone(call.Claims)
-	done := make(chan answer, 1)
-	go func() {
-		verdict, err := s.decide(once.Undated(ctx), &own)
-		done <- answer{verdict, err}
-	}()
-	select {
-	case a := <-done:
-		copy(call.Claims, own.Claims)
-		return a.verdict, a.err
-	case <-ctx.Done():
-		go func() {
-			if a := <-done; a.err == nil && a.verdict.Admitted && !own.Peek {
-				_ = s.Return(ctx, &own)
-			}
-		}()
-		return decide.Verdict{}, ctx.Err()
+	type answer struct {
+		decide.Verdict
+		claims []decide.Claim
 	}
+	a, err := once.Await(ctx, func() (answer, error) {
+		v, err := s.decide(once.Undated(ctx), &own)
+		return answer{v, own.Claims}, err
+	}, func(a answer, err error) {
+		if err == nil && a.Admitted && !own.Peek {
+			_ = s.Return(context.WithoutCancel(ctx), &own)
+		}
+	})
+	copy(call.Claims, a.claims)
+	return a.Verdict, err
 }
 
 // Return implements runtime.Store. It returns as soon as ctx ends, and its work is done nevertheless: a charge must not outlive
@@ -132,30 +122,24 @@ func (s *store) Return(ctx context.Context, call *decide.Call) error {
 			charged = append(charged, newCounter(call, c, c.At))
 		}
 	}
-	done := make(chan error, 1)
-	go func() { done <- s.giveBack(context.WithoutCancel(ctx), charged) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return await(ctx, func() error { return s.giveBack(context.WithoutCancel(ctx), charged) })
 }
 
-// Reset implements runtime.Store.
+// Reset implements runtime.Store. It returns as soon as ctx ends, as the others do.
 func (s *store) Reset(ctx context.Context, call *decide.Call) error {
-	for i := range call.Claims {
-		err := s.repeat(func() error {
-			n := newCounter(call, &call.Claims[i], s.now())
-			now, err := s.ask(ctx, s.transaction(n.key), []*counter{n}, (*counter).forget)
-			if err == nil && !n.holds(now) {
-				err = errAgain
+	own := *call
+	own.Claims = slices.Clone(call.Claims)
+	return await(ctx, func() error {
+		for i := range own.Claims {
+			if err := s.forget(once.Undated(ctx), &own, &own.Claims[i]); err != nil {
+				return err
 			}
-			return err
-		})
-		if err != nil {
-			return err
 		}
-	}
-	return nil
+		return nil
+	})
+}
+
+func await(ctx context.Context, do func() error) error {
+	_, err := once.Await(ctx, func() (struct{}, error) { return struct{}{}, do() }, nil)
+	return err
 }

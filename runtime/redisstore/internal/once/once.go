@@ -1,5 +1,5 @@
-// Package once has the command that the client sends once at most, for the stores on Redis. It is not for commands that may
-// be repeated.
+// Package once has what keeps the stores on Redis from charging a call twice: the command that the client sends once at most,
+// and the waiting for its reply no longer than the caller does. It is not for commands that may be repeated.
 package once
 
 import (
