@@ -47,7 +47,7 @@ func (s *Schedule) after(t int64) int64 {
 		if fire.IsZero() {
 			return never
 		}
-		_, change := at.ZoneBounds()
+		change := nextChange(at)
 		instant := at.Add(fire.Sub(onWall(at)))
 		if change.IsZero() || instant.Before(change) {
 			return instant.UnixMicro()
@@ -63,6 +63,15 @@ func (s *Schedule) after(t int64) int64 {
 			wall = leaves.Add(-time.Second)
 		}
 	}
+}
+
+// nextChange returns when the clock is next changed after t, or a time without effect before that; zero if it never is.
+func nextChange(t time.Time) time.Time {
+	_, change := t.ZoneBounds()
+	if !change.IsZero() && !change.After(t) { // package time takes the last day of a leap year for one of the next year
+		_, change = t.Add(24 * time.Hour).ZoneBounds()
+	}
+	return change
 }
 
 // shown returns what a clock shows at t, or the last second that comes twice, if t is in the second one of two equal hours.

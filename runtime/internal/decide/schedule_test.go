@@ -107,6 +107,27 @@ func requireWindows(t *rapid.T, s *Schedule, fires []int64) {
 
 func clockTime(t int64, s *Schedule) time.Time { return time.UnixMicro(t).In(s.zone) }
 
+// The years that follow a zone's rule rather than its table of changes have leap days as well.
+func TestWindowsAtTheEndOfLeapYears(t *testing.T) {
+	for _, name := range []string{"America/New_York", "Europe/Berlin", "Australia/Lord_Howe"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		midnights := NewSchedule(daily{minutes: map[int]bool{0: true}}.next, false, zone)
+		for _, year := range []int{2028, 2040, 2044} { // tables end in 2037, or where the rule began
+			for day := 28; day < 36; day++ {
+				from, to := time.Date(year, time.December, day, 0, 0, 0, 0, zone), time.Date(year, time.December, day+1, 0, 0, 0, 0, zone)
+				for at := from; at.Before(to); at = at.Add(time.Hour) {
+					if start, stop := midnights.Window(at.UnixMicro()); start != from.UnixMicro() || stop != to.UnixMicro() {
+						t.Errorf("the day of %s is from %s to %s", at, clockTime(start, midnights), clockTime(stop, midnights))
+					}
+				}
+			}
+		}
+	}
+}
+
 // Months have as many days as they have, and some years a day more.
 func TestWindowsOfMonths(t *testing.T) {
 	for _, name := range []string{"UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Shanghai"} {
