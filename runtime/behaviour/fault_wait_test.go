@@ -2,9 +2,13 @@ package behaviour_test
 
 import (
 	"context"
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 	"unique"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -35,6 +39,39 @@ func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
 			}
 		}
 	}
+}
+
+// However far away its place is, a call that waits asks once. Of a calendar it says as many windows as are likely to matter.
+func TestCallThatWaitsAsksOnce(t *testing.T) {
+	client := connect(t, redistest.Start(t).Addr)
+	for kind, rule := range kinds() {
+		p := places{redisstore.New(client), rule}
+		p.call(t, "k", 0, 4, false) // from here on the server knows the script
+		for n := range 8 {
+			before := scripts(t, client)
+			if p.call(t, "k", 0, 4, false); scripts(t, client) != before+1 {
+				t.Errorf("%s: call number %d asked %d times", kind, n+2, scripts(t, client)-before)
+			}
+		}
+	}
+}
+
+// scripts returns how many scripts the server has run.
+func scripts(t *testing.T, client *redis.Client) int {
+	t.Helper()
+	stats, err := client.Info(context.Background(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := regexp.MustCompile(`cmdstat_evalsha:calls=(\d+)`).FindStringSubmatch(stats)
+	if calls == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(calls[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // An expiry is not the clock of a window: whatever becomes of it, the state says when its permits come back.

@@ -32,7 +32,11 @@ const (
 
 // run runs the script for a group. A decision that is made after the end of ctx is undone. A return is made in any case.
 func (s *store) run(ctx context.Context, g *group, now int64, op operation) (any, error) {
-	args := g.args(now)
+	until := now
+	if op.name != "" && op.name != opReturn && op.name != opUndo {
+		until += g.patience(op.operand)
+	}
+	args := g.args(now, until)
 	if op.name != "" {
 		args = append(args, op.name, op.operand)
 	}

@@ -22,8 +22,12 @@ const (
 	trigger = -2
 )
 
-// encode returns a claim as script.lua reads it, with the calendar window that holds now.
-func encode(c *decide.Claim, now int64) []byte {
+// maxStops bounds for how many windows behind the present one a call that waits says when they end. Behind them the script
+// asks for others.
+const maxStops = 8
+
+// encode returns a claim as script.lua reads it, with the calendar window that holds now, and the next ones that begin by until.
+func encode(c *decide.Claim, now, until int64) []byte {
 	a, b, wait := c.Rule.Per, int64(0), c.Wait
 	switch c.Rule.Kind {
 	case decide.Calendar, decide.DailyMembers:
@@ -46,6 +50,11 @@ func encode(c *decide.Claim, now int64) []byte {
 		rule = binary.LittleEndian.AppendUint64(rule, math.Float64bits(float64(n)))
 	}
 	switch c.Rule.Kind {
+	case decide.Calendar:
+		for stop, n := b, 0; stop <= until && n < maxStops; n++ {
+			stop = c.Rule.Schedule.After(stop)
+			rule = append(strconv.AppendInt(rule, stop, 10), ' ')
+		}
 	case decide.Log:
 		rule = strconv.AppendInt(rule, c.Cost-c.Limit-1, 10)
 	case decide.Members, decide.DailyMembers:

@@ -38,16 +38,24 @@ func find(groups []*group, c *decide.Claim, split bool) *group {
 	return nil
 }
 
-// args returns the keys, then the rules, as the script takes them in the calendar windows that hold now.
-func (g *group) args(now int64) []any {
+// args returns the keys, then the rules, as the script takes them for a call at now that is admitted by until.
+func (g *group) args(now, until int64) []any {
 	args := make([]any, 0, 2*len(g.keys)+2)
 	for _, key := range g.keys {
 		args = append(args, key)
 	}
 	for _, c := range g.claims {
-		args = append(args, encode(c, now))
+		args = append(args, encode(c, now, until))
 	}
 	return args
+}
+
+// patience returns how long the call may have to wait: for one of the rules, or until after.
+func (g *group) patience(after int64) int64 {
+	for _, c := range g.claims {
+		after = max(after, c.Wait)
+	}
+	return after
 }
 
 // plain reports whether no rule may delay the call, and all are of the kinds that script.lua is always ready for.

@@ -14,7 +14,8 @@
 --   FIXED     period                  string: start and stop of the open window, permits used in it; then the same of
 --                                     windows to come, if calls wait for them. Only the last one takes permits, but those of
 --                                     triggers, which ask for none.
---   CALENDAR  start   stop            the same; a and b are the calendar window which the caller takes for the present one
+--   CALENDAR  start   stop    stops   the same; a and b are the calendar window which the caller takes for the present one;
+--                                     stops are the ends of the next ones, as far as the call may have to wait
 --   BUCKET    period  needed          string: s, x, y, z. The bucket is full again at x + y/z, GCRA's theoretical arrival
 --                                     time; z is the limit at the last charge. s is when the key expires, or a little earlier.
 --                                     needed is how many permits short of full it may be, negated, for the call to pass:
@@ -137,6 +138,15 @@ if special then
       s, x, y, z = add(string.sub(charges, i, i + 39), period, warmup, s, x, y, z)
     end
     keep(key, before, charges, warmup, s, x, y, z)
+  end
+
+  -- Returns the calendar window that holds a time not before start, where the window starts whose end is the first of stops.
+  function special.window(at, start, stops)
+    for stop in string.gmatch(stops, '%d+') do
+      stop = tonumber(stop)
+      if at < stop then return start, stop end
+      start = stop
+    end
   end
 
   -- The slices of a sliding counter, as they are now.
@@ -335,7 +345,8 @@ local function decide(i, at, refused, call, now, special, gain)
   if not key then
     if special and not refused then
       for _, c in ipairs(special.calendars) do
-        if (at < c[1] or at >= c[2]) and (at < c[3] or at >= c[4]) then return false, -at, 0 end
+        local known = tonumber(string.match(c[5], '(%d+) $')) or c[4]
+        if (at < c[1] or at >= c[2]) and (at < c[3] or at >= known) then return false, -at, 0 end
       end
     end
     return not refused and at, ''
@@ -379,7 +390,7 @@ local function decide(i, at, refused, call, now, special, gain)
       end
       if kind == CALENDAR then
         if special then -- the call may be admitted in another window than the present one
-          table.insert(special.calendars, { open and (wait == TRIGGER and x or 0) or now, open and y or now, a, b })
+          table.insert(special.calendars, { open and (wait == TRIGGER and x or 0) or now, open and y or now, a, b, text })
         elseif (not open or now < x) and (now < a or now >= b) then
           return false, -now, 0
         end
@@ -503,25 +514,27 @@ local function decide(i, at, refused, call, now, special, gain)
   elseif open and at >= x and at < y then
     used = z + cost
     call('SETRANGE', key, #state == 24 and '16' or #state - 8, struct.pack('<d', used))
-  elseif open and at < x then -- a trigger, which does not ask whether a window to come is open already
-    local from = #state - 47
-    while from > 0 and at < struct.unpack('<d', state, from) do from = from - 24 end
-    local start, stop = at, at + a
-    if kind == CALENDAR then start, stop = a, b end
-    local before, behind = string.sub(state, 1, from + 23), string.sub(state, from + 24)
-    used = cost
-    if from > 0 and at < struct.unpack('<d', state, from + 8) then
-      start, stop, used = struct.unpack('<ddd', state, from)
-      before, used = string.sub(before, 1, -25), used + cost
-    end
-    call('SET', key, before .. struct.pack('<ddd', start, stop, used) .. behind, 'KEEPTTL')
   else
+    local start, stop = at, at + a -- the window that holds at, unless it is open already
+    if kind == CALENDAR then
+      start, stop = a, b
+      if at >= b then start, stop = special.window(at, b, text) end
+    end
     used = cost
-    local start, stop = at, at + a
-    if kind == CALENDAR then start, stop = a, b end
-    state = open and state or ''
-    while #state > 0 and struct.unpack('<d', state, 9) <= now do state = string.sub(state, 25) end
-    call('SET', key, state .. struct.pack('<ddd', start, stop, cost), 'PXAT', string.format('%d', math.ceil(stop / 1000)))
+    if open and at < x then -- a trigger, which does not ask whether a window to come is open already
+      local from = #state - 47
+      while from > 0 and at < struct.unpack('<d', state, from) do from = from - 24 end
+      local before, behind = string.sub(state, 1, from + 23), string.sub(state, from + 24)
+      if from > 0 and at < struct.unpack('<d', state, from + 8) then
+        start, stop, used = struct.unpack('<ddd', state, from)
+        before, used = string.sub(before, 1, -25), used + cost
+      end
+      call('SET', key, before .. struct.pack('<ddd', start, stop, used) .. behind, 'KEEPTTL')
+    else
+      state = open and state or ''
+      while #state > 0 and struct.unpack('<d', state, 9) <= now do state = string.sub(state, 25) end
+      call('SET', key, state .. struct.pack('<ddd', start, stop, cost), 'PXAT', string.format('%d', math.ceil(stop / 1000)))
+    end
   end
   if wait == TRIGGER and used and used >= limit and used - cost < limit then
     report = report .. struct.pack('<dddd', now, i, now, used)

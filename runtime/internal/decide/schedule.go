@@ -28,7 +28,7 @@ func (s *Schedule) Window(t int64) (start, stop int64) {
 	if w := s.last.Load(); w != nil && w.start <= t && t < w.stop {
 		return w.start, w.stop
 	}
-	w := span{s.previous(t), s.after(t)}
+	w := span{s.previous(t), s.After(t)}
 	s.last.Store(&w)
 	return w.start, w.stop
 }
@@ -38,8 +38,8 @@ const (
 	oldest = int64(20 * 366 * 24 * time.Hour / time.Microsecond) // how far back a fire time is looked for
 )
 
-// after returns the first fire time after t.
-func (s *Schedule) after(t int64) int64 {
+// After returns the first fire time after t, or a far time if there is none.
+func (s *Schedule) After(t int64) int64 {
 	at := time.UnixMicro(t).In(s.zone)
 	wall := s.shown(at)
 	for {
@@ -94,7 +94,7 @@ func onWall(t time.Time) time.Time {
 // previous returns the last fire time that is not after t. A cron expression only tells the next one, so this looks for the
 // last time from which the next fire time is not after t: first in steps that double, then by bisection.
 func (s *Schedule) previous(t int64) int64 {
-	fires := func(age int64) bool { return s.after(t-age) <= t }
+	fires := func(age int64) bool { return s.After(t-age) <= t }
 	low, high := int64(0), int64(1) // no fire within low, one within high
 	for !fires(high) {
 		low, high = high, 2*high
@@ -109,5 +109,5 @@ func (s *Schedule) previous(t int64) int64 {
 			low = middle
 		}
 	}
-	return s.after(t - high)
+	return s.After(t - high)
 }
