@@ -70,6 +70,32 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 	if charge.Limit.given && !limited {
 		limit = charge.Limit.permits
 	}
+	if err := c.check(rule, charge, limit); err != nil {
+		return err
+	}
+	claim := c.claim(rule, charge, limit)
+	capacity := capacity(claim)
+	switch {
+	case claim.Member != "" && c.counts(claim):
+		return c.keyError(rule, rule.Distinct, "found two members for one budget; expected one for each call")
+	case claim.Mode == decide.Trigger && limit > 0 || claim.Cost <= capacity:
+		return nil
+	case rule.Mode == ModeEnforce:
+		return &NeverAdmissibleError{
+			Method: c.method, Rule: rule.Name, Key: shown(claim.Subject), Cost: claim.Cost, Limit: capacity,
+		}
+	}
+	c.withdraw(claim)
+	if rule.Mode == ModeShadow {
+		c.asked[len(c.asked)-1].never = &Violation{
+			Rule: rule.Name, Window: rule.Window(), Key: shown(subject(charge.Key)), Limit: limit, message: rule.Message,
+		}
+	}
+	return nil
+}
+
+// check returns what is wrong with what the call brings along for a rule.
+func (c *call) check(rule *prepared, charge *Charge, limit int64) error {
 	if err := c.limiter.supports(rule, c.waitOf(rule).Microseconds()); err != nil {
 		return err
 	}
@@ -86,29 +112,16 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 	case charge.Member == "" && rule.Distinct != "":
 		return c.keyError(rule, rule.Distinct, "the member is empty")
 	}
-	claim := c.claim(rule, charge, limit)
-	capacity := capacity(claim)
-	switch {
-	case claim.Member != "" && c.counts(claim):
-		return c.keyError(rule, rule.Distinct, "found two members for one budget; expected one for each call")
-	case claim.Mode == decide.Trigger && limit > 0 || claim.Cost <= capacity:
-		return nil
-	case rule.Mode == ModeEnforce:
-		return &NeverAdmissibleError{
-			Method: c.method, Rule: rule.Name, Key: shown(claim.Subject), Cost: claim.Cost, Limit: capacity,
-		}
-	}
+	return nil
+}
+
+// withdraw undoes the last call of claim: a rule that only watches, and would never admit the call, stays out of it.
+func (c *call) withdraw(claim *decide.Claim) {
 	last := &c.asked[len(c.asked)-1]
 	if *claim = c.before; claim.Cost == 0 {
 		last.part.Claims = last.part.Claims[:last.claim]
 	}
-	*last = asked{rule: rule}
-	if rule.Mode == ModeShadow {
-		last.never = &Violation{
-			Rule: rule.Name, Window: rule.Window(), Key: shown(subject(charge.Key)), Limit: limit, message: rule.Message,
-		}
-	}
-	return nil
+	*last = asked{rule: last.rule}
 }
 
 // counts reports whether a claim for another member has the state of this one.
