@@ -61,13 +61,13 @@ func (c *call) free() { calls.Put(c) }
 
 // add puts a rule to the question.
 func (c *call) add(rule *prepared, charge *Charge) error {
-	rule, limited := c.limiter.overridden(rule)
+	rule, pinned := c.limiter.overridden(rule)
 	if charge.Cost == 0 {
 		c.asked = append(c.asked, asked{rule: rule})
 		return nil
 	}
 	limit := rule.Limit
-	if charge.Limit.given && !limited {
+	if charge.Limit.given && !pinned {
 		limit = charge.Limit.permits
 	}
 	if err := c.check(rule, charge, limit); err != nil {

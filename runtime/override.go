@@ -141,14 +141,14 @@ func (s *overrides) change(change func(*overrides)) {
 }
 
 // overridden returns what a rule is by now, and whether its limit holds against those that calls bring along.
-func (l *Limiter) overridden(rule *prepared) (_ *prepared, limited bool) {
+func (l *Limiter) overridden(rule *prepared) (_ *prepared, pinned bool) {
 	if table := l.overrides.table.Load(); table != nil {
 		return l.override(table, rule)
 	}
 	return rule, false
 }
 
-func (l *Limiter) override(table *overrideTable, rule *prepared) (_ *prepared, limited bool) {
+func (l *Limiter) override(table *overrideTable, rule *prepared) (_ *prepared, pinned bool) {
 	o, ok := table.overrides[rule.Name]
 	if !ok {
 		return rule, false

@@ -34,7 +34,7 @@ func (l *Limiter) ClearRate(ctx context.Context, ruleName string) error {
 	return l.share(ctx, func(store decide.Settings, prefix string) error { return store.Unset(ctx, prefix, ruleName) })
 }
 
-func (l *Limiter) setRate(ctx context.Context, ruleName string, o Override, fresh bool) (set bool, err error) {
+func (l *Limiter) setRate(ctx context.Context, ruleName string, o Override, onlyNew bool) (set bool, err error) {
 	if err := o.check(ruleName); err != nil {
 		return false, err
 	}
@@ -43,7 +43,7 @@ func (l *Limiter) setRate(ctx context.Context, ruleName string, o Override, fres
 		return false, err
 	}
 	err = l.share(ctx, func(store decide.Settings, prefix string) (err error) {
-		set, err = store.Set(ctx, prefix, ruleName, string(text), fresh)
+		set, err = store.Set(ctx, prefix, ruleName, string(text), onlyNew)
 		return err
 	})
 	return set, err

@@ -170,7 +170,7 @@ func (r Rule) prepare(suffix string) (*prepared, error) {
 func (r Rule) kind() decide.Kind {
 	switch {
 	case r.Distinct != "" && r.Cron != "":
-		return decide.DailyMembers
+		return decide.CalendarMembers
 	case r.Distinct != "":
 		return decide.Members
 	case r.Cron != "":

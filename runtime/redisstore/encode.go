@@ -30,7 +30,7 @@ const maxStops = 8
 func encode(c *decide.Claim, now, until int64) []byte {
 	a, b, wait := c.Rule.Per, int64(0), c.Wait
 	switch c.Rule.Kind {
-	case decide.Calendar, decide.DailyMembers:
+	case decide.Calendar, decide.CalendarMembers:
 		a, b = c.Rule.Schedule.Window(now)
 	case decide.Bucket, decide.Prepaid:
 		b = c.Needed()
@@ -57,7 +57,7 @@ func encode(c *decide.Claim, now, until int64) []byte {
 		}
 	case decide.Log:
 		rule = strconv.AppendInt(rule, c.Cost-c.Limit-1, 10)
-	case decide.Members, decide.DailyMembers:
+	case decide.Members, decide.CalendarMembers:
 		rule = append(rule, c.Member...)
 	case decide.Warm:
 		rule = fmt.Appendf(rule, "%d %d", c.Extra, c.Stored)

@@ -27,7 +27,8 @@
 --                                     the newest slice, and how many later slices calls wait for; then a ring of the permits
 --                                     of all slices; then number and permits of each later one
 --   MEMBERS   period          member  sorted set: the members by the time of their admission
---   DAILY     start   stop    member  the same in a calendar window
+--   CALENDAR_MEMBERS
+--             start   stop    member  the same in a calendar window
 --   BLOCK     period                  string: until when the rule behind it refuses, since it refused
 --
 -- While calls wait for a bucket its string is: s, x, y, z as they were without them; every charge since the first of them, in
@@ -259,7 +260,7 @@ if special then
   -- The check of the less frequent kinds: the earliest time; a function that commits and returns what is used then, and of a
   -- WARM rule the price; and how many permits the rule would admit, if that is known.
   function special.check(key, kind, limit, cost, a, b, text)
-    local WARM, COUNTER, DAILY, BLOCK = 6, 7, 9, 10
+    local WARM, COUNTER, CALENDAR_MEMBERS, BLOCK = 6, 7, 9, 10
     local expire = special.expire
 
     -- Returns m*n/divisor, rounded up. None has more than 37 bits, but the product may have more than the 53 of a double.
@@ -318,20 +319,20 @@ if special then
       end, counter.last * a <= now and math.max(0, limit - counter.total) or 0
     end
 
-    -- MEMBERS and DAILY
+    -- MEMBERS and CALENDAR_MEMBERS
     local since = now - a -- members admitted later count
-    if kind == DAILY then since = a - 1 end
+    if kind == CALENDAR_MEMBERS then since = a - 1 end
     local known = call('ZSCORE', key, text)
     if known and tonumber(known) > since then return now, function() end end
     local index = string.format('%d', -limit) -- of the newest member which must have left the window before another one fits in
     local last = tonumber(call('ZRANGE', key, index, index, 'WITHSCORES')[2])
     local earliest = now
-    if last and last > since then earliest = kind == DAILY and b or last + a end
+    if last and last > since then earliest = kind == CALENDAR_MEMBERS and b or last + a end
     return earliest, function(at, counts)
       local used = counts and call('ZCOUNT', key, string.format('(%d', since), '+inf') + 1
       call('ZREMRANGEBYSCORE', key, '-inf', string.format('%d', since))
       call('ZADD', key, string.format('%d', at), text)
-      expire(key, kind == DAILY and b or at + a)
+      expire(key, kind == CALENDAR_MEMBERS and b or at + a)
       return used
     end
   end
@@ -351,7 +352,7 @@ local function decide(i, at, refused, call, now, special, gain)
     end
     return not refused and at, ''
   end
-  local LOG, CALENDAR, BUCKET, PREPAID, DAILY, BLOCK = 1, 3, 4, 5, 9, 10
+  local LOG, CALENDAR, BUCKET, PREPAID, CALENDAR_MEMBERS, BLOCK = 1, 3, 4, 5, 9, 10
   local SHADOW, TRIGGER = -1, -2
   local kind, limit, cost, a, b, wait, text = struct.unpack('<dddddds', ARGV[i])
 
@@ -362,7 +363,7 @@ local function decide(i, at, refused, call, now, special, gain)
     local permit = call('LINDEX', key, text)
     if permit then earliest = struct.unpack('<d', permit) + a end
   elseif kind > PREPAID then
-    if kind == DAILY and (now < a or now >= b) then return false, -now, 0 end
+    if kind == CALENDAR_MEMBERS and (now < a or now >= b) then return false, -now, 0 end
     earliest, commit, room = special.check(key, kind, limit, cost, a, b, text)
   else
     state = call('GET', key)
@@ -545,7 +546,7 @@ end
 if special and (special.op == 'return' or special.op == 'undo') then
   -- Gives back what rule i was charged at a time, as far as it still counts.
   local function giveBack(i, at)
-    local LOG, CALENDAR, PREPAID, WARM, COUNTER, DAILY = 1, 3, 5, 6, 7, 9
+    local LOG, CALENDAR, PREPAID, WARM, COUNTER, CALENDAR_MEMBERS = 1, 3, 5, 6, 7, 9
     local key = KEYS[i]
     local kind, limit, cost, a, b, _, text = struct.unpack('<dddddds', ARGV[i])
     if kind == LOG then
@@ -573,7 +574,7 @@ if special and (special.op == 'return' or special.op == 'undo') then
       if state then special.giveBack(key, state, struct.pack('<ddddd', at, cost, limit, extra, taken), a, warmup) end
     elseif kind == COUNTER then
       special.counter(key, a, b).take(math.floor(at / a), cost)
-    elseif kind <= DAILY and tonumber(call('ZSCORE', key, text) or 0) == at then
+    elseif kind <= CALENDAR_MEMBERS and tonumber(call('ZSCORE', key, text) or 0) == at then
       call('ZREM', key, text)
     end
   end

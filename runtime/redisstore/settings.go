@@ -18,9 +18,9 @@ func (s *store) Settings(ctx context.Context, prefix string) (map[string]string,
 
 // Set implements decide.Settings. A command that sets only where there is nothing is sent once: repeated after its reply was
 // lost, it would find what it did itself.
-func (s *store) Set(ctx context.Context, prefix, name, text string, fresh bool) (bool, error) {
+func (s *store) Set(ctx context.Context, prefix, name, text string, onlyNew bool) (bool, error) {
 	command := "hset"
-	if fresh {
+	if onlyNew {
 		command = "hsetnx"
 	}
 	reply, err := ask(ctx, s, func(ctx context.Context) (any, error) {
@@ -28,7 +28,7 @@ func (s *store) Set(ctx context.Context, prefix, name, text string, fresh bool) 
 		err := s.client.Process(ctx, set)
 		return set.Val(), err
 	})
-	return err == nil && (!fresh || reply == int64(1)), err
+	return err == nil && (!onlyNew || reply == int64(1)), err
 }
 
 // Unset implements decide.Settings.

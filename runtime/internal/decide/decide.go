@@ -15,16 +15,16 @@ import (
 type Kind uint8
 
 const (
-	Log          Kind = 1  // the time of every permit: an exact sliding window
-	Fixed        Kind = 2  // a window that opens at the first admission
-	Calendar     Kind = 3  // a window between two times of a schedule
-	Bucket       Kind = 4  // GCRA
-	Prepaid      Kind = 5  // GCRA in which the next call pays
-	Warm         Kind = 6  // a bucket whose rate ramps up after idling
-	Counter      Kind = 7  // the permits of slices of time: a sliding window of constant size
-	Members      Kind = 8  // the members admitted in a sliding window
-	DailyMembers Kind = 9  // the members admitted in a calendar window
-	Block        Kind = 10 // until when the claim behind it is refused
+	Log             Kind = 1  // the time of every permit: an exact sliding window
+	Fixed           Kind = 2  // a window that opens at the first admission
+	Calendar        Kind = 3  // a window between two times of a schedule
+	Bucket          Kind = 4  // GCRA
+	Prepaid         Kind = 5  // GCRA in which the next call pays
+	Warm            Kind = 6  // a bucket whose rate ramps up after idling
+	Counter         Kind = 7  // the permits of slices of time: a sliding window of constant size
+	Members         Kind = 8  // the members admitted in a sliding window
+	CalendarMembers Kind = 9  // the members admitted in a calendar window
+	Block           Kind = 10 // until when the claim behind it is refused
 )
 
 // Rule is what all claims of one rule have in common. It is not changed once it is in use.
@@ -33,7 +33,7 @@ type Rule struct {
 	Hash     uint64 // of ID, in this process
 	Kind     Kind
 	Per      int64
-	Schedule *Schedule // of Calendar and DailyMembers
+	Schedule *Schedule // of Calendar and CalendarMembers
 	Warmup   int64     // of Warm
 	Slices   int64     // of Counter
 }
@@ -69,7 +69,7 @@ const (
 type Claim struct {
 	Rule    *Rule
 	Subject string
-	Member  string // of Members and DailyMembers, without zero bytes
+	Member  string // of Members and CalendarMembers, without zero bytes
 	Cost    int64  // at least 1
 	Limit   int64  // permits per window, at least 1
 	Burst   int64  // capacity of a Bucket
@@ -128,8 +128,8 @@ type Store interface {
 type Settings interface {
 	// Settings returns all texts under a prefix.
 	Settings(ctx context.Context, prefix string) (map[string]string, error)
-	// Set sets a text; with fresh, only where there is none. It reports whether it did.
-	Set(ctx context.Context, prefix, name, text string, fresh bool) (bool, error)
+	// Set sets a text; with onlyNew, only where there is none. It reports whether it did.
+	Set(ctx context.Context, prefix, name, text string, onlyNew bool) (bool, error)
 	// Unset removes a text.
 	Unset(ctx context.Context, prefix, name string) error
 }

@@ -19,7 +19,7 @@ type admission struct {
 
 // since returns the time after which members count.
 func since(c *Claim, now int64) int64 {
-	if c.Rule.Kind == DailyMembers {
+	if c.Rule.Kind == CalendarMembers {
 		start, _ := c.Rule.Schedule.Window(now)
 		return start - 1
 	}
@@ -42,7 +42,7 @@ func (m *members) Earliest(c *Claim, now int64) int64 {
 	switch {
 	case m.knows(c.Member, after) || int64(n-m.search(after)) < c.Limit:
 		return now
-	case c.Rule.Kind == DailyMembers:
+	case c.Rule.Kind == CalendarMembers:
 		_, stop := c.Rule.Schedule.Window(now)
 		return stop
 	default:
@@ -63,7 +63,7 @@ func (m *members) Commit(c *Claim, _, at int64) (used int64) {
 	m.known[c.Member] = at
 	m.order = slices.Insert(m.order[gone:], m.search(at)-gone, admission{c.Member, at})
 	m.stop = at + c.Rule.Per
-	if c.Rule.Kind == DailyMembers {
+	if c.Rule.Kind == CalendarMembers {
 		_, m.stop = c.Rule.Schedule.Window(at)
 	}
 	return int64(len(m.order))

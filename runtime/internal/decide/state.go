@@ -36,7 +36,7 @@ func NewState(r *Rule) State {
 		return &warm{bucket: bucket{arrival: idle}, stored: r.Warmup}
 	case Counter:
 		return new(counter)
-	case Members, DailyMembers:
+	case Members, CalendarMembers:
 		return &members{known: make(map[string]int64)}
 	default:
 		return &block{until: longAgo}

@@ -63,10 +63,10 @@ type foreign struct{ decide.Store }
 
 func TestSettings(t *testing.T) {
 	s, ctx := New(nil, 1), context.Background()
-	set := func(prefix, name, text string, fresh, want bool) {
+	set := func(prefix, name, text string, onlyNew, want bool) {
 		t.Helper()
-		if done, err := s.Set(ctx, prefix, name, text, fresh); err != nil || done != want {
-			t.Errorf("Set(%s, %s, %s, %t): %t, error %v; expected %t", prefix, name, text, fresh, done, err, want)
+		if done, err := s.Set(ctx, prefix, name, text, onlyNew); err != nil || done != want {
+			t.Errorf("Set(%s, %s, %s, %t): %t, error %v; expected %t", prefix, name, text, onlyNew, done, err, want)
 		}
 	}
 	set("p", "a", "1", true, true)

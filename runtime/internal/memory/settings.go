@@ -20,11 +20,11 @@ func (s *Store) Settings(_ context.Context, prefix string) (map[string]string, e
 }
 
 // Set implements decide.Settings.
-func (s *Store) Set(_ context.Context, prefix, name, text string, fresh bool) (bool, error) {
+func (s *Store) Set(_ context.Context, prefix, name, text string, onlyNew bool) (bool, error) {
 	s.settings.Lock()
 	defer s.settings.Unlock()
 	texts := s.settings.texts[prefix]
-	if _, found := texts[name]; found && fresh {
+	if _, found := texts[name]; found && onlyNew {
 		return false, nil
 	}
 	if texts == nil {

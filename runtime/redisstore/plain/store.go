@@ -62,7 +62,7 @@ func (s *store) Unsupported(r *decide.Rule, wait int64) (argument, reason string
 	switch {
 	case r.Kind == decide.Block:
 		return "block", without + "a refusal cannot begin a block"
-	case r.Kind == decide.Members || r.Kind == decide.DailyMembers:
+	case r.Kind == decide.Members || r.Kind == decide.CalendarMembers:
 		return "distinct", without + "members cannot be counted exactly"
 	case r.Kind != decide.Fixed && r.Kind != decide.Calendar:
 		return "algorithm", without + "only fixed-window and calendar windows can be counted exactly"
