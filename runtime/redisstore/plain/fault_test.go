@@ -3,7 +3,6 @@ package plain
 import (
 	"context"
 	"errors"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,73 +13,20 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// A proxy between a client and a server cuts a connection after so many bytes.
-type proxy struct {
-	addr             string
-	requests, answer atomic.Int64 // bytes that may pass from now on in all; negative: any number
-}
-
-func startProxy(t *testing.T, server string) *proxy {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	p := &proxy{addr: listener.Addr().String()}
-	p.requests.Store(-1)
-	p.answer.Store(-1)
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return // the test is over
-			}
-			upstream, err := net.Dial("tcp", server)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			go pass(upstream, client, &p.requests)
-			go pass(client, upstream, &p.answer)
-		}
-	}()
-	return p
-}
-
-// pass copies until an end fails or no more may pass.
-func pass(to, from net.Conn, may *atomic.Int64) {
-	defer to.Close()
-	defer from.Close()
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		if left := may.Load(); left >= 0 && int64(n) > left {
-			_, _ = to.Write(buffer[:left])
-			may.Store(-1)
-			return
-		} else if left >= 0 {
-			may.Add(int64(-n))
-		}
-		if _, writeErr := to.Write(buffer[:n]); err != nil || writeErr != nil {
-			return
-		}
-	}
-}
-
 // Wherever a process dies on its way through a decision: no counter is left without an expiry, and nothing is charged in
 // part.
 func TestFault_KilledBetweenTwoCommands(t *testing.T) {
 	server := redistest.Start(t)
-	p := startProxy(t, server.Addr)
-	s := on(t, server, p.addr)
+	p := redistest.StartProxy(t, server.Addr)
+	s := on(t, server, p.Addr)
 	direct := on(t, server, server.Addr)
 	for _, call := range [][]ratelimit.Request{{ask(hourly, "k")}, {ask(yearly, "k")}, {ask(hourly, "k"), ask(yearly, "k")}} {
 		s.admit(t, call...) // connects
 		for bytes := int64(0); ; bytes += 4 {
 			server.Do("FLUSHALL")
-			p.requests.Store(bytes)
+			p.Requests.Store(bytes)
 			_, err := s.Allow(context.Background(), call...)
-			cut := p.requests.Swap(-1) == -1
+			cut := p.Requests.Swap(-1) == -1
 			direct.requireBounded(t)
 			left := direct.left(t, call[0].Rule, "k")
 			if left < 2 || err == nil && left != 2 {
@@ -101,12 +47,12 @@ func TestFault_KilledBetweenTwoCommands(t *testing.T) {
 // A decision whose reply got lost is not sent again.
 func TestFault_RepeatedByTheClient(t *testing.T) {
 	server := redistest.Start(t)
-	p := startProxy(t, server.Addr)
-	s := on(t, server, p.addr)
+	p := redistest.StartProxy(t, server.Addr)
+	s := on(t, server, p.Addr)
 	direct := on(t, server, server.Addr)
 	for _, rule := range []ratelimit.Rule{hourly, yearly} {
 		s.admit(t, ask(rule, "other"))
-		p.answer.Store(0)
+		p.Replies.Store(0)
 		_, err := s.Allow(context.Background(), ask(rule, "k"))
 		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
 			t.Errorf("got error %v, want a *StoreError", err)

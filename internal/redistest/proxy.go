@@ -1,0 +1,62 @@
+package redistest
+
+import (
+	"net"
+	"sync/atomic"
+	"testing"
+)
+
+// Proxy stands between clients and a server, and cuts a connection after so many bytes.
+type Proxy struct {
+	Addr              string       // host:port
+	Requests, Replies atomic.Int64 // bytes that may pass from now on in all, then -1 again; -1 for any number
+}
+
+// StartProxy starts a proxy before the server at addr, which is gone when t and its subtests are over.
+func StartProxy(t testing.TB, addr string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	p := &Proxy{Addr: listener.Addr().String()}
+	p.Requests.Store(-1)
+	p.Replies.Store(-1)
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return // the test is over
+			}
+			server, err := net.Dial("tcp", addr)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go pass(server, client, &p.Requests)
+			go pass(client, server, &p.Replies)
+		}
+	}()
+	return p
+}
+
+// pass copies until an end fails or no more may pass.
+func pass(to, from net.Conn, may *atomic.Int64) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if left := may.Load(); left >= 0 && int64(n) > left {
+			_, _ = to.Write(buffer[:left])
+			may.Store(-1)
+			return
+		} else if left >= 0 {
+			may.Add(int64(-n))
+		}
+		if _, writeErr := to.Write(buffer[:n]); err != nil || writeErr != nil {
+			return
+		}
+	}
+}
