@@ -1,0 +1,170 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// eventually waits until something holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// limitOf is the limit of a rule that is full, as a limiter sees it.
+func limitOf(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) int64 {
+	t.Helper()
+	d, err := l.Peek(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Allowed {
+		return -1
+	}
+	return d.Violations[0].Limit
+}
+
+func fill(t *testing.T, s *subject) ratelimit.Request {
+	t.Helper()
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour}, Key: "k"}
+	s.admit(t, ratelimit.Request{Rule: q.Rule, Key: "k", Cost: 9})
+	return q
+}
+
+// All that use a store follow its overrides: those that call all the time, those that begin, and those that begin again.
+func TestRatesAreFollowed(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := fill(t, s)
+		busy, idle := s.another(), s.another()
+		for _, l := range []*ratelimit.Limiter{busy, idle} {
+			if limit := limitOf(t, l, q); limit != 9 {
+				t.Fatalf("limit %d before any override", limit)
+			}
+		}
+		setRate(t, s.limiter, "r", ratelimit.Override{Limit: 5})
+		if limit := limitOf(t, s.limiter, q); limit != 5 {
+			t.Errorf("limit %d where it was set to 5", limit)
+		}
+		if limit := limitOf(t, s.another(), q); limit != 5 {
+			t.Errorf("limit %d where a program starts", limit)
+		}
+		eventually(t, "a limiter that is called all the time follows", func() bool { return limitOf(t, busy, q) == 5 })
+		time.Sleep(2 * time.Second) // what is promised
+		if limit := limitOf(t, idle, q); limit != 5 {
+			t.Errorf("limit %d where no call came for two seconds", limit)
+		}
+		if err := busy.ClearRate(context.Background(), "r"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "a limiter follows the end of an override", func() bool { return limitOf(t, idle, q) == 9 })
+	})
+}
+
+func TestTrySetRate(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := fill(t, s)
+		ctx := context.Background()
+		for i, want := range []bool{true, false} {
+			if set, err := s.limiter.TrySetRate(ctx, "r", ratelimit.Override{Limit: int64(4 - i)}); set != want || err != nil {
+				t.Errorf("attempt %d: got %v, error %v", i+1, set, err)
+			}
+			if limit := limitOf(t, s.limiter, q); limit != 4 {
+				t.Errorf("limit %d, want the first one, 4", limit)
+			}
+		}
+		setRate(t, s.limiter, "r", ratelimit.Override{Limit: 3})
+		if limit := limitOf(t, s.limiter, q); limit != 3 {
+			t.Errorf("limit %d, want the one that replaced it, 3", limit)
+		}
+		if err := s.limiter.ClearRate(ctx, "r"); err != nil {
+			t.Fatal(err)
+		}
+		if set, err := s.limiter.TrySetRate(ctx, "r", ratelimit.Override{Limit: 2}); !set || err != nil {
+			t.Errorf("after the end of the first: got %v, error %v", set, err)
+		}
+		if err := s.limiter.SetRate(ctx, "r", ratelimit.Override{}); err == nil {
+			t.Error("an override of nothing was set")
+		}
+	})
+}
+
+// What a process says itself hides the store's override, and no other prefix sees either.
+func TestOverrideHidesTheRate(t *testing.T) {
+	store := memstore.New()
+	s := &subject{limiter: ratelimit.New(store)}
+	q := fill(t, s)
+	setRate(t, s.limiter, "r", ratelimit.Override{Mode: ratelimit.ModeShadow})
+	override(t, s.limiter, "r", ratelimit.Override{Limit: 7})
+	if limit := limitOf(t, s.limiter, q); limit != 7 {
+		t.Errorf("limit %d, want the process's own", limit)
+	}
+	s.limiter.ClearOverride("r")
+	s.admit(t, q)
+	other := &subject{limiter: ratelimit.New(store, ratelimit.WithPrefix("other"))}
+	fill(t, other)
+	other.refuse(t, q)
+}
+
+func TestMalformedRatesAreIgnored(t *testing.T) {
+	server := redistest.Start(t)
+	client := connect(t, server.Addr)
+	s := onServer(t, server)
+	q := fill(t, s)
+	ctx := context.Background()
+	for rule, text := range map[string]string{"r": `{"limits":1}`, "s": "5", "t": `{"limit":1}`} {
+		if err := client.HSet(ctx, "ratelimit:overrides", rule, text).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := s.another()
+	if limit := limitOf(t, l, q); limit != 9 {
+		t.Errorf("limit %d, want the rule's", limit)
+	}
+	q.Rule.Name = "t"
+	if _, err := l.Allow(ctx, ratelimit.Request{Rule: q.Rule, Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	if limit := limitOf(t, l, q); limit != 1 {
+		t.Errorf("limit %d, want the override that is well-formed", limit)
+	}
+	err := l.OverrideError()
+	if err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), `"limits"`) || !strings.Contains(err.Error(), `rule "s"`) {
+		t.Errorf("got error %v, want one line for each of two overrides", err)
+	}
+}
+
+// While the store cannot be reached, what was known of its overrides holds.
+func TestRatesOutliveAnOutage(t *testing.T) {
+	server := redistest.Start(t)
+	l := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.Local))
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour}, Key: "k"}
+	setRate(t, l, "r", ratelimit.Override{Limit: 1})
+	server.Stop()
+	if _, err := l.Allow(context.Background(), q); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the failure to follow is known", func() bool {
+		if limit := limitOf(t, l, q); limit != 1 {
+			t.Fatalf("limit %d while the store is down, want what it was before", limit)
+		}
+		_, ok := errors.AsType[*ratelimit.StoreError](l.OverrideError())
+		return ok
+	})
+	server.Restart()
+	eventually(t, "the limiter follows again", func() bool {
+		_, _ = l.Peek(context.Background(), q)
+		return l.OverrideError() == nil
+	})
+}

@@ -1,0 +1,91 @@
+package behaviour_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+func TestReturnGivesBackOneDecisionOnce(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q := ratelimit.Request{Rule: rule, Key: "k"}
+		s.admit(t, q)
+		d := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+		s.refuse(t, q)
+		for range 3 {
+			if err := d.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if left := s.left(t, q); left != 2 {
+				t.Fatalf("%d permits left after the return of 2", left)
+			}
+		}
+	})
+}
+
+func TestReturnOfARefusalIsNothing(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}
+		s.admit(t, q)
+		if err := s.refuse(t, q).Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.peek(t, q).Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		s.refuse(t, q)
+	})
+}
+
+func TestReturnAfterResetTakesNothingOff(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for _, rule := range []ratelimit.Rule{
+			{Name: "sliding", Limit: 2, Per: time.Hour},
+			{Name: "fixed", Limit: 2, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
+		} {
+			q := ratelimit.Request{Rule: rule, Key: "k"}
+			old := s.admit(t, q)
+			if err := s.limiter.Reset(context.Background(), q); err != nil {
+				t.Fatal(err)
+			}
+			s.pass(2 * time.Millisecond)
+			s.admit(t, q)
+			if err := old.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if left := s.left(t, q); left != 1 {
+				t.Errorf("%s: %d of 2 permits left; the return was of a charge that the reset had forgotten", rule.Name, left)
+			}
+		}
+	})
+}
+
+// What was charged since a reset is all that the return of an earlier charge can take off.
+func TestReturnAfterResetAdmitsNoMoreThanTheLimit(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rules := algorithms()
+		rules["sliding-counter"] = ratelimit.Rule{Limit: 3, Per: time.Hour, Algorithm: ratelimit.SlidingCounter}
+		for name, rule := range rules {
+			rule.Name = name
+			q := ratelimit.Request{Rule: rule, Key: "k"}
+			old := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 3})
+			if err := s.limiter.Reset(context.Background(), q); err != nil {
+				t.Fatal(err)
+			}
+			s.pass(2 * time.Millisecond)
+			s.admit(t, q)
+			if err := old.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			more := 0
+			for more < 10 && s.allow(t, q).Allowed {
+				more++
+			}
+			if more > 3 {
+				t.Errorf("%s: after the return %d calls passed a limit of 3", name, more)
+			}
+		}
+	})
+}
