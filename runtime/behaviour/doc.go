@@ -1,4 +1,4 @@
-// Package behaviour holds the tests that every store has to pass in the same way: it has no code of its own.
+// Package behaviour holds the tests that the stores which know all rules have to pass in the same way: it has no code of its own.
 //
 // One table of scenarios runs against the in-process store and against a real Redis server, and random sequences of calls
 // are compared with a model, a limiter that keeps the whole history and recomputes every answer from the definitions.
