@@ -18,11 +18,6 @@ func TestTake(t *testing.T) {
 			t.Errorf("Take(%v) = %s, expected %s", step.hints, got, step.want)
 		}
 	}
-	copied := s.Copy()
-	copied.Reserve("z")
-	if s.Has("z") || !copied.Has("x") {
-		t.Error("a copy shares or lacks names")
-	}
 }
 
 // TestPlan names packages in the order of their paths, whichever order they came in.

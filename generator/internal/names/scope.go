@@ -2,10 +2,7 @@
 // declarations, and the variables of each function. It knows nothing of rules or wrappers.
 package names
 
-import (
-	"maps"
-	"strconv"
-)
+import "strconv"
 
 // Scope hands out names that are not taken.
 type Scope struct{ taken map[string]bool }
@@ -43,6 +40,3 @@ func (s *Scope) Take(hints ...string) string {
 		}
 	}
 }
-
-// Copy returns a scope in which the same names are taken.
-func (s *Scope) Copy() *Scope { return &Scope{maps.Clone(s.taken)} }
