@@ -3,11 +3,10 @@ package collect
 import (
 	"go/token"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // name names what is generated for w: a type and its constructor, or one function.
@@ -16,7 +15,7 @@ func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap) {
 	if w.Kind == model.Func || w.Kind == model.Fields {
 		word = "limit"
 	}
-	pos, name := w.Pos, annotations.Prefixed(word, w.Object.Name())
+	pos, name := w.Pos, names.Prefixed(word, w.Object.Name())
 	if wrap.Name != "" {
 		arg, _ := wrap.Arg("name")
 		pos, name = arg.Value.Pos, wrap.Name
@@ -26,10 +25,7 @@ func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap) {
 		c.declare(pos, name)
 		return
 	}
-	w.Name, w.New = name, "new"+upper(name)
-	if token.IsExported(name) {
-		w.New = "New" + name
-	}
+	w.Name, w.New = name, names.Prefixed("new", name)
 	c.declare(pos, w.Name)
 	c.declare(pos, w.New)
 }
@@ -50,8 +46,3 @@ func (c *collector) declare(pos token.Pos, name string) {
 }
 
 func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
-
-func upper(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(r)) + s[n:]
-}

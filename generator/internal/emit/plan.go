@@ -61,9 +61,9 @@ func paramNames(w *model.Wrapper) []string {
 // variableOf begins the name of the variable that holds the rules of m.
 func variableOf(w *model.Wrapper, m *model.Method) string {
 	if w.Kind == model.Func {
-		return lower(w.Object.Name())
+		return names.Lower(w.Object.Name())
 	}
-	return lower(w.Object.Name()) + upper(m.Name)
+	return names.Lower(w.Object.Name()) + names.Upper(m.Name)
 }
 
 // addMethod adds what m imports. What its body names must not be hidden by its parameters.
@@ -235,21 +235,4 @@ func fieldsOf(w *model.Wrapper) (next, limiter string) {
 		methods.Reserve(m.Name)
 	}
 	return methods.Take("next", "wrapped"), methods.Take("limiter", "limits")
-}
-
-// lower makes a word begin like an unexported name: URLStore is urlStore.
-func lower(s string) string {
-	r := []rune(s)
-	for i := range r {
-		if !unicode.IsUpper(r[i]) || i > 0 && i+1 < len(r) && !unicode.IsUpper(r[i+1]) {
-			break
-		}
-		r[i] = unicode.ToLower(r[i])
-	}
-	return strings.TrimLeft(string(r), "_")
-}
-
-func upper(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(r)) + s[n:]
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // addStandIns declares the types that are to be generated for p, as signatures may mention them before they are there. They
@@ -45,7 +46,7 @@ func wrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
 			return g.Wraps[0].Name
 		}
 	}
-	return annotations.Prefixed("limited", s.Name.Name)
+	return names.Prefixed("limited", s.Name.Name)
 }
 
 // typesOf returns the types that a file declares, by their comments.

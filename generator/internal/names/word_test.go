@@ -1,4 +1,4 @@
-package annotations
+package names
 
 import "testing"
 
