@@ -5,9 +5,9 @@ import (
 	"go/ast"
 	"go/types"
 	"strings"
-)
 
-const limiterPackage = "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
 
 // isWrapper is the fact that a type is a generated wrapper.
 type isWrapper struct {
@@ -61,12 +61,7 @@ func (c *checker) usesLimiter(body *ast.BlockStmt) bool {
 }
 
 func isLimiter(t types.Type) bool {
-	p, ok := t.(*types.Pointer)
-	if !ok {
-		return false
-	}
-	o := typeName(p)
-	return o != nil && o.Name() == "Limiter" && o.Pkg() != nil && o.Pkg().Path() == limiterPackage
+	return t != nil && t.String() == "*"+names.Runtime+".Limiter"
 }
 
 // wrapperOf returns the type that fn makes, if fn is shaped as the constructor of a wrapper: func(next, *Limiter) *Wrapper.

@@ -20,7 +20,7 @@ var (
 	errorsPackage  = types.NewPackage("errors", "errors")
 	contextPackage = types.NewPackage("context", "context")
 	timePackage    = types.NewPackage("time", "time")
-	runtimePackage = types.NewPackage("github.com/ratelimit-go/ratelimit/runtime", "runtime")
+	runtimePackage = types.NewPackage(names.Runtime, "runtime")
 )
 
 // Block returns the names that are taken in the block of a package when its files are written one after the other.

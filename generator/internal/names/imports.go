@@ -72,7 +72,7 @@ func (im *Imports) Plan(block *Scope) {
 	used := NewScope("init", "main", "_")
 	for _, p := range slices.Sorted(maps.Keys(im.packages)) {
 		hint := im.packages[p].Name()
-		if p == runtimePath {
+		if p == Runtime {
 			hint = "ratelimit"
 		}
 		free := NewScope()
@@ -90,8 +90,8 @@ func (im *Imports) Plan(block *Scope) {
 	}
 }
 
-// runtimePath is a package that nobody expects under its own name.
-const runtimePath = "github.com/ratelimit-go/ratelimit/runtime"
+// Runtime is the path of the package that generated code calls. Nobody expects that under its own name, which is runtime.
+const Runtime = "github.com/ratelimit-go/ratelimit/runtime"
 
 // Name returns the name of an imported package.
 func (im *Imports) Name(path string) string { return im.local[path] }
