@@ -2,12 +2,12 @@ package vet
 
 import (
 	"go/ast"
-	"go/token"
 	"slices"
 
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 )
 
 // directives reports what is wrong with the directives of f.
@@ -21,34 +21,21 @@ func (c *checker) directives(f *ast.File) {
 	c.reportAll(annotations.Stray(c.Fset, f, used))
 }
 
-// carried returns the comments in which a directive takes effect: those of types, of methods, of what is embedded, and of fields.
+// carried returns the comments in which a directive takes effect, in their order: those of types, of methods, of what is
+// embedded, and of fields.
 func carried(f *ast.File) []*ast.CommentGroup {
 	var docs []*ast.CommentGroup
-	add := func(doc *ast.CommentGroup) {
-		if doc != nil {
-			docs = append(docs, doc)
+	for doc, t := range load.Types(f) {
+		docs = append(docs, doc)
+		for _, m := range members(t.Type) {
+			docs = append(docs, m.Doc)
 		}
 	}
-	for _, d := range f.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			if d.Recv != nil {
-				add(d.Doc)
-			}
-		case *ast.GenDecl:
-			if d.Tok == token.TYPE && !d.Lparen.IsValid() {
-				add(d.Doc)
-			}
-			for _, s := range d.Specs {
-				if s, ok := s.(*ast.TypeSpec); ok {
-					add(s.Doc)
-					for _, m := range members(s.Type) {
-						add(m.Doc)
-					}
-				}
-			}
-		}
+	for m := range load.Methods(f) {
+		docs = append(docs, m.Doc)
 	}
+	docs = slices.DeleteFunc(docs, func(doc *ast.CommentGroup) bool { return doc == nil })
+	slices.SortFunc(docs, func(a, b *ast.CommentGroup) int { return int(a.Pos() - b.Pos()) })
 	return docs
 }
 

@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"strings"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
@@ -33,11 +34,7 @@ func (c *checker) declareWrappers(f *ast.File) {
 			found[w] = &isWrapper{New: fn.Name()}
 		}
 	}
-	for _, d := range f.Decls {
-		d, ok := d.(*ast.FuncDecl)
-		if !ok || d.Recv == nil {
-			continue
-		}
+	for d := range load.Methods(f) {
 		method, _ := c.TypesInfo.Defs[d.Name].(*types.Func)
 		if w := found[receiver(method)]; w != nil && c.usesLimiter(d.Body) {
 			w.Methods = append(w.Methods, d.Name.Name)

@@ -115,11 +115,7 @@ func (c *collector) file(f *load.File) *model.File {
 
 // foreign reads the directives of methods in f whose wrappers stand in the output of another file.
 func (c *collector) foreign(f *load.File) {
-	for _, d := range f.Syntax.Decls {
-		d, ok := d.(*ast.FuncDecl)
-		if !ok || d.Recv == nil {
-			continue
-		}
+	for d := range load.Methods(f.Syntax) {
 		g := c.group(d.Doc)
 		if isEmpty(g) {
 			continue

@@ -7,26 +7,19 @@ import (
 	"go/token"
 	"go/types"
 	"os"
-	"slices"
-	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 )
 
 // foreignType returns the type of another package that an expression names; nil if it names none.
 func (c *methods) foreignType(e ast.Expr) types.Object {
-	switch x := e.(type) {
-	case *ast.IndexExpr:
-		return c.foreignType(x.X)
-	case *ast.IndexListExpr:
-		return c.foreignType(x.X)
-	case *ast.ParenExpr:
-		return c.foreignType(x.X)
-	case *ast.StarExpr:
-		return c.foreignType(x.X)
-	case *ast.SelectorExpr:
-		if id, ok := x.X.(*ast.Ident); ok {
-			if p := c.imported(e.Pos(), id.Name); p != nil {
-				return p.Scope().Lookup(x.Sel.Name)
-			}
+	x, ok := load.Bare(e).(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	if id, ok := x.X.(*ast.Ident); ok {
+		if p := c.imported(e.Pos(), id.Name); p != nil {
+			return p.Scope().Lookup(x.Sel.Name)
 		}
 	}
 	return nil
@@ -42,18 +35,17 @@ func (c *collector) isLimited(o types.Object) bool {
 	if file == nil {
 		return false
 	}
-	return slices.ContainsFunc(file.Decls, func(d ast.Decl) bool {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			return d.Recv != nil && receiver(d) == o.Name() && hasRule(d.Doc)
-		case *ast.GenDecl:
-			return slices.ContainsFunc(d.Specs, func(s ast.Spec) bool {
-				t, ok := s.(*ast.TypeSpec)
-				return ok && t.Name.Name == o.Name() && (hasRule(t.Doc) || !d.Lparen.IsValid() && hasRule(d.Doc) || hasRuleInside(t))
-			})
+	for doc, t := range load.Types(file) {
+		if t.Name.Name == o.Name() && (hasRule(doc) || hasRuleInside(t)) {
+			return true
 		}
-		return false
-	})
+	}
+	for m := range load.Methods(file) {
+		if receiver(m) == o.Name() && hasRule(m.Doc) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasRuleInside reports whether a rule stands on a method or a field that a type spells out.
@@ -68,6 +60,4 @@ func hasRuleInside(t *ast.TypeSpec) bool {
 	return found
 }
 
-func hasRule(cg *ast.CommentGroup) bool {
-	return cg != nil && slices.ContainsFunc(cg.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//ratelimit:rule") })
-}
+func hasRule(cg *ast.CommentGroup) bool { return load.Begins(cg, "//ratelimit:rule") }

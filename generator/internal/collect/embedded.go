@@ -87,21 +87,3 @@ func merged(list, more []declaration) []declaration {
 	}
 	return list
 }
-
-// localType returns the type of this package that an expression names, with or without a star or type arguments.
-func (c *collector) localType(e ast.Expr) *source {
-	switch x := e.(type) {
-	case *ast.IndexExpr:
-		e = x.X
-	case *ast.IndexListExpr:
-		e = x.X
-	case *ast.ParenExpr:
-		return c.localType(x.X)
-	case *ast.StarExpr:
-		return c.localType(x.X)
-	}
-	if id, ok := e.(*ast.Ident); ok {
-		return c.sourceOf(id.Name)
-	}
-	return nil
-}

@@ -2,10 +2,8 @@ package collect
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"slices"
-	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 )
@@ -34,21 +32,15 @@ type declaration struct {
 // index finds the syntax of the types of the package block and of their methods.
 func (c *collector) index() {
 	for _, f := range c.pkg.Files {
-		for _, d := range f.Syntax.Decls {
-			if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.TYPE {
-				for _, s := range d.Specs {
-					c.add(f, d, s.(*ast.TypeSpec))
-				}
-			}
+		for doc, spec := range load.Types(f.Syntax) {
+			c.add(f, doc, spec)
 		}
 	}
 	for _, f := range c.pkg.Files {
-		for _, d := range f.Syntax.Decls {
-			if d, ok := d.(*ast.FuncDecl); ok && d.Recv != nil {
-				if s := c.receiverOf(d); s != nil {
-					m := declaration{d.Name, d.Type, d.Doc, s.object, f}
-					s.methods, c.methods[d.Name.Pos()] = append(s.methods, m), m
-				}
+		for d := range load.Methods(f.Syntax) {
+			if s := c.receiverOf(d); s != nil {
+				m := declaration{d.Name, d.Type, d.Doc, s.object, f}
+				s.methods, c.methods[d.Name.Pos()] = append(s.methods, m), m
 			}
 		}
 	}
@@ -58,11 +50,8 @@ func (c *collector) index() {
 }
 
 // add indexes one type.
-func (c *collector) add(f *load.File, d *ast.GenDecl, spec *ast.TypeSpec) {
-	s := &source{spec: spec, doc: spec.Doc, file: f}
-	if s.doc == nil && !d.Lparen.IsValid() {
-		s.doc = d.Doc
-	}
+func (c *collector) add(f *load.File, doc *ast.CommentGroup, spec *ast.TypeSpec) {
+	s := &source{spec: spec, doc: doc, file: f}
 	if o, ok := c.pkg.Types.Scope().Lookup(spec.Name.Name).(*types.TypeName); ok && o.Pos() == spec.Name.Pos() {
 		s.object = o
 		c.declared[o] = s
@@ -103,32 +92,23 @@ func flat(t *ast.InterfaceType) []*ast.Field {
 	return all
 }
 
-// receiver is the name of the type that a method is declared for.
+// receiver is the name of the type that a method is declared for, or "".
 func receiver(d *ast.FuncDecl) string {
 	if len(d.Recv.List) == 0 {
 		return ""
 	}
-	for e := d.Recv.List[0].Type; ; {
-		switch x := e.(type) {
-		case *ast.StarExpr:
-			e = x.X
-		case *ast.ParenExpr:
-			e = x.X
-		case *ast.IndexExpr:
-			e = x.X
-		case *ast.IndexListExpr:
-			e = x.X
-		case *ast.Ident:
-			return x.Name
-		default:
-			return ""
-		}
-	}
+	return load.NameOf(d.Recv.List[0].Type)
 }
 
 // sourceOf returns the type of this package that is called name, or nil.
 func (c *collector) sourceOf(name string) *source {
 	return c.declared[c.pkg.Types.Scope().Lookup(name)]
+}
+
+// localType returns the type of this package that an expression names, with or without a star or type arguments; nil if it
+// names none.
+func (c *collector) localType(e ast.Expr) *source {
+	return c.sourceOf(load.NameOf(e))
 }
 
 // receiverOf returns the type that a method is declared for, also if it says so by an alias; nil if it is unknown.
@@ -167,8 +147,4 @@ func (s *source) findHome() *load.File {
 }
 
 // carries reports whether a comment has a directive, or what is meant as one.
-func carries(cg *ast.CommentGroup) bool {
-	return cg != nil && slices.ContainsFunc(cg.List, func(c *ast.Comment) bool {
-		return strings.HasPrefix(c.Text, "//ratelimit:")
-	})
-}
+func carries(cg *ast.CommentGroup) bool { return load.Begins(cg, "//ratelimit:") }

@@ -86,7 +86,7 @@ func (s *source) index(f *sourceFile, d *ast.GenDecl) {
 		case *ast.TypeSpec:
 			s.add(group, spec.Name.Name)
 			if spec.Assign.IsValid() {
-				of := nameOf(spec.Type)
+				of := NameOf(spec.Type) // a receiver may be an alias, also one of a pointer
 				s.aliases[of] = append(s.aliases[of], spec.Name.Name)
 			}
 		case *ast.ValueSpec:
@@ -121,23 +121,6 @@ func (d *declaration) take(fset *token.FileSet) ast.Decl {
 	}
 	d.file.wanted = append(d.file.wanted, d.decl)
 	return d.decl
-}
-
-// nameOf finds the name of the type that an alias, or what it points to, stands for; "" if it is of another package or has none.
-func nameOf(t ast.Expr) string {
-	switch t := t.(type) {
-	case *ast.Ident:
-		return t.Name
-	case *ast.ParenExpr:
-		return nameOf(t.X)
-	case *ast.StarExpr: // a receiver may be an alias of a pointer
-		return nameOf(t.X)
-	case *ast.IndexExpr:
-		return nameOf(t.X)
-	case *ast.IndexListExpr:
-		return nameOf(t.X)
-	}
-	return ""
 }
 
 // newSourceFile finds what a file of p imports.

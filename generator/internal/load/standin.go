@@ -22,7 +22,7 @@ func (l *loader) addStandIns(p *Package, name string) {
 		if !f.Annotated {
 			continue
 		}
-		for doc, s := range typesOf(f.Syntax) {
+		for doc, s := range Types(f.Syntax) {
 			wrapper := wrapperOf(doc, s)
 			if _, isFunc := s.Type.(*ast.FuncType); isFunc || s.TypeParams != nil || taken[wrapper] || !token.IsIdentifier(wrapper) {
 				continue
@@ -49,52 +49,29 @@ func wrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
 	return names.Prefixed("limited", s.Name.Name)
 }
 
-// typesOf returns the types that a file declares, by their comments.
-func typesOf(f *ast.File) func(yield func(*ast.CommentGroup, *ast.TypeSpec) bool) {
-	return func(yield func(*ast.CommentGroup, *ast.TypeSpec) bool) {
-		for _, d := range f.Decls {
-			d, ok := d.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, s := range d.Specs {
-				if s, ok := s.(*ast.TypeSpec); ok {
-					doc := s.Doc
-					if doc == nil && !d.Lparen.IsValid() {
-						doc = d.Doc
-					}
-					if !yield(doc, s) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
 // declared returns the names that a package declares by itself.
 func declared(p *Package) map[string]bool {
-	names := make(map[string]bool)
+	found := map[string]bool{}
 	for _, f := range p.Files {
 		for _, d := range f.Syntax.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				if d.Recv == nil {
-					names[d.Name.Name] = true
+					found[d.Name.Name] = true
 				}
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
 					switch s := s.(type) {
 					case *ast.TypeSpec:
-						names[s.Name.Name] = true
+						found[s.Name.Name] = true
 					case *ast.ValueSpec:
 						for _, name := range s.Names {
-							names[name.Name] = true
+							found[name.Name] = true
 						}
 					}
 				}
 			}
 		}
 	}
-	return names
+	return found
 }
