@@ -48,7 +48,7 @@ func costOf(r runtime.Rule, limit int64, suffix string) Cost {
 	case r.Distinct != "":
 		c.Permit = 122
 	case r.Algorithm == runtime.SlidingCounter:
-		n := slicesOf(r)
+		n := r.SliceCount()
 		c.Key += 8 * (n + 1)
 		c.Most += int(n) // each slice that nobody called in
 	case r.Mode == runtime.ModeTrigger && kindOf(r) == "sliding-window":
@@ -83,12 +83,4 @@ func kindOf(r runtime.Rule) string {
 		return "slices"
 	}
 	return "counter"
-}
-
-// slicesOf knows the default of slices.
-func slicesOf(r runtime.Rule) int64 {
-	if r.Slices == 0 {
-		return 60
-	}
-	return r.Slices
 }

@@ -99,7 +99,7 @@ func (r Rule) Window() string {
 	case LeakyBucket:
 		window = "leaky:" + window
 	case SlidingCounter:
-		window = fmt.Sprintf("counter:%s:%d", window, r.slices())
+		window = fmt.Sprintf("counter:%s:%d", window, r.SliceCount())
 	}
 	if r.Distinct != "" {
 		window = "distinct:" + window
@@ -151,7 +151,7 @@ func (r Rule) prepare(suffix string) (*prepared, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	numbers := decide.Rule{Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(), Slices: r.slices()}
+	numbers := decide.Rule{Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(), Slices: r.SliceCount()}
 	if r.Cron != "" {
 		var err error
 		if numbers.Schedule, err = r.schedule(); err != nil {
@@ -206,7 +206,8 @@ func (r Rule) capacity() int64 {
 	}
 }
 
-func (r Rule) slices() int64 {
+// SliceCount is how many slices the window of a SlidingCounter has.
+func (r Rule) SliceCount() int64 {
 	if r.Slices == 0 {
 		return defaultSlices
 	}

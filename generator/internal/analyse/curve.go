@@ -36,10 +36,7 @@ func span(r runtime.Rule) int64 {
 	if r.Algorithm != runtime.SlidingCounter {
 		return per
 	}
-	slices := r.Slices
-	if slices == 0 {
-		slices = 60
-	}
+	slices := r.SliceCount()
 	return (slices + 1) * ((per + slices - 1) / slices) // a slice leaves as a whole
 }
 
