@@ -50,6 +50,20 @@ func TestSharedBudgetOfTwoModes(t *testing.T) {
 	}
 }
 
+// A rule may be called like the package of its method: that is a name of its own, which two methods may share.
+func TestSharedBudgetCalledAfterThePackage(t *testing.T) {
+	rules := func(method, key string) *ratelimit.Rules {
+		return ratelimit.NewRules(method, ratelimit.Rule{Name: "login", Key: key, Limit: 1, Per: time.Hour})
+	}
+	l := ratelimit.New(memstore.New())
+	if err := l.Take(t.Context(), rules("login.Service.Begin", "{phone}"), "k"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Take(t.Context(), rules("login.Service.Resume", "{number}"), "k"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+		t.Errorf("the second call of one is answered by %v", err)
+	}
+}
+
 // The terms of rules that share a budget are the strictest: the shorter wait, and whichever block there is.
 func TestSharedBudgetOfTwoTerms(t *testing.T) {
 	blocking := with(func(r *ratelimit.Rule) { r.Block = 24 * time.Hour })

@@ -131,7 +131,8 @@ func formatPeriod(d time.Duration) string {
 // type, not by a name of their own, are told apart by their keys. Else a caller could pass somebody's address where a phone
 // number is due, and use up what the address may.
 func (r Rule) suffix(method string) string {
-	if r.Key == "" || r.Name != method && !strings.HasPrefix(method, r.Name+".") {
+	typ := method[:max(0, strings.LastIndexByte(method, '.'))]
+	if r.Key == "" || r.Name != method && r.Name != typ {
 		return ""
 	}
 	return ":" + r.Key
