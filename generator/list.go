@@ -62,14 +62,6 @@ func listed(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
 	if r.Limit.Cron != "" {
 		row.Algorithm = runtime.Calendar
 	}
-	row.Cost = costOf(r.Limit, limit, suffixOf(r.Rule.Name != "", r.Limit))
+	row.Cost = costOf(r.Limit, limit, m.Scope)
 	return row
-}
-
-// suffixOf is what stands in a key behind the window: rules that have no name of their own are told apart by it.
-func suffixOf(named bool, r runtime.Rule) string {
-	if named || r.Key == "" {
-		return ""
-	}
-	return ":" + r.Key
 }

@@ -25,19 +25,16 @@ var costs = map[string]Cost{
 	"counter":        {Least: 2, Most: 2, Key: 80},              // GET, then SET or SETRANGE: fixed windows, calendars, buckets
 	"slices":         {Least: 2, Most: 6, Key: 110},             // GETRANGE, SETRANGE; with a new slice the ring is read and cleared, PEXPIREAT
 	"members":        {Least: 1, Most: 5, Key: 95},              // ZSCORE for who is known; else ZCOUNT ZREMRANGEBYSCORE ZADD PEXPIREAT, too
-	"block":          {Least: 1, Most: 1, Key: 70},              // GET, of a key of its own
+	"block":          {Least: 1, Most: 1, Key: 76},              // GET, of a key of its own, which ends in :block
 }
 
 const (
 	smallSet = 128       // members up to which Redis keeps a sorted set as a list, by default
 	largest  = 1_000_000 // the largest limit of the rules whose costs depend on it
-
-	subjectBytes = 16
-	prefix       = "ratelimit"
 )
 
-// costOf returns what a rule costs, at a limit; suffix is what stands in the key behind the window.
-func costOf(r runtime.Rule, limit int64, suffix string) Cost {
+// costOf returns what a rule costs at a limit, in calls of a method, or in requests if that is "".
+func costOf(r runtime.Rule, limit int64, method string) Cost {
 	if r.Scope == runtime.ScopeInstance {
 		return Cost{}
 	}
@@ -54,22 +51,22 @@ func costOf(r runtime.Rule, limit int64, suffix string) Cost {
 	case r.Mode == runtime.ModeTrigger && kindOf(r) == "sliding-window":
 		c.Least, c.Most = c.Least+2, c.Most+1+bits.Len64(uint64(limit)) // LLEN, and LINDEX to see how many are used
 	}
-	key := keyBytes(r, suffix)
+	key := keyBytes(r, method)
 	c.Key += key
 	if r.Block > 0 {
 		b := costs["block"]
-		c.Least, c.Most, c.Key = c.Least+b.Least, c.Most+b.Most, c.Key+b.Key+key+int64(len(":block"))
+		c.Least, c.Most, c.Key = c.Least+b.Least, c.Most+b.Most, c.Key+b.Key+key
 	}
 	return c
 }
 
 // keyBytes is the length of the key that holds a rule's state.
-func keyBytes(r runtime.Rule, suffix string) int64 {
-	subject := subjectBytes
+func keyBytes(r runtime.Rule, method string) int64 {
+	subject := "any of 16 bytes."
 	if r.Key == "" {
-		subject = len("%all")
+		subject = "" // which is everybody
 	}
-	return int64(len(prefix+":"+r.Name+":{}:"+r.Window()+suffix) + subject)
+	return int64(len(runtime.DefaultPrefix + ":" + r.StateKey(method, subject)))
 }
 
 // kindOf is the entry of costs that a rule has.

@@ -28,7 +28,7 @@ const maxLocalKeys = 1_000_000
 
 // New returns a limiter that counts in store.
 func New(store Store, options ...Option) *Limiter {
-	l := &Limiter{store: store, prefix: unique.Make("ratelimit"), local: memory.NewLike(store, maxLocalKeys)}
+	l := &Limiter{store: store, prefix: unique.Make(DefaultPrefix), local: memory.NewLike(store, maxLocalKeys)}
 	l.limited, _ = store.(decide.Limited)
 	l.overrides.fleet.store, _ = store.(decide.Settings)
 	for _, option := range options {

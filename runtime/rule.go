@@ -127,12 +127,18 @@ func formatPeriod(d time.Duration) string {
 	return days + s
 }
 
+// StateKey returns the key under which Redis has the state of the rule for a subject's key in the calls of a generated method,
+// pkg.Type.Method, or in requests if method is "". The limiter's prefix and a colon stand before it.
+func (r Rule) StateKey(method, key string) string {
+	return r.Name + ":{" + subject(key) + "}:" + r.Window() + r.suffix(method)
+}
+
 // suffix sets the states of a method's rules apart where nothing else does: rules that are called after their method or its
 // type, not by a name of their own, are told apart by their keys. Else a caller could pass somebody's address where a phone
 // number is due, and use up what the address may.
 func (r Rule) suffix(method string) string {
 	typ := method[:max(0, strings.LastIndexByte(method, '.'))]
-	if r.Key == "" || r.Name != method && r.Name != typ {
+	if r.Key == "" || method == "" || r.Name != method && r.Name != typ {
 		return ""
 	}
 	return ":" + r.Key

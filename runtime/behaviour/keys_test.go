@@ -73,6 +73,38 @@ func TestKeysFollowTheirPattern(t *testing.T) {
 	}
 }
 
+// TestStateKey has rules that keep their states apart by their names and by their templates.
+func TestStateKey(t *testing.T) {
+	const method, key = "sms.Sender.SendCode", "a{b}"
+	server := redistest.Start(t)
+	client := connect(t, server.Addr)
+	l := ratelimit.New(redisstore.New(client))
+	window := func(name, template string) ratelimit.Rule {
+		return ratelimit.Rule{Name: name, Key: template, Limit: 1, Per: time.Hour}
+	}
+	rules := []ratelimit.Rule{
+		window(method, ""), window(method, "{phone}"), window("sms.Sender", "{phone}"), window("login", "{phone}"),
+	}
+	if err := l.Take(context.Background(), ratelimit.NewRules(method, rules...), "", key, key, key); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Allow(context.Background(), ratelimit.Request{Rule: window("", "{phone}"), Key: "requested"}); err != nil {
+		t.Fatal(err)
+	}
+	expected := []string{
+		ratelimit.DefaultPrefix + ":" + rules[0].StateKey(method, ""), ratelimit.DefaultPrefix + ":" + window("", "{phone}").StateKey("", "requested"),
+	}
+	for _, r := range rules[1:] {
+		expected = append(expected, ratelimit.DefaultPrefix+":"+r.StateKey(method, key))
+	}
+	found := keysOn(t, client)
+	slices.Sort(found)
+	slices.Sort(expected)
+	if !slices.Equal(found, expected) {
+		t.Errorf("keys are\n%q, expected\n%q", found, expected)
+	}
+}
+
 // subjects are keys that try to be taken for another, to move the hash tag, or to break a terminal.
 var subjects = []string{
 	"", "a", "a:b", "a::b", ":a", "a:", "{a}", "a}", "{a", "}", "{", "{}", "a}:1m", "a}:1h:{a", "%", "%7B", "%7Ba%7D", "%257B", `\`, `\:`, "a\\:b",
