@@ -15,29 +15,18 @@ import (
 // parameters differ.
 func compile(pkg *model.Package) annotations.Errors {
 	var errs annotations.Errors
-	for _, f := range pkg.Files {
-		for _, w := range f.Wrappers {
-			for _, m := range w.Methods {
-				c := &compiler{env: &key.Env{Package: pkg.Types, Method: m.Scope, Params: m.Params}, method: m.Name}
-				for i, r := range m.Rules {
-					m.Rules[i] = c.rule(*r)
-				}
-				errs = append(errs, c.errs...)
-				m.Rules = slices.DeleteFunc(m.Rules, func(r *model.Rule) bool { return r.Bad })
-				if m.Fallback != nil && !m.Fallback.TakesErr {
-					drop(m.Rules)
-				}
+	for m := range pkg.Methods() {
+		c := &compiler{env: &key.Env{Package: pkg.Types, Method: m.Scope, Params: m.Params}, method: m.Name}
+		for i, r := range m.Rules {
+			m.Rules[i] = c.rule(*r)
+			if m.Fallback != nil && !m.Fallback.TakesErr {
+				m.Rules[i].Message = nil // which nobody would be told
 			}
 		}
+		errs = append(errs, c.errs...)
+		m.Rules = slices.DeleteFunc(m.Rules, func(r *model.Rule) bool { return r.Bad })
 	}
 	return errs
-}
-
-// drop takes away the messages that no caller would be told.
-func drop(messages []*model.Rule) {
-	for _, r := range messages {
-		r.Message = nil
-	}
 }
 
 // compiler compiles the rules of one method.

@@ -36,13 +36,9 @@ func (r Rule) Boundaries(now time.Time, n int) []time.Time {
 func listAll(fset *token.FileSet, pkgs []*model.Package) []Rule {
 	var rules []Rule
 	for _, p := range pkgs {
-		for _, f := range p.Files {
-			for _, w := range f.Wrappers {
-				for _, m := range w.Methods {
-					for _, r := range m.Rules {
-						rules = append(rules, listed(fset, m, r))
-					}
-				}
+		for m := range p.Methods() {
+			for _, r := range m.Rules {
+				rules = append(rules, listed(fset, m, r))
 			}
 		}
 	}

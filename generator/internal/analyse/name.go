@@ -37,15 +37,11 @@ func (a *analysis) splitNames(pkgs []*model.Package) {
 func named(pkgs []*model.Package) map[string][]*model.Rule {
 	byName, seen := map[string][]*model.Rule{}, map[token.Pos]bool{}
 	for _, p := range pkgs {
-		for _, f := range p.Files {
-			for _, w := range f.Wrappers {
-				for _, m := range w.Methods {
-					for _, r := range m.Rules {
-						if r.Rule.Name != "" && !seen[r.Pos] {
-							seen[r.Pos] = true
-							byName[r.Limit.Name] = append(byName[r.Limit.Name], r)
-						}
-					}
+		for m := range p.Methods() {
+			for _, r := range m.Rules {
+				if r.Rule.Name != "" && !seen[r.Pos] {
+					seen[r.Pos] = true
+					byName[r.Limit.Name] = append(byName[r.Limit.Name], r)
 				}
 			}
 		}

@@ -5,6 +5,7 @@ package model
 import (
 	"go/token"
 	"go/types"
+	"iter"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -17,6 +18,21 @@ type Package struct {
 	Types  *types.Package
 	Module string // the path of its module, "" without one
 	Files  []*File
+}
+
+// Methods returns the methods of all wrappers, in the order of the source.
+func (p *Package) Methods() iter.Seq[*Method] {
+	return func(yield func(*Method) bool) {
+		for _, f := range p.Files {
+			for _, w := range f.Wrappers {
+				for _, m := range w.Methods {
+					if !yield(m) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // File is an annotated file and the one that is generated from it.
