@@ -2,6 +2,14 @@ package annotations
 
 import "strings"
 
+// Suggest completes a message about an unknown word: it is "; did you mean" the nearest of the valid ones, or "".
+func Suggest(word string, valid []string) string {
+	if near := Nearest(word, valid); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
 // Nearest returns the one of the valid words that word may be a slip of, or "". Case does not count. The first of equally
 // near ones wins.
 func Nearest(word string, valid []string) string {

@@ -98,7 +98,7 @@ func (c *methods) find(f *model.Fallback) types.Object {
 		if o := scope.Lookup(qualifier); o != nil {
 			return o
 		}
-		c.errorf(f.Func.Pos, "unknown function %s%s", qualifier, suggest(qualifier, functions(scope)))
+		c.errorf(f.Func.Pos, "unknown function %s%s", qualifier, annotations.Suggest(qualifier, functions(scope)))
 		return nil
 	}
 	at := f.Func.At(len(qualifier) + 1)
@@ -110,7 +110,7 @@ func (c *methods) find(f *model.Fallback) types.Object {
 			f.Import = p
 			return o
 		}
-		c.errorf(at, "package %s has no function %s%s", p.Name(), name, suggest(name, functions(p.Scope())))
+		c.errorf(at, "package %s has no function %s%s", p.Name(), name, annotations.Suggest(name, functions(p.Scope())))
 		return nil
 	}
 	switch o := scope.Lookup(qualifier).(type) {
@@ -129,7 +129,7 @@ func (c *methods) find(f *model.Fallback) types.Object {
 	case *types.Var:
 		return c.member(f, model.OfValue, o.Type(), name, at)
 	}
-	c.errorf(f.Func.Pos, "unknown type, variable or package %s%s", qualifier, suggest(qualifier, scope.Names()))
+	c.errorf(f.Func.Pos, "unknown type, variable or package %s%s", qualifier, annotations.Suggest(qualifier, scope.Names()))
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (c *methods) member(f *model.Fallback, of model.FallbackOf, t types.Type, n
 	f.Of = of
 	o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, name)
 	if o == nil {
-		c.errorf(at, "%s has no method %s%s", c.text(t), name, suggest(name, methodNames(t)))
+		c.errorf(at, "%s has no method %s%s", c.text(t), name, annotations.Suggest(name, methodNames(t)))
 	}
 	return o
 }
@@ -184,12 +184,4 @@ func methodNames(t types.Type) []string {
 		found = append(found, s.Obj().Name())
 	}
 	return found
-}
-
-// suggest completes a message about an unknown word.
-func suggest(word string, valid []string) string {
-	if near := annotations.Nearest(word, valid); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }

@@ -68,12 +68,7 @@ func (c *compiler) words() []string {
 }
 
 // suggest completes a message about an unknown word.
-func suggest(word string, valid []string) string {
-	if near := annotations.Nearest(word, valid); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
-}
+var suggest = annotations.Suggest
 
 // name resolves an identifier: variables of the expression, parameters, our own names, the package's.
 func (c *compiler) name(n *ast.IdentifierNode) *term {
