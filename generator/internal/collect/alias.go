@@ -5,8 +5,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 )
 
 // rewriter makes of the types in a signature others that are identical and that this package can name. A type that is out of
@@ -172,10 +170,8 @@ func (r *rewriter) usable(o *types.TypeName) bool {
 		return o.Exported() && accessible(o.Pkg().Path(), r.pkg.Path)
 	}
 	s := r.declared[o]
-	return s != nil && !r.paramHides(o.Name()) && (s.file == r.home || constraintOf(s.file) == "" && (r.inTest(r.home) || !r.inTest(s.file)))
+	return s != nil && !r.paramHides(o.Name()) && (s.file == r.home || constraintOf(s.file) == "" && (r.home.IsTest() || !s.file.IsTest()))
 }
-
-func (r *rewriter) inTest(f *load.File) bool { return r.isTest(f.Syntax.Pos()) }
 
 // standsFor returns a, or an instance of it, if that is another name of t; else nil.
 func (r *rewriter) standsFor(a *types.Alias, t types.Type) types.Type {

@@ -264,6 +264,15 @@ func program(module string) string {
 	return path.Base(module)
 }
 
+// arguments are type parameters as the arguments of an instance.
+func arguments(params *types.TypeParamList) []types.Type {
+	var args []types.Type
+	for p := range params.TypeParams() {
+		args = append(args, p)
+	}
+	return args
+}
+
 func typeParams(t types.Type) *types.TypeParamList {
 	switch t := t.(type) {
 	case *types.Named:

@@ -16,7 +16,7 @@ func (c *methods) ofConcrete() {
 		order = append(order, d.name.Name)
 		if g := c.group(d.doc); !isEmpty(g) && !d.name.IsExported() {
 			c.errorf(first(g), "%s is not exported: the wrapper has exported methods only", d.name.Name)
-		} else if !isEmpty(g) && c.isTest(d.name.Pos()) && !c.isTest(c.home.Syntax.Pos()) {
+		} else if !isEmpty(g) && c.onlyInTests(d) {
 			c.errorf(first(g), "%s is declared in a test, but the wrapper is not", d.name.Name)
 		}
 	}
@@ -26,7 +26,7 @@ func (c *methods) ofConcrete() {
 		var declared []declaration
 		if d, ok := c.collector.methods[f.Pos()]; ok {
 			declared = []declaration{d}
-			if c.isTest(f.Pos()) && !c.isTest(c.home.Syntax.Pos()) {
+			if c.onlyInTests(d) {
 				continue
 			}
 		}
@@ -36,6 +36,9 @@ func (c *methods) ofConcrete() {
 		c.errorf(c.of.Pos, "%s has no exported methods, so that there is nothing to limit", c.object.Name())
 	}
 }
+
+// onlyInTests reports whether a method is there in tests alone, but the wrapper always.
+func (c *methods) onlyInTests(d declaration) bool { return d.file.IsTest() && !c.home.IsTest() }
 
 // exportedMethods returns the exported methods of the pointer to a type, with the type's own type parameters.
 func exportedMethods(o *types.TypeName) []*types.Func {
@@ -54,11 +57,7 @@ func self(o *types.TypeName) types.Type {
 	if params.Len() == 0 {
 		return o.Type()
 	}
-	var args []types.Type
-	for p := range params.TypeParams() {
-		args = append(args, p)
-	}
-	t, err := types.Instantiate(nil, o.Type(), args, false)
+	t, err := types.Instantiate(nil, o.Type(), arguments(params), false)
 	if err != nil {
 		return o.Type()
 	}

@@ -23,7 +23,7 @@ func (c *methods) fallback(m *model.Method, d annotations.Fallback) *model.Fallb
 		return nil
 	}
 	if sig.TypeParams().Len() > 0 {
-		if sig = c.instance(sig); sig == nil {
+		if sig = c.ofTypeParams(sig); sig == nil {
 			c.errorf(d.Func.Pos, "%s is generic; expected the type parameters of %s, or none", d.Func.Value, c.object.Name())
 			return nil
 		}
@@ -70,16 +70,13 @@ func assignable(from, to *types.Tuple) bool {
 	return true
 }
 
-// instance is a generic function for the type parameters of the annotated type, or nil.
-func (c *methods) instance(sig *types.Signature) *types.Signature {
-	var args []types.Type
-	for p := range c.of.TypeParams.TypeParams() {
-		args = append(args, p)
-	}
-	if len(args) != sig.TypeParams().Len() {
+// ofTypeParams is a generic function for the type parameters of the annotated type, or nil.
+func (c *methods) ofTypeParams(sig *types.Signature) *types.Signature {
+	params := c.of.TypeParams
+	if params.Len() != sig.TypeParams().Len() {
 		return nil
 	}
-	t, err := types.Instantiate(nil, sig, args, true)
+	t, err := types.Instantiate(nil, sig, arguments(params), true)
 	if err != nil {
 		return nil
 	}

@@ -168,19 +168,13 @@ func contextOf(params *types.Tuple) int {
 	found := -1
 	for i := range params.Len() {
 		switch t := params.At(i).Type(); {
-		case isNamed(t, "context", "Context"):
+		case types.Unalias(t).String() == "context.Context":
 			return i
 		case found < 0 && implementsContext(t):
 			found = i
 		}
 	}
 	return found
-}
-
-// isNamed reports whether t is a type of a package, by whatever name.
-func isNamed(t types.Type, path, name string) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path && named.Obj().Name() == name
 }
 
 // implementsContext reports whether t has the methods of a context. The package need not import that, so that the interface
@@ -191,7 +185,7 @@ func implementsContext(t types.Type) bool {
 		return false
 	}
 	results := deadline.Type().(*types.Signature).Results()
-	if results.Len() == 0 || !isNamed(results.At(0).Type(), "time", "Time") {
+	if results.Len() == 0 || types.Unalias(results.At(0).Type()).String() != "time.Time" {
 		return false
 	}
 	method := func(name string, param types.Type, results ...types.Type) *types.Func {
@@ -227,8 +221,3 @@ func takesError(t types.Type) bool {
 }
 
 var errorType = types.Universe.Lookup("error").Type()
-
-// isTest reports whether a position is in a test file.
-func (c *collector) isTest(pos token.Pos) bool {
-	return strings.HasSuffix(c.fset.File(pos).Name(), "_test.go")
-}

@@ -53,6 +53,9 @@ type File struct {
 	Annotated bool
 }
 
+// IsTest reports whether only tests are built from the file.
+func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
+
 // Load finds and checks the packages with directives. An error is one of the patterns, the go command's, or that annotated
 // files do not parse; a package that does not type-check is none, as generated code may be what it lacks.
 //
