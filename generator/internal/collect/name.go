@@ -2,9 +2,12 @@ package collect
 
 import (
 	"go/token"
+	"path"
+	"regexp"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
@@ -46,3 +49,27 @@ func (c *collector) declare(pos token.Pos, name string) {
 }
 
 func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
+
+// scopeOf is the path of a package inside its module, or the name of the module's root package, or of the program it is.
+func scopeOf(p *load.Package) string {
+	if p.Module == "" {
+		return p.Path
+	}
+	if inside, ok := strings.CutPrefix(p.Path, p.Module+"/"); ok {
+		return inside
+	}
+	if name := p.Types.Name(); name != "main" {
+		return name
+	}
+	return program(p.Module)
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// program is the name of the command that a module is: two of them must not share their counts.
+func program(module string) string {
+	if parent, last := path.Split(module); parent != "" && majorVersion.MatchString(last) {
+		module = path.Clean(parent)
+	}
+	return path.Base(module)
+}
