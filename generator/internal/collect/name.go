@@ -2,8 +2,6 @@ package collect
 
 import (
 	"go/token"
-	"path"
-	"regexp"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -50,7 +48,8 @@ func (c *collector) declare(pos token.Pos, name string) {
 
 func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
 
-// scopeOf is the path of a package inside its module, or the name of the module's root package, or of the program it is.
+// scopeOf is the path of a package inside its module, or the name of the module's root package. A program is called like its
+// module: two of them must not share their counts.
 func scopeOf(p *load.Package) string {
 	if p.Module == "" {
 		return p.Path
@@ -61,15 +60,5 @@ func scopeOf(p *load.Package) string {
 	if name := p.Types.Name(); name != "main" {
 		return name
 	}
-	return program(p.Module)
-}
-
-var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
-
-// program is the name of the command that a module is: two of them must not share their counts.
-func program(module string) string {
-	if parent, last := path.Split(module); parent != "" && majorVersion.MatchString(last) {
-		module = path.Clean(parent)
-	}
-	return path.Base(module)
+	return names.BaseOf(p.Module)
 }

@@ -117,7 +117,7 @@ type Spec struct{ Name, Path string } // Name is "" if it is the package's own, 
 func (im *Imports) Specs(module string) (std, others []Spec) {
 	var specs []Spec
 	for p, name := range im.local {
-		if name == im.packages[p].Name() && obvious(p, name) {
+		if name == im.packages[p].Name() && name == BaseOf(p) {
 			name = ""
 		}
 		specs = append(specs, Spec{name, p})
@@ -142,11 +142,11 @@ func (im *Imports) Specs(module string) (std, others []Spec) {
 
 var version = regexp.MustCompile(`^v[0-9]+$`)
 
-// obvious reports whether a reader expects the package of this path to be called name.
-func obvious(p, name string) bool {
+// BaseOf returns what a reader expects a package or a program of this path to be called: the last element that is no version.
+func BaseOf(p string) string {
 	base := path.Base(p)
 	if version.MatchString(base) && strings.Contains(p, "/") {
 		base = path.Base(path.Dir(p))
 	}
-	return base == name
+	return base
 }
