@@ -35,7 +35,7 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 		}
 	}
 	if len(c.errs) == 0 { // else these may follow from those
-		c.errs = c.idle
+		c.errs = c.ineffective
 	}
 	return pkg, c.errs, c.warnings
 }
@@ -49,9 +49,9 @@ type collector struct {
 	declared map[types.Object]*source  // the same, but for types that are declared twice
 	methods  map[token.Pos]declaration // of all types, by the positions of their names
 	names    []string                  // of the wrappers and constructors so far
-	errs     annotations.Errors
-	idle     annotations.Errors // directives that limit nothing
-	warnings annotations.Errors
+
+	errs, warnings annotations.Errors
+	ineffective    annotations.Errors // directives that limit nothing
 }
 
 func (c *collector) errorf(pos token.Pos, format string, args ...any) {
@@ -100,18 +100,18 @@ func (c *collector) file(f *load.File) *model.File {
 	out := &model.File{Source: f.Path, Output: load.OutputOf(f.Path), Constraint: constraintOf(f)}
 	for _, s := range c.sources {
 		if s.home == f {
-			if w := c.typ(s); w != nil {
+			if w := c.wrapper(s); w != nil {
 				out.Wrappers = append(out.Wrappers, w)
 			}
 		}
 	}
-	c.foreign(f)
+	c.checkMethods(f)
 	c.errs = append(c.errs, annotations.Stray(c.fset, f.Syntax, c.used)...)
 	return out
 }
 
-// foreign reads the directives of methods in f whose wrappers stand in the output of another file.
-func (c *collector) foreign(f *load.File) {
+// checkMethods reads the directives of the methods in f, and tells of those whose wrappers do not stand in its output.
+func (c *collector) checkMethods(f *load.File) {
 	for d := range load.Methods(f.Syntax) {
 		g := c.group(d.Doc)
 		if isEmpty(g) {

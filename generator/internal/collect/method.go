@@ -18,6 +18,28 @@ type methods struct {
 	wrap annotations.Wrap
 }
 
+// collect adds the methods to the wrapper. The directives of the type are those of g.
+func (c *methods) collect(g annotations.Group) {
+	if c.of.Kind == model.Func {
+		c.function(g)
+		return
+	}
+	for _, d := range g.Fallbacks {
+		c.errorf(d.Verb.Pos, "fallback stands on a method: it is called in that one's place")
+	}
+	c.of.Rules = c.rules(g.Rules, c.of.Scope, c.wrap, true)
+	switch c.of.Kind {
+	case model.Interface:
+		c.warnOfEmbedded()
+		c.ofInterface()
+	case model.Concrete:
+		c.warnOfEmbedded()
+		c.ofConcrete()
+	case model.Fields:
+		c.ofFields()
+	}
+}
+
 // add makes the model of a method and adds it, unless it cannot be written.
 func (c *methods) add(name string, sig *types.Signature, declared []declaration) {
 	if m := c.method(name, c.of.Scope+"."+name, sig, declared); m != nil {
@@ -107,8 +129,8 @@ func (c *methods) skip(declared []declaration) annotations.Skip {
 	return annotations.Skip{}
 }
 
-// reportIdle reports what limits nothing: a rule of a type that reaches none of its methods, and a wrapper without any rule.
-func (c *methods) reportIdle(g annotations.Group) {
+// reportIneffective reports what limits nothing: a rule of a type that reaches none of its methods, and a wrapper without any rule.
+func (c *methods) reportIneffective(g annotations.Group) {
 	ofType, any := false, false
 	for _, m := range c.of.Methods {
 		for _, r := range m.Rules {
@@ -116,7 +138,7 @@ func (c *methods) reportIdle(g annotations.Group) {
 		}
 	}
 	report := func(pos token.Pos, msg string) {
-		c.idle = append(c.idle, annotations.Error{Pos: pos, Msg: c.object.Name() + msg})
+		c.ineffective = append(c.ineffective, annotations.Error{Pos: pos, Msg: c.object.Name() + msg})
 	}
 	switch {
 	case len(c.of.Rules) > 0 && !ofType:

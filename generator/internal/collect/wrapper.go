@@ -7,46 +7,65 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// typ collects a type declaration; nil if neither it nor a part of it is annotated.
-func (c *collector) typ(s *source) *model.Wrapper {
+// wrapper collects a type declaration; nil if neither it nor a part of it is annotated, or if nothing can wrap it.
+func (c *collector) wrapper(s *source) *model.Wrapper {
 	g := c.group(s.doc)
 	onFields, onMethods := c.annotated(s.fields), c.annotated(s.methods)
-	if isEmpty(g) && onFields == nil && onMethods == nil {
+	if isEmpty(g) && onFields == nil && onMethods == nil || !c.canName(s) {
 		return nil
 	}
-	if s.spec.Name.Name == "_" {
-		c.errorf(s.spec.Name.Pos(), "a type without a name cannot be wrapped")
+	w := &model.Wrapper{
+		Pos: s.spec.Name.Pos(), Object: s.object, Kind: kindOf(s, onFields, onMethods), TypeParams: typeParams(s.object.Type()),
+	}
+	if !c.canWrap(w, s) {
 		return nil
 	}
-	if s.object == nil {
-		c.errorf(s.spec.Name.Pos(), "%s is declared twice", s.spec.Name.Name)
-		return nil
-	}
-	for p := range typeParams(s.object.Type()).TypeParams() {
-		if p.Obj().Name() == "_" {
-			c.errorf(p.Obj().Pos(), "a wrapper of %s needs a name for this type parameter", s.spec.Name.Name)
-			return nil
-		}
-		if !c.valid(p.Constraint(), s.spec) {
-			return nil
-		}
-	}
-	under := s.object.Type().Underlying()
-	w := &model.Wrapper{Pos: s.spec.Name.Pos(), Object: s.object, Kind: kindOf(s, onFields, onMethods), TypeParams: typeParams(s.object.Type())}
-	iface, _ := under.(*types.Interface)
-	known := iface == nil || !isUnknown(iface) || c.valid(iface, s.spec) // if not, what is wrong with its methods is told, too
-	switch {
-	case w.Kind == model.Func && !c.valid(under, s.spec):
-		return nil
-	case known && iface != nil && !iface.IsMethodSet():
-		c.errorf(w.Pos, "%s is a constraint, not a type of values, so that nothing can wrap it", w.Object.Name())
-		return nil
-	case iface == nil && onFields != nil && onMethods != nil:
+	if w.Kind != model.Interface && onFields != nil && onMethods != nil {
 		c.errorf(first(c.group(onFields.doc)), "%s has directives on its methods, so that they cannot stand on its fields, too", w.Object.Name())
 		return nil
 	}
 	c.fill(w, s, g)
 	return w
+}
+
+// canName reports whether a declaration beside that of s can name it and its type parameters.
+func (c *collector) canName(s *source) bool {
+	name := s.spec.Name
+	switch {
+	case name.Name == "_":
+		c.errorf(name.Pos(), "a type without a name cannot be wrapped")
+		return false
+	case s.object == nil:
+		c.errorf(name.Pos(), "%s is declared twice", name.Name)
+		return false
+	}
+	for p := range typeParams(s.object.Type()).TypeParams() {
+		if p.Obj().Name() == "_" {
+			c.errorf(p.Obj().Pos(), "a wrapper of %s needs a name for this type parameter", name.Name)
+			return false
+		}
+		if !c.valid(p.Constraint(), s.spec) {
+			return false
+		}
+	}
+	return true
+}
+
+// canWrap reports whether s is a type of values that is known. An interface that is not is reported and passes all the same, so
+// that what is wrong with its methods is told, too.
+func (c *collector) canWrap(w *model.Wrapper, s *source) bool {
+	under := s.object.Type().Underlying()
+	iface, ok := under.(*types.Interface)
+	switch {
+	case !ok:
+		return w.Kind != model.Func || c.valid(under, s.spec)
+	case isUnknown(iface) && !c.valid(iface, s.spec):
+		return true
+	case !iface.IsMethodSet():
+		c.errorf(w.Pos, "%s is a constraint, not a type of values, so that nothing can wrap it", w.Object.Name())
+		return false
+	}
+	return true
 }
 
 // kindOf says what kind of wrapper a type gets. Directives on a struct alone are about its methods, if it has any.
@@ -66,7 +85,7 @@ func kindOf(s *source, onFields, onMethods *declaration) model.Kind {
 	return model.Concrete
 }
 
-// fill completes w, which stands for s and has the directives of g.
+// fill completes w, which is for s and has the directives of g.
 func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 	var wrap annotations.Wrap
 	if len(g.Wraps) > 0 {
@@ -85,24 +104,6 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 	if !m.canMean() {
 		return
 	}
-	if w.Kind == model.Func {
-		m.function(g)
-		m.reportIdle(g)
-		return
-	}
-	for _, d := range g.Fallbacks {
-		c.errorf(d.Verb.Pos, "fallback stands on a method: it is called in that one's place")
-	}
-	w.Rules = c.rules(g.Rules, w.Scope, wrap, true)
-	switch w.Kind {
-	case model.Interface:
-		m.warnOfEmbedded()
-		m.ofInterface()
-	case model.Concrete:
-		m.warnOfEmbedded()
-		m.ofConcrete()
-	case model.Fields:
-		m.ofFields()
-	}
-	m.reportIdle(g)
+	m.collect(g)
+	m.reportIneffective(g)
 }
