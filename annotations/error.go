@@ -3,6 +3,7 @@ package annotations
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"go/token"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,11 @@ type Fix struct {
 
 // Errors are all that was found wrong, in the order found.
 type Errors []Error
+
+// Add adds an error with a formatted message.
+func (e *Errors) Add(pos token.Pos, format string, args ...any) {
+	*e = append(*e, Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+}
 
 // Err returns nil if there are no errors, and else one error with the lines of [Errors.Lines] as its text.
 func (e Errors) Err(fset *token.FileSet, dir string) error {

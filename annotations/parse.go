@@ -1,7 +1,6 @@
 package annotations
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"slices"
@@ -22,7 +21,7 @@ var (
 type parser struct{ errs Errors }
 
 func (p *parser) add(pos token.Pos, format string, args ...any) {
-	p.errs = append(p.errs, Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+	p.errs.Add(pos, format, args...)
 }
 
 // fix says how the last error is mended.

@@ -90,8 +90,7 @@ func (c *compiler) hidden(e annotations.Expr, code *key.Code) {
 		declared := c.env.Package.Scope().Lookup(name)
 		_, isType := declared.(*types.TypeName)
 		if types.Universe.Lookup(name) != nil && declared != nil && (isType || !strings.Contains(e.Value, name)) {
-			msg := "this needs Go's own " + name + ", but the package declares another one"
-			c.errs = append(c.errs, annotations.Error{Pos: e.Pos, Msg: msg})
+			c.errs.Add(e.Pos, "this needs Go's own %s, but the package declares another one", name)
 		}
 	}
 }

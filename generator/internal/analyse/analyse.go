@@ -51,11 +51,11 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 }
 
 func (a *analysis) errorf(pos token.Pos, format string, args ...any) {
-	a.errs = append(a.errs, annotations.Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+	a.errs.Add(pos, format, args...)
 }
 
 func (a *analysis) warnf(pos token.Pos, format string, args ...any) {
-	a.warnings = append(a.warnings, annotations.Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+	a.warnings.Add(pos, format, args...)
 }
 
 // line names the line of a rule as seen from another one.

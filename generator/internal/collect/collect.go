@@ -4,7 +4,6 @@
 package collect
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -55,11 +54,11 @@ type collector struct {
 }
 
 func (c *collector) errorf(pos token.Pos, format string, args ...any) {
-	c.errs = append(c.errs, annotations.Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+	c.errs.Add(pos, format, args...)
 }
 
 func (c *collector) warnf(pos token.Pos, format string, args ...any) {
-	c.warnings = append(c.warnings, annotations.Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+	c.warnings.Add(pos, format, args...)
 }
 
 // group parses the directives of a comment that a declaration carries.

@@ -2,7 +2,6 @@ package collect
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"strings"
 
@@ -137,14 +136,13 @@ func (c *methods) reportIneffective(g annotations.Group) {
 			any, ofType = true, ofType || r.OfType
 		}
 	}
-	report := func(pos token.Pos, msg string) {
-		c.ineffective = append(c.ineffective, annotations.Error{Pos: pos, Msg: c.object.Name() + msg})
-	}
+	name := c.object.Name()
 	switch {
 	case len(c.of.Rules) > 0 && !ofType:
-		report(c.of.Rules[0].Verb.Pos, " has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused")
+		c.ineffective.Add(c.of.Rules[0].Verb.Pos,
+			"%s has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused", name)
 	case len(g.Wraps) > 0 && !any:
-		report(g.Wraps[0].Verb.Pos, " has no rule, so that its wrapper would limit nothing")
+		c.ineffective.Add(g.Wraps[0].Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
 	default:
 		c.warnOfSpared()
 	}

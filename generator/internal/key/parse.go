@@ -13,8 +13,6 @@ import (
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/parser/lexer"
-
-	"github.com/ratelimit-go/ratelimit/annotations"
 )
 
 // maxLength bounds what is parsed: parentheses nest as deep as the text is long.
@@ -151,5 +149,5 @@ func (c *compiler) errorf(n ast.Node, format string, args ...any) *term {
 }
 
 func (c *compiler) errorAt(i int, format string, args ...any) {
-	c.errs = append(c.errs, annotations.Error{Pos: c.expr.At(i), Msg: fmt.Sprintf(format, args...)})
+	c.errs.Add(c.expr.At(i), format, args...)
 }

@@ -29,7 +29,7 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 	for _, path := range p.GoFiles {
 		src, err := os.ReadFile(path)
 		if err != nil {
-			errs = append(errs, annotations.Error{Msg: wrong(l.cfg.Dir, path, err).Error()})
+			errs.Add(token.NoPos, "%v", wrong(l.cfg.Dir, path, err))
 			continue
 		}
 		if IsOutput(src) {
@@ -75,7 +75,7 @@ func syntaxErrors(fset *token.FileSet, f *ast.File, err error) annotations.Error
 	}
 	var errs annotations.Errors
 	for _, e := range list {
-		errs = append(errs, annotations.Error{Pos: fset.File(f.FileStart).Pos(e.Pos.Offset), Msg: e.Msg})
+		errs.Add(fset.File(f.FileStart).Pos(e.Pos.Offset), "%s", e.Msg)
 	}
 	return errs
 }

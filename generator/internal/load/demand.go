@@ -2,7 +2,6 @@ package load
 
 import (
 	"errors"
-	"fmt"
 	"go/ast"
 	"go/build"
 	"go/token"
@@ -169,9 +168,7 @@ func (d *dependencies) settleBelow(p *packages.Package, seen map[string]bool) {
 // noteFault makes an error of a panic of go/types, which broken sources have caused.
 func (d *dependencies) noteFault(pos token.Pos) {
 	if r := recover(); r != nil {
-		d.faults = append(d.faults, annotations.Error{
-			Pos: pos, Msg: fmt.Sprintf("Go's own type checker fails at this package; does it compile? (%v)", r),
-		})
+		d.faults.Add(pos, "Go's own type checker fails at this package; does it compile? (%v)", r)
 	}
 }
 
