@@ -19,20 +19,27 @@ func (r *rewriter) rewrite(t types.Type) types.Type {
 	if !mentions(t, func(t types.Type) bool { return r.unspeakable(t) != "" }) {
 		return t
 	}
-	if a := r.aliasOf(t, r.visible(t)); a != nil {
+	if a := r.aliasOf(t); a != nil {
 		return a
 	}
 	reason := r.unspeakable(t)
+	if reason == "" {
+		return r.rebuilt(t)
+	}
+	if a, ok := t.(*types.Alias); ok {
+		return r.rewrite(a.Rhs())
+	}
+	r.refuse(reason)
+	return t
+}
+
+// rebuilt returns t with the types that it consists of rewritten.
+func (r *rewriter) rebuilt(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Alias:
-		if reason != "" {
-			return r.rewrite(t.Rhs())
-		}
 		return r.instance(t.Origin(), t.TypeArgs())
 	case *types.Named:
-		if reason == "" {
-			return r.instance(t.Origin(), t.TypeArgs())
-		}
+		return r.instance(t.Origin(), t.TypeArgs())
 	case *types.Pointer:
 		return types.NewPointer(r.rewrite(t.Elem()))
 	case *types.Slice:
@@ -46,15 +53,10 @@ func (r *rewriter) rewrite(t types.Type) types.Type {
 	case *types.Signature:
 		return r.signature(t)
 	case *types.Struct:
-		if reason == "" {
-			return r.structure(t)
-		}
+		return r.structure(t)
 	case *types.Interface:
-		if reason == "" {
-			return r.iface(t)
-		}
+		return r.iface(t)
 	}
-	r.refuse(reason)
 	return t
 }
 
@@ -117,9 +119,9 @@ func (r *rewriter) iface(t *types.Interface) types.Type {
 	return types.NewInterfaceType(own, embedded).Complete()
 }
 
-// aliasOf finds an alias that stands for t.
-func (r *rewriter) aliasOf(t types.Type, in iter.Seq[*types.Package]) types.Type {
-	for p := range in {
+// aliasOf finds an alias that stands for t, or returns nil.
+func (r *rewriter) aliasOf(t types.Type) types.Type {
+	for p := range r.searched(t) {
 		for _, name := range p.Scope().Names() {
 			o, ok := p.Scope().Lookup(name).(*types.TypeName)
 			if !ok || !o.IsAlias() || !r.usable(o) {
@@ -135,9 +137,10 @@ func (r *rewriter) aliasOf(t types.Type, in iter.Seq[*types.Package]) types.Type
 	return nil
 }
 
-// visible are the packages to search for an alias of t: this one, those that it imports, and of those that are imported by way
-// of them the one that declares t and those that what is internal belongs to.
-func (r *rewriter) visible(t types.Type) iter.Seq[*types.Package] {
+// searched are the packages that may have an alias of t: this one, then those that it imports. Then come those that one would
+// have to import for it: the package that declares t, and, if that is internal, the packages at whose root its internal folders
+// are.
+func (r *rewriter) searched(t types.Type) iter.Seq[*types.Package] {
 	imported := slices.Clone(r.pkg.Types.Imports())
 	slices.SortFunc(imported, func(a, b *types.Package) int { return strings.Compare(a.Path(), b.Path()) })
 	return func(yield func(*types.Package) bool) {
@@ -158,7 +161,7 @@ func (r *rewriter) visible(t types.Type) iter.Seq[*types.Package] {
 	}
 }
 
-// owner is the path that a package's last internal folder belongs to, or "".
+// owner is the path of the package in whose folder a package's last internal folder is, or "".
 func owner(path string) string {
 	i := strings.LastIndex(path+"/", "/internal/")
 	return path[:max(i, 0)]
