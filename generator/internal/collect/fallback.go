@@ -89,9 +89,9 @@ func (c *methods) text(t types.Type) string {
 
 // find resolves the name of a fallback, and says in f what its qualifier is.
 func (c *methods) find(f *model.Fallback) types.Object {
-	scope := c.pkg.Types.Scope()
 	qualifier, name, dotted := strings.Cut(f.Func.Value, ".")
 	if !dotted {
+		scope := c.pkg.Types.Scope()
 		if o := scope.Lookup(qualifier); o != nil {
 			return o
 		}
@@ -110,6 +110,13 @@ func (c *methods) find(f *model.Fallback) types.Object {
 		c.errorf(at, "package %s has no function %s%s", p.Name(), name, annotations.Suggest(name, functions(p.Scope())))
 		return nil
 	}
+	return c.findMember(f, qualifier, name, at)
+}
+
+// findMember finds a method of the wrapped value, of a type or of a variable, by the name of its type, of the type or of the
+// variable.
+func (c *methods) findMember(f *model.Fallback, qualifier, name string, at token.Pos) types.Object {
+	scope := c.pkg.Types.Scope()
 	switch o := scope.Lookup(qualifier).(type) {
 	case *types.TypeName:
 		switch {
@@ -130,7 +137,7 @@ func (c *methods) find(f *model.Fallback) types.Object {
 	return nil
 }
 
-// member finds a method, or a field, of a variable of type t.
+// member finds a method or a field of a variable of type t; its name stands at a position.
 func (c *methods) member(f *model.Fallback, of model.FallbackOf, t types.Type, name string, at token.Pos) types.Object {
 	f.Of = of
 	o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, name)
