@@ -53,8 +53,9 @@ func conjunction(terms []string) string {
 	return x.String()
 }
 
-// impliedByName returns the system and the architecture in a name such as store_linux_amd64.go. Which words are one, go/build
-// knows: for a system of no known name it does not match the file, for the word itself it does.
+// impliedByName returns the system and the architecture that a name such as store_linux_amd64.go says a file is for. go/build
+// knows which words are such, but does not tell. So it is asked whether x_linux.go is built where nothing is called linux, and
+// where the system is: only a word that makes a difference is one.
 func impliedByName(path string) []string {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".go"), "_test")
 	words := strings.Split(name, "_")
@@ -63,16 +64,16 @@ func impliedByName(path string) []string {
 	}
 	var found []string
 	for i := max(1, len(words)-2); i < len(words); i++ {
-		single := "x_" + words[i] + ".go"
-		known := !matches(single, "none") && matches(single, words[i])
-		if known && !matches(filepath.Base(path), "none") {
+		alone := "x_" + words[i] + ".go"
+		known := !matches(alone, "none") && matches(alone, words[i])
+		if known && !matches(filepath.Base(path), "none") { // else the word is at a place where it says nothing
 			found = append(found, words[i])
 		}
 	}
 	return found
 }
 
-// matches reports whether a file of this name is built where word is the system and the architecture.
+// matches reports whether a file of this name is built where both the system and the architecture are called word.
 func matches(name, word string) bool {
 	c := build.Context{GOOS: word, GOARCH: word, Compiler: "gc", OpenFile: func(string) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("package p\n")), nil
