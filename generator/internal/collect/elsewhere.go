@@ -11,8 +11,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 )
 
-// foreignType returns the type of another package that an expression names; nil if it names none.
-func (c *methods) foreignType(e ast.Expr) types.Object {
+// importedType returns the type of another package that an expression names; nil if it names none.
+func (c *methods) importedType(e ast.Expr) types.Object {
 	x, ok := load.Bare(e).(*ast.SelectorExpr)
 	if !ok {
 		return nil

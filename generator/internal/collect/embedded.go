@@ -18,7 +18,7 @@ func (c *methods) warnOfEmbedded() {
 			}
 			o := c.localType(e.Type)
 			if o == nil {
-				c.warnOfForeign(e, at)
+				c.warnOfImported(e, at)
 			}
 			if o == nil || seen[o] {
 				continue
@@ -34,9 +34,9 @@ func (c *methods) warnOfEmbedded() {
 	visit(c.source, nil)
 }
 
-// warnOfForeign tells of the rules that a type of another package has there. What their expressions mean is known there alone.
-func (c *methods) warnOfForeign(e, at *ast.Field) {
-	if o := c.foreignType(e.Type); o != nil && c.isLimited(o) && !c.skips(at) && len(c.of.Rules) == 0 {
+// warnOfImported tells of the rules that a type of another package has there. What their expressions mean is known there alone.
+func (c *methods) warnOfImported(e, at *ast.Field) {
+	if o := c.importedType(e.Type); o != nil && c.isLimited(o) && !c.skips(at) && len(c.of.Rules) == 0 {
 		c.warnf(at.Type.Pos(), "the wrapper of %s does not have the rules of %s, which count in its own package; "+
 			"repeat on %[1]s what is meant, or say //ratelimit:skip here", c.object.Name(), types.ExprString(e.Type))
 	}

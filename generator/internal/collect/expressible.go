@@ -63,9 +63,9 @@ func (c *methods) unspeakable(t types.Type) string {
 	case *types.Basic:
 		o, _ = types.Universe.Lookup(t.Name()).(*types.TypeName)
 	case *types.Struct:
-		return c.foreignField(t)
+		return c.unexportedField(t)
 	case *types.Interface:
-		return c.foreignMethod(t)
+		return c.unexportedMethod(t)
 	}
 	switch {
 	case o == nil:
@@ -92,8 +92,8 @@ func (c *methods) unspeakable(t types.Type) string {
 	return ""
 }
 
-// foreignField says which field of a struct that is spelt out belongs to another package.
-func (c *collector) foreignField(t *types.Struct) string {
+// unexportedField says which field of a struct that is spelt out belongs to another package.
+func (c *collector) unexportedField(t *types.Struct) string {
 	for f := range t.Fields() {
 		if !f.Exported() && f.Pkg().Path() != c.pkg.Types.Path() {
 			return "a struct with the field " + f.Name() + " of package " + f.Pkg().Path() + ", which is not exported"
@@ -102,8 +102,8 @@ func (c *collector) foreignField(t *types.Struct) string {
 	return ""
 }
 
-// foreignMethod says which method of an interface that is spelt out belongs to another package.
-func (c *collector) foreignMethod(t *types.Interface) string {
+// unexportedMethod says which method of an interface that is spelt out belongs to another package.
+func (c *collector) unexportedMethod(t *types.Interface) string {
 	for f := range t.ExplicitMethods() {
 		if !f.Exported() && f.Pkg().Path() != c.pkg.Types.Path() {
 			return "an interface with the method " + f.Name() + " of package " + f.Pkg().Path() + ", which is not exported"
