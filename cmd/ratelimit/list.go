@@ -90,7 +90,7 @@ func (c *command) printMarkdown(rows []row) error {
 	for _, r := range rows {
 		cells := r.cells()
 		for i := range cells {
-			cells[i] = plain.Replace(cells[i])
+			cells[i] = markdown.Replace(cells[i])
 		}
 		line(cells)
 	}
@@ -98,8 +98,8 @@ func (c *command) printMarkdown(rows []row) error {
 	return err
 }
 
-// plain keeps what means something in Markdown from doing so.
-var plain = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", `\`, `\\`, "<", "&lt;", "[", `\[`)
+// markdown keeps what means something in Markdown from doing so.
+var markdown = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", `\`, `\\`, "<", "&lt;", "[", `\[`)
 
 var columns = []string{"where", "method", "rule", "key", "limit", "window", "algorithm", "commands", "bytes", "next"}
 

@@ -68,11 +68,11 @@ func (w *writer) refusal(err string) string {
 
 // described returns the statements that leave with the error called err, with the message of the rule that it is about.
 func (w *writer) described(err string, leave func(err string) string) string {
-	plain := leave(err)
+	undescribed := leave(err)
 	if !slices.ContainsFunc(w.method.Rules, func(r *model.Rule) bool { return len(r.Message) > 0 }) {
-		return plain
+		return undescribed
 	}
-	w.fail = func(string, string) string { return plain } // what a message lacks must not hide the refusal
+	w.fail = func(string, string) string { return undescribed } // what a message lacks must not hide the refusal
 	return w.inner(func() string {
 		args := []string{err}
 		for _, r := range w.method.Rules {

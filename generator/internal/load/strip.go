@@ -71,13 +71,13 @@ func (s *stripper) step() {
 		s.endFunction()
 		c = '}'
 	default:
-		s.plain(c)
+		s.word(c)
 	}
 	s.last, s.ended = c, false
 }
 
-// plain copies a byte, or a word.
-func (s *stripper) plain(c byte) {
+// word copies a word, or a byte that is in none.
+func (s *stripper) word(c byte) {
 	end := s.at + 1
 	switch c {
 	case '(', '[', '{':
