@@ -148,21 +148,20 @@ func (w *writer) shared(r *model.Rule) bool {
 
 // charges writes what each rule is charged. Where a rule has a condition, its key is only computed if that holds.
 func (w *writer) charges() []string {
-	charge := w.imports.Name(runtimePackage.Path()) + ".Charge"
 	var args []string
 	for _, r := range w.method.Rules {
 		if r.When == nil {
-			args = append(args, w.charge(r, charge))
+			args = append(args, w.charge(r))
 			continue
 		}
 		name := w.Take("charge")
-		w.stmts = append(w.stmts, "var "+name+" "+charge)
+		w.stmts = append(w.stmts, "var "+name+" "+w.ratelimit("Charge"))
 		condition := w.code(r.When, r, r.Rule.When.Value)
 		w.stmts = append(w.stmts, "if "+condition+" {\n"+w.inner(func() string {
 			if e, err := parser.ParseExpr(condition); err == nil {
 				w.known(e)
 			}
-			return name + " = " + w.charge(r, charge)
+			return name + " = " + w.charge(r)
 		})+"\n}")
 		args = append(args, name)
 	}
@@ -195,7 +194,7 @@ func (w *writer) known(condition ast.Expr) {
 }
 
 // charge writes the literal for one rule.
-func (w *writer) charge(r *model.Rule, charge string) string {
+func (w *writer) charge(r *model.Rule) string {
 	var fields []string
 	if s := w.subject(r); s != `""` {
 		fields = append(fields, "Key: "+s)
@@ -213,9 +212,9 @@ func (w *writer) charge(r *model.Rule, charge string) string {
 	}
 	if r.Permits != nil {
 		limit := w.code(r.Permits, r, r.Rule.Limit.Expr.Value)
-		fields = append(fields, "Limit: "+w.imports.Name(runtimePackage.Path())+".LimitOf("+limit+")")
+		fields = append(fields, "Limit: "+w.ratelimit("LimitOf")+"("+limit+")")
 	}
-	return charge + "{" + strings.Join(fields, ", ") + "}"
+	return w.ratelimit("Charge") + "{" + strings.Join(fields, ", ") + "}"
 }
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
@@ -228,7 +227,7 @@ func (w *writer) code(c *key.Code, r *model.Rule, expr string) string {
 		if err != "" {
 			fields = append(fields, "Err: "+err)
 		}
-		literal := "&" + w.imports.Name(runtimePackage.Path()) + ".KeyError{" + strings.Join(fields, ", ") + "}"
+		literal := "&" + w.ratelimit("KeyError") + "{" + strings.Join(fields, ", ") + "}"
 		return w.failure(literal)
 	}
 	return w.render(c)

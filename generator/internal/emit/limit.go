@@ -41,7 +41,7 @@ func (p *planned) limit(w *model.Wrapper, next, limiter string, body ...jen.Code
 	params, args := p.typeParams(w)
 	wrapped := w.Object.Name() + args
 	return comment(limitDoc(w, next)).Func().Id(w.New+params).
-		Params(jen.Id(next).Id(wrapped), jen.Id(limiter).Op("*").Add(p.of(runtimePackage.Path(), "Limiter"))).
+		Params(jen.Id(next).Id(wrapped), jen.Id(limiter).Id("*"+p.ratelimit("Limiter"))).
 		Id(wrapped).Block(body...)
 }
 

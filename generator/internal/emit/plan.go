@@ -49,6 +49,9 @@ func plan(pkg *model.Package, f *model.File, block *names.Scope) *planned {
 	return p
 }
 
+// ratelimit is how the file spells a name of package runtime.
+func (p *planned) ratelimit(name string) string { return p.imports.Name(names.Runtime) + "." + name }
+
 // paramNames returns the names of the type parameters of w.
 func paramNames(w *model.Wrapper) []string {
 	var found []string

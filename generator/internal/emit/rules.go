@@ -28,7 +28,7 @@ func (p *planned) rules(f *model.File) *jen.Statement {
 			for _, r := range m.Rules {
 				args = append(args, p.rule(r, m.Scope))
 			}
-			prepared := p.of(runtimePackage.Path(), "NewRules").Custom(list("("+quote(m.Scope)+",", ")"), args...)
+			prepared := jen.Id(p.ratelimit("NewRules")).Custom(list("("+quote(m.Scope)+",", ")"), args...)
 			defs = append(defs, jen.Id(p.rulesOf[m]).Op("=").Add(prepared))
 		}
 	}
@@ -40,11 +40,6 @@ func (p *planned) rules(f *model.File) *jen.Statement {
 		return jen.Var().Add(defs...)
 	}
 	return jen.Var().Defs(defs...)
-}
-
-// of is a name of an imported package.
-func (p *planned) of(path, name string) *jen.Statement {
-	return jen.Id(p.imports.Name(path)).Dot(name)
 }
 
 // The names of constants in package runtime, but for zero values.
@@ -86,7 +81,7 @@ func (p *planned) rule(r *model.Rule, method string) *jen.Statement {
 	l.constant("Refund", refundOn[r.Limit.Refund])
 	l.constant("OnError", policies[r.Limit.OnError])
 	l.text("Message", r.Limit.Message)
-	return p.of(runtimePackage.Path(), "Rule").Values(l.fields...)
+	return jen.Id(p.ratelimit("Rule")).Values(l.fields...)
 }
 
 // literal is a composite literal in the making.
@@ -120,7 +115,7 @@ func (l *literal) duration(name string, d time.Duration) {
 // constant is one of package runtime.
 func (l *literal) constant(name, value string) {
 	if value != "" {
-		l.field(name, l.of(runtimePackage.Path(), value))
+		l.field(name, jen.Id(l.ratelimit(value)))
 	}
 }
 

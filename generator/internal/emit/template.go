@@ -49,7 +49,7 @@ func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
 		if last || p.Code.Plain {
 			return value
 		}
-		return w.imports.Name(runtimePackage.Path()) + ".Part(" + value + ")"
+		return w.ratelimit("Part") + "(" + value + ")"
 	})
 }
 
@@ -62,7 +62,7 @@ func (w *writer) refusal(err string) string {
 	case w.method.Error < 0:
 		return w.described(err, w.instead)
 	}
-	is := w.imports.Name(errorsPackage.Path()) + ".Is(" + err + ", " + w.imports.Name(runtimePackage.Path()) + ".ErrTooManyRequests)"
+	is := w.imports.Name(errorsPackage.Path()) + ".Is(" + err + ", " + w.ratelimit("ErrTooManyRequests") + ")"
 	return "if " + is + " {\n" + w.described(err, w.instead) + "\n}\n" + w.failure(err)
 }
 
@@ -81,7 +81,7 @@ func (w *writer) described(err string, leave func(err string) string) string {
 		for args[len(args)-1] == `""` {
 			args = args[:len(args)-1]
 		}
-		return leave(w.imports.Name(runtimePackage.Path()) + ".Describe(" + strings.Join(args, ", ") + ")")
+		return leave(w.ratelimit("Describe") + "(" + strings.Join(args, ", ") + ")")
 	})
 }
 
@@ -95,7 +95,7 @@ func (w *writer) message(r *model.Rule) string {
 		if harmless(p.Code) {
 			return value
 		}
-		return w.imports.Name(runtimePackage.Path()) + ".Printable(" + value + ")"
+		return w.ratelimit("Printable") + "(" + value + ")"
 	})
 }
 

@@ -27,7 +27,7 @@ func (p *planned) wrapper(w *model.Wrapper) []*jen.Statement {
 	decls := []*jen.Statement{
 		comment(typeDoc(w)).Type().Id(w.Name+params).Struct(
 			jen.Id(next).Id(wrapped),
-			jen.Id(limiter).Op("*").Add(p.of(runtimePackage.Path(), "Limiter")),
+			jen.Id(limiter).Id("*"+p.ratelimit("Limiter")),
 		),
 	}
 	if w.Kind == model.Interface {
@@ -55,7 +55,7 @@ func (p *planned) constructor(w *model.Wrapper, next, limiter string) *jen.State
 	free := names.NewScope(paramNames(w)...)
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
 	return comment(fmt.Sprintf("%s returns %s behind %s.", w.New, by, with)).Func().Id(w.New+params).
-		Params(jen.Id(by).Id(wrapped), jen.Id(with).Op("*").Add(p.of(runtimePackage.Path(), "Limiter"))).Op("*").Id(own).
+		Params(jen.Id(by).Id(wrapped), jen.Id(with).Id("*"+p.ratelimit("Limiter"))).Op("*").Id(own).
 		Block(jen.Return(jen.Op("&").Id(own).Values(jen.Id(next).Op(":").Id(by), jen.Id(limiter).Op(":").Id(with))))
 }
 
