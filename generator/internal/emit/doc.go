@@ -23,7 +23,7 @@ func typeDoc(w *model.Wrapper) string {
 		doc = fmt.Sprintf("%s has the exported methods of %s, to which it passes on the calls its limits allow.",
 			w.Name, withArticle(link(name)))
 	}
-	return wrapped(doc) + shared(w)
+	return wrapped(doc) + sharedDoc(w)
 }
 
 // limitDoc is the doc comment of the function for a func type or a struct of funcs. next is the name of its parameter.
@@ -35,7 +35,7 @@ func limitDoc(w *model.Wrapper, next string) string {
 		return wrapped(doc + sentences(w, m, "It"))
 	}
 	doc := wrapped(fmt.Sprintf("%s returns a copy of %s whose funcs pass on to it the calls their limits allow. "+
-		"A nil func stays nil.", w.New, next)) + shared(w)
+		"A nil func stays nil.", w.New, next)) + sharedDoc(w)
 	for _, m := range w.Methods {
 		if said := sentences(w, m, m.Name); said != "" {
 			doc += "\n\n" + wrapped(said)
@@ -44,18 +44,14 @@ func limitDoc(w *model.Wrapper, next string) string {
 	return doc
 }
 
-// shared is the paragraph on the limits that all methods share.
-func shared(w *model.Wrapper) string {
+// sharedDoc is the paragraph on the limits that all methods share.
+func sharedDoc(w *model.Wrapper) string {
 	if len(w.Rules) == 0 {
 		return ""
 	}
-	members := "methods"
-	if w.Kind == model.Fields {
-		members = "funcs"
-	}
 	said := allow(w.Rules)
 	for i := range said {
-		said[i] = "Its " + members + " together " + said[i] + "."
+		said[i] = "Its " + plural(w) + " together " + said[i] + "."
 	}
 	return "\n\n" + wrapped(strings.Join(said, " "))
 }
@@ -112,6 +108,7 @@ func sentences(w *model.Wrapper, m *model.Method, subject string) string {
 	return strings.Join(said, " ")
 }
 
+// plural is what the methods of w are called.
 func plural(w *model.Wrapper) string {
 	if w.Kind == model.Fields {
 		return "funcs"

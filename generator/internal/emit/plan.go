@@ -76,20 +76,15 @@ func (p *planned) addMethod(m *model.Method) {
 		return
 	}
 	variables := variablesOf(m.Signature)
-	need := func(pkg *types.Package) {
+	for _, pkg := range bodyImports(m) {
 		p.imports.Add(pkg)
 		p.imports.Avoid(pkg.Path(), variables...)
 	}
-	need(runtimePackage)
-	if m.Context < 0 {
-		need(contextPackage)
-	}
-	if f := m.Fallback; f != nil {
-		if m.Error >= 0 {
-			need(errorsPackage)
-		}
-		if f.Import != nil {
-			need(f.Import)
+	for v := range m.Signature.Results().Variables() {
+		if needsText(v.Type()) {
+			for _, path := range p.imports.AddAll(v.Type()) {
+				p.imports.Avoid(path, variables...)
+			}
 		}
 	}
 	for _, r := range m.Rules {
@@ -99,19 +94,27 @@ func (p *planned) addMethod(m *model.Method) {
 		if r.Limit.TZ != "" && r.Limit.TZ != "UTC" {
 			p.imports.Blank("time/tzdata")
 		}
+	}
+}
+
+// bodyImports returns the packages that the body of a method with rules names, but for those in zero values.
+func bodyImports(m *model.Method) []*types.Package {
+	pkgs := []*types.Package{runtimePackage}
+	if m.Context < 0 {
+		pkgs = append(pkgs, contextPackage)
+	}
+	if m.Fallback != nil && m.Error >= 0 {
+		pkgs = append(pkgs, errorsPackage)
+	}
+	if m.Fallback != nil && m.Fallback.Import != nil {
+		pkgs = append(pkgs, m.Fallback.Import)
+	}
+	for _, r := range m.Rules {
 		for _, c := range r.Codes() {
-			for _, pkg := range c.Imports {
-				need(pkg)
-			}
+			pkgs = append(pkgs, c.Imports...)
 		}
 	}
-	for v := range m.Signature.Results().Variables() {
-		if needsText(v.Type()) {
-			for _, path := range p.imports.AddAll(v.Type()) {
-				p.imports.Avoid(path, variables...)
-			}
-		}
-	}
+	return pkgs
 }
 
 // variablesOf returns the names of the parameters and results.

@@ -20,10 +20,7 @@ func (p *planned) wrapper(w *model.Wrapper) []*jen.Statement {
 	}
 	params, args := p.typeParams(w)
 	next, limiter := fieldsOf(w)
-	wrapped, own := w.Object.Name()+args, w.Name+args
-	if w.Kind == model.Concrete {
-		wrapped = "*" + wrapped
-	}
+	wrapped, own := wrappedType(w)+args, w.Name+args
 	decls := []*jen.Statement{
 		comment(typeDoc(w)).Type().Id(w.Name+params).Struct(
 			jen.Id(next).Id(wrapped),
@@ -45,13 +42,18 @@ func (p *planned) wrapper(w *model.Wrapper) []*jen.Statement {
 	return decls
 }
 
+// wrappedType is the type of the wrapped value, without type arguments.
+func wrappedType(w *model.Wrapper) string {
+	if w.Kind == model.Concrete {
+		return "*" + w.Object.Name()
+	}
+	return w.Object.Name()
+}
+
 // constructor declares the function that makes a wrapper, whose fields have these names.
 func (p *planned) constructor(w *model.Wrapper, next, limiter string) *jen.Statement {
 	params, args := p.typeParams(w)
-	wrapped, own := w.Object.Name()+args, w.Name+args
-	if w.Kind == model.Concrete {
-		wrapped = "*" + wrapped
-	}
+	wrapped, own := wrappedType(w)+args, w.Name+args
 	free := names.NewScope(paramNames(w)...)
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
 	return comment(fmt.Sprintf("%s returns %s behind %s.", w.New, by, with)).Func().Id(w.New+params).
