@@ -48,7 +48,7 @@ func (p *planned) addPrograms(w *model.Wrapper, m *model.Method, block *names.Sc
 // Program implements key.Names.
 func (w *writer) Program(p *key.Program) string { return w.variables[p] }
 
-// programs declares the variables.
+// programDefs declares the variables of the programs.
 func (p *planned) programDefs() []jen.Code {
 	var defs []jen.Code
 	vm := p.imports.Name(exprvmPackage.Path())

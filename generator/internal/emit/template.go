@@ -2,15 +2,12 @@ package emit
 
 import (
 	"go/types"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/key"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
-
-var identifierOnly = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
 
 // join writes a template as one Go string.
 func join(pieces []model.Piece, island func(p model.Piece, last bool) string) string {

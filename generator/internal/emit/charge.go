@@ -1,0 +1,124 @@
+package emit
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// needsCharge reports whether Take does not do for m, as its rules are not all charged one permit for each call.
+func needsCharge(m *model.Method) bool {
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool {
+		return r.When != nil || r.Rule.Cost.Pos.IsValid() || r.Permits != nil || len(r.Member) > 0
+	})
+}
+
+// takes writes the subjects of the rules.
+func (w *writer) takes() []string {
+	var args []string
+	for _, r := range w.method.Rules {
+		args = append(args, w.subject(r))
+	}
+	return args
+}
+
+// subject writes the subject of a rule; one that several rules have is computed once.
+func (w *writer) subject(r *model.Rule) string {
+	if len(r.Subject) == 0 {
+		return `""`
+	}
+	if s, ok := w.subjects[r.Key.Value]; ok {
+		return s
+	}
+	value := w.joined(r, r.Subject)
+	if !token.IsIdentifier(value) && w.shared(r) {
+		name := w.Take("key")
+		w.stmts = append(w.stmts, name+" := "+value)
+		value = name
+	}
+	w.subjects[r.Key.Value] = value
+	return value
+}
+
+// shared reports whether another rule has the template of r's key.
+func (w *writer) shared(r *model.Rule) bool {
+	return slices.ContainsFunc(w.method.Rules, func(o *model.Rule) bool { return o != r && o.Key.Value == r.Key.Value })
+}
+
+// charges writes what each rule is charged. Where a rule has a condition, its key is only computed if that holds.
+func (w *writer) charges() []string {
+	var args []string
+	for _, r := range w.method.Rules {
+		if r.When == nil {
+			args = append(args, w.charge(r))
+			continue
+		}
+		name := w.Take("charge")
+		w.stmts = append(w.stmts, "var "+name+" "+w.ratelimit("Charge"))
+		condition := w.code(r.When, r, r.Rule.When.Value)
+		w.stmts = append(w.stmts, "if "+condition+" {\n"+w.inner(func() string {
+			if e, err := parser.ParseExpr(condition); err == nil {
+				w.known(e)
+			}
+			return name + " = " + w.charge(r)
+		})+"\n}")
+		args = append(args, name)
+	}
+	return args
+}
+
+// inner returns the statements of a block that ends with what last gives. What is computed in it is not seen outside.
+func (w *writer) inner(last func() string) string {
+	outer := *w
+	w.stmts, w.subjects, w.checked = nil, maps.Clone(w.subjects), maps.Clone(w.checked)
+	final := last()
+	stmts := append(w.stmts, final)
+	*w = outer
+	return strings.Join(stmts, "\n")
+}
+
+// known notes which parameters a condition finds not to be nil.
+func (w *writer) known(condition ast.Expr) {
+	e, ok := condition.(*ast.BinaryExpr)
+	if !ok {
+		return
+	}
+	switch x, _ := e.X.(*ast.Ident); {
+	case e.Op == token.LAND:
+		w.known(e.X)
+		w.known(e.Y)
+	case e.Op == token.NEQ && x != nil && types.ExprString(e.Y) == "nil":
+		w.checked[x.Name] = true
+	}
+}
+
+// charge writes the literal for one rule.
+func (w *writer) charge(r *model.Rule) string {
+	var fields []string
+	if s := w.subject(r); s != `""` {
+		fields = append(fields, "Key: "+s)
+	}
+	switch {
+	case r.Cost != nil:
+		fields = append(fields, "Cost: "+w.code(r.Cost, r, r.Rule.Cost.Expr.Value))
+	case r.Rule.Cost.Pos.IsValid():
+		fields = append(fields, "Cost: "+strconv.FormatInt(r.Rule.Cost.Int, 10))
+	default:
+		fields = append(fields, "Cost: 1")
+	}
+	if len(r.Member) > 0 {
+		fields = append(fields, "Member: "+w.joined(r, r.Member))
+	}
+	if r.Permits != nil {
+		limit := w.code(r.Permits, r, r.Rule.Limit.Expr.Value)
+		fields = append(fields, "Limit: "+w.ratelimit("LimitOf")+"("+limit+")")
+	}
+	return w.ratelimit("Charge") + "{" + strings.Join(fields, ", ") + "}"
+}
