@@ -106,7 +106,7 @@ func (a *LimitedArena) Join(ctx context.Context, player, match string) error {
 
 // Wave shows a gesture. Too many of them are not shown.
 //
-// It may be called 2 times in 1s for one player. It leaves refused calls to unseen.
+// It may be called twice in 1s for one player. It leaves refused calls to unseen.
 func (a *LimitedArena) Wave(player string) {
 	if err := a.limiter.Take(context.Background(), arenaWaveRules, player); err != nil {
 		unseen(player)

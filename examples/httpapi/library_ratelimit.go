@@ -60,8 +60,8 @@ func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error
 
 // Reserve keeps a copy of a book for the user.
 //
-// It may be called 3 times in each period of cron "@daily" (Europe/Berlin) for one userID(ctx), and 2
-// times in each period of cron "@daily" (Europe/Berlin) for one isbn. It counts towards what the
+// It may be called 3 times in each period of cron "@daily" (Europe/Berlin) for one userID(ctx), and
+// twice in each period of cron "@daily" (Europe/Berlin) for one isbn. It counts towards what the
 // methods of Library share.
 func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
 	userID := ratelimit.UserID(ctx)

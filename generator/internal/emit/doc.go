@@ -119,20 +119,21 @@ func plural(w *model.Wrapper) string {
 // allow says what rules allow: "may be called 100 times in 1m for one id, and once in 1s". Of triggers it says when they
 // go off.
 func allow(rules []*model.Rule) []string {
-	var limits, triggers []string
+	var limits, triggers, said []string
 	for _, r := range rules {
 		switch {
 		case r.Limit.Mode == runtime.ModeTrigger:
 			triggers = append(triggers, permits(r)+" "+phrase(r))
 		case r.Limit.Limit == 0 && r.Rule.When.IsZero() && r.Limit.Mode == runtime.ModeEnforce:
 			return []string{"may not be called"}
+		case r.Limit.Limit == 0:
+			said = append(said, "may not be called"+strings.TrimPrefix(condition(r), ","))
 		case r.Limit.Distinct != "":
 			limits = append(limits, "for "+permits(r)+" different values of "+template(r.Rule.Distinct)+" "+phrase(r))
 		default:
 			limits = append(limits, times(r)+" "+phrase(r))
 		}
 	}
-	var said []string
 	if len(limits) > 0 {
 		said = append(said, "may be called "+enumerated(limits))
 	}
@@ -150,7 +151,7 @@ func enumerated(phrases []string) string {
 	return strings.Join(phrases[:last], ", ") + ", and " + phrases[last]
 }
 
-// phrase says in which time, for whom, and how.
+// phrase says in which time, for whom, when, and how.
 func phrase(r *model.Rule) string {
 	s := window(r.Limit)
 	if r.Limit.Burst > 0 && r.Limit.Burst != r.Limit.Limit {
@@ -165,6 +166,12 @@ func phrase(r *model.Rule) string {
 	case r.Rule.Cost.Pos.IsValid() && r.Rule.Cost.Int != 1:
 		s += fmt.Sprintf(", where a call counts as %d", r.Rule.Cost.Int)
 	}
+	return s + condition(r)
+}
+
+// condition says when a rule applies, and how.
+func condition(r *model.Rule) string {
+	s := ""
 	if !r.Rule.When.IsZero() {
 		s += ", if " + oneLine(r.Rule.When.Value)
 	}
@@ -217,10 +224,10 @@ func permits(r *model.Rule) string {
 
 func times(r *model.Rule) string {
 	switch p := permits(r); p {
-	case "0":
-		return "never"
 	case "1":
 		return "once"
+	case "2":
+		return "twice"
 	default:
 		return p + " times"
 	}
