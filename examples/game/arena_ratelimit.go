@@ -15,7 +15,7 @@ var (
 		ratelimit.Rule{Name: "cheating", Key: "{player}", Algorithm: ratelimit.SlidingCounter, Limit: 1000, Per: 3 * time.Second, Slices: 30, Mode: ratelimit.ModeTrigger},
 	)
 	arenaTradeRules = ratelimit.NewRules("examples/game.Arena.Trade",
-		ratelimit.Rule{Key: "{player.Name}", Limit: 1 /* each call has its own: 1000 * player.Level */, Cron: "@daily", TZ: "Asia/Tokyo"},
+		ratelimit.Rule{Key: "{player.Name}", Limit: 1 /* replaced in each call by 1000 * player.Level */, Cron: "@daily", TZ: "Asia/Tokyo"},
 	)
 	arenaTalkRules = ratelimit.NewRules("examples/game.Arena.Talk",
 		ratelimit.Rule{Key: "{player}", Distinct: "{to}", Limit: 10, Cron: "@daily", TZ: "Asia/Tokyo", Message: "Ten strangers a day."},

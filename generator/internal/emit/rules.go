@@ -123,7 +123,7 @@ func (l *literal) constant(name, value string) {
 func (l *literal) limit(r *model.Rule) {
 	value := strconv.FormatInt(r.Limit.Limit, 10)
 	if e := r.Rule.Limit.Expr; !e.IsZero() {
-		value += " /* each call has its own: " + strings.ReplaceAll(oneLine(e.Value), "*/", "* /") + " */"
+		value += " /* replaced in each call by " + strings.ReplaceAll(oneLine(e.Value), "*/", "* /") + " */"
 	}
 	l.field("Limit", jen.Id(value))
 }
