@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/benchmarks/internal/marked"
 )
 
 // effort is how much is measured: the more, the less the figures move from run to run.
@@ -46,6 +48,9 @@ var sections = []struct {
 	{"process", measureProcess},
 	{"throughput", measureThroughput},
 }
+
+// part is where the tables stand in README.md.
+var part = marked.Part{Begin: "<!-- begin of what `go run . -out README.md` writes -->", End: "<!-- end -->"}
 
 func main() {
 	log.SetFlags(0)
@@ -91,5 +96,5 @@ func run(e effort, only, out string) error {
 	if out == "" {
 		return nil
 	}
-	return replaceMarked(out, report.String())
+	return part.Replace(out, report.String())
 }

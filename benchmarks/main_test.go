@@ -24,22 +24,12 @@ func TestQuick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, report, _ := strings.Cut(string(written), begin)
-	if !strings.HasPrefix(string(readme), before+begin) {
+	before, report, _ := strings.Cut(string(written), part.Begin)
+	if !strings.HasPrefix(string(readme), before+part.Begin) {
 		t.Error("what stands before the tables has changed")
 	}
 	if tables := strings.Count(report, "\n### "); tables != 12 {
 		t.Errorf("%d tables were written; expected 12", tables)
-	}
-}
-
-func TestReplaceMarkedNeedsMarkers(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "README.md")
-	if err := os.WriteFile(file, []byte("prose\n"+begin), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := replaceMarked(file, "tables"); err == nil {
-		t.Error("a file without the second marker was accepted")
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,23 +56,4 @@ func ratio(x, base float64) string { return strconv.FormatFloat(x/base, 'f', 2, 
 func low(samples []float64) float64 {
 	sorted := slices.Sorted(slices.Values(samples))
 	return sorted[len(sorted)/10]
-}
-
-const (
-	begin = "<!-- begin of what `go run . -out README.md` writes -->\n"
-	end   = "<!-- end -->\n"
-)
-
-// replaceMarked puts text between the markers in the file.
-func replaceMarked(file, text string) error {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, rest, found := strings.Cut(string(old), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		return fmt.Errorf("%s: expected the lines %q and %q", file, strings.TrimSpace(begin), strings.TrimSpace(end))
-	}
-	return os.WriteFile(file, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644)
 }

@@ -11,7 +11,16 @@ import (
 	"os"
 	"runtime"
 	"strings"
+
+	"github.com/ratelimit-go/ratelimit/benchmarks/internal/marked"
 )
+
+// part is where the table stands in benchmarks/README.md.
+var part = marked.Part{
+	Begin:   "<!-- begin of what `go run ./generate -out README.md` writes -->",
+	End:     "<!-- end of generate -->",
+	Heading: "## Generating",
+}
 
 func main() {
 	log.SetFlags(0)
@@ -79,27 +88,5 @@ func run(dir, out string, rounds func(benchmark) int) error {
 	if out == "" {
 		return nil
 	}
-	return replaceMarked(out, report.String())
-}
-
-const (
-	begin = "<!-- begin of what `go run ./generate -out README.md` writes -->\n"
-	end   = "<!-- end of generate -->\n"
-)
-
-// replaceMarked puts text between the markers in the file; the first time, it appends them.
-func replaceMarked(file, text string) error {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, rest, found := strings.Cut(string(old), begin)
-	_, after, ended := strings.Cut(rest, end)
-	switch {
-	case !found:
-		before = strings.TrimRight(before, "\n") + "\n\n## Generating\n\n"
-	case !ended:
-		return fmt.Errorf("%s: expected the line %q", file, strings.TrimSpace(end))
-	}
-	return os.WriteFile(file, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644)
+	return part.Replace(out, report.String())
 }
