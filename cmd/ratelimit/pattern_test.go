@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOneFile(t *testing.T) {
+	dir := module(t, "x.go", source, "y.go", strings.ReplaceAll(source, "X", "Y"))
+	expect(t, 0, dir, "x.go")
+	read(t, dir, "x_ratelimit.go")
+	if _, err := os.Stat(filepath.Join(dir, "y_ratelimit.go")); err == nil {
+		t.Error("the other file was generated, too")
+	}
+}
+
+func TestMethodInAnotherFile(t *testing.T) {
+	method := "package x\n\n//ratelimit:rule limit=1 per=1m\nfunc (*S) M() error { return nil }\n"
+	dir := module(t, "s.go", "package x\n\n//ratelimit:wrap\ntype S struct{}\n", "m.go", method)
+	if _, stderr := expect(t, 0, dir, "m.go"); stderr != "m.go:3:13: warning: the wrapper of S is generated from s.go\n" {
+		t.Errorf("generating from m.go alone said %q", stderr)
+	}
+	expect(t, 0, dir, "s.go")
+	if out := read(t, dir, "s_ratelimit.go"); !strings.Contains(out, "Limit: 1,") {
+		t.Errorf("the rule of m.go is missing:\n%s", out)
+	}
+	expect(t, 0, dir, "-check", ".")
+}
+
+func TestPatterns(t *testing.T) {
+	sub := strings.ReplaceAll(source, "package x", "package sub")
+	dir := module(t, "sub/s.go", sub, "sub/testdata/t.go", sub, "vendor2/v.go", "package v\n")
+	for _, pattern := range []string{"./...", "./sub", "example.com/x/sub", "example.com/x/...", dir + "/sub"} {
+		expect(t, 1, dir, "-check", pattern)
+	}
+	expect(t, 0, dir, "-check", ".", "./vendor2", "./vendor2/...")
+	for _, pattern := range []string{"./nowhere", "nowhere.go", "example.com/nowhere"} {
+		if _, stderr := expect(t, 1, dir, pattern); !strings.Contains(stderr, "nowhere") || strings.Count(stderr, "\n") > 2 {
+			t.Errorf("%s: %q", pattern, stderr)
+		}
+	}
+}
+
+func TestNestedModule(t *testing.T) {
+	dir := module(t, "x.go", source, "nested/n.go", "package n\n//ratelimit:rule is not read\n", "nested/go.mod", "module example.com/n\n")
+	expect(t, 0, dir, "./...")
+	goCommand(t, dir, "vet", "./...")
+}
+
+func TestTags(t *testing.T) {
+	dir := module(t, "x.go", "//go:build special\n\n"+source, "doc.go", "package x\n")
+	if _, stderr := expect(t, 0, dir); !strings.Contains(stderr, "x.go: note: ") {
+		t.Errorf("no note on the file that was left out: %q", stderr)
+	}
+	expect(t, 0, dir, "-tags=special")
+	if out := read(t, dir, "x_ratelimit.go"); !strings.Contains(out, "\n//go:build special\n") {
+		t.Errorf("the constraint is lost:\n%s", out)
+	}
+	expect(t, 0, dir, "-check") // what was generated under the tag stays
+	goCommand(t, dir, "vet", "-tags=special", ".")
+}
+
+func TestGoGenerate(t *testing.T) {
+	dir := module(t, "x.go", strings.Replace(source, "\n", "\n\n//go:generate go tool ratelimit $GOFILE\n", 1), "use.go", "package x\n\nvar _ = NewLimitedX\n")
+	goCommand(t, dir, "generate", "./...")
+	goCommand(t, dir, "vet", "./...")
+}
