@@ -49,7 +49,7 @@ func (e Errors) Lines(fset *token.FileSet, dir string) []string {
 	lines := make([]line, len(e))
 	for i, err := range e {
 		lines[i] = line{fset.PositionFor(err.Pos, false), err.Msg}
-		lines[i].Filename = relative(dir, lines[i].Filename)
+		lines[i].Filename = Relative(dir, lines[i].Filename)
 	}
 	slices.SortFunc(lines, func(a, b line) int {
 		return cmp.Or(
@@ -68,8 +68,8 @@ func (e Errors) Lines(fset *token.FileSet, dir string) []string {
 	return slices.Compact(texts)
 }
 
-// relative returns name as seen from dir if that is shorter.
-func relative(dir, name string) string {
+// Relative returns the name of a file as seen from dir if that is shorter.
+func Relative(dir, name string) string {
 	if rel, err := filepath.Rel(dir, name); err == nil && len(rel) < len(name) {
 		return rel
 	}

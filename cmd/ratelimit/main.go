@@ -17,13 +17,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // so that zones are known where the system has no files for them
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
@@ -176,10 +176,7 @@ func (c *command) fail(err error) int {
 
 // relative names a file as the user would.
 func (c *command) relative(path string) string {
-	if rel, err := filepath.Rel(c.config.Dir, path); err == nil && len(rel) < len(path) {
-		return rel
-	}
-	return path
+	return annotations.Relative(c.config.Dir, path)
 }
 
 func version() string {

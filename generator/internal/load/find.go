@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
 )
 
 // Header is the first line of all that is generated.
@@ -170,7 +172,7 @@ func wrong(dir, pattern string, err error) error {
 		return nil
 	}
 	if pe, ok := err.(*fs.PathError); ok {
-		if rel, err := filepath.Rel(dir, pe.Path); err == nil && strings.HasSuffix(rel, ".go") && len(rel) < len(pe.Path) {
+		if rel := annotations.Relative(dir, pe.Path); rel != pe.Path && strings.HasSuffix(rel, ".go") {
 			pattern = rel
 		}
 		return fmt.Errorf("%s: %v", pattern, pe.Err)

@@ -8,7 +8,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -250,8 +249,5 @@ func (l *loader) noteIgnored(p *packages.Package) {
 }
 
 func (l *loader) ignored(path string) string {
-	if rel, err := filepath.Rel(l.cfg.Dir, path); err == nil && len(rel) < len(path) {
-		path = rel
-	}
-	return path + ": note: the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED"
+	return annotations.Relative(l.cfg.Dir, path) + ": note: the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED"
 }
