@@ -1,22 +1,25 @@
-// Package key turns the expressions of directives into Go: it parses them with expr's parser, types them with go/types
-// against the parameters of the annotated method and the functions of its package, and lowers them. An expression with a part
-// that has no short Go, such as a filter or a date, is left as a whole to expr's machine, which package exprvm runs; it is
-// typed all the same. Only what is an any is left to be checked when a call comes. The package is not for templates or
-// messages as wholes, which emit puts together from their islands, and it knows no syntax tree of Go.
+// Package key turns the expressions of directives into Go code. It parses an expression with expr's parser, checks it against
+// the types of the method's parameters and of what its package declares, and lowers it: it writes Go that computes the same. An
+// expression that would take much Go, because of a filter or a date in it, is checked, too, but left as a whole to expr's
+// machine, which package exprvm runs. Only values of type any are checked no earlier than when a call comes. To put expressions
+// together to keys and messages is for package emit.
 //
-// The code computes what expr's own machine would, whether it runs or not. Integers of any kind meet as int, / is a division of floats,
-// len of a text counts its runes, indexes may be negative, a pointer stands for what it points to. It differs where the
-// machine would give a wrong answer or none:
-//   - a named type counts as what it is made of: status == 3 compares, also where status has a type of its own;
-//   - an integer that overflows, where expr's would wrap, leaves the method with a KeyError: a cost that wraps may be 0. What
-//     cannot overflow, as the length of a list times 8, is not checked. An unsigned one of 64 bits is one of an int's, but for
-//     <, min, max and a remainder, which take it as it is, and for == and functions on bits, which take its bits;
-//   - what meets nil, an index out of range or a remainder by zero leaves the method with a KeyError, and so does a
-//     method called on a nil pointer and an optional chain (a?.b) that ends in nil where no ??, ==, in or contains takes it;
-//   - what ?: and ?? choose between gets a type that holds all of it, and a chain with ?. may go on with a method;
-//   - clientIP(ctx) and userID(ctx) count as nil where the context carries none, but compare as the empty text (where expr's
-//     machine runs the expression, they are nil there, too);
-//   - a text does not show an address: string(x) of what may have one is refused.
+// # Values
+//
+// The value of an expression is the one that expr's machine computes, whether that runs or not. So integers of all kinds meet as
+// int, / divides floats, len counts the runes of a text, an index may be negative, and a pointer stands for what it points to.
+// It differs where the machine would give a wrong answer or none:
+//
+//   - A named type counts as what it is made of: status == 3 is possible, also where status has a type of its own.
+//   - An integer that overflows is a KeyError. With expr it wraps, and a cost that wraps may be 0. What cannot overflow, such as
+//     8 times the length of a list, is not checked. An unsigned integer of 64 bits is taken for an int, and must be one; but <,
+//     min, max and % take it as it is, and == and the functions on bits take its bits.
+//   - An operation on nil, an index out of range, a remainder by zero and a method called on a nil pointer are a KeyError. So is
+//     an optional chain (a?.b) that ends in nil where no ??, ==, in or contains takes the nil.
+//   - What ?: and ?? choose between gets a type that holds all of it, and a method may follow in a chain with ?.
+//   - clientIP(ctx) and userID(ctx) are nil where the context carries none, but compare as the empty text. Where expr's machine
+//     runs the expression, they are nil there, too.
+//   - string(x) is refused where the text may show an address in memory.
 package key
 
 import (
