@@ -8,13 +8,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// pair is two rules by their positions: the first admits whatever the second one does.
+// pair is two rules, by their positions, of which the first admits each call that the second admits.
 type pair struct{ loose, strict token.Pos }
 
 // neverBinds warns of rules of w that refuse no call which another one admits.
 func (a *analysis) neverBinds(w *model.Wrapper) {
 	rules := map[token.Pos]*model.Rule{}
-	covers, implied := map[token.Pos]int{}, map[pair]int{} // in how many methods
+	covers := map[token.Pos]int{} // in how many methods a rule applies
+	implied := map[pair]int{}     // in how many of them strict is beside loose
 	for _, m := range w.Methods {
 		// A call that waits is charged at a later time, for which the rules are not compared.
 		waits := slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Wait > 0 })
@@ -28,10 +29,11 @@ func (a *analysis) neverBinds(w *model.Wrapper) {
 			}
 		}
 	}
-	// What counts the calls of several methods must be implied in each of them.
+	// A rule that counts the calls of several methods never binds only if a stricter one stands beside it in each of them.
 	always := func(p pair) bool { return implied[p] > 0 && implied[p] == covers[p.loose] }
 	reported := map[token.Pos]bool{}
 	for _, p := range sorted(implied) {
+		// Of two rules that imply each other the first is kept.
 		if !always(p) || reported[p.loose] || always(pair{p.strict, p.loose}) && p.loose < p.strict {
 			continue
 		}
