@@ -49,7 +49,8 @@ func isGone(output string) bool {
 }
 
 // Write makes the files as they should be, and returns those that were not. First all are written beside the old ones, then
-// all are renamed: a full disk or a folder that cannot be written leaves everything as it was.
+// all are renamed, so that a full disk or a folder that cannot be written leaves everything as it was. If a rename fails
+// nevertheless, the files before it are as they should be, and are returned; those from it on are as they were.
 func Write(files []File) ([]Stale, error) {
 	stale, err := Check(files)
 	if err != nil {
