@@ -1,7 +1,9 @@
 package analyse
 
 import (
+	"cmp"
 	"go/token"
+	"maps"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -46,17 +48,9 @@ func (a *analysis) neverBinds(w *model.Wrapper) {
 }
 
 func sorted(pairs map[pair]int) []pair {
-	var list []pair
-	for p := range pairs {
-		list = append(list, p)
-	}
-	slices.SortFunc(list, func(a, b pair) int {
-		if a.loose != b.loose {
-			return int(a.loose - b.loose)
-		}
-		return int(a.strict - b.strict)
+	return slices.SortedFunc(maps.Keys(pairs), func(a, b pair) int {
+		return cmp.Or(cmp.Compare(a.loose, b.loose), cmp.Compare(a.strict, b.strict))
 	})
-	return list
 }
 
 // implies reports that loose certainly admits each call of a method that strict admits. Both are rules of that method.

@@ -2,7 +2,6 @@ package collect
 
 import (
 	"go/types"
-	"slices"
 )
 
 // ofConcrete collects the exported methods of a type and of the pointer to it: first those that are declared for it, then the
@@ -21,7 +20,7 @@ func (c *methods) ofConcrete() {
 		}
 	}
 	found := exportedMethods(c.object)
-	slices.SortStableFunc(found, func(a, b *types.Func) int { return rank(order, a) - rank(order, b) })
+	sortAsWritten(found, order)
 	for _, f := range found {
 		var declared []declaration
 		if d, ok := c.collector.methods[f.Pos()]; ok {

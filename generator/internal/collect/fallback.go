@@ -3,6 +3,7 @@ package collect
 import (
 	"go/token"
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,17 +46,9 @@ func stands(f *model.Fallback, method, fn *types.Signature) bool {
 	f.TakesErr = params.Len() == n+1 && types.Identical(params.At(n).Type(), errorType)
 	f.Spread = fn.Variadic()
 	if f.TakesErr {
-		params = types.NewTuple(variables(params)[:n]...)
+		params = types.NewTuple(slices.Collect(params.Variables())[:n]...)
 	}
 	return assignable(method.Params(), params) && assignable(fn.Results(), method.Results())
-}
-
-func variables(t *types.Tuple) []*types.Var {
-	var all []*types.Var
-	for v := range t.Variables() {
-		all = append(all, v)
-	}
-	return all
 }
 
 func assignable(from, to *types.Tuple) bool {
