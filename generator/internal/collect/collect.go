@@ -18,7 +18,7 @@ import (
 func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, warnings annotations.Errors) {
 	c := &collector{
 		fset: fset, pkg: p, groups: map[*ast.CommentGroup]annotations.Group{}, used: map[*ast.CommentGroup]bool{},
-		declared: map[types.Object]*source{}, methods: map[token.Pos]declaration{},
+		declared: map[types.Object]*source{}, declaredAt: map[token.Pos]declaration{},
 	}
 	for _, f := range p.Files {
 		if f.Syntax.Name.Name == "_" {
@@ -40,14 +40,14 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 }
 
 type collector struct {
-	fset     *token.FileSet
-	pkg      *load.Package
-	groups   map[*ast.CommentGroup]annotations.Group // parsed once: embedding leads to a method from several types
-	used     map[*ast.CommentGroup]bool
-	sources  []*source                 // of all types of the package block
-	declared map[types.Object]*source  // the same, but for types that are declared twice
-	methods  map[token.Pos]declaration // of all types, by the positions of their names
-	names    []string                  // of the wrappers and constructors so far
+	fset       *token.FileSet
+	pkg        *load.Package
+	groups     map[*ast.CommentGroup]annotations.Group // parsed once: embedding leads to a method from several types
+	used       map[*ast.CommentGroup]bool
+	sources    []*source                 // of all types of the package block
+	declared   map[types.Object]*source  // the same, but for types that are declared twice
+	declaredAt map[token.Pos]declaration // the methods and fields of all types, by the positions of their names
+	names      []string                  // of the wrappers and constructors so far
 
 	errs, warnings annotations.Errors
 	ineffective    annotations.Errors // directives that limit nothing

@@ -11,7 +11,7 @@ func (c *methods) ofConcrete() {
 		return
 	}
 	var order []string
-	for _, d := range c.source.methods {
+	for _, d := range c.methods {
 		order = append(order, d.name.Name)
 		if g := c.group(d.doc); !isEmpty(g) && !d.name.IsExported() {
 			c.errorf(first(g), "%s is not exported: the wrapper has exported methods only", d.name.Name)
@@ -23,7 +23,7 @@ func (c *methods) ofConcrete() {
 	sortAsWritten(found, order)
 	for _, f := range found {
 		var declared []declaration
-		if d, ok := c.collector.methods[f.Pos()]; ok {
+		if d, ok := c.declaredAt[f.Pos()]; ok {
 			declared = []declaration{d}
 			if c.onlyInTests(d) {
 				continue

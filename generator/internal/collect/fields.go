@@ -6,7 +6,7 @@ import "go/types"
 func (c *methods) ofFields() {
 	t, before := c.object.Type().Underlying().(*types.Struct), len(c.errs)
 	for f := range t.Fields() {
-		d, known := c.collector.methods[f.Pos()]
+		d, known := c.declaredAt[f.Pos()]
 		sig, ok := f.Type().Underlying().(*types.Signature)
 		g := c.group(d.doc)
 		switch {

@@ -40,7 +40,7 @@ func (c *collector) index() {
 		for d := range load.Methods(f.Syntax) {
 			if s := c.receiverOf(d); s != nil {
 				m := declaration{d.Name, d.Type, d.Doc, s.object, f}
-				s.methods, c.methods[d.Name.Pos()] = append(s.methods, m), m
+				s.methods, c.declaredAt[d.Name.Pos()] = append(s.methods, m), m
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func (c *collector) add(f *load.File, doc *ast.CommentGroup, spec *ast.TypeSpec)
 		}
 		for _, n := range field.Names {
 			m := declaration{n, field, field.Doc, s.object, f}
-			s.fields, c.methods[n.Pos()] = append(s.fields, m), m
+			s.fields, c.declaredAt[n.Pos()] = append(s.fields, m), m
 		}
 	}
 	c.sources = append(c.sources, s)
