@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // requireError generates from a method that comment stands above, and fails the test unless that is an error.
@@ -13,7 +14,7 @@ func requireError(t *testing.T, comment, want string) {
 	t.Helper()
 	dir := filepath.Join(newModule(t, "example.com/fault"), "x")
 	src := "package x\n\n//ratelimit:rule limit=1 per=1m\ntype A interface {\n\t" + comment + "\n\tM(phone string) error\n}\n"
-	writeFile(t, filepath.Join(dir, "x.go"), []byte(src))
+	testmodule.Write(t, filepath.Join(dir, "x.go"), src)
 	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
 	if err == nil || !strings.HasPrefix(err.Error(), "x.go:5:") || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: got error %v, want %q in line 5", comment, err, want)

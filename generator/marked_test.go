@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // TestErrors runs testdata/errors/*.go, where the errors of a line stand below it, in comments with a ^ at their column, or
@@ -29,7 +30,7 @@ func TestErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(root, name)
-			writeFile(t, filepath.Join(dir, "x.go"), src)
+			testmodule.Write(t, filepath.Join(dir, "x.go"), src)
 			_, err = generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
 			var found []string
 			if err != nil {

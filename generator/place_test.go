@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // goIn runs the go command.
@@ -37,7 +38,7 @@ func place(t *testing.T, files string) string {
 		t.Fatal(err)
 	}
 	for _, f := range txtar.Parse([]byte(files)).Files {
-		writeFile(t, filepath.Join(dir, f.Name), f.Data)
+		testmodule.Write(t, filepath.Join(dir, f.Name), f.Data)
 	}
 	return dir
 }
@@ -153,7 +154,7 @@ type count = C.count
 	expectWritten(t, all, "c_ratelimit.go", "x_ratelimit.go")
 	goIn(t, dir, "vet", ".")
 
-	writeFile(t, filepath.Join(dir, "c.go"), []byte("package x\n\nimport \"C\"\n\n//ratelimit:rule limit=1 per=1m\n"+
+	testmodule.Write(t, filepath.Join(dir, "c.go"), []byte("package x\n\nimport \"C\"\n\n//ratelimit:rule limit=1 per=1m\n"+
 		"type InC interface{ M(n C.int) error }\n"))
 	_, err := generator.Generate(t.Context(), all)
 	const expected = "c.go:6:21: a type in this declaration is not known; a wrapper cannot name types of C"

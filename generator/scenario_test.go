@@ -1,9 +1,7 @@
 package generator_test
 
 import (
-	"bytes"
 	"flag"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -15,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scenarios expect")
@@ -73,7 +72,7 @@ func scenario(t *testing.T, path string, a *txtar.Archive, dir string) {
 			continue
 		}
 		got.Files = append(got.Files, f)
-		writeFile(t, filepath.Join(dir, f.Name), f.Data)
+		testmodule.Write(t, filepath.Join(dir, f.Name), f.Data)
 	}
 	found := generate(t, dir)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -122,37 +121,7 @@ func generate(t *testing.T, dir string) map[string]string {
 
 // newModule makes a module that uses this one from source.
 func newModule(t testing.TB, path string) string {
-	t.Helper()
-	repo, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mod, err := os.ReadFile(filepath.Join(repo, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, requirements, _ := bytes.Cut(mod, []byte("\n")) // the versions are those of this module
-	writeFile(t, filepath.Join(dir, "go.mod"), fmt.Appendf(nil,
-		"module %s\n%s\nrequire github.com/ratelimit-go/ratelimit v0.0.0\nreplace github.com/ratelimit-go/ratelimit => %q\n",
-		path, requirements, repo))
-	sum, err := os.ReadFile(filepath.Join(repo, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, filepath.Join(dir, "go.sum"), sum)
+	dir := testmodule.Dir(t)
+	testmodule.Init(t, dir, "..", path)
 	return dir
-}
-
-func writeFile(t testing.TB, path string, data []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
 }

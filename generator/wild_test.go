@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // wild are the modules whose interfaces are wrapped, and the packages of them: large, widely used, and unlike each other.
@@ -253,7 +254,7 @@ func (f *wildFile) source() []byte {
 func (b *batch) generate(t *testing.T) {
 	for range 4 { // an error may hide others
 		for _, f := range b.files {
-			writeFile(t, f.path, f.source())
+			testmodule.Write(t, f.path, f.source())
 		}
 		result, err := generator.Generate(t.Context(), generator.Config{Dir: b.root, Patterns: []string{"./" + b.dir + "/..."}})
 		if err != nil {

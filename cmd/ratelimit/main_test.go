@@ -2,12 +2,13 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 const source = `package x
@@ -40,19 +41,8 @@ func expect(t *testing.T, status int, dir string, args ...string) (stdout, stder
 // module makes a module with the given files, names and contents by turns. It uses this one from source.
 func module(t *testing.T, files ...string) string {
 	t.Helper()
-	repo, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir = filepath.Join(dir, "a path with spaces")
-	_, requirements, _ := strings.Cut(read(t, filepath.Join(repo, "go.mod")), "\n")
-	write(t, dir, "go.mod", fmt.Sprintf("module example.com/x\n%s\nrequire github.com/ratelimit-go/ratelimit v0.0.0\n"+
-		"replace github.com/ratelimit-go/ratelimit => %q\ntool github.com/ratelimit-go/ratelimit/cmd/ratelimit\n", requirements, repo))
-	write(t, dir, "go.sum", read(t, filepath.Join(repo, "go.sum")))
+	dir := filepath.Join(testmodule.Dir(t), "a path with spaces")
+	testmodule.Init(t, dir, "../..", "example.com/x", "tool github.com/ratelimit-go/ratelimit/cmd/ratelimit")
 	for i := 0; i < len(files); i += 2 {
 		write(t, dir, files[i], files[i+1])
 	}
@@ -61,13 +51,7 @@ func module(t *testing.T, files ...string) string {
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testmodule.Write(t, filepath.Join(dir, name), text)
 }
 
 func read(t *testing.T, path ...string) string {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 const top = "../.."
@@ -45,18 +47,11 @@ func TestGoBlocks(t *testing.T) {
 		if !strings.HasPrefix(block, "package ") {
 			block = "package main\n\n" + block
 		}
-		write(t, dir, fmt.Sprintf("block%d.go", i+1), block)
+		testmodule.Write(t, filepath.Join(dir, fmt.Sprintf("block%d.go", i+1)), block)
 	}
-	module, err := filepath.Abs(top)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const path = "github.com/ratelimit-go/ratelimit"
-	mod := strings.Replace(read(t, "go.mod"), "module "+path, "module readme", 1)
-	write(t, dir, "go.mod", fmt.Sprintf("%s\nrequire %s v0.0.0\n\nreplace %s => %q\n", mod, path, path, module))
-	write(t, dir, "go.sum", read(t, "go.sum"))
+	testmodule.Init(t, dir, top, "readme")
 
-	run(t, dir, "go", "run", path+"/cmd/ratelimit", ".")
+	run(t, dir, "go", "run", "github.com/ratelimit-go/ratelimit/cmd/ratelimit", ".")
 	run(t, dir, "go", "vet", ".")
 	if got := run(t, dir, "gofmt", "-l", "."); got != "" {
 		t.Errorf("not as gofmt leaves it: %s", got)
@@ -64,13 +59,6 @@ func TestGoBlocks(t *testing.T) {
 	want := regexp.MustCompile(`^<nil>\nreadme\.Sender\.SendCode: One code a minute.*retry after 59\.`)
 	if got := run(t, dir, "go", "run", "."); !want.MatchString(got) {
 		t.Errorf("the program printed:\n%s", got)
-	}
-}
-
-func write(t *testing.T, dir, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
 	}
 }
 

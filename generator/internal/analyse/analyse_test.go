@@ -1,15 +1,14 @@
 package analyse_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // scenario is the body of an interface in package x, from line 8 on, and what is found there: line:col: message.
@@ -33,7 +32,7 @@ func check(t *testing.T, scenarios []scenario) {
 	dir := module(t)
 	for i, s := range scenarios {
 		src := head + "type X interface {\n" + s.methods + "\nZ(context.Context) error\n}\n"
-		write(t, filepath.Join(dir, fmt.Sprintf("x%d", i), "x.go"), []byte(src))
+		testmodule.Write(t, filepath.Join(dir, fmt.Sprintf("x%d", i), "x.go"), src)
 	}
 	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./..."}})
 	lines := result.Warnings
@@ -57,37 +56,9 @@ func check(t *testing.T, scenarios []scenario) {
 
 // module makes a module that uses this one from source.
 func module(t *testing.T) string {
-	t.Helper()
-	repo, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(repo, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rest, ok := bytes.CutPrefix(text, []byte("module github.com/ratelimit-go/ratelimit\n")); ok {
-			text = fmt.Appendf(nil, "module example.com/x\n%s\nrequire github.com/ratelimit-go/ratelimit v0.0.0\nreplace github.com/ratelimit-go/ratelimit => %q\n",
-				rest, repo)
-		}
-		write(t, filepath.Join(dir, name), text)
-	}
+	dir := testmodule.Dir(t)
+	testmodule.Init(t, dir, "../../..", "example.com/x")
 	return dir
-}
-
-func write(t *testing.T, path string, data []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestNeverApplies(t *testing.T) {
@@ -238,7 +209,7 @@ func compare(t *testing.T, files map[string]string, expected []string) {
 	t.Helper()
 	dir := module(t)
 	for name, src := range files {
-		write(t, filepath.Join(dir, name), []byte(src))
+		testmodule.Write(t, filepath.Join(dir, name), src)
 	}
 	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./..."}})
 	if err != nil {

@@ -9,24 +9,17 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // module writes files, names and contents by turns, below a go.mod file.
 func module(t *testing.T, files ...string) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testmodule.Dir(t)
 	files = append(files, "go.mod", "module example.com/m\n\ngo 1.26\n")
 	for i := 0; i < len(files); i += 2 {
-		path := filepath.Join(dir, files[i])
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(files[i+1]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testmodule.Write(t, filepath.Join(dir, files[i]), files[i+1])
 	}
 	return dir
 }

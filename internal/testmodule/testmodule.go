@@ -1,0 +1,55 @@
+// Package testmodule makes modules for the tests of the generator. They use the module of this repository from source, and of
+// what it requires the same versions, so that nothing has to be downloaded for them.
+package testmodule
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Dir returns a temporary folder, by the name that the go command has for it.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Init makes a module of this path in dir. repo is the root of the repository; more are further lines of the go.mod file.
+func Init(t testing.TB, dir, repo, path string, more ...string) {
+	t.Helper()
+	root, err := filepath.Abs(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, requirements, _ := strings.Cut(read(t, root, "go.mod"), "\n")
+	own := strings.TrimPrefix(line, "module ")
+	Write(t, filepath.Join(dir, "go.mod"), fmt.Sprintf("module %s\n%s\nrequire %s v0.0.0\nreplace %[3]s => %q\n%s\n",
+		path, requirements, own, root, strings.Join(more, "\n")))
+	Write(t, filepath.Join(dir, "go.sum"), read(t, root, "go.sum"))
+}
+
+func read(t testing.TB, dir, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Write writes a file, and makes the folders above it.
+func Write[Text string | []byte](t testing.TB, path string, text Text) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
