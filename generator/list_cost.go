@@ -19,14 +19,14 @@ type Cost struct {
 // Bytes is what the state of one subject takes at a limit, when it is full. It is an estimate, within a quarter.
 func (c Cost) Bytes(limit int64) int64 { return c.Key + c.Permit*limit }
 
-// costs is what redisstore's script.lua does for each kind of rule, and what its state takes beside the text of its key.
-var costs = map[string]Cost{
-	"sliding-window": {Least: 3, Most: 5, Key: 165, Permit: 10}, // LINDEX PTTL RPUSH, then LPOP every other time, and a rare PEXPIRE
-	"counter":        {Least: 2, Most: 2, Key: 80},              // GET, then SET or SETRANGE: fixed windows, calendars, buckets
-	"slices":         {Least: 2, Most: 6, Key: 110},             // GETRANGE, SETRANGE; with a new slice the ring is read and cleared, PEXPIREAT
-	"members":        {Least: 1, Most: 5, Key: 95},              // ZSCORE for who is known; else ZCOUNT ZREMRANGEBYSCORE ZADD PEXPIREAT, too
-	"block":          {Least: 1, Most: 1, Key: 76},              // GET, of a key of its own, which ends in :block
-}
+// What redisstore's script.lua does for each kind of rule, and what its state takes beside the text of its key.
+var (
+	logCost     = Cost{Least: 3, Most: 5, Key: 165, Permit: 10} // LINDEX PTTL RPUSH, then LPOP every other time, and a rare PEXPIRE
+	counterCost = Cost{Least: 2, Most: 2, Key: 80}              // GET, then SET or SETRANGE: fixed windows, calendars, buckets
+	slicesCost  = Cost{Least: 2, Most: 6, Key: 110}             // GETRANGE, SETRANGE; with a new slice the ring is read and cleared, PEXPIREAT
+	membersCost = Cost{Least: 1, Most: 5, Key: 95}              // ZSCORE for who is known; else ZCOUNT ZREMRANGEBYSCORE ZADD PEXPIREAT, too
+	blockCost   = Cost{Least: 1, Most: 1, Key: 76}              // GET, of a key of its own, which ends in :block
+)
 
 const (
 	smallSet = 128       // members up to which Redis keeps a sorted set as a list, by default
@@ -38,24 +38,29 @@ func costOf(r runtime.Rule, limit int64, method string) Cost {
 	if r.Scope == runtime.ScopeInstance {
 		return Cost{}
 	}
-	c := costs[kindOf(r)]
+	c := counterCost
 	switch {
-	case r.Distinct != "" && limit <= smallSet:
-		c.Permit = 32
 	case r.Distinct != "":
+		c = membersCost
 		c.Permit = 122
+		if limit <= smallSet {
+			c.Permit = 32
+		}
 	case r.Algorithm == runtime.SlidingCounter:
+		c = slicesCost
 		n := r.SliceCount()
 		c.Key += 8 * (n + 1)
 		c.Most += int(n) // each slice that nobody called in
-	case r.Mode == runtime.ModeTrigger && kindOf(r) == "sliding-window":
-		c.Least, c.Most = c.Least+2, c.Most+1+bits.Len64(uint64(limit)) // LLEN, and LINDEX to see how many are used
+	case r.Cron == "" && r.Algorithm == runtime.SlidingWindow:
+		c = logCost
+		if r.Mode == runtime.ModeTrigger {
+			c.Least, c.Most = c.Least+2, c.Most+1+bits.Len64(uint64(limit)) // LLEN, and LINDEX to see how many are used
+		}
 	}
 	key := keyBytes(r, method)
 	c.Key += key
 	if r.Block > 0 {
-		b := costs["block"]
-		c.Least, c.Most, c.Key = c.Least+b.Least, c.Most+b.Most, c.Key+b.Key+key
+		c.Least, c.Most, c.Key = c.Least+blockCost.Least, c.Most+blockCost.Most, c.Key+blockCost.Key+key
 	}
 	return c
 }
@@ -67,17 +72,4 @@ func keyBytes(r runtime.Rule, method string) int64 {
 		subject = "" // which is everybody
 	}
 	return int64(len(runtime.DefaultPrefix + ":" + r.StateKey(method, subject)))
-}
-
-// kindOf is the entry of costs that a rule has.
-func kindOf(r runtime.Rule) string {
-	switch {
-	case r.Distinct != "":
-		return "members"
-	case r.Cron == "" && r.Algorithm == runtime.SlidingWindow:
-		return "sliding-window"
-	case r.Algorithm == runtime.SlidingCounter:
-		return "slices"
-	}
-	return "counter"
 }
