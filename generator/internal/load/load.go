@@ -84,7 +84,7 @@ type loader struct {
 func (l *loader) find() ([]string, error) {
 	var errs []error
 	var targets []target
-	var foreign []string
+	var others []string // which only the go command understands
 	for _, pattern := range l.cfg.Patterns {
 		t, ok, err := local(l.cfg.Dir, pattern)
 		switch {
@@ -93,11 +93,11 @@ func (l *loader) find() ([]string, error) {
 		case ok:
 			targets = append(targets, t)
 		default:
-			foreign = append(foreign, pattern)
+			others = append(others, pattern)
 		}
 	}
-	if len(foreign) > 0 && len(errs) == 0 {
-		t, err := l.expand(foreign)
+	if len(others) > 0 && len(errs) == 0 {
+		t, err := l.expand(others)
 		targets, errs = append(targets, t), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
