@@ -179,6 +179,9 @@ func TestNeverBinds(t *testing.T) {
 		{"a wait", two(ten+"wait=1s", five), nil},
 		{"each implies the other", two("limit=5 per=1m algorithm=token-bucket burst=1", "limit=5 per=1m algorithm=leaky-bucket"), says(10, 9, "5 per bucket:1m")},
 		{"a limit of nothing", two(ten, "limit=0 per=1h"), nil},
+		{"an hour of a day", two(`limit=10 cron="@hourly"`, `limit=10 cron="0 0 * * *"`), says(9, 10, "10 per cron:0 0 * * *")},
+		{"an hour of a stricter day elsewhere", two(`limit=10 cron="@hourly"`, `limit=10 cron="@daily" tz=Asia/Tokyo`), nil},
+		{"a looser day", two(`limit=10 cron="@hourly"`, `limit=20 cron="@daily"`), nil},
 		{"three", two(ten, "limit=7 per=1h\n//ratelimit:rule limit=3 per=1d"), append(says(9, 10, "7 per 1h"), says(10, 11, "3 per 1d")...)},
 	})
 }

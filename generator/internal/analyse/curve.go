@@ -3,6 +3,7 @@ package analyse
 import (
 	"math/big"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/calendar"
 	"github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -13,7 +14,7 @@ func follows(loose, strict runtime.Rule) bool {
 		return false
 	}
 	if loose.Cron != "" || strict.Cron != "" {
-		return loose.Window() == strict.Window() && strict.Limit <= loose.Limit
+		return strict.Limit <= loose.Limit && calendar.Within(loose, strict)
 	}
 	if isBucket(loose) {
 		// Between bursts, both go on at their rates: strict's L permits in P against loose's.

@@ -3,6 +3,7 @@ package analyse
 import (
 	"testing"
 	"time"
+	_ "time/tzdata" // the zones below, also where the system has no zone files
 
 	"pgregory.net/rapid"
 
@@ -24,6 +25,7 @@ func TestFollows(t *testing.T) {
 		fixed, bucket, leaky, counter = runtime.FixedWindow, runtime.TokenBucket, runtime.LeakyBucket, runtime.SlidingCounter
 		min, hour                     = time.Minute, time.Hour
 	)
+	cron := func(limit int64, text string) runtime.Rule { return runtime.Rule{Limit: limit, Cron: text, TZ: "UTC"} }
 	daily := func(limit int64, tz string) runtime.Rule { return runtime.Rule{Limit: limit, Cron: "@daily", TZ: tz} }
 	prepaid := with(window(10, min), bucket, 0)
 	prepaid.Prepay = true
@@ -58,6 +60,12 @@ func TestFollows(t *testing.T) {
 		"a counter is not late by more":         {with(window(5, min), counter, 0), window(5, 61*time.Second), true},
 		"the same day":                          {daily(10, "UTC"), daily(5, "UTC"), true},
 		"the same day, looser":                  {daily(5, "UTC"), daily(10, "UTC"), false},
+		"the same day, spelled differently":     {daily(10, ""), cron(5, "0 0 0 * * ?"), true},
+		"an hour of a day":                      {cron(10, "@hourly"), daily(10, "UTC"), true},
+		"an hour of a day, looser":              {cron(10, "@hourly"), daily(11, "UTC"), false},
+		"the day of an hour":                    {daily(10, "UTC"), cron(5, "@hourly"), false},
+		"hours that cut a day in two":           {cron(10, "30 * * * *"), daily(5, "UTC"), false},
+		"the same day, on weekdays":             {daily(10, "UTC"), cron(5, "0 0 * * 1-5"), true},
 		"days elsewhere":                        {daily(10, "UTC"), daily(5, "Asia/Tokyo"), false},
 		"a day is not always 24 hours":          {daily(1000, "UTC"), window(1, hour), false},
 		"what may go into debt is not compared": {window(1000, min), prepaid, false},
@@ -83,7 +91,7 @@ func TestFollowsHolds(t *testing.T) {
 				}
 			}
 			pairs++
-			walk(t, loose, strict)
+			walk(t, time.Unix(1_800_000_000, 0), loose, strict)
 		})
 	}
 	if pairs == 0 {
@@ -91,12 +99,53 @@ func TestFollowsHolds(t *testing.T) {
 	}
 }
 
-// walk makes calls, with pauses that end about where windows do.
-func walk(t *rapid.T, loose, strict runtime.Rule) {
-	now := time.Unix(1_800_000_000, 0)
+// TestFollowsHoldsOfCalendars does the same with calendar windows, in weeks in which clocks are changed or years end.
+func TestFollowsHoldsOfCalendars(t *testing.T) {
+	pairs := 0
+	for range 10 {
+		rapid.Check(t, func(t *rapid.T) {
+			loose, strict := drawCalendars(t)
+			if !follows(loose, strict) {
+				return
+			}
+			pairs++
+			month := rapid.SampledFrom([]time.Month{time.March, time.April, time.October, time.November, time.December}).Draw(t, "month")
+			walk(t, time.Date(2026, month, rapid.IntRange(1, 31).Draw(t, "day"), 0, 0, 0, 0, time.UTC), loose, strict)
+		})
+	}
+	if pairs < 50 {
+		t.Errorf("only %d pairs of rules were compared", pairs)
+	}
+}
+
+// drawCalendars returns two rules of one zone. The fields of loose's expression often have the values of strict's.
+func drawCalendars(t *rapid.T) (loose, strict runtime.Rule) {
+	zone := rapid.SampledFrom([]string{"", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}).Draw(t, "zone")
+	limit := rapid.Int64Range(1, 4)
+	strict = runtime.Rule{Name: "strict", Limit: limit.Draw(t, "strict"), TZ: zone}
+	loose = runtime.Rule{Name: "loose", Limit: strict.Limit + limit.Draw(t, "more") - 1, TZ: zone}
+	for i, values := range [][]string{
+		{"0", "*/20", "0,15,30,45", "*"}, {"0", "1", "2", "*/2", "*", "*", "1-3"}, {"*", "?", "1", "*/2", "1-31"}, {"*", "*/3", "10"}, {"*", "0", "1-5", "SUN"},
+	} {
+		value := rapid.SampledFrom(values)
+		field := value.Draw(t, "strict")
+		looser := rapid.SampledFrom([]string{"*", field, field, field + "," + value.Draw(t, "too"), value.Draw(t, "loose")}).Draw(t, "loose")
+		if i > 0 {
+			field, looser = " "+field, " "+looser
+		}
+		strict.Cron, loose.Cron = strict.Cron+field, loose.Cron+looser
+	}
+	return loose, strict
+}
+
+// walk makes calls from now on, with pauses that end about where windows do.
+func walk(t *rapid.T, now time.Time, loose, strict runtime.Rule) {
 	limiter := runtime.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
 	pauses := []time.Duration{
 		time.Microsecond, time.Second, strict.Per / 2, strict.Per - time.Microsecond, strict.Per, loose.Per - time.Microsecond, 3 * loose.Per,
+	}
+	if loose.Cron != "" {
+		pauses = []time.Duration{time.Microsecond, time.Second, time.Minute, 7 * time.Minute, time.Hour, 5 * time.Hour, 24 * time.Hour}
 	}
 	for _, step := range rapid.SliceOfN(rapid.IntRange(-len(pauses), len(pauses)-1), 50, 200).Draw(t, "steps") {
 		switch {

@@ -1,0 +1,68 @@
+// Package calendar compares the windows of rules that have a cron expression, as they are on any date. It knows neither the
+// counts of rules nor a clock; which expressions are valid is for runtime.Rule.Validate to say.
+package calendar
+
+import (
+	"cmp"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Within reports that each window of inner lies in one window of outer. That is certain if both are in one zone and each fire
+// time of outer is one of inner: a change of the clock, too, then moves or doubles none of outer's alone. Of rules that are not
+// valid it is false.
+func Within(inner, outer runtime.Rule) bool {
+	fine, ok := parse(inner)
+	coarse, okToo := parse(outer)
+	return ok && okToo && zone(inner) == zone(outer) &&
+		isSubset(coarse.Second, fine.Second) && isSubset(coarse.Minute, fine.Minute) && isSubset(coarse.Hour, fine.Hour) &&
+		daysWithin(coarse, fine)
+}
+
+// Same reports that the rules have the same windows, however they spell them.
+func Same(a, b runtime.Rule) bool { return Within(a, b) && Within(b, a) }
+
+// zone names a time zone; two names of one zone are not known to be the same.
+func zone(r runtime.Rule) string { return cmp.Or(r.TZ, "UTC") }
+
+var parser = cron.NewParser(
+	cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// parse reads the cron expression of a rule as package runtime does.
+func parse(r runtime.Rule) (*cron.SpecSchedule, bool) {
+	if r.Validate() != nil || r.Cron == "" {
+		return nil, false
+	}
+	schedule, err := parser.Parse(r.Cron)
+	spec, ok := schedule.(*cron.SpecSchedule)
+	return spec, err == nil && ok
+}
+
+// star is set in a field that is written with a star. Such a field has all other bits as well.
+const star = 1 << 63
+
+func isSubset(a, b uint64) bool { return a&^b&^star == 0 }
+
+// daysWithin reports that b fires on each day on which a does. Every date falls on every day of the week, in some year.
+func daysWithin(a, b *cron.SpecSchedule) bool {
+	lengths := [...]int{1: 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
+	for month := 1; month <= 12; month++ {
+		for day := 1; day <= lengths[month]; day++ {
+			for weekday := range 7 {
+				if firesOn(a, month, day, weekday) && !firesOn(b, month, day, weekday) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// firesOn reports whether s fires on a day. As in crontab, one of the two fields of the day is enough if neither has a star.
+func firesOn(s *cron.SpecSchedule, month, day, weekday int) bool {
+	byDay, byWeekday := s.Dom&(1<<day) != 0, s.Dow&(1<<weekday) != 0
+	either := (s.Dom|s.Dow)&star == 0
+	return s.Month&(1<<month) != 0 && (byDay && byWeekday || either && (byDay || byWeekday))
+}
