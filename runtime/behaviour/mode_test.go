@@ -37,6 +37,48 @@ func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
 	}
 }
 
+// A shadow with a name of its own tries out a limit beside the rule in force, and neither takes from the other.
+func TestShadowBesideTheRuleInForce(t *testing.T) {
+	for name, store := range map[string]ratelimit.Store{
+		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+	} {
+		reported := 0
+		l := ratelimit.New(store, ratelimit.WithShadow(func(_ context.Context, e *ratelimit.TooManyRequestsError) {
+			if len(e.Violations) != 1 || e.Violations[0].Rule != "stricter" || e.Violations[0].Limit != 2 {
+				t.Errorf("%s: reported %+v", name, e.Violations)
+			}
+			reported++
+		}))
+		inForce, stricter := window("x.X.M", 4, ratelimit.SlidingWindow), window("stricter", 2, ratelimit.SlidingWindow)
+		inForce.Key, stricter.Key, stricter.Mode = "{user}", "{user}", ratelimit.ModeShadow
+		rules := ratelimit.NewRules("x.X.M", inForce, stricter)
+		for call := 1; call <= 6; call++ {
+			err := l.Take(context.Background(), rules, "ann", "ann")
+			if refused := errors.Is(err, ratelimit.ErrTooManyRequests); refused != (call > 4) || reported != max(0, call-2) {
+				t.Errorf("%s: call %d: error %v, and %d reports", name, call, err, reported)
+			}
+		}
+	}
+}
+
+// Rules that apply to different calls count them apart if one has a name of its own.
+func TestRulesThatExcludeEachOther(t *testing.T) {
+	for name, store := range map[string]ratelimit.Store{
+		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+	} {
+		l := ratelimit.New(store)
+		rules := ratelimit.NewRules("x.X.M", window("x.X.M", 2, ratelimit.SlidingWindow), window("vip", 4, ratelimit.SlidingWindow))
+		for call := range 12 {
+			vip, others := ratelimit.Charge{Cost: int64(call % 2)}, ratelimit.Charge{Cost: int64(1 - call%2)}
+			err := l.Charge(context.Background(), rules, others, vip)
+			limit := 2 + 2*(call%2)
+			if refused := errors.Is(err, ratelimit.ErrTooManyRequests); refused != (call/2 >= limit) || err != nil && !refused {
+				t.Errorf("%s: call %d: error %v", name, call, err)
+			}
+		}
+	}
+}
+
 // A trigger counts whatever a call costs.
 func TestTriggerOfACostAboveItsLimit(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{

@@ -179,6 +179,8 @@ func TestNeverBinds(t *testing.T) {
 		{"a wait", two(ten+"wait=1s", five), nil},
 		{"each implies the other", two("limit=5 per=1m algorithm=token-bucket burst=1", "limit=5 per=1m algorithm=leaky-bucket"), says(10, 9, "5 per bucket:1m")},
 		{"a limit of nothing", two(ten, "limit=0 per=1h"), nil},
+		{"one window, which is an error already", two(ten, "limit=5 per=1m"),
+			[]string{"10:13: this rule counts the same calls in the same window (1m) as the one of line 9; keep the stricter one, or give one a name"}},
 		{"an hour of a day", two(`limit=10 cron="@hourly"`, `limit=10 cron="0 0 * * *"`), says(9, 10, "10 per cron:0 0 * * *")},
 		{"an hour of a stricter day elsewhere", two(`limit=10 cron="@hourly"`, `limit=10 cron="@daily" tz=Asia/Tokyo`), nil},
 		{"a looser day", two(`limit=10 cron="@hourly"`, `limit=20 cron="@daily"`), nil},

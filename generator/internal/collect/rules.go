@@ -2,10 +2,7 @@ package collect
 
 import (
 	"go/token"
-	"strconv"
 	"strings"
-
-	"github.com/expr-lang/expr/parser"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -116,63 +113,4 @@ func position(r *model.Rule, argument string) token.Pos {
 		return arg.Name.Pos
 	}
 	return arg.Value.Pos
-}
-
-// twins reports rules of one method that count the same calls in the same window: one of them never decides.
-func (c *collector) twins(rules []*model.Rule) {
-	type identity struct {
-		name, key, window string
-		scope             runtime.Scope
-	}
-	seen := map[identity]*model.Rule{}
-	for _, r := range rules {
-		if r.Bad {
-			continue
-		}
-		id := identity{r.Limit.Name, spelling(r.Key), windowOf(r.Limit), r.Limit.Scope}
-		other := seen[id]
-		if other == nil {
-			seen[id] = r
-			continue
-		}
-		if r.Pos < other.Pos {
-			r, other = other, r
-		}
-		line := c.fset.PositionFor(other.Pos, false).Line
-		c.errorf(r.Verb.Pos, "this rule counts the same calls in the same window (%s) as the one of line %d; keep the stricter one, or give one a name",
-			r.Limit.Window(), line)
-	}
-}
-
-// spelling writes a template such that equal expressions look alike.
-func spelling(t annotations.Template) string {
-	var b strings.Builder
-	for _, p := range t.Parts {
-		b.WriteString(strconv.Quote(p.Literal))
-		if tree, err := parser.Parse(p.Island.Value); err == nil && !p.Island.IsZero() {
-			b.WriteString(tree.Node.String())
-		} else {
-			b.WriteString(p.Island.Value)
-		}
-	}
-	return b.String()
-}
-
-var descriptors = map[string]string{
-	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
-	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
-}
-
-// windowOf names the window of a rule such that a schedule has one name.
-func windowOf(r runtime.Rule) string {
-	if r.Cron != "" {
-		r.Cron = strings.ToLower(r.Cron)
-		if cron, ok := descriptors[r.Cron]; ok {
-			r.Cron = cron
-		}
-		if len(strings.Fields(r.Cron)) == 5 {
-			r.Cron = "0 " + r.Cron
-		}
-	}
-	return r.Window()
 }
