@@ -18,7 +18,7 @@ import (
 // Packages analyses all rules of a load. Errors are rules that have no effect or refuse every call without saying so; warnings
 // are rules that have another effect than they seem to.
 func Packages(fset *token.FileSet, pkgs []*model.Package) (errs, warnings annotations.Errors) {
-	a := &analysis{fset: fset}
+	a := &analysis{fset: fset, literal: map[token.Pos]bool{}}
 	for _, p := range pkgs {
 		a.pkg = p.Types
 		for _, f := range p.Files {
@@ -33,16 +33,19 @@ func Packages(fset *token.FileSet, pkgs []*model.Package) (errs, warnings annota
 
 type analysis struct {
 	fset           *token.FileSet
-	pkg            *types.Package // the one that is being looked at
+	pkg            *types.Package     // the one that is being looked at
+	literal        map[token.Pos]bool // rules whose keys name what they should hold
 	errs, warnings annotations.Errors
 }
 
 func (a *analysis) wrapper(w *model.Wrapper) {
+	a.literalKeys(w)
 	for _, m := range w.Methods {
 		for _, r := range m.Rules {
 			a.neverApplies(r)
 			a.neverValid(r)
 			a.neverPasses(r)
+			a.oneMember(r, m)
 			a.boundaryBurst(r)
 		}
 		a.sharedByAll(m)

@@ -138,6 +138,68 @@ func TestSharedByAll(t *testing.T) {
 	})
 }
 
+func TestLiteralKeys(t *testing.T) {
+	says := func(col int, text, instead string) []string {
+		return []string{fmt.Sprintf("9:%d: warning: key: the text %q is the same for every call; %s", col, text, instead)}
+	}
+	keyed := func(key, params string) string {
+		return "//ratelimit:rule limit=100 per=1m key=" + key + "\nM(" + params + ") error"
+	}
+	const order, who = "write {order} for the value", "ctx context.Context, order string"
+	check(t, []scenario{
+		{"a parameter", keyed("order", who), says(39, "order", order)},
+		{"an identity, of which no more is said", keyed("phone", "phone string"), says(39, "phone", "write {phone} for the value")},
+		{"a field", keyed("user.ID", "user struct{ ID int }"), says(39, "user.ID", "write {user.ID} for the value")},
+		{"a parameter that is no text", keyed("user", "user struct{ ID int }"), says(39, "user", "an expression over user stands in braces")},
+		{"a call", keyed(`"clientIP(ctx)"`, who), says(40, "clientIP(ctx)", "write {clientIP(ctx)} for the value")},
+		{"a call in a text", keyed(`"at {{f(order)}}"`, who), says(40, "at {{f(order)}}", order)},
+		{"a part of a text", keyed(`"sms:order"`, who), says(40, "sms:order", order)},
+		{"no difference of parameters", keyed("a-b", "a, b int"), says(39, "a-b", "write {a} for the value")},
+		{"other braces", keyed(`"{{.Order}}"`, who), says(40, "{{.Order}}", order)},
+		{"a text in braces", keyed("{'order'}", who), says(39, "{'order'}", order)},
+		{"a number in braces", keyed("sms:{0}", who), says(39, "sms:{0}", "write the name of a parameter in the braces")},
+		{"a name, which does not say that it is meant", keyed("order name=orders", who), says(39, "order", order)},
+		{"a label", keyed("orders", who), nil},
+		{"a label beside a value", keyed("order:{order}", who), nil},
+		{"a constant of the package", keyed("{six}", who), nil},
+		{"a constant of the package, unquoted", keyed("six", who), nil},
+		{"the context, which is no label", keyed("ctx", who), nil},
+	})
+}
+
+// TestLiteralKeysOfTypes has one key for methods with other parameters.
+func TestLiteralKeysOfTypes(t *testing.T) {
+	const rule = "package x\n//ratelimit:rule key=order limit=5 per=1h\ntype X interface {\n"
+	for name, c := range map[string]struct {
+		methods string
+		found   []string
+	}{
+		"all have it": {"M(order int) error\nN(order string) error\n}\n", []string{
+			`x.go:2:22: warning: key: the text "order" is the same for every call; write {order} for the value`}},
+		"one has it": {"M(order int) error\nN() error\n}\n", nil},
+		"another is left out": {"M(order int) error\n//ratelimit:skip\nN() error\n}\n", []string{
+			`x.go:2:22: warning: key: the text "order" is the same for every call; write {order} for the value`}},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"x.go": rule + c.methods}, c.found) })
+	}
+}
+
+func TestOneMember(t *testing.T) {
+	says := func(text, instead string) []string {
+		return []string{fmt.Sprintf("9:44: distinct: the text %q is the same member for every call, so that the rule refuses none; %s", text, instead)}
+	}
+	members := func(template string) string {
+		return "//ratelimit:rule limit=100 per=1m distinct=" + template + "\nM(friend string) error"
+	}
+	check(t, []scenario{
+		{"a parameter", members("friend"), says("friend", "write {friend} for the value")},
+		{"a text", members("friends"), says("friends", "an expression stands in braces")},
+		{"a name, which other members may have", members("home name=pages"), nil},
+		{"members", members("{friend}"), nil},
+		{"a constant", members("{six}"), nil},
+	})
+}
+
 func TestNeverBinds(t *testing.T) {
 	says := func(line, of int, strict string) []string {
 		return []string{fmt.Sprintf("%d:13: warning: this rule never refuses a call that the one of line %d admits, which is stricter: %s; remove one of them", line, of, strict)}

@@ -1,7 +1,6 @@
 package analyse
 
 import (
-	"fmt"
 	"go/constant"
 	"go/token"
 	"go/types"
@@ -78,8 +77,10 @@ func (a *analysis) subject(pieces []model.Piece) (text string, everybody, ok boo
 // symbols gives what varies between calls names of its own, which no identifier of a package is like.
 type symbols struct{}
 
+const parameter = "parameterʻ"
+
 func (symbols) Import(path string) string     { return strconv.Quote(path) }
-func (symbols) Param(i int) string            { return fmt.Sprintf("parameterʻ%d", i) }
+func (symbols) Param(i int) string            { return parameter + strconv.Itoa(i) }
 func (symbols) Local(hint string) string      { return hint + "ʻ" }
 func (symbols) Fail(reason string) string     { return "return " + strconv.Quote(reason) }
 func (symbols) FailErr(err string) string     { return "return " + err }

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/key"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -28,7 +26,7 @@ func (a *analysis) sharedByAll(m *model.Method) {
 		}
 	}
 	for _, r := range m.Rules {
-		if !r.OfType && r.Rule.Name == "" {
+		if !r.OfType && r.Rule.Name == "" && !a.literal[r.Pos] {
 			a.warnf(argument(r, "key"), "all callers share this budget, whatever %s is; write key=\"{%[1]s}\", or give the rule a name if that is meant", who)
 		}
 	}
@@ -40,8 +38,7 @@ func (a *analysis) identity(m *model.Method) string {
 		if !slices.Contains(identities, strings.ToLower(strings.ReplaceAll(p.Name, "_", ""))) {
 			continue
 		}
-		island := annotations.Expr{Text: annotations.Text{Value: p.Name, Pos: m.Pos}}
-		if _, errs := key.Compile(island, &key.Env{Package: a.pkg, Method: m.Scope, Params: m.Params}, key.Island); len(errs) == 0 {
+		if a.island(p.Name, m) != nil {
 			return p.Name
 		}
 	}
