@@ -38,6 +38,8 @@ func (c *collector) canName(s *source) bool {
 	case s.object == nil:
 		c.errorf(name.Pos(), "%s is declared twice", name.Name)
 		return false
+	case c.isAmbiguous(s):
+		return false
 	}
 	for p := range typeParams(s.object.Type()).TypeParams() {
 		if p.Obj().Name() == "_" {

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -145,7 +146,7 @@ func (d *dependencies) check(p *Package) {
 	}
 	conf := d.config(p.meta, func(err error) {
 		if e, ok := err.(types.Error); ok {
-			p.Errors = append(p.Errors, annotations.Error{Pos: e.Pos, Msg: e.Msg})
+			p.Errors = withTypeError(p.Errors, e)
 		}
 	})
 	syntax := make([]*ast.File, len(p.Files))
@@ -160,4 +161,22 @@ func (d *dependencies) check(p *Package) {
 	}
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, nil)
 	p.dependencies = d
+}
+
+// withTypeError adds an error of the type checker. What goes on with a tab is a part of the error before: it has another place.
+func withTypeError(errs annotations.Errors, e types.Error) annotations.Errors {
+	at := e.Fset.PositionFor(e.Pos, false)
+	part, ok := strings.CutPrefix(e.Msg, "\t")
+	if !ok || len(errs) == 0 {
+		msg := strings.ReplaceAll(part, "\n\t", "; ")
+		msg = strings.ReplaceAll(msg, filepath.Dir(at.Filename)+string(filepath.Separator), "")
+		return append(errs, annotations.Error{Pos: e.Pos, Msg: msg})
+	}
+	last := &errs[len(errs)-1]
+	where := fmt.Sprintf("line %d", at.Line)
+	if at.Filename != e.Fset.PositionFor(last.Pos, false).Filename {
+		where = fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+	}
+	last.Msg += fmt.Sprintf("; %s (%s)", part, where)
+	return errs
 }
