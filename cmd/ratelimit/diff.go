@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -45,58 +46,61 @@ func splitLines(text []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// changesOf finds what differs between two lists of lines, in their order. Where many lines are alike it may find more than
-// need be.
+// mostEdits bounds the search for the fewest edits, which takes memory by the square of them.
+const mostEdits = 2000
+
+// changesOf returns the fewest changes that make b of a, in their order: the algorithm of E. W. Myers. Beyond mostEdits all is one
+// change.
 func changesOf(a, b []string) []change {
-	var found []change
-	var compare func(c change)
-	compare = func(c change) {
-		for c.a0 < c.a1 && c.b0 < c.b1 && a[c.a0] == b[c.b0] {
-			c.a0, c.b0 = c.a0+1, c.b0+1
-		}
-		for c.a0 < c.a1 && c.b0 < c.b1 && a[c.a1-1] == b[c.b1-1] {
-			c.a1, c.b1 = c.a1-1, c.b1-1
-		}
-		if c.a0 == c.a1 && c.b0 == c.b1 {
-			return
-		}
-		i, j, ok := anchor(a[c.a0:c.a1], b[c.b0:c.b1])
-		if !ok {
-			found = append(found, c)
-			return
-		}
-		compare(change{c.a0, c.a0 + i, c.b0, c.b0 + j})
-		compare(change{c.a0 + i, c.a1, c.b0 + j, c.b1})
+	reached := search(a, b)
+	if reached == nil {
+		return []change{{0, len(a), 0, len(b)}}
 	}
-	compare(change{0, len(a), 0, len(b)})
+	var found []change // the last one first
+	x, y := len(a), len(b)
+	for d := len(reached) - 1; d > 0; d-- {
+		at, from := edit(reached[d-1], x-y)
+		end := at - (x - y)
+		x = reached[d-1][from+d-1]
+		y = x - from
+		if n := len(found); n > 0 && found[n-1].a0 == at && found[n-1].b0 == end {
+			found[n-1].a0, found[n-1].b0 = x, y
+		} else {
+			found = append(found, change{x, at, y, end})
+		}
+	}
+	slices.Reverse(found)
 	return found
 }
 
-// anchor finds a line that stands once in each list: of all, one that is at much the same place in both.
-func anchor(a, b []string) (i, j int, ok bool) {
-	inA, inB := lone(a), lone(b)
-	best := 0
-	for line, x := range inA {
-		y, both := inB[line]
-		if !both || x < 0 || y < 0 {
-			continue
+// search makes one edit more at a time, until b is made of all of a. In reached[d][k+d] it keeps how much of a can be dealt with by d
+// edits at the most, where k lines more of a are than of b.
+func search(a, b []string) (reached [][]int) {
+	for d := range mostEdits + 1 {
+		reach := make([]int, 2*d+1)
+		for k := -d; k <= d; k += 2 {
+			x := 0
+			if d > 0 {
+				x, _ = edit(reached[d-1], k)
+			}
+			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
+				x++
+			}
+			if reach[k+d] = x; x == len(a) && x-k == len(b) {
+				return append(reached, reach)
+			}
 		}
-		off := max(x-y, y-x)
-		if !ok || off < best || off == best && x < i {
-			i, j, ok, best = x, y, true, off
-		}
+		reached = append(reached, reach)
 	}
-	return i, j, ok
+	return nil
 }
 
-// lone returns where each line stands; -1 for one that stands there twice.
-func lone(lines []string) map[string]int {
-	at := map[string]int{}
-	for i, l := range lines {
-		if _, twice := at[l]; twice {
-			i = -1
-		}
-		at[l] = i
+// edit returns how much of a is dealt with when one edit more leads to k, and from where: the line of b is inserted that is next, or
+// that of a is deleted.
+func edit(reach []int, k int) (x, from int) {
+	d := len(reach) / 2
+	if k-1 < -d || k+1 <= d && reach[k+1+d] > reach[k-1+d] {
+		return reach[k+1+d], k + 1
 	}
-	return at
+	return reach[k-1+d] + 1, k - 1
 }
