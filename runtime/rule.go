@@ -252,13 +252,14 @@ func (r Rule) schedule() (*decide.Schedule, error) {
 	switch fields := len(strings.Fields(r.Cron)); {
 	case fields == 7:
 		return nil, r.wrong("cron", "found 7 fields; a year is not supported, expected 5 fields, or 6 with seconds")
+	case fields == 1 && !strings.HasPrefix(r.Cron, "@"):
+		return nil, r.wrong("cron", "found %q; expected 5 fields, 6 with seconds, or a word such as @daily", r.Cron)
 	case !strings.HasPrefix(r.Cron, "@") && fields != 5 && fields != 6:
 		return nil, r.wrong("cron", "found %d fields; expected 5, or 6 with seconds", fields)
 	}
 	schedule, err := cronParser.Parse(r.Cron)
 	if err != nil {
-		text := err.Error()
-		return nil, r.wrong("cron", "%s%s", strings.ToLower(text[:1]), text[1:])
+		return nil, r.wrong("cron", "%s", cronReason(err.Error()))
 	}
 	spec := schedule.(*cron.SpecSchedule)
 	if spec.Next(time.Unix(0, 0).UTC()).IsZero() {
@@ -266,6 +267,15 @@ func (r Rule) schedule() (*decide.Schedule, error) {
 	}
 	const allHours = 1<<24 - 1
 	return decide.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
+}
+
+// cronReason says in other words what the parser of cron expressions says of something that is no number.
+func cronReason(text string) string {
+	if _, word, ok := strings.Cut(text, "failed to parse int from "); ok {
+		word, _, _ = strings.Cut(word, ": ")
+		return fmt.Sprintf("found %q; expected numbers, *, or the first three letters of a month or a day of the week", word)
+	}
+	return strings.ToLower(text[:1]) + text[1:]
 }
 
 // PerSecond returns a sliding window of limit permits a second. Give it a Name: rules of one name and window share their

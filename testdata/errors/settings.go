@@ -41,11 +41,17 @@ type X interface {
 	//                             ^ cron: found 4 fields; expected 5, or 6 with seconds
 	Fields() error
 	//ratelimit:rule limit=1 cron="0 0 * * FUNDAY"
-	//                             ^ cron: failed to parse int from FUNDAY: strconv.Atoi: parsing "FUNDAY": invalid syntax
+	//                             ^ cron: found "FUNDAY"; expected numbers, *, or the first three letters of a month or a day of the week
 	Day() error
 	//ratelimit:rule limit=1 cron="@Fortnightly"
 	//                             ^ cron: unrecognized descriptor: @Fortnightly
 	Descriptor() error
+	//ratelimit:rule limit=1 cron=daily
+	//                            ^ cron: found "daily"; expected 5 fields, 6 with seconds, or a word such as @daily
+	Daily() error
+	//ratelimit:rule limit=1 cron="0 0 L * *"
+	//                             ^ cron: found "L"; expected numbers, *, or the first three letters of a month or a day of the week
+	Last() error
 	//ratelimit:rule key="{nope}" limit=1 per=1x
 	//                     ^ unknown name nope
 	//                                         ^ unknown unit "x" in "1x"; expected ns, us, ms, s, m, h, d or w
