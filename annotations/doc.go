@@ -30,7 +30,7 @@
 //	verb      = "wrap" | "rule" | "skip" | "fallback"
 //	argument  = name "=" value | flag | function    no spaces around the "="
 //	value     = bare | string | raw
-//	bare      = bytes without spaces; the first is no quote and the last no comma
+//	bare      = bytes without spaces; the first is no quote, the last no comma or semicolon
 //	string    = a Go string in double quotes, with Go's escapes
 //	raw       = a Go string in backquotes
 //	function  = identifier | [ identifier ] "." identifier

@@ -81,10 +81,12 @@ func once[T any](p *parser, to []T, v T, d Directive) []T {
 
 // argument is one that a verb takes: how its value is read, or what a flag sets.
 type argument struct {
-	name string
-	want string
-	read func(Text)
-	flag *bool
+	name   string
+	want   string
+	read   func(Text)
+	flag   *bool
+	spaced bool     // its values often have spaces
+	words  []string // that it takes
 }
 
 func (r *Rule) arguments(p *parser) []argument {
@@ -123,12 +125,14 @@ func (w *Wrap) arguments(p *parser) []argument {
 	}
 }
 
+const wantQuotes = "unexpected %q; expected name=value, and a value with spaces in quotes"
+
 // read reads the arguments of d, which are the given ones, and leaves those in d that are right.
 func (p *parser) read(d *Directive, takes []argument) {
 	args := d.Args
 	d.Args = nil
-	stray := false
-	for _, a := range args {
+	stray := false // the word before is none of the arguments
+	for n, a := range args {
 		i := slices.IndexFunc(takes, func(t argument) bool { return t.name == a.Name.Value })
 		bare := a.Value.IsZero()
 		if i < 0 {
@@ -146,12 +150,25 @@ func (p *parser) read(d *Directive, takes []argument) {
 			p.add(a.Name.Pos, "%s is given twice", a.Name.Value)
 			continue
 		}
+		goesOn := a.isBare() && takes[i].flag == nil && n+1 < len(args) && isStray(args[n+1], takes)
+		if goesOn && takes[i].spaced { // this is not all of its value
+			p.add(args[n+1].Name.Pos, wantQuotes, args[n+1].Name.Value)
+			stray = true
+			continue
+		}
 		before := len(p.errs)
 		p.set(a, takes[i])
 		if len(p.errs) == before {
 			d.Args = append(d.Args, a)
+		} else {
+			stray = goesOn
 		}
 	}
+}
+
+// isStray reports whether a is a word that is none of the arguments, nor meant as one.
+func isStray(a Arg, takes []argument) bool {
+	return a.Value.IsZero() && !isOneOf(a.Name.Value, names(takes)) && Nearest(a.Name.Value, flags(takes)) == ""
 }
 
 // set gives a its meaning.
@@ -175,19 +192,39 @@ func (p *parser) unexpected(d *Directive, a Arg, takes []argument) {
 	verb, word, valid := d.Verb.Value, a.Name.Value, names(takes)
 	before, _, colon := strings.Cut(word, ":")
 	switch {
-	case strings.HasPrefix(word, "//"):
-		p.add(a.Name.Pos, "unexpected %q; a comment stands on a line of its own", word)
 	case len(takes) == 0:
 		p.add(a.Name.Pos, "unexpected %q; %s takes no arguments", word, verb)
 	case colon && isOneOf(before, valid):
 		p.add(a.Name.Pos, "unexpected %q; expected %s=value", word, before)
 	case isArgument(word):
 		p.add(a.Name.Pos, "%s is no argument of %s, which takes %s", word, verb, list(valid, "and"))
+	case a.Value.IsZero() && takenBy(word, takes) != "":
+		p.add(a.Name.Pos, "unexpected %q; expected %s=%[1]s", word, takenBy(word, takes))
 	case a.Value.IsZero() && Nearest(word, flags(takes)) == "":
-		p.add(a.Name.Pos, "unexpected %q; expected name=value, and a value with spaces in quotes", word)
+		p.add(a.Name.Pos, wantQuotes, word)
+	case Nearest(word, valid) == "" && isOneOf(elsewhere[strings.ToLower(word)], valid):
+		p.add(a.Name.Pos, "unknown argument %q; did you mean %s?", word, elsewhere[strings.ToLower(word)])
 	default:
 		p.unknown("argument", a.Name, valid)
 	}
+}
+
+// takenBy returns the name of the argument that takes word, or "".
+func takenBy(word string, takes []argument) string {
+	for _, t := range takes {
+		if isOneOf(word, t.words) {
+			return t.name
+		}
+	}
+	return ""
+}
+
+// elsewhere is what other systems call the arguments.
+var elsewhere = map[string]string{
+	"window": "per", "interval": "per", "duration": "per", "every": "per", "time": "per", "within": "per",
+	"rate": "limit", "max": "limit", "count": "limit", "frequency": "limit", "permits": "limit", "requests": "limit", "calls": "limit",
+	"by": "key", "subject": "key", "if": "when", "condition": "when", "timezone": "tz", "zone": "tz",
+	"schedule": "cron", "strategy": "algorithm", "weight": "cost", "timeout": "wait", "capacity": "burst", "error": "message",
 }
 
 // fallback reads the one argument of f, which has no name.
@@ -220,11 +257,11 @@ func (p *parser) fallback(f *Fallback) {
 // The rest are the kinds of arguments.
 
 func (p *parser) template(name string, to *Template) argument {
-	return argument{name: name, want: "text with {expressions}", read: func(v Text) { *to = p.parseTemplate(v) }}
+	return argument{name: name, want: "text with {expressions}", spaced: true, read: func(v Text) { *to = p.parseTemplate(v) }}
 }
 
 func (p *parser) amount(name string, to *Amount) argument {
-	return argument{name: name, want: "an integer or an expression", read: func(v Text) { *to = p.parseAmount(name, v) }}
+	return argument{name: name, want: "an integer or an expression", spaced: true, read: func(v Text) { *to = p.parseAmount(name, v) }}
 }
 
 func (p *parser) duration(name string, to *time.Duration) argument {
@@ -236,11 +273,11 @@ func (p *parser) count(name string, to *int64) argument {
 }
 
 func (p *parser) expr(name string, to *Expr) argument {
-	return argument{name: name, want: "an expression", read: func(v Text) { *to = Expr{v} }}
+	return argument{name: name, want: "an expression", spaced: true, read: func(v Text) { *to = p.parseExpr(name, v) }}
 }
 
 func (p *parser) text(name string, to *string, want string) argument {
-	return argument{name: name, want: want, read: func(v Text) { *to = v.Value }}
+	return argument{name: name, want: want, spaced: true, read: func(v Text) { *to = v.Value }}
 }
 
 func (p *parser) identifier(name string, to *string) argument {
@@ -267,7 +304,7 @@ func (p *parser) word(name string, to *string, punctuation string) argument {
 }
 
 func (p *parser) oneOf(name string, to *string, valid []string) argument {
-	return argument{name: name, want: list(valid, "or"), read: func(v Text) {
+	return argument{name: name, want: list(valid, "or"), words: valid, read: func(v Text) {
 		if *to = v.Value; !isOneOf(v.Value, valid) {
 			p.unknown(name, v, valid)
 		}

@@ -73,9 +73,19 @@ func (p *parser) scan(rest Text) []Arg {
 	var args []Arg
 	broken := false
 	for s.skip(unicode.IsSpace); s.rest() != ""; s.skip(unicode.IsSpace) {
+		before, nameless := len(s.errs), strings.ContainsRune("=\"`", s.peek())
 		a, ok := s.arg()
-		if broken && ok && a.Value.IsZero() {
-			continue // a piece of what was broken
+		if ok && s.isOther(a) {
+			return args
+		}
+		switch last := len(args) - 1; {
+		case broken && nameless: // a piece of what was broken
+			s.errs = s.errs[:before]
+			continue
+		case broken && ok && a.Value.IsZero(): // the same
+			continue
+		case nameless && last >= 0 && args[last].isBare(): // the value before goes on here
+			args = args[:last]
 		}
 		if broken = !ok; ok {
 			args = append(args, a)
@@ -83,6 +93,24 @@ func (p *parser) scan(rest Text) []Arg {
 	}
 	return args
 }
+
+// isOther reports what is behind the arguments: a comment, or another directive.
+func (p *parser) isOther(a Arg) bool {
+	word, what := a.Name.Value, ""
+	switch {
+	case strings.Contains(word, tool+":"):
+		what = "directive"
+	case strings.HasPrefix(word, "//"):
+		what = "comment"
+	default:
+		return false
+	}
+	p.add(a.Name.Pos, "unexpected %q; a %s stands on a line of its own", word, what)
+	return true
+}
+
+// isBare reports whether a has a value that is not quoted.
+func (a Arg) isBare() bool { return !a.Value.IsZero() && a.Value.Pos == a.Name.At(len(a.Name.Value))+1 }
 
 // arg reads one argument. If it is broken it has been reported, and reading can go on behind it.
 func (s *scanner) arg() (Arg, bool) {
@@ -101,7 +129,7 @@ func (s *scanner) arg() (Arg, bool) {
 	s.next++
 	switch {
 	case name.Value == "":
-		s.add(equals, "missing name before =; expected name=value")
+		s.add(equals, "missing name before =; expected name=value, and a value with spaces in quotes")
 	case space.Value != "":
 		s.add(equals, "a space before =; expected %s=value", name.Value)
 	default:
@@ -128,8 +156,8 @@ func (s *scanner) value(name Text) (Text, bool) {
 		return Text{}, false
 	}
 	v := s.skip(isNoSpace)
-	if n := len(v.Value) - 1; v.Value[n] == ',' {
-		s.add(v.At(n), "unexpected comma; arguments are separated by spaces")
+	if n := len(v.Value) - 1; v.Value[n] == ',' || v.Value[n] == ';' {
+		s.add(v.At(n), "unexpected %s; arguments are separated by spaces", map[byte]string{',': "comma", ';': "semicolon"}[v.Value[n]])
 		return Text{}, false
 	}
 	return v, true
@@ -146,8 +174,11 @@ func (s *scanner) quoted(inside func() (Text, bool)) (Text, bool) {
 	}
 	s.next++
 	if s.rest() != "" && !unicode.IsSpace(s.peek()) {
-		behind := s.skip(isNoSpace)
-		s.add(behind.Pos, "unexpected %q behind the closing quote; expected a space", behind.Value)
+		behind, instead := s.skip(isNoSpace), ""
+		if quote == '"' && strings.HasSuffix(behind.Value, `"`) {
+			instead = `, or \" for a quote inside`
+		}
+		s.add(behind.Pos, "unexpected %q behind the closing quote; expected a space%s", behind.Value, instead)
 		return Text{}, false
 	}
 	return v, ok

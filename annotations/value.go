@@ -10,7 +10,8 @@ import (
 
 var (
 	integer   = regexp.MustCompile(`^-?(0|[1-9](_?[0-9])*)$`)
-	integral  = regexp.MustCompile(`^[+-]?[0-9][0-9_]*$`) // meant as an integer, but perhaps wrong
+	integral  = regexp.MustCompile(`^[+-]?[0-9][0-9_]*$`)    // meant as an integer, but perhaps wrong
+	rate      = regexp.MustCompile(`^[0-9_]+/[0-9]*[\pL]+$`) // such as 10/m, which no expression is that gives an integer
 	component = regexp.MustCompile(`^([0-9]*\.?[0-9]*)([^0-9.]*)`)
 )
 
@@ -40,12 +41,23 @@ func (p *parser) parseCount(name string, v Text) int64 {
 
 func (p *parser) parseAmount(name string, v Text) Amount {
 	a := Amount{Pos: v.Pos}
-	if integral.MatchString(v.Value) {
+	switch {
+	case integral.MatchString(v.Value):
 		a.Int, _ = p.parseInteger(name, v)
-	} else {
-		a.Expr = Expr{v}
+	case rate.MatchString(v.Value):
+		p.add(v.Pos, "%s is %q; expected an integer or an expression, and the window as per=, such as per=1m", name, v.Value)
+	default:
+		a.Expr = p.parseExpr(name, v)
 	}
 	return a
+}
+
+// parseExpr refuses an expression in braces, as one stands in a template: a map is neither a condition nor an amount.
+func (p *parser) parseExpr(name string, v Text) Expr {
+	if t := strings.TrimSpace(v.Value); t[0] == '{' && t[len(t)-1] == '}' {
+		p.add(v.Pos, "%s is %q; expected an expression without the braces, which are for text", name, v.Value)
+	}
+	return Expr{v}
 }
 
 var units = map[string]time.Duration{
@@ -69,6 +81,9 @@ func (p *parser) parseDuration(name string, v Text) time.Duration {
 		n, ok := new(big.Rat).SetString(m[1])
 		unit, known := units[m[2]]
 		switch {
+		case !ok && v.Value[0] == '@':
+			p.add(v.Pos, "%s is %q; expected %s, or write cron=%[2]s", name, v.Value, wantDuration)
+			return 0
 		case !ok:
 			p.add(v.At(i), "%s is %q; expected %s", name, v.Value, wantDuration)
 			return 0
