@@ -57,7 +57,7 @@ func meant(line string) (found, fix string) {
 	found = strings.TrimSuffix(line, rest)
 	isTool := strings.EqualFold(strings.NewReplacer("-", "", "_", "", " ", "").Replace(name), tool)
 	switch {
-	case isTool && lead == "" && isArgument(verb) && rest != "" && rest[0] == '=':
+	case isTool && (lead == "" || strings.ContainsAny(lead, "@+")) && isArgument(verb) && rest != "" && rest[0] == '=':
 		verb = "rule" // it is missing; most directives are rules
 	case isTool && isSlip(parting, verb, rest):
 		verb = Nearest(verb, verbs)

@@ -3,6 +3,7 @@ package annotations
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 )
 
 // Stray reports the directives of file, and what looks like some, in the comment groups that are not used: they take effect
@@ -13,23 +14,61 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 		if used[cg] {
 			continue
 		}
-		why := ""
+		var where place
 		for _, c := range cg.List {
 			d, _, ok := p.find(c)
 			if !ok {
 				continue
 			}
-			if why == "" {
-				why = strayReason(fset, file, cg)
+			if where == "" {
+				where = placeOf(fset, file, cg)
 			}
-			p.add(d.Pos, "%s", why)
+			p.add(d.Pos, "%s", where.reason(d.Verb.Value))
 		}
 	}
 	return p.errs
 }
 
-// strayReason says why a directive in cg takes effect nowhere, and what to do.
-func strayReason(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup) string {
+// place is where a directive stands, as seen from the code.
+type place string
+
+const (
+	nowhere        place = "here"
+	behindCode     place = "behind code"
+	insideFunction place = "inside a function"
+	detached       place = "above a blank line"
+	aboveCarrier   place = "above what carries directives"
+	aboveFunction  place = "above a function"
+	aboveGroup     place = "above a group of types"
+	aboveEmbedded  place = "above an embedded type"
+)
+
+// reason says why a directive there takes effect nowhere, and what to do.
+func (w place) reason(verb string) string {
+	instead := "write it directly above a type, a method or a field"
+	switch w {
+	case detached:
+		return "a blank line detaches this directive from the declaration below, so that it takes effect nowhere; remove the line"
+	case nowhere, aboveCarrier:
+		return "a directive takes effect nowhere here; " + instead
+	case behindCode:
+		instead = "write it on a line of its own above the type, method or field"
+	case insideFunction:
+		instead = "write it above a type, a method or a field of the package"
+	case aboveFunction:
+		instead = "write it above a method, or above a func type, whose values can be limited"
+	case aboveGroup:
+		instead = "write it above each type in the group that it is for"
+	case aboveEmbedded:
+		instead = "write it above the type around it, or above the method, spelled out there"
+		if verb == "skip" {
+			return "skip takes effect nowhere here; it stands above a method, or above an embedded type whose rules a wrapper would leave out"
+		}
+	}
+	return "a directive " + string(w) + " takes effect nowhere; " + instead
+}
+
+func placeOf(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup) place {
 	line := func(p token.Pos) int { return fset.PositionFor(p, false).Line }
 	first, last := line(cg.Pos()), line(cg.End())
 	behind := false // code on the line of cg
@@ -40,13 +79,25 @@ func strayReason(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup) stri
 			next = p
 		}
 	}
+	above, known := places(file)[next]
 	switch {
 	case behind:
-		return "a directive behind code takes effect nowhere; write it on a line of its own above the type, method or field"
-	case carriers(file)[next] && line(next) > last+1:
-		return "a blank line detaches this directive from the declaration below, so that it takes effect nowhere; remove the line"
+		return behindCode
+	case above == aboveCarrier && line(next) > last+1:
+		return detached
+	case isInsideFunction(file, cg.Pos()):
+		return insideFunction
+	case known:
+		return above
 	}
-	return "a directive takes effect nowhere here; write it directly above a type, a method or a field"
+	return nowhere
+}
+
+func isInsideFunction(file *ast.File, at token.Pos) bool {
+	return slices.ContainsFunc(file.Decls, func(d ast.Decl) bool {
+		f, ok := d.(*ast.FuncDecl)
+		return ok && f.Body != nil && f.Body.Pos() < at && at < f.Body.End()
+	})
 }
 
 // edges are the first and the last bytes of all that file consists of, but for comments.
@@ -66,27 +117,39 @@ func edges(file *ast.File) map[token.Pos]bool {
 	return found
 }
 
-// carriers are the first bytes of the declarations above which a directive may stand.
-func carriers(file *ast.File) map[token.Pos]bool {
-	found := map[token.Pos]bool{}
+// places tells what is above the first bytes of the declarations.
+func places(file *ast.File) map[token.Pos]place {
+	found := map[token.Pos]place{}
+	fields := func(list []*ast.Field) {
+		for _, f := range list {
+			if found[f.Pos()] = aboveCarrier; len(f.Names) == 0 {
+				found[f.Pos()] = aboveEmbedded
+			}
+		}
+	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BlockStmt:
 			return false
 		case *ast.FuncDecl:
-			found[n.Pos()] = n.Recv != nil
+			if found[n.Pos()] = aboveCarrier; n.Recv == nil {
+				found[n.Pos()] = aboveFunction
+			}
 		case *ast.TypeSpec:
-			found[n.Pos()] = true
+			found[n.Pos()] = aboveCarrier
 		case *ast.GenDecl:
-			found[n.Pos()] = n.Tok == token.TYPE
+			switch {
+			case n.Tok != token.TYPE:
+				found[n.Pos()] = place("above " + map[token.Token]string{token.VAR: "a variable", token.CONST: "a constant", token.IMPORT: "an import"}[n.Tok])
+			case n.Lparen.IsValid():
+				found[n.Pos()] = aboveGroup
+			default:
+				found[n.Pos()] = aboveCarrier
+			}
 		case *ast.InterfaceType:
-			for _, m := range n.Methods.List {
-				found[m.Pos()] = len(m.Names) > 0
-			}
+			fields(n.Methods.List)
 		case *ast.StructType:
-			for _, f := range n.Fields.List {
-				found[f.Pos()] = len(f.Names) > 0
-			}
+			fields(n.Fields.List)
 		}
 		return true
 	})

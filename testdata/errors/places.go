@@ -9,7 +9,7 @@ type Detached interface{ M() error }
 
 type X interface {
 	//ratelimit:rule limit=1 per=1m
-	//2: a directive takes effect nowhere here; write it directly above a type, a method or a field
+	//2: a directive above an embedded type takes effect nowhere; write it above the type around it, or above the method, spelled out there
 	io.Reader
 
 	//ratelimit:rule limit=1 per=1m
@@ -26,7 +26,7 @@ type X interface {
 type Y interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
-//1: a directive takes effect nowhere here; write it directly above a type, a method or a field
+//1: a directive above a function takes effect nowhere; write it above a method, or above a func type, whose values can be limited
 func f() {}
 
 //ratelimit:wrap
@@ -36,3 +36,10 @@ type C interface{ ~int | ~string }
 //ratelimit:wrap
 type N int
 //6: N has no exported methods, so that there is nothing to limit
+
+//ratelimit:rule limit=1 per=1m
+//1: a directive above a group of types takes effect nowhere; write it above each type in the group that it is for
+type (
+	G1 interface{ M() error }
+	G2 interface{ M() error }
+)

@@ -31,7 +31,7 @@ type T struct {
 	G func() error
 
 	//ratelimit:rule limit=1 per=1m
-	//2: a directive takes effect nowhere here; write it directly above a type, a method or a field
+	//2: a directive above an embedded type takes effect nowhere; write it above the type around it, or above the method, spelled out there
 	S
 }
 
