@@ -30,7 +30,8 @@
 //	verb      = "wrap" | "rule" | "skip" | "fallback"
 //	argument  = name "=" value | flag | function    no spaces around the "="
 //	value     = bare | string | raw
-//	bare      = bytes without spaces; the first is no quote, the last no comma or semicolon
+//	bare      = bytes without spaces; the first is no quote or =, the last no comma or semicolon, and neither
+//	            of these stands before a name=
 //	string    = a Go string in double quotes, with Go's escapes
 //	raw       = a Go string in backquotes
 //	function  = identifier | [ identifier ] "." identifier

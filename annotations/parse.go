@@ -198,6 +198,8 @@ func (p *parser) unexpected(d *Directive, a Arg, takes []argument) {
 		p.add(a.Name.Pos, "unexpected %q; expected %s=value", word, before)
 	case isArgument(word):
 		p.add(a.Name.Pos, "%s is no argument of %s, which takes %s", word, verb, list(valid, "and"))
+	case isOneOf(word, verbs):
+		p.add(a.Name.Pos, "unexpected %q; it is a directive of its own, //%s:%[1]s", word, tool)
 	case a.Value.IsZero() && takenBy(word, takes) != "":
 		p.add(a.Name.Pos, "unexpected %q; expected %s=%[1]s", word, takenBy(word, takes))
 	case a.Value.IsZero() && Nearest(word, flags(takes)) == "":
@@ -293,13 +295,13 @@ func (p *parser) identifier(name string, to *string) argument {
 func (p *parser) word(name string, to *string, punctuation string) argument {
 	want := "letters, digits and " + strings.Join(strings.Split(punctuation, ""), " ")
 	return argument{name: name, want: want, read: func(v Text) {
-		*to = v.Value
 		for i, r := range v.Value {
 			if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9') && !strings.ContainsRune(punctuation, r) {
 				p.add(v.At(i), "unexpected %q in %s; expected %s", r, name, want)
 				return
 			}
 		}
+		*to = v.Value
 	}}
 }
 

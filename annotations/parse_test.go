@@ -97,6 +97,9 @@ func TestParse(t *testing.T) {
 		{`//ratelimit:rule limit="vip ? 100 : 10" cost=len(items) when=user?.ID==7`, Rule{
 			Limit: Amount{Expr: expr("vip ? 100 : 10")}, Cost: Amount{Expr: expr("len(items)")}, When: expr("user?.ID==7"),
 		}},
+		{`//ratelimit:rule when=f(a,b==1) message=请稍候，谢谢`, Rule{
+			When: expr("f(a,b==1)"), Message: template("请稍候，谢谢", Part{Literal: "请稍候，谢谢"}),
+		}},
 		{`//ratelimit:rule limit=0 cost=1.5`, Rule{Cost: Amount{Expr: expr("1.5")}}},
 		{"//ratelimit:rule key=`{m[\"a b\"]}` tz=Asia/Shanghai name=examples/sms.Sender-1", Rule{
 			Key: template(`{m["a b"]}`, island(`m["a b"]`)), TZ: "Asia/Shanghai", Name: "examples/sms.Sender-1",

@@ -2,6 +2,7 @@ package annotations
 
 import (
 	"go/ast"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -154,14 +155,25 @@ func (s *scanner) value(name Text) (Text, bool) {
 	case s.rest() == "" || unicode.IsSpace(r):
 		s.add(name.Pos, "%s has no value; expected %[1]s=value, without a space", name.Value)
 		return Text{}, false
+	case r == '=':
+		s.add(s.At(s.next), "a second =; expected %s=value", name.Value)
+		s.skip(isNoSpace)
+		return Text{}, false
 	}
 	v := s.skip(isNoSpace)
+	if at := parted.FindStringIndex(v.Value); at != nil {
+		s.add(v.At(at[0]), "unexpected %q; arguments are separated by spaces", []rune(v.Value[at[0]:])[0])
+		return Text{}, false
+	}
 	if n := len(v.Value) - 1; v.Value[n] == ',' || v.Value[n] == ';' {
 		s.add(v.At(n), "unexpected %s; arguments are separated by spaces", map[byte]string{',': "comma", ';': "semicolon"}[v.Value[n]])
 		return Text{}, false
 	}
 	return v, true
 }
+
+// parted is where a bare value has another argument behind a punctuation mark, which may be of East Asian width.
+var parted = regexp.MustCompile(`[,;，；、][a-z-]+=[^=]`)
 
 // quoted reads a string with the given reader of its inside, which stops before the closing quote.
 func (s *scanner) quoted(inside func() (Text, bool)) (Text, bool) {

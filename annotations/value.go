@@ -10,8 +10,8 @@ import (
 
 var (
 	integer   = regexp.MustCompile(`^-?(0|[1-9](_?[0-9])*)$`)
-	integral  = regexp.MustCompile(`^[+-]?[0-9][0-9_]*$`)    // meant as an integer, but perhaps wrong
-	rate      = regexp.MustCompile(`^[0-9_]+/[0-9]*[\pL]+$`) // such as 10/m, which no expression is that gives an integer
+	integral  = regexp.MustCompile(`^[+-]?[0-9][0-9_,]*[kM]?$`) // meant as an integer, but perhaps wrong
+	rate      = regexp.MustCompile(`^[0-9_]+/[0-9]*[\pL]+$`)    // such as 10/m, which no expression is that gives an integer
 	component = regexp.MustCompile(`^([0-9]*\.?[0-9]*)([^0-9.]*)`)
 )
 
@@ -89,6 +89,9 @@ func (p *parser) parseDuration(name string, v Text) time.Duration {
 			return 0
 		case m[2] == "":
 			p.add(v.At(i), "%s is %q without a unit; expected %s", name, v.Value, wantDuration)
+			return 0
+		case !known && strings.TrimSpace(m[2]) != m[2]:
+			p.add(v.At(i+len(m[1])), "unexpected space in %q; expected %s", v.Value, wantDuration)
 			return 0
 		case !known:
 			p.add(v.At(i+len(m[1])), "unknown unit %q in %q; expected ns, us, ms, s, m, h, d or w", m[2], v.Value)

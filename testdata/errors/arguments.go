@@ -36,3 +36,10 @@ type Y interface {
 	//ratelimit:rule limit=1 cron=@daily
 	M() error
 }
+
+//ratelimit:wrap prefix="a b"
+//                        ^ unexpected ' ' in prefix; expected letters, digits and . _ - /
+type Z interface {
+	//ratelimit:rule limit=1 per=1m
+	M() error
+}

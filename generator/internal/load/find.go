@@ -63,7 +63,7 @@ func IsOutput(src []byte) bool {
 }
 
 // nearMiss is a comment that may have been meant as a directive. What it really is, package annotations says.
-var nearMiss = regexp.MustCompile(`(?i)(//|/\*|^[ \t]*\*)[ \t]*[@+#!/]?[ \t]*rate[-_ ]?limit[ \t]*[:.;=/-][ \t]*[a-z]`)
+var nearMiss = regexp.MustCompile(`(?i)(//|/\*|^[ \t]*\*)[ \t]*[@+#!/]?[ \t]*rate[-_ ]?limit([ \t]*[:.;=/-][ \t]*[a-z]|[ \t]+(rule[ \t]+)?[a-z-]+=)`)
 
 // hasDirective reports whether a comment in src is a directive or looks like one.
 func hasDirective(src []byte) bool {
