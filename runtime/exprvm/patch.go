@@ -2,6 +2,9 @@ package exprvm
 
 import "github.com/expr-lang/expr/ast"
 
+// envName is what expr calls all that an expression is given: the list of the values, in a tree that is patched.
+const envName = "$env"
+
 // patcher replaces what expr would do with what package exprvm does, from the leaves of a tree to its root.
 type patcher struct {
 	index map[string]int        // of the values, by name
@@ -29,15 +32,18 @@ func (p *patcher) Visit(node *ast.Node) {
 	case *ast.IdentifierNode:
 		p.identifier(node, n)
 	case *ast.MemberNode:
-		p.plain(&n.Property)
-		if !n.Optional {
-			p.replace(node, "at", n.Node, n.Property)
+		if p.argument(node, n) {
 			return
 		}
-		// The machine itself leaves an optional chain, where box gives nil, or opens the box.
-		p.replace(&n.Node, "box", n.Node, n.Property)
-		n.Property = &ast.IntegerNode{}
-		p.done[n] = true
+		p.plain(&n.Property)
+		base, property := n.Node, n.Property
+		if n.Optional { // the machine itself leaves the chain where hold gives nil, before it computes the property
+			p.replace(&n.Node, "hold", base)
+			n.Property = &ast.IntegerNode{}
+			p.done[n] = true
+			base = n
+		}
+		p.replace(node, "at", base, property)
 	case *ast.CallNode:
 		p.replace(node, "call", append([]ast.Node{n.Callee}, n.Arguments...)...)
 	case *ast.UnaryNode:
@@ -88,9 +94,25 @@ func (p *patcher) identifier(node *ast.Node, n *ast.IdentifierNode) {
 	if !ok {
 		return // a variable of the expression's own
 	}
-	value := &ast.MemberNode{Node: &ast.IdentifierNode{Value: "$env"}, Property: &ast.IntegerNode{Value: i}}
+	values := &ast.IdentifierNode{Value: envName}
+	value := &ast.MemberNode{Node: values, Property: &ast.IntegerNode{Value: i}}
 	ast.Patch(node, value)
-	p.done[value] = true
+	p.done[value], p.done[values] = true, true
+}
+
+// argument makes $env.name the value of that name, or nil if it is given none. As a whole $env is a value itself.
+func (p *patcher) argument(node *ast.Node, n *ast.MemberNode) bool {
+	env, ok := n.Node.(*ast.IdentifierNode)
+	name, constant := n.Property.(*ast.StringNode)
+	if !ok || !constant || env.Value != envName || p.done[env] {
+		return false
+	}
+	if _, ok := p.index[name.Value]; ok {
+		p.identifier(node, &ast.IdentifierNode{Value: name.Value})
+	} else {
+		ast.Patch(node, &ast.NilNode{})
+	}
+	return true
 }
 
 func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {

@@ -60,6 +60,20 @@ func given() ([]string, []any) {
 	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names"), values
 }
 
+// TestEnv is given $env as a whole.
+func TestEnv(t *testing.T) {
+	env := map[string]any{"in": "x", "n": 5}
+	for expr, want := range map[string]string{
+		`$env.in`: "x", `$env["in"] + $env?.in`: "xx", `$env[name]`: "x", `$env[name + "to"] ?? "none"`: "none", `$env?.nope ?? "none"`: "none",
+		`len($env)`: "2", `name in $env and "nope" not in $env`: "true", `sort(keys($env))[1]`: "n", `1 < len($env) < 3`: "true",
+	} {
+		got, err := New(expr, "name", "$env").Text("in", env)
+		if err != nil || got != want {
+			t.Errorf("%s: got %q, %v", expr, got, err)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	names, values := given()
 	for _, c := range []struct{ expr, want, err string }{
@@ -102,6 +116,21 @@ func TestText(t *testing.T) {
 		{`ip(ctx)`, "", "the value is nil"},
 		{`ip(ctx) ?? s`, "text", ""},
 		{`it.cents + it?.Next.cents`, "106", ""},
+
+		{`none?.Next?.["Price"] ?? "none"`, "none", ""},
+		{`none?.Roles?.[it.Price - most - most] ?? "none"`, "none", ""},
+
+		// $env is what was given.
+		{`$env.s + $env["s"]`, "texttext", ""},
+		{`$env?.nope?.Price ?? "none"`, "none", ""},
+		{`$env?.nope.Price ?? "none"`, "", "Price of nil"},
+		{`$env?.it?.Price`, "4", ""},
+		{`filter(["s", "x"], # == "s" and $env.s == "text")[0]`, "s", ""},
+
+		// A field of a struct is in it.
+		{`"Price" in it and s not in it and "cents" not in it`, "true", ""},
+		{`"Price" in none`, "false", ""},
+		{`n in it`, "", "cannot use int as field name of exprvm.item"},
 
 		// What has a text form.
 		{`token`, "t", ""},

@@ -124,15 +124,6 @@ func (p *Program) at(args ...any) (any, error) {
 	return runtime.Fetch(base, i), nil
 }
 
-// box holds what at gives; it is nil where an optional chain ends.
-func (p *Program) box(args ...any) (any, error) {
-	if runtime.IsNil(args[0]) {
-		return nil, nil
-	}
-	v, err := p.at(args...)
-	return []any{v}, err
-}
-
 var getBuiltin = builtin.Builtins[builtin.Index["get"]].Func
 
 // look is what expr calls get: an element of a list or a map, or nil if there is none.

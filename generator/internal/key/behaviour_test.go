@@ -132,6 +132,8 @@ var fixed = []struct {
 	{Int, "-(B ? I8 : N)"}, {Int, "-(B ? U8 : 3)"}, {Island, "string(max(F, F32))"}, {Int, "abs(min(I8, N64))"},
 	{Int, "let v = Count ?? I8; -v"}, {Island, "string(abs(-0.0))"}, {Int, "bitor(9223372036854775807, 1) - 1"}, {Int, "bitshl(N, U8)"}, {Int, "bitushr(N, I8)"}, {Int, "bitnot(U64)"}, {Int, "bitnand(N, 5)"},
 	{Bool, "N64 == F"}, {Bool, "B == (N > 1)"}, {Bool, `1 < N <= 5 != B`},
+	{Island, `$env.S`}, {Island, `$env["S"] + $env?.T`}, {Bool, `"S" in $env`}, {Bool, `"Nope" in $env`}, {Int, `$env?.Nope?.Size ?? N`},
+	{Bool, `"Meta" in Doc`}, {Bool, `"Nope" in Doc`}, {Bool, `"Title" in Doc.Meta`}, {Bool, `"Title" in Doc?.Meta`}, {Bool, `"Owner" in Other`},
 	{Island, "clientIP(Ctx)"}, {Island, "clientIP(Ctx) ?? S"}, {Island, `"ip:" + (clientIP(Ctx) ?? T)`},
 }
 
@@ -193,6 +195,8 @@ var productions = map[byte][2][]string{
 		"Flag ?? %b", "Flag", "Who == nil", "Who != nil && Who.Name() == %s", "Err != nil", "Err?.Error() == %s", "Hook != nil", "Any == nil",
 		"%d == nil || %d.Meta == nil || %d.Meta.Title < %s", "if %b { %b } else { %b }", "%s in Deep", "let v = %b; v || !v", "%f in [1.5, %f]",
 		"%b and not %b or %b", "%s not startsWith %s", "%i not in Ids", "U8 in Data", "(%b and B) in [B, true]", "Wait * %i > Wait", "Wait + Wait == Wait * 2", "%m?.Next?.Size == %i",
+		`"N" in $env`, `"Nope" in $env`, "$env.B", "$env?.Nope?.Size == %i", "($env?.Nope ?? %b)", "$env?.Nope in %l", "%s contains $env?.Nope", `$env?.Nope?.["a"] != %s`,
+		`(%b ? "N" : "Nope") in $env`, `"Owner" in %d`, `"Next" in %m`, `"Nope" in %d`, `"ID" in %d`, `%s in %d`, `"Title" in %d?.Meta`, `"Size" not in %d.Meta`,
 	}},
 	'i': {{"0", "1", "7", "N", "N64", "I8", "U8", "U64", "Doc.Org", "len(S)", "len(Parts)", "Doc?.Meta?.Size ?? 3", "Count ?? 4", "Doc.Limit ?? N"}, {
 		"%n", "-%n", "abs(%n)", "%b ? %i : %i", "Ids[%i]", "Grid[%i]", "%m.Size", "%d?.Meta?.Size ?? %i", "Count ?? %i",
@@ -220,6 +224,8 @@ var productions = map[byte][2][]string{
 		"splitAfter(%s, %s)[%i]", "replace(%s, %s, %s, %i)", "split(%s, %s, %i)[%i]", "join(%l)", "%s[%i:%i][%i:]", "Note ?? Doc?.Note ?? %s", "%d.Meta.Next.Title", "method + %s", "Big", "max(Big, 3)",
 		"%b ? %n : %s", "Count ?? %s", "Flag ?? %s", "if %b { %s } else { %n }", "lower(%s)[%i:] + \"é\\n\"", "'q' + %s", "`r\\` + %s", "(%s | upper())[:2]", "string(%i)", "string(Tok)", "string(Level)", "string(Count ?? 2)",
 		"%m?.Next?.Next?.Title ?? %s", "%d?.Meta.Title ?? %s", "Doc?.Labels?.a ?? %s", "%l[-1]", "%b", "%n", "%r.Under()", "string(%r)", "string(Level)", "%r", "Level",
+		`$env["S"] + %s`, "$env?.Note ?? %s", "$env?.Nope ?? $env?.T ?? %s", `$env.Doc?.["Owner"] ?? %s`, `%d?.Meta?.["Title"] ?? %s`, `Doc?.Labels?.[%s] ?? %s`, `%m?.Tags?.[%i] ?? %s`,
+		`$env[%b ? "S" : "T"]`, `$env[%b ? "Nope" : "T"] ?? %s`, "(nil ?? %s)", `(Doc?.Load())?.["Title"] ?? %s`,
 	}},
 	'l': {{"Parts", "Doc.Parts"}, {"split(%s, %s)", "%d.Parts", "%m.Tags", "%l[%i:]", `split(%s, "a", 2)`, "splitAfter(%s, %s)", "split(%s, %s, %i)", "%l[%i:%i]", "(%b ? %l : %l)", "(Doc?.Parts ?? %l)"}},
 	'o': {{"<", "<=", ">", ">="}, {"<", "<=", ">", ">="}},

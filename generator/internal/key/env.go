@@ -30,7 +30,7 @@ type let struct {
 
 // declares reports whether a name is one of the method's or of the package's.
 func (e *Env) declares(name string) bool {
-	if e.isParam(name) {
+	if e.param(name) >= 0 {
 		return true
 	}
 	switch e.Package.Scope().Lookup(name).(type) {
@@ -40,8 +40,9 @@ func (e *Env) declares(name string) bool {
 	return false
 }
 
-func (e *Env) isParam(name string) bool {
-	return slices.ContainsFunc(e.Params, func(p Param) bool { return p.Name == name })
+// param returns the index of a parameter, or -1.
+func (e *Env) param(name string) int {
+	return slices.IndexFunc(e.Params, func(p Param) bool { return p.Name == name })
 }
 
 func sortedCompact(names []string) []string {
@@ -78,12 +79,13 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 			return l.value
 		}
 	}
-	for i, p := range c.env.Params {
-		if p.Name == n.Value {
-			return c.variable(n, p.Type, func(w *writer) operand { return variable(w.names.Param(i)) })
-		}
+	if i := c.env.param(n.Value); i >= 0 {
+		return c.param(n, i)
 	}
-	if n.Value == "method" {
+	switch n.Value {
+	case envName:
+		return c.environment(n)
+	case "method":
 		t := literal(n, c.env.Method)
 		t.src = n.Value
 		c.named(n.Value, t.emit)
@@ -94,7 +96,7 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	}
 	switch o := c.env.Package.Scope().Lookup(n.Value).(type) {
 	case *types.Var:
-		return c.variable(n, o.Type(), func(*writer) operand {
+		return c.variable(n, n.Value, o.Type(), func(*writer) operand {
 			v := variable(o.Name())
 			v.stable = false // others may assign to it
 			return v
@@ -110,12 +112,17 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 }
 
 // variable is a parameter or a variable of the package.
-func (c *compiler) variable(n *ast.IdentifierNode, t types.Type, emit func(*writer) operand) *term {
+func (c *compiler) variable(n ast.Node, name string, t types.Type, emit func(*writer) operand) *term {
 	if !c.valid(n, t) {
 		return nil
 	}
-	c.named(n.Value, emit)
-	return &term{node: n, typ: t, src: n.Value, hint: hintOf(n.Value), emit: emit}
+	c.named(name, emit)
+	return &term{node: n, typ: t, src: name, hint: hintOf(name), emit: emit}
+}
+
+func (c *compiler) param(n ast.Node, i int) *term {
+	p := c.env.Params[i]
+	return c.variable(n, p.Name, p.Type, func(w *writer) operand { return variable(w.names.Param(i)) })
 }
 
 func (c *compiler) valid(n ast.Node, t types.Type) bool {
@@ -171,7 +178,7 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term)
 			return c.errorf(n, "%s is declared already", n.Name)
 		}
 	}
-	if c.env.declares(n.Name) {
+	if c.env.declares(n.Name) || n.Name == envName {
 		return c.errorf(n, "%s has a meaning already", n.Name)
 	}
 	value := c.term(n.Value)

@@ -293,7 +293,7 @@ func TestLong(t *testing.T) {
 		nest(300, "abs(", "n", ")"), nest(300, "max(n, ", "n", ", n)"), nest(300, "(n < ", "n", " < n ? 1 : 2)"),
 		nest(300, "", "phone", "[1:n]"), nest(200, "let x = ", "n", "; x"),
 		nest(100, "len(filter(ids, 1 < ", "n", " < 9))"), nest(200, "one(parts, ", "ok", ")"), "len(" + nest(1000, "[", "n", "]") + ")",
-		nest(1000, "", "any", " + n"), nest(100, "(any < ", "n", " < any ? 1 : 2)"), nest(300, "(any ?? ", "any", ")"),
+		nest(1000, "", "raw", " + n"), nest(100, "(raw < ", "n", " < raw ? 1 : 2)"), nest(300, "(raw ?? ", "raw", ")"),
 	} {
 		for _, want := range wants {
 			code, errs := compile(src, env, want)

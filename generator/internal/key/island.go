@@ -64,10 +64,11 @@ func (c *compiler) island(n ast.Node) *term {
 
 // alternative lowers what ?? may fall back from.
 func (c *compiler) alternative(n ast.Node) *term {
-	if t := c.valueOf(n); t != nil {
-		return c.text(t)
+	t := c.valueOf(n)
+	if t == nil || isNil(t.typ) {
+		return t
 	}
-	return nil
+	return c.text(t)
 }
 
 // text makes t a text with a stable form: by its own method MarshalText, else by its method String, else by its kind.
@@ -78,6 +79,8 @@ func (c *compiler) text(t *term) *term {
 		t = c.onMachine(t.node, source)
 	case t.mixed && isText(source):
 		t = c.onMachine(t.node, source)
+	case t.gone:
+		return c.errorf(start(t.node), "this method has no such parameter, and no ?? says what to take instead")
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
 	case c.printer(source, "MarshalText") != nil:

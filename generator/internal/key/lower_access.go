@@ -13,8 +13,8 @@ import (
 // chain lowers what contains a ?.: as a whole it may be absent.
 func (c *compiler) chain(n *ast.ChainNode) *term {
 	inner := c.term(n.Node)
-	if inner == nil {
-		return nil
+	if inner == nil || inner.gone {
+		return inner
 	}
 	t := *inner
 	t.try = inner.emit
@@ -30,9 +30,15 @@ func (c *compiler) chain(n *ast.ChainNode) *term {
 
 // member lowers a field, or an element of a map, an array or a slice.
 func (c *compiler) member(n *ast.MemberNode) *term {
+	if name, ok := ofEnv(n); ok {
+		return c.argument(n, name)
+	}
 	base := c.term(n.Node)
 	if base == nil {
 		return nil
+	}
+	if base.gone {
+		return c.ofAbsent(n)
 	}
 	name, ok := n.Property.(*ast.StringNode)
 	if !ok {
@@ -153,7 +159,7 @@ func (c *compiler) reachable(n *ast.MemberNode, t types.Type, path []int) bool {
 
 // receiver writes t after making sure that neither it nor the embedded fields on path are nil.
 func (t *term) receiver(w *writer, path []int, optional bool) operand {
-	o := t.emit(w)
+	o := t.base(w, optional)
 	if nilable(t.typ) {
 		o = w.some(o, t, optional)
 	}
@@ -171,6 +177,15 @@ func (t *term) receiver(w *writer, path []int, optional bool) operand {
 		}
 	}
 	return o
+}
+
+// base writes t, which a ?. that may leave t as well stands behind if it is optional: a?.b?.["c"] is two chains, of which
+// the outer one ends where the inner one does.
+func (t *term) base(w *writer, optional bool) operand {
+	if optional && w.exits != nil {
+		return t.attempt(w)
+	}
+	return t.emit(w)
 }
 
 // some makes sure that o, which is what t wrote, is not nil; a part of an optional chain is left unless it is.
@@ -232,7 +247,7 @@ func indexed(base, key *term) string {
 
 // pointed writes a map, a slice or an array, or one that a pointer points to.
 func (w *writer) pointed(t *term, optional bool) operand {
-	o := t.emit(w)
+	o := t.base(w, optional)
 	if pointee(t.typ) != nil {
 		o = w.some(o, t, optional)
 		return operand{text: "(*" + o.text + ")", prec: highest, path: true, addr: true}

@@ -20,8 +20,14 @@ func (c *compiler) call(n *ast.CallNode) *term {
 			return c.callMember(n, callee, name)
 		}
 	}
+	return c.callTerm(n)
+}
+
+// callTerm calls what is no name of a function or a method.
+func (c *compiler) callTerm(n *ast.CallNode) *term {
 	f := c.term(n.Callee)
 	if f == nil {
+		c.terms(n.Arguments)
 		return nil
 	}
 	return c.callValue(n, f)
@@ -32,7 +38,7 @@ func (c *compiler) callName(n *ast.CallNode, callee *ast.IdentifierNode) *term {
 		return c.identity(n, callee.Value)
 	}
 	f, ok := c.env.Package.Scope().Lookup(callee.Value).(*types.Func)
-	if !ok || c.env.isParam(callee.Value) {
+	if !ok || c.env.param(callee.Value) >= 0 {
 		return c.callVariable(n, callee)
 	}
 	emit := func(*writer) operand { return variable(f.Name()) }
@@ -49,12 +55,7 @@ func (c *compiler) callVariable(n *ast.CallNode, callee *ast.IdentifierNode) *te
 		c.terms(n.Arguments)
 		return c.errorf(callee, "unknown function %s%s", callee.Value, suggest(callee.Value, c.functions()))
 	}
-	f := c.term(callee)
-	if f == nil {
-		c.terms(n.Arguments)
-		return nil
-	}
-	return c.callValue(n, f)
+	return c.callTerm(n)
 }
 
 // functions returns the names that can be called.
@@ -76,10 +77,17 @@ func (c *compiler) functions() []string {
 }
 
 func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast.StringNode) *term {
+	if isEnv(callee.Node) {
+		return c.callTerm(n)
+	}
 	base := c.term(callee.Node)
 	if base == nil {
 		c.terms(n.Arguments)
 		return nil
+	}
+	if base.gone {
+		c.terms(n.Arguments)
+		return c.ofAbsent(callee)
 	}
 	if isAny(base.typ) {
 		c.terms(n.Arguments)
@@ -88,12 +96,7 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
 	m, ok := obj.(*types.Func)
 	if !ok {
-		f := c.term(callee)
-		if f == nil {
-			c.terms(n.Arguments)
-			return nil
-		}
-		return c.callValue(n, f)
+		return c.callTerm(n)
 	}
 	if !c.reachable(callee, base.typ, path) {
 		return nil

@@ -25,6 +25,13 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	if slices.Contains(terms, nil) {
 		return nil
 	}
+	if open := c.settled(terms); len(open) < len(terms) {
+		terms = open
+		c.machine = c.machine || len(c.lets) > 0 // a variable whose value is left out would be unused
+	}
+	if len(terms) == 1 {
+		return terms[0]
+	}
 	for _, t := range terms[:len(terms)-1] {
 		if t.try == nil && !nilable(t.typ) {
 			return c.errorf(n, "?? has no effect: %s is never nil", t.said())
@@ -38,6 +45,21 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	t.mixed = mixed(terms, t.typ)
 	t.emit = func(w *writer) operand { return w.firstOf(t, met) }
 	return t
+}
+
+// settled leaves out nil, such as a parameter that the method has not, and what is behind one that it has and that is never nil.
+func (c *compiler) settled(terms []*term) []*term {
+	last := terms[len(terms)-1]
+	var open []*term
+	for _, t := range terms {
+		if t == last || !isNil(t.typ) {
+			open = append(open, t)
+		}
+		if c.given(t) {
+			break
+		}
+	}
+	return open
 }
 
 // firstOf writes the first of terms that is there.

@@ -126,6 +126,10 @@ func foldComparison(op string, l, r any) (value, ok bool) {
 
 // equal lowers == and !=. A side that may be absent equals nothing but nil.
 func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
+	if l.gone || r.gone {
+		both := isNil(l.typ) && isNil(r.typ)
+		return c.unequal(n, both == (n.Operator == "=="), l, r)
+	}
 	if isNil(r.typ) || isNil(l.typ) {
 		if isNil(r.typ) {
 			return c.equalNil(n, l)

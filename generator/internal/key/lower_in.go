@@ -10,6 +10,13 @@ import (
 // in lowers x in y; what may be absent is in nothing then.
 func (c *compiler) in(n *ast.BinaryNode) *term {
 	x := c.valueOf(n.Left)
+	if x != nil && x.gone && !isEnv(n.Right) {
+		y := c.term(n.Right)
+		if y == nil {
+			return nil
+		}
+		return c.unequal(n, false, x, y)
+	}
 	t := c.among(n, x)
 	if t == nil || x.try == nil || x.bare != nil {
 		return t
@@ -19,7 +26,7 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 	}}
 }
 
-// among lowers a search for x in a list spelled out, a range, a slice, an array or a map.
+// among lowers a search for x in a list spelled out, a range, a slice, an array, a map or a struct.
 func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
 	switch r := n.Right.(type) {
 	case *ast.ArrayNode:
@@ -29,9 +36,15 @@ func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
 			return c.inRange(n, x, r)
 		}
 	}
+	if isEnv(n.Right) {
+		return c.inEnv(n, x)
+	}
 	y := c.term(n.Right)
 	if x == nil || y == nil {
 		return nil
+	}
+	if y.gone {
+		return c.unequal(n, false, x, y)
 	}
 	if isAny(x.typ) || isAny(y.typ) {
 		return c.onMachine(n, truth)
@@ -44,7 +57,35 @@ func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
 	case *types.Array:
 		return c.inSlice(n, x, y, a.Elem())
 	}
-	return c.errorf(n, "in needs a slice, an array or a map behind it; this is %s", c.a(y.typ))
+	if _, ok := aggregate(y.typ).(*types.Struct); ok {
+		return c.inStruct(n, x, y)
+	}
+	return c.errorf(n, "in needs a slice, an array, a map or a struct behind it; this is %s", c.a(y.typ))
+}
+
+// inStruct lowers a search for a field. As in expr it is found by its name in Go, if it is exported and no tag hides it, and
+// there is none in a nil pointer. What depends on more than that is left to the machine.
+func (c *compiler) inStruct(n *ast.BinaryNode, x, y *term) *term {
+	if !isText(x.typ) {
+		return c.errorf(start(n.Left), "a field's name is a text; this is %s", c.a(x.typ))
+	}
+	name, constant := x.con.(string)
+	field, path, _ := types.LookupFieldOrMethod(y.typ, true, c.env.Package, name)
+	if !constant || field == nil && path != nil || len(path) > 1 {
+		return c.onMachine(n, truth)
+	}
+	found := false
+	if _, ok := field.(*types.Var); ok {
+		found = seenByExpr(y.typ, field, path)
+	}
+	id, ok := n.Right.(*ast.IdentifierNode)
+	switch {
+	case found && (y.try != nil || nilable(y.typ)):
+		return c.equalNil(&ast.BinaryNode{Operator: "!="}, y)
+	case ok && c.env.declares(id.Value):
+		return literal(n, found)
+	}
+	return c.onMachine(n, truth) // to compute y may fail
 }
 
 // inList compares x with one value after the other.

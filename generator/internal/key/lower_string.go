@@ -102,6 +102,9 @@ func (c *compiler) noFunction(n *ast.BuiltinNode) *term {
 
 // search lowers contains, startsWith and endsWith: false where a side is absent.
 func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
+	if l.gone || r.gone {
+		return c.unequal(n, false, l, r)
+	}
 	l, r = l.value(), r.value()
 	if !isText(l.typ) || !isText(r.typ) {
 		return c.mixed(n, l, r)
@@ -136,7 +139,7 @@ func (c *compiler) toText(n *ast.BuiltinNode, args []*term) *term {
 		}
 	}
 	switch b, ok := t.typ.Underlying().(*types.Basic); {
-	case !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
+	case isEnv(t.node), !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
 		return c.errorf(start(t.node), "string of %s may show an address, which is another one for each call", c.a(t.typ))
 	case !ok, b.Info()&types.IsComplex != 0:
 		return c.onMachine(n, text)
