@@ -60,6 +60,15 @@ func given() ([]string, []any) {
 	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names"), values
 }
 
+// TestShadowed has a value that is called like a function of expr's, and that function.
+func TestShadowed(t *testing.T) {
+	for expr, want := range map[string]string{`::len(filter([len, "b"], # == len)) + ::len(len)`: "2", `$env.len + ::upper(len)`: "aA"} {
+		if got, err := New(expr, "len").Text("a"); err != nil || got != want {
+			t.Errorf("%s: got %q, %v", expr, got, err)
+		}
+	}
+}
+
 // TestEnv is given $env as a whole.
 func TestEnv(t *testing.T) {
 	env := map[string]any{"in": "x", "n": 5}

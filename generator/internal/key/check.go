@@ -88,8 +88,14 @@ func (t *term) once() {
 func (c *compiler) lower(n ast.Node) *term {
 	switch n := n.(type) {
 	case *ast.NilNode:
+		if c.reserved(n, "nil") {
+			return nil
+		}
 		return &term{node: n, typ: types.Typ[types.UntypedNil], lit: true, src: "nil", emit: func(*writer) operand { return word("nil") }}
 	case *ast.BoolNode:
+		if c.reserved(n, strconv.FormatBool(n.Value)) {
+			return nil
+		}
 		return literal(n, n.Value)
 	case *ast.IntegerNode:
 		return literal(n, n.Value)

@@ -127,7 +127,11 @@ func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
 	}
 	if !ok {
 		c.terms(n.Arguments)
-		return c.errorf(n.Callee, "%s cannot be called: it is %s", f.said(), c.a(f.typ))
+		hint := ""
+		if id, ok := n.Callee.(*ast.IdentifierNode); ok && isFunction(id.Value) {
+			hint = "; " + ownWord(id.Value)
+		}
+		return c.errorf(n.Callee, "%s cannot be called: it is %s%s", f.said(), c.a(f.typ), hint)
 	}
 	return c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(f.emit(w), f.typ, "f", f.said()) })
 }

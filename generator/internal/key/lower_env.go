@@ -58,6 +58,15 @@ func (c *compiler) given(t *term) bool {
 	return i >= 0 && !nilable(c.env.Params[i].Type)
 }
 
+// reserved refuses a literal that a parameter is called like: who writes it may mean either.
+func (c *compiler) reserved(n ast.Node, word string) bool {
+	if c.env.param(word) < 0 {
+		return false
+	}
+	c.errorf(n, "%s is expr's own word; the parameter is %s.%s", word, envName, word)
+	return true
+}
+
 // absent is a parameter that the method has not, or what would be a part of it.
 func (c *compiler) absent(n ast.Node) *term {
 	return &term{node: n, typ: types.Typ[types.UntypedNil], lit: true, gone: true, src: "nil", emit: func(*writer) operand { return word("nil") }}

@@ -29,8 +29,8 @@ func (c *compiler) parse() ast.Node {
 		c.errorAt(0, "the expression is %d bytes long; at most %d are allowed", len(src), maxLength)
 		return nil
 	}
-	if i := comment(src); i >= 0 {
-		c.errorAt(i, "a comment cannot stand in an expression")
+	if i := endless(src); i >= 0 {
+		c.errorAt(i, "this comment would take all that follows; expected one between /* and */")
 		return nil
 	}
 	// Names of the package and of the parameters come before expr's functions, as in expr's own environments.
@@ -46,32 +46,76 @@ func (c *compiler) parse() ast.Node {
 	case err == nil:
 		return tree.Node
 	case errors.As(err, &bad) && strings.HasPrefix(bad.Message, "unexpected token EOF"):
-		c.errorAt(len(src), "unexpected end of the expression")
+		c.errorAt(len(src), "unexpected end of the expression%s", c.shadowed(len(src)))
 	case errors.As(err, &bad) && strings.Contains(bad.Message, " literal: "):
 		c.errorAt(numberBefore(src, offset(src, bad.To)), "the number is too large, or none")
 	case errors.As(err, &bad):
-		c.errorAt(offset(src, bad.From), "%s", syntaxMessage(bad.Message))
+		c.errorAt(offset(src, bad.From), "%s%s", syntaxMessage(bad.Message), c.shadowed(offset(src, bad.From)))
 	default:
 		c.errorAt(0, "%v", err)
 	}
 	return nil
 }
 
-// comment returns where a comment begins between the words of src, or -1.
-func comment(src string) int {
+// words returns the words of src, up to what is none.
+func words(src string) []lexer.Token {
 	lex := lexer.New()
 	lex.Reset(file.NewSource(src))
-	for end := 0; ; {
+	var all []lexer.Token
+	for {
 		word, err := lex.Next()
+		if err != nil {
+			return all
+		}
+		if all = append(all, word); word.Kind == lexer.EOF {
+			return all
+		}
+	}
+}
+
+// endless returns where a comment begins between the words of src that does not end before src, or -1.
+func endless(src string) int {
+	end := 0
+	for _, word := range append(words(src), lexer.Token{}) {
 		gap := strings.TrimLeftFunc(src[end:], unicode.IsSpace)
+		for closed := true; closed && strings.HasPrefix(gap, "/*"); {
+			var rest string
+			if _, rest, closed = strings.Cut(gap[2:], "*/"); closed {
+				gap = strings.TrimLeftFunc(rest, unicode.IsSpace)
+			}
+		}
 		if strings.HasPrefix(gap, "//") || strings.HasPrefix(gap, "/*") {
 			return len(src) - len(gap)
 		}
-		if err != nil || word.Kind == lexer.EOF {
-			return -1
-		}
 		end = offset(src, word.To)
 	}
+	return -1
+}
+
+// shadowed completes a message about what is wrong at i, where a name before it has another meaning that would be right.
+func (c *compiler) shadowed(i int) (hint string) {
+	all := words(c.expr.Value)
+	for at, word := range all {
+		if offset(c.expr.Value, word.From) > i {
+			break
+		}
+		called := at+1 < len(all) && all[at+1].Is(lexer.Bracket, "(") && (at == 0 || !all[at-1].Is(lexer.Operator, "::"))
+		switch {
+		case word.Kind == lexer.Operator && c.env.param(word.Value) >= 0:
+			hint = "; the parameter " + word.Value + " is " + envName + "." + word.Value
+		case word.Kind == lexer.Identifier && isFunction(word.Value) && called && c.env.declares(word.Value):
+			hint = "; " + ownWord(word.Value)
+		}
+	}
+	return hint
+}
+
+// isFunction reports whether expr has a function of that name.
+func isFunction(name string) bool { _, ok := exprs.Index[name]; return ok }
+
+// ownWord says how a function of expr's is called whose name has another meaning.
+func ownWord(name string) string {
+	return "expr's own " + name + " is ::" + name + " here"
 }
 
 // offset converts expr's count of runes to a count of bytes.
