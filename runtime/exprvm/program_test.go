@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -55,9 +56,9 @@ func given() ([]string, []any) {
 		&item{Price: 4, Roles: []role{"admin", "user"}, Next: last, cents: 7}, none, role("admin"), level(3), "text", 5, uint64(1) << 63, 1.5, true,
 		map[role]int{"admin": 1}, token{}, token{"t"}, func(...level) int { return 8 }, func(r role) role { return r + "!" }, []any{1, "x"},
 		time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), context.Background(), OrNil(func(context.Context) string { return "" }), [3]int{1, 2, 3},
-		func() {}, func([]string) string { return "listed" }, new(int), math.MaxInt, names(nil),
+		func() {}, func([]string) string { return "listed" }, new(int), math.MaxInt, names(nil), net.IP(nil),
 	}
-	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names"), values
+	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names nowhere"), values
 }
 
 // TestShadowed has a value that is called like a function of expr's, and that function.
@@ -122,6 +123,7 @@ func TestText(t *testing.T) {
 		{`none?.Load(1).Price ?? "none"`, "none", ""},
 		{`it?.Next?.Next?.Price ?? it?.Price`, "4", ""},
 		{`none`, "", "the value is nil"},
+		{`most > 0 ? nowhere : s`, "", "the value is nil"},
 		{`ip(ctx)`, "", "the value is nil"},
 		{`ip(ctx) ?? s`, "text", ""},
 		{`it.cents + it?.Next.cents`, "106", ""},

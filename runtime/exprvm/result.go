@@ -7,14 +7,15 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 var errNil = errors.New("the value is nil")
 
 // text is the stable form of v: by its method MarshalText, else by its method String, else by its kind.
 func text(v any) (string, error) {
-	r := reflect.ValueOf(v)
-	if !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil() {
+	if ratelimit.IsNil(v) {
 		return "", errNil
 	}
 	switch v := v.(type) {
@@ -26,7 +27,7 @@ func text(v any) (string, error) {
 	case fmt.Stringer:
 		return v.String(), nil
 	}
-	r = reflect.ValueOf(plain(v))
+	r := reflect.ValueOf(plain(v))
 	switch {
 	case r.Kind() == reflect.String:
 		return r.String(), nil

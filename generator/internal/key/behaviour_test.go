@@ -81,11 +81,16 @@ func (b *caseTable) add(env *Env, want Want, src string) bool {
 }
 
 func (b *caseTable) source(seed uint64) string {
+	return b.header() + fmt.Sprintf("const seed = %d\n\nvar cases = []testCase{\n%s}\n", seed, b)
+}
+
+// header is what the file begins with.
+func (b *caseTable) header() string {
 	var imports strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(b.imports)) {
 		fmt.Fprintf(&imports, "\t%s %q\n", alias[path], path)
 	}
-	return fmt.Sprintf("package main\n\nimport (\n%s)\n\nconst seed = %d\n\nvar cases = []testCase{\n%s}\n", &imports, seed, b)
+	return "package main\n\nimport (\n" + imports.String() + ")\n\n"
 }
 
 var alias = map[string]string{runtimePath: "ratelimit"}

@@ -51,6 +51,9 @@ type compiler struct {
 	hidden   []Hidden
 	hiddenAt []ast.Node
 
+	instances map[string]types.Type // of the generic functions that it calls
+	again     []ast.Node            // calls of other instances
+
 	seen map[any]*term // by node: a chain of comparisons has its inner operands in the tree twice
 }
 

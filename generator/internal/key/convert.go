@@ -117,7 +117,13 @@ func (o operand) typed(w *writer, t *term) operand {
 
 // converted is t converted to any type that its own can be converted to.
 func converted(t *term, to types.Type) *term {
-	return t.then(to, func(w *writer, o operand) operand { return o.from(w.typ(to) + "(" + o.text + ")") })
+	return t.then(to, func(w *writer, o operand) operand {
+		name := w.typ(to)
+		if pointee(to) != nil {
+			name = "(" + name + ")"
+		}
+		return o.from(name + "(" + o.text + ")")
+	})
 }
 
 // meet returns the terms in the one type that the places they come from can share, or nil after an error at n.
@@ -168,8 +174,8 @@ func mixed(terms []*term, to types.Type) bool {
 		if v := t.value().typ; t.mixed || isText(v) && !types.Identical(v, to) && (hasMethods(v) || hasMethods(to)) {
 			return true
 		}
-		from, ok := t.value().typ.Underlying().(*types.Basic)
-		as, basic := to.Underlying().(*types.Basic)
+		from, ok := under(t.value().typ).(*types.Basic)
+		as, basic := under(to).(*types.Basic)
 		return ok && basic && from.Info()&types.IsNumeric != 0 && from.Kind() != as.Kind()
 	})
 }

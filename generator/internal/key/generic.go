@@ -42,7 +42,7 @@ func (c *compiler) instance(n *ast.CallNode, name string) *types.Signature {
 		return nil
 	}
 	for _, i := range info.Instances {
-		c.instantiated(name, i)
+		c.instantiated(n, name, i)
 		return i.Type.(*types.Signature)
 	}
 	return nil
@@ -56,8 +56,12 @@ func inferenceError(err error) string {
 	return err.Error()
 }
 
-// instantiated makes the value that the machine is given for a generic function the instance of the call.
-func (c *compiler) instantiated(name string, i types.Instance) {
+// instantiated makes the value that the machine is given for a generic function the instance of the call. It is given one.
+func (c *compiler) instantiated(n ast.Node, name string, i types.Instance) {
+	if known := c.instances[name]; known != nil && !types.Identical(known, i.Type) {
+		c.again = append(c.again, n)
+	}
+	c.instances[name] = i.Type
 	for at, v := range c.values {
 		if v.name == name {
 			c.values[at].emit = func(w *writer) operand {

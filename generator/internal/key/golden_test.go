@@ -238,7 +238,7 @@ func TestTypeParam(t *testing.T) {
 			t.Errorf("comparable: got %v", errs)
 		case name == "stringer" && code == nil:
 			t.Errorf("stringer: %v", errs)
-		case code != nil && show(code, env) != "=> key.String()":
+		case code != nil && show(code, env) != "if ratelimit.IsNil(key) {\n\treturn fail(\"key is nil\")\n}\n=> key.String()":
 			t.Errorf("stringer: got %s", show(code, env))
 		}
 	}

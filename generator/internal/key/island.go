@@ -20,7 +20,7 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 	source := t.typ
 	t = t.value()
 	switch {
-	case isAny(t.typ):
+	case isAny(t.typ) && can(t.typ, map[Want]kinds{Bool: truths, Int: signed | unsigned}[want]):
 		t = c.onMachine(n, t.typ)
 	case want == Bool && isBool(t.typ):
 		t = t.asBool().plainly()
@@ -73,9 +73,12 @@ func (c *compiler) alternative(n ast.Node) *term {
 
 // text makes t a text with a stable form: by its own method MarshalText, else by its method String, else by its kind.
 func (c *compiler) text(t *term) *term {
+	if hasMethods(concrete(t.typ)) {
+		t = c.concrete(t, "String")
+	}
 	source := t.typ
 	switch {
-	case isAny(source):
+	case isAny(source) && !isTypeParam(source):
 		t = c.onMachine(t.node, source)
 	case t.mixed && isText(source):
 		t = c.onMachine(t.node, source)
@@ -185,7 +188,7 @@ func stable(t *term) *term {
 	if t.con != nil && !isText(t.typ) {
 		return literal(t.node, fmt.Sprint(t.con))
 	}
-	b := t.typ.Underlying().(*types.Basic)
+	b := under(t.typ).(*types.Basic)
 	write := func(w *writer, o operand) operand {
 		switch {
 		case b.Info()&types.IsBoolean != 0:

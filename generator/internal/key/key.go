@@ -96,7 +96,7 @@ type Hidden struct {
 
 // Compile parses, checks and lowers e. Its errors stand at the word that is wrong.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Errors) {
-	c := &compiler{expr: e.Text, env: env, seen: map[any]*term{}, size: map[ast.Node]int{}}
+	c := &compiler{expr: e.Text, env: env, seen: map[any]*term{}, size: map[ast.Node]int{}, instances: map[string]types.Type{}}
 	root := c.parse()
 	if root == nil {
 		return nil, c.errs

@@ -45,8 +45,9 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 		return c.index(n, base)
 	}
 	if isAny(base.typ) {
-		return c.onMachine(n, base.typ)
+		return c.onMachine(n, anything)
 	}
+	base = c.concrete(base, name.Value)
 	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
 	if obj == nil {
 		obj, path = c.tagged(base.typ, name.Value)
@@ -116,9 +117,9 @@ func (c *compiler) members(t types.Type) []string {
 // aggregate is what t, or what t points to, is made of.
 func aggregate(t types.Type) types.Type {
 	if elem := pointee(t); elem != nil {
-		return elem.Underlying()
+		return under(elem)
 	}
-	return t.Underlying()
+	return under(t)
 }
 
 func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int) *term {
@@ -205,7 +206,7 @@ func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 		return nil
 	}
 	if isAny(base.typ) {
-		return c.onMachine(n, base.typ)
+		return c.onMachine(n, anything)
 	}
 	switch a := aggregate(base.typ).(type) {
 	case *types.Map:

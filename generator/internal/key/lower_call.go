@@ -91,8 +91,9 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 	}
 	if isAny(base.typ) {
 		c.terms(n.Arguments)
-		return c.onMachine(n, base.typ)
+		return c.onMachine(n, anything)
 	}
+	base = c.concrete(base, name.Value)
 	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
 	m, ok := obj.(*types.Func)
 	if !ok {
@@ -120,10 +121,10 @@ func (t *term) method(w *writer, m *types.Func, path []int, optional bool) opera
 
 // callValue calls what a variable, a field or an element holds.
 func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
-	sig, ok := f.typ.Underlying().(*types.Signature)
+	sig, ok := under(f.typ).(*types.Signature)
 	if isAny(f.typ) {
 		c.terms(n.Arguments)
-		return c.onMachine(n, f.typ)
+		return c.onMachine(n, anything)
 	}
 	if !ok {
 		c.terms(n.Arguments)

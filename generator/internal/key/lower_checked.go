@@ -112,7 +112,7 @@ func fitsInt(f float64) bool { return math.MinInt64 <= f && f < math.MaxInt64 }
 // leastOf names the least value of a signed integer type, which has no opposite.
 func (w *writer) leastOf(t types.Type) string {
 	name := map[types.BasicKind]string{types.Int: "MinInt", types.Int8: "MinInt8", types.Int16: "MinInt16", types.Int32: "MinInt32", types.Int64: "MinInt64"}
-	return w.std("math", name[t.Underlying().(*types.Basic).Kind()])
+	return w.std("math", name[under(t).(*types.Basic).Kind()])
 }
 
 // opposite makes sure that o, which t wrote, has an opposite in t's type.

@@ -191,10 +191,10 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	return v
 }
 
-// againstNil compares with nil. An interface may hold a nil pointer, which is nil, too.
+// againstNil compares with nil. An interface may hold a nil pointer, which is nil, too, and so may a type parameter.
 func (w *writer) againstNil(op token.Token, o operand, t types.Type) operand {
 	r := join(op, o, word("nil"))
-	if types.IsInterface(t) {
+	if _, ok := under(t).(*types.Interface); ok {
 		r.text, r.prec = w.std(runtimePath, "IsNil")+"("+o.text+")", highest
 		if op == token.NEQ {
 			r.text, r.prec = "!"+r.text, unary

@@ -70,13 +70,14 @@ func (c *compiler) inStruct(n *ast.BinaryNode, x, y *term) *term {
 		return c.errorf(start(n.Left), "a field's name is a text; this is %s", c.a(x.typ))
 	}
 	name, constant := x.con.(string)
-	field, path, _ := types.LookupFieldOrMethod(y.typ, true, c.env.Package, name)
+	of := concrete(y.typ)
+	field, path, _ := types.LookupFieldOrMethod(of, true, c.env.Package, name)
 	if !constant || field == nil && path != nil || len(path) > 1 {
 		return c.onMachine(n, truth)
 	}
 	found := false
 	if _, ok := field.(*types.Var); ok {
-		found = seenByExpr(y.typ, field, path)
+		found = seenByExpr(of, field, path)
 	}
 	id, ok := n.Right.(*ast.IdentifierNode)
 	switch {
@@ -177,7 +178,7 @@ func (c *compiler) inSlice(n *ast.BinaryNode, x, y *term, elem types.Type) *term
 	if !ok {
 		return c.errorf(n, "%s is never in %s", c.a(x.typ), c.a(y.typ))
 	}
-	_, slice := y.typ.Underlying().(*types.Slice)
+	_, slice := under(y.typ).(*types.Slice)
 	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
 		o := w.then([]operand{l.emit(w)}, func(w *writer) operand {
 			o := w.pointed(y, false)

@@ -59,7 +59,7 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 	if t == nil {
 		return nil
 	}
-	if t = t.value(); isAny(t.typ) {
+	if t = t.value(); isAny(t.typ) && can(t.typ, truths) {
 		return c.onMachine(n, truth)
 	}
 	if !isBool(t.typ) {

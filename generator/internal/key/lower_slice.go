@@ -20,7 +20,7 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 	if a, ok := aggregate(base.typ).(*types.Array); ok {
 		return c.onMachine(n, types.NewSlice(a.Elem()))
 	}
-	if _, ok := base.typ.Underlying().(*types.Slice); !ok && !isText(base.typ) {
+	if _, ok := under(base.typ).(*types.Slice); !ok && !isText(base.typ) {
 		return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
 	}
 	t := &term{node: n, typ: base.typ, mixed: base.mixed, hint: "part"}

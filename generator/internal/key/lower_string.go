@@ -138,7 +138,7 @@ func (c *compiler) toText(n *ast.BuiltinNode, args []*term) *term {
 			return c.callMethod(n, t, m, types.Typ[types.String])
 		}
 	}
-	switch b, ok := t.typ.Underlying().(*types.Basic); {
+	switch b, ok := under(t.typ).(*types.Basic); {
 	case isEnv(t.node), !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
 		return c.errorf(start(t.node), "string of %s may show an address, which is another one for each call", c.a(t.typ))
 	case !ok, b.Info()&types.IsComplex != 0:

@@ -88,6 +88,9 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 				h.Name, c.typeName(h.Of))
 		}
 	}
+	if len(c.again) > 0 {
+		return nil, c.errorf(c.again[0], "expr's machine, which has to run this, cannot call a generic function with other types than before; write a function for it")
+	}
 	method := map[Want]string{Island: ".Text(", Bool: ".Bool(", Int: ".Int("}[want]
 	hint := map[Want]string{Island: "text", Bool: "ok", Int: "n"}[want]
 	return p, &term{node: t.node, typ: t.typ, emit: func(w *writer) operand {

@@ -15,7 +15,7 @@ const (
 )
 
 func is(t types.Type, info types.BasicInfo) bool {
-	b, ok := t.Underlying().(*types.Basic)
+	b, ok := under(t).(*types.Basic)
 	return ok && b.Info()&info != 0 && b.Kind() != types.Uintptr
 }
 
@@ -25,10 +25,15 @@ func isText(t types.Type) bool   { return is(t, types.IsString) }
 func isBool(t types.Type) bool   { return is(t, types.IsBoolean) }
 func isNil(t types.Type) bool    { return t == types.Typ[types.UntypedNil] }
 
-// isAny reports whether t is an interface without methods: what its values can do is known when they come.
+// isAny reports whether t is an interface without methods, or a type parameter that may stand for types of several kinds:
+// what its values can do is known when they come.
 func isAny(t types.Type) bool {
-	i, ok := t.Underlying().(*types.Interface)
-	return ok && i.Empty() && !isTypeParam(t)
+	i, ok := under(t).(*types.Interface)
+	if isTypeParam(t) {
+		listed, all := typeSet(t)
+		return ok && !all && len(listed) > 0 && i.NumMethods() == 0
+	}
+	return ok && i.Empty()
 }
 
 // elemOf returns the type of the elements of a slice or an array, or of one that t points to; nil if t is none.
@@ -53,7 +58,7 @@ func isNamed(t types.Type, pkg, name string) bool {
 }
 
 func isBasic(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Basic)
+	_, ok := under(t).(*types.Basic)
 	return ok
 }
 
@@ -108,20 +113,24 @@ func hasTypeParam(t types.Type) bool {
 	return isTypeParam(t)
 }
 
-// nilable reports whether a value of type t may be nil and can be compared with it.
+// nilable reports whether a value of type t may be nil.
 func nilable(t types.Type) bool {
-	switch t.Underlying().(type) {
+	switch under(t).(type) {
 	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature:
 		return true
 	case *types.Interface:
-		return !isTypeParam(t)
+		if isTypeParam(t) {
+			listed, all := typeSet(t)
+			return all || slices.ContainsFunc(listed, nilable)
+		}
+		return true
 	}
 	return false
 }
 
 // pointee returns what t points to, or nil.
 func pointee(t types.Type) types.Type {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
+	if p, ok := under(t).(*types.Pointer); ok {
 		return p.Elem()
 	}
 	return nil
@@ -129,13 +138,13 @@ func pointee(t types.Type) types.Type {
 
 // wide reports whether t has values that an int has not: unsigned ones of 64 bits, which expr nevertheless makes ints.
 func wide(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
+	b, ok := under(t).(*types.Basic)
 	return ok && (b.Kind() == types.Uint || b.Kind() == types.Uint64)
 }
 
 // bits returns the least and the greatest value of an integer type; the greatest of a wide one counts as MaxInt64.
 func bits(t types.Type) (least, greatest int64) {
-	switch t.Underlying().(*types.Basic).Kind() {
+	switch under(t).(*types.Basic).Kind() {
 	case types.Int8:
 		return math.MinInt8, math.MaxInt8
 	case types.Int16:
@@ -183,7 +192,8 @@ func (t *term) fits(to types.Type) bool {
 	case bool:
 		return isBool(to)
 	}
-	return isNil(t.typ) && nilable(to)
+	_, dynamic := under(to).(*types.Interface)
+	return isNil(t.typ) && nilable(to) && !(dynamic && isTypeParam(to))
 }
 
 // typeName spells t for a message.

@@ -1,6 +1,73 @@
 package key
 
-import "go/types"
+import (
+	"go/types"
+	"slices"
+)
+
+// under is what t is made of. For a type parameter that is what all the types are made of that it may stand for, or else
+// its constraint.
+func under(t types.Type) types.Type {
+	if isTypeParam(t) {
+		listed, _ := typeSet(t)
+		other := func(o types.Type) bool { return !types.Identical(o.Underlying(), listed[0].Underlying()) }
+		if len(listed) > 0 && !slices.ContainsFunc(listed, other) {
+			return listed[0].Underlying()
+		}
+	}
+	return t.Underlying()
+}
+
+// typeSet returns the types that a constraint or one of its terms lists, or that it lists none and so admits all. What has a
+// tilde counts as what it is made of.
+func typeSet(t types.Type) (listed []types.Type, all bool) {
+	switch u := t.Underlying().(type) {
+	case *types.Union:
+		for term := range u.Terms() {
+			some, every := typeSet(term.Type())
+			listed, all = append(listed, some...), all || every
+		}
+		return listed, all
+	case *types.Interface:
+		all = true
+		for e := range u.EmbeddedTypes() {
+			switch some, every := typeSet(e); {
+			case every:
+			case all:
+				listed, all = some, false
+			default:
+				listed = slices.DeleteFunc(listed, func(t types.Type) bool {
+					return !slices.ContainsFunc(some, func(o types.Type) bool { return types.Identical(t.Underlying(), o.Underlying()) })
+				})
+			}
+		}
+		return listed, all
+	}
+	return []types.Type{t}, false
+}
+
+// concrete is t, or if that is a type parameter for one type alone, that type.
+func concrete(t types.Type) types.Type {
+	if listed, _ := typeSet(t); isTypeParam(t) && len(listed) == 1 {
+		return listed[0]
+	}
+	return t
+}
+
+// concrete is t as what has the member of that name: of a type parameter Go sees no field, nor a method that its constraint
+// does not list.
+func (c *compiler) concrete(t *term, member string) *term {
+	to := concrete(t.typ)
+	if known, _, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, member); known != nil || to == t.typ || !c.nameable(to) {
+		return t
+	}
+	v := converted(t, to)
+	v.try = t.try
+	return v
+}
+
+// can reports whether a value of type t may be of one of the kinds.
+func can(t types.Type, be kinds) bool { return !isTypeParam(t) || kindsOf(t)&be != 0 }
 
 // kinds are a set of types.BasicKind.
 type kinds uint32

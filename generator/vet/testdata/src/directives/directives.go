@@ -36,7 +36,7 @@ func f() {
 	_ = 1 /* want `a directive behind code takes effect nowhere` */ //ratelimit:skip
 }
 
-/* want `takes effect nowhere here` */ //ratelimit:skip
+/* want `above a variable takes effect nowhere` */ //ratelimit:skip
 var x int
 
 // ratelimit: this is prose, and so is ratelimit:nothing.
