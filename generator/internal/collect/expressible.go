@@ -148,16 +148,10 @@ func mentions(t types.Type, is func(types.Type) bool) bool {
 		return some(t.TypeArgs().Len(), t.TypeArgs().At)
 	case *types.Alias:
 		return some(t.TypeArgs().Len(), t.TypeArgs().At) || t.Underlying() == types.Typ[types.Invalid]
-	case *types.Pointer:
-		return mentions(t.Elem(), is)
-	case *types.Slice:
-		return mentions(t.Elem(), is)
-	case *types.Array:
-		return mentions(t.Elem(), is)
-	case *types.Chan:
-		return mentions(t.Elem(), is)
 	case *types.Map:
 		return mentions(t.Key(), is) || mentions(t.Elem(), is)
+	case interface{ Elem() types.Type }: // a pointer, a slice, an array, a channel
+		return mentions(t.Elem(), is)
 	case *types.Tuple:
 		return some(t.Len(), func(i int) types.Type { return t.At(i).Type() })
 	case *types.Signature:
