@@ -62,10 +62,11 @@ func paramNames(w *model.Wrapper) []string {
 
 // variableOf begins the name of the variable that holds the rules of m.
 func variableOf(w *model.Wrapper, m *model.Method) string {
-	if w.Kind == model.Func {
-		return names.Lower(w.Object.Name())
+	name := strings.TrimLeft(names.Lower(w.Object.Name()), "_")
+	if w.Kind != model.Func {
+		name += names.Upper(m.Name)
 	}
-	return names.Lower(w.Object.Name()) + names.Upper(m.Name)
+	return name
 }
 
 // addMethod adds what m imports. What its body names must not be hidden by its parameters.

@@ -5,7 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"strings"
-	"unicode"
+
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // operand is a Go expression in the making.
@@ -178,14 +179,5 @@ func formatted(src string) string {
 	return src
 }
 
-// hintOf makes a variable's name of a field's or a method's: Owner is owner, IDOf is idOf.
-func hintOf(name string) string {
-	r := []rune(name)
-	for i := range r {
-		if !unicode.IsUpper(r[i]) || i > 0 && i+1 < len(r) && !unicode.IsUpper(r[i+1]) {
-			break
-		}
-		r[i] = unicode.ToLower(r[i])
-	}
-	return string(r)
-}
+// hintOf names a variable after a field or a method.
+func hintOf(name string) string { return naming.Lower(name) }

@@ -2,7 +2,6 @@ package names
 
 import (
 	"go/token"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -22,7 +21,7 @@ func Upper(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// Lower makes a word begin like an unexported name: URLStore is urlStore.
+// Lower makes a word begin like an unexported name: Owner is owner, URLStore is urlStore.
 func Lower(s string) string {
 	r := []rune(s)
 	for i := range r {
@@ -31,5 +30,5 @@ func Lower(s string) string {
 		}
 		r[i] = unicode.ToLower(r[i])
 	}
-	return strings.TrimLeft(string(r), "_")
+	return string(r)
 }
