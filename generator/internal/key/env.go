@@ -10,10 +10,11 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // runtimePath is the package that generated code finds clientIP and userID in.
-const runtimePath = "github.com/ratelimit-go/ratelimit/runtime"
+const runtimePath = naming.Runtime
 
 // identities are the names that stand for what a context carries, with the functions that find it.
 var identities = map[string]struct{ fn, missing string }{
