@@ -231,7 +231,7 @@ func TestBucketRemembersTheNewestWaiters(t *testing.T) {
 			}
 		}
 	}
-	if n := client.StrLen(context.Background(), "p:r:{k}:bucket").Val(); n > 64+40*(maxRemembered+1) {
+	if n := client.StrLen(context.Background(), "p:r:{k}:bucket").Val(); n > 64+64*(maxRemembered+1) {
 		t.Errorf("a state of %d bytes", n)
 	}
 }

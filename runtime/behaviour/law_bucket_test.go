@@ -2,6 +2,7 @@ package behaviour_test
 
 import (
 	"math/big"
+	"slices"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -9,7 +10,8 @@ import (
 const mostOfABucket = 10_000_000
 
 // bucketLaw: TAT + cost*P/L - B*P/L <= t, or TAT - B*P/L <= t where the next call pays. TAT is the instant at which the bucket
-// is full again.
+// is full again, after what was charged up to t. What others have reserved for later is taken along with the cost, and so that
+// all of it is stored, also where the next call pays.
 type bucketLaw struct{ rule ratelimit.Rule }
 
 func (l bucketLaw) window() string {
@@ -44,21 +46,43 @@ func (l bucketLaw) most() int64 {
 }
 
 func (l bucketLaw) fits(h history, t int64, q ask) bool {
-	return l.bound(h, q.cost).Cmp(instantOf(t)) <= 0
+	bound, ok := l.bound(h, t, q.cost)
+	return ok && bound.Cmp(instantOf(t)) <= 0
 }
 
-func (l bucketLaw) turns(h history, _ int64, q ask) []int64 {
-	return []int64{roundUp(l.bound(h, q.cost)).Num().Int64()}
+func (l bucketLaw) turns(h history, now int64, q ask) []int64 {
+	turns := []int64{now}
+	for _, e := range h {
+		if e.at > now && !e.back && !e.returned {
+			turns = append(turns, e.at)
+		}
+	}
+	for _, t := range turns {
+		if bound, ok := l.bound(h, t, q.cost); ok {
+			turns = append(turns, roundUp(bound).Num().Int64())
+		}
+	}
+	return turns
 }
 
 func (l bucketLaw) used(history, int64) int64 { panic("a bucket has no window") }
 
-func (l bucketLaw) bound(h history, cost int64) *big.Rat {
-	if l.rule.Prepay {
-		cost = 0
+// bound is from when a cost fits by what was charged up to t, or false if that and what is reserved never do.
+func (l bucketLaw) bound(h history, t, cost int64) (*big.Rat, bool) {
+	b, waiting := settle(h, l.rule)
+	for len(waiting) > 0 && waiting[0].at <= t {
+		b, waiting = b.charge(waiting[0]), waiting[1:]
 	}
-	tat := replay(h, l.rule).tat
-	return tat.Add(tat, refill(l.rule, cost-l.burst()))
+	if slices.ContainsFunc(waiting, func(e event) bool { return e.rule.Limit != l.rule.Limit }) {
+		return nil, false // what is reserved is in permits of another size
+	}
+	if reserved := waiting.sum(t); l.rule.Prepay && reserved == 0 {
+		cost = 0
+	} else if cost += reserved; cost > l.burst() {
+		return nil, false
+	}
+	tat := b.of(l.rule).tat
+	return new(big.Rat).Add(tat, refill(l.rule, cost-l.burst())), true
 }
 
 // warmLaw is Guava's SmoothWarmingUp with a cold factor of 3. What is stored is a time: at most W, and W in the beginning. Half

@@ -60,10 +60,10 @@ func (l slidingLaw) turns(h history, _ int64, _ ask) []int64 {
 	return leave
 }
 
-// windowLaw: a charge at or after the end of the last window opens another one; the permits of the last window plus cost are
-// at most L, from its beginning on. A trigger does not ask: before the last window it counts in the latest one that holds
-// its time, or opens one there. A return gives permits back and leaves a window open that has begun; one that is still to come,
-// and has nothing left, goes, so that the one before is the last again.
+// windowLaw: a charge counts in the window that holds its time, or opens one there; where that would reach into a later fixed
+// window, the charge counts in that one, which begins earlier then. In each window that is not over, the permits plus cost are
+// at most L, so that nobody passes those who wait for a window that is too full. A return gives permits back and leaves a
+// window open that has begun; one that is still to come, and has nothing left, goes.
 type windowLaw struct {
 	rule ratelimit.Rule
 	open func(at int64) (start, stop int64)
@@ -99,10 +99,15 @@ func (l windowLaw) windows(h history) []*span {
 		if last < 0 {
 			start, stop := l.open(e.at)
 			last = slices.IndexFunc(windows, func(w *span) bool { return w.start > e.at })
-			if last < 0 {
+			switch {
+			case last < 0:
 				last = len(windows)
+				windows = append(windows, &span{start: start, stop: stop})
+			case l.rule.Cron == "" && stop > windows[last].start:
+				windows[last].start = e.at
+			default:
+				windows = slices.Insert(windows, last, &span{start: start, stop: stop})
 			}
-			windows = slices.Insert(windows, last, &span{start: start, stop: stop})
 		}
 		windows[last].used += e.cost
 		of[e.decision] = windows[last]
@@ -110,14 +115,8 @@ func (l windowLaw) windows(h history) []*span {
 	return windows
 }
 
-func (l windowLaw) last(h history) *span {
-	windows := l.windows(h)
-	return windows[len(windows)-1]
-}
-
 func (l windowLaw) fits(h history, t int64, q ask) bool {
-	w := l.last(h)
-	return t >= w.stop || t >= w.start && w.used+q.cost <= l.rule.Limit
+	return !slices.ContainsFunc(l.windows(h), func(w *span) bool { return t < w.stop && w.used+q.cost > l.rule.Limit })
 }
 
 func (l windowLaw) used(h history, t int64) int64 {
@@ -130,12 +129,14 @@ func (l windowLaw) used(h history, t int64) int64 {
 }
 
 func (l windowLaw) turns(h history, _ int64, _ ask) []int64 {
-	w := l.last(h)
-	return []int64{w.start, w.stop}
+	var ends []int64
+	for _, w := range l.windows(h) {
+		ends = append(ends, w.start, w.stop)
+	}
+	return ends
 }
 
-// counterLaw: the permits of slices newer than that of t less S+1 plus cost are at most L. Nothing fits before the newest slice
-// known.
+// counterLaw: the permits of slices newer than that of t less S+1 plus cost are at most L. Those of calls that wait count.
 type counterLaw struct{ rule ratelimit.Rule }
 
 func (l counterLaw) window() string { return fmt.Sprint("counter ", l.rule.Per, " ", l.slices()) }
@@ -163,7 +164,7 @@ func (l counterLaw) newest(h history) int64 {
 }
 
 func (l counterLaw) fits(h history, t int64, q ask) bool {
-	return t/l.width() >= l.newest(h) && l.used(h, t)+q.cost <= l.rule.Limit
+	return h.sum((t/l.width()-l.slices())*l.width())+q.cost <= l.rule.Limit
 }
 
 func (l counterLaw) used(h history, t int64) int64 {
@@ -172,7 +173,7 @@ func (l counterLaw) used(h history, t int64) int64 {
 }
 
 func (l counterLaw) turns(h history, _ int64, _ ask) []int64 {
-	turns := []int64{l.newest(h) * l.width()}
+	var turns []int64
 	for _, e := range h {
 		turns = append(turns, (e.at/l.width()+l.slices()+1)*l.width())
 	}

@@ -3,6 +3,7 @@ package behaviour_test
 import (
 	"math/big"
 	"slices"
+	"sort"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -13,32 +14,38 @@ type bucket struct {
 	rule        ratelimit.Rule
 }
 
-// replay fills a bucket by what came of each call: every admission, in order, moves tat to max(tat, admission) + cost*P/L, and
+// replay fills a bucket by what came of each call: every admission, by its time, moves tat to max(tat, admission) + cost*P/L, and
 // what is gained by that is stored. TAT is exact; where another limit takes over it is kept, rounded up to a whole microsecond.
-//
-// A call that is given back while it waits for its place, or while one before it does, has never been; those that keep their
-// places keep them. Later there is no telling what came of it: what it took is put back, behind all that had been settled.
 func replay(h history, rule ratelimit.Rule) bucket {
-	b := bucket{new(big.Rat), instantOf(rule.Warmup.Microseconds()), rule}
-	var waiting []event // and those behind
+	b, waiting := settle(h, rule)
+	for _, e := range waiting {
+		b = b.charge(e)
+	}
+	return b.of(rule)
+}
+
+// settle fills a bucket by what had come of each call when the last one was given back, and returns the calls behind that.
+//
+// A call that is given back while it waits for its place has never been; those that keep their places keep them. Later there is
+// no telling what came of it: what it took is put back, behind all that had been settled.
+func settle(h history, rule ratelimit.Rule) (b bucket, waiting history) {
+	b = bucket{new(big.Rat), instantOf(rule.Warmup.Microseconds()), rule}
 	for _, e := range h {
 		if !e.back {
-			waiting = append(waiting, e)
+			i := sort.Search(len(waiting), func(i int) bool { return waiting[i].at > e.at })
+			waiting = slices.Insert(waiting, i, e)
 			continue
 		}
 		for len(waiting) > 0 && waiting[0].at <= e.at {
 			b, waiting = b.charge(waiting[0]), waiting[1:]
 		}
 		if i := lastLike(waiting, e); i >= 0 {
-			waiting = slices.Concat(waiting[:i], waiting[i+1:])
+			waiting = slices.Delete(waiting, i, i+1)
 		} else {
 			b = b.putBack(e)
 		}
 	}
-	for _, e := range waiting {
-		b = b.charge(e)
-	}
-	return b.of(rule)
+	return b, waiting
 }
 
 // lastLike returns the last event that is what another gives back. Calls of one place and price are alike.

@@ -79,6 +79,50 @@ func TestCancelledWaiterOfASilentServer(t *testing.T) {
 	}
 }
 
+// Who waits for a budget of his own reserves a place under the others' budget as well. Those who have not to wait pass before him,
+// as long as his place is left for him.
+func TestWaiterHoldsNobodyUp(t *testing.T) {
+	shared := map[string]ratelimit.Rule{
+		"sliding-window":  {Limit: 5, Per: time.Hour},
+		"fixed-window":    {Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
+		"sliding-counter": {Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
+		"calendar":        {Limit: 5, Cron: "0 0 0 1 1 *"},
+		"token-bucket":    {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
+		"prepaid":         {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true},
+	}
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for name, rule := range shared {
+			rule.Name = name
+			all, own := ratelimit.Request{Rule: rule, Key: "all"}, ratelimit.Rule{Name: "own", Limit: 1, Per: 20 * time.Minute}
+			call := func(who string) []ratelimit.Request {
+				return []ratelimit.Request{{Rule: own, Key: name + " " + who}, all}
+			}
+			s.admit(t, call("ann")...)
+			ctx, cancel := context.WithCancel(context.Background())
+			gone := make(chan error)
+			go func() {
+				_, err := s.limiter.Wait(ctx, call("ann")...)
+				gone <- err
+			}()
+			for s.left(t, all) != 3 {
+				time.Sleep(time.Millisecond) // until she has her place
+			}
+			for _, who := range []string{"bob", "cid", "dan"} {
+				s.admit(t, call(who)...)
+			}
+			s.refuse(t, call("eve")...)
+			cancel()
+			if err := <-gone; !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: got error %v", name, err)
+			}
+			s.admit(t, call("eve")...)
+			if !rule.Prepay { // which lets one more pass when nobody waits
+				s.refuse(t, all)
+			}
+		}
+	})
+}
+
 // A rule in shadow mode that would have refused has nothing to give back.
 func TestCancelledWaiterAndAShadow(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {

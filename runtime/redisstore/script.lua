@@ -12,8 +12,8 @@
 --   LOG       period          index   list: the time of every permit, oldest first; index is that of the newest permit
 --                                     which must have left the window before cost more fit in
 --   FIXED     period                  string: start and stop of the open window, permits used in it; then the same of
---                                     windows to come, if calls wait for them. Only the last one takes permits, but those of
---                                     triggers, which ask for none.
+--                                     windows to come, if calls wait for them. A call that would open a window which reaches
+--                                     into the next one is taken by that, which begins earlier then.
 --   CALENDAR  start   stop    stops   the same; a and b are the calendar window which the caller takes for the present one;
 --                                     stops are the ends of the next ones, as far as the call may have to wait
 --   BUCKET    period  needed          string: s, x, y, z. The bucket is full again at x + y/z, GCRA's theoretical arrival
@@ -31,8 +31,8 @@
 --             start   stop    member  the same in a calendar window
 --   BLOCK     period                  string: until when the rule behind it refuses, since it refused
 --
--- While calls wait for a bucket its string is: s, x, y, z as they were without them; every charge since the first of them, in
--- order, which is its time, cost and limit, and its price: extra time and time out of s; then s, x, y, z after all of them.
+-- While calls wait for a bucket its string is: s, x, y, z as they were without them; an entry for each charge, by their times: its
+-- time, cost and limit, its price, which is extra time and time out of s, and s, x and y after it; then s, x, y, z after all.
 --
 -- The reply is one of
 --   time            admitted then
@@ -70,7 +70,9 @@ if special then
     call('PEXPIREAT', key, string.format('%d', math.ceil(at / 1000)))
   end
 
-  -- Buckets while calls wait. A charge is packed, as in the state.
+  -- Buckets while calls wait. An entry is a packed charge, and s, x and y after it; z is the charge's limit then.
+
+  local CHARGE, ENTRY = 40, 64
 
   local function add(charge, period, warmup, s, x, y, z)
     local at, cost, limit, extra, taken = struct.unpack('<ddddd', charge)
@@ -80,65 +82,137 @@ if special then
     return s - taken, x + extra, y, limit
   end
 
+  local function after(state, from)
+    local z, _, _, s, x, y = struct.unpack('<dddddd', state, from + 16)
+    return s, x, y, z
+  end
+
   -- Returns s, x, y and z at the end of a state.
   function special.state(state, warmup)
     if not state then return warmup, 0, 0, 0 end
     return struct.unpack('<dddd', state, #state - 31)
   end
 
-  -- Returns the charges of a state whose time has not come, or which are behind such a one, and the state without them. Of many
-  -- only the newest stay, as each of them makes giving one back dearer; to give back one of the others no longer moves later places up.
-  local function settle(state, period, warmup)
-    if not state or #state <= 32 then return '', special.state(state, warmup) end
-    local s, x, y, z = struct.unpack('<dddd', state)
-    local from = 33
-    local newest = #state - 31 - 40 * 256
-    while from < #state - 31 and (from < newest or struct.unpack('<d', state, from) <= now) do
-      s, x, y, z = add(string.sub(state, from, from + 39), period, warmup, s, x, y, z)
-      from = from + 40
-    end
-    return string.sub(state, from, -33), s, x, y, z
+  -- Returns where in a state the entries begin whose time has not come, where they end, and s, x, y and z before them. Of many
+  -- only the latest stay, as each makes decisions dearer; to give back one of the others no longer moves later places up.
+  local function settle(state, warmup)
+    if not state or #state <= 32 then return 1, 1, special.state(state, warmup) end
+    local from, last = 33, #state - 31
+    while from < last and (from < last - 256 * ENTRY or struct.unpack('<d', state, from) <= now) do from = from + ENTRY end
+    local s, x, y, z
+    if from == 33 then s, x, y, z = struct.unpack('<dddd', state) else s, x, y, z = after(state, from - ENTRY) end
+    return from, last, math.min(s, warmup), x, y, z -- where nothing is stored, s is the expiry
   end
 
-  -- Keeps what waits, and the state after that.
-  local function keep(key, before, charges, warmup, s, x, y, z)
+  -- Keeps s, x, y and z; then the entries of a state between from and to, that of a charge if there is one, and the entries from
+  -- behind to last, as they are after it.
+  local function keep(key, state, from, to, charge, behind, last, period, warmup, s, x, y, z)
+    local head = struct.pack('<dddd', s, x, y, z)
+    if to > from then s, x, y, z = after(state, to - ENTRY) end
+    local made = {}
+    local function make(charge)
+      s, x, y, z = add(charge, period, warmup, s, x, y, z)
+      table.insert(made, charge .. struct.pack('<ddd', s, x, y))
+    end
+    if charge then make(charge) end
+    while behind < last do
+      make(string.sub(state, behind, behind + CHARGE - 1))
+      behind = behind + ENTRY
+      if string.sub(made[#made], CHARGE + 1) == string.sub(state, behind - 24, behind - 1) then -- then so are all others
+        s, x, y, z = after(state, last - ENTRY)
+        break
+      end
+    end
     local expiry = x + 1 + warmup
-    if warmup == 0 then s = expiry end
-    local state = struct.pack('<dddd', s, x, y, z)
-    if charges ~= '' then state = before .. charges .. state end
+    if to > from or made[1] then
+      head = head .. string.sub(state or '', from, to - 1) .. table.concat(made) .. string.sub(state or '', behind, last - 1)
+        .. struct.pack('<dddd', s, x, y, z)
+    elseif warmup == 0 then
+      head = struct.pack('<dddd', expiry, x, y, z)
+    end
     if expiry > now then
-      call('SET', key, state, 'PXAT', string.format('%d', math.ceil(expiry / 1000)))
+      call('SET', key, head, 'PXAT', string.format('%d', math.ceil(expiry / 1000)))
     else
       call('DEL', key)
     end
   end
 
+  -- Returns how many permits an entry has reserved, or more than any bucket holds if they are of another size.
+  local function reserved(state, from, limit)
+    local permits, of = struct.unpack('<dd', state, from + 8)
+    return of == limit and permits or 2 ^ 34
+  end
+
+  -- Returns the first time, from one on, at which a bucket lacks no more than so many permits, negated.
+  local function free(from, needed, limit, period, s, x, y, z)
+    if z ~= limit then x, y = x + math.min(y, 1), 0 end
+    if x < from then
+      if needed <= 0 then return from end
+      x, y = from, 0
+    end
+    x, y = gain(x, y, needed, limit, period)
+    return math.max(from, x + math.min(y, 1))
+  end
+
+  -- Returns when a bucket admits a cost while others wait for it: behind them, or behind those of them that it would delay if
+  -- it came before, as what they have reserved counts as taken.
+  function special.queue(state, prepaid, limit, cost, period, b)
+    local first, last, s, x, y, z = settle(state, 0)
+    if first == last then return free(now, b, limit, period, s, x, y, z) end
+    local to, needed = last, prepaid and cost + b or b
+    while to > first and needed + reserved(state, to - ENTRY, limit) <= 0 do
+      to = to - ENTRY
+      needed = needed + reserved(state, to, limit)
+    end
+    local behind = free(struct.unpack('<d', state, last - ENTRY), b, limit, period, special.state(state, 0))
+    if to == last then return behind end
+    if to == first then return math.min(behind, free(now, needed, limit, period, s, x, y, z)) end
+    return math.min(behind, free(struct.unpack('<d', state, to - ENTRY), needed, limit, period, after(state, to - ENTRY)))
+  end
+
+  -- Returns the largest cost below one that is refused which a bucket would admit now, though others wait for it.
+  function special.room(state, prepaid, limit, cost, period, b)
+    local first, last, s, x, y, z = settle(state, 0)
+    if first == last and prepaid then return 0 end
+    local taken = prepaid and b or b - cost
+    for from = first, last - 1, ENTRY do taken = taken + reserved(state, from, limit) end
+    local room, high = 0, cost - 1
+    while room < high do
+      local middle = math.ceil((room + high) / 2)
+      if free(now, taken + middle, limit, period, s, x, y, z) <= now then room = middle else high = middle - 1 end
+    end
+    return room
+  end
+
   function special.charge(key, state, charge, period, warmup)
-    local charges, s, x, y, z = settle(state, period, warmup)
-    local before = struct.pack('<dddd', s, x, y, z)
-    if charges ~= '' or struct.unpack('<d', charge) > now then charges = charges .. charge end
-    keep(key, before, charges, warmup, add(charge, period, warmup, special.state(state, warmup)))
+    local first, last, s, x, y, z = settle(state, warmup)
+    local at = struct.unpack('<d', charge)
+    if at <= now then
+      keep(key, state, first, first, nil, first, last, period, warmup, add(charge, period, warmup, s, x, y, z))
+      return
+    end
+    local to = last
+    while to > first and struct.unpack('<d', state, to - ENTRY) > at do to = to - ENTRY end
+    keep(key, state, first, to, charge, to, last, period, warmup, s, x, y, z)
   end
 
   -- Undoes a charge as long as it is remembered, and makes those after it again. Afterwards there is no telling what came of it,
   -- and as many permits are put back.
   function special.giveBack(key, state, charge, period, warmup)
-    local charges, s, x, y, z = settle(state, period, warmup)
+    local first, last, s, x, y, z = settle(state, warmup)
     local at, cost, limit, extra, taken = struct.unpack('<ddddd', charge)
-    local from = #charges - 39
-    while from > 0 and string.sub(charges, from, from + 39) ~= charge do from = from - 40 end
-    if from > 0 then
-      charges = string.sub(charges, 1, from - 1) .. string.sub(charges, from + 40)
-    elseif at <= now then
+    local to = last - ENTRY
+    while to >= first and string.sub(state, to, to + CHARGE - 1) ~= charge do to = to - ENTRY end
+    if to >= first then
+      keep(key, state, first, to, nil, to + ENTRY, last, period, warmup, s, x, y, z)
+      return
+    end
+    if at <= now then
       if z ~= limit then x, y, z = x + math.min(y, 1), 0, limit end
       x, y = gain(x, y, -cost, limit, period)
       s, x = math.min(warmup, s + taken), x - extra
     end
-    local before = struct.pack('<dddd', s, x, y, z)
-    for i = 1, #charges, 40 do
-      s, x, y, z = add(string.sub(charges, i, i + 39), period, warmup, s, x, y, z)
-    end
-    keep(key, before, charges, warmup, s, x, y, z)
+    keep(key, state, first, first, nil, first, last, period, warmup, s, x, y, z)
   end
 
   -- Returns the calendar window that holds a time not before start, where the window starts whose end is the first of stops.
@@ -228,7 +302,9 @@ if special then
         call('SET', key, state .. string.rep('\0', 8 * size))
       end
       for _, slice in ipairs(begun) do call('SETRANGE', key, slot(slice[1]), struct.pack('<d', slice[2])) end
-      for i, slice in ipairs(ahead) do call('SETRANGE', key, behind + 16 * (i - 1), struct.pack('<dd', slice[1], slice[2])) end
+      local tail = {}
+      for i, slice in ipairs(ahead) do tail[i] = struct.pack('<dd', slice[1], slice[2]) end
+      if tail[1] then call('SETRANGE', key, behind, table.concat(tail)) end
       return current
     end
 
@@ -298,7 +374,7 @@ if special then
 
     if kind == COUNTER then
       local counter = special.counter(key, a, b)
-      local first, excess = counter.last, counter.total + cost - limit
+      local first, excess = counter.present, counter.total + cost - limit
       if excess > 0 then
         counter.each(function(n, permits)
           excess = excess - permits
@@ -316,7 +392,7 @@ if special then
         counter.add(slice, cost)
         if slice ~= counter.newest then expire(key, (last + b + 1) * a) end
         return used
-      end, counter.last * a <= now and math.max(0, limit - counter.total) or 0
+      end, math.max(0, limit - counter.total)
     end
 
     -- MEMBERS and CALENDAR_MEMBERS
@@ -358,7 +434,7 @@ local function decide(i, at, refused, call, now, special, gain)
 
   -- Check.
   local earliest = now
-  local x, y, z, state, expiry, open, commit, room -- x, y and z are the state as in the table above
+  local x, y, z, state, expiry, open, most, queued, commit, room -- x, y and z are the state as in the table above
   if kind == LOG then
     local permit = call('LINDEX', key, text)
     if permit then earliest = struct.unpack('<d', permit) + a end
@@ -368,12 +444,15 @@ local function decide(i, at, refused, call, now, special, gain)
   else
     state = call('GET', key)
     if kind >= BUCKET then
+      queued = state and #state > 32
+      if queued and not special then return false, -now, 0 end
       if state then
-        if #state > 32 and not special then return false, -now, 0 end
         expiry, x, y, z = struct.unpack('<dddd', state, #state - 31)
         if z ~= limit then x, y = x + math.min(y, 1), 0 end
       end
-      if state and x >= now then
+      if queued then
+        earliest = special.queue(state, kind == PREPAID, limit, cost, a, b)
+      elseif state and x >= now then
         local t, parts = gain(x, y, b, limit, a)
         earliest = parts > 0 and t + 1 or t
       else
@@ -386,12 +465,20 @@ local function decide(i, at, refused, call, now, special, gain)
         z = 0
       elseif z + cost > limit then
         earliest = y
-      else
-        earliest = x
+      end
+      most = z
+      if open and #state > 24 then -- nobody passes those who wait for a window that is too full
+        for from = #state - 47, 1, -24 do
+          local _, stop, used = struct.unpack('<ddd', state, from)
+          if stop > now then
+            if earliest == now and used + cost > limit then earliest = stop end
+            most = math.max(most, used)
+          end
+        end
       end
       if kind == CALENDAR then
         if special then -- the call may be admitted in another window than the present one
-          table.insert(special.calendars, { open and (wait == TRIGGER and x or 0) or now, open and y or now, a, b, text })
+          table.insert(special.calendars, { open and x or now, open and y or now, a, b, text })
         elseif (not open or now < x) and (now < a or now >= b) then
           return false, -now, 0
         end
@@ -417,16 +504,17 @@ local function decide(i, at, refused, call, now, special, gain)
   if by == 0 then return false, report, 0 end
 
   if refuses then
-    local high = (kind == LOG or kind == BUCKET) and cost - 1 or 0
-    room = room or open and x <= now and math.max(0, limit - z) or 0
+    if queued then room = special.room(state, kind == PREPAID, limit, cost, a, b) end
+    local high = (kind == LOG or kind == BUCKET and not queued) and cost - 1 or 0
+    room = room or most and math.max(0, limit - most) or 0
     while room < high do -- by bisection, as a smaller cost looks at an older permit
       local middle = math.ceil((room + high) / 2)
       local t, parts = now, 0
-      if kind == BUCKET then
-        t, parts = gain(x, y, b - cost + middle, limit, a)
-      else
+      if kind == LOG then
         local permit = call('LINDEX', key, middle - limit - 1)
         if permit then t = struct.unpack('<d', permit) + a end
+      else
+        t, parts = gain(x, y, b - cost + middle, limit, a)
       end
       if t + math.min(parts, 1) <= now then room = middle else high = middle - 1 end
     end
@@ -500,7 +588,7 @@ local function decide(i, at, refused, call, now, special, gain)
   elseif commit then
     used, extra, taken = commit(at, wait == TRIGGER)
     if extra then report = report .. struct.pack('<dddd', now, -i, extra, taken) end
-  elseif kind >= BUCKET and special and (at > now or state and #state > 32) then
+  elseif kind >= BUCKET and special and (at > now or queued) then
     special.charge(key, state, struct.pack('<ddddd', at, cost, limit, 0, 0), a, 0)
   elseif kind >= BUCKET then
     if x < at then x, y = at, 0 end
@@ -522,13 +610,16 @@ local function decide(i, at, refused, call, now, special, gain)
       if at >= b then start, stop = special.window(at, b, text) end
     end
     used = cost
-    if open and at < x then -- a trigger, which does not ask whether a window to come is open already
-      local from = #state - 47
-      while from > 0 and at < struct.unpack('<d', state, from) do from = from - 24 end
-      local before, behind = string.sub(state, 1, from + 23), string.sub(state, from + 24)
-      if from > 0 and at < struct.unpack('<d', state, from + 8) then
-        start, stop, used = struct.unpack('<ddd', state, from)
+    if open and at < x then -- before a window that calls wait for
+      local from = #state - 23 -- of the first such window
+      while from > 1 and at < struct.unpack('<d', state, from - 24) do from = from - 24 end
+      local before, behind = string.sub(state, 1, from - 1), string.sub(state, from)
+      local next, last, n = struct.unpack('<ddd', state, from)
+      if from > 1 and at < struct.unpack('<d', state, from - 16) then
+        start, stop, used = struct.unpack('<ddd', state, from - 24)
         before, used = string.sub(before, 1, -25), used + cost
+      elseif kind ~= CALENDAR and stop > next then
+        stop, used, behind = last, n + cost, string.sub(behind, 25)
       end
       call('SET', key, before .. struct.pack('<ddd', start, stop, used) .. behind, 'KEEPTTL')
     else

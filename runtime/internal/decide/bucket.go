@@ -41,12 +41,20 @@ type bucket struct {
 }
 
 func (b *bucket) Earliest(c *Claim, now int64) int64 {
-	x, y := b.in(c.Limit)
-	if x < now {
-		return now
+	if b.queue == nil {
+		return b.free(c, c.Needed(), now)
 	}
-	x, y = gain(x, y, c.Needed(), c.Limit, c.Rule.Per)
-	return max(now, x+min(y, 1))
+	return min(b.queue.free(c, now), b.free(c, c.Needed(), max(now, b.queue.last())))
+}
+
+// free returns the first time, from one on, at which the bucket lacks no more than so many permits, negated.
+func (a arrival) free(c *Claim, needed, from int64) int64 {
+	x, y := a.in(c.Limit)
+	if x < from {
+		return from
+	}
+	x, y = gain(x, y, needed, c.Limit, c.Rule.Per)
+	return max(from, x+min(y, 1))
 }
 
 func (b *bucket) Commit(c *Claim, now, at int64) (used int64) {
@@ -63,7 +71,7 @@ func (b *bucket) Expiry(*Rule) int64 { return b.whole + min(b.parts, 1) }
 // commit returns what is left of the stored time.
 func (b *bucket) commit(c charge, r *Rule, now, stored int64) int64 {
 	if b.queue != nil || c.at > now {
-		b.enqueue(c, r, now, stored)
+		return b.enqueue(c, r, now, stored)
 	}
 	return b.add(c, r, stored)
 }

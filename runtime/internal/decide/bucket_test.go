@@ -72,8 +72,8 @@ func TestQueueEnds(t *testing.T) {
 		waits := claim(5000)
 		s.Commit(waits, 1000, 5000)
 		s.Commit(claim(0), 1000, 1000)
-		if q := queued(s); q == nil || len(q.charges) != 2 {
-			t.Errorf("kind %d: of a call that waits, and one behind it, %+v is remembered", kind, q)
+		if q := queued(s); q == nil || len(q.charges) != 1 {
+			t.Errorf("kind %d: of a call that waits, and one that does not, %+v is remembered", kind, q)
 		}
 		s.Commit(claim(0), 5000, 5000)
 		if q := queued(s); q != nil {

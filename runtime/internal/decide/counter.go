@@ -81,7 +81,7 @@ func (s *counter) Earliest(c *Claim, now int64) int64 {
 		return now
 	}
 	width := c.Rule.Slice()
-	first := max(now/width, s.last())
+	first := now / width
 	excess := s.used + c.Cost - c.Limit
 	for _, n := range s.ahead {
 		excess += n.permits

@@ -2,8 +2,8 @@ package decide
 
 import "slices"
 
-// windows is the open window of a fixed or calendar rule, which takes permits; before it, while calls wait for a window to
-// come, those that are still to end.
+// windows is the last window of a fixed or calendar rule; before it, while calls wait for a window to come, those that are still
+// to end. They do not overlap.
 type windows struct {
 	window
 	before []window
@@ -20,15 +20,17 @@ func open(r *Rule, at int64) window {
 	return window{start: at, stop: at + r.Per}
 }
 
+// Earliest returns the end of the last window that is too full: before such a one, a call would pass those who wait for it.
 func (w *windows) Earliest(c *Claim, now int64) int64 {
-	switch {
-	case now >= w.stop:
-		return now
-	case w.used+c.Cost > c.Limit:
-		return w.stop
-	default:
-		return max(now, w.start)
+	if w.used+c.Cost > c.Limit {
+		return max(now, w.stop)
 	}
+	for _, before := range slices.Backward(w.before) {
+		if before.used+c.Cost > c.Limit {
+			return max(now, before.stop)
+		}
+	}
+	return now
 }
 
 func (w *windows) Commit(c *Claim, now, at int64) (used int64) {
@@ -43,22 +45,30 @@ func (w *windows) Commit(c *Claim, now, at int64) (used int64) {
 	return w.used
 }
 
-// insert charges a trigger, which does not ask whether a window to come is open already.
+// insert charges the window that holds a time before the last one. A fixed window that would reach into the next one becomes a
+// part of that, which begins earlier then.
 func (w *windows) insert(c *Claim, at int64) (used int64) {
 	held := w.holds(at)
 	if held == nil {
-		i := 0
+		i, next := 0, &w.window
 		for i < len(w.before) && w.before[i].start < at {
 			i++
 		}
-		w.before = slices.Insert(w.before, i, open(c.Rule, at))
-		held = &w.before[i]
+		if i < len(w.before) {
+			next = &w.before[i]
+		}
+		if opened := open(c.Rule, at); c.Rule.Kind == Fixed && opened.stop > next.start {
+			next.start, held = at, next
+		} else {
+			w.before = slices.Insert(w.before, i, opened)
+			held = &w.before[i]
+		}
 	}
 	held.used += c.Cost
 	return held.used
 }
 
-// holds returns the window that took what was charged at t, or nil. One that was opened before one to come may reach into it.
+// holds returns the window that took what was charged at t, or nil.
 func (w *windows) holds(t int64) *window {
 	if w.start <= t && t < w.stop {
 		return &w.window
