@@ -91,7 +91,7 @@ func (r Rule) checkWindow() error {
 	case r.Per == 0:
 		return r.wrong("per", "found neither per nor cron; expected one of the two")
 	case r.Per < 0 || r.Per > maxPer || r.Per%time.Microsecond != 0:
-		return r.wrong("per", "found %s; expected whole microseconds, up to %s", r.Per, formatPeriod(maxPer))
+		return r.wrong("per", "found %s; expected whole microseconds, up to %s", formatPeriod(r.Per), formatPeriod(maxPer))
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (r Rule) checkBucket() error {
 	case r.Warmup != 0 && r.Algorithm != TokenBucket:
 		return r.wrong("warmup", "found %s; expected a token-bucket", r.what())
 	case r.Warmup != 0 && (r.Warmup < time.Microsecond || r.Warmup > maxWarmup):
-		return r.wrong("warmup", "found %s; expected 1us to %s", r.Warmup, formatPeriod(maxWarmup))
+		return r.wrong("warmup", "found %s; expected 1us to %s", formatPeriod(r.Warmup), formatPeriod(maxWarmup))
 	case r.Warmup != 0 && r.Burst != 0:
 		return r.wrong("burst", "found warmup as well, which stores no permits to burst")
 	}
@@ -175,7 +175,7 @@ func (r Rule) checkDistinct() error {
 func (r Rule) checkWait() error {
 	switch {
 	case r.Wait < 0 || r.Wait > maxPer:
-		return r.wrong("wait", "found %s; expected up to %s", r.Wait, formatPeriod(maxPer))
+		return r.wrong("wait", "found %s; expected up to %s", formatPeriod(r.Wait), formatPeriod(maxPer))
 	case r.Wait > 0 && r.Mode != ModeEnforce:
 		return r.wrong("wait", "found mode=%s, which delays no call", r.Mode)
 	case r.Wait > 0 && r.Distinct != "":
@@ -197,7 +197,7 @@ func (r Rule) checkMode() error {
 	case r.Mode == ModeTrigger && (r.isBucket() || r.Limit == 0):
 		return r.wrong("mode", "trigger needs a window of at least one permit that fills up; found %s of %d", r.what(), r.Limit)
 	case r.Block < 0 || r.Block > maxBlock || r.Block%time.Microsecond != 0:
-		return r.wrong("block", "found %s; expected whole microseconds, up to %s", r.Block, formatPeriod(maxBlock))
+		return r.wrong("block", "found %s; expected whole microseconds, up to %s", formatPeriod(r.Block), formatPeriod(maxBlock))
 	case r.Block > 0 && r.Mode != ModeEnforce:
 		return r.wrong("block", "found mode=%s, which refuses no call", r.Mode)
 	case r.Scope > ScopeInstance:

@@ -11,7 +11,7 @@ type X interface {
 	//                                                           ^ queue: found no wait, so none can queue
 	Queue() error
 	//ratelimit:rule limit=1 per=1m block=31d
-	//                                    ^ block: found 744h0m0s; expected whole microseconds, up to 30d
+	//                                    ^ block: found 31d; expected whole microseconds, up to 30d
 	Block() error
 	//ratelimit:rule limit=1 per=1m algorithm=sliding-counter slices=10_001
 	//                                                               ^ slices: found 10001; expected 1 to 10000, of a microsecond at least
