@@ -13,8 +13,18 @@ func follows(loose, strict runtime.Rule) bool {
 	if isDebtor(loose) || isDebtor(strict) {
 		return false
 	}
-	if loose.Cron != "" || strict.Cron != "" {
+	switch {
+	case loose.Cron != "" && strict.Cron != "":
 		return strict.Limit <= loose.Limit && calendar.Within(loose, strict)
+	case loose.Cron != "":
+		longest, ok := calendar.Longest(loose)
+		return ok && most(strict, longest.Microseconds()-1).Cmp(big.NewInt(loose.Limit)) <= 0
+	case strict.Cron != "":
+		shortest, ok := calendar.Shortest(strict)
+		if !ok {
+			return false
+		}
+		strict.Algorithm, strict.Per = runtime.FixedWindow, shortest // which admits as much, at the worst times
 	}
 	if isBucket(loose) {
 		// Between bursts, both go on at their rates: strict's L permits in P against loose's.

@@ -1,6 +1,7 @@
 package analyse
 
 import (
+	"cmp"
 	"testing"
 	"time"
 	_ "time/tzdata" // the zones below, also where the system has no zone files
@@ -67,7 +68,17 @@ func TestFollows(t *testing.T) {
 		"hours that cut a day in two":           {cron(10, "30 * * * *"), daily(5, "UTC"), false},
 		"the same day, on weekdays":             {daily(10, "UTC"), cron(5, "0 0 * * 1-5"), true},
 		"days elsewhere":                        {daily(10, "UTC"), daily(5, "Asia/Tokyo"), false},
-		"a day is not always 24 hours":          {daily(1000, "UTC"), window(1, hour), false},
+		"a day of hours, as long as any":        {daily(36, "Europe/Berlin"), window(1, hour), true},
+		"a day is not always 24 hours":          {daily(35, "Europe/Berlin"), window(1, hour), false},
+		"a week of hours":                       {cron(1000, "@weekly"), window(1, hour), false},
+		"an hour of minutes, as long as any":    {cron(120, "@hourly"), window(1, min), true},
+		"an hour is not always 60 minutes":      {cron(119, "@hourly"), window(1, min), false},
+		"the ends of two days":                  {window(10, 12*hour), daily(5, "Europe/Berlin"), true},
+		"the ends of two days, looser":          {window(9, min), daily(5, "Europe/Berlin"), false},
+		"three days may meet":                   {window(14, 13*hour), daily(5, "Europe/Berlin"), false},
+		"hours may be short":                    {window(1000, min), cron(5, "@hourly"), false},
+		"a bucket beside a day":                 {with(window(120, 24*hour), bucket, 10), daily(5, "UTC"), true},
+		"a bucket that is slower than a day":    {with(window(9, 24*hour), bucket, 10), daily(5, "UTC"), false},
 		"what may go into debt is not compared": {window(1000, min), prepaid, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,10 +96,8 @@ func TestFollowsHolds(t *testing.T) {
 	for range 10 { // each is a hundred pairs
 		rapid.Check(t, func(t *rapid.T) {
 			loose, strict := draw(t, "loose"), draw(t, "strict")
-			for loose.Limit = 1; !follows(loose, strict); loose.Limit++ {
-				if loose.Limit == 300 {
-					return
-				}
+			if loose.Limit = least(loose, strict); loose.Limit == 0 {
+				return
 			}
 			pairs++
 			walk(t, time.Unix(1_800_000_000, 0), loose, strict)
@@ -99,28 +108,51 @@ func TestFollowsHolds(t *testing.T) {
 	}
 }
 
-// TestFollowsHoldsOfCalendars does the same with calendar windows, in weeks in which clocks are changed or years end.
+// least returns the smallest limit of loose at which it follows from strict; 0 if there is none.
+func least(loose, strict runtime.Rule) int64 {
+	for loose.Limit = 1; loose.Limit < 300; loose.Limit++ {
+		if follows(loose, strict) {
+			return loose.Limit
+		}
+	}
+	return 0
+}
+
+// TestFollowsHoldsOfCalendars does the same with calendar windows, of one rule or both, in weeks in which clocks are changed or years end.
 func TestFollowsHoldsOfCalendars(t *testing.T) {
-	pairs := 0
-	for range 10 {
+	pairs, mixed := 0, 0
+	for range 5 {
 		rapid.Check(t, func(t *rapid.T) {
 			loose, strict := drawCalendars(t)
+			switch rapid.IntRange(0, 5).Draw(t, "one without a calendar") {
+			case 0:
+				loose = draw(t, "loose")
+				loose.Per *= 3 * 3600
+				loose.Limit = least(loose, strict)
+			case 1:
+				strict = draw(t, "strict")
+				strict.Per *= 3600
+				loose.Limit = least(loose, strict)
+			}
 			if !follows(loose, strict) {
 				return
 			}
 			pairs++
+			if loose.Cron == "" || strict.Cron == "" {
+				mixed++
+			}
 			month := rapid.SampledFrom([]time.Month{time.March, time.April, time.October, time.November, time.December}).Draw(t, "month")
 			walk(t, time.Date(2026, month, rapid.IntRange(1, 31).Draw(t, "day"), 0, 0, 0, 0, time.UTC), loose, strict)
 		})
 	}
-	if pairs < 50 {
-		t.Errorf("only %d pairs of rules were compared", pairs)
+	if pairs < 50 || mixed < 10 {
+		t.Errorf("only %d pairs of rules were compared, and %d with one calendar", pairs, mixed)
 	}
 }
 
 // drawCalendars returns two rules of one zone. The fields of loose's expression often have the values of strict's.
 func drawCalendars(t *rapid.T) (loose, strict runtime.Rule) {
-	zone := rapid.SampledFrom([]string{"", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}).Draw(t, "zone")
+	zone := rapid.SampledFrom([]string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}).Draw(t, "zone")
 	limit := rapid.Int64Range(1, 4)
 	strict = runtime.Rule{Name: "strict", Limit: limit.Draw(t, "strict"), TZ: zone}
 	loose = runtime.Rule{Name: "loose", Limit: strict.Limit + limit.Draw(t, "more") - 1, TZ: zone}
@@ -144,11 +176,13 @@ func walk(t *rapid.T, now time.Time, loose, strict runtime.Rule) {
 	pauses := []time.Duration{
 		time.Microsecond, time.Second, strict.Per / 2, strict.Per - time.Microsecond, strict.Per, loose.Per - time.Microsecond, 3 * loose.Per,
 	}
-	if loose.Cron != "" {
+	if loose.Cron != "" || strict.Cron != "" {
 		pauses = []time.Duration{time.Microsecond, time.Second, time.Minute, 7 * time.Minute, time.Hour, 5 * time.Hour, 24 * time.Hour}
 	}
 	for _, step := range rapid.SliceOfN(rapid.IntRange(-len(pauses), len(pauses)-1), 50, 200).Draw(t, "steps") {
 		switch {
+		case step == 0 && strict.Cron+loose.Cron != "":
+			now = lastOf(t, cmp.Or(strict.Cron, loose.Cron), strict.TZ, now)
 		case step >= 0:
 			now = now.Add(pauses[step])
 		case step%2 == 0:
@@ -158,6 +192,15 @@ func walk(t *rapid.T, now time.Time, loose, strict runtime.Rule) {
 			allow(t, limiter, loose, strict)
 		}
 	}
+}
+
+// lastOf returns the end of the calendar window that is open at a time.
+func lastOf(t *rapid.T, cron, zone string, now time.Time) time.Time {
+	ends, err := runtime.Rule{Limit: 1, Cron: cron, TZ: zone}.Boundaries(now.Add(time.Microsecond), 1)
+	if err != nil || len(ends) == 0 {
+		t.Fatal(ends, err)
+	}
+	return ends[0].Add(-time.Microsecond)
 }
 
 // allow makes a call, and reports whether both rules admit it.

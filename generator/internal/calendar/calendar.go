@@ -4,6 +4,8 @@ package calendar
 
 import (
 	"cmp"
+	"math/bits"
+	"time"
 
 	"github.com/robfig/cron/v3"
 
@@ -24,6 +26,28 @@ func Within(inner, outer runtime.Rule) bool {
 // Same reports that the rules have the same windows, however they spell them.
 func Same(a, b runtime.Rule) bool { return Within(a, b) && Within(b, a) }
 
+// The bounds below hold for clocks that are put forward or back by at most this.
+const change = 12 * time.Hour
+
+// Shortest returns what each window of a rule lasts at least. It is not known of one that fires more than once on a day.
+func Shortest(r runtime.Rule) (length time.Duration, ok bool) {
+	s, ok := parse(r)
+	once := ok && bits.OnesCount64(s.Second&^star)+bits.OnesCount64(s.Minute&^star)+bits.OnesCount64(s.Hour&^star) == 3
+	return 24*time.Hour - change, once // if the next fire time is skipped, the window ends as the clock is put forward
+}
+
+// Longest returns what each window of a rule lasts at most. It is not known of one that does not fire every day.
+func Longest(r runtime.Rule) (length time.Duration, ok bool) {
+	s, ok := parse(r)
+	switch {
+	case !ok || !daysWithin(&cron.SpecSchedule{Dom: all, Month: all, Dow: all}, s):
+		return 0, false
+	case isSubset(1<<24-1, s.Hour): // which fires in both of two equal hours
+		return 2 * time.Hour, true
+	}
+	return 24*time.Hour + change, true
+}
+
 // zone names a time zone; two names of one zone are not known to be the same.
 func zone(r runtime.Rule) string { return cmp.Or(r.TZ, "UTC") }
 
@@ -42,6 +66,8 @@ func parse(r runtime.Rule) (*cron.SpecSchedule, bool) {
 
 // star is set in a field that is written with a star. Such a field has all other bits as well.
 const star = 1 << 63
+
+const all = 1<<64 - 1
 
 func isSubset(a, b uint64) bool { return a&^b&^star == 0 }
 

@@ -93,6 +93,42 @@ func TestWithinHolds(t *testing.T) {
 	}
 }
 
+func TestLengths(t *testing.T) {
+	const day, change = 24 * time.Hour, 12 * time.Hour
+	for _, c := range []struct {
+		cron              string
+		shortest, longest time.Duration // 0 is unknown
+	}{
+		{"@daily", day - change, day + change},
+		{"30 2 * * *", day - change, day + change},
+		{"0 0 1-31 * 1", day - change, day + change},
+		{"0 9,18 * * *", 0, day + change},
+		{"*/30 * * * * *", 0, 2 * time.Hour},
+		{"@hourly", 0, 2 * time.Hour},
+		{"0 0 * * 1-5", day - change, 0},
+		{"@weekly", day - change, 0},
+		{"0 * 1 * *", 0, 0},
+	} {
+		r := rule(c.cron, "Europe/Berlin")
+		if got, ok := calendar.Shortest(r); ok != (c.shortest > 0) || ok && got != c.shortest {
+			t.Errorf("%q: at least %s, %t", c.cron, got, ok)
+		}
+		longest, ok := calendar.Longest(r)
+		if ok != (c.longest > 0) || ok && longest != c.longest {
+			t.Errorf("%q: at most %s, %t", c.cron, longest, ok)
+		}
+		bounds, err := r.Boundaries(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 400)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, end := range bounds[1:] {
+			if length := end.Sub(bounds[i]); length < c.shortest || c.longest > 0 && length > c.longest {
+				t.Errorf("%q: a window of %s until %s", c.cron, length, end)
+			}
+		}
+	}
+}
+
 func ends(t *rapid.T, r runtime.Rule, from time.Time, n int) []time.Time {
 	ends, err := r.Boundaries(from, n)
 	if err != nil {
