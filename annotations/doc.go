@@ -103,6 +103,9 @@
 //	slices     count            of a sliding counter; 60 if absent
 //	block      duration         after a refusal, refuse for so long
 //
+// Rules of one name and one window share their count; those of a method that have no name are told apart by their keys. Two rules of
+// one method with one key and window therefore need different names, also where one is a shadow or each applies to other calls.
+//
 // # Values
 //
 // A count is a decimal integer of at least 1; underscores may separate its digits, as in Go: 1_000.

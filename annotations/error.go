@@ -68,6 +68,15 @@ func (e Errors) Lines(fset *token.FileSet, dir string) []string {
 	return slices.Compact(texts)
 }
 
+// Line names the line of a position as it is seen from another one.
+func Line(fset *token.FileSet, of, from token.Pos) string {
+	at, here := fset.PositionFor(of, false), fset.PositionFor(from, false)
+	if at.Filename == here.Filename {
+		return fmt.Sprintf("line %d", at.Line)
+	}
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}
+
 // Relative returns the name of a file as seen from dir if that is shorter.
 func Relative(dir, name string) string {
 	if rel, err := filepath.Rel(dir, name); err == nil && len(rel) < len(name) {

@@ -6,10 +6,8 @@
 package analyse
 
 import (
-	"fmt"
 	"go/token"
 	"go/types"
-	"path/filepath"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -63,11 +61,7 @@ func (a *analysis) warnf(pos token.Pos, format string, args ...any) {
 
 // line names the line of a rule as seen from another one.
 func (a *analysis) line(of, from *model.Rule) string {
-	at, here := a.fset.PositionFor(of.Pos, false), a.fset.PositionFor(from.Pos, false)
-	if at.Filename == here.Filename {
-		return fmt.Sprintf("line %d", at.Line)
-	}
-	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+	return annotations.Line(a.fset, of.Pos, from.Pos)
 }
 
 // argument is where the value of an argument stands, or else the verb.

@@ -303,6 +303,8 @@ func TestSplitNames(t *testing.T) {
 		"two windows": {a(method("limit=1 per=1m")), b(method("limit=1 per=1h")),
 			[]string{"b/b.go:4:23: warning: " + says + "1h, the one of a.go:4 has 1m"}},
 		"one window": {a(method("limit=1 per=1m")), b(method("limit=2 per=60s")), nil},
+		"one day": {a(method("limit=1 cron=@daily")), b(method(`limit=1 cron="0 0 * * *"`)),
+			[]string{"b/b.go:4:23: warning: rules called login share a budget only if they spell their window alike: this has cron:0 0 * * *, the one of a.go:4 has cron:@daily"}},
 		"one of two, there": {a(method("limit=1 per=1m")), b(method("limit=1 per=1m", "limit=9 per=1h")),
 			[]string{"b/b.go:5:23: warning: " + says + "1h, the one of a.go:4 has 1m"}},
 		"one of two, here": {a(method("limit=9 per=1h", "limit=1 per=1m")), b(method("limit=1 per=1m")),

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/calendar"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -25,9 +26,12 @@ func (a *analysis) splitNames(pkgs []*model.Package) {
 			alone = alone[1:] // one of two is enough
 		}
 		for _, r := range alone {
-			other := elsewhere(r, rules)
-			a.warnf(argument(r, "name"), "rules called %s share a budget only if they have one window: this has %s, the one of %s has %s",
-				name, r.Limit.Window(), a.line(other, r), other.Limit.Window())
+			other, what := elsewhere(r, rules), "have one window"
+			if calendar.Same(r.Limit, other.Limit) {
+				what = "spell their window alike"
+			}
+			a.warnf(argument(r, "name"), "rules called %s share a budget only if they %s: this has %s, the one of %s has %s",
+				name, what, r.Limit.Window(), a.line(other, r), other.Limit.Window())
 		}
 	}
 }

@@ -13,26 +13,27 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// twins reports rules of one method that count for one subject in one window, and marks them as bad: the later one of two that
-// count the same calls, so that one of them never decides, and of two that share a count, though each means its own.
+// twins reports rules of one method that count for one subject in one window, and marks them as bad. Of two that count the same
+// calls one never decides; and two that share a count, though each means its own, take from each other. Told is the later one, or
+// that of the method if the other one is the type's.
 func (c *collector) twins(rules []*model.Rule) {
 	for i := range rules {
 		for j := range i {
 			first, second := j, i
-			if rules[i].Pos < rules[j].Pos { // one of them is the type's
+			if rules[i].OfType && !rules[j].OfType {
 				first, second = i, j
 			}
 			a, b := rules[first], rules[second]
 			if a.Bad || b.Bad || !isTwin(a, b) {
 				continue
 			}
-			line := c.fset.PositionFor(a.Pos, false).Line
+			line := annotations.Line(c.fset, a.Pos, b.Pos)
 			switch {
 			case counted(a) == counted(b):
-				c.errorf(b.Verb.Pos, "this rule counts the same calls in the same window (%s) as the one of line %d; keep the stricter one, or give one a name",
+				c.errorf(b.Verb.Pos, "this rule counts the same calls in the same window (%s) as the one of %s; keep the stricter one, or give one a name",
 					b.Limit.Window(), line)
 			case sharesCount(a, b):
-				c.errorf(b.Verb.Pos, "this rule shares one count with the one of line %d, as both are called %s, so that each counts what the other takes, too; give one of them a name of its own%s",
+				c.errorf(b.Verb.Pos, "this rule shares one count with the one of %s, as both are called %s, so that each counts what the other takes, too; give one of them a name of its own%s",
 					line, b.Limit.Name, inOneRule(a, b))
 			default:
 				continue

@@ -165,18 +165,14 @@ func (d *dependencies) check(p *Package) {
 
 // withTypeError adds an error of the type checker. What goes on with a tab is a part of the error before: it has another place.
 func withTypeError(errs annotations.Errors, e types.Error) annotations.Errors {
-	at := e.Fset.PositionFor(e.Pos, false)
 	part, ok := strings.CutPrefix(e.Msg, "\t")
 	if !ok || len(errs) == 0 {
 		msg := strings.ReplaceAll(part, "\n\t", "; ")
-		msg = strings.ReplaceAll(msg, filepath.Dir(at.Filename)+string(filepath.Separator), "")
+		folder := filepath.Dir(e.Fset.PositionFor(e.Pos, false).Filename)
+		msg = strings.ReplaceAll(msg, folder+string(filepath.Separator), "")
 		return append(errs, annotations.Error{Pos: e.Pos, Msg: msg})
 	}
 	last := &errs[len(errs)-1]
-	where := fmt.Sprintf("line %d", at.Line)
-	if at.Filename != e.Fset.PositionFor(last.Pos, false).Filename {
-		where = fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
-	}
-	last.Msg += fmt.Sprintf("; %s (%s)", part, where)
+	last.Msg += fmt.Sprintf("; %s (%s)", part, annotations.Line(e.Fset, e.Pos, last.Pos))
 	return errs
 }
