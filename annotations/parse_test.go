@@ -304,8 +304,8 @@ func drawSpelling(t *rapid.T, v string) string {
 	if !strings.ContainsAny(v, "`\n\r") {
 		spellings = append(spellings, "`"+v+"`")
 	}
-	if strings.IndexFunc(v, func(r rune) bool { return !isNoSpace(r) }) < 0 && !strings.HasSuffix(v, ",") &&
-		!strings.ContainsAny(v[:1], "'\"`") && strings.IndexAny(v, "“”„‘’‚«»") != 0 {
+	if strings.IndexFunc(v, func(r rune) bool { return !isNoSpace(r) }) < 0 && strings.LastIndexAny(v, ",;") != len(v)-1 &&
+		!strings.ContainsAny(v[:1], "='\"`") && !parted.MatchString(v) && strings.IndexAny(v, "“”„‘’‚«»") != 0 {
 		spellings = append(spellings, v)
 	}
 	return rapid.SampledFrom(spellings).Draw(t, "spelling")

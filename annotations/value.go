@@ -56,6 +56,7 @@ func (p *parser) parseAmount(name string, v Text) Amount {
 func (p *parser) parseExpr(name string, v Text) Expr {
 	if t := strings.TrimSpace(v.Value); t[0] == '{' && t[len(t)-1] == '}' {
 		p.add(v.Pos, "%s is %q; expected an expression without the braces, which are for text", name, v.Value)
+		return Expr{}
 	}
 	return Expr{v}
 }

@@ -60,6 +60,11 @@ type X interface {
 	//                                    ^ burst: found a sliding-window, which has none; expected a token-bucket
 	//                                            ^ unknown name nope
 	Both() error
+	//ratelimit:rule limit={n} per=1m when="{n > 3}" cost={n}
+	//                     ^ limit is "{n}"; expected an expression without the braces, which are for text
+	//                                      ^ when is "{n > 3}"; expected an expression without the braces, which are for text
+	//                                                    ^ cost is "{n}"; expected an expression without the braces, which are for text
+	Braces(n int) error
 }
 
 //ratelimit:wrap tz=Europe/Berln
