@@ -62,7 +62,7 @@ func Parse(cg *ast.CommentGroup) (Group, Errors) {
 			g.Skips = once(p, g.Skips, s, d)
 		case "fallback":
 			f := Fallback{Directive: d}
-			p.fallback(&f)
+			p.fallback(&f, before)
 			f.Bad = len(p.errs) > before
 			g.Fallbacks = once(p, g.Fallbacks, f, d)
 		}
@@ -229,12 +229,14 @@ var elsewhere = map[string]string{
 	"schedule": "cron", "strategy": "algorithm", "weight": "cost", "timeout": "wait", "capacity": "burst", "error": "message",
 }
 
-// fallback reads the one argument of f, which has no name.
-func (p *parser) fallback(f *Fallback) {
+// fallback reads the one argument of f, which has no name. If there is none, the errors from before on are about what stands there
+// instead.
+func (p *parser) fallback(f *Fallback, before int) {
 	const want = "a function or a method: Func, .Method or Type.Method"
 	args := f.Args
 	f.Args = nil
 	if len(args) == 0 {
+		p.errs = p.errs[:before]
 		p.add(f.Verb.Pos, "fallback of what? expected %s", want)
 		return
 	}
