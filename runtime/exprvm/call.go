@@ -63,6 +63,10 @@ func convert(v any, to reflect.Type) (reflect.Value, error) {
 		return r, nil
 	case r.Kind() == reflect.Pointer && !r.IsNil():
 		return convert(r.Elem().Interface(), to)
+	case to.Kind() == reflect.Pointer && r.Type() == to.Elem():
+		pointer := reflect.New(r.Type())
+		pointer.Elem().Set(r)
+		return pointer, nil
 	case r.Kind() == reflect.Slice && to.Kind() == reflect.Slice:
 		return convertAll(r, to)
 	case keeps(r, to):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/vm/runtime"
@@ -36,6 +37,9 @@ var exact = map[string]func(a, b int64) (int64, bool){
 // operate is an operator, whose name comes first. Where expr would wrap an integer, it returns an error or knows better.
 func operate(args ...any) (any, error) {
 	op, left, right := args[0].(string), plain(args[1]), plain(args[2])
+	if strings.ContainsAny(op, "<>") {
+		left, right = number(left), number(right)
+	}
 	l, r := reflect.ValueOf(left), reflect.ValueOf(right)
 	if !isInt(l) || !isInt(r) {
 		return operators[op](left, right), nil
@@ -167,11 +171,11 @@ func integral(args ...any) (any, error) {
 	return builtin.Int(v), nil
 }
 
-var shiftLeft = builtin.Builtins[builtin.Index["bitshl"]].Func
+var shiftLeft = library("bitshl")
 
 // shifted is bitshl(v, by), that loses no bit.
 func shifted(args ...any) (any, error) {
-	v, by := plain(args[0]), plain(args[1])
+	v, by := number(args[0]), number(args[1])
 	s, err := shiftLeft(v, by)
 	if err == nil && s.(int)>>uint(runtime.ToInt(by)) != runtime.ToInt(v) {
 		return nil, errOverflow
@@ -181,7 +185,7 @@ func shifted(args ...any) (any, error) {
 
 // index is v as an index or a bound, which too great a number does not become.
 func index(v any) (any, error) {
-	v = plain(v)
+	v = number(v)
 	if r := reflect.ValueOf(v); isWide(r) {
 		n, err := whole(r)
 		return int(n), err

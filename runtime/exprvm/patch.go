@@ -10,6 +10,7 @@ type patcher struct {
 	index map[string]int        // of the values, by name
 	done  map[ast.Node]bool     // calls of our functions; nodes may stand in a tree twice
 	held  map[ast.Node]ast.Node // what was made of them, where that is not to be done again
+	lists int                   // how many have a name
 }
 
 func newPatcher(names []string) *patcher {
@@ -66,8 +67,11 @@ func (p *patcher) Visit(node *ast.Node) {
 			return
 		}
 		p.builtin(n)
-		if n.Name == "sum" {
+		switch n.Name {
+		case "sum":
 			p.sum(node, n)
+		case "findLast", "findLastIndex":
+			p.backwards(node, n)
 		}
 	}
 }
@@ -75,7 +79,7 @@ func (p *patcher) Visit(node *ast.Node) {
 // replaced are the functions of expr's that we have our own for.
 var replaced = map[string]string{
 	"get": "look", "int": "integral", "abs": "absolute", "bitshl": "shifted", "min": "least", "max": "greatest",
-	"string": "shown",
+	"string": "shown", "now": "now", "date": "date",
 }
 
 // sum makes a sum one of what map gives.
@@ -132,6 +136,9 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 		p.replace(node, "in", n.Left, n.Right)
 	case "+", "-", "*", "%", "<", "<=", ">", ">=":
 		p.replace(node, "operate", &ast.StringNode{Value: n.Operator}, n.Left, n.Right)
+	case "==", "!=", "..":
+		p.wrap("number", &n.Left)
+		p.wrap("number", &n.Right)
 	default:
 		p.plain(&n.Left)
 		p.plain(&n.Right)
@@ -151,6 +158,11 @@ func (p *patcher) builtin(n *ast.BuiltinNode) {
 	case "split", "splitAfter", "replace", "repeat":
 		for i := range n.Arguments {
 			p.wrap("index", &n.Arguments[i])
+		}
+		return
+	case "float", "ceil", "floor", "round", "bitand", "bitor", "bitxor", "bitnand", "bitnot", "bitshr", "bitushr":
+		for i := range n.Arguments {
+			p.wrap("number", &n.Arguments[i])
 		}
 		return
 	}
@@ -184,8 +196,8 @@ func (p *patcher) wrap(fn string, node *ast.Node) {
 		return
 	case *ast.BinaryNode:
 		return
-	case *ast.CallNode:
-		if name, ok := n.Callee.(*ast.IdentifierNode); ok && p.done[n] && (name.Value == "$"+fn || plainResults[name.Value]) {
+	case *ast.CallNode: // the difference of two times is plain, but no number
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && p.done[n] && (name.Value == "$"+fn || fn != "number" && plainResults[name.Value]) {
 			return
 		}
 	}

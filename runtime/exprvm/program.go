@@ -61,13 +61,21 @@ func (p *Program) Err() error {
 func (p *Program) functions() map[string]func(...any) (any, error) {
 	return map[string]func(...any) (any, error){
 		"at": p.at, "look": look, "call": call, "in": in, "within": within, "hold": hold, "held": held, "value": value, "shown": shown,
-		"plain": func(args ...any) (any, error) { return plain(args[0]), nil },
-		"list":  func(args ...any) (any, error) { return list(args[0]), nil },
-		"index": func(args ...any) (any, error) { return index(args[0]) },
+		"plain":  func(args ...any) (any, error) { return plain(args[0]), nil },
+		"list":   func(args ...any) (any, error) { return list(args[0]), nil },
+		"number": func(args ...any) (any, error) { return number(args[0]), nil },
+		"index":  func(args ...any) (any, error) { return index(args[0]) },
+
+		"reversed": reversed, "mirrored": mirrored, "now": library("now"), "date": library("date"),
 
 		"operate": operate, "opposite": opposite, "absolute": absolute, "integral": integral, "shifted": shifted,
 		"total": total, "least": extreme(">"), "greatest": extreme("<"),
 	}
+}
+
+// library is a function of expr's as it is. The machine would give it what a pointer points to, and so no *time.Location.
+func library(name string) func(...any) (any, error) {
+	return builtin.Builtins[builtin.Index[name]].Func
 }
 
 // Text returns the value of an expression as a text with a stable form.

@@ -56,9 +56,9 @@ func given() ([]string, []any) {
 		&item{Price: 4, Roles: []role{"admin", "user"}, Next: last, cents: 7}, none, role("admin"), level(3), "text", 5, uint64(1) << 63, 1.5, true,
 		map[role]int{"admin": 1}, token{}, token{"t"}, func(...level) int { return 8 }, func(r role) role { return r + "!" }, []any{1, "x"},
 		time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), context.Background(), OrNil(func(context.Context) string { return "" }), [3]int{1, 2, 3},
-		func() {}, func([]string) string { return "listed" }, new(int), math.MaxInt, names(nil), net.IP(nil),
+		func() {}, func([]string) string { return "listed" }, new(int), math.MaxInt, names(nil), net.IP(nil), func(p *int) int { return *p },
 	}
-	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names nowhere"), values
+	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names nowhere addressed"), values
 }
 
 // TestShadowed has a value that is called like a function of expr's, and that function.
@@ -103,6 +103,15 @@ func TestText(t *testing.T) {
 		{`get(it.Roles, 7) ?? "none"`, "none", ""},
 		{`sum(map(1..3, # * level))`, "18", ""},
 
+		// A text shows no address.
+		{`string([ptr ?? 1, n])`, "[0 5]", ""},
+		{`string([ptr, n])`, "", "a text would show an address, which is another one for each call"},
+		{`string({"a": [it]})`, "", "a text would show an address, which is another one for each call"},
+		{`string(it)`, "", "a text would show an address, which is another one for each call"},
+		{`string([role, token, nil, none, at - at])`, "[role-admin {t} <nil> <nil> 0s]", ""},
+		{`string([at])`, "[2026-01-02 03:04:05 +0000 UTC]", ""},
+		{`addressed(ptr ?? most)`, "0", ""},
+
 		// Calls convert their arguments.
 		{`levels(1, 2, n)`, "8", ""},
 		{`levels(n, 1000)`, "", "argument 2: found int, expected exprvm.level"},
@@ -142,6 +151,14 @@ func TestText(t *testing.T) {
 		{`"Price" in it and s not in it and "cents" not in it`, "true", ""},
 		{`"Price" in none`, "false", ""},
 		{`n in it`, "", "cannot use int as field name of exprvm.item"},
+
+		// A search from the end leaves nothing behind.
+		{`s + findLast(["a", "b", "c"], # < "c") + s`, "textbtext", ""},
+		{`max(n, findLast(grid, # < 3), findLastIndex(grid, # < 3) * 9)`, "9", ""},
+		{`1 <= findLastIndex(it.Roles, # == "user") < 3`, "true", ""},
+		{`findLastIndex(mixed, # == "y") ?? findLast(mixed, # == "y") ?? s`, "text", ""},
+		{`findLast(it.Roles, any(mixed, # == "x")).String()`, "role-user", ""},
+		{`findLast(s, true)`, "", "string is no list"},
 
 		// What has a text form.
 		{`token`, "t", ""},

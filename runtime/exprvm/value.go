@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/vm/runtime"
 )
 
@@ -45,6 +44,15 @@ func plain(v any) any {
 	return r.Convert(to).Interface()
 }
 
+// number is v as plain, but for a duration, which counts as the integer it is where it does not meet a time.
+func number(v any) any {
+	v = plain(v)
+	if d, ok := v.(time.Duration); ok {
+		return int64(d)
+	}
+	return v
+}
+
 // value is what a pointer points to, with its type, unless that has parts.
 func value(args ...any) (any, error) {
 	r := reflect.ValueOf(args[0])
@@ -54,15 +62,6 @@ func value(args ...any) (any, error) {
 		}
 	}
 	return args[0], nil
-}
-
-// shown is string(v).
-func shown(args ...any) (any, error) {
-	v, _ := value(args...)
-	if r := reflect.ValueOf(v); !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil() {
-		return nil, errNil
-	}
-	return builtin.String(v), nil
 }
 
 // list is v as functions take it that look at the elements of a list.
@@ -84,14 +83,17 @@ func list(v any) any {
 
 // in tells whether a list or a map has the first argument.
 func in(args ...any) (any, error) {
-	needle, hay := plain(args[0]), reflect.Indirect(reflect.ValueOf(args[1]))
+	needle, hay := number(args[0]), reflect.Indirect(reflect.ValueOf(args[1]))
 	switch hay.Kind() {
 	case reflect.Map:
+		if needle == nil {
+			return false, nil
+		}
 		key, err := convert(needle, hay.Type().Key())
-		return err == nil && hay.MapIndex(key).IsValid(), nil
+		return err == nil && hay.MapIndex(key).IsValid(), err
 	case reflect.Slice, reflect.Array:
 		for i := range hay.Len() {
-			if runtime.Equal(plain(hay.Index(i).Interface()), needle) {
+			if runtime.Equal(number(hay.Index(i).Interface()), needle) {
 				return true, nil
 			}
 		}
@@ -124,7 +126,7 @@ func (p *Program) at(args ...any) (any, error) {
 	return runtime.Fetch(base, i), nil
 }
 
-var getBuiltin = builtin.Builtins[builtin.Index["get"]].Func
+var getBuiltin = library("get")
 
 // look is what expr calls get: an element of a list or a map, or nil if there is none.
 func look(args ...any) (any, error) {
@@ -163,10 +165,14 @@ func hold(args ...any) (any, error) {
 	return []any{args[0]}, nil
 }
 
-// held is what hold holds.
+// held is what hold holds, or what that points to, unless it has parts or the pointer has methods of its own.
 func held(args ...any) (any, error) {
 	if args[0] == nil {
 		return nil, nil
 	}
-	return args[0].([]any)[0], nil
+	v := args[0].([]any)[0]
+	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && r.Type().NumMethod() == r.Type().Elem().NumMethod() {
+		return value(v)
+	}
+	return v, nil
 }

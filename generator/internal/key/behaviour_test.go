@@ -26,7 +26,7 @@ func TestLikeExpr(t *testing.T) {
 		seed := uint64(20261121 + batch)
 		g := &sampler{Rand: rand.New(rand.NewPCG(seed, 1))}
 		cases := &caseTable{imports: map[string]bool{}}
-		for _, f := range fixed {
+		for _, f := range append(fixed, language...) {
 			if !cases.add(env, f.want, f.expr) {
 				t.Errorf("%s cannot be lowered", f.expr)
 			}
@@ -241,14 +241,21 @@ var productions = map[byte][2][]string{
 
 // machineProductions are those that need expr's machine.
 var machineProductions = map[byte][]string{
-	'b': {"any(%l, # == %s)", "all(%l, # contains %s)", "none(Ids, # > %n)", "one(%l, # < %s)", `%s matches "^[a-z]+$"`, "any(Parts, # in %l)", "%s in map(%l, upper(#))"},
-	'i': {"first(Ids) ?? %n", "find(Ids, # > %n) ?? 4", "sum(Ids)", "max(Ids)", "min(Levels)", "sum(Ids, # * %n)", "reduce(Ids, #acc * # - %n, 1)"},
+	'b': {"any(%l, # == %s)", "all(%l, # contains %s)", "none(Ids, # > %n)", "one(%l, # < %s)", `%s matches "^[a-z]+$"`, "any(Parts, # in %l)", "%s in map(%l, upper(#))",
+		"[%n, 1] == [%i, 1]", `%s in {"a": 1, "ann": %n}`, "(%b ? %n : %f) > 1", "max(%f, %n) < %f", "%l == %l", "any([Doc, Other], #?.Owner == %s)", "(%b ? %s : %n) == %s",
+		"%s in (%b ? %l : Labels)", "count(%l, # == %s) > 1", "(%b ? Note : %b) == nil", `any(filter(["S", "Nope"], # in $env), $env[#] == %s)`, "any(Roles, # == %r)"},
+	'i': {"first(Ids) ?? %n", "find(Ids, # > %n) ?? 4", "sum(Ids)", "max(Ids)", "min(Levels)", "sum(Ids, # * %n)", "reduce(Ids, #acc * # - %n, 1)", "last(Ids) ?? %n", "sort(Ids)[%i]",
+		"max(Ids, %n)", `sort([%n, %i], "desc")[0]`, "findLast(Ids, # < %i) ?? %n", "(%b ? Count : %n)", "[%n, %i][%n]"},
 	'n': {"len(filter(%l, # != %s))", "count(%l, len(#) > %n)", "sum(map(%l, len(#)))", "reduce(1..3, #acc + # * %n, 0)", "len(%n..4)", "findIndex(%l, # == %s)",
-		"sum(%l, len(#))", "len(uniq(%l))", "len(concat(%l, %l))", "len(take(%l, 2))"},
+		"sum(%l, len(#))", "len(uniq(%l))", "len(concat(%l, %l))", "len(take(%l, 2))",
+		"findLastIndex(%l, # == %s)", "len(groupBy(%l, #))", "len(1..%n % 9)", "sum(groupBy(%l, len(#))[%n] ?? [], len(#))", "len(%b ? %l : %s)", "len(keys({\"a\": %s}))"},
 	'f': {"mean(1..5)", "median([%n, %n, %n])"},
 	's': {`join(map(%l, # + %s), "-")`, "first(%l) ?? %s", "last(%l) ?? %s", "repeat(%s, 2)", `get(Labels, %s) ?? %s`, `join(sort(%l), ",")`, "[%s, %s][%n % 2]",
 		`join(filter(%l, # != ""))`, "{\"a\": %s}.a", "toBase64(%s)", "find(%l, # > %s) ?? %s", `join(reverse(%l), "")`, `join(map(sortBy(%l, len(#)), string(#index) + #))`,
-		"toJSON(%l)", "join(map(filter([Doc, Other], # != nil), .Owner))", "%d.Tenant() + first(Parts)"},
+		"toJSON(%l)", "join(map(filter([Doc, Other], # != nil), .Owner))", "%d.Tenant() + first(Parts)",
+		`join(flatten([%l, [%s]]))`, `toPairs({"a": %s})[0][1]`, `fromPairs([["a", %s]]).a`, "(groupBy(%l, len(#))[%n] ?? [%s])[0]", "findLast(%l, # < %s) ?? %s",
+		`join(sortBy(%l, #, "desc"))`, "type(%b ? %s : %n)", "string(%b ? %n : %s)", "reduce(%l, #acc + #, %s)", "let v = %b ? %s : %n; string(v)", "string([%s, %n, %b])",
+		"(%b ? %d : %m)?.Title ?? %s", `fromJSON(toJSON(%s)) + %s`, "fromBase64(toBase64(%s))", "(%b ? $env : Labels)[%s] ?? %s"},
 }
 
 func (g *sampler) gen(kind byte, depth int) string {

@@ -126,7 +126,8 @@ func converted(t *term, to types.Type) *term {
 	})
 }
 
-// meet returns the terms in the one type that the places they come from can share, or nil after an error at n.
+// meet returns the terms in the one type that the places they come from can share, or nil after an error at n. Without one
+// they are left to the machine.
 func (c *compiler) meet(n ast.Node, terms []*term) []*term {
 	if slices.ContainsFunc(terms, func(t *term) bool { return isAny(t.typ) }) {
 		return []*term{c.onMachine(n, anything)}
@@ -150,11 +151,11 @@ func (c *compiler) meet(n ast.Node, terms []*term) []*term {
 			is(v.typ, types.IsFloat) && is(to, types.IsFloat):
 			b, basic := types.Unalias(to).(*types.Basic)
 			if !basic {
-				return c.mismatch(n, terms)
+				return []*term{c.onMachine(n, anything)}
 			}
 			met[i] = v.as(b.Kind())
 		default:
-			return c.mismatch(n, terms)
+			return []*term{c.onMachine(n, anything)}
 		}
 	}
 	if isNil(to) {
@@ -162,8 +163,7 @@ func (c *compiler) meet(n ast.Node, terms []*term) []*term {
 		return nil
 	}
 	if !c.nameable(to) {
-		c.errorf(n, "the type %s cannot be named in this package", c.typeName(to))
-		return nil
+		return []*term{c.onMachine(n, to)}
 	}
 	return met
 }
@@ -196,12 +196,6 @@ func shared(to types.Type, t *term, before []*term) types.Type {
 		return types.Typ[types.Float64]
 	}
 	return to
-}
-
-func (c *compiler) mismatch(n ast.Node, terms []*term) []*term {
-	last := terms[len(terms)-1]
-	c.errorf(n, "the values have different types, %s and %s", c.typeName(terms[0].typ), c.typeName(last.typ))
-	return nil
 }
 
 func (c *compiler) valueOf(n ast.Node) *term {

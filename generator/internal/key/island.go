@@ -21,6 +21,9 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 	t = t.value()
 	switch {
 	case isAny(t.typ) && can(t.typ, map[Want]kinds{Bool: truths, Int: signed | unsigned}[want]):
+		if c.unfit(n, want) {
+			return nil
+		}
 		t = c.onMachine(n, t.typ)
 	case want == Bool && isBool(t.typ):
 		t = t.asBool().plainly()
@@ -35,6 +38,24 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 	}
 	t.source, t.plain = source, true
 	return t
+}
+
+// unfit reports one of the values between which n chooses, if it is known not to be what is wanted.
+func (c *compiler) unfit(n ast.Node, want Want) bool {
+	switch choice := n.(type) {
+	case *ast.ConditionalNode:
+		return c.unfit(choice.Exp1, want) || c.unfit(choice.Exp2, want)
+	case *ast.BinaryNode:
+		if choice.Operator == "??" {
+			return c.unfit(choice.Left, want) || c.unfit(choice.Right, want)
+		}
+	}
+	t := c.seen[n].value()
+	if isAny(t.typ) || isNil(t.typ) || want == Bool && isBool(t.typ) || want == Int && isInt(t.typ) {
+		return false
+	}
+	c.errorf(start(n), "%s is needed here; this is %s", map[Want]string{Bool: "a bool", Int: "an integer"}[want], c.a(t.typ))
+	return true
 }
 
 // int64 makes an int64 of any integer.
@@ -80,8 +101,8 @@ func (c *compiler) text(t *term) *term {
 	switch {
 	case isAny(source) && !isTypeParam(source):
 		t = c.onMachine(t.node, source)
-	case t.mixed && isText(source):
-		t = c.onMachine(t.node, source)
+	case t.mixed && (isText(source) || hasMethods(source)):
+		t = c.onMachine(t.node, anything) // whose text may be that of a method
 	case t.gone:
 		return c.errorf(start(t.node), "this method has no such parameter, and no ?? says what to take instead")
 	case isNil(source):

@@ -82,7 +82,9 @@ func (c *compiler) inStruct(n *ast.BinaryNode, x, y *term) *term {
 	id, ok := n.Right.(*ast.IdentifierNode)
 	switch {
 	case found && (y.try != nil || nilable(y.typ)):
-		return c.equalNil(&ast.BinaryNode{Operator: "!="}, y)
+		there := *n
+		there.Operator = "!="
+		return c.equalNil(&there, y)
 	case ok && c.env.declares(id.Value):
 		return literal(n, found)
 	}

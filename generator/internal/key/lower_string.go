@@ -130,7 +130,7 @@ func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
 // toText lowers string(x): what %v prints.
 func (c *compiler) toText(n *ast.BuiltinNode, args []*term) *term {
 	t := args[0]
-	if t.mixed && isText(t.typ) {
+	if t.mixed && (isText(t.typ) || hasMethods(t.typ)) {
 		return c.onMachine(n, text)
 	}
 	for _, m := range []string{"Error", "String"} {

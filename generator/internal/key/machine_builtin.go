@@ -130,7 +130,7 @@ func takes(kind byte, t types.Type) bool {
 	case 'z':
 		return pointee(t) != nil && isNamed(pointee(t), "time", "Location")
 	}
-	return !isNil(t)
+	return true
 }
 
 // machineResult is the type of a value of a function that lowers but for its arguments.

@@ -1,0 +1,70 @@
+package exprvm
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/expr-lang/expr/builtin"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+var errAddress = errors.New("a text would show an address, which is another one for each call")
+
+// shown is string(v).
+func shown(args ...any) (any, error) {
+	v, _ := value(args...)
+	r := reflect.ValueOf(v)
+	switch {
+	case !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil():
+		return nil, errNil
+	case !printsItself(r) && hasAddress(reflect.Indirect(r)):
+		return nil, errAddress
+	}
+	return builtin.String(v), nil
+}
+
+// hasAddress reports whether fmt would print an address of what is in r.
+func hasAddress(r reflect.Value) bool {
+	if printsItself(r) {
+		return false
+	}
+	switch r.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return !r.IsNil()
+	case reflect.Interface:
+		return hasAddress(r.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range r.Len() {
+			if hasAddress(r.Index(i)) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for each := r.MapRange(); each.Next(); {
+			if hasAddress(each.Key()) || hasAddress(each.Value()) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range r.NumField() {
+			if hasAddress(r.Field(i)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// printsItself reports whether fmt calls a method of r.
+func printsItself(r reflect.Value) bool {
+	if !r.IsValid() || !r.CanInterface() || ratelimit.IsNil(r.Interface()) {
+		return false
+	}
+	switch r.Interface().(type) {
+	case fmt.Formatter, fmt.Stringer, error:
+		return true
+	}
+	return false
+}
