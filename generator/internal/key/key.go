@@ -1,7 +1,8 @@
 // Package key turns the expressions of directives into Go code. It parses an expression with expr's parser, checks it against
 // the types of the method's parameters and of what its package declares, and lowers it: it writes Go that computes the same. An
 // expression that would take much Go, because of a filter or a date in it, is checked, too, but left as a whole to expr's
-// machine, which package exprvm runs. Only values of type any are checked no earlier than when a call comes. To put expressions
+// machine, which package exprvm runs. Only what is an any, or of a type parameter for types of several kinds, is checked
+// no earlier than when a call comes. To put expressions
 // together to keys and messages is for package emit.
 //
 // # Values
@@ -17,9 +18,11 @@
 //   - An operation on nil, an index out of range, a remainder by zero and a method called on a nil pointer are a KeyError. So is
 //     an optional chain (a?.b) that ends in nil where no ??, ==, in or contains takes the nil.
 //   - What ?: and ?? choose between gets a type that holds all of it, and a method may follow in a chain with ?.
+//   - $env has the parameters alone, and $env?.name is nil for a method that has no such parameter.
 //   - clientIP(ctx) and userID(ctx) are nil where the context carries none, but compare as the empty text. Where expr's machine
 //     runs the expression, they are nil there, too.
-//   - string(x) is refused where the text may show an address in memory.
+//   - A text shows no address in memory: string(x) of what may have one is refused, and where only the machine can tell, an
+//     error.
 package key
 
 import (
