@@ -2,6 +2,7 @@ package generator
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -11,20 +12,40 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// compile compiles the expressions of a package's rules. The rules of a type are compiled for each of its methods, whose
-// parameters differ.
+// compile compiles the expressions of a package's rules.
 func compile(pkg *model.Package) annotations.Errors {
 	var errs annotations.Errors
-	for m := range pkg.Methods() {
-		c := &compiler{env: &key.Env{Package: pkg.Types, Method: m.Scope, Params: m.Params}, method: m.Name}
+	for _, f := range pkg.Files {
+		for _, w := range f.Wrappers {
+			errs = append(errs, compileRules(pkg.Types, w.Methods)...)
+		}
+	}
+	return errs
+}
+
+// compileRules compiles the rules of a type's methods. Those of the type are compiled for each method, whose parameters differ.
+func compileRules(pkg *types.Package, methods []*model.Method) annotations.Errors {
+	var errs annotations.Errors
+	spared, applied := map[token.Pos]bool{}, map[token.Pos]bool{} // by the position of a condition
+	for _, m := range methods {
+		c := &compiler{env: &key.Env{Package: pkg, Method: m.Scope, Params: m.Params}, method: m.Name}
 		for i, r := range m.Rules {
 			m.Rules[i] = c.rule(*r)
-			if m.Fallback != nil && !m.Fallback.TakesErr {
-				m.Rules[i].Message = nil // which nobody would be told
-			}
+			spared[r.Rule.When.Pos] = spared[r.Rule.When.Pos] || m.Rules[i] == nil
+			applied[r.Rule.When.Pos] = applied[r.Rule.When.Pos] || m.Rules[i] != nil
 		}
 		errs = append(errs, c.errs...)
-		m.Rules = slices.DeleteFunc(m.Rules, func(r *model.Rule) bool { return r.Bad })
+		m.Rules = slices.DeleteFunc(m.Rules, func(r *model.Rule) bool { return r == nil || r.Bad })
+		if m.Fallback != nil && !m.Fallback.TakesErr {
+			for _, r := range m.Rules {
+				r.Message = nil // which nobody would be told
+			}
+		}
+	}
+	for pos := range spared {
+		if !applied[pos] {
+			errs = append(errs, annotations.Error{Pos: pos, Msg: "when: this is never true, so that the rule never applies"})
+		}
 	}
 	return errs
 }
@@ -37,9 +58,19 @@ type compiler struct {
 	errs   annotations.Errors
 }
 
-// rule returns r with its code.
+// rule returns r with its code, or nil if it is a type's whose condition is known to spare the method, as that it has a
+// certain parameter may.
 func (c *compiler) rule(r model.Rule) *model.Rule {
 	c.ofType = r.OfType
+	if e := r.Rule.When; !e.IsZero() {
+		r.When = c.expr(e, key.Bool)
+	}
+	if applies, known := r.When.Constant().(bool); known && r.OfType {
+		if !applies {
+			return nil
+		}
+		r.When = nil
+	}
 	r.Subject = c.template(r.Key)
 	if r.Limit.Message == "" {
 		r.Message = c.template(r.Rule.Message)
@@ -47,9 +78,6 @@ func (c *compiler) rule(r model.Rule) *model.Rule {
 	r.Member = c.template(r.Rule.Distinct)
 	if e := r.Rule.Limit.Expr; !e.IsZero() {
 		r.Permits = c.expr(e, key.Int)
-	}
-	if e := r.Rule.When; !e.IsZero() {
-		r.When = c.expr(e, key.Bool)
 	}
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
 		r.Cost = c.expr(e, key.Int)

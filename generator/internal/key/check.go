@@ -29,6 +29,7 @@ type term struct {
 	// bare is the term without a check that emit makes.
 	bare *term
 	gone bool // it is nil, for the method has no such parameter
+	sure bool // it is true or false by what parameters the method has
 
 	// For a text in its stable form: the type it was made of, and whether it is free of bytes to be escaped.
 	source types.Type

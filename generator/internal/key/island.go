@@ -50,6 +50,9 @@ func (c *compiler) unfit(n ast.Node, want Want) bool {
 			return c.unfit(choice.Left, want) || c.unfit(choice.Right, want)
 		}
 	}
+	if c.seen[n] == nil {
+		return false
+	}
 	t := c.seen[n].value()
 	if isAny(t.typ) || isNil(t.typ) || want == Bool && isBool(t.typ) || want == Int && isInt(t.typ) {
 		return false

@@ -129,6 +129,14 @@ func (c *Code) Render(n Names) (stmts []string, value string) {
 	return w.stmts, formatted(op.text)
 }
 
+// Constant is the value of an expression that is known when generating, before it was made a string or an int64; else nil.
+func (c *Code) Constant() any {
+	if c == nil {
+		return nil
+	}
+	return c.value.con
+}
+
 func (c *compiler) sorted() annotations.Errors {
 	slices.SortStableFunc(c.errs, func(a, b annotations.Error) int { return int(a.Pos) - int(b.Pos) })
 	return c.errs

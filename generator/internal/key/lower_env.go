@@ -58,6 +58,19 @@ func (c *compiler) given(t *term) bool {
 	return i >= 0 && !nilable(c.env.Params[i].Type)
 }
 
+// knows reports that t is value by what parameters the method has. What that excludes is not looked at: it may be about a
+// parameter that only other methods have.
+func (c *compiler) knows(t *term, value bool) bool {
+	if t == nil || !t.sure || t.con != value {
+		return false
+	}
+	for _, l := range c.lets {
+		l.used = true
+	}
+	c.machine = c.machine || len(c.lets) > 0 // which does not mind a variable without a use
+	return true
+}
+
 // reserved refuses a literal that a parameter is called like: who writes it may mean either.
 func (c *compiler) reserved(n ast.Node, word string) bool {
 	if c.env.param(word) < 0 {
@@ -112,7 +125,9 @@ func (c *compiler) inEnv(n *ast.BinaryNode, x *term) *term {
 	}
 	if name, ok := x.con.(string); ok {
 		c.nameEnv()
-		return literal(n, c.env.param(name) >= 0)
+		t := literal(n, c.env.param(name) >= 0)
+		t.sure = true
+		return t
 	}
 	if !isText(x.typ) && !isAny(x.typ) {
 		return c.errorf(start(n.Left), "a parameter's name is a text; this is %s", c.a(x.typ))

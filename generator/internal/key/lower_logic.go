@@ -3,13 +3,16 @@ package key
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 )
 
 func (c *compiler) not(n ast.Node, t *term) *term {
 	if v, ok := t.con.(bool); ok && t.lit {
-		return literal(n, !v)
+		opposite := literal(n, !v)
+		opposite.sure = t.sure
+		return opposite
 	}
 	return &term{node: n, typ: types.Typ[types.Bool], hint: "ok", emit: func(w *writer) operand {
 		o := t.emit(w)
@@ -30,9 +33,17 @@ func (c *compiler) both(n *ast.BinaryNode) *term {
 		}
 		b = next
 	}
-	terms := []*term{c.condition(left, n.Operator)}
-	for i := range links {
-		terms = append(terms, c.condition(links[len(links)-1-i], n.Operator))
+	links = append(links, left)
+	slices.Reverse(links)
+	var terms []*term
+	for i, link := range links {
+		t := c.condition(link, n.Operator)
+		if i+1 < len(links) && c.knows(t, true) {
+			continue
+		}
+		if terms = append(terms, t); c.knows(t, false) {
+			break
+		}
 	}
 	all := terms[len(terms)-1]
 	for i := len(terms) - 2; i >= 0; i-- {
@@ -46,7 +57,14 @@ func (c *compiler) both(n *ast.BinaryNode) *term {
 }
 
 func (c *compiler) either(n *ast.BinaryNode) *term {
-	l, r := c.condition(n.Left, n.Operator), c.condition(n.Right, n.Operator)
+	l := c.condition(n.Left, n.Operator)
+	switch {
+	case c.knows(l, true):
+		return l
+	case c.knows(l, false):
+		return c.condition(n.Right, n.Operator)
+	}
+	r := c.condition(n.Right, n.Operator)
 	if l == nil || r == nil {
 		return nil
 	}
@@ -101,7 +119,14 @@ func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 
 // conditional lowers c ? a : b and if c { a } else { b }; each lowers a value.
 func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term) *term {
-	cond, x, y := c.condition(n.Cond, "the condition"), each(n.Exp1), each(n.Exp2)
+	cond := c.condition(n.Cond, "the condition")
+	switch {
+	case c.knows(cond, true):
+		return each(n.Exp1)
+	case c.knows(cond, false):
+		return each(n.Exp2)
+	}
+	x, y := each(n.Exp1), each(n.Exp2)
 	if cond == nil || x == nil || y == nil {
 		return nil
 	}
