@@ -36,7 +36,7 @@ func (p *patcher) Visit(node *ast.Node) {
 		if p.argument(node, n) {
 			return
 		}
-		p.plain(&n.Property)
+		p.wrap("value", &n.Property)
 		base, property := n.Node, n.Property
 		if n.Optional { // the machine itself leaves the chain where hold gives nil, before it computes the property
 			p.replace(&n.Node, "hold", base)

@@ -57,8 +57,9 @@ func given() ([]string, []any) {
 		map[role]int{"admin": 1}, token{}, token{"t"}, func(...level) int { return 8 }, func(r role) role { return r + "!" }, []any{1, "x"},
 		time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), context.Background(), OrNil(func(context.Context) string { return "" }), [3]int{1, 2, 3},
 		func() {}, func([]string) string { return "listed" }, new(int), math.MaxInt, names(nil), net.IP(nil), func(p *int) int { return *p },
+		map[any]string{role("admin"): "role", "admin": "s"},
 	}
-	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names nowhere addressed"), values
+	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names nowhere addressed ofAny"), values
 }
 
 // TestShadowed has a value that is called like a function of expr's, and that function.
@@ -111,6 +112,12 @@ func TestText(t *testing.T) {
 		{`string([role, token, nil, none, at - at])`, "[role-admin {t} <nil> <nil> 0s]", ""},
 		{`string([at])`, "[2026-01-02 03:04:05 +0000 UTC]", ""},
 		{`addressed(ptr ?? most)`, "0", ""},
+
+		// A key keeps its type where the map has keys of several.
+		{`ofAny[role] + ofAny["admin"] + get(ofAny, role) + (role in ofAny ? "!" : "")`, "rolesrole!", ""},
+		{`ofAny[mixed]`, "", "runtime error: hash of unhashable type []interface {}"},
+		{`mixed in ofAny`, "", "runtime error: hash of unhashable type []interface {}"},
+		{`byRole[s + ""] + byRole[role]`, "1", ""},
 
 		// Calls convert their arguments.
 		{`levels(1, 2, n)`, "8", ""},

@@ -89,8 +89,8 @@ func in(args ...any) (any, error) {
 		if needle == nil {
 			return false, nil
 		}
-		key, err := convert(needle, hay.Type().Key())
-		return err == nil && hay.MapIndex(key).IsValid(), err
+		v, err := entry(hay, args[0])
+		return v.IsValid(), err
 	case reflect.Slice, reflect.Array:
 		for i := range hay.Len() {
 			if runtime.Equal(number(hay.Index(i).Interface()), needle) {
@@ -102,6 +102,16 @@ func in(args ...any) (any, error) {
 		return false, nil
 	}
 	return runtime.In(needle, args[1]), nil
+}
+
+// entry is what m has for a key, of which only the type may be another one.
+func entry(m reflect.Value, key any) (reflect.Value, error) {
+	key, _ = value(key)
+	k, err := convert(key, m.Type().Key())
+	if err != nil {
+		return k, err
+	}
+	return m.MapIndex(k), nil
 }
 
 // at is a field, a method or an element of the first argument.
@@ -134,8 +144,8 @@ func look(args ...any) (any, error) {
 	if m.Kind() != reflect.Map {
 		return getBuiltin(args[0], plain(args[1]))
 	}
-	if key, err := convert(plain(args[1]), m.Type().Key()); err == nil && m.MapIndex(key).IsValid() {
-		return m.MapIndex(key).Interface(), nil
+	if v, err := entry(m, args[1]); err == nil && v.IsValid() {
+		return v.Interface(), nil
 	}
 	return nil, nil
 }
@@ -146,12 +156,12 @@ func isMethod(r reflect.Value, name any) bool {
 }
 
 // element is one of a map: its zero value if there is none.
-func element(m reflect.Value, name any) (any, error) {
-	key, err := convert(name, m.Type().Key())
+func element(m reflect.Value, key any) (any, error) {
+	v, err := entry(m, key)
 	if err != nil {
 		return nil, err
 	}
-	if v := m.MapIndex(key); v.IsValid() {
+	if v.IsValid() {
 		return v.Interface(), nil
 	}
 	return reflect.Zero(m.Type().Elem()).Interface(), nil

@@ -229,6 +229,9 @@ func (c *compiler) element(n *ast.MemberNode, base, key *term, m *types.Map) *te
 	if key == nil || !c.valid(n, m.Elem()) {
 		return nil
 	}
+	if unhashable(key.typ) {
+		return c.onMachine(n, m.Elem())
+	}
 	t := &term{node: n, typ: m.Elem(), src: indexed(base, key), hint: "value"}
 	t.emit = func(w *writer) operand {
 		o := w.then([]operand{w.pointed(base, n.Optional)}, key.emit)
@@ -238,6 +241,9 @@ func (c *compiler) element(n *ast.MemberNode, base, key *term, m *types.Map) *te
 	}
 	return t
 }
+
+// unhashable reports whether a value of type t may be of a type that is no key of any map, at which Go panics.
+func unhashable(t types.Type) bool { return types.IsInterface(t) && !isTypeParam(t) }
 
 func indexed(base, key *term) string {
 	if base.src == "" || key.src == "" {

@@ -163,6 +163,9 @@ func (c *compiler) inMap(n *ast.BinaryNode, x, y *term, m *types.Map) *term {
 	if x == nil {
 		return nil
 	}
+	if unhashable(x.typ) {
+		return c.onMachine(n, truth)
+	}
 	return &term{node: n, typ: truth, hint: "ok", emit: func(w *writer) operand {
 		o := w.then([]operand{x.emit(w)}, func(w *writer) operand { return w.pointed(y, false) })
 		ok := w.local("ok")

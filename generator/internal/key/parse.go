@@ -103,6 +103,8 @@ func (c *compiler) shadowed(i int) (hint string) {
 		switch {
 		case word.Kind == lexer.Operator && c.env.param(word.Value) >= 0:
 			hint = "; the parameter " + word.Value + " is " + envName + "." + word.Value
+		case word.Kind == lexer.Operator && c.env.declares(word.Value):
+			hint = "; what the package calls " + word.Value + " cannot be named here"
 		case word.Kind == lexer.Identifier && isFunction(word.Value) && called && c.env.declares(word.Value):
 			hint = "; " + ownWord(word.Value)
 		}
