@@ -31,7 +31,9 @@ func (p *patcher) backwards(node *ast.Node, n *ast.BuiltinNode) {
 // reversed is a list from its end to its beginning.
 func reversed(args ...any) (any, error) {
 	r := reflect.Indirect(reflect.ValueOf(args[0]))
-	if r.Kind() != reflect.Slice && r.Kind() != reflect.Array {
+	switch r.Kind() {
+	case reflect.Slice, reflect.Array, reflect.String:
+	default:
 		return nil, fmt.Errorf("%T is no list", args[0])
 	}
 	all := make([]any, r.Len())

@@ -109,6 +109,7 @@ func TestText(t *testing.T) {
 		{`string([ptr, n])`, "", "a text would show an address, which is another one for each call"},
 		{`string({"a": [it]})`, "", "a text would show an address, which is another one for each call"},
 		{`string(it)`, "", "a text would show an address, which is another one for each call"},
+		{`string(it.Next)`, "{9 [] <nil> 99}", ""},
 		{`string([role, token, nil, none, at - at])`, "[role-admin {t} <nil> <nil> 0s]", ""},
 		{`string([at])`, "[2026-01-02 03:04:05 +0000 UTC]", ""},
 		{`addressed(ptr ?? most)`, "0", ""},
@@ -165,7 +166,7 @@ func TestText(t *testing.T) {
 		{`1 <= findLastIndex(it.Roles, # == "user") < 3`, "true", ""},
 		{`findLastIndex(mixed, # == "y") ?? findLast(mixed, # == "y") ?? s`, "text", ""},
 		{`findLast(it.Roles, any(mixed, # == "x")).String()`, "role-user", ""},
-		{`findLast(s, true)`, "", "string is no list"},
+		{`findLast(n, true)`, "", "int is no list"},
 
 		// What has a text form.
 		{`token`, "t", ""},

@@ -19,10 +19,13 @@ func shown(args ...any) (any, error) {
 	switch {
 	case !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil():
 		return nil, errNil
-	case !printsItself(r) && hasAddress(reflect.Indirect(r)):
+	case printsItself(r):
+		return builtin.String(v), nil
+	}
+	if r = reflect.Indirect(r); hasAddress(r) {
 		return nil, errAddress
 	}
-	return builtin.String(v), nil
+	return builtin.String(r.Interface()), nil
 }
 
 // hasAddress reports whether fmt would print an address of what is in r.
