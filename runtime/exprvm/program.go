@@ -3,9 +3,10 @@
 // of the runtime that imports expr: a program whose expressions all became Go does not link it. It is not a general wrapper
 // around expr: what an expression may say was checked when the code was generated.
 //
-// An expression means here what it would mean as Go. Expr knows values by their types alone, so four things are patched
+// An expression means here what it would mean as Go. Expr knows values by their types alone, so some things are patched
 // into the trees of its expressions: values of named types count as what they are made of, a call converts its arguments as
-// far as no value is changed by it, and what goes through nil is an error that says so. So is an integer that overflows.
+// far as no value is changed by it, and what goes through nil is an error that says so. So is an integer that overflows, and a
+// text with an address in it.
 package exprvm
 
 import (
