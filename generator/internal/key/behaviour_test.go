@@ -31,7 +31,7 @@ func TestLikeExpr(t *testing.T) {
 				t.Errorf("%s cannot be lowered", f.expr)
 			}
 		}
-		cases.draw(t, env, g, 2500)
+		cases.draw(t, env, g, 2800)
 		g.machine = true
 		cases.draw(t, env, g, 500)
 		t.Logf("seed %d: %s", seed, runProgram(t, map[string]string{
@@ -202,6 +202,8 @@ var productions = map[byte][2][]string{
 		"%b and not %b or %b", "%s not startsWith %s", "%i not in Ids", "U8 in Data", "(%b and B) in [B, true]", "Wait * %i > Wait", "Wait + Wait == Wait * 2", "%m?.Next?.Size == %i",
 		`"N" in $env`, `"Nope" in $env`, "$env.B", "$env?.Nope?.Size == %i", "($env?.Nope ?? %b)", "$env?.Nope in %l", "%s contains $env?.Nope", `$env?.Nope?.["a"] != %s`,
 		`(%b ? "N" : "Nope") in $env`, `"Owner" in %d`, `"Next" in %m`, `"Nope" in %d`, `"ID" in %d`, `%s in %d`, `"Title" in %d?.Meta`, `"Size" not in %d.Meta`,
+		"(%b ? %s : Note) == %s", "(let v = %d?.Owner; v == %s)", "(Note ?? Doc?.Note) == %s", "(%b ? Doc?.Owner : %s) contains %s", "(let v = %m?.Title; v == nil or v contains %s)",
+		"(%b ? Note : Doc?.Note) != %s", "(Flag ?? Doc?.Public) == %b", "(%b ? Count : Doc?.Limit) == nil",
 	}},
 	'i': {{"0", "1", "7", "N", "N64", "I8", "U8", "U64", "Doc.Org", "len(S)", "len(Parts)", "Doc?.Meta?.Size ?? 3", "Count ?? 4", "Doc.Limit ?? N"}, {
 		"%n", "-%n", "abs(%n)", "%b ? %i : %i", "Ids[%i]", "Grid[%i]", "%m.Size", "%d?.Meta?.Size ?? %i", "Count ?? %i",
@@ -230,7 +232,7 @@ var productions = map[byte][2][]string{
 		"%b ? %n : %s", "Count ?? %s", "Flag ?? %s", "if %b { %s } else { %n }", "lower(%s)[%i:] + \"é\\n\"", "'q' + %s", "`r\\` + %s", "(%s | upper())[:2]", "string(%i)", "string(Tok)", "string(Level)", "string(Count ?? 2)",
 		"%m?.Next?.Next?.Title ?? %s", "%d?.Meta.Title ?? %s", "Doc?.Labels?.a ?? %s", "%l[-1]", "%b", "%n", "%r.Under()", "string(%r)", "string(Level)", "%r", "Level",
 		`$env["S"] + %s`, "$env?.Note ?? %s", "$env?.Nope ?? $env?.T ?? %s", `$env.Doc?.["Owner"] ?? %s`, `%d?.Meta?.["Title"] ?? %s`, `Doc?.Labels?.[%s] ?? %s`, `%m?.Tags?.[%i] ?? %s`,
-		`$env[%b ? "S" : "T"]`, `$env[%b ? "Nope" : "T"] ?? %s`, "(nil ?? %s)", `(Doc?.Load())?.["Title"] ?? %s`,
+		`$env[%b ? "S" : "T"]`, `$env[%b ? "Nope" : "T"] ?? %s`, "(nil ?? %s)", "(%b ? Doc?.Owner : %s) ?? %s", "(let v = Doc?.Owner; v ?? %s)", "(Note ?? Doc?.Note) ?? %s", "[Doc?.Owner, %s][0] ?? %s", "map([Doc, Other], #?.Owner)[0] ?? %s", `(Doc?.Load())?.["Title"] ?? %s`,
 	}},
 	'l': {{"Parts", "Doc.Parts"}, {"split(%s, %s)", "%d.Parts", "%m.Tags", "%l[%i:]", `split(%s, "a", 2)`, "splitAfter(%s, %s)", "split(%s, %s, %i)", "%l[%i:%i]", "(%b ? %l : %l)", "(Doc?.Parts ?? %l)"}},
 	'o': {{"<", "<=", ">", ">="}, {"<", "<=", ">", ">="}},

@@ -105,7 +105,7 @@ func (c *compiler) body(n *ast.BuiltinNode, p predicate, list types.Type) types.
 	switch {
 	case t == nil:
 		return nil
-	case isNil(t.typ):
+	case isNil(t.typ), t.optional() && !p.test && !p.number:
 		return anything
 	case p.test || p.number:
 		return t.value().typ

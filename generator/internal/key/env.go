@@ -186,6 +186,9 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term)
 	if value != nil && isNil(value.typ) {
 		value = c.errorf(start(n.Value), "nil has no type here")
 	}
+	if value != nil && value.optional() {
+		value = c.maybe(n.Value, value.typ)
+	}
 	l := &let{name: n.Name, value: c.bound(n.Name, value)}
 	c.lets = append(c.lets, l)
 	body := each(n.Expr)
@@ -205,6 +208,9 @@ func (c *compiler) bound(name string, value *term) *term {
 		return value
 	}
 	t := &term{node: value.node, typ: value.typ, within: value.within, src: name, hint: hintOf(name), mixed: value.mixed}
+	if value.optional() {
+		t.mayBeNil()
+	}
 	t.emit = func(w *writer) operand {
 		o, ok := w.once[t]
 		if !ok {

@@ -41,6 +41,9 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	if met == nil {
 		return nil
 	}
+	if met[len(met)-1].optional() {
+		return c.maybe(n, met[0].typ)
+	}
 	t := together(n, met)
 	t.mixed = mixed(terms, t.typ)
 	t.emit = func(w *writer) operand { return w.firstOf(t, met) }

@@ -182,7 +182,7 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 			if nilable(t.typ) {
 				return w.againstNil(op, o, t.typ)
 			}
-			if o.calls {
+			if o.calls || len(w.stmts) > 0 { // they may declare what is not used otherwise
 				w.add("_ = " + o.text)
 			}
 			return word(map[bool]string{true: "false", false: "true"}[op == token.EQL])

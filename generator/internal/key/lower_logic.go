@@ -134,6 +134,9 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 	if met == nil {
 		return nil
 	}
+	if slices.ContainsFunc(met, (*term).optional) {
+		return c.maybe(n, met[0].typ)
+	}
 	t := together(n, met)
 	t.mixed = mixed([]*term{x, y}, t.typ)
 	t.emit = func(w *writer) operand { return w.branch(t, cond.emit(w), met[0], met[1]) }

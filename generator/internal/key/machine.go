@@ -68,6 +68,18 @@ func (c *compiler) onMachine(n ast.Node, t types.Type) *term {
 // mayBeNil marks what the machine may not find, whatever its type.
 func (t *term) mayBeNil() { t.try = func(*writer) operand { return operand{} } }
 
+// maybe is a term of type t that is nil where a part of it ends in nil, of which Go's variables have no notion.
+func (c *compiler) maybe(n ast.Node, t types.Type) *term {
+	m := c.onMachine(n, t)
+	m.mayBeNil()
+	return m
+}
+
+// optional reports whether t may be nil, whatever its type, where it is not made a text: a text must be there.
+func (t *term) optional() bool {
+	return t.try != nil && t.bare == nil && (t.source == nil || t.emit == nil)
+}
+
 // program makes the expression, which t was found to be the value of, one for the machine.
 func (c *compiler) program(t *term, want Want) (*Program, *term) {
 	if c.parts > maxParts {
@@ -167,8 +179,8 @@ func common(terms []*term) types.Type {
 	if len(terms) == 0 || isNil(terms[0].typ) {
 		return anything
 	}
-	for _, t := range terms[1:] {
-		if !types.Identical(t.typ, terms[0].typ) {
+	for _, t := range terms {
+		if !types.Identical(t.typ, terms[0].typ) || t.optional() {
 			return anything
 		}
 	}
