@@ -196,8 +196,9 @@ func (p *patcher) wrap(fn string, node *ast.Node) {
 		return
 	case *ast.BinaryNode:
 		return
-	case *ast.CallNode: // the difference of two times is plain, but no number
-		if name, ok := n.Callee.(*ast.IdentifierNode); ok && p.done[n] && (name.Value == "$"+fn || fn != "number" && plainResults[name.Value]) {
+	case *ast.CallNode: // what is plain may yet be a duration, or too great for an index
+		isPlain := fn != "number" && fn != "index"
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && p.done[n] && (name.Value == "$"+fn || isPlain && plainResults[name.Value]) {
 			return
 		}
 	}

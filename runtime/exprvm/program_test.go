@@ -201,6 +201,7 @@ func TestText(t *testing.T) {
 		{`at - at + duration("2562047h") * 2`, "", "an integer overflows"},
 		{`int(f * 1e300)`, "", "1.5e+300 does not fit an int"},
 		{`int(-f)`, "-1", ""},
+		{`s[max(huge, 2):]`, "", "9223372036854775808 does not fit an int"},
 		{`int(huge)`, "", "9223372036854775808 does not fit an int"},
 		{`huge + 1`, "", "9223372036854775808 does not fit an int"},
 		{`huge % 10`, "8", ""},

@@ -75,7 +75,7 @@ var language = []struct {
 	{Bool, `now(timezone("UTC")).Location().String() == "UTC"`}, {Bool, `timezone("UTC").String() == "UTC"`},
 	{Int, `At.In(timezone("Europe/Zurich")).Hour()`}, {Bool, "At in [Then, At]"}, {Bool, "max(Wait, 5) > 3"},
 	{Bool, `Any == 5 or Any == "a" or Any == nil`}, {Bool, `Any in [1, "a", nil]`}, {Bool, `"a" in (Any ?? ["a"])`},
-	{Int, `len(Any ?? "ab")`}, {Island, "string(Any)"}, {Bool, "Any?.Title == S"}, {Bool, `Any matches "a"`}, {Bool, "(Any ?? 1) > 0"},
+	{Int, `len(Any ?? "ab")`}, {Bool, "Any?.Title == S"}, {Bool, `Any matches "a"`}, {Bool, "(Any ?? 1) > 0"},
 	{Bool, "not (Any == nil)"}, {Int, "-(Any ?? 5)"}, {Bool, "Ids[0] == Levels[0]"}, {Island, `{"a": S, "b": {"c": [T]}}.b.c[0]`},
 	{Bool, "1 < 2 < 3 and 1 <= N < 5 > 0"}, {Bool, `"a" < "b" and "b" >= S`}, {Bool, "B == true and B != false"},
 	{Bool, "N == 5.0 and F == 2.5"}, {Bool, "[1, 2] != [2, 1]"}, {Bool, "nil in [nil, 1]"}, {Bool, `S in {"ann": 1}`},
