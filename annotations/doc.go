@@ -99,7 +99,7 @@
 //	on-error   deny, allow, local; that of wrap if absent, or else the limiter's
 //	prepay     flag             a call may go into debt
 //	warmup     duration         the rate ramps up over this long
-//	queue      count            how many may wait
+//	queue      count            how many calls of cost 1 may wait, or calls that are due as many permits
 //	slices     count            of a sliding counter; 60 if absent
 //	block      duration         after a refusal, refuse for so long
 //

@@ -112,29 +112,62 @@ func TestTwoMembersInOneCall(t *testing.T) {
 	}
 }
 
-// A program's wait is bounded by the rule's queue as well.
+// A program's wait is bounded by the rule's queue as well, also where the rule has no wait and after an override. A queue of one
+// takes a call whose place is a fraction of a microsecond behind what its permit takes to leave.
 func TestQueueOfARequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := ratelimit.New(memstore.New(memstore.WithClock(time.Now)))
-		r := ratelimit.Request{Rule: ratelimit.Rule{
-			Name: "r", Limit: 1, Per: time.Second, Algorithm: ratelimit.LeakyBucket, Wait: time.Hour, Queue: 2,
-		}}
-		var admitted atomic.Int32
-		var all sync.WaitGroup
-		for range 10 {
-			all.Go(func() {
-				if d, err := l.Wait(context.Background(), r); err != nil {
-					t.Error(err)
-				} else if d.Allowed {
-					admitted.Add(1)
+	for _, rule := range []ratelimit.Rule{
+		{Name: "waits", Limit: 1, Wait: time.Hour, Queue: 2},
+		{Name: "does not", Limit: 1, Queue: 2},
+		{Name: "overridden", Limit: 5, Queue: 2},
+		{Name: "in parts", Limit: 3, Queue: 1},
+		{Name: "in more parts", Limit: 7, Queue: 5},
+		{Name: "a token bucket", Algorithm: ratelimit.TokenBucket, Limit: 7, Burst: 1, Queue: 5},
+		{Name: "a burst", Algorithm: ratelimit.TokenBucket, Limit: 7, Burst: 3, Queue: 5},
+	} {
+		t.Run(rule.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := ratelimit.New(memstore.New(memstore.WithClock(time.Now)))
+				rule.Name, rule.Per = "r", time.Second
+				if rule.Algorithm == ratelimit.SlidingWindow {
+					rule.Algorithm = ratelimit.LeakyBucket
 				}
+				if rule.Limit == 5 {
+					if err := l.Override("r", ratelimit.Override{Limit: 1}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				requireQueue(t, l, rule)
 			})
-		}
-		all.Wait()
-		if n := admitted.Load(); n != 3 {
-			t.Errorf("%d calls were admitted, expected one at once and two from the queue", n)
-		}
-	})
+		})
+	}
+}
+
+// requireQueue lets many calls wait at once, and fails the test unless the burst is admitted at once and as many wait as the
+// rule's queue has room for.
+func requireQueue(t *testing.T, l *ratelimit.Limiter, rule ratelimit.Rule) {
+	var admitted, late atomic.Int64
+	var all sync.WaitGroup
+	start := time.Now()
+	for range 10 {
+		all.Go(func() {
+			d, err := l.Wait(context.Background(), ratelimit.Request{Rule: rule})
+			switch {
+			case err != nil:
+				t.Error(err)
+			case d.Allowed && time.Since(start) > 0:
+				late.Add(1)
+			case d.Allowed:
+				admitted.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if now, later := admitted.Load(), late.Load(); now != max(1, rule.Burst) || later != rule.Queue {
+		t.Errorf("%d calls were admitted at once and %d waited, expected %d and %d", now, later, max(1, rule.Burst), rule.Queue)
+	}
+	if err := l.OverrideError(); err != nil {
+		t.Error(err)
+	}
 }
 
 // The permits of a long queue and the microseconds of a long window are multiplied without an overflow.

@@ -40,7 +40,7 @@ func (r Rule) check() error {
 // returns the first of them.
 func (r Rule) Problems() []*RuleError {
 	var all []*RuleError
-	for _, check := range append(slices.Clone(checks), Rule.checkCron) {
+	for _, check := range append(slices.Clone(checks), Rule.checkQueue, Rule.checkCron) {
 		var wrong *RuleError
 		if errors.As(check(r), &wrong) {
 			all = append(all, wrong)
@@ -180,12 +180,22 @@ func (r Rule) checkWait() error {
 		return r.wrong("wait", "found mode=%s, which delays no call", r.Mode)
 	case r.Wait > 0 && r.Distinct != "":
 		return r.wrong("wait", "found distinct as well; calls that count members do not wait")
-	case r.Queue != 0 && r.Wait == 0:
-		return r.wrong("queue", "found no wait, so none can queue")
 	case r.Queue != 0 && !r.isBucket():
 		return r.wrong("queue", "found %s; expected a leaky-bucket or a token-bucket", r.what())
+	case r.Queue != 0 && r.Prepay:
+		return r.wrong("queue", "found prepay as well; expected a bucket whose calls wait for their own permits")
+	case r.Queue != 0 && r.Warmup != 0:
+		return r.wrong("queue", "found warmup as well; expected a bucket whose calls wait for their own permits")
 	case r.Queue < 0 || r.Queue > math.MaxInt32:
 		return r.wrong("queue", "found %d; expected 1 to %d", r.Queue, math.MaxInt32)
+	}
+	return nil
+}
+
+// checkQueue guards the rules of methods. Requests need no Wait for a Queue: they wait as long as their caller has time.
+func (r Rule) checkQueue() error {
+	if r.Queue != 0 && r.Wait == 0 && r.checkWait() == nil {
+		return r.wrong("queue", "found no wait, so none can queue")
 	}
 	return nil
 }

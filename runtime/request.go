@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"sync"
@@ -47,7 +48,7 @@ func NewRules(method string, rules ...Rule) *Rules {
 			rule.Name = method
 		}
 		p, err := rule.prepare(rule.suffix(method))
-		if err != nil {
+		if err = cmp.Or(err, rule.checkQueue()); err != nil {
 			panic(err)
 		}
 		r.rules = append(r.rules, p)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strconv"
@@ -46,7 +47,9 @@ type Rule struct {
 	// Wait is how long a call waits for its permits instead of being refused at once; up to 3660 days. Only Take, Charge and
 	// Begin look at it: what delays a request is Limiter.Wait.
 	Wait time.Duration
-	// Queue is how many permits' calls may wait in a bucket; 0 is any number. It goes with Wait.
+	// Queue is how many permits may be due to the calls that wait in a bucket, the new one's among them: where each costs 1,
+	// how many calls may wait. 0 is any number. It goes with Wait, which requests do without, and not with Prepay or Warmup,
+	// whose calls wait for the permits of earlier ones.
 	Queue int64
 	// Block is how long a subject is refused after a refusal, in whole microseconds. At most 30 days.
 	Block time.Duration
@@ -76,7 +79,7 @@ func (e *RuleError) Error() string {
 // Validate returns nil or a *RuleError.
 func (r Rule) Validate() error {
 	_, err := r.prepare("")
-	return err
+	return cmp.Or(err, r.checkQueue())
 }
 
 // Window names the rule's window, as it stands in keys: "1m", "fixed:1m", "bucket:1m", "cron:0 0 0 * * *:Asia/Shanghai".
@@ -222,12 +225,18 @@ func (r Rule) SliceCount() int64 {
 }
 
 // delay returns for how many microseconds the rule may delay a call that waits, at a limit: no longer than the permits of its
-// queue take to leave.
+// queue take to leave. As places are, that is rounded up; where a bucket holds one permit, each place is counted from the one
+// before it.
 func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	wait := longest.Microseconds()
 	if r.Queue > 0 && limit > 0 {
-		high, low := bits.Mul64(uint64(r.Queue), uint64(r.Per.Microseconds()))
-		if high < uint64(limit) { // else it takes longer than there are numbers for
+		per := r.Per.Microseconds()
+		if r.Algorithm == LeakyBucket || r.Burst == 1 {
+			per += (limit - per%limit) % limit
+		}
+		high, low := bits.Mul64(uint64(r.Queue), uint64(per))
+		low, carry := bits.Add64(low, uint64(limit-1), 0)
+		if high += carry; high < uint64(limit) { // else it takes longer than there are numbers for
 			queue, _ := bits.Div64(high, low, uint64(limit))
 			wait = int64(min(uint64(wait), queue))
 		}

@@ -109,7 +109,7 @@ func (p plan) refusal(t *rapid.T, r *ratelimit.Rule) {
 		r.Block = p.periods.Draw(t, "block")
 	case n < 9 && r.Distinct == "":
 		r.Wait = p.periods.Draw(t, "wait") * time.Duration(rapid.IntRange(1, 3).Draw(t, "times"))
-		if isBucket && rapid.Bool().Draw(t, "queues") {
+		if isBucket && !r.Prepay && r.Warmup == 0 && rapid.Bool().Draw(t, "queues") {
 			r.Queue = rapid.Int64Range(1, 10).Draw(t, "queue")
 		}
 	}

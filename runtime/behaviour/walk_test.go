@@ -114,12 +114,16 @@ func (w *walk) charge() {
 	})
 }
 
-// waitOf is how long a rule may delay a call that waits: in a bucket, no longer than its queue takes to leave.
+// waitOf is how long a rule may delay a call that waits: in a bucket, no longer than its queue takes to leave, one call after
+// the other where it holds one permit.
 func waitOf(r ratelimit.Rule, wait int64) int64 {
-	if r.Queue > 0 {
-		wait = min(wait, floor(refill(r, r.Queue)).Num().Int64())
+	switch {
+	case r.Queue == 0:
+		return wait
+	case r.Algorithm == ratelimit.LeakyBucket || r.Burst == 1:
+		return min(wait, r.Queue*roundUp(refill(r, 1)).Num().Int64())
 	}
-	return wait
+	return min(wait, roundUp(refill(r, r.Queue)).Num().Int64())
 }
 
 // begin starts a call, asks the model for what is to come of it, and compares as soon as the call is over or sleeps.

@@ -10,6 +10,12 @@ type X interface {
 	//ratelimit:rule limit=1 per=1m algorithm=leaky-bucket queue=3
 	//                                                           ^ queue: found no wait, so none can queue
 	Queue() error
+	//ratelimit:rule limit=10 per=1s algorithm=token-bucket warmup=2s wait=10s queue=1
+	//                                                                               ^ queue: found warmup as well; expected a bucket whose calls wait for their own permits
+	WarmQueue() error
+	//ratelimit:rule limit=10 per=1s algorithm=token-bucket prepay wait=10s queue=2
+	//                                                                            ^ queue: found prepay as well; expected a bucket whose calls wait for their own permits
+	PrepaidQueue() error
 	//ratelimit:rule limit=1 per=1m block=31d
 	//                                    ^ block: found 31d; expected whole microseconds, up to 30d
 	Block() error
