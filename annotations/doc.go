@@ -86,7 +86,7 @@
 //	                            with per, and calendar with cron
 //	burst      count            capacity of the bucket; limit if absent
 //	cost       amount           permits that a call takes; if an expression is 0, none
-//	distinct   template         count different members instead of calls
+//	distinct   template         count different members instead of calls; without cost
 //	when       expression       the rule applies only if true
 //	wait       duration         wait up to this long instead of refusing at once
 //	message    template         of the error

@@ -102,6 +102,8 @@ func (c *call) check(rule *prepared, charge *Charge, limit int64) error {
 	switch {
 	case charge.Cost < 0:
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
+	case charge.Cost > 1 && rule.Distinct != "":
+		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", charge.Cost))
 	case charge.Limit.given && rule.wrongLimit(limit) != "":
 		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(limit))
 	case charge.Limit.given && rule.refillsTooSlowly(limit):

@@ -112,6 +112,21 @@ func TestTwoMembersInOneCall(t *testing.T) {
 	}
 }
 
+// A member counts once, whatever a call would cost.
+func TestCostOfAMember(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Distinct: "{who}", Limit: 5, Per: time.Hour}, Key: "k", Member: "a"}
+	for _, q.Cost = range []int64{2, 6} {
+		_, err := l.Allow(context.Background(), q)
+		if keyError, ok := errors.AsType[*ratelimit.KeyError](err); !ok || keyError.Rule != "r" {
+			t.Errorf("cost %d: got %v, expected a KeyError", q.Cost, err)
+		}
+	}
+	if q.Cost = 1; !allow(t, l, q).Allowed {
+		t.Error("a cost of 1 was refused")
+	}
+}
+
 // A program's wait is bounded by the rule's queue as well, also where the rule has no wait and after an override. A queue of one
 // takes a call whose place is a fraction of a microsecond behind what its permit takes to leave.
 func TestQueueOfARequest(t *testing.T) {

@@ -12,14 +12,14 @@ import (
 type Request struct {
 	Rule   Rule
 	Key    string // whose permits; "" is everybody's, unless the rule has a Key
-	Cost   int64  // permits; 0 means 1, below 0 is a *KeyError
+	Cost   int64  // permits; 0 means 1, below 0 is a *KeyError, and so is above 1 if the rule is Distinct
 	Member string // what is counted, if the rule is Distinct
 }
 
 // Charge is what one rule takes of a call.
 type Charge struct {
 	Key    string // the subject; "" for a rule without a key
-	Cost   int64  // permits; with 0 the rule does not apply, below 0 it is a *KeyError
+	Cost   int64  // permits; with 0 the rule does not apply; what is a *KeyError is as for a Request
 	Member string // what is counted, if the rule is Distinct
 	Limit  Limit  // the limit that this call brings along; the zero Limit is the rule's
 }

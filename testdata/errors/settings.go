@@ -28,6 +28,12 @@ type X interface {
 	//ratelimit:rule limit=1 per=1m algorithm=token-bucket distinct="{a}"
 	//                                                               ^ distinct: found a token-bucket; expected a sliding-window or a cron
 	Distinct(a string) error
+	//ratelimit:rule limit=10 per=1m distinct="{a}" cost="len(a)"
+	//                                                    ^ cost: found distinct as well, which counts a member once; what leaves calls out is when=
+	DistinctCost(a string) error
+	//ratelimit:rule limit=10 per=1m distinct="{a}" cost=1
+	//                                                   ^ cost: found distinct as well, which counts a member once; what leaves calls out is when=
+	DistinctOne(a string) error
 	//ratelimit:rule limit=1 per=1m distinct="{a}:{c}"
 	//                                             ^ unknown name c
 	Member(a string) error

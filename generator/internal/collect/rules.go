@@ -81,7 +81,11 @@ func (c *collector) isValid(r *model.Rule) bool {
 		c.errorf(r.Verb.Pos, "a rule needs limit=, the permits per window")
 		rule.Limit = 1 // which goes with everything
 	}
-	if cost := r.Rule.Cost; cost.Pos.IsValid() && cost.Expr.IsZero() && cost.Int < 1 {
+	switch cost := r.Rule.Cost; {
+	case !cost.Pos.IsValid():
+	case rule.Distinct != "":
+		c.errorf(cost.Pos, "cost: found distinct as well, which counts a member once; what leaves calls out is when=")
+	case cost.Expr.IsZero() && cost.Int < 1:
 		c.errorf(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
 	}
 	for _, wrong := range rule.Problems() {
