@@ -97,7 +97,7 @@
 //	mode       enforce, shadow, trigger; enforce if absent
 //	refund     error, never     give the permits back when the call returns an error; never if absent
 //	on-error   deny, allow, local; that of wrap if absent, or else the limiter's
-//	prepay     flag             a call may go into debt
+//	prepay     flag             a call may go into debt; a leaky-bucket, which holds 1 permit, needs it for a cost above 1
 //	warmup     duration         the rate ramps up over this long
 //	queue      count            how many calls of cost 1 may wait, or calls that are due as many permits
 //	slices     count            of a sliding counter; 60 if absent

@@ -83,6 +83,7 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 	case rule.Mode == ModeEnforce:
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.Name, Key: shown(claim.Subject), Cost: claim.Cost, Limit: capacity,
+			what: bound(rule, claim),
 		}
 	}
 	c.withdraw(claim)
@@ -238,6 +239,18 @@ func capacity(c *decide.Claim) int64 {
 		return int64(min(maxBucketLimit, float64(maxRefill.Microseconds())/float64(c.Rule.Per)*float64(c.Limit)))
 	default:
 		return c.Limit
+	}
+}
+
+// bound says what capacity is.
+func bound(rule *prepared, c *decide.Claim) string {
+	switch {
+	case capacity(c) == c.Limit:
+		return "limit"
+	case rule.Prepay || rule.Warmup > 0:
+		return "largest debt"
+	default:
+		return "burst"
 	}
 }
 

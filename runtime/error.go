@@ -72,10 +72,13 @@ type NeverAdmissibleError struct {
 	Key    string // as in Violation
 	Cost   int64
 	Limit  int64 // the largest cost that can be admitted
+
+	what string // that is, if not the limit
 }
 
 func (e *NeverAdmissibleError) Error() string {
-	return fmt.Sprintf("%s: a cost of %d can never be admitted: the limit is %d", whose(e.Method, e.Rule), e.Cost, e.Limit)
+	what := cmp.Or(e.what, "limit")
+	return fmt.Sprintf("%s: a cost of %d can never be admitted: the %s is %d", whose(e.Method, e.Rule), e.Cost, what, e.Limit)
 }
 
 // Is reports whether the rule refuses every call.

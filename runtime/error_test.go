@@ -1,11 +1,13 @@
 package runtime_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // An error names what there is to name.
@@ -20,6 +22,25 @@ func TestErrorTexts(t *testing.T) {
 	} {
 		if err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+}
+
+// What a call costs too much for is named: a bucket's limit is not what it holds.
+func TestCostThatIsNeverAdmitted(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	for want, rule := range map[string]ratelimit.Rule{
+		"r: a cost of 20000000 can never be admitted: the limit is 10":              {Limit: 10},
+		"r: a cost of 20000000 can never be admitted: the limit is 11":              {Limit: 11, Algorithm: ratelimit.TokenBucket},
+		"r: a cost of 20000000 can never be admitted: the limit is 0":               {Algorithm: ratelimit.LeakyBucket},
+		"r: a cost of 20000000 can never be admitted: the burst is 1":               {Limit: 10, Algorithm: ratelimit.LeakyBucket},
+		"r: a cost of 20000000 can never be admitted: the burst is 5":               {Limit: 10, Algorithm: ratelimit.TokenBucket, Burst: 5},
+		"r: a cost of 20000000 can never be admitted: the largest debt is 10000000": {Limit: 10, Algorithm: ratelimit.LeakyBucket, Prepay: true},
+	} {
+		rule.Name, rule.Per = "r", time.Second
+		_, err := l.Allow(context.Background(), ratelimit.Request{Rule: rule, Cost: 20_000_000})
+		if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); !ok || never.Error() != want {
+			t.Errorf("%+v: got %v, want %s", rule, err, want)
 		}
 	}
 }

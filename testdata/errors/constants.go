@@ -10,7 +10,7 @@ type X interface {
 	//                                                                  ^ cost: found 3, which no call is ever permitted; expected at most 2
 	Burst() error
 	//ratelimit:rule limit=5 per=1m algorithm=leaky-bucket cost=2
-	//                                                          ^ cost: found 2, which no call is ever permitted; expected at most 1
+	//                                                          ^ cost: found 2, which no call is ever permitted: a leaky-bucket holds 1 permit; expected prepay, or a token-bucket
 	Leaky() error
 	//ratelimit:rule limit=2 per=1m algorithm=token-bucket burst=5 cost=5
 	UpToBurst() error

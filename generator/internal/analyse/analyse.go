@@ -43,6 +43,7 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 			a.neverApplies(r)
 			a.neverValid(r)
 			a.neverPasses(r)
+			a.dearLeaks(r)
 			a.oneMember(r, m)
 			a.boundaryBurst(r)
 		}

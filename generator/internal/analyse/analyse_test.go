@@ -83,7 +83,8 @@ func TestNeverPasses(t *testing.T) {
 		{"a number beside a constant limit", "//ratelimit:rule per=1m limit=\"six\" cost=7\nM(n int) error",
 			[]string{"9:42: cost: found 7, which no call is ever permitted; expected at most 6"}},
 		{"more than the burst", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=token-bucket burst=5\nM(n int) error", says(6, 5)},
-		{"evenly spaced", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=leaky-bucket\nM(n int) error", says(6, 1)},
+		{"evenly spaced", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=leaky-bucket\nM(n int) error",
+			[]string{"9:39: cost: found 6, which no call is ever permitted: a leaky-bucket holds 1 permit; expected prepay, or a token-bucket"}},
 		{"members", "//ratelimit:rule limit=5 per=1m cost=\"six\" distinct=\"{n}\"\nM(n int) error",
 			[]string{"9:39: cost: found distinct as well, which counts a member once; what leaves calls out is when="}},
 		{"as much as the burst", "//ratelimit:rule limit=1 per=1m cost=\"six\" algorithm=token-bucket burst=6\nM(n int) error", nil},
@@ -92,6 +93,19 @@ func TestNeverPasses(t *testing.T) {
 		{"a limit of the call's own", "//ratelimit:rule limit=\"n\" per=1m cost=\"six\"\nM(n int) error", nil},
 		{"a cost of the call's own", "//ratelimit:rule limit=5 per=1m cost=\"n * six\"\nM(n int) error", nil},
 		{"a limit that refuses everything", "//ratelimit:rule limit=0 per=1m cost=\"six\"\nM(n int) error", nil},
+	})
+}
+
+func TestDearLeaks(t *testing.T) {
+	const rule = "//ratelimit:rule limit=9 per=1m algorithm="
+	check(t, []scenario{
+		{"evenly spaced", rule + "leaky-bucket cost=\"n\"\nM(n int) error",
+			[]string{"9:62: warning: cost: a leaky-bucket holds 1 permit, so that no call is ever permitted which costs more; expected prepay, or a token-bucket"}},
+		{"prepaid", rule + "leaky-bucket prepay cost=\"n\"\nM(n int) error", nil},
+		{"one", rule + "leaky-bucket cost=\"six - 5\"\nM(n int) error", nil},
+		{"a burst", rule + "token-bucket cost=\"n\"\nM(n int) error", nil},
+		{"what is wrong", rule + "leaky-bucket cost=\"m\"\nM(n int) error", []string{"9:62: unknown name m"}},
+		{"no cost", rule + "leaky-bucket\nM(n int) error", nil},
 	})
 }
 

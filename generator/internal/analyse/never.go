@@ -39,8 +39,21 @@ func (a *analysis) neverPasses(r *model.Rule) {
 	switch most := capacity(r.Limit, limit); {
 	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 is said to refuse everything
 	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == runtime.ModeTrigger:
+	case r.Limit.Algorithm == runtime.LeakyBucket:
+		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which no call is ever permitted: a leaky-bucket holds 1 permit; expected %s", cost, dearer)
 	case r.Rule.Cost.Pos.IsValid():
 		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which no call is ever permitted; expected at most %d", cost, most)
+	}
+}
+
+// dearer is what calls need that cost more than 1 and are to be spaced.
+const dearer = "prepay, or a token-bucket"
+
+// dearLeaks warns of costs that a leaky bucket admits only if they are 1, as that is what it holds.
+func (a *analysis) dearLeaks(r *model.Rule) {
+	_, constant := a.cost(r)
+	if r.Limit.Algorithm == runtime.LeakyBucket && !r.Limit.Prepay && r.Cost != nil && !constant {
+		a.warnf(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so that no call is ever permitted which costs more; expected %s", dearer)
 	}
 }
 
