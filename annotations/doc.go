@@ -88,7 +88,7 @@
 //	cost       amount           permits that a call takes; if an expression is 0, none
 //	distinct   template         count different members instead of calls; without cost
 //	when       expression       the rule applies only if true
-//	wait       duration         wait up to this long instead of refusing at once
+//	wait       duration         wait up to this long instead of refusing at once; calls that count members do not wait
 //	message    template         of the error
 //	name       word             names the rule in errors, metrics and headers; by default it is called pkg.Type.Method, where
 //	                            pkg is the package's path inside its module, and for the module's root package its name, or

@@ -46,7 +46,8 @@ type Rule struct {
 	// Calendar.
 	Distinct string
 	// Wait is how long a call waits for its permits instead of being refused at once; up to 3660 days. Only Take, Charge and
-	// Begin look at it: what delays a request is Limiter.Wait.
+	// Begin look at it: what delays a request is Limiter.Wait. A call that a rule with Distinct counts does not wait for any of
+	// its rules: who is known now need not be known later.
 	Wait time.Duration
 	// Queue is how many permits may be due to the calls that wait in a bucket, the new one's among them: where each costs 1,
 	// how many calls may wait. 0 is any number. It goes with Wait, which requests do without, and not with Prepay or Warmup,

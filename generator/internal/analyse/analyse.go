@@ -45,8 +45,11 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 			a.neverPasses(r)
 			a.dearLeaks(r)
 			a.oneMember(r, m)
+			a.keyIsMember(r)
+			a.neverFails(r)
 			a.boundaryBurst(r)
 		}
+		a.neverWaits(m)
 		a.sharedByAll(m)
 	}
 	a.neverBinds(w)

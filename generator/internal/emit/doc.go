@@ -195,11 +195,14 @@ func notes(rule *model.Rule) []string {
 	note(r.Warmup > 0, "the rate ramps up in %s", period(r.Warmup))
 	note(r.Wait > 0, "waits up to %s", period(r.Wait))
 	note(r.Queue > 0 && !rule.Rule.Cost.Pos.IsValid(), "at most %d wait", r.Queue)
-	note(r.Queue > 0 && rule.Rule.Cost.Pos.IsValid(), "at most %d are due to those that wait", r.Queue)
+	note(r.Queue > 0 && rule.Rule.Cost.Pos.IsValid(), "at most %d permits are due to calls that wait", r.Queue)
 	note(r.Block > 0, "then blocked for %s", period(r.Block))
 	note(r.Mode == runtime.ModeShadow, "only reported")
 	note(r.Scope == runtime.ScopeInstance, "counted per process")
 	note(r.Refund == runtime.RefundError, "an error gives it back")
+	if r.Scope == runtime.ScopeInstance {
+		return notes // it does without the store
+	}
 	switch rule.OnError { // as written: what the type says is not repeated for each of its rules
 	case "deny":
 		notes = append(notes, "refused while the store is away")
