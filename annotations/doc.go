@@ -73,7 +73,8 @@
 //
 // A fallback takes the parameters of the method, or those and the refusal, an error, as the last. It has the method's
 // results. It is called where errors.Is(err, ratelimit.ErrTooManyRequests); other errors are returned. A method without an
-// error result may have rules if it has a fallback, which is then called for every error of the limiter.
+// error result may have rules if it has a fallback, which is then called for every error of the limiter. Where a func that
+// is nil is the fallback, the refusal is returned; without an error result, that is the panic of calling nil.
 //
 // # Arguments of rule
 //

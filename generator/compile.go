@@ -36,7 +36,7 @@ func compileRules(pkg *types.Package, methods []*model.Method) annotations.Error
 		}
 		errs = append(errs, c.errs...)
 		m.Rules = slices.DeleteFunc(m.Rules, func(r *model.Rule) bool { return r == nil || r.Bad })
-		if m.Fallback != nil && !m.Fallback.TakesErr {
+		if f := m.Fallback; f != nil && !f.TakesErr && (!f.MayBeNil || m.Error < 0) {
 			for _, r := range m.Rules {
 				r.Message = nil // which nobody would be told
 			}

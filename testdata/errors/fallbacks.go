@@ -43,6 +43,10 @@ type X interface {
 	//                   ^ Y is no function
 	NoFunction() error
 	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback Queue.Push
+	//                   ^ Queue.Push is a field, which is nil in a new value; expected a method
+	Field() error
+	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback generic
 	//                   ^ generic is generic; expected the type parameters of X, or none
 	Generic(a string) error
@@ -56,6 +60,8 @@ type X interface {
 }
 
 func sendLater(ctx context.Context, a string) error { return nil }
+
+type Queue struct{ Push func() error }
 
 func generic[T any](a T) error { return nil }
 

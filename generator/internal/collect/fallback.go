@@ -23,6 +23,10 @@ func (c *methods) fallback(m *model.Method, d annotations.Fallback) *model.Fallb
 		c.errorf(d.Func.Pos, "%s is no function", d.Func.Value)
 		return nil
 	}
+	if _, f.MayBeNil = o.(*types.Var); f.MayBeNil && f.Of == model.OfType {
+		c.errorf(d.Func.Pos, "%s is a field, which is nil in a new value; expected a method", d.Func.Value)
+		return nil
+	}
 	if sig.TypeParams().Len() > 0 {
 		if sig = c.ofTypeParams(sig); sig == nil {
 			c.errorf(d.Func.Pos, "%s is generic; expected the type parameters of %s, or none", d.Func.Value, c.object.Name())

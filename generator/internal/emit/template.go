@@ -51,16 +51,26 @@ func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
 }
 
 // refusal returns the statements for what the limiter has against the call, which is in the variable err. What has a fallback
-// goes on there if it is refused; without an error result it does so in any case.
+// goes on there if it is refused and that is not nil; without an error result it does so in any case.
 func (w *writer) refusal(err string) string {
-	switch {
-	case w.method.Fallback == nil:
+	fallback := w.method.Fallback
+	if fallback == nil {
 		return w.described(err, w.failure)
-	case w.method.Error < 0:
-		return w.described(err, w.instead)
+	}
+	instead := w.instead(err)
+	if fallback.TakesErr {
+		instead = w.described(err, w.instead)
+	}
+	if w.method.Error < 0 {
+		return instead
 	}
 	is := w.imports.Name(errorsPackage.Path()) + ".Is(" + err + ", " + w.ratelimit("ErrTooManyRequests") + ")"
-	return "if " + is + " {\n" + w.described(err, w.instead) + "\n}\n" + w.failure(err)
+	failure := w.failure(err)
+	if fallback.MayBeNil {
+		is += " && " + w.fallback(fallback) + " != nil"
+		failure = w.described(err, w.failure)
+	}
+	return "if " + is + " {\n" + instead + "\n}\n" + failure
 }
 
 // described returns the statements that leave with the error called err, with the message of the rule that it is about.

@@ -89,6 +89,7 @@ type Fallback struct {
 	Import   *types.Package // where it is a function of another package, else nil
 	Of       FallbackOf
 	Generic  bool // it has the type parameters of the wrapper
+	MayBeNil bool // it is a variable or a field
 	TakesErr bool // its last parameter is the refusal
 	Spread   bool // its last other parameter is variadic
 }
