@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 // The words that some arguments take.
@@ -269,7 +271,7 @@ func (p *parser) amount(name string, to *Amount) argument {
 }
 
 func (p *parser) duration(name string, to *time.Duration) argument {
-	return argument{name: name, want: wantDuration, read: func(v Text) { *to = p.parseDuration(name, v) }}
+	return argument{name: name, want: period.Want, read: func(v Text) { *to = p.parseDuration(name, v) }}
 }
 
 func (p *parser) count(name string, to *int64) argument {

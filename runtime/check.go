@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 const (
@@ -91,7 +93,7 @@ func (r Rule) checkWindow() error {
 	case r.Per == 0:
 		return r.wrong("per", "found neither per nor cron; expected one of the two")
 	case r.Per < 0 || r.Per > maxPer || r.Per%time.Microsecond != 0:
-		return r.wrong("per", "found %s; expected whole microseconds, up to %s", formatPeriod(r.Per), formatPeriod(maxPer))
+		return r.wrong("per", "found %s; expected whole microseconds, up to %s", period.Format(r.Per), period.Format(maxPer))
 	}
 	return nil
 }
@@ -145,13 +147,13 @@ func (r Rule) checkBucket() error {
 	case r.Burst < 0 || r.Burst > maxBucketLimit:
 		return r.wrong("burst", "found %d; expected 1 to %d", r.Burst, maxBucketLimit)
 	case r.refillsTooSlowly(r.Limit):
-		return r.wrong("burst", "found %d, which takes over a hundred years to fill at %d per %s", r.Burst, r.Limit, formatPeriod(r.Per))
+		return r.wrong("burst", "found %d, which takes over a hundred years to fill at %d per %s", r.Burst, r.Limit, period.Format(r.Per))
 	case r.Prepay && !r.isBucket():
 		return r.wrong("prepay", "found %s; expected a token-bucket or a leaky-bucket", r.what())
 	case r.Warmup != 0 && r.Algorithm != TokenBucket:
 		return r.wrong("warmup", "found %s; expected a token-bucket", r.what())
 	case r.Warmup != 0 && (r.Warmup < time.Microsecond || r.Warmup > maxWarmup):
-		return r.wrong("warmup", "found %s; expected 1us to %s", formatPeriod(r.Warmup), formatPeriod(maxWarmup))
+		return r.wrong("warmup", "found %s; expected 1us to %s", period.Format(r.Warmup), period.Format(maxWarmup))
 	case r.Warmup != 0 && r.Burst != 0:
 		return r.wrong("burst", "found warmup as well, which stores no permits to burst")
 	}
@@ -175,7 +177,7 @@ func (r Rule) checkDistinct() error {
 func (r Rule) checkWait() error {
 	switch {
 	case r.Wait < 0 || r.Wait > maxPer:
-		return r.wrong("wait", "found %s; expected up to %s", formatPeriod(r.Wait), formatPeriod(maxPer))
+		return r.wrong("wait", "found %s; expected up to %s", period.Format(r.Wait), period.Format(maxPer))
 	case r.Wait > 0 && r.Mode != ModeEnforce:
 		return r.wrong("wait", "found mode=%s, which delays no call", r.Mode)
 	case r.Wait > 0 && r.Distinct != "":
@@ -207,7 +209,7 @@ func (r Rule) checkMode() error {
 	case r.Mode == ModeTrigger && (r.isBucket() || r.Limit == 0):
 		return r.wrong("mode", "trigger needs a window of at least one permit that fills up; found %s of %d", r.what(), r.Limit)
 	case r.Block < 0 || r.Block > maxBlock || r.Block%time.Microsecond != 0:
-		return r.wrong("block", "found %s; expected whole microseconds, up to %s", formatPeriod(r.Block), formatPeriod(maxBlock))
+		return r.wrong("block", "found %s; expected whole microseconds, up to %s", period.Format(r.Block), period.Format(maxBlock))
 	case r.Block > 0 && r.Mode != ModeEnforce:
 		return r.wrong("block", "found mode=%s, which refuses no call", r.Mode)
 	case r.Scope > ScopeInstance:

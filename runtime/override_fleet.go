@@ -16,7 +16,7 @@ import (
 // Redisson's setRate it keeps the history. What Override says in a process counts more there.
 //
 // On Redis the overrides are the hash <prefix>:overrides, by rule names: HSET ratelimit:overrides login '{"limit":5}' does
-// the same by hand.
+// the same by hand, and '{"per":"1d","burst":9,"mode":"shadow"}' has the rest, with durations as in directives.
 //
 // The error is a *RuleError about what no rule can have, a *StoreError, or wraps ctx's.
 func (l *Limiter) SetRate(ctx context.Context, ruleName string, o Override) error {

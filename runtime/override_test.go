@@ -32,6 +32,16 @@ func TestOverrideText(t *testing.T) {
 	}
 }
 
+// The durations of directives may stand in the store.
+func TestOverridePeriods(t *testing.T) {
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{"1d": day, "1w2d12h": 9*day + 12*time.Hour, "1.5h": 90 * time.Minute, "90s": 90 * time.Second} {
+		if got, err := parseOverride("r", `{"per":"`+text+`"}`); err != nil || got != (Override{Per: want}) {
+			t.Errorf("%s: got %+v, error %v", text, got, err)
+		}
+	}
+}
+
 func TestMalformedOverrideTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                        `override of rule "r" in the store: unexpected end of JSON input`,
@@ -39,9 +49,11 @@ func TestMalformedOverrideTexts(t *testing.T) {
 		`{}`:                      `override of rule "r" in the store: rule "r": override: found no change; for a limit of 0 write NoPermits, for enforce ModeEnforceNow`,
 		`{"limits":5}`:            `override of rule "r" in the store: json: unknown field "limits"`,
 		`{"limit":-1}`:            `override of rule "r" in the store: limit: found -1; expected 0 or more`,
-		`{"limit":5,"per":"day"}`: `override of rule "r" in the store: per: found "day"; expected a duration such as 90s or 24h`,
+		`{"limit":5,"per":"day"}`: `override of rule "r" in the store: per is "day"; expected a duration above zero, such as 90s, 24h or 1d`,
 		`{"mode":"off"}`:          `override of rule "r" in the store: mode: found "off"; expected enforce, shadow or trigger`,
-		`{"per":"-1s"}`:           `override of rule "r" in the store: rule "r": per: found -1s; expected whole microseconds, up to 3660d`,
+		`{"per":"-1s"}`:           `override of rule "r" in the store: per is "-1s"; expected a duration above zero, such as 90s, 24h or 1d`,
+		`{"per":"1mo"}`:           `override of rule "r" in the store: unknown unit "mo" in "1mo"; expected ns, us, ms, s, m, h, d or w`,
+		`{"per":"4000d"}`:         `override of rule "r" in the store: rule "r": per: found 96000h0m0s; expected whole microseconds, up to 3660d`,
 	} {
 		if _, err := parseOverride("r", text); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)

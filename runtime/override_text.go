@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 // overrideText is an Override as JSON: what is left out stays as the rule says, and limit 0 and enforce mean just that.
@@ -36,7 +37,8 @@ func (o Override) MarshalJSON() ([]byte, error) {
 	return json.Marshal(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A name that it does not know is an error.
+// UnmarshalJSON reads what MarshalJSON writes, and the durations of directives, such as 1d. A name that it does not know is an
+// error.
 func (o *Override) UnmarshalJSON(data []byte) error {
 	var text overrideText
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -57,11 +59,10 @@ func (o *Override) UnmarshalJSON(data []byte) error {
 		}
 	}
 	if text.Per != "" {
-		per, err := time.ParseDuration(text.Per)
-		if err != nil {
-			return fmt.Errorf("per: found %q; expected a duration such as 90s or 24h", text.Per)
+		var err error
+		if o.Per, _, err = period.Parse("per", text.Per); err != nil {
+			return err
 		}
-		o.Per = per
 	}
 	return nil
 }

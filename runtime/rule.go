@@ -10,6 +10,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
 
@@ -86,7 +87,7 @@ func (r Rule) Validate() error {
 
 // Window names the rule's window, as it stands in keys: "1m", "fixed:1m", "bucket:1m", "cron:0 0 0 * * *:Asia/Shanghai".
 func (r Rule) Window() string {
-	window := formatPeriod(r.Per)
+	window := period.Format(r.Per)
 	if r.Cron != "" {
 		window = "cron:" + strings.Join(strings.Fields(r.Cron), " ")
 		if r.TZ != "" && r.TZ != "UTC" {
@@ -99,7 +100,7 @@ func (r Rule) Window() string {
 	case TokenBucket:
 		window = "bucket:" + window
 		if r.Warmup > 0 {
-			window += ":" + formatPeriod(r.Warmup)
+			window += ":" + period.Format(r.Warmup)
 		}
 	case LeakyBucket:
 		window = "leaky:" + window
@@ -110,26 +111,6 @@ func (r Rule) Window() string {
 		window = "distinct:" + window
 	}
 	return window
-}
-
-// formatPeriod writes whole days as such, and leaves out the zero units that time.Duration prints.
-func formatPeriod(d time.Duration) string {
-	const day = 24 * time.Hour
-	var days string
-	if d >= day {
-		days = strconv.FormatInt(int64(d/day), 10) + "d"
-		if d %= day; d == 0 {
-			return days
-		}
-	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return days + s
 }
 
 // StateKey returns the key under which Redis has the state of the rule for a subject's key in the calls of a generated method,
