@@ -40,7 +40,7 @@ type Trigger struct {
 
 // WithTrigger sets a function that is called, before the call goes on, each time the permits used under a rule in trigger
 // mode rise from below its limit to the limit or above. Many goroutines may call it at once, and each call waits for it. Peek
-// does not call it.
+// does not call it. Without it such rules count, and nobody hears of it.
 func WithTrigger(trigger func(context.Context, Trigger)) Option {
 	return func(l *Limiter) { l.trigger = trigger }
 }

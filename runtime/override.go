@@ -34,7 +34,8 @@ const (
 
 // Override changes the rules called ruleName for this limiter, instead of any earlier override of them here or in the store.
 // Rules that are to be changed one by one need names of their own; those of a method that are not named are all called
-// pkg.Type.Method. The error is a *RuleError about what no rule can have. A rule that the override does not suit, such as
+// pkg.Type.Method. A name includes the prefix= of its type: name=login and prefix=shop give shop.login. A name that no rule has
+// is no error, since a limiter knows of a rule when it is called; ratelimit -list shows all names. The error is a *RuleError about what no rule can have. A rule that the override does not suit, such as
 // one of Cron with a Per, stays as it is: see [Limiter.OverrideError].
 func (l *Limiter) Override(ruleName string, o Override) error {
 	if err := o.check(ruleName); err != nil {
@@ -57,7 +58,7 @@ func (l *Limiter) ClearOverride(ruleName string) {
 
 // OverrideError returns what is wrong with the overrides in force, or nil: that the store's could not be read the last time,
 // so that older ones are followed; those that are not understood; and those that did not suit a rule which was called
-// since. Such overrides do nothing.
+// since. Such overrides do nothing. Those whose name no rule has are not among them.
 func (l *Limiter) OverrideError() error {
 	errs := l.overrides.problems()
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
