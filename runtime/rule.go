@@ -79,7 +79,8 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("rule %s: %s: %s", strconv.Quote(e.Rule), e.Argument, e.Reason)
 }
 
-// Validate returns nil or a *RuleError.
+// Validate returns nil or a *RuleError. It is as strict as for a rule of a method, also where the rule is for requests, which
+// need no Wait for their Queue.
 func (r Rule) Validate() error {
 	_, err := r.prepare("")
 	return cmp.Or(err, r.checkQueue())
