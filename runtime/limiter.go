@@ -112,7 +112,8 @@ func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, erro
 }
 
 // Wait is Allow for a caller that has time: it takes the earliest place that suits all rules and sleeps until then. If that
-// is later than the deadline of ctx, the call is refused at once. If ctx ends meanwhile, the place is given back.
+// is later than the deadline of ctx, the call is refused at once. If ctx ends meanwhile, the place is given back. A call that
+// a rule with Distinct counts does not wait: it is decided as Allow does.
 func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.request(ctx, requests, longestWait, false)
 }

@@ -53,7 +53,7 @@ func TestMalformedOverrideTexts(t *testing.T) {
 		`{"mode":"off"}`:          `override of rule "r" in the store: mode: found "off"; expected enforce, shadow or trigger`,
 		`{"per":"-1s"}`:           `override of rule "r" in the store: per is "-1s"; expected a duration above zero, such as 90s, 24h or 1d`,
 		`{"per":"1mo"}`:           `override of rule "r" in the store: unknown unit "mo" in "1mo"; expected ns, us, ms, s, m, h, d or w`,
-		`{"per":"4000d"}`:         `override of rule "r" in the store: rule "r": per: found 96000h0m0s; expected whole microseconds, up to 3660d`,
+		`{"per":"4000d"}`:         `override of rule "r" in the store: rule "r": per: found 4000d; expected whole microseconds, up to 3660d`,
 	} {
 		if _, err := parseOverride("r", text); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
