@@ -145,7 +145,10 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 	if rule.Scope == ScopeInstance {
 		p = &c.local
 	}
-	who, what, burst := subject(charge.Key), "", rule.burst
+	who, what, burst, cost := subject(charge.Key), "", rule.burst, charge.Cost
+	if rule.Mode == ModeTrigger {
+		cost = min(cost, 2*maxLimit)
+	}
 	if rule.Distinct != "" {
 		what = member(charge.Member)
 	}
@@ -154,7 +157,7 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 	}
 	for i := range p.Claims {
 		if claim := &p.Claims[i]; claim.Rule.ID == rule.numbers.ID && claim.Subject == who && claim.Member == what {
-			return c.join(p, i, rule, charge.Cost, limit, burst)
+			return c.join(p, i, rule, cost, limit, burst)
 		}
 	}
 	if rule.block != nil {
@@ -163,7 +166,7 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims)})
 	c.before.Cost = 0
 	claim := p.grow()
-	claim.Rule, claim.Subject, claim.Member, claim.Cost = rule.numbers, who, what, charge.Cost // the store fills in the rest
+	claim.Rule, claim.Subject, claim.Member, claim.Cost = rule.numbers, who, what, cost // the store fills in the rest
 	claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, c.delay(rule, limit), decide.Mode(rule.Mode)
 	return claim
 }

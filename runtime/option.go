@@ -35,7 +35,7 @@ type Trigger struct {
 	Rule   string // the rule's name
 	Key    string // as in Violation
 	Limit  int64
-	Used   int64 // permits used in the window by now
+	Used   int64 // permits used in the window by now; of one call at most 2*10^15 count
 }
 
 // WithTrigger sets a function that is called, before the call goes on, each time the permits used under a rule in trigger

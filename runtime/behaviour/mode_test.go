@@ -14,6 +14,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
 )
 
 // A shadow reports also what its rule could never admit, alone and beside another one of its budget.
@@ -206,17 +207,34 @@ func TestCostsOfACharge(t *testing.T) {
 	})
 }
 
-// A trigger's cost has no bound, and is told as far as there are numbers.
-func TestTriggerOfAHugeCost(t *testing.T) {
-	server := redistest.Start(t)
-	for name, store := range map[string]ratelimit.Store{"memory": memstore.New(), "redis": redisstore.New(connect(t, server.Addr))} {
-		var told []int64
-		l := ratelimit.New(store, ratelimit.WithTrigger(func(_ context.Context, hit ratelimit.Trigger) { told = append(told, hit.Used) }))
-		_, err := l.Allow(context.Background(), ratelimit.Request{Key: "k", Cost: math.MaxInt64, Rule: ratelimit.Rule{
-			Name: "r", Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow, Mode: ratelimit.ModeTrigger,
-		}})
-		if err != nil || len(told) != 1 || told[0] < 1<<62 {
-			t.Errorf("%s: error %v, told %v", name, err, told)
+// Whatever calls cost, a trigger sees its limit reached once, and what is used does not become less by it.
+func TestTriggerOfHugeCosts(t *testing.T) {
+	client := connect(t, redistest.Start(t).Addr)
+	for name, store := range map[string]ratelimit.Store{
+		"memory": memstore.New(), "redis": redisstore.New(client), "plain": plain.New(client),
+	} {
+		for _, rule := range []ratelimit.Rule{
+			window("sliding", 10, ratelimit.SlidingWindow), window("counter", 10, ratelimit.SlidingCounter),
+			window("fixed", 10, ratelimit.FixedWindow), {Name: "calendar", Limit: 10, Cron: "0 0 0 1 1 *"},
+		} {
+			if name == "plain" && (rule.Algorithm == ratelimit.SlidingWindow && rule.Cron == "" || rule.Algorithm == ratelimit.SlidingCounter) {
+				continue // which it does not know
+			}
+			var told []int64
+			l := ratelimit.New(store, ratelimit.WithTrigger(func(_ context.Context, hit ratelimit.Trigger) { told = append(told, hit.Used) }))
+			watched := rule
+			watched.Mode = ratelimit.ModeTrigger
+			for _, cost := range []int64{math.MaxInt64, 1000, math.MaxInt64, 1 << 62, 5} {
+				if d, err := l.Allow(context.Background(), ratelimit.Request{Rule: watched, Key: "k", Cost: cost}); err != nil || !d.Allowed {
+					t.Fatalf("%s, %s: got %+v, error %v", name, rule.Name, d, err)
+				}
+			}
+			if len(told) != 1 || told[0] != 2_000_000_000_000_000 {
+				t.Errorf("%s, %s: told %d", name, rule.Name, told)
+			}
+			if d, err := l.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "k"}); err != nil || d.Allowed {
+				t.Errorf("%s, %s: enforced, it admits: %+v, error %v", name, rule.Name, d, err)
+			}
 		}
 	}
 }

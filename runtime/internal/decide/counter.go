@@ -47,8 +47,9 @@ func (s *counter) move(r *Rule, now int64) {
 // add counts permits of a slice that is not to come.
 func (s *counter) add(n slice) {
 	if n.number > s.newest-int64(len(s.slices)) {
-		*s.slot(n.number) += n.permits
-		s.used += n.permits
+		permits := min(n.permits, mostUsed-s.used)
+		*s.slot(n.number) += permits
+		s.used += permits
 	}
 }
 
@@ -107,7 +108,7 @@ func (s *counter) Commit(c *Claim, now, at int64) (used int64) {
 		if i == len(s.ahead) || s.ahead[i].number != n.number {
 			s.ahead = slices.Insert(s.ahead, i, slice{number: n.number})
 		}
-		s.ahead[i].permits += n.permits
+		s.ahead[i].permits += min(n.permits, mostUsed-s.ahead[i].permits)
 	}
 	if len(s.ahead) == 0 {
 		return s.used

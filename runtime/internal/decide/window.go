@@ -11,6 +11,15 @@ type windows struct {
 
 type window struct{ start, stop, used int64 }
 
+// mostUsed is from where on permits are not counted any more. Only triggers, which admit any cost, come so far.
+const mostUsed = 1 << 56
+
+// take counts permits, and returns what is used then.
+func (w *window) take(permits int64) int64 {
+	w.used += min(permits, mostUsed-w.used)
+	return w.used
+}
+
 // open returns the window that a charge at a time opens.
 func open(r *Rule, at int64) window {
 	if r.Kind == Calendar {
@@ -41,8 +50,7 @@ func (w *windows) Commit(c *Claim, now, at int64) (used int64) {
 	case at < w.start:
 		return w.insert(c, at)
 	}
-	w.used += c.Cost
-	return w.used
+	return w.take(c.Cost)
 }
 
 // insert charges the window that holds a time before the last one. A fixed window that would reach into the next one becomes a
@@ -64,8 +72,7 @@ func (w *windows) insert(c *Claim, at int64) (used int64) {
 			held = &w.before[i]
 		}
 	}
-	held.used += c.Cost
-	return held.used
+	return held.take(c.Cost)
 }
 
 // holds returns the window that took what was charged at t, or nil.
