@@ -2,11 +2,13 @@ package emit
 
 import (
 	"fmt"
+	"go/build/constraint"
 	"go/token"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -262,8 +264,29 @@ func template(t annotations.Template) string {
 	return oneLine(t.Value)
 }
 
-// oneLine keeps what a raw string may hold from leaving its comment.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine keeps what a directive may hold from leaving its comment, and from being changed by gofmt, which makes one quotation
+// mark of two.
+func oneLine(s string) string {
+	return unpaired.Replace(printable(strings.Join(strings.Fields(s), " ")))
+}
+
+var unpaired = strings.NewReplacer("''", `""`, "``", `""`)
+
+// printable writes as escapes what a source file may not hold, or does not show.
+func printable(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) {
+			quoted := strconv.Quote(s[:n])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(s[:n])
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
 
 // wrapped breaks text into lines that are easy to read.
 func wrapped(text string) string {
@@ -274,7 +297,7 @@ func wrapped(text string) string {
 		switch n := utf8.RuneCountInString(word); {
 		case column == 0:
 			column = n
-		case column+1+n > width:
+		case column+1+n > width && word != plusBuild:
 			b.WriteByte('\n')
 			column = n
 		default:
@@ -284,4 +307,16 @@ func wrapped(text string) string {
 		b.WriteString(word)
 	}
 	return b.String()
+}
+
+// plusBuild at the start of a line is a build constraint to gofmt, wherever it stands.
+const plusBuild = "+build"
+
+// withoutConstraints makes lines of a doc comment that gofmt would move to the top of the file comments within the comment.
+func withoutConstraints(lines []string) {
+	for i, l := range lines {
+		if text := strings.TrimSpace(l); constraint.IsPlusBuild("//" + text) {
+			lines[i] = strings.Replace(l, plusBuild, "// "+plusBuild, 1)
+		}
+	}
 }

@@ -154,7 +154,7 @@ func (p *planned) duration(d time.Duration) string {
 // quote writes a string as one would by hand.
 func quote(s string) string {
 	q := strconv.Quote(s)
-	if len(q) > len(s)+2 && strconv.CanBackquote(s) {
+	if len(q) > len(s)+2 && strconv.CanBackquote(s) && !strings.Contains(s, "\t") {
 		return "`" + s + "`"
 	}
 	return q

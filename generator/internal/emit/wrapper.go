@@ -96,6 +96,7 @@ func comment(text string) *jen.Statement {
 		return s
 	}
 	lines := strings.Split(text, "\n")
+	withoutConstraints(lines)
 	for i, l := range lines {
 		lines[i] = strings.TrimRight("// "+l, " \t")
 	}

@@ -1,0 +1,36 @@
+package emit
+
+import (
+	"bytes"
+	"go/format"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestDocIsGofmts writes what directives may say, and doc comments after it, into comments that gofmt leaves as they are.
+func TestDocIsGofmts(t *testing.T) {
+	word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+		"+build", "//go:build x", "//line x.go:1", "/*", "*/", "//", "#", "##", "# A", "-", "*", "1.", "1)", "[x]:", "[X]", "http://x.y/''", "''", "``",
+		"'''", "```", "`'", "Deprecated:", "BUG(x):", "\x00", "\xff", "\ufeff", "\u2028", "\r", "x", "a.long-word(that, fills), a.lot of(the, line)",
+	}))
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOf(word).Draw(t, "words"), rapid.SampledFrom([]string{" ", "", "\n"}).Draw(t, "between"))
+		var src bytes.Buffer
+		src.WriteString("package x\n\n")
+		sentence := wrapped("It may be called once in 1m for one " + oneLine(text) + ".")
+		if err := render(&src, comment("X is documented.\n\n+build\n\t+build x\n"+sentence).Func().Id("X").Params().Block()); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		got, err := format.Source(src.Bytes())
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		for _, line := range strings.Split(sentence, "\n") {
+			if !strings.Contains(string(got), "\n// "+line+"\n") {
+				t.Errorf("%q: gofmt changed %q:\n%s", text, line, got)
+			}
+		}
+	})
+}
