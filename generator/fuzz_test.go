@@ -216,9 +216,9 @@ func (w *world) generate(t *testing.T, src string) {
 	if len(errs) > 0 {
 		return
 	}
-	outputs, err := emitAll(models)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, src)
+	outputs, faults := emitAll(models)
+	for _, line := range faults.Lines(w.fset, "/x") {
+		t.Fatalf("%s\n%s", line, src)
 	}
 	w.compile(t, files, outputs, len(pkg.Errors) == 0)
 }

@@ -5,11 +5,8 @@ package generator
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -19,7 +16,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // Config says what to generate from.
@@ -66,8 +62,8 @@ func Generate(ctx context.Context, cfg Config) (*Result, error) {
 	if err := errs.Err(set.Fset, dir); err != nil {
 		return r, err
 	}
-	files, err := emitAll(pkgs)
-	if err != nil {
+	files, faults := emitAll(pkgs)
+	if err := faults.Err(set.Fset, dir); err != nil {
 		return r, err
 	}
 	for _, name := range set.Orphans {
@@ -99,9 +95,7 @@ func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotation
 }
 
 // emitAll writes the text of all files.
-func emitAll(pkgs []*model.Package) ([]File, error) {
-	var files []File
-	var errs []error
+func emitAll(pkgs []*model.Package) (files []File, faults annotations.Errors) {
 	for _, p := range pkgs {
 		block := emit.Block(p)
 		for _, f := range p.Files {
@@ -111,22 +105,9 @@ func emitAll(pkgs []*model.Package) ([]File, error) {
 				}
 				continue
 			}
-			src, err := emitFile(p, f, block)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: internal error: %w", f.Source, err))
-			}
-			files = append(files, File{Name: f.Output, Source: src})
+			src, errs := emit.File(p, f, block)
+			files, faults = append(files, File{Name: f.Output, Source: src}), append(faults, errs...)
 		}
 	}
-	return files, errors.Join(errs...)
-}
-
-// emitFile makes an error of a panic, which would be a fault of ours.
-func emitFile(p *model.Package, f *model.File, block *names.Scope) (src []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v\n%s", r, debug.Stack())
-		}
-	}()
-	return emit.File(p, f, block)
+	return files, faults
 }

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"go/format"
 	"go/types"
+	"runtime/debug"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
@@ -35,28 +38,39 @@ func Block(pkg *model.Package) *names.Scope {
 }
 
 // File returns the source of the file that is generated from f, a file of pkg with wrappers. block is of the package, and
-// gets the names that the file declares.
-func File(pkg *model.Package, f *model.File, block *names.Scope) ([]byte, error) {
+// gets the names that the file declares. What is wrong is a fault of the generator; it is told at the wrapper that it fails for.
+func File(pkg *model.Package, f *model.File, block *names.Scope) (src []byte, faults annotations.Errors) {
+	at := f.Wrappers[0]
+	defer func() {
+		if r := recover(); r != nil {
+			faults.Add(at.Pos, "internal error: %v\n%s", r, debug.Stack())
+		}
+	}()
+	fault := func(err error) annotations.Errors {
+		msg, _, _ := strings.Cut(err.Error(), " while formatting source:") // which would follow
+		return annotations.Errors{{Pos: at.Pos, Msg: "internal error: " + strings.TrimPrefix(msg, "Error ")}}
+	}
 	p := plan(pkg, f, block)
 	var body bytes.Buffer
 	if rules := p.rules(f); rules != nil {
 		if err := render(&body, rules); err != nil {
-			return nil, err
+			return nil, fault(err)
 		}
 	}
-	for _, w := range f.Wrappers {
-		for _, decl := range p.wrapper(w) {
+	for _, at = range f.Wrappers {
+		for _, decl := range p.wrapper(at) {
 			if err := render(&body, decl); err != nil {
-				return nil, err
+				return nil, fault(err)
 			}
 		}
 	}
 	var file bytes.Buffer
 	p.frame(&file, pkg, f.Constraint)
 	file.Write(body.Bytes())
+	at = f.Wrappers[0]
 	src, err := format.Source(file.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("%w in\n%s", err, file.Bytes())
+		return nil, fault(err)
 	}
 	return src, nil
 }
