@@ -87,11 +87,20 @@ func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotation
 	for _, p := range set.Packages {
 		pkg, e, w := collect.Package(set.Fset, p)
 		errs, warnings = append(errs, e...), append(warnings, w...)
-		errs = append(errs, compile(pkg)...)
+		e = compile(pkg)
+		if slices.ContainsFunc(e, isUnheardOf) {
+			e = append(e, p.Unimported()...) // one of which may bring that name
+		}
+		errs = append(errs, e...)
 		pkgs = append(pkgs, pkg)
 	}
 	e, w := analyse.Packages(set.Fset, pkgs)
 	return pkgs, append(errs, e...), append(warnings, w...)
+}
+
+// isUnheardOf reports whether an error tells of a name that is like no other.
+func isUnheardOf(e annotations.Error) bool {
+	return strings.HasPrefix(e.Msg, "unknown ") && !strings.Contains(e.Msg, "did you mean")
 }
 
 // emitAll writes the text of all files.

@@ -117,6 +117,16 @@ type Job struct{}
 	t.Setenv("GOFLAGS", "-mod=vendor")
 	expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./..."}}, "x_ratelimit.go")
 	goIn(t, dir, "vet", ".")
+
+	if err := os.RemoveAll(filepath.Join(dir, "vendor", "example.com")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
+	const expected = "x.go:4:2: could not import example.com/dep (cannot find module providing package example.com/dep: import lookup disabled by -mod=vendor; " +
+		"to mend the vendor folder: go mod vendor)"
+	if err == nil || err.Error() != expected {
+		t.Errorf("with a package taken out of the vendor folder: %v, expected %s", err, expected)
+	}
 }
 
 // TestCgo generates beside a file that imports C and from one that does, and refuses what only such files can name.

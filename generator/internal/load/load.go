@@ -191,7 +191,11 @@ func message(p *packages.Package) string {
 	if len(p.Errors) == 0 {
 		return "it has no Go files"
 	}
-	return strings.Join(strings.Fields(p.Errors[0].Msg), " ")
+	msg := strings.Join(strings.Fields(p.Errors[0].Msg), " ")
+	if strings.Contains(msg, "disabled by -mod=vendor") {
+		msg += "; to mend the vendor folder: go mod vendor"
+	}
+	return msg
 }
 
 // parse reads the packages in folders.
