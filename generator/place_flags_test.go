@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // TestGoGenerate has the go command fill in the file and the name of the package, in a test file and with a space in a name.
@@ -88,5 +89,27 @@ func TestFlags(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(dir, "x_windows_arm64_ratelimit.go"))
 	if err != nil || !bytes.Contains(src, []byte("\n//go:build windows && arm64\n")) {
 		t.Errorf("it is built elsewhere, too: %v\n%s", err, src)
+	}
+}
+
+// TestModfile has the environment name another go.mod file, beside other flags, and replace files, which is said to be of no effect.
+func TestModfile(t *testing.T) {
+	dir := place(t, "-- x.go --\n"+plain+"-- overlay.json --\n{}\n")
+	for _, ext := range []string{"mod", "sum"} {
+		if err := os.Rename(filepath.Join(dir, "go."+ext), filepath.Join(dir, "the other."+ext)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testmodule.Write(t, filepath.Join(dir, "go.mod"), "module example.com/wrong\n\nrequire example.com/nowhere v1.0.0\n")
+	all := generator.Config{Dir: dir, Patterns: []string{"./..."}}
+	t.Setenv("GOFLAGS", "-mod=mod '-modfile=the other.mod' -overlay=overlay.json")
+	names, notes := written(t, all)
+	const note = "warning: GOFLAGS has -overlay=overlay.json, but directives are read from the files as they are on the disk"
+	if !slices.Equal(names, []string{"x_ratelimit.go"}) || !slices.Equal(notes, []string{note}) {
+		t.Errorf("wrote %q, said %q", names, notes)
+	}
+	t.Setenv("GOFLAGS", "--modfile=nowhere.mod")
+	if _, err := generator.Generate(t.Context(), all); err == nil || !strings.Contains(err.Error(), "nowhere.mod") {
+		t.Errorf("with a file that is not there: %v", err)
 	}
 }

@@ -104,3 +104,14 @@ func TestUsage(t *testing.T) {
 		t.Errorf("-version printed %q", stdout)
 	}
 }
+
+func TestNoGoCommand(t *testing.T) {
+	dir := module(t, "x.go", source)
+	t.Setenv("PATH", t.TempDir())
+	const want = "there is no go command in PATH, which is needed to find packages; install Go, or add its bin folder to PATH\n"
+	for _, args := range [][]string{nil, {"example.com/x"}} {
+		if _, stderr := expect(t, 1, dir, args...); stderr != want {
+			t.Errorf("%v: %q, expected %q", args, stderr, want)
+		}
+	}
+}

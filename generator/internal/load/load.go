@@ -63,6 +63,7 @@ func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 // which cannot work where a package uses what is to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
 	l := &loader{ctx: ctx, cfg: cfg, set: &Set{Fset: token.NewFileSet()}, annotated: map[string]bool{}}
+	l.noteOverlay()
 	folders, err := l.find()
 	if err != nil || len(folders) == 0 {
 		return l.set, err
@@ -151,51 +152,6 @@ func (l *loader) choose(targets []target) []string {
 	slices.Sort(l.set.Orphans)
 	l.set.Orphans = slices.Compact(l.set.Orphans)
 	return slices.Compact(dirs)
-}
-
-// metadata is what the go command is asked about a package and all that it imports: nothing that it has to compile for.
-const metadata = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule | packages.NeedForTest
-
-// list calls the go command.
-func (l *loader) list(mode packages.LoadMode, tests bool, patterns []string) ([]*packages.Package, error) {
-	cfg := &packages.Config{Context: l.ctx, Mode: mode, Dir: l.cfg.Dir, Tests: tests}
-	if l.cfg.Tags != "" {
-		cfg.BuildFlags = []string{"-tags=" + l.cfg.Tags}
-	}
-	pkgs, err := packages.Load(cfg, patterns...)
-	if err != nil {
-		return nil, goError(err)
-	}
-	return pkgs, nil
-}
-
-// goError takes the go command's words out of what go/packages says about it.
-func goError(err error) error {
-	msg := err.Error()
-	if _, after, ok := strings.Cut(msg, "stderr: "); ok {
-		msg = after
-	}
-	return errors.New(strings.TrimSpace(strings.TrimPrefix(msg, "err: ")))
-}
-
-// listError is the first error of a package, with its place.
-func listError(p *packages.Package) error {
-	if e := p.Errors[0]; e.Pos != "" && e.Pos != "-" {
-		return errors.New(e.Pos + ": " + message(p))
-	}
-	return errors.New(message(p))
-}
-
-// message is what is wrong with a package, in one line.
-func message(p *packages.Package) string {
-	if len(p.Errors) == 0 {
-		return "it has no Go files"
-	}
-	msg := strings.Join(strings.Fields(p.Errors[0].Msg), " ")
-	if strings.Contains(msg, "disabled by -mod=vendor") {
-		msg += "; to mend the vendor folder: go mod vendor"
-	}
-	return msg
 }
 
 // parse reads the packages in folders.
