@@ -86,7 +86,7 @@ func warning(line string) string {
 func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotations.Errors) {
 	for _, p := range set.Packages {
 		pkg, e, w := collect.Package(set.Fset, p)
-		errs, warnings = append(errs, e...), append(warnings, w...)
+		errs, warnings = append(errs, e...), append(append(warnings, w...), p.Warnings...)
 		e = compile(pkg)
 		if slices.ContainsFunc(e, isUnheardOf) {
 			e = append(e, p.Unimported()...) // one of which may bring that name

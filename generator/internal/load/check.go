@@ -26,7 +26,7 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 	if p.Module != nil {
 		pkg.Module, pkg.GoVersion = p.Module.Path, p.Module.GoVersion
 	}
-	annotated := false
+	var outputs []string
 	for _, path := range p.GoFiles {
 		src, err := os.ReadFile(path)
 		if err != nil {
@@ -34,27 +34,44 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 			continue
 		}
 		if IsOutput(src) {
+			outputs = append(outputs, filepath.Base(path))
 			continue
 		}
-		f := &File{Path: path, Annotated: l.annotated[path]}
-		syntax, err := parser.ParseFile(l.set.Fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-		f.Syntax = syntax
-		if f.Annotated {
-			errs = append(errs, syntaxErrors(l.set.Fset, syntax, err)...)
-			errs = append(errs, otherPackage(syntax, p.Name)...)
-		} else {
-			pkg.Errors = append(pkg.Errors, syntaxErrors(l.set.Fset, syntax, err)...)
+		syntax, found := l.parseFile(path, src)
+		if len(found) > 0 {
+			if hollow, errs := l.parseFile(path, hollow(src)); len(errs) == 0 { // all that it declares is known
+				pkg.Warnings = append(pkg.Warnings, found[0]) // the others may follow from it
+				syntax, found = hollow, nil
+			}
 		}
-		annotated = annotated || f.Annotated
-		pkg.Files = append(pkg.Files, f)
+		errs = append(append(errs, found...), otherPackage(syntax, p.Name)...)
+		pkg.Files = append(pkg.Files, &File{Path: path, Syntax: syntax, Annotated: l.annotated[path]})
 	}
-	if annotated {
+	switch {
+	case pkg.annotated():
+		if len(errs) == 0 { // else they are the same
+			pkg.noteError(outputs)
+		}
 		l.addStandIns(pkg, p.Name)
+	case p.ForTest == "": // it is imported, perhaps
+		errs = nil
+	default:
+		return nil
 	}
-	if annotated || p.ForTest == "" {
-		l.set.Packages = append(l.set.Packages, pkg)
-	}
+	l.set.Packages = append(l.set.Packages, pkg)
 	return errs
+}
+
+// noteError makes a warning of what the go command has against an annotated package, other than outputs: those will change.
+func (p *Package) noteError(outputs []string) {
+	if len(p.meta.Errors) == 0 {
+		return
+	}
+	first := p.Files[slices.IndexFunc(p.Files, func(f *File) bool { return f.Annotated })]
+	said := strings.ReplaceAll(listError(p.meta).Error(), " in "+p.meta.Dir, "")
+	if !slices.ContainsFunc(outputs, func(name string) bool { return strings.Contains(said, name) }) {
+		p.Warnings.Add(first.Syntax.Name.Pos(), "the go command cannot build this package: %s", said)
+	}
 }
 
 // otherPackage reports a file that says it is of another package than its folder has.
@@ -65,20 +82,22 @@ func otherPackage(f *ast.File, name string) annotations.Errors {
 	return annotations.Errors{{Pos: f.Name.Pos(), Msg: fmt.Sprintf("found package %s; expected %s, as in other files of this folder", f.Name.Name, name)}}
 }
 
-// syntaxErrors places the parser's errors in fset.
-func syntaxErrors(fset *token.FileSet, f *ast.File, err error) annotations.Errors {
+// parseFile parses a file, as far as that is possible.
+func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Errors) {
+	fset := l.set.Fset
+	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err == nil {
-		return nil
+		return f, nil
 	}
 	list, ok := err.(scanner.ErrorList)
 	if !ok || f == nil {
-		return annotations.Errors{{Msg: err.Error()}}
+		return f, annotations.Errors{{Msg: err.Error()}}
 	}
 	var errs annotations.Errors
 	for _, e := range list {
 		errs.Add(fset.File(f.FileStart).Pos(e.Pos.Offset), "%s", e.Msg)
 	}
-	return errs
+	return f, errs
 }
 
 // check type-checks the packages of the set.

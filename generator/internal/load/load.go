@@ -38,7 +38,8 @@ type Package struct {
 	GoVersion string // of its module
 	Types     *types.Package
 	Files     []*File
-	Errors    annotations.Errors // of the type checker, and of the parser in files without directives
+	Errors    annotations.Errors // of the type checker
+	Warnings  annotations.Errors // of the parser in the bodies of functions, and of the go command
 
 	standIns     *ast.File // declares what is to be generated; it is not among Files
 	meta         *packages.Package
@@ -55,8 +56,8 @@ type File struct {
 // IsTest reports whether only tests are built from the file.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Load finds and checks the packages with directives. An error is one of the patterns, the go command's, or that annotated
-// files do not parse; a package that does not type-check is none, as generated code may be what it lacks.
+// Load finds and checks the packages with directives. An error is one of the patterns, the go command's, or that what their files
+// declare does not parse; a package that does not type-check is none, as generated code may be what it lacks.
 //
 // The go command is called once, as a rule, for the names of the files of the packages with directives and of all below them. All is
 // checked from source: for export data it would have to compile, which takes seconds where the build cache is cold, and

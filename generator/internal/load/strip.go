@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,6 +20,31 @@ func strip(src []byte) ([]byte, []function) {
 	return s.out, s.functions
 }
 
+// declares is the begin of a line that is no part of a function, whatever it seems where a brace is missing.
+var declares = regexp.MustCompile(`(?m)^(func|type|var|const)\b`)
+
+// hollow returns a Go source with spaces in the bodies of its functions, which cannot be told where a brace is missing.
+func hollow(src []byte) []byte {
+	s := stripper{src: src, start: -1}
+	s.header()
+	for s.at < len(s.src) {
+		s.step()
+	}
+	out := bytes.Clone(src)
+	for _, b := range s.bodies {
+		body := out[b[0]+1 : max(b[0]+1, b[1]-1)]
+		if declares.Match(body) {
+			continue
+		}
+		for i, c := range body {
+			if c != '\n' {
+				body[i] = ' '
+			}
+		}
+	}
+	return out
+}
+
 // function is one that was cut out of a source.
 type function struct {
 	name string // its own, or that of the receiver's type
@@ -28,6 +54,7 @@ type function struct {
 type stripper struct {
 	src, out  []byte
 	functions []function
+	bodies    [][2]int // where in src those of the functions begin and end
 	at        int
 	depth     int  // of parentheses, brackets and braces
 	last      byte // of what is not space
@@ -67,7 +94,9 @@ func (s *stripper) step() {
 		return
 	case c == '{' && s.start >= 0 && s.depth == 0 && !s.follows("struct") && !s.follows("interface"):
 		s.out = append(s.out, "{}"...)
-		s.at += s.body()
+		end := s.at + s.body()
+		s.bodies = append(s.bodies, [2]int{s.at, end})
+		s.at = end
 		s.endFunction()
 		c = '}'
 	default:

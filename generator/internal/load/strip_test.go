@@ -47,6 +47,20 @@ func TestStrip(t *testing.T) {
 	}
 }
 
+func TestHollow(t *testing.T) {
+	for src, want := range map[string]string{
+		"package p\nfunc f() { x(}\n":           "package p\nfunc f() {   }\n",
+		"package p\nfunc f() { {`}`}\n\tx }":    "package p\nfunc f() {      \n   }",
+		"package p\nvar x = func() { x }":       "package p\nvar x = func() { x }",
+		"package p\nfunc f() {}\nfunc g() {":    "package p\nfunc f() {}\nfunc g() {",
+		"package p\nfunc f() { {\nfunc g() { x": "package p\nfunc f() { {\nfunc g() { x",
+	} {
+		if got := string(hollow([]byte(src))); got != want {
+			t.Errorf("hollow(%q) = %q, expected %q", src, got, want)
+		}
+	}
+}
+
 // TestStripKeepsDeclarations compares the declarations in all files of some packages.
 func TestStripKeepsDeclarations(t *testing.T) {
 	for _, dir := range []string{"context", "crypto/tls", "go/types", "reflect", "runtime", "time"} {
