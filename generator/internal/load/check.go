@@ -30,7 +30,7 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 	for _, path := range p.GoFiles {
 		src, err := os.ReadFile(path)
 		if err != nil {
-			errs.Add(token.NoPos, "%v", wrong(l.cfg.Dir, path, err))
+			errs.Add(token.NoPos, "%v", wrong(l.cfg.Dir, annotations.Relative(l.cfg.Dir, path), err))
 			continue
 		}
 		if IsOutput(src) {

@@ -127,10 +127,7 @@ func local(dir, pattern string) (t target, ok bool, err error) {
 	if !isPath {
 		return t, false, nil
 	}
-	path := filepath.FromSlash(pattern)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
+	path := named(dir, pattern)
 	root, all := strings.CutSuffix(path, string(filepath.Separator)+"...")
 	if strings.Contains(root, "...") {
 		return t, false, nil
@@ -166,18 +163,31 @@ func ignores(dir string) bool {
 	}
 }
 
-// wrong makes a message of an error of the file system, about a file in a folder or about what the pattern names.
+// wrong makes a message of an error of the file system, about what the pattern names or something below.
 func wrong(dir, pattern string, err error) error {
 	if err == nil {
 		return nil
 	}
+	msg := err.Error()
 	if pe, ok := err.(*fs.PathError); ok {
-		if rel := annotations.Relative(dir, pe.Path); rel != pe.Path && strings.HasSuffix(rel, ".go") {
-			pattern = rel
+		msg = pe.Err.Error()
+		if found := filepath.Clean(pe.Path); found != named(dir, pattern) {
+			pattern = annotations.Relative(dir, found)
 		}
-		return fmt.Errorf("%s: %v", pattern, pe.Err)
 	}
-	return fmt.Errorf("%s: %v", pattern, err)
+	if errors.Is(err, fs.ErrPermission) {
+		msg += "; make it readable, or leave it out of the packages"
+	}
+	return fmt.Errorf("%s: %s", pattern, msg)
+}
+
+// named is the path that a pattern names.
+func named(dir, pattern string) string {
+	path := filepath.FromSlash(pattern)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return filepath.Clean(path)
 }
 
 // orphans are the outputs whose source is gone or has no directives left.

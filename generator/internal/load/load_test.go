@@ -3,6 +3,7 @@ package load
 import (
 	"go/ast"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,6 +125,32 @@ func TestIgnoredFolder(t *testing.T) {
 	}
 	if got := paths(load(t, dir, "./...")); got != "example.com/m/a" {
 		t.Errorf("./... is %s", got)
+	}
+}
+
+// TestWrong names what cannot be read, not the pattern that leads there. Tests may be run by one who can read all.
+func TestWrong(t *testing.T) {
+	dir := filepath.FromSlash("/m")
+	fault := func(path string, err error) error {
+		return &fs.PathError{Op: "open", Path: filepath.FromSlash(path), Err: err}
+	}
+	const mend = ": permission denied; make it readable, or leave it out of the packages"
+	for _, c := range []struct {
+		pattern string
+		err     error
+		want    string
+	}{
+		{"./...", fault("/m/a/b", fs.ErrPermission), filepath.FromSlash("a/b") + mend},
+		{"./...", fault("/m/a/b/", fs.ErrPermission), filepath.FromSlash("a/b") + mend},
+		{"./...", fault("/m/", fs.ErrPermission), "." + mend},
+		{"./a", fault("/m/a/x.go", fs.ErrPermission), filepath.FromSlash("a/x.go") + mend},
+		{"./a", fault("/m/a", fs.ErrNotExist), "./a: file does not exist"},
+		{"example.com/m/a", fault("/m/a", fs.ErrPermission), "a" + mend},
+		{"../x", fault("/x", fs.ErrPermission), "../x" + mend},
+	} {
+		if got := wrong(dir, c.pattern, c.err); got.Error() != c.want {
+			t.Errorf("%s: %q, expected %q", c.pattern, got, c.want)
+		}
 	}
 }
 
