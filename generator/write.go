@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 )
@@ -50,12 +52,14 @@ func isGone(output string) bool {
 
 // Write makes the files as they should be, and returns those that were not. First all are written beside the old ones, then
 // all are renamed, so that a full disk or a folder that cannot be written leaves everything as it was. If a rename fails
-// nevertheless, the files before it are as they should be, and are returned; those from it on are as they were.
+// nevertheless, the files before it are as they should be, and are returned; those from it on are as they were. What a run
+// that was killed has left beside the files is removed.
 func Write(files []File) ([]Stale, error) {
 	stale, err := Check(files)
 	if err != nil {
 		return nil, err
 	}
+	removeAbandoned(files)
 	temporary := make([]string, len(stale))
 	defer func() {
 		for _, name := range temporary {
@@ -69,7 +73,7 @@ func Write(files []File) ([]Stale, error) {
 			continue
 		}
 		if temporary[i], err = beside(s); err != nil {
-			return nil, err
+			return nil, about(s.Name, err)
 		}
 	}
 	for i, s := range stale {
@@ -79,10 +83,20 @@ func Write(files []File) ([]Stale, error) {
 			temporary[i] = ""
 		}
 		if err != nil {
-			return stale[:i], err
+			return stale[:i], about(s.Name, err)
 		}
 	}
 	return stale, nil
+}
+
+// about makes an error of what the disk has against a file, whose temporary name means nothing to anybody.
+func about(name string, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	} else if le, ok := errors.AsType[*os.LinkError](err); ok {
+		err = le.Err
+	}
+	return &fs.PathError{Op: "write", Path: name, Err: err}
 }
 
 // beside writes a file under a name that no build sees.
@@ -97,4 +111,38 @@ func beside(s Stale) (name string, err error) {
 		mode = old.Mode().Perm()
 	}
 	return f.Name(), errors.Join(err, f.Chmod(mode), f.Close())
+}
+
+// removeAbandoned removes the temporary files that lie beside files since a run was killed. One that is being written by
+// another run is younger.
+func removeAbandoned(files []File) {
+	const age = time.Minute
+	seen := map[string]bool{}
+	for _, f := range files {
+		dir := filepath.Dir(f.Name)
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		entries, _ := os.ReadDir(dir) // what cannot be removed harms nobody
+		for _, e := range entries {
+			name := filepath.Join(dir, e.Name())
+			if info, err := e.Info(); err == nil && isTemporary(e.Name()) && time.Since(info.ModTime()) > age && isOurs(name) {
+				os.Remove(name)
+			}
+		}
+	}
+}
+
+// isTemporary reports whether a file is called as those of beside.
+func isTemporary(name string) bool {
+	name, before := strings.CutPrefix(name, ".ratelimit-")
+	name, after := strings.CutSuffix(name, ".tmp")
+	return before && after && strings.Trim(name, "0123456789") == ""
+}
+
+// isOurs reports whether a file was generated, or is the begin of one that was.
+func isOurs(name string) bool {
+	src, err := os.ReadFile(name)
+	return err == nil && (load.IsOutput(src) || strings.HasPrefix(load.Header, string(src)))
 }
