@@ -62,6 +62,9 @@ func Generate(ctx context.Context, cfg Config) (*Result, error) {
 	if err := errs.Err(set.Fset, dir); err != nil {
 		return r, err
 	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
 	files, faults := emitAll(pkgs)
 	if err := faults.Err(set.Fset, dir); err != nil {
 		return r, err

@@ -17,9 +17,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	_ "time/tzdata" // so that zones are known where the system has no files for them
 
@@ -42,6 +44,12 @@ examples:
   ratelimit vet ./...         find where limits are lost; see ratelimit vet -h
   //go:generate go tool ratelimit    in a source file, for go generate
 
+exit status:
+  0   all is as it should be
+  1   errors in the source, or, with -check, files that are not up to date;
+      nothing is written
+  2   the command line is wrong
+
 flags:
 `
 
@@ -52,7 +60,8 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200) // it is over before its garbage matters
 	}
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // The exit status.
@@ -70,8 +79,8 @@ type command struct {
 	stdout, stderr io.Writer
 }
 
-// run is main without the process.
-func run(args []string, stdout, stderr io.Writer) int {
+// run is main without the process. Once ctx is done nothing is written any more; files that are being written are finished.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &command{stdout: stdout, stderr: stderr}
 	if status, ok := c.parse(args); !ok {
 		return status
@@ -85,7 +94,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return c.fail(err)
 	}
 	c.config.Dir = dir
-	result, err := generator.Generate(context.Background(), c.config)
+	result, err := generator.Generate(ctx, c.config)
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("ratelimit: interrupted; nothing is written")
+	}
 	if result != nil {
 		for _, w := range result.Warnings {
 			fmt.Fprintln(stderr, w)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +25,7 @@ func ratelimit(t *testing.T, dir string, args ...string) (status int, stdout, st
 	t.Helper()
 	t.Chdir(dir)
 	var out, errs bytes.Buffer
-	status = run(args, &out, &errs)
+	status = run(t.Context(), args, &out, &errs)
 	return status, out.String(), errs.String()
 }
 
@@ -100,8 +101,26 @@ func TestUsage(t *testing.T) {
 	if stdout, stderr := expect(t, 0, dir, "-h"); stderr != "" || !strings.Contains(stdout, "examples:") || !strings.Contains(stdout, "-check") {
 		t.Errorf("-h printed %q and %q", stdout, stderr)
 	}
+	if stdout, _ := expect(t, 0, dir, "-h"); !strings.Contains(stdout, "exit status:\n  0 ") || !strings.Contains(stdout, "\n  2 ") {
+		t.Errorf("-h does not tell the exit statuses: %q", stdout)
+	}
 	if stdout, _ := expect(t, 0, dir, "-version"); !strings.HasPrefix(stdout, "ratelimit ") {
 		t.Errorf("-version printed %q", stdout)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	dir := module(t, "x.go", source)
+	t.Chdir(dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	const want = "ratelimit: interrupted; nothing is written\n"
+	if status := run(ctx, nil, &stdout, &stderr); status != 1 || stderr.String() != want {
+		t.Errorf("status %d, %q", status, stderr.String())
+	}
+	if _, err := os.Stat(filepath.Join(dir, "x_ratelimit.go")); err == nil {
+		t.Error("the file was written")
 	}
 }
 
