@@ -249,7 +249,7 @@ func (i importerOf) Import(path string) (*types.Package, error) {
 		}
 		return own.Types, nil
 	}
-	if s := i.source(p); s != nil {
+	if s := i.source(p); s != nil && len(p.GoFiles) > 0 {
 		return s.types, nil
 	}
 	return nil, errors.New(message(p))

@@ -93,7 +93,7 @@ func listError(p *packages.Package) error {
 // message is what is wrong with a package, in one line.
 func message(p *packages.Package) string {
 	if len(p.Errors) == 0 {
-		return "it has no Go files"
+		return "it has no Go files other than tests"
 	}
 	msg := strings.Join(strings.Fields(p.Errors[0].Msg), " ")
 	if strings.Contains(msg, "disabled by -mod=vendor") {
