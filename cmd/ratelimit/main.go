@@ -135,6 +135,9 @@ func (c *command) parse(args []string) (status int, ok bool) {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
+	if len(args) == 1 && args[0] == "help" { // as go vet advises
+		args = []string{"-h"}
+	}
 	for _, a := range args {
 		if a == "-h" || a == "-help" || a == "--help" {
 			flags.SetOutput(c.stdout) // it was asked for

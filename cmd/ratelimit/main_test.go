@@ -98,11 +98,13 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%v: printed %q and %q", args, stdout, stderr)
 		}
 	}
-	if stdout, stderr := expect(t, 0, dir, "-h"); stderr != "" || !strings.Contains(stdout, "examples:") || !strings.Contains(stdout, "-check") {
-		t.Errorf("-h printed %q and %q", stdout, stderr)
-	}
-	if stdout, _ := expect(t, 0, dir, "-h"); !strings.Contains(stdout, "exit status:\n  0 ") || !strings.Contains(stdout, "\n  2 ") {
-		t.Errorf("-h does not tell the exit statuses: %q", stdout)
+	for _, arg := range []string{"-h", "--help", "help"} {
+		stdout, stderr := expect(t, 0, dir, arg)
+		for _, part := range []string{"examples:", "-check", "exit status:\n  0 ", "\n  1 ", "\n  2 "} {
+			if stderr != "" || !strings.Contains(stdout, part) {
+				t.Errorf("%s printed %q and %q, expected %q in it", arg, stdout, stderr, part)
+			}
+		}
 	}
 	if stdout, _ := expect(t, 0, dir, "-version"); !strings.HasPrefix(stdout, "ratelimit ") {
 		t.Errorf("-version printed %q", stdout)
