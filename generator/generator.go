@@ -20,8 +20,8 @@ import (
 
 // Config says what to generate from.
 type Config struct {
-	Dir      string   // where Patterns are relative to, and the paths in messages
-	Patterns []string // packages as the go command names them; a Go file stands for itself alone
+	Dir      string   // where Patterns are relative to, and the paths in messages; "" is the working directory
+	Patterns []string // packages as the go command names them, without any the one in Dir; a Go file stands for itself alone
 	Tags     string   // build tags, separated by commas
 	Strict   bool     // what is a warning else is an error
 }
@@ -46,8 +46,15 @@ func Generate(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	patterns := cfg.Patterns
+	if len(patterns) == 0 {
+		patterns = []string{"."}
+	}
 	r := &Result{}
-	set, err := load.Load(ctx, load.Config{Dir: dir, Patterns: cfg.Patterns, Tags: cfg.Tags})
+	set, err := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Tags: cfg.Tags})
 	r.Warnings = append(r.Warnings, set.Notes...)
 	if err != nil {
 		return r, err

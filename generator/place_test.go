@@ -2,6 +2,8 @@ package generator_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,6 +178,21 @@ type count = C.count
 	names, notes := written(t, all)
 	if len(names) > 0 || len(notes) != 1 || !strings.HasPrefix(notes[0], "c.go: note: ") || !strings.Contains(notes[0], "CGO_ENABLED") {
 		t.Errorf("without cgo: wrote %q and said %q", names, notes)
+	}
+}
+
+// TestDefaults generates from the package in the working directory, unless told otherwise, and not from where nothing is.
+func TestDefaults(t *testing.T) {
+	dir := place(t, "-- x.go --\n"+plain+"-- sub/x.go --\n"+plain)
+	t.Chdir(dir)
+	result, err := generator.Generate(t.Context(), generator.Config{})
+	if err != nil || len(result.Files) != 1 || result.Files[0].Name != filepath.Join(dir, "x_ratelimit.go") {
+		t.Errorf("without a configuration: %v, %v", result, err)
+	}
+	for _, patterns := range [][]string{nil, {"./..."}, {dir}} {
+		if _, err := generator.Generate(t.Context(), generator.Config{Dir: filepath.Join(dir, "nowhere"), Patterns: patterns}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v in a folder that is not there: %v", patterns, err)
+		}
 	}
 }
 

@@ -159,9 +159,6 @@ func (c *command) parse(args []string) (status int, ok bool) {
 		return c.misuse("either -check or -list, not both"), false
 	}
 	c.config.Patterns = flags.Args()
-	if len(c.config.Patterns) == 0 {
-		c.config.Patterns = []string{"."}
-	}
 	return done, true
 }
 
