@@ -116,7 +116,6 @@ func isUnheardOf(e annotations.Error) bool {
 // emitAll writes the text of all files.
 func emitAll(pkgs []*model.Package) (files []File, faults annotations.Errors) {
 	for _, p := range pkgs {
-		block := emit.Block(p)
 		for _, f := range p.Files {
 			if len(f.Wrappers) == 0 {
 				if src, err := os.ReadFile(f.Output); err == nil && load.IsOutput(src) {
@@ -124,7 +123,7 @@ func emitAll(pkgs []*model.Package) (files []File, faults annotations.Errors) {
 				}
 				continue
 			}
-			src, errs := emit.File(p, f, block)
+			src, errs := emit.File(p, f)
 			files, faults = append(files, File{Name: f.Output, Source: src}), append(faults, errs...)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
@@ -16,10 +18,7 @@ import (
 // Package returns the annotated types of p. The errors are those of its directives; the warnings tell of what directives
 // do not reach.
 func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, warnings annotations.Errors) {
-	c := &collector{
-		fset: fset, pkg: p, groups: map[*ast.CommentGroup]annotations.Group{}, used: map[*ast.CommentGroup]bool{},
-		declared: map[types.Object]*source{}, declaredAt: map[token.Pos]declaration{},
-	}
+	c := newCollector(fset, p)
 	for _, f := range p.Files {
 		if f.Syntax.Name.Name == "_" {
 			c.errorf(f.Syntax.Name.Pos(), "a package cannot be called _")
@@ -28,8 +27,18 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 	}
 	c.index()
 	pkg = &model.Package{Types: p.Types, Module: p.Module}
+	pkg.Annotated = slices.Sorted(maps.Keys(c.block.annotated))
+	pkg.Declared, pkg.Imported = c.block.taken(), slices.Collect(maps.Keys(c.block.imported))
+	others := newCollector(fset, p) // whose errors are told when their files are asked for
+	others.index()
 	for _, f := range p.Files {
-		if f.Annotated {
+		if f.Annotated && !f.Asked {
+			others.file(f)
+		}
+	}
+	c.names = others.names
+	for _, f := range p.Files {
+		if f.Asked {
 			pkg.Files = append(pkg.Files, c.file(f))
 		}
 	}
@@ -37,6 +46,13 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 		c.errs = c.ineffective
 	}
 	return pkg, c.errs, c.warnings
+}
+
+func newCollector(fset *token.FileSet, p *load.Package) *collector {
+	return &collector{
+		fset: fset, pkg: p, groups: map[*ast.CommentGroup]annotations.Group{}, used: map[*ast.CommentGroup]bool{},
+		declared: map[types.Object]*source{}, declaredAt: map[token.Pos]declaration{}, block: newBlock(p),
+	}
 }
 
 type collector struct {
@@ -47,7 +63,8 @@ type collector struct {
 	sources    []*source                 // of all types of the package block
 	declared   map[types.Object]*source  // the same, but for types that are declared twice
 	declaredAt map[token.Pos]declaration // the methods and fields of all types, by the positions of their names
-	names      []string                  // of the wrappers and constructors so far
+	block      *block
+	names      []string // of the wrappers and constructors so far
 
 	errs, warnings annotations.Errors
 	ineffective    annotations.Errors // directives that limit nothing
@@ -119,7 +136,7 @@ func (c *collector) checkMethods(f *load.File) {
 		switch s := c.receiverOf(d); {
 		case s == nil:
 			c.errorf(first(g), "the type of the receiver is not declared in this package")
-		case s.home != f && !s.home.Annotated:
+		case s.home != f && !s.home.Asked:
 			c.warnf(first(g), "the wrapper of %s is generated from %s", s.spec.Name.Name, base(s.home.Path))
 		}
 	}

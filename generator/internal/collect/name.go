@@ -2,6 +2,8 @@ package collect
 
 import (
 	"go/token"
+	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -11,7 +13,7 @@ import (
 )
 
 // name names what is generated for w: a type and its constructor, or one function.
-func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap) {
+func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap, home *load.File) {
 	word := "limited"
 	if w.Kind == model.Func || w.Kind == model.Fields {
 		word = "limit"
@@ -23,27 +25,50 @@ func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap) {
 	}
 	if word == "limit" {
 		w.New = name
-		c.declare(pos, name)
+		c.declare(pos, name, home)
 		return
 	}
 	w.Name, w.New = name, names.Prefixed("new", name)
-	c.declare(pos, w.Name)
-	c.declare(pos, w.New)
+	c.declare(pos, w.Name, home)
+	c.declare(pos, w.New, home)
 }
 
-// declare takes a name in the package block; pos is where it is chosen.
-func (c *collector) declare(pos token.Pos, name string) {
+// declare takes a name in the package block for the output of home; pos is where it is chosen.
+func (c *collector) declare(pos token.Pos, name string, home *load.File) {
 	for _, other := range c.names {
 		if name == other {
 			c.errorf(pos, "two wrappers would declare %s; name one of them with //ratelimit:wrap name=", name)
 		}
 	}
-	if taken := c.pkg.Types.Scope().Lookup(name); taken != nil && !c.pkg.IsStandIn(taken) {
-		at := c.fset.PositionFor(taken.Pos(), false)
-		c.errorf(pos, "the generated %s would collide with the one of line %d of %s; choose another with //ratelimit:wrap name=",
-			name, at.Line, base(at.Filename))
-	}
 	c.names = append(c.names, name)
+	for _, p := range c.block.declared[name] {
+		c.collide(pos, name, "the one of", home, p)
+	}
+	for _, p := range c.block.imported[name] {
+		c.collide(pos, name, "what is imported in", home, p)
+	}
+	if name == "init" || name == "main" && c.pkg.Types.Name() == "main" || types.Universe.Lookup(name) != nil {
+		c.errorf(pos, "what is generated cannot be called %s; choose another name", name)
+	}
+}
+
+// collide reports a name that a file has already, if a build may have both that file and the output of home.
+func (c *collector) collide(pos token.Pos, name, with string, home *load.File, p place) {
+	if c.meet(home, p.file) {
+		at := c.fset.PositionFor(p.pos, false)
+		c.errorf(pos, "the generated %s would collide with %s line %d of %s; choose another with //ratelimit:wrap name=",
+			name, with, at.Line, base(at.Filename))
+	}
+}
+
+// meet reports whether a build may have both a file of this one and another file. If it is not of this build, and both have
+// constraints, these may exclude each other: a build that has both files will tell.
+func (c *collector) meet(here, other *load.File) bool {
+	if slices.Contains(c.pkg.Files, other) {
+		return true
+	}
+	x, y := constraintOf(here), constraintOf(other)
+	return y == "" || x == "" && y != "ignore"
 }
 
 func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }

@@ -100,7 +100,7 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 	for _, d := range g.Skips {
 		c.errorf(d.Verb.Pos, "skip stands on a method: the rules of its type do not apply there")
 	}
-	c.name(w, wrap)
+	c.name(w, wrap, s.home)
 	c.zone(wrap)
 	m := &methods{collector: c, source: s, of: w, wrap: wrap}
 	if !m.canMean() {

@@ -26,20 +26,8 @@ var (
 	runtimePackage = types.NewPackage(names.Runtime, "runtime")
 )
 
-// Block returns the names that are taken in the block of a package when its files are written one after the other.
-func Block(pkg *model.Package) *names.Scope {
-	block := names.NewScope(pkg.Types.Scope().Names()...)
-	for _, f := range pkg.Files {
-		for _, w := range f.Wrappers {
-			block.Reserve(w.Name, w.New)
-		}
-	}
-	return block
-}
-
-// File returns the source of the file that is generated from f, a file of pkg with wrappers. block is of the package, and
-// gets the names that the file declares. What is wrong is a fault of the generator; it is told at the wrapper that it fails for.
-func File(pkg *model.Package, f *model.File, block *names.Scope) (src []byte, faults annotations.Errors) {
+// File returns the source of the file that is generated from f, a file of pkg with wrappers. What is wrong is a fault of the generator; it is told at the wrapper that it fails for.
+func File(pkg *model.Package, f *model.File) (src []byte, faults annotations.Errors) {
 	at := f.Wrappers[0]
 	defer func() {
 		if r := recover(); r != nil {
@@ -50,7 +38,7 @@ func File(pkg *model.Package, f *model.File, block *names.Scope) (src []byte, fa
 		msg, _, _ := strings.Cut(err.Error(), " while formatting source:") // which would follow
 		return annotations.Errors{{Pos: at.Pos, Msg: "internal error: " + strings.TrimPrefix(msg, "Error ")}}
 	}
-	p := plan(pkg, f, block)
+	p := plan(pkg, f)
 	var body bytes.Buffer
 	if rules := p.rules(f); rules != nil {
 		if err := render(&body, rules); err != nil {

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,22 +15,25 @@ import (
 // planned are the names of a file.
 type planned struct {
 	imports *names.Imports
+	begin   names.Variables
 	rulesOf map[*model.Method]string // variables with the rules of methods
 	programs
 }
 
 // plan names all that a file declares and imports.
-func plan(pkg *model.Package, f *model.File, block *names.Scope) *planned {
-	p := &planned{imports: names.NewImports(pkg.Types), rulesOf: map[*model.Method]string{}}
+func plan(pkg *model.Package, f *model.File) *planned {
+	p := &planned{imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated), rulesOf: map[*model.Method]string{}}
 	p.variables = map[*key.Program]string{}
+	block, variables := names.NewScope(pkg.Declared...), names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
 		block.Reserve(paramNames(w)...) // which hide what else has their names
+		variables.Reserve(paramNames(w)...)
 	}
 	for _, w := range f.Wrappers {
 		for _, m := range w.Methods {
 			if len(m.Rules) > 0 {
-				p.rulesOf[m] = block.Take(variableOf(w, m) + "Rules")
-				p.addPrograms(w, m, block)
+				p.rulesOf[m] = variables.Take(p.variableOf(w, m) + "Rules")
+				p.addPrograms(w, m, variables)
 			}
 		}
 	}
@@ -61,12 +65,11 @@ func paramNames(w *model.Wrapper) []string {
 }
 
 // variableOf begins the name of the variable that holds the rules of m.
-func variableOf(w *model.Wrapper, m *model.Method) string {
-	name := strings.TrimLeft(names.Lower(w.Object.Name()), "_")
-	if w.Kind != model.Func {
-		name += names.Upper(m.Name)
+func (p *planned) variableOf(w *model.Wrapper, m *model.Method) string {
+	if w.Kind == model.Func {
+		return p.begin.Of(w.Object.Name(), "")
 	}
-	return name
+	return p.begin.Of(w.Object.Name(), m.Name)
 }
 
 // addMethod adds what m imports. What its body names must not be hidden by its parameters.

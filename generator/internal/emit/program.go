@@ -35,7 +35,7 @@ func (p *planned) addPrograms(w *model.Wrapper, m *model.Method, block *names.Sc
 				p.variables[c.Program] = p.variables[p.declared[begin+same]]
 				continue
 			}
-			p.variables[c.Program] = block.Take(variableOf(w, m) + "Expr")
+			p.variables[c.Program] = block.Take(p.variableOf(w, m) + "Expr")
 			p.declared = append(p.declared, c.Program)
 			p.imports.Add(exprvmPackage)
 			for _, h := range c.Program.Hidden {

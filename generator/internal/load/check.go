@@ -45,7 +45,7 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 			}
 		}
 		errs = append(append(errs, found...), otherPackage(syntax, p.Name)...)
-		pkg.Files = append(pkg.Files, &File{Path: path, Syntax: syntax, Annotated: l.annotated[path]})
+		pkg.Files = append(pkg.Files, &File{Path: path, Syntax: syntax, Annotated: l.annotated[path], Asked: l.asked[path]})
 	}
 	switch {
 	case pkg.annotated():
@@ -53,6 +53,7 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 			pkg.noteError(outputs)
 		}
 		l.addStandIns(pkg, p.Name)
+		l.addOthers(pkg, p)
 	case p.ForTest == "": // it is imported, perhaps
 		errs = nil
 	default:
@@ -109,13 +110,17 @@ func (l *loader) check() error {
 	if err := d.settle(); err != nil {
 		return err
 	}
-	l.set.Packages = slices.DeleteFunc(l.set.Packages, func(p *Package) bool { return !p.annotated() })
+	l.set.Packages = slices.DeleteFunc(l.set.Packages, func(p *Package) bool { return !p.asked() })
 	slices.SortFunc(l.set.Packages, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
 
 func (p *Package) annotated() bool {
 	return slices.ContainsFunc(p.Files, func(f *File) bool { return f.Annotated })
+}
+
+func (p *Package) asked() bool {
+	return slices.ContainsFunc(p.Files, func(f *File) bool { return f.Asked })
 }
 
 // qualified is a name of another package in a directive.

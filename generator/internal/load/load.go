@@ -19,7 +19,7 @@ import (
 // Config says what to load.
 type Config struct {
 	Dir      string   // where patterns are relative to
-	Patterns []string // as for the go command; a Go file stands for its package, of which only that file counts
+	Patterns []string // as for the go command; a Go file stands for its package, of which only that file is asked for
 	Tags     string   // build tags, separated by commas
 }
 
@@ -38,6 +38,7 @@ type Package struct {
 	GoVersion string // of its module
 	Types     *types.Package
 	Files     []*File
+	Others    []*File            // which are of the package as well, but in tests or in other builds alone
 	Errors    annotations.Errors // of the type checker
 	Warnings  annotations.Errors // of the parser in the bodies of functions, and of the go command
 
@@ -50,7 +51,8 @@ type Package struct {
 type File struct {
 	Path      string
 	Syntax    *ast.File
-	Annotated bool
+	Annotated bool // it holds a directive, or what looks like one
+	Asked     bool // it is annotated, and to be generated from
 }
 
 // IsTest reports whether only tests are built from the file.
@@ -63,7 +65,7 @@ func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 // checked from source: for export data it would have to compile, which takes seconds where the build cache is cold, and
 // which cannot work where a package uses what is to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
-	l := &loader{ctx: ctx, cfg: cfg, set: &Set{Fset: token.NewFileSet()}, annotated: map[string]bool{}}
+	l := &loader{ctx: ctx, cfg: cfg, set: &Set{Fset: token.NewFileSet()}, annotated: map[string]bool{}, asked: map[string]bool{}}
 	l.noteOverlay()
 	folders, err := l.find()
 	if err != nil || len(folders) == 0 {
@@ -79,7 +81,8 @@ type loader struct {
 	ctx       context.Context
 	cfg       Config
 	set       *Set
-	annotated map[string]bool // the paths of files to generate from
+	annotated map[string]bool // the paths of files with directives, in folders with a file to generate from
+	asked     map[string]bool // the paths of files to generate from
 }
 
 // find resolves the patterns to the folders with directives.
@@ -131,7 +134,8 @@ func (l *loader) expand(patterns []string) (target, error) {
 	return t, nil
 }
 
-// choose notes which files count, and returns their folders.
+// choose notes which files are asked for, and returns their folders. The other annotated ones of these folders are still read: what is
+// generated from a file must not depend on which others it is generated with.
 func (l *loader) choose(targets []target) []string {
 	var dirs []string
 	for _, t := range targets {
@@ -143,8 +147,13 @@ func (l *loader) choose(targets []target) []string {
 			}
 			for _, path := range f.annotated {
 				if t.file == "" || t.file == path {
-					l.annotated[path] = true
+					l.asked[path] = true
 					dirs = append(dirs, f.path)
+				}
+			}
+			if slices.Contains(dirs, f.path) {
+				for _, path := range f.annotated {
+					l.annotated[path] = true
 				}
 			}
 		}
@@ -177,7 +186,7 @@ func (l *loader) parse(folders []string) error {
 		l.noteIgnored(p)
 		errs = append(errs, l.parsePackage(p)...)
 	}
-	for path := range l.annotated {
+	for path := range l.asked {
 		if !seen[path] {
 			l.set.Notes = append(l.set.Notes, l.ignored(path))
 		}
@@ -203,7 +212,7 @@ func variants(pkgs []*packages.Package) []*packages.Package {
 // noteIgnored tells of directives that no build with these tags sees.
 func (l *loader) noteIgnored(p *packages.Package) {
 	for _, path := range p.IgnoredFiles {
-		if l.annotated[path] {
+		if l.asked[path] {
 			l.set.Notes = append(l.set.Notes, l.ignored(path))
 		}
 	}

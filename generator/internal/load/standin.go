@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -23,7 +22,7 @@ func (l *loader) addStandIns(p *Package, name string) {
 			continue
 		}
 		for doc, s := range Types(f.Syntax) {
-			wrapper := wrapperOf(doc, s)
+			wrapper := WrapperOf(doc, s)
 			if _, isFunc := s.Type.(*ast.FuncType); isFunc || s.TypeParams != nil || taken[wrapper] || !token.IsIdentifier(wrapper) {
 				continue
 			}
@@ -34,13 +33,8 @@ func (l *loader) addStandIns(p *Package, name string) {
 	p.standIns, _ = parser.ParseFile(l.set.Fset, "", src.String(), parser.SkipObjectResolution)
 }
 
-// IsStandIn reports whether o stands for what is to be generated.
-func (p *Package) IsStandIn(o types.Object) bool {
-	return p.standIns != nil && p.standIns.FileStart <= o.Pos() && o.Pos() < p.standIns.FileEnd
-}
-
-// wrapperOf is the name of the type that is generated for s.
-func wrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
+// WrapperOf is the name of the type that is generated for s.
+func WrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
 	if doc != nil {
 		if g, _ := annotations.Parse(doc); len(g.Wraps) > 0 && g.Wraps[0].Name != "" {
 			return g.Wraps[0].Name
@@ -53,24 +47,8 @@ func wrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
 func declared(p *Package) map[string]bool {
 	found := map[string]bool{}
 	for _, f := range p.Files {
-		for _, d := range f.Syntax.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Recv == nil {
-					found[d.Name.Name] = true
-				}
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					switch s := s.(type) {
-					case *ast.TypeSpec:
-						found[s.Name.Name] = true
-					case *ast.ValueSpec:
-						for _, name := range s.Names {
-							found[name.Name] = true
-						}
-					}
-				}
-			}
+		for name := range Names(f.Syntax) {
+			found[name.Name] = true
 		}
 	}
 	return found

@@ -18,6 +18,11 @@ type Package struct {
 	Types  *types.Package
 	Module string // the path of its module, "" without one
 	Files  []*File
+
+	// Of all files of the package, whichever are generated from, also of those that are built elsewhere or for tests alone:
+	Annotated []string // the types that carry directives, sorted
+	Declared  []string // the names in the block of the package, with those that are generated
+	Imported  []string // the names of what single files import
 }
 
 // Methods returns the methods of all wrappers, in the order of the source.

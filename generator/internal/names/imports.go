@@ -66,6 +66,9 @@ func (im *Imports) Avoid(path string, names ...string) {
 	}
 }
 
+// variable is how the names of the variables end that outputs declare.
+var variable = regexp.MustCompile(`(Rules|Expr)[0-9]*$`)
+
 // Plan names the packages. In block is what is declared in the package's block and by type parameters. The order is that
 // of the paths, so that the names do not depend on anything but the set.
 func (im *Imports) Plan(block *Scope) {
@@ -74,6 +77,9 @@ func (im *Imports) Plan(block *Scope) {
 		hint := im.packages[p].Name()
 		if p == Runtime {
 			hint = "ratelimit"
+		}
+		if variable.MatchString(hint) {
+			hint += "pkg" // as another output may have a variable of that name
 		}
 		free := NewScope()
 		for n := range im.avoid[p] {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/types"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestTake(t *testing.T) {
@@ -41,4 +43,34 @@ func TestPlan(t *testing.T) {
 	if got := fmt.Sprint(std, " ", others); got != want {
 		t.Errorf("imports are\n%s, expected\n%s", got, want)
 	}
+}
+
+// TestVariables gives no two methods one variable, whatever their types are called.
+func TestVariables(t *testing.T) {
+	v := NewVariables([]string{"User", "UserGet", "user", "User2", "user_", "_1", "UserGetName"})
+	for of, want := range map[[2]string]string{
+		{"User", "Do"}: "userDo", {"User", "GetName"}: "userGetName_4", {"UserGet", "Name"}: "userGetName_7", {"UserGetName", ""}: "userGetName",
+		{"user", "Do"}: "user3Do", {"_1", "Do"}: "limited1Do", {"User", "Do_2"}: "userDo_2_4",
+	} {
+		if got := v.Of(of[0], of[1]); got != want {
+			t.Errorf("%s.%s is %s, expected %s", of[0], of[1], got, want)
+		}
+	}
+	word := rapid.StringMatching(`[aA_2]{1,5}`)
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfNDistinct(word, 1, 6, rapid.ID).Draw(t, "types")
+		v, seen := NewVariables(words), map[string]string{}
+		for _, typ := range words {
+			for _, method := range append(words, "") {
+				of, begin := typ+"."+Upper(method), v.Of(typ, method)
+				if method == "" {
+					of = typ
+				}
+				if other, ok := seen[begin]; ok && other != of {
+					t.Fatalf("%s and %s both begin with %s", of, other, begin)
+				}
+				seen[begin] = of
+			}
+		}
+	})
 }

@@ -1,0 +1,129 @@
+package generator_test
+
+import (
+	"maps"
+	"path/filepath"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/generator"
+)
+
+// together have outputs whose names would meet, or that need each other.
+const together = `
+-- user.go --
+package x
+
+type User interface {
+	//ratelimit:rule limit=1 per=1m
+	GetName() error
+	//ratelimit:rule limit=1 per=1m
+	getName() error
+}
+-- userget.go --
+package x
+
+type UserGet interface {
+	//ratelimit:rule key="{string([1][0])}" limit=1 per=1m
+	Name() error
+}
+-- special.go --
+//go:build special
+
+package x
+
+type UserGetN interface {
+	//ratelimit:rule limit=1 per=1m
+	Ame() error
+}
+-- handler.go --
+package x
+
+//ratelimit:rule limit=1 per=1m
+type userGetNa func() error
+
+//ratelimit:rule limit=1 per=1m
+type user interface{ M() error }
+-- b.go --
+package x
+
+type B interface {
+	//ratelimit:rule limit=1 per=1m
+	Do(*LimitedUser) error
+}
+-- e_test.go --
+package x
+
+type E interface {
+	//ratelimit:rule limit=1 per=1m
+	Do(*LimitedUser, LimitedB) error
+}
+-- other_test.go --
+package x
+
+var bDoRules int
+`
+
+// TestFileByFile generates the same for a file by itself as for its package, and whatever else is built.
+func TestFileByFile(t *testing.T) {
+	dir := place(t, together)
+	of := func(pattern, tags string) map[string]string {
+		result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{pattern}, Tags: tags})
+		if err != nil {
+			t.Fatalf("%s with tags %q: %v", pattern, tags, err)
+		}
+		if _, err := generator.Write(result.Files); err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, f := range result.Files {
+			found[filepath.Base(f.Name)] = string(f.Source)
+		}
+		return found
+	}
+	special := of(".", "special")
+	goIn(t, dir, "vet", "-tags=special", ".")
+	all := of(".", "")
+	goIn(t, dir, "vet", ".")
+	alone := map[string]string{}
+	for _, file := range []string{"user.go", "userget.go", "handler.go", "b.go", "e_test.go"} {
+		maps.Copy(alone, of(file, ""))
+	}
+	if !maps.Equal(all, alone) {
+		t.Errorf("generated file by file\n%q, and together\n%q", alone, all)
+	}
+	delete(special, "special_ratelimit.go")
+	if !maps.Equal(all, special) {
+		t.Errorf("generated with a tag\n%q, and without\n%q", special, all)
+	}
+}
+
+// TestTwoWrappersOfOneName is told for either of their files.
+func TestTwoWrappersOfOneName(t *testing.T) {
+	dir := place(t, `
+-- a.go --
+package x
+
+//ratelimit:wrap name=W
+//ratelimit:rule limit=1 per=1m
+type A interface{ M() error }
+-- b.go --
+package x
+
+//ratelimit:wrap name=W
+//ratelimit:rule limit=1 per=1m
+type B interface{ M() error }
+-- wrong.go --
+package x
+
+//ratelimit:rule limit=none per=1m
+type C interface{ M() error }
+`)
+	for _, file := range []string{"a.go", "b.go"} {
+		_, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{file}})
+		expected := file + ":3:23: two wrappers would declare NewW; name one of them with //ratelimit:wrap name=\n" +
+			file + ":3:23: two wrappers would declare W; name one of them with //ratelimit:wrap name="
+		if err == nil || err.Error() != expected {
+			t.Errorf("%s: %v, expected %s", file, err, expected)
+		}
+	}
+}
