@@ -15,6 +15,8 @@ type methods struct {
 	*source
 	of   *model.Wrapper
 	wrap annotations.Wrap
+
+	faulty bool // the type checker has left something out
 }
 
 // collect adds the methods to the wrapper. The directives of the type are those of g.

@@ -38,8 +38,6 @@ func (c *collector) canName(s *source) bool {
 	case s.object == nil:
 		c.errorf(name.Pos(), "%s is declared twice", name.Name)
 		return false
-	case c.isAmbiguous(s):
-		return false
 	}
 	for p := range typeParams(s.object.Type()).TypeParams() {
 		if p.Obj().Name() == "_" {
@@ -102,7 +100,7 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 	}
 	c.name(w, wrap, s.home)
 	c.zone(wrap)
-	m := &methods{collector: c, source: s, of: w, wrap: wrap}
+	m := &methods{collector: c, source: s, of: w, wrap: wrap, faulty: c.reportFaults(s, w.Kind)}
 	if !m.canMean() {
 		return
 	}

@@ -33,6 +33,17 @@ func (l *loader) addStandIns(p *Package, name string) {
 	p.standIns, _ = parser.ParseFile(l.set.Fset, "", src.String(), parser.SkipObjectResolution)
 }
 
+// StandIns returns the names of the types that stand for what is to be generated.
+func (p *Package) StandIns() []string {
+	var found []string
+	if p.standIns != nil {
+		for name := range Names(p.standIns) {
+			found = append(found, name.Name)
+		}
+	}
+	return found
+}
+
 // WrapperOf is the name of the type that is generated for s.
 func WrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
 	if doc != nil {

@@ -1,0 +1,91 @@
+package collect
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// reportFaults tells what the type checker has against the declaration of an annotated type, if anything, also where the types that it made of
+// it do not show that: it leaves out one of two methods of one name, and takes type arguments that do not fit.
+func (c *collector) reportFaults(s *source, kind model.Kind) (found bool) {
+	d := &declared{collector: c, kind: kind, seen: map[*source]bool{}}
+	d.add(s)
+	for _, e := range c.pkg.Errors {
+		if d.has(e.Pos) && !c.isOfStandIn(e.Msg) {
+			c.errs, found = append(c.errs, e), true
+		}
+	}
+	return found
+}
+
+// isOfStandIn reports whether a message is about a type that is yet to be generated, and has no methods until then.
+func (c *collector) isOfStandIn(msg string) bool {
+	words := strings.FieldsFunc(msg, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return slices.ContainsFunc(c.pkg.StandIns(), func(name string) bool { return slices.Contains(words, name) })
+}
+
+// declared is the text of which the declaration of an annotated type consists, as far as its wrapper depends on it.
+type declared struct {
+	*collector
+	kind  model.Kind
+	seen  map[*source]bool
+	parts []ast.Node
+	apart []ast.Node // in the parts, but of no concern: fields that the wrapper does not have
+}
+
+func (d *declared) has(pos token.Pos) bool {
+	within := func(n ast.Node) bool { return n.Pos() <= pos && pos < n.End() }
+	return slices.ContainsFunc(d.parts, within) && !slices.ContainsFunc(d.apart, within)
+}
+
+// add adds what s is declared as, its methods, and what it embeds.
+func (d *declared) add(s *source) {
+	if s == nil || d.seen[s] {
+		return
+	}
+	d.seen[s] = true
+	d.parts = append(d.parts, s.spec)
+	if t, ok := ast.Unparen(s.spec.Type).(*ast.StructType); ok {
+		for _, f := range t.Fields.List {
+			if _, isFunc := f.Type.(*ast.FuncType); len(f.Names) > 0 && !(isFunc && d.kind == model.Fields) {
+				d.apart = append(d.apart, f.Type)
+			}
+		}
+	}
+	for _, m := range s.methods {
+		if m.name.IsExported() && !m.file.IsTest() && d.kind == model.Concrete {
+			d.parts = append(d.parts, m.node)
+		}
+	}
+	for _, e := range s.embeds {
+		d.add(d.localType(e.Type))
+	}
+	d.addMentioned(s)
+}
+
+// addMentioned adds the names of the types that s mentions: what is wrong with a type as such is told there.
+func (d *declared) addMentioned(s *source) {
+	nodes := []ast.Node{s.spec}
+	for _, m := range s.methods {
+		nodes = append(nodes, m.node)
+	}
+	mentioned := map[string]bool{}
+	for _, n := range nodes {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && d.has(id.Pos()) {
+				mentioned[id.Name] = true
+			}
+			return true
+		})
+	}
+	for _, o := range d.sources {
+		if mentioned[o.spec.Name.Name] {
+			d.parts = append(d.parts, o.spec.Name)
+		}
+	}
+}
