@@ -4,10 +4,14 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
 )
 
-// warnOfEmbedded tells of the rules of types that another one embeds, or is an alias of: its own wrapper does not have them. Rules
-// of its own, or skip above what it embeds, say that this is meant.
+// warnOfEmbedded tells of the rules of types that another one embeds, or is an alias of: its own wrapper does not have them. If it
+// repeats them, or skip stands above what it embeds, this is meant.
 func (c *methods) warnOfEmbedded() {
 	seen := map[*source]bool{c.source: true}
 	var visit func(s *source, at *ast.Field)
@@ -24,7 +28,7 @@ func (c *methods) warnOfEmbedded() {
 				continue
 			}
 			seen[o] = true
-			if len(c.group(o.doc).Rules) > 0 && !c.skips(at) && len(c.of.Rules) == 0 {
+			if rules := c.group(o.doc).Rules; len(rules) > 0 && !c.isMeant(at) && !c.repeats(rules) {
 				c.warnf(at.Type.Pos(), "the wrapper of %s does not have the rule that stands on %s, only those on its methods; "+
 					"repeat it on %[1]s if it is meant, or say //ratelimit:skip here", c.object.Name(), o.spec.Name.Name)
 			}
@@ -34,11 +38,35 @@ func (c *methods) warnOfEmbedded() {
 	visit(c.source, nil)
 }
 
+// isMeant reports whether the rules of an embedded type are left out on purpose. Above what a type is declared as, as in type B A,
+// no skip can stand: there its own rules say so.
+func (c *methods) isMeant(at *ast.Field) bool {
+	return c.skips(at) || at.Type == ast.Unparen(c.spec.Type) && len(c.of.Rules) > 0
+}
+
+// repeats reports whether each of the rules stands on the type itself, too.
+func (c *methods) repeats(rules []annotations.Rule) bool {
+	own := c.group(c.doc).Rules
+	return !slices.ContainsFunc(rules, func(r annotations.Rule) bool {
+		return !slices.ContainsFunc(own, func(o annotations.Rule) bool { return asWritten(o) == asWritten(r) })
+	})
+}
+
+// asWritten writes the arguments of a rule.
+func asWritten(r annotations.Rule) string {
+	var args []string
+	for _, a := range r.Args {
+		args = append(args, a.Name.Value+"="+strconv.Quote(a.Value.Value))
+	}
+	slices.Sort(args)
+	return strings.Join(args, " ")
+}
+
 // warnOfImported tells of the rules that a type of another package has there. What their expressions mean is known there alone.
 func (c *methods) warnOfImported(e, at *ast.Field) {
-	if o := c.importedType(e.Type); o != nil && c.isLimited(o) && !c.skips(at) && len(c.of.Rules) == 0 {
+	if o := c.importedType(e.Type); o != nil && c.isLimited(o) && !c.isMeant(at) {
 		c.warnf(at.Type.Pos(), "the wrapper of %s does not have the rules of %s, which count in its own package; "+
-			"repeat on %[1]s what is meant, or say //ratelimit:skip here", c.object.Name(), types.ExprString(e.Type))
+			"repeat on %[1]s what is meant; //ratelimit:skip here says that this is done", c.object.Name(), types.ExprString(e.Type))
 	}
 }
 

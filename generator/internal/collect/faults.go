@@ -10,8 +10,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// reportFaults tells what the type checker has against the declaration of an annotated type, if anything, also where the types that it made of
-// it do not show that: it leaves out one of two methods of one name, and takes type arguments that do not fit.
+// reportFaults tells what the type checker has against the declaration of an annotated type, if anything. The types that it made
+// of it may not show that: it leaves out one of two methods of one name, and takes type arguments that do not fit.
 func (c *collector) reportFaults(s *source, kind model.Kind) (found bool) {
 	d := &declared{collector: c, kind: kind, seen: map[*source]bool{}}
 	d.add(s)
