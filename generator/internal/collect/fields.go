@@ -1,6 +1,11 @@
 package collect
 
-import "go/types"
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+)
 
 // ofFields collects the fields of a struct that are funcs.
 func (c *methods) ofFields() {
@@ -26,7 +31,57 @@ func (c *methods) ofFields() {
 	if len(c.of.Methods) == 0 && len(c.errs) == before {
 		c.errorf(c.of.Pos, "%s has neither exported methods nor funcs, so that there is nothing to limit", c.object.Name())
 	}
+	if len(c.of.Rules) > 0 {
+		c.warnOfPromoted()
+	}
 	c.noLock(t)
+}
+
+// warnOfPromoted tells of the funcs in what a struct embeds: its rules do not reach them. The struct may share them with others.
+func (c *methods) warnOfPromoted() {
+	for _, at := range c.embeds {
+		var found []string
+		for _, name := range funcsIn(c.typeOf(at), map[types.Type]bool{}) {
+			o, path, _ := types.LookupFieldOrMethod(c.object.Type(), true, c.pkg.Types, name)
+			if o != nil && len(path) > 1 && !slices.Contains(found, name) {
+				found = append(found, name)
+			}
+		}
+		if len(found) > 0 && !c.skips(at) {
+			c.warnf(at.Type.Pos(), "the rule does not reach %s, which %s brings along; //ratelimit:skip here says that this is meant",
+				strings.Join(found, ", "), types.ExprString(at.Type))
+		}
+	}
+}
+
+// typeOf returns the type of an embedded field.
+func (c *methods) typeOf(at *ast.Field) types.Type {
+	for f := range c.object.Type().Underlying().(*types.Struct).Fields() {
+		if at.Type.Pos() <= f.Pos() && f.Pos() < at.Type.End() {
+			return f.Type()
+		}
+	}
+	return types.Typ[types.Invalid]
+}
+
+// funcsIn returns the fields of a struct that are funcs, also those that it gets from what it embeds.
+func funcsIn(t types.Type, seen map[types.Type]bool) (names []string) {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok || seen[t] {
+		return nil
+	}
+	seen[t] = true
+	for f := range s.Fields() {
+		if _, isFunc := f.Type().Underlying().(*types.Signature); isFunc && !f.Embedded() {
+			names = append(names, f.Name())
+		} else if f.Embedded() {
+			names = append(names, funcsIn(f.Type(), seen)...)
+		}
+	}
+	return names
 }
 
 // noLock refuses a struct that must not be copied.
