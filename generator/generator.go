@@ -13,6 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/analyse"
 	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
+	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
 	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -97,7 +98,7 @@ func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotation
 	for _, p := range set.Packages {
 		pkg, e, w := collect.Package(set.Fset, p)
 		errs, warnings = append(errs, e...), append(append(warnings, w...), p.Warnings...)
-		e = compile(pkg)
+		e = compile.Package(pkg)
 		if slices.ContainsFunc(e, isUnheardOf) {
 			e = append(e, p.Unimported()...) // one of which may bring that name
 		}

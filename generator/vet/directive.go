@@ -1,61 +1,35 @@
 package vet
 
 import (
-	"go/ast"
-	"slices"
+	"fmt"
 
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/analyse"
+	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
+	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// directives reports what is wrong with the directives of f.
-func (c *checker) directives(f *ast.File) {
-	used := map[*ast.CommentGroup]bool{}
-	for _, doc := range carried(f) {
-		used[doc] = true
-		_, errs := annotations.Parse(doc)
-		c.reportAll(errs)
-	}
-	c.reportAll(annotations.Stray(c.Fset, f, used))
+// directives reports what the generator would refuse.
+func (c *checker) directives() {
+	pkg, errs, _ := collect.Package(c.Fset, load.Checked(c.Fset, c.Pkg, c.Files))
+	errs = append(errs, compile.Package(pkg)...)
+	wrong, _ := analyse.Packages(c.Fset, []*model.Package{pkg})
+	c.reportAll(append(errs, wrong...))
 }
 
-// carried returns the comments in which a directive takes effect, in their order: those of types, of methods, of what is
-// embedded, and of fields.
-func carried(f *ast.File) []*ast.CommentGroup {
-	var docs []*ast.CommentGroup
-	for doc, t := range load.Types(f) {
-		docs = append(docs, doc)
-		for _, m := range members(t.Type) {
-			docs = append(docs, m.Doc)
-		}
-	}
-	for m := range load.Methods(f) {
-		docs = append(docs, m.Doc)
-	}
-	docs = slices.DeleteFunc(docs, func(doc *ast.CommentGroup) bool { return doc == nil })
-	slices.SortFunc(docs, func(a, b *ast.CommentGroup) int { return int(a.Pos() - b.Pos()) })
-	return docs
-}
-
-// members returns what a type spells out of the methods of an interface, or the fields of a struct.
-func members(t ast.Expr) []*ast.Field {
-	switch t := ast.Unparen(t).(type) {
-	case *ast.InterfaceType:
-		found := slices.Clone(t.Methods.List)
-		for _, m := range t.Methods.List {
-			found = append(found, members(m.Type)...) // of an interface that stands inside
-		}
-		return found
-	case *ast.StructType:
-		return t.Fields.List
-	}
-	return nil
-}
-
+// reportAll reports errors, each once.
 func (c *checker) reportAll(errs annotations.Errors) {
+	seen := map[string]bool{}
 	for _, e := range errs {
+		at := fmt.Sprint(e.Pos, e.Msg)
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
 		d := analysis.Diagnostic{Pos: e.Pos, Category: "directive", Message: e.Msg}
 		if fix := e.Fix; fix != nil {
 			d.SuggestedFixes = []analysis.SuggestedFix{{

@@ -1,12 +1,11 @@
 // Package vet finds directives that are broken and places where a limit is lost. Its [Analyzer] runs wherever analyzers of
 // go/analysis do; the command has it as "ratelimit vet", and for "go vet -vettool".
 //
-// What an expression in a directive means is not checked here: the generator does that, and writes nothing if it is wrong.
-//
 // # Directives
 //
-// A directive that cannot be read, that only looks like one, or that takes effect nowhere is reported at the word that is
-// wrong. Where there is one way to repair it, that is the suggested fix.
+// What the generator would refuse is reported at the word that is wrong: a directive that cannot be read, that only looks like
+// one, that takes effect nowhere, or whose rule or expressions do not fit the method. Where there is one way to repair it, that
+// is the suggested fix. The generator's warnings, and what depends on files outside of the build at hand, are left to it.
 //
 // # Lost limits
 //
@@ -46,15 +45,15 @@ func run(pass *analysis.Pass) (any, error) {
 	c := &checker{Pass: pass, bare: map[*types.TypeName][]limits{}}
 	var sources []*ast.File // but for what is generated and for tests
 	for _, f := range pass.Files {
-		if isOutput(f) {
+		if load.IsGenerated(f) {
 			c.declareWrappers(f)
 			continue
 		}
-		c.directives(f)
 		if !strings.HasSuffix(pass.Fset.File(f.FileStart).Name(), "_test.go") {
 			sources = append(sources, f)
 		}
 	}
+	c.directives()
 	c.findBare()
 	c.findComposed(sources)
 	for _, f := range sources {
@@ -71,9 +70,4 @@ type checker struct {
 	*analysis.Pass
 	bare     map[*types.TypeName][]limits // of the types whose values this package wraps
 	composed []limits                     // of the interfaces of which it wraps values, whatever their type
-}
-
-// isOutput reports whether f was generated.
-func isOutput(f *ast.File) bool {
-	return len(f.Comments) > 0 && f.Comments[0].List[0].Text == load.Header
 }

@@ -22,3 +22,8 @@ func TestLostLimits(t *testing.T) {
 func TestDirectives(t *testing.T) {
 	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), vet.Analyzer, "directives")
 }
+
+// TestMeaning finds what the generator refuses, though it can be read.
+func TestMeaning(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), vet.Analyzer, "meaning")
+}

@@ -46,6 +46,9 @@ func isUnknown(t types.Type) bool {
 func (c *methods) expressible(m *model.Method) bool {
 	r := rewriter{methods: c}
 	m.Signature = r.signature(m.Signature)
+	if r.reason != "" && c.pkg.Apart {
+		return true // another package may have an alias
+	}
 	if r.reason != "" {
 		c.errorf(m.Pos, "the signature of %s needs %s", m.Name, r.reason)
 	}

@@ -19,7 +19,7 @@ func TestFault(t *testing.T) {
 		return &model.Wrapper{Pos: of.Pos(), Object: of, Name: name, New: "New"}
 	}
 	f := &model.File{Wrappers: []*model.Wrapper{wrapper(15, "LimitedX"), wrapper(25, "no name")}}
-	_, faults := File(pkg, f, Block(pkg))
+	_, faults := File(pkg, f)
 	const want = "x/x.go:3:6: internal error: 3:15: expected ';', found 'struct'"
 	if err := faults.Err(fset, "/m"); err == nil || err.Error() != want {
 		t.Errorf("%v, expected %s", err, want)

@@ -42,6 +42,8 @@ type Package struct {
 	Errors    annotations.Errors // of the type checker
 	Warnings  annotations.Errors // of the parser in the bodies of functions, and of the go command
 
+	Apart bool // somebody else has checked it, so that nothing is known of packages which it does not import
+
 	standIns     *ast.File // declares what is to be generated; it is not among Files
 	meta         *packages.Package
 	dependencies *dependencies

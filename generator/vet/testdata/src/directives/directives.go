@@ -48,6 +48,6 @@ type Funcs struct {
 }
 
 type Embeds interface {
-	//ratelimit:skip
+	/* want `skip takes effect nowhere here` */ //ratelimit:skip
 	Sender
 }

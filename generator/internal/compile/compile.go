@@ -1,4 +1,5 @@
-package generator
+// Package compile compiles the expressions of rules, each for the methods that it limits.
+package compile
 
 import (
 	"fmt"
@@ -12,8 +13,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// compile compiles the expressions of a package's rules.
-func compile(pkg *model.Package) annotations.Errors {
+// Package compiles the expressions of a package's rules.
+func Package(pkg *model.Package) annotations.Errors {
 	var errs annotations.Errors
 	for _, f := range pkg.Files {
 		for _, w := range f.Wrappers {
