@@ -60,7 +60,7 @@ func TestVet(t *testing.T) {
 	if status != 0 || !strings.Contains(out, `"message": "the limits of X do not reach`) {
 		t.Errorf("vet -json: status %d\n%s", status, out)
 	}
-	write(t, dir, "use.go", strings.Replace(leaking, "x{}.M", "X(x{}).M", 1))
+	write(t, dir, "use.go", strings.Replace(leaking, "x{}.M", "NewLimitedX(x{}, nil).M", 1))
 	if status, out := runIn(t, dir, program, "vet", "./..."); status != 0 || out != "" {
 		t.Errorf("vet without a finding: status %d\n%s", status, out)
 	}

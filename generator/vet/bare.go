@@ -2,6 +2,7 @@ package vet
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -34,7 +35,7 @@ func (c *checker) findBare() {
 		}
 		var fact isBare
 		for _, w := range wrappers {
-			if implements(object, w.of) && declares(object, w.of) && !c.holds(object, w.of) {
+			if w.wraps(object) && declares(object, w.of) && !c.holds(object, w.of) {
 				fact.Of = append(fact.Of, w.limits)
 			}
 		}
@@ -44,15 +45,22 @@ func (c *checker) findBare() {
 	}
 }
 
-// implements reports whether values of a type, or pointers to them, have the methods of iface. What generic types implement
-// depends on their arguments.
-func implements(object *types.TypeName, iface *types.Named) bool {
+// wraps reports whether pointers to values of a type can be wrapped, which have all its methods. Whether they can if the wrapper
+// is generic, and for which type arguments, Go itself finds out from a call of the constructor.
+func (w *wrapper) wraps(object *types.TypeName) bool {
 	named, ok := object.Type().(*types.Named)
-	if !ok || named.TypeParams().Len() > 0 || iface.TypeParams().Len() > 0 {
+	if !ok || named.TypeParams().Len() > 0 { // what it implements depends on type arguments
 		return false
 	}
-	of, ok := iface.Underlying().(*types.Interface)
-	return ok && types.Implements(types.NewPointer(named), of)
+	of, ok := w.of.Underlying().(*types.Interface)
+	if w.of.TypeParams().Len() == 0 {
+		return ok && types.Implements(types.NewPointer(named), of)
+	}
+	pkg := types.NewPackage("call", "call")
+	pkg.Scope().Insert(types.NewVar(token.NoPos, pkg, "next", types.NewPointer(named)))
+	pkg.Scope().Insert(types.NewFunc(token.NoPos, pkg, "wrap", w.construct.Signature()))
+	call := &ast.CallExpr{Fun: ast.NewIdent("wrap"), Args: []ast.Expr{ast.NewIdent("next"), ast.NewIdent("nil")}}
+	return types.CheckExpr(token.NewFileSet(), pkg, token.NoPos, call, nil) == nil
 }
 
 // declares reports whether a type has a method of iface that it does not get from what it embeds.
@@ -81,7 +89,7 @@ func (c *checker) holds(object *types.TypeName, iface *types.Named) bool {
 			t = u.Elem()
 		}
 		wrapper := typeName(t)
-		if types.IsInterface(t) && types.Implements(t, of) || wrapper != nil && c.ImportObjectFact(wrapper, new(isWrapper)) {
+		if types.IsInterface(t) && (types.Implements(t, of) || typeName(t) == iface.Obj()) || wrapper != nil && c.ImportObjectFact(wrapper, new(isWrapper)) {
 			return true
 		}
 	}
@@ -115,14 +123,30 @@ func (c *checker) findComposed(files []*ast.File) {
 				return true
 			}
 			t := c.TypesInfo.TypeOf(call.Args[0])
+			c.wrapped[call.Args[0]] = true
 			if object := typeName(t); types.IsInterface(t) {
-				c.composed = append(c.composed, w.limits)
+				c.noteComposed(call.Args[0], w.limits)
 			} else if object != nil && !c.isComposed(object, w.limits) {
 				c.bare[object] = append(c.bare[object], w.limits)
 			}
 			return true
 		})
 	}
+}
+
+// noteComposed notes that a value is wrapped which is an interface already. What a function returns tells which values these are;
+// others may come from anywhere.
+func (c *checker) noteComposed(value ast.Expr, l limits) {
+	if call, ok := ast.Unparen(value).(*ast.CallExpr); ok {
+		if fn := typeutil.StaticCallee(c.TypesInfo, call); fn != nil {
+			c.returns[fn.Origin()] = true
+			return
+		}
+		if c.TypesInfo.Types[call.Fun].IsType() {
+			return // a conversion
+		}
+	}
+	c.composed = append(c.composed, l)
 }
 
 // isComposed reports whether this package wraps values of a type itself.

@@ -20,7 +20,7 @@ func (c *checker) calls(d ast.Decl) {
 			return true
 		}
 		s := c.TypesInfo.Selections[e]
-		if s == nil || s.Kind() != types.MethodVal {
+		if s == nil || s.Kind() == types.FieldVal {
 			return true
 		}
 		method := s.Obj().(*types.Func)
@@ -59,7 +59,7 @@ func (c *checker) constructor(d ast.Decl) {
 	for i := range results.Len() {
 		t := results.At(i).Type()
 		if types.IsInterface(t) {
-			c.hidden(fn.Body, i, results)
+			c.hidden(fn.Body, i, object)
 		} else if l := c.promised(object, typeName(t)); l != nil {
 			c.ReportRangef(fn.Name, "%s returns a %s without the limits of %s; return what %s returns",
 				fn.Name.Name, types.TypeString(t, c.qualify), c.spell(l, l.Interface), c.spell(l, l.New))
@@ -84,8 +84,13 @@ func (c *checker) promised(fn *types.Func, result *types.TypeName) *limits {
 }
 
 // hidden reports the return statements of a function whose i-th result is an interface with a wrapper, if they return bare
-// values as it.
-func (c *checker) hidden(body *ast.BlockStmt, i int, results *types.Tuple) {
+// values as it. A package that wraps such values itself may do so with what its own functions return, but not with what others
+// get from it.
+func (c *checker) hidden(body *ast.BlockStmt, i int, fn *types.Func) {
+	results := fn.Signature().Results()
+	if c.returns[fn] {
+		return
+	}
 	iface := typeName(results.At(i).Type())
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -97,7 +102,8 @@ func (c *checker) hidden(body *ast.BlockStmt, i int, results *types.Tuple) {
 			}
 			bare := typeName(c.TypesInfo.TypeOf(n.Results[i]))
 			for _, l := range c.limits(bare) {
-				if iface != nil && l.isOf(iface) && !c.isComposed(bare, l) && !slices.ContainsFunc(c.composed, l.same) {
+				composed := c.isComposed(bare, l) && !fn.Exported() || slices.ContainsFunc(c.composed, l.same)
+				if iface != nil && l.isOf(iface) && !composed {
 					c.ReportRangef(n.Results[i], "this %s has no limits; return what %s returns", c.spell(&l, l.Interface), c.spell(&l, l.New))
 				}
 			}

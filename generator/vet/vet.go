@@ -11,15 +11,30 @@
 //
 // A wrapper counts the calls that go through it, and no others. Reported are
 //
-//   - a limited method that is called on, or taken from, a value that could have been wrapped;
+//   - a limited method that is called on, or taken from, a value or a type that could have been wrapped;
+//   - such a value that is converted to the interface, unless it is wrapped then, and such a type as a type argument whose
+//     constraint has a limited method;
 //   - a function that returns such a value as the interface, so that its callers cannot see that no limit applies;
 //   - a constructor whose name promises the interface, or whose result has a type that its callers cannot name, but that
 //     returns such a value: the function New of the package with the wrapper, or NewSender where the interface is Sender.
 //
-// A type counts as one that could have been wrapped if it implements a wrapped interface of its own package or of one that
-// its package imports, or if the package at hand passes a value of it to the constructor of a wrapper. Types that hold a
-// value of the interface are decorators, whose inner value may well be wrapped. Tests are left alone, and so are methods of
-// the types themselves, functions that return what their package wraps, and methods that no rule covers.
+// A type counts as one that could have been wrapped if it implements a wrapped interface, of a generic one some instance, of its
+// own package or of one that its package imports, or if the package at hand passes a value of it to the constructor of a wrapper.
+// Types that hold a value of the interface are decorators, whose inner value may well be wrapped. Tests are left alone, and so are
+// methods of the types themselves, unexported functions that return what their package wraps, and methods that no rule covers.
+//
+// Not seen are values that reach the interface by an assignment or as an argument, types with type parameters of their own, and
+// what is generated for structs and funcs, whose callers have the wrapped value at hand by design.
+//
+// # What is meant
+//
+// A call that is not to be counted is best made by a method of the type itself, whose name says so:
+//
+//	// SendUncounted is for operators: their messages do not count.
+//	func (g *Gateway) SendUncounted(ctx context.Context, text string) error { return g.Send(ctx, text) }
+//
+// No comment silences a report, as none does with go vet. Runners of analyzers that have such comments apply them to this one,
+// which is called ratelimit.
 package vet
 
 import (
@@ -42,7 +57,9 @@ var Analyzer = &analysis.Analyzer{
 }
 
 func run(pass *analysis.Pass) (any, error) {
-	c := &checker{Pass: pass, bare: map[*types.TypeName][]limits{}}
+	c := &checker{
+		Pass: pass, bare: map[*types.TypeName][]limits{}, wrapped: map[ast.Expr]bool{}, returns: map[*types.Func]bool{},
+	}
 	var sources []*ast.File // but for what is generated and for tests
 	for _, f := range pass.Files {
 		if load.IsGenerated(f) {
@@ -60,6 +77,7 @@ func run(pass *analysis.Pass) (any, error) {
 		for _, d := range f.Decls {
 			c.calls(d)
 			c.constructor(d)
+			c.conversions(d)
 		}
 	}
 	return nil, nil
@@ -70,4 +88,6 @@ type checker struct {
 	*analysis.Pass
 	bare     map[*types.TypeName][]limits // of the types whose values this package wraps
 	composed []limits                     // of the interfaces of which it wraps values, whatever their type
+	wrapped  map[ast.Expr]bool            // what it passes to the constructors of wrappers
+	returns  map[*types.Func]bool         // the functions whose results it passes there
 }

@@ -108,7 +108,8 @@ func (c *checker) qualify(p *types.Package) string {
 // wrapper is a generated wrapper that this package can name.
 type wrapper struct {
 	limits
-	of *types.Named // the interface
+	of        *types.Named // the interface
+	construct *types.Func
 }
 
 // wrapperBy returns the wrapper that construct, which may be nil, makes.
@@ -123,7 +124,7 @@ func (c *checker) wrapperBy(construct *types.Func) *wrapper {
 		return nil
 	}
 	pkg := construct.Pkg()
-	return &wrapper{limits{pkg.Path(), pkg.Name(), next.Obj().Name(), fact.New, fact.Methods}, next}
+	return &wrapper{limits{pkg.Path(), pkg.Name(), next.Obj().Name(), fact.New, fact.Methods}, next.Origin(), construct}
 }
 
 // wrappers returns those of this package and of what it imports.

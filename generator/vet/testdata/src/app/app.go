@@ -32,6 +32,23 @@ func newClient() *provider.Client { return provider.New() }
 
 func newSender() sms.Sender { return provider.New() } // is passed on to a wrapper, as the type is in run
 
+// NewSender is called by others, who cannot see what it returns.
+func NewSender() sms.Sender { return provider.New() } // want `this sms.Sender has no limits`
+
+func convert(ctx context.Context, limiter *ratelimit.Limiter) {
+	sms.NewLimitedSender(sms.Sender(sms.NewGateway()), limiter)
+	w := sms.Sender(sms.NewGateway()) // want `this sms.Sender has no limits; use what sms.NewLimitedSender returns`
+	w.SendCode(ctx, "1")
+	call(ctx, sms.NewGateway())  // want `the limits of sms.Sender do not reach \*sms.Gateway as a type argument of call`
+	call[*sms.Gateway](ctx, nil) // want `do not reach \*sms.Gateway as a type argument of call`
+	call[*sms.LimitedSender](ctx, nil)
+	_ = box[*sms.Gateway]{}
+}
+
+func call[S sms.Sender](ctx context.Context, s S) { s.SendCode(ctx, "1") }
+
+type box[S any] struct{ s S }
+
 func NewPlain() sms.Sender {
 	return sms.NewGateway() // want `this sms.Sender has no limits; return what sms.NewLimitedSender returns`
 }

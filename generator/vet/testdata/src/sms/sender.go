@@ -90,5 +90,6 @@ func (l Login) Send(ctx context.Context, r Retrying, f fanOut, h half, limited *
 	l.gateway.twice(ctx)
 	send := l.gateway.SendCode // want `do not reach this SendCode`
 	send(ctx, "1")
-	(*Gateway).SendCode(nil, ctx, "1")
+	(*Gateway).SendCode(nil, ctx, "1") // want `do not reach this SendCode on \*Gateway`
+	(*Gateway).Close(nil)
 }

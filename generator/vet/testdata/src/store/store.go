@@ -8,11 +8,11 @@ type Store[T any] interface {
 	Get(id string) (T, error)
 }
 
-type memory struct{}
+type memory struct{} // want memory:"bare Store"
 
 func (memory) Get(id string) (int, error) { return 0, nil }
 
-type disk struct{}
+type disk struct{} // want disk:"bare Store"
 
 func (disk) Get(id string) (int, error) { return 0, nil }
 
@@ -25,7 +25,7 @@ func compose(limiter *ratelimit.Limiter) {
 	s := NewLimitedStore[int](m, limiter)
 	s.Get("1")
 	m.Get("1") // want `the limits of Store do not reach this Get on \*memory; use what NewLimitedStore returns`
-	disk{}.Get("1")
+	disk{}.Get("1") // want `the limits of Store do not reach this Get on disk`
 	inferred(NewLimitedStore(open(), limiter))
 }
 
