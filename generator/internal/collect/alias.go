@@ -8,7 +8,7 @@ import (
 )
 
 // rewriter makes of the types in a signature others that are identical and that this package can name. A type that is out of
-// reach is written as an alias of it that is not.
+// reach is written as an alias of it that is not, and an array with the length that its declaration has.
 type rewriter struct {
 	*methods
 	reason string // what has no such name
@@ -16,11 +16,12 @@ type rewriter struct {
 
 // rewrite returns t as this package can write it, or t itself where it cannot; then there is a reason.
 func (r *rewriter) rewrite(t types.Type) types.Type {
-	if !mentions(t, func(t types.Type) bool { return r.unspeakable(t) != "" }) {
+	if mentions(t, func(t types.Type) bool { return r.unspeakable(t) != "" }) {
+		if a := r.aliasOf(t); a != nil {
+			return a
+		}
+	} else if !mentions(t, r.hasLength) {
 		return t
-	}
-	if a := r.aliasOf(t); a != nil {
-		return a
 	}
 	reason := r.unspeakable(t)
 	if reason == "" {
@@ -45,7 +46,7 @@ func (r *rewriter) rebuilt(t types.Type) types.Type {
 	case *types.Slice:
 		return types.NewSlice(r.rewrite(t.Elem()))
 	case *types.Array:
-		return types.NewArray(r.rewrite(t.Elem()), t.Len())
+		return r.array(t)
 	case *types.Chan:
 		return types.NewChan(t.Dir(), r.rewrite(t.Elem()))
 	case *types.Map:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -18,6 +19,7 @@ type Package struct {
 	Types  *types.Package
 	Module string // the path of its module, "" without one
 	Files  []*File
+	Arrays names.Arrays // in the signatures of its methods
 
 	// Of all files of the package, whichever are generated from, also of those that are built elsewhere or for tests alone:
 	Annotated []string // the types that carry directives, sorted
