@@ -89,7 +89,8 @@ func (c *checker) holds(object *types.TypeName, iface *types.Named) bool {
 			t = u.Elem()
 		}
 		wrapper := typeName(t)
-		if types.IsInterface(t) && (types.Implements(t, of) || typeName(t) == iface.Obj()) || wrapper != nil && c.ImportObjectFact(wrapper, new(isWrapper)) {
+		isIface := types.IsInterface(t) && (types.Implements(t, of) || typeName(t) == iface.Obj())
+		if isIface || wrapper != nil && c.ImportObjectFact(wrapper, new(isWrapper)) {
 			return true
 		}
 	}

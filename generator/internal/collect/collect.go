@@ -27,18 +27,12 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 		}
 	}
 	c.index()
-	pkg = &model.Package{Types: p.Types, Module: p.Module}
-	pkg.Arrays = c.arrays
-	pkg.Annotated = slices.Sorted(maps.Keys(c.block.annotated))
-	pkg.Declared, pkg.Imported = c.block.taken(), slices.Collect(maps.Keys(c.block.imported))
-	others := newCollector(fset, p) // whose errors are told when their files are asked for
-	others.index()
-	for _, f := range p.Files {
-		if f.Annotated && !f.Asked {
-			others.file(f)
-		}
+	pkg = &model.Package{
+		Types: p.Types, Module: p.Module, Arrays: c.arrays,
+		Annotated: slices.Sorted(maps.Keys(c.block.annotated)),
+		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
 	}
-	c.names = others.names
+	c.names = namesOfOthers(fset, p)
 	for _, f := range p.Files {
 		if f.Asked {
 			pkg.Files = append(pkg.Files, c.file(f))
@@ -48,6 +42,21 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 		c.errs = c.ineffective
 	}
 	return pkg, c.errs, c.warnings
+}
+
+// namesOfOthers returns the names of the wrappers and constructors of files that are not asked for. What is wrong with these is told
+// when they are.
+func namesOfOthers(fset *token.FileSet, p *load.Package) []string {
+	files := slices.DeleteFunc(slices.Clone(p.Files), func(f *load.File) bool { return f.Asked || !f.Annotated })
+	if len(files) == 0 {
+		return nil
+	}
+	c := newCollector(fset, p)
+	c.index()
+	for _, f := range files {
+		c.file(f)
+	}
+	return c.names
 }
 
 func newCollector(fset *token.FileSet, p *load.Package) *collector {

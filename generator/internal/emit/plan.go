@@ -22,8 +22,10 @@ type planned struct {
 
 // plan names all that a file declares and imports.
 func plan(pkg *model.Package, f *model.File) *planned {
-	p := &planned{imports: names.NewImports(pkg.Types, pkg.Arrays), begin: names.NewVariables(pkg.Annotated), rulesOf: map[*model.Method]string{}}
-	p.variables = map[*key.Program]string{}
+	p := &planned{
+		imports: names.NewImports(pkg.Types, pkg.Arrays), begin: names.NewVariables(pkg.Annotated),
+		rulesOf: map[*model.Method]string{}, programs: programs{variables: map[*key.Program]string{}},
+	}
 	block, variables := names.NewScope(pkg.Declared...), names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
 		block.Reserve(paramNames(w)...) // which hide what else has their names
