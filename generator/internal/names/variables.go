@@ -17,7 +17,7 @@ type Variables struct{ stems map[string]string }
 func NewVariables(types []string) Variables {
 	v, taken := Variables{map[string]string{}}, NewScope()
 	for _, t := range slices.Sorted(slices.Values(types)) {
-		hint := Lower(t)
+		hint := strings.TrimLeft(Lower(t), "_")
 		if first, _ := utf8.DecodeRuneInString(hint); !unicode.IsLetter(first) {
 			hint = "limited" + hint
 		}

@@ -20,7 +20,7 @@ type Sender interface {
 
 type Struct struct {
 	/* want `n is no func` */ //ratelimit:rule limit=1 per=1m
-	n int
+	n                         int
 	//ratelimit:rule limit=1 per=1m
 	Send func() error
 }
