@@ -3,10 +3,12 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // pause is how long no call tries a server that could not be reached.
@@ -24,6 +26,12 @@ type failure struct {
 	until time.Time
 }
 
+// notTried is the error of a command that was not sent.
+type notTried struct{ cause error }
+
+func (e notTried) Error() string { return "not tried, since a moment ago: " + e.cause.Error() }
+func (e notTried) Unwrap() error { return e.cause }
+
 // check returns an error if the server is taken to be unreachable. It lets one caller through after each pause.
 func (b *breaker) check() error {
 	f := b.failure.Load()
@@ -32,7 +40,7 @@ func (b *breaker) check() error {
 	}
 	now := time.Now()
 	if now.Before(f.until) || !b.failure.CompareAndSwap(f, &failure{f.err, now.Add(pause)}) {
-		return fmt.Errorf("not tried, since a moment ago: %w", f.err)
+		return notTried{f.err}
 	}
 	return nil
 }
@@ -55,4 +63,17 @@ func unreachable(err error) bool {
 	var netError net.Error
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &netError) && netError.Timeout()
+}
+
+// untaken reports whether a command failed that no server has run: it was not sent, or a server would not begin with it. What
+// breaks off in the middle of a script is called ERR or WRONGTYPE.
+func untaken(err error) bool {
+	if _, ok := errors.AsType[notTried](err); ok || errors.Is(err, redis.ErrPoolTimeout) {
+		return true
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op == "dial"
+	}
+	reply, ok := errors.AsType[redis.Error](err)
+	return ok && !strings.HasPrefix(reply.Error(), "ERR ") && !strings.HasPrefix(reply.Error(), "WRONGTYPE ")
 }

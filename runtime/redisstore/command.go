@@ -24,6 +24,7 @@ type operation struct {
 // The names of the script's other operations.
 const (
 	opWait   = "wait"
+	opFrom   = "from"
 	opPeek   = "peek"
 	opRefuse = "refuse"
 	opReturn = "return"
@@ -32,11 +33,7 @@ const (
 
 // run runs the script for a group. A decision that is made after the end of ctx is undone. A return is made in any case.
 func (s *store) run(ctx context.Context, g *group, now int64, op operation) (any, error) {
-	until := now
-	if op.name != "" && op.name != opReturn && op.name != opUndo {
-		until += g.patience(op.operand)
-	}
-	args := g.args(now, until)
+	args := g.args(now, g.until(now, op))
 	if op.name != "" {
 		args = append(args, op.name, op.operand)
 	}
@@ -46,7 +43,7 @@ func (s *store) run(ctx context.Context, g *group, now int64, op operation) (any
 	case ctx.Done() == nil:
 	case op.name == opReturn || op.name == opUndo:
 		whole = context.WithoutCancel(ctx)
-	case op.name == "" || op.name == opWait:
+	case op.name == "" || op.name == opWait || op.name == opFrom:
 		own := g.clone() // the caller's claims are gone by then
 		late = func(reply any, err error) {
 			if err == nil {

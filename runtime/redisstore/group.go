@@ -10,7 +10,10 @@ import (
 type group struct {
 	keys   []string
 	claims []*decide.Claim
-	wait   int64 // how long the call waits for the group, once it is decided
+
+	// Once it is decided, on its server's clock:
+	now, at   int64 // of the decision, and of the admission, now or later
+	low, high int64 // how far that clock is ahead of this process's, at least and at most
 }
 
 // groups returns the claims in groups of equal subjects where these may be on different servers, else in one.
@@ -50,12 +53,20 @@ func (g *group) args(now, until int64) []any {
 	return args
 }
 
-// patience returns how long the call may have to wait: for one of the rules, or until after.
-func (g *group) patience(after int64) int64 {
+// until returns until when a call at now may have to wait: for one of the rules, or for what the operation says.
+func (g *group) until(now int64, op operation) int64 {
+	patience := int64(0)
 	for _, c := range g.claims {
-		after = max(after, c.Wait)
+		patience = max(patience, c.Wait)
 	}
-	return after
+	switch op.name {
+	case "", opReturn, opUndo:
+		return now
+	case opFrom:
+		return max(op.operand, now+patience)
+	default:
+		return now + max(op.operand, patience)
+	}
 }
 
 // plain reports whether no rule may delay the call, and all are of the kinds that script.lua is always ready for.
@@ -65,7 +76,6 @@ func (g *group) plain() bool {
 
 // reset forgets the answer of an earlier decision.
 func (g *group) reset() {
-	g.wait = 0
 	for _, c := range g.claims {
 		c.Charged, c.At, c.Extra, c.Stored, c.Earliest, c.Room, c.Fired = false, 0, 0, 0, 0, 0, 0
 	}
@@ -95,6 +105,17 @@ func (g *group) read(reply any, charge bool) (decide.Verdict, error) {
 	return decide.Verdict{}, errReply
 }
 
+// earliest returns when the call is admitted, or would be.
+func (g *group) earliest(v decide.Verdict) int64 {
+	at := v.At
+	for _, c := range g.claims {
+		if c.Mode == decide.Enforce && c.Earliest > at {
+			at = c.Earliest
+		}
+	}
+	return at
+}
+
 func (g *group) admitted(at, now int64, report string, charge bool) (decide.Verdict, error) {
 	if err := decodeReport(report, g.claims); err != nil {
 		return decide.Verdict{}, err
@@ -102,7 +123,6 @@ func (g *group) admitted(at, now int64, report string, charge bool) (decide.Verd
 	for _, c := range g.claims {
 		c.At, c.Charged = at, charge && c.Rule.Kind != decide.Block && !c.Refused(now)
 	}
-	g.wait = at - now
 	return decide.Verdict{Now: now, At: at, Admitted: true}, nil
 }
 
@@ -126,13 +146,4 @@ func (g *group) clone() *group {
 		copied.claims = append(copied.claims, &claim)
 	}
 	return copied
-}
-
-// shift moves the group's answer to the clock of another server.
-func (g *group) shift(by int64) {
-	for _, c := range g.claims {
-		if c.Earliest != 0 {
-			c.Earliest += by
-		}
-	}
 }

@@ -3,10 +3,10 @@
 -- KEYS[i] holds the state of rule i for its subject; ARGV[i] is the rule: six little-endian doubles and a text, called kind,
 -- limit, cost, a, b, wait and text below. wait is how long the rule may delay the call, SHADOW for a rule that only reports,
 -- or TRIGGER for one that only counts. An operation follows if the call is not a plain one, whose rules neither wait nor are of
--- a kind beyond PREPAID: 'wait' and by how much the call must be delayed at least; 'peek', to commit nothing; 'refuse', if the
--- call is refused elsewhere, to commit nothing but blocks; 'return' and a time, to give back what was admitted then; or 'undo'
--- and a time, the same for a call that was refused elsewhere since. Every time is in whole microseconds of this server's clock;
--- every state is of integers, kept as little-endian doubles.
+-- a kind beyond PREPAID: 'wait' and by how much the call must be delayed at least; 'from' and the time of that; 'peek', to
+-- commit nothing; 'refuse', if the call is refused elsewhere, to commit nothing but blocks; 'return' and a time, to give back
+-- what was admitted then; or 'undo' and a time, the same for a call that was refused elsewhere since. Every time is in whole
+-- microseconds of this server's clock; every state is of integers, kept as little-endian doubles.
 --
 --   kind      a       b       text    state at KEYS[i]
 --   LOG       period          index   list: the time of every permit, oldest first; index is that of the newest permit
@@ -675,7 +675,8 @@ if special and (special.op == 'return' or special.op == 'undo') then
   return at
 end
 
-local after = special and special.op == 'wait' and ARGV[#KEYS + 2] or 0
-local at, report = decide(1, now + after, special and special.op == 'refuse', call, now, special, gain)
+local operand = special and tonumber(ARGV[#KEYS + 2]) or 0
+local first = special and special.op == 'from' and math.max(now, operand) or now + operand
+local at, report = decide(1, first, special and special.op == 'refuse', call, now, special, gain)
 if at and (at > now or report ~= '') then return { at, now, report } end
 return at or report ~= '' and report or now

@@ -18,6 +18,8 @@ import (
 
 type store struct {
 	client  redis.UniversalClient
+	start   time.Time // of the clock by which servers' clocks are compared
+	turns   *turns
 	split   atomic.Bool  // different subjects may live on different servers
 	ahead   atomic.Int64 // how far the server's clock was ahead of ours when that last mattered
 	breaker breaker
@@ -28,7 +30,7 @@ type store struct {
 // cluster or a ring, different subjects are decided one after the other, and when one refuses, what those before it took is
 // given back.
 func New(client redis.UniversalClient) runtime.Store {
-	s := &store{client: client}
+	s := &store{client: client, start: time.Now(), turns: newTurns()}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
 		s.split.Store(true)
@@ -49,84 +51,69 @@ func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 func (s *store) decideAll(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
 	groups := s.groups(call)
 	if len(groups) == 1 {
-		return s.decide(ctx, groups[0], call, call.After)
+		return s.decide(ctx, groups[0], call, first(call))
 	}
-	after, asked := call.After, *call
-	for range maxAsks {
-		verdict, err := s.decideInTurn(ctx, groups, asked, after)
-		wait := verdict.At - verdict.Now
-		if err != nil || !verdict.Admitted || call.Peek || groups[0].wait == wait {
-			return verdict, err
-		}
-		// A later group admits the call later than the first one, whose place has to move there.
-		if err := s.giveBack(ctx, opUndo, groups); err != nil {
-			return verdict, err
-		}
-		after = wait
-	}
-	return decide.Verdict{}, errors.New("the places of the rules move faster than they can be asked for")
+	return s.decideSpread(ctx, groups, call)
 }
 
-// decideInTurn decides group after group. When one refuses, what those before it took is given back, and the others are only
-// asked, so that all refusing rules are known. Times are told on the clock of the first group's server.
-func (s *store) decideInTurn(ctx context.Context, groups []*group, call decide.Call, after int64) (decide.Verdict, error) {
-	verdict, err := s.decide(ctx, groups[0], &call, after)
-	for i := 1; i < len(groups) && err == nil; i++ {
-		g := groups[i]
-		var v decide.Verdict
-		call.Refused = call.Refused || !verdict.Admitted
-		if v, err = s.decide(ctx, g, &call, max(after, verdict.At-verdict.Now)); err != nil {
-			break
-		}
-		g.shift(verdict.Now - v.Now)
-		verdict.At = max(verdict.At, verdict.Now+g.wait)
-		verdict.Admitted = verdict.Admitted && v.Admitted
+// first is what a call asks first: for the earliest place that it can use.
+func first(call *decide.Call) operation {
+	if call.From > 0 {
+		return operation{opFrom, call.From}
 	}
-	if err != nil || !verdict.Admitted {
-		err = errors.Join(err, s.giveBack(ctx, opUndo, groups))
-	}
-	return verdict, err
+	return operation{opWait, call.After}
 }
 
 // maxAsks bounds how often one decision may be asked for again because a window ended, or a place was taken, meanwhile. Of
-// calls that compete for places in windows to come, or on two servers, one gets its place each time.
+// calls that compete for places in windows to come one gets its place each time.
 const maxAsks = 100
 
-func (s *store) decide(ctx context.Context, g *group, call *decide.Call, after int64) (decide.Verdict, error) {
+// decide asks for the group's decision, in which admit is what a call asks that may be admitted.
+func (s *store) decide(ctx context.Context, g *group, call *decide.Call, admit operation) (decide.Verdict, error) {
 	var op operation
 	switch {
 	case call.Peek:
 		op.name = opPeek
 	case call.Refused:
 		op.name = opRefuse
-	case after > 0 || !g.plain():
-		op = operation{opWait, after}
+	case admit.operand > 0 || !g.plain():
+		op = admit
 	}
 	g.reset()
 	now := time.Now().UnixMicro() + s.ahead.Load()
 	for range maxAsks {
+		asked := time.Since(s.start)
 		reply, err := s.run(ctx, g, now, op)
 		if err != nil {
 			return decide.Verdict{}, err
 		}
 		other, ok := reply.(int64)
 		if !ok || other > 0 {
-			return g.read(reply, !call.Peek && !call.Refused)
+			v, err := g.read(reply, !call.Peek && !call.Refused)
+			g.now, g.at = v.Now, g.earliest(v)
+			g.low, g.high = v.Now-time.Since(s.start).Microseconds(), v.Now-asked.Microseconds()
+			return v, err
 		}
 		if now = -other; op.name == "" { // else it may be a time to come
 			s.ahead.Store(now - time.Now().UnixMicro())
-			op = operation{opWait, after} // a plain call cannot go on where others wait
+			op = admit // a plain call cannot go on where others wait
 		}
 	}
-	return decide.Verdict{}, errors.New("the calendar windows of the rules change faster than they can be asked for")
+	g.now, g.at = now, now
+	return contend([]*group{g}, []*group{g})
 }
 
 // Return implements runtime.Store.
 func (s *store) Return(ctx context.Context, call *decide.Call) error {
-	return s.giveBack(ctx, opReturn, s.groups(call))
+	op := opReturn
+	if call.Undo {
+		op = opUndo
+	}
+	return s.giveBack(ctx, op, s.groups(call))
 }
 
-// giveBack gives back what the groups were charged, also if ctx ends meanwhile: a charge must not outlive its call.
+// giveBack gives back what the groups were charged, also if ctx ends meanwhile: a charge must not outlive its call. Claims
+// that no server has given back, and none will, stay charged.
 func (s *store) giveBack(ctx context.Context, op string, groups []*group) error {
 	var failed error
 	for _, g := range groups {
@@ -134,6 +121,9 @@ func (s *store) giveBack(ctx context.Context, op string, groups []*group) error 
 			at := g.claims[0].At
 			_, err := s.run(ctx, g, at, operation{op, at})
 			failed = errors.Join(failed, err)
+			for _, c := range g.claims {
+				c.Charged = untaken(err)
+			}
 		}
 	}
 	return failed

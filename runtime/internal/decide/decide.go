@@ -102,9 +102,12 @@ type Call struct {
 	Prefix unique.Handle[string] // of all keys
 	Claims []Claim
 	After  int64 // the call is not admitted earlier than this after now
+	From   int64 // nor earlier than this time of the store, unless it is 0
 	Peek   bool  // charge nothing
 	// Refused says that the call is refused elsewhere: nothing is charged, but the refusals of this part begin their blocks.
 	Refused bool
+	// Undo says of a return that the call was refused elsewhere since: then no window stays open that it opened.
+	Undo bool
 }
 
 // Verdict is the answer to a call.
@@ -118,7 +121,8 @@ type Verdict struct {
 type Store interface {
 	// Decide checks all claims and then commits all of them, or none: when the call is refused, or an error is returned.
 	Decide(ctx context.Context, call *Call) (Verdict, error)
-	// Return gives back what the claims of an admitted call were charged.
+	// Return gives back what the claims of an admitted call were charged. Where it fails, those claims stay charged that may
+	// be returned again: nothing came of it, and nothing will.
 	Return(ctx context.Context, call *Call) error
 	// Reset forgets the state of all claims.
 	Reset(ctx context.Context, call *Call) error

@@ -103,4 +103,15 @@ func (w *windows) Return(c *Claim, now int64) {
 	}
 }
 
+// Close closes the window that a claim opened which has been returned, if s has such a one and nothing else is in it.
+func Close(s State, c *Claim) {
+	w, ok := s.(*windows)
+	if !ok {
+		return
+	}
+	if held := w.holds(c.At); held != nil && held.start == c.At && held.used == 0 {
+		held.stop = held.start
+	}
+}
+
 func (w *windows) Expiry(*Rule) int64 { return w.stop }

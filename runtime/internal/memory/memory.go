@@ -78,6 +78,9 @@ func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
 // step decides a call whose shards are locked.
 func (s *Store) step(call *decide.Call, places []place, now int64) (decide.Verdict, error) {
 	v := decide.Verdict{Now: now, At: now + call.After, Admitted: !call.Refused}
+	if call.From != 0 {
+		v.At = max(v.At, call.From)
+	}
 	added := int64(0)
 	for i := range places {
 		p, c := &places[i], &call.Claims[i]
@@ -156,7 +159,11 @@ func (s *Store) Return(_ context.Context, call *decide.Call) error {
 		if e == nil || !c.Charged {
 			continue
 		}
-		if e.state.Return(c, now); e.state.Expiry(c.Rule) <= now {
+		e.state.Return(c, now)
+		if call.Undo {
+			decide.Close(e.state, c)
+		}
+		if e.state.Expiry(c.Rule) <= now {
 			p.shard.remove(e)
 			s.count.Add(-1)
 		}
