@@ -52,7 +52,7 @@ func (l *Limiter) newCall(ctx context.Context, method string) *call {
 }
 
 func (p *part) reset(l *Limiter, store decide.Store) {
-	p.Prefix, p.Claims, p.After, p.Peek, p.Refused = l.prefix, p.Claims[:0], 0, false, false
+	p.Call = decide.Call{Prefix: l.prefix, Claims: p.Claims[:0]}
 	p.store = store
 }
 

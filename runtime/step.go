@@ -42,7 +42,7 @@ func (c *call) decide(ctx context.Context) (outcome, error) {
 	if !v.Admitted {
 		v.At = v.Now
 	}
-	return outcome{v.Admitted, last.wait(), v.At}, nil
+	return outcome{v.Admitted, time.Duration(v.At-v.Now) * time.Microsecond, v.At}, nil
 }
 
 func (p *part) decide(ctx context.Context) (err error) {
@@ -62,10 +62,22 @@ func (p *part) wait() time.Duration {
 // giveBack returns what the part was charged, also if ctx ends meanwhile.
 func (p *part) giveBack(ctx context.Context) error { return p.store.Return(ctx, &p.Call) }
 
+// undo is giveBack for a call that is not made.
+func (p *part) undo(ctx context.Context) error {
+	p.Undo = true
+	defer func() { p.Undo = false }()
+	return p.giveBack(ctx)
+}
+
+// maxMoves bounds how often the parts of a call are asked for each other's places.
+const maxMoves = 20
+
 // decideBoth decides the rules of this instance and those of the fleet: all or none, at one instant. This instance says first
-// when it would admit the call, and is charged last. The part that it returns is the one whose answer is the call's.
+// when it would admit the call. Then each part is asked for the place of the other one. If it finds a later one, since calls
+// were made meanwhile, it keeps that, and the other part moves. The part that is returned is the one whose answer is the call's.
 func (c *call) decideBoth(ctx context.Context) (*part, error) {
 	c.local.Refused = true // until the fleet has decided
+	began := time.Now()
 	if err := c.local.decide(ctx); err != nil {
 		return nil, err
 	}
@@ -78,11 +90,52 @@ func (c *call) decideBoth(ctx context.Context) (*part, error) {
 	if err := c.decideFleet(ctx); err != nil || !c.fleet.verdict.Admitted || c.fleet.Peek {
 		return &c.fleet, err
 	}
-	c.local.After = c.fleet.verdict.At - c.fleet.verdict.Now
-	if err := c.local.decide(ctx); err != nil || !c.local.verdict.Admitted {
-		return &c.local, errors.Join(err, c.fleet.giveBack(ctx))
+	c.fleet.After = 0
+	// The fleet's clock is ahead of this instance's by this, or at most by the time that the answers took more.
+	ahead := c.fleet.verdict.Now - c.local.verdict.Now
+	ahead = max(ahead-time.Since(began).Microseconds()-1, min(ahead, 0))
+
+	for range maxMoves {
+		last, err := c.follow(ctx, &c.local, &c.fleet, -ahead)
+		if last != nil || err != nil {
+			return last, err
+		}
+		if last, err = c.follow(ctx, &c.fleet, &c.local, ahead); last != nil || err != nil {
+			return last, err
+		}
 	}
-	return &c.local, nil
+	return c.contend(), c.fleet.undo(ctx)
+}
+
+// follow asks part p for the place of the part that is held, by a clock that is so far ahead of that one's. It returns nil if p
+// has a later place, which it holds now instead.
+func (c *call) follow(ctx context.Context, p, held *part, ahead int64) (*part, error) {
+	p.From = held.verdict.At + ahead
+	decided := c.decideFleet
+	if p == &c.local {
+		decided = p.decide
+	}
+	if err := decided(ctx); err != nil || !p.verdict.Admitted {
+		return p, errors.Join(err, held.undo(ctx))
+	}
+	if p.wait() <= 0 || p.verdict.At == p.From {
+		return p, nil
+	}
+	return nil, held.undo(ctx)
+}
+
+// contend refuses the call, whose parts find no common place.
+func (c *call) contend() *part {
+	last := &c.fleet
+	for _, p := range []*part{&c.fleet, &c.local} {
+		for i := range p.Claims {
+			if p.Claims[i].Contend(p.verdict.Now, p.verdict.At) {
+				last = p
+			}
+		}
+	}
+	last.verdict.Admitted = false
+	return last
 }
 
 // refuses reports whether a rule of the part refuses the call.
@@ -115,13 +168,8 @@ func (c *call) decideFleet(ctx context.Context) error {
 		c.fleet.store = c.limiter.local
 		return c.fleet.decide(ctx)
 	case Allow:
-		now := time.Now().UnixMicro()
-		c.fleet.verdict = decide.Verdict{Now: now, At: now + c.fleet.After, Admitted: true}
-		for i := range c.fleet.Claims {
-			c.fleet.Claims[i].Earliest, c.fleet.Claims[i].Fired = 0, 0
-		}
 		c.fleet.store = nothing{}
-		return nil
+		return c.fleet.decide(ctx)
 	default:
 		return err
 	}
@@ -149,8 +197,17 @@ func (c *call) policy() FailurePolicy {
 	return policy
 }
 
-// nothing is the store of what was not counted.
+// nothing is the store of what is not counted.
 type nothing struct{ decide.Store }
+
+func (nothing) Decide(_ context.Context, call *decide.Call) (decide.Verdict, error) {
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		c.Charged, c.Earliest, c.Fired = false, 0, 0
+	}
+	now := time.Now().UnixMicro()
+	return decide.Verdict{Now: now, At: max(now+call.After, call.From), Admitted: true}, nil
+}
 
 func (nothing) Return(context.Context, *decide.Call) error { return nil }
 
