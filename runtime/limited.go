@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
@@ -12,8 +13,15 @@ import (
 func (l *Limiter) Check(rules ...*Rules) error {
 	var failed []error
 	for _, r := range rules {
+		fleet := slices.ContainsFunc(r.rules, func(rule *prepared) bool { return rule.Scope == ScopeFleet })
 		for _, rule := range r.rules {
 			failed = append(failed, l.supports(rule, rule.Wait.Microseconds()))
+			if l.limited == nil || !fleet || rule.Scope == ScopeFleet || rule.Mode != ModeEnforce {
+				continue
+			}
+			if argument, reason := l.limited.Unfit(nil, rule.Wait.Microseconds()); reason != "" {
+				failed = append(failed, rule.wrong(argument, "%s", reason))
+			}
 		}
 	}
 	return errors.Join(failed...)
@@ -31,6 +39,27 @@ func (l *Limiter) supports(rule *prepared, wait int64) error {
 		if argument, reason := l.limited.Unsupported(numbers, wait); reason != "" {
 			return rule.wrong(argument, "%s", reason)
 		}
+	}
+	return nil
+}
+
+// fits returns why the store cannot decide the rules of the call together, though it can decide each of them, or nil.
+func (c *call) fits() error {
+	if c.limiter.limited == nil || len(c.fleet.Claims) == 0 {
+		return nil
+	}
+	var rule *prepared // the last one of the fleet, or one of this instance that may delay the call
+	delay := int64(0)
+	for _, a := range c.asked {
+		switch {
+		case a.part == &c.fleet && delay == 0:
+			rule = a.rule
+		case a.part == &c.local && a.part.Claims[a.claim].Wait > delay:
+			rule, delay = a.rule, a.part.Claims[a.claim].Wait
+		}
+	}
+	if argument, reason := c.limiter.limited.Unfit(c.fleet.Claims, delay); reason != "" {
+		return rule.wrong(argument, "%s", reason)
 	}
 	return nil
 }

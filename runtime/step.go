@@ -22,6 +22,9 @@ func (c *call) decide(ctx context.Context) (outcome, error) {
 	if ctx.Err() != nil {
 		return outcome{}, storeError(ctx, c.method, ctx.Err())
 	}
+	if err := c.fits(); err != nil {
+		return outcome{}, err
+	}
 	c.limitWaits(ctx)
 	last, err := &c.fleet, error(nil)
 	switch {

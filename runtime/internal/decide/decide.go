@@ -143,4 +143,7 @@ type Limited interface {
 	// Unsupported returns what is in the way of a rule that may delay its calls by wait: the argument of the directive, and
 	// the reason; or nothing.
 	Unsupported(r *Rule, wait int64) (argument, reason string)
+	// Unfit returns what is in the way of claims of one call whose rules are all supported, while rules elsewhere may delay
+	// the call by so much; or nothing.
+	Unfit(claims []Claim, delay int64) (argument, reason string)
 }

@@ -70,8 +70,13 @@ func (n *counter) look(ctx context.Context, p redis.Pipeliner) {
 	n.send(ctx, p, "bitfield_ro", n.key, "get", integer, 0)
 }
 
-// giveBack takes the cost off.
-func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner) {
+// giveBack takes the cost off, after a look. A fixed window that holds nothing else is closed if its call was not made.
+func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner, undo bool) {
+	numbers, _ := n.counted.Val().([]any)
+	if undo && n.Rule.Kind == decide.Fixed && len(numbers) == 1 && numbers[0] == n.Cost {
+		n.forget(ctx, p)
+		return
+	}
 	n.send(ctx, p, "bitfield", n.key, "overflow", "fail", "incrby", integer, 0, -n.Cost)
 }
 

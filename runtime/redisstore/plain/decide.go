@@ -15,7 +15,7 @@ import (
 )
 
 // errAgain says that nothing was done: somebody else was faster, or a calendar window ended.
-var errAgain = errors.New("the counters change faster than they can be watched")
+var errAgain = errors.New("other calls are faster, again and again")
 
 // errMisplaced says that a call was charged to a calendar window that is not the present one.
 var errMisplaced = errors.New("the clock of the server is not where it was")
@@ -54,13 +54,28 @@ func (s *store) decide(ctx context.Context, call *decide.Call) (v decide.Verdict
 			v, err = s.watch(ctx, counters)
 		}
 		if errors.Is(err, errMisplaced) {
-			if err = s.giveBack(ctx, counters); err == nil {
+			if _, err = s.giveBack(ctx, counters, true); err == nil {
 				err = errAgain
 			}
 		}
 		return err
 	})
+	if err == errAgain {
+		return contend(call, s.now())
+	}
 	return v, err
+}
+
+// contend refuses a call for which others were too fast. Nothing was charged.
+func contend(call *decide.Call, now int64) (decide.Verdict, error) {
+	refused := false
+	for i := range call.Claims {
+		refused = call.Claims[i].Contend(now, now) || refused
+	}
+	if !refused {
+		return decide.Verdict{}, errAgain
+	}
+	return decide.Verdict{Now: now, At: now}, nil
 }
 
 // watch decides under several rules: it looks at all counters, and charges them if nobody has changed any meanwhile.
@@ -162,12 +177,14 @@ func (s *store) charge(ctx context.Context, run run, counters []*counter) (decid
 	return v, err
 }
 
-// giveBack takes off what counters were charged, as far as their windows are still open.
-func (s *store) giveBack(ctx context.Context, counters []*counter) error {
+// giveBack takes off what counters were charged, as far as their windows are still open. Where it fails it reports whether
+// nothing came of it, and nothing will. To undo also closes the windows that the charges opened.
+func (s *store) giveBack(ctx context.Context, counters []*counter, undo bool) (untaken bool, err error) {
 	if len(counters) == 0 {
-		return nil
+		return false, nil
 	}
-	return s.repeat(func() error {
+	err = s.repeat(func() error {
+		untaken = true
 		err := s.client.Watch(ctx, func(tx *redis.Tx) error {
 			if _, err := s.ask(ctx, tx.Pipelined, counters, (*counter).look); err != nil {
 				return err
@@ -181,14 +198,22 @@ func (s *store) giveBack(ctx context.Context, counters []*counter) error {
 			if len(open) == 0 {
 				return nil
 			}
-			_, err := s.ask(ctx, tx.TxPipelined, open, (*counter).giveBack)
+			untaken = false
+			_, err := s.ask(ctx, tx.TxPipelined, open, func(n *counter, ctx context.Context, p redis.Pipeliner) {
+				n.giveBack(ctx, p, undo)
+			})
 			return err
 		}, keys(counters)...)
 		if errors.Is(err, redis.TxFailedErr) {
+			untaken = true
 			return errAgain
 		}
 		return err
 	})
+	if err == errAgain {
+		err = errors.New("the counters change faster than they can be watched")
+	}
+	return untaken, err
 }
 
 // forget removes the counter of a claim.

@@ -209,9 +209,7 @@ func splitSubjects(t *testing.T, l *ratelimit.Limiter) {
 		}
 	}
 	_, err := l.Allow(context.Background(), ask(hourly, "x"), ask(yearly, "y"))
-	if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
-		t.Errorf("two subjects: got error %v, want a *StoreError", err)
-	}
+	requireRuleError(t, err, "key")
 }
 
 // counting counts the round trips of decisions.

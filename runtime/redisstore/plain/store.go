@@ -14,7 +14,6 @@ package plain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -74,26 +73,24 @@ func (s *store) Unsupported(r *decide.Rule, wait int64) (argument, reason string
 	return "", ""
 }
 
-// check returns what is in the way of a call, though its rules are all supported.
-func (s *store) check(call *decide.Call) error {
-	if call.After > 0 {
-		return errors.New("the call has to wait for a rule of this instance; without scripts no call waits")
+// Unfit implements decide.Limited.
+func (s *store) Unfit(claims []decide.Claim, delay int64) (argument, reason string) {
+	if delay > 0 {
+		return "wait", "without scripts no place can be kept for a call that waits: a rule of this instance may not delay calls " +
+			"that the server counts"
 	}
-	for i := range call.Claims {
-		if first := call.Claims[0].Subject; s.split && call.Claims[i].Subject != first {
-			return fmt.Errorf("the subjects %q and %q of one call may lie on different servers; without scripts expected one subject",
-				first, call.Claims[i].Subject)
+	for i := range claims {
+		if first := claims[0].Subject; s.split && claims[i].Subject != first {
+			return "key", fmt.Sprintf("the subjects %q and %q of one call may lie on different servers; without scripts expected one subject",
+				first, claims[i].Subject)
 		}
 	}
-	return nil
+	return "", ""
 }
 
 // Decide implements runtime.Store. It returns as soon as ctx ends, which the client by itself does not; what is decided
 // later nevertheless is given back.
 func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
-	if err := s.check(call); err != nil {
-		return decide.Verdict{}, err
-	}
 	own := *call // the caller may use its own again before the answer comes
 	own.Claims = slices.Clone(call.Claims)
 	type answer struct {
@@ -122,24 +119,28 @@ func (s *store) Return(ctx context.Context, call *decide.Call) error {
 			charged = append(charged, newCounter(call, c, c.At))
 		}
 	}
-	return await(ctx, func() error { return s.giveBack(context.WithoutCancel(ctx), charged) })
+	undo := call.Undo
+	untaken, err := once.Await(ctx, func() (bool, error) {
+		return s.giveBack(context.WithoutCancel(ctx), charged, undo)
+	}, nil)
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		c.Charged = c.Charged && untaken && err != nil
+	}
+	return err
 }
 
 // Reset implements runtime.Store. It returns as soon as ctx ends, as the others do.
 func (s *store) Reset(ctx context.Context, call *decide.Call) error {
 	own := *call
 	own.Claims = slices.Clone(call.Claims)
-	return await(ctx, func() error {
+	_, err := once.Await(ctx, func() (struct{}, error) {
 		for i := range own.Claims {
 			if err := s.forget(once.Undated(ctx), &own, &own.Claims[i]); err != nil {
-				return err
+				return struct{}{}, err
 			}
 		}
-		return nil
-	})
-}
-
-func await(ctx context.Context, do func() error) error {
-	_, err := once.Await(ctx, func() (struct{}, error) { return struct{}{}, do() }, nil)
+		return struct{}{}, nil
+	}, nil)
 	return err
 }

@@ -1,0 +1,127 @@
+package plain
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+	"unique"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+)
+
+// A rule of this instance may not delay what the server counts, whatever the policy, and nothing is charged then.
+func TestWaitBesideTheFleet(t *testing.T) {
+	here := ratelimit.Rule{Name: "here", Limit: 1, Per: time.Minute, Scope: ratelimit.ScopeInstance, Wait: time.Second}
+	rules := ratelimit.NewRules("p.T.M", here, hourly)
+	for _, policy := range []ratelimit.FailurePolicy{ratelimit.Deny, ratelimit.Allow, ratelimit.Local} {
+		server := redistest.Start(t)
+		client := redis.NewClient(&redis.Options{Addr: server.Addr})
+		t.Cleanup(func() { _ = client.Close() })
+		l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(policy))
+		requireRuleError(t, l.Check(rules), "wait")
+		requireRuleError(t, l.Take(context.Background(), rules, "", "k"), "wait")
+		if keys := server.Do("KEYS *"); keys != "" {
+			t.Errorf("%v: charged %q", policy, keys)
+		}
+		if err := l.Check(ratelimit.NewRules("p.T.N", here)); err != nil {
+			t.Errorf("%v: alone: %v", policy, err)
+		}
+		if err := l.Take(context.Background(), ratelimit.NewRules("p.T.N", here), "k"); err != nil {
+			t.Errorf("%v: alone: %v", policy, err)
+		}
+	}
+}
+
+// restless touches a key of each transaction before it is made, so that none is.
+type restless struct{ client *redis.Client }
+
+func (restless) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (restless) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (r restless) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "multi" {
+			r.client.PExpire(ctx, cmds[1].Args()[1].(string), time.Hour)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// Where others are faster again and again, the call is refused, whatever the policy: the server has not failed.
+func TestContentionIsARefusal(t *testing.T) {
+	s := start(t)
+	s.admit(t, ask(hourly, "k"), ask(yearly, "k"))
+	client := redis.NewClient(&redis.Options{Addr: s.server.Addr})
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(restless{s.client})
+	l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(ratelimit.Allow))
+	d, err := l.Allow(context.Background(), ask(hourly, "k"), ask(yearly, "k"))
+	if err != nil || d.Allowed || d.RetryAfter <= 0 || len(d.Violations) == 0 {
+		t.Errorf("got %+v, error %v", d, err)
+	}
+	if left := s.left(t, yearly, "k"); left != 2 {
+		t.Errorf("%d of 3 permits left, want 2", left)
+	}
+}
+
+// A call that is refused elsewhere leaves no window open that it opened.
+func TestUndoClosesItsWindow(t *testing.T) {
+	s := start(t)
+	call := func() *decide.Call {
+		rule := &decide.Rule{Kind: decide.Fixed, Per: time.Hour.Microseconds()}
+		rule.Identify("r", "1h")
+		return &decide.Call{Prefix: unique.Make("p"), Claims: []decide.Claim{{Rule: rule, Subject: "k", Cost: 1, Limit: 3}}}
+	}
+	store, calls := New(s.client), [2]*decide.Call{call(), call()}
+	for _, c := range calls {
+		if v, err := store.Decide(context.Background(), c); err != nil || !v.Admitted {
+			t.Fatalf("got %+v, error %v", v, err)
+		}
+	}
+	for i, c := range calls {
+		c.Undo = true
+		if err := store.Return(context.Background(), c); err != nil {
+			t.Fatal(err)
+		}
+		if keys := s.server.Do("KEYS *"); (keys == "") != (i == 1) {
+			t.Errorf("after %d of 2 calls were undone: keys %q", i+1, keys)
+		}
+	}
+}
+
+// gone fails commands while it is down.
+type gone struct{ down bool }
+
+func (*gone) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (g *gone) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if g.down {
+			return errors.New("the server is gone")
+		}
+		return next(ctx, cmd)
+	}
+}
+func (*gone) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A return that reached no server can be made again.
+func TestReturnAfterAnOutage(t *testing.T) {
+	s := start(t)
+	d := s.admit(t, ask(hourly, "k"))
+	g := &gone{down: true}
+	s.client.AddHook(g)
+	if err := d.Return(context.Background()); !errors.As(err, new(*ratelimit.StoreError)) {
+		t.Errorf("got error %v", err)
+	}
+	g.down = false
+	for range 2 {
+		if err := d.Return(context.Background()); err != nil || s.left(t, hourly, "k") != 3 {
+			t.Errorf("error %v, %d of 3 permits left", err, s.left(t, hourly, "k"))
+		}
+	}
+}
