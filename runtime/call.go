@@ -36,6 +36,7 @@ type asked struct {
 	rule  *prepared
 	part  *part // nil if the rule does not apply, or never admits the call
 	claim int
+	cost  int64
 	never *Violation // the refusal of a rule that only watches, and would never admit the call
 }
 
@@ -163,7 +164,7 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 	if rule.block != nil {
 		*p.grow() = decide.Claim{Rule: rule.block, Subject: who, Cost: 1, Limit: 1}
 	}
-	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims)})
+	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims), cost: charge.Cost})
 	c.before.Cost = 0
 	claim := p.grow()
 	claim.Rule, claim.Subject, claim.Member, claim.Cost = rule.numbers, who, what, cost // the store fills in the rest
@@ -187,7 +188,7 @@ func (c *call) join(p *part, i int, rule *prepared, cost, limit, burst int64) *d
 	case mode == decide.Enforce:
 		claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, c.delay(rule, limit), mode
 	}
-	c.asked = append(c.asked, asked{rule: rule, part: p, claim: i})
+	c.asked = append(c.asked, asked{rule: rule, part: p, claim: i, cost: cost})
 	return claim
 }
 

@@ -3,8 +3,9 @@ package runtime
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 	"unique"
 
@@ -23,8 +24,12 @@ type Decision struct {
 
 // Return gives back exactly what this decision took: its own permits, not others that came later. Permits that have left
 // their window by themselves stay gone. A bucket, which keeps no history, gets back as many as were taken, also if it would
-// have been full again without them. Only the first call of Return does anything, and a refusal has nothing to give
-// back. The error is a *StoreError, or ctx's.
+// have been full again without them. A refusal has nothing to give back.
+//
+// What was given back is not given back again, however often Return is called. The error is a *StoreError, or ctx's. If it came
+// before a server took the permits, because none could be reached, say, then the next call of Return tries again. If it is
+// not known whether a server took them, since its reply was lost, or if ctx ended meanwhile, then no call does: permits may
+// stay taken, but none is given back twice.
 func (d Decision) Return(ctx context.Context) error {
 	if d.charged == nil {
 		return nil
@@ -34,12 +39,13 @@ func (d Decision) Return(ctx context.Context) error {
 
 // Charged is what an admitted call took, and may give back. Generated code holds it during a call.
 type Charged struct {
-	method   string
-	prefix   unique.Handle[string]
-	fleet    charge
-	local    charge
-	one      [1]decide.Claim // room for what most calls are charged
-	returned atomic.Bool
+	method string
+	prefix unique.Handle[string]
+	one    [1]decide.Claim // room for what most calls are charged
+
+	mu    sync.Mutex
+	fleet charge
+	local charge
 }
 
 // charge is what one store charged.
@@ -67,22 +73,50 @@ func (c *call) charged(wanted func(*prepared) bool) *Charged {
 			of = &result.local
 		}
 		claim := &a.part.Claims[a.claim]
-		if !claim.Charged || of.has(claim) {
+		if !claim.Charged || of.add(a.cost, claim) {
 			continue
 		}
 		if of.claims == nil {
 			of.claims, room = room, nil
 		}
 		of.claims = append(of.claims, *claim)
+		of.claims[len(of.claims)-1].Cost = a.cost
 	}
+	result.fleet.share(c.fleet.Claims)
+	result.local.share(c.local.Claims)
 	return result
 }
 
-// has reports whether the claim is in the charge: two rules of a call may share one.
-func (c *charge) has(claim *decide.Claim) bool {
-	return slices.ContainsFunc(c.claims, func(known decide.Claim) bool {
-		return known.Rule == claim.Rule && known.Subject == claim.Subject && known.Member == claim.Member
+// find returns the claim of a state, or nil.
+func find(claims []decide.Claim, like *decide.Claim) *decide.Claim {
+	for i := range claims {
+		if c := &claims[i]; c.Rule == like.Rule && c.Subject == like.Subject && c.Member == like.Member {
+			return c
+		}
+	}
+	return nil
+}
+
+// add adds the cost of one more rule to the claim that it shares with others, if that is in the charge.
+func (c *charge) add(cost int64, claim *decide.Claim) bool {
+	known := find(c.claims, claim)
+	if known != nil {
+		known.Cost += min(cost, math.MaxInt64-known.Cost)
+	}
+	return known != nil
+}
+
+// share settles what claims give back that were charged for other rules as well, whose permits stay taken: nothing of a member,
+// who is one for all of them, and of a warm-up no more than its permits are worth.
+func (c *charge) share(whole []decide.Claim) {
+	c.claims = slices.DeleteFunc(c.claims, func(claim decide.Claim) bool {
+		return claim.Member != "" && claim.Cost < find(whole, &claim).Cost
 	})
+	for i := range c.claims {
+		if claim := &c.claims[i]; claim.Cost < find(whole, claim).Cost {
+			claim.Extra, claim.Stored = 0, 0
+		}
+	}
 }
 
 // RefundUnless gives the permits back to the rules that refund errors, unless ok is true by then. Generated code defers it, so
@@ -97,14 +131,19 @@ func (c *Charged) RefundUnless(ctx context.Context, ok *bool) {
 }
 
 func (c *Charged) giveBack(ctx context.Context) error {
-	if c.returned.Swap(true) {
-		return nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return storeError(ctx, c.method, errors.Join(c.fleet.giveBack(ctx, c.prefix), c.local.giveBack(ctx, c.prefix)))
+}
+
+// giveBack keeps what the store says is still charged, and may be returned again.
+func (c *charge) giveBack(ctx context.Context, prefix unique.Handle[string]) error {
+	var err error
+	if len(c.claims) > 0 {
+		err = c.store.Return(ctx, &decide.Call{Prefix: prefix, Claims: c.claims})
 	}
-	var failed error
-	for _, of := range []*charge{&c.fleet, &c.local} {
-		if len(of.claims) > 0 {
-			failed = errors.Join(failed, of.store.Return(ctx, &decide.Call{Prefix: c.prefix, Claims: of.claims}))
-		}
+	if err == nil {
+		c.claims = nil
 	}
-	return storeError(ctx, c.method, failed)
+	return err
 }

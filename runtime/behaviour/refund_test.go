@@ -1,0 +1,62 @@
+package behaviour_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// Of two rules of one budget only the one that refunds gives its permits back.
+func TestRefundOfOneOfTwoRulesOfOneBudget(t *testing.T) {
+	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+		refunds := rule
+		refunds.Refund = ratelimit.RefundError
+		one := ratelimit.Charge{Key: "k", Cost: 1}
+		charged, err := s.limiter.Begin(context.Background(), ratelimit.NewRules("m", refunds, rule), one, one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		charged.RefundUnless(context.Background(), new(bool))
+		if left := s.left(t, ratelimit.Request{Rule: rule, Key: "k"}); left != 2 {
+			t.Errorf("%d of 3 permits left, want 2", left)
+		}
+	})
+}
+
+// A return that reached no server can be made again; one whose reply got lost is not, and neither is one that was made.
+func TestReturnAfterAnOutage(t *testing.T) {
+	server := redistest.Start(t)
+	between := redistest.StartProxy(t, server.Addr)
+	s := onServer(t, server)
+	q := ratelimit.Request{Rule: window("r", 5, ratelimit.FixedWindow), Key: "k"}
+	ctx := context.Background()
+
+	through := &subject{limiter: ratelimit.New(redisstore.New(connect(t, between.Addr)))}
+	lost := through.admit(t, q)
+	between.Replies.Store(0)
+	if err := lost.Return(ctx); err == nil {
+		t.Error("no reply was lost")
+	}
+	if err := lost.Return(ctx); err != nil || s.left(t, q) != 5 {
+		t.Errorf("error %v, %d of 5 permits left; want 5", err, s.left(t, q))
+	}
+
+	d := s.admit(t, q)
+	server.Do("CONFIG SET maxmemory 1")
+	server.Do("CONFIG SET maxmemory-policy noeviction")
+	if err := d.Return(ctx); err == nil {
+		t.Error("a server out of memory took a return")
+	}
+	server.Do("CONFIG SET maxmemory 0")
+	for range 2 {
+		if err := d.Return(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.left(t, q); left != 5 {
+			t.Errorf("%d of 5 permits left after a return", left)
+		}
+	}
+}
