@@ -93,11 +93,14 @@ func (c *call) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.sleep(ctx, o.wait); err != nil {
+		return err
+	}
 	c.report(ctx, o.admitted)
 	if !o.admitted {
 		return c.refusal(ModeEnforce)
 	}
-	return c.sleep(ctx, o.wait)
+	return nil
 }
 
 // Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
@@ -134,6 +137,9 @@ func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Dur
 	if err != nil {
 		return Decision{}, err
 	}
+	if err := c.sleep(ctx, o.wait); err != nil {
+		return Decision{}, err
+	}
 	d := Decision{Allowed: o.admitted, At: time.UnixMicro(o.at)}
 	if !peek {
 		c.report(ctx, o.admitted)
@@ -145,9 +151,6 @@ func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Dur
 	_, d.Violations = c.violations(ModeShadow)
 	if !peek {
 		d.charged = c.charged(func(*prepared) bool { return true })
-	}
-	if err := c.sleep(ctx, o.wait); err != nil {
-		return Decision{}, err
 	}
 	return d, nil
 }

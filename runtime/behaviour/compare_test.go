@@ -1,6 +1,7 @@
 package behaviour_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,7 +53,7 @@ func (w *walk) compare(r *running) {
 // compareHooks looks at what the limiter's functions were told.
 func (w *walk) compareHooks(r *running) {
 	want := hooks{r.want.shadows, r.want.triggers}
-	if r.what == "Peek" {
+	if r.what == "Peek" || errors.Is(r.answer.err, context.Canceled) { // then the call was not made
 		want = hooks{}
 	}
 	if !slices.EqualFunc(r.told.shadows, want.shadows, w.same) {

@@ -1,0 +1,35 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// A call that waits in vain is not made: no trigger is told of it.
+func TestTriggerOfACancelledWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		l := ratelimit.New(memstore.New(), ratelimit.WithTrigger(func(context.Context, ratelimit.Trigger) { told++ }))
+		rules := ratelimit.NewRules("m",
+			ratelimit.Rule{Name: "t", Limit: 2, Per: time.Minute, Mode: ratelimit.ModeTrigger},
+			ratelimit.Rule{Name: "w", Limit: 1, Per: time.Second, Wait: 5 * time.Second})
+		take := func(ctx context.Context) error { return l.Take(ctx, rules, "", "") }
+		if err := take(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		if err := take(ctx); !errors.Is(err, context.Canceled) || told != 0 {
+			t.Errorf("got error %v, and %d triggers", err, told)
+		}
+		if err := take(context.Background()); err != nil || told != 1 {
+			t.Errorf("then got error %v, and %d triggers", err, told)
+		}
+	})
+}
