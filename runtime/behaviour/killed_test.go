@@ -1,0 +1,46 @@
+package behaviour_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Who calls after a process that was killed while it waited comes behind its places, and is admitted then: by the times that the
+// store tells, no faster than the rule says.
+func TestCallsAfterAProcessKilledWhileItWaited(t *testing.T) {
+	server := redistest.Start(t)
+	s := onServer(t, server)
+	q := ratelimit.Request{Rule: queued["leaky-bucket"], Key: "k"}
+	program := program(t, server, q.Rule.Name)
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for s.peek(t, q).RetryAfter < 100*time.Millisecond {
+		time.Sleep(time.Millisecond)
+	}
+	if err := program.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Wait() // killed
+	last := s.peek(t, q)
+	free := last.At.Add(last.RetryAfter)
+	var places []int64
+	for range 10 {
+		d, err := s.limiter.Wait(context.Background(), q)
+		if err != nil || !d.Allowed {
+			t.Fatalf("got %+v, error %v", d, err)
+		}
+		places = append(places, d.At.UnixMicro())
+	}
+	if first := time.UnixMicro(places[0]); first.Before(free) {
+		t.Errorf("the first call was admitted %v before the places of the killed process end", free.Sub(first))
+	}
+	requireLimit(t, q.Rule, places)
+	if d, err := s.limiter.Wait(context.Background(), q); err != nil || !d.Allowed {
+		t.Errorf("got %+v, error %v", d, err)
+	}
+}
