@@ -20,7 +20,7 @@ type benchmark struct {
 func benchmarks() []benchmark {
 	small := benchmark{name: "one interface in a small package", source: smallSource, interfaces: []string{"Sender"}}
 	cold := small
-	cold.name, cold.args, cold.cold = "the same with a cold build cache, `-check`", []string{"-check"}, true
+	cold.name, cold.args, cold.cold = small.name+", cold build cache, `-check`", []string{"-check"}, true
 	return []benchmark{
 		small,
 		fifty(),
