@@ -114,9 +114,16 @@ func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, erro
 	return l.request(ctx, requests, 0, true)
 }
 
-// Wait is Allow for a caller that has time: it takes the earliest place that suits all rules and sleeps until then. If that
-// is later than the deadline of ctx, the call is refused at once. If ctx ends meanwhile, the place is given back. A call that
-// a rule with Distinct counts does not wait: it is decided as Allow does.
+// Wait is Allow for a caller that has time: it takes the earliest place that suits all rules, and sleeps until then. How long
+// it may sleep is for ctx to say; without a deadline that is up to 3660 days, whatever Wait the rules have.
+//
+// A place behind the deadline is not taken: the call is refused at once, by a Decision that is not Allowed, with a nil error. If
+// ctx ends while the call sleeps, its place is given back, and the error wraps ctx's. A call that a rule with Distinct counts
+// does not wait: it is decided as Allow does.
+//
+// Who asks first is first, and keeps its place under all its rules: what is reserved counts as taken from then on, and others
+// pass before it where there is room besides. In a LeakyBucket and in a bucket that warms up there is none, so that a place far
+// ahead, because of another rule of its call, holds up everybody behind it.
 func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.request(ctx, requests, longestWait, false)
 }

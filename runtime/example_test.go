@@ -1,0 +1,152 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
+)
+
+// noon is a store on which time stands still, so that these examples print the same each time.
+func noon() ratelimit.Store {
+	return memstore.New(memstore.WithClock(func() time.Time {
+		return time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+	}))
+}
+
+func ExampleLimiter_Allow() {
+	ctx := context.Background()
+	limiter := ratelimit.New(noon()) // in a program memstore.New(), or redisstore.New(client)
+	minute := ratelimit.Rule{Name: "login", Limit: 2, Per: time.Minute}
+	day := ratelimit.Rule{Name: "login", Limit: 100, Cron: "@daily", TZ: "Europe/Berlin"}
+
+	for range 3 {
+		decision, err := limiter.Allow(ctx, // under both rules
+			ratelimit.Request{Rule: minute, Key: "ann"},
+			ratelimit.Request{Rule: day, Key: "ann"},
+		)
+		switch {
+		case err != nil: // nothing was decided: the store is out of reach, a cost is negative, and the like
+			fmt.Println(err)
+		case decision.Allowed:
+			fmt.Println("come in")
+		default:
+			fmt.Println("try again in", decision.RetryAfter)
+			for _, v := range decision.Violations {
+				fmt.Println(v)
+			}
+		}
+	}
+	// Output:
+	// come in
+	// come in
+	// try again in 1m0s
+	// login: 2 per 1m for "ann"
+}
+
+func ExampleLimiter_Wait() {
+	limiter := ratelimit.New(noon())
+	rule := ratelimit.Rule{Name: "api", Algorithm: ratelimit.LeakyBucket, Limit: 20, Per: time.Second}
+	wait := func(ctx context.Context) {
+		decision, err := limiter.Wait(ctx, ratelimit.Request{Rule: rule}) // sleeps until its place has come
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case decision.Allowed:
+			fmt.Println("at", decision.At.UTC().Format("15:04:05.000"))
+		default: // at once: the place would be behind the deadline
+			fmt.Println("not in time; there is a place in", decision.RetryAfter)
+		}
+	}
+
+	for range 3 {
+		wait(context.Background())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	wait(ctx)
+	// Output:
+	// at 12:00:00.000
+	// at 12:00:00.050
+	// at 12:00:00.100
+	// not in time; there is a place in 150ms
+}
+
+func ExampleLimiter_Override() {
+	ctx := context.Background()
+	limiter := ratelimit.New(noon())
+	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "search", Limit: 1, Per: time.Minute}, Key: "ann"}
+	try := func(when string) {
+		decision, err := limiter.Allow(ctx, request)
+		fmt.Println(when, decision.Allowed, err)
+	}
+
+	try("as written:")
+	try("as written:")
+	if err := limiter.Override("search", ratelimit.Override{Limit: 2}); err != nil {
+		fmt.Println(err)
+	}
+	try("raised:")
+	if err := limiter.Override("search", ratelimit.Override{Mode: ratelimit.ModeShadow}); err != nil {
+		fmt.Println(err)
+	}
+	try("in shadow mode:")
+	limiter.ClearOverride("search")
+	try("as written:")
+	// Output:
+	// as written: true <nil>
+	// as written: false <nil>
+	// raised: true <nil>
+	// in shadow mode: true <nil>
+	// as written: false <nil>
+}
+
+func ExampleWithTrigger() {
+	limiter := ratelimit.New(noon(), ratelimit.WithTrigger(func(_ context.Context, t ratelimit.Trigger) {
+		fmt.Println(t.Key, "has", t.Used, "of", t.Limit, "points")
+	}))
+	points := ratelimit.Rule{Name: "points", Limit: 1000, Per: 3 * time.Second, Mode: ratelimit.ModeTrigger}
+
+	for range 4 { // all of which pass; the third one reaches the limit
+		_, _ = limiter.Allow(context.Background(), ratelimit.Request{Rule: points, Key: "ann", Cost: 400})
+	}
+	// Output:
+	// ann has 1200 of 1000 points
+}
+
+func ExampleWithShadow() {
+	limiter := ratelimit.New(noon(), ratelimit.WithShadow(func(_ context.Context, e *ratelimit.TooManyRequestsError) {
+		fmt.Println("would be refused:", e.Violations[0])
+	}))
+	stricter := ratelimit.Rule{Name: "stricter", Limit: 1, Per: time.Minute, Mode: ratelimit.ModeShadow}
+
+	for range 2 {
+		decision, _ := limiter.Allow(context.Background(), ratelimit.Request{Rule: stricter, Key: "ann"})
+		fmt.Println(decision.Allowed)
+	}
+	// Output:
+	// true
+	// would be refused: stricter: 1 per 1m for "ann"
+	// true
+}
+
+// Not every store knows every rule: ask at the start of the program, or in a test beside the generated code, where the rules of
+// Sender.SendCode are senderSendCodeRules.
+func ExampleLimiter_Check() {
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}) // which Check does not talk to
+	defer client.Close()
+	limiter := ratelimit.New(plain.New(client))
+
+	err := limiter.Check(ratelimit.NewRules("sms.Sender.SendCode",
+		ratelimit.Rule{Name: "day", Limit: 10, Cron: "@daily"},
+		ratelimit.Rule{Name: "minute", Limit: 1, Per: time.Minute},
+	))
+	fmt.Println(err)
+	// Output:
+	// rule "minute": algorithm: without scripts only fixed-window and calendar windows can be counted exactly
+}
