@@ -14,7 +14,8 @@ var ErrTooManyRequests = errors.New("too many requests")
 
 const defaultMessage = "Too many requests."
 
-// TooManyRequestsError is a refusal: the call was not made and nothing was charged.
+// TooManyRequestsError is a refusal: the call was not made and nothing was charged. Under a rule with Wait, a caller who comes
+// back before RetryAfter is over may be admitted after waiting.
 type TooManyRequestsError struct {
 	Method     string        // pkg.Type.Method
 	Message    string        // of the rule with the longest delay

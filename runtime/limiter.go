@@ -109,7 +109,8 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 	return l.request(ctx, requests, 0, false)
 }
 
-// Peek returns what Allow would, and charges nothing.
+// Peek returns what Allow would, and charges nothing. A request reaches the counts of a directive by its name and window; the name
+// includes the prefix= of its type, as for Override.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.request(ctx, requests, 0, true)
 }
@@ -174,7 +175,8 @@ func (c *call) addRequest(r *Request) error {
 	return c.add(rule, &charge)
 }
 
-// Reset forgets what the subjects of the requests have used under their rules. Costs do not matter.
+// Reset forgets what the subjects of the requests have used under their rules, which are named as for Peek. Costs do not
+// matter.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) error {
 	c := l.newCall(ctx, "")
 	defer c.free()

@@ -35,8 +35,9 @@ const (
 // Override changes the rules called ruleName for this limiter, instead of any earlier override of them here or in the store.
 // Rules that are to be changed one by one need names of their own; those of a method that are not named are all called
 // pkg.Type.Method. A name includes the prefix= of its type: name=login and prefix=shop give shop.login. A name that no rule has
-// is no error, since a limiter knows of a rule when it is called; ratelimit -list shows all names. The error is a *RuleError about what no rule can have. A rule that the override does not suit, such as
-// one of Cron with a Per, stays as it is: see [Limiter.OverrideError].
+// is no error, since a limiter knows of a rule when it is called; ratelimit -list shows all names. The error is a *RuleError
+// about what no rule can have. A rule that the override does not suit, such as one of Cron with a Per, stays as it is: see
+// [Limiter.OverrideError].
 func (l *Limiter) Override(ruleName string, o Override) error {
 	if err := o.check(ruleName); err != nil {
 		return err

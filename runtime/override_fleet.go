@@ -12,8 +12,8 @@ import (
 )
 
 // SetRate is Override for all limiters of this prefix on the store, instead of any earlier SetRate of the rule: this one
-// follows at once, the others within two seconds. The name is as for Override. It lasts as long as the store's data, also when programs restart. Unlike
-// Redisson's setRate it keeps the history. What Override says in a process counts more there.
+// follows at once, the others within two seconds. The name is as for Override. It lasts as long as the store's data, also when
+// programs restart. Unlike Redisson's setRate it keeps the history. What Override says in a process counts more there.
 //
 // On Redis the overrides are the hash <prefix>:overrides, by rule names: HSET ratelimit:overrides login '{"limit":5}' does
 // the same by hand, and '{"per":"1d","burst":9,"mode":"shadow"}' has the rest, with durations as in directives.

@@ -43,8 +43,9 @@ type Rule struct {
 	// Slices is how many slices a SlidingCounter's window has; 0 is 60. At most 10,000.
 	Slices int64
 	// Distinct is the directive's template of the members that are counted instead of calls; where there is one, a request
-	// names its Member. A member that is known costs nothing, and any other one permit. It goes with SlidingWindow and
-	// Calendar.
+	// names its Member. A member that is known costs nothing, and any other one permit. It is known from its first admission
+	// in the window on: further ones do not prolong that, and where the first is given back it is known no more. It goes with
+	// SlidingWindow and Calendar.
 	Distinct string
 	// Wait is how long a call waits for its permits instead of being refused at once; up to 3660 days. Only Take, Charge and
 	// Begin look at it: what delays a request is Limiter.Wait. A call that a rule with Distinct counts does not wait for any of
