@@ -94,7 +94,7 @@
 //	name       word             names the rule in errors, metrics and headers; by default it is called pkg.Type.Method, where
 //	                            pkg is the package's path inside its module, and for the module's root package its name, or
 //	                            that of the program, the last element of the module's path
-//	scope      fleet, instance; fleet if absent
+//	scope      fleet; instance counts in this limiter alone; fleet if absent
 //	mode       enforce, shadow, trigger; enforce if absent
 //	refund     error, never     give the permits back when the call returns an error; never if absent
 //	on-error   deny, allow, local; that of wrap if absent, or else the limiter's

@@ -76,7 +76,11 @@ func (l bucketLaw) bound(h history, t, cost int64) (*big.Rat, bool) {
 	if slices.ContainsFunc(waiting, func(e event) bool { return e.rule.Limit != l.rule.Limit }) {
 		return nil, false // what is reserved is in permits of another size
 	}
-	if reserved := waiting.sum(t); l.rule.Prepay && reserved == 0 {
+	reserved := int64(0)
+	for _, e := range waiting {
+		reserved += e.cost
+	}
+	if l.rule.Prepay && reserved == 0 {
 		cost = 0
 	} else if cost += reserved; cost > l.burst() {
 		return nil, false
