@@ -3,6 +3,7 @@ package behaviour_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 	"unique"
@@ -237,3 +238,28 @@ func TestBucketRemembersTheNewestWaiters(t *testing.T) {
 }
 
 const maxRemembered = 256
+
+// A call passes those who wait as long as all of them are remembered; before those who are not, there is no telling whom it delays.
+func TestWhoPassesAsManyWaitersAsAreRemembered(t *testing.T) {
+	for name, store := range map[string]ratelimit.Store{
+		"memory": memstore.New(memstore.WithClock(newClock().now)), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+	} {
+		for waiters := maxRemembered - 1; waiters <= maxRemembered+2; waiters++ {
+			claim := decide.Claim{Rule: kinds()["bucket"], Subject: strconv.Itoa(waiters), Cost: 1, Limit: 1000, Burst: 1000}
+			ask := func(after int64) bool {
+				call := &decide.Call{Prefix: unique.Make("p"), After: after, Claims: []decide.Claim{claim}}
+				v, err := store.Decide(context.Background(), call)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return v.Admitted
+			}
+			for range waiters {
+				ask(hour)
+			}
+			if passes := ask(0); passes != (waiters <= maxRemembered) {
+				t.Errorf("%s: a call passes %d: %v", name, waiters, passes)
+			}
+		}
+	}
+}

@@ -22,8 +22,8 @@ type charge struct {
 // maxQueue is how many charges a bucket remembers. Each of them makes it dearer to give one back.
 const maxQueue = 256
 
-// settle takes in the charges whose time has come, and the first of those that are too many. Who gives one of these back no
-// longer moves later places up.
+// settle takes in the charges whose time has come, and the first of those that are too many. These count as charged already, so
+// that a call that comes before them may wait for them, and to give one back no longer moves later places up.
 func (q *queue) settle(r *Rule, now int64) {
 	n := 0
 	for ; n < len(q.charges) && (len(q.charges)-n > maxQueue || q.charges[n].at <= now); n++ {
@@ -70,13 +70,9 @@ func (b *bucket) enqueue(c charge, r *Rule, now, stored int64) int64 {
 	if q == nil {
 		q = &queue{settled: b.arrival, stored: stored}
 	}
+	i, _ := slices.BinarySearchFunc(q.charges, c.at+1, func(c charge, at int64) int { return cmp.Compare(c.at, at) })
+	q.charges = slices.Insert(q.charges, i, c)
 	q.settle(r, now)
-	if c.at <= now {
-		q.stored = q.settled.add(c, r, q.stored)
-	} else {
-		i, _ := slices.BinarySearchFunc(q.charges, c.at+1, func(c charge, at int64) int { return cmp.Compare(c.at, at) })
-		q.charges = slices.Insert(q.charges, i, c)
-	}
 	return b.replay(q, r)
 }
 
