@@ -94,7 +94,8 @@ if special then
   end
 
   -- Returns where in a state the entries begin whose time has not come, where they end, and s, x, y and z before them. Of many
-  -- only the latest stay, as each makes decisions dearer; to give back one of the others no longer moves later places up.
+  -- only the latest stay, as each makes decisions dearer. The others count as charged already, so that
+  -- a call that comes before them may wait for them, and to give one back no longer moves later places up.
   local function settle(state, warmup)
     if not state or #state <= 32 then return 1, 1, special.state(state, warmup) end
     local from, last = 33, #state - 31
@@ -175,7 +176,10 @@ if special then
     local first, last, s, x, y, z = settle(state, 0)
     if first == last and prepaid then return 0 end
     local taken = prepaid and b or b - cost
-    for from = first, last - 1, ENTRY do taken = taken + reserved(state, from, limit) end
+    for from = first, last - 1, ENTRY do
+      taken = taken + reserved(state, from, limit)
+      if taken >= 0 then return 0 end
+    end
     local room, high = 0, cost - 1
     while room < high do
       local middle = math.ceil((room + high) / 2)
@@ -469,6 +473,7 @@ local function decide(i, at, refused, call, now, special, gain)
       most = z
       if open and #state > 24 then -- nobody passes those who wait for a window that is too full
         for from = #state - 47, 1, -24 do
+          if most >= limit then break end -- no window before this one matters
           local _, stop, used = struct.unpack('<ddd', state, from)
           if stop > now then
             if earliest == now and used + cost > limit then earliest = stop end
@@ -504,7 +509,7 @@ local function decide(i, at, refused, call, now, special, gain)
   if by == 0 then return false, report, 0 end
 
   if refuses then
-    if queued then room = special.room(state, kind == PREPAID, limit, cost, a, b) end
+    if queued and cost > 1 then room = special.room(state, kind == PREPAID, limit, cost, a, b) end
     local high = (kind == LOG or kind == BUCKET and not queued) and cost - 1 or 0
     room = room or most and math.max(0, limit - most) or 0
     while room < high do -- by bisection, as a smaller cost looks at an older permit
