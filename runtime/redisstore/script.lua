@@ -97,7 +97,7 @@ if special then
   -- only the latest stay, as each makes decisions dearer. The others count as charged already, so that
   -- a call that comes before them may wait for them, and to give one back no longer moves later places up.
   local function settle(state, warmup)
-    if not state or #state <= 32 then return 1, 1, special.state(state, warmup) end
+    if not state or #state % ENTRY ~= 0 then return 1, 1, special.state(state, warmup) end -- or entries of another size
     local from, last = 33, #state - 31
     while from < last and (from < last - 256 * ENTRY or struct.unpack('<d', state, from) <= now) do from = from + ENTRY end
     local s, x, y, z
