@@ -17,9 +17,10 @@ type Rule struct {
 	Key       string // the template
 	Limit     int64  // 0 if it is an expression
 	LimitExpr string // "" if it is a number
-	Window    string
+	Window    string // such as 1m, or a calendar's expression
 	Algorithm runtime.Algorithm
-	Cost      Cost // on Redis
+	Settings  []Setting // what departs from the defaults
+	Cost      Cost      // on Redis
 
 	rule runtime.Rule
 }
@@ -49,7 +50,7 @@ func listed(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
 	at := fset.PositionFor(r.Pos, false)
 	row := Rule{
 		File: at.Filename, Line: at.Line, Method: m.Scope, Name: r.Limit.Name, Key: r.Limit.Key,
-		Limit: r.Limit.Limit, Window: r.Limit.Window(), Algorithm: r.Limit.Algorithm, rule: r.Limit,
+		Limit: r.Limit.Limit, Window: window(r.Limit), Algorithm: r.Limit.Algorithm, Settings: settings(r), rule: r.Limit,
 	}
 	limit := row.Limit
 	if row.LimitExpr = r.Rule.Limit.Expr.Value; row.LimitExpr != "" {

@@ -7,24 +7,29 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
 // row is a rule as it is printed.
 type row struct {
-	File       string   `json:"file"`
-	Line       int      `json:"line"`
-	Method     string   `json:"method"`
-	Rule       string   `json:"rule"`
-	Key        string   `json:"key"`
-	Limit      int64    `json:"limit"`
-	LimitExpr  string   `json:"limitExpr,omitempty"` // in place of a number
-	Window     string   `json:"window"`
-	Algorithm  string   `json:"algorithm"`
-	Commands   commands `json:"commands"`
-	Bytes      memory   `json:"bytes"`
-	Boundaries []string `json:"boundaries,omitempty"` // of a calendar
+	File      string `json:"file"`
+	Line      int    `json:"line"`
+	Method    string `json:"method"`
+	Rule      string `json:"rule"`
+	Key       string `json:"key"`
+	Limit     *int64 `json:"limit,omitempty"`
+	LimitExpr string `json:"limitExpr,omitempty"` // in place of a number
+	Window    string `json:"window"`
+	Algorithm string `json:"algorithm"`
+	// Settings are the other arguments that are not what they are by default.
+	Settings   map[string]any `json:"settings,omitempty"`
+	Commands   commands       `json:"commands"`
+	Bytes      memory         `json:"bytes"`
+	Boundaries []string       `json:"boundaries,omitempty"` // of a calendar
+
+	written string // the settings as in a directive
 }
 
 // commands is how many Redis commands the rule takes in a call that is admitted.
@@ -45,9 +50,12 @@ const shownBoundaries = 3
 
 func (c *command) rowOf(r generator.Rule, now time.Time) row {
 	printed := row{
-		File: c.relative(r.File), Line: r.Line, Method: r.Method, Rule: r.Name, Key: r.Key, Limit: r.Limit, LimitExpr: r.LimitExpr,
-		Window: r.Window, Algorithm: r.Algorithm.String(),
+		File: c.relative(r.File), Line: r.Line, Method: r.Method, Rule: r.Name, Key: r.Key, LimitExpr: r.LimitExpr,
+		Window: r.Window, Algorithm: r.Algorithm.String(), Settings: byName(r.Settings), written: written(r.Settings),
 		Commands: commands{r.Cost.Least, r.Cost.Most}, Bytes: memory{Key: r.Cost.Key, Permit: r.Cost.Permit},
+	}
+	if r.LimitExpr == "" {
+		printed.Limit = &r.Limit
 	}
 	if r.LimitExpr == "" || r.Cost.Permit == 0 {
 		full := r.Cost.Bytes(r.Limit)
@@ -73,7 +81,12 @@ func (c *command) printRules(rules []generator.Rule, now time.Time) error {
 		return e.Encode(rows)
 	case c.markdown:
 		return c.printMarkdown(rows)
+	default:
+		return c.printTable(rows)
 	}
+}
+
+func (c *command) printTable(rows []row) error {
 	t := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ToUpper(strings.Join(columns, "\t")))
 	for _, r := range rows {
@@ -101,17 +114,27 @@ func (c *command) printMarkdown(rows []row) error {
 // markdown keeps what means something in Markdown from doing so.
 var markdown = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", `\`, `\\`, "<", "&lt;", "[", `\[`)
 
-var columns = []string{"where", "method", "rule", "key", "limit", "window", "algorithm", "commands", "bytes", "next"}
+var columns = []string{"where", "method", "rule", "key", "limit", "window", "algorithm", "settings", "commands", "bytes", "next"}
 
+// cells are the row's columns, each on one line.
 func (r row) cells() []string {
-	limit := strconv.FormatInt(r.Limit, 10)
-	if r.LimitExpr != "" {
-		limit = r.LimitExpr
+	limit := r.LimitExpr
+	if r.Limit != nil {
+		limit = strconv.FormatInt(*r.Limit, 10)
 	}
-	return []string{
-		fmt.Sprintf("%s:%d", r.File, r.Line), r.Method, r.Rule, orDash(r.Key), limit, r.Window, r.Algorithm,
-		r.Commands.String(), r.Bytes.String(), orDash(strings.Join(r.Boundaries, " ")),
+	cells := []string{
+		fmt.Sprintf("%s:%d", r.File, r.Line), r.Method, r.Rule, r.Key, limit, r.Window, r.Algorithm, r.written,
+		r.Commands.String(), r.Bytes.String(), strings.Join(r.Boundaries, " "),
 	}
+	for i, cell := range cells {
+		switch {
+		case cell == "":
+			cells[i] = "-"
+		case strings.ContainsFunc(cell, func(c rune) bool { return !unicode.IsPrint(c) }):
+			cells[i] = strconv.Quote(cell) // a tab would begin the next cell, a line's end the next row
+		}
+	}
+	return cells
 }
 
 func (c commands) String() string {
@@ -126,11 +149,4 @@ func (m memory) String() string {
 		return fmt.Sprintf("%d+%d/permit", m.Key, m.Permit)
 	}
 	return strconv.FormatInt(*m.Full, 10)
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

@@ -23,7 +23,7 @@ type X interface {
 	M(a string) error
 
 	//ratelimit:rule key="{userID(ctx)}" limit="len(a)" per=1m
-	//ratelimit:rule limit=5 per=1m scope=instance
+	//ratelimit:rule limit=5 per=1m scope=instance mode=shadow when="len(a) > 3"
 	N(ctx context.Context, a string) error
 }
 `
@@ -45,15 +45,66 @@ func printed(t *testing.T, change func(*command)) string {
 	return out.String()
 }
 
+// TestListSettings shows what a rule does that is not told by its limit and window.
+func TestListSettings(t *testing.T) {
+	for rule, want := range map[string]string{
+		"per=1m mode=enforce scope=fleet cost=1 refund=never": "- {}",
+		"per=1m mode=trigger":                                    `mode=trigger {"mode":"trigger"}`,
+		"per=1m block=1d12h":                                     `block=1d12h {"block":"1d12h"}`,
+		"per=1m wait=45s refund=error on-error=local":            `wait=45s refund=error on-error=local {"on-error":"local","refund":"error","wait":"45s"}`,
+		`per=1m cost=3 when="len(a) > 3"`:                        `cost=3 when="len(a) > 3" {"cost":3,"when":"len(a) > 3"}`,
+		`per=1m cost="len(a)"`:                                   `cost="len(a)" {"cost":"len(a)"}`,
+		`per=1m distinct="{a}"`:                                  `distinct="{a}" {"distinct":"{a}"}`,
+		"per=1m algorithm=token-bucket burst=20 wait=2s queue=7": `burst=20 wait=2s queue=7 {"burst":20,"queue":7,"wait":"2s"}`,
+		"per=1m algorithm=leaky-bucket prepay":                   `prepay {"prepay":true}`,
+		"per=1m algorithm=token-bucket warmup=5s":                `warmup=5s {"warmup":"5s"}`,
+		"per=1m algorithm=sliding-counter slices=6":              `slices=6 {"slices":6}`,
+		`cron="0  0 * * *" tz=UTC`:                               "- {}",
+		"cron=@daily tz=Asia/Shanghai":                           `tz=Asia/Shanghai {"tz":"Asia/Shanghai"}`,
+	} {
+		t.Run(rule, func(t *testing.T) {
+			r := rowWith(t, "limit=10 "+rule)
+			fields, err := json.Marshal(r.Settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.cells()[7] + " " + strings.NewReplacer(`\u003e`, ">").Replace(string(fields)); got != want {
+				t.Errorf("found %s, expected %s", got, want)
+			}
+		})
+	}
+}
+
+// TestListOddCells has what would begin another cell or row.
+func TestListOddCells(t *testing.T) {
+	r := rowWith(t, `limit="len(\n\ta)" per=1m key="{a}\t|"`)
+	if cells := r.cells(); cells[3] != `"{a}\t|"` || cells[4] != `"len(\n\ta)"` {
+		t.Errorf("the key is %s, the limit %s", cells[3], cells[4])
+	}
+}
+
+// rowWith returns the row of a method with a rule.
+func rowWith(t *testing.T, rule string) row {
+	t.Helper()
+	src := "package x\n\ntype X interface {\n\t//ratelimit:rule " + rule + "\n\tM(a string) error\n}\n"
+	dir := module(t, "x.go", src)
+	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &command{config: generator.Config{Dir: dir}}
+	return c.rowOf(result.Rules[0], time.Time{})
+}
+
 func TestListTable(t *testing.T) {
 	const want = `
-WHERE    METHOD  RULE   KEY            LIMIT   WINDOW                     ALGORITHM       COMMANDS  BYTES          NEXT
-x.go:7   x.X.M   x      {a}            1       1m                         sliding-window  3-5       208            -
-x.go:8   x.X.M   x.X.M  {a}|*          10      cron:@daily:Europe/Berlin  calendar        3         288            2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00
-x.go:5   x.X.M   x.X    -              100000  fixed:1h                   fixed-window    2         109            -
-x.go:11  x.X.N   x.X.N  {userID(ctx)}  len(a)  1m                         sliding-window  3-5       216+10/permit  -
-x.go:12  x.X.N   x.X.N  -              5       1m                         sliding-window  0         0              -
-x.go:5   x.X.N   x.X    -              100000  fixed:1h                   fixed-window    2         109            -
+WHERE    METHOD  RULE   KEY            LIMIT   WINDOW  ALGORITHM       SETTINGS                                      COMMANDS  BYTES          NEXT
+x.go:7   x.X.M   x      {a}            1       1m      sliding-window  -                                             3-5       208            -
+x.go:8   x.X.M   x.X.M  {a}|*          10      @daily  calendar        tz=Europe/Berlin block=1h                     3         288            2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00
+x.go:5   x.X.M   x.X    -              100000  1h      fixed-window    -                                             2         109            -
+x.go:11  x.X.N   x.X.N  {userID(ctx)}  len(a)  1m      sliding-window  -                                             3-5       216+10/permit  -
+x.go:12  x.X.N   x.X.N  -              5       1m      sliding-window  mode=shadow scope=instance when="len(a) > 3"  0         0              -
+x.go:5   x.X.N   x.X    -              100000  1h      fixed-window    -                                             2         109            -
 `
 	if got := "\n" + printed(t, func(*command) {}); got != want {
 		t.Errorf("printed%sexpected%s", got, want)
@@ -62,14 +113,14 @@ x.go:5   x.X.N   x.X    -              100000  fixed:1h                   fixed-
 
 func TestListMarkdown(t *testing.T) {
 	const want = `
-| where | method | rule | key | limit | window | algorithm | commands | bytes | next |
-|---|---|---|---|---|---|---|---|---|---|
-| x.go:7 | x.X.M | x | {a} | 1 | 1m | sliding-window | 3-5 | 208 | - |
-| x.go:8 | x.X.M | x.X.M | {a}\|\* | 10 | cron:@daily:Europe/Berlin | calendar | 3 | 288 | 2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00 |
-| x.go:5 | x.X.M | x.X | - | 100000 | fixed:1h | fixed-window | 2 | 109 | - |
-| x.go:11 | x.X.N | x.X.N | {userID(ctx)} | len(a) | 1m | sliding-window | 3-5 | 216+10/permit | - |
-| x.go:12 | x.X.N | x.X.N | - | 5 | 1m | sliding-window | 0 | 0 | - |
-| x.go:5 | x.X.N | x.X | - | 100000 | fixed:1h | fixed-window | 2 | 109 | - |
+| where | method | rule | key | limit | window | algorithm | settings | commands | bytes | next |
+|---|---|---|---|---|---|---|---|---|---|---|
+| x.go:7 | x.X.M | x | {a} | 1 | 1m | sliding-window | - | 3-5 | 208 | - |
+| x.go:8 | x.X.M | x.X.M | {a}\|\* | 10 | @daily | calendar | tz=Europe/Berlin block=1h | 3 | 288 | 2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00 |
+| x.go:5 | x.X.M | x.X | - | 100000 | 1h | fixed-window | - | 2 | 109 | - |
+| x.go:11 | x.X.N | x.X.N | {userID(ctx)} | len(a) | 1m | sliding-window | - | 3-5 | 216+10/permit | - |
+| x.go:12 | x.X.N | x.X.N | - | 5 | 1m | sliding-window | mode=shadow scope=instance when="len(a) > 3" | 0 | 0 | - |
+| x.go:5 | x.X.N | x.X | - | 100000 | 1h | fixed-window | - | 2 | 109 | - |
 `
 	if got := "\n" + printed(t, func(c *command) { c.markdown = true }); got != want {
 		t.Errorf("printed%sexpected%s", got, want)
