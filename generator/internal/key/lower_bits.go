@@ -52,11 +52,13 @@ func foldBits(name string, args []*term) (v int, ok bool) {
 	return int(uint(a) >> b), true
 }
 
-// bits2 writes an operator on bits. The parentheses spare the reader Go's precedences, which differ from C's.
+// bits2 writes an operator on bits. As an operand it gets parentheses in any case, which spare the reader Go's precedences: they
+// differ from C's.
 func bits2(op string, l, r operand) operand {
-	o := l.from("(" + l.in(unary) + " " + op + " " + r.in(unary) + ")")
-	o.calls, o.stable = l.calls || r.calls, l.stable && r.stable
-	return o
+	return operand{
+		text: l.in(unary) + " " + op + " " + r.in(unary), prec: token.LowestPrec,
+		calls: l.calls || r.calls, stable: l.stable && r.stable,
+	}
 }
 
 // shift lowers bitshl, bitshr and bitushr, which fills with zeros.
@@ -95,7 +97,7 @@ func (c *compiler) shift(n *ast.BuiltinNode, args []*term) *term {
 			return bits2(">>", o[0], o[1])
 		}
 		o[0] = o[0].from("uint(" + o[0].text + ")")
-		return o[0].from("int" + bits2(">>", o[0], o[1]).text)
+		return o[0].from("int(" + bits2(">>", o[0], o[1]).text + ")")
 	}}
 }
 
