@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ type writer struct {
 	fail   func(reason, err string) string // where the expression that is being written cannot be computed
 
 	subjects map[string]string // expressions for subjects that were computed already, by their templates
-	checked  map[string]bool   // parameters that were found not to be nil
+	checked  map[string]bool   // parameters, and their fields, that were found not to be nil
 }
 
 // Import implements key.Names.
@@ -121,16 +122,25 @@ func (w *writer) code(c *key.Code, r *model.Rule, expr string) string {
 func (w *writer) render(c *key.Code) string {
 	stmts, value := c.Render(w)
 	for _, s := range stmts {
-		if m := nilCheck.FindStringSubmatch(s); m != nil && slices.Contains(w.params, m[1]) {
-			if w.checked[m[1]] {
+		check := nilCheck.FindStringSubmatch(s)
+		switch {
+		case check == nil:
+			w.forgetFields()
+		case slices.Contains(w.params, check[2]):
+			if w.checked[check[1]] {
 				continue
 			}
-			w.checked[m[1]] = true
+			w.checked[check[1]] = true
 		}
 		w.stmts = append(w.stmts, s)
 	}
 	return value
 }
 
-// nilCheck is a statement that leaves the method if a variable is nil.
-var nilCheck = regexp.MustCompile(`^if ([\pL_][\pL\pN_]*) == nil \{\n(?:\t[^\n]*\n){1,2}\}$`)
+// forgetFields drops what a call may have changed since: what a parameter points to, but not the parameter itself.
+func (w *writer) forgetFields() {
+	maps.DeleteFunc(w.checked, func(what string, _ bool) bool { return strings.Contains(what, ".") })
+}
+
+// nilCheck is a statement that leaves the method if a variable, or a field of one, is nil.
+var nilCheck = regexp.MustCompile(`^if (([\pL_][\pL\pN_]*)(?:\.[\pL_][\pL\pN_]*)*) == nil \{\n(?:\t[^\n]*\n){1,2}\}$`)

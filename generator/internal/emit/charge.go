@@ -41,6 +41,7 @@ func (w *writer) subject(r *model.Rule) string {
 	if !token.IsIdentifier(value) && w.shared(r) {
 		name := w.Take("key")
 		w.stmts = append(w.stmts, name+" := "+value)
+		w.forgetFields()
 		value = name
 	}
 	w.subjects[r.Key.Value] = value
@@ -63,6 +64,9 @@ func (w *writer) charges() []string {
 		name := w.Take("charge")
 		w.stmts = append(w.stmts, "var "+name+" "+w.ratelimit("Charge"))
 		condition := w.code(r.When, r, r.Rule.When.Value)
+		if strings.Contains(condition, "(") {
+			w.forgetFields()
+		}
 		w.stmts = append(w.stmts, "if "+condition+" {\n"+w.inner(func() string {
 			if e, err := parser.ParseExpr(condition); err == nil {
 				w.known(e)
@@ -81,6 +85,7 @@ func (w *writer) inner(last func() string) string {
 	final := last()
 	stmts := append(w.stmts, final)
 	*w = outer
+	w.forgetFields()
 	return strings.Join(stmts, "\n")
 }
 

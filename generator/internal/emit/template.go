@@ -3,21 +3,29 @@ package emit
 import (
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/key"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// join writes a template as one Go string.
+// join writes a template as one Go string. Texts that are neighbours, as an island may be a constant, are one.
 func join(pieces []model.Piece, island func(p model.Piece, last bool) string) string {
-	terms := make([]string, len(pieces))
+	var terms []string
+	before, constant := "", false
 	for i, p := range pieces {
-		if p.Code == nil {
-			terms[i] = quote(p.Literal)
-		} else {
-			terms[i] = island(p, i == len(pieces)-1)
+		term := quote(p.Literal)
+		if p.Code != nil {
+			term = island(p, i == len(pieces)-1)
 		}
+		text, err := strconv.Unquote(term)
+		if constant && err == nil {
+			text = before + text
+			term, terms = quote(text), terms[:len(terms)-1]
+		}
+		before, constant = text, err == nil
+		terms = append(terms, term)
 	}
 	return strings.Join(terms, " + ")
 }
@@ -80,6 +88,7 @@ func (w *writer) described(err string, leave func(err string) string) string {
 		return undescribed
 	}
 	w.fail = func(string, string) string { return undescribed } // what a message lacks must not hide the refusal
+	w.forgetFields()
 	return w.inner(func() string {
 		args := []string{err}
 		for _, r := range w.method.Rules {

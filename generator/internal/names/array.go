@@ -66,5 +66,5 @@ func (im *Imports) Type(t types.Type) string {
 		}
 		return im.local[p.Path()]
 	})
-	return strings.NewReplacer(marks...).Replace(text)
+	return strings.NewReplacer(append(marks, rawTags(text)...)...).Replace(text)
 }
