@@ -26,6 +26,7 @@ func Packages(fset *token.FileSet, pkgs []*model.Package) (errs, warnings annota
 		}
 	}
 	a.splitNames(pkgs)
+	a.oneScope(pkgs)
 	return a.errs, a.warnings
 }
 

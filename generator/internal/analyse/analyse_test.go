@@ -302,6 +302,32 @@ func compare(t *testing.T, files map[string]string, expected []string) {
 	}
 }
 
+// TestOneScope has a package a with a type B, and a package a.B.
+func TestOneScope(t *testing.T) {
+	const rule = "//ratelimit:rule limit=1 per=1m "
+	method := func(more string) string {
+		return "package a\n\ntype B interface {\n" + rule + more + "\nC() error\nD(s string) error\n}\n"
+	}
+	ofType := func(more string) string {
+		return "package b\n\n" + rule + more + "\ntype C interface { M(s string) error }\n"
+	}
+	says := []string{"a.B/b.go:3:13: warning: this rule shares the counts of the one of a.go:4 in example.com/x/a, since both are called a.B.C; give one of them a name"}
+	for name, c := range map[string]struct {
+		method, ofType string
+		found          []string
+	}{
+		"one window":          {method(""), ofType(""), says},
+		"another limit":       {method(""), strings.Replace(ofType(""), "=1 ", "=2 ", 1), says},
+		"two windows":         {method(""), strings.Replace(ofType(""), "1m", "2m", 1), nil},
+		"a name":              {method("name=c"), ofType(""), nil},
+		"two keys":            {method(""), ofType(`key="{s}"`), nil},
+		"another method":      {strings.Replace(method(""), "C()", "E()", 1), ofType(""), nil},
+		"a rule of that type": {method(""), "package b\n\ntype C interface {\n" + rule + "\nM() error\n}\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"a/a.go": c.method, "a.B/b.go": c.ofType}, c.found) })
+	}
+}
+
 func TestSplitNames(t *testing.T) {
 	method := func(rules ...string) string {
 		return "//ratelimit:rule name=login " + strings.Join(rules, "\n//ratelimit:rule name=login ") + "\nM() error\n"

@@ -36,6 +36,33 @@ func (a *analysis) splitNames(pkgs []*model.Package) {
 	}
 }
 
+// oneScope warns of rules that have no name of their own and share their counts all the same, as they are called alike: after the
+// method C of a type a.B, and after the type C of a package a.B; or after packages of two modules that have one path in them.
+func (a *analysis) oneScope(pkgs []*model.Package) {
+	type owner struct {
+		rule *model.Rule
+		pkg  string
+	}
+	owners, seen := map[string]owner{}, map[token.Pos]bool{}
+	for _, p := range pkgs {
+		for m := range p.Methods() {
+			for _, r := range m.Rules {
+				if r.Rule.Name != "" || seen[r.Pos] {
+					continue
+				}
+				seen[r.Pos] = true
+				state := r.Limit.StateKey(m.Scope, "")
+				if other, ok := owners[state]; !ok {
+					owners[state] = owner{r, p.Types.Path()}
+				} else if other.pkg != p.Types.Path() {
+					a.warnf(r.Verb.Pos, "this rule shares the counts of the one of %s in %s, since both are called %s; give one of them a name",
+						a.line(other.rule, r), other.pkg, r.Limit.Name)
+				}
+			}
+		}
+	}
+}
+
 // named returns the rules that have a name of their own, by name and in the order of the source. A rule of a type stands there
 // once.
 func named(pkgs []*model.Package) map[string][]*model.Rule {
