@@ -59,38 +59,72 @@ func (a *analysis) implies(strict, loose *model.Rule) bool {
 	switch {
 	case loose.Rule.Name != "": // others may be charged to it that are not charged to strict
 		return false
-	case s.Mode != runtime.ModeEnforce || l.Mode != runtime.ModeEnforce, s.Distinct != "" || l.Distinct != "":
+	case s.Mode != runtime.ModeEnforce || l.Mode != runtime.ModeEnforce, s.Distinct != "":
 		return false
-	case s.Scope != l.Scope || s.OnError != l.OnError || l.Block > 0: // it has another effect than to refuse
+	case s.Scope != l.Scope || s.OnError != l.OnError: // while the store is out of reach, one may bind where the other does not
 		return false
 	case s.Refund != runtime.RefundNever && l.Refund != s.Refund: // strict forgets what loose remembers
+		return false
+	case l.Block > 0 && isBucket(l):
 		return false
 	}
 	var known [2]bool
 	s.Limit, known[0] = a.limit(strict)
 	l.Limit, known[1] = a.limit(loose)
-	return known[0] && known[1] && s.Limit > 0 && a.coversCalls(strict, loose) && follows(l, s)
-}
-
-// coversCalls reports that what is charged to loose is charged to strict as well, for a subject of loose.
-func (a *analysis) coversCalls(strict, loose *model.Rule) bool {
-	subject, everybody, ok := a.subject(strict.Subject)
-	other, _, otherOK := a.subject(loose.Subject)
-	if !ok || !otherOK || !everybody && subject != other {
+	if !known[0] || !known[1] || !a.coversCalls(strict, loose) || !a.inCalls(strict, loose, &s, &l) {
 		return false
 	}
-	if !strict.Rule.When.IsZero() {
-		when, ok := meaning(strict.When)
-		if same, _ := meaning(loose.When); !ok || when != same {
+	if l.Block > 0 {
+		l.Limit-- // it must not refuse what strict refuses either: there is room for one more, always
+	}
+	return s.Limit > 0 && l.Limit > 0 && follows(l, s)
+}
+
+// coversCalls reports that each call that is charged to loose is charged to strict as well, for one subject of strict's where
+// that is one of loose's.
+func (a *analysis) coversCalls(strict, loose *model.Rule) bool {
+	if !a.coarser(strict, loose) {
+		return false
+	}
+	if strict.Rule.When.IsZero() {
+		return true
+	}
+	when, ok := meaning(strict.When)
+	same, _ := meaning(loose.When)
+	return ok && when == same
+}
+
+// coarser reports that calls of one subject of loose's are of one of strict's. No two lists of values give one key, so that it
+// tells what each of its expressions gives; but for a rule of several methods, in which they may be about other parameters.
+func (a *analysis) coarser(strict, loose *model.Rule) bool {
+	subject, everybody, ok := a.subject(strict.Subject)
+	other, _, otherOK := a.subject(loose.Subject)
+	if !ok || !otherOK || everybody || subject == other || loose.OfType {
+		return ok && otherOK && (everybody || subject == other)
+	}
+	known, _ := islands(loose.Subject)
+	for _, p := range strict.Subject {
+		if text, _ := meaning(p.Code); p.Expr != "" && !known[text] && a.constant(p.Code) == nil {
 			return false
 		}
 	}
+	return true
+}
+
+// inCalls makes the limits of two rules comparable: they count what costs as much, or else how many calls they admit, of which
+// each costs the same. A member costs 1 at most.
+func (a *analysis) inCalls(strict, loose *model.Rule, s, l *runtime.Rule) bool {
 	cost, ok := a.cost(strict)
-	same, sameOK := a.cost(loose)
-	if ok && sameOK {
-		return cost == same
+	other, otherOK := a.cost(loose)
+	if !ok || !otherOK {
+		text, ok := meaning(strict.Cost)
+		same, sameOK := meaning(loose.Cost)
+		return ok && sameOK && text == same && l.Block == 0
 	}
-	text, ok := meaning(strict.Cost)
-	sameText, sameOK := meaning(loose.Cost)
-	return ok && sameOK && text == sameText
+	if cost < 1 || other < 1 || isBucket(*s) || isBucket(*l) {
+		return cost == other && cost > 0 && (cost == 1 || l.Block == 0)
+	}
+	s.Limit /= cost
+	l.Limit /= other
+	return true
 }

@@ -2,12 +2,16 @@ package analyse
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 	_ "time/tzdata" // the zones below, also where the system has no zone files
 
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
@@ -78,7 +82,12 @@ func TestFollows(t *testing.T) {
 		"three days may meet":                   {window(14, 13*hour), daily(5, "Europe/Berlin"), false},
 		"hours may be short":                    {window(1000, min), cron(5, "@hourly"), false},
 		"a bucket beside a day":                 {with(window(120, 24*hour), bucket, 10), daily(5, "UTC"), true},
-		"a bucket that is slower than a day":    {with(window(9, 24*hour), bucket, 10), daily(5, "UTC"), false},
+		"a bucket as slow as a day":             {with(window(5, 24*hour), bucket, 10), daily(5, "UTC"), true},
+		"a bucket that is slower than a day":    {with(window(4, 24*hour), bucket, 10), daily(5, "UTC"), false},
+		"a bucket as slow as a day of 24 hours": {with(window(9, 24*hour), bucket, 10), daily(5, "Europe/Berlin"), false},
+		"the ends of two days of UTC":           {window(10, 24*hour), daily(5, "UTC"), true},
+		"the ends of days that may be short":    {window(10, 24*hour), daily(5, "Europe/Berlin"), false},
+		"a day of UTC has 24 hours":             {daily(24, "UTC"), window(1, hour), true},
 		"what may go into debt is not compared": {window(1000, min), prepaid, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +109,7 @@ func TestFollowsHolds(t *testing.T) {
 				return
 			}
 			pairs++
-			walk(t, time.Unix(1_800_000_000, 0), loose, strict)
+			walk(t, time.Unix(1_800_000_000, 0), runtime.Request{Rule: loose}, runtime.Request{Rule: strict})
 		})
 	}
 	if pairs == 0 {
@@ -116,6 +125,48 @@ func least(loose, strict runtime.Rule) int64 {
 		}
 	}
 	return 0
+}
+
+// TestImpliesHolds does the same with rules that cost more, block, or count members.
+func TestImpliesHolds(t *testing.T) {
+	pairs := map[string]int{}
+	for range 10 {
+		rapid.Check(t, func(t *rapid.T) {
+			loose, strict := draw(t, "loose"), draw(t, "strict")
+			cost := rapid.Int64Range(1, 4)
+			looser := runtime.Request{Cost: cost.Draw(t, "loose costs")}
+			stricter := runtime.Request{Cost: cost.Draw(t, "strict costs")}
+			if capacity(strict, strict.Limit) < stricter.Cost {
+				stricter.Cost = 1
+			}
+			if rapid.Bool().Draw(t, "block") {
+				loose.Block = time.Duration(rapid.Int64Range(1, 60).Draw(t, "blocks")) * time.Second
+			}
+			if loose.Algorithm == runtime.SlidingWindow && rapid.Bool().Draw(t, "members") {
+				loose.Distinct, looser.Cost = "{m}", 1
+			}
+			a := &analysis{}
+			for loose.Limit = 1; capacity(loose, loose.Limit) < looser.Cost || !a.implies(ruled(strict, stricter.Cost), ruled(loose, looser.Cost)); loose.Limit++ {
+				if loose.Limit == 300 {
+					return
+				}
+			}
+			pairs[fmt.Sprint(loose.Block > 0, loose.Distinct != "", looser.Cost != stricter.Cost)]++
+			looser.Rule, stricter.Rule = loose, strict
+			walk(t, time.Unix(1_800_000_000, 0), looser, stricter)
+		})
+	}
+	if len(pairs) < 8 {
+		t.Errorf("pairs were compared of these kinds alone: %v", pairs)
+	}
+}
+
+// ruled returns a rule as it is collected, of calls that cost as much.
+func ruled(r runtime.Rule, cost int64) *model.Rule {
+	const pos = 1
+	return &model.Rule{Limit: r, Rule: annotations.Rule{
+		Limit: annotations.Amount{Pos: pos, Int: r.Limit}, Cost: annotations.Amount{Pos: pos, Int: cost},
+	}}
 }
 
 // TestFollowsHoldsOfCalendars does the same with calendar windows, of one rule or both, in weeks in which clocks are changed or years end.
@@ -142,7 +193,7 @@ func TestFollowsHoldsOfCalendars(t *testing.T) {
 				mixed++
 			}
 			month := rapid.SampledFrom([]time.Month{time.March, time.April, time.October, time.November, time.December}).Draw(t, "month")
-			walk(t, time.Date(2026, month, rapid.IntRange(1, 31).Draw(t, "day"), 0, 0, 0, 0, time.UTC), loose, strict)
+			walk(t, time.Date(2026, month, rapid.IntRange(1, 31).Draw(t, "day"), 0, 0, 0, 0, time.UTC), runtime.Request{Rule: loose}, runtime.Request{Rule: strict})
 		})
 	}
 	if pairs < 50 || mixed < 10 {
@@ -171,7 +222,9 @@ func drawCalendars(t *rapid.T) (loose, strict runtime.Rule) {
 }
 
 // walk makes calls from now on, with pauses that end about where windows do.
-func walk(t *rapid.T, now time.Time, loose, strict runtime.Rule) {
+func walk(t *rapid.T, now time.Time, looser, stricter runtime.Request) {
+	loose, strict := looser.Rule, stricter.Rule
+	looser.Member = "0"
 	limiter := runtime.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
 	pauses := []time.Duration{
 		time.Microsecond, time.Second, strict.Per / 2, strict.Per - time.Microsecond, strict.Per, loose.Per - time.Microsecond, 3 * loose.Per,
@@ -186,10 +239,11 @@ func walk(t *rapid.T, now time.Time, loose, strict runtime.Rule) {
 		case step >= 0:
 			now = now.Add(pauses[step])
 		case step%2 == 0:
-			for allow(t, limiter, loose, strict) {
+			for allow(t, limiter, looser, stricter) {
 			}
 		default:
-			allow(t, limiter, loose, strict)
+			looser.Member = strconv.Itoa(step)
+			allow(t, limiter, looser, stricter)
 		}
 	}
 }
@@ -204,12 +258,15 @@ func lastOf(t *rapid.T, cron, zone string, now time.Time) time.Time {
 }
 
 // allow makes a call, and reports whether both rules admit it.
-func allow(t *rapid.T, limiter *runtime.Limiter, loose, strict runtime.Rule) bool {
-	d, err := limiter.Allow(t.Context(), runtime.Request{Rule: loose}, runtime.Request{Rule: strict})
+func allow(t *rapid.T, limiter *runtime.Limiter, loose, strict runtime.Request) bool {
+	if loose.Rule.Distinct == "" {
+		loose.Member = ""
+	}
+	d, err := limiter.Allow(t.Context(), loose, strict)
 	if err != nil {
 		t.Fatalf("%+v beside %+v: %v", loose, strict, err)
 	}
-	if len(d.Violations) == 1 && d.Violations[0].Rule == loose.Name {
+	if len(d.Violations) == 1 && d.Violations[0].Rule == loose.Rule.Name {
 		t.Fatalf("%+v refuses what %+v admits", loose, strict)
 	}
 	return d.Allowed

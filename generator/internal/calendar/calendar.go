@@ -26,14 +26,19 @@ func Within(inner, outer runtime.Rule) bool {
 // Same reports that the rules have the same windows, however they spell them.
 func Same(a, b runtime.Rule) bool { return Within(a, b) && Within(b, a) }
 
-// The bounds below hold for clocks that are put forward or back by at most this.
-const change = 12 * time.Hour
+// change is by how much at most the clocks of a rule's zone are put forward or back.
+func change(r runtime.Rule) time.Duration {
+	if zone(r) == "UTC" {
+		return 0
+	}
+	return 12 * time.Hour
+}
 
 // Shortest returns what each window of a rule lasts at least. It is not known of one that fires more than once on a day.
 func Shortest(r runtime.Rule) (length time.Duration, ok bool) {
 	s, ok := parse(r)
 	once := ok && bits.OnesCount64(s.Second&^star)+bits.OnesCount64(s.Minute&^star)+bits.OnesCount64(s.Hour&^star) == 3
-	return 24*time.Hour - change, once // if the next fire time is skipped, the window ends as the clock is put forward
+	return 24*time.Hour - change(r), once // if the next fire time is skipped, the window ends as the clock is put forward
 }
 
 // Longest returns what each window of a rule lasts at most. It is not known of one that does not fire every day.
@@ -45,7 +50,7 @@ func Longest(r runtime.Rule) (length time.Duration, ok bool) {
 	case isSubset(1<<24-1, s.Hour): // which fires in both of two equal hours
 		return 2 * time.Hour, true
 	}
-	return 24*time.Hour + change, true
+	return 24*time.Hour + change(r), true
 }
 
 // zone names a time zone; two names of one zone are not known to be the same.
