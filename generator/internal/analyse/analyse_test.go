@@ -80,6 +80,7 @@ func TestNeverPasses(t *testing.T) {
 	check(t, []scenario{
 		{"arithmetic", "//ratelimit:rule limit=5 per=1m cost=\"2*3\"\nM(n int) error", says(6, 5)},
 		{"a constant", "//ratelimit:rule limit=5 per=1m cost=\"six\"\nM(n int) error", says(6, 5)},
+		{"a length", "//ratelimit:rule limit=5 per=1m cost=\"len('length')\"\nM(n int) error", says(6, 5)},
 		{"a number beside a constant limit", "//ratelimit:rule per=1m limit=\"six\" cost=7\nM(n int) error",
 			[]string{"9:42: cost: found 7, which no call is ever permitted; expected at most 6"}},
 		{"more than the burst", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=token-bucket burst=5\nM(n int) error", says(6, 5)},

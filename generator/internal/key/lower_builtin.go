@@ -3,6 +3,7 @@ package key
 import (
 	"go/types"
 	"math"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -71,6 +72,9 @@ func (c *compiler) refuse(n *ast.BuiltinNode, t *term) *term {
 
 func (c *compiler) length(n *ast.BuiltinNode, args []*term) *term {
 	t := args[0]
+	if s, ok := t.con.(string); ok && t.lit {
+		return literal(n, utf8.RuneCountInString(s))
+	}
 	if isText(t.typ) {
 		v := call(n, types.Typ[types.Int], "unicode/utf8", "RuneCountInString", t.asText())
 		v.within = lengths(t.typ)
