@@ -14,6 +14,9 @@ type X interface {
 	//                                   ^ an integer is needed here; this is a string
 	//                                                     ^ unexpected end of the expression
 	Cost(name string) error
+	//ratelimit:rule key="{userID(ctx)}" limit=1 per=1m
+	//                            ^ unknown name ctx; Contextless has no parameter of that name
+	Contextless(name string) error
 }
 
 //ratelimit:rule key="{id}" limit=1 per=1m

@@ -175,6 +175,7 @@ func TestLiteralKeys(t *testing.T) {
 		{"a text in braces", keyed("{'order'}", who), says(39, "{'order'}", order)},
 		{"a number in braces", keyed("sms:{0}", who), says(39, "sms:{0}", "write the name of a parameter in the braces")},
 		{"a name, which does not say that it is meant", keyed("order name=orders", who), says(39, "order", order)},
+		{"a text in braces, and a value", keyed(`"{'sms:' + order}"`, who), nil},
 		{"a label", keyed("orders", who), nil},
 		{"a label beside a value", keyed("order:{order}", who), nil},
 		{"a constant of the package", keyed("{six}", who), nil},

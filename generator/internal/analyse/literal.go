@@ -62,7 +62,7 @@ func (a *analysis) meantBy(pieces []model.Piece, m *model.Method) string {
 	var b strings.Builder
 	islands := false
 	for _, p := range pieces {
-		if p.Expr != "" && !value.MatchString(p.Expr) {
+		if p.Expr != "" && (!value.MatchString(p.Expr) || a.constant(p.Code) == nil) {
 			return ""
 		}
 		islands = islands || p.Expr != ""

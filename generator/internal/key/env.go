@@ -109,6 +109,12 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	case *types.TypeName:
 		return c.errorf(n, "%s is a type, which cannot be used here", n.Value)
 	}
+	switch strings.ToLower(n.Value) {
+	case "null", "none":
+		return c.errorf(n, "unknown name %s; did you mean nil?", n.Value)
+	case "ctx":
+		return c.errorf(n, "unknown name %s; %s has no parameter of that name", n.Value, c.env.Method[strings.LastIndexByte(c.env.Method, '.')+1:])
+	}
 	return c.errorf(n, "unknown name %s%s", n.Value, suggest(n.Value, c.words()))
 }
 

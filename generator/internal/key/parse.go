@@ -144,6 +144,9 @@ func syntaxMessage(msg string) string {
 		if _, quoted, ok := strings.Cut(token, "("); ok {
 			var word string
 			if _, err := fmt.Sscanf(strings.TrimSuffix(quoted, ")"), "%q", &word); err == nil {
+				if word == "=" {
+					return "unexpected =; write == to compare"
+				}
 				return "unexpected " + word
 			}
 		}
