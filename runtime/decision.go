@@ -63,8 +63,9 @@ func (c *call) charged(wanted func(*prepared) bool) *Charged {
 	c.charges = c.charges[1:]
 	result.method, result.prefix = c.method, c.limiter.prefix
 	result.fleet.store, result.local.store = c.fleet.store, c.local.store
-	room := result.one[:0]
-	for _, a := range c.asked {
+	room, shared := result.one[:0], false
+	for i := range c.asked {
+		a := &c.asked[i]
 		if a.part == nil || !wanted(a.rule) {
 			continue
 		}
@@ -73,6 +74,7 @@ func (c *call) charged(wanted func(*prepared) bool) *Charged {
 			of = &result.local
 		}
 		claim := &a.part.Claims[a.claim]
+		shared = shared || a.cost != claim.Cost
 		if !claim.Charged || of.add(a.cost, claim) {
 			continue
 		}
@@ -82,8 +84,10 @@ func (c *call) charged(wanted func(*prepared) bool) *Charged {
 		of.claims = append(of.claims, *claim)
 		of.claims[len(of.claims)-1].Cost = a.cost
 	}
-	result.fleet.share(c.fleet.Claims)
-	result.local.share(c.local.Claims)
+	if shared {
+		result.fleet.share(c.fleet.Claims)
+		result.local.share(c.local.Claims)
+	}
 	return result
 }
 
