@@ -142,6 +142,14 @@ func (n *counter) answer(v *decide.Verdict) error {
 	return nil
 }
 
+// date tells a call that opened a fixed window when that was: the server reads its clock for us a little later than for the
+// window's end, perhaps in the next millisecond, and the window would seem too short.
+func (n *counter) date(v *decide.Verdict) {
+	if opened := n.end - n.Rule.Per; n.Rule.Kind == decide.Fixed && opened < v.Now && v.Now-opened < millisecond {
+		v.Now, v.At, n.At = opened, opened, opened
+	}
+}
+
 // trigger takes into the claim that its charge has reached a trigger's limit.
 func (n *counter) trigger() {
 	if n.Mode == decide.Trigger && n.used >= n.Limit && n.used-n.Cost < n.Limit {

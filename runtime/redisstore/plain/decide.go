@@ -167,6 +167,7 @@ func (s *store) charge(ctx context.Context, run run, counters []*counter) (decid
 		}
 		if err == nil && n.fits {
 			n.Charged = true
+			n.date(&v)
 			n.trigger()
 		}
 		misplaced = misplaced || !n.holds(now)
