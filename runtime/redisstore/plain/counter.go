@@ -136,6 +136,9 @@ func (n *counter) answer(v *decide.Verdict) error {
 	}
 	n.Charged, n.At, n.Earliest, n.Room, n.Fired = false, v.Now, 0, 0, 0
 	if !n.fits {
+		if n.Rule.Kind == decide.Fixed && v.Now >= n.end { // the clock was read after the window's end, the window before
+			v.Now, v.At, n.At = n.end-1, n.end-1, n.end-1
+		}
 		n.Earliest, n.Room = max(n.end, v.Now+1), max(0, n.Limit-n.used)
 		v.Admitted = v.Admitted && n.Mode == decide.Shadow
 	}
