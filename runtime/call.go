@@ -164,7 +164,7 @@ func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim 
 	if rule.block != nil {
 		*p.grow() = decide.Claim{Rule: rule.block, Subject: who, Cost: 1, Limit: 1}
 	}
-	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims), cost: charge.Cost})
+	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims), cost: cost})
 	c.before.Cost = 0
 	claim := p.grow()
 	claim.Rule, claim.Subject, claim.Member, claim.Cost = rule.numbers, who, what, cost // the store fills in the rest

@@ -207,6 +207,27 @@ func TestCostsOfACharge(t *testing.T) {
 	})
 }
 
+// A trigger whose huge cost was cut gives back what it took, and nothing of what others use.
+func TestReturnOfAHugeCost(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for _, rule := range []ratelimit.Rule{
+			window("counter", 10, ratelimit.SlidingCounter), window("fixed", 10, ratelimit.FixedWindow),
+			{Name: "calendar", Limit: 10, Cron: "0 0 0 1 1 *"},
+		} {
+			q, watched := ratelimit.Request{Rule: rule, Key: "k", Cost: 4}, rule
+			watched.Mode = ratelimit.ModeTrigger
+			s.admit(t, q)
+			d := s.admit(t, ratelimit.Request{Rule: watched, Key: "k", Cost: math.MaxInt64})
+			if err := d.Return(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if left := s.left(t, ratelimit.Request{Rule: rule, Key: "k"}); left != 6 {
+				t.Errorf("%s: %d of 10 permits left, want 6", rule.Name, left)
+			}
+		}
+	})
+}
+
 // Whatever calls cost, a trigger sees its limit reached once, and what is used does not become less by it.
 func TestTriggerOfHugeCosts(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
