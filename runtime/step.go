@@ -131,10 +131,8 @@ func (c *call) follow(ctx context.Context, p, held *part, ahead int64) (*part, e
 func (c *call) contend() *part {
 	last := &c.fleet
 	for _, p := range []*part{&c.fleet, &c.local} {
-		for i := range p.Claims {
-			if p.Claims[i].Contend(p.verdict.Now, p.verdict.At) {
-				last = p
-			}
+		if p.Contend(p.verdict.Now, p.verdict.At) {
+			last = p
 		}
 	}
 	last.verdict.Admitted = false

@@ -9,3 +9,12 @@ func (c *Claim) Contend(now, again int64) bool {
 	c.Charged, c.Wait, c.Earliest, c.Room = false, 0, max(again, now+1), 0
 	return true
 }
+
+// Contend makes every claim refuse that can. It reports whether there is one.
+func (call *Call) Contend(now, again int64) bool {
+	refused := false
+	for i := range call.Claims {
+		refused = call.Claims[i].Contend(now, again) || refused
+	}
+	return refused
+}

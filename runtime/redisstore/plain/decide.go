@@ -60,22 +60,10 @@ func (s *store) decide(ctx context.Context, call *decide.Call) (v decide.Verdict
 		}
 		return err
 	})
-	if err == errAgain {
-		return contend(call, s.now())
+	if now := s.now(); err == errAgain && call.Contend(now, now) { // others were too fast, nothing was charged
+		return decide.Verdict{Now: now, At: now}, nil
 	}
 	return v, err
-}
-
-// contend refuses a call for which others were too fast. Nothing was charged.
-func contend(call *decide.Call, now int64) (decide.Verdict, error) {
-	refused := false
-	for i := range call.Claims {
-		refused = call.Claims[i].Contend(now, now) || refused
-	}
-	if !refused {
-		return decide.Verdict{}, errAgain
-	}
-	return decide.Verdict{Now: now, At: now}, nil
 }
 
 // watch decides under several rules: it looks at all counters, and charges them if nobody has changed any meanwhile.
