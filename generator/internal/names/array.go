@@ -25,31 +25,29 @@ type Arrays map[*types.Package]*Array
 
 // Add returns a name for t, which is written as a.
 func (as Arrays) Add(t *types.Array, a *Array) types.Type {
-	var text strings.Builder
-	for _, p := range a.Length {
-		if p.Of != nil {
-			text.WriteString(p.Of.Name() + ".")
-		}
-		text.WriteString(p.Text)
-	}
 	own := types.NewPackage("", "")
 	as[own] = a
-	name := "[" + text.String() + "]" + types.TypeString(a.Elem, (*types.Package).Name) // for messages
+	name := a.length((*types.Package).Name) + types.TypeString(a.Elem, (*types.Package).Name) // for messages
 	o := types.NewTypeName(token.NoPos, own, name, nil)
 	own.Scope().Insert(o)
 	return types.NewAlias(o, t)
 }
 
-// text writes a in this file.
-func (im *Imports) text(a *Array) string {
+// length writes the length in its brackets, with packages by the names that they are given.
+func (a *Array) length(name func(*types.Package) string) string {
 	var text strings.Builder
 	for _, p := range a.Length {
 		if p.Of != nil {
-			text.WriteString(im.local[p.Of.Path()] + ".")
+			text.WriteString(name(p.Of) + ".")
 		}
 		text.WriteString(p.Text)
 	}
-	return "[" + text.String() + "]" + im.Type(a.Elem)
+	return "[" + text.String() + "]"
+}
+
+// text writes a in this file.
+func (im *Imports) text(a *Array) string {
+	return a.length(func(p *types.Package) string { return im.local[p.Path()] }) + im.Type(a.Elem)
 }
 
 // Type returns the text of a type in this file.
