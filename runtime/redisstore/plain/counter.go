@@ -137,7 +137,7 @@ func (n *counter) answer(v *decide.Verdict) error {
 	n.Charged, n.At, n.Earliest, n.Room, n.Fired = false, v.Now, 0, 0, 0
 	if !n.fits {
 		if n.Rule.Kind == decide.Fixed && v.Now >= n.end { // the clock was read after the window's end, the window before
-			v.Now, v.At, n.At = n.end-1, n.end-1, n.end-1
+			n.backdate(v, n.end-1)
 		}
 		n.Earliest, n.Room = max(n.end, v.Now+1), max(0, n.Limit-n.used)
 		v.Admitted = v.Admitted && n.Mode == decide.Shadow
@@ -149,9 +149,12 @@ func (n *counter) answer(v *decide.Verdict) error {
 // window's end, perhaps in the next millisecond, and the window would seem too short.
 func (n *counter) date(v *decide.Verdict) {
 	if opened := n.end - n.Rule.Per; n.Rule.Kind == decide.Fixed && opened < v.Now && v.Now-opened < millisecond {
-		v.Now, v.At, n.At = opened, opened, opened
+		n.backdate(v, opened)
 	}
 }
+
+// backdate makes the verdict one of an earlier time.
+func (n *counter) backdate(v *decide.Verdict, to int64) { v.Now, v.At, n.At = to, to, to }
 
 // trigger takes into the claim that its charge has reached a trigger's limit.
 func (n *counter) trigger() {
