@@ -9,12 +9,9 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Who calls after a process that was killed while it waited comes behind its places, and is admitted then: by the times that the
-// store tells, no faster than the rule says.
-func TestCallsAfterAProcessKilledWhileItWaited(t *testing.T) {
-	server := redistest.Start(t)
-	s := onServer(t, server)
-	q := ratelimit.Request{Rule: queued["leaky-bucket"], Key: "k"}
+// killWhileWaiting starts a program whose calls wait for the rule, and kills it.
+func (s *subject) killWhileWaiting(t *testing.T, server *redistest.Server, q ratelimit.Request) {
+	t.Helper()
 	program := program(t, server, q.Rule.Name)
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
@@ -26,6 +23,32 @@ func TestCallsAfterAProcessKilledWhileItWaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = program.Wait() // killed
+}
+
+// What a process leaves that is killed while it waits expires, and does not let anybody exceed a limit.
+func TestProcessKilledWhileItWaits(t *testing.T) {
+	server := redistest.Start(t)
+	s, client := onServer(t, server), connect(t, server.Addr)
+	q := ratelimit.Request{Rule: queued["leaky-bucket"], Key: "k"}
+	s.killWhileWaiting(t, server, q)
+	if d := s.peek(t, q); d.Allowed {
+		t.Error("the places of the killed process are gone at once")
+	}
+	requireExpiries(t, server)
+	for _, key := range keysOn(t, client) {
+		if ttl := client.PTTL(context.Background(), key).Val(); ttl > 5*time.Second {
+			t.Errorf("%q expires after %v; a quarter of a second was waited for", key, ttl)
+		}
+	}
+}
+
+// Who calls after a process that was killed while it waited comes behind its places, and is admitted then: by the times that the
+// store tells, no faster than the rule says.
+func TestCallsAfterAProcessKilledWhileItWaited(t *testing.T) {
+	server := redistest.Start(t)
+	s := onServer(t, server)
+	q := ratelimit.Request{Rule: queued["leaky-bucket"], Key: "k"}
+	s.killWhileWaiting(t, server, q)
 	last := s.peek(t, q)
 	free := last.At.Add(last.RetryAfter)
 	var places []int64

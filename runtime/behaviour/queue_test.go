@@ -215,30 +215,3 @@ func TestWaitingGoroutinesNeverExceedTheLimit(t *testing.T) {
 	}
 	requireExpiries(t, server)
 }
-
-// What a process leaves that is killed while it waits expires, and does not let anybody exceed a limit.
-func TestProcessKilledWhileItWaits(t *testing.T) {
-	server := redistest.Start(t)
-	s, client := onServer(t, server), connect(t, server.Addr)
-	q := ratelimit.Request{Rule: queued["leaky-bucket"], Key: "k"}
-	program := program(t, server, q.Rule.Name)
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for s.peek(t, q).RetryAfter < 100*time.Millisecond {
-		time.Sleep(time.Millisecond)
-	}
-	if err := program.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = program.Wait() // killed
-	if d := s.peek(t, q); d.Allowed {
-		t.Error("the places of the killed process are gone at once")
-	}
-	requireExpiries(t, server)
-	for _, key := range keysOn(t, client) {
-		if ttl := client.PTTL(context.Background(), key).Val(); ttl > 5*time.Second {
-			t.Errorf("%q expires after %v; a quarter of a second was waited for", key, ttl)
-		}
-	}
-}
