@@ -28,7 +28,7 @@ func (s *store) decideSpread(ctx context.Context, groups []*group, call *decide.
 			return v, err
 		}
 	}
-	leave, err := s.turns.take(ctx, groups)
+	leave, err := s.turns.Take(ctx, call)
 	if err != nil {
 		return decide.Verdict{}, err
 	}

@@ -14,12 +14,13 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/turn"
 )
 
 type store struct {
 	client  redis.UniversalClient
 	start   time.Time // of the clock by which servers' clocks are compared
-	turns   *turns
+	turns   *turn.Turns
 	split   atomic.Bool  // different subjects may live on different servers
 	ahead   atomic.Int64 // how far the server's clock was ahead of ours when that last mattered
 	breaker breaker
@@ -30,7 +31,7 @@ type store struct {
 // cluster or a ring, different subjects are decided one after the other, and when one refuses, what those before it took is
 // given back.
 func New(client redis.UniversalClient) runtime.Store {
-	s := &store{client: client, start: time.Now(), turns: newTurns()}
+	s := &store{client: client, start: time.Now(), turns: turn.New()}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
 		s.split.Store(true)

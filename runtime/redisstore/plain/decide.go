@@ -3,10 +3,7 @@ package plain
 import (
 	"context"
 	"errors"
-	"hash/maphash"
-	"math/bits"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,7 +35,11 @@ func (s *store) repeat(try func() error) (err error) {
 func (s *store) decide(ctx context.Context, call *decide.Call) (v decide.Verdict, err error) {
 	counters := make([]*counter, len(call.Claims))
 	if len(counters) > 1 && !call.Peek {
-		defer s.lock(call)()
+		leave, err := s.turns.Take(ctx, call) // their transactions would only disturb each other
+		if err != nil {
+			return v, err
+		}
+		defer leave()
 	}
 	err = s.repeat(func() (err error) {
 		now := s.now()
@@ -224,24 +225,3 @@ func keys(counters []*counter) []string {
 	}
 	return keys
 }
-
-// stripes is how many decisions under several rules this process makes at once. A set of stripes is a bit mask, hence 64.
-const stripes = 64
-
-// lock keeps calls of this process that have a subject in common from disturbing each other's transactions. It takes the
-// stripes in ascending order, so that no two calls wait for each other.
-func (s *store) lock(call *decide.Call) (unlock func()) {
-	var locked uint64
-	for i := range call.Claims {
-		locked |= 1 << (maphash.String(s.seed, call.Claims[i].Subject) % stripes)
-	}
-	each := func(do func(*stripe)) {
-		for m := locked; m != 0; m &= m - 1 {
-			do(&s.stripes[bits.TrailingZeros64(m)])
-		}
-	}
-	each((*stripe).Lock)
-	return func() { each((*stripe).Unlock) }
-}
-
-type stripe = sync.Mutex

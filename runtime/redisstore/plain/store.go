@@ -15,7 +15,6 @@ package plain
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -26,15 +25,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/turn"
 )
 
 type store struct {
 	shared
-	client  redis.UniversalClient
-	split   bool // different subjects may live on different servers
-	seed    maphash.Seed
-	stripes [stripes]stripe
-	ahead   atomic.Int64 // how far the server's clock was ahead of ours when it was last asked
+	client redis.UniversalClient
+	split  bool // different subjects may live on different servers
+	turns  *turn.Turns
+	ahead  atomic.Int64 // how far the server's clock was ahead of ours when it was last asked
 }
 
 // shared is what a store with scripts does without them.
@@ -47,7 +46,7 @@ type shared interface {
 // the caller's to close. On a cluster or a ring, the rules of one call must have one subject: a call whose subjects differ
 // is an error, as without scripts it could not be all or nothing.
 func New(client redis.UniversalClient) runtime.Store {
-	s := &store{shared: redisstore.New(client).(shared), client: client, seed: maphash.MakeSeed()}
+	s := &store{shared: redisstore.New(client).(shared), client: client, turns: turn.New()}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
 		s.split = true
