@@ -3,6 +3,7 @@ module github.com/ratelimit-go/ratelimit
 go 1.26.0
 
 require (
+	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/dave/jennifer v1.7.1
 	github.com/expr-lang/expr v1.17.8
 	github.com/redis/go-redis/v9 v9.23.0

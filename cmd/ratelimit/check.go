@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
@@ -23,7 +25,7 @@ func (c *command) printStale(files []generator.File) int {
 			fmt.Fprintf(c.stderr, "%s: stale, as its source has no directives; run ratelimit, which removes it\n", name)
 		default:
 			fmt.Fprintf(c.stderr, "%s: stale; run ratelimit\n", name)
-			fmt.Fprint(c.stdout, diff(name, s.Found, s.Source))
+			fmt.Fprint(c.stdout, udiff.Unified(name, name, string(s.Found), string(s.Source)))
 		}
 	}
 	if len(stale) > 0 {
