@@ -164,6 +164,9 @@ func (c *call) decideFleet(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
+	if unfit := c.fits(); unfit != nil {
+		return unfit // as the store knows only now: no failure that passes, so that no policy applies
+	}
 	switch c.policy() {
 	case Local:
 		c.fleet.store = c.limiter.local
@@ -269,11 +272,14 @@ func (c *call) giveBack(ctx context.Context) error {
 
 // storeError tells a store that failed from a context that ended meanwhile.
 func storeError(ctx context.Context, method string, err error) error {
+	var unfit *RuleError
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())
+	case errors.As(err, &unfit):
+		return unfit
 	default:
 		return &StoreError{Method: method, Err: err}
 	}

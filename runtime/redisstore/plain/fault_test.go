@@ -181,6 +181,18 @@ func TestCluster(t *testing.T) {
 	splitSubjects(t, ratelimit.New(New(client)))
 }
 
+// A client of one server of a cluster learns from it that subjects are apart, and no policy lets calls pass then.
+func TestClusterThatTheClientHides(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.StartCluster(t, 1)[0].Addr})
+	t.Cleanup(func() { _ = client.Close() })
+	l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(ratelimit.Allow))
+	for range 2 {
+		_, err := l.Allow(context.Background(), ask(hourly, "x"), ask(yearly, "y"))
+		requireRuleError(t, err, "key")
+	}
+	splitSubjects(t, l)
+}
+
 func TestRing(t *testing.T) {
 	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{
 		"a": redistest.Start(t).Addr, "b": redistest.Start(t).Addr,

@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,7 @@ import (
 type store struct {
 	shared
 	client redis.UniversalClient
-	split  bool // different subjects may live on different servers
+	split  atomic.Bool // different subjects may live on different servers
 	turns  *turn.Turns
 	ahead  atomic.Int64 // how far the server's clock was ahead of ours when it was last asked
 }
@@ -49,7 +50,7 @@ func New(client redis.UniversalClient) runtime.Store {
 	s := &store{shared: redisstore.New(client).(shared), client: client, turns: turn.New()}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
-		s.split = true
+		s.split.Store(true)
 	}
 	return s
 }
@@ -79,7 +80,7 @@ func (s *store) Unfit(claims []decide.Claim, delay int64) (argument, reason stri
 			"that the server counts"
 	}
 	for i := range claims {
-		if first := claims[0].Subject; s.split && claims[i].Subject != first {
+		if first := claims[0].Subject; s.split.Load() && claims[i].Subject != first {
 			return "key", fmt.Sprintf("the subjects %q and %q of one call may lie on different servers; without scripts expected one subject",
 				first, claims[i].Subject)
 		}
@@ -104,6 +105,9 @@ func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 			_ = s.Return(context.WithoutCancel(ctx), &own)
 		}
 	})
+	if err != nil && strings.HasPrefix(err.Error(), "CROSSSLOT ") {
+		s.split.Store(true) // the client is for a cluster and does not show it; nothing was done
+	}
 	copy(call.Claims, a.claims)
 	return a.Verdict, err
 }
