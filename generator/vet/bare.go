@@ -35,7 +35,11 @@ func (c *checker) findBare() {
 		}
 		var fact isBare
 		for _, w := range wrappers {
-			if w.wraps(object) && declares(object, w.of) && !c.holds(object, w.of) {
+			if !w.wraps(object) || !declares(object, w.of) {
+				continue
+			}
+			c.inside[object] = append(c.inside[object], w.limits)
+			if !c.holds(object, w.of) {
 				fact.Of = append(fact.Of, w.limits)
 			}
 		}
@@ -104,7 +108,7 @@ func (c *checker) limits(object *types.TypeName) []limits {
 	}
 	var fact isBare
 	c.ImportObjectFact(object, &fact)
-	return append(fact.Of, c.bare[object]...)
+	return slices.Concat(fact.Of, c.bare[object])
 }
 
 // findComposed finds what the files pass to the constructors of wrappers.

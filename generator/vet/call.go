@@ -38,7 +38,7 @@ func (c *checker) calls(d ast.Decl) {
 // missed returns the limits that do not apply to a method of a type, called in a method of another; nil if that is as it
 // should be.
 func (c *checker) missed(object *types.TypeName, method *types.Func, in *types.TypeName) *limits {
-	inside := c.limits(in) // of an implementation, which may use itself and what it consists of
+	inside := slices.Concat(c.limits(in), c.inside[in]) // of an implementation, which may use itself and what it consists of
 	for _, l := range c.limits(object) {
 		within := in == object || slices.ContainsFunc(inside, l.same)
 		if !within && slices.Contains(l.Methods, method.Name()) {

@@ -58,7 +58,8 @@ var Analyzer = &analysis.Analyzer{
 
 func run(pass *analysis.Pass) (any, error) {
 	c := &checker{
-		Pass: pass, bare: map[*types.TypeName][]limits{}, wrapped: map[ast.Expr]bool{}, returns: map[*types.Func]bool{},
+		Pass: pass, bare: map[*types.TypeName][]limits{}, inside: map[*types.TypeName][]limits{},
+		wrapped: map[ast.Expr]bool{}, returns: map[*types.Func]bool{},
 	}
 	var sources []*ast.File // but for what is generated and for tests
 	for _, f := range pass.Files {
@@ -87,6 +88,7 @@ func run(pass *analysis.Pass) (any, error) {
 type checker struct {
 	*analysis.Pass
 	bare     map[*types.TypeName][]limits // of the types whose values this package wraps
+	inside   map[*types.TypeName][]limits // of the types that implement the interface, also as decorators
 	composed []limits                     // of the interfaces of which it wraps values, whatever their type
 	wrapped  map[ast.Expr]bool            // what it passes to the constructors of wrappers
 	returns  map[*types.Func]bool         // the functions whose results it passes there

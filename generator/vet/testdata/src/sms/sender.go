@@ -61,6 +61,21 @@ func (r Retrying) SendCode(ctx context.Context, phone string) error {
 
 func (r Retrying) Close() error { return r.next.Close() }
 
+// Failover is another one, which may be limited as a whole.
+type Failover struct {
+	next   Sender
+	backup *Gateway
+}
+
+func (f Failover) SendCode(ctx context.Context, phone string) error {
+	if err := f.next.SendCode(ctx, phone); err == nil {
+		return nil
+	}
+	return f.backup.SendCode(ctx, phone)
+}
+
+func (f Failover) Close() error { return nil }
+
 type fanOut struct{ all []Sender }
 
 func (f fanOut) SendCode(ctx context.Context, phone string) error {

@@ -16,6 +16,17 @@ type disk struct{} // want disk:"bare Store"
 
 func (disk) Get(id string) (int, error) { return 0, nil }
 
+// typed delegates, and is wrapped below.
+type typed[T any] struct {
+	disk  disk
+	value T
+}
+
+func (t typed[T]) Get(id string) (T, error) {
+	_, err := t.disk.Get(id)
+	return t.value, err
+}
+
 func NewStore() *memory { return &memory{} }
 
 func open() Store[int] { return memory{} }
@@ -27,6 +38,7 @@ func compose(limiter *ratelimit.Limiter) {
 	m.Get("1") // want `the limits of Store do not reach this Get on \*memory; use what NewLimitedStore returns`
 	disk{}.Get("1") // want `the limits of Store do not reach this Get on disk`
 	inferred(NewLimitedStore(open(), limiter))
+	inferred(NewLimitedStore[int](typed[int]{}, limiter))
 }
 
 func inferred(s Store[int]) {}
