@@ -22,11 +22,7 @@ func (b *isBare) String() string {
 }
 
 // findBare exports the facts of the types of this package.
-func (c *checker) findBare() {
-	wrappers := c.wrappers()
-	if len(wrappers) == 0 {
-		return
-	}
+func (c *checker) findBare(wrappers []*wrapper) {
 	scope := c.Pkg.Scope()
 	for _, name := range scope.Names() {
 		object, ok := scope.Lookup(name).(*types.TypeName)

@@ -24,10 +24,14 @@ func (c *checker) calls(d ast.Decl) {
 			return true
 		}
 		method := s.Obj().(*types.Func)
-		for _, object := range []*types.TypeName{typeName(s.Recv()), receiver(method)} {
+		bare, on := c.bareType(e.X), types.TypeString(s.Recv(), c.qualify)
+		if bare != nil && types.IsInterface(s.Recv()) {
+			on = types.ExprString(e.X) + ", which holds a " + types.TypeString(bare.Type(), c.qualify)
+		}
+		for _, object := range []*types.TypeName{bare, receiver(method)} {
 			if l := c.missed(object, method, of); l != nil {
 				c.ReportRangef(e.Sel, "the limits of %s do not reach this %s on %s; use what %s returns",
-					c.spell(l, l.Interface), method.Name(), types.TypeString(s.Recv(), c.qualify), c.spell(l, l.New))
+					c.spell(l, l.Interface), method.Name(), on, c.spell(l, l.New))
 				break
 			}
 		}
@@ -100,10 +104,10 @@ func (c *checker) hidden(body *ast.BlockStmt, i int, fn *types.Func) {
 			if len(n.Results) != results.Len() {
 				return true
 			}
-			bare := typeName(c.TypesInfo.TypeOf(n.Results[i]))
+			bare := c.bareType(n.Results[i])
 			for _, l := range c.limits(bare) {
 				composed := c.isComposed(bare, l) && !fn.Exported() || slices.ContainsFunc(c.composed, l.same)
-				if iface != nil && l.isOf(iface) && !composed {
+				if l.isOf(iface) && !composed {
 					c.ReportRangef(n.Results[i], "this %s has no limits; return what %s returns", c.spell(&l, l.Interface), c.spell(&l, l.New))
 				}
 			}

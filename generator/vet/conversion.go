@@ -25,7 +25,7 @@ func (c *checker) conversions(d ast.Decl) {
 func (c *checker) conversion(call *ast.CallExpr) {
 	iface := typeName(c.TypesInfo.TypeOf(call.Fun))
 	for _, l := range c.limits(typeName(c.TypesInfo.TypeOf(call.Args[0]))) {
-		if iface != nil && l.isOf(iface) && !slices.ContainsFunc(c.composed, l.same) {
+		if l.isOf(iface) && !slices.ContainsFunc(c.composed, l.same) {
 			c.ReportRangef(call.Args[0], "this %s has no limits; use what %s returns", c.spell(&l, l.Interface), c.spell(&l, l.New))
 		}
 	}

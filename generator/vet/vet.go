@@ -11,7 +11,8 @@
 //
 // A wrapper counts the calls that go through it, and no others. Reported are
 //
-//   - a limited method that is called on, or taken from, a value or a type that could have been wrapped;
+//   - a limited method that is called on, or taken from, a value or a type that could have been wrapped, or a variable or field
+//     of the interface that gets no others, where no other package can assign to it;
 //   - such a value that is converted to the interface, unless it is wrapped then, and such a type as a type argument whose
 //     constraint has a limited method;
 //   - a function that returns such a value as the interface, so that its callers cannot see that no limit applies;
@@ -23,8 +24,9 @@
 // Types that hold a value of the interface are decorators, whose inner value may well be wrapped. Tests are left alone, and so are
 // methods of the types themselves, unexported functions that return what their package wraps, and methods that no rule covers.
 //
-// Not seen are values that reach the interface by an assignment or as an argument, types with type parameters of their own, and
-// what is generated for structs and funcs, whose callers have the wrapped value at hand by design.
+// Not seen are values that reach the interface as an argument or in a list or map, since what gets them may wrap them; types with
+// type parameters of their own or inside of functions; and what is generated for structs and funcs, whose callers have the wrapped
+// value at hand by design.
 //
 // # What is meant
 //
@@ -60,6 +62,7 @@ func run(pass *analysis.Pass) (any, error) {
 	c := &checker{
 		Pass: pass, bare: map[*types.TypeName][]limits{}, inside: map[*types.TypeName][]limits{},
 		wrapped: map[ast.Expr]bool{}, returns: map[*types.Func]bool{},
+		assigned: map[*types.Var][]assigned{}, free: map[*types.Var]bool{}, held: map[*types.Var]*types.TypeName{},
 	}
 	var sources []*ast.File // but for what is generated and for tests
 	for _, f := range pass.Files {
@@ -72,8 +75,11 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	c.directives()
-	c.findBare()
 	c.findComposed(sources)
+	if wrappers := c.wrappers(); len(wrappers) > 0 {
+		c.findBare(wrappers)
+		c.findAssigned(sources)
+	}
 	for _, f := range sources {
 		for _, d := range f.Decls {
 			c.calls(d)
@@ -92,4 +98,7 @@ type checker struct {
 	composed []limits                     // of the interfaces of which it wraps values, whatever their type
 	wrapped  map[ast.Expr]bool            // what it passes to the constructors of wrappers
 	returns  map[*types.Func]bool         // the functions whose results it passes there
+	assigned map[*types.Var][]assigned
+	free     map[*types.Var]bool            // what may have other values as well
+	held     map[*types.Var]*types.TypeName // what heldBy has found
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
@@ -86,7 +87,12 @@ type limits struct {
 
 func (l limits) same(o limits) bool { return l.Path == o.Path && l.New == o.New }
 func (l limits) isOf(o *types.TypeName) bool {
-	return o.Pkg() != nil && l.Path == o.Pkg().Path() && l.Interface == o.Name()
+	return o != nil && o.Pkg() != nil && l.Path == o.Pkg().Path() && l.Interface == o.Name()
+}
+
+// anyIsOf reports whether all has the limits of an interface.
+func anyIsOf(all []limits, iface *types.TypeName) bool {
+	return slices.ContainsFunc(all, func(l limits) bool { return l.isOf(iface) })
 }
 
 // spell returns the name of the interface or of the constructor as this package has it.

@@ -43,6 +43,21 @@ func Plain(ok bool) (Sender, error) {
 
 func plain() *Gateway { return nil }
 
+var (
+	// Default is a variable, to which a program may assign another one.
+	Default Sender = &Gateway{}
+
+	standard Sender = plain()
+)
+
+func Standard() (s Sender) {
+	s = &Gateway{}
+	if s == nil {
+		return Default
+	}
+	return standard // want `this Sender has no limits; return what NewLimitedSender returns`
+}
+
 // Bulk delegates; it is one implementation in terms of another.
 type Bulk struct{ Gateway *Gateway } // want Bulk:"bare Sender"
 

@@ -31,6 +31,10 @@ func NewStore() *memory { return &memory{} }
 
 func open() Store[int] { return memory{} }
 
+type opened[T any] struct{ store Store[T] }
+
+func (o opened[T]) get() { o.store.Get("1") } // want `do not reach this Get on o.store, which holds a disk`
+
 func compose(limiter *ratelimit.Limiter) {
 	m := NewStore()
 	s := NewLimitedStore[int](m, limiter)
@@ -39,6 +43,9 @@ func compose(limiter *ratelimit.Limiter) {
 	disk{}.Get("1") // want `the limits of Store do not reach this Get on disk`
 	inferred(NewLimitedStore(open(), limiter))
 	inferred(NewLimitedStore[int](typed[int]{}, limiter))
+	var held Store[int] = disk{}
+	held.Get("1") // want `the limits of Store do not reach this Get on held, which holds a disk`
+	opened[int]{disk{}}.get()
 }
 
 func inferred(s Store[int]) {}
