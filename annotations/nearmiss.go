@@ -87,11 +87,20 @@ func isSlip(parting, verb, rest string) bool {
 	return beginsArguments(rest)
 }
 
-// isTypo reports whether name is the tool's but for one slip, and everything else is right. Other tools have similar names.
+// isTypo reports whether name is the tool's but for one slip, or two in front of arguments, and everything else is right. Other
+// tools have similar names: ratelimiter is none.
 func isTypo(name, parting, verb, rest string) bool {
-	return parting == ":" && isOneOf(verb, verbs) &&
-		distance([]rune(strings.ToLower(name)), []rune(tool)) == 1 &&
-		(strings.TrimSpace(rest) == "" || beginsArguments(rest))
+	if parting != ":" || !isOneOf(verb, verbs) {
+		return false
+	}
+	name = strings.ToLower(name)
+	switch distance([]rune(name), []rune(tool)) {
+	case 1:
+		return isSlip(parting, verb, rest)
+	case 2:
+		return !strings.HasPrefix(name, tool) && beginsArguments(rest)
+	}
+	return false
 }
 
 // beginsArguments reports whether s goes on as a directive does behind its verb.

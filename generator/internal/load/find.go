@@ -63,14 +63,11 @@ func IsOutput(src []byte) bool {
 }
 
 // nearMiss is a comment that may have been meant as a directive. What it really is, package annotations says.
-var nearMiss = regexp.MustCompile(`(?i)(//|/\*|^[ \t]*\*)[ \t]*[@+#!/]?[ \t]*rate[-_ ]?limit([ \t]*[:.;=/-][ \t]*[a-z]|[ \t]+(rule[ \t]+)?[a-z-]+=)`)
+var nearMiss = regexp.MustCompile(`(?i)(//|/\*|^[ \t]*\*)[ \t]*[@+#!/]?[ \t]*rate[-_ ]?limit([ \t]*[:.;=/-][ \t]*[a-z]|[ \t]+(rule[ \t]+)?[a-z-]+=)|//[ \t]*[a-z]{7,11}:rule[ \t]`)
 
 // hasDirective reports whether a comment in src is a directive or looks like one.
 func hasDirective(src []byte) bool {
-	if bytes.Contains(src, []byte("//ratelimit:")) {
-		return true
-	}
-	for _, part := range []string{"imit", "IMIT"} {
+	for _, part := range []string{"imit", "IMIT", ":rule"} {
 		for rest := src; ; {
 			i := bytes.Index(rest, []byte(part))
 			if i < 0 {
@@ -81,7 +78,7 @@ func hasDirective(src []byte) bool {
 			if n := bytes.IndexByte(rest[i:], '\n'); n >= 0 {
 				end = i + n
 			}
-			if nearMiss.Match(rest[start:end]) {
+			if line := rest[start:end]; bytes.Contains(line, []byte("//ratelimit:")) || nearMiss.Match(line) {
 				return true
 			}
 			rest = rest[end:]

@@ -54,6 +54,8 @@ func TestHasDirective(t *testing.T) {
 		"//rate-limit:rule":                    true,
 		"/* ratelimit:rule */":                 true,
 		"/*\n * ratelimit:wrap\n */":           true,
+		"//ratelmt:rule limit=1":               true,
+		"// see golden:ruler":                  false,
 		"import \"example.com/ratelimit\"":     false,
 		"// ratelimit is a word":               false,
 		"// the limit: of things, a ratelimit": false,

@@ -8,6 +8,7 @@ type Sender interface {
 	/* want `unknown verb "rulee"; did you mean rule\?` */ //ratelimit:rulee limit=1 per=1m
 	/* want `"// ratelimit:rule" is no directive; write //ratelimit:rule` */ // ratelimit:rule limit=1 per=1m
 	/* want `"//rateLimit:rule" is no directive` */ //rateLimit:rule limit=1 per=1m
+	/* want `"//ratlimit:rule" is no directive` */ //ratlimit:rule limit=1 per=1m
 	/* want `"//ratelimit: rule" is no directive` */ //ratelimit: rule limit=1 per=1m
 	/* want `"//ratelimit: limit" is no directive` */ //ratelimit: limit=1 per=1m
 	/* want `missing verb before the argument limit` */ //ratelimit:limit=1 per=1m
