@@ -3,7 +3,6 @@ package annotations
 import (
 	"go/ast"
 	"go/token"
-	"slices"
 )
 
 // Stray reports the directives of file, and what looks like some, in the comment groups that are not used: they take effect
@@ -94,10 +93,13 @@ func placeOf(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup) place {
 }
 
 func isInsideFunction(file *ast.File, at token.Pos) bool {
-	return slices.ContainsFunc(file.Decls, func(d ast.Decl) bool {
-		f, ok := d.(*ast.FuncDecl)
-		return ok && f.Body != nil && f.Body.Pos() < at && at < f.Body.End()
+	found := false
+	ast.Inspect(file, func(n ast.Node) bool {
+		body, ok := n.(*ast.BlockStmt)
+		found = found || ok && body.Pos() < at && at < body.End()
+		return !ok
 	})
+	return found
 }
 
 // edges are the first and the last bytes of all that file consists of, but for comments.
