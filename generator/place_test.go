@@ -166,12 +166,39 @@ type count = C.count
 	expectWritten(t, all, "c_ratelimit.go", "x_ratelimit.go")
 	goIn(t, dir, "vet", ".")
 
-	testmodule.Write(t, filepath.Join(dir, "c.go"), []byte("package x\n\nimport \"C\"\n\n//ratelimit:rule limit=1 per=1m\n"+
-		"type InC interface{ M(n C.int) error }\n"))
+	testmodule.Write(t, filepath.Join(dir, "c.go"), []byte(`package x
+
+import "C"
+
+type number C.int
+
+type alias = C.int
+
+type InC interface {
+	//ratelimit:rule limit=1 per=1m
+	M(string, ...*C.int) error
+	//ratelimit:rule limit=1 per=1m
+	N(alias) error
+	//ratelimit:rule limit=1 per=1m key="{n}"
+	Key(n number) error
+	//ratelimit:rule limit=1 per=1m key="{text(n)}"
+	Text(n number) error
+}
+
+//ratelimit:rule limit=1 per=1m
+func (s) M(c C.int) error { return nil }
+
+type s struct{}
+
+func text(n number) string { return "" }
+`))
 	_, err := generator.Generate(t.Context(), all)
-	const expected = "c.go:6:21: a type in this declaration is not known; a wrapper cannot name types of C"
+	const expected = `c.go:11:16: a wrapper cannot name types of C; declare one of Go for C.int, such as type T C.int
+c.go:13:2: a type in this declaration is not known; a wrapper cannot name types of C
+c.go:14:40: a number of unknown kind has no stable text form
+c.go:21:14: a wrapper cannot name types of C; declare one of Go for C.int, such as type T C.int`
 	if err == nil || err.Error() != expected {
-		t.Errorf("a type of C: %v, expected %s", err, expected)
+		t.Errorf("types of C: %v, expected %s", err, expected)
 	}
 
 	t.Setenv("CGO_ENABLED", "0")

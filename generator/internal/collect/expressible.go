@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -25,9 +26,26 @@ func (c *collector) valid(t types.Type, node ast.Node) bool {
 	case len(c.pkg.Errors) > 0:
 		c.errs = append(c.errs, c.pkg.Errors...)
 	default:
-		c.errorf(node.Pos(), "a type in this declaration is not known; a wrapper cannot name types of C")
+		c.errorOfC(node)
 	}
 	return false
+}
+
+// errorOfC tells of the type of C in node: there is no other reason why a type should be unknown where nothing is wrong.
+func (c *collector) errorOfC(node ast.Node) {
+	var of *ast.SelectorExpr
+	ast.Inspect(node, func(n ast.Node) bool {
+		if e, ok := n.(*ast.SelectorExpr); ok && of == nil && load.NameOf(e.X) == "C" {
+			of = e
+		}
+		return of == nil
+	})
+	if of == nil { // an alias is
+		c.errorf(node.Pos(), "a type in this declaration is not known; a wrapper cannot name types of C")
+		return
+	}
+	name := types.ExprString(of)
+	c.errorf(of.Pos(), "a wrapper cannot name types of C; declare one of Go for %s, such as type T %s", name, name)
 }
 
 // isUnknown reports whether t is invalid, or an interface whose methods are not all known.

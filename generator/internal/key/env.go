@@ -134,7 +134,7 @@ func (c *compiler) param(n ast.Node, i int) *term {
 
 func (c *compiler) valid(n ast.Node, t types.Type) bool {
 	if strings.Contains(types.TypeString(t, nil), "invalid type") {
-		c.errorf(n, "the type of this is unknown, since the package does not compile")
+		c.errorf(n, "the type of this is unknown: it is one of C, or the package does not compile")
 		return false
 	}
 	return true

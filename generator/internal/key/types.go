@@ -212,6 +212,9 @@ func (c *compiler) typeName(t types.Type) string {
 // a spells t with its article.
 func (c *compiler) a(t types.Type) string {
 	name := c.typeName(t)
+	if t.Underlying() == types.Typ[types.Invalid] { // type T C.int
+		name += " of unknown kind"
+	}
 	switch {
 	case isNil(t):
 		return name
