@@ -98,7 +98,7 @@ func TestFault_StateWithoutAnExpiry(t *testing.T) {
 		if rule.Distinct == "" {
 			rule.Block = 0 // it has begun
 			other := ratelimit.Request{Rule: rule, Key: "another"}
-			s.giveUp(t, other, full)
+			s.reserve(t, other, full)()
 			requireExpiries(t, server)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 // A subject is a limiter under test and a way to let time pass for it.
 type subject struct {
 	limiter *ratelimit.Limiter
+	store   ratelimit.Store           // of the limiter
 	another func() *ratelimit.Limiter // one more program on the same store
 	pass    func(time.Duration)       // at least that long
 	// near passes most of a delay: all but a microsecond where the clock obeys, else as near as sleeping allows.
@@ -32,14 +33,15 @@ func onEveryStore(t *testing.T, scenario func(*testing.T, *subject)) {
 func inMemory(c *clock) *subject {
 	store := memstore.New(memstore.WithClock(c.now))
 	another := func() *ratelimit.Limiter { return ratelimit.New(store) }
-	return &subject{limiter: another(), another: another, pass: c.pass, near: func(d time.Duration) {
+	return &subject{limiter: another(), store: store, another: another, pass: c.pass, near: func(d time.Duration) {
 		c.pass(max(d-time.Microsecond, time.Microsecond))
 	}}
 }
 
 func onServer(t testing.TB, server *redistest.Server) *subject {
+	store := redisstore.New(connect(t, server.Addr))
 	another := func() *ratelimit.Limiter { return ratelimit.New(redisstore.New(connect(t, server.Addr))) }
-	return &subject{limiter: another(), another: another, pass: time.Sleep, near: func(d time.Duration) {
+	return &subject{limiter: ratelimit.New(store), store: store, another: another, pass: time.Sleep, near: func(d time.Duration) {
 		time.Sleep(d - 200*time.Microsecond)
 	}}
 }

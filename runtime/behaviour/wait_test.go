@@ -18,13 +18,25 @@ func window(name string, limit int64, algorithm ratelimit.Algorithm) ratelimit.R
 	return ratelimit.Rule{Name: name, Limit: limit, Per: time.Hour, Algorithm: algorithm}
 }
 
-// giveUp reserves a place, and gives it back a little later.
-func (s *subject) giveUp(t *testing.T, requests ...ratelimit.Request) {
+// reserve begins a call that waits, and returns when that has its place. To leave gives the place back.
+func (s *subject) reserve(t *testing.T, requests ...ratelimit.Request) (leave func()) {
 	t.Helper()
+	store := &witness{Store: s.store, seen: make(chan seen, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(20*time.Millisecond, cancel)
-	if d, err := s.limiter.Wait(ctx, requests...); !errors.Is(err, context.Canceled) || errors.Is(err, ratelimit.ErrTooManyRequests) {
-		t.Fatalf("got %+v, error %v; want a call that was given up", d, err)
+	gone := make(chan error, 1)
+	go func() {
+		_, err := ratelimit.New(store).Wait(ctx, requests...)
+		gone <- err
+	}()
+	if place := <-store.seen; place.err != nil || !place.verdict.Admitted || place.verdict.At <= place.verdict.Now {
+		t.Fatalf("got %+v; want a call that waits", place)
+	}
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) || errors.Is(err, ratelimit.ErrTooManyRequests) {
+			t.Fatalf("got error %v; want a call that was given up", err)
+		}
 	}
 }
 
@@ -34,7 +46,7 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 		full := ratelimit.Request{Rule: window("full", 2, ratelimit.SlidingWindow), Key: "k", Cost: 2}
 		s.admit(t, full)
 		for range 3 {
-			s.giveUp(t, full)
+			s.reserve(t, full)()
 			s.refuse(t, ratelimit.Request{Rule: full.Rule, Key: "k"})
 		}
 		for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.Calendar} {
@@ -42,9 +54,9 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 			if algorithm == ratelimit.Calendar {
 				q.Rule.Per, q.Rule.Cron = 0, "0 0 0 1 1 *"
 			}
-			s.giveUp(t, q, full)
+			s.reserve(t, q, full)()
 			s.admit(t, q)
-			s.giveUp(t, q, full)
+			s.reserve(t, q, full)()
 			s.refuse(t, q)
 		}
 	})
@@ -98,23 +110,12 @@ func TestWaiterHoldsNobodyUp(t *testing.T) {
 				return []ratelimit.Request{{Rule: own, Key: name + " " + who}, all}
 			}
 			s.admit(t, call("ann")...)
-			ctx, cancel := context.WithCancel(context.Background())
-			gone := make(chan error)
-			go func() {
-				_, err := s.limiter.Wait(ctx, call("ann")...)
-				gone <- err
-			}()
-			for s.left(t, all) != 3 {
-				time.Sleep(time.Millisecond) // until she has her place
-			}
+			leave := s.reserve(t, call("ann")...)
 			for _, who := range []string{"bob", "cid", "dan"} {
 				s.admit(t, call(who)...)
 			}
 			s.refuse(t, call("eve")...)
-			cancel()
-			if err := <-gone; !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: got error %v", name, err)
-			}
+			leave()
 			s.admit(t, call("eve")...)
 			if !rule.Prepay { // which lets one more pass when nobody waits
 				s.refuse(t, all)
@@ -133,7 +134,7 @@ func TestCancelledWaiterAndAShadow(t *testing.T) {
 			s.admit(t, watched)
 			shadow := watched
 			shadow.Rule.Mode = ratelimit.ModeShadow
-			s.giveUp(t, shadow, full)
+			s.reserve(t, shadow, full)()
 			s.refuse(t, watched)
 		}
 	})

@@ -29,6 +29,11 @@ func (w *witness) Decide(ctx context.Context, call *decide.Call) (decide.Verdict
 	return v, err
 }
 
+// Return is done when it returns: the store by itself lets a call go whose place it takes long to give back.
+func (w *witness) Return(ctx context.Context, call *decide.Call) error {
+	return w.Store.Return(context.WithoutCancel(ctx), call)
+}
+
 // A running call is one that was begun: it is over or sleeps.
 type running struct {
 	what   string
