@@ -138,37 +138,36 @@ func TestReturnToAWarmup(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		rule := ratelimit.Rule{Name: "r", Limit: 4, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: 3 * time.Hour}
 		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 4}
-		delay := func() time.Duration { return s.peek(t, q).RetryAfter.Round(time.Second) }
+		free := func() time.Time { // from when on the next call passes
+			d := s.peek(t, q)
+			return d.At.Add(d.RetryAfter)
+		}
 		for range 3 { // four permits are worth an hour: of the upper half of three hours, cold*(2*above-cold)*2/W more
 			first := s.admit(t, q)
-			if got, want := delay(), time.Hour+80*time.Minute; got != want {
+			if got, want := free().Sub(first.At), time.Hour+80*time.Minute; got != want {
 				t.Fatalf("the first call costs %v, want %v", got, want)
 			}
 			if err := first.Return(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			if got := delay(); got != 0 {
-				t.Fatalf("after a return: retry after %v", got)
+			if d := s.peek(t, q); !d.Allowed {
+				t.Fatalf("after a return: retry after %v", d.RetryAfter)
 			}
 		}
 		first := s.admit(t, q)
-		second, cancel := context.WithCancel(context.Background())
-		wait := time.AfterFunc(20*time.Millisecond, func() {
-			if got, want := delay(), 2*time.Hour+90*time.Minute; got != want {
-				t.Errorf("two calls cost %v, want %v", got, want)
-			}
-			if err := first.Return(context.Background()); err != nil {
-				t.Error(err)
-			}
-			cancel()
-		})
-		defer wait.Stop()
-		_, _ = s.limiter.Wait(second, q)
-		if got := delay(); got != 0 {
-			t.Errorf("after both were given back: retry after %v", got)
+		leave := s.reserve(t, q)
+		if got, want := free().Sub(first.At), 2*time.Hour+90*time.Minute; got != want {
+			t.Errorf("two calls cost %v, want %v", got, want)
 		}
-		s.admit(t, q)
-		if got, want := delay(), time.Hour+80*time.Minute; got != want {
+		if err := first.Return(context.Background()); err != nil {
+			t.Error(err)
+		}
+		leave()
+		if d := s.peek(t, q); !d.Allowed {
+			t.Errorf("after both were given back: retry after %v", d.RetryAfter)
+		}
+		first = s.admit(t, q)
+		if got, want := free().Sub(first.At), time.Hour+80*time.Minute; got != want {
 			t.Errorf("then a call costs %v, want %v", got, want)
 		}
 	})
