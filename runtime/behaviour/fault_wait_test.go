@@ -151,7 +151,8 @@ func TestWaitersCompeteForCalendarWindows(t *testing.T) {
 			if err != nil || !v.Admitted {
 				t.Errorf("got %+v, error %v", v, err)
 			}
-			taken <- v.At / hour
+			start, _ := rule.Schedule.Window(v.At)
+			taken <- start
 		}()
 	}
 	windows := make(map[int64]bool)
