@@ -3,31 +3,56 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// requireSpacing calls until one call was refused for good reason, and checks that no two admissions are too close.
+// requireSpacing calls until enough calls were refused for good reason, and checks that no two admissions are too close. It makes
+// two calls at once: one after the other, each might come after a period of less than a millisecond.
 func requireSpacing(t *testing.T, s *subject, q ratelimit.Request, apart time.Duration) {
 	t.Helper()
 	var last time.Time
-	for refused, calls := 0, 0; refused < 3; calls++ {
-		if calls == 20_000 {
-			t.Fatalf("%s %v: never refused", q.Rule.Name, q.Rule.Per)
+	for refused, rounds := 0, 0; refused < 7; rounds++ {
+		if rounds == 10_000 {
+			t.Fatalf("%s %v: refused %d times only", q.Rule.Name, q.Rule.Per, refused)
 		}
-		d := s.allow(t, q)
-		if !d.Allowed {
-			refused++
-			s.near(d.RetryAfter)
-			continue
+		var retry time.Duration
+		for _, d := range s.atOnce(t, q) {
+			if !d.Allowed {
+				refused++
+				retry = d.RetryAfter
+				continue
+			}
+			if since := d.At.Sub(last); since < apart {
+				t.Fatalf("%s %v: two calls admitted within %v", q.Rule.Name, q.Rule.Per, since)
+			}
+			last = d.At
 		}
-		if since := d.At.Sub(last); since < apart {
-			t.Fatalf("%s %v: two calls admitted within %v", q.Rule.Name, q.Rule.Per, since)
-		}
-		last = d.At
+		s.near(retry)
 	}
+}
+
+// atOnce makes two calls at once and returns what came of them, in the order of their times.
+func (s *subject) atOnce(t *testing.T, q ratelimit.Request) [2]ratelimit.Decision {
+	t.Helper()
+	var made [2]ratelimit.Decision
+	var both sync.WaitGroup
+	for i := range made {
+		both.Go(func() {
+			var err error
+			if made[i], err = s.limiter.Allow(context.Background(), q); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	if made[1].At.Before(made[0].At) {
+		made[0], made[1] = made[1], made[0]
+	}
+	return made
 }
 
 func TestFault_CostAboveBurstToldToRetry(t *testing.T) {
@@ -197,8 +222,12 @@ func TestFault_HighRatesNeverLimit(t *testing.T) {
 			requireSpacing(t, s, ratelimit.Request{Rule: rule, Key: "k"}, rule.Per/time.Duration(rule.Limit))
 		}
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "million", Limit: 1_000_000, Per: time.Second, Algorithm: ratelimit.TokenBucket}, Key: "k", Cost: 1_000_000}
-		s.admit(t, q)
-		s.refuse(t, q)
+		last, next := s.admit(t, q), s.allow(t, q)
+		for ; next.Allowed; last, next = next, s.allow(t, q) { // which is right where a second has passed
+			if since := next.At.Sub(last.At); since < q.Rule.Per {
+				t.Fatalf("a million calls a second, twice within %v", since)
+			}
+		}
 	})
 }
 
