@@ -20,7 +20,7 @@ func TestRetryDelayIsExact(t *testing.T) {
 		"fixed window":                {ratelimit.Rule{Limit: 2, Per: per, Algorithm: ratelimit.FixedWindow}, []int64{1, 1, 1}},
 		"token bucket":                {ratelimit.Rule{Limit: 7, Per: per, Algorithm: ratelimit.TokenBucket}, []int64{3, 4, 3}},
 		"token bucket, burst":         {ratelimit.Rule{Limit: 3, Per: per, Burst: 2, Algorithm: ratelimit.TokenBucket}, []int64{1, 1, 2}},
-		"token bucket, uneven":        {ratelimit.Rule{Limit: 997, Per: per, Burst: 5, Algorithm: ratelimit.TokenBucket}, []int64{5, 5}},
+		"token bucket, uneven":        {ratelimit.Rule{Limit: 997, Per: 12 * time.Second, Burst: 5, Algorithm: ratelimit.TokenBucket}, []int64{5, 5}},
 		"token bucket, a large burst": {ratelimit.Rule{Limit: 1000, Per: time.Second, Burst: 100_000, Algorithm: ratelimit.TokenBucket}, []int64{99_999, 101}},
 		"token bucket, many permits":  {ratelimit.Rule{Limit: 9_999_991, Per: 3 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket}, []int64{9_999_991, 3}},
 		"calendar":                    {ratelimit.Rule{Limit: 2, Cron: "* * * * * *"}, []int64{2, 1}},
