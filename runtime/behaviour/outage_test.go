@@ -137,7 +137,7 @@ func TestFault_ColdServerFailsConcurrentCalls(t *testing.T) {
 func TestFault_LostReplyIsChargedAgain(t *testing.T) {
 	server := redistest.Start(t)
 	between := redistest.StartProxy(t, server.Addr)
-	through := &subject{limiter: ratelimit.New(redisstore.New(connect(t, between.Addr)))}
+	through := &subject{limiter: ratelimit.New(bare{redisstore.New(connect(t, between.Addr))})}
 	direct := onServer(t, server)
 	for i := range int64(5) {
 		q := ratelimit.Request{Rule: hourly, Key: string(rune('a' + i))}
@@ -162,11 +162,15 @@ func TestFault_TimedOutDecisionIsChargedAgain(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: 50 * time.Millisecond})
 	t.Cleanup(func() { _ = client.Close() })
-	impatient, direct := &subject{limiter: ratelimit.New(redisstore.New(client))}, onServer(t, server)
+	impatient, direct := ratelimit.New(bare{redisstore.New(client)}), onServer(t, server)
 	q := ratelimit.Request{Rule: hourly, Key: "k"}
-	impatient.admit(t, q)
+	eventually(t, "the client is connected, and has its answer in time", func() bool {
+		_, err := impatient.Peek(context.Background(), q)
+		return err == nil
+	})
+	direct.admit(t, q)
 	server.Pause()
-	_, err := impatient.limiter.Allow(context.Background(), q)
+	_, err := impatient.Allow(context.Background(), q)
 	server.Resume()
 	if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
 		t.Errorf("a late reply: got error %v (%T), want a *StoreError", err, err)

@@ -34,7 +34,7 @@ func TestReturnAfterAnOutage(t *testing.T) {
 	q := ratelimit.Request{Rule: window("r", 5, ratelimit.FixedWindow), Key: "k"}
 	ctx := context.Background()
 
-	through := &subject{limiter: ratelimit.New(redisstore.New(connect(t, between.Addr)))}
+	through := &subject{limiter: ratelimit.New(bare{redisstore.New(connect(t, between.Addr))})}
 	lost := through.admit(t, q)
 	between.Replies.Store(0)
 	if err := lost.Return(ctx); err == nil {

@@ -24,6 +24,9 @@ type subject struct {
 	near func(time.Duration)
 }
 
+// bare is a store that keeps no overrides, so that limiters ask it for their calls' decisions alone.
+type bare struct{ ratelimit.Store }
+
 // onEveryStore runs a scenario once for each store.
 func onEveryStore(t *testing.T, scenario func(*testing.T, *subject)) {
 	t.Run("memory", func(t *testing.T) { scenario(t, inMemory(newClock())) })
