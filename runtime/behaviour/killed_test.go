@@ -9,20 +9,32 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// killWhileWaiting starts a program whose calls wait for the rule, and kills it.
+// killWhileWaiting starts a program whose calls wait for the rule, and kills it. It starts another one where all calls of the
+// first have had their places before that was seen.
 func (s *subject) killWhileWaiting(t *testing.T, server *redistest.Server, q ratelimit.Request) {
 	t.Helper()
-	program := program(t, server, q.Rule.Name)
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
+	apart := q.Rule.Per / time.Duration(q.Rule.Limit)
+	for waiting := false; !waiting; {
+		program := program(t, server, q.Rule)
+		if err := program.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			_ = program.Wait() // killed
+			close(ended)
+		}()
+		for over := false; !waiting && !over; {
+			waiting = s.peek(t, q).RetryAfter > 3*apart
+			select {
+			case <-ended:
+				over = true
+			case <-time.After(time.Millisecond):
+			}
+		}
+		_ = program.Process.Kill()
+		<-ended
 	}
-	for s.peek(t, q).RetryAfter < 100*time.Millisecond {
-		time.Sleep(time.Millisecond)
-	}
-	if err := program.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = program.Wait() // killed
 }
 
 // What a process leaves that is killed while it waits expires, and does not let anybody exceed a limit.
@@ -30,14 +42,15 @@ func TestProcessKilledWhileItWaits(t *testing.T) {
 	server := redistest.Start(t)
 	s, client := onServer(t, server), connect(t, server.Addr)
 	q := ratelimit.Request{Rule: queued["leaky-bucket"], Key: "k"}
+	q.Rule.Per = time.Hour
 	s.killWhileWaiting(t, server, q)
 	if d := s.peek(t, q); d.Allowed {
 		t.Error("the places of the killed process are gone at once")
 	}
 	requireExpiries(t, server)
 	for _, key := range keysOn(t, client) {
-		if ttl := client.PTTL(context.Background(), key).Val(); ttl > 5*time.Second {
-			t.Errorf("%q expires after %v; a quarter of a second was waited for", key, ttl)
+		if ttl := client.PTTL(context.Background(), key).Val(); ttl > 3*time.Hour {
+			t.Errorf("%q expires after %v; up to two hours and a half were waited for", key, ttl)
 		}
 	}
 }
@@ -48,6 +61,7 @@ func TestCallsAfterAProcessKilledWhileItWaited(t *testing.T) {
 	server := redistest.Start(t)
 	s := onServer(t, server)
 	q := ratelimit.Request{Rule: queued["leaky-bucket"], Key: "k"}
+	q.Rule.Per = time.Second
 	s.killWhileWaiting(t, server, q)
 	last := s.peek(t, q)
 	free := last.At.Add(last.RetryAfter)

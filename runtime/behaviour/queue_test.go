@@ -23,8 +23,12 @@ import (
 const waiterOf = "RATELIMIT_TEST_WAITER_OF"
 
 func TestMain(m *testing.M) {
-	if addr, rule, ok := strings.Cut(os.Getenv(waiterOf), " "); ok {
-		wait(addr, queued[rule])
+	var addr, name string
+	var per time.Duration
+	if n, _ := fmt.Sscan(os.Getenv(waiterOf), &addr, &name, &per); n == 3 {
+		rule := queued[name]
+		rule.Per = per
+		wait(addr, rule)
 		return
 	}
 	os.Exit(m.Run())
@@ -67,26 +71,26 @@ func wait(addr string, rule ratelimit.Rule) {
 	all.Wait()
 }
 
-// program returns the test binary as a program on the server that waits for a rule.
-func program(t *testing.T, server *redistest.Server, rule string) *exec.Cmd {
+// program returns the test binary as a program on the server that waits for a rule: a queued one, perhaps of another period.
+func program(t *testing.T, server *redistest.Server, rule ratelimit.Rule) *exec.Cmd {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary)
-	cmd.Env = append(os.Environ(), waiterOf+"="+server.Addr+" "+rule)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", waiterOf, server.Addr, rule.Name, rule.Per))
 	return cmd
 }
 
 // Waiting calls of several programs are admitted in the order in which they came, and never more than the limit.
 func TestWaitersOfSeveralProgramsQueue(t *testing.T) {
 	server := redistest.Start(t)
-	for name, rule := range queued {
+	for _, rule := range queued {
 		programs := make([]*exec.Cmd, processes)
 		outputs := make([]strings.Builder, processes)
 		for i := range programs {
-			programs[i] = program(t, server, name)
+			programs[i] = program(t, server, rule)
 			programs[i].Stdout, programs[i].Stderr = &outputs[i], &outputs[i]
 			if err := programs[i].Start(); err != nil {
 				t.Fatal(err)
