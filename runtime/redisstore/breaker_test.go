@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,28 +34,37 @@ func blackHole(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// silence connects to a server that never answers, in a time that obeys.
+func silence(context.Context, string, string) (net.Conn, error) {
+	conn, _ := net.Pipe()
+	return conn, nil
+}
+
 // Once one call has waited for a server in vain, the next ones do not, even if callers with less patience gave up meanwhile.
 func TestBreakerSparesCallsTheWait(t *testing.T) {
-	client := redis.NewClient(&redis.Options{
-		Addr: blackHole(t), DialTimeout: 200 * time.Millisecond, ReadTimeout: 200 * time.Millisecond, DialerRetries: 1,
-		Protocol: 2, DisableIdentity: true,
-	})
-	defer client.Close()
-	limiter := ratelimit.New(redisstore.New(client))
-	request := ratelimit.Request{Rule: ratelimit.PerMinute(1), Key: "k"}
+	synctest.Test(t, func(t *testing.T) {
+		client := redis.NewClient(&redis.Options{
+			Addr: "127.0.0.1:6379", Dialer: silence, ReadTimeout: 200 * time.Millisecond, WriteTimeout: 200 * time.Millisecond,
+			Protocol: 2, DisableIdentity: true,
+		})
+		defer client.Close()
+		limiter := ratelimit.New(redisstore.New(client))
+		request := ratelimit.Request{Rule: ratelimit.PerMinute(1), Key: "k"}
 
-	_, err := limiter.Allow(context.Background(), request)
-	if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
-		t.Fatalf("got %v, want a *StoreError", err)
-	}
-	impatient, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
-	defer cancel()
-	if _, err := limiter.Allow(impatient, request); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want the caller's deadline", err)
-	}
-	if _, err = limiter.Allow(context.Background(), request); err == nil || !strings.Contains(err.Error(), "not tried") {
-		t.Errorf("got %v, want the answer of the call before", err)
-	}
+		_, err := limiter.Allow(context.Background(), request)
+		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+			t.Fatalf("got %v, want a *StoreError", err)
+		}
+		impatient, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
+		defer cancel()
+		<-impatient.Done()
+		if _, err := limiter.Allow(impatient, request); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the caller's deadline", err)
+		}
+		if _, err = limiter.Allow(context.Background(), request); err == nil || !strings.Contains(err.Error(), "not tried") {
+			t.Errorf("got %v, want the answer of the call before", err)
+		}
+	})
 }
 
 // What a cancelled caller waits for is its own business. The client would wait for ever.
