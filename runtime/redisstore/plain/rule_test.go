@@ -95,6 +95,13 @@ func TestOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.admit(t, ask(hourly, "k"))
+	four := ratelimit.Request{Rule: hourly, Key: "k", Cost: 4} // which can never be admitted by the rule's own limit
+	for _, err := another.Peek(context.Background(), four); err != nil; _, err = another.Peek(context.Background(), four) {
+		if !errors.As(err, new(*ratelimit.NeverAdmissibleError)) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond) // until it knows the override
+	}
 	another.admit(t, ask(hourly, "k"))
 	another.refuse(t, ask(hourly, "k"))
 	if err := s.Override("hourly", ratelimit.Override{Limit: 2}); err != nil {
