@@ -30,6 +30,35 @@ func (s *after) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 	return v, err
 }
 
+// A ledger is a store that enters what calls were charged to. A call that is late is admitted after its places, and closer to
+// others than those are.
+type ledger struct{ ratelimit.Store }
+
+// An entry is of the last decision of a call.
+type entry struct {
+	from    int64 // what was asked for
+	verdict decide.Verdict
+	charged []int64 // where each claim counts
+}
+
+type entryKey struct{}
+
+// entered returns a context for a call, and where the ledger enters it.
+func entered() (context.Context, *entry) {
+	e := new(entry)
+	return context.WithValue(context.Background(), entryKey{}, e), e
+}
+
+func (s ledger) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
+	v, err := s.Store.Decide(ctx, call)
+	e := entry{from: call.From, verdict: v}
+	for _, c := range call.Claims {
+		e.charged = append(e.charged, c.At)
+	}
+	*ctx.Value(entryKey{}).(*entry) = e
+	return v, err
+}
+
 func onBoth(name string, limit int64, per time.Duration) (fleet, here ratelimit.Request) {
 	rule := ratelimit.Rule{Name: name, Limit: limit, Per: per, Algorithm: ratelimit.FixedWindow}
 	fleet = ratelimit.Request{Rule: rule, Key: "k"}
@@ -103,20 +132,28 @@ func TestBothScopesUnderLoad(t *testing.T) {
 	here := ratelimit.Request{Rule: rule, Key: "k"}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	var places []int64
+	var places []int64 // of the fleet
 	for range 2 {
-		l := ratelimit.New(store)
+		l := ratelimit.New(ledger{store})
 		var own []int64
 		var ours sync.WaitGroup
 		for range 30 {
 			ours.Go(func() {
-				d, err := l.Wait(context.Background(), fleet, here)
+				ctx, e := entered()
+				d, err := l.Wait(ctx, fleet, here)
 				if err != nil || !d.Allowed {
 					t.Errorf("got %+v, error %v", d, err)
 				}
+				woken, place := time.Now().UnixMicro(), d.At.UnixMicro()
+				if e.from > 0 && e.verdict.At <= e.verdict.Now {
+					place = e.from // here; the fleet was asked for that, and answered when it was over
+				}
+				if first := max(place, e.charged[0]); woken < first {
+					t.Errorf("went on %v before its place", micros(first-woken))
+				}
 				mu.Lock()
 				defer mu.Unlock()
-				places, own = append(places, d.At.UnixMicro()), append(own, d.At.UnixMicro())
+				places, own = append(places, e.charged[0]), append(own, place)
 			})
 		}
 		all.Go(func() {

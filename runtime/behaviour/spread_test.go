@@ -145,25 +145,31 @@ func TestWaitOnACluster(t *testing.T) {
 			{Name: "leaky", Limit: 20, Per: 100 * time.Millisecond, Algorithm: ratelimit.LeakyBucket},
 			{Name: "sliding", Limit: 15, Per: 100 * time.Millisecond},
 		}
-		limiters := [2]*ratelimit.Limiter{ratelimit.New(s.stores[0]), ratelimit.New(s.stores[1])}
+		limiters := [2]*ratelimit.Limiter{ratelimit.New(ledger{s.stores[0]}), ratelimit.New(ledger{s.stores[1]})}
 		var mu sync.Mutex
-		var taken []int64
+		taken := make([][]int64, len(rules))
 		var all sync.WaitGroup
 		for i := range calls {
 			all.Go(func() {
-				d, err := limiters[i%2].Wait(context.Background(),
-					ratelimit.Request{Rule: rules[0], Key: s.a}, ratelimit.Request{Rule: rules[1], Key: s.b})
+				ctx, e := entered()
+				d, err := limiters[i%2].Wait(ctx, ratelimit.Request{Rule: rules[0], Key: s.a}, ratelimit.Request{Rule: rules[1], Key: s.b})
 				if err != nil || !d.Allowed {
 					t.Errorf("got %+v, error %v", d, err)
 				}
+				woken := time.Now().UnixMicro()
 				mu.Lock()
 				defer mu.Unlock()
-				taken = append(taken, d.At.UnixMicro())
+				for rule, at := range e.charged {
+					taken[rule] = append(taken[rule], at)
+					if woken < at {
+						t.Errorf("went on %v before its place under %s", micros(at-woken), rules[rule].Name)
+					}
+				}
 			})
 		}
 		all.Wait()
-		for _, rule := range rules {
-			requireLimit(t, rule, taken)
+		for i, rule := range rules {
+			requireLimit(t, rule, taken[i])
 		}
 	})
 }
