@@ -14,9 +14,7 @@ import (
 )
 
 func onCluster(t *testing.T, c redistest.Cluster) *subject {
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
-	t.Cleanup(func() { _ = client.Close() })
-	return &subject{limiter: ratelimit.New(redisstore.New(client)), pass: time.Sleep, near: time.Sleep}
+	return &subject{limiter: ratelimit.New(redisstore.New(connectCluster(t, c))), pass: time.Sleep, near: time.Sleep}
 }
 
 // On a cluster the subjects of one call lie on several nodes, and the call is still all or nothing.
@@ -48,9 +46,7 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	t.Run("behind a client that does not show it", func(t *testing.T) {
-		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Addrs()})
-		t.Cleanup(func() { _ = client.Close() })
-		wrapped := struct{ redis.UniversalClient }{client}
+		wrapped := struct{ redis.UniversalClient }{connectCluster(t, servers)}
 		s := &subject{limiter: ratelimit.New(redisstore.New(wrapped)), pass: time.Sleep, near: time.Sleep}
 		rule := hourly
 		rule.Name, rule.Limit = "wrapped", 3

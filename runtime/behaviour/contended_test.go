@@ -34,10 +34,10 @@ func (*faster) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // A call for which others are faster on every server, again and again, is refused, whatever the policy, and leaves nothing.
 func TestContentionOnTwoServersIsARefusal(t *testing.T) {
 	servers := redistest.Cluster{redistest.Start(t), redistest.Start(t)}
-	options := &redis.RingOptions{Addrs: map[string]string{"a": servers[0].Addr, "b": servers[1].Addr}}
-	s := newSpread(t, redis.NewRing(options), servers)
-	ring := redis.NewRing(options)
-	t.Cleanup(func() { _ = ring.Close() })
+	options := &redis.RingOptions{Addrs: map[string]string{"a": servers[0].Addr, "b": servers[1].Addr}, ReadTimeout: patience}
+	others, ring := redis.NewRing(options), redis.NewRing(options)
+	t.Cleanup(func() { _, _ = others.Close(), ring.Close() })
+	s := newSpread(t, others, servers)
 	var last int64 // place of the others
 	ring.AddHook(&faster{func() {
 		for _, c := range []decide.Claim{permits("r", s.a, decide.Bucket, 4), permits("r", s.b, decide.Bucket, 4)} {

@@ -215,7 +215,7 @@ func TestCallersWhoGaveUpAreChargedOnceAtMost(t *testing.T) {
 // lets contexts bound its connections.
 func TestImpatientCallerBarsNobody(t *testing.T) {
 	server := redistest.Start(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true, ReadTimeout: patience})
 	t.Cleanup(func() { _ = client.Close() })
 	for name, store := range map[string]ratelimit.Store{"scripts": redisstore.New(client), "plain": plain.New(client)} {
 		s := &subject{limiter: ratelimit.New(store)}

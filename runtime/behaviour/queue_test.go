@@ -57,7 +57,7 @@ type admission struct {
 func wait(addr string, rule ratelimit.Rule) {
 	var all sync.WaitGroup
 	var output sync.Mutex
-	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: ofOneProcess})
+	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: ofOneProcess, ReadTimeout: patience})
 	for range ofOneProcess {
 		all.Go(func() {
 			store := &witness{Store: redisstore.New(client), seen: make(chan seen, 1)}

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
@@ -54,9 +53,7 @@ func TestModelAndRedisAgree(t *testing.T) {
 
 func TestModelAndClusterAgree(t *testing.T) {
 	servers := redistest.StartCluster(t, 3)
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Addrs()})
-	t.Cleanup(func() { _ = client.Close() })
-	agreeInRealTime(t, redisstore.New(client), clusterPlans, *redisSteps/10, time.Minute)
+	agreeInRealTime(t, redisstore.New(connectCluster(t, servers)), clusterPlans, *redisSteps/10, time.Minute)
 	for _, server := range servers {
 		requireExpiries(t, server)
 	}

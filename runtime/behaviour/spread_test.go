@@ -26,18 +26,19 @@ type spread struct {
 func onSpreads(t *testing.T, scenario func(*testing.T, spread)) {
 	t.Run("cluster", func(t *testing.T) {
 		servers := redistest.StartCluster(t, 3)
-		scenario(t, newSpread(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Addrs()}), servers))
+		scenario(t, newSpread(t, connectCluster(t, servers), servers))
 	})
 	t.Run("ring", func(t *testing.T) {
 		servers := redistest.Cluster{redistest.Start(t), redistest.Start(t)}
-		ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": servers[0].Addr, "b": servers[1].Addr}})
+		addrs := map[string]string{"a": servers[0].Addr, "b": servers[1].Addr}
+		ring := redis.NewRing(&redis.RingOptions{Addrs: addrs, ReadTimeout: patience})
+		t.Cleanup(func() { _ = ring.Close() })
 		scenario(t, newSpread(t, ring, servers))
 	})
 }
 
 func newSpread(t *testing.T, client redis.UniversalClient, servers redistest.Cluster) spread {
 	t.Helper()
-	t.Cleanup(func() { _ = client.Close() })
 	s := spread{stores: []ratelimit.Store{redisstore.New(client), redisstore.New(client), redisstore.New(client)}}
 	probe := places{s.stores[0], kinds()["log"]}
 	for i := 0; s.a == "" || s.b == ""; i++ {

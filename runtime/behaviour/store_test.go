@@ -49,8 +49,17 @@ func onServer(t testing.TB, server *redistest.Server) *subject {
 	}}
 }
 
+// patience is how long clients wait for servers, which the machine may keep from answering.
+const patience = time.Minute
+
 func connect(t testing.TB, addr string) *redis.Client {
-	client := redis.NewClient(&redis.Options{Addr: addr})
+	client := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func connectCluster(t testing.TB, servers redistest.Cluster) *redis.ClusterClient {
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Addrs(), ReadTimeout: patience})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

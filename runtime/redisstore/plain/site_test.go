@@ -27,7 +27,10 @@ func start(t *testing.T) *site {
 }
 
 func on(t *testing.T, server *redistest.Server, addr string) *site {
-	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 80, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: time.Millisecond})
+	client := redis.NewClient(&redis.Options{
+		Addr: addr, PoolSize: 80, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: time.Millisecond,
+		ReadTimeout: time.Minute, // on a busy machine the server may be kept from answering
+	})
 	t.Cleanup(func() { _ = client.Close() })
 	s := New(client).(*store)
 	return &site{ratelimit.New(s), server, client, s}
