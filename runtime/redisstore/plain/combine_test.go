@@ -93,6 +93,51 @@ func TestUndoClosesItsWindow(t *testing.T) {
 	}
 }
 
+// slow stops the server in transactions when a window's end is set.
+type slow struct{}
+
+func (slow) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		var slowed []redis.Cmder
+		for _, cmd := range cmds {
+			slowed = append(slowed, cmd)
+			if cmds[0].Name() == "multi" && cmd.Name() == "pexpire" {
+				slowed = append(slowed, redis.NewCmd(ctx, "debug", "sleep", "0.005"))
+			}
+		}
+		return next(ctx, slowed)
+	}
+}
+
+// However long a server takes for a transaction, a window is as long as its rule says, and what it counts is given back.
+func TestWindowsOfASlowServer(t *testing.T) {
+	server := redistest.Start(t, "--enable-debug-command", "yes")
+	s, direct := on(t, server, server.Addr), on(t, server, server.Addr)
+	s.client.AddHook(slow{})
+	daily := hourly
+	daily.Name, daily.Per = "daily", 24*time.Hour
+	for _, call := range [][]ratelimit.Request{{ask(hourly, "k")}, {ask(hourly, "m"), ask(daily, "m")}, {ask(daily, "n"), ask(hourly, "n")}} {
+		first := s.admit(t, call...)
+		for _, q := range call {
+			d := direct.refuse(t, ratelimit.Request{Rule: q.Rule, Key: q.Key, Cost: 3})
+			end := d.At.Add(d.RetryAfter)
+			if length := end.Sub(first.At); length < q.Rule.Per || len(call) == 1 && length > q.Rule.Per+time.Millisecond {
+				t.Errorf("%s of %s: a window of %v", q.Rule.Name, q.Key, length)
+			}
+		}
+		if err := first.Return(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range call {
+			if left := direct.left(t, q.Rule, q.Key); left != 3 {
+				t.Errorf("%s of %s: %d of 3 permits left after a return", q.Rule.Name, q.Key, left)
+			}
+		}
+	}
+}
+
 // gone fails commands while it is down.
 type gone struct{ down bool }
 

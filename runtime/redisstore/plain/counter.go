@@ -20,6 +20,7 @@ type counter struct {
 	start, stop int64 // of the calendar window
 
 	counted once.Cmd   // replies: of BITFIELD,
+	bounded *redis.Cmd // of PEXPIRE or PEXPIREAT,
 	expiry  *redis.Cmd // and of PEXPIRETIME
 	used    int64      // what they said: the permits used by now,
 	end     int64      // when the window ends,
@@ -91,9 +92,9 @@ func (n *counter) send(ctx context.Context, p redis.Pipeliner, args ...any) {
 // bound gives a counter that has no expiry one, and asks for it. A key that is not there stays so.
 func (n *counter) bound(ctx context.Context, p redis.Pipeliner) {
 	if n.Rule.Kind == decide.Calendar {
-		p.Do(ctx, "pexpireat", n.key, n.stop/millisecond, "nx")
+		n.bounded = p.Do(ctx, "pexpireat", n.key, n.stop/millisecond, "nx")
 	} else {
-		p.Do(ctx, "pexpire", n.key, n.Rule.Per/millisecond, "nx")
+		n.bounded = p.Do(ctx, "pexpire", n.key, n.Rule.Per/millisecond, "nx")
 	}
 	n.expiry = p.Do(ctx, "pexpiretime", n.key)
 }
@@ -145,11 +146,13 @@ func (n *counter) answer(v *decide.Verdict) error {
 	return nil
 }
 
-// date tells a call that opened a fixed window when that was: the server reads its clock for us a little later than for the
-// window's end, perhaps in the next millisecond, and the window would seem too short.
-func (n *counter) date(v *decide.Verdict) {
-	if opened := n.end - n.Rule.Per; n.Rule.Kind == decide.Fixed && opened < v.Now && v.Now-opened < millisecond {
-		n.backdate(v, opened)
+// date tells a call that opened a fixed window when that was: the server reads its clock for us, at now, a little later than for
+// the window's end, perhaps in another millisecond, and the window would seem too short. Each window has a time of its own.
+func (n *counter) date(v *decide.Verdict, now int64) {
+	if opened, _ := n.bounded.Val().(int64); opened == 1 && n.Rule.Kind == decide.Fixed {
+		at := min(n.end-n.Rule.Per, now)
+		n.backdate(v, min(at, v.Now))
+		n.At = at
 	}
 }
 

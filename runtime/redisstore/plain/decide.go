@@ -156,7 +156,7 @@ func (s *store) charge(ctx context.Context, run run, counters []*counter) (decid
 		}
 		if err == nil && n.fits {
 			n.Charged = true
-			n.date(&v)
+			n.date(&v, now)
 			n.trigger()
 		}
 		misplaced = misplaced || !n.holds(now)
