@@ -3,6 +3,7 @@ package plain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -141,7 +142,8 @@ func TestResetReturnsWithItsContext(t *testing.T) {
 // Where this process's clock is off, by a whole calendar window too, the server's counts.
 func TestFault_ClientClockChoosesTheWindow(t *testing.T) {
 	s := start(t)
-	hour := ratelimit.Rule{Name: "hour", Limit: 3, Cron: "0 * * * *"}
+	halfAnHourAway := (time.Now().UTC().Minute() + 30) % 60
+	hour := ratelimit.Rule{Name: "hour", Limit: 3, Cron: fmt.Sprint(halfAnHourAway, " * * * *")}
 	for _, off := range []time.Duration{400 * 24 * time.Hour, -400 * 24 * time.Hour, time.Hour, -time.Hour} {
 		for _, call := range [][]ratelimit.Request{{ask(yearly, "k")}, {ask(hour, "k")}, {ask(yearly, "k"), ask(hour, "k")}} {
 			s.server.Do("FLUSHALL")
