@@ -51,7 +51,7 @@ func ExampleLimiter_Allow() {
 
 func ExampleLimiter_Wait() {
 	limiter := ratelimit.New(noon())
-	rule := ratelimit.Rule{Name: "api", Algorithm: ratelimit.LeakyBucket, Limit: 20, Per: time.Second}
+	rule := ratelimit.Rule{Name: "api", Algorithm: ratelimit.LeakyBucket, Limit: 2, Per: time.Second}
 	wait := func(ctx context.Context) {
 		decision, err := limiter.Wait(ctx, ratelimit.Request{Rule: rule}) // sleeps until its place has come
 		switch {
@@ -64,17 +64,16 @@ func ExampleLimiter_Wait() {
 		}
 	}
 
-	for range 3 {
+	for range 2 {
 		wait(context.Background())
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 900*time.Millisecond)
 	defer cancel()
 	wait(ctx)
 	// Output:
 	// at 12:00:00.000
-	// at 12:00:00.050
-	// at 12:00:00.100
-	// not in time; there is a place in 150ms
+	// at 12:00:00.500
+	// not in time; there is a place in 1s
 }
 
 func ExampleLimiter_Override() {
