@@ -24,7 +24,7 @@ func damageable() map[string]ratelimit.Rule {
 		"warmup":          {Limit: 3, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: time.Hour},
 		"sliding-counter": {Limit: 3, Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
 		"distinct":        {Limit: 3, Per: time.Hour, Distinct: "m"},
-		"daily":           {Limit: 3, Cron: "0 0 0 1 1 *", Distinct: "m"},
+		"daily":           {Limit: 3, Cron: yearly, Distinct: "m"},
 	} {
 		rules[name] = rule
 	}

@@ -77,7 +77,7 @@ func TestFault_StateWithoutAnExpiry(t *testing.T) {
 	bucket, leaky, prepaid, warm := rule("bucket", ratelimit.TokenBucket), rule("leaky", ratelimit.LeakyBucket), rule("prepaid", ratelimit.TokenBucket), rule("warm", ratelimit.TokenBucket)
 	prepaid.Prepay, warm.Warmup = true, time.Hour
 	day, members, daily := rule("day", ratelimit.Calendar), rule("members", ratelimit.SlidingWindow), rule("daily", ratelimit.Calendar)
-	day.Per, day.Cron, daily.Per, daily.Cron = 0, "@yearly", 0, "@yearly"
+	day.Per, day.Cron, daily.Per, daily.Cron = 0, yearly, 0, yearly
 	members.Distinct, daily.Distinct = "{who}", "{who}"
 	full := ratelimit.Request{Rule: ratelimit.Rule{Name: "full", Limit: 1, Per: time.Hour}, Key: "k"}
 	s.admit(t, full)

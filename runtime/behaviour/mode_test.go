@@ -169,7 +169,7 @@ func TestFault_ClientClockAtABoundaryOfMembers(t *testing.T) {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		defer client.Close()
 		wrong, right := ratelimit.New(redisstore.New(client)), onServer(t, server)
-		rule := ratelimit.Rule{Name: "day", Limit: 1, Cron: "0 0 0 1 1 *", Distinct: "{who}"}
+		rule := ratelimit.Rule{Name: "day", Limit: 1, Cron: yearly, Distinct: "{who}"}
 		right.admit(t, ratelimit.Request{Rule: rule, Key: "k", Member: "a"})
 		for member, want := range map[string]bool{"a": true, "b": false} {
 			d, err := wrong.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "k", Member: member})
@@ -212,7 +212,7 @@ func TestReturnOfAHugeCost(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for _, rule := range []ratelimit.Rule{
 			window("counter", 10, ratelimit.SlidingCounter), window("fixed", 10, ratelimit.FixedWindow),
-			{Name: "calendar", Limit: 10, Cron: "0 0 0 1 1 *"},
+			{Name: "calendar", Limit: 10, Cron: yearly},
 		} {
 			q, watched := ratelimit.Request{Rule: rule, Key: "k", Cost: 4}, rule
 			watched.Mode = ratelimit.ModeTrigger
@@ -236,7 +236,7 @@ func TestTriggerOfHugeCosts(t *testing.T) {
 	} {
 		for _, rule := range []ratelimit.Rule{
 			window("sliding", 10, ratelimit.SlidingWindow), window("counter", 10, ratelimit.SlidingCounter),
-			window("fixed", 10, ratelimit.FixedWindow), {Name: "calendar", Limit: 10, Cron: "0 0 0 1 1 *"},
+			window("fixed", 10, ratelimit.FixedWindow), {Name: "calendar", Limit: 10, Cron: yearly},
 		} {
 			if name == "plain" && (rule.Algorithm == ratelimit.SlidingWindow && rule.Cron == "" || rule.Algorithm == ratelimit.SlidingCounter) {
 				continue // which it does not know

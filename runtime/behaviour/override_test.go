@@ -17,7 +17,7 @@ func onEveryWindow(t *testing.T, scenario func(*testing.T, *subject, ratelimit.R
 			"sliding-window":  {Per: time.Hour},
 			"fixed-window":    {Per: time.Hour, Algorithm: ratelimit.FixedWindow},
 			"sliding-counter": {Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
-			"calendar":        {Cron: "0 0 0 1 1 *"},
+			"calendar":        {Cron: yearly},
 		} {
 			rule.Name, rule.Limit = name, 3
 			t.Run(name, func(t *testing.T) { scenario(t, s, ratelimit.Request{Rule: rule, Key: "k"}) })

@@ -52,7 +52,7 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 		for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.Calendar} {
 			q := ratelimit.Request{Rule: window("r", 3, algorithm), Key: "k", Cost: 3}
 			if algorithm == ratelimit.Calendar {
-				q.Rule.Per, q.Rule.Cron = 0, "0 0 0 1 1 *"
+				q.Rule.Per, q.Rule.Cron = 0, yearly
 			}
 			s.reserve(t, q, full)()
 			s.admit(t, q)
@@ -98,7 +98,7 @@ func TestWaiterHoldsNobodyUp(t *testing.T) {
 		"sliding-window":  {Limit: 5, Per: time.Hour},
 		"fixed-window":    {Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
 		"sliding-counter": {Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
-		"calendar":        {Limit: 5, Cron: "0 0 0 1 1 *"},
+		"calendar":        {Limit: 5, Cron: yearly},
 		"token-bucket":    {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
 		"prepaid":         {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true},
 	}

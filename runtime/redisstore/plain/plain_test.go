@@ -39,7 +39,10 @@ func TestOneRule(t *testing.T) {
 
 // window is the year of at.
 func window(at time.Time) (start, stop time.Time) {
-	start = time.Date(at.UTC().Year(), 1, 1, 0, 0, 0, 0, time.UTC)
+	start = time.Date(at.UTC().Year(), inHalfAYear, 1, 0, 0, 0, 0, time.UTC)
+	if start.After(at) {
+		start = start.AddDate(-1, 0, 0)
+	}
 	return start, start.AddDate(1, 0, 0)
 }
 
@@ -143,7 +146,7 @@ func TestConcurrentCallsAdmitExactlyTheLimit(t *testing.T) {
 	wide.Name, wide.Limit = "wide", 1000
 	for name, call := range map[string][]ratelimit.Request{
 		"one rule":         {ask(rule, "one")},
-		"a calendar":       {ask(ratelimit.Rule{Name: "calendar", Limit: 100, Cron: "0 0 1 1 *"}, "k")},
+		"a calendar":       {ask(yearlyOf(100), "a calendar")},
 		"several rules":    {ask(rule, "k"), ask(yearlyOf(1000), "k"), ask(wide, "k")},
 		"several subjects": {ask(rule, "x"), ask(wide, "y")},
 	} {
