@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,24 +14,22 @@ import (
 // occasion is a call whose commands are counted.
 type occasion struct {
 	name   string
+	per    time.Duration // between the calls that the rule admits; if 0, so long that none is admitted by chance
 	wait   time.Duration // that the rule allows
 	second bool          // the subject has just made another call
 	end    time.Duration // after which the call's context ends
 	want   error
 }
 
-const (
-	pause  = 50 * time.Millisecond // between the calls that a rule admits
-	enough = 10 * time.Second
-)
+const pause = 50 * time.Millisecond
 
 var occasions = []occasion{
 	{name: "admitted, without wait="},
 	{name: "refused, without wait=", second: true, want: ratelimit.ErrTooManyRequests},
-	{name: "admitted at once, with wait=", wait: enough},
-	{name: "admitted after a wait", wait: enough, second: true},
+	{name: "admitted at once, with wait=", wait: long},
+	{name: "admitted after a wait", per: pause, wait: long, second: true},
 	{name: "refused, as the wait would be too long", wait: time.Millisecond, second: true, want: ratelimit.ErrTooManyRequests},
-	{name: "cancelled during the wait", wait: enough, second: true, end: pause / 10, want: context.Canceled},
+	{name: "cancelled during the wait", wait: long, second: true, end: pause / 10, want: context.Canceled},
 }
 
 // measureCommands counts what a call has the server do.
@@ -47,7 +46,7 @@ func measureCommands(server *redisServer, e effort) ([]table, error) {
 	for _, o := range occasions {
 		row := []string{o.name}
 		for _, kind := range kinds {
-			r := kind(1, pause)
+			r := kind(1, cmp.Or(o.per, long))
 			r.Wait = o.wait
 			scripts, inside, err := o.count(server, limiter, ratelimit.NewRules("sms.Sender.SendCode", r), e.repeats)
 			if err != nil {
