@@ -29,7 +29,7 @@ import (
 func main() {
 	limiter := ratelimit.New(memstore.New())
 	if addr := os.Getenv("REDIS_ADDR"); addr != "" {
-		client := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: time.Second, ReadTimeout: time.Second})
+		client := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: time.Second})
 		defer client.Close()
 		limiter = ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("outbound"))
 	}

@@ -54,7 +54,7 @@ func inProcess(out io.Writer) error {
 // onRedis shares its counts with every process that uses the same server and prefix. Its clock is the server's, so the parts
 // of the story that need another minute or day are left out.
 func onRedis(out io.Writer, addr string) error {
-	client := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: time.Second, ReadTimeout: time.Second})
+	client := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: time.Second})
 	defer client.Close()
 	if err := client.Ping(context.Background()).Err(); err != nil {
 		return fmt.Errorf("REDIS_ADDR: %w", err)
