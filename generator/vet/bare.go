@@ -35,7 +35,7 @@ func (c *checker) findBare(wrappers []*wrapper) {
 				continue
 			}
 			c.inside[object] = append(c.inside[object], w.limits)
-			if !c.holds(object, w.of) {
+			if !c.holds(object, w) {
 				fact.Of = append(fact.Of, w.limits)
 			}
 		}
@@ -73,28 +73,35 @@ func declares(object *types.TypeName, iface *types.Named) bool {
 	return false
 }
 
-// holds reports whether a struct has a field with values of iface or of a wrapper, or with several of them.
-func (c *checker) holds(object *types.TypeName, iface *types.Named) bool {
-	s, ok := object.Type().Underlying().(*types.Struct)
-	if !ok {
-		return false
-	}
-	of := iface.Underlying().(*types.Interface)
-	for f := range s.Fields() {
-		t := f.Type()
-		switch u := t.Underlying().(type) {
-		case *types.Slice:
-			t = u.Elem()
-		case *types.Map:
-			t = u.Elem()
+// holds reports whether values of a type have others in them that may be limited: of the interface, of a wrapper, or funcs like
+// its limited methods.
+func (c *checker) holds(object *types.TypeName, w *wrapper) bool {
+	of := w.of.Underlying().(*types.Interface)
+	for part := range parts(object) {
+		name := typeName(part)
+		switch u := part.Underlying().(type) {
+		case *types.Interface:
+			if types.Implements(part, of) {
+				return true
+			}
+		case *types.Signature:
+			if w.limitsSome(u) {
+				return true
+			}
 		}
-		wrapper := typeName(t)
-		isIface := types.IsInterface(t) && (types.Implements(t, of) || typeName(t) == iface.Obj())
-		if isIface || wrapper != nil && c.ImportObjectFact(wrapper, new(isWrapper)) {
+		if name == w.of.Obj() || name != nil && c.ImportObjectFact(name, new(isWrapper)) {
 			return true
 		}
 	}
 	return false
+}
+
+// limitsSome reports whether w limits a method with the signature of fn.
+func (w *wrapper) limitsSome(fn *types.Signature) bool {
+	return slices.ContainsFunc(w.Methods, func(name string) bool {
+		method, _, _ := types.LookupFieldOrMethod(w.of, false, w.construct.Pkg(), name)
+		return method != nil && types.Identical(method.Type(), fn)
+	})
 }
 
 // limits returns what may be missed when a method of a type is called on a bare value.
@@ -127,7 +134,7 @@ func (c *checker) findComposed(files []*ast.File) {
 			c.wrapped[call.Args[0]] = true
 			if object := typeName(t); types.IsInterface(t) {
 				c.noteComposed(call.Args[0], w.limits)
-			} else if object != nil && !c.isComposed(object, w.limits) {
+			} else if object != nil && !c.isComposed(object, w.limits) && !c.holds(object, w) {
 				c.bare[object] = append(c.bare[object], w.limits)
 			}
 			return true

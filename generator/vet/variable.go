@@ -14,8 +14,12 @@ type assigned struct {
 
 // findAssigned finds what the files assign to variables and fields.
 func (c *checker) findAssigned(files []*ast.File) {
-	for object := range c.inside {
-		c.freeFields(object.Type())
+	for object := range c.inside { // who wraps a decorator limits what is in there
+		for part := range parts(object) {
+			for _, f := range fields(part) {
+				c.free[f] = true
+			}
+		}
 	}
 	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
@@ -48,17 +52,6 @@ func (c *checker) findAssigned(files []*ast.File) {
 			}
 			return true
 		})
-	}
-}
-
-// freeFields marks the fields of a type that implements the interface, and those of what it consists of. Who wraps a decorator
-// limits what is in there.
-func (c *checker) freeFields(t types.Type) {
-	for _, f := range fields(t) {
-		if !c.free[f] {
-			c.free[f] = true
-			c.freeFields(f.Type())
-		}
 	}
 }
 

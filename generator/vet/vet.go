@@ -21,8 +21,9 @@
 //
 // A type counts as one that could have been wrapped if it implements a wrapped interface, of a generic one some instance, of its
 // own package or of one that its package imports, or if the package at hand passes a value of it to the constructor of a wrapper.
-// Types that hold a value of the interface are decorators, whose inner value may well be wrapped. Tests are left alone, and so are
-// methods of the types themselves, unexported functions that return what their package wraps, and methods that no rule covers.
+// Types that hold a value of the interface, however deep, or a func like one of its limited methods are decorators, whose inner
+// value may well be wrapped. Tests are left alone, and so are methods of the types themselves, unexported functions that return
+// what their package wraps, and methods that no rule covers.
 //
 // Not seen are values that reach the interface as an argument or in a list or map, since what gets them may wrap them; types with
 // type parameters of their own or inside of functions; and what is generated for structs and funcs, whose callers have the wrapped

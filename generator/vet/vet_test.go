@@ -16,7 +16,7 @@ func TestValid(t *testing.T) {
 }
 
 func TestLostLimits(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), vet.Analyzer, "sms", "provider", "app", "store", "repo", "held")
+	analysistest.Run(t, analysistest.TestData(), vet.Analyzer, "sms", "provider", "app", "store", "repo", "held", "decorators")
 }
 
 func TestDirectives(t *testing.T) {
