@@ -111,7 +111,13 @@ func (c *checker) limits(object *types.TypeName) []limits {
 	}
 	var fact isBare
 	c.ImportObjectFact(object, &fact)
-	return slices.Concat(fact.Of, c.bare[object])
+	all := slices.Clone(fact.Of)
+	for _, l := range c.bare[object] {
+		if !slices.ContainsFunc(all, l.same) {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // findComposed finds what the files pass to the constructors of wrappers.
@@ -130,10 +136,10 @@ func (c *checker) findComposed(files []*ast.File) {
 			if w == nil {
 				return true
 			}
-			t := c.TypesInfo.TypeOf(call.Args[0])
-			c.wrapped[call.Args[0]] = true
+			value := c.unconverted(call.Args[0])
+			t := c.TypesInfo.TypeOf(value)
 			if object := typeName(t); types.IsInterface(t) {
-				c.noteComposed(call.Args[0], w.limits)
+				c.noteComposed(value, w.limits)
 			} else if object != nil && !c.isComposed(object, w.limits) && !c.holds(object, w) {
 				c.bare[object] = append(c.bare[object], w.limits)
 			}
@@ -149,9 +155,6 @@ func (c *checker) noteComposed(value ast.Expr, l limits) {
 		if fn := typeutil.StaticCallee(c.TypesInfo, call); fn != nil {
 			c.returns[fn.Origin()] = true
 			return
-		}
-		if c.TypesInfo.Types[call.Fun].IsType() {
-			return // a conversion
 		}
 	}
 	c.composed = append(c.composed, l)

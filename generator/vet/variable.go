@@ -76,13 +76,13 @@ func (c *checker) assign(v *types.Var, values []ast.Expr, i int) {
 	c.assigned[v] = append(c.assigned[v], a)
 }
 
-// unconverted returns what e converts to the interface, where that is not reported as such.
+// unconverted returns what e converts to an interface.
 func (c *checker) unconverted(e ast.Expr) ast.Expr {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok || !c.TypesInfo.Types[call.Fun].IsType() || !anyIsOf(c.composed, typeName(c.TypesInfo.TypeOf(call))) {
+	if !ok || !c.TypesInfo.Types[call.Fun].IsType() || !types.IsInterface(c.TypesInfo.TypeOf(call)) {
 		return e
 	}
-	return call.Args[0]
+	return c.unconverted(call.Args[0])
 }
 
 func (c *checker) assignFields(lit *ast.CompositeLit) {
@@ -133,6 +133,7 @@ func (c *checker) variable(e ast.Expr) *types.Var {
 // bareType returns the type of e. Of a variable that holds an interface, it is the type of a value in it, if all are bare that it
 // ever gets, and else nil.
 func (c *checker) bareType(e ast.Expr) *types.TypeName {
+	e = c.unconverted(e)
 	if t := c.TypesInfo.TypeOf(e); !types.IsInterface(t) {
 		return typeName(t)
 	}

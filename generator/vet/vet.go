@@ -11,10 +11,10 @@
 //
 // A wrapper counts the calls that go through it, and no others. Reported are
 //
-//   - a limited method that is called on, or taken from, a value or a type that could have been wrapped, or a variable or field
-//     of the interface that gets no others, where no other package can assign to it;
-//   - such a value that is converted to the interface, unless it is wrapped then, and such a type as a type argument whose
-//     constraint has a limited method;
+//   - a limited method that is called on, or taken from, a value or a type that could have been wrapped, on such a value that is
+//     converted to the interface, or on a variable or field of the interface that gets no others, where no other package can
+//     assign to it;
+//   - such a type as a type argument whose constraint has a limited method;
 //   - a function that returns such a value as the interface, so that its callers cannot see that no limit applies;
 //   - a constructor whose name promises the interface, or whose result has a type that its callers cannot name, but that
 //     returns such a value: the function New of the package with the wrapper, or NewSender where the interface is Sender.
@@ -62,8 +62,7 @@ var Analyzer = &analysis.Analyzer{
 func run(pass *analysis.Pass) (any, error) {
 	c := &checker{
 		Pass: pass, bare: map[*types.TypeName][]limits{}, inside: map[*types.TypeName][]limits{},
-		wrapped: map[ast.Expr]bool{}, returns: map[*types.Func]bool{},
-		assigned: map[*types.Var][]assigned{}, free: map[*types.Var]bool{}, held: map[*types.Var]*types.TypeName{},
+		returns: map[*types.Func]bool{}, assigned: map[*types.Var][]assigned{}, free: map[*types.Var]bool{}, held: map[*types.Var]*types.TypeName{},
 	}
 	var sources []*ast.File // but for what is generated and for tests
 	for _, f := range pass.Files {
@@ -85,7 +84,7 @@ func run(pass *analysis.Pass) (any, error) {
 		for _, d := range f.Decls {
 			c.calls(d)
 			c.constructor(d)
-			c.conversions(d)
+			c.typeArguments(d)
 		}
 	}
 	return nil, nil
@@ -97,8 +96,7 @@ type checker struct {
 	bare     map[*types.TypeName][]limits // of the types whose values this package wraps
 	inside   map[*types.TypeName][]limits // of the types that implement the interface, also as decorators
 	composed []limits                     // of the interfaces of which it wraps values, whatever their type
-	wrapped  map[ast.Expr]bool            // what it passes to the constructors of wrappers
-	returns  map[*types.Func]bool         // the functions whose results it passes there
+	returns  map[*types.Func]bool         // the functions whose results it passes to the constructors of wrappers
 	assigned map[*types.Var][]assigned
 	free     map[*types.Var]bool            // what may have other values as well
 	held     map[*types.Var]*types.TypeName // what heldBy has found

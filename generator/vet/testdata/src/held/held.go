@@ -41,8 +41,8 @@ func bare(ctx context.Context, ok bool) {
 	send := (byDefault).SendCode          // want `on \(byDefault\), which holds a twilio`
 	send(ctx, err.Error())
 	s = nil
-	fourth := sms.Sender(&twilio{}) // is not reported here, since wire wraps what is a Sender already
-	fourth.SendCode(ctx, "1")       // want `on fourth, which holds a twilio`
+	fourth := sms.Sender(&twilio{})
+	fourth.SendCode(ctx, "1") // want `on fourth, which holds a twilio`
 }
 
 func mixed(ctx context.Context, given sms.Sender, all []sms.Sender, limiter *ratelimit.Limiter) {

@@ -6,29 +6,14 @@ import (
 	"slices"
 )
 
-// conversions reports bare values that d makes the interface of, but for those that it wraps then, and bare types that it passes
-// as type arguments to what calls their limited methods.
-func (c *checker) conversions(d ast.Decl) {
+// typeArguments reports bare types that d passes as type arguments to what calls their limited methods.
+func (c *checker) typeArguments(d ast.Decl) {
 	ast.Inspect(d, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CallExpr:
-			if len(n.Args) == 1 && !c.wrapped[n] && c.TypesInfo.Types[n.Fun].IsType() {
-				c.conversion(n)
-			}
-		case *ast.Ident:
-			c.instance(n)
+		if id, ok := n.(*ast.Ident); ok {
+			c.instance(id)
 		}
 		return true
 	})
-}
-
-func (c *checker) conversion(call *ast.CallExpr) {
-	iface := typeName(c.TypesInfo.TypeOf(call.Fun))
-	for _, l := range c.limits(typeName(c.TypesInfo.TypeOf(call.Args[0]))) {
-		if l.isOf(iface) && !slices.ContainsFunc(c.composed, l.same) {
-			c.ReportRangef(call.Args[0], "this %s has no limits; use what %s returns", c.spell(&l, l.Interface), c.spell(&l, l.New))
-		}
-	}
 }
 
 // instance reports the type arguments of what id names.
