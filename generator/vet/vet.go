@@ -14,7 +14,6 @@
 //   - a limited method that is called on, or taken from, a value or a type that could have been wrapped, on such a value that is
 //     converted to the interface, or on a variable or field of the interface that gets no others, where no other package can
 //     assign to it;
-//   - such a type as a type argument whose constraint has a limited method;
 //   - a function that returns such a value as the interface, so that its callers cannot see that no limit applies;
 //   - a constructor whose name promises the interface, or whose result has a type that its callers cannot name, but that
 //     returns such a value: the function New of the package with the wrapper, or NewSender where the interface is Sender.
@@ -25,9 +24,9 @@
 // value may well be wrapped. Tests are left alone, and so are methods of the types themselves, unexported functions that return
 // what their package wraps, and methods that no rule covers.
 //
-// Not seen are values that reach the interface as an argument or in a list or map, since what gets them may wrap them; types with
-// type parameters of their own or inside of functions; and what is generated for structs and funcs, whose callers have the wrapped
-// value at hand by design.
+// Not seen are values that reach the interface as an argument, or a type parameter as a type argument, or in a list or map, since
+// what gets them may wrap them; types with type parameters of their own or inside of functions; and what is generated for structs
+// and funcs, whose callers have the wrapped value at hand by design.
 //
 // # What is meant
 //
@@ -84,7 +83,6 @@ func run(pass *analysis.Pass) (any, error) {
 		for _, d := range f.Decls {
 			c.calls(d)
 			c.constructor(d)
-			c.typeArguments(d)
 		}
 	}
 	return nil, nil

@@ -41,19 +41,11 @@ func convert(ctx context.Context, limiter *ratelimit.Limiter) {
 	w.SendCode(ctx, "1")                            // want `do not reach this SendCode on w, which holds a sms.Gateway`
 	sms.Sender(sms.NewGateway()).SendCode(ctx, "1") // want `on sms.Sender\(sms.NewGateway\(\)\), which holds a sms.Gateway`
 	register(sms.Sender(sms.NewGateway()))          // may wrap it
-	call(ctx, sms.NewGateway())  // want `the limits of sms.Sender do not reach \*sms.Gateway as a type argument of call`
-	call[*sms.Gateway](ctx, nil) // want `do not reach \*sms.Gateway as a type argument of call`
-	call[*sms.LimitedSender](ctx, nil)
-	_ = box[*sms.Gateway]{}
 }
 
 var _ = sms.Sender(sms.NewGateway())
 
 func register(any) {}
-
-func call[S sms.Sender](ctx context.Context, s S) { s.SendCode(ctx, "1") }
-
-type box[S any] struct{ s S }
 
 func NewPlain() sms.Sender {
 	return sms.NewGateway() // want `this sms.Sender has no limits; return what sms.NewLimitedSender returns`

@@ -149,3 +149,21 @@ func (f *failover) SendCode(ctx context.Context, phone string) error {
 }
 
 func (q queue) run(ctx context.Context) { q.next.SendCode(ctx, "1") }
+
+// limited wraps what it gets as a type parameter.
+func limited[S sms.Sender](next S, limiter *ratelimit.Limiter) sms.Sender {
+	return sms.NewLimitedSender(next, limiter)
+}
+
+func generic(ctx context.Context, limiter *ratelimit.Limiter) {
+	limited(&twilio{}, limiter).SendCode(ctx, "1")
+	sms.NewLimitedSender(retrying[*twilio]{}, limiter).SendCode(ctx, "1")
+}
+
+type retrying[S sms.Sender] struct{ next S }
+
+func (r retrying[S]) SendCode(ctx context.Context, phone string) error {
+	return r.next.SendCode(ctx, phone)
+}
+
+func (r retrying[S]) Close() error { return nil }
