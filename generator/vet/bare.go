@@ -120,31 +120,42 @@ func (c *checker) limits(object *types.TypeName) []limits {
 	return all
 }
 
-// findComposed finds what the files pass to the constructors of wrappers.
+// findComposed finds what the files pass to the constructors of wrappers. A function that they take as a value is called by others,
+// who may do so.
 func (c *checker) findComposed(files []*ast.File) {
+	called := map[ast.Expr]bool{}
 	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) != 2 {
-				return true
-			}
-			callee := typeutil.StaticCallee(c.TypesInfo, call)
-			if callee == nil {
-				return true
-			}
-			w := c.wrapperBy(callee.Origin())
-			if w == nil {
-				return true
-			}
-			value := c.unconverted(call.Args[0])
-			t := c.TypesInfo.TypeOf(value)
-			if object := typeName(t); types.IsInterface(t) {
-				c.noteComposed(value, w.limits)
-			} else if object != nil && !c.isComposed(object, w.limits) && !c.holds(object, w) {
-				c.bare[object] = append(c.bare[object], w.limits)
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				called[ast.Unparen(n.Fun)] = true
+				c.compose(n)
+			case *ast.Ident:
+				if fn, ok := c.TypesInfo.Uses[n].(*types.Func); ok && !called[n] {
+					c.returns[fn.Origin()] = true
+				}
 			}
 			return true
 		})
+	}
+}
+
+// compose notes what call passes to the constructor of a wrapper, if it is one of that.
+func (c *checker) compose(call *ast.CallExpr) {
+	callee := typeutil.StaticCallee(c.TypesInfo, call)
+	if callee == nil || len(call.Args) != 2 {
+		return
+	}
+	w := c.wrapperBy(callee.Origin())
+	if w == nil {
+		return
+	}
+	value := c.unconverted(call.Args[0])
+	t := c.TypesInfo.TypeOf(value)
+	if object := typeName(t); types.IsInterface(t) {
+		c.noteComposed(value, w.limits)
+	} else if object != nil && !c.isComposed(object, w.limits) && !c.holds(object, w) {
+		c.bare[object] = append(c.bare[object], w.limits)
 	}
 }
 

@@ -21,8 +21,8 @@
 // A type counts as one that could have been wrapped if it implements a wrapped interface, of a generic one some instance, of its
 // own package or of one that its package imports, or if the package at hand passes a value of it to the constructor of a wrapper.
 // Types that hold a value of the interface, however deep, or a func like one of its limited methods are decorators, whose inner
-// value may well be wrapped. Tests are left alone, and so are methods of the types themselves, unexported functions that return
-// what their package wraps, and methods that no rule covers.
+// value may well be wrapped. Tests are left alone, and so are methods of the types themselves, functions that their package hands
+// on as values, unexported ones that return what it wraps, and methods that no rule covers.
 //
 // Not seen are values that reach the interface as an argument, or a type parameter as a type argument, or in a list or map, since
 // what gets them may wrap them; types with type parameters of their own or inside of functions; and what is generated for structs
@@ -61,7 +61,8 @@ var Analyzer = &analysis.Analyzer{
 func run(pass *analysis.Pass) (any, error) {
 	c := &checker{
 		Pass: pass, bare: map[*types.TypeName][]limits{}, inside: map[*types.TypeName][]limits{},
-		returns: map[*types.Func]bool{}, assigned: map[*types.Var][]assigned{}, free: map[*types.Var]bool{}, held: map[*types.Var]*types.TypeName{},
+		returns: map[*types.Func]bool{}, assigned: map[*types.Var][]assigned{}, free: map[*types.Var]bool{},
+		held: map[*types.Var]*types.TypeName{},
 	}
 	var sources []*ast.File // but for what is generated and for tests
 	for _, f := range pass.Files {
@@ -94,7 +95,7 @@ type checker struct {
 	bare     map[*types.TypeName][]limits // of the types whose values this package wraps
 	inside   map[*types.TypeName][]limits // of the types that implement the interface, also as decorators
 	composed []limits                     // of the interfaces of which it wraps values, whatever their type
-	returns  map[*types.Func]bool         // the functions whose results it passes to the constructors of wrappers
+	returns  map[*types.Func]bool         // the functions whose results it wraps, or that others call
 	assigned map[*types.Var][]assigned
 	free     map[*types.Var]bool            // what may have other values as well
 	held     map[*types.Var]*types.TypeName // what heldBy has found
