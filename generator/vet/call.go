@@ -89,10 +89,10 @@ func (c *checker) promised(fn *types.Func, result *types.TypeName) *limits {
 
 // hidden reports the return statements of a function whose i-th result is an interface with a wrapper, if they return bare
 // values as it. A package that wraps such values itself may do so with what its own functions return, but not with what others
-// get from it.
+// get from it; one that knows no limiters leaves it to these.
 func (c *checker) hidden(body *ast.BlockStmt, i int, fn *types.Func) {
 	results := fn.Signature().Results()
-	if c.returns[fn] {
+	if c.returns[fn] || fn.Exported() && !slices.ContainsFunc(c.Pkg.Imports(), isRuntime) {
 		return
 	}
 	iface := typeName(results.At(i).Type())

@@ -14,7 +14,8 @@
 //   - a limited method that is called on, or taken from, a value or a type that could have been wrapped, on such a value that is
 //     converted to the interface, or on a variable or field of the interface that gets no others, where no other package can
 //     assign to it;
-//   - a function that returns such a value as the interface, so that its callers cannot see that no limit applies;
+//   - a function that returns such a value as the interface, so that its callers cannot see that no limit applies, but for the
+//     exported ones of a package that does not import package runtime: it has nothing to wrap with, and leaves it to them;
 //   - a constructor whose name promises the interface, or whose result has a type that its callers cannot name, but that
 //     returns such a value: the function New of the package with the wrapper, or NewSender where the interface is Sender.
 //

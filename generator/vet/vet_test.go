@@ -16,7 +16,8 @@ func TestValid(t *testing.T) {
 }
 
 func TestLostLimits(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), vet.Analyzer, "sms", "provider", "app", "store", "repo", "held", "decorators")
+	analysistest.Run(t, analysistest.TestData(), vet.Analyzer,
+		"sms", "provider", "app", "store", "repo", "held", "decorators", "carriers")
 }
 
 func TestDirectives(t *testing.T) {

@@ -62,6 +62,8 @@ func isLimiter(t types.Type) bool {
 	return t != nil && t.String() == "*"+names.Runtime+".Limiter"
 }
 
+func isRuntime(p *types.Package) bool { return p.Path() == names.Runtime }
+
 // wrapperOf returns the type that fn makes, if fn is shaped as the constructor of a wrapper: func(next, *Limiter) *Wrapper.
 func wrapperOf(fn *types.Func) *types.TypeName {
 	if fn == nil || fn.Signature().Params().Len() != 2 || fn.Signature().Results().Len() != 1 {
