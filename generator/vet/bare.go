@@ -34,13 +34,22 @@ func (c *checker) findBare(wrappers []*wrapper) {
 			if !w.wraps(object) || !declares(object, w.of) {
 				continue
 			}
-			c.inside[object] = append(c.inside[object], w.limits)
+			c.noteInside(object, w.limits)
 			if !c.holds(object, w) {
 				fact.Of = append(fact.Of, w.limits)
 			}
 		}
 		if len(fact.Of) > 0 {
 			c.ExportObjectFact(object, &fact)
+		}
+	}
+}
+
+// noteInside notes an implementation, with the types of this package that it consists of: who wraps it limits what is in there.
+func (c *checker) noteInside(object *types.TypeName, l limits) {
+	for part := range parts(object) {
+		if name := typeName(part); name != nil && name.Pkg() == c.Pkg && !types.IsInterface(part) {
+			c.inside[name] = append(c.inside[name], l)
 		}
 	}
 }

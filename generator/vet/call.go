@@ -7,39 +7,76 @@ import (
 	"strings"
 )
 
-// calls reports the limited methods that d calls on bare values, or takes from them.
-func (c *checker) calls(d ast.Decl) {
-	var of *types.TypeName // d is its method
-	if d, ok := d.(*ast.FuncDecl); ok {
-		fn, _ := c.TypesInfo.Defs[d.Name].(*types.Func)
-		of = receiver(fn)
-	}
-	ast.Inspect(d, func(n ast.Node) bool {
-		e, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		s := c.TypesInfo.Selections[e]
-		if s == nil || s.Kind() == types.FieldVal {
-			return true
-		}
-		method := s.Obj().(*types.Func)
-		bare, on := c.bareType(e.X), types.TypeString(s.Recv(), c.qualify)
-		if bare != nil && types.IsInterface(s.Recv()) {
-			on = types.ExprString(e.X) + ", which holds a " + types.TypeString(bare.Type(), c.qualify)
-		}
-		for _, object := range []*types.TypeName{bare, receiver(method)} {
-			if l := c.missed(object, method, of); l != nil {
-				c.ReportRangef(e.Sel, "the limits of %s do not reach this %s on %s; use what %s returns",
-					c.spell(l, l.Interface), method.Name(), on, c.spell(l, l.New))
-				break
+// calls reports the limited methods that n, which belongs to a type if of is not nil, calls on bare values, or takes from them.
+func (c *checker) calls(n ast.Node, of *types.TypeName) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			of = c.owner(n)
+		case *ast.CompositeLit, *ast.CallExpr:
+			made, from := c.makes(n.(ast.Expr))
+			for _, e := range from {
+				c.calls(e, made)
 			}
+			return made == nil
+		case *ast.SelectorExpr:
+			c.call(n, of)
 		}
 		return true
 	})
 }
 
-// missed returns the limits that do not apply to a method of a type, called in a method of another; nil if that is as it
+// owner returns the type that d is a method of, or else makes; nil if it is neither.
+func (c *checker) owner(d *ast.FuncDecl) *types.TypeName {
+	fn, ok := c.TypesInfo.Defs[d.Name].(*types.Func)
+	if !ok {
+		return nil
+	}
+	if results := fn.Signature().Results(); d.Recv == nil && results.Len() > 0 {
+		return typeName(results.At(0).Type())
+	}
+	return receiver(fn)
+}
+
+// makes returns the type of an implementation that e makes, such as senderFunc(func(…) error {…}), and what it makes it from; nil
+// if it makes none.
+func (c *checker) makes(e ast.Expr) (*types.TypeName, []ast.Expr) {
+	object := typeName(c.TypesInfo.TypeOf(e))
+	if object == nil || c.inside[object] == nil {
+		return nil, nil
+	}
+	switch e := e.(type) {
+	case *ast.CompositeLit:
+		return object, e.Elts
+	case *ast.CallExpr:
+		if c.TypesInfo.Types[e.Fun].IsType() {
+			return object, e.Args
+		}
+	}
+	return nil, nil
+}
+
+// call reports e, of a type if of is not nil, if it is a limited method on a bare value.
+func (c *checker) call(e *ast.SelectorExpr, of *types.TypeName) {
+	s := c.TypesInfo.Selections[e]
+	if s == nil || s.Kind() == types.FieldVal {
+		return
+	}
+	method := s.Obj().(*types.Func)
+	bare, on := c.bareType(e.X), types.TypeString(s.Recv(), c.qualify)
+	if bare != nil && types.IsInterface(s.Recv()) {
+		on = types.ExprString(e.X) + ", which holds a " + types.TypeString(bare.Type(), c.qualify)
+	}
+	for _, object := range []*types.TypeName{bare, receiver(method)} {
+		if l := c.missed(object, method, of); l != nil {
+			c.ReportRangef(e.Sel, "the limits of %s do not reach this %s on %s; use what %s returns",
+				c.spell(l, l.Interface), method.Name(), on, c.spell(l, l.New))
+			return
+		}
+	}
+}
+
+// missed returns the limits that do not apply to a method of a type, called in what belongs to another; nil if that is as it
 // should be.
 func (c *checker) missed(object *types.TypeName, method *types.Func, in *types.TypeName) *limits {
 	inside := slices.Concat(c.limits(in), c.inside[in]) // of an implementation, which may use itself and what it consists of

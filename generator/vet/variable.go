@@ -14,7 +14,7 @@ type assigned struct {
 
 // findAssigned finds what the files assign to variables and fields.
 func (c *checker) findAssigned(files []*ast.File) {
-	for object := range c.inside { // who wraps a decorator limits what is in there
+	for object := range c.inside {
 		for part := range parts(object) {
 			for _, f := range fields(part) {
 				c.free[f] = true

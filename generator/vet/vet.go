@@ -22,8 +22,9 @@
 // A type counts as one that could have been wrapped if it implements a wrapped interface, of a generic one some instance, of its
 // own package or of one that its package imports, or if the package at hand passes a value of it to the constructor of a wrapper.
 // Types that hold a value of the interface, however deep, or a func like one of its limited methods are decorators, whose inner
-// value may well be wrapped. Tests are left alone, and so are methods of the types themselves, functions that their package hands
-// on as values, unexported ones that return what it wraps, and methods that no rule covers.
+// value may well be wrapped. Tests are left alone, and so are the methods and constructors of the types that implement the
+// interface, and of what these consist of; functions that their package hands on as values, unexported ones that return what it
+// wraps, and methods that no rule covers.
 //
 // Not seen are values that reach the interface as an argument, or a type parameter as a type argument, or in a list or map, since
 // what gets them may wrap them; types with type parameters of their own or inside of functions; and what is generated for structs
@@ -83,7 +84,7 @@ func run(pass *analysis.Pass) (any, error) {
 	}
 	for _, f := range sources {
 		for _, d := range f.Decls {
-			c.calls(d)
+			c.calls(d, nil)
 			c.constructor(d)
 		}
 	}
@@ -94,7 +95,7 @@ func run(pass *analysis.Pass) (any, error) {
 type checker struct {
 	*analysis.Pass
 	bare     map[*types.TypeName][]limits // of the types whose values this package wraps
-	inside   map[*types.TypeName][]limits // of the types that implement the interface, also as decorators
+	inside   map[*types.TypeName][]limits // of the types that implement the interface, also as decorators, or are within those
 	composed []limits                     // of the interfaces of which it wraps values, whatever their type
 	returns  map[*types.Func]bool         // the functions whose results it wraps, or that others call
 	assigned map[*types.Var][]assigned
