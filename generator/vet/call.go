@@ -108,16 +108,13 @@ func (c *checker) constructor(d ast.Decl) {
 	}
 }
 
-// promised returns the limits of the interface that a constructor's name promises, or that its callers cannot find out about;
-// nil if its result is not bare, or if this package wraps such values itself.
+// promised returns the limits of the interface that a constructor's name promises; nil if its result is not bare, or if this
+// package wraps such values itself.
 func (c *checker) promised(fn *types.Func, result *types.TypeName) *limits {
 	what, isNew := strings.CutPrefix(strings.ToLower(fn.Name()), "new")
 	for _, l := range c.limits(result) {
-		if !isNew || l.Path != c.Pkg.Path() || c.isComposed(result, l) {
-			continue
-		}
-		hides := fn.Exported() && !result.Exported()
-		if hides || what == "" || what == strings.ToLower(l.Interface) {
+		promises := what == "" || what == strings.ToLower(l.Interface)
+		if isNew && promises && l.Path == c.Pkg.Path() && !c.isComposed(result, l) {
 			return &l
 		}
 	}

@@ -16,8 +16,8 @@
 //     assign to it;
 //   - a function that returns such a value as the interface, so that its callers cannot see that no limit applies, but for the
 //     exported ones of a package that does not import package runtime: it has nothing to wrap with, and leaves it to them;
-//   - a constructor whose name promises the interface, or whose result has a type that its callers cannot name, but that
-//     returns such a value: the function New of the package with the wrapper, or NewSender where the interface is Sender.
+//   - a constructor whose name promises the interface, but that returns such a value: the function New of the package with the
+//     wrapper, or NewSender where the interface is Sender.
 //
 // A type counts as one that could have been wrapped if it implements a wrapped interface, of a generic one some instance, of its
 // own package or of one that its package imports, or if the package at hand passes a value of it to the constructor of a wrapper.

@@ -26,6 +26,7 @@ func run(ctx context.Context, limiter *ratelimit.Limiter) {
 	gateway.SendCode(ctx, "1") // want `the limits of sms.Sender do not reach this SendCode on \*sms.Gateway`
 	client.SendCode(ctx, "1")  // want `the limits of sms.Sender do not reach this SendCode on \*provider.Client`
 	client.Close()
+	sms.NewLocal().SendCode(ctx, "1") // want `do not reach this SendCode on \*sms.local`
 }
 
 func newClient() *provider.Client { return provider.New() }
