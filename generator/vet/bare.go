@@ -46,9 +46,14 @@ func (c *checker) findBare(wrappers []*wrapper) {
 }
 
 // noteInside notes an implementation, with the types of this package that it consists of: who wraps it limits what is in there.
+// What consists of it in turn, as a program does which its handlers point back to, is not limited so.
 func (c *checker) noteInside(object *types.TypeName, l limits) {
 	for part := range parts(object) {
-		if name := typeName(part); name != nil && name.Pkg() == c.Pkg && !types.IsInterface(part) {
+		named, ok := part.(*types.Named)
+		if !ok || named.Obj().Pkg() != c.Pkg || types.IsInterface(named) {
+			continue
+		}
+		if name := named.Obj(); name == object || !slices.Contains(slices.Collect(parts(name)), object.Type()) {
 			c.inside[name] = append(c.inside[name], l)
 		}
 	}

@@ -51,3 +51,21 @@ func adapt(ctx context.Context, s *simple, limiter *ratelimit.Limiter) error {
 type job struct {
 	run func(ctx context.Context, phone string) error
 }
+
+// program is pointed back to by what it consists of.
+type program struct {
+	handler *handler
+	simple  *simple
+}
+
+type handler struct { // want handler:"bare Sender"
+	closer
+	program *program
+}
+
+func (h *handler) SendCode(ctx context.Context, phone string) error { return nil }
+
+func (p *program) run(ctx context.Context) {
+	p.handler.SendCode(ctx, "1") // want `do not reach this SendCode on \*handler`
+	p.simple.SendCode(ctx, "1")  // want `do not reach this SendCode on \*simple`
+}
