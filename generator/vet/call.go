@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// calls reports the limited methods that n, which belongs to a type if of is not nil, calls on bare values, or takes from them.
-func (c *checker) calls(n ast.Node, of *types.TypeName) {
+// calls reports the limited methods that n, which belongs to the types in of, calls on bare values, or takes from them.
+func (c *checker) calls(n ast.Node, of []*types.TypeName) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
@@ -16,7 +16,7 @@ func (c *checker) calls(n ast.Node, of *types.TypeName) {
 		case *ast.CompositeLit, *ast.CallExpr:
 			made, from := c.makes(n.(ast.Expr))
 			for _, e := range from {
-				c.calls(e, made)
+				c.calls(e, append(of, made))
 			}
 			return made == nil
 		case *ast.SelectorExpr:
@@ -26,23 +26,23 @@ func (c *checker) calls(n ast.Node, of *types.TypeName) {
 	})
 }
 
-// owner returns the type that d is a method of, or else makes; nil if it is neither.
-func (c *checker) owner(d *ast.FuncDecl) *types.TypeName {
+// owner returns the type that d is a method of, or else makes, if there is one.
+func (c *checker) owner(d *ast.FuncDecl) []*types.TypeName {
 	fn, ok := c.TypesInfo.Defs[d.Name].(*types.Func)
 	if !ok {
 		return nil
 	}
-	if results := fn.Signature().Results(); d.Recv == nil && results.Len() > 0 {
-		return typeName(results.At(0).Type())
+	of := receiver(fn)
+	if results := fn.Signature().Results(); of == nil && results.Len() > 0 {
+		of = typeName(results.At(0).Type())
 	}
-	return receiver(fn)
+	return []*types.TypeName{of}
 }
 
-// makes returns the type of an implementation that e makes, such as senderFunc(func(…) error {…}), and what it makes it from; nil
-// if it makes none.
+// makes returns the type that e makes a value of, such as senderFunc(func(…) error {…}), and what it makes it from; nil if none.
 func (c *checker) makes(e ast.Expr) (*types.TypeName, []ast.Expr) {
 	object := typeName(c.TypesInfo.TypeOf(e))
-	if object == nil || c.inside[object] == nil {
+	if object == nil || types.IsInterface(object.Type()) {
 		return nil, nil
 	}
 	switch e := e.(type) {
@@ -56,8 +56,8 @@ func (c *checker) makes(e ast.Expr) (*types.TypeName, []ast.Expr) {
 	return nil, nil
 }
 
-// call reports e, of a type if of is not nil, if it is a limited method on a bare value.
-func (c *checker) call(e *ast.SelectorExpr, of *types.TypeName) {
+// call reports e, which belongs to the types in of, if it is a limited method on a bare value.
+func (c *checker) call(e *ast.SelectorExpr, of []*types.TypeName) {
 	s := c.TypesInfo.Selections[e]
 	if s == nil || s.Kind() == types.FieldVal {
 		return
@@ -76,17 +76,31 @@ func (c *checker) call(e *ast.SelectorExpr, of *types.TypeName) {
 	}
 }
 
-// missed returns the limits that do not apply to a method of a type, called in what belongs to another; nil if that is as it
-// should be.
-func (c *checker) missed(object *types.TypeName, method *types.Func, in *types.TypeName) *limits {
-	inside := slices.Concat(c.limits(in), c.inside[in]) // of an implementation, which may use itself and what it consists of
+// missed returns the limits that do not apply to a method of a type, called in what belongs to others; nil if that is as it should
+// be.
+func (c *checker) missed(object *types.TypeName, method *types.Func, in []*types.TypeName) *limits {
 	for _, l := range c.limits(object) {
-		within := in == object || slices.ContainsFunc(inside, l.same)
-		if !within && slices.Contains(l.Methods, method.Name()) {
+		if slices.Contains(l.Methods, method.Name()) && !slices.ContainsFunc(in, func(o *types.TypeName) bool {
+			return o == object || c.isInside(o, l) || c.isAdapter(o, method)
+		}) {
 			return &l
 		}
 	}
 	return nil
+}
+
+// isInside reports whether a type of this package is an implementation, which may use itself and what it consists of.
+func (c *checker) isInside(object *types.TypeName, l limits) bool {
+	return slices.ContainsFunc(slices.Concat(c.limits(object), c.inside[object]), l.same)
+}
+
+// isAdapter reports whether a type of another package has a method like that, as a func type beside the interface may.
+func (c *checker) isAdapter(object *types.TypeName, method *types.Func) bool {
+	if object == nil || object.Pkg() == c.Pkg || types.IsInterface(object.Type()) {
+		return false
+	}
+	found, _, _ := types.LookupFieldOrMethod(object.Type(), true, method.Pkg(), method.Name())
+	return found != nil && types.Identical(found.Type(), method.Type())
 }
 
 // constructor reports d if it is a function that returns a bare value where a limited one is expected.

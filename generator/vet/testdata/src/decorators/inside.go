@@ -43,7 +43,9 @@ func twice(s *simple) sms.Sender {
 
 func adapt(ctx context.Context, s *simple, limiter *ratelimit.Limiter) error {
 	sms.NewLimitedSender(senderFunc(s.SendCode), limiter)
+	sms.NewLimitedSender(sms.SenderFunc(s.SendCode), limiter)
 	sms.NewLimitedSender(&funcs{send: s.SendCode}, limiter)
+	_ = []any{job{s.SendCode}, s.SendCode} // want `SendCode on \*simple` `SendCode on \*simple`
 	return job{s.SendCode}.run(ctx, "1") // want `do not reach this SendCode on \*simple`
 }
 

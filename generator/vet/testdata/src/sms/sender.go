@@ -107,6 +107,12 @@ func (f fanOut) SendCode(ctx context.Context, phone string) error {
 
 func (f fanOut) Close() error { return nil }
 
+// SenderFunc makes a Sender of a func.
+type SenderFunc func(ctx context.Context, phone string) error
+
+func (f SenderFunc) SendCode(ctx context.Context, phone string) error { return f(ctx, phone) }
+func (SenderFunc) Close() error                                       { return nil }
+
 // half is no Sender.
 type half struct{}
 
