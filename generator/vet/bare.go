@@ -48,12 +48,12 @@ func (c *checker) findBare(wrappers []*wrapper) {
 // noteInside notes an implementation, with the types of this package that it consists of: who wraps it limits what is in there.
 // What consists of it in turn, as a program does which its handlers point back to, is not limited so.
 func (c *checker) noteInside(object *types.TypeName, l limits) {
-	for part := range parts(object) {
+	for _, part := range c.partsOf(object) {
 		named, ok := part.(*types.Named)
 		if !ok || named.Obj().Pkg() != c.Pkg || types.IsInterface(named) {
 			continue
 		}
-		if name := named.Obj(); name == object || !slices.Contains(slices.Collect(parts(name)), object.Type()) {
+		if name := named.Obj(); name == object || !slices.Contains(c.partsOf(name), object.Type()) {
 			c.inside[name] = append(c.inside[name], l)
 		}
 	}
@@ -91,7 +91,7 @@ func declares(object *types.TypeName, iface *types.Named) bool {
 // its limited methods.
 func (c *checker) holds(object *types.TypeName, w *wrapper) bool {
 	of := w.of.Underlying().(*types.Interface)
-	for part := range parts(object) {
+	for _, part := range c.partsOf(object) {
 		name := typeName(part)
 		switch u := part.Underlying().(type) {
 		case *types.Interface:

@@ -1,29 +1,28 @@
 package vet
 
-import (
-	"go/types"
-	"iter"
-)
+import "go/types"
 
-// parts returns the type that object declares, and the types of what its values consist of, in the same package.
-func parts(object *types.TypeName) iter.Seq[types.Type] {
-	return func(yield func(types.Type) bool) {
-		seen := map[string]bool{}
-		for todo := []types.Type{object.Type()}; len(todo) > 0; {
-			t := types.Unalias(todo[0])
-			todo = todo[1:]
-			if seen[t.String()] {
-				continue
-			}
-			seen[t.String()] = true
-			if !yield(t) {
-				return
-			}
-			if named, ok := t.(*types.Named); !ok || named.Obj().Pkg() == object.Pkg() {
-				todo = append(todo, elements(t)...)
-			}
+// partsOf returns the type that object declares, and the types of what its values consist of, in the same package.
+func (c *checker) partsOf(object *types.TypeName) []types.Type {
+	if found, ok := c.parts[object]; ok {
+		return found
+	}
+	seen := map[string]bool{}
+	var found []types.Type
+	for todo := []types.Type{object.Type()}; len(todo) > 0; {
+		t := types.Unalias(todo[0])
+		todo = todo[1:]
+		if seen[t.String()] {
+			continue
+		}
+		seen[t.String()] = true
+		found = append(found, t)
+		if named, ok := t.(*types.Named); !ok || named.Obj().Pkg() == object.Pkg() {
+			todo = append(todo, elements(t)...)
 		}
 	}
+	c.parts[object] = found
+	return found
 }
 
 // elements returns the types of the fields or elements of t, or of what it points to.

@@ -15,7 +15,7 @@ type assigned struct {
 // findAssigned finds what the files assign to variables and fields.
 func (c *checker) findAssigned(files []*ast.File) {
 	for object := range c.inside {
-		for part := range parts(object) {
+		for _, part := range c.partsOf(object) {
 			for _, f := range fields(part) {
 				c.free[f] = true
 			}

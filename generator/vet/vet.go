@@ -64,7 +64,7 @@ func run(pass *analysis.Pass) (any, error) {
 	c := &checker{
 		Pass: pass, bare: map[*types.TypeName][]limits{}, inside: map[*types.TypeName][]limits{},
 		returns: map[*types.Func]bool{}, assigned: map[*types.Var][]assigned{}, free: map[*types.Var]bool{},
-		held: map[*types.Var]*types.TypeName{},
+		held: map[*types.Var]*types.TypeName{}, parts: map[*types.TypeName][]types.Type{},
 	}
 	var sources []*ast.File // but for what is generated and for tests
 	for _, f := range pass.Files {
@@ -99,6 +99,7 @@ type checker struct {
 	composed []limits                     // of the interfaces of which it wraps values, whatever their type
 	returns  map[*types.Func]bool         // the functions whose results it wraps, or that others call
 	assigned map[*types.Var][]assigned
-	free     map[*types.Var]bool            // what may have other values as well
-	held     map[*types.Var]*types.TypeName // what heldBy has found
+	free     map[*types.Var]bool              // what may have other values as well
+	held     map[*types.Var]*types.TypeName   // what heldBy has found
+	parts    map[*types.TypeName][]types.Type // what partsOf has found
 }
