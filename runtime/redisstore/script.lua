@@ -511,7 +511,8 @@ local function decide(i, at, refused, call, now, special, gain)
   if refuses then
     if queued and cost > 1 then room = special.room(state, kind == PREPAID, limit, cost, a, b) end
     local high = (kind == LOG or kind == BUCKET and not queued) and cost - 1 or 0
-    room = room or most and math.max(0, limit - most) or 0
+    room = room or most and limit - most or 0
+    if room < 0 then room = 0 end
     while room < high do -- by bisection, as a smaller cost looks at an older permit
       local middle = math.ceil((room + high) / 2)
       local t, parts = now, 0
@@ -523,7 +524,8 @@ local function decide(i, at, refused, call, now, special, gain)
       end
       if t + math.min(parts, 1) <= now then room = middle else high = middle - 1 end
     end
-    return at, report .. struct.pack('<dddd', now, i, earliest, room), wait ~= SHADOW and i or by
+    local own = struct.pack('<dddd', now, i, earliest, room)
+    return at, report == '' and own or report .. own, wait ~= SHADOW and i or by
   end
   if not at then
     if kind == BLOCK and by == i + 1 and special.op ~= 'peek' then
@@ -680,8 +682,11 @@ if special and (special.op == 'return' or special.op == 'undo') then
   return at
 end
 
-local operand = special and tonumber(ARGV[#KEYS + 2]) or 0
-local first = special and special.op == 'from' and math.max(now, operand) or now + operand
+local first = now
+if special then
+  local operand = tonumber(ARGV[#KEYS + 2]) or 0
+  first = special.op == 'from' and math.max(now, operand) or now + operand
+end
 local at, report = decide(1, first, special and special.op == 'refuse', call, now, special, gain)
 if at and (at > now or report ~= '') then return { at, now, report } end
 return at or report ~= '' and report or now
