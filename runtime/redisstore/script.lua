@@ -48,8 +48,8 @@
 -- runs; giving back; and the call itself.
 --
 -- Redis runs one script at a time, so every microsecond here is one that no other client gets. Hence the few commands, the
--- recursion (a rule's state stays in local variables from check to commit), and what is handed down rather than captured, since
--- Lua allocates what a function captures.
+-- recursion (a rule's state stays in local variables from check to commit), and what is handed down rather than captured, decide
+-- itself too, since Lua allocates what a function captures.
 
 local call = redis.call
 local special = ARGV[#KEYS + 1] and { op = ARGV[#KEYS + 1], calendars = {} } -- what a plain call does without
@@ -421,7 +421,7 @@ end
 -- Rule i and those behind it: checks on the way down, with at the earliest time that suits the rules before, and commits on
 -- the way up, with at the time that suits all. Returns that time if the call is admitted, else false; then a report; then the
 -- number of the first of these rules that refuses, or 0 with a time for a report if a calendar window is not known.
-local function decide(i, at, refused, call, now, special, gain)
+local function decide(decide, i, at, refused, call, now, special, gain)
   local key = KEYS[i]
   if not key then
     if special and not refused then
@@ -502,7 +502,7 @@ local function decide(i, at, refused, call, now, special, gain)
 
   local report, by
   if special or KEYS[i + 1] then
-    at, report, by = decide(i + 1, at, refused, call, now, special, gain)
+    at, report, by = decide(decide, i + 1, at, refused, call, now, special, gain)
   else
     at, report = not refused and at, '' -- what decide would say
   end
@@ -687,6 +687,6 @@ if special then
   local operand = tonumber(ARGV[#KEYS + 2]) or 0
   first = special.op == 'from' and math.max(now, operand) or now + operand
 end
-local at, report = decide(1, first, special and special.op == 'refuse', call, now, special, gain)
+local at, report = decide(decide, 1, first, special and special.op == 'refuse', call, now, special, gain)
 if at and (at > now or report ~= '') then return { at, now, report } end
 return at or report ~= '' and report or now
