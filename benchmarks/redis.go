@@ -47,6 +47,14 @@ func (s *redisServer) version() string {
 	return info["redis_version"]
 }
 
+func (s *redisServer) pid() (int, error) {
+	info, err := s.info()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(info["process_id"])
+}
+
 // info returns the fields of all sections of INFO.
 func (s *redisServer) info() (map[string]string, error) {
 	text, err := s.client.Do(ctx, "info", "server", "clients", "memory", "cpu", "commandstats", "keyspace").Text()

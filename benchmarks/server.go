@@ -130,15 +130,21 @@ func measureServer(server *redisServer, e effort) ([]table, error) {
 	for _, c := range fullWindows {
 		all = append(all, c.byLimit...)
 	}
-	for range e.rounds {
-		for _, t := range all {
-			if t == nil {
-				continue
-			}
-			if err := t.round(server, e.calls); err != nil {
-				return nil, err
+	all = slices.DeleteFunc(all, func(t *traffic) bool { return t == nil })
+	pid, err := server.pid()
+	if err != nil {
+		return nil, err
+	}
+	err = onOneCore(pid, func() error {
+		for i := range e.rounds * len(all) {
+			if err := all[i%len(all)].round(server, e.calls); err != nil {
+				return err
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return []table{
 		decisionTable("Server cost of a decision", "against redis_rate", decisions),
