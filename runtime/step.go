@@ -239,12 +239,16 @@ func (c *call) sleep(ctx context.Context, wait time.Duration) error {
 	if wait <= 0 {
 		return nil
 	}
+	until := time.Now().Add(wait)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
+		if !time.Now().Before(until) { // the place was at the deadline, which is not too late
+			return nil
+		}
 		err := fmt.Errorf("%s: %w", where(c.method, "rate limit"), ctx.Err())
 		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()

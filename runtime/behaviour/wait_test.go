@@ -243,3 +243,30 @@ func TestDebtWithoutEnd(t *testing.T) {
 		}
 	})
 }
+
+// over is a context whose end is there when it is asked for.
+type over struct{ context.Context }
+
+func (c over) Done() <-chan struct{} {
+	<-c.Context.Done()
+	return c.Context.Done()
+}
+
+// A place at the very deadline of a context is not too late, whichever of the two a call hears of first.
+func TestPlaceAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := ratelimit.New(memstore.New())
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Millisecond, Algorithm: ratelimit.LeakyBucket}, Key: "k"}
+		for range 100 {
+			if d, err := l.Allow(context.Background(), q); err != nil || !d.Allowed {
+				t.Fatalf("got %+v, error %v", d, err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), q.Rule.Per)
+			if d, err := l.Wait(over{ctx}, q); err != nil || !d.Allowed {
+				t.Fatalf("got %+v, error %v", d, err)
+			}
+			cancel()
+			time.Sleep(time.Second)
+		}
+	})
+}
