@@ -61,10 +61,14 @@ func (s *store) decide(ctx context.Context, call *decide.Call) (v decide.Verdict
 		}
 		return err
 	})
-	if now := s.now(); err == errAgain && call.Contend(now, now) { // others were too fast, nothing was charged
-		return decide.Verdict{Now: now, At: now}, nil
+	if err != errAgain {
+		return v, err
 	}
-	return v, err
+	now := s.now()
+	if !call.Contend(now, now) {
+		return decide.Verdict{}, err
+	}
+	return decide.Verdict{Now: now, At: now}, nil // others were too fast, nothing was charged
 }
 
 // watch decides under several rules: it looks at all counters, and charges them if nobody has changed any meanwhile.
