@@ -138,7 +138,7 @@ func (n *counter) answer(v *decide.Verdict) error {
 	n.Charged, n.At, n.Earliest, n.Room, n.Fired = false, v.Now, 0, 0, 0
 	if !n.fits {
 		if n.Rule.Kind == decide.Fixed && v.Now >= n.end { // the clock was read after the window's end, the window before
-			n.backdate(v, n.end-1)
+			v.Now, v.At, n.At = n.end-1, n.end-1, n.end-1
 		}
 		n.Earliest, n.Room = max(n.end, v.Now+1), max(0, n.Limit-n.used)
 		v.Admitted = v.Admitted && n.Mode == decide.Shadow
@@ -150,14 +150,11 @@ func (n *counter) answer(v *decide.Verdict) error {
 // the window's end, perhaps in another millisecond, and the window would seem too short. Each window has a time of its own.
 func (n *counter) date(v *decide.Verdict, now int64) {
 	if opened, _ := n.bounded.Val().(int64); opened == 1 && n.Rule.Kind == decide.Fixed {
-		at := min(n.end-n.Rule.Per, now)
-		n.backdate(v, min(at, v.Now))
-		n.At = at
+		n.At = min(n.end-n.Rule.Per, now)
+		v.Now = min(v.Now, n.At)
+		v.At = v.Now
 	}
 }
-
-// backdate makes the verdict one of an earlier time.
-func (n *counter) backdate(v *decide.Verdict, to int64) { v.Now, v.At, n.At = to, to, to }
 
 // trigger takes into the claim that its charge has reached a trigger's limit.
 func (n *counter) trigger() {
