@@ -22,7 +22,7 @@ model: ## compare the stores with the model over a million random steps
 	go test -count=1 -v -timeout=2h -run=Model ./runtime/behaviour -model.memory=1000000 -model.redis=100000
 
 expressions: ## compare 200,000 results of lowered expressions with those of expr
-	go test -count=1 -v -timeout=1h -run=LikeExpr ./generator/internal/key -batches=8
+	go test -count=1 -v -timeout=1h -run=LikeExpr ./generator/internal/expr -batches=8
 
 wild: ## generate and compile wrappers for the interfaces of the standard library and of large modules
 	go test -count=1 -v -timeout=2h -tags=wild -run=Wild ./generator/...

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/analyse"
+	"github.com/ratelimit-go/ratelimit/generator/internal/check"
 	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
 	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
 	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
@@ -93,7 +93,7 @@ func warning(line string) string {
 	return line
 }
 
-// collectAll collects, compiles and analyses the annotated types of all packages.
+// collectAll collects, compiles and checks the annotated types of all packages.
 func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotations.Errors) {
 	for _, p := range set.Packages {
 		pkg, e, w := collect.Package(set.Fset, p)
@@ -105,7 +105,7 @@ func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotation
 		errs = append(errs, e...)
 		pkgs = append(pkgs, pkg)
 	}
-	e, w := analyse.Packages(set.Fset, pkgs)
+	e, w := check.Packages(set.Fset, pkgs)
 	return pkgs, append(errs, e...), append(warnings, w...)
 }
 

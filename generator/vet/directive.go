@@ -6,7 +6,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/analyse"
+	"github.com/ratelimit-go/ratelimit/generator/internal/check"
 	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
 	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
@@ -17,7 +17,7 @@ import (
 func (c *checker) directives() {
 	pkg, errs, _ := collect.Package(c.Fset, load.Checked(c.Fset, c.Pkg, c.Files))
 	errs = append(errs, compile.Package(pkg)...)
-	wrong, _ := analyse.Packages(c.Fset, []*model.Package{pkg})
+	wrong, _ := check.Packages(c.Fset, []*model.Package{pkg})
 	c.reportAll(append(errs, wrong...))
 }
 

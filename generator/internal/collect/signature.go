@@ -5,7 +5,7 @@ import (
 	"go/types"
 	"strconv"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -17,7 +17,7 @@ func describe(m *model.Method) {
 		if name == "" || name == "_" {
 			name = "arg" + strconv.Itoa(i)
 		}
-		m.Params = append(m.Params, key.Param{Name: name, Type: v.Type()})
+		m.Params = append(m.Params, expr.Param{Name: name, Type: v.Type()})
 	}
 	m.Context = contextOf(m.Signature.Params())
 	for i := range m.Signature.Results().Len() {

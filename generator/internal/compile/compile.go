@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -29,7 +29,7 @@ func compileRules(pkg *types.Package, methods []*model.Method) annotations.Error
 	var errs annotations.Errors
 	spared, applied := map[token.Pos]bool{}, map[token.Pos]bool{} // by the position of a condition
 	for _, m := range methods {
-		c := &compiler{env: &key.Env{Package: pkg, Method: m.Scope, Params: m.Params}, method: m.Name}
+		c := &compiler{env: &expr.Env{Package: pkg, Method: m.Scope, Params: m.Params}, method: m.Name}
 		for i, r := range m.Rules {
 			m.Rules[i] = c.rule(*r)
 			spared[r.Rule.When.Pos] = spared[r.Rule.When.Pos] || m.Rules[i] == nil
@@ -53,7 +53,7 @@ func compileRules(pkg *types.Package, methods []*model.Method) annotations.Error
 
 // compiler compiles the rules of one method.
 type compiler struct {
-	env    *key.Env
+	env    *expr.Env
 	method string
 	ofType bool // the rule stands on the type
 	errs   annotations.Errors
@@ -64,7 +64,7 @@ type compiler struct {
 func (c *compiler) rule(r model.Rule) *model.Rule {
 	c.ofType = r.OfType
 	if e := r.Rule.When; !e.IsZero() {
-		r.When = c.expr(e, key.Bool)
+		r.When = c.expr(e, expr.Bool)
 	}
 	if applies, known := r.When.Constant().(bool); known && r.OfType {
 		if !applies {
@@ -78,10 +78,10 @@ func (c *compiler) rule(r model.Rule) *model.Rule {
 	}
 	r.Member = c.template(r.Rule.Distinct)
 	if e := r.Rule.Limit.Expr; !e.IsZero() {
-		r.Permits = c.expr(e, key.Int)
+		r.Permits = c.expr(e, expr.Int)
 	}
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
-		r.Cost = c.expr(e, key.Int)
+		r.Cost = c.expr(e, expr.Int)
 	}
 	return &r
 }
@@ -92,15 +92,15 @@ func (c *compiler) template(t annotations.Template) []model.Piece {
 		if p.Island.IsZero() {
 			pieces = append(pieces, model.Piece{Literal: p.Literal})
 		} else {
-			pieces = append(pieces, model.Piece{Expr: p.Island.Value, Code: c.expr(p.Island, key.Island)})
+			pieces = append(pieces, model.Piece{Expr: p.Island.Value, Code: c.expr(p.Island, expr.Island)})
 		}
 	}
 	return pieces
 }
 
 // expr compiles an expression. What is wrong with it in a rule of a type may be right for the type's other methods.
-func (c *compiler) expr(e annotations.Expr, want key.Want) *key.Code {
-	code, errs := key.Compile(e, c.env, want)
+func (c *compiler) expr(e annotations.Expr, want expr.Want) *expr.Code {
+	code, errs := expr.Compile(e, c.env, want)
 	for _, err := range errs {
 		if c.ofType {
 			err.Msg += fmt.Sprintf(" (in method %s, which this rule covers)", c.method)
@@ -114,7 +114,7 @@ func (c *compiler) expr(e annotations.Expr, want key.Want) *key.Code {
 }
 
 // hidden reports a predeclared name that the package gives another meaning, unless the expression is about that one.
-func (c *compiler) hidden(e annotations.Expr, code *key.Code) {
+func (c *compiler) hidden(e annotations.Expr, code *expr.Code) {
 	for _, name := range code.Uses {
 		declared := c.env.Package.Scope().Lookup(name)
 		_, isType := declared.(*types.TypeName)

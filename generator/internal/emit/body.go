@@ -8,7 +8,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -23,19 +23,19 @@ type writer struct {
 	checked  map[string]bool   // parameters, and their fields, that were found not to be nil
 }
 
-// Import implements key.Names.
+// Import implements expr.Names.
 func (w *writer) Import(path string) string { return w.imports.Name(path) }
 
-// Param implements key.Names.
+// Param implements expr.Names.
 func (w *writer) Param(i int) string { return w.params[i] }
 
-// Local implements key.Names.
+// Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }
 
-// Fail implements key.Names.
+// Fail implements expr.Names.
 func (w *writer) Fail(reason string) string { return w.fail(reason, "") }
 
-// FailErr implements key.Names.
+// FailErr implements expr.Names.
 func (w *writer) FailErr(err string) string { return w.fail("", err) }
 
 // body returns the statements of m.
@@ -103,7 +103,7 @@ func (f *function) context(m *model.Method) string {
 }
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
-func (w *writer) code(c *key.Code, r *model.Rule, expr string) string {
+func (w *writer) code(c *expr.Code, r *model.Rule, expr string) string {
 	w.fail = func(reason, err string) string {
 		fields := []string{"Method: " + quote(w.method.Scope), "Rule: " + quote(r.Limit.Name), "Expr: " + quote(expr)}
 		if reason != "" {
@@ -119,7 +119,7 @@ func (w *writer) code(c *key.Code, r *model.Rule, expr string) string {
 }
 
 // render adds the statements of c, but for checks that were made before.
-func (w *writer) render(c *key.Code) string {
+func (w *writer) render(c *expr.Code) string {
 	stmts, value := c.Render(w)
 	for _, s := range stmts {
 		check := nilCheck.FindStringSubmatch(s)

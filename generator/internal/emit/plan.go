@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
@@ -24,7 +24,7 @@ type planned struct {
 func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
 		imports: names.NewImports(pkg.Types, pkg.Arrays), begin: names.NewVariables(pkg.Annotated),
-		rulesOf: map[*model.Method]string{}, programs: programs{variables: map[*key.Program]string{}},
+		rulesOf: map[*model.Method]string{}, programs: programs{variables: map[*expr.Program]string{}},
 	}
 	block, variables := names.NewScope(pkg.Declared...), names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {

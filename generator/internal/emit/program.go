@@ -7,7 +7,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
@@ -16,8 +16,8 @@ var exprvmPackage = types.NewPackage(runtimePackage.Path()+"/exprvm", "exprvm")
 
 // programs are the expressions of a file that expr's machine runs.
 type programs struct {
-	variables map[*key.Program]string // that hold them
-	declared  []*key.Program          // one for each variable
+	variables map[*expr.Program]string // that hold them
+	declared  []*expr.Program          // one for each variable
 }
 
 // addPrograms names the programs of m; equal ones share a variable.
@@ -28,7 +28,7 @@ func (p *planned) addPrograms(w *model.Wrapper, m *model.Method, block *names.Sc
 			if c.Program == nil {
 				continue
 			}
-			same := slices.IndexFunc(p.declared[begin:], func(o *key.Program) bool {
+			same := slices.IndexFunc(p.declared[begin:], func(o *expr.Program) bool {
 				return o.Source == c.Program.Source && slices.Equal(o.Names, c.Program.Names)
 			})
 			if same >= 0 {
@@ -45,8 +45,8 @@ func (p *planned) addPrograms(w *model.Wrapper, m *model.Method, block *names.Sc
 	}
 }
 
-// Program implements key.Names.
-func (w *writer) Program(p *key.Program) string { return w.variables[p] }
+// Program implements expr.Names.
+func (w *writer) Program(p *expr.Program) string { return w.variables[p] }
 
 // programDefs declares the variables of the programs.
 func (p *planned) programDefs() []jen.Code {

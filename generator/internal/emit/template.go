@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -116,7 +116,7 @@ func (w *writer) message(r *model.Rule) string {
 }
 
 // harmless reports whether the text of a value is of digits or letters alone.
-func harmless(c *key.Code) bool {
+func harmless(c *expr.Code) bool {
 	b, ok := c.Type.Underlying().(*types.Basic)
 	return ok && b.Info()&(types.IsNumeric|types.IsBoolean) != 0
 }

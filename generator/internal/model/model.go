@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/key"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -78,12 +78,12 @@ type Method struct {
 	Name      string
 	Doc       string // without directives
 	Signature *types.Signature
-	Params    []key.Param // as expressions name them
-	Scope     string      // pkg.Type.Method
-	Rules     []*Rule     // its own, then its type's
-	Context   int         // the index of the context among the parameters, or -1
-	Error     int         // the index of the error among the results, or -1
-	Fallback  *Fallback   // nil if there is none
+	Params    []expr.Param // as expressions name them
+	Scope     string       // pkg.Type.Method
+	Rules     []*Rule      // its own, then its type's
+	Context   int          // the index of the context among the parameters, or -1
+	Error     int          // the index of the error among the results, or -1
+	Fallback  *Fallback    // nil if there is none
 
 	Skipped bool // a directive says that the rules of the type do not apply
 	Spared  bool // the rules of the type do not apply, as the method cannot return an error
@@ -123,24 +123,24 @@ type Rule struct {
 	Subject []Piece
 	Message []Piece // empty if the message is static
 	Member  []Piece
-	Cost    *key.Code
-	Permits *key.Code // the limit, if that is an expression
-	When    *key.Code
+	Cost    *expr.Code
+	Permits *expr.Code // the limit, if that is an expression
+	When    *expr.Code
 }
 
 // Piece is a part of a template: a literal, or an island with its code.
 type Piece struct {
 	Literal string
 	Expr    string // the island as written
-	Code    *key.Code
+	Code    *expr.Code
 }
 
 // Codes returns all compiled expressions of the rule.
-func (r *Rule) Codes() []*key.Code {
-	var codes []*key.Code
+func (r *Rule) Codes() []*expr.Code {
+	var codes []*expr.Code
 	for _, p := range slices.Concat(r.Subject, r.Member, r.Message) {
 		codes = append(codes, p.Code)
 	}
 	codes = append(codes, r.Cost, r.Permits, r.When)
-	return slices.DeleteFunc(codes, func(c *key.Code) bool { return c == nil })
+	return slices.DeleteFunc(codes, func(c *expr.Code) bool { return c == nil })
 }

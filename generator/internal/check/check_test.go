@@ -1,0 +1,379 @@
+package check_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
+)
+
+// scenario is the body of an interface in package x, from line 8 on, and what is found there: line:col: message.
+type scenario struct {
+	name, methods string
+	found         []string
+}
+
+const head = `package x
+
+import "context"
+
+const three, six = 3, 2 * three
+func f(s string) int { return len(s) }
+
+`
+
+// check analyses all scenarios in one run, each in a package of its own; what is found stands without the file.
+func check(t *testing.T, scenarios []scenario) {
+	t.Helper()
+	dir := module(t)
+	for i, s := range scenarios {
+		src := head + "type X interface {\n" + s.methods + "\nZ(context.Context) error\n}\n"
+		testmodule.Write(t, filepath.Join(dir, fmt.Sprintf("x%d", i), "x.go"), src)
+	}
+	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./..."}})
+	lines := result.Warnings
+	if err != nil {
+		lines = append(lines, strings.Split(err.Error(), "\n")...)
+	}
+	for i, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			var found []string
+			for _, l := range lines {
+				if l, ok := strings.CutPrefix(l, filepath.Join(fmt.Sprintf("x%d", i), "x.go")+":"); ok {
+					found = append(found, l)
+				}
+			}
+			if !slices.Equal(found, s.found) {
+				t.Errorf("found\n%s\nexpected\n%s", strings.Join(found, "\n"), strings.Join(s.found, "\n"))
+			}
+		})
+	}
+}
+
+// module makes a module that uses this one from source.
+func module(t *testing.T) string {
+	dir := testmodule.Dir(t)
+	testmodule.Init(t, dir, "../../..", "example.com/x")
+	return dir
+}
+
+func TestNeverApplies(t *testing.T) {
+	check(t, []scenario{
+		{"a condition that is false", "//ratelimit:rule limit=1 per=1m when=\"six < three\"\nM(n int) error",
+			[]string{`9:39: when: this is never true, so that the rule never applies`}},
+		{"a cost of nothing", "//ratelimit:rule limit=1 per=1m cost=\"six - 6\"\nM(n int) error",
+			[]string{`9:39: cost: this is always 0, so that the rule never applies; expected at least 1`}},
+		{"a condition that is true", "//ratelimit:rule limit=1 per=1m when=\"six > three\"\nM(n int) error", nil},
+		{"a parameter", "//ratelimit:rule limit=1 per=1m when=\"n < three\" cost=\"n\"\nM(n int) error", nil},
+		{"a parameter that hides a constant", "//ratelimit:rule limit=1 per=1m cost=\"six - 6\"\nM(six int) error", nil},
+	})
+}
+
+func TestNeverPasses(t *testing.T) {
+	says := func(cost, most int) []string {
+		return []string{fmt.Sprintf("9:39: cost: found %d, which no call is ever permitted; expected at most %d", cost, most)}
+	}
+	check(t, []scenario{
+		{"arithmetic", "//ratelimit:rule limit=5 per=1m cost=\"2*3\"\nM(n int) error", says(6, 5)},
+		{"a constant", "//ratelimit:rule limit=5 per=1m cost=\"six\"\nM(n int) error", says(6, 5)},
+		{"a length", "//ratelimit:rule limit=5 per=1m cost=\"len('length')\"\nM(n int) error", says(6, 5)},
+		{"a number beside a constant limit", "//ratelimit:rule per=1m limit=\"six\" cost=7\nM(n int) error",
+			[]string{"9:42: cost: found 7, which no call is ever permitted; expected at most 6"}},
+		{"more than the burst", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=token-bucket burst=5\nM(n int) error", says(6, 5)},
+		{"evenly spaced", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=leaky-bucket\nM(n int) error",
+			[]string{"9:39: cost: found 6, which no call is ever permitted: a leaky-bucket holds 1 permit; expected prepay, or a token-bucket"}},
+		{"members", "//ratelimit:rule limit=5 per=1m cost=\"six\" distinct=\"{n}\"\nM(n int) error",
+			[]string{"9:39: cost: found distinct as well, which counts a member once; what leaves calls out is when="}},
+		{"as much as the burst", "//ratelimit:rule limit=1 per=1m cost=\"six\" algorithm=token-bucket burst=6\nM(n int) error", nil},
+		{"prepaid", "//ratelimit:rule limit=1 per=1m cost=\"six\" algorithm=token-bucket prepay\nM(n int) error", nil},
+		{"a trigger", "//ratelimit:rule limit=1 per=1m cost=\"six\" mode=trigger\nM(n int) error", nil},
+		{"a limit of the call's own", "//ratelimit:rule limit=\"n\" per=1m cost=\"six\"\nM(n int) error", nil},
+		{"a cost of the call's own", "//ratelimit:rule limit=5 per=1m cost=\"n * six\"\nM(n int) error", nil},
+		{"a limit that refuses everything", "//ratelimit:rule limit=0 per=1m cost=\"six\"\nM(n int) error", nil},
+	})
+}
+
+func TestDearLeaks(t *testing.T) {
+	const rule = "//ratelimit:rule limit=9 per=1m algorithm="
+	check(t, []scenario{
+		{"evenly spaced", rule + "leaky-bucket cost=\"n\"\nM(n int) error",
+			[]string{"9:62: warning: cost: a leaky-bucket holds 1 permit, so that no call is ever permitted which costs more; expected prepay, or a token-bucket"}},
+		{"prepaid", rule + "leaky-bucket prepay cost=\"n\"\nM(n int) error", nil},
+		{"one", rule + "leaky-bucket cost=\"six - 5\"\nM(n int) error", nil},
+		{"a burst", rule + "token-bucket cost=\"n\"\nM(n int) error", nil},
+		{"what is wrong", rule + "leaky-bucket cost=\"m\"\nM(n int) error", []string{"9:62: unknown name m"}},
+		{"no cost", rule + "leaky-bucket\nM(n int) error", nil},
+	})
+}
+
+func TestNeverValid(t *testing.T) {
+	check(t, []scenario{
+		{"a negative limit", "//ratelimit:rule per=1m limit=\"three - six\"\nM(n int) error",
+			[]string{"9:32: limit: found -3; expected 0 to 1000000 for a sliding-window, which keeps the time of each permit"}},
+		{"a trigger at nothing", "//ratelimit:rule per=1m limit=\"six - 6\" mode=trigger\nM(n int) error",
+			[]string{"9:32: mode: trigger needs a window of at least one permit that fills up; found a sliding-window of 0"}},
+		{"a limit that is valid", "//ratelimit:rule per=1m limit=\"three + six\"\nM(n int) error", nil},
+	})
+}
+
+func TestBoundaryBurst(t *testing.T) {
+	const rule = "//ratelimit:rule algorithm=fixed-window per=1m limit="
+	check(t, []scenario{
+		{"ten", rule + "10\nM(n int) error",
+			[]string{"9:28: warning: up to 19 permits can pass around the end of a fixed window of 10; sliding-window keeps to 10 in any 1m"}},
+		{"a constant", rule + "\"six\"\nM(n int) error",
+			[]string{"9:28: warning: up to 11 permits can pass around the end of a fixed window of 6; sliding-window keeps to 6 in any 1m"}},
+		{"eleven", rule + "11\nM(n int) error", nil},
+		{"one", rule + "1\nM(n int) error", nil},
+		{"a name, which says that it is meant", rule + "3 name=three\nM(n int) error", nil},
+		{"none", rule + "0\nM(n int) error", nil},
+		{"a limit of the call's own", rule + "\"n\"\nM(n int) error", nil},
+		{"a trigger", rule + "3 mode=trigger\nM(n int) error", nil},
+	})
+}
+
+func TestSharedByAll(t *testing.T) {
+	says := func(col int, who string) []string {
+		return []string{fmt.Sprintf("9:%d: warning: all callers share this budget, whatever %s is; write key=\"{%[2]s}\", or give the rule a name if that is meant", col, who)}
+	}
+	check(t, []scenario{
+		{"no key", "//ratelimit:rule limit=100 per=1m\nM(ctx context.Context, phone string) error", says(13, "phone")},
+		{"a text", "//ratelimit:rule limit=100 per=1m key=sms\nM(tenant_id int64) error", says(39, "tenant_id")},
+		{"a constant island", "//ratelimit:rule limit=100 per=1m key=\"{method}:{six}\"\nM(userID string) error", says(40, "userID")},
+		{"the first of two", "//ratelimit:rule limit=100 per=1m\nM(n int, apiKey, ip string) error", says(13, "apiKey")},
+		{"a key of something else", "//ratelimit:rule limit=100 per=1m key=\"{n}\"\nM(n int, user string) error", nil},
+		{"a key of another rule", "//ratelimit:rule limit=100 per=1m\n//ratelimit:rule limit=1 per=1m key=\"{user}\"\nM(n int, user string) error", nil},
+		{"no identity", "//ratelimit:rule limit=100 per=1m\nM(users []string, file string) error", nil},
+		{"no text", "//ratelimit:rule limit=100 per=1m\nM(user *struct{ ID int }) error", nil},
+		{"a name", "//ratelimit:rule limit=100 per=1m name=all\nM(user string) error", nil},
+		{"members", "//ratelimit:rule limit=100 per=1m distinct=\"{user}\"\nM(user string) error", nil},
+	})
+}
+
+func TestLiteralKeys(t *testing.T) {
+	says := func(col int, text, instead string) []string {
+		return []string{fmt.Sprintf("9:%d: warning: key: the text %q is the same for every call; %s", col, text, instead)}
+	}
+	keyed := func(key, params string) string {
+		return "//ratelimit:rule limit=100 per=1m key=" + key + "\nM(" + params + ") error"
+	}
+	const order, who = "write {order} for the value", "ctx context.Context, order string"
+	check(t, []scenario{
+		{"a parameter", keyed("order", who), says(39, "order", order)},
+		{"an identity, of which no more is said", keyed("phone", "phone string"), says(39, "phone", "write {phone} for the value")},
+		{"a field", keyed("user.ID", "user struct{ ID int }"), says(39, "user.ID", "write {user.ID} for the value")},
+		{"a parameter that is no text", keyed("user", "user struct{ ID int }"), says(39, "user", "an expression over user stands in braces")},
+		{"a call", keyed(`"clientIP(ctx)"`, who), says(40, "clientIP(ctx)", "write {clientIP(ctx)} for the value")},
+		{"a call in a text", keyed(`"at {{f(order)}}"`, who), says(40, "at {{f(order)}}", order)},
+		{"a part of a text", keyed(`"sms:order"`, who), says(40, "sms:order", order)},
+		{"no difference of parameters", keyed("a-b", "a, b int"), says(39, "a-b", "write {a} for the value")},
+		{"other braces", keyed(`"{{.Order}}"`, who), says(40, "{{.Order}}", order)},
+		{"a text in braces", keyed("{'order'}", who), says(39, "{'order'}", order)},
+		{"a number in braces", keyed("sms:{0}", who), says(39, "sms:{0}", "write the name of a parameter in the braces")},
+		{"a name, which does not say that it is meant", keyed("order name=orders", who), says(39, "order", order)},
+		{"a text in braces, and a value", keyed(`"{'sms:' + order}"`, who), nil},
+		{"a label", keyed("orders", who), nil},
+		{"a label beside a value", keyed("order:{order}", who), nil},
+		{"a constant of the package", keyed("{six}", who), nil},
+		{"a constant of the package, unquoted", keyed("six", who), nil},
+		{"the context, which is no label", keyed("ctx", who), nil},
+	})
+}
+
+// TestLiteralKeysOfTypes has one key for methods with other parameters.
+func TestLiteralKeysOfTypes(t *testing.T) {
+	const rule = "package x\n//ratelimit:rule key=order limit=5 per=1h\ntype X interface {\n"
+	for name, c := range map[string]struct {
+		methods string
+		found   []string
+	}{
+		"all have it": {"M(order int) error\nN(order string) error\n}\n", []string{
+			`x.go:2:22: warning: key: the text "order" is the same for every call; write {order} for the value`}},
+		"one has it": {"M(order int) error\nN() error\n}\n", nil},
+		"another is left out": {"M(order int) error\n//ratelimit:skip\nN() error\n}\n", []string{
+			`x.go:2:22: warning: key: the text "order" is the same for every call; write {order} for the value`}},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"x.go": rule + c.methods}, c.found) })
+	}
+}
+
+func TestOneMember(t *testing.T) {
+	says := func(text, instead string) []string {
+		return []string{fmt.Sprintf("9:44: distinct: the text %q is the same member for every call, so that the rule refuses none; %s", text, instead)}
+	}
+	members := func(template string) string {
+		return "//ratelimit:rule limit=100 per=1m distinct=" + template + "\nM(friend string) error"
+	}
+	check(t, []scenario{
+		{"a parameter", members("friend"), says("friend", "write {friend} for the value")},
+		{"a text", members("friends"), says("friends", "an expression stands in braces")},
+		{"a name, which other members may have", members("home name=pages"), nil},
+		{"members", members("{friend}"), nil},
+		{"a constant", members("{six}"), nil},
+	})
+}
+
+func TestNeverBinds(t *testing.T) {
+	says := func(line, of int, strict string) []string {
+		return []string{fmt.Sprintf("%d:13: warning: this rule never refuses a call that the one of line %d admits, which is stricter: %s; remove one of them", line, of, strict)}
+	}
+	two := func(a, b string) string {
+		return "//ratelimit:rule " + a + "\n//ratelimit:rule " + b + "\nM(n int, s string) error"
+	}
+	const ten, five = "limit=10 per=1m ", "limit=5 per=1h "
+	check(t, []scenario{
+		{"a stricter hour", two(ten, five), says(9, 10, "5 per 1h")},
+		{"the other order", two(five, ten), says(10, 9, "5 per 1h")},
+		{"one key, spelled differently", two(ten+`key="{s}:{n+1}"`, five+`key="{s}:{ n + 1 }"`), says(9, 10, "5 per 1h")},
+		{"other keys", two(ten+`key="{s}"`, five+`key="{n}"`), nil},
+		{"one budget for all is stricter than one each", two(ten+`key="{s}"`, five), says(9, 10, "5 per 1h")},
+		{"one each is not stricter than one for all", two(ten, five+`key="{s}"`), nil},
+		{"constant limits", two("limit=\"2*six\" per=1m", five), says(9, 10, "5 per 1h")},
+		{"limits of the call's own", two(`limit="n" per=1m`, `limit="n" per=1h`), nil},
+		{"one cost", two(ten+`cost="n"`, five+`cost="n"`), says(9, 10, "5 per 1h")},
+		{"one constant cost", two(ten+`cost=3`, five+`cost="three"`), says(9, 10, "5 per 1h")},
+		{"other costs", two(ten+`cost="n"`, five), nil},
+		{"one condition", two(ten+`when="n > 3"`, five+`when="n > three"`), nil},
+		{"the same condition", two(ten+`when="f(s) > 3"`, five+`when="f(s)>3"`), says(9, 10, "5 per 1h")},
+		{"a condition on the loose one", two(ten+`when="n > 3"`, five), says(9, 10, "5 per 1h")},
+		{"a condition on the strict one", two(ten, five+`when="n > 3"`), nil},
+		{"a condition that does not lower", two(ten+`when="any(1..n, # == 3)"`, five+`when="any(1..n, # == 3)"`), says(9, 10, "5 per 1h")},
+		{"a name, to which others may be charged", two(ten+"name=loose", five), nil},
+		{"a name of the strict one", two(ten, five+"name=strict"), says(9, 10, "5 per 1h")},
+		{"a shadow", two(ten, five+"mode=shadow"), nil},
+		{"a shadow of the loose one", two(ten+"mode=shadow", five), nil},
+		{"a trigger", two(ten+"mode=trigger", five), nil},
+		{"members", two(ten+`distinct="{s}"`, five+`distinct="{s}"`), nil},
+		{"members, of fewer calls", two(ten+`distinct="{s}"`, five), says(9, 10, "5 per 1h")},
+		{"members, of more calls", two(five+`distinct="{s}"`, "limit=10 per=1h "), nil},
+		{"calls of members", two(ten, five+`distinct="{s}"`), nil},
+		{"members, of calls of a cost of their own", two(ten+`distinct="{s}"`, five+`cost="n"`), nil},
+		{"calls that cost more", two("limit=20 per=1m", "limit=10 per=1h cost=2"), says(9, 10, "10 per 1h")},
+		{"calls that cost more than there are", two("limit=4 per=1m", "limit=11 per=1h cost=2"), nil},
+		{"calls that cost less", two("limit=10 per=1m cost=3", "limit=3 per=1h"), says(9, 10, "3 per 1h")},
+		{"calls that cost too much for that", two("limit=10 per=1m cost=3", "limit=4 per=1h"), nil},
+		{"one key, with a text", two(ten+`key="u:{s}"`, five+`key="{ s }"`), says(9, 10, "5 per 1h")},
+		{"a key that tells less", two(ten+`key="{s}:{n}"`, five+`key="n={n}"`), says(9, 10, "5 per 1h")},
+		{"a key that tells more", two(ten+`key="{s}"`, five+`key="{s}:{n}"`), nil},
+		{"two days of a calendar", two("limit=20 per=1d", "limit=10 cron=@daily"), says(9, 10, "10 per cron:@daily")},
+		{"other scopes", two(ten+"scope=instance", five), nil},
+		{"one scope", two(ten+"scope=instance", five+"scope=instance"), says(9, 10, "5 per 1h")},
+		{"a block, which begins only where the strict one refuses, too", two(ten+"block=1h", five), says(9, 10, "5 per 1h")},
+		{"a block that begins when both refuse", two("limit=5 per=1m block=2h", five), nil},
+		{"a block of a bucket", two(ten+"block=1h algorithm=token-bucket", five), nil},
+		{"a block of the strict one", two(ten, five+"block=1h"), says(9, 10, "5 per 1h")},
+		{"permits that go back", two(ten, five+"refund=error"), nil},
+		{"permits that go back to both", two(ten+"refund=error", five+"refund=error"), says(9, 10, "5 per 1h")},
+		{"another policy", two(ten+"on-error=allow", five), nil},
+		{"a wait", two(ten+"wait=1s", five), nil},
+		{"each implies the other", two("limit=5 per=1m algorithm=token-bucket burst=1", "limit=5 per=1m algorithm=leaky-bucket"), says(10, 9, "5 per bucket:1m")},
+		{"a limit of nothing", two(ten, "limit=0 per=1h"), nil},
+		{"one window, which is an error already", two(ten, "limit=5 per=1m"),
+			[]string{"10:13: this rule counts the same calls in the same window (1m) as the one of line 9; keep the stricter one, or give one a name"}},
+		{"an hour of a day", two(`limit=10 cron="@hourly"`, `limit=10 cron="0 0 * * *"`), says(9, 10, "10 per cron:0 0 * * *")},
+		{"an hour of a stricter day elsewhere", two(`limit=10 cron="@hourly"`, `limit=10 cron="@daily" tz=Asia/Tokyo`), nil},
+		{"a looser day", two(`limit=10 cron="@hourly"`, `limit=20 cron="@daily"`), nil},
+		{"three", two(ten, "limit=7 per=1h\n//ratelimit:rule limit=3 per=1d"), append(says(9, 10, "7 per 1h"), says(10, 11, "3 per 1d")...)},
+	})
+}
+
+// TestNeverBindsOfTypes has rules that count the calls of several methods.
+func TestNeverBindsOfTypes(t *testing.T) {
+	const strict, loose = "//ratelimit:rule limit=5 per=1h\n", "//ratelimit:rule limit=10 per=1m\n"
+	for name, c := range map[string]struct {
+		src   string
+		found []string
+	}{
+		"the type's is stricter": {"package x\n" + strict + "type X interface {\n" + loose + "M() error\nN() error\n}\n",
+			[]string{"x.go:4:13: warning: this rule never refuses a call that the one of line 2 admits, which is stricter: 5 per 1h; remove one of them"}},
+		"the method's is stricter, but not for the other method": {"package x\n" + loose + "type X interface {\n" + strict + "M() error\nN() error\n}\n", nil},
+		"the method's is stricter, and there is no other": {"package x\n" + loose + "type X interface {\n" + strict + "M() error\n}\n",
+			[]string{"x.go:2:13: warning: this rule never refuses a call that the one of line 4 admits, which is stricter: 5 per 1h; remove one of them"}},
+		"both are the type's": {"package x\n" + loose + strict + "type X interface {\nM() error\nN() error\n}\n",
+			[]string{"x.go:2:13: warning: this rule never refuses a call that the one of line 3 admits, which is stricter: 5 per 1h; remove one of them"}},
+		"a key that tells less in one method": {"package x\n" + strings.Replace(loose, "=10", "=10 key=\"{$env?.a ?? c}:{b}\"", 1) + strings.Replace(strict, "=5", "=5 key=\"{$env?.a ?? b}\"", 1) +
+			"type X interface {\nM(a, b, c string) error\nN(b, c string) error\n}\n", nil},
+		"what another method waits for": {"package x\n" + loose + strict + "type X interface {\nM() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN() error\n}\n", nil},
+		"another method waits for its own": {"package x\ntype X interface {\n" + loose + strict + "M() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN() error\n}\n",
+			[]string{"x.go:3:13: warning: this rule never refuses a call that the one of line 4 admits, which is stricter: 5 per 1h; remove one of them"}},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"x.go": c.src}, c.found) })
+	}
+}
+
+func compare(t *testing.T, files map[string]string, expected []string) {
+	t.Helper()
+	dir := module(t)
+	for name, src := range files {
+		testmodule.Write(t, filepath.Join(dir, name), src)
+	}
+	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./..."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(result.Warnings, expected) {
+		t.Errorf("found\n%s\nexpected\n%s", strings.Join(result.Warnings, "\n"), strings.Join(expected, "\n"))
+	}
+}
+
+// TestOneScope has a package a with a type B, and a package a.B.
+func TestOneScope(t *testing.T) {
+	const rule = "//ratelimit:rule limit=1 per=1m "
+	method := func(more string) string {
+		return "package a\n\ntype B interface {\n" + rule + more + "\nC() error\nD(s string) error\n}\n"
+	}
+	ofType := func(more string) string {
+		return "package b\n\n" + rule + more + "\ntype C interface { M(s string) error }\n"
+	}
+	says := []string{"a.B/b.go:3:13: warning: this rule shares the counts of the one of a.go:4 in example.com/x/a, since both are called a.B.C; give one of them a name"}
+	for name, c := range map[string]struct {
+		method, ofType string
+		found          []string
+	}{
+		"one window":          {method(""), ofType(""), says},
+		"another limit":       {method(""), strings.Replace(ofType(""), "=1 ", "=2 ", 1), says},
+		"two windows":         {method(""), strings.Replace(ofType(""), "1m", "2m", 1), nil},
+		"a name":              {method("name=c"), ofType(""), nil},
+		"two keys":            {method(""), ofType(`key="{s}"`), nil},
+		"another method":      {strings.Replace(method(""), "C()", "E()", 1), ofType(""), nil},
+		"a rule of that type": {method(""), "package b\n\ntype C interface {\n" + rule + "\nM() error\n}\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"a/a.go": c.method, "a.B/b.go": c.ofType}, c.found) })
+	}
+}
+
+func TestSplitNames(t *testing.T) {
+	method := func(rules ...string) string {
+		return "//ratelimit:rule name=login " + strings.Join(rules, "\n//ratelimit:rule name=login ") + "\nM() error\n"
+	}
+	a := func(body string) string { return "package a\n\ntype A interface {\n" + body + "}\n" }
+	b := func(body string) string {
+		return strings.NewReplacer("package a", "package b", "type A", "type B").Replace(a(body))
+	}
+	const says = "rules called login share a budget only if they have one window: this has "
+	for name, c := range map[string]struct {
+		first, second string
+		found         []string
+	}{
+		"two windows": {a(method("limit=1 per=1m")), b(method("limit=1 per=1h")),
+			[]string{"b/b.go:4:23: warning: " + says + "1h, the one of a.go:4 has 1m"}},
+		"one window": {a(method("limit=1 per=1m")), b(method("limit=2 per=60s")), nil},
+		"one day": {a(method("limit=1 cron=@daily")), b(method(`limit=1 cron="0 0 * * *"`)),
+			[]string{"b/b.go:4:23: warning: rules called login share a budget only if they spell their window alike: this has cron:0 0 * * *, the one of a.go:4 has cron:@daily"}},
+		"one of two, there": {a(method("limit=1 per=1m")), b(method("limit=1 per=1m", "limit=9 per=1h")),
+			[]string{"b/b.go:5:23: warning: " + says + "1h, the one of a.go:4 has 1m"}},
+		"one of two, here": {a(method("limit=9 per=1h", "limit=1 per=1m")), b(method("limit=1 per=1m")),
+			[]string{"a/a.go:4:23: warning: " + says + "1h, the one of b.go:4 has 1m"}},
+		"both of two":       {a(method("limit=9 per=1h", "limit=1 per=1m")), b(method("limit=1 per=1m", "limit=9 per=1h")), nil},
+		"two on one method": {a(method("limit=9 per=1h", "limit=1 per=1m")), b("//ratelimit:rule limit=1 per=1m\nM() error\n"), nil},
+		"two algorithms": {a(method("limit=100 per=1m")), b(method("limit=100 per=1m algorithm=fixed-window")),
+			[]string{"b/b.go:4:23: warning: " + says + "fixed:1m, the one of a.go:4 has 1m"}},
+		"other prefixes": {a(method("limit=1 per=1m")), strings.Replace(b(method("limit=1 per=1h")), "type", "//ratelimit:wrap prefix=b\ntype", 1), nil},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"a/a.go": c.first, "b/b.go": c.second}, c.found) })
+	}
+}

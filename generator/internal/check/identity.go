@@ -1,0 +1,46 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// identities are the names of parameters that say on whose behalf a call is made, without case and underscores.
+var identities = []string{
+	"user", "userid", "username", "account", "accountid", "customer", "customerid", "tenant", "tenantid",
+	"phone", "email", "ip", "clientip", "apikey", "deviceid",
+}
+
+// sharedByAll warns of a rule that is one budget for everybody on a method that is told who calls. It is meant where another
+// rule of the method tells the callers apart, and where the budget has a name.
+func (a *analysis) sharedByAll(m *model.Method) {
+	who := a.identity(m)
+	if who == "" {
+		return
+	}
+	for _, r := range m.Rules {
+		if _, everybody, _ := a.subject(r.Subject); !everybody || r.Limit.Distinct != "" {
+			return
+		}
+	}
+	for _, r := range m.Rules {
+		if !r.OfType && r.Rule.Name == "" && !a.literal[r.Pos] {
+			a.warnf(argument(r, "key"), "all callers share this budget, whatever %s is; write key=\"{%[1]s}\", or give the rule a name if that is meant", who)
+		}
+	}
+}
+
+// identity returns the first parameter of m that says who calls and can stand in a key, or "".
+func (a *analysis) identity(m *model.Method) string {
+	for _, p := range m.Params {
+		if !slices.Contains(identities, strings.ToLower(strings.ReplaceAll(p.Name, "_", ""))) {
+			continue
+		}
+		if a.island(p.Name, m) != nil {
+			return p.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,109 @@
+package check
+
+import (
+	"fmt"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// literalKeys warns of keys that name a parameter and do not hold its value, such as key=phone: they are the same for every
+// call. A rule of a type must look so in all of its methods. A constant key does nothing that leaving it out does not do.
+func (a *analysis) literalKeys(w *model.Wrapper) {
+	covers, meant := map[token.Pos]int{}, map[token.Pos]int{}
+	each := func(visit func(*model.Rule, string)) {
+		for _, m := range w.Methods {
+			for _, r := range m.Rules {
+				visit(r, a.meantBy(r.Subject, m))
+			}
+		}
+	}
+	each(func(r *model.Rule, instead string) {
+		covers[r.Pos]++
+		if instead != "" {
+			meant[r.Pos]++
+		}
+	})
+	each(func(r *model.Rule, instead string) {
+		if !a.literal[r.Pos] && meant[r.Pos] == covers[r.Pos] {
+			a.literal[r.Pos] = true
+			a.warnf(argument(r, "key"), "key: the text %q is the same for every call; %s", r.Key.Value, instead)
+		}
+	})
+}
+
+// oneMember reports a rule that counts different members of which there is only one. Rules of one name may each have their own.
+func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
+	if r.Rule.Name != "" || len(r.Member) == 0 || slices.ContainsFunc(r.Member, func(p model.Piece) bool { return p.Expr != "" }) {
+		return
+	}
+	instead := a.meantBy(r.Member, m)
+	if instead == "" {
+		instead = "an expression stands in braces"
+	}
+	a.errorf(argument(r, "distinct"), "distinct: the text %q is the same member for every call, so that the rule refuses none; %s",
+		r.Rule.Distinct.Value, instead)
+}
+
+var (
+	word  = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*`)
+	chain = regexp.MustCompile(`[\pL_][\pL_\p{Nd}.]*(\(.*\))?`) // as expressions in keys mostly are
+	value = regexp.MustCompile("^[0-9\"'`]")                    // as an island begins that is a number or a text
+)
+
+// meantBy says what to write in place of a template of r that is the same in all calls of m and looks as if it were not; it
+// returns nothing for other templates.
+func (a *analysis) meantBy(pieces []model.Piece, m *model.Method) string {
+	var b strings.Builder
+	islands := false
+	for _, p := range pieces {
+		if p.Expr != "" && (!value.MatchString(p.Expr) || a.constant(p.Code) == nil) {
+			return ""
+		}
+		islands = islands || p.Expr != ""
+		b.WriteString(p.Literal + p.Expr)
+	}
+	text := b.String()
+	if text == "" {
+		return ""
+	}
+	if whole := chain.FindString(text); strings.Trim(strings.Replace(text, whole, "", 1), "{}[]()<>$#%:&'\"` ") == "" && a.varies(whole, m) {
+		return fmt.Sprintf("write {%s} for the value", whole)
+	}
+	words := word.FindAllString(text, -1)
+	for i, p := range m.Params {
+		named := slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, p.Name) })
+		switch {
+		case i == m.Context || !named:
+		case a.varies(p.Name, m):
+			return fmt.Sprintf("write {%s} for the value", p.Name)
+		default:
+			return fmt.Sprintf("an expression over %s stands in braces", p.Name)
+		}
+	}
+	if islands {
+		return "write the name of a parameter in the braces"
+	}
+	return ""
+}
+
+// varies reports whether text is an expression, fit for a template, whose value depends on the arguments of m.
+func (a *analysis) varies(text string, m *model.Method) bool {
+	value, ok := meaning(a.island(text, m))
+	return ok && strings.Contains(value, parameter)
+}
+
+// island compiles what no template has as an island; nil if it is none.
+func (a *analysis) island(text string, m *model.Method) *expr.Code {
+	e := annotations.Expr{Text: annotations.Text{Value: text, Pos: m.Pos}}
+	code, errs := expr.Compile(e, &expr.Env{Package: a.pkg, Method: m.Scope, Params: m.Params}, expr.Island)
+	if len(errs) > 0 {
+		return nil
+	}
+	return code
+}

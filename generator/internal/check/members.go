@@ -1,0 +1,60 @@
+package check
+
+import (
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// keyIsMember reports a rule that counts different members of which each key has only one, as the key names it. Rules of one
+// name may each have their own.
+func (a *analysis) keyIsMember(r *model.Rule) {
+	limit, known := a.limit(r)
+	if r.Rule.Name != "" || !known || limit < 1 || r.Limit.Mode == runtime.ModeTrigger {
+		return // a trigger may ask for the first one
+	}
+	member, ok := islands(r.Member)
+	key, _ := islands(r.Subject)
+	for text := range member {
+		ok = ok && key[text]
+	}
+	if ok && len(member) > 0 {
+		a.errorf(argument(r, "distinct"), "distinct: the key holds the same, so that each key has one member and the rule refuses none")
+	}
+}
+
+// islands returns the meanings of a template's expressions; ok is false if one of them did not compile.
+func islands(pieces []model.Piece) (texts map[string]bool, ok bool) {
+	texts, ok = map[string]bool{}, true
+	for _, p := range pieces {
+		if p.Expr == "" {
+			continue
+		}
+		text, known := meaning(p.Code)
+		texts[text], ok = true, ok && known
+	}
+	return texts, ok
+}
+
+// neverWaits reports rules that wait in vain: the calls of m count members, and do not wait. Where that depends on the call, it
+// is a warning.
+func (a *analysis) neverWaits(m *model.Method) {
+	for _, r := range m.Rules {
+		for _, counts := range m.Rules {
+			if r.Limit.Wait == 0 || counts.Limit.Distinct == "" {
+				continue
+			}
+			report := a.errorf
+			if !counts.Rule.When.IsZero() {
+				report = a.warnf
+			}
+			report(argument(r, "wait"), "wait: calls that count members do not wait, and the rule of %s counts those of %s", a.line(counts, r), m.Name)
+		}
+	}
+}
+
+// neverFails warns of a policy for failures of the store, where a rule does without that.
+func (a *analysis) neverFails(r *model.Rule) {
+	if r.Limit.Scope == runtime.ScopeInstance && r.Rule.OnError != "" {
+		a.warnf(argument(r, "on-error"), "on-error: this has no effect with scope=instance, which counts without the store that may fail")
+	}
+}

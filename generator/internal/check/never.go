@@ -1,0 +1,69 @@
+package check
+
+import (
+	"errors"
+	"go/constant"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// neverApplies reports a rule whose condition or cost is constant such that no call is charged.
+func (a *analysis) neverApplies(r *model.Rule) {
+	if v := a.constant(r.When); v != nil && v.String() == "false" {
+		a.errorf(r.Rule.When.Pos, "when: this is never true, so that the rule never applies")
+	}
+	if v := a.constant(r.Cost); v != nil && constant.Sign(v) <= 0 {
+		a.errorf(r.Rule.Cost.Pos, "cost: this is always %s, so that the rule never applies; expected at least 1", v)
+	}
+}
+
+// neverValid reports a limit that is constant, though written as an expression, and that no rule may have.
+func (a *analysis) neverValid(r *model.Rule) {
+	limit, ok := a.limit(r)
+	if !ok || r.Rule.Limit.Expr.IsZero() {
+		return
+	}
+	rule := r.Limit
+	rule.Limit = limit
+	var wrong *runtime.RuleError
+	if errors.As(rule.Validate(), &wrong) {
+		a.errorf(r.Rule.Limit.Pos, "%s: %s", wrong.Argument, wrong.Reason)
+	}
+}
+
+// neverPasses reports a cost that is constant and that no window has room for.
+func (a *analysis) neverPasses(r *model.Rule) {
+	limit, known := a.limit(r)
+	cost, constant := a.cost(r)
+	switch most := capacity(r.Limit, limit); {
+	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 is said to refuse everything
+	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == runtime.ModeTrigger:
+	case r.Limit.Algorithm == runtime.LeakyBucket:
+		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which no call is ever permitted: a leaky-bucket holds 1 permit; expected %s", cost, dearer)
+	case r.Rule.Cost.Pos.IsValid():
+		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which no call is ever permitted; expected at most %d", cost, most)
+	}
+}
+
+// dearer is what calls need that cost more than 1 and are to be spaced.
+const dearer = "prepay, or a token-bucket"
+
+// dearLeaks warns of costs that a leaky bucket admits only if they are 1, as that is what it holds.
+func (a *analysis) dearLeaks(r *model.Rule) {
+	_, constant := a.cost(r)
+	if r.Limit.Algorithm == runtime.LeakyBucket && !r.Limit.Prepay && r.Cost != nil && !constant {
+		a.warnf(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so that no call is ever permitted which costs more; expected %s", dearer)
+	}
+}
+
+// capacity is the most that a rule ever admits at once.
+func capacity(r runtime.Rule, limit int64) int64 {
+	switch {
+	case r.Algorithm == runtime.LeakyBucket:
+		return 1
+	case r.Burst > 0:
+		return r.Burst
+	}
+	return limit
+}

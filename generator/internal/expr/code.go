@@ -1,0 +1,183 @@
+package expr
+
+import (
+	"go/format"
+	"go/token"
+	"go/types"
+	"strings"
+
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+// operand is a Go expression in the making.
+type operand struct {
+	text   string
+	prec   int  // of its outermost operator, token.HighestPrec if there is none
+	path   bool // a variable or a chain of fields: may be written twice
+	addr   bool // its address can be taken
+	calls  bool // it calls a function
+	stable bool // no statement can change it: a constant, a parameter, a local variable
+
+	// What is known not to be nil where the operand is true, and where it is false.
+	yes, no []string
+}
+
+// in returns o's text as an operand of an operator of precedence prec.
+func (o operand) in(prec int) string {
+	if o.prec < prec {
+		return "(" + o.text + ")"
+	}
+	return o.text
+}
+
+// from returns a primary expression made of o, such as a conversion or an index.
+func (o operand) from(text string) operand {
+	return operand{text: text, prec: token.HighestPrec, calls: o.calls, stable: o.stable}
+}
+
+// writer turns terms into text.
+type writer struct {
+	names Names
+	pkg   *types.Package
+	stmts []string
+	known []string          // what was found not to be nil on the way here
+	exits *attempt          // the optional chain that is being written, if any
+	once  map[*term]operand // terms that stand in the tree twice
+
+	imports map[string]*types.Package // by path, if they are wanted
+}
+
+func (w *writer) add(stmt string) { w.stmts = append(w.stmts, stmt) }
+
+// failIf leaves the method if cond holds.
+func (w *writer) failIf(cond, reason string) {
+	w.add("if " + cond + " {" + indented([]string{w.names.Fail(reason)}) + "}")
+}
+
+// failErr leaves the method if the error called name is not nil.
+func (w *writer) failErr(name string) {
+	w.add("if " + name + " != nil {" + indented([]string{w.names.FailErr(name)}) + "}")
+}
+
+func indented(stmts []string) string {
+	var b strings.Builder
+	for _, s := range stmts {
+		b.WriteString("\n\t" + strings.ReplaceAll(s, "\n", "\n\t"))
+	}
+	return b.String() + "\n"
+}
+
+// local returns a new variable's name, like hint where that hides nothing.
+func (w *writer) local(hint string) string {
+	if types.Universe.Lookup(hint) != nil || !token.IsIdentifier(hint) || w.pkg.Scope().Lookup(hint) != nil {
+		hint = "value"
+	}
+	return w.names.Local(hint)
+}
+
+// define puts o into a new variable.
+func (w *writer) define(hint string, o operand) operand {
+	name := w.local(hint)
+	w.add(name + " := " + o.text)
+	return variable(name)
+}
+
+func variable(name string) operand {
+	return operand{text: name, prec: token.HighestPrec, path: true, addr: true, stable: true}
+}
+
+// twice returns o in a form that may be written twice.
+func (w *writer) twice(hint string, o operand) operand {
+	if o.path {
+		return o
+	}
+	return w.define(hint, o)
+}
+
+// notNil returns o after making sure that it is not nil. src is how the expression spells it.
+func (w *writer) notNil(o operand, t types.Type, hint, src string) operand {
+	o = w.twice(hint, o)
+	if !w.knows(o.text) {
+		w.failIf(w.againstNil(token.EQL, o, t).text, src+" is nil")
+		w.known = append(w.known, o.text)
+	}
+	return o
+}
+
+func (w *writer) knows(text string) bool {
+	for _, k := range w.known {
+		if k == text {
+			return true
+		}
+	}
+	return false
+}
+
+// block collects the statements that emit needs where what facts say is not nil. They are to stand in a block.
+func (w *writer) block(facts []string, emit func(*writer) operand) ([]string, operand) {
+	outer, known := w.stmts, len(w.known)
+	w.stmts = nil
+	w.known = append(w.known, facts...)
+	o := emit(w)
+	inner := w.stmts
+	w.stmts, w.known = outer, w.known[:known]
+	return inner, o
+}
+
+// all writes terms in their order.
+func (w *writer) all(terms ...*term) []operand {
+	ops := make([]operand, 0, len(terms))
+	for _, t := range terms {
+		ops = w.then(ops, t.emit)
+	}
+	return ops
+}
+
+// then writes one more operand behind ops. The statements it needs must not overtake the calls in ops.
+func (w *writer) then(ops []operand, emit func(*writer) operand) []operand {
+	begin := len(w.stmts)
+	o := emit(w)
+	if late := append([]string(nil), w.stmts[begin:]...); len(late) > 0 {
+		w.stmts = w.stmts[:begin]
+		for i := range ops {
+			if ops[i].calls {
+				ops[i] = w.define("value", ops[i])
+			}
+		}
+		w.stmts = append(w.stmts, late...)
+	}
+	return append(ops, o)
+}
+
+// std names a function of the standard library, or of the module's own runtime.
+func (w *writer) std(path, name string) string {
+	return w.use(types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])) + "." + name
+}
+
+func (w *writer) use(p *types.Package) string {
+	if w.imports != nil {
+		w.imports[p.Path()] = p
+	}
+	return w.names.Import(p.Path())
+}
+
+// typ spells a type.
+func (w *writer) typ(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string {
+		if p == w.pkg {
+			return ""
+		}
+		return w.use(p)
+	})
+}
+
+// formatted is src as gofmt leaves it.
+func formatted(src string) string {
+	if b, err := format.Source([]byte(src)); err == nil {
+		return string(b)
+	}
+	return src
+}
+
+// hintOf names a variable after a field or a method.
+func hintOf(name string) string { return naming.Lower(name) }

@@ -1,0 +1,103 @@
+package expr
+
+import (
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+)
+
+// docs is the package of testdata, type-checked once.
+var docs = sync.OnceValues(func() (*types.Package, error) { return check("testdata/docs.go.txt") })
+
+func check(file string) (*types.Package, error) {
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	config := types.Config{Importer: importer.Default()}
+	return config.Check("example.com/"+tree.Name.Name, fset, []*ast.File{tree}, nil)
+}
+
+// signature is the method whose parameters the expressions of the tests name.
+const signature = `func(ctx context.Context, phone string, id UserID, n int, n64 int64, u8 uint8, u64 uint64, f float64, f32 float32,
+	ok bool, doc *Document, val Document, role Role, level Level, tok Token, name *Name, at time.Time, wait time.Duration, parts []string, ids []int64,
+	roles []Role, grid [3]int, labels map[string]string, byID map[UserID]*Document, byAny map[any]string, raw any, err error, who Owner, fn func(int) string,
+	note *string, count *int, unused chan int, c64 complex64, u url.URL, up *url.URL, levels []Level, meta *Meta, flag *bool)`
+
+func fixture(t testing.TB) *Env {
+	t.Helper()
+	pkg, err := docs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := types.NewPackage(pkg.Path(), pkg.Name())
+	for _, name := range pkg.Scope().Names() {
+		scope.Scope().Insert(pkg.Scope().Lookup(name))
+	}
+	for _, p := range pkg.Imports() {
+		scope.Scope().Insert(types.NewPkgName(token.NoPos, scope, p.Name(), p))
+	}
+	tv, err := types.Eval(token.NewFileSet(), scope, token.NoPos, signature)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &Env{Package: pkg, Method: "docs.Store.Get"}
+	for p := range tv.Type.(*types.Signature).Params().Variables() {
+		env.Params = append(env.Params, Param{Name: p.Name(), Type: p.Type()})
+	}
+	return env
+}
+
+func compile(src string, env *Env, want Want) (*Code, annotations.Errors) {
+	return Compile(annotations.Expr{Text: annotations.Text{Value: src, Pos: 1}}, env, want)
+}
+
+// plainNames gives every name as it is.
+type plainNames struct {
+	env   *Env
+	taken map[string]bool
+}
+
+func (p *plainNames) Import(path string) string {
+	if path == runtimePath {
+		return "ratelimit"
+	}
+	return path[strings.LastIndex(path, "/")+1:]
+}
+func (p *plainNames) Param(i int) string { return p.env.Params[i].Name }
+
+func (p *plainNames) Local(hint string) string {
+	name := hint
+	for i := 2; p.taken[name]; i++ {
+		name = hint + strconv.Itoa(i)
+	}
+	p.taken[name] = true
+	return name
+}
+
+func (p *plainNames) Fail(reason string) string { return "return fail(" + strconv.Quote(reason) + ")" }
+func (p *plainNames) Program(*Program) string   { return "program" }
+func (p *plainNames) FailErr(err string) string { return "return failErr(" + err + ")" }
+
+func names(env *Env) *plainNames {
+	p := &plainNames{env: env, taken: map[string]bool{}}
+	for _, param := range env.Params {
+		p.taken[param.Name] = true
+	}
+	return p
+}
+
+// show is the code as it stands in a method.
+func show(c *Code, env *Env) string {
+	stmts, value := c.Render(names(env))
+	return strings.Join(append(stmts, "=> "+value), "\n")
+}

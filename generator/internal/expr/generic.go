@@ -1,0 +1,76 @@
+package expr
+
+import (
+	"errors"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strconv"
+	"strings"
+
+	goast "go/ast"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// instance returns the signature that a generic function of the package has in a call, as Go infers it.
+func (c *compiler) instance(n *ast.CallNode, name string) *types.Signature {
+	args, ok := c.terms(n.Arguments)
+	if !ok {
+		return nil
+	}
+	scope := types.NewPackage(c.env.Package.Path(), c.env.Package.Name())
+	scope.Scope().Insert(c.env.Package.Scope().Lookup(name))
+	var words []string
+	for i, t := range args {
+		if t.lit {
+			words = append(words, t.src)
+			continue
+		}
+		v := types.NewVar(token.NoPos, scope, "ʻ"+strconv.Itoa(i), t.typ)
+		scope.Scope().Insert(v)
+		words = append(words, v.Name())
+	}
+	call, err := parser.ParseExpr(name + "(" + strings.Join(words, ", ") + ")")
+	if err != nil {
+		c.errorf(n, "%s cannot be called with these arguments", name)
+		return nil
+	}
+	info := &types.Info{Instances: map[*goast.Ident]types.Instance{}}
+	if err := types.CheckExpr(token.NewFileSet(), scope, token.NoPos, call, info); err != nil {
+		c.errorf(n, "%s: %s", name, inferenceError(err))
+		return nil
+	}
+	for _, i := range info.Instances {
+		c.instantiated(n, name, i)
+		return i.Type.(*types.Signature)
+	}
+	return nil
+}
+
+// inferenceError is what go/types says, without its place.
+func inferenceError(err error) string {
+	if e, ok := errors.AsType[types.Error](err); ok {
+		return strings.ReplaceAll(e.Msg, "ʻ", "argument ")
+	}
+	return err.Error()
+}
+
+// instantiated makes the value that the machine is given for a generic function the instance of the call. It is given one.
+func (c *compiler) instantiated(n ast.Node, name string, i types.Instance) {
+	if known := c.instances[name]; known != nil && !types.Identical(known, i.Type) {
+		c.again = append(c.again, n)
+	}
+	c.instances[name] = i.Type
+	for at, v := range c.values {
+		if v.name == name {
+			c.values[at].emit = func(w *writer) operand {
+				var args []string
+				for t := range i.TypeArgs.Types() {
+					args = append(args, w.typ(t))
+				}
+				return variable(name + "[" + strings.Join(args, ", ") + "]")
+			}
+		}
+	}
+}

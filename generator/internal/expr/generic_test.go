@@ -1,0 +1,133 @@
+package expr
+
+import (
+	"fmt"
+	"go/types"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// generics are expressions over type parameters, and their values in two runs.
+var generics = []struct {
+	want   Want
+	expr   string
+	values string
+}{
+	{Int, "len(bytes)", "4 / 3"}, // a text has letters
+	{Int, "len(list) + len(text) + len(labels) + len(elems) + len(grid)", "9 / 6"},
+	{Island, `list[-1] + text[0:1]`, "ba / ! index -1 is out of range of list, which has 0"},
+	{Island, `first(list) ?? last(list) ?? "none"`, "a / none"},
+	{Island, "list[1:][0]", "b / ! the value is empty"},
+	{Int, "list == nil ? 1 : n", "2 / 1"},
+	{Int, `labels["a"] + labels[text] + labels.b`, "2 / 4"},
+	{Bool, `"a" in list and text in labels and text in list`, "true / false"},
+	{Bool, "1 in grid and elem in elems and key in byKey", "true / false"},
+	{Int, "byKey[key] + grid[n]", "8 / 7"},
+	{Bool, `any(list, # == text)`, "true / false"},
+	{Int, "count(elems, # == elem) + len(uniq(elems))", "3 / 2"},
+	{Island, `join(list, "+") + upper(text)`, "a+bA / B"},
+	{Bool, `text contains "a" and text == "a" and text matches "^a"`, "true / false"},
+	{Island, `text + "x" + (flag ? string(text) : list[0])`, "axa / ! list is empty"},
+	{Int, "n + abs(-n) * 2", "6 / 1"},
+	{Int, "num + 1", "4 / 201"},
+	{Int, "sum(nums) + max(num, 5)", "12 / 401"},
+	{Bool, "num > 5 or num in nums[1:]", "false / true"},
+	{Bool, "num in 1..5", "true / false"},
+	{Island, "num", "3 / 200"},
+	{Bool, "ord < ord or ord != ord", "false / false"},
+	{Bool, "ord > 1", "! invalid operation: string > int / true"},
+	{Island, "string(ord)", "o / 1.5"},
+	{Bool, "elem == nil or key == nil", "false / true"},
+	{Bool, "Same(key, key) and Same(text, text)", "true / true"},
+	{Bool, "Same(key, key) and elem == elem", "true / true"},
+	{Island, "Region(string(text)) + fn(string(text))", "<a><a> / ! fn is nil"},
+	{Bool, "flag and not (not flag)", "true / false"},
+
+	// A nil pointer may stand behind a type parameter.
+	{Island, "ptr", "meta t / ! ptr is nil"},
+	{Island, "str", "meta t / ! str is nil"},
+	{Island, "to", "meta t / ! to is nil"},
+	{Island, "str.String()", "meta t / ! str is nil"},
+	{Island, `str?.String() ?? ptr ?? "none"`, "meta t / none"},
+	{Bool, "str == nil and ptr == nil and to == nil and either == nil", "false / true"},
+	{Island, `ptr?.Title ?? "none"`, "t / none"},
+	{Island, "plain.Owner + to.Owner", "annann / ! to is nil"},
+	{Island, "plain.Title", "t / ! plain.Meta is nil"},
+	{Island, `string(either?.Owner ?? "none")`, "ann / none"},
+	{Bool, `"Owner" in plain and "Owner" in to and "Owner" in either`, "true / false"},
+}
+
+// TestGenerics runs what the expressions over type parameters become, in two instances of a function with these.
+func TestGenerics(t *testing.T) {
+	pkg, err := check("testdata/generic.go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &Env{Package: pkg, Method: "m"}
+	store := pkg.Scope().Lookup("Store").Type().Underlying().(*types.Interface)
+	for p := range store.Method(0).Signature().Params().Variables() {
+		env.Params = append(env.Params, Param{p.Name(), p.Type()})
+	}
+	source := read(t, "testdata/generic.go.txt")
+	var funcs, calls strings.Builder
+	table := &caseTable{imports: map[string]bool{"cmp": true, "fmt": true, machinePath: true}}
+	for i, c := range generics {
+		code, errs := compile(c.expr, env, c.want)
+		if code == nil {
+			t.Errorf("%s: %v", c.expr, errs)
+			continue
+		}
+		funcs.WriteString(genericCase(source, i, c.expr, c.want, code, env))
+		fmt.Fprintf(&calls, "\tfmt.Print(%q)\n\tfirst(%q, case%d)\n\tsecond(%q, case%d)\n\tfmt.Println()\n", c.expr, c.expr, i, c.expr, i)
+		for _, p := range code.Imports {
+			table.imports[p.Path()] = true
+		}
+	}
+	funcs.WriteString("func main() {\n" + calls.String() + "}\n\nvar _ = cmp.Compare[int]\n")
+	table.WriteString(funcs.String())
+	out := string(runProgram(t, map[string]string{"generic.go": source, "run.go": read(t, "testdata/generic_run.go.txt"), "cases.go": table.header() + table.String()}))
+	for _, c := range generics {
+		if line := c.expr + " / " + c.values + "\n"; !strings.Contains(out, line) {
+			i := strings.Index(out, c.expr+" / ")
+			got, _, _ := strings.Cut(out[max(i, 0):], "\n")
+			t.Errorf("%s\n got %s", strings.TrimSpace(line), got)
+		}
+	}
+}
+
+// genericCase is a function with the type parameters and the parameters of the method Get in source.
+func genericCase(source string, i int, src string, want Want, code *Code, env *Env) string {
+	_, rest, _ := strings.Cut(source, "type Store[")
+	types, rest, _ := strings.Cut(rest, "] interface {\n\tGet")
+	params, _, _ := strings.Cut(rest, "\n}")
+	n := &genericNames{*names(env), "program" + strconv.Itoa(i)}
+	stmts, value := code.Render(n)
+	var args, program string
+	for _, p := range env.Params {
+		args += ", " + p.Name
+	}
+	if code.Program != nil {
+		program = fmt.Sprintf("var %s = exprvm.New(%q%s)\n", n.program, src, quoted(code.Program.Names))
+	}
+	all := strings.Split(strings.TrimPrefix(args, ", "), ", ")
+	return fmt.Sprintf("%sfunc run%d[%s]%s {\n%s\nreturn %s, \"\"\n}\n\nfunc case%d[%s]%s {\n\tv, fail := run%d(%s)\n\treturn likeMachine(%q, %d, v, fail, []string{%s}%s)\n}\n\n",
+		program, i, types, params, strings.Join(stmts, "\n"), value, i, types, params, i, strings.TrimPrefix(args, ", "), src, want, quoted(all)[2:], args)
+}
+
+func quoted(names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString(", " + strconv.Quote(name))
+	}
+	return b.String()
+}
+
+type genericNames struct {
+	plainNames
+	program string
+}
+
+func (n *genericNames) Program(*Program) string   { return n.program }
+func (n *genericNames) Fail(reason string) string { return "return nil, " + strconv.Quote(reason) }
+func (n *genericNames) FailErr(err string) string { return "return nil, " + err + ".Error()" }

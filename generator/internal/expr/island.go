@@ -1,0 +1,241 @@
+package expr
+
+import (
+	"fmt"
+	"go/types"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// want lowers the whole expression to what its place needs.
+func (c *compiler) want(n ast.Node, want Want) *term {
+	if want == Island {
+		return c.island(n)
+	}
+	t := c.term(n)
+	if t == nil {
+		return nil
+	}
+	source := t.typ
+	t = t.value()
+	switch {
+	case isAny(t.typ) && can(t.typ, map[Want]kinds{Bool: truths, Int: signed | unsigned}[want]):
+		if c.unfit(n, want) {
+			return nil
+		}
+		t = c.onMachine(n, t.typ)
+	case want == Bool && isBool(t.typ):
+		t = t.asBool().plainly()
+	case want == Bool:
+		return c.errorf(start(n), "a bool is needed here; this is %s", c.a(t.typ))
+	case isInt(t.typ):
+		t = c.int64(t)
+	case is(t.typ, types.IsFloat):
+		return c.errorf(start(n), "an integer is needed here; this is %s: write int(...) around it", c.a(t.typ))
+	default:
+		return c.errorf(start(n), "an integer is needed here; this is %s", c.a(t.typ))
+	}
+	t.source, t.plain = source, true
+	return t
+}
+
+// unfit reports one of the values between which n chooses, if it is known not to be what is wanted.
+func (c *compiler) unfit(n ast.Node, want Want) bool {
+	switch choice := n.(type) {
+	case *ast.ConditionalNode:
+		return c.unfit(choice.Exp1, want) || c.unfit(choice.Exp2, want)
+	case *ast.BinaryNode:
+		if choice.Operator == "??" {
+			return c.unfit(choice.Left, want) || c.unfit(choice.Right, want)
+		}
+	}
+	if c.seen[n] == nil {
+		return false
+	}
+	t := c.seen[n].value()
+	if isAny(t.typ) || isNil(t.typ) || want == Bool && isBool(t.typ) || want == Int && isInt(t.typ) {
+		return false
+	}
+	c.errorf(start(n), "%s is needed here; this is %s", map[Want]string{Bool: "a bool", Int: "an integer"}[want], c.a(t.typ))
+	return true
+}
+
+// int64 makes an int64 of any integer.
+func (c *compiler) int64(t *term) *term {
+	return t.narrow(types.Int64).plainly()
+}
+
+// island lowers an expression to a text. The values between which ?: and ?? choose become texts one by one, so that
+// they may be of different types.
+func (c *compiler) island(n ast.Node) *term {
+	switch n := n.(type) {
+	case *ast.ConditionalNode:
+		return c.conditional(n, c.island)
+	case *ast.VariableDeclaratorNode:
+		return c.let(n, c.island)
+	case *ast.BinaryNode:
+		if n.Operator == "??" {
+			return c.coalesce(n, c.alternative, c.island)
+		}
+	}
+	t := c.term(n)
+	if t == nil {
+		return nil
+	}
+	return c.text(t)
+}
+
+// alternative lowers what ?? may fall back from.
+func (c *compiler) alternative(n ast.Node) *term {
+	t := c.valueOf(n)
+	if t == nil || isNil(t.typ) {
+		return t
+	}
+	return c.text(t)
+}
+
+// text makes t a text with a stable form: by its own method MarshalText, else by its method String, else by its kind.
+func (c *compiler) text(t *term) *term {
+	if hasMethods(concrete(t.typ)) {
+		t = c.concrete(t, "String")
+	}
+	source := t.typ
+	switch {
+	case isAny(source) && !isTypeParam(source):
+		t = c.onMachine(t.node, source)
+	case t.mixed && (isText(source) || hasMethods(source)):
+		t = c.onMachine(t.node, anything) // whose text may be that of a method
+	case t.gone:
+		return c.errorf(start(t.node), "this method has no such parameter, and no ?? says what to take instead")
+	case isNil(source):
+		return c.errorf(start(t.node), "nil has no stable text form")
+	case c.printer(source, "MarshalText") != nil:
+		t = c.marshalled(t)
+	case c.printer(source, "String") != nil:
+		t = c.callMethod(t.node, t, "String", text)
+	case isText(source), isBool(source), isInt(source):
+		if m := c.ofPointer(source); m != "" {
+			return c.errorf(start(t.node), "the method %s of %s is its pointer's and would not count: write string(...) around it",
+				m, c.typeName(source))
+		}
+		t = stable(t)
+	case isStable(source):
+		t = stableParam(t)
+	default:
+		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(source))
+	}
+	v := *t
+	v.source = source
+	s, constant := v.con.(string)
+	v.plain = constant && !strings.ContainsAny(s, `:\`) || t.plain
+	return &v
+}
+
+func textHint(t types.Type) string {
+	elem := pointee(t)
+	switch {
+	case elem != nil && (isText(elem) || isBool(elem) || isInt(elem)):
+		return `; ?? "" behind it gives what it points to`
+	case is(t, types.IsFloat):
+		return "; write int(...) around it"
+	case isTypeParam(t):
+		return ": it is a type parameter that may be other than a text, a bool or an integer, and has no method String or MarshalText"
+	}
+	return ""
+}
+
+// printer returns the method of t that makes a text of it, if t has it without its address being taken.
+func (c *compiler) printer(t types.Type, name string) *types.Func {
+	s := types.NewMethodSet(t).Lookup(c.env.Package, name)
+	if s == nil {
+		return nil
+	}
+	f, ok := s.Obj().(*types.Func)
+	if !ok || f.Signature().Params().Len() > 0 {
+		return nil
+	}
+	if want := map[string]string{"MarshalText": "([]byte, error)"}[name]; want != "" {
+		if r := f.Signature().Results(); r.Len() != 2 || types.TypeString(r.At(0).Type(), nil) != "[]byte" ||
+			types.TypeString(r.At(1).Type(), nil) != "error" {
+			return nil
+		}
+		return f
+	}
+	if r := f.Signature().Results(); r.Len() != 1 || !types.Identical(r.At(0).Type(), text) {
+		return nil
+	}
+	return f
+}
+
+// ofPointer names the method that would make a text of what points to a t, if t itself has none.
+func (c *compiler) ofPointer(t types.Type) string {
+	for _, name := range []string{"MarshalText", "String"} {
+		if c.printer(types.NewPointer(t), name) != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// callMethod calls a method without arguments on t. Where t may be absent so may be the result.
+func (c *compiler) callMethod(n ast.Node, t *term, name string, result types.Type) *term {
+	return c.onMethod(t, name, result, func(_ *writer, callee string) operand {
+		return operand{text: callee + "()", prec: highest, calls: true}
+	})
+}
+
+func (c *compiler) marshalled(t *term) *term {
+	return c.onMethod(t, "MarshalText", text, func(w *writer, callee string) operand {
+		bytes, err := w.local("text"), w.local("err")
+		w.add(bytes + ", " + err + " := " + callee + "()")
+		w.failErr(err)
+		return operand{text: "string(" + bytes + ")", prec: highest}
+	})
+}
+
+func (c *compiler) onMethod(t *term, name string, result types.Type, f func(*writer, string) operand) *term {
+	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
+	m := obj.(*types.Func)
+	v := &term{node: t.node, typ: result, src: t.src, hint: "text"}
+	v.emit = func(w *writer) operand { return f(w, t.method(w, m, path, false).text) }
+	if t.try != nil || nilable(t.typ) {
+		gated := *t
+		gated.emit = t.attempt
+		v.try = func(w *writer) operand { return f(w, gated.method(w, m, path, true).text) }
+	}
+	return v
+}
+
+// stable writes a text, a bool or an integer as a text.
+func stable(t *term) *term {
+	if t.con != nil && !isText(t.typ) {
+		return literal(t.node, fmt.Sprint(t.con))
+	}
+	b := under(t.typ).(*types.Basic)
+	write := func(w *writer, o operand) operand {
+		switch {
+		case b.Info()&types.IsBoolean != 0:
+			return o.from(w.std("strconv", "FormatBool") + "(" + w.cast("bool", t.typ, o) + ")")
+		case types.Identical(t.typ, types.Typ[types.Int]):
+			return o.from(w.std("strconv", "Itoa") + "(" + o.text + ")")
+		case b.Info()&types.IsUnsigned != 0:
+			return o.from(w.std("strconv", "FormatUint") + "(" + w.cast("uint64", t.typ, o) + ", 10)")
+		}
+		return o.from(w.std("strconv", "FormatInt") + "(" + w.cast("int64", t.typ, o) + ", 10)")
+	}
+	if isText(t.typ) {
+		return t.asText()
+	}
+	v := t.then(text, write)
+	v.plain, v.con = true, nil
+	return v
+}
+
+// cast converts o to one of Go's own types, unless it has it already.
+func (w *writer) cast(to string, t types.Type, o operand) string {
+	if b, ok := types.Unalias(t).(*types.Basic); ok && b.Name() == to {
+		return o.text
+	}
+	return to + "(" + o.text + ")"
+}

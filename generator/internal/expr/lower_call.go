@@ -1,0 +1,316 @@
+package expr
+
+import (
+	"go/types"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// call lowers a call of a function of the package, of a method, or of a variable that holds a function.
+func (c *compiler) call(n *ast.CallNode) *term {
+	switch callee := n.Callee.(type) {
+	case *ast.IdentifierNode:
+		return c.callName(n, callee)
+	case *ast.MemberNode:
+		if name, ok := callee.Property.(*ast.StringNode); ok {
+			return c.callMember(n, callee, name)
+		}
+	}
+	return c.callTerm(n)
+}
+
+// callTerm calls what is no name of a function or a method.
+func (c *compiler) callTerm(n *ast.CallNode) *term {
+	f := c.term(n.Callee)
+	if f == nil {
+		c.terms(n.Arguments)
+		return nil
+	}
+	return c.callValue(n, f)
+}
+
+func (c *compiler) callName(n *ast.CallNode, callee *ast.IdentifierNode) *term {
+	if _, ok := identities[callee.Value]; ok && !c.env.declares(callee.Value) {
+		return c.identity(n, callee.Value)
+	}
+	f, ok := c.env.Package.Scope().Lookup(callee.Value).(*types.Func)
+	if !ok || c.env.param(callee.Value) >= 0 {
+		return c.callVariable(n, callee)
+	}
+	emit := func(*writer) operand { return variable(f.Name()) }
+	c.named(f.Name(), emit)
+	return c.invoke(n, f.Name(), f.Signature(), emit)
+}
+
+func (c *compiler) callVariable(n *ast.CallNode, callee *ast.IdentifierNode) *term {
+	known := c.env.declares(callee.Value) || c.env.Package.Scope().Lookup(callee.Value) != nil
+	for _, l := range c.lets {
+		known = known || l.name == callee.Value
+	}
+	if !known {
+		c.terms(n.Arguments)
+		return c.errorf(callee, "unknown function %s%s", callee.Value, suggest(callee.Value, c.functions()))
+	}
+	return c.callTerm(n)
+}
+
+// functions returns the names that can be called.
+func (c *compiler) functions() []string {
+	names := []string{"clientIP", "userID"}
+	for _, name := range c.env.Package.Scope().Names() {
+		if _, ok := c.env.Package.Scope().Lookup(name).(*types.Func); ok {
+			names = append(names, name)
+		}
+	}
+	names = slices.AppendSeq(names, maps.Keys(builtins))
+	names = slices.AppendSeq(names, maps.Keys(predicates))
+	names = slices.AppendSeq(names, maps.Keys(machineFunctions))
+	for name := range textFunctions {
+		name, _, _ = strings.Cut(name, "/")
+		names = append(names, name)
+	}
+	return sortedCompact(names)
+}
+
+func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast.StringNode) *term {
+	if isEnv(callee.Node) {
+		return c.callTerm(n)
+	}
+	base := c.term(callee.Node)
+	if base == nil {
+		c.terms(n.Arguments)
+		return nil
+	}
+	if base.gone {
+		c.terms(n.Arguments)
+		return c.ofAbsent(callee)
+	}
+	if isAny(base.typ) {
+		c.terms(n.Arguments)
+		return c.onMachine(n, anything)
+	}
+	base = c.concrete(base, name.Value)
+	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
+	m, ok := obj.(*types.Func)
+	if !ok {
+		return c.callTerm(n)
+	}
+	if !c.reachable(callee, base.typ, path) {
+		return nil
+	}
+	c.hide(callee.Property, base.typ, m, path)
+	t := c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, m, path, callee.Optional) })
+	if t != nil && base.src != "" && t.src != "" {
+		t.src = base.src + "." + t.src
+	}
+	return t
+}
+
+// method writes the receiver of m, and m.
+func (t *term) method(w *writer, m *types.Func, path []int, optional bool) operand {
+	o := t.receiver(w, path[:len(path)-1], optional)
+	if _, pointer := m.Signature().Recv().Type().(*types.Pointer); pointer && !o.addr && pointee(t.typ) == nil {
+		o = w.define(t.hint, o)
+	}
+	return operand{text: o.in(highest) + "." + m.Name(), prec: highest, calls: o.calls}
+}
+
+// callValue calls what a variable, a field or an element holds.
+func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
+	sig, ok := under(f.typ).(*types.Signature)
+	if isAny(f.typ) {
+		c.terms(n.Arguments)
+		return c.onMachine(n, anything)
+	}
+	if !ok {
+		c.terms(n.Arguments)
+		hint := ""
+		if id, ok := n.Callee.(*ast.IdentifierNode); ok && isFunction(id.Value) {
+			hint = "; " + ownWord(id.Value)
+		}
+		return c.errorf(n.Callee, "%s cannot be called: it is %s%s", f.said(), c.a(f.typ), hint)
+	}
+	return c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(f.emit(w), f.typ, "f", f.said()) })
+}
+
+// invoke lowers the call of what callee writes. An error that it returns leaves the method.
+func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, callee func(*writer) operand) *term {
+	if sig.TypeParams().Len() > 0 {
+		if sig = c.instance(n, name); sig == nil {
+			return nil
+		}
+	}
+	result := c.result(n, name, sig)
+	if result == nil {
+		c.terms(n.Arguments)
+		return nil
+	}
+	args, ok := c.arguments(n, name, sig)
+	if !ok {
+		return nil
+	}
+	t := &term{node: n, typ: result, src: called(name, args), hint: c.resultHint(name, result)}
+	t.emit = func(w *writer) operand {
+		ops := []operand{callee(w)}
+		for _, a := range args {
+			ops = w.then(ops, a.emit)
+		}
+		var texts []string
+		for _, o := range ops[1:] {
+			texts = append(texts, o.text)
+		}
+		o := operand{text: ops[0].text + "(" + strings.Join(texts, ", ") + ")", prec: highest, calls: true}
+		if sig.Results().Len() == 1 {
+			return o
+		}
+		value, err := w.local(t.hint), w.local("err")
+		w.add(value + ", " + err + " := " + o.text)
+		w.failErr(err)
+		return variable(value)
+	}
+	return t
+}
+
+// result returns the type of a call's value.
+func (c *compiler) result(n *ast.CallNode, name string, sig *types.Signature) types.Type {
+	r := sig.Results()
+	switch {
+	case r.Len() == 0:
+		c.errorf(n, "%s returns no value", name)
+	case r.Len() > 2, r.Len() == 2 && !types.Identical(r.At(1).Type(), types.Universe.Lookup("error").Type()):
+		c.errorf(n, "%s returns %s; expected one value, or a value and an error", name, c.typeName(r))
+	case c.valid(n, r.At(0).Type()):
+		return r.At(0).Type()
+	}
+	return nil
+}
+
+// called spells a call for a message.
+func called(name string, args []*term) string {
+	var texts []string
+	for _, a := range args {
+		if a == nil || a.src == "" {
+			return name + "(...)"
+		}
+		texts = append(texts, a.src)
+	}
+	return name + "(" + strings.Join(texts, ", ") + ")"
+}
+
+// resultHint names a variable for what a function returns: after the function, or after the type where that is taken.
+func (c *compiler) resultHint(name string, t types.Type) string {
+	hint := hintOf(strings.TrimPrefix(name, "Get"))
+	if c.env.Package.Scope().Lookup(hint) == nil && hint != "" && !strings.Contains(hint, ".") {
+		return hint
+	}
+	switch {
+	case isText(t):
+		return "text"
+	case isNumber(t):
+		return "n"
+	case isBool(t):
+		return "ok"
+	}
+	return "value"
+}
+
+// arguments lowers the arguments of a call to what the parameters take.
+func (c *compiler) arguments(n *ast.CallNode, name string, sig *types.Signature) ([]*term, bool) {
+	params := sig.Params()
+	fixed := params.Len()
+	if sig.Variadic() {
+		fixed--
+	}
+	terms, ok := c.terms(n.Arguments)
+	if given := len(terms); given < fixed || given > fixed && !sig.Variadic() {
+		c.errorf(n, "%s takes %s, not %d", name, count(fixed, sig.Variadic(), "argument"), given)
+		return nil, false
+	}
+	for i, t := range terms {
+		if t == nil {
+			continue
+		}
+		to := params.At(min(i, params.Len()-1)).Type()
+		if i >= fixed {
+			to = to.(*types.Slice).Elem()
+		}
+		if terms[i] = c.assign(t, to, "argument "+strconv.Itoa(i+1)+" of "+name); terms[i] == nil {
+			ok = false
+		}
+	}
+	return terms, ok
+}
+
+func count(n int, orMore bool, noun string) string {
+	s := strconv.Itoa(n) + " " + noun
+	if n != 1 {
+		s += "s"
+	}
+	if orMore {
+		return s + " or more"
+	}
+	return s
+}
+
+// identity lowers clientIP(ctx) and userID(ctx).
+func (c *compiler) identity(n *ast.CallNode, name string) *term {
+	args, ok := c.terms(n.Arguments)
+	if !ok {
+		return nil
+	}
+	if len(args) != 1 || !isContext(args[0].typ) {
+		return c.errorf(n, "%s takes the context alone; write %s(ctx)", name, name)
+	}
+	id := identities[name]
+	c.named(name, func(w *writer) operand {
+		return operand{text: w.std(machinePath, "OrNil") + "(" + w.std(runtimePath, id.fn) + ")", prec: highest}
+	})
+	plain := call(n, types.Typ[types.String], runtimePath, id.fn, args[0])
+	plain.hint = name
+	t := &term{node: n, typ: plain.typ, src: called(name, args), hint: name, bare: plain}
+	t.emit = func(w *writer) operand {
+		o := w.define(name, plain.emit(w))
+		w.failIf(o.text+` == ""`, id.missing)
+		return o
+	}
+	t.try = func(w *writer) operand {
+		o := w.define(name, plain.emit(w))
+		w.gate(gate{open: o.text + ` != ""`, not: o.text + ` == ""`})
+		return o
+	}
+	return t
+}
+
+// isContext reports whether t is a context.Context or implements it, which its methods tell.
+func isContext(t types.Type) bool {
+	set := types.NewMethodSet(t)
+	for _, name := range []string{"Deadline", "Done", "Err", "Value"} {
+		if set.Lookup(nil, name) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// carried is t as a comparison takes it: an identity that the context does not carry is the empty text there.
+func (t *term) carried() *term {
+	if t.bare != nil {
+		return t.bare
+	}
+	return t
+}
+
+// call writes a call of a function of another package.
+func call(n ast.Node, t types.Type, path, fn string, args ...*term) *term {
+	return &term{node: n, typ: t, hint: "value", emit: func(w *writer) operand {
+		var texts []string
+		for _, o := range w.all(args...) {
+			texts = append(texts, o.text)
+		}
+		return operand{text: w.std(path, fn) + "(" + strings.Join(texts, ", ") + ")", prec: highest, calls: true}
+	}}
+}

@@ -1,0 +1,176 @@
+package expr
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+func (c *compiler) not(n ast.Node, t *term) *term {
+	if v, ok := t.con.(bool); ok && t.lit {
+		opposite := literal(n, !v)
+		opposite.sure = t.sure
+		return opposite
+	}
+	return &term{node: n, typ: types.Typ[types.Bool], hint: "ok", emit: func(w *writer) operand {
+		o := t.emit(w)
+		return operand{text: "!" + o.in(unary), prec: unary, calls: o.calls, stable: o.stable, yes: o.no, no: o.yes}
+	}}
+}
+
+// both lowers &&. A chain of it nests to the right, so that what its links share is declared in sight of all behind them.
+func (c *compiler) both(n *ast.BinaryNode) *term {
+	var links []ast.Node
+	var left ast.Node = n
+	for b := n; b != nil; {
+		links = append(links, b.Right)
+		left = b.Left
+		next, _ := left.(*ast.BinaryNode)
+		if next == nil || next.Operator != "&&" && next.Operator != "and" {
+			break
+		}
+		b = next
+	}
+	links = append(links, left)
+	slices.Reverse(links)
+	var terms []*term
+	for i, link := range links {
+		t := c.condition(link, n.Operator)
+		if i+1 < len(links) && c.knows(t, true) {
+			continue
+		}
+		if terms = append(terms, t); c.knows(t, false) {
+			break
+		}
+	}
+	all := terms[len(terms)-1]
+	for i := len(terms) - 2; i >= 0; i-- {
+		if terms[i] == nil || all == nil {
+			all = nil
+			continue
+		}
+		all = shortCircuit(n, token.LAND, terms[i], all)
+	}
+	return all
+}
+
+func (c *compiler) either(n *ast.BinaryNode) *term {
+	l := c.condition(n.Left, n.Operator)
+	switch {
+	case c.knows(l, true):
+		return l
+	case c.knows(l, false):
+		return c.condition(n.Right, n.Operator)
+	}
+	r := c.condition(n.Right, n.Operator)
+	if l == nil || r == nil {
+		return nil
+	}
+	return shortCircuit(n, token.LOR, l, r)
+}
+
+// condition lowers what has to be a bool.
+func (c *compiler) condition(n ast.Node, role string) *term {
+	t := c.term(n)
+	if t == nil {
+		return nil
+	}
+	if t = t.value(); isAny(t.typ) && can(t.typ, truths) {
+		return c.onMachine(n, truth)
+	}
+	if !isBool(t.typ) {
+		return c.errorf(start(n), "%s needs a bool; this is %s", role, c.a(t.typ))
+	}
+	return t.asBool()
+}
+
+// shortCircuit writes an operator whose right side is computed only if the left one leaves it open.
+func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
+	return &term{node: n, typ: types.Typ[types.Bool], hint: "ok", emit: func(w *writer) operand {
+		a := l.emit(w)
+		facts := a.yes
+		if op == token.LOR {
+			facts = a.no
+		}
+		stmts, b := w.block(facts, r.emit)
+		if len(stmts) == 0 {
+			o := join(op, a, b)
+			if p := op.Precedence(); b.prec == p {
+				o.text = a.in(p) + " " + op.String() + " " + b.text
+			}
+			if op == token.LAND {
+				o.yes = append(append(o.yes, a.yes...), b.yes...)
+			} else {
+				o.no = append(append(o.no, a.no...), b.no...)
+			}
+			return o
+		}
+		ok := w.define("ok", a)
+		cond := ok.text
+		if op == token.LOR {
+			cond = "!" + cond
+		}
+		w.add("if " + cond + " {" + indented(append(stmts, ok.text+" = "+b.text)) + "}")
+		return operand{text: ok.text, prec: highest, path: true}
+	}}
+}
+
+// conditional lowers c ? a : b and if c { a } else { b }; each lowers a value.
+func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term) *term {
+	cond := c.condition(n.Cond, "the condition")
+	switch {
+	case c.knows(cond, true):
+		return each(n.Exp1)
+	case c.knows(cond, false):
+		return each(n.Exp2)
+	}
+	x, y := each(n.Exp1), each(n.Exp2)
+	if cond == nil || x == nil || y == nil {
+		return nil
+	}
+	met := c.meet(start(n.Exp2), []*term{x, y})
+	if met == nil {
+		return nil
+	}
+	if slices.ContainsFunc(met, (*term).optional) {
+		return c.maybe(n, met[0].typ)
+	}
+	t := together(n, met)
+	t.mixed = mixed([]*term{x, y}, t.typ)
+	t.emit = func(w *writer) operand { return w.branch(t, cond.emit(w), met[0], met[1]) }
+	return t
+}
+
+// together is a term, yet to be written, that takes the value of one of terms.
+func together(n ast.Node, terms []*term) *term {
+	t := &term{node: n, typ: terms[0].typ, source: terms[0].source, plain: true}
+	for _, each := range terms {
+		if t.hint == "" {
+			t.hint = each.hint
+		}
+		t.plain = t.plain && each.plain
+		if t.source != nil && !types.Identical(t.source, each.source) {
+			t.source = t.typ
+		}
+	}
+	return t
+}
+
+// branch writes a choice of two values.
+func (w *writer) branch(t *term, cond operand, x, y *term) operand {
+	then, a := w.block(cond.yes, x.emit)
+	other, b := w.block(cond.no, y.emit)
+	name := w.local(t.hint)
+	then = append(then, name+" = "+a.text)
+	if len(other) == 0 && b.stable && b.text != "nil" {
+		w.add(name + " := " + b.typed(w, y).text)
+		w.add("if " + cond.text + " {" + indented(then) + "}")
+		return variable(name)
+	}
+	other = append(other, name+" = "+b.text)
+	w.add("var " + name + " " + w.typ(t.typ))
+	w.add("if " + cond.text + " {" + indented(then) + "} else {" + indented(other) + "}")
+	return variable(name)
+}

@@ -1,0 +1,234 @@
+package expr
+
+import (
+	"errors"
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+
+	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
+)
+
+// machinePath is the package that runs what was not lowered.
+const machinePath = runtimePath + "/exprvm"
+
+// maxParts bounds what expr compiles: it does so once for each place in the tree, and inner comparisons of a chain have two.
+const maxParts = 10_000
+
+var anything = types.Universe.Lookup("any").Type()
+
+// value is what an expression calls by a name of the method or of the package.
+type value struct {
+	name string
+	emit func(*writer) operand
+}
+
+// named remembers what the machine would need to be given.
+func (c *compiler) named(name string, emit func(*writer) operand) {
+	if !slices.ContainsFunc(c.values, func(v value) bool { return v.name == name }) {
+		c.values = append(c.values, value{name, emit})
+	}
+}
+
+// hide remembers a member that the machine does not see by itself.
+func (c *compiler) hide(n ast.Node, t types.Type, member types.Object, path []int) {
+	h := Hidden{t, member.Name()}
+	known := slices.ContainsFunc(c.hidden, func(o Hidden) bool { return o.Name == h.Name && types.Identical(o.Of, h.Of) })
+	if !known && !seenByExpr(t, member, path) {
+		c.hidden = append(c.hidden, h)
+		c.hiddenAt = append(c.hiddenAt, n)
+	}
+}
+
+// seenByExpr tells what reflection does: it takes no addresses, as a method of a pointer may need. A tag can hide a field.
+func seenByExpr(t types.Type, member types.Object, path []int) bool {
+	if _, ok := member.(*types.Func); ok {
+		return member.Exported() && types.NewMethodSet(t).Lookup(member.Pkg(), member.Name()) != nil
+	}
+	for _, i := range path {
+		s, ok := aggregate(t).(*types.Struct)
+		if !ok || reflect.StructTag(s.Tag(i)).Get("expr") == "-" {
+			return false
+		}
+		t = s.Field(i).Type()
+	}
+	return member.Exported()
+}
+
+// onMachine is a term that does not lower: the whole expression goes to expr's machine.
+func (c *compiler) onMachine(n ast.Node, t types.Type) *term {
+	c.machine = true
+	return &term{node: n, typ: t, source: t, plain: isBool(t) || isInt(t)}
+}
+
+// mayBeNil marks what the machine may not find, whatever its type.
+func (t *term) mayBeNil() { t.try = func(*writer) operand { return operand{} } }
+
+// maybe is a term of type t that is nil where a part of it ends in nil, of which Go's variables have no notion.
+func (c *compiler) maybe(n ast.Node, t types.Type) *term {
+	m := c.onMachine(n, t)
+	m.mayBeNil()
+	return m
+}
+
+// optional reports whether t may be nil, whatever its type, where it is not made a text: a text must be there.
+func (t *term) optional() bool {
+	return t.try != nil && t.bare == nil && (t.source == nil || t.emit == nil)
+}
+
+// program makes the expression, which t was found to be the value of, one for the machine.
+func (c *compiler) program(t *term, want Want) (*Program, *term) {
+	if c.parts > maxParts {
+		c.errorAt(0, "the expression has too many parts for expr's machine")
+		return nil, nil
+	}
+	p := &Program{Source: c.expr.Value, Hidden: c.hidden}
+	for _, v := range c.values {
+		p.Names = append(p.Names, v.name)
+	}
+	if err := exprvm.New(p.Source, p.Names...).Err(); err != nil {
+		c.refused(err)
+		return nil, nil
+	}
+	for i, h := range p.Hidden {
+		if _, ok := h.Of.Underlying().(*types.Interface); ok || !c.nameable(h.Of) || hasTypeParam(h.Of) {
+			return nil, c.errorf(c.hiddenAt[i], "%s of %s is not seen by expr's machine, which has to run this; write a function for it",
+				h.Name, c.typeName(h.Of))
+		}
+	}
+	if len(c.again) > 0 {
+		return nil, c.errorf(c.again[0], "expr's machine, which has to run this, cannot call a generic function with other types than before; write a function for it")
+	}
+	method := map[Want]string{Island: ".Text(", Bool: ".Bool(", Int: ".Int("}[want]
+	hint := map[Want]string{Island: "text", Bool: "ok", Int: "n"}[want]
+	return p, &term{node: t.node, typ: t.typ, emit: func(w *writer) operand {
+		var args []string
+		for _, v := range c.values {
+			args = append(args, v.emit(w).text)
+		}
+		o, err := w.local(hint), w.local("err")
+		w.add(o + ", " + err + " := " + w.names.Program(p) + method + strings.Join(args, ", ") + ")")
+		w.failErr(err)
+		return variable(o)
+	}}
+}
+
+// refused reports what expr itself finds wrong.
+func (c *compiler) refused(err error) {
+	var bad *file.Error
+	if !errors.As(err, &bad) {
+		c.errorAt(0, "%v", err)
+		return
+	}
+	c.errorAt(offset(c.expr.Value, bad.From), "%s", syntaxMessage(bad.Message))
+}
+
+// dynamicResult is the type of an operator's value where its operands may be anything.
+func (c *compiler) dynamicResult(op string) types.Type {
+	switch op {
+	case "+", "-", "*":
+		return anything
+	case "/", "**", "^":
+		return types.Typ[types.Float64]
+	case "%":
+		return whole
+	}
+	return truth
+}
+
+// comparable reports whether expr compares values of these types as wholes.
+func (c *compiler) comparable(a, b types.Type) bool {
+	return types.Identical(a, b) || isList(a) && isList(b) || types.AssignableTo(a, b) || types.AssignableTo(b, a)
+}
+
+// array is a list spelled out.
+func (c *compiler) array(n *ast.ArrayNode) *term {
+	items, ok := c.terms(n.Nodes)
+	if !ok {
+		return nil
+	}
+	return c.onMachine(n, types.NewSlice(common(items)))
+}
+
+// mapping is a map spelled out.
+func (c *compiler) mapping(n *ast.MapNode) *term {
+	var values []*term
+	ok := true
+	for _, pair := range n.Pairs {
+		p := pair.(*ast.PairNode)
+		k, v := c.term(p.Key), c.term(p.Value)
+		if ok = ok && k != nil && v != nil; ok {
+			values = append(values, v)
+		}
+		if k != nil && !isText(k.typ) && !isAny(k.typ) {
+			ok = c.errorf(start(p.Key), "the keys of a map are texts; this is %s", c.a(k.typ)) != nil
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return c.onMachine(n, types.NewMap(text, common(values)))
+}
+
+// common is the type that all of terms have, or any.
+func common(terms []*term) types.Type {
+	if len(terms) == 0 || isNil(terms[0].typ) {
+		return anything
+	}
+	for _, t := range terms {
+		if !types.Identical(t.typ, terms[0].typ) || t.optional() {
+			return anything
+		}
+	}
+	return terms[0].typ
+}
+
+// matches is a search by a regular expression. A constant one was parsed with the expression.
+func (c *compiler) matches(n *ast.BinaryNode, l, r *term) *term {
+	for _, t := range []*term{l, r} {
+		if !isText(t.typ) && !isAny(t.typ) {
+			return c.mixed(n, l, r)
+		}
+	}
+	return c.onMachine(n, truth)
+}
+
+// span is a range that is no operand of in.
+func (c *compiler) span(n *ast.BinaryNode, l, r *term) *term {
+	for _, t := range []*term{l, r} {
+		if !isInt(t.typ) && !isAny(t.typ) {
+			return c.errorf(start(t.node), "a range has integers; this is %s", c.a(t.typ))
+		}
+	}
+	return c.onMachine(n, types.NewSlice(whole))
+}
+
+// std finds a type of the standard library among what the package imports; without it expr's machine will find out.
+func (c *compiler) stdType(pkg, name string) types.Type {
+	seen := map[*types.Package]bool{}
+	var find func(p *types.Package) types.Type
+	find = func(p *types.Package) types.Type {
+		if p.Path() == pkg {
+			if o := p.Scope().Lookup(name); o != nil {
+				return o.Type()
+			}
+		}
+		seen[p] = true
+		for _, i := range p.Imports() {
+			if !seen[i] {
+				if t := find(i); t != nil {
+					return t
+				}
+			}
+		}
+		return nil
+	}
+	if t := find(c.env.Package); t != nil {
+		return t
+	}
+	return anything
+}

@@ -1,0 +1,202 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/ast"
+	exprs "github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/parser/lexer"
+)
+
+// maxLength bounds what is parsed: parentheses nest as deep as the text is long.
+const maxLength = 4 << 10
+
+// parse returns the tree, or nil after reporting what is wrong.
+func (c *compiler) parse() ast.Node {
+	src := c.expr.Value
+	switch {
+	case strings.TrimSpace(src) == "":
+		c.errorAt(len(src), "the expression is empty")
+		return nil
+	case len(src) > maxLength:
+		c.errorAt(0, "the expression is %d bytes long; at most %d are allowed", len(src), maxLength)
+		return nil
+	}
+	if i := endless(src); i >= 0 {
+		c.errorAt(i, "this comment would take all that follows; expected one between /* and */")
+		return nil
+	}
+	// Names of the package and of the parameters come before expr's functions, as in expr's own environments.
+	own := conf.FunctionsTable{}
+	for name := range exprs.Index {
+		if c.env.declares(name) {
+			own[name] = &exprs.Function{Name: name}
+		}
+	}
+	tree, err := parser.ParseWithConfig(src, &conf.Config{MaxNodes: conf.DefaultMaxNodes, Functions: own})
+	var bad *file.Error
+	switch {
+	case err == nil:
+		return tree.Node
+	case errors.As(err, &bad) && strings.HasPrefix(bad.Message, "unexpected token EOF"):
+		c.errorAt(len(src), "unexpected end of the expression%s", c.shadowed(len(src)))
+	case errors.As(err, &bad) && strings.Contains(bad.Message, " literal: "):
+		c.errorAt(numberBefore(src, offset(src, bad.To)), "the number is too large, or none")
+	case errors.As(err, &bad):
+		c.errorAt(offset(src, bad.From), "%s%s", syntaxMessage(bad.Message), c.shadowed(offset(src, bad.From)))
+	default:
+		c.errorAt(0, "%v", err)
+	}
+	return nil
+}
+
+// words returns the words of src, up to what is none.
+func words(src string) []lexer.Token {
+	lex := lexer.New()
+	lex.Reset(file.NewSource(src))
+	var all []lexer.Token
+	for {
+		word, err := lex.Next()
+		if err != nil {
+			return all
+		}
+		if all = append(all, word); word.Kind == lexer.EOF {
+			return all
+		}
+	}
+}
+
+// endless returns where a comment begins between the words of src that does not end before src, or -1.
+func endless(src string) int {
+	end := 0
+	for _, word := range append(words(src), lexer.Token{}) {
+		gap := strings.TrimLeftFunc(src[end:], unicode.IsSpace)
+		for closed := true; closed && strings.HasPrefix(gap, "/*"); {
+			var rest string
+			if _, rest, closed = strings.Cut(gap[2:], "*/"); closed {
+				gap = strings.TrimLeftFunc(rest, unicode.IsSpace)
+			}
+		}
+		if strings.HasPrefix(gap, "//") || strings.HasPrefix(gap, "/*") {
+			return len(src) - len(gap)
+		}
+		end = offset(src, word.To)
+	}
+	return -1
+}
+
+// shadowed completes a message about what is wrong at i, where a name before it has another meaning that would be right.
+func (c *compiler) shadowed(i int) (hint string) {
+	all := words(c.expr.Value)
+	for at, word := range all {
+		if offset(c.expr.Value, word.From) > i {
+			break
+		}
+		called := at+1 < len(all) && all[at+1].Is(lexer.Bracket, "(") && (at == 0 || !all[at-1].Is(lexer.Operator, "::"))
+		switch {
+		case word.Kind == lexer.Operator && c.env.param(word.Value) >= 0:
+			hint = "; the parameter " + word.Value + " is " + envName + "." + word.Value
+		case word.Kind == lexer.Operator && c.env.declares(word.Value):
+			hint = "; what the package calls " + word.Value + " cannot be named here"
+		case word.Kind == lexer.Identifier && isFunction(word.Value) && called && c.env.declares(word.Value):
+			hint = "; " + ownWord(word.Value)
+		}
+	}
+	return hint
+}
+
+// isFunction reports whether expr has a function of that name.
+func isFunction(name string) bool { _, ok := exprs.Index[name]; return ok }
+
+// ownWord says how a function of expr's is called whose name has another meaning.
+func ownWord(name string) string {
+	return "expr's own " + name + " is ::" + name + " here"
+}
+
+// offset converts expr's count of runes to a count of bytes.
+func offset(src string, runes int) int {
+	for i := range src {
+		if runes <= 0 {
+			return i
+		}
+		runes--
+	}
+	return len(src)
+}
+
+// numberBefore returns where the number starts behind which the parser found it wrong.
+func numberBefore(src string, i int) int {
+	end := strings.LastIndexAny(src[:i], "0123456789abcdefABCDEF")
+	begin := strings.LastIndexFunc(src[:end+1], func(r rune) bool { return r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return begin + 1
+}
+
+// syntaxMessage puts what expr's parser says into our words.
+func syntaxMessage(msg string) string {
+	if token, ok := strings.CutPrefix(msg, "unexpected token "); ok {
+		if _, quoted, ok := strings.Cut(token, "("); ok {
+			var word string
+			if _, err := fmt.Sscanf(strings.TrimSuffix(quoted, ")"), "%q", &word); err == nil {
+				if word == "=" {
+					return "unexpected =; write == to compare"
+				}
+				return "unexpected " + word
+			}
+		}
+		return "unexpected " + strings.ToLower(token)
+	}
+	if _, char, ok := strings.Cut(msg, "unrecognized character: "); ok {
+		_, char, _ = strings.Cut(char, " ")
+		return "unexpected character " + char
+	}
+	if op, ok := strings.CutPrefix(msg, "Operator ("); ok {
+		op, _, _ = strings.Cut(op, ")")
+		return "?? and " + op + " cannot be mixed without parentheses"
+	}
+	switch msg {
+	case "literal not terminated":
+		return "the text has no closing quote"
+	case "compilation failed: expression exceeds maximum allowed nodes":
+		return "the expression has too many parts"
+	}
+	r, n := utf8.DecodeRuneInString(msg)
+	return string(unicode.ToLower(r)) + msg[n:]
+}
+
+// start returns the node with which the text of n begins: errors about a whole operand stand there.
+func start(n ast.Node) ast.Node {
+	for {
+		switch x := n.(type) {
+		case *ast.BinaryNode:
+			n = x.Left
+		case *ast.ChainNode:
+			n = x.Node
+		case *ast.MemberNode:
+			n = x.Node
+		case *ast.SliceNode:
+			n = x.Node
+		case *ast.CallNode:
+			n = x.Callee
+		case *ast.ConditionalNode:
+			n = x.Cond
+		default:
+			return n
+		}
+	}
+}
+
+func (c *compiler) errorf(n ast.Node, format string, args ...any) *term {
+	c.errorAt(offset(c.expr.Value, n.Location().From), format, args...)
+	return nil
+}
+
+func (c *compiler) errorAt(i int, format string, args ...any) {
+	c.errs.Add(c.expr.At(i), format, args...)
+}
