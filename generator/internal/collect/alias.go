@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // rewriter makes of the types in a signature others that are identical and that this package can name. A type that is out of
@@ -16,14 +18,14 @@ type rewriter struct {
 
 // rewrite returns t as this package can write it, or t itself where it cannot; then there is a reason.
 func (r *rewriter) rewrite(t types.Type) types.Type {
-	if mentions(t, func(t types.Type) bool { return r.unspeakable(t) != "" }) {
+	if !r.from().CanName(t) {
 		if a := r.aliasOf(t); a != nil {
 			return a
 		}
-	} else if !mentions(t, r.hasLength) {
+	} else if !reach.Mentions(t, r.hasLength) {
 		return t
 	}
-	reason := r.unspeakable(t)
+	reason := r.from().Unnameable(t)
 	if reason == "" {
 		return r.rebuilt(t)
 	}
@@ -171,10 +173,10 @@ func owner(path string) string {
 // usable reports whether the generated file can name an alias.
 func (r *rewriter) usable(o *types.TypeName) bool {
 	if o.Pkg() != r.pkg.Types {
-		return o.Exported() && accessible(o.Pkg().Path(), r.pkg.Path)
+		return o.Exported() && reach.Importable(o.Pkg().Path(), r.pkg.Types.Path())
 	}
 	s := r.declared[o]
-	return s != nil && !r.paramHides(o.Name()) && (s.file == r.home || constraintOf(s.file) == "" && (r.home.IsTest() || !s.file.IsTest()))
+	return s != nil && !r.from().Hidden(o.Name()) && (s.file == r.home || constraintOf(s.file) == "" && (r.home.IsTest() || !s.file.IsTest()))
 }
 
 // standsFor returns a, or an instance of it, if that is another name of t; else nil.

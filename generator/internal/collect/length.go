@@ -81,9 +81,9 @@ func (r *rewriter) spellName(parts []names.Part, id *ast.Ident) ([]names.Part, b
 	case o == nil:
 		return parts, false
 	case o.Pkg() == nil:
-		return append(parts, names.Part{Text: id.Name}), !r.hides(id.Name)
+		return append(parts, names.Part{Text: id.Name}), !r.from().Redefined(id.Name)
 	case o.Pkg() == r.pkg.Types:
-		return append(parts, names.Part{Text: id.Name}), o.Parent() == r.pkg.Types.Scope() && !r.paramHides(id.Name)
+		return append(parts, names.Part{Text: id.Name}), o.Parent() == r.pkg.Types.Scope() && !r.from().Hidden(id.Name)
 	}
 	return append(parts, names.Part{Text: id.Name, Of: o.Pkg()}), true
 }
