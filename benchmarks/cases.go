@@ -13,6 +13,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // decide decides one call of a subject.
@@ -68,26 +69,26 @@ func yearly(limit int64) ratelimit.Rule {
 
 // ours decides with this module, all rules for the one subject.
 func ours(limiter *ratelimit.Limiter, rules ...ratelimit.Rule) decide {
-	prepared := ratelimit.NewRules("sms.Sender.SendCode", rules...)
+	prepared := wrap.NewRules("sms.Sender.SendCode", rules...)
 	return func(subject string) (bool, error) {
-		return admitted(limiter.Take(ctx, prepared, slices.Repeat([]string{subject}, len(rules))...))
+		return admitted(wrap.Take(ctx, limiter, prepared, slices.Repeat([]string{subject}, len(rules))...))
 	}
 }
 
 // oursAtOnce takes a whole limit in one call.
 func oursAtOnce(limiter *ratelimit.Limiter, cost int64, rules ...ratelimit.Rule) decide {
-	prepared := ratelimit.NewRules("sms.Sender.SendCode", rules...)
+	prepared := wrap.NewRules("sms.Sender.SendCode", rules...)
 	return func(subject string) (bool, error) {
-		charge := ratelimit.Charge{Key: subject, Cost: cost}
-		return admitted(limiter.Charge(ctx, prepared, slices.Repeat([]ratelimit.Charge{charge}, len(rules))...))
+		charge := wrap.Charge{Key: subject, Cost: cost}
+		return admitted(wrap.TakeCharges(ctx, limiter, prepared, slices.Repeat([]wrap.Charge{charge}, len(rules))...))
 	}
 }
 
 // oursCounting decides with this module by a rule that counts members.
 func oursCounting(limiter *ratelimit.Limiter, r ratelimit.Rule) decideMember {
-	prepared := ratelimit.NewRules("sms.Sender.SendCode", r)
+	prepared := wrap.NewRules("sms.Sender.SendCode", r)
 	return func(subject, member string) (bool, error) {
-		return admitted(limiter.Charge(ctx, prepared, ratelimit.Charge{Key: subject, Member: member, Cost: 1}))
+		return admitted(wrap.TakeCharges(ctx, limiter, prepared, wrap.Charge{Key: subject, Member: member, Cost: 1}))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // occasion is a call whose commands are counted.
@@ -48,7 +49,7 @@ func measureCommands(server *redisServer, e effort) ([]table, error) {
 		for _, kind := range kinds {
 			r := kind(1, cmp.Or(o.per, long))
 			r.Wait = o.wait
-			scripts, inside, err := o.count(server, limiter, ratelimit.NewRules("sms.Sender.SendCode", r), e.repeats)
+			scripts, inside, err := o.count(server, limiter, wrap.NewRules("sms.Sender.SendCode", r), e.repeats)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", o.name, err)
 			}
@@ -60,13 +61,13 @@ func measureCommands(server *redisServer, e effort) ([]table, error) {
 }
 
 // count returns the means of n calls, each of a new subject.
-func (o occasion) count(server *redisServer, limiter *ratelimit.Limiter, rules *ratelimit.Rules, n int) (
+func (o occasion) count(server *redisServer, limiter *ratelimit.Limiter, rules *wrap.Rules, n int) (
 	scripts, inside float64, err error,
 ) {
 	for range n {
 		subject := newSubject()
 		if o.second {
-			if err := limiter.Take(ctx, rules, subject); err != nil {
+			if err := wrap.Take(ctx, limiter, rules, subject); err != nil {
 				return 0, 0, err
 			}
 		}
@@ -87,13 +88,13 @@ func (o occasion) count(server *redisServer, limiter *ratelimit.Limiter, rules *
 	return scripts / float64(n), inside / float64(n), nil
 }
 
-func (o occasion) call(limiter *ratelimit.Limiter, rules *ratelimit.Rules, subject string) error {
+func (o occasion) call(limiter *ratelimit.Limiter, rules *wrap.Rules, subject string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if o.end > 0 {
 		defer time.AfterFunc(o.end, cancel).Stop()
 	}
-	return limiter.Take(ctx, rules, subject)
+	return wrap.Take(ctx, limiter, rules, subject)
 }
 
 // calls is how many commands the server has run.

@@ -17,6 +17,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // local is a limiter in process. Its calls are admitted: make returns one whose limit no measurement reaches.
@@ -53,15 +54,15 @@ func inProcess() *ratelimit.Limiter {
 
 func oneRule(r ratelimit.Rule) func() (decide, error) {
 	return func() (decide, error) {
-		limiter, rules := inProcess(), ratelimit.NewRules("sms.Sender.SendCode", r)
-		return func(subject string) (bool, error) { return admitted(limiter.Take(ctx, rules, subject)) }, nil
+		limiter, rules := inProcess(), wrap.NewRules("sms.Sender.SendCode", r)
+		return func(subject string) (bool, error) { return admitted(wrap.Take(ctx, limiter, rules, subject)) }, nil
 	}
 }
 
 func twoRules(a, b ratelimit.Rule) func() (decide, error) {
 	return func() (decide, error) {
-		limiter, rules := inProcess(), ratelimit.NewRules("sms.Sender.SendCode", a, b)
-		return func(subject string) (bool, error) { return admitted(limiter.Take(ctx, rules, subject, subject)) }, nil
+		limiter, rules := inProcess(), wrap.NewRules("sms.Sender.SendCode", a, b)
+		return func(subject string) (bool, error) { return admitted(wrap.Take(ctx, limiter, rules, subject, subject)) }, nil
 	}
 }
 
@@ -78,7 +79,7 @@ func allowing(r ratelimit.Rule) func() (decide, error) {
 func wrapped(r ratelimit.Rule) func() (decide, error) {
 	return func() (decide, error) {
 		sender := &limitedSender{
-			next: silent{}, limiter: inProcess(), rules: ratelimit.NewRules("sms.Sender.SendCode", r),
+			next: silent{}, limiter: inProcess(), rules: wrap.NewRules("sms.Sender.SendCode", r),
 		}
 		return func(subject string) (bool, error) { return admitted(sender.SendCode(ctx, subject)) }, nil
 	}
@@ -90,11 +91,11 @@ type limitedSender struct {
 		SendCode(context.Context, string) error
 	}
 	limiter *ratelimit.Limiter
-	rules   *ratelimit.Rules
+	rules   *wrap.Rules
 }
 
 func (s *limitedSender) SendCode(ctx context.Context, phone string) error {
-	if err := s.limiter.Take(ctx, s.rules, "sms:"+phone); err != nil {
+	if err := wrap.Take(ctx, s.limiter, s.rules, "sms:"+phone); err != nil {
 		return err
 	}
 	return s.next.SendCode(ctx, phone)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // Rule is a rule as it applies to a method.
@@ -18,11 +18,11 @@ type Rule struct {
 	Limit     int64  // 0 if it is an expression
 	LimitExpr string // "" if it is a number
 	Window    string // such as 1m, or a calendar's expression
-	Algorithm runtime.Algorithm
+	Algorithm ratelimit.Algorithm
 	Settings  []Setting // what departs from the defaults
 	Cost      Cost      // on Redis
 
-	rule runtime.Rule
+	rule ratelimit.Rule
 }
 
 // Boundaries returns the next n times after now at which the rule's calendar windows end; none if they are no calendar's.
@@ -57,7 +57,7 @@ func listed(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
 		row.Limit, limit = 0, largest
 	}
 	if r.Limit.Cron != "" {
-		row.Algorithm = runtime.Calendar
+		row.Algorithm = ratelimit.Calendar
 	}
 	row.Cost = costOf(r.Limit, limit, m.Scope)
 	return row

@@ -3,7 +3,7 @@ package generator
 import (
 	"math/bits"
 
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // Cost is what a rule costs the Redis server.
@@ -34,8 +34,8 @@ const (
 )
 
 // costOf returns what a rule costs at a limit, in calls of a method, or in requests if that is "".
-func costOf(r runtime.Rule, limit int64, method string) Cost {
-	if r.Scope == runtime.ScopeInstance {
+func costOf(r ratelimit.Rule, limit int64, method string) Cost {
+	if r.Scope == ratelimit.ScopeInstance {
 		return Cost{}
 	}
 	c := counterCost
@@ -46,14 +46,14 @@ func costOf(r runtime.Rule, limit int64, method string) Cost {
 		if limit <= smallSet {
 			c.Permit = 32
 		}
-	case r.Algorithm == runtime.SlidingCounter:
+	case r.Algorithm == ratelimit.SlidingCounter:
 		c = slicesCost
 		n := r.SliceCount()
 		c.Key += 8 * (n + 1)
 		c.Most += int(n) // each slice that nobody called in
-	case r.Cron == "" && r.Algorithm == runtime.SlidingWindow:
+	case r.Cron == "" && r.Algorithm == ratelimit.SlidingWindow:
 		c = logCost
-		if r.Mode == runtime.ModeTrigger {
+		if r.Mode == ratelimit.ModeTrigger {
 			c.Least, c.Most = c.Least+2, c.Most+1+bits.Len64(uint64(limit)) // LLEN, and LINDEX to see how many are used
 		}
 	}
@@ -66,10 +66,10 @@ func costOf(r runtime.Rule, limit int64, method string) Cost {
 }
 
 // keyBytes is the length of the key that holds a rule's state.
-func keyBytes(r runtime.Rule, method string) int64 {
+func keyBytes(r ratelimit.Rule, method string) int64 {
 	subject := "any of 16 bytes."
 	if r.Key == "" {
 		subject = "" // which is everybody
 	}
-	return int64(len(runtime.DefaultPrefix + ":" + r.StateKey(method, subject)))
+	return int64(len(ratelimit.DefaultPrefix + ":" + r.StateKey(method, subject)))
 }

@@ -11,23 +11,24 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // meter counts what calls cost a server.
 type meter struct {
 	*testing.T
 	server  *redistest.Server
-	limiter *runtime.Limiter
+	limiter *ratelimit.Limiter
 }
 
 func newMeter(t *testing.T) *meter {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	t.Cleanup(func() { client.Close() })
-	m := &meter{t, server, runtime.New(redisstore.New(client))}
-	m.allow(runtime.Rule{Name: "warm-up", Limit: 1, Per: time.Minute}, 1, "") // so that the server knows the script
+	m := &meter{t, server, ratelimit.New(redisstore.New(client))}
+	m.allow(ratelimit.Rule{Name: "warm-up", Limit: 1, Per: time.Minute}, 1, "") // so that the server knows the script
 	return m
 }
 
@@ -42,10 +43,10 @@ var (
 const subject = "0123456789abcdef"
 
 // allow makes a call that must be admitted, and returns how many commands that took.
-func (m *meter) allow(r runtime.Rule, cost int64, member string) (commands int) {
+func (m *meter) allow(r ratelimit.Rule, cost int64, member string) (commands int) {
 	m.Helper()
 	m.server.Do("CONFIG RESETSTAT")
-	d, err := m.limiter.Allow(m.Context(), runtime.Request{Rule: r, Key: subject, Cost: cost, Member: member})
+	d, err := m.limiter.Allow(m.Context(), ratelimit.Request{Rule: r, Key: subject, Cost: cost, Member: member})
 	if err != nil || !d.Allowed {
 		m.Fatalf("%+v: %+v, %v", r, d, err)
 	}
@@ -75,24 +76,24 @@ func TestCostInCommands(t *testing.T) {
 	const per, tries = 400 * time.Millisecond, 200
 	m := newMeter(t)
 	for name, c := range map[string]struct {
-		rule   runtime.Rule
+		rule   ratelimit.Rule
 		pauses []time.Duration // after a call, by turns
 		known  bool            // every other call names a member that was admitted
 	}{
-		"log":     {rule: runtime.Rule{Limit: 2, Per: per}, pauses: []time.Duration{0, per + 5*time.Millisecond, per + 5*time.Millisecond}},
-		"fixed":   {rule: runtime.Rule{Limit: 1000, Per: per, Algorithm: runtime.FixedWindow}},
-		"daily":   {rule: runtime.Rule{Limit: 1000, Cron: "@daily"}},
-		"bucket":  {rule: runtime.Rule{Limit: 10_000, Per: time.Second, Algorithm: runtime.TokenBucket}},
-		"leaky":   {rule: runtime.Rule{Limit: 1000, Per: time.Second, Algorithm: runtime.LeakyBucket}, pauses: []time.Duration{2 * time.Millisecond}},
-		"prepaid": {rule: runtime.Rule{Limit: 10_000, Per: time.Second, Algorithm: runtime.TokenBucket, Prepay: true}},
-		"warm": {rule: runtime.Rule{Limit: 10_000, Per: time.Second, Algorithm: runtime.TokenBucket, Warmup: 10 * time.Millisecond},
+		"log":     {rule: ratelimit.Rule{Limit: 2, Per: per}, pauses: []time.Duration{0, per + 5*time.Millisecond, per + 5*time.Millisecond}},
+		"fixed":   {rule: ratelimit.Rule{Limit: 1000, Per: per, Algorithm: ratelimit.FixedWindow}},
+		"daily":   {rule: ratelimit.Rule{Limit: 1000, Cron: "@daily"}},
+		"bucket":  {rule: ratelimit.Rule{Limit: 10_000, Per: time.Second, Algorithm: ratelimit.TokenBucket}},
+		"leaky":   {rule: ratelimit.Rule{Limit: 1000, Per: time.Second, Algorithm: ratelimit.LeakyBucket}, pauses: []time.Duration{2 * time.Millisecond}},
+		"prepaid": {rule: ratelimit.Rule{Limit: 10_000, Per: time.Second, Algorithm: ratelimit.TokenBucket, Prepay: true}},
+		"warm": {rule: ratelimit.Rule{Limit: 10_000, Per: time.Second, Algorithm: ratelimit.TokenBucket, Warmup: 10 * time.Millisecond},
 			pauses: []time.Duration{5 * time.Millisecond}},
-		"slices": {rule: runtime.Rule{Limit: 1000, Per: per, Algorithm: runtime.SlidingCounter, Slices: 2},
+		"slices": {rule: ratelimit.Rule{Limit: 1000, Per: per, Algorithm: ratelimit.SlidingCounter, Slices: 2},
 			pauses: []time.Duration{0, per}},
-		"members":       {rule: runtime.Rule{Limit: 1000, Per: time.Hour, Distinct: "{m}"}, known: true},
-		"daily members": {rule: runtime.Rule{Limit: 1000, Cron: "@daily", Distinct: "{m}"}, known: true},
-		"trigger":       {rule: runtime.Rule{Limit: 2, Per: per, Mode: runtime.ModeTrigger}, pauses: []time.Duration{per / 4}},
-		"block":         {rule: runtime.Rule{Limit: 1000, Per: time.Hour, Algorithm: runtime.FixedWindow, Block: time.Minute}},
+		"members":       {rule: ratelimit.Rule{Limit: 1000, Per: time.Hour, Distinct: "{m}"}, known: true},
+		"daily members": {rule: ratelimit.Rule{Limit: 1000, Cron: "@daily", Distinct: "{m}"}, known: true},
+		"trigger":       {rule: ratelimit.Rule{Limit: 2, Per: per, Mode: ratelimit.ModeTrigger}, pauses: []time.Duration{per / 4}},
+		"block":         {rule: ratelimit.Rule{Limit: 1000, Per: time.Hour, Algorithm: ratelimit.FixedWindow, Block: time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &meter{t, m.server, m.limiter}
@@ -122,7 +123,7 @@ func TestCostInCommands(t *testing.T) {
 // TestCostInCommandsOfManyPermits shows up to where the commands do not depend on what a call takes.
 func TestCostInCommandsOfManyPermits(t *testing.T) {
 	m := newMeter(t)
-	rule := runtime.Rule{Name: "many", Limit: 10_000, Per: time.Hour}
+	rule := ratelimit.Rule{Name: "many", Limit: 10_000, Per: time.Hour}
 	if one, many := m.allow(rule, 1, ""), m.allow(rule, 1000, ""); many > one {
 		t.Errorf("1000 permits took %d commands, one took %d", many, one)
 	}
@@ -130,18 +131,18 @@ func TestCostInCommandsOfManyPermits(t *testing.T) {
 
 // TestCostInBytes fills the windows of all kinds of rules, for subjects and members of 16 bytes.
 func TestCostInBytes(t *testing.T) {
-	rules := map[string]runtime.Rule{
+	rules := map[string]ratelimit.Rule{
 		"daily":   {Limit: 5, Cron: "@daily"},
-		"fixed":   {Limit: 5, Per: time.Hour, Algorithm: runtime.FixedWindow},
-		"bucket":  {Limit: 5, Per: time.Hour, Algorithm: runtime.TokenBucket},
-		"leaky":   {Limit: 1, Per: time.Hour, Algorithm: runtime.LeakyBucket},
-		"prepaid": {Limit: 5, Per: time.Hour, Algorithm: runtime.TokenBucket, Prepay: true},
-		"warm":    {Limit: 1, Per: time.Hour, Algorithm: runtime.TokenBucket, Warmup: time.Minute},
+		"fixed":   {Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
+		"bucket":  {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
+		"leaky":   {Limit: 1, Per: time.Hour, Algorithm: ratelimit.LeakyBucket},
+		"prepaid": {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true},
+		"warm":    {Limit: 1, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: time.Minute},
 	}
 	for _, limit := range []int64{1, 3, 10, 30, 100, 300, 1000, 3000} {
-		rules[fmt.Sprint("log-", limit)] = runtime.Rule{Limit: limit, Per: time.Hour}
-		rules[fmt.Sprint("members-", limit)] = runtime.Rule{Limit: limit, Per: time.Hour, Distinct: "{m}"}
-		rules[fmt.Sprint("slices-", limit)] = runtime.Rule{Limit: 1, Per: time.Hour, Algorithm: runtime.SlidingCounter, Slices: limit}
+		rules[fmt.Sprint("log-", limit)] = ratelimit.Rule{Limit: limit, Per: time.Hour}
+		rules[fmt.Sprint("members-", limit)] = ratelimit.Rule{Limit: limit, Per: time.Hour, Distinct: "{m}"}
+		rules[fmt.Sprint("slices-", limit)] = ratelimit.Rule{Limit: 1, Per: time.Hour, Algorithm: ratelimit.SlidingCounter, Slices: limit}
 	}
 	m := newMeter(t)
 	for name, r := range rules {
@@ -151,7 +152,7 @@ func TestCostInBytes(t *testing.T) {
 			r.Name, r.Key = name, "{k}"
 			for i := range r.Limit {
 				m.allow(r, 1, fmt.Sprintf("%016d", i))
-				if r.Distinct == "" && r.Cron+r.Algorithm.String() != runtime.SlidingWindow.String() {
+				if r.Distinct == "" && r.Cron+r.Algorithm.String() != ratelimit.SlidingWindow.String() {
 					break // one counter
 				}
 			}
@@ -167,9 +168,9 @@ func TestCostInBytes(t *testing.T) {
 func TestCostOfBlock(t *testing.T) {
 	m := newMeter(t)
 	m.server.Do("FLUSHALL")
-	r := runtime.Rule{Name: "blocks", Key: "{k}", Limit: 1, Per: time.Hour, Algorithm: runtime.FixedWindow, Block: time.Hour}
+	r := ratelimit.Rule{Name: "blocks", Key: "{k}", Limit: 1, Per: time.Hour, Algorithm: ratelimit.FixedWindow, Block: time.Hour}
 	m.allow(r, 1, "")
-	if d, err := m.limiter.Allow(t.Context(), runtime.Request{Rule: r, Key: subject}); err != nil || d.Allowed {
+	if d, err := m.limiter.Allow(t.Context(), ratelimit.Request{Rule: r, Key: subject}); err != nil || d.Allowed {
 		t.Fatalf("the second call: %+v, %v", d, err)
 	}
 	said, taken := costOf(r, r.Limit, "").Bytes(r.Limit), m.bytes()
@@ -180,19 +181,19 @@ func TestCostOfBlock(t *testing.T) {
 
 func TestKeyBytes(t *testing.T) {
 	for name, c := range map[string]struct {
-		rule    runtime.Rule
+		rule    ratelimit.Rule
 		subject string
 	}{
-		"named":               {runtime.Rule{Name: "login", Key: "{k}", Limit: 1, Per: time.Hour}, subject},
-		"named, without keys": {runtime.Rule{Name: "login", Limit: 1, Cron: "0 0 * * *", TZ: "Asia/Shanghai"}, ""},
-		"of the method":       {runtime.Rule{Key: "{k}:{l}", Limit: 1, Per: time.Hour}, subject},
-		"of the type":         {runtime.Rule{Name: "x.X", Key: "{k}", Limit: 1, Per: time.Hour}, subject},
-		"without keys":        {runtime.Rule{Limit: 1, Per: time.Hour}, ""},
+		"named":               {ratelimit.Rule{Name: "login", Key: "{k}", Limit: 1, Per: time.Hour}, subject},
+		"named, without keys": {ratelimit.Rule{Name: "login", Limit: 1, Cron: "0 0 * * *", TZ: "Asia/Shanghai"}, ""},
+		"of the method":       {ratelimit.Rule{Key: "{k}:{l}", Limit: 1, Per: time.Hour}, subject},
+		"of the type":         {ratelimit.Rule{Name: "x.X", Key: "{k}", Limit: 1, Per: time.Hour}, subject},
+		"without keys":        {ratelimit.Rule{Limit: 1, Per: time.Hour}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMeter(t)
 			m.server.Do("FLUSHALL")
-			if err := m.limiter.Take(t.Context(), runtime.NewRules("x.X.M", c.rule), c.subject); err != nil {
+			if err := wrap.Take(t.Context(), m.limiter, wrap.NewRules("x.X.M", c.rule), c.subject); err != nil {
 				t.Fatal(err)
 			}
 			r := c.rule
@@ -208,7 +209,7 @@ func TestKeyBytes(t *testing.T) {
 }
 
 func TestCostOfInstance(t *testing.T) {
-	if c := costOf(runtime.Rule{Limit: 5, Per: time.Hour, Scope: runtime.ScopeInstance}, 5, ""); c != (Cost{}) {
+	if c := costOf(ratelimit.Rule{Limit: 5, Per: time.Hour, Scope: ratelimit.ScopeInstance}, 5, ""); c != (Cost{}) {
 		t.Errorf("what is counted in the process costs Redis %+v", c)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/internal/period"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // Setting is an argument of a rule that is not what it is by default, beside those that have a field in [Rule].
@@ -34,8 +34,8 @@ func settings(r *model.Rule) []Setting {
 		}
 	}
 	limit := r.Limit
-	text("mode", limit.Mode.String(), runtime.ModeEnforce.String())
-	text("scope", limit.Scope.String(), runtime.ScopeFleet.String())
+	text("mode", limit.Mode.String(), ratelimit.ModeEnforce.String())
+	text("scope", limit.Scope.String(), ratelimit.ScopeFleet.String())
 	if cost := r.Rule.Cost; !cost.Expr.IsZero() {
 		text("cost", cost.Expr.Value, "")
 	} else if cost.Pos.IsValid() {
@@ -55,13 +55,13 @@ func settings(r *model.Rule) []Setting {
 	duration("wait", limit.Wait)
 	number("queue", limit.Queue, 0)
 	duration("block", limit.Block)
-	text("refund", limit.Refund.String(), runtime.RefundNever.String())
+	text("refund", limit.Refund.String(), ratelimit.RefundNever.String())
 	text("on-error", limit.OnError.String(), "")
 	return found
 }
 
 // window is how long permits count. What else stands in the window's part of keys has places of its own in a list.
-func window(r runtime.Rule) string {
+func window(r ratelimit.Rule) string {
 	if r.Cron != "" {
 		return strings.Join(strings.Fields(r.Cron), " ")
 	}

@@ -88,7 +88,7 @@ package x
 import (
 	"example.com/dep"
 
-	_ "github.com/ratelimit-go/ratelimit/runtime"
+	_ "github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 //ratelimit:rule limit=1 per=1m

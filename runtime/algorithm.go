@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 // Algorithm is how a rule counts.
 type Algorithm uint8

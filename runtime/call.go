@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 import (
 	"context"
@@ -8,20 +8,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
 
 // call is a decision in the making. Calls are pooled: a decision in this process allocates nothing.
 type call struct {
 	limiter *Limiter
-	method  string // "" for requests
-	patient bool   // for requests, which any rule may delay by wait, whatever its own is
+	method  string      // "" for requests
+	rules   []*prepared // of the method
+	next    int         // of rules, to be asked
+	err     error       // the first one of Ask
+	patient bool        // for requests, which any rule may delay by wait, whatever its own is
 	wait    time.Duration
 	asked   []asked
 	fleet   part
 	local   part
 	before  decide.Claim // what the rule that was asked last has joined; without a cost it has joined none
-	charges []Charged    // to be given to callers
+	charges []charged    // to be given to callers
 }
 
 // part is what one store decides of a call.
@@ -61,15 +66,15 @@ func (p *part) reset(l *Limiter, store decide.Store) {
 func (c *call) free() { calls.Put(c) }
 
 // add puts a rule to the question.
-func (c *call) add(rule *prepared, charge *Charge) error {
+func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	rule, pinned := c.limiter.overridden(rule)
 	if charge.Cost == 0 {
 		c.asked = append(c.asked, asked{rule: rule})
 		return nil
 	}
 	limit := rule.Limit
-	if charge.Limit.given && !pinned {
-		limit = charge.Limit.permits
+	if charge.Limit.Given && !pinned {
+		limit = charge.Limit.Permits
 	}
 	if err := c.check(rule, charge, limit); err != nil {
 		return err
@@ -83,21 +88,21 @@ func (c *call) add(rule *prepared, charge *Charge) error {
 		return nil
 	case rule.Mode == ModeEnforce:
 		return &NeverAdmissibleError{
-			Method: c.method, Rule: rule.Name, Key: shown(claim.Subject), Cost: claim.Cost, Limit: capacity,
+			Method: c.method, Rule: rule.Name, Key: key.Shown(claim.Subject), Cost: claim.Cost, Limit: capacity,
 			what: bound(rule, claim),
 		}
 	}
 	c.withdraw(claim)
 	if rule.Mode == ModeShadow {
 		c.asked[len(c.asked)-1].never = &Violation{
-			Rule: rule.Name, Window: rule.Window(), Key: shown(subject(charge.Key)), Limit: limit, message: rule.Message,
+			Rule: rule.Name, Window: rule.Window(), Key: key.Shown(key.Subject(charge.Key)), Limit: limit, message: rule.Message,
 		}
 	}
 	return nil
 }
 
 // check returns what is wrong with what the call brings along for a rule.
-func (c *call) check(rule *prepared, charge *Charge, limit int64) error {
+func (c *call) check(rule *prepared, charge *bridge.Charge, limit int64) error {
 	if err := c.limiter.supports(rule, c.waitOf(rule).Microseconds()); err != nil {
 		return err
 	}
@@ -106,9 +111,9 @@ func (c *call) check(rule *prepared, charge *Charge, limit int64) error {
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
 	case charge.Cost > 1 && rule.Distinct != "":
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", charge.Cost))
-	case charge.Limit.given && rule.wrongLimit(limit) != "":
+	case charge.Limit.Given && rule.wrongLimit(limit) != "":
 		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(limit))
-	case charge.Limit.given && rule.refillsTooSlowly(limit):
+	case charge.Limit.Given && rule.refillsTooSlowly(limit):
 		return c.keyError(rule, "", fmt.Sprintf(
 			"the limit of this call: found %d, at which a burst of %d takes over a hundred years to fill", limit, rule.Burst))
 	case charge.Key == "" && rule.Key != "":
@@ -141,17 +146,17 @@ func (c *call) keyError(rule *prepared, expr, reason string) error {
 }
 
 // claim returns the claim that asks rule.
-func (c *call) claim(rule *prepared, charge *Charge, limit int64) *decide.Claim {
+func (c *call) claim(rule *prepared, charge *bridge.Charge, limit int64) *decide.Claim {
 	p := &c.fleet
 	if rule.Scope == ScopeInstance {
 		p = &c.local
 	}
-	who, what, burst, cost := subject(charge.Key), "", rule.burst, charge.Cost
+	who, what, burst, cost := key.Subject(charge.Key), "", rule.burst, charge.Cost
 	if rule.Mode == ModeTrigger {
 		cost = min(cost, 2*maxLimit)
 	}
 	if rule.Distinct != "" {
-		what = member(charge.Member)
+		what = key.Member(charge.Member)
 	}
 	if rule.Algorithm == TokenBucket && rule.Burst == 0 {
 		burst = limit
@@ -280,7 +285,7 @@ func (a asked) violation() (Violation, bool) {
 		}
 	}
 	return Violation{
-		Rule: a.rule.Name, Window: a.rule.Window(), Key: shown(claim.Subject), Limit: claim.Limit,
+		Rule: a.rule.Name, Window: a.rule.Window(), Key: key.Shown(claim.Subject), Limit: claim.Limit,
 		Remaining: room, RetryAfter: time.Duration(earliest-now) * time.Microsecond, message: a.rule.Message,
 	}, refused
 }
@@ -328,7 +333,7 @@ func (c *call) report(ctx context.Context, admitted bool) {
 		}
 		if claim := &a.part.Claims[a.claim]; claim.Fired > 0 {
 			c.limiter.trigger(ctx, Trigger{
-				Method: c.method, Rule: a.rule.Name, Key: shown(claim.Subject), Limit: claim.Limit, Used: claim.Fired,
+				Method: c.method, Rule: a.rule.Name, Key: key.Shown(claim.Subject), Limit: claim.Limit, Used: claim.Fired,
 			})
 		}
 	}

@@ -1,4 +1,4 @@
-package runtime_test
+package ratelimit_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // allow decides requests on a limiter.
@@ -52,14 +53,14 @@ func TestSharedBudgetOfTwoModes(t *testing.T) {
 
 // A rule may be called like the package of its method: that is a name of its own, which two methods may share.
 func TestSharedBudgetCalledAfterThePackage(t *testing.T) {
-	rules := func(method, key string) *ratelimit.Rules {
-		return ratelimit.NewRules(method, ratelimit.Rule{Name: "login", Key: key, Limit: 1, Per: time.Hour})
+	rules := func(method, key string) *wrap.Rules {
+		return wrap.NewRules(method, ratelimit.Rule{Name: "login", Key: key, Limit: 1, Per: time.Hour})
 	}
 	l := ratelimit.New(memstore.New())
-	if err := l.Take(t.Context(), rules("login.Service.Begin", "{phone}"), "k"); err != nil {
+	if err := wrap.Take(t.Context(), l, rules("login.Service.Begin", "{phone}"), "k"); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Take(t.Context(), rules("login.Service.Resume", "{number}"), "k"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+	if err := wrap.Take(t.Context(), l, rules("login.Service.Resume", "{number}"), "k"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 		t.Errorf("the second call of one is answered by %v", err)
 	}
 }
@@ -187,22 +188,22 @@ func requireQueue(t *testing.T, l *ratelimit.Limiter, rule ratelimit.Rule) {
 
 // The permits of a long queue and the microseconds of a long window are multiplied without an overflow.
 func TestHugeQueue(t *testing.T) {
-	rules := ratelimit.NewRules("m", ratelimit.Rule{
+	rules := wrap.NewRules("m", ratelimit.Rule{
 		Name: "r", Limit: 5_000_000, Per: 720 * time.Hour, Algorithm: ratelimit.LeakyBucket, Wait: time.Hour, Queue: 4_000_000,
 	})
-	if err := ratelimit.New(memstore.New()).Take(context.Background(), rules, "k"); err != nil {
+	if err := wrap.Take(context.Background(), ratelimit.New(memstore.New()), rules, "k"); err != nil {
 		t.Error(err)
 	}
 }
 
 // A call cannot bring a limit at which the rule's burst takes longer than there are times for: it would overflow.
 func TestLimitTooLowForTheBurst(t *testing.T) {
-	rules := ratelimit.NewRules("m", ratelimit.Rule{
+	rules := wrap.NewRules("m", ratelimit.Rule{
 		Name: "r", Limit: 10_000_000, Burst: 10_000_000, Per: 3660 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket,
 	})
 	l := ratelimit.New(memstore.New())
 	for limit, want := range map[int64]bool{1: false, 999_999: false, 1_000_000: true, 10_000_000: true} {
-		err := l.Charge(context.Background(), rules, ratelimit.Charge{Key: "k", Cost: 1, Limit: ratelimit.LimitOf(limit)})
+		err := wrap.TakeCharges(context.Background(), l, rules, wrap.Charge{Key: "k", Cost: 1, Limit: wrap.LimitOf(limit)})
 		if _, wrong := errors.AsType[*ratelimit.KeyError](err); wrong == want || want && err != nil {
 			t.Errorf("limit %d: got error %v", limit, err)
 		}

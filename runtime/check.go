@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 import (
 	"errors"
@@ -216,7 +216,7 @@ func (r Rule) checkMode() error {
 		return r.wrong("scope", "found %d; expected fleet or instance", r.Scope)
 	case r.Refund > RefundError:
 		return r.wrong("refund", "found %d; expected never or error", r.Refund)
-	case r.OnError > Local:
+	case r.OnError > FailLocal:
 		return r.wrong("on-error", "found %d; expected deny, allow or local", r.OnError)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type Decision struct {
 	Violations []Violation   // the rules that refused; if allowed, those in shadow mode that would have
 	At         time.Time     // the store's time: when the call is admitted, or else refused
 
-	charged *Charged // nil if nothing was charged
+	charged *charged // nil if nothing was charged
 }
 
 // Return gives back exactly what this decision took: its own permits, not others that came later. Permits that have left
@@ -37,8 +37,8 @@ func (d Decision) Return(ctx context.Context) error {
 	return d.charged.giveBack(ctx)
 }
 
-// Charged is what an admitted call took, and may give back. Generated code holds it during a call.
-type Charged struct {
+// charged is what an admitted call took, and may give back. Generated code holds it during a call.
+type charged struct {
 	method string
 	prefix unique.Handle[string]
 	one    [1]decide.Claim // room for what most calls are charged
@@ -54,10 +54,10 @@ type charge struct {
 	claims []decide.Claim
 }
 
-// charged copies what c took for the rules that are wanted.
-func (c *call) charged(wanted func(*prepared) bool) *Charged {
+// keep copies what c took for the rules that are wanted.
+func (c *call) keep(wanted func(*prepared) bool) *charged {
 	if len(c.charges) == 0 {
-		c.charges = make([]Charged, 16) // one allocation for so many decisions
+		c.charges = make([]charged, 16) // one allocation for so many decisions
 	}
 	result := &c.charges[0]
 	c.charges = c.charges[1:]
@@ -125,7 +125,7 @@ func (c *charge) share(whole []decide.Claim) {
 
 // RefundUnless gives the permits back to the rules that refund errors, unless ok is true by then. Generated code defers it, so
 // that it sees a panic as well.
-func (c *Charged) RefundUnless(ctx context.Context, ok *bool) {
+func (c *charged) RefundUnless(ctx context.Context, ok *bool) {
 	if *ok {
 		return
 	}
@@ -134,7 +134,7 @@ func (c *Charged) RefundUnless(ctx context.Context, ok *bool) {
 	_ = c.giveBack(back) // the call has an error of its own to report
 }
 
-func (c *Charged) giveBack(ctx context.Context) error {
+func (c *charged) giveBack(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return storeError(ctx, c.method, errors.Join(c.fleet.giveBack(ctx, c.prefix), c.local.giveBack(ctx, c.prefix)))

@@ -1,4 +1,4 @@
-// Package runtime decides whether a call may happen now. Wrappers that the ratelimit command generates call it, and a
+// Package ratelimit decides whether a call may happen now. Wrappers that the ratelimit command generates call it, and a
 // program may call it without any annotation:
 //
 //	limiter := ratelimit.New(memstore.New())
@@ -9,6 +9,6 @@
 // rules, all or none; a [Store] keeps the counts: package memstore in this process, package redisstore on Redis, shared by
 // a fleet. The clock is the store's.
 //
-// Import it under the name ratelimit, since runtime is taken in every reader's mind. It is not for limiting how many calls
+// It is not for limiting how many calls
 // run at one time: that is a semaphore's work.
-package runtime
+package ratelimit

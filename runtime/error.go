@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 import (
 	"cmp"
@@ -111,10 +111,11 @@ type KeyError struct {
 
 func (e *KeyError) Error() string {
 	parts := []string{whose(e.Method, e.Rule)}
-	for _, part := range []string{e.Expr, e.Reason} {
-		if part != "" {
-			parts = append(parts, part)
-		}
+	if e.Expr != "" && !strings.HasPrefix(e.Reason, e.Expr+" ") {
+		parts = append(parts, e.Expr)
+	}
+	if e.Reason != "" {
+		parts = append(parts, e.Reason)
 	}
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
@@ -137,19 +138,6 @@ func where(method, what string) string {
 	default:
 		return method + ": " + what
 	}
-}
-
-// Describe gives a refusal the message of the rule it is about: messages stand in the order of the rules, "" leaves what the
-// rule says by itself. Other errors pass unchanged. Generated code calls it where a message names the call's arguments.
-func Describe(err error, messages ...string) error {
-	refusal, ok := err.(*TooManyRequestsError)
-	if !ok || len(refusal.Violations) == 0 {
-		return err
-	}
-	if i := refusal.longest().index; i < len(messages) && messages[i] != "" {
-		refusal.Message = messages[i]
-	}
-	return err
 }
 
 // longest returns the violation with the longest delay, the first one of several.

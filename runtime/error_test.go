@@ -1,4 +1,4 @@
-package runtime_test
+package ratelimit_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // An error names what there is to name.
@@ -48,7 +49,7 @@ func TestCostThatIsNeverAdmitted(t *testing.T) {
 // A refusal that somebody else made up may have no violations.
 func TestDescribeWithoutViolations(t *testing.T) {
 	made := &ratelimit.TooManyRequestsError{Message: "no"}
-	if err := ratelimit.Describe(made, "other"); err != error(made) || made.Message != "no" {
+	if err := wrap.Describe(made, "other"); err != error(made) || made.Message != "no" {
 		t.Errorf("got %v", err)
 	}
 }

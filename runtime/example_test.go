@@ -1,4 +1,4 @@
-package runtime_test
+package ratelimit_test
 
 import (
 	"context"
@@ -134,17 +134,16 @@ func ExampleWithShadow() {
 	// true
 }
 
-// Not every store knows every rule: ask at the start of the program, or in a test beside the generated code, where the rules of
-// Sender.SendCode are senderSendCodeRules.
+// Not every store can decide every rule: check them when the program starts.
 func ExampleLimiter_Check() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}) // which Check does not talk to
 	defer client.Close()
 	limiter := ratelimit.New(plain.New(client))
 
-	err := limiter.Check(ratelimit.NewRules("sms.Sender.SendCode",
+	err := limiter.Check(
 		ratelimit.Rule{Name: "day", Limit: 10, Cron: "@daily"},
 		ratelimit.Rule{Name: "minute", Limit: 1, Per: time.Minute},
-	))
+	)
 	fmt.Println(err)
 	// Output:
 	// rule "minute": algorithm: without scripts only fixed-window and calendar windows can be counted exactly

@@ -1,28 +1,22 @@
-package runtime
+package ratelimit
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
 
-// Check returns nil if the limiter's store can decide all of the rules, or else a *RuleError for each that it cannot: not
-// every store knows every algorithm. Call it at the start of a program; without it, the first call of such a rule fails with
-// that error, and charges nothing.
-func (l *Limiter) Check(rules ...*Rules) error {
+// Check returns nil if the rules are valid and the limiter's store can decide each of them, or else a *RuleError for each that
+// it cannot. Not every store knows every algorithm. Call Check when the program starts; without it, the first call of such a
+// rule fails with that error and charges nothing.
+func (l *Limiter) Check(rules ...Rule) error {
 	var failed []error
-	for _, r := range rules {
-		fleet := slices.ContainsFunc(r.rules, func(rule *prepared) bool { return rule.Scope == ScopeFleet })
-		for _, rule := range r.rules {
-			failed = append(failed, l.supports(rule, rule.Wait.Microseconds()))
-			if l.limited == nil || !fleet || rule.Scope == ScopeFleet || rule.Mode != ModeEnforce {
-				continue
-			}
-			if argument, reason := l.limited.Unfit(nil, rule.Wait.Microseconds()); reason != "" {
-				failed = append(failed, rule.wrong(argument, "%s", reason))
-			}
+	for _, rule := range rules {
+		p, err := rule.prepare("")
+		if err == nil {
+			err = l.supports(p, p.Wait.Microseconds())
 		}
+		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
 }

@@ -1,10 +1,11 @@
-package runtime
+package ratelimit
 
 import (
 	"context"
 	"time"
 	"unique"
 
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
@@ -35,72 +36,6 @@ func New(store Store, options ...Option) *Limiter {
 		option(l)
 	}
 	return l
-}
-
-// Take charges one permit to each rule, for the subjects in the order of the rules, and waits where the rules say so. It
-// returns nil if the call is admitted, else one of the errors of this package, or ctx's wrapped. Generated code calls it.
-func (l *Limiter) Take(ctx context.Context, rules *Rules, subjects ...string) error {
-	c := l.newCall(ctx, rules.method)
-	defer c.free()
-	if err := rules.match(len(subjects)); err != nil {
-		return err
-	}
-	for i, subject := range subjects {
-		if err := c.add(rules.rules[i], &Charge{Key: subject, Cost: 1}); err != nil {
-			return err
-		}
-	}
-	return c.take(ctx)
-}
-
-// Charge is Take with more than a subject for each rule.
-func (l *Limiter) Charge(ctx context.Context, rules *Rules, charges ...Charge) error {
-	c := l.newCall(ctx, rules.method)
-	defer c.free()
-	if err := c.addAll(rules, charges); err != nil {
-		return err
-	}
-	return c.take(ctx)
-}
-
-// Begin is Charge for a call that gives its permits back when it fails.
-func (l *Limiter) Begin(ctx context.Context, rules *Rules, charges ...Charge) (*Charged, error) {
-	c := l.newCall(ctx, rules.method)
-	defer c.free()
-	if err := c.addAll(rules, charges); err != nil {
-		return nil, err
-	}
-	if err := c.take(ctx); err != nil {
-		return nil, err
-	}
-	return c.charged(func(r *prepared) bool { return r.Refund == RefundError }), nil
-}
-
-func (c *call) addAll(rules *Rules, charges []Charge) error {
-	if err := rules.match(len(charges)); err != nil {
-		return err
-	}
-	for i := range charges {
-		if err := c.add(rules.rules[i], &charges[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *call) take(ctx context.Context) error {
-	o, err := c.decide(ctx)
-	if err != nil {
-		return err
-	}
-	if err := c.sleep(ctx, o.wait); err != nil {
-		return err
-	}
-	c.report(ctx, o.admitted)
-	if !o.admitted {
-		return c.refusal(ModeEnforce)
-	}
-	return nil
 }
 
 // Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
@@ -158,7 +93,7 @@ func (l *Limiter) request(ctx context.Context, requests []Request, wait time.Dur
 	}
 	_, d.Violations = c.violations(ModeShadow)
 	if !peek {
-		d.charged = c.charged(func(*prepared) bool { return true })
+		d.charged = c.keep(func(*prepared) bool { return true })
 	}
 	return d, nil
 }
@@ -168,7 +103,7 @@ func (c *call) addRequest(r *Request) error {
 	if err != nil {
 		return err
 	}
-	charge := Charge{Key: r.Key, Cost: r.Cost, Member: r.Member}
+	charge := bridge.Charge{Key: r.Key, Cost: r.Cost, Member: r.Member}
 	if charge.Cost == 0 {
 		charge.Cost = 1
 	}
@@ -192,7 +127,7 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) error {
 		if requests[i].Key == "" && rule.Key != "" {
 			return c.keyError(rule, rule.Key, "the key is empty")
 		}
-		c.claim(rule, &Charge{Key: requests[i].Key, Cost: 1}, rule.Limit)
+		c.claim(rule, &bridge.Charge{Key: requests[i].Key, Cost: 1}, rule.Limit)
 	}
 	if ctx.Err() != nil {
 		return storeError(ctx, "", ctx.Err())

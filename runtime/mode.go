@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 import "fmt"
 
@@ -39,10 +39,10 @@ func (r Refund) String() string { return word("Refund", uint8(r), "never", "erro
 type FailurePolicy uint8
 
 const (
-	DefaultPolicy FailurePolicy = iota // of a rule: the limiter's; of a limiter: Deny
-	Deny                               // fail with a *StoreError
-	Allow                              // let it pass
-	Local                              // count in this limiter, from nothing
+	DefaultPolicy FailurePolicy = iota // of a rule: the limiter's; of a limiter: FailClosed
+	FailClosed                         // fail with a *StoreError
+	FailOpen                           // let it pass
+	FailLocal                          // count in this limiter, from nothing
 )
 
 func (p FailurePolicy) String() string {

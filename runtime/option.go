@@ -1,8 +1,10 @@
-package runtime
+package ratelimit
 
 import (
 	"context"
 	"unique"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
 // Option changes a limiter that [New] makes.
@@ -14,11 +16,11 @@ const DefaultPrefix = "ratelimit"
 // WithPrefix sets what all keys in the store begin with, instead of [DefaultPrefix]: give each application that shares a
 // Redis a prefix of its own. Braces are escaped.
 func WithPrefix(prefix string) Option {
-	return func(l *Limiter) { l.prefix = unique.Make(canonical(prefix)) }
+	return func(l *Limiter) { l.prefix = unique.Make(key.Escape(prefix)) }
 }
 
 // WithFailurePolicy sets what to do while the store fails, for rules that do not say. Of the rules of one call, the
-// strictest counts: Deny, then Local, then Allow.
+// strictest counts: FailClosed, then FailLocal, then FailOpen.
 func WithFailurePolicy(policy FailurePolicy) Option {
 	return func(l *Limiter) { l.policy = policy }
 }

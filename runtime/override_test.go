@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func TestOverridePeriods(t *testing.T) {
 func TestMalformedOverrideTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                        `override of rule "r" in the store: unexpected end of JSON input`,
-		`5`:                       `override of rule "r" in the store: json: cannot unmarshal number into Go value of type runtime.overrideText`,
+		`5`:                       `override of rule "r" in the store: json: cannot unmarshal number into Go value of type ratelimit.overrideText`,
 		`{}`:                      `override of rule "r" in the store: rule "r": override: found no change; for a limit of 0 write NoPermits, for enforce ModeEnforceNow`,
 		`{"limits":5}`:            `override of rule "r" in the store: json: unknown field "limits"`,
 		`{"limit":-1}`:            `override of rule "r" in the store: limit: found -1; expected 0 or more`,

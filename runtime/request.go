@@ -1,8 +1,6 @@
-package runtime
+package ratelimit
 
 import (
-	"cmp"
-	"fmt"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -14,54 +12,6 @@ type Request struct {
 	Key    string // whose permits; "" is everybody's, unless the rule has a Key
 	Cost   int64  // permits; 0 means 1, below 0 is a *KeyError, and so is above 1 if the rule is Distinct
 	Member string // what is counted, if the rule is Distinct
-}
-
-// Charge is what one rule takes of a call.
-type Charge struct {
-	Key    string // the subject; "" for a rule without a key
-	Cost   int64  // permits; with 0 the rule does not apply; what is a *KeyError is as for a Request
-	Member string // what is counted, if the rule is Distinct
-	Limit  Limit  // the limit that this call brings along; the zero Limit is the rule's
-}
-
-// Limit is how many permits a window has, for one call.
-type Limit struct {
-	permits int64
-	given   bool
-}
-
-// LimitOf returns the limit of n permits. Where the rule could not have it, see [Rule].Limit, the call fails with a *KeyError.
-func LimitOf(n int64) Limit { return Limit{n, true} }
-
-// Rules are the rules of one method, prepared. Generated code holds them.
-type Rules struct {
-	method string
-	rules  []*prepared
-}
-
-// NewRules prepares the rules of method, which is called pkg.Type.Method; a rule without a name is called the same. It panics
-// if a rule is not valid, which those of generated code are.
-func NewRules(method string, rules ...Rule) *Rules {
-	r := &Rules{method: method}
-	for _, rule := range rules {
-		if rule.Name == "" {
-			rule.Name = method
-		}
-		p, err := rule.prepare(rule.suffix(method))
-		if err = cmp.Or(err, rule.checkQueue()); err != nil {
-			panic(err)
-		}
-		r.rules = append(r.rules, p)
-	}
-	return r
-}
-
-// match keeps a call with too few subjects from being limited too little.
-func (r *Rules) match(subjects int) error {
-	if subjects != len(r.rules) {
-		return &KeyError{Method: r.method, Reason: fmt.Sprintf("found %d keys for %d rules", subjects, len(r.rules))}
-	}
-	return nil
 }
 
 // ruleSet is rules that requests brought along, prepared.

@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	spelling "github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
@@ -118,7 +119,7 @@ func (r Rule) Window() string {
 // StateKey returns the key under which Redis has the state of the rule for a subject's key in the calls of a generated method,
 // pkg.Type.Method, or in requests if method is "". The limiter's prefix and a colon stand before it.
 func (r Rule) StateKey(method, key string) string {
-	return r.Name + ":{" + subject(key) + "}:" + r.Window() + r.suffix(method)
+	return r.Name + ":{" + spelling.Subject(key) + "}:" + r.Window() + r.suffix(method)
 }
 
 // suffix sets the states of a method's rules apart where nothing else does: rules that are called after their method or its

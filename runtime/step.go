@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 import (
 	"context"
@@ -168,10 +168,10 @@ func (c *call) decideFleet(ctx context.Context) error {
 		return unfit // as the store knows only now: no failure that passes, so that no policy applies
 	}
 	switch c.policy() {
-	case Local:
+	case FailLocal:
 		c.fleet.store = c.limiter.local
 		return c.fleet.decide(ctx)
-	case Allow:
+	case FailOpen:
 		c.fleet.store = nothing{}
 		return c.fleet.decide(ctx)
 	default:
@@ -181,7 +181,7 @@ func (c *call) decideFleet(ctx context.Context) error {
 
 // policy is the strictest one among the rules of the fleet.
 func (c *call) policy() FailurePolicy {
-	policy := Allow
+	policy := FailOpen
 	for _, a := range c.asked {
 		if a.part != &c.fleet {
 			continue
@@ -191,11 +191,11 @@ func (c *call) policy() FailurePolicy {
 			p = c.limiter.policy
 		}
 		switch p {
-		case Allow:
-		case Local:
-			policy = Local
+		case FailOpen:
+		case FailLocal:
+			policy = FailLocal
 		default:
-			return Deny
+			return FailClosed
 		}
 	}
 	return policy

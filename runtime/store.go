@@ -1,4 +1,4 @@
-package runtime
+package ratelimit
 
 import "github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 

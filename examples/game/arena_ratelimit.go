@@ -8,22 +8,23 @@ import (
 	_ "time/tzdata"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 var (
-	arenaScoreRules = ratelimit.NewRules("examples/game.Arena.Score",
+	arenaScoreRules = wrap.NewRules("examples/game.Arena.Score",
 		ratelimit.Rule{Name: "cheating", Key: "{player}", Algorithm: ratelimit.SlidingCounter, Limit: 1000, Per: 3 * time.Second, Slices: 30, Mode: ratelimit.ModeTrigger},
 	)
-	arenaTradeRules = ratelimit.NewRules("examples/game.Arena.Trade",
+	arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
 		ratelimit.Rule{Key: "{player.Name}", Limit: 1 /* replaced in each call by 1000 * player.Level */, Cron: "@daily", TZ: "Asia/Tokyo"},
 	)
-	arenaTalkRules = ratelimit.NewRules("examples/game.Arena.Talk",
+	arenaTalkRules = wrap.NewRules("examples/game.Arena.Talk",
 		ratelimit.Rule{Key: "{player}", Distinct: "{to}", Limit: 10, Cron: "@daily", TZ: "Asia/Tokyo", Message: "Ten strangers a day."},
 	)
-	arenaJoinRules = ratelimit.NewRules("examples/game.Arena.Join",
+	arenaJoinRules = wrap.NewRules("examples/game.Arena.Join",
 		ratelimit.Rule{Key: "{player}", Limit: 3, Per: time.Hour, Refund: ratelimit.RefundError},
 	)
-	arenaWaveRules = ratelimit.NewRules("examples/game.Arena.Wave",
+	arenaWaveRules = wrap.NewRules("examples/game.Arena.Wave",
 		ratelimit.Rule{Key: "{player}", Limit: 2, Per: time.Second},
 	)
 )
@@ -40,7 +41,7 @@ var _ Arena = (*LimitedArena)(nil)
 
 // NewLimitedArena returns next behind limiter.
 func NewLimitedArena(next Arena, limiter *ratelimit.Limiter) *LimitedArena {
-	return &LimitedArena{next: next, limiter: limiter}
+	return &LimitedArena{next: wrap.Next("examples/game.Arena", next), limiter: wrap.Limiter("examples/game.Arena", limiter)}
 }
 
 // Score adds points to what a player has. Nobody wins 1000 points in 3 seconds by fair play: then somebody takes a look.
@@ -48,7 +49,7 @@ func NewLimitedArena(next Arena, limiter *ratelimit.Limiter) *LimitedArena {
 // It sets off a trigger at 1000 in 3s for one player, where a call counts as points (counted in 30
 // slices).
 func (a *LimitedArena) Score(ctx context.Context, player string, points int) error {
-	if err := a.limiter.Charge(ctx, arenaScoreRules, ratelimit.Charge{Key: player, Cost: int64(points)}); err != nil {
+	if err := wrap.TakeCharges(ctx, a.limiter, arenaScoreRules, wrap.Charge{Key: player, Cost: int64(points)}); err != nil {
 		return err
 	}
 	return a.next.Score(ctx, player, points)
@@ -60,16 +61,16 @@ func (a *LimitedArena) Score(ctx context.Context, player string, points int) err
 // player.Name, where a call counts as gold.
 func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) error {
 	if player == nil {
-		return &ratelimit.KeyError{Method: "examples/game.Arena.Trade", Rule: "examples/game.Arena.Trade", Expr: "player.Name", Reason: "player is nil"}
+		return arenaTradeRules.NilKey(0, "player")
 	}
-	product, ok := ratelimit.Multiply(1000, player.Level)
+	product, ok := wrap.Multiply(1000, player.Level)
 	if !ok {
-		return &ratelimit.KeyError{Method: "examples/game.Arena.Trade", Rule: "examples/game.Arena.Trade", Expr: "1000 * player.Level", Reason: "1000 * player.Level overflows"}
+		return arenaTradeRules.Missing(0, "1000 * player.Level", "1000 * player.Level overflows")
 	}
-	if err := a.limiter.Charge(ctx, arenaTradeRules,
-		ratelimit.Charge{Key: player.Name, Cost: int64(gold), Limit: ratelimit.LimitOf(int64(product))},
+	if err := wrap.TakeCharges(ctx, a.limiter, arenaTradeRules,
+		wrap.Charge{Key: player.Name, Cost: int64(gold), Limit: wrap.LimitOf(int64(product))},
 	); err != nil {
-		return ratelimit.Describe(err, ratelimit.Printable(player.Name)+" may spend no more today.")
+		return wrap.Describe(err, wrap.Printable(player.Name)+" may spend no more today.")
 	}
 	return a.next.Trade(ctx, player, gold)
 }
@@ -79,11 +80,11 @@ func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) erro
 // It may be called for 10 different values of to in each period of cron "@daily" (Asia/Tokyo) for one
 // player, if !friends(player, to).
 func (a *LimitedArena) Talk(ctx context.Context, player, to, text string) error {
-	var charge ratelimit.Charge
+	var charge wrap.Charge
 	if !friends(player, to) {
-		charge = ratelimit.Charge{Key: player, Cost: 1, Member: to}
+		charge = wrap.Charge{Key: player, Cost: 1, Member: to}
 	}
-	if err := a.limiter.Charge(ctx, arenaTalkRules, charge); err != nil {
+	if err := wrap.TakeCharges(ctx, a.limiter, arenaTalkRules, charge); err != nil {
 		return err
 	}
 	return a.next.Talk(ctx, player, to, text)
@@ -93,12 +94,12 @@ func (a *LimitedArena) Talk(ctx context.Context, player, to, text string) error 
 //
 // It may be called 3 times in 1h for one player (an error gives it back).
 func (a *LimitedArena) Join(ctx context.Context, player, match string) error {
-	charged, err := a.limiter.Begin(ctx, arenaJoinRules, ratelimit.Charge{Key: player, Cost: 1})
+	taken, err := wrap.Begin(ctx, a.limiter, arenaJoinRules, wrap.Charge{Key: player, Cost: 1})
 	if err != nil {
 		return err
 	}
 	ok := false
-	defer charged.RefundUnless(ctx, &ok)
+	defer taken.RefundUnless(ctx, &ok)
 	err = a.next.Join(ctx, player, match)
 	ok = err == nil
 	return err
@@ -108,7 +109,7 @@ func (a *LimitedArena) Join(ctx context.Context, player, match string) error {
 //
 // It may be called twice in 1s for one player. It leaves refused calls to unseen.
 func (a *LimitedArena) Wave(player string) {
-	if err := a.limiter.Take(context.Background(), arenaWaveRules, player); err != nil {
+	if err := wrap.Take(context.Background(), a.limiter, arenaWaveRules, player); err != nil {
 		unseen(player)
 		return
 	}

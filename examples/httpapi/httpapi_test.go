@@ -169,10 +169,10 @@ func TestDescribe(t *testing.T) {
 		{&ratelimit.NeverAdmissibleError{Rule: "export", Cost: 2, Limit: 1}, http.StatusForbidden},
 		{errors.New("disk on fire"), http.StatusInternalServerError},
 	} {
-		if got := describe(test.err, true); got.Status != test.want {
+		if got := describe(test.err); got.Status != test.want {
 			t.Errorf("%v: got %+v; expected status %d", test.err, got, test.want)
 		}
-		if got := describe(test.err, true); strings.Contains(got.Detail, "fire") {
+		if got := describe(test.err); strings.Contains(got.Detail, "fire") {
 			t.Errorf("the cause is none of the client's business: %q", got.Detail)
 		}
 	}

@@ -8,14 +8,15 @@ import (
 	_ "time/tzdata"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 var (
-	librarySearchRules = ratelimit.NewRules("examples/httpapi.Library.Search",
+	librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
 		ratelimit.Rule{Name: "search", Key: "{userID(ctx)}", Algorithm: ratelimit.TokenBucket, Limit: 1, Per: time.Second, Burst: 5},
 		ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute},
 	)
-	libraryReserveRules = ratelimit.NewRules("examples/httpapi.Library.Reserve",
+	libraryReserveRules = wrap.NewRules("examples/httpapi.Library.Reserve",
 		ratelimit.Rule{Name: "reservations-user", Key: "{userID(ctx)}", Limit: 3, Cron: "@daily", TZ: "Europe/Berlin", Message: "Three reservations a day."},
 		ratelimit.Rule{Name: "reservations-title", Key: "{isbn}", Limit: 2, Cron: "@daily", TZ: "Europe/Berlin"},
 		ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute},
@@ -36,7 +37,7 @@ var _ Library = (*LimitedLibrary)(nil)
 
 // NewLimitedLibrary returns next behind limiter.
 func NewLimitedLibrary(next Library, limiter *ratelimit.Limiter) *LimitedLibrary {
-	return &LimitedLibrary{next: next, limiter: limiter}
+	return &LimitedLibrary{next: wrap.Next("examples/httpapi.Library", next), limiter: wrap.Limiter("examples/httpapi.Library", limiter)}
 }
 
 // Search returns the books whose title contains text.
@@ -44,15 +45,15 @@ func NewLimitedLibrary(next Library, limiter *ratelimit.Limiter) *LimitedLibrary
 // It may be called once in 1s with up to 5 at once for one userID(ctx). It counts towards what the
 // methods of Library share.
 func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error) {
-	userID := ratelimit.UserID(ctx)
+	userID := wrap.UserID(ctx)
 	if userID == "" {
-		return nil, &ratelimit.KeyError{Method: "examples/httpapi.Library.Search", Rule: "search", Expr: "userID(ctx)", Reason: "the context carries no user ID"}
+		return nil, librarySearchRules.Missing(0, "userID(ctx)", "the context carries no user ID")
 	}
-	clientIP := ratelimit.ClientIP(ctx)
+	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return nil, &ratelimit.KeyError{Method: "examples/httpapi.Library.Search", Rule: "client", Expr: "clientIP(ctx)", Reason: "the context carries no client IP"}
+		return nil, librarySearchRules.Missing(1, "clientIP(ctx)", "the context carries no client IP")
 	}
-	if err := l.limiter.Take(ctx, librarySearchRules, userID, clientIP); err != nil {
+	if err := wrap.Take(ctx, l.limiter, librarySearchRules, userID, clientIP); err != nil {
 		return nil, err
 	}
 	return l.next.Search(ctx, text)
@@ -64,16 +65,16 @@ func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error
 // twice in each period of cron "@daily" (Europe/Berlin) for one isbn. It counts towards what the
 // methods of Library share.
 func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
-	userID := ratelimit.UserID(ctx)
+	userID := wrap.UserID(ctx)
 	if userID == "" {
-		return &ratelimit.KeyError{Method: "examples/httpapi.Library.Reserve", Rule: "reservations-user", Expr: "userID(ctx)", Reason: "the context carries no user ID"}
+		return libraryReserveRules.Missing(0, "userID(ctx)", "the context carries no user ID")
 	}
-	clientIP := ratelimit.ClientIP(ctx)
+	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return &ratelimit.KeyError{Method: "examples/httpapi.Library.Reserve", Rule: "client", Expr: "clientIP(ctx)", Reason: "the context carries no client IP"}
+		return libraryReserveRules.Missing(2, "clientIP(ctx)", "the context carries no client IP")
 	}
-	if err := l.limiter.Take(ctx, libraryReserveRules, userID, isbn, clientIP); err != nil {
-		return ratelimit.Describe(err, "", ratelimit.Printable(isbn)+" is in great demand today.")
+	if err := wrap.Take(ctx, l.limiter, libraryReserveRules, userID, isbn, clientIP); err != nil {
+		return wrap.Describe(err, "", wrap.Printable(isbn)+" is in great demand today.")
 	}
 	return l.next.Reserve(ctx, isbn)
 }

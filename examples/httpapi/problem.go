@@ -31,7 +31,7 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // the client has gone
 	}
-	p := describe(err, ratelimit.UserID(r.Context()) != "")
+	p := describe(err)
 	p.Title = http.StatusText(p.Status)
 	if p.Status >= http.StatusInternalServerError {
 		log.Printf("%s %s: %v", r.Method, r.URL.Path, err)
@@ -47,9 +47,9 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	_ = json.NewEncoder(w).Encode(p) // fails only if the client has gone
 }
 
-// describe turns an error of the library, or of its limits, into a problem. Without a user, a key that cannot be computed
-// means that one has to log in.
-func describe(err error, hasUser bool) problem {
+// describe turns an error of the library, or of its limits, into a problem. A key that lacks the user means that one has
+// to log in.
+func describe(err error) problem {
 	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
 		p := problem{Status: http.StatusTooManyRequests, Type: quotaExceeded, Detail: refusal.Message}
 		for _, v := range refusal.Violations {
@@ -65,7 +65,7 @@ func describe(err error, hasUser bool) problem {
 		return problem{Status: http.StatusServiceUnavailable, retryAfter: time.Second}
 	}
 	if bad, ok := errors.AsType[*ratelimit.KeyError](err); ok {
-		if !hasUser {
+		if strings.Contains(bad.Expr, "userID") {
 			return problem{Status: http.StatusUnauthorized}
 		}
 		return problem{Status: http.StatusBadRequest, Detail: strings.Trim(bad.Expr, "{}") + " is missing."}

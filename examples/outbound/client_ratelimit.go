@@ -7,9 +7,10 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-var clientTemperatureRules = ratelimit.NewRules("examples/outbound.Client.Temperature",
+var clientTemperatureRules = wrap.NewRules("examples/outbound.Client.Temperature",
 	ratelimit.Rule{Name: "examples/outbound.Client", Algorithm: ratelimit.LeakyBucket, Limit: 20, Per: time.Second, Wait: time.Second},
 )
 
@@ -24,14 +25,14 @@ type LimitedClient struct {
 
 // NewLimitedClient returns next behind limiter.
 func NewLimitedClient(next *Client, limiter *ratelimit.Limiter) *LimitedClient {
-	return &LimitedClient{next: next, limiter: limiter}
+	return &LimitedClient{next: wrap.Next("examples/outbound.Client", next), limiter: wrap.Limiter("examples/outbound.Client", limiter)}
 }
 
 // Temperature returns the temperature in a city, in degrees Celsius.
 //
 // It counts towards what the methods of Client share.
 func (c *LimitedClient) Temperature(ctx context.Context, city string) (int, error) {
-	if err := c.limiter.Take(ctx, clientTemperatureRules, ""); err != nil {
+	if err := wrap.Take(ctx, c.limiter, clientTemperatureRules, wrap.Everybody); err != nil {
 		return 0, err
 	}
 	return c.next.Temperature(ctx, city)

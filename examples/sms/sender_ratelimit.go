@@ -8,9 +8,10 @@ import (
 	_ "time/tzdata"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-var senderSendCodeRules = ratelimit.NewRules("examples/sms.Sender.SendCode",
+var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",
 	ratelimit.Rule{Key: "{phone}", Limit: 1, Per: time.Minute, Message: "One code a minute."},
 	ratelimit.Rule{Key: "{phone}", Limit: 10, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"},
 	ratelimit.Rule{Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour, Message: "A hundred codes an hour for one address."},
@@ -28,7 +29,7 @@ var _ Sender = (*LimitedSender)(nil)
 
 // NewLimitedSender returns next behind limiter.
 func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
-	return &LimitedSender{next: next, limiter: limiter}
+	return &LimitedSender{next: wrap.Next("examples/sms.Sender", next), limiter: wrap.Limiter("examples/sms.Sender", limiter)}
 }
 
 // SendCode sends a login code to phone.
@@ -36,12 +37,12 @@ func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
 // It may be called once in 1m for one phone, 10 times in each period of cron "0 0 0 * * *"
 // (Asia/Shanghai) for one phone, and 100 times in 1h for one clientIP(ctx).
 func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
-	clientIP := ratelimit.ClientIP(ctx)
+	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return &ratelimit.KeyError{Method: "examples/sms.Sender.SendCode", Rule: "examples/sms.Sender.SendCode", Expr: "clientIP(ctx)", Reason: "the context carries no client IP"}
+		return senderSendCodeRules.Missing(2, "clientIP(ctx)", "the context carries no client IP")
 	}
-	if err := s.limiter.Take(ctx, senderSendCodeRules, phone, phone, clientIP); err != nil {
-		return ratelimit.Describe(err, "", "Ten codes a day; "+ratelimit.Printable(phone)+" has had them.")
+	if err := wrap.Take(ctx, s.limiter, senderSendCodeRules, phone, phone, clientIP); err != nil {
+		return wrap.Describe(err, "", "Ten codes a day; "+wrap.Printable(phone)+" has had them.")
 	}
 	return s.next.SendCode(ctx, phone)
 }

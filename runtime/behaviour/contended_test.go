@@ -50,7 +50,7 @@ func TestContentionOnTwoServersIsARefusal(t *testing.T) {
 			}
 		}
 	}})
-	l := ratelimit.New(redisstore.New(ring), ratelimit.WithFailurePolicy(ratelimit.Allow))
+	l := ratelimit.New(redisstore.New(ring), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
 	rule := ratelimit.Rule{Name: "r", Limit: 4, Per: time.Hour, Algorithm: ratelimit.LeakyBucket}
 	requests := []ratelimit.Request{{Rule: rule, Key: s.a}, {Rule: rule, Key: s.b}}
 	for range 3 {

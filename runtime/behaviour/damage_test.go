@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // damageable has one rule of each kind that has a state of its own.
@@ -66,8 +67,8 @@ func TestDamagedState(t *testing.T) {
 			}
 			passed := 0
 			for i := range 10 {
-				charge := ratelimit.Charge{Key: "k", Cost: 1, Member: string(rune('m' + i))}
-				err := s.limiter.Charge(ctx, ratelimit.NewRules("m", rule), charge)
+				charge := wrap.Charge{Key: "k", Cost: 1, Member: string(rune('m' + i))}
+				err := wrap.TakeCharges(ctx, s.limiter, wrap.NewRules("m", rule), charge)
 				_, failed := errors.AsType[*ratelimit.StoreError](err)
 				switch {
 				case err == nil:

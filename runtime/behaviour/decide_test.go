@@ -10,6 +10,7 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // yearly fires on the first day of the month half a year from now: not while the tests run.
@@ -253,13 +254,13 @@ func TestBucketOfAnotherLimit(t *testing.T) {
 func TestRefusalOfTake(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		rule.Message = "Three are enough."
-		rules, ctx := ratelimit.NewRules("sms.Sender.SendCode", rule), context.Background()
+		rules, ctx := wrap.NewRules("sms.Sender.SendCode", rule), context.Background()
 		for range 3 {
-			if err := s.limiter.Take(ctx, rules, "k"); err != nil {
+			if err := wrap.Take(ctx, s.limiter, rules, "k"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := s.limiter.Take(ctx, rules, "k")
+		err := wrap.Take(ctx, s.limiter, rules, "k")
 		e, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
 		if !ok || !errors.Is(err, ratelimit.ErrTooManyRequests) {
 			t.Fatalf("got error %v (%T), want a *TooManyRequestsError", err, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // keysOn returns all keys of a server, sorted.
@@ -85,7 +86,7 @@ func TestStateKey(t *testing.T) {
 	rules := []ratelimit.Rule{
 		window(method, ""), window(method, "{phone}"), window("sms.Sender", "{phone}"), window("login", "{phone}"),
 	}
-	if err := l.Take(context.Background(), ratelimit.NewRules(method, rules...), "", key, key, key); err != nil {
+	if err := wrap.Take(context.Background(), l, wrap.NewRules(method, rules...), "", key, key, key); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Allow(context.Background(), ratelimit.Request{Rule: window("", "{phone}"), Key: "requested"}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // A shadow reports also what its rule could never admit, alone and beside another one of its budget.
@@ -52,9 +53,9 @@ func TestShadowBesideTheRuleInForce(t *testing.T) {
 		}))
 		inForce, stricter := window("x.X.M", 4, ratelimit.SlidingWindow), window("stricter", 2, ratelimit.SlidingWindow)
 		inForce.Key, stricter.Key, stricter.Mode = "{user}", "{user}", ratelimit.ModeShadow
-		rules := ratelimit.NewRules("x.X.M", inForce, stricter)
+		rules := wrap.NewRules("x.X.M", inForce, stricter)
 		for call := 1; call <= 6; call++ {
-			err := l.Take(context.Background(), rules, "ann", "ann")
+			err := wrap.Take(context.Background(), l, rules, "ann", "ann")
 			if refused := errors.Is(err, ratelimit.ErrTooManyRequests); refused != (call > 4) || reported != max(0, call-2) {
 				t.Errorf("%s: call %d: error %v, and %d reports", name, call, err, reported)
 			}
@@ -68,10 +69,10 @@ func TestRulesThatExcludeEachOther(t *testing.T) {
 		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
 	} {
 		l := ratelimit.New(store)
-		rules := ratelimit.NewRules("x.X.M", window("x.X.M", 2, ratelimit.SlidingWindow), window("vip", 4, ratelimit.SlidingWindow))
+		rules := wrap.NewRules("x.X.M", window("x.X.M", 2, ratelimit.SlidingWindow), window("vip", 4, ratelimit.SlidingWindow))
 		for call := range 12 {
-			vip, others := ratelimit.Charge{Cost: int64(call % 2)}, ratelimit.Charge{Cost: int64(1 - call%2)}
-			err := l.Charge(context.Background(), rules, others, vip)
+			vip, others := wrap.Charge{Cost: int64(call % 2)}, wrap.Charge{Cost: int64(1 - call%2)}
+			err := wrap.TakeCharges(context.Background(), l, rules, others, vip)
 			limit := 2 + 2*(call%2)
 			if refused := errors.Is(err, ratelimit.ErrTooManyRequests); refused != (call/2 >= limit) || err != nil && !refused {
 				t.Errorf("%s: call %d: error %v", name, call, err)
@@ -149,7 +150,7 @@ func TestLimitOfACallAndBursts(t *testing.T) {
 		test.rule.Name, test.rule.Per = "r", time.Hour
 		passed := 0
 		for range 20 {
-			if l.Charge(ctx, ratelimit.NewRules("m", test.rule), ratelimit.Charge{Key: test.rule.Algorithm.String(), Cost: 1, Limit: ratelimit.LimitOf(5)}) == nil {
+			if wrap.TakeCharges(ctx, l, wrap.NewRules("m", test.rule), wrap.Charge{Key: test.rule.Algorithm.String(), Cost: 1, Limit: wrap.LimitOf(5)}) == nil {
 				passed++
 			}
 		}
@@ -182,9 +183,9 @@ func TestFault_ClientClockAtABoundaryOfMembers(t *testing.T) {
 
 func TestCostsOfACharge(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
-		rules := ratelimit.NewRules("m", rule)
+		rules := wrap.NewRules("m", rule)
 		charge := func(cost int64) error {
-			return s.limiter.Charge(context.Background(), rules, ratelimit.Charge{Key: "k", Cost: cost})
+			return wrap.TakeCharges(context.Background(), s.limiter, rules, wrap.Charge{Key: "k", Cost: cost})
 		}
 		if err := charge(0); err != nil {
 			t.Error(err)

@@ -15,6 +15,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 var hourly = ratelimit.Rule{Name: "hourly", Limit: 10, Per: time.Hour}
@@ -29,7 +30,7 @@ func TestUnreachableServerIsAStoreError(t *testing.T) {
 		"Allow": func() error { _, err := s.limiter.Allow(ctx, q); return err },
 		"Peek":  func() error { _, err := s.limiter.Peek(ctx, q); return err },
 		"Reset": func() error { return s.limiter.Reset(ctx, q) },
-		"Take":  func() error { return s.limiter.Take(ctx, ratelimit.NewRules("m", hourly), "k") },
+		"Take":  func() error { return wrap.Take(ctx, s.limiter, wrap.NewRules("m", hourly), "k") },
 	} {
 		_ = call() // the first one may still meet the broken connection
 		err := call()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // onEveryWindow runs a scenario for each store and each kind of window, whose history a changed limit counts exactly.
@@ -161,9 +162,9 @@ func TestOverrideOfTheMode(t *testing.T) {
 // No permits refuse everything, also where a call brings its limit along.
 func TestOverrideToNothing(t *testing.T) {
 	s := inMemory(newClock())
-	rules := ratelimit.NewRules("p.T.M", ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour})
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour})
 	take := func() error {
-		return s.limiter.Charge(context.Background(), rules, ratelimit.Charge{Cost: 1, Limit: ratelimit.LimitOf(100)})
+		return wrap.TakeCharges(context.Background(), s.limiter, rules, wrap.Charge{Cost: 1, Limit: wrap.LimitOf(100)})
 	}
 	if err := take(); err != nil {
 		t.Fatal(err)

@@ -13,11 +13,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // While the store cannot be reached, the strictest policy of a call's rules counts.
 func TestFailurePolicies(t *testing.T) {
-	const none, deny, allow, local = ratelimit.DefaultPolicy, ratelimit.Deny, ratelimit.Allow, ratelimit.Local
+	const none, deny, allow, local = ratelimit.DefaultPolicy, ratelimit.FailClosed, ratelimit.FailOpen, ratelimit.FailLocal
 	tests := []struct {
 		limiter ratelimit.FailurePolicy
 		rules   []ratelimit.FailurePolicy
@@ -48,7 +49,7 @@ func TestFailurePolicies(t *testing.T) {
 		}
 		passes := 0
 		for range 5 {
-			switch err := l.Take(context.Background(), ratelimit.NewRules("m", rules...), subjects...); {
+			switch err := wrap.Take(context.Background(), l, wrap.NewRules("m", rules...), subjects...); {
 			case err == nil:
 				passes++
 			case !errors.Is(err, ratelimit.ErrTooManyRequests):
@@ -67,7 +68,7 @@ func TestFailurePolicies(t *testing.T) {
 // What was counted here during an outage is given back here.
 func TestReturnOfALocalDecision(t *testing.T) {
 	server := redistest.Start(t)
-	l := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.Local))
+	l := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
 	server.Stop()
 	ctx, q := context.Background(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
 	for range 3 {

@@ -153,7 +153,7 @@ func TestMalformedRatesAreIgnored(t *testing.T) {
 // While the store cannot be reached, what was known of its overrides holds.
 func TestRatesOutliveAnOutage(t *testing.T) {
 	server := redistest.Start(t)
-	l := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.Local))
+	l := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
 	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour}, Key: "k"}
 	setRate(t, l, "r", ratelimit.Override{Limit: 1})
 	server.Stop()

@@ -7,6 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // Of two rules of one budget only the one that refunds gives its permits back.
@@ -14,8 +15,8 @@ func TestRefundOfOneOfTwoRulesOfOneBudget(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		refunds := rule
 		refunds.Refund = ratelimit.RefundError
-		one := ratelimit.Charge{Key: "k", Cost: 1}
-		charged, err := s.limiter.Begin(context.Background(), ratelimit.NewRules("m", refunds, rule), one, one)
+		one := wrap.Charge{Key: "k", Cost: 1}
+		charged, err := wrap.Begin(context.Background(), s.limiter, wrap.NewRules("m", refunds, rule), one, one)
 		if err != nil {
 			t.Fatal(err)
 		}

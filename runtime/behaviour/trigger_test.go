@@ -9,6 +9,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // A call that waits in vain is not made: no trigger is told of it.
@@ -16,10 +17,10 @@ func TestTriggerOfACancelledWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
 		l := ratelimit.New(memstore.New(), ratelimit.WithTrigger(func(context.Context, ratelimit.Trigger) { told++ }))
-		rules := ratelimit.NewRules("m",
+		rules := wrap.NewRules("m",
 			ratelimit.Rule{Name: "t", Limit: 2, Per: time.Minute, Mode: ratelimit.ModeTrigger},
 			ratelimit.Rule{Name: "w", Limit: 1, Per: time.Second, Wait: 5 * time.Second})
-		take := func(ctx context.Context) error { return l.Take(ctx, rules, "", "") }
+		take := func(ctx context.Context) error { return wrap.Take(ctx, l, rules, "", "") }
 		if err := take(context.Background()); err != nil {
 			t.Fatal(err)
 		}

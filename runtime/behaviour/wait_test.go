@@ -12,6 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 func window(name string, limit int64, algorithm ratelimit.Algorithm) ratelimit.Rule {
@@ -152,7 +153,7 @@ func TestPlaceBehindTheDeadlineIsRefusedAtOnce(t *testing.T) {
 			t.Errorf("Wait: got %+v, error %v", d, err)
 		}
 		rule.Wait = 365 * 24 * time.Hour
-		err = s.limiter.Take(ctx, ratelimit.NewRules("m", rule), "k")
+		err = wrap.Take(ctx, s.limiter, wrap.NewRules("m", rule), "k")
 		if _, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); !ok || ctx.Err() != nil {
 			t.Errorf("Take: got error %v", err)
 		}
@@ -166,7 +167,7 @@ func TestPlaceBehindTheDeadlineIsRefusedAtOnce(t *testing.T) {
 func TestQueueBoundsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := ratelimit.New(memstore.New())
-		rules := ratelimit.NewRules("m", ratelimit.Rule{
+		rules := wrap.NewRules("m", ratelimit.Rule{
 			Name: "r", Limit: 1, Per: time.Second, Algorithm: ratelimit.LeakyBucket, Wait: time.Hour, Queue: 3,
 		})
 		const refused = -1
@@ -175,7 +176,7 @@ func TestQueueBoundsTheDelay(t *testing.T) {
 		start := time.Now()
 		for i := range delays {
 			all.Go(func() {
-				err := l.Take(context.Background(), rules, "k")
+				err := wrap.Take(context.Background(), l, rules, "k")
 				if delays[i] = time.Since(start); err != nil {
 					delays[i] = refused
 				}

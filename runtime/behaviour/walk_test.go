@@ -10,6 +10,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // A witness sees what a store answers, before a call that waits begins to sleep.
@@ -91,31 +92,31 @@ func (w *walk) drawDeadline(parent context.Context) (wait int64, ctx context.Con
 // charge makes a call as generated code does.
 func (w *walk) charge() {
 	asks := w.drawAsks()
-	rules, charges := make([]ratelimit.Rule, len(asks)), make([]ratelimit.Charge, len(asks))
+	rules, charges := make([]ratelimit.Rule, len(asks)), make([]wrap.Charge, len(asks))
 	for i := range asks {
 		q := &asks[i]
 		rules[i] = q.rule
-		charges[i] = ratelimit.Charge{Key: q.key, Cost: q.cost, Member: q.member}
+		charges[i] = wrap.Charge{Key: q.key, Cost: q.cost, Member: q.member}
 		if rapid.IntRange(0, 3).Draw(w.t, "of its own limit") == 0 && !overruns(q.rule) {
 			limit := limits.Draw(w.t, "limit of the call")
-			charges[i].Limit, q.rule.Limit = ratelimit.LimitOf(limit), limit
+			charges[i].Limit, q.rule.Limit = wrap.LimitOf(limit), limit
 		}
 		q.wait = waitOf(q.rule, q.rule.Wait.Microseconds())
 	}
 	ctx, told := withHooks()
 	ctx, cancel := context.WithCancel(ctx)
-	prepared := ratelimit.NewRules("m", rules...)
+	prepared := wrap.NewRules("m", rules...)
 	r := &running{what: "Charge", asks: countMembers(asks), wanted: refunds, cancel: cancel, told: told}
 	if rapid.Bool().Draw(w.t, "begin") {
 		r.what = "Begin"
 		w.begin(r, func() (result, error) {
-			charged, err := w.limiter.Begin(ctx, prepared, charges...)
+			charged, err := wrap.Begin(ctx, w.limiter, prepared, charges...)
 			return result{back: func() error { ok := false; charged.RefundUnless(context.Background(), &ok); return nil }}, err
 		})
 		return
 	}
 	w.begin(r, func() (result, error) {
-		return result{}, w.limiter.Charge(ctx, prepared, charges...)
+		return result{}, wrap.TakeCharges(ctx, w.limiter, prepared, charges...)
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/vm/runtime"
 
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 var (
@@ -31,7 +31,7 @@ var operators = map[string]func(l, r any) any{
 
 // exact are the operators whose results may be too great.
 var exact = map[string]func(a, b int64) (int64, bool){
-	"+": ratelimit.Add[int64], "-": ratelimit.Subtract[int64], "*": ratelimit.Multiply[int64],
+	"+": wrap.Add[int64], "-": wrap.Subtract[int64], "*": wrap.Multiply[int64],
 }
 
 // operate is an operator, whose name comes first. Where expr would wrap an integer, it returns an error or knows better.

@@ -8,14 +8,14 @@ import (
 	"reflect"
 	"strconv"
 
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 var errNil = errors.New("the value is nil")
 
 // text is the stable form of v: by its method MarshalText, else by its method String, else by its kind.
 func text(v any) (string, error) {
-	if ratelimit.IsNil(v) {
+	if wrap.IsNil(v) {
 		return "", errNil
 	}
 	switch v := v.(type) {

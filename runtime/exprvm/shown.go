@@ -7,7 +7,7 @@ import (
 
 	"github.com/expr-lang/expr/builtin"
 
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 var errAddress = errors.New("a text would show an address, which is another one for each call")
@@ -62,7 +62,7 @@ func hasAddress(r reflect.Value) bool {
 
 // printsItself reports whether fmt calls a method of r.
 func printsItself(r reflect.Value) bool {
-	if !r.IsValid() || !r.CanInterface() || ratelimit.IsNil(r.Interface()) {
+	if !r.IsValid() || !r.CanInterface() || wrap.IsNil(r.Interface()) {
 		return false
 	}
 	switch r.Interface().(type) {

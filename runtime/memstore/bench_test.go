@@ -7,17 +7,18 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 func BenchmarkTake(b *testing.B) {
-	rules := ratelimit.NewRules("sms.Sender.SendCode", ratelimit.Rule{Name: "x", Limit: 1000, Per: 50 * time.Microsecond})
-	bucket := ratelimit.NewRules("sms.Sender.SendCode", ratelimit.Rule{Name: "z", Limit: 1000000, Per: time.Millisecond, Algorithm: ratelimit.TokenBucket})
+	rules := wrap.NewRules("sms.Sender.SendCode", ratelimit.Rule{Name: "x", Limit: 1000, Per: 50 * time.Microsecond})
+	bucket := wrap.NewRules("sms.Sender.SendCode", ratelimit.Rule{Name: "z", Limit: 1000000, Per: time.Millisecond, Algorithm: ratelimit.TokenBucket})
 	l := ratelimit.New(memstore.New())
 	ctx := context.Background()
 	b.Run("sliding", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if l.Take(ctx, rules, "13800000000") != nil {
+			if wrap.Take(ctx, l, rules, "13800000000") != nil {
 				b.Fatal()
 			}
 		}
@@ -25,7 +26,7 @@ func BenchmarkTake(b *testing.B) {
 	b.Run("bucket", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if l.Take(ctx, bucket, "13800000000") != nil {
+			if wrap.Take(ctx, l, bucket, "13800000000") != nil {
 				b.Fatal()
 			}
 		}

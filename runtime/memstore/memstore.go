@@ -5,7 +5,7 @@ package memstore
 import (
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
@@ -25,14 +25,14 @@ func WithClock(now func() time.Time) Option {
 }
 
 // WithMaxKeys bounds how many counts the store keeps, one for each rule and subject; the default is 1,000,000. State that has
-// expired is dropped as calls come in. When all that is kept is live, calls of further subjects get a *runtime.StoreError:
+// expired is dropped as calls come in. When all that is kept is live, calls of further subjects get a *ratelimit.StoreError:
 // a live count is never forgotten. n below 1 stands for 1.
 func WithMaxKeys(n int) Option {
 	return func(o *options) { o.maxKeys = int64(max(1, n)) }
 }
 
 // New returns a store on the system's clock.
-func New(opts ...Option) runtime.Store {
+func New(opts ...Option) ratelimit.Store {
 	o := options{maxKeys: defaultMaxKeys}
 	for _, option := range opts {
 		option(&o)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/turn"
 )
@@ -30,7 +30,7 @@ type store struct {
 // the caller's to close. Rules whose subjects are equal are decided in one step; so are all rules on a single server. On a
 // cluster or a ring, different subjects are decided one after the other, and when one refuses, what those before it took is
 // given back.
-func New(client redis.UniversalClient) runtime.Store {
+func New(client redis.UniversalClient) ratelimit.Store {
 	s := &store{client: client, start: time.Now(), turns: turn.New()}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
@@ -40,7 +40,7 @@ func New(client redis.UniversalClient) runtime.Store {
 	return s
 }
 
-// Decide implements runtime.Store.
+// Decide implements ratelimit.Store.
 func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
 	v, err := s.decideAll(ctx, call)
 	if err != nil && strings.HasPrefix(err.Error(), "CROSSSLOT ") && !s.split.Swap(true) {
@@ -104,7 +104,7 @@ func (s *store) decide(ctx context.Context, g *group, call *decide.Call, admit o
 	return contend([]*group{g}, []*group{g})
 }
 
-// Return implements runtime.Store.
+// Return implements ratelimit.Store.
 func (s *store) Return(ctx context.Context, call *decide.Call) error {
 	op := opReturn
 	if call.Undo {
@@ -130,7 +130,7 @@ func (s *store) giveBack(ctx context.Context, op string, groups []*group) error 
 	return failed
 }
 
-// Reset implements runtime.Store.
+// Reset implements ratelimit.Store.
 func (s *store) Reset(ctx context.Context, call *decide.Call) error {
 	for _, g := range s.groups(call) {
 		_, err := ask(ctx, s, func(ctx context.Context) (int64, error) { return s.client.Del(ctx, g.keys...).Result() })

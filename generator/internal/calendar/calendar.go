@@ -1,5 +1,5 @@
 // Package calendar compares the windows of rules that have a cron expression, as they are on any date. It knows neither the
-// counts of rules nor a clock; which expressions are valid is for runtime.Rule.Validate to say.
+// counts of rules nor a clock; which expressions are valid is for ratelimit.Rule.Validate to say.
 package calendar
 
 import (
@@ -9,13 +9,13 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // Within reports that each window of inner lies in one window of outer. That is certain if both are in one zone and each fire
 // time of outer is one of inner: a change of the clock, too, then moves or doubles none of outer's alone. Of rules that are not
 // valid it is false.
-func Within(inner, outer runtime.Rule) bool {
+func Within(inner, outer ratelimit.Rule) bool {
 	fine, ok := parse(inner)
 	coarse, okToo := parse(outer)
 	return ok && okToo && zone(inner) == zone(outer) &&
@@ -24,10 +24,10 @@ func Within(inner, outer runtime.Rule) bool {
 }
 
 // Same reports that the rules have the same windows, however they spell them.
-func Same(a, b runtime.Rule) bool { return Within(a, b) && Within(b, a) }
+func Same(a, b ratelimit.Rule) bool { return Within(a, b) && Within(b, a) }
 
 // change is by how much at most the clocks of a rule's zone are put forward or back.
-func change(r runtime.Rule) time.Duration {
+func change(r ratelimit.Rule) time.Duration {
 	if zone(r) == "UTC" {
 		return 0
 	}
@@ -35,14 +35,14 @@ func change(r runtime.Rule) time.Duration {
 }
 
 // Shortest returns what each window of a rule lasts at least. It is not known of one that fires more than once on a day.
-func Shortest(r runtime.Rule) (length time.Duration, ok bool) {
+func Shortest(r ratelimit.Rule) (length time.Duration, ok bool) {
 	s, ok := parse(r)
 	once := ok && bits.OnesCount64(s.Second&^star)+bits.OnesCount64(s.Minute&^star)+bits.OnesCount64(s.Hour&^star) == 3
 	return 24*time.Hour - change(r), once // if the next fire time is skipped, the window ends as the clock is put forward
 }
 
 // Longest returns what each window of a rule lasts at most. It is not known of one that does not fire every day.
-func Longest(r runtime.Rule) (length time.Duration, ok bool) {
+func Longest(r ratelimit.Rule) (length time.Duration, ok bool) {
 	s, ok := parse(r)
 	switch {
 	case !ok || !daysWithin(&cron.SpecSchedule{Dom: all, Month: all, Dow: all}, s):
@@ -54,13 +54,13 @@ func Longest(r runtime.Rule) (length time.Duration, ok bool) {
 }
 
 // zone names a time zone; two names of one zone are not known to be the same.
-func zone(r runtime.Rule) string { return cmp.Or(r.TZ, "UTC") }
+func zone(r ratelimit.Rule) string { return cmp.Or(r.TZ, "UTC") }
 
 var parser = cron.NewParser(
 	cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 // parse reads the cron expression of a rule as package runtime does.
-func parse(r runtime.Rule) (*cron.SpecSchedule, bool) {
+func parse(r ratelimit.Rule) (*cron.SpecSchedule, bool) {
 	if r.Validate() != nil || r.Cron == "" {
 		return nil, false
 	}

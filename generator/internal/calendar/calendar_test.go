@@ -9,10 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/calendar"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-func rule(cron, zone string) runtime.Rule { return runtime.Rule{Limit: 1, Cron: cron, TZ: zone} }
+func rule(cron, zone string) ratelimit.Rule { return ratelimit.Rule{Limit: 1, Cron: cron, TZ: zone} }
 
 func TestWithin(t *testing.T) {
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestWithin(t *testing.T) {
 
 func TestWithinOfOthers(t *testing.T) {
 	daily := rule("@daily", "")
-	for name, other := range map[string]runtime.Rule{
+	for name, other := range map[string]ratelimit.Rule{
 		"another zone":           rule("@daily", "Asia/Tokyo"),
 		"no calendar":            {Limit: 1, Per: 24 * time.Hour},
 		"what is not valid":      rule("@fortnightly", ""),
@@ -129,7 +129,7 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-func ends(t *rapid.T, r runtime.Rule, from time.Time, n int) []time.Time {
+func ends(t *rapid.T, r ratelimit.Rule, from time.Time, n int) []time.Time {
 	ends, err := r.Boundaries(from, n)
 	if err != nil {
 		t.Fatal(err)

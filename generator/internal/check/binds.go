@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // pair is two rules, by their positions, of which the first admits each call that the second admits.
@@ -59,11 +59,11 @@ func (a *analysis) implies(strict, loose *model.Rule) bool {
 	switch {
 	case loose.Rule.Name != "": // others may be charged to it that are not charged to strict
 		return false
-	case s.Mode != runtime.ModeEnforce || l.Mode != runtime.ModeEnforce, s.Distinct != "":
+	case s.Mode != ratelimit.ModeEnforce || l.Mode != ratelimit.ModeEnforce, s.Distinct != "":
 		return false
 	case s.Scope != l.Scope || s.OnError != l.OnError: // while the store is out of reach, one may bind where the other does not
 		return false
-	case s.Refund != runtime.RefundNever && l.Refund != s.Refund: // strict forgets what loose remembers
+	case s.Refund != ratelimit.RefundNever && l.Refund != s.Refund: // strict forgets what loose remembers
 		return false
 	case l.Block > 0 && isBucket(l):
 		return false
@@ -113,7 +113,7 @@ func (a *analysis) coarser(strict, loose *model.Rule) bool {
 
 // inCalls makes the limits of two rules comparable: they count what costs as much, or else how many calls they admit, of which
 // each costs the same. A member costs 1 at most.
-func (a *analysis) inCalls(strict, loose *model.Rule, s, l *runtime.Rule) bool {
+func (a *analysis) inCalls(strict, loose *model.Rule, s, l *ratelimit.Rule) bool {
 	cost, ok := a.cost(strict)
 	other, otherOK := a.cost(loose)
 	if !ok || !otherOK {

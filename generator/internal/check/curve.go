@@ -4,12 +4,12 @@ import (
 	"math/big"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/calendar"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // follows reports that loose admits each sequence of permits that strict does. It compares how many permits strict admits at
 // most in a span of time with how many loose admits at least; where that is not known, it reports false.
-func follows(loose, strict runtime.Rule) bool {
+func follows(loose, strict ratelimit.Rule) bool {
 	if isDebtor(loose) || isDebtor(strict) {
 		return false
 	}
@@ -24,7 +24,7 @@ func follows(loose, strict runtime.Rule) bool {
 		if !ok {
 			return false
 		}
-		strict.Algorithm, strict.Per = runtime.FixedWindow, shortest // which admits as much, at the worst times
+		strict.Algorithm, strict.Per = ratelimit.FixedWindow, shortest // which admits as much, at the worst times
 	}
 	if isBucket(loose) {
 		// Between bursts, both go on at their rates: strict's L permits in P against loose's.
@@ -35,16 +35,16 @@ func follows(loose, strict runtime.Rule) bool {
 }
 
 // isDebtor reports whether a rule admits more than it has, so that only its average is known.
-func isDebtor(r runtime.Rule) bool { return r.Prepay || r.Warmup > 0 }
+func isDebtor(r ratelimit.Rule) bool { return r.Prepay || r.Warmup > 0 }
 
-func isBucket(r runtime.Rule) bool {
-	return r.Algorithm == runtime.TokenBucket || r.Algorithm == runtime.LeakyBucket
+func isBucket(r ratelimit.Rule) bool {
+	return r.Algorithm == ratelimit.TokenBucket || r.Algorithm == ratelimit.LeakyBucket
 }
 
 // span is for how many microseconds a permit may count in a window of r.
-func span(r runtime.Rule) int64 {
+func span(r ratelimit.Rule) int64 {
 	per := r.Per.Microseconds()
-	if r.Algorithm != runtime.SlidingCounter {
+	if r.Algorithm != ratelimit.SlidingCounter {
 		return per
 	}
 	slices := r.SliceCount()
@@ -52,25 +52,25 @@ func span(r runtime.Rule) int64 {
 }
 
 // most is how many permits r admits at most between two calls that are d microseconds apart, both included.
-func most(r runtime.Rule, d int64) *big.Int {
+func most(r ratelimit.Rule, d int64) *big.Int {
 	per := r.Per.Microseconds()
 	switch {
 	case isBucket(r):
 		gained := product(d, r.Limit)
 		gained.Div(gained, big.NewInt(per))
 		return gained.Add(gained, big.NewInt(capacity(r, r.Limit)))
-	case r.Algorithm == runtime.FixedWindow: // the end of one, and those that begin after it
+	case r.Algorithm == ratelimit.FixedWindow: // the end of one, and those that begin after it
 		return product(1+(d+per-1)/per, r.Limit)
 	}
 	return product(1+d/per, r.Limit)
 }
 
 // peak is how many permits r admits at most in a moment, or around one.
-func peak(r runtime.Rule) int64 {
+func peak(r ratelimit.Rule) int64 {
 	switch {
 	case isBucket(r):
 		return capacity(r, r.Limit)
-	case r.Algorithm == runtime.FixedWindow:
+	case r.Algorithm == ratelimit.FixedWindow:
 		return 2 * r.Limit
 	}
 	return r.Limit

@@ -12,30 +12,34 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-func window(limit int64, per time.Duration) runtime.Rule {
-	return runtime.Rule{Limit: limit, Per: per}
+func window(limit int64, per time.Duration) ratelimit.Rule {
+	return ratelimit.Rule{Limit: limit, Per: per}
 }
 
-func with(r runtime.Rule, algorithm runtime.Algorithm, burst int64) runtime.Rule {
+func with(r ratelimit.Rule, algorithm ratelimit.Algorithm, burst int64) ratelimit.Rule {
 	r.Algorithm, r.Burst = algorithm, burst
 	return r
 }
 
 func TestFollows(t *testing.T) {
 	const (
-		fixed, bucket, leaky, counter = runtime.FixedWindow, runtime.TokenBucket, runtime.LeakyBucket, runtime.SlidingCounter
+		fixed, bucket, leaky, counter = ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.LeakyBucket, ratelimit.SlidingCounter
 		min, hour                     = time.Minute, time.Hour
 	)
-	cron := func(limit int64, text string) runtime.Rule { return runtime.Rule{Limit: limit, Cron: text, TZ: "UTC"} }
-	daily := func(limit int64, tz string) runtime.Rule { return runtime.Rule{Limit: limit, Cron: "@daily", TZ: tz} }
+	cron := func(limit int64, text string) ratelimit.Rule {
+		return ratelimit.Rule{Limit: limit, Cron: text, TZ: "UTC"}
+	}
+	daily := func(limit int64, tz string) ratelimit.Rule {
+		return ratelimit.Rule{Limit: limit, Cron: "@daily", TZ: tz}
+	}
 	prepaid := with(window(10, min), bucket, 0)
 	prepaid.Prepay = true
 	for name, c := range map[string]struct {
-		loose, strict runtime.Rule
+		loose, strict ratelimit.Rule
 		want          bool
 	}{
 		"the minute of an hour":                 {window(10, min), window(5, hour), true},
@@ -109,7 +113,7 @@ func TestFollowsHolds(t *testing.T) {
 				return
 			}
 			pairs++
-			walk(t, time.Unix(1_800_000_000, 0), runtime.Request{Rule: loose}, runtime.Request{Rule: strict})
+			walk(t, time.Unix(1_800_000_000, 0), ratelimit.Request{Rule: loose}, ratelimit.Request{Rule: strict})
 		})
 	}
 	if pairs == 0 {
@@ -118,7 +122,7 @@ func TestFollowsHolds(t *testing.T) {
 }
 
 // least returns the smallest limit of loose at which it follows from strict; 0 if there is none.
-func least(loose, strict runtime.Rule) int64 {
+func least(loose, strict ratelimit.Rule) int64 {
 	for loose.Limit = 1; loose.Limit < 300; loose.Limit++ {
 		if follows(loose, strict) {
 			return loose.Limit
@@ -134,15 +138,15 @@ func TestImpliesHolds(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			loose, strict := draw(t, "loose"), draw(t, "strict")
 			cost := rapid.Int64Range(1, 4)
-			looser := runtime.Request{Cost: cost.Draw(t, "loose costs")}
-			stricter := runtime.Request{Cost: cost.Draw(t, "strict costs")}
+			looser := ratelimit.Request{Cost: cost.Draw(t, "loose costs")}
+			stricter := ratelimit.Request{Cost: cost.Draw(t, "strict costs")}
 			if capacity(strict, strict.Limit) < stricter.Cost {
 				stricter.Cost = 1
 			}
 			if rapid.Bool().Draw(t, "block") {
 				loose.Block = time.Duration(rapid.Int64Range(1, 60).Draw(t, "blocks")) * time.Second
 			}
-			if loose.Algorithm == runtime.SlidingWindow && rapid.Bool().Draw(t, "members") {
+			if loose.Algorithm == ratelimit.SlidingWindow && rapid.Bool().Draw(t, "members") {
 				loose.Distinct, looser.Cost = "{m}", 1
 			}
 			a := &analysis{}
@@ -162,7 +166,7 @@ func TestImpliesHolds(t *testing.T) {
 }
 
 // ruled returns a rule as it is collected, of calls that cost as much.
-func ruled(r runtime.Rule, cost int64) *model.Rule {
+func ruled(r ratelimit.Rule, cost int64) *model.Rule {
 	const pos = 1
 	return &model.Rule{Limit: r, Rule: annotations.Rule{
 		Limit: annotations.Amount{Pos: pos, Int: r.Limit}, Cost: annotations.Amount{Pos: pos, Int: cost},
@@ -193,7 +197,7 @@ func TestFollowsHoldsOfCalendars(t *testing.T) {
 				mixed++
 			}
 			month := rapid.SampledFrom([]time.Month{time.March, time.April, time.October, time.November, time.December}).Draw(t, "month")
-			walk(t, time.Date(2026, month, rapid.IntRange(1, 31).Draw(t, "day"), 0, 0, 0, 0, time.UTC), runtime.Request{Rule: loose}, runtime.Request{Rule: strict})
+			walk(t, time.Date(2026, month, rapid.IntRange(1, 31).Draw(t, "day"), 0, 0, 0, 0, time.UTC), ratelimit.Request{Rule: loose}, ratelimit.Request{Rule: strict})
 		})
 	}
 	if pairs < 50 || mixed < 10 {
@@ -202,11 +206,11 @@ func TestFollowsHoldsOfCalendars(t *testing.T) {
 }
 
 // drawCalendars returns two rules of one zone. The fields of loose's expression often have the values of strict's.
-func drawCalendars(t *rapid.T) (loose, strict runtime.Rule) {
+func drawCalendars(t *rapid.T) (loose, strict ratelimit.Rule) {
 	zone := rapid.SampledFrom([]string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}).Draw(t, "zone")
 	limit := rapid.Int64Range(1, 4)
-	strict = runtime.Rule{Name: "strict", Limit: limit.Draw(t, "strict"), TZ: zone}
-	loose = runtime.Rule{Name: "loose", Limit: strict.Limit + limit.Draw(t, "more") - 1, TZ: zone}
+	strict = ratelimit.Rule{Name: "strict", Limit: limit.Draw(t, "strict"), TZ: zone}
+	loose = ratelimit.Rule{Name: "loose", Limit: strict.Limit + limit.Draw(t, "more") - 1, TZ: zone}
 	for i, values := range [][]string{
 		{"0", "*/20", "0,15,30,45", "*"}, {"0", "1", "2", "*/2", "*", "*", "1-3"}, {"*", "?", "1", "*/2", "1-31"}, {"*", "*/3", "10"}, {"*", "0", "1-5", "SUN"},
 	} {
@@ -222,10 +226,10 @@ func drawCalendars(t *rapid.T) (loose, strict runtime.Rule) {
 }
 
 // walk makes calls from now on, with pauses that end about where windows do.
-func walk(t *rapid.T, now time.Time, looser, stricter runtime.Request) {
+func walk(t *rapid.T, now time.Time, looser, stricter ratelimit.Request) {
 	loose, strict := looser.Rule, stricter.Rule
 	looser.Member = "0"
-	limiter := runtime.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
+	limiter := ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
 	pauses := []time.Duration{
 		time.Microsecond, time.Second, strict.Per / 2, strict.Per - time.Microsecond, strict.Per, loose.Per - time.Microsecond, 3 * loose.Per,
 	}
@@ -250,7 +254,7 @@ func walk(t *rapid.T, now time.Time, looser, stricter runtime.Request) {
 
 // lastOf returns the end of the calendar window that is open at a time.
 func lastOf(t *rapid.T, cron, zone string, now time.Time) time.Time {
-	ends, err := runtime.Rule{Limit: 1, Cron: cron, TZ: zone}.Boundaries(now.Add(time.Microsecond), 1)
+	ends, err := ratelimit.Rule{Limit: 1, Cron: cron, TZ: zone}.Boundaries(now.Add(time.Microsecond), 1)
 	if err != nil || len(ends) == 0 {
 		t.Fatal(ends, err)
 	}
@@ -258,7 +262,7 @@ func lastOf(t *rapid.T, cron, zone string, now time.Time) time.Time {
 }
 
 // allow makes a call, and reports whether both rules admit it.
-func allow(t *rapid.T, limiter *runtime.Limiter, loose, strict runtime.Request) bool {
+func allow(t *rapid.T, limiter *ratelimit.Limiter, loose, strict ratelimit.Request) bool {
 	if loose.Rule.Distinct == "" {
 		loose.Member = ""
 	}
@@ -272,16 +276,16 @@ func allow(t *rapid.T, limiter *runtime.Limiter, loose, strict runtime.Request) 
 	return d.Allowed
 }
 
-func draw(t *rapid.T, name string) runtime.Rule {
-	r := runtime.Rule{Name: name, Limit: rapid.Int64Range(1, 8).Draw(t, "limit")}
-	r.Algorithm = rapid.SampledFrom([]runtime.Algorithm{
-		runtime.SlidingWindow, runtime.FixedWindow, runtime.TokenBucket, runtime.LeakyBucket, runtime.SlidingCounter,
+func draw(t *rapid.T, name string) ratelimit.Rule {
+	r := ratelimit.Rule{Name: name, Limit: rapid.Int64Range(1, 8).Draw(t, "limit")}
+	r.Algorithm = rapid.SampledFrom([]ratelimit.Algorithm{
+		ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.LeakyBucket, ratelimit.SlidingCounter,
 	}).Draw(t, "algorithm")
 	r.Per = time.Duration(rapid.Int64Range(1, 20).Draw(t, "per")) * time.Second
 	switch r.Algorithm {
-	case runtime.TokenBucket:
+	case ratelimit.TokenBucket:
 		r.Burst = rapid.Int64Range(0, 12).Draw(t, "burst")
-	case runtime.SlidingCounter:
+	case ratelimit.SlidingCounter:
 		r.Slices = rapid.Int64Range(1, 8).Draw(t, "slices")
 	}
 	return r

@@ -2,14 +2,14 @@ package check
 
 import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // keyIsMember reports a rule that counts different members of which each key has only one, as the key names it. Rules of one
 // name may each have their own.
 func (a *analysis) keyIsMember(r *model.Rule) {
 	limit, known := a.limit(r)
-	if r.Rule.Name != "" || !known || limit < 1 || r.Limit.Mode == runtime.ModeTrigger {
+	if r.Rule.Name != "" || !known || limit < 1 || r.Limit.Mode == ratelimit.ModeTrigger {
 		return // a trigger may ask for the first one
 	}
 	member, ok := islands(r.Member)
@@ -54,7 +54,7 @@ func (a *analysis) neverWaits(m *model.Method) {
 
 // neverFails warns of a policy for failures of the store, where a rule does without that.
 func (a *analysis) neverFails(r *model.Rule) {
-	if r.Limit.Scope == runtime.ScopeInstance && r.Rule.OnError != "" {
+	if r.Limit.Scope == ratelimit.ScopeInstance && r.Rule.OnError != "" {
 		a.warnf(argument(r, "on-error"), "on-error: this has no effect with scope=instance, which counts without the store that may fail")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"go/constant"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // neverApplies reports a rule whose condition or cost is constant such that no call is charged.
@@ -26,7 +26,7 @@ func (a *analysis) neverValid(r *model.Rule) {
 	}
 	rule := r.Limit
 	rule.Limit = limit
-	var wrong *runtime.RuleError
+	var wrong *ratelimit.RuleError
 	if errors.As(rule.Validate(), &wrong) {
 		a.errorf(r.Rule.Limit.Pos, "%s: %s", wrong.Argument, wrong.Reason)
 	}
@@ -38,8 +38,8 @@ func (a *analysis) neverPasses(r *model.Rule) {
 	cost, constant := a.cost(r)
 	switch most := capacity(r.Limit, limit); {
 	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 is said to refuse everything
-	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == runtime.ModeTrigger:
-	case r.Limit.Algorithm == runtime.LeakyBucket:
+	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == ratelimit.ModeTrigger:
+	case r.Limit.Algorithm == ratelimit.LeakyBucket:
 		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which no call is ever permitted: a leaky-bucket holds 1 permit; expected %s", cost, dearer)
 	case r.Rule.Cost.Pos.IsValid():
 		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which no call is ever permitted; expected at most %d", cost, most)
@@ -52,15 +52,15 @@ const dearer = "prepay, or a token-bucket"
 // dearLeaks warns of costs that a leaky bucket admits only if they are 1, as that is what it holds.
 func (a *analysis) dearLeaks(r *model.Rule) {
 	_, constant := a.cost(r)
-	if r.Limit.Algorithm == runtime.LeakyBucket && !r.Limit.Prepay && r.Cost != nil && !constant {
+	if r.Limit.Algorithm == ratelimit.LeakyBucket && !r.Limit.Prepay && r.Cost != nil && !constant {
 		a.warnf(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so that no call is ever permitted which costs more; expected %s", dearer)
 	}
 }
 
 // capacity is the most that a rule ever admits at once.
-func capacity(r runtime.Rule, limit int64) int64 {
+func capacity(r ratelimit.Rule, limit int64) int64 {
 	switch {
-	case r.Algorithm == runtime.LeakyBucket:
+	case r.Algorithm == ratelimit.LeakyBucket:
 		return 1
 	case r.Burst > 0:
 		return r.Burst

@@ -2,7 +2,7 @@ package check
 
 import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // smallLimit is up to where the calls around the end of a fixed window are worth a warning: whoever allows so few means them
@@ -14,11 +14,11 @@ const smallLimit = 10
 func (a *analysis) boundaryBurst(r *model.Rule) {
 	limit, known := a.limit(r)
 	small := known && 1 < limit && limit <= smallLimit
-	if r.Limit.Algorithm != runtime.FixedWindow || r.Limit.Mode == runtime.ModeTrigger || !small || r.Rule.Name != "" {
+	if r.Limit.Algorithm != ratelimit.FixedWindow || r.Limit.Mode == ratelimit.ModeTrigger || !small || r.Rule.Name != "" {
 		return
 	}
 	rule := r.Limit
-	rule.Algorithm = runtime.SlidingWindow
+	rule.Algorithm = ratelimit.SlidingWindow
 	a.warnf(argument(r, "algorithm"), "up to %d permits can pass around the end of a fixed window of %d; sliding-window keeps to %d in any %s",
 		2*limit-1, limit, limit, rule.Window())
 }

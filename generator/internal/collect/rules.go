@@ -6,20 +6,20 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // The words of the directives.
 var (
-	algorithms = map[string]runtime.Algorithm{
-		"": runtime.SlidingWindow, "sliding-window": runtime.SlidingWindow, "fixed-window": runtime.FixedWindow,
-		"calendar": runtime.Calendar, "token-bucket": runtime.TokenBucket, "leaky-bucket": runtime.LeakyBucket,
-		"sliding-counter": runtime.SlidingCounter,
+	algorithms = map[string]ratelimit.Algorithm{
+		"": ratelimit.SlidingWindow, "sliding-window": ratelimit.SlidingWindow, "fixed-window": ratelimit.FixedWindow,
+		"calendar": ratelimit.Calendar, "token-bucket": ratelimit.TokenBucket, "leaky-bucket": ratelimit.LeakyBucket,
+		"sliding-counter": ratelimit.SlidingCounter,
 	}
-	modes    = map[string]runtime.Mode{"shadow": runtime.ModeShadow, "trigger": runtime.ModeTrigger}
-	scopes   = map[string]runtime.Scope{"instance": runtime.ScopeInstance}
-	refunds  = map[string]runtime.Refund{"error": runtime.RefundError}
-	policies = map[string]runtime.FailurePolicy{"deny": runtime.Deny, "allow": runtime.Allow, "local": runtime.Local}
+	modes    = map[string]ratelimit.Mode{"shadow": ratelimit.ModeShadow, "trigger": ratelimit.ModeTrigger}
+	scopes   = map[string]ratelimit.Scope{"instance": ratelimit.ScopeInstance}
+	refunds  = map[string]ratelimit.Refund{"error": ratelimit.RefundError}
+	policies = map[string]ratelimit.FailurePolicy{"deny": ratelimit.FailClosed, "allow": ratelimit.FailOpen, "local": ratelimit.FailLocal}
 )
 
 // rules makes the limits of directives that stand on what is called scope. Those that are wrong are marked as bad: their
@@ -49,12 +49,12 @@ func (c *collector) rules(directives []annotations.Rule, scope string, wrap anno
 }
 
 // limitOf is what a directive says by itself.
-func limitOf(d annotations.Rule) runtime.Rule {
+func limitOf(d annotations.Rule) ratelimit.Rule {
 	limit := d.Limit.Int
 	if !d.Limit.Expr.IsZero() {
 		limit = 1 // stands for what the calls bring along
 	}
-	return runtime.Rule{
+	return ratelimit.Rule{
 		Key: d.Key.Value, Algorithm: algorithms[d.Algorithm], Limit: limit, Per: d.Per, Cron: d.Cron, TZ: d.TZ,
 		Burst: d.Burst, Prepay: d.Prepay, Warmup: d.Warmup, Slices: d.Slices, Distinct: d.Distinct.Value,
 		Wait: d.Wait, Queue: d.Queue, Block: d.Block, Mode: modes[d.Mode], Scope: scopes[d.Scope], Refund: refunds[d.Refund],
@@ -100,7 +100,7 @@ func (c *collector) zone(wrap annotations.Wrap) {
 	if ok && wrap.TZ != "" {
 		c.isValid(&model.Rule{
 			Rule:  annotations.Rule{Limit: annotations.Amount{Pos: wrap.Pos}},
-			Limit: runtime.Rule{Limit: 1, Cron: "@daily", TZ: wrap.TZ}, Zone: arg.Value.Pos,
+			Limit: ratelimit.Rule{Limit: 1, Cron: "@daily", TZ: wrap.TZ}, Zone: arg.Value.Pos,
 		})
 	}
 }

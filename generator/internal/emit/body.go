@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -62,11 +63,11 @@ func statements(texts ...string) []jen.Code {
 
 // take asks the limiter, and goes on if that has no objection.
 func (w *writer) take() {
-	call, ask := ".Take(", w.takes
+	call, ask := w.wrap("Take"), w.takes
 	if needsCharge(w.method) {
-		call, ask = ".Charge(", w.charges
+		call, ask = w.wrap("TakeCharges"), w.charges
 	}
-	asked := w.limiter + call + w.asked(ask) + ")"
+	asked := call + "(" + w.asked(ask) + ")"
 	err := w.errorName()
 	w.stmts = append(w.stmts, "if "+err+" := "+asked+"; "+err+" != nil {\n"+w.refusal(err)+"\n}", w.forward(w.method))
 }
@@ -74,16 +75,16 @@ func (w *writer) take() {
 // asked writes the arguments of the question, of which ask gives those that depend on the rules.
 func (w *writer) asked(ask func() []string) string {
 	args := ask()
-	return laidOut(append([]string{w.context(w.method), w.rulesOf[w.method]}, args...))
+	return laidOut(append([]string{w.context(w.method), w.limiter, w.rulesOf[w.method]}, args...))
 }
 
-// laidOut separates arguments, of which those behind the first two get lines of their own where they are long.
+// laidOut separates arguments, of which those behind the first three get lines of their own where they are long.
 func laidOut(args []string) string {
 	const width = 80
 	if line := strings.Join(args, ", "); len(line) <= width {
 		return line
 	}
-	return strings.Join(args[:2], ", ") + ",\n" + strings.Join(args[2:], ",\n") + ",\n"
+	return strings.Join(args[:3], ", ") + ",\n" + strings.Join(args[3:], ",\n") + ",\n"
 }
 
 // errorName names the refusal. A variable of that name may be hidden, but no parameter: messages may name it.
@@ -104,16 +105,15 @@ func (f *function) context(m *model.Method) string {
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
 func (w *writer) code(c *expr.Code, r *model.Rule, expr string) string {
+	rules, rule := w.rulesOf[w.method], strconv.Itoa(slices.Index(w.method.Rules, r))
 	w.fail = func(reason, err string) string {
-		fields := []string{"Method: " + quote(w.method.Scope), "Rule: " + quote(r.Limit.Name), "Expr: " + quote(expr)}
-		if reason != "" {
-			fields = append(fields, "Reason: "+quote(reason))
-		}
 		if err != "" {
-			fields = append(fields, "Err: "+err)
+			return w.failure(rules + ".KeyError(" + rule + ", " + quote(expr) + ", " + err + ")")
 		}
-		literal := "&" + w.ratelimit("KeyError") + "{" + strings.Join(fields, ", ") + "}"
-		return w.failure(literal)
+		if what, ok := strings.CutSuffix(reason, " is nil"); ok {
+			return w.failure(rules + ".NilKey(" + rule + ", " + quote(what) + ")")
+		}
+		return w.failure(rules + ".Missing(" + rule + ", " + quote(expr) + ", " + quote(reason) + ")")
 	}
 	return w.render(c)
 }

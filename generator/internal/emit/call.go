@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // forward makes the wrapped call and returns what it returns.
@@ -87,7 +87,7 @@ func (w *writer) typeArgs(f *model.Fallback) string {
 
 // refunds reports whether a rule of m gives its permits back when the call fails.
 func refunds(m *model.Method) bool {
-	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Refund == runtime.RefundError })
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Refund == ratelimit.RefundError })
 }
 
 // begin asks the limiter, makes the wrapped call, and has the permits given back unless that succeeds.
@@ -100,9 +100,9 @@ func (w *writer) begin() {
 		err = w.Take("err")
 	}
 	asked := w.asked(w.charges)
-	charged, ok := w.Take("charged"), w.Take("ok")
+	charged, ok := w.Take("taken"), w.Take("ok")
 	w.stmts = append(w.stmts,
-		charged+", "+err+" := "+w.limiter+".Begin("+asked+")",
+		charged+", "+err+" := "+w.wrap("Begin")+"("+asked+")",
 		"if "+err+" != nil {\n"+w.refusal(err)+"\n}",
 		ok+" := false",
 		"defer "+charged+".RefundUnless("+w.context(w.method)+", &"+ok+")",

@@ -32,7 +32,7 @@ func (w *writer) takes() []string {
 // subject writes the subject of a rule; one that several rules have is computed once.
 func (w *writer) subject(r *model.Rule) string {
 	if len(r.Subject) == 0 {
-		return `""`
+		return w.wrap("Everybody")
 	}
 	if s, ok := w.subjects[r.Key.Value]; ok {
 		return s
@@ -62,7 +62,7 @@ func (w *writer) charges() []string {
 			continue
 		}
 		name := w.Take("charge")
-		w.stmts = append(w.stmts, "var "+name+" "+w.ratelimit("Charge"))
+		w.stmts = append(w.stmts, "var "+name+" "+w.wrap("Charge"))
 		condition := w.code(r.When, r, r.Rule.When.Value)
 		if strings.Contains(condition, "(") {
 			w.forgetFields()
@@ -107,7 +107,7 @@ func (w *writer) known(condition ast.Expr) {
 // charge writes the literal for one rule.
 func (w *writer) charge(r *model.Rule) string {
 	var fields []string
-	if s := w.subject(r); s != `""` {
+	if s := w.subject(r); len(r.Subject) > 0 {
 		fields = append(fields, "Key: "+s)
 	}
 	switch {
@@ -123,7 +123,7 @@ func (w *writer) charge(r *model.Rule) string {
 	}
 	if r.Permits != nil {
 		limit := w.code(r.Permits, r, r.Rule.Limit.Expr.Value)
-		fields = append(fields, "Limit: "+w.ratelimit("LimitOf")+"("+limit+")")
+		fields = append(fields, "Limit: "+w.wrap("LimitOf")+"("+limit+")")
 	}
-	return w.ratelimit("Charge") + "{" + strings.Join(fields, ", ") + "}"
+	return w.wrap("Charge") + "{" + strings.Join(fields, ", ") + "}"
 }

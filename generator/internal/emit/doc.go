@@ -13,7 +13,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // typeDoc is the doc comment of a wrapper.
@@ -124,9 +124,9 @@ func allow(rules []*model.Rule) []string {
 	var limits, triggers, said []string
 	for _, r := range rules {
 		switch {
-		case r.Limit.Mode == runtime.ModeTrigger:
+		case r.Limit.Mode == ratelimit.ModeTrigger:
 			triggers = append(triggers, permits(r)+" "+phrase(r))
-		case r.Limit.Limit == 0 && r.Rule.When.IsZero() && r.Limit.Mode == runtime.ModeEnforce:
+		case r.Limit.Limit == 0 && r.Rule.When.IsZero() && r.Limit.Mode == ratelimit.ModeEnforce:
 			return []string{"may not be called"}
 		case r.Limit.Limit == 0:
 			said = append(said, "may not be called"+strings.TrimPrefix(condition(r), ","))
@@ -191,7 +191,7 @@ func notes(rule *model.Rule) []string {
 			notes = append(notes, fmt.Sprintf(format, args...))
 		}
 	}
-	note(r.Algorithm == runtime.LeakyBucket, "evenly spaced")
+	note(r.Algorithm == ratelimit.LeakyBucket, "evenly spaced")
 	note(r.Slices > 0, "counted in %d slices", r.Slices)
 	note(r.Prepay, "a call may go into debt")
 	note(r.Warmup > 0, "the rate ramps up in %s", period(r.Warmup))
@@ -199,10 +199,10 @@ func notes(rule *model.Rule) []string {
 	note(r.Queue > 0 && !rule.Rule.Cost.Pos.IsValid(), "at most %d wait", r.Queue)
 	note(r.Queue > 0 && rule.Rule.Cost.Pos.IsValid(), "at most %d permits are due to calls that wait", r.Queue)
 	note(r.Block > 0, "then blocked for %s", period(r.Block))
-	note(r.Mode == runtime.ModeShadow, "only reported")
-	note(r.Scope == runtime.ScopeInstance, "counted per process")
-	note(r.Refund == runtime.RefundError, "an error gives it back")
-	if r.Scope == runtime.ScopeInstance {
+	note(r.Mode == ratelimit.ModeShadow, "only reported")
+	note(r.Scope == ratelimit.ScopeInstance, "counted per process")
+	note(r.Refund == ratelimit.RefundError, "an error gives it back")
+	if r.Scope == ratelimit.ScopeInstance {
 		return notes // it does without the store
 	}
 	switch rule.OnError { // as written: what the type says is not repeated for each of its rules
@@ -239,7 +239,7 @@ func times(r *model.Rule) string {
 	}
 }
 
-func window(r runtime.Rule) string {
+func window(r ratelimit.Rule) string {
 	switch {
 	case r.Cron != "":
 		zone := r.TZ
@@ -247,14 +247,14 @@ func window(r runtime.Rule) string {
 			zone = "UTC"
 		}
 		return fmt.Sprintf("in each period of cron %q (%s)", r.Cron, zone)
-	case r.Algorithm == runtime.FixedWindow:
+	case r.Algorithm == ratelimit.FixedWindow:
 		return "in a fixed window of " + period(r.Per)
 	}
 	return "in " + period(r.Per)
 }
 
 // period writes a duration as the names of windows do.
-func period(d time.Duration) string { return runtime.Rule{Per: d}.Window() }
+func period(d time.Duration) string { return ratelimit.Rule{Per: d}.Window() }
 
 // template is the island of a template that consists of one, else the template as written.
 func template(t annotations.Template) string {

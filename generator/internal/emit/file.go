@@ -23,7 +23,8 @@ var (
 	errorsPackage  = types.NewPackage("errors", "errors")
 	contextPackage = types.NewPackage("context", "context")
 	timePackage    = types.NewPackage("time", "time")
-	runtimePackage = types.NewPackage(names.Runtime, "runtime")
+	runtimePackage = types.NewPackage(names.Runtime, "ratelimit")
+	wrapPackage    = types.NewPackage(names.Wrap, "wrap")
 )
 
 // File returns the source of the file that is generated from f, a file of pkg with wrappers. What is wrong is a fault of the generator; it is told at the wrapper that it fails for.

@@ -44,6 +44,7 @@ func plan(pkg *model.Package, f *model.File) *planned {
 			p.imports.AddAll(t.Constraint())
 		}
 		p.imports.Add(runtimePackage)
+		p.imports.Add(wrapPackage)
 		for _, m := range w.Methods {
 			if w.Kind != model.Fields || len(m.Rules) > 0 { // other fields stay as they are
 				p.addMethod(m)
@@ -54,8 +55,11 @@ func plan(pkg *model.Package, f *model.File) *planned {
 	return p
 }
 
-// ratelimit is how the file spells a name of package runtime.
+// ratelimit is how the file spells a name of package ratelimit.
 func (p *planned) ratelimit(name string) string { return p.imports.Name(names.Runtime) + "." + name }
+
+// wrap is how the file spells a name of package wrap.
+func (p *planned) wrap(name string) string { return p.imports.Name(names.Wrap) + "." + name }
 
 // paramNames returns the names of the type parameters of w.
 func paramNames(w *model.Wrapper) []string {
@@ -104,12 +108,12 @@ func (p *planned) addMethod(m *model.Method) {
 
 // bodyImports returns the packages that the body of a method with rules names, but for those in zero values.
 func bodyImports(m *model.Method) []*types.Package {
-	pkgs := []*types.Package{runtimePackage}
+	pkgs := []*types.Package{wrapPackage}
 	if m.Context < 0 {
 		pkgs = append(pkgs, contextPackage)
 	}
 	if m.Fallback != nil && m.Error >= 0 {
-		pkgs = append(pkgs, errorsPackage)
+		pkgs = append(pkgs, errorsPackage, runtimePackage)
 	}
 	if m.Fallback != nil && m.Fallback.Import != nil {
 		pkgs = append(pkgs, m.Fallback.Import)

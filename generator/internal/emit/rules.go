@@ -8,7 +8,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // list is how a list is laid out, one element a line.
@@ -28,7 +28,7 @@ func (p *planned) rules(f *model.File) *jen.Statement {
 			for _, r := range m.Rules {
 				args = append(args, p.rule(r, m.Scope))
 			}
-			prepared := jen.Id(p.ratelimit("NewRules")).Custom(list("("+quote(m.Scope)+",", ")"), args...)
+			prepared := jen.Id(p.wrap("NewRules")).Custom(list("("+quote(m.Scope)+",", ")"), args...)
 			defs = append(defs, jen.Id(p.rulesOf[m]).Op("=").Add(prepared))
 		}
 	}
@@ -42,16 +42,16 @@ func (p *planned) rules(f *model.File) *jen.Statement {
 	return jen.Var().Defs(defs...)
 }
 
-// The names of constants in package runtime, but for zero values.
+// The names of constants in package ratelimit, but for zero values.
 var (
-	algorithms = map[runtime.Algorithm]string{
-		runtime.FixedWindow: "FixedWindow", runtime.Calendar: "Calendar", runtime.TokenBucket: "TokenBucket",
-		runtime.LeakyBucket: "LeakyBucket", runtime.SlidingCounter: "SlidingCounter",
+	algorithms = map[ratelimit.Algorithm]string{
+		ratelimit.FixedWindow: "FixedWindow", ratelimit.Calendar: "Calendar", ratelimit.TokenBucket: "TokenBucket",
+		ratelimit.LeakyBucket: "LeakyBucket", ratelimit.SlidingCounter: "SlidingCounter",
 	}
-	modes    = map[runtime.Mode]string{runtime.ModeShadow: "ModeShadow", runtime.ModeTrigger: "ModeTrigger"}
-	scopes   = map[runtime.Scope]string{runtime.ScopeInstance: "ScopeInstance"}
-	refundOn = map[runtime.Refund]string{runtime.RefundError: "RefundError"}
-	policies = map[runtime.FailurePolicy]string{runtime.Deny: "Deny", runtime.Allow: "Allow", runtime.Local: "Local"}
+	modes    = map[ratelimit.Mode]string{ratelimit.ModeShadow: "ModeShadow", ratelimit.ModeTrigger: "ModeTrigger"}
+	scopes   = map[ratelimit.Scope]string{ratelimit.ScopeInstance: "ScopeInstance"}
+	refundOn = map[ratelimit.Refund]string{ratelimit.RefundError: "RefundError"}
+	policies = map[ratelimit.FailurePolicy]string{ratelimit.FailClosed: "FailClosed", ratelimit.FailOpen: "FailOpen", ratelimit.FailLocal: "FailLocal"}
 )
 
 // rule is a composite literal without the fields that are zero. The name is left to NewRules where that is the method's.
@@ -112,7 +112,7 @@ func (l *literal) duration(name string, d time.Duration) {
 	}
 }
 
-// constant is one of package runtime.
+// constant is one of package ratelimit.
 func (l *literal) constant(name, value string) {
 	if value != "" {
 		l.field(name, jen.Id(l.ratelimit(value)))

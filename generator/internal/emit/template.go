@@ -54,7 +54,7 @@ func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
 		if last || p.Code.Plain {
 			return value
 		}
-		return w.ratelimit("Part") + "(" + value + ")"
+		return w.wrap("Part") + "(" + value + ")"
 	})
 }
 
@@ -97,7 +97,7 @@ func (w *writer) described(err string, leave func(err string) string) string {
 		for args[len(args)-1] == `""` {
 			args = args[:len(args)-1]
 		}
-		return leave(w.ratelimit("Describe") + "(" + strings.Join(args, ", ") + ")")
+		return leave(w.wrap("Describe") + "(" + strings.Join(args, ", ") + ")")
 	})
 }
 
@@ -111,7 +111,7 @@ func (w *writer) message(r *model.Rule) string {
 		if harmless(p.Code) {
 			return value
 		}
-		return w.ratelimit("Printable") + "(" + value + ")"
+		return w.wrap("Printable") + "(" + value + ")"
 	})
 }
 

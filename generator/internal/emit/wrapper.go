@@ -58,7 +58,14 @@ func (p *planned) constructor(w *model.Wrapper, next, limiter string) *jen.State
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
 	return comment(fmt.Sprintf("%s returns %s behind %s.", w.New, by, with)).Func().Id(w.New+params).
 		Params(jen.Id(by).Id(wrapped), jen.Id(with).Id("*"+p.ratelimit("Limiter"))).Op("*").Id(own).
-		Block(jen.Return(jen.Op("&").Id(own).Values(jen.Id(next).Op(":").Id(by), jen.Id(limiter).Op(":").Id(with))))
+		Block(jen.Return(jen.Op("&").Id(own).Values(
+			jen.Id(next).Op(":").Id(p.wrapped("Next", w, by)), jen.Id(limiter).Op(":").Id(p.wrapped("Limiter", w, with)),
+		)))
+}
+
+// wrapped writes the call of a function of package wrap that checks an argument of the constructor of w.
+func (p *planned) wrapped(fn string, w *model.Wrapper, value string) string {
+	return p.wrap(fn) + "(" + quote(w.Scope) + ", " + value + ")"
 }
 
 // assertion makes an outdated wrapper a compile error that says what to do. For a generic one it is a function, so that no

@@ -88,12 +88,10 @@ func (b *caseTable) source(seed uint64) string {
 func (b *caseTable) header() string {
 	var imports strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(b.imports)) {
-		fmt.Fprintf(&imports, "\t%s %q\n", alias[path], path)
+		fmt.Fprintf(&imports, "\t%q\n", path)
 	}
 	return "package main\n\nimport (\n" + imports.String() + ")\n\n"
 }
-
-var alias = map[string]string{runtimePath: "ratelimit"}
 
 // runProgram runs a program of this module and returns what it prints.
 func runProgram(t *testing.T, sources map[string]string) []byte {

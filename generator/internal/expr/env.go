@@ -13,8 +13,8 @@ import (
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// runtimePath is the package that generated code finds clientIP and userID in.
-const runtimePath = naming.Runtime
+// wrapPath is the package that generated code finds clientIP and userID in.
+const wrapPath = naming.Wrap
 
 // identities are the names that stand for what a context carries, with the functions that find it.
 var identities = map[string]struct{ fn, missing string }{

@@ -68,9 +68,6 @@ type plainNames struct {
 }
 
 func (p *plainNames) Import(path string) string {
-	if path == runtimePath {
-		return "ratelimit"
-	}
 	return path[strings.LastIndex(path, "/")+1:]
 }
 func (p *plainNames) Param(i int) string { return p.env.Params[i].Name }

@@ -110,7 +110,7 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-const runtimeStub = `package ratelimit
+const runtimeStub = `package wrap
 import "context"
 func ClientIP(context.Context) string { return "" }
 func UserID(context.Context) string { return "" }
@@ -133,7 +133,7 @@ type imported struct{ std types.Importer }
 var packages = sync.OnceValue(func() imported { return imported{importer.Default()} })
 
 func (i imported) Import(path string) (*types.Package, error) {
-	stub := map[string]string{runtimePath: runtimeStub, machinePath: machineStub}[path]
+	stub := map[string]string{wrapPath: runtimeStub, machinePath: machineStub}[path]
 	if stub == "" {
 		return i.std.Import(path)
 	}
@@ -238,7 +238,7 @@ func TestTypeParam(t *testing.T) {
 			t.Errorf("comparable: got %v", errs)
 		case name == "stringer" && code == nil:
 			t.Errorf("stringer: %v", errs)
-		case code != nil && show(code, env) != "if ratelimit.IsNil(key) {\n\treturn fail(\"key is nil\")\n}\n=> key.String()":
+		case code != nil && show(code, env) != "if wrap.IsNil(key) {\n\treturn fail(\"key is nil\")\n}\n=> key.String()":
 			t.Errorf("stringer: got %s", show(code, env))
 		}
 	}

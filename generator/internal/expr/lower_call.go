@@ -267,9 +267,9 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	}
 	id := identities[name]
 	c.named(name, func(w *writer) operand {
-		return operand{text: w.std(machinePath, "OrNil") + "(" + w.std(runtimePath, id.fn) + ")", prec: highest}
+		return operand{text: w.std(machinePath, "OrNil") + "(" + w.std(wrapPath, id.fn) + ")", prec: highest}
 	})
-	plain := call(n, types.Typ[types.String], runtimePath, id.fn, args[0])
+	plain := call(n, types.Typ[types.String], wrapPath, id.fn, args[0])
 	plain.hint = name
 	t := &term{node: n, typ: plain.typ, src: called(name, args), hint: name, bare: plain}
 	t.emit = func(w *writer) operand {

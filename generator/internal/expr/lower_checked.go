@@ -8,7 +8,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
-	"github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // span is the least and the greatest value that an integer can have.
@@ -37,9 +37,9 @@ type checkedOperator struct {
 }
 
 var checkedOperators = map[string]checkedOperator{
-	"+": {token.ADD, "Add", "sum", runtime.Add[int64]},
-	"-": {token.SUB, "Subtract", "difference", runtime.Subtract[int64]},
-	"*": {token.MUL, "Multiply", "product", runtime.Multiply[int64]},
+	"+": {token.ADD, "Add", "sum", wrap.Add[int64]},
+	"-": {token.SUB, "Subtract", "difference", wrap.Subtract[int64]},
+	"*": {token.MUL, "Multiply", "product", wrap.Multiply[int64]},
 }
 
 // span returns what the results of the operator can be, or false if it can overflow.
@@ -74,7 +74,7 @@ func (c *compiler) checked(n *ast.BinaryNode, t types.Type, l, r *term) *term {
 	return &term{node: n, typ: t, hint: "n", emit: func(w *writer) operand {
 		o := w.all(l, r)
 		v, ok := w.local(op.hint), w.local("ok")
-		w.add(v + ", " + ok + " := " + w.std(runtimePath, op.fn) + "(" + o[0].text + ", " + o[1].text + ")")
+		w.add(v + ", " + ok + " := " + w.std(wrapPath, op.fn) + "(" + o[0].text + ", " + o[1].text + ")")
 		w.failIf("!"+ok, reason)
 		return variable(v)
 	}}

@@ -195,7 +195,7 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 func (w *writer) againstNil(op token.Token, o operand, t types.Type) operand {
 	r := join(op, o, word("nil"))
 	if _, ok := under(t).(*types.Interface); ok {
-		r.text, r.prec = w.std(runtimePath, "IsNil")+"("+o.text+")", highest
+		r.text, r.prec = w.std(wrapPath, "IsNil")+"("+o.text+")", highest
 		if op == token.NEQ {
 			r.text, r.prec = "!"+r.text, unary
 		}

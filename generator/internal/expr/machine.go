@@ -10,11 +10,12 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
 )
 
 // machinePath is the package that runs what was not lowered.
-const machinePath = runtimePath + "/exprvm"
+const machinePath = naming.Runtime + "/exprvm"
 
 // maxParts bounds what expr compiles: it does so once for each place in the tree, and inner comparisons of a chain have two.
 const maxParts = 10_000

@@ -11,7 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // Package is a package with annotated files.
@@ -114,7 +114,7 @@ const (
 // Rule is a directive as it applies to one method, or, in a Wrapper, to a type.
 type Rule struct {
 	annotations.Rule // as written
-	Limit            runtime.Rule
+	Limit            ratelimit.Rule
 	Zone             token.Pos // of the time zone where the rule has it from its type; else invalid
 	OfType           bool
 	Owner            string // the Scope of what the directive stands on

@@ -91,9 +91,6 @@ func (im *Imports) Plan(block *Scope) {
 	used := NewScope("init", "main", "_")
 	for _, p := range slices.Sorted(maps.Keys(im.packages)) {
 		hint := im.packages[p].Name()
-		if p == Runtime {
-			hint = "ratelimit"
-		}
 		if variable.MatchString(hint) {
 			hint += "pkg" // as another output may have a variable of that name
 		}
@@ -112,8 +109,11 @@ func (im *Imports) Plan(block *Scope) {
 	}
 }
 
-// Runtime is the path of the package that generated code calls. Nobody expects that under its own name, which is runtime.
-const Runtime = "github.com/ratelimit-go/ratelimit/runtime"
+// The paths of the packages that generated code calls.
+const (
+	Runtime = "github.com/ratelimit-go/ratelimit/runtime"
+	Wrap    = Runtime + "/wrap"
+)
 
 // Name returns the name of an imported package.
 func (im *Imports) Name(path string) string { return im.local[path] }

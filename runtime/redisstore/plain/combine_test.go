@@ -12,26 +12,26 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // A rule of this instance may not delay what the server counts, whatever the policy, and nothing is charged then.
 func TestWaitBesideTheFleet(t *testing.T) {
 	here := ratelimit.Rule{Name: "here", Limit: 1, Per: time.Minute, Scope: ratelimit.ScopeInstance, Wait: time.Second}
-	rules := ratelimit.NewRules("p.T.M", here, hourly)
-	for _, policy := range []ratelimit.FailurePolicy{ratelimit.Deny, ratelimit.Allow, ratelimit.Local} {
+	rules := wrap.NewRules("p.T.M", here, hourly)
+	for _, policy := range []ratelimit.FailurePolicy{ratelimit.FailClosed, ratelimit.FailOpen, ratelimit.FailLocal} {
 		server := redistest.Start(t)
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		t.Cleanup(func() { _ = client.Close() })
 		l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(policy))
-		requireRuleError(t, l.Check(rules), "wait")
-		requireRuleError(t, l.Take(context.Background(), rules, "", "k"), "wait")
+		requireRuleError(t, wrap.Take(context.Background(), l, rules, "", "k"), "wait")
 		if keys := server.Do("KEYS *"); keys != "" {
 			t.Errorf("%v: charged %q", policy, keys)
 		}
-		if err := l.Check(ratelimit.NewRules("p.T.N", here)); err != nil {
+		if err := l.Check(here, hourly); err != nil {
 			t.Errorf("%v: alone: %v", policy, err)
 		}
-		if err := l.Take(context.Background(), ratelimit.NewRules("p.T.N", here), "k"); err != nil {
+		if err := wrap.Take(context.Background(), l, wrap.NewRules("p.T.N", here), "k"); err != nil {
 			t.Errorf("%v: alone: %v", policy, err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestContentionIsARefusal(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: s.server.Addr})
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(restless{s.client})
-	l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(ratelimit.Allow))
+	l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
 	d, err := l.Allow(context.Background(), ask(hourly, "k"), ask(yearly, "k"))
 	if err != nil || d.Allowed || d.RetryAfter <= 0 || len(d.Violations) == 0 {
 		t.Errorf("got %+v, error %v", d, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 func TestShadowAndTrigger(t *testing.T) {
@@ -57,10 +58,10 @@ func TestRulesItCannotDoAreRefused(t *testing.T) {
 	for argument, rule := range tests {
 		argument, _, _ = strings.Cut(argument, " ")
 		rule.Name = "r"
-		rules := ratelimit.NewRules("p.T.N", hourly, rule)
-		one := ratelimit.Charge{Key: "k", Cost: 1, Member: "m"}
-		requireRuleError(t, s.Charge(context.Background(), rules, one, one), argument)
-		requireRuleError(t, s.Check(ratelimit.NewRules("p.T.M", hourly, yearly), rules), argument)
+		rules := wrap.NewRules("p.T.N", hourly, rule)
+		one := wrap.Charge{Key: "k", Cost: 1, Member: "m"}
+		requireRuleError(t, wrap.TakeCharges(context.Background(), s.Limiter, rules, one, one), argument)
+		requireRuleError(t, s.Check(hourly, yearly, rule), argument)
 		if rule.Wait == 0 { // which is for generated code: a request does not wait
 			_, err := s.Allow(context.Background(), ask(hourly, "k"), ratelimit.Request{Rule: rule, Key: "k", Member: "m"})
 			requireRuleError(t, err, argument)
@@ -71,7 +72,7 @@ func TestRulesItCannotDoAreRefused(t *testing.T) {
 	if keys := s.server.Do("KEYS *"); keys != "" {
 		t.Errorf("refused rules were charged: %q", keys)
 	}
-	if err := s.Check(ratelimit.NewRules("p.T.M", hourly, yearly, local)); err != nil {
+	if err := s.Check(hourly, yearly, local); err != nil {
 		t.Errorf("rules that it can do: %v", err)
 	}
 	s.admit(t, ask(hourly, "k"), ask(local, "k"))

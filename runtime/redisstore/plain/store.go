@@ -2,8 +2,8 @@
 // fixed windows and calendar windows, with ordinary commands in transactions. Where scripts are allowed, package redisstore
 // knows all rules, and decides several of them in one round trip.
 //
-// All other rules are refused with a [runtime.RuleError] that says why. Neither New nor a wrapper's constructor knows both the
-// store and the rules and returns an error, so ask [runtime.Limiter.Check] at the start of a program, or in a test of the package
+// All other rules are refused with a [ratelimit.RuleError] that says why. Neither New nor a wrapper's constructor knows both the
+// store and the rules and returns an error, so ask [ratelimit.Limiter.Check] at the start of a program, or in a test of the package
 // that the wrapper is generated into: it holds the rules, as senderSendCodeRules for Sender.SendCode. Else the first call under
 // such a rule fails, before anything is charged.
 //
@@ -22,7 +22,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/runtime"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
@@ -46,7 +46,7 @@ type shared interface {
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays
 // the caller's to close. On a cluster or a ring, the rules of one call must have one subject: a call whose subjects differ
 // is an error, as without scripts it could not be all or nothing.
-func New(client redis.UniversalClient) runtime.Store {
+func New(client redis.UniversalClient) ratelimit.Store {
 	s := &store{shared: redisstore.New(client).(shared), client: client, turns: turn.New()}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
@@ -88,7 +88,7 @@ func (s *store) Unfit(claims []decide.Claim, delay int64) (argument, reason stri
 	return "", ""
 }
 
-// Decide implements runtime.Store. It returns as soon as ctx ends, which the client by itself does not; what is decided
+// Decide implements ratelimit.Store. It returns as soon as ctx ends, which the client by itself does not; what is decided
 // later nevertheless is given back.
 func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
 	own := *call // the caller may use its own again before the answer comes
@@ -112,7 +112,7 @@ func (s *store) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, 
 	return a.Verdict, err
 }
 
-// Return implements runtime.Store. It returns as soon as ctx ends, and its work is done nevertheless: a charge must not outlive
+// Return implements ratelimit.Store. It returns as soon as ctx ends, and its work is done nevertheless: a charge must not outlive
 // the call that it was for.
 func (s *store) Return(ctx context.Context, call *decide.Call) error {
 	own := slices.Clone(call.Claims) // the caller may use its own again before the answer comes
@@ -133,7 +133,7 @@ func (s *store) Return(ctx context.Context, call *decide.Call) error {
 	return err
 }
 
-// Reset implements runtime.Store. It returns as soon as ctx ends, as the others do.
+// Reset implements ratelimit.Store. It returns as soon as ctx ends, as the others do.
 func (s *store) Reset(ctx context.Context, call *decide.Call) error {
 	own := *call
 	own.Claims = slices.Clone(call.Claims)

@@ -1,10 +1,13 @@
-package runtime
+// Package key spells the keys under which a store keeps its counts. It does not know what a rule is.
+package key
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 const (
@@ -15,10 +18,10 @@ const (
 	cut       = "%#"
 )
 
-// canonical returns the subject that stands in keys and errors for a caller's text: braces, percent signs, and what is not
-// printable are escaped as in a URL; what is longer than 128 bytes then is cut and ends in a hash of the whole. Different
-// texts give different subjects.
-func canonical(text string) string {
+// Escape returns the form in which a caller's text stands in keys and errors. Braces, percent signs and unprintable characters
+// are escaped as in a URL. A result over 128 bytes is cut and completed with a hash of the whole text. Different texts give
+// different results.
+func Escape(text string) string {
 	if len(text) <= maxSubject && isClean(text) {
 		return text
 	}
@@ -50,7 +53,7 @@ func escape(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text) && b.Len() <= maxSubject; {
 		c, size := utf8.DecodeRuneInString(text[i:])
-		if keep := size > 1 && isPrintable(c); keep || !mustEscape(text[i]) {
+		if keep := size > 1 && printable.Rune(c); keep || !mustEscape(text[i]) {
 			b.WriteString(text[i : i+size])
 			i += size
 			continue
@@ -79,10 +82,10 @@ func abbreviate(escaped, text string) string {
 // maxMember is how many bytes a member is kept in at most: a Redis set of such members takes the least memory.
 const maxMember = 14
 
-// member returns how a member is kept: canonical, or if that is too long as a hash of 104 bits, behind a byte that no
+// Member returns how a member is kept: canonical, or if that is too long as a hash of 104 bits, behind a byte that no
 // canonical text has. It has no zero bytes.
-func member(text string) string {
-	if s := canonical(text); len(s) <= maxMember {
+func Member(text string) string {
+	if s := Escape(text); len(s) <= maxMember {
 		return s
 	}
 	hash := sha256.Sum256([]byte(text))
@@ -92,16 +95,16 @@ func member(text string) string {
 	return "\x01" + string(hash[:maxMember-1])
 }
 
-// subject is whom a key names.
-func subject(key string) string {
-	if key == "" {
+// Subject returns the subject of a caller's text: "%all" of the empty text, which stands for everybody, else as [Escape].
+func Subject(text string) string {
+	if text == "" {
 		return everybody
 	}
-	return canonical(key)
+	return Escape(text)
 }
 
-// shown is the subject as errors have it.
-func shown(subject string) string {
+// Shown returns a subject as errors show it: "" for everybody.
+func Shown(subject string) string {
 	if subject == everybody {
 		return ""
 	}

@@ -1,18 +1,18 @@
-package runtime
+package wrap
 
-// Add returns a + b, and false if that overflows. Generated code calls it where that is possible.
+// Add returns a + b, and false if that overflows.
 func Add[N ~int | ~int64](a, b N) (sum N, ok bool) {
 	sum = a + b
 	return sum, (sum > a) == (b > 0)
 }
 
-// Subtract returns a - b, and false if that overflows. Generated code calls it where that is possible.
+// Subtract returns a - b, and false if that overflows.
 func Subtract[N ~int | ~int64](a, b N) (difference N, ok bool) {
 	difference = a - b
 	return difference, (difference < a) == (b > 0)
 }
 
-// Multiply returns a * b, and false if that overflows. Generated code calls it where that is possible.
+// Multiply returns a * b, and false if that overflows.
 func Multiply[N ~int | ~int64](a, b N) (product N, ok bool) {
 	product = a * b
 	if a == 0 || b == 0 {

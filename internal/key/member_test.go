@@ -1,4 +1,4 @@
-package runtime
+package key
 
 import (
 	"strings"
@@ -11,10 +11,10 @@ import (
 func TestMember(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")
-		if (member(a) == member(b)) != (a == b) {
-			t.Errorf("%q gives %q, %q gives %q", a, member(a), b, member(b))
+		if (Member(a) == Member(b)) != (a == b) {
+			t.Errorf("%q gives %q, %q gives %q", a, Member(a), b, Member(b))
 		}
-		if m := member(a); len(m) > maxMember || strings.ContainsRune(m, 0) {
+		if m := Member(a); len(m) > maxMember || strings.ContainsRune(m, 0) {
 			t.Errorf("%q gives %q", a, m)
 		}
 	})
@@ -22,7 +22,7 @@ func TestMember(t *testing.T) {
 		"13800138000":            "13800138000",
 		strings.Repeat("a", 129): "\x01\xc1\x2c\xb0\x24\xa2\xe5\x55\x1c\xca\x0e\x08\xfc\xe8", // as sha256sum has it
 	} {
-		if m := member(text); m != want {
+		if m := Member(text); m != want {
 			t.Errorf("%q became %q, want %q", text, m, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package runtime_test
+package wrap_test
 
 import (
 	"math/big"
@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // TestNumbers compares sums, differences and products with exact ones.
@@ -22,9 +22,9 @@ func TestNumbers(t *testing.T) {
 		narrow func(a, b int) (int, bool)
 		want   func(z, a, b *big.Int) *big.Int
 	}{
-		{"add", ratelimit.Add[int64], ratelimit.Add[int], (*big.Int).Add},
-		{"subtract", ratelimit.Subtract[int64], ratelimit.Subtract[int], (*big.Int).Sub},
-		{"multiply", ratelimit.Multiply[int64], ratelimit.Multiply[int], (*big.Int).Mul},
+		{"add", wrap.Add[int64], wrap.Add[int], (*big.Int).Add},
+		{"subtract", wrap.Subtract[int64], wrap.Subtract[int], (*big.Int).Sub},
+		{"multiply", wrap.Multiply[int64], wrap.Multiply[int], (*big.Int).Mul},
 	} {
 		t.Run(op.name, rapid.MakeCheck(func(t *rapid.T) {
 			a, b := near.Draw(t, "a"), near.Draw(t, "b")
@@ -46,14 +46,14 @@ func TestNumbers(t *testing.T) {
 	const least, greatest = -1 << 63, 1<<63 - 1
 	for _, c := range [][2]int64{{least, -1}, {-1, least}, {greatest, 1}, {greatest, greatest}, {least, least}, {0, least}, {1, least}, {2, 1 << 62}} {
 		a, b := big.NewInt(c[0]), big.NewInt(c[1])
-		_, add := ratelimit.Add(c[0], c[1])
-		_, subtract := ratelimit.Subtract(c[0], c[1])
-		_, multiply := ratelimit.Multiply(c[0], c[1])
+		_, add := wrap.Add(c[0], c[1])
+		_, subtract := wrap.Subtract(c[0], c[1])
+		_, multiply := wrap.Multiply(c[0], c[1])
 		if add != new(big.Int).Add(a, b).IsInt64() || subtract != new(big.Int).Sub(a, b).IsInt64() || multiply != new(big.Int).Mul(a, b).IsInt64() {
 			t.Errorf("%d and %d: add %t, subtract %t, multiply %t", c[0], c[1], add, subtract, multiply)
 		}
 	}
-	if d, ok := ratelimit.Multiply(time.Hour, 24); d != 24*time.Hour || !ok {
+	if d, ok := wrap.Multiply(time.Hour, 24); d != 24*time.Hour || !ok {
 		t.Errorf("got %v, %t", d, ok)
 	}
 }

@@ -1,0 +1,61 @@
+// Package bridge is what package wrap asks of a limiter, and nobody else may. Package ratelimit sets the variables when it is
+// initialized, so that it needs no exported method for generated code. Nothing here decides anything.
+package bridge
+
+import "context"
+
+// Charge is what one rule takes of a call.
+type Charge struct {
+	Key    string // the subject; "" for a rule without a key
+	Cost   int64  // permits; with 0 the rule does not apply
+	Member string // what is counted, for a rule with Distinct
+	Limit  Limit  // instead of the rule's own, unless it is zero
+}
+
+// Limit is a number of permits per window that a call brings along. The zero Limit is none.
+type Limit struct {
+	Permits int64
+	Given   bool
+}
+
+// Rules are the prepared rules of one method.
+type Rules interface {
+	// Rules returns the []ratelimit.Rule with the names that they got.
+	Rules() any
+	// Open starts a call of the method on a *ratelimit.Limiter.
+	Open(ctx context.Context, limiter any) Call
+}
+
+// Call is a call of a method that is to be decided. Ask is called once for each rule, in their order, and then Take or Begin,
+// after which the Call must not be used.
+type Call interface {
+	// Ask says what the next rule takes.
+	Ask(charge Charge)
+	// Take decides the call, and waits where the rules say so.
+	Take(ctx context.Context) error
+	// Begin is Take for a call that may give its permits back.
+	Begin(ctx context.Context) (Taken, error)
+}
+
+// Taken is what an admitted call took of its rules.
+type Taken interface {
+	// RefundUnless gives the permits back to the rules with RefundError, unless ok is true by then. It is deferred, so that it
+	// also sees a panic.
+	RefundUnless(ctx context.Context, ok *bool)
+}
+
+var (
+	// Prepare prepares the []ratelimit.Rule of a method, pkg.Type.Method. The error is a *ratelimit.RuleError.
+	Prepare func(method string, rules any) (Rules, error)
+	// Describe gives a refusal the message of the rule that it is about.
+	Describe func(err error, messages []string) error
+)
+
+// identity is a key of a value in a context.
+type identity string
+
+// The keys of what a context carries.
+const (
+	ClientIP identity = "client IP"
+	UserID   identity = "user ID"
+)

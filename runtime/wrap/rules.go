@@ -1,0 +1,39 @@
+package wrap
+
+import (
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+)
+
+// Rules are the prepared rules of one method.
+type Rules struct {
+	method   string
+	rules    []ratelimit.Rule
+	prepared bridge.Rules
+}
+
+// NewRules prepares the rules of method, which is called pkg.Type.Method. A rule without a name is called the same. NewRules
+// panics if a rule is not valid.
+func NewRules(method string, rules ...ratelimit.Rule) *Rules {
+	prepared, err := bridge.Prepare(method, rules)
+	if err != nil {
+		panic(err)
+	}
+	return &Rules{method: method, rules: prepared.Rules().([]ratelimit.Rule), prepared: prepared}
+}
+
+// Rules returns the rules, with the names that they got. The caller must not change them.
+func (r *Rules) Rules() []ratelimit.Rule { return r.rules }
+
+// NilKey returns the *ratelimit.KeyError of a call that is not made since expr, which a rule needs, is nil. The rule is an index.
+func (r *Rules) NilKey(rule int, expr string) error { return r.Missing(rule, expr, expr+" is nil") }
+
+// Missing returns the *ratelimit.KeyError of a call that is not made since expr, which a rule needs, has no value.
+func (r *Rules) Missing(rule int, expr, reason string) error {
+	return &ratelimit.KeyError{Method: r.method, Rule: r.rules[rule].Name, Expr: expr, Reason: reason}
+}
+
+// KeyError returns the *ratelimit.KeyError of a call that is not made since expr, which a rule needs, fails with err.
+func (r *Rules) KeyError(rule int, expr string, err error) error {
+	return &ratelimit.KeyError{Method: r.method, Rule: r.rules[rule].Name, Expr: expr, Err: err}
+}

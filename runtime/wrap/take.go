@@ -1,0 +1,68 @@
+package wrap
+
+import (
+	"context"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+)
+
+// Everybody is the subject of a rule without a key.
+const Everybody = ""
+
+// Charge is what one rule takes of a call.
+type Charge = bridge.Charge
+
+// Limit is a number of permits per window that a call brings along. The zero Limit is none: the rule's own holds.
+type Limit = bridge.Limit
+
+// LimitOf returns the limit of n permits. A call that brings a limit which its rule could not have fails with a
+// *ratelimit.KeyError.
+func LimitOf(n int64) Limit { return Limit{Permits: n, Given: true} }
+
+// Taken is what an admitted call took of its rules.
+type Taken = bridge.Taken
+
+// Take charges one permit to each rule, for the subjects in the order of the rules, and waits where the rules say so. It returns
+// nil if the call is admitted, else an error of package ratelimit or the context's, wrapped.
+func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
+	call := rules.prepared.Open(ctx, l)
+	for _, subject := range subjects {
+		call.Ask(Charge{Key: subject, Cost: 1})
+	}
+	return call.Take(ctx)
+}
+
+// TakeCharges is [Take] for rules that are charged something else than one permit for a subject.
+func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error {
+	return ask(ctx, l, rules, charges).Take(ctx)
+}
+
+// Begin is [TakeCharges] for a call that may give its permits back.
+func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) (Taken, error) {
+	return ask(ctx, l, rules, charges).Begin(ctx)
+}
+
+func ask(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
+	call := rules.prepared.Open(ctx, l)
+	for _, charge := range charges {
+		call.Ask(charge)
+	}
+	return call
+}
+
+// Describe gives a refusal the message of the rule that it is about. The messages stand in the order of the rules; "" leaves the
+// rule's own. Other errors pass unchanged.
+func Describe(err error, messages ...string) error { return bridge.Describe(err, messages) }
+
+// ClientIP returns what [ratelimit.WithClientIP] put into ctx, or "".
+func ClientIP(ctx context.Context) string {
+	s, _ := ctx.Value(bridge.ClientIP).(string)
+	return s
+}
+
+// UserID returns what [ratelimit.WithUserID] put into ctx, or "".
+func UserID(ctx context.Context) string {
+	s, _ := ctx.Value(bridge.UserID).(string)
+	return s
+}

@@ -1,0 +1,33 @@
+package wrap
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// Part escapes the value of one island of a template, so that two different lists of values never give the same text.
+func Part(s string) string {
+	if !strings.ContainsAny(s, `:\`) {
+		return s
+	}
+	return partEscaper.Replace(s)
+}
+
+var partEscaper = strings.NewReplacer(`:`, `\:`, `\`, `\\`)
+
+// Printable returns a caller's text fit for a message: characters that do not print are escaped as in Go source, and a text over
+// 128 bytes is cut.
+func Printable(s string) string { return printable.Text(s, 128) }
+
+// IsNil reports whether v is nil or holds a nil pointer, map, slice, func or channel.
+func IsNil(v any) bool {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return r.IsNil()
+	}
+	return false
+}
