@@ -93,43 +93,39 @@ func (d *Directive) Arg(name string) (Arg, bool) {
 	return Arg{}, false
 }
 
-// Rule is the meaning of a rule directive. Absent arguments are zero; no argument that is present is, but for the Int of
-// an Amount. What they mean together is not checked here: that is runtime.Rule.Validate's to say.
+// Text returns the value of an argument as the source spells it, or "" if it is absent or a flag.
+func (d *Directive) Text(name string) string {
+	a, _ := d.Arg(name)
+	return a.Value.Value
+}
+
+// Rule is the meaning of a rule directive. What its arguments mean together is not checked here: that is for
+// ratelimit.Rule.Validate to say.
 type Rule struct {
 	Directive
 
-	Key       Template
-	Limit     Amount
-	Per       time.Duration
-	Cron, TZ  string
-	Algorithm string // one of the words of doc.go, or ""
-	Burst     int64
-	Cost      Amount
-	Distinct  Template
-	When      Expr
-	Wait      time.Duration
-	Message   Template
-	Name      string
-	Scope     string
-	Mode      string
-	Refund    string
-	OnError   string
-	Prepay    bool
-	Warmup    time.Duration
-	Queue     int64
-	Slices    int64
-	Block     time.Duration
+	// Arguments with expressions; zero where absent.
+	Key      Template
+	Distinct Template
+	Message  Template
+	Limit    Amount
+	Cost     Amount
+	When     Expr
+	Settle   Expr
+
+	Values []Value // of the other arguments, in the order of the directive
+}
+
+// Value is the value of an argument that is known when generating.
+type Value struct {
+	*Argument
+	Text     string        // of words and texts
+	Count    int64         // of a CountKind, at least 1
+	Duration time.Duration // of a DurationKind, more than zero
 }
 
 // Wrap is the meaning of a wrap directive.
-type Wrap struct {
-	Directive
-
-	Name    string
-	Prefix  string
-	TZ      string
-	OnError string
-}
+type Wrap struct{ Directive }
 
 // Skip is the meaning of a skip directive.
 type Skip struct{ Directive }

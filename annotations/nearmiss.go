@@ -38,10 +38,40 @@ func (p *parser) nearMiss(c *ast.Comment) {
 // returns of its source, so that nothing behind them can be counted.
 func (p *parser) blockMiss(c *ast.Comment, block string) {
 	for line := range strings.Lines(block) {
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, "* \t"), "//"+tool+":"); ok && p.doc {
+			p.add(c.Slash, "//%s:%s in a block comment takes no effect; write it on a line of its own, outside of the comment", tool, strings.TrimSpace(rest))
+			continue
+		}
 		if found, fix := meant(strings.Trim(line, "* \t\r\n")); fix != "" {
 			p.add(c.Slash, "%q in a block comment is no directive; write %s on a line of its own", found, fix)
 		}
 	}
+}
+
+// IsSuspect reports whether a line of source has a directive in it, or a comment that looks like one, in which package
+// annotations might find something. It may be wrong about text in quotes. A directive for vet alone is left out.
+func IsSuspect(line string) bool {
+	for rest := line; ; {
+		_, behind, ok := strings.Cut(rest, "//")
+		if !ok {
+			break
+		}
+		if _, is := Bare(&ast.Comment{Text: "//" + behind}); is {
+			return false
+		}
+		if strings.HasPrefix(behind, tool+":") {
+			return true
+		}
+		if _, fix := meant(behind); fix != "" {
+			return true
+		}
+		rest = behind
+	}
+	if _, inside, ok := strings.Cut(line, "/*"); ok {
+		line, _, _ = strings.Cut(inside, "*/")
+	}
+	_, fix := meant(strings.Trim(line, "* \t\r\n"))
+	return fix != ""
 }
 
 // meant returns the directive that line, without its comment marks, is a slip of, and as what it was found; or "" for prose.
@@ -57,10 +87,10 @@ func meant(line string) (found, fix string) {
 	found = strings.TrimSuffix(line, rest)
 	isTool := strings.EqualFold(strings.NewReplacer("-", "", "_", "", " ", "").Replace(name), tool)
 	switch {
-	case isTool && (lead == "" || strings.ContainsAny(lead, "@+")) && isArgument(verb) && rest != "" && rest[0] == '=':
+	case isTool && (lead == "" || strings.ContainsAny(lead, "@+")) && isOneOf(verb, argumentNames) && rest != "" && rest[0] == '=':
 		verb = "rule" // it is missing; most directives are rules
 	case isTool && isSlip(parting, verb, rest):
-		verb = Nearest(verb, verbs)
+		verb = Nearest(verb, verbNames)
 	case !isTool && isTypo(name, parting, verb, rest):
 		// The verb is right.
 	default:
@@ -72,15 +102,17 @@ func meant(line string) (found, fix string) {
 // isSlip reports whether what follows the tool's name is a directive's rather than a sentence's. "ratelimit: see below" and
 // "ratelimit: rule of thumb" are sentences.
 func isSlip(parting, verb, rest string) bool {
-	exact := slices.ContainsFunc(verbs, func(v string) bool { return strings.EqualFold(v, verb) })
+	exact := slices.ContainsFunc(verbNames, func(v string) bool { return strings.EqualFold(v, verb) })
 	ends := strings.TrimSpace(rest) == ""
 	switch {
 	case !strings.Contains(parting, ":"):
 		return exact && beginsArguments(rest)
-	case Nearest(verb, verbs) == "":
+	case Nearest(verb, verbNames) == "":
 		return false
 	case parting == ":" && strings.EqualFold(verb, "fallback"):
 		return len(strings.Fields(rest)) <= 1
+	case parting == ":" && strings.EqualFold(verb, "bare"):
+		return true
 	case parting == ":" || exact:
 		return ends || beginsArguments(rest)
 	}
@@ -90,7 +122,7 @@ func isSlip(parting, verb, rest string) bool {
 // isTypo reports whether name is the tool's but for one slip, or two in front of arguments, and everything else is right. Other
 // tools have similar names: ratelimiter is none.
 func isTypo(name, parting, verb, rest string) bool {
-	if parting != ":" || !isOneOf(verb, verbs) {
+	if parting != ":" || !isOneOf(verb, verbNames) {
 		return false
 	}
 	name = strings.ToLower(name)
@@ -110,5 +142,5 @@ func beginsArguments(s string) bool {
 		return false
 	}
 	name, _, ok := strings.Cut(words[0], "=")
-	return ok && Nearest(name, argumentNames()) != "" || words[0] == "prepay"
+	return ok && Nearest(name, argumentNames) != "" || isOneOf(words[0], LookUp("rule").flags())
 }

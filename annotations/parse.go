@@ -5,25 +5,30 @@ import (
 	"go/token"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/ratelimit-go/ratelimit/internal/period"
-)
-
-// The words that some arguments take.
-var (
-	algorithms = []string{"sliding-window", "fixed-window", "calendar", "sliding-counter", "token-bucket", "leaky-bucket"}
-	scopes     = []string{"fleet", "instance"}
-	modes      = []string{"enforce", "shadow", "trigger"}
-	refunds    = []string{"error", "never"}
-	onErrors   = []string{"deny", "allow", "local"}
+	"unicode"
 )
 
 // parser collects the errors on the way from text to values.
-type parser struct{ errs Errors }
+type parser struct {
+	line Text // the directive that is being read
+	doc  bool // it stands in the doc comment of a declaration
+	errs Errors
+}
 
+// add adds an error. It ends with the word that it begins in.
 func (p *parser) add(pos token.Pos, format string, args ...any) {
 	p.errs.Add(pos, format, args...)
+	if i := int(pos - p.line.Pos); i >= 0 && i < len(p.line.Value) {
+		p.errs[len(p.errs)-1].End = pos + token.Pos(max(1, wordEnd(p.line.Value[i:])))
+	}
+}
+
+// wordEnd is where the first word of s ends: at a space or a quote.
+func wordEnd(s string) int {
+	if i := strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '`' }); i >= 0 {
+		return i
+	}
+	return len(s)
 }
 
 // fix says how the last error is mended.
@@ -31,11 +36,29 @@ func (p *parser) fix(pos, end token.Pos, text string) {
 	p.errs[len(p.errs)-1].Fix = &Fix{pos, end, text}
 }
 
+// unknown reports that word is no valid one, and which it should be.
+func (p *parser) unknown(what string, word Text, valid []string) {
+	near := Nearest(word.Value, valid)
+	if near == "" {
+		p.add(word.Pos, "unknown %s %q; expected %s", what, word.Value, list(valid, "or"))
+		return
+	}
+	p.add(word.Pos, "unknown %s %q; did you mean %s?", what, word.Value, near)
+	p.fix(word.Pos, word.At(len(word.Value)), near)
+}
+
+// The bounds of what is read.
+const (
+	maxRules     = 100      // in a comment
+	maxValue     = 4 << 10  // bytes of a value
+	maxDirective = 64 << 10 // bytes of a directive
+)
+
 // Parse reads the directives of a comment group, which may be nil. A directive with errors is in the group all the same, as
 // far as it could be read, and is marked as bad.
 func Parse(cg *ast.CommentGroup) (Group, Errors) {
 	var g Group
-	p := &parser{}
+	p := &parser{doc: true}
 	if cg == nil {
 		return g, nil
 	}
@@ -45,21 +68,30 @@ func Parse(cg *ast.CommentGroup) (Group, Errors) {
 		if !ok {
 			continue
 		}
+		if d.Verb.Value == "bare" {
+			p.add(d.Verb.Pos, "%s", misplacedBare)
+			continue
+		}
 		d.Args = p.scan(rest)
-		switch d.Verb.Value {
+		verb := LookUp(d.Verb.Value)
+		switch verb.Name {
 		case "rule":
+			if len(g.Rules) == maxRules {
+				p.add(d.Verb.Pos, "more than %d rules stand here; the others are not read", maxRules)
+				return g, p.errs.Coded("directive")
+			}
 			r := Rule{Directive: d}
-			p.read(&r.Directive, r.arguments(p))
+			p.read(&r.Directive, verb, func(a *Argument, v Text) { r.set(p, a, v) })
 			r.Bad = len(p.errs) > before
 			g.Rules = append(g.Rules, r)
 		case "wrap":
-			w := Wrap{Directive: d}
-			p.read(&w.Directive, w.arguments(p))
+			w := Wrap{d}
+			p.read(&w.Directive, verb, func(a *Argument, v Text) { p.value(a, v) })
 			w.Bad = len(p.errs) > before
 			g.Wraps = once(p, g.Wraps, w, d)
 		case "skip":
 			s := Skip{d}
-			p.read(&s.Directive, nil)
+			p.read(&s.Directive, verb, nil)
 			s.Bad = len(p.errs) > before
 			g.Skips = once(p, g.Skips, s, d)
 		case "fallback":
@@ -69,7 +101,7 @@ func Parse(cg *ast.CommentGroup) (Group, Errors) {
 			g.Fallbacks = once(p, g.Fallbacks, f, d)
 		}
 	}
-	return g, p.errs
+	return g, p.errs.Coded("directive")
 }
 
 // once appends v, whose directive is d, to an empty slice.
@@ -81,70 +113,25 @@ func once[T any](p *parser, to []T, v T, d Directive) []T {
 	return append(to, v)
 }
 
-// argument is one that a verb takes: how its value is read, or what a flag sets.
-type argument struct {
-	name   string
-	want   string
-	read   func(Text)
-	flag   *bool
-	spaced bool     // its values often have spaces
-	words  []string // that it takes
-}
-
-func (r *Rule) arguments(p *parser) []argument {
-	return []argument{
-		p.template("key", &r.Key),
-		p.amount("limit", &r.Limit),
-		p.duration("per", &r.Per),
-		p.text("cron", &r.Cron, "a cron expression"),
-		p.text("tz", &r.TZ, "a time zone"),
-		p.oneOf("algorithm", &r.Algorithm, algorithms),
-		p.count("burst", &r.Burst),
-		p.amount("cost", &r.Cost),
-		p.template("distinct", &r.Distinct),
-		p.expr("when", &r.When),
-		p.duration("wait", &r.Wait),
-		p.template("message", &r.Message),
-		p.word("name", &r.Name, "._-/"),
-		p.oneOf("scope", &r.Scope, scopes),
-		p.oneOf("mode", &r.Mode, modes),
-		p.oneOf("refund", &r.Refund, refunds),
-		p.oneOf("on-error", &r.OnError, onErrors),
-		{name: "prepay", flag: &r.Prepay},
-		p.duration("warmup", &r.Warmup),
-		p.count("queue", &r.Queue),
-		p.count("slices", &r.Slices),
-		p.duration("block", &r.Block),
-	}
-}
-
-func (w *Wrap) arguments(p *parser) []argument {
-	return []argument{
-		p.identifier("name", &w.Name),
-		p.word("prefix", &w.Prefix, "._-/"),
-		p.text("tz", &w.TZ, "a time zone"),
-		p.oneOf("on-error", &w.OnError, onErrors),
-	}
-}
-
 const wantQuotes = "unexpected %q; expected name=value, and a value with spaces in quotes"
 
-// read reads the arguments of d, which are the given ones, and leaves those in d that are right.
-func (p *parser) read(d *Directive, takes []argument) {
+// read reads the arguments of d, whose verb takes certain ones, and leaves those in d that are right. The values that are not
+// flags go to set.
+func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
 	args := d.Args
 	d.Args = nil
 	stray := false // the word before is none of the arguments
 	for n, a := range args {
-		i := slices.IndexFunc(takes, func(t argument) bool { return t.name == a.Name.Value })
-		bare := a.Value.IsZero()
-		if i < 0 {
-			if !bare || !stray {
-				p.unexpected(d, a, takes)
+		row := verb.argument(a.Name.Value)
+		noValue := a.Value.IsZero()
+		if row == nil {
+			if !noValue || !stray {
+				p.unexpected(a, verb)
 			}
-			stray = bare
+			stray = noValue
 			continue
 		}
-		if stray && bare {
+		if stray && noValue {
 			continue // a word of a text whose quotes are missing, such as per
 		}
 		stray = false
@@ -152,14 +139,16 @@ func (p *parser) read(d *Directive, takes []argument) {
 			p.add(a.Name.Pos, "%s is given twice", a.Name.Value)
 			continue
 		}
-		goesOn := a.isBare() && takes[i].flag == nil && n+1 < len(args) && isStray(args[n+1], takes)
-		if goesOn && takes[i].spaced { // this is not all of its value
+		goesOn := a.isBare() && row.Kind != FlagKind && n+1 < len(args) && isStray(args[n+1], verb)
+		if goesOn && row.Kind.isSpaced() { // this is not all of its value
 			p.add(args[n+1].Name.Pos, wantQuotes, args[n+1].Name.Value)
 			stray = true
 			continue
 		}
 		before := len(p.errs)
-		p.set(a, takes[i])
+		if p.hasValue(a, row) {
+			set(row, a.Value)
+		}
 		if len(p.errs) == before {
 			d.Args = append(d.Args, a)
 		} else {
@@ -169,66 +158,75 @@ func (p *parser) read(d *Directive, takes []argument) {
 }
 
 // isStray reports whether a is a word that is none of the arguments, nor meant as one.
-func isStray(a Arg, takes []argument) bool {
-	return a.Value.IsZero() && !isOneOf(a.Name.Value, names(takes)) && Nearest(a.Name.Value, flags(takes)) == ""
+func isStray(a Arg, verb *Verb) bool {
+	return a.Value.IsZero() && verb.argument(a.Name.Value) == nil && Nearest(a.Name.Value, verb.flags()) == ""
 }
 
-// set gives a its meaning.
-func (p *parser) set(a Arg, as argument) {
+// hasValue reports whether there is a value to read. It is an error if a flag has one, or anything else has none.
+func (p *parser) hasValue(a Arg, row *Argument) bool {
 	switch v := a.Value; {
-	case as.flag != nil && !v.IsZero():
-		p.add(v.Pos, "%s takes no value, found %q", as.name, v.Value)
-	case as.flag != nil:
-		*as.flag = true
+	case row.Kind == FlagKind && !v.IsZero():
+		p.add(v.Pos, "%s takes no value, found %q", row.Name, v.Value)
+	case row.Kind == FlagKind:
+		return true
 	case v.IsZero():
-		p.add(a.Name.Pos, "%s has no value; expected %s", as.name, as.want)
+		p.add(a.Name.Pos, "%s has no value; expected %s", row.Name, row.want())
+	case len(v.Value) > maxValue:
+		p.add(v.Pos, "%s is %d bytes long; at most %d are possible", row.Name, len(v.Value), maxValue)
 	case strings.TrimSpace(v.Value) == "":
-		p.add(v.Pos, "%s is empty; expected %s", as.name, as.want)
+		p.add(v.Pos, "%s is empty; expected %s", row.Name, row.want())
 	default:
-		as.read(v)
+		return true
 	}
+	return false
 }
 
-// unexpected reports an argument that d does not take.
-func (p *parser) unexpected(d *Directive, a Arg, takes []argument) {
-	verb, word, valid := d.Verb.Value, a.Name.Value, names(takes)
+// unexpected reports an argument that the verb does not take.
+func (p *parser) unexpected(a Arg, verb *Verb) {
+	word, valid := a.Name.Value, verb.names()
 	before, _, colon := strings.Cut(word, ":")
+	meant := otherNames[strings.ToLower(word)]
 	switch {
-	case len(takes) == 0:
-		p.add(a.Name.Pos, "unexpected %q; %s takes no arguments", word, verb)
+	case len(valid) == 0:
+		p.add(a.Name.Pos, "unexpected %q; %s takes no arguments", word, verb.Name)
 	case colon && isOneOf(before, valid):
 		p.add(a.Name.Pos, "unexpected %q; expected %s=value", word, before)
-	case isArgument(word):
-		p.add(a.Name.Pos, "%s is no argument of %s, which takes %s", word, verb, list(valid, "and"))
-	case isOneOf(word, verbs):
+	case isOneOf(word, argumentNames):
+		p.add(a.Name.Pos, "%s is no argument of %s, which takes %s", word, verb.Name, list(valid, "and"))
+	case isOneOf(word, verbNames):
 		p.add(a.Name.Pos, "unexpected %q; it is a directive of its own, //%s:%[1]s", word, tool)
-	case a.Value.IsZero() && takenBy(word, takes) != "":
-		p.add(a.Name.Pos, "unexpected %q; expected %s=%[1]s", word, takenBy(word, takes))
-	case a.Value.IsZero() && Nearest(word, flags(takes)) == "":
+	case a.Value.IsZero() && verb.takenBy(word) != "":
+		p.add(a.Name.Pos, "unexpected %q; expected %s=%[1]s", word, verb.takenBy(word))
+	case a.Value.IsZero() && Nearest(word, verb.flags()) == "":
 		p.add(a.Name.Pos, wantQuotes, word)
-	case Nearest(word, valid) == "" && isOneOf(elsewhere[strings.ToLower(word)], valid):
-		p.add(a.Name.Pos, "unknown argument %q; did you mean %s?", word, elsewhere[strings.ToLower(word)])
+	case Nearest(word, valid) == "" && isOneOf(meant, valid):
+		p.add(a.Name.Pos, "unknown argument %q; did you mean %s?", word, meant)
+		p.fix(a.Name.Pos, a.Name.At(len(word)), meant)
 	default:
 		p.unknown("argument", a.Name, valid)
 	}
 }
 
-// takenBy returns the name of the argument that takes word, or "".
-func takenBy(word string, takes []argument) string {
-	for _, t := range takes {
-		if isOneOf(word, t.words) {
-			return t.name
-		}
+// set gives the rule the value of one of its arguments.
+func (r *Rule) set(p *parser, a *Argument, v Text) {
+	switch a.Name {
+	case "key":
+		r.Key = p.parseTemplate(v)
+	case "distinct":
+		r.Distinct = p.parseTemplate(v)
+	case "message":
+		r.Message = p.parseTemplate(v)
+	case "limit":
+		r.Limit = p.parseAmount(a.Name, v)
+	case "cost":
+		r.Cost = p.parseAmount(a.Name, v)
+	case "when":
+		r.When = p.parseExpr(a.Name, v)
+	case "settle":
+		r.Settle = p.parseExpr(a.Name, v)
+	default:
+		r.Values = append(r.Values, p.value(a, v))
 	}
-	return ""
-}
-
-// elsewhere is what other systems call the arguments.
-var elsewhere = map[string]string{
-	"window": "per", "interval": "per", "duration": "per", "every": "per", "time": "per", "within": "per",
-	"rate": "limit", "max": "limit", "count": "limit", "frequency": "limit", "permits": "limit", "requests": "limit", "calls": "limit",
-	"by": "key", "subject": "key", "if": "when", "condition": "when", "timezone": "tz", "zone": "tz",
-	"schedule": "cron", "strategy": "algorithm", "weight": "cost", "timeout": "wait", "capacity": "burst", "error": "message",
 }
 
 // fallback reads the one argument of f, which has no name. If there is none, the errors from before on are about what stands there
@@ -260,80 +258,4 @@ func (p *parser) fallback(f *Fallback, before int) {
 	}
 }
 
-// The rest are the kinds of arguments.
-
-func (p *parser) template(name string, to *Template) argument {
-	return argument{name: name, want: "text with {expressions}", spaced: true, read: func(v Text) { *to = p.parseTemplate(v) }}
-}
-
-func (p *parser) amount(name string, to *Amount) argument {
-	return argument{name: name, want: "an integer or an expression", spaced: true, read: func(v Text) { *to = p.parseAmount(name, v) }}
-}
-
-func (p *parser) duration(name string, to *time.Duration) argument {
-	return argument{name: name, want: period.Want, read: func(v Text) { *to = p.parseDuration(name, v) }}
-}
-
-func (p *parser) count(name string, to *int64) argument {
-	return argument{name: name, want: "an integer of at least 1", read: func(v Text) { *to = p.parseCount(name, v) }}
-}
-
-func (p *parser) expr(name string, to *Expr) argument {
-	return argument{name: name, want: "an expression", spaced: true, read: func(v Text) { *to = p.parseExpr(name, v) }}
-}
-
-func (p *parser) text(name string, to *string, want string) argument {
-	return argument{name: name, want: want, spaced: true, read: func(v Text) { *to = v.Value }}
-}
-
-func (p *parser) identifier(name string, to *string) argument {
-	const want = "an identifier"
-	return argument{name: name, want: want, read: func(v Text) {
-		if *to = v.Value; !token.IsIdentifier(v.Value) || v.Value == "_" {
-			p.add(v.Pos, "%s is %q; expected %s", name, v.Value, want)
-		}
-	}}
-}
-
-// word is a text of letters, digits and the given punctuation: names stand in keys, headers and metrics.
-func (p *parser) word(name string, to *string, punctuation string) argument {
-	want := "letters, digits and " + strings.Join(strings.Split(punctuation, ""), " ")
-	return argument{name: name, want: want, read: func(v Text) {
-		for i, r := range v.Value {
-			if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9') && !strings.ContainsRune(punctuation, r) {
-				p.add(v.At(i), "unexpected %q in %s; expected %s", r, name, want)
-				return
-			}
-		}
-		*to = v.Value
-	}}
-}
-
-func (p *parser) oneOf(name string, to *string, valid []string) argument {
-	return argument{name: name, want: list(valid, "or"), words: valid, read: func(v Text) {
-		if *to = v.Value; !isOneOf(v.Value, valid) {
-			p.unknown(name, v, valid)
-		}
-	}}
-}
-
 func isOneOf(word string, valid []string) bool { return slices.Contains(valid, word) }
-
-func names(args []argument) []string {
-	var words []string
-	for _, a := range args {
-		words = append(words, a.name)
-	}
-	return words
-}
-
-func flags(args []argument) []string {
-	return names(slices.DeleteFunc(slices.Clone(args), func(a argument) bool { return a.flag == nil }))
-}
-
-// argumentNames are those of every verb.
-func argumentNames() []string {
-	return append(names(new(Rule).arguments(nil)), names(new(Wrap).arguments(nil))...)
-}
-
-func isArgument(word string) bool { return isOneOf(word, argumentNames()) }

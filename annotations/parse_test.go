@@ -3,7 +3,6 @@ package annotations
 import (
 	"go/ast"
 	"go/token"
-	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -30,13 +29,22 @@ func comments(lines ...string) *ast.CommentGroup {
 func bare(v any) any {
 	switch v := v.(type) {
 	case Rule:
-		v.Directive = Directive{}
+		v.Directive, v.Settle = Directive{}, bareExpr(v.Settle)
+		slices.SortFunc(v.Values, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
+		for i := range v.Values {
+			if v.Values[i].Kind == DurationKind || v.Values[i].Kind == CountKind {
+				v.Values[i].Text = "" // which may be spelled in several ways
+			}
+		}
 		v.Key, v.Distinct, v.Message = bareTemplate(v.Key), bareTemplate(v.Distinct), bareTemplate(v.Message)
 		v.Limit, v.Cost, v.When = bareAmount(v.Limit), bareAmount(v.Cost), bareExpr(v.When)
 		return v
 	case Wrap:
-		v.Directive = Directive{}
-		return v
+		said := map[string]string{}
+		for _, a := range v.Args {
+			said[a.Name.Value] = a.Value.Value
+		}
+		return said
 	case Fallback:
 		return v.Func.Value
 	case Skip:
@@ -74,6 +82,24 @@ func all(g Group) []any {
 	return values
 }
 
+// with adds values to a rule: names of arguments, each with its value.
+func with(r Rule, pairs ...any) Rule {
+	for i := 0; i < len(pairs); i += 2 {
+		v := Value{Argument: LookUp("rule").argument(pairs[i].(string))}
+		switch value := pairs[i+1].(type) {
+		case string:
+			v.Text = value
+		case int64:
+			v.Count = value
+		case time.Duration:
+			v.Duration = value
+		}
+		r.Values = append(r.Values, v)
+	}
+	slices.SortFunc(r.Values, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
+	return r
+}
+
 func expr(s string) Expr { return Expr{Text{Value: s}} }
 
 func island(s string) Part { return Part{Island: expr(s)} }
@@ -87,13 +113,13 @@ func TestParse(t *testing.T) {
 	}{
 		{`//ratelimit:rule`, Rule{}},
 		{"//ratelimit:rule\r", Rule{}},
-		{`//ratelimit:rule key="{phone}" limit=10 cron="0 0 0 * * *" message="Ten; {phone} has had them."`, Rule{
-			Key: template("{phone}", island("phone")), Limit: Amount{Int: 10}, Cron: "0 0 0 * * *",
+		{`//ratelimit:rule key="{phone}" limit=10 cron="0 0 0 * * *" message="Ten; {phone} has had them."`, with(Rule{
+			Key: template("{phone}", island("phone")), Limit: Amount{Int: 10},
 			Message: template("Ten; {phone} has had them.",
 				Part{Literal: "Ten; "}, island("phone"), Part{Literal: " has had them."}),
-		}},
-		{"//ratelimit:rule\tper=1m\t \tlimit=1_000 ", Rule{Limit: Amount{Int: 1000}, Per: time.Minute}},
-		{"//ratelimit:rule per=1m limit=-3\r", Rule{Limit: Amount{Int: -3}, Per: time.Minute}},
+		}, "cron", "0 0 0 * * *")},
+		{"//ratelimit:rule\tper=1m\t \tlimit=1_000 ", with(Rule{Limit: Amount{Int: 1000}}, "per", time.Minute)},
+		{"//ratelimit:rule per=1m limit=-3\r", with(Rule{Limit: Amount{Int: -3}}, "per", time.Minute)},
 		{`//ratelimit:rule limit="vip ? 100 : 10" cost=len(items) when=user?.ID==7`, Rule{
 			Limit: Amount{Expr: expr("vip ? 100 : 10")}, Cost: Amount{Expr: expr("len(items)")}, When: expr("user?.ID==7"),
 		}},
@@ -101,22 +127,25 @@ func TestParse(t *testing.T) {
 			When: expr("f(a,b==1)"), Message: template("请稍候，谢谢", Part{Literal: "请稍候，谢谢"}),
 		}},
 		{`//ratelimit:rule limit=0 cost=1.5`, Rule{Cost: Amount{Expr: expr("1.5")}}},
-		{"//ratelimit:rule key=`{m[\"a b\"]}` tz=Asia/Shanghai name=examples/sms.Sender-1", Rule{
-			Key: template(`{m["a b"]}`, island(`m["a b"]`)), TZ: "Asia/Shanghai", Name: "examples/sms.Sender-1",
-		}},
+		{"//ratelimit:rule key=`{m[\"a b\"]}` tz=Asia/Shanghai name=examples/sms.Sender-1", with(
+			Rule{Key: template(`{m["a b"]}`, island(`m["a b"]`))}, "tz", "Asia/Shanghai", "name", "examples/sms.Sender-1",
+		)},
 		{`//ratelimit:rule key={m["a"]} message="caf\u00e9\n\"\\\x21 é"`, Rule{
 			Key: template(`{m["a"]}`, island(`m["a"]`)), Message: template("café\n\"\\! é", Part{Literal: "café\n\"\\! é"}),
 		}},
-		{`//ratelimit:rule algorithm=token-bucket burst=5 prepay warmup=10s wait=1s queue=3`, Rule{
-			Algorithm: "token-bucket", Burst: 5, Prepay: true, Warmup: 10 * time.Second, Wait: time.Second, Queue: 3,
+		{`//ratelimit:rule algorithm=token-bucket burst=5 prepay warmup=10s wait=1s queue=3`, with(
+			Rule{}, "algorithm", "token-bucket", "burst", int64(5), "prepay", nil, "warmup", 10*time.Second, "wait", time.Second, "queue", int64(3),
+		)},
+		{`//ratelimit:rule algorithm="calendar" slices=6 block=1h distinct="{to}" scope=instance mode=shadow refund=error on-error=local`, with(
+			Rule{Distinct: template("{to}", island("to"))}, "algorithm", "calendar", "slices", int64(6), "block", time.Hour,
+			"scope", "instance", "mode", "shadow", "refund", "error", "on-error", "local",
+		)},
+		{`//ratelimit:rule cost="estimate(req)" settle="resp.Usage.Total"`, Rule{
+			Cost: Amount{Expr: expr("estimate(req)")}, Settle: expr("resp.Usage.Total"),
 		}},
-		{`//ratelimit:rule algorithm="calendar" slices=6 block=1h distinct="{to}" scope=instance mode=shadow refund=error on-error=local`, Rule{
-			Algorithm: "calendar", Slices: 6, Block: time.Hour, Distinct: template("{to}", island("to")),
-			Scope: "instance", Mode: "shadow", Refund: "error", OnError: "local",
-		}},
-		{`//ratelimit:wrap`, Wrap{}},
-		{`//ratelimit:wrap name=LimitedSénder prefix=app/v1 tz=Europe/Paris on-error=allow`, Wrap{
-			Name: "LimitedSénder", Prefix: "app/v1", TZ: "Europe/Paris", OnError: "allow",
+		{`//ratelimit:wrap`, map[string]string{}},
+		{`//ratelimit:wrap name=LimitedSénder prefix=app/v1 tz=Europe/Paris on-error=allow`, map[string]string{
+			"name": "LimitedSénder", "prefix": "app/v1", "tz": "Europe/Paris", "on-error": "allow",
 		}},
 		{`//ratelimit:skip`, "skip"},
 		{`//ratelimit:fallback sendLater`, "sendLater"},
@@ -142,12 +171,31 @@ func TestGroup(t *testing.T) {
 		name string
 		bad  bool
 	}{{"a", false}, {"b", true}, {"c", false}} {
-		if r := g.Rules[i]; r.Name != want.name || r.Bad != want.bad {
-			t.Errorf("rule %d is %q, bad %t; want %+v", i, r.Name, r.Bad, want)
+		if r := g.Rules[i]; r.Text("name") != want.name || r.Bad != want.bad {
+			t.Errorf("rule %d is %q, bad %t; want %+v", i, r.Text("name"), r.Bad, want)
 		}
 	}
 	if g, errs := Parse(nil); len(errs) > 0 || !reflect.DeepEqual(g, Group{}) {
 		t.Errorf("no comments: %+v, %v", g, errs)
+	}
+}
+
+// TestBounds expects one short error where a comment has no end.
+func TestBounds(t *testing.T) {
+	many := make([]string, 20_000)
+	for i := range many {
+		many[i] = "//ratelimit:rule limit=1 per=1m"
+	}
+	for name, lines := range map[string][]string{
+		"rules":   many,
+		"islands": {"//ratelimit:rule limit=1 per=1m key=" + strings.Repeat("{a}", 20_000)},
+		"value":   {"//ratelimit:rule limit=1 per=1m name=" + strings.Repeat("a", 5000)},
+		"zeros":   {"//ratelimit:rule " + strings.Repeat("\x00", 1<<20)},
+	} {
+		g, errs := Parse(comments(lines...))
+		if len(errs) != 1 || len(errs[0].Msg) > 200 || len(g.Rules) > maxRules {
+			t.Errorf("%s: %d rules, %d errors", name, len(g.Rules), len(errs))
+		}
 	}
 }
 
@@ -225,56 +273,54 @@ func spells(t *rapid.T, line string, v Text) {
 	}
 }
 
-// drawArguments gives some fields of r values and returns how these may be spelled, by the name of the argument.
+// drawArguments gives some arguments of the table values in r, and returns how these may be spelled.
 func drawArguments(t *rapid.T, r *Rule) map[string]string {
-	spelled := map[string]string{}
-	give := func(name string, value func() string) {
-		if rapid.Bool().Draw(t, name+" given") {
-			spelled[name] = name + "=" + drawSpelling(t, value())
+	spelled, pairs := map[string]string{}, []any(nil)
+	for _, a := range LookUp("rule").Args {
+		if !rapid.Bool().Draw(t, a.Name+" given") {
+			continue
+		}
+		var text string
+		var value any
+		switch a.Kind {
+		case FlagKind:
+			spelled[a.Name], pairs = a.Name, append(pairs, a.Name, nil)
+			continue
+		case TemplateKind:
+			to := map[string]*Template{"key": &r.Key, "distinct": &r.Distinct, "message": &r.Message}[a.Name]
+			*to = drawTemplate(t)
+			text = to.Value
+		case AmountKind:
+			to := map[string]*Amount{"limit": &r.Limit, "cost": &r.Cost}[a.Name]
+			*to = Amount{Int: rapid.Int64().Draw(t, a.Name)}
+			text = strconv.FormatInt(to.Int, 10)
+		case ExprKind:
+			to := map[string]*Expr{"when": &r.When, "settle": &r.Settle}[a.Name]
+			text = rapid.StringMatching(`[a-z]\PC*`).Draw(t, a.Name)
+			*to = expr(text)
+		case CountKind:
+			n := rapid.Int64Min(1).Draw(t, a.Name)
+			text, value = strconv.FormatInt(n, 10), n
+		case DurationKind:
+			d := time.Duration(rapid.Int64Min(1).Draw(t, a.Name))
+			text, value = d.String(), d
+		case EnumKind:
+			text = rapid.SampledFrom(a.words()).Draw(t, a.Name)
+			value = text
+		case NameKind:
+			text = rapid.StringMatching(`[A-Za-z0-9._/-]+`).Draw(t, a.Name)
+			value = text
+		case TextKind:
+			text = rapid.StringMatching(`[0-9*?/,-]+( [0-9*?/,-]+){4,5}`).Draw(t, a.Name)
+			value = text
+		}
+		spelled[a.Name] = a.Name + "=" + drawSpelling(t, text)
+		if value != nil {
+			pairs = append(pairs, a.Name, value)
 		}
 	}
-	for name, to := range sorted(map[string]*Template{"key": &r.Key, "distinct": &r.Distinct, "message": &r.Message}) {
-		give(name, func() string { *to = drawTemplate(t); return to.Value })
-	}
-	for name, to := range sorted(map[string]*Amount{"limit": &r.Limit, "cost": &r.Cost}) {
-		give(name, func() string { *to = Amount{Int: rapid.Int64().Draw(t, name)}; return strconv.FormatInt(to.Int, 10) })
-	}
-	for name, to := range sorted(map[string]*int64{"burst": &r.Burst, "queue": &r.Queue, "slices": &r.Slices}) {
-		give(name, func() string { *to = rapid.Int64Min(1).Draw(t, name); return strconv.FormatInt(*to, 10) })
-	}
-	for name, to := range sorted(map[string]*time.Duration{"per": &r.Per, "wait": &r.Wait, "warmup": &r.Warmup, "block": &r.Block}) {
-		give(name, func() string { *to = time.Duration(rapid.Int64Min(1).Draw(t, name)); return to.String() })
-	}
-	for name, word := range sorted(map[string]struct {
-		to    *string
-		valid []string
-	}{
-		"algorithm": {&r.Algorithm, algorithms}, "scope": {&r.Scope, scopes}, "mode": {&r.Mode, modes},
-		"refund": {&r.Refund, refunds}, "on-error": {&r.OnError, onErrors},
-	}) {
-		give(name, func() string { *word.to = rapid.SampledFrom(word.valid).Draw(t, name); return *word.to })
-	}
-	give("cron", func() string {
-		r.Cron = rapid.StringMatching(`[0-9*?/,-]+( [0-9*?/,-]+){4,5}`).Draw(t, "cron")
-		return r.Cron
-	})
-	give("when", func() string { r.When = expr(rapid.StringMatching(`[a-z]\PC*`).Draw(t, "when")); return r.When.Value })
-	give("name", func() string { r.Name = rapid.StringMatching(`[A-Za-z0-9._/-]+`).Draw(t, "name"); return r.Name })
-	if r.Prepay = rapid.Bool().Draw(t, "prepay"); r.Prepay {
-		spelled["prepay"] = "prepay"
-	}
+	*r = with(*r, pairs...)
 	return spelled
-}
-
-// sorted goes through m in one order, as what is drawn must be the same in every run.
-func sorted[V any](m map[string]V) iter.Seq2[string, V] {
-	return func(yield func(string, V) bool) {
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			if !yield(k, m[k]) {
-				return
-			}
-		}
-	}
 }
 
 func drawTemplate(t *rapid.T) Template {

@@ -11,40 +11,42 @@ import (
 
 const tool = "ratelimit"
 
-var verbs = []string{"wrap", "rule", "skip", "fallback"}
-
 // find returns the directive that c is, without its arguments, and the rest of the line. What only looks like one is added
 // to the errors. It takes for a directive whatever ast.ParseDirective does, and //ratelimit:Rule too, to say what is wrong.
 func (p *parser) find(c *ast.Comment) (d Directive, rest Text, ok bool) {
 	const head = "//" + tool + ":"
+	p.line = Text{Value: c.Text, Pos: c.Slash}
 	name, ok := strings.CutPrefix(c.Text, head)
 	if !ok || strings.IndexFunc(name, unicode.IsSpace) == 0 && strings.TrimSpace(name) != "" {
 		p.nearMiss(c)
 		return Directive{}, Text{}, false
 	}
+	if len(c.Text) > maxDirective {
+		p.add(c.Slash, "this directive is %d bytes long; at most %d are possible", len(c.Text), maxDirective)
+		return Directive{}, Text{}, false
+	}
 	if n := strings.IndexFunc(name, unicode.IsSpace); n >= 0 {
 		name = name[:n]
 	}
-	line := Text{Value: c.Text, Pos: c.Slash}
 	end := len(head) + wordLen(name)
-	d = Directive{Pos: c.Slash, Verb: line.slice(len(head), end)}
-	return d, line.slice(end, len(c.Text)), p.verb(d.Verb, c.Text[end:len(head)+len(name)])
+	d = Directive{Pos: c.Slash, Verb: p.line.slice(len(head), end)}
+	return d, p.line.slice(end, len(c.Text)), p.verb(d.Verb, c.Text[end:len(head)+len(name)])
 }
 
 // verb reports whether v is a verb; behind is what follows it without a space.
 func (p *parser) verb(v Text, behind string) bool {
-	known := isOneOf(v.Value, verbs)
+	known := LookUp(v.Value) != nil
 	switch {
 	case known && behind == "":
 		return true
 	case known:
 		p.add(v.At(len(v.Value)), "unexpected %q behind the verb %s; expected a space", behind, v.Value)
 	case v.Value == "":
-		p.add(v.Pos-1, "missing verb behind the colon; expected %s", list(verbs, "or"))
-	case strings.HasPrefix(behind, "=") && isArgument(v.Value):
-		p.add(v.Pos, "missing verb before the argument %s; expected %s", v.Value, list(verbs, "or"))
+		p.add(v.Pos-1, "missing verb behind the colon; expected %s", list(verbNames, "or"))
+	case strings.HasPrefix(behind, "=") && isOneOf(v.Value, argumentNames):
+		p.add(v.Pos, "missing verb before the argument %s; expected %s", v.Value, list(verbNames, "or"))
 	default:
-		p.unknown("verb", v, verbs)
+		p.unknown("verb", v, verbNames)
 	}
 	return false
 }

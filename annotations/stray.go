@@ -3,6 +3,8 @@ package annotations
 import (
 	"go/ast"
 	"go/token"
+	"strings"
+	"unicode"
 )
 
 // Stray reports the directives of file, and what looks like some, in the comment groups that are not used: they take effect
@@ -15,17 +17,42 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 		}
 		var where place
 		for _, c := range cg.List {
-			d, _, ok := p.find(c)
+			d, rest, ok := p.find(c)
 			if !ok {
 				continue
 			}
 			if where == "" {
 				where = placeOf(fset, file, cg)
 			}
-			p.add(d.Pos, "%s", where.reason(d.Verb.Value))
+			if d.Verb.Value == "bare" {
+				p.bare(d, rest, where)
+			} else {
+				p.add(d.Pos, "%s", where.reason(d.Verb.Value))
+			}
 		}
 	}
-	return p.errs
+	return p.errs.Coded("stray")
+}
+
+const misplacedBare = "bare stands at the end of a line of code that uses a type without its limits"
+
+// bare checks a directive with that verb, which stands behind code and gives a reason.
+func (p *parser) bare(d Directive, reason Text, where place) {
+	switch {
+	case where != behindCode:
+		p.add(d.Verb.Pos, "%s", misplacedBare)
+	case strings.TrimSpace(reason.Value) == "":
+		p.add(d.Verb.Pos, "bare needs a reason, such as //%s:bare the operators' messages do not count", tool)
+	}
+}
+
+// Bare returns the reason that a //ratelimit:bare comment gives; ok is false for other comments.
+func Bare(c *ast.Comment) (reason string, ok bool) {
+	rest, ok := strings.CutPrefix(c.Text, "//"+tool+":bare")
+	if !ok || rest != "" && !unicode.IsSpace(rune(rest[0])) {
+		return "", false
+	}
+	return strings.TrimSpace(rest), true
 }
 
 // place is where a directive stands, as seen from the code.

@@ -1,6 +1,7 @@
 package annotations
 
 import (
+	"go/token"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,6 +15,38 @@ var (
 	integral = regexp.MustCompile(`^[+-]?[0-9][0-9_,]*[kM]?$`) // meant as an integer, but perhaps wrong
 	rate     = regexp.MustCompile(`^[0-9_]+/[0-9]*[\pL]+$`)    // such as 10/m, which no expression is that gives an integer
 )
+
+// value reads the value of an argument that is known when generating.
+func (p *parser) value(a *Argument, v Text) Value {
+	value := Value{Argument: a, Text: v.Value}
+	switch a.Kind {
+	case DurationKind:
+		value.Duration = p.parseDuration(a.Name, v)
+	case CountKind:
+		value.Count = p.parseCount(a.Name, v)
+	case NameKind:
+		p.checkName(a, v)
+	case IdentKind:
+		if !token.IsIdentifier(v.Value) || v.Value == "_" {
+			p.add(v.Pos, "%s is %q; expected %s", a.Name, v.Value, a.want())
+		}
+	case EnumKind:
+		if !isOneOf(v.Value, a.words()) {
+			p.unknown(a.Name, v, a.words())
+		}
+	}
+	return value
+}
+
+// checkName reports the first character that a word must not have.
+func (p *parser) checkName(a *Argument, v Text) {
+	for i, r := range v.Value {
+		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9') && !strings.ContainsRune(punctuation, r) {
+			p.add(v.At(i), "unexpected %q in %s; expected %s", r, a.Name, a.want())
+			return
+		}
+	}
+}
 
 // parseInteger returns the decimal integer v.
 func (p *parser) parseInteger(name string, v Text) (int64, bool) {

@@ -20,7 +20,6 @@ type Rule struct {
 	Window    string // such as 1m, or a calendar's expression
 	Algorithm ratelimit.Algorithm
 	Settings  []Setting // what departs from the defaults
-	Cost      Cost      // on Redis
 
 	rule ratelimit.Rule
 }
@@ -52,13 +51,11 @@ func listed(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
 		File: at.Filename, Line: at.Line, Method: m.Scope, Name: r.Limit.Name, Key: r.Limit.Key,
 		Limit: r.Limit.Limit, Window: window(r.Limit), Algorithm: r.Limit.Algorithm, Settings: settings(r), rule: r.Limit,
 	}
-	limit := row.Limit
 	if row.LimitExpr = r.Rule.Limit.Expr.Value; row.LimitExpr != "" {
-		row.Limit, limit = 0, largest
+		row.Limit = 0
 	}
 	if r.Limit.Cron != "" {
 		row.Algorithm = ratelimit.Calendar
 	}
-	row.Cost = costOf(r.Limit, limit, m.Scope)
 	return row
 }

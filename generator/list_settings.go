@@ -1,9 +1,12 @@
 package generator
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -15,49 +18,46 @@ type Setting struct {
 	Value any // an int64, true for a flag, or else a string: a word, a duration, a template or an expression
 }
 
-// settings returns them in the order of the directives' documentation. A message limits nothing, and is not among them.
+// columns are the arguments that have fields in [Rule], and message, which limits nothing.
+var columns = []string{"name", "key", "limit", "per", "cron", "algorithm", "message"}
+
+// settings returns them in the order of the table of arguments.
 func settings(r *model.Rule) []Setting {
+	fields := map[string]any{}
+	for arg, value := range model.Arguments(r.Limit) {
+		fields[arg.Name] = shown(value.Interface())
+	}
+	if r.Limit.TZ == "UTC" {
+		delete(fields, "tz")
+	}
+	if cost := r.Rule.Cost; cost.Expr.IsZero() && cost.Pos.IsValid() && cost.Int != 1 {
+		fields["cost"] = cost.Int
+	} else if !cost.Expr.IsZero() {
+		fields["cost"] = cost.Expr.Value
+	}
+	for _, computed := range []string{"when", "settle"} {
+		if text := r.Text(computed); text != "" {
+			fields[computed] = text
+		}
+	}
 	var found []Setting
-	text := func(name, value, absent string) {
-		if value != absent {
-			found = append(found, Setting{name, value})
+	for _, arg := range annotations.LookUp("rule").Args {
+		if value, ok := fields[arg.Name]; ok && !slices.Contains(columns, arg.Name) {
+			found = append(found, Setting{arg.Name, value})
 		}
 	}
-	number := func(name string, value, absent int64) {
-		if value != absent {
-			found = append(found, Setting{name, value})
-		}
-	}
-	duration := func(name string, d time.Duration) {
-		if d != 0 {
-			text(name, period.Format(d), "")
-		}
-	}
-	limit := r.Limit
-	text("mode", limit.Mode.String(), ratelimit.ModeEnforce.String())
-	text("scope", limit.Scope.String(), ratelimit.ScopeFleet.String())
-	if cost := r.Rule.Cost; !cost.Expr.IsZero() {
-		text("cost", cost.Expr.Value, "")
-	} else if cost.Pos.IsValid() {
-		number("cost", cost.Int, 1)
-	}
-	text("distinct", limit.Distinct, "")
-	text("when", r.Rule.When.Value, "")
-	if limit.TZ != "UTC" {
-		text("tz", limit.TZ, "")
-	}
-	number("burst", limit.Burst, 0)
-	if limit.Prepay {
-		found = append(found, Setting{"prepay", true})
-	}
-	duration("warmup", limit.Warmup)
-	number("slices", limit.Slices, 0)
-	duration("wait", limit.Wait)
-	number("queue", limit.Queue, 0)
-	duration("block", limit.Block)
-	text("refund", limit.Refund.String(), ratelimit.RefundNever.String())
-	text("on-error", limit.OnError.String(), "")
 	return found
+}
+
+// shown is the value of a field as a list has it.
+func shown(value any) any {
+	switch value := value.(type) {
+	case time.Duration:
+		return period.Format(value)
+	case string, int64, bool:
+		return value
+	}
+	return fmt.Sprint(value)
 }
 
 // window is how long permits count. What else stands in the window's part of keys has places of its own in a list.

@@ -127,7 +127,8 @@ func (r Rule) StateKey(method, key string) string {
 // number is due, and use up what the address may.
 func (r Rule) suffix(method string) string {
 	typ := method[:max(0, strings.LastIndexByte(method, '.'))]
-	if r.Key == "" || method == "" || r.Name != method && r.Name != typ {
+	named := func(of string) bool { return r.Name == of || strings.HasSuffix(r.Name, "."+of) } // behind the prefix of a wrapper
+	if r.Key == "" || method == "" || !named(method) && !named(typ) {
 		return ""
 	}
 	return ":" + r.Key

@@ -25,24 +25,9 @@ type row struct {
 	Algorithm string `json:"algorithm"`
 	// Settings are the other arguments that are not what they are by default.
 	Settings   map[string]any `json:"settings,omitempty"`
-	Commands   commands       `json:"commands"`
-	Bytes      memory         `json:"bytes"`
 	Boundaries []string       `json:"boundaries,omitempty"` // of a calendar
 
 	written string // the settings as in a directive
-}
-
-// commands is how many Redis commands the rule takes in a call that is admitted.
-type commands struct {
-	Least int `json:"least"`
-	Most  int `json:"most"`
-}
-
-// memory is the bytes that a subject takes on Redis: by itself, for each permit in its window, and with as many as the limit allows.
-type memory struct {
-	Key    int64  `json:"key"`
-	Permit int64  `json:"permit"`
-	Full   *int64 `json:"full,omitempty"` // unless the limit is an expression on which it depends
 }
 
 // shownBoundaries is how many ends of calendar windows are printed.
@@ -52,14 +37,9 @@ func (c *command) rowOf(r generator.Rule, now time.Time) row {
 	printed := row{
 		File: c.relative(r.File), Line: r.Line, Method: r.Method, Rule: r.Name, Key: r.Key, LimitExpr: r.LimitExpr,
 		Window: r.Window, Algorithm: r.Algorithm.String(), Settings: byName(r.Settings), written: written(r.Settings),
-		Commands: commands{r.Cost.Least, r.Cost.Most}, Bytes: memory{Key: r.Cost.Key, Permit: r.Cost.Permit},
 	}
 	if r.LimitExpr == "" {
 		printed.Limit = &r.Limit
-	}
-	if r.LimitExpr == "" || r.Cost.Permit == 0 {
-		full := r.Cost.Bytes(r.Limit)
-		printed.Bytes.Full = &full
 	}
 	for _, b := range r.Boundaries(now, shownBoundaries) {
 		printed.Boundaries = append(printed.Boundaries, b.Format(time.RFC3339))
@@ -114,7 +94,7 @@ func (c *command) printMarkdown(rows []row) error {
 // markdown keeps what means something in Markdown from doing so.
 var markdown = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", `\`, `\\`, "<", "&lt;", "[", `\[`)
 
-var columns = []string{"where", "method", "rule", "key", "limit", "window", "algorithm", "settings", "commands", "bytes", "next"}
+var columns = []string{"where", "method", "rule", "key", "limit", "window", "algorithm", "settings", "next"}
 
 // cells are the row's columns, each on one line.
 func (r row) cells() []string {
@@ -124,7 +104,7 @@ func (r row) cells() []string {
 	}
 	cells := []string{
 		fmt.Sprintf("%s:%d", r.File, r.Line), r.Method, r.Rule, r.Key, limit, r.Window, r.Algorithm, r.written,
-		r.Commands.String(), r.Bytes.String(), strings.Join(r.Boundaries, " "),
+		strings.Join(r.Boundaries, " "),
 	}
 	for i, cell := range cells {
 		switch {
@@ -135,18 +115,4 @@ func (r row) cells() []string {
 		}
 	}
 	return cells
-}
-
-func (c commands) String() string {
-	if c.Least == c.Most {
-		return strconv.Itoa(c.Most)
-	}
-	return fmt.Sprintf("%d-%d", c.Least, c.Most)
-}
-
-func (m memory) String() string {
-	if m.Full == nil {
-		return fmt.Sprintf("%d+%d/permit", m.Key, m.Permit)
-	}
-	return strconv.FormatInt(*m.Full, 10)
 }

@@ -98,13 +98,13 @@ func rowWith(t *testing.T, rule string) row {
 
 func TestListTable(t *testing.T) {
 	const want = `
-WHERE    METHOD  RULE   KEY            LIMIT   WINDOW  ALGORITHM       SETTINGS                                      COMMANDS  BYTES          NEXT
-x.go:7   x.X.M   x      {a}            1       1m      sliding-window  -                                             3-5       208            -
-x.go:8   x.X.M   x.X.M  {a}|*          10      @daily  calendar        tz=Europe/Berlin block=1h                     3         288            2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00
-x.go:5   x.X.M   x.X    -              100000  1h      fixed-window    -                                             2         109            -
-x.go:11  x.X.N   x.X.N  {userID(ctx)}  len(a)  1m      sliding-window  -                                             3-5       216+10/permit  -
-x.go:12  x.X.N   x.X.N  -              5       1m      sliding-window  mode=shadow scope=instance when="len(a) > 3"  0         0              -
-x.go:5   x.X.N   x.X    -              100000  1h      fixed-window    -                                             2         109            -
+WHERE    METHOD  RULE   KEY            LIMIT   WINDOW  ALGORITHM       SETTINGS                                      NEXT
+x.go:7   x.X.M   x      {a}            1       1m      sliding-window  -                                             -
+x.go:8   x.X.M   x.X.M  {a}|*          10      @daily  calendar        tz=Europe/Berlin block=1h                     2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00
+x.go:5   x.X.M   x.X    -              100000  1h      fixed-window    -                                             -
+x.go:11  x.X.N   x.X.N  {userID(ctx)}  len(a)  1m      sliding-window  -                                             -
+x.go:12  x.X.N   x.X.N  -              5       1m      sliding-window  when="len(a) > 3" mode=shadow scope=instance  -
+x.go:5   x.X.N   x.X    -              100000  1h      fixed-window    -                                             -
 `
 	if got := "\n" + printed(t, func(*command) {}); got != want {
 		t.Errorf("printed%sexpected%s", got, want)
@@ -113,14 +113,14 @@ x.go:5   x.X.N   x.X    -              100000  1h      fixed-window    -        
 
 func TestListMarkdown(t *testing.T) {
 	const want = `
-| where | method | rule | key | limit | window | algorithm | settings | commands | bytes | next |
-|---|---|---|---|---|---|---|---|---|---|---|
-| x.go:7 | x.X.M | x | {a} | 1 | 1m | sliding-window | - | 3-5 | 208 | - |
-| x.go:8 | x.X.M | x.X.M | {a}\|\* | 10 | @daily | calendar | tz=Europe/Berlin block=1h | 3 | 288 | 2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00 |
-| x.go:5 | x.X.M | x.X | - | 100000 | 1h | fixed-window | - | 2 | 109 | - |
-| x.go:11 | x.X.N | x.X.N | {userID(ctx)} | len(a) | 1m | sliding-window | - | 3-5 | 216+10/permit | - |
-| x.go:12 | x.X.N | x.X.N | - | 5 | 1m | sliding-window | mode=shadow scope=instance when="len(a) > 3" | 0 | 0 | - |
-| x.go:5 | x.X.N | x.X | - | 100000 | 1h | fixed-window | - | 2 | 109 | - |
+| where | method | rule | key | limit | window | algorithm | settings | next |
+|---|---|---|---|---|---|---|---|---|
+| x.go:7 | x.X.M | x | {a} | 1 | 1m | sliding-window | - | - |
+| x.go:8 | x.X.M | x.X.M | {a}\|\* | 10 | @daily | calendar | tz=Europe/Berlin block=1h | 2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00 |
+| x.go:5 | x.X.M | x.X | - | 100000 | 1h | fixed-window | - | - |
+| x.go:11 | x.X.N | x.X.N | {userID(ctx)} | len(a) | 1m | sliding-window | - | - |
+| x.go:12 | x.X.N | x.X.N | - | 5 | 1m | sliding-window | when="len(a) > 3" mode=shadow scope=instance | - |
+| x.go:5 | x.X.N | x.X | - | 100000 | 1h | fixed-window | - | - |
 `
 	if got := "\n" + printed(t, func(c *command) { c.markdown = true }); got != want {
 		t.Errorf("printed%sexpected%s", got, want)

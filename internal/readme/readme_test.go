@@ -1,6 +1,8 @@
 package readme
 
 import (
+	"github.com/ratelimit-go/ratelimit/annotations"
+
 	"fmt"
 	"os"
 	"os/exec"
@@ -98,19 +100,13 @@ func TestDemoIsQuotedAsItIs(t *testing.T) {
 	}
 }
 
-// TestArgumentsAreListed takes the words from the documentation of the language.
+// TestArgumentsAreListed takes the words from the table of the language.
 func TestArgumentsAreListed(t *testing.T) {
-	_, section, _ := strings.Cut(read(t, "annotations/doc.go"), "# Arguments of rule\n")
-	section, _, _ = strings.Cut(section, "# Values")
-	words := regexp.MustCompile(`(?m)^//\t([a-z-]+) `).FindAllStringSubmatch(section, -1)
-	if len(words) < 10 {
-		t.Fatalf("annotations/doc.go is not as expected: found %d arguments", len(words))
-	}
 	readme := read(t, "README.md")
-	for _, word := range words {
-		row := regexp.MustCompile("(?m)^\\|[^|]*`" + word[1] + "`[^|]*\\|")
+	for _, arg := range annotations.LookUp("rule").Args {
+		row := regexp.MustCompile("(?m)^\\|[^|]*`" + arg.Name + "`[^|]*\\|")
 		if !row.MatchString(readme) {
-			t.Errorf("no table of README.md has the argument %s", word[1])
+			t.Errorf("no table of README.md has the argument %s", arg.Name)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func sorted(pairs map[pair]int) []pair {
 func (a *analysis) implies(strict, loose *model.Rule) bool {
 	s, l := strict.Limit, loose.Limit
 	switch {
-	case loose.Rule.Name != "": // others may be charged to it that are not charged to strict
+	case loose.Rule.Text("name") != "": // others may be charged to it that are not charged to strict
 		return false
 	case s.Mode != ratelimit.ModeEnforce || l.Mode != ratelimit.ModeEnforce, s.Distinct != "":
 		return false

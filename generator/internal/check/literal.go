@@ -39,7 +39,7 @@ func (a *analysis) literalKeys(w *model.Wrapper) {
 
 // oneMember reports a rule that counts different members of which there is only one. Rules of one name may each have their own.
 func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
-	if r.Rule.Name != "" || len(r.Member) == 0 || slices.ContainsFunc(r.Member, func(p model.Piece) bool { return p.Expr != "" }) {
+	if r.Rule.Text("name") != "" || len(r.Member) == 0 || slices.ContainsFunc(r.Member, func(p model.Piece) bool { return p.Expr != "" }) {
 		return
 	}
 	instead := a.meantBy(r.Member, m)

@@ -9,7 +9,7 @@ import (
 // name may each have their own.
 func (a *analysis) keyIsMember(r *model.Rule) {
 	limit, known := a.limit(r)
-	if r.Rule.Name != "" || !known || limit < 1 || r.Limit.Mode == ratelimit.ModeTrigger {
+	if r.Rule.Text("name") != "" || !known || limit < 1 || r.Limit.Mode == ratelimit.ModeTrigger {
 		return // a trigger may ask for the first one
 	}
 	member, ok := islands(r.Member)
@@ -54,7 +54,7 @@ func (a *analysis) neverWaits(m *model.Method) {
 
 // neverFails warns of a policy for failures of the store, where a rule does without that.
 func (a *analysis) neverFails(r *model.Rule) {
-	if r.Limit.Scope == ratelimit.ScopeInstance && r.Rule.OnError != "" {
+	if r.Limit.Scope == ratelimit.ScopeInstance && r.Rule.Text("on-error") != "" {
 		a.warnf(argument(r, "on-error"), "on-error: this has no effect with scope=instance, which counts without the store that may fail")
 	}
 }

@@ -47,7 +47,7 @@ func (a *analysis) oneScope(pkgs []*model.Package) {
 	for _, p := range pkgs {
 		for m := range p.Methods() {
 			for _, r := range m.Rules {
-				if r.Rule.Name != "" || seen[r.Pos] {
+				if r.Rule.Text("name") != "" || seen[r.Pos] {
 					continue
 				}
 				seen[r.Pos] = true
@@ -70,7 +70,7 @@ func named(pkgs []*model.Package) map[string][]*model.Rule {
 	for _, p := range pkgs {
 		for m := range p.Methods() {
 			for _, r := range m.Rules {
-				if r.Rule.Name != "" && !seen[r.Pos] {
+				if r.Rule.Text("name") != "" && !seen[r.Pos] {
 					seen[r.Pos] = true
 					byName[r.Limit.Name] = append(byName[r.Limit.Name], r)
 				}

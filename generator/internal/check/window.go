@@ -14,7 +14,7 @@ const smallLimit = 10
 func (a *analysis) boundaryBurst(r *model.Rule) {
 	limit, known := a.limit(r)
 	small := known && 1 < limit && limit <= smallLimit
-	if r.Limit.Algorithm != ratelimit.FixedWindow || r.Limit.Mode == ratelimit.ModeTrigger || !small || r.Rule.Name != "" {
+	if r.Limit.Algorithm != ratelimit.FixedWindow || r.Limit.Mode == ratelimit.ModeTrigger || !small || r.Rule.Text("name") != "" {
 		return
 	}
 	rule := r.Limit

@@ -10,7 +10,7 @@ import (
 )
 
 // rewriter makes of the types in a signature others that are identical and that this package can name. A type that is out of
-// reach is written as an alias of it that is not, and an array with the length that its declaration has.
+// reach is written as an alias of it that is not.
 type rewriter struct {
 	*methods
 	reason string // what has no such name
@@ -22,7 +22,7 @@ func (r *rewriter) rewrite(t types.Type) types.Type {
 		if a := r.aliasOf(t); a != nil {
 			return a
 		}
-	} else if !reach.Mentions(t, r.hasLength) {
+	} else {
 		return t
 	}
 	reason := r.from().Unnameable(t)
@@ -48,7 +48,7 @@ func (r *rewriter) rebuilt(t types.Type) types.Type {
 	case *types.Slice:
 		return types.NewSlice(r.rewrite(t.Elem()))
 	case *types.Array:
-		return r.array(t)
+		return types.NewArray(r.rewrite(t.Elem()), t.Len())
 	case *types.Chan:
 		return types.NewChan(t.Dir(), r.rewrite(t.Elem()))
 	case *types.Map:

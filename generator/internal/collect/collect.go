@@ -13,7 +13,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // Package returns the annotated types of p. The errors are those of its directives; the warnings tell of what directives
@@ -28,7 +27,7 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 	}
 	c.index()
 	pkg = &model.Package{
-		Types: p.Types, Module: p.Module, Arrays: c.arrays,
+		Types: p.Types, Module: p.Module,
 		Annotated: slices.Sorted(maps.Keys(c.block.annotated)),
 		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
 	}
@@ -62,7 +61,7 @@ func namesOfOthers(fset *token.FileSet, p *load.Package) []string {
 func newCollector(fset *token.FileSet, p *load.Package) *collector {
 	return &collector{
 		fset: fset, pkg: p, groups: map[*ast.CommentGroup]annotations.Group{}, used: map[*ast.CommentGroup]bool{},
-		declared: map[types.Object]*source{}, declaredAt: map[token.Pos]declaration{}, block: newBlock(p), arrays: names.Arrays{},
+		declared: map[types.Object]*source{}, declaredAt: map[token.Pos]declaration{}, block: newBlock(p),
 	}
 }
 
@@ -75,7 +74,6 @@ type collector struct {
 	declared   map[types.Object]*source  // the same, but for types that are declared twice
 	declaredAt map[token.Pos]declaration // the methods and fields of all types, by the positions of their names
 	block      *block
-	arrays     names.Arrays
 	names      []string // of the wrappers and constructors so far
 
 	errs, warnings annotations.Errors

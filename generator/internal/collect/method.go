@@ -113,7 +113,7 @@ func (c *methods) apply(m *model.Method, d declaration, g annotations.Group) {
 		}
 	}
 	for _, r := range g.Rules {
-		if arg, ok := r.Arg("refund"); ok && m.Error < 0 && r.Refund == "error" {
+		if arg, ok := r.Arg("refund"); ok && m.Error < 0 && r.Text("refund") == "error" {
 			c.errorf(arg.Value.Pos, "refund: %s returns no error", m.Name)
 		}
 	}

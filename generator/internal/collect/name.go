@@ -19,9 +19,8 @@ func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap, home *load.Fil
 		word = "limit"
 	}
 	pos, name := w.Pos, names.Prefixed(word, w.Object.Name())
-	if wrap.Name != "" {
-		arg, _ := wrap.Arg("name")
-		pos, name = arg.Value.Pos, wrap.Name
+	if arg, ok := wrap.Arg("name"); ok {
+		pos, name = arg.Value.Pos, arg.Value.Value
 	}
 	if word == "limit" {
 		w.New = name

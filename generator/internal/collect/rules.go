@@ -1,25 +1,14 @@
 package collect
 
 import (
+	"cmp"
 	"go/token"
+	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-)
-
-// The words of the directives.
-var (
-	algorithms = map[string]ratelimit.Algorithm{
-		"": ratelimit.SlidingWindow, "sliding-window": ratelimit.SlidingWindow, "fixed-window": ratelimit.FixedWindow,
-		"calendar": ratelimit.Calendar, "token-bucket": ratelimit.TokenBucket, "leaky-bucket": ratelimit.LeakyBucket,
-		"sliding-counter": ratelimit.SlidingCounter,
-	}
-	modes    = map[string]ratelimit.Mode{"shadow": ratelimit.ModeShadow, "trigger": ratelimit.ModeTrigger}
-	scopes   = map[string]ratelimit.Scope{"instance": ratelimit.ScopeInstance}
-	refunds  = map[string]ratelimit.Refund{"error": ratelimit.RefundError}
-	policies = map[string]ratelimit.FailurePolicy{"deny": ratelimit.FailClosed, "allow": ratelimit.FailOpen, "local": ratelimit.FailLocal}
 )
 
 // rules makes the limits of directives that stand on what is called scope. Those that are wrong are marked as bad: their
@@ -28,19 +17,15 @@ func (c *collector) rules(directives []annotations.Rule, scope string, wrap anno
 	var rules []*model.Rule
 	for _, d := range directives {
 		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Limit: limitOf(d)}
-		r.Limit.Name = scope
-		if d.Name != "" {
-			r.Limit.Name = d.Name
-			if wrap.Prefix != "" {
-				r.Limit.Name = wrap.Prefix + "." + d.Name
-			}
+		r.Limit.Name = cmp.Or(r.Limit.Name, scope)
+		if prefix := wrap.Text("prefix"); prefix != "" {
+			r.Limit.Name = prefix + "." + r.Limit.Name
 		}
-		if d.TZ == "" && d.Cron != "" && wrap.TZ != "" {
-			arg, _ := wrap.Arg("tz")
-			r.Limit.TZ, r.Zone = wrap.TZ, arg.Value.Pos
+		if zone, ok := wrap.Arg("tz"); ok && r.Limit.TZ == "" && r.Limit.Cron != "" {
+			r.Limit.TZ, r.Zone = zone.Value.Value, zone.Value.Pos
 		}
-		if d.OnError == "" {
-			r.Limit.OnError = policies[wrap.OnError]
+		if policy, ok := wrap.Arg("on-error"); ok && d.Text("on-error") == "" {
+			model.SetField(&r.Limit, annotations.Value{Argument: onError, Text: policy.Value.Value})
 		}
 		r.Bad = r.Bad || !c.isValid(r)
 		rules = append(rules, r)
@@ -48,18 +33,24 @@ func (c *collector) rules(directives []annotations.Rule, scope string, wrap anno
 	return rules
 }
 
+// onError is the row of the argument that a rule may have from wrap.
+var onError = func() *annotations.Argument {
+	args := annotations.LookUp("rule").Args
+	return &args[slices.IndexFunc(args, func(a annotations.Argument) bool { return a.Name == "on-error" })]
+}()
+
 // limitOf is what a directive says by itself.
 func limitOf(d annotations.Rule) ratelimit.Rule {
-	limit := d.Limit.Int
+	r := ratelimit.Rule{Key: d.Key.Value, Distinct: d.Distinct.Value, Limit: d.Limit.Int, Message: static(d.Message)}
 	if !d.Limit.Expr.IsZero() {
-		limit = 1 // stands for what the calls bring along
+		r.Limit = 1 // stands for what the calls bring along
 	}
-	return ratelimit.Rule{
-		Key: d.Key.Value, Algorithm: algorithms[d.Algorithm], Limit: limit, Per: d.Per, Cron: d.Cron, TZ: d.TZ,
-		Burst: d.Burst, Prepay: d.Prepay, Warmup: d.Warmup, Slices: d.Slices, Distinct: d.Distinct.Value,
-		Wait: d.Wait, Queue: d.Queue, Block: d.Block, Mode: modes[d.Mode], Scope: scopes[d.Scope], Refund: refunds[d.Refund],
-		OnError: policies[d.OnError], Message: static(d.Message),
+	for _, v := range d.Values {
+		if v.Field != "" {
+			model.SetField(&r, v)
+		}
 	}
+	return r
 }
 
 // static is the text of a template without islands.
@@ -96,11 +87,10 @@ func (c *collector) isValid(r *model.Rule) bool {
 
 // zone reports a zone that is not known, also where no rule is in it.
 func (c *collector) zone(wrap annotations.Wrap) {
-	arg, ok := wrap.Arg("tz")
-	if ok && wrap.TZ != "" {
+	if arg, ok := wrap.Arg("tz"); ok {
 		c.isValid(&model.Rule{
 			Rule:  annotations.Rule{Limit: annotations.Amount{Pos: wrap.Pos}},
-			Limit: ratelimit.Rule{Limit: 1, Cron: "@daily", TZ: wrap.TZ}, Zone: arg.Value.Pos,
+			Limit: ratelimit.Rule{Limit: 1, Cron: "@daily", TZ: arg.Value.Value}, Zone: arg.Value.Pos,
 		})
 	}
 }

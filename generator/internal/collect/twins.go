@@ -54,7 +54,7 @@ func isTwin(a, b *model.Rule) bool {
 
 // sharesCount reports whether twins are one to the stores, which know windows, and the keys of rules without a name, by their texts.
 func sharesCount(a, b *model.Rule) bool {
-	return a.Limit.Window() == b.Limit.Window() && (a.Rule.Name != "" || a.Limit.Key == b.Limit.Key)
+	return a.Limit.Window() == b.Limit.Window() && (a.Rule.Text("name") != "" || a.Limit.Key == b.Limit.Key)
 }
 
 // counted writes what a rule counts, and to which end.

@@ -92,9 +92,6 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 		wrap = g.Wraps[0]
 	}
 	w.Scope = scopeOf(c.pkg) + "." + w.Object.Name()
-	if wrap.Prefix != "" {
-		w.Scope = wrap.Prefix + "." + w.Scope
-	}
 	for _, d := range g.Skips {
 		c.errorf(d.Verb.Pos, "skip stands on a method: the rules of its type do not apply there")
 	}

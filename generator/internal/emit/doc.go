@@ -205,7 +205,7 @@ func notes(rule *model.Rule) []string {
 	if r.Scope == ratelimit.ScopeInstance {
 		return notes // it does without the store
 	}
-	switch rule.OnError { // as written: what the type says is not repeated for each of its rules
+	switch rule.Text("on-error") { // as written: what the type says is not repeated for each of its rules
 	case "deny":
 		notes = append(notes, "refused while the store is away")
 	case "allow":

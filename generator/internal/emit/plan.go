@@ -23,7 +23,7 @@ type planned struct {
 // plan names all that a file declares and imports.
 func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
-		imports: names.NewImports(pkg.Types, pkg.Arrays), begin: names.NewVariables(pkg.Annotated),
+		imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
 		rulesOf: map[*model.Method]string{}, programs: programs{variables: map[*expr.Program]string{}},
 	}
 	block, variables := names.NewScope(pkg.Declared...), names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)

@@ -1,14 +1,16 @@
 package emit
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // list is how a list is laid out, one element a line.
@@ -42,46 +44,39 @@ func (p *planned) rules(f *model.File) *jen.Statement {
 	return jen.Var().Defs(defs...)
 }
 
-// The names of constants in package ratelimit, but for zero values.
-var (
-	algorithms = map[ratelimit.Algorithm]string{
-		ratelimit.FixedWindow: "FixedWindow", ratelimit.Calendar: "Calendar", ratelimit.TokenBucket: "TokenBucket",
-		ratelimit.LeakyBucket: "LeakyBucket", ratelimit.SlidingCounter: "SlidingCounter",
-	}
-	modes    = map[ratelimit.Mode]string{ratelimit.ModeShadow: "ModeShadow", ratelimit.ModeTrigger: "ModeTrigger"}
-	scopes   = map[ratelimit.Scope]string{ratelimit.ScopeInstance: "ScopeInstance"}
-	refundOn = map[ratelimit.Refund]string{ratelimit.RefundError: "RefundError"}
-	policies = map[ratelimit.FailurePolicy]string{ratelimit.FailClosed: "FailClosed", ratelimit.FailOpen: "FailOpen", ratelimit.FailLocal: "FailLocal"}
-)
-
 // rule is a composite literal without the fields that are zero. The name is left to NewRules where that is the method's.
 func (p *planned) rule(r *model.Rule, method string) *jen.Statement {
 	l := literal{planned: p}
-	if r.Limit.Name != method {
-		l.text("Name", r.Limit.Name)
+	rule := r.Limit
+	if rule.Name == method {
+		rule.Name = ""
 	}
-	l.text("Key", r.Limit.Key)
-	l.text("Distinct", r.Limit.Distinct)
-	l.constant("Algorithm", algorithms[r.Limit.Algorithm])
-	l.limit(r)
-	l.duration("Per", r.Limit.Per)
-	l.text("Cron", r.Limit.Cron)
-	l.text("TZ", r.Limit.TZ)
-	l.number("Burst", r.Limit.Burst)
-	if r.Limit.Prepay {
-		l.field("Prepay", jen.True())
+	if rule.Limit == 0 {
+		rule.Limit = -1 // to be among the fields
 	}
-	l.duration("Warmup", r.Limit.Warmup)
-	l.number("Slices", r.Limit.Slices)
-	l.duration("Wait", r.Limit.Wait)
-	l.number("Queue", r.Limit.Queue)
-	l.duration("Block", r.Limit.Block)
-	l.constant("Mode", modes[r.Limit.Mode])
-	l.constant("Scope", scopes[r.Limit.Scope])
-	l.constant("Refund", refundOn[r.Limit.Refund])
-	l.constant("OnError", policies[r.Limit.OnError])
-	l.text("Message", r.Limit.Message)
+	for arg, value := range model.Arguments(rule) {
+		switch arg.Kind {
+		case annotations.AmountKind:
+			l.limit(r)
+		case annotations.DurationKind:
+			l.field(arg.Field, jen.Id(p.duration(time.Duration(value.Int()))))
+		case annotations.CountKind:
+			l.field(arg.Field, jen.Id(strconv.FormatInt(value.Int(), 10)))
+		case annotations.FlagKind:
+			l.field(arg.Field, jen.True())
+		case annotations.EnumKind:
+			l.field(arg.Field, jen.Id(p.ratelimit(constant(arg, value.Interface()))))
+		default:
+			l.field(arg.Field, jen.Id(quote(value.String())))
+		}
+	}
 	return jen.Id(p.ratelimit("Rule")).Values(l.fields...)
+}
+
+// constant is the name of the constant with a value.
+func constant(arg *annotations.Argument, value any) string {
+	text := fmt.Sprint(value)
+	return arg.Words[slices.IndexFunc(arg.Words, func(w annotations.Word) bool { return w.Text == text })].Const
 }
 
 // literal is a composite literal in the making.
@@ -92,31 +87,6 @@ type literal struct {
 
 func (l *literal) field(name string, value jen.Code) {
 	l.fields = append(l.fields, jen.Id(name).Op(":").Add(value))
-}
-
-func (l *literal) text(name, value string) {
-	if value != "" {
-		l.field(name, jen.Id(quote(value)))
-	}
-}
-
-func (l *literal) number(name string, n int64) {
-	if n > 0 {
-		l.field(name, jen.Id(strconv.FormatInt(n, 10)))
-	}
-}
-
-func (l *literal) duration(name string, d time.Duration) {
-	if d > 0 {
-		l.field(name, jen.Id(l.planned.duration(d)))
-	}
-}
-
-// constant is one of package ratelimit.
-func (l *literal) constant(name, value string) {
-	if value != "" {
-		l.field(name, jen.Id(l.ratelimit(value)))
-	}
 }
 
 // limit also stands where it is zero. Where each call brings its own, it says which that is.

@@ -183,9 +183,7 @@ func (d *dependencies) check(p *Package) {
 	if len(syntax) > 0 {
 		defer d.noteFault(syntax[0].Name.Pos())
 	}
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
-	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, info)
-	p.Uses, p.Lengths = info.Uses, lengths(info)
+	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, nil)
 	p.dependencies = d
 	p.explain()
 }
@@ -230,23 +228,6 @@ func mayDeclare(i *ast.ImportSpec, f *ast.File, pos token.Pos) bool {
 		found = found || ok && s.X.Pos() == pos
 		return !found
 	})
-	return found
-}
-
-// lengths finds the arrays whose length is more than a number.
-func lengths(info *types.Info) map[*types.Array]ast.Expr {
-	found := map[*types.Array]ast.Expr{}
-	for e, t := range info.Types {
-		array, ok := e.(*ast.ArrayType)
-		if !ok || array.Len == nil {
-			continue
-		}
-		if _, isNumber := array.Len.(*ast.BasicLit); !isNumber {
-			if a, ok := t.Type.(*types.Array); ok {
-				found[a] = array.Len
-			}
-		}
-	}
 	return found
 }
 

@@ -42,9 +42,7 @@ type Package struct {
 	Errors    annotations.Errors // of the type checker
 	Warnings  annotations.Errors // of the parser in the bodies of functions, and of the go command
 
-	Lengths map[*types.Array]ast.Expr   // what the package writes for the lengths of arrays, other than numbers
-	Uses    map[*ast.Ident]types.Object // what the names in it stand for
-	Apart   bool                        // somebody else has checked it, so that nothing is known of packages which it does not import
+	Apart bool // somebody else has checked it, so that nothing is known of packages which it does not import
 
 	standIns     *ast.File // declares what is to be generated; it is not among Files
 	meta         *packages.Package

@@ -47,8 +47,8 @@ func (p *Package) StandIns() []string {
 // WrapperOf is the name of the type that is generated for s.
 func WrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
 	if doc != nil {
-		if g, _ := annotations.Parse(doc); len(g.Wraps) > 0 && g.Wraps[0].Name != "" {
-			return g.Wraps[0].Name
+		if g, _ := annotations.Parse(doc); len(g.Wraps) > 0 && g.Wraps[0].Text("name") != "" {
+			return g.Wraps[0].Text("name")
 		}
 	}
 	return names.Prefixed("limited", s.Name.Name)

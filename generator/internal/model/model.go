@@ -10,7 +10,6 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
-	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -19,7 +18,6 @@ type Package struct {
 	Types  *types.Package
 	Module string // the path of its module, "" without one
 	Files  []*File
-	Arrays names.Arrays // in the signatures of its methods
 
 	// Of all files of the package, whichever are generated from, also of those that are built elsewhere or for tests alone:
 	Annotated []string // the types that carry directives, sorted

@@ -17,14 +17,13 @@ type Imports struct {
 	packages map[string]*types.Package
 	local    map[string]string          // names by path, when they are planned
 	avoid    map[string]map[string]bool // names that hide a package where the file needs it, by path
-	arrays   Arrays
-	blank    []string // paths that are imported for their effect
+	blank    []string                   // paths that are imported for their effect
 }
 
-// NewImports returns the imports of a file in package self, whose types mention arrays.
-func NewImports(self *types.Package, arrays Arrays) *Imports {
+// NewImports returns the imports of a file in package self.
+func NewImports(self *types.Package) *Imports {
 	return &Imports{
-		self: self, arrays: arrays, packages: map[string]*types.Package{},
+		self: self, packages: map[string]*types.Package{},
 		local: map[string]string{}, avoid: map[string]map[string]bool{},
 	}
 }
@@ -48,25 +47,10 @@ func (im *Imports) AddAll(ts ...types.Type) []string {
 	var paths []string
 	for _, t := range ts {
 		types.TypeString(t, func(p *types.Package) string {
-			if a := im.arrays[p]; a != nil {
-				paths = append(paths, im.addArray(a)...)
-				return ""
-			}
 			im.Add(p)
 			paths = append(paths, p.Path())
 			return p.Name()
 		})
-	}
-	return paths
-}
-
-func (im *Imports) addArray(a *Array) []string {
-	paths := im.AddAll(a.Elem)
-	for _, p := range a.Length {
-		if p.Of != nil {
-			im.Add(p.Of)
-			paths = append(paths, p.Of.Path())
-		}
 	}
 	return paths
 }
@@ -161,4 +145,15 @@ func BaseOf(p string) string {
 		base = path.Base(path.Dir(p))
 	}
 	return base
+}
+
+// Type returns the text of a type in this file.
+func (im *Imports) Type(t types.Type) string {
+	text := types.TypeString(t, func(p *types.Package) string {
+		if p.Path() == im.self.Path() {
+			return ""
+		}
+		return im.local[p.Path()]
+	})
+	return strings.NewReplacer(rawTags(text)...).Replace(text)
 }

@@ -30,7 +30,7 @@ func TestPlan(t *testing.T) {
 		types.NewPackage("example.com/taken", "taken"), types.NewPackage("example.com/self", "self"),
 		types.NewPackage("odd/string", "string"), types.NewPackage("mine/x", "x"),
 	}
-	im := NewImports(types.NewPackage("example.com/self", "self"), nil)
+	im := NewImports(types.NewPackage("example.com/self", "self"))
 	for _, p := range packages {
 		im.Add(p)
 	}

@@ -1,0 +1,181 @@
+package annotations
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Diagnostic is something to tell about a source file, at the word that it is about.
+type Diagnostic struct {
+	Pos, End token.Pos // End is zero where only the begin is known; both are, where it is about no file
+	Severity Severity
+	Code     string // the kind of problem, for tools; the same for all problems of a stage if it says nothing finer
+	Msg      string
+	Fix      *Fix // nil if only the author can mend it
+}
+
+// Severity says what follows from a diagnostic. The zero value is an error: nothing is generated.
+type Severity int
+
+const (
+	SeverityError   Severity = iota
+	SeverityWarning          // valid, but probably not what was meant
+	SeverityNote             // nothing is wrong
+)
+
+func (s Severity) String() string { return [...]string{"error", "warning", "note"}[s] }
+
+// MarshalText writes the severity as String does.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Fix is the text that should stand from Pos to End.
+type Fix struct {
+	Pos, End token.Pos
+	Text     string
+}
+
+// Diagnostics are all that was found, in the order found.
+type Diagnostics []Diagnostic
+
+// Error and Errors are the names that these types have in packages that know errors alone.
+type (
+	Error  = Diagnostic
+	Errors = Diagnostics
+)
+
+// Add adds an error with a formatted message.
+func (ds *Diagnostics) Add(pos token.Pos, format string, args ...any) {
+	*ds = append(*ds, Diagnostic{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+}
+
+// Warn adds a warning with a formatted message.
+func (ds *Diagnostics) Warn(pos token.Pos, format string, args ...any) {
+	*ds = append(*ds, Diagnostic{Pos: pos, Severity: SeverityWarning, Msg: fmt.Sprintf(format, args...)})
+}
+
+// Note adds a note with a formatted message.
+func (ds *Diagnostics) Note(pos token.Pos, format string, args ...any) {
+	*ds = append(*ds, Diagnostic{Pos: pos, Severity: SeverityNote, Msg: fmt.Sprintf(format, args...)})
+}
+
+// HasErrors reports whether one of them is an error.
+func (ds Diagnostics) HasErrors() bool {
+	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == SeverityError })
+}
+
+// Coded gives those without a code this one, and returns all.
+func (ds Diagnostics) Coded(code string) Diagnostics {
+	for i := range ds {
+		ds[i].Code = cmp.Or(ds[i].Code, code)
+	}
+	return ds
+}
+
+// Message is a diagnostic with its place in a file.
+type Message struct {
+	File string `json:"file,omitempty"`
+	Span
+	Severity Severity `json:"severity"`
+	Code     string   `json:"code,omitempty"`
+	Text     string   `json:"message"`
+	Fix      *Edit    `json:"fix,omitempty"`
+}
+
+// Span is a part of a file. Lines and columns count from 1, columns in bytes; the end is zero if it is not known.
+type Span struct {
+	Line      int `json:"line,omitempty"`
+	Column    int `json:"column,omitempty"`
+	EndLine   int `json:"endLine,omitempty"`
+	EndColumn int `json:"endColumn,omitempty"`
+}
+
+// Edit is the text that should stand in place of a part of the file.
+type Edit struct {
+	Span
+	Text string `json:"text"`
+}
+
+// String writes a message as file:line:col: text. Whatever is no error says so before its text.
+func (m Message) String() string {
+	text := m.Text
+	if m.Severity != SeverityError {
+		text = m.Severity.String() + ": " + text
+	}
+	if m.File == "" {
+		return text
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, text)
+}
+
+// Messages returns the diagnostics sorted by their places, each once. Files are named relative to dir where that is shorter.
+func (ds Diagnostics) Messages(fset *token.FileSet, dir string) []Message {
+	span := func(pos, end token.Pos) Span {
+		from, to := fset.PositionFor(pos, false), fset.PositionFor(end, false)
+		return Span{from.Line, from.Column, to.Line, to.Column}
+	}
+	var all []Message
+	for _, d := range ds {
+		m := Message{Span: span(d.Pos, d.End), Severity: d.Severity, Code: d.Code, Text: d.Msg}
+		if d.Pos.IsValid() {
+			m.File = Relative(dir, fset.PositionFor(d.Pos, false).Filename)
+		}
+		if d.Fix != nil {
+			m.Fix = &Edit{span(d.Fix.Pos, d.Fix.End), d.Fix.Text}
+		}
+		all = append(all, m)
+	}
+	slices.SortStableFunc(all, func(a, b Message) int {
+		return cmp.Or(
+			cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Severity, b.Severity),
+			cmp.Compare(a.Text, b.Text))
+	})
+	return slices.CompactFunc(all, func(a, b Message) bool { return a.String() == b.String() })
+}
+
+// Lines returns the messages as text.
+func (ds Diagnostics) Lines(fset *token.FileSet, dir string) []string {
+	var lines []string
+	for _, m := range ds.Messages(fset, dir) {
+		lines = append(lines, m.String())
+	}
+	return lines
+}
+
+// Err returns nil if there are no diagnostics, and else one error with their lines as its text.
+func (ds Diagnostics) Err(fset *token.FileSet, dir string) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(ds.Lines(fset, dir), "\n"))
+}
+
+// Line names the line of a position as it is seen from another one.
+func Line(fset *token.FileSet, of, from token.Pos) string {
+	at, here := fset.PositionFor(of, false), fset.PositionFor(from, false)
+	if at.Filename == here.Filename {
+		return fmt.Sprintf("line %d", at.Line)
+	}
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}
+
+// Relative returns the name of a file as seen from dir if that is shorter.
+func Relative(dir, name string) string {
+	if rel, err := filepath.Rel(dir, name); err == nil && len(rel) < len(name) {
+		return rel
+	}
+	return name
+}
+
+// list returns "a, b or c"; there are at least two words.
+func list(words []string, last string) string {
+	n := len(words) - 1
+	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
+}

@@ -1,0 +1,81 @@
+package annotations
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/directives.md")
+
+// TestDocs keeps docs/directives.md equal to the table; -update rewrites it.
+func TestDocs(t *testing.T) {
+	const path = "../docs/directives.md"
+	want := documentation()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s differs from the table of arguments; run: make generate", path)
+	}
+}
+
+// documentation is the table of arguments in Markdown.
+func documentation() string {
+	var b strings.Builder
+	b.WriteString("<!-- Written by make generate from annotations/spec.go. -->\n\n# Directives\n\n" +
+		"`go doc github.com/ratelimit-go/ratelimit/annotations` has the grammar, and `ratelimit help rule` prints one verb.\n")
+	cell := strings.NewReplacer("|", `\|`)
+	for _, v := range Verbs {
+		b.WriteString("\n## `//ratelimit:" + v.Name + "`\n\nStands on " + v.On + ": " + v.Doc + ".\n")
+		if len(v.Args) > 0 {
+			b.WriteString("\n| argument | value | meaning |\n|---|---|---|\n")
+		}
+		for _, a := range v.Args {
+			value := string(a.Kind)
+			if a.Kind == EnumKind {
+				value = "`" + strings.Join(a.words(), "`, `") + "`"
+			}
+			b.WriteString("| `" + a.Name + "` | " + value + " | " + cell.Replace(a.Doc) + " |\n")
+		}
+	}
+	return b.String()
+}
+
+// TestGrammar expects each argument, each word and the place of a verb in its help.
+func TestGrammar(t *testing.T) {
+	for _, v := range Verbs {
+		text := Grammar(&v)
+		for _, a := range v.Args {
+			for _, want := range append(a.words(), a.Name+" ", a.Doc, v.On) {
+				if !strings.Contains(text, want) {
+					t.Errorf("the help of %s lacks %q:\n%s", v.Name, want, text)
+				}
+			}
+		}
+	}
+}
+
+// TestBare reads the reasons of //ratelimit:bare comments.
+func TestBare(t *testing.T) {
+	for text, want := range map[string]string{
+		"//ratelimit:bare operators do not count": "operators do not count",
+		"//ratelimit:bare":                        "",
+	} {
+		if reason, ok := Bare(comments(text).List[0]); !ok || reason != want {
+			t.Errorf("%s: %q, %t", text, reason, ok)
+		}
+	}
+	for _, text := range []string{"// ratelimit:bare x", "//ratelimit:barely", "//ratelimit:rule limit=1"} {
+		if _, ok := Bare(comments(text).List[0]); ok {
+			t.Errorf("%s is none", text)
+		}
+	}
+}

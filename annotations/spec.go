@@ -1,0 +1,218 @@
+package annotations
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
+)
+
+// Verb is a word that may follow //ratelimit: and the arguments that it takes.
+type Verb struct {
+	Name string
+	On   string // where a directive with this verb may stand
+	Doc  string
+	Args []Argument
+}
+
+// Argument is a row of the table of arguments.
+type Argument struct {
+	Name  string
+	Kind  Kind
+	Words []Word // of an Enum, in the order of the documentation
+	Field string // of ratelimit.Rule; "" for what is computed in each call, and for arguments of other verbs than rule
+	Doc   string // one line
+}
+
+// Word is a value of an Enum.
+type Word struct {
+	Text  string
+	Const string // the constant of package ratelimit
+}
+
+// Kind says how a value is written.
+type Kind string
+
+const (
+	TemplateKind Kind = "template"
+	AmountKind   Kind = "amount"
+	ExprKind     Kind = "expression"
+	DurationKind Kind = "duration"
+	CountKind    Kind = "count"
+	NameKind     Kind = "word"
+	IdentKind    Kind = "identifier"
+	TextKind     Kind = "text"
+	EnumKind     Kind = "one of"
+	FlagKind     Kind = "flag"
+)
+
+var failurePolicies = []Word{{"deny", "FailClosed"}, {"allow", "FailOpen"}, {"local", "FailLocal"}}
+
+// Verbs is the table of the language. Everything that must know all arguments reads it: the parser and its suggestions,
+// the Rule literals in generated code, ratelimit -list and ratelimit help, and the documentation.
+//
+// To add an argument to rule, add a row here and its field to ratelimit.Rule.
+var Verbs = []Verb{
+	{Name: "wrap", On: "a type", Doc: "options of the wrapper, at most once", Args: []Argument{
+		{Name: "name", Kind: IdentKind, Doc: "name of the generated type, or of the generated function Limit..."},
+		{Name: "prefix", Kind: NameKind, Doc: "goes before the names of all rules of the type, with a dot"},
+		{Name: "tz", Kind: TextKind, Doc: "time zone of the rules with cron= that have no tz="},
+		{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "for the rules that do not say"},
+	}},
+	{Name: "rule", On: "a method, a func field, or a type", Doc: "one limit; any number of rules may stand together", Args: []Argument{
+		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent"},
+		{Name: "key", Kind: TemplateKind, Field: "Key", Doc: "whom the budget belongs to; one budget for everybody if absent"},
+		{Name: "distinct", Kind: TemplateKind, Field: "Distinct", Doc: "count different values of this instead of calls; excludes cost"},
+		{Name: "algorithm", Kind: EnumKind, Field: "Algorithm", Words: []Word{
+			{"sliding-window", "SlidingWindow"}, {"fixed-window", "FixedWindow"}, {"calendar", "Calendar"},
+			{"sliding-counter", "SlidingCounter"}, {"token-bucket", "TokenBucket"}, {"leaky-bucket", "LeakyBucket"},
+		}, Doc: "how to count; sliding-window with per, and calendar with cron, if absent"},
+		{Name: "limit", Kind: AmountKind, Field: "Limit", Doc: "permits in a window; an expression is computed in each call"},
+		{Name: "per", Kind: DurationKind, Field: "Per", Doc: "length of the window"},
+		{Name: "cron", Kind: TextKind, Field: "Cron", Doc: "instead of per: windows that begin at the times of a cron expression"},
+		{Name: "tz", Kind: TextKind, Field: "TZ", Doc: "time zone of cron; that of wrap if absent, or else UTC"},
+		{Name: "burst", Kind: CountKind, Field: "Burst", Doc: "capacity of a token bucket; limit if absent"},
+		{Name: "prepay", Kind: FlagKind, Field: "Prepay", Doc: "a call may go into debt; a leaky bucket needs this for costs above 1"},
+		{Name: "warmup", Kind: DurationKind, Field: "Warmup", Doc: "the rate of a token bucket rises over this time"},
+		{Name: "slices", Kind: CountKind, Field: "Slices", Doc: "slices of a sliding counter; 60 if absent"},
+		{Name: "cost", Kind: AmountKind, Doc: "permits that a call takes; 1 if absent, and none where an expression is 0"},
+		{Name: "settle", Kind: ExprKind, Doc: "what the call cost, known from its results; replaces cost once the call has succeeded"},
+		{Name: "when", Kind: ExprKind, Doc: "the rule applies only where this is true"},
+		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
+		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "how many calls of cost 1 may wait at a time"},
+		{Name: "block", Kind: DurationKind, Field: "Block", Doc: "after a refusal, refuse the key for this long"},
+		{Name: "mode", Kind: EnumKind, Field: "Mode", Words: []Word{
+			{"enforce", "ModeEnforce"}, {"shadow", "ModeShadow"}, {"trigger", "ModeTrigger"},
+		}, Doc: "refuse; only report; or call the limiter's trigger function; enforce if absent"},
+		{Name: "scope", Kind: EnumKind, Field: "Scope", Words: []Word{{"fleet", "ScopeFleet"}, {"instance", "ScopeInstance"}},
+			Doc: "count together with all that use the store, or in this limiter alone; fleet if absent"},
+		{Name: "refund", Kind: EnumKind, Field: "Refund", Words: []Word{{"never", "RefundNever"}, {"error", "RefundError"}},
+			Doc: "give the permits back when the call returns an error; never if absent"},
+		{Name: "on-error", Kind: EnumKind, Field: "OnError", Words: failurePolicies,
+			Doc: "what to do while the store fails; that of wrap if absent, or else the limiter's"},
+		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "text of the error"},
+	}},
+	{Name: "skip", On: "a method, or an embedded type", Doc: "the rules of the type do not apply here; takes no arguments"},
+	{Name: "fallback", On: "a method or a func field", Doc: "a function to call instead of a refused call, such as fallback sendLater"},
+	{Name: "bare", On: "the end of a line of code", Doc: "this line uses the type without its limits on purpose; the reason follows"},
+}
+
+// LookUp returns the verb of that name, or nil.
+func LookUp(verb string) *Verb {
+	i := slices.IndexFunc(Verbs, func(v Verb) bool { return v.Name == verb })
+	if i < 0 {
+		return nil
+	}
+	return &Verbs[i]
+}
+
+// argument returns the row of that name, or nil.
+func (v *Verb) argument(name string) *Argument {
+	i := slices.IndexFunc(v.Args, func(a Argument) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &v.Args[i]
+}
+
+// names returns the arguments of a verb.
+func (v *Verb) names() []string {
+	var found []string
+	for _, a := range v.Args {
+		found = append(found, a.Name)
+	}
+	return found
+}
+
+// flags returns the arguments of a verb that take no value.
+func (v *Verb) flags() []string {
+	var found []string
+	for _, a := range v.Args {
+		if a.Kind == FlagKind {
+			found = append(found, a.Name)
+		}
+	}
+	return found
+}
+
+// takenBy returns the name of the argument that has word among its values, or "".
+func (v *Verb) takenBy(word string) string {
+	for _, a := range v.Args {
+		if slices.Contains(a.words(), word) {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+// words returns the texts of an Enum.
+func (a *Argument) words() []string {
+	var found []string
+	for _, w := range a.Words {
+		found = append(found, w.Text)
+	}
+	return found
+}
+
+// isSpaced reports whether a value of this kind often has spaces in it.
+func (k Kind) isSpaced() bool {
+	return k == TemplateKind || k == AmountKind || k == ExprKind || k == TextKind
+}
+
+// want says what is expected as the value of an argument.
+func (a *Argument) want() string {
+	switch a.Kind {
+	case TemplateKind:
+		return "text with {expressions}"
+	case AmountKind:
+		return "an integer or an expression"
+	case ExprKind:
+		return "an expression"
+	case DurationKind:
+		return period.Want
+	case CountKind:
+		return "an integer of at least 1"
+	case NameKind:
+		return "letters, digits and " + strings.Join(strings.Split(punctuation, ""), " ")
+	case IdentKind:
+		return "an identifier"
+	case EnumKind:
+		return list(a.words(), "or")
+	}
+	switch a.Name {
+	case "tz":
+		return "a time zone"
+	case "cron":
+		return "a cron expression"
+	}
+	return "a text"
+}
+
+// punctuation is what a word may hold beside letters and digits: names stand in keys, headers and metrics.
+const punctuation = "._-/"
+
+// verbNames are those of the directives that stand in doc comments, and bare.
+var verbNames = func() []string {
+	var found []string
+	for _, v := range Verbs {
+		found = append(found, v.Name)
+	}
+	return found
+}()
+
+// argumentNames are those of every verb.
+var argumentNames = func() []string {
+	var found []string
+	for _, v := range Verbs {
+		found = append(found, v.names()...)
+	}
+	return found
+}()
+
+// otherNames is what other systems call the arguments of rule.
+var otherNames = map[string]string{
+	"window": "per", "interval": "per", "duration": "per", "every": "per", "time": "per", "within": "per",
+	"rate": "limit", "max": "limit", "count": "limit", "frequency": "limit", "permits": "limit", "requests": "limit", "calls": "limit",
+	"by": "key", "subject": "key", "if": "when", "condition": "when", "timezone": "tz", "zone": "tz",
+	"schedule": "cron", "strategy": "algorithm", "weight": "cost", "timeout": "wait", "capacity": "burst", "error": "message",
+}

@@ -1,0 +1,120 @@
+package generator_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// TestRowsAreFields compares the table of arguments with the fields of Rule.
+func TestRowsAreFields(t *testing.T) {
+	typ := reflect.TypeFor[ratelimit.Rule]()
+	var rows, fields []string
+	for _, a := range annotations.LookUp("rule").Args {
+		if a.Field == "" {
+			continue
+		}
+		rows = append(rows, a.Field)
+		for _, w := range a.Words {
+			var r ratelimit.Rule
+			model.SetField(&r, annotations.Value{Argument: &a, Text: w.Text})
+			if got := fmt.Sprint(reflect.ValueOf(r).FieldByName(a.Field).Interface()); got != w.Text {
+				t.Errorf("%s=%s gives the field the value %q", a.Name, w.Text, got)
+			}
+		}
+	}
+	for i := range typ.NumField() {
+		fields = append(fields, typ.Field(i).Name)
+	}
+	slices.Sort(rows)
+	slices.Sort(fields)
+	if !slices.Equal(rows, fields) {
+		t.Errorf("the table has %v, Rule has %v", rows, fields)
+	}
+}
+
+// samples are values of the arguments, with what else they need, other than the default.
+var samples = map[string]string{
+	"name":      "name=sample",
+	"key":       `key="{a}"`,
+	"distinct":  `distinct="{b}"`,
+	"algorithm": "algorithm=fixed-window",
+	"limit":     "",
+	"per":       "",
+	"cron":      "cron=@daily",
+	"tz":        "cron=@daily tz=Asia/Tokyo",
+	"burst":     "algorithm=token-bucket burst=3",
+	"prepay":    "algorithm=token-bucket prepay",
+	"warmup":    "algorithm=token-bucket warmup=2s",
+	"slices":    "algorithm=sliding-counter slices=6",
+	"cost":      "cost=2",
+	"settle":    `settle="int(n)"`,
+	"when":      `when="len(a) > 1"`,
+	"wait":      "wait=3s",
+	"queue":     "algorithm=token-bucket wait=1h queue=4",
+	"block":     "block=5s",
+	"mode":      "mode=shadow",
+	"scope":     "scope=instance",
+	"refund":    "refund=error",
+	"on-error":  "on-error=allow",
+	"message":   `message="Slow down."`,
+}
+
+// TestEveryArgumentHasAnEffect generates from each row of the table. It must show in the generated code and in the list.
+func TestEveryArgumentHasAnEffect(t *testing.T) {
+	root := newModule(t, "example.com/rows")
+	result := func(t *testing.T, name, rule string) (source, listed string) {
+		dir := filepath.Join(root, name)
+		if !strings.Contains(rule, "cron=") {
+			rule += " per=1m"
+		}
+		src := "package x\n\nimport \"context\"\n\ntype X interface {\n\t//ratelimit:rule limit=7 " + rule +
+			"\n\tM(ctx context.Context, a, b string) (n int, err error)\n}\n"
+		testmodule.Write(t, filepath.Join(dir, "x.go"), []byte(src))
+		r, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
+		if err != nil {
+			t.Fatalf("%s: %v", rule, err)
+		}
+		list, err := json.Marshal(r.Rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(r.Files[0].Source), string(list)
+	}
+	for _, a := range annotations.LookUp("rule").Args {
+		t.Run(a.Name, func(t *testing.T) {
+			sample, ok := samples[a.Name]
+			if !ok {
+				t.Fatal("no sample of this argument")
+			}
+			source, listed := result(t, a.Name, sample)
+			if a.Field != "" && !strings.Contains(source, a.Field+":") {
+				t.Errorf("the field %s is not generated:\n%s", a.Field, source)
+			}
+			if sample == "" {
+				return
+			}
+			rest, _, _ := strings.Cut(sample, strings.TrimSuffix(" "+a.Name+"=", map[bool]string{true: "="}[a.Kind == annotations.FlagKind]))
+			if rest == sample {
+				rest = ""
+			}
+			without, other := result(t, a.Name+"_without", rest)
+			if strings.ReplaceAll(source, a.Name+"_without", a.Name) == strings.ReplaceAll(without, a.Name+"_without", a.Name) {
+				t.Errorf("the generated code is the same without %s", a.Name)
+			}
+			if a.Name != "message" && strings.ReplaceAll(other, a.Name+"_without", a.Name) == listed {
+				t.Errorf("the list is the same without %s", a.Name)
+			}
+		})
+	}
+}
