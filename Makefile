@@ -36,6 +36,7 @@ bench-generate: ## measure the generator, and write benchmarks/README.md
 
 generate: ## generate what is committed
 	go run ./cmd/ratelimit ./...
+	go test -count=1 -run=Docs ./annotations -update
 
 check: ## report generated files that are stale
 	go run ./cmd/ratelimit -check ./...

@@ -46,7 +46,7 @@ type X interface {
 	//ratelimit:rule limit=1 per=1m scope=process mode=shadows refund=always on-error=retry
 	//                                    ^ unknown scope "process"; expected fleet or instance
 	//                                                 ^ unknown mode "shadows"; did you mean shadow?
-	//                                                                ^ unknown refund "always"; expected error or never
+	//                                                                ^ unknown refund "always"; expected never or error
 	//                                                                                ^ unknown on-error "retry"; expected deny, allow or local
 	Words() error
 	//ratelimit:rule limit=1 cron="0 0 * *"
