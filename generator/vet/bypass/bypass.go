@@ -1,0 +1,224 @@
+// Package bypass finds programs that use a limited type without its generated wrapper, so that its limits do not apply.
+//
+// The [Analyzer] looks at package main and at packages that call a generated constructor, because these put a program
+// together. It reports
+//
+//   - a concrete value that becomes a value of an annotated interface: as an argument, a result, an element or a field, by an
+//     assignment, by a conversion or on a channel;
+//   - a limited method of an annotated struct of another package that is called on the bare struct, taken from it as a func, or
+//     made a method of an interface value;
+//   - a wrapper that is wrapped again, which takes two permits for each call.
+//
+// It leaves alone
+//
+//   - what a generated constructor gets, directly or by way of variables, fields, parameters and results;
+//   - decorators: types that hold something which may be the wrapper, such as a field of the interface;
+//   - tests, and the package that declares the interface, unless that is package main;
+//   - a line that ends with //ratelimit:bare and a reason.
+//
+// There is no flow analysis beyond that. docs/vet.md lists what is not found. Broken directives are the subject of package
+// directive.
+package bypass
+
+import (
+	"cmp"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/inspector"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+)
+
+// Analyzer reports the use of limited types without their wrappers.
+var Analyzer = &analysis.Analyzer{
+	Name:      "ratelimitbypass",
+	Doc:       "report limited types that are used without their generated wrappers",
+	URL:       "https://pkg.go.dev/github.com/ratelimit-go/ratelimit/generator/vet/bypass",
+	Run:       run,
+	FactTypes: []analysis.Fact{new(isConstructor), new(isWrapped)},
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	c := &checker{Pass: pass, limited: map[*types.TypeName]*limited{}, constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]bool{}}
+	c.declareConstructors()
+	if c.importFacts(); len(c.constructors) == 0 {
+		return nil, nil
+	}
+	root := inspector.New(c.sources()).Root()
+	c.exempt = c.findWrapped(root)
+	if pass.Pkg.Name() == "main" || c.composes(root) {
+		c.check(root)
+		c.report()
+	}
+	return nil, nil
+}
+
+// checker checks one package.
+type checker struct {
+	*analysis.Pass
+	limited      map[*types.TypeName]*limited
+	constructors map[*types.Func]*limited
+	wrappers     map[*types.TypeName]bool
+	wrapped      []*types.Var // whose values generated constructors get, as far as other packages say
+	exempt       []ast.Node
+	found        []analysis.Diagnostic
+}
+
+// sources returns the files that were written by hand and are no tests.
+func (c *checker) sources() []*ast.File {
+	return slices.DeleteFunc(slices.Clone(c.Files), func(f *ast.File) bool {
+		return load.IsGenerated(f) || strings.HasSuffix(c.Fset.File(f.FileStart).Name(), "_test.go")
+	})
+}
+
+// composes reports whether the package calls a generated constructor.
+func (c *checker) composes(root inspector.Cursor) bool {
+	for at := range root.Preorder((*ast.CallExpr)(nil)) {
+		if c.constructors[c.callee(at.Node().(*ast.CallExpr))] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) check(root inspector.Cursor) {
+	for at := range root.Preorder() {
+		for _, t := range c.transfers(at) {
+			c.checkConversion(t)
+		}
+		switch n := at.Node().(type) {
+		case *ast.SelectorExpr:
+			c.checkMethod(n)
+		case *ast.CallExpr:
+			c.checkTwice(n)
+		}
+	}
+}
+
+// checkConversion reports a bare value that becomes a value of an interface.
+func (c *checker) checkConversion(t transfer) {
+	if t.from == nil || t.to == nil || types.IsInterface(t.from) || !types.IsInterface(t.to) {
+		return
+	}
+	l := c.missing(t.from, t.to)
+	if l == nil {
+		return
+	}
+	c.add(t.value, "%s is used as %s without its rate limits; wrap it with %s",
+		c.name(t.from), c.name(t.to), c.nameOf(l.constructor))
+}
+
+// missing returns the limits that a value of the type from lacks as a value of iface; nil if it lacks none.
+func (c *checker) missing(from, iface types.Type) *limited {
+	for m := range iface.Underlying().(*types.Interface).Methods() {
+		object, _, _ := types.LookupFieldOrMethod(from, true, m.Pkg(), m.Name())
+		if fn, ok := object.(*types.Func); ok {
+			if l := c.ofStruct(fn); l != nil {
+				return l
+			}
+		}
+	}
+	l := c.limited[typeName(iface)]
+	isOwn := l != nil && l.annotated.Pkg() == c.Pkg && c.Pkg.Name() != "main"
+	if l == nil || isOwn || len(l.methods) == 0 || from == types.Typ[types.UntypedNil] || c.decorates(from, iface, l) {
+		return nil
+	}
+	return l
+}
+
+// checkMethod reports a limited method that is called on a bare struct, or taken from it.
+func (c *checker) checkMethod(e *ast.SelectorExpr) {
+	s := c.TypesInfo.Selections[e]
+	if s == nil || s.Kind() == types.FieldVal {
+		return
+	}
+	if l := c.ofStruct(s.Obj().(*types.Func)); l != nil {
+		c.add(e.Sel, "%s of %s is used without its rate limits; use what %s returns",
+			e.Sel.Name, c.name(s.Recv()), c.nameOf(l.constructor))
+	}
+}
+
+// ofStruct returns the limits of a method that an annotated struct of another package declares; nil for any other method.
+func (c *checker) ofStruct(method *types.Func) *limited {
+	recv := method.Signature().Recv()
+	if recv == nil {
+		return nil
+	}
+	l := c.limited[typeName(recv.Type())]
+	if l == nil || types.IsInterface(recv.Type()) || l.annotated.Pkg() == c.Pkg || !l.covers(method.Name()) {
+		return nil
+	}
+	return l
+}
+
+// checkTwice reports a generated constructor that gets a wrapper of its own.
+func (c *checker) checkTwice(call *ast.CallExpr) {
+	l := c.constructors[c.callee(call)]
+	if l == nil || len(call.Args) == 0 {
+		return
+	}
+	arg := c.unconverted(call.Args[0])
+	inner, ok := arg.(*ast.CallExpr)
+	if l.wrapper != nil && typeName(c.TypesInfo.TypeOf(arg)) == l.wrapper || ok && c.constructors[c.callee(inner)] == l {
+		c.addAnyway(arg, "this is limited already; a second %s takes the permits of each call twice", c.nameOf(l.constructor))
+	}
+}
+
+// unconverted returns what e converts to another type.
+func (c *checker) unconverted(e ast.Expr) ast.Expr {
+	e = ast.Unparen(e)
+	if call, ok := e.(*ast.CallExpr); ok && c.TypesInfo.Types[call.Fun].IsType() {
+		return c.unconverted(call.Args[0])
+	}
+	return e
+}
+
+// add notes a finding, unless it is part of what a generated constructor gets.
+func (c *checker) add(at ast.Node, format string, args ...any) {
+	isPart := func(n ast.Node) bool { return n.Pos() <= at.Pos() && at.End() <= n.End() }
+	if !slices.ContainsFunc(c.exempt, isPart) {
+		c.addAnyway(at, format, args...)
+	}
+}
+
+// report reports what was found, in the order of the source, but for the lines that are excused.
+func (c *checker) report() {
+	slices.SortStableFunc(c.found, func(a, b analysis.Diagnostic) int { return cmp.Compare(a.Pos, b.Pos) })
+	excused := c.excusedLines()
+	for _, d := range c.found {
+		if !excused[c.line(d.Pos)] {
+			c.Report(d)
+		}
+	}
+}
+
+// line is a line of a file.
+type line struct {
+	file   string
+	number int
+}
+
+func (c *checker) line(pos token.Pos) line {
+	at := c.Fset.PositionFor(pos, false)
+	return line{at.Filename, at.Line}
+}
+
+// excusedLines returns the lines that end with //ratelimit:bare and a reason.
+func (c *checker) excusedLines() map[line]bool {
+	lines := map[line]bool{}
+	for _, f := range c.Files {
+		for _, group := range f.Comments {
+			for _, comment := range group.List {
+				if reason, ok := strings.CutPrefix(comment.Text, "//ratelimit:bare "); ok && strings.TrimSpace(reason) != "" {
+					lines[c.line(comment.Slash)] = true
+				}
+			}
+		}
+	}
+	return lines
+}

@@ -1,0 +1,158 @@
+package bypass
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/types/typeutil"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+// isConstructor is the fact that a function was generated to wrap its first argument.
+type isConstructor struct {
+	Methods []string // those with limits
+}
+
+func (*isConstructor) AFact()           {}
+func (f *isConstructor) String() string { return "wraps " + strings.Join(f.Methods, ", ") }
+
+// limited is an annotated type and what is generated for it.
+type limited struct {
+	annotated   *types.TypeName
+	constructor *types.Func
+	wrapper     *types.TypeName // nil where the constructor returns the annotated type itself
+	methods     []string        // those with limits
+}
+
+// covers reports whether a method has limits.
+func (l *limited) covers(method string) bool { return slices.Contains(l.methods, method) }
+
+// limitedBy returns what fn wraps, if it looks like a generated constructor: func(next, *Limiter) of the wrapper.
+func limitedBy(fn *types.Func) *limited {
+	params, results := fn.Signature().Params(), fn.Signature().Results()
+	if fn.Signature().Recv() != nil || params.Len() != 2 || results.Len() != 1 || !isLimiter(params.At(1).Type()) {
+		return nil
+	}
+	l := &limited{annotated: typeName(params.At(0).Type()), constructor: fn}
+	if l.annotated == nil {
+		return nil
+	}
+	if result := typeName(results.At(0).Type()); result != l.annotated {
+		l.wrapper = result
+	}
+	return l
+}
+
+func isLimiter(t types.Type) bool {
+	return t != nil && t.String() == "*"+names.Runtime+".Limiter"
+}
+
+// declareConstructors exports the facts of the generated constructors of this package.
+func (c *checker) declareConstructors() {
+	for _, f := range c.Files {
+		if !load.IsGenerated(f) {
+			continue
+		}
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok {
+				c.declare(f, c.TypesInfo.Defs[d.Name].(*types.Func))
+			}
+		}
+	}
+}
+
+// declare exports the facts of fn, if it is the constructor of a wrapper in f.
+func (c *checker) declare(f *ast.File, fn *types.Func) {
+	l := limitedBy(fn)
+	if l == nil {
+		return
+	}
+	for d := range load.Methods(f) {
+		method := c.TypesInfo.Defs[d.Name].(*types.Func)
+		if typeName(method.Signature().Recv().Type()) == l.wrapper && c.usesLimiter(d.Body) {
+			l.methods = append(l.methods, method.Name())
+		}
+	}
+	c.ExportObjectFact(fn, &isConstructor{l.methods})
+}
+
+// usesLimiter reports whether a method does more than to pass its call on.
+func (c *checker) usesLimiter(body *ast.BlockStmt) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		e, ok := n.(ast.Expr)
+		found = found || ok && isLimiter(c.TypesInfo.TypeOf(e))
+		return !found
+	})
+	return found
+}
+
+// importFacts notes the generated constructors of this package and of those below it, and what is known to be wrapped.
+func (c *checker) importFacts() {
+	facts := c.AllObjectFacts()
+	slices.SortFunc(facts, func(a, b analysis.ObjectFact) int { // where two packages wrap one type, always the same one counts
+		return cmp.Compare(fmt.Sprint(b.Object), fmt.Sprint(a.Object))
+	})
+	for _, f := range facts {
+		switch fact := f.Fact.(type) {
+		case *isConstructor:
+			fn := f.Object.(*types.Func)
+			l := limitedBy(fn)
+			l.methods = fact.Methods
+			c.constructors[fn], c.limited[l.annotated] = l, l
+			c.wrappers[l.wrapper] = true
+			c.wrapped = append(c.wrapped, fn.Signature().Params().At(0))
+		case *isWrapped:
+			c.wrapped = append(c.wrapped, f.Object.(*types.Var))
+		}
+	}
+}
+
+// callee returns the function or method that is called by its name; nil for other calls.
+func (c *checker) callee(call *ast.CallExpr) *types.Func {
+	if fn, ok := typeutil.Callee(c.TypesInfo, call).(*types.Func); ok {
+		return fn.Origin()
+	}
+	return nil
+}
+
+// typeName returns the declaration of the named type that t is or points to; nil if it is none.
+func typeName(t types.Type) *types.TypeName {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return n.Obj()
+	}
+	return nil
+}
+
+// name names a type as the code of this package mostly does.
+func (c *checker) name(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string {
+		if p == c.Pkg {
+			return ""
+		}
+		return p.Name()
+	})
+}
+
+// nameOf names a function likewise.
+func (c *checker) nameOf(fn *types.Func) string {
+	if fn.Pkg() == c.Pkg {
+		return fn.Name()
+	}
+	return fn.Pkg().Name() + "." + fn.Name()
+}
+
+// addAnyway notes a finding.
+func (c *checker) addAnyway(at ast.Node, format string, args ...any) {
+	c.found = append(c.found, analysis.Diagnostic{Pos: at.Pos(), End: at.End(), Message: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,89 @@
+package bypass
+
+import "go/types"
+
+// decorates reports whether values of the type t hold something through which a limited method of iface can be called, which
+// may well be the wrapper: an interface with such a method, a func like it, or a func that makes one of these. Fields and elements
+// count, however deep within types of the package of t. Generated wrappers count too.
+func (c *checker) decorates(t, iface types.Type, l *limited) bool {
+	var methods []*types.Func
+	for m := range iface.Underlying().(*types.Interface).Methods() {
+		if l.covers(m.Name()) {
+			methods = append(methods, m)
+		}
+	}
+	d := decorator{checker: c, methods: methods, seen: map[string]bool{}}
+	if name := typeName(t); name != nil {
+		d.home = name.Pkg()
+	}
+	return d.holds(t)
+}
+
+type decorator struct {
+	*checker
+	methods []*types.Func
+	home    *types.Package
+	seen    map[string]bool
+}
+
+func (d *decorator) holds(t types.Type) bool {
+	t = types.Unalias(t)
+	if d.seen[t.String()] {
+		return false
+	}
+	d.seen[t.String()] = true
+	if named, ok := t.(*types.Named); ok {
+		for arg := range named.TypeArgs().Types() { // atomic.Pointer[Sender]
+			if d.holds(arg) {
+				return true
+			}
+		}
+		if d.wrappers[named.Obj()] {
+			return d.reaches(types.NewPointer(t))
+		}
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Interface:
+		return d.reaches(t)
+	case *types.Signature:
+		return d.isFunc(u)
+	case *types.Struct:
+		if name := typeName(t); name != nil && name.Pkg() != d.home {
+			return false
+		}
+		for f := range u.Fields() {
+			if d.holds(f.Type()) {
+				return true
+			}
+		}
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, maps, channels
+		return d.holds(u.Elem())
+	}
+	return false
+}
+
+// reaches reports whether an interface has one of the methods.
+func (d *decorator) reaches(t types.Type) bool {
+	for _, m := range d.methods {
+		object, _, _ := types.LookupFieldOrMethod(t, true, m.Pkg(), m.Name())
+		if object != nil && types.Identical(object.Type(), m.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFunc reports whether a func is like one of the methods, or makes something that has them.
+func (d *decorator) isFunc(sig *types.Signature) bool {
+	for _, m := range d.methods {
+		if types.Identical(sig, m.Type()) {
+			return true
+		}
+	}
+	for result := range sig.Results().Variables() {
+		if d.holds(result.Type()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,16 @@
+// Command forgotten has no limiter at all.
+package main
+
+import (
+	"context"
+
+	"login"
+	"sms"
+	"twilio"
+)
+
+func main() {
+	login.New(twilio.New("")).Start(context.Background(), "1") // want `\*twilio.Client is used as sms.Sender without its rate limits; wrap it with sms.NewLimitedSender`
+	login.New(sms.Open(""))                                    // returns the interface: not found
+	login.NewDefault()                                         // converts in its own package: not found
+}

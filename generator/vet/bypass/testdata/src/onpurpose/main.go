@@ -1,0 +1,17 @@
+// Command onpurpose excuses what it means.
+package main
+
+import (
+	"login"
+	"sms"
+)
+
+func main() {
+	login.New(sms.NewGateway("")) //ratelimit:bare operators are not limited
+	login.New(
+		sms.NewGateway(""), //ratelimit:bare operators are not limited
+	)
+	login.New(sms.NewGateway("")) /* want `\*sms.Gateway is used` */ //ratelimit:bare
+	//ratelimit:bare a line of its own excuses nothing
+	login.New(sms.NewGateway("")) // want `\*sms.Gateway is used`
+}

@@ -1,0 +1,27 @@
+// Package outbound annotates a struct, a struct of funcs and a func.
+package outbound
+
+import (
+	"context"
+	"net/http"
+)
+
+type Client struct{ http *http.Client }
+
+func New() *Client { return &Client{} }
+
+//ratelimit:rule limit=1 per=1m
+func (c *Client) Fetch(ctx context.Context, url string) error { return nil }
+
+//ratelimit:rule limit=1 per=1m
+func (c *Client) Do(r *http.Request) (*http.Response, error) { return c.http.Do(r) }
+
+func (c *Client) Close() error { return c.Fetch(context.Background(), "bye") }
+
+//ratelimit:rule limit=1 per=1m
+type Hook func(ctx context.Context) error
+
+type Callbacks struct {
+	//ratelimit:rule limit=1 per=1m
+	Send func(ctx context.Context) error
+}

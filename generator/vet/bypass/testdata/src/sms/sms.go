@@ -1,0 +1,28 @@
+// Package sms declares an annotated interface and has an implementation of it.
+package sms
+
+import "context"
+
+type Sender interface {
+	//ratelimit:rule key="{phone}" limit=1 per=1m
+	SendCode(ctx context.Context, phone string) error
+
+	Close() error
+}
+
+// Gateway is a bare implementation.
+type Gateway struct{ url string }
+
+func NewGateway(url string) *Gateway { return &Gateway{url} }
+
+// Open returns a bare implementation as the interface: in this package, nothing is reported.
+func Open(url string) Sender { return &Gateway{url} }
+
+func (g *Gateway) SendCode(ctx context.Context, phone string) error { return nil }
+func (g *Gateway) Close() error                                     { return nil }
+
+// SenderFunc makes a Sender of a func.
+type SenderFunc func(ctx context.Context, phone string) error
+
+func (f SenderFunc) SendCode(ctx context.Context, phone string) error { return f(ctx, phone) }
+func (SenderFunc) Close() error                                       { return nil }

@@ -1,0 +1,190 @@
+package bypass
+
+import (
+	"go/ast"
+	"go/types"
+
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// transfer is a value that gets to a place, such as an argument to its parameter.
+type transfer struct {
+	value ast.Expr   // also a call with several results, of which the value is one
+	from  types.Type // of the value
+	place
+}
+
+// place is where a value gets to.
+type place struct {
+	to types.Type // nil for the blank identifier
+
+	// of is the *types.Var of a variable, parameter or field, and the *types.Func or *ast.FuncLit of a result; nil for a place that
+	// has no declaration, such as an element.
+	of any
+}
+
+// transfers returns the values that the node at hands over.
+func (c *checker) transfers(at inspector.Cursor) []transfer {
+	switch n := at.Node().(type) {
+	case *ast.CallExpr:
+		return c.pairs(n.Args, c.params(n))
+	case *ast.AssignStmt:
+		return c.pairs(n.Rhs, c.places(n.Lhs))
+	case *ast.ValueSpec:
+		var places []place
+		for _, name := range n.Names {
+			places = append(places, c.place(name))
+		}
+		return c.pairs(n.Values, places)
+	case *ast.RangeStmt:
+		if n.Value != nil {
+			return []transfer{{n.X, nil, place{of: c.variable(n.Value)}}} // it is an element that gets there
+		}
+	case *ast.ReturnStmt:
+		return c.pairs(n.Results, c.results(at))
+	case *ast.CompositeLit:
+		return c.elements(n)
+	case *ast.SendStmt:
+		if ch, ok := c.TypesInfo.TypeOf(n.Chan).Underlying().(*types.Chan); ok {
+			return c.pairs([]ast.Expr{n.Value}, []place{{ch.Elem(), c.variable(n.Chan)}})
+		}
+	}
+	return nil
+}
+
+// pairs returns what values, or the results of the call that is the only one, bring to places.
+func (c *checker) pairs(values []ast.Expr, places []place) (all []transfer) {
+	if len(values) == 0 {
+		return nil
+	}
+	results, isCall := c.TypesInfo.TypeOf(values[0]).(*types.Tuple)
+	for i, p := range places {
+		switch {
+		case isCall && i < results.Len():
+			all = append(all, transfer{values[0], results.At(i).Type(), p})
+		case !isCall && i < len(values):
+			all = append(all, transfer{values[i], c.TypesInfo.TypeOf(values[i]), p})
+		}
+	}
+	return all
+}
+
+// params returns the places that the arguments of a call get to. Those of a call of append are the list that it extends.
+func (c *checker) params(call *ast.CallExpr) (all []place) {
+	t := c.TypesInfo.TypeOf(call.Fun)
+	if c.TypesInfo.Types[call.Fun].IsType() {
+		return []place{{to: t}}
+	}
+	sig, ok := t.Underlying().(*types.Signature)
+	if !ok || len(call.Args) == 0 {
+		return nil
+	}
+	declared := sig.Params()
+	if fn := c.callee(call); fn != nil && fn.Signature().Params().Len() == declared.Len() { // else it is (*T).Method
+		declared = fn.Signature().Params() // of the generic function, where this is an instance
+	}
+	for i := range sig.Params().Len() {
+		all = append(all, place{sig.Params().At(i).Type(), declared.At(i)})
+	}
+	if !sig.Variadic() || call.Ellipsis.IsValid() {
+		return all
+	}
+	n := len(call.Args)
+	if results, ok := c.TypesInfo.TypeOf(call.Args[0]).(*types.Tuple); ok {
+		n = results.Len()
+	}
+	return spread(all, n)
+}
+
+// spread writes the last of some parameters, which is variadic, as often as n arguments need it.
+func spread(params []place, n int) []place {
+	last := params[len(params)-1]
+	if list, ok := last.to.Underlying().(*types.Slice); ok { // not so for append([]byte, string...)
+		last.to = list.Elem()
+	}
+	for params = params[:len(params)-1]; len(params) < n; {
+		params = append(params, last)
+	}
+	return params
+}
+
+// results returns those of the innermost function around a node.
+func (c *checker) results(at inspector.Cursor) (all []place) {
+	for around := range at.Enclosing((*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
+		var of any = around.Node()
+		var sig *types.Signature
+		switch f := around.Node().(type) {
+		case *ast.FuncDecl:
+			fn := c.TypesInfo.Defs[f.Name].(*types.Func)
+			of, sig = fn, fn.Signature()
+		case *ast.FuncLit:
+			sig = c.TypesInfo.TypeOf(f).(*types.Signature)
+		}
+		for v := range sig.Results().Variables() {
+			all = append(all, place{v.Type(), of})
+		}
+		break
+	}
+	return all
+}
+
+// elements returns what the elements, keys and fields of a literal get.
+func (c *checker) elements(lit *ast.CompositeLit) (all []transfer) {
+	t := c.TypesInfo.TypeOf(lit).Underlying()
+	if p, ok := t.(*types.Pointer); ok { // an element &T{} of a list, written {}
+		t = p.Elem().Underlying()
+	}
+	add := func(e ast.Expr, to place) { all = append(all, c.pairs([]ast.Expr{e}, []place{to})...) }
+	for i, value := range lit.Elts {
+		pair, isPair := value.(*ast.KeyValueExpr)
+		if isPair {
+			value = pair.Value
+		}
+		switch t := t.(type) {
+		case *types.Struct:
+			if isPair {
+				add(value, c.place(pair.Key))
+			} else {
+				add(value, place{t.Field(i).Type(), t.Field(i).Origin()})
+			}
+		case *types.Map:
+			add(pair.Key, place{to: t.Key()})
+			add(value, place{to: t.Elem()})
+		case interface{ Elem() types.Type }: // an array or a slice
+			add(value, place{to: t.Elem()})
+		}
+	}
+	return all
+}
+
+func (c *checker) places(all []ast.Expr) (places []place) {
+	for _, e := range all {
+		places = append(places, c.place(e))
+	}
+	return places
+}
+
+// place returns the place that e is when something is assigned to it.
+func (c *checker) place(e ast.Expr) place {
+	if id, ok := e.(*ast.Ident); ok && id.Name == "_" {
+		return place{}
+	}
+	return place{c.TypesInfo.TypeOf(e), c.variable(e)}
+}
+
+// variable returns the variable or field that e is, or is an element of; nil if it is neither.
+func (c *checker) variable(e ast.Expr) any {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if v, ok := c.TypesInfo.ObjectOf(e).(*types.Var); ok {
+			return v.Origin()
+		}
+	case *ast.SelectorExpr:
+		return c.variable(e.Sel)
+	case *ast.IndexExpr:
+		return c.variable(e.X)
+	case *ast.StarExpr:
+		return c.variable(e.X)
+	}
+	return nil
+}
