@@ -2,34 +2,41 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/analysis/unitchecker"
 
-	ratelimitvet "github.com/ratelimit-go/ratelimit/generator/vet"
+	"github.com/ratelimit-go/ratelimit/generator/vet/bypass"
+	"github.com/ratelimit-go/ratelimit/generator/vet/directive"
 )
 
-const vetUsage = `usage: ratelimit vet [build flags] [-json] [-fix [-diff]] [packages]
+const vetUsage = `usage: ratelimit vet [build flags] [-bypass=false] [-json] [-fix [-diff]] [packages]
 
-Reports directives that are broken, and places where the limit of a wrapped
-interface is lost. It is go vet with another tool: flags, packages and exit
-status are those of go vet. -fix repairs what can be repaired, and -diff shows
-what it would do.
+Reports directives that are broken or suspicious, generated files that are not
+up to date, and programs that use a limited type without its wrapper.
+-bypass=false leaves out the last. A line that ends with //ratelimit:bare and a
+reason is left out, too.
+
+It is go vet with another tool: flags, packages and exit status are those of
+go vet. -fix applies the fixes that need no decision; -diff shows them.
 
 examples:
   ratelimit vet ./...
-  go vet -vettool=$(which ratelimit) ./...    the same
+  go vet -vettool=$(go tool -n ratelimit) ./...    the same
 `
 
 // vets answers the command lines that have to do with go vet; ok is false for all others.
 func vets(args []string, stdout, stderr io.Writer) (status int, ok bool) {
 	switch {
 	case isTool(args):
-		unitchecker.Main(ratelimitvet.Analyzer) // which exits
+		flag.BoolFunc("bypass", "report programs that use a limited type without its wrapper (default true)", setBypass)
+		unitchecker.Main(directive.Analyzer, bypass.Analyzer) // which exits
 	case len(args) == 0 || args[0] != "vet":
 		return 0, false
 	case len(args) == 2 && (args[1] == "-h" || args[1] == "-help" || args[1] == "--help"):
@@ -37,6 +44,16 @@ func vets(args []string, stdout, stderr io.Writer) (status int, ok bool) {
 		return done, true
 	}
 	return goVet(args[1:], stdout, stderr), true
+}
+
+// setBypass reads the flag of that name. Package unitchecker has a flag for each analyzer, which switches it off; switched on, it would
+// switch off the other one.
+func setBypass(value string) error {
+	on, err := strconv.ParseBool(value)
+	if err != nil || on {
+		return err
+	}
+	return flag.Set(bypass.Analyzer.Name, "false")
 }
 
 // isTool reports whether the arguments are those with which the go command calls its vet tool.

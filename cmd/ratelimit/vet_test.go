@@ -9,14 +9,18 @@ import (
 	"testing"
 )
 
-// leaking is a program with a limit that it loses.
-const leaking = `package x
+// forgetful is a program that forgets the wrapper.
+const forgetful = `package main
 
-type x struct{}
+import "example.com/x"
 
-func (x) M(a string) error { return nil }
+type plain struct{}
 
-func Use() error { return x{}.M("1") }
+func (plain) M(a string) error { return nil }
+
+func main() { use(plain{}) }
+
+func use(v x.X) { v.M("1") }
 `
 
 // runIn runs a program in dir.
@@ -39,30 +43,98 @@ func build(t *testing.T) string {
 	return program
 }
 
-func TestVet(t *testing.T) {
-	program := build(t)
-	dir := module(t, "x.go", source, "use.go", leaking)
+// generated makes a module with a wrapper and with the given main package.
+func generated(t *testing.T, program, main string) (dir string) {
+	t.Helper()
+	dir = module(t, "x.go", source, "app/main.go", main)
 	if status, out := runIn(t, dir, program); status != 0 {
 		t.Fatalf("generating: status %d\n%s", status, out)
 	}
-	const lost = "use.go:7:31: the limits of X do not reach this M on x; use what NewLimitedX returns\n"
+	return dir
+}
+
+func TestVet(t *testing.T) {
+	program := build(t)
+	dir := generated(t, program, forgetful)
+	const forgotten = "main.go:9:19: plain is used as x.X without its rate limits; wrap it with x.NewLimitedX\n"
 	for _, command := range [][]string{
 		{program, "vet", "./..."},
-		{program, "vet"},
+		{program, "vet", "-bypass", "./..."},
 		{"go", "vet", "-vettool=" + program, "./..."},
+		{"go", "vet", "-vettool=" + program, "-ratelimitbypass", "./..."},
 	} {
 		status, out := runIn(t, dir, command[0], command[1:]...)
-		if status != 1 || !strings.HasSuffix(out, lost) {
-			t.Errorf("%v: status %d, expected 1 and %q:\n%s", command, status, lost, out)
+		if status != 1 || !strings.HasSuffix(out, forgotten) {
+			t.Errorf("%v: status %d, expected 1 and %q:\n%s", command, status, forgotten, out)
+		}
+	}
+	for _, command := range [][]string{
+		{program, "vet", "-bypass=false", "./..."},
+		{"go", "vet", "-vettool=" + program, "-bypass=false", "./..."},
+		{program, "vet"},
+	} {
+		if status, out := runIn(t, dir, command[0], command[1:]...); status != 0 || out != "" {
+			t.Errorf("%v: status %d, expected 0 and no finding:\n%s", command, status, out)
 		}
 	}
 	status, out := runIn(t, dir, program, "vet", "-json", "./...")
-	if status != 0 || !strings.Contains(out, `"message": "the limits of X do not reach`) {
+	if status != 0 || !strings.Contains(out, `"message": "plain is used as x.X`) {
 		t.Errorf("vet -json: status %d\n%s", status, out)
 	}
-	write(t, dir, "use.go", strings.Replace(leaking, "x{}.M", "NewLimitedX(x{}, nil).M", 1))
-	if status, out := runIn(t, dir, program, "vet", "./..."); status != 0 || out != "" {
-		t.Errorf("vet without a finding: status %d\n%s", status, out)
+}
+
+// TestVetTool runs the command as users have it, by its entry in their go.mod.
+func TestVetTool(t *testing.T) {
+	dir := module(t, "x.go", source, "app/main.go", forgetful)
+	goCommand(t, dir, "tool", "ratelimit")
+	cmd := exec.Command("go", "tool", "-n", "ratelimit")
+	cmd.Dir = dir
+	path, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, out := runIn(t, dir, "go", "vet", "-vettool="+strings.TrimSpace(string(path)), "./...")
+	if status != 1 || !strings.Contains(out, "plain is used as x.X without its rate limits") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+}
+
+func TestVetWithoutFinding(t *testing.T) {
+	program := build(t)
+	for _, main := range []string{
+		strings.Replace(forgetful, "use(plain{})", "use(x.NewLimitedX(plain{}, nil))", 1),
+		strings.Replace(forgetful, "use(plain{}) }", "use(plain{}) } //ratelimit:bare nobody else calls it", 1),
+	} {
+		if status, out := runIn(t, generated(t, program, main), program, "vet", "./..."); status != 0 || out != "" {
+			t.Errorf("status %d, expected 0 and no finding in\n%s\n%s", status, main, out)
+		}
+	}
+	dir := generated(t, program, strings.Replace(forgetful, "use(plain{}) }", "use(plain{}) } //ratelimit:bare", 1))
+	status, out := runIn(t, dir, program, "vet", "./...")
+	if status != 1 || !strings.Contains(out, "bare needs a reason") || !strings.Contains(out, "plain is used") {
+		t.Errorf("without a reason: status %d\n%s", status, out)
+	}
+}
+
+func TestVetStale(t *testing.T) {
+	program := build(t)
+	dir := generated(t, program, "package main\n\nfunc main() {}\n")
+	output := read(t, dir, "x_ratelimit.go")
+	for _, c := range []struct{ name, text, want string }{
+		{"x.go", strings.Replace(source, "limit=1", "limit=2", 1), "x.go:3:6: x_ratelimit.go is not up to date; run go tool ratelimit in this directory\n"},
+		{"x_ratelimit.go", strings.ReplaceAll(output, "\n", "\r\n"), ""},
+		{"x_ratelimit.go", output + "// more\n", "x_ratelimit.go is not up to date"},
+		{"x_ratelimit.go", "package x\n", "x_ratelimit.go is not up to date"},
+		{"x.go", "package x\n\ntype X interface{ M(a string) error }\n",
+			"x_ratelimit.go:3:1: this file was generated from directives that are gone; run go tool ratelimit in this directory\n"},
+	} {
+		write(t, dir, "x.go", source)
+		write(t, dir, "x_ratelimit.go", output)
+		write(t, dir, c.name, c.text)
+		status, out := runIn(t, dir, program, "vet", ".")
+		if (status == 0) != (c.want == "") || !strings.Contains(out, c.want) {
+			t.Errorf("%s: status %d, expected %q:\n%s", c.name, status, c.want, out)
+		}
 	}
 }
 

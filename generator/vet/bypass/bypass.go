@@ -31,6 +31,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/inspector"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 )
 
@@ -214,7 +215,7 @@ func (c *checker) excusedLines() map[line]bool {
 	for _, f := range c.Files {
 		for _, group := range f.Comments {
 			for _, comment := range group.List {
-				if reason, ok := strings.CutPrefix(comment.Text, "//ratelimit:bare "); ok && strings.TrimSpace(reason) != "" {
+				if reason, _ := annotations.Bare(comment); reason != "" {
 					lines[c.line(comment.Slash)] = true
 				}
 			}

@@ -24,3 +24,9 @@ type Struct struct {
 	//ratelimit:rule limit=1 per=1m
 	Send func() error
 }
+
+/* want `the rule does not reach Len: without an error result` */ //ratelimit:rule limit=1 per=1m
+type Counter interface {
+	Add(ctx context.Context) error
+	Len() int
+}

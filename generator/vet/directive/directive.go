@@ -1,0 +1,121 @@
+// Package directive finds //ratelimit: directives that do not do what they seem to.
+//
+// The [Analyzer] reports what the generator would report: a directive that cannot be read, that only looks like one, that stands
+// where it has no effect, or whose rule or expressions do not fit the method, and valid rules that probably do not do what was
+// meant. Each finding stands at the word that is wrong, and has a suggested fix where there is only one way to mend it. It also
+// reports generated files that are missing or out of date.
+//
+// Programs that use a limited type without its wrapper are the subject of package bypass.
+package directive
+
+import (
+	"bytes"
+	"cmp"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/check"
+	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
+	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
+	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// Analyzer reports directives that are broken or suspicious, and generated files that are not up to date.
+var Analyzer = &analysis.Analyzer{
+	Name: "ratelimitdirective",
+	Doc:  "report broken //ratelimit: directives and generated files that are not up to date",
+	URL:  "https://pkg.go.dev/github.com/ratelimit-go/ratelimit/generator/vet/directive",
+	Run:  run,
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	p := load.Checked(pass.Fset, pass.Pkg, pass.Files)
+	if pass.Module != nil {
+		p.Module = pass.Module.Path
+	}
+	pkg, found, warnings := collect.Package(pass.Fset, p)
+	found = append(found, compile.Package(pkg)...)
+	errs, more := check.Packages(pass.Fset, []*model.Package{pkg})
+	found = append(found, errs...)
+	if len(found) == 0 && pass.Module != nil { // else nothing can be generated
+		found = stale(pass, pkg)
+	}
+	report(pass, append(append(found, warnings...), more...))
+	return nil, nil
+}
+
+// stale finds the generated files of pkg that are not as they would be generated now.
+func stale(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnostics) {
+	expected := map[string]bool{}
+	for _, f := range pkg.Files {
+		if len(f.Wrappers) == 0 {
+			continue
+		}
+		expected[f.Output] = true
+		first, name := f.Wrappers[0].Pos, filepath.Base(f.Output)
+		want, faults := emit.File(pkg, f)
+		if found = append(found, faults...); len(faults) > 0 {
+			continue
+		}
+		got, err := pass.ReadFile(f.Output)
+		switch {
+		case err != nil:
+			found.Add(first, "%s is missing; %s", name, remedy)
+		case !bytes.Equal(bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")), want):
+			found.Add(first, "%s is not up to date; %s", name, remedy)
+		}
+	}
+	for _, f := range pass.Files {
+		if load.IsGenerated(f) && !expected[pass.Fset.File(f.FileStart).Name()] {
+			found.Add(f.Package, "this file was generated from directives that are gone; %s", remedy)
+		}
+	}
+	return found.Coded("stale")
+}
+
+const remedy = "run go tool ratelimit in this directory"
+
+// report reports what was found in the order of the source, each finding once.
+func report(pass *analysis.Pass, found annotations.Diagnostics) {
+	slices.SortStableFunc(found, func(a, b annotations.Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Pos, b.Pos), cmp.Compare(a.Msg, b.Msg))
+	})
+	found = slices.CompactFunc(found, func(a, b annotations.Diagnostic) bool { return a.Pos == b.Pos && a.Msg == b.Msg })
+	for _, f := range found {
+		d := analysis.Diagnostic{Pos: f.Pos, End: f.End, Category: f.Code, Message: f.Msg}
+		if !d.End.IsValid() {
+			d.End = wordEnd(pass, f.Pos)
+		}
+		if f.Fix != nil {
+			d.SuggestedFixes = []analysis.SuggestedFix{{
+				Message:   "write " + f.Fix.Text,
+				TextEdits: []analysis.TextEdit{{Pos: f.Fix.Pos, End: f.Fix.End, NewText: []byte(f.Fix.Text)}},
+			}}
+		}
+		pass.Report(d)
+	}
+}
+
+// wordEnd returns the end of the word that begins at pos: the next space or the end of the line.
+func wordEnd(pass *analysis.Pass, pos token.Pos) token.Pos {
+	file := pass.Fset.File(pos)
+	if file == nil {
+		return pos
+	}
+	src, err := pass.ReadFile(file.Name())
+	if err != nil || file.Offset(pos) >= len(src) {
+		return pos
+	}
+	rest := string(src[file.Offset(pos):])
+	if n := strings.IndexAny(rest, " \t\r\n"); n > 0 {
+		return pos + token.Pos(n)
+	}
+	return pos + token.Pos(len(rest))
+}

@@ -1,0 +1,43 @@
+package directive_test
+
+import (
+	"go/token"
+	"testing"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/ratelimit-go/ratelimit/generator/vet/directive"
+)
+
+func TestValid(t *testing.T) {
+	if err := analysis.Validate([]*analysis.Analyzer{directive.Analyzer}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDirectives(t *testing.T) {
+	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), directive.Analyzer, "directives")
+}
+
+// TestMeaning finds what the generator refuses or warns of, though it can be read.
+func TestMeaning(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), directive.Analyzer, "meaning")
+}
+
+// TestSpans looks at the order of the findings, and at what they underline.
+func TestSpans(t *testing.T) {
+	for _, r := range analysistest.Run(t, analysistest.TestData(), directive.Analyzer, "directives", "meaning") {
+		fset, last := r.Pass.Fset, token.NoPos
+		for _, d := range r.Diagnostics {
+			from, to := fset.Position(d.Pos), fset.Position(d.End)
+			if d.Pos < last {
+				t.Errorf("%v: %s stands behind a finding at %v", from, d.Message, fset.Position(last))
+			}
+			if from.Line != to.Line || from.Column >= to.Column {
+				t.Errorf("%v: %s ends at %v", from, d.Message, to)
+			}
+			last = d.Pos
+		}
+	}
+}
