@@ -23,6 +23,43 @@ func main() { use(plain{}) }
 func use(v x.X) { v.M("1") }
 `
 
+// shop is a package that wraps what it is given, but for a spare.
+const shop = `package shop
+
+import (
+	"example.com/x"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+type Config struct{ X, Spare x.X }
+
+func New(v x.X, l *ratelimit.Limiter) x.X { return x.NewLimitedX(v, l) }
+
+func Open(c Config, l *ratelimit.Limiter) []x.X { return []x.X{New(c.X, l), c.Spare} }
+`
+
+// wiring is a program that leaves the wrapping to shop, and forgets the spare.
+const wiring = `package main
+
+import (
+	"example.com/x/shop"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+type plain struct{}
+
+func (plain) M(a string) error { return nil }
+
+func main() {
+	var l *ratelimit.Limiter
+	shop.New(plain{}, l)
+	shop.Open(shop.Config{X: plain{}}, l)
+	var c shop.Config
+	c.X, c.Spare = nil, plain{}
+	shop.Open(c, l)
+}
+`
+
 // runIn runs a program in dir.
 func runIn(t *testing.T, dir, name string, args ...string) (status int, output string) {
 	t.Helper()
@@ -109,7 +146,13 @@ func TestVetWithoutFinding(t *testing.T) {
 			t.Errorf("status %d, expected 0 and no finding in\n%s\n%s", status, main, out)
 		}
 	}
-	dir := generated(t, program, strings.Replace(forgetful, "use(plain{}) }", "use(plain{}) } //ratelimit:bare", 1))
+	dir := generated(t, program, wiring)
+	write(t, dir, "shop/shop.go", shop)
+	if status, out := runIn(t, dir, program, "vet", "./..."); status != 1 || strings.Count(out, "plain is used") != 1 ||
+		!strings.Contains(out, "main.go:17:22: plain is used") {
+		t.Errorf("what another package wraps: status %d\n%s", status, out)
+	}
+	dir = generated(t, program, strings.Replace(forgetful, "use(plain{}) }", "use(plain{}) } //ratelimit:bare", 1))
 	status, out := runIn(t, dir, program, "vet", "./...")
 	if status != 1 || !strings.Contains(out, "bare needs a reason") || !strings.Contains(out, "plain is used") {
 		t.Errorf("without a reason: status %d\n%s", status, out)

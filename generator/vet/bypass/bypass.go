@@ -41,13 +41,13 @@ var Analyzer = &analysis.Analyzer{
 	Doc:       "report limited types that are used without their generated wrappers",
 	URL:       "https://pkg.go.dev/github.com/ratelimit-go/ratelimit/generator/vet/bypass",
 	Run:       run,
-	FactTypes: []analysis.Fact{new(isConstructor), new(isWrapped)},
+	FactTypes: []analysis.Fact{new(isConstructor), new(isLimited), new(isWrapped)},
 }
 
 func run(pass *analysis.Pass) (any, error) {
 	c := &checker{Pass: pass, limited: map[*types.TypeName]*limited{}, constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]bool{}}
 	c.declareConstructors()
-	if c.importFacts(); len(c.constructors) == 0 {
+	if c.importFacts(); len(c.limited) == 0 {
 		return nil, nil
 	}
 	root := inspector.New(c.sources()).Root()
@@ -111,7 +111,7 @@ func (c *checker) checkConversion(t transfer) {
 		return
 	}
 	c.add(t.value, "%s is used as %s without its rate limits; wrap it with %s",
-		c.name(t.from), c.name(t.to), c.nameOf(l.constructor))
+		c.name(t.from), c.name(t.to), c.nameOf(l))
 }
 
 // missing returns the limits that a value of the type from lacks as a value of iface; nil if it lacks none.
@@ -140,7 +140,7 @@ func (c *checker) checkMethod(e *ast.SelectorExpr) {
 	}
 	if l := c.ofStruct(s.Obj().(*types.Func)); l != nil {
 		c.add(e.Sel, "%s of %s is used without its rate limits; use what %s returns",
-			e.Sel.Name, c.name(s.Recv()), c.nameOf(l.constructor))
+			e.Sel.Name, c.name(s.Recv()), c.nameOf(l))
 	}
 }
 
@@ -166,7 +166,7 @@ func (c *checker) checkTwice(call *ast.CallExpr) {
 	arg := c.unconverted(call.Args[0])
 	inner, ok := arg.(*ast.CallExpr)
 	if l.wrapper != nil && typeName(c.TypesInfo.TypeOf(arg)) == l.wrapper || ok && c.constructors[c.callee(inner)] == l {
-		c.addAnyway(arg, "this is limited already; a second %s takes the permits of each call twice", c.nameOf(l.constructor))
+		c.addAnyway(arg, "this is limited already; a second %s takes the permits of each call twice", c.nameOf(l))
 	}
 }
 

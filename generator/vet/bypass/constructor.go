@@ -23,11 +23,21 @@ type isConstructor struct {
 func (*isConstructor) AFact()           {}
 func (f *isConstructor) String() string { return "wraps " + strings.Join(f.Methods, ", ") }
 
+// isLimited is the fact that a type is annotated. A package may use the type without importing it, and then knows nothing of its
+// constructor.
+type isLimited struct {
+	Constructor string // with the name of its package
+	Methods     []string
+}
+
+func (*isLimited) AFact()           {}
+func (f *isLimited) String() string { return "limits " + strings.Join(f.Methods, ", ") }
+
 // limited is an annotated type and what is generated for it.
 type limited struct {
 	annotated   *types.TypeName
-	constructor *types.Func
-	wrapper     *types.TypeName // nil where the constructor returns the annotated type itself
+	constructor string          // with the name of its package
+	wrapper     *types.TypeName // nil where the constructor returns the annotated type itself, or is not known here
 	methods     []string        // those with limits
 }
 
@@ -40,7 +50,7 @@ func limitedBy(fn *types.Func) *limited {
 	if fn.Signature().Recv() != nil || params.Len() != 2 || results.Len() != 1 || !isLimiter(params.At(1).Type()) {
 		return nil
 	}
-	l := &limited{annotated: typeName(params.At(0).Type()), constructor: fn}
+	l := &limited{annotated: typeName(params.At(0).Type()), constructor: fn.Pkg().Name() + "." + fn.Name()}
 	if l.annotated == nil {
 		return nil
 	}
@@ -81,6 +91,9 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 		}
 	}
 	c.ExportObjectFact(fn, &isConstructor{l.methods})
+	if l.annotated.Pkg() == c.Pkg { // not so where an alias is annotated
+		c.ExportObjectFact(l.annotated, &isLimited{l.constructor, l.methods})
+	}
 }
 
 // usesLimiter reports whether a method does more than to pass its call on.
@@ -94,7 +107,8 @@ func (c *checker) usesLimiter(body *ast.BlockStmt) bool {
 	return found
 }
 
-// importFacts notes the generated constructors of this package and of those below it, and what is known to be wrapped.
+// importFacts notes the annotated types and generated constructors of this package and of those below it, and what is known to be
+// wrapped.
 func (c *checker) importFacts() {
 	facts := c.AllObjectFacts()
 	slices.SortFunc(facts, func(a, b analysis.ObjectFact) int { // where two packages wrap one type, always the same one counts
@@ -111,6 +125,12 @@ func (c *checker) importFacts() {
 			c.wrapped = append(c.wrapped, fn.Signature().Params().At(0))
 		case *isWrapped:
 			c.wrapped = append(c.wrapped, f.Object.(*types.Var))
+		}
+	}
+	for _, f := range facts {
+		if fact, ok := f.Fact.(*isLimited); ok {
+			o := f.Object.(*types.TypeName)
+			c.limited[o] = &limited{annotated: o, constructor: fact.Constructor, methods: fact.Methods}
 		}
 	}
 }
@@ -144,12 +164,9 @@ func (c *checker) name(t types.Type) string {
 	})
 }
 
-// nameOf names a function likewise.
-func (c *checker) nameOf(fn *types.Func) string {
-	if fn.Pkg() == c.Pkg {
-		return fn.Name()
-	}
-	return fn.Pkg().Name() + "." + fn.Name()
+// nameOf names the constructor likewise.
+func (c *checker) nameOf(l *limited) string {
+	return strings.TrimPrefix(l.constructor, c.Pkg.Name()+".")
 }
 
 // addAnyway notes a finding.

@@ -7,7 +7,7 @@ import (
 	"pb"
 )
 
-type Server struct {
+type Server struct { // want Server:"limits Get"
 	pb.UnimplementedCatalogServer
 	dsn string
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-type Client struct{ http *http.Client }
+type Client struct{ http *http.Client } // want Client:"limits Fetch, Do"
 
 func New() *Client { return &Client{} }
 
@@ -19,9 +19,9 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) { return c.http.Do(
 func (c *Client) Close() error { return c.Fetch(context.Background(), "bye") }
 
 //ratelimit:rule limit=1 per=1m
-type Hook func(ctx context.Context) error
+type Hook func(ctx context.Context) error // want Hook:"limits "
 
-type Callbacks struct {
+type Callbacks struct { // want Callbacks:"limits "
 	//ratelimit:rule limit=1 per=1m
 	Send func(ctx context.Context) error
 }

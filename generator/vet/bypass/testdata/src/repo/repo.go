@@ -1,7 +1,7 @@
 // Package repo has an annotated generic interface.
 package repo
 
-type Repo[K comparable, V any] interface {
+type Repo[K comparable, V any] interface { // want Repo:"limits Get, Put"
 	//ratelimit:rule limit=1 per=1m
 	Get(key K) (V, error)
 

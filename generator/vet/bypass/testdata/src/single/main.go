@@ -7,7 +7,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-type sender interface {
+type sender interface { // want sender:"limits Send"
 	//ratelimit:rule limit=1 per=1m
 	Send(ctx context.Context) error
 }

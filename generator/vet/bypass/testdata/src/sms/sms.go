@@ -3,7 +3,7 @@ package sms
 
 import "context"
 
-type Sender interface {
+type Sender interface { // want Sender:"limits SendCode"
 	//ratelimit:rule key="{phone}" limit=1 per=1m
 	SendCode(ctx context.Context, phone string) error
 
