@@ -1,6 +1,7 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
+MODULES = benchmarks contrib/golangci # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help demo test model expressions wild bench bench-generate generate check lint
@@ -15,7 +16,7 @@ demo: ## generate the wrapper of examples/sms and run it
 test: ## every test of every module, with the race detector; RACE= leaves that out
 	sh scripts/test-needs.sh $(RACE)
 	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) ./...
-	cd benchmarks && go test ./...
+	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
 
 model: ## compare the stores with the model over a million random steps
 	sh scripts/test-needs.sh
@@ -46,4 +47,4 @@ lint: ## gofmt, go vet, staticcheck
 	if [ -n "$$unformatted" ]; then echo "gofmt -w is due for:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	$(STATICCHECK) ./...
-	cd benchmarks && go vet ./... && $(STATICCHECK) ./...
+	for m in $(MODULES); do (cd $$m && go vet ./... && $(STATICCHECK) ./...) || exit; done
