@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"golang.org/x/tools/go/analysis/passes/nilness"
+	"golang.org/x/tools/go/analysis/unitchecker"
 	"golang.org/x/tools/txtar"
 
 	"github.com/ratelimit-go/ratelimit/generator"
@@ -46,11 +49,42 @@ func TestScenarios(t *testing.T) {
 	if *update {
 		return
 	}
-	cmd := exec.Command("go", append([]string{"vet"}, toVet...)...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("go vet of what is generated: %v\n%s", err, out)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
+	for _, tool := range []string{"", "-vettool=" + self} { // go vet's own analyzers, and those of TestMain
+		args := []string{"vet", tool}
+		if tool == "" {
+			args = args[:1]
+		}
+		cmd := exec.Command("go", append(args, toVet...)...)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("go %s of what is generated: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+// TestMain is a tool for go vet, too, that finds checks of what cannot be nil.
+func TestMain(m *testing.M) {
+	args := os.Args[1:]
+	if len(args) > 0 && (args[0] == "-V=full" || args[0] == "-flags" || strings.HasSuffix(args[len(args)-1], ".cfg")) {
+		unitchecker.Main(nilness.Analyzer) // which exits
+	}
+	os.Exit(m.Run())
+}
+
+// longLine is a line of generated code that is too long, and could be broken.
+func longLine(src string) string {
+	for line := range strings.Lines(src) {
+		text := strings.TrimSpace(line)
+		signature := strings.HasPrefix(text, "func ") || strings.HasPrefix(text, "type ") || strings.HasPrefix(text, "var _ ") || strings.HasPrefix(text, "}") || strings.HasSuffix(text, ") {")
+		if long := utf8.RuneCountInString(line) > 121; long && !signature && !strings.ContainsAny(text, "\"`") {
+			return line
+		}
+	}
+	return ""
 }
 
 func find(a *txtar.Archive, name string) *txtar.File {
@@ -90,6 +124,9 @@ func scenario(t *testing.T, path string, a *txtar.Archive, dir string) {
 		}
 	}
 	for name, text := range found {
+		if line := longLine(text); line != "" && strings.HasPrefix(name, "want/") {
+			t.Errorf("%s has a line of more than 120 characters: %s", name, line)
+		}
 		if _, ok := expected[name]; !ok {
 			t.Errorf("unexpected %s:\n%s", name, text)
 		}

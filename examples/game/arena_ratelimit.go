@@ -11,54 +11,77 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-var (
-	arenaScoreRules = wrap.NewRules("examples/game.Arena.Score",
-		ratelimit.Rule{Name: "cheating", Key: "{player}", Algorithm: ratelimit.SlidingCounter, Limit: 1000, Per: 3 * time.Second, Slices: 30, Mode: ratelimit.ModeTrigger},
-	)
-	arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
-		ratelimit.Rule{Key: "{player.Name}", Limit: 1 /* replaced in each call by 1000 * player.Level */, Cron: "@daily", TZ: "Asia/Tokyo"},
-	)
-	arenaTalkRules = wrap.NewRules("examples/game.Arena.Talk",
-		ratelimit.Rule{Key: "{player}", Distinct: "{to}", Limit: 10, Cron: "@daily", TZ: "Asia/Tokyo", Message: "Ten strangers a day."},
-	)
-	arenaJoinRules = wrap.NewRules("examples/game.Arena.Join",
-		ratelimit.Rule{Key: "{player}", Limit: 3, Per: time.Hour, Refund: ratelimit.RefundError},
-	)
-	arenaWaveRules = wrap.NewRules("examples/game.Arena.Wave",
-		ratelimit.Rule{Key: "{player}", Limit: 2, Per: time.Second},
-	)
-)
-
-// LimitedArena is an [Arena] that passes on to another one the calls its limits allow. It has the
-// methods of Arena alone, whatever the other one has besides.
+// LimitedArena wraps an [Arena] and enforces its rate limits.
+//
+// Arena is where players meet.
 type LimitedArena struct {
 	next    Arena
 	limiter *ratelimit.Limiter
 }
 
-// If this does not compile, Arena has changed: run "go generate" in this directory.
+// If this does not compile, Arena has changed: run "go tool ratelimit" in this directory.
 var _ Arena = (*LimitedArena)(nil)
 
-// NewLimitedArena returns next behind limiter.
+// NewLimitedArena wraps next with the limits declared on [Arena].
 func NewLimitedArena(next Arena, limiter *ratelimit.Limiter) *LimitedArena {
-	return &LimitedArena{next: wrap.Next("examples/game.Arena", next), limiter: wrap.Limiter("examples/game.Arena", limiter)}
+	return &LimitedArena{
+		next:    wrap.Next("examples/game.Arena", next),
+		limiter: wrap.Limiter("examples/game.Arena", limiter),
+	}
 }
+
+// ArenaRules returns the rules declared on [Arena].
+func ArenaRules() []ratelimit.Rule {
+	return wrap.RulesOf(
+		arenaScoreRules,
+		arenaTradeRules,
+		arenaTalkRules,
+		arenaJoinRules,
+		arenaWaveRules,
+	)
+}
+
+// RateLimits returns the rules that the wrapper enforces.
+func (a *LimitedArena) RateLimits() []ratelimit.Rule {
+	return ArenaRules()
+}
+
+var arenaScoreRules = wrap.NewRules("examples/game.Arena.Score",
+	ratelimit.Rule{
+		Name:      "cheating",
+		Key:       "{player}",
+		Algorithm: ratelimit.SlidingCounter,
+		Limit:     1000,
+		Per:       3 * time.Second,
+		Slices:    30,
+		Mode:      ratelimit.ModeTrigger,
+	},
+)
 
 // Score adds points to what a player has. Nobody wins 1000 points in 3 seconds by fair play: then somebody takes a look.
 //
-// It sets off a trigger at 1000 in 3s for one player, where a call counts as points (counted in 30
-// slices).
+// Limits: 1000 per 3s per player (a call counts as points, counted in 30 slices, only a trigger).
 func (a *LimitedArena) Score(ctx context.Context, player string, points int) error {
-	if err := wrap.TakeCharges(ctx, a.limiter, arenaScoreRules, wrap.Charge{Key: player, Cost: int64(points)}); err != nil {
+	if err := wrap.TakeCharges(ctx, a.limiter, arenaScoreRules,
+		wrap.Charge{Key: player, Cost: int64(points)},
+	); err != nil {
 		return err
 	}
 	return a.next.Score(ctx, player, points)
 }
 
+var arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
+	ratelimit.Rule{
+		Key:   "{player.Name}",
+		Limit: 1, /* replaced in each call by 1000 * player.Level */
+		Cron:  "@daily",
+		TZ:    "Asia/Tokyo",
+	},
+)
+
 // Trade moves gold, of which a player may spend more on a higher level.
 //
-// It may be called (1000 * player.Level) times in each period of cron "@daily" (Asia/Tokyo) for one
-// player.Name, where a call counts as gold.
+// Limits: (1000 * player.Level) per day (Asia/Tokyo) per player.Name (a call counts as gold).
 func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) error {
 	if player == nil {
 		return arenaTradeRules.NilKey(0, "player")
@@ -75,10 +98,20 @@ func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) erro
 	return a.next.Trade(ctx, player, gold)
 }
 
+var arenaTalkRules = wrap.NewRules("examples/game.Arena.Talk",
+	ratelimit.Rule{
+		Key:      "{player}",
+		Distinct: "{to}",
+		Limit:    10,
+		Cron:     "@daily",
+		TZ:       "Asia/Tokyo",
+		Message:  "Ten strangers a day.",
+	},
+)
+
 // Talk sends a message. A player may talk to ten strangers a day, and to each as often as he likes.
 //
-// It may be called for 10 different values of to in each period of cron "@daily" (Asia/Tokyo) for one
-// player, if !friends(player, to).
+// Limits: 10 different to per day (Asia/Tokyo) per player, if !friends(player, to).
 func (a *LimitedArena) Talk(ctx context.Context, player, to, text string) error {
 	var charge wrap.Charge
 	if !friends(player, to) {
@@ -90,9 +123,13 @@ func (a *LimitedArena) Talk(ctx context.Context, player, to, text string) error 
 	return a.next.Talk(ctx, player, to, text)
 }
 
+var arenaJoinRules = wrap.NewRules("examples/game.Arena.Join",
+	ratelimit.Rule{Key: "{player}", Limit: 3, Per: time.Hour, Refund: ratelimit.RefundError},
+)
+
 // Join enters a match. What could not be entered does not count.
 //
-// It may be called 3 times in 1h for one player (an error gives it back).
+// Limits: 3 per hour per player (given back on an error).
 func (a *LimitedArena) Join(ctx context.Context, player, match string) error {
 	taken, err := wrap.Begin(ctx, a.limiter, arenaJoinRules, wrap.Charge{Key: player, Cost: 1})
 	if err != nil {
@@ -105,9 +142,13 @@ func (a *LimitedArena) Join(ctx context.Context, player, match string) error {
 	return err
 }
 
+var arenaWaveRules = wrap.NewRules("examples/game.Arena.Wave",
+	ratelimit.Rule{Key: "{player}", Limit: 2, Per: time.Second},
+)
+
 // Wave shows a gesture. Too many of them are not shown.
 //
-// It may be called twice in 1s for one player. It leaves refused calls to unseen.
+// Limits: 2 per second per player. Refused calls go to unseen.
 func (a *LimitedArena) Wave(player string) {
 	if err := wrap.Take(context.Background(), a.limiter, arenaWaveRules, player); err != nil {
 		unseen(player)

@@ -11,39 +11,52 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-var (
-	librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
-		ratelimit.Rule{Name: "search", Key: "{userID(ctx)}", Algorithm: ratelimit.TokenBucket, Limit: 1, Per: time.Second, Burst: 5},
-		ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute},
-	)
-	libraryReserveRules = wrap.NewRules("examples/httpapi.Library.Reserve",
-		ratelimit.Rule{Name: "reservations-user", Key: "{userID(ctx)}", Limit: 3, Cron: "@daily", TZ: "Europe/Berlin", Message: "Three reservations a day."},
-		ratelimit.Rule{Name: "reservations-title", Key: "{isbn}", Limit: 2, Cron: "@daily", TZ: "Europe/Berlin"},
-		ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute},
-	)
-)
-
-// LimitedLibrary is a [Library] that passes on to another one the calls its limits allow. It has the
-// methods of Library alone, whatever the other one has besides.
+// LimitedLibrary wraps a [Library] and enforces its rate limits.
 //
-// Its methods together may be called 300 times in 1m for one clientIP(ctx).
+// Library lends books.
+//
+// Limits of all methods together: 300 per minute per client IP.
 type LimitedLibrary struct {
 	next    Library
 	limiter *ratelimit.Limiter
 }
 
-// If this does not compile, Library has changed: run "go generate" in this directory.
+// If this does not compile, Library has changed: run "go tool ratelimit" in this directory.
 var _ Library = (*LimitedLibrary)(nil)
 
-// NewLimitedLibrary returns next behind limiter.
+// NewLimitedLibrary wraps next with the limits declared on [Library].
 func NewLimitedLibrary(next Library, limiter *ratelimit.Limiter) *LimitedLibrary {
-	return &LimitedLibrary{next: wrap.Next("examples/httpapi.Library", next), limiter: wrap.Limiter("examples/httpapi.Library", limiter)}
+	return &LimitedLibrary{
+		next:    wrap.Next("examples/httpapi.Library", next),
+		limiter: wrap.Limiter("examples/httpapi.Library", limiter),
+	}
 }
+
+// LibraryRules returns the rules declared on [Library].
+func LibraryRules() []ratelimit.Rule {
+	return wrap.RulesOf(librarySearchRules, libraryReserveRules)
+}
+
+// RateLimits returns the rules that the wrapper enforces.
+func (l *LimitedLibrary) RateLimits() []ratelimit.Rule {
+	return LibraryRules()
+}
+
+var librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
+	ratelimit.Rule{
+		Name:      "search",
+		Key:       "{userID(ctx)}",
+		Algorithm: ratelimit.TokenBucket,
+		Limit:     1,
+		Per:       time.Second,
+		Burst:     5,
+	},
+	ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute},
+)
 
 // Search returns the books whose title contains text.
 //
-// It may be called once in 1s with up to 5 at once for one userID(ctx). It counts towards what the
-// methods of Library share.
+// Limits: 1 per second per user ID (bursts of 5); and those that all methods share.
 func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error) {
 	userID := wrap.UserID(ctx)
 	if userID == "" {
@@ -59,11 +72,29 @@ func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error
 	return l.next.Search(ctx, text)
 }
 
+var libraryReserveRules = wrap.NewRules("examples/httpapi.Library.Reserve",
+	ratelimit.Rule{
+		Name:    "reservations-user",
+		Key:     "{userID(ctx)}",
+		Limit:   3,
+		Cron:    "@daily",
+		TZ:      "Europe/Berlin",
+		Message: "Three reservations a day.",
+	},
+	ratelimit.Rule{
+		Name:  "reservations-title",
+		Key:   "{isbn}",
+		Limit: 2,
+		Cron:  "@daily",
+		TZ:    "Europe/Berlin",
+	},
+	ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute},
+)
+
 // Reserve keeps a copy of a book for the user.
 //
-// It may be called 3 times in each period of cron "@daily" (Europe/Berlin) for one userID(ctx), and
-// twice in each period of cron "@daily" (Europe/Berlin) for one isbn. It counts towards what the
-// methods of Library share.
+// Limits: 3 per day (Europe/Berlin) per user ID; 2 per day (Europe/Berlin) per isbn; and those that
+// all methods share.
 func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
 	userID := wrap.UserID(ctx)
 	if userID == "" {
@@ -81,7 +112,7 @@ func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
 
 // Hours says when the library is open. Nothing limits it.
 //
-// It is free of the limits of Library.
+// No limit applies.
 func (l *LimitedLibrary) Hours() string {
 	return l.next.Hours()
 }

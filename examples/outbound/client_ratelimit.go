@@ -10,27 +10,48 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-var clientTemperatureRules = wrap.NewRules("examples/outbound.Client.Temperature",
-	ratelimit.Rule{Name: "examples/outbound.Client", Algorithm: ratelimit.LeakyBucket, Limit: 20, Per: time.Second, Wait: time.Second},
-)
-
-// LimitedClient has the exported methods of a [Client], to which it passes on the calls its limits
-// allow.
+// LimitedClient wraps a [Client] and enforces its rate limits. It has the exported methods of Client.
 //
-// Its methods together may be called 20 times in 1s (evenly spaced, waits up to 1s).
+// Client asks somebody else's weather service, which allows 20 calls a second to all of us together. A call waits up to a second for
+// its turn; if that comes later, the call is refused at once.
+//
+// Limits of all methods together: 20 per second (evenly spaced, waits up to 1s).
 type LimitedClient struct {
 	next    *Client
 	limiter *ratelimit.Limiter
 }
 
-// NewLimitedClient returns next behind limiter.
+// NewLimitedClient wraps next with the limits declared on [Client].
 func NewLimitedClient(next *Client, limiter *ratelimit.Limiter) *LimitedClient {
-	return &LimitedClient{next: wrap.Next("examples/outbound.Client", next), limiter: wrap.Limiter("examples/outbound.Client", limiter)}
+	return &LimitedClient{
+		next:    wrap.Next("examples/outbound.Client", next),
+		limiter: wrap.Limiter("examples/outbound.Client", limiter),
+	}
 }
+
+// ClientRules returns the rules declared on [Client].
+func ClientRules() []ratelimit.Rule {
+	return wrap.RulesOf(clientTemperatureRules)
+}
+
+// RateLimits returns the rules that the wrapper enforces.
+func (c *LimitedClient) RateLimits() []ratelimit.Rule {
+	return ClientRules()
+}
+
+var clientTemperatureRules = wrap.NewRules("examples/outbound.Client.Temperature",
+	ratelimit.Rule{
+		Name:      "examples/outbound.Client",
+		Algorithm: ratelimit.LeakyBucket,
+		Limit:     20,
+		Per:       time.Second,
+		Wait:      time.Second,
+	},
+)
 
 // Temperature returns the temperature in a city, in degrees Celsius.
 //
-// It counts towards what the methods of Client share.
+// Limits: those that all methods share.
 func (c *LimitedClient) Temperature(ctx context.Context, city string) (int, error) {
 	if err := wrap.Take(ctx, c.limiter, clientTemperatureRules, wrap.Everybody); err != nil {
 		return 0, err

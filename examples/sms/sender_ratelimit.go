@@ -11,31 +11,49 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",
-	ratelimit.Rule{Key: "{phone}", Limit: 1, Per: time.Minute, Message: "One code a minute."},
-	ratelimit.Rule{Key: "{phone}", Limit: 10, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"},
-	ratelimit.Rule{Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour, Message: "A hundred codes an hour for one address."},
-)
-
-// LimitedSender is a [Sender] that passes on to another one the calls its limits allow. It has the
-// methods of Sender alone, whatever the other one has besides.
+// LimitedSender wraps a [Sender] and enforces its rate limits.
+//
+// Sender delivers one-time codes.
 type LimitedSender struct {
 	next    Sender
 	limiter *ratelimit.Limiter
 }
 
-// If this does not compile, Sender has changed: run "go generate" in this directory.
+// If this does not compile, Sender has changed: run "go tool ratelimit" in this directory.
 var _ Sender = (*LimitedSender)(nil)
 
-// NewLimitedSender returns next behind limiter.
+// NewLimitedSender wraps next with the limits declared on [Sender].
 func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
-	return &LimitedSender{next: wrap.Next("examples/sms.Sender", next), limiter: wrap.Limiter("examples/sms.Sender", limiter)}
+	return &LimitedSender{
+		next:    wrap.Next("examples/sms.Sender", next),
+		limiter: wrap.Limiter("examples/sms.Sender", limiter),
+	}
 }
+
+// SenderRules returns the rules declared on [Sender].
+func SenderRules() []ratelimit.Rule {
+	return wrap.RulesOf(senderSendCodeRules)
+}
+
+// RateLimits returns the rules that the wrapper enforces.
+func (s *LimitedSender) RateLimits() []ratelimit.Rule {
+	return SenderRules()
+}
+
+var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",
+	ratelimit.Rule{Key: "{phone}", Limit: 1, Per: time.Minute, Message: "One code a minute."},
+	ratelimit.Rule{Key: "{phone}", Limit: 10, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"},
+	ratelimit.Rule{
+		Key:     "{clientIP(ctx)}",
+		Limit:   100,
+		Per:     time.Hour,
+		Message: "A hundred codes an hour for one address.",
+	},
+)
 
 // SendCode sends a login code to phone.
 //
-// It may be called once in 1m for one phone, 10 times in each period of cron "0 0 0 * * *"
-// (Asia/Shanghai) for one phone, and 100 times in 1h for one clientIP(ctx).
+// Limits: 1 per minute per phone; 10 per day (Asia/Shanghai) per phone; 100 per hour per client IP.
 func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
 	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {

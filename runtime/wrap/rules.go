@@ -1,6 +1,8 @@
 package wrap
 
 import (
+	"slices"
+
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
@@ -36,4 +38,17 @@ func (r *Rules) Missing(rule int, expr, reason string) error {
 // KeyError returns the *ratelimit.KeyError of a call that is not made since expr, which a rule needs, fails with err.
 func (r *Rules) KeyError(rule int, expr string, err error) error {
 	return &ratelimit.KeyError{Method: r.method, Rule: r.rules[rule].Name, Expr: expr, Err: err}
+}
+
+// RulesOf returns the rules of several methods, each once.
+func RulesOf(methods ...*Rules) []ratelimit.Rule {
+	var all []ratelimit.Rule
+	for _, m := range methods {
+		for _, r := range m.rules {
+			if !slices.Contains(all, r) {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
 }

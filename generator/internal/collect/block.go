@@ -42,7 +42,7 @@ func newBlock(p *load.Package) *block {
 		for doc, spec := range load.Types(f.Syntax) {
 			if b.annotated[spec.Name.Name] {
 				wrapper := load.WrapperOf(doc, spec)
-				b.generated = append(b.generated, wrapper, names.Prefixed("new", wrapper), names.Prefixed("limit", spec.Name.Name))
+				b.generated = append(b.generated, wrapper, names.Prefixed("new", wrapper), names.Prefixed("limit", spec.Name.Name), spec.Name.Name+"Rules")
 			}
 		}
 	}

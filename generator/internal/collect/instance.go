@@ -1,6 +1,12 @@
 package collect
 
-import "go/types"
+import (
+	"go/types"
+	"maps"
+	"slices"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
 
 // self is the type as its own methods see it, but with the names that its declaration gives to type parameters.
 func self(o *types.TypeName) types.Type {
@@ -22,6 +28,23 @@ func arguments(params *types.TypeParamList) []types.Type {
 		args = append(args, p)
 	}
 	return args
+}
+
+// typeParamNames names type parameters, blank ones too, such that they hide nothing.
+func typeParamNames(params *types.TypeParamList, declared map[string][]place) []string {
+	taken := names.NewScope(slices.Collect(maps.Keys(declared))...)
+	for p := range params.TypeParams() {
+		taken.Reserve(p.Obj().Name())
+	}
+	var found []string
+	for p := range params.TypeParams() {
+		name := p.Obj().Name()
+		if name == "_" {
+			name = taken.Take("P")
+		}
+		found = append(found, name)
+	}
+	return found
 }
 
 // typeParams returns those that a type is declared with; nil for a type without a name.

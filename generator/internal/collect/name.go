@@ -3,6 +3,7 @@ package collect
 import (
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,6 +23,9 @@ func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap, home *load.Fil
 	if arg, ok := wrap.Arg("name"); ok {
 		pos, name = arg.Value.Pos, arg.Value.Value
 	}
+	taken := names.NewScope(slices.AppendSeq(slices.Collect(maps.Keys(c.block.declared)), maps.Keys(c.block.imported))...)
+	w.RulesFunc = taken.Take(w.Object.Name()+"Rules", w.Object.Name()+"RateLimits")
+	c.declare(pos, w.RulesFunc, home)
 	if word == "limit" {
 		w.New = name
 		c.declare(pos, name, home)

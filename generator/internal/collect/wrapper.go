@@ -16,6 +16,7 @@ func (c *collector) wrapper(s *source) *model.Wrapper {
 	}
 	w := &model.Wrapper{
 		Pos: s.spec.Name.Pos(), Object: s.object, Kind: kindOf(s, onFields, onMethods), TypeParams: typeParams(s.object.Type()),
+		Doc: s.doc.Text(),
 	}
 	if !c.canWrap(w, s) {
 		return nil
@@ -40,10 +41,6 @@ func (c *collector) canName(s *source) bool {
 		return false
 	}
 	for p := range typeParams(s.object.Type()).TypeParams() {
-		if p.Obj().Name() == "_" {
-			c.errorf(p.Obj().Pos(), "a wrapper of %s needs a name for this type parameter", name.Name)
-			return false
-		}
 		if !c.valid(p.Constraint(), s.spec) {
 			return false
 		}
@@ -96,6 +93,9 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 		c.errorf(d.Verb.Pos, "skip stands on a method: the rules of its type do not apply there")
 	}
 	c.name(w, wrap, s.home)
+	w.TypeParamNames = typeParamNames(w.TypeParams, c.block.declared)
+	own, _, _ := types.LookupFieldOrMethod(s.object.Type(), true, c.pkg.Types, "RateLimits")
+	w.OwnRateLimits = own != nil
 	c.zone(wrap)
 	m := &methods{collector: c, source: s, of: w, wrap: wrap, faulty: c.reportFaults(s, w.Kind)}
 	if !m.canMean() {

@@ -63,28 +63,23 @@ func statements(texts ...string) []jen.Code {
 
 // take asks the limiter, and goes on if that has no objection.
 func (w *writer) take() {
-	call, ask := w.wrap("Take"), w.takes
+	fn, ask := w.wrap("Take"), w.takes
 	if needsCharge(w.method) {
-		call, ask = w.wrap("TakeCharges"), w.charges
+		fn, ask = w.wrap("TakeCharges"), w.charges
 	}
-	asked := call + "(" + w.asked(ask) + ")"
+	asked := w.asked(fn, ask)
 	err := w.errorName()
 	w.stmts = append(w.stmts, "if "+err+" := "+asked+"; "+err+" != nil {\n"+w.refusal(err)+"\n}", w.forward(w.method))
 }
 
-// asked writes the arguments of the question, of which ask gives those that depend on the rules.
-func (w *writer) asked(ask func() []string) string {
-	args := ask()
-	return laidOut(append([]string{w.context(w.method), w.limiter, w.rulesOf[w.method]}, args...))
-}
-
-// laidOut separates arguments, of which those behind the first three get lines of their own where they are long.
-func laidOut(args []string) string {
-	const width = 80
-	if line := strings.Join(args, ", "); len(line) <= width {
-		return line
+// asked writes the call of fn, which asks the limiter, with the arguments that depend on the rules.
+func (w *writer) asked(fn string, arguments func() []string) string {
+	args := arguments()
+	head := strings.Join([]string{w.context(w.method), w.limiter, w.rulesOf[w.method]}, ", ")
+	if one := call(fn, append([]string{head}, args...)...); !strings.Contains(one, "\n") {
+		return one
 	}
-	return strings.Join(args[:3], ", ") + ",\n" + strings.Join(args[3:], ",\n") + ",\n"
+	return fn + "(" + head + ",\n" + strings.Join(args, ",\n") + ",\n)"
 }
 
 // errorName names the refusal. A variable of that name may be hidden, but no parameter: messages may name it.

@@ -10,11 +10,11 @@ import (
 
 // forward makes the wrapped call and returns what it returns.
 func (f *function) forward(m *model.Method) string {
-	return returned(m, f.call(m))
+	return returned(m, f.callNext(m))
 }
 
-// call calls what is wrapped.
-func (f *function) call(m *model.Method) string {
+// callNext calls what is wrapped.
+func (f *function) callNext(m *model.Method) string {
 	return f.target + "(" + f.arguments(m.Signature.Variadic()) + ")"
 }
 
@@ -99,10 +99,10 @@ func (w *writer) begin() {
 	if err == "" || err == "_" {
 		err = w.Take("err")
 	}
-	asked := w.asked(w.charges)
+	asked := w.asked(w.wrap("Begin"), w.charges)
 	charged, ok := w.Take("taken"), w.Take("ok")
 	w.stmts = append(w.stmts,
-		charged+", "+err+" := "+w.wrap("Begin")+"("+asked+")",
+		charged+", "+err+" := "+asked,
 		"if "+err+" != nil {\n"+w.refusal(err)+"\n}",
 		ok+" := false",
 		"defer "+charged+".RefundUnless("+w.context(w.method)+", &"+ok+")",
@@ -127,9 +127,9 @@ func (w *writer) kept(err, ok string) {
 	if w.method.Error >= 0 {
 		succeeded = err + " == nil"
 	}
-	if list := strings.Join(variables, ", "); list == "" {
-		w.stmts = append(w.stmts, w.call(w.method), ok+" = "+succeeded)
+	if all := strings.Join(variables, ", "); all == "" {
+		w.stmts = append(w.stmts, w.callNext(w.method), ok+" = "+succeeded)
 	} else {
-		w.stmts = append(w.stmts, list+" "+assign+" "+w.call(w.method), ok+" = "+succeeded, "return "+list)
+		w.stmts = append(w.stmts, all+" "+assign+" "+w.callNext(w.method), ok+" = "+succeeded, "return "+all)
 	}
 }

@@ -125,5 +125,5 @@ func (w *writer) charge(r *model.Rule) string {
 		limit := w.code(r.Permits, r, r.Rule.Limit.Expr.Value)
 		fields = append(fields, "Limit: "+w.wrap("LimitOf")+"("+limit+")")
 	}
-	return w.wrap("Charge") + "{" + strings.Join(fields, ", ") + "}"
+	return literal(w.wrap("Charge"), fields...)
 }

@@ -1,6 +1,8 @@
-// Package emit writes the Go file of a file's annotated types. All names are settled before text is made; declarations
-// are made by jennifer from types as go/types spells them, and the frame around them here. What a directive means was
-// decided before: nothing is found wrong here that is not a fault of the generator.
+// Package emit writes the Go file of a file's annotated types. All names are settled before text is made. What a directive
+// means was decided before: a diagnostic of this package is a fault of the generator.
+//
+// Jennifer builds the declarations. The bodies of methods are text, since expressions and types come as text from packages expr
+// and go/types, which jennifer could only quote statement by statement.
 package emit
 
 import (
@@ -27,7 +29,8 @@ var (
 	wrapPackage    = types.NewPackage(names.Wrap, "wrap")
 )
 
-// File returns the source of the file that is generated from f, a file of pkg with wrappers. What is wrong is a fault of the generator; it is told at the wrapper that it fails for.
+// File returns the source of the file that is generated from f, a file of pkg with wrappers. A diagnostic is a fault of the
+// generator; it stands at the wrapper that it fails for.
 func File(pkg *model.Package, f *model.File) (src []byte, faults annotations.Errors) {
 	at := f.Wrappers[0]
 	defer func() {
@@ -41,11 +44,6 @@ func File(pkg *model.Package, f *model.File) (src []byte, faults annotations.Err
 	}
 	p := plan(pkg, f)
 	var body bytes.Buffer
-	if rules := p.rules(f); rules != nil {
-		if err := render(&body, rules); err != nil {
-			return nil, fault(err)
-		}
-	}
 	for _, at = range f.Wrappers {
 		for _, decl := range p.wrapper(at) {
 			if err := render(&body, decl); err != nil {

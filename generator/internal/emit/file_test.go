@@ -16,11 +16,11 @@ func TestFault(t *testing.T) {
 	pkg := &model.Package{Types: types.NewPackage("example.com/x", "x")}
 	wrapper := func(offset int, name string) *model.Wrapper {
 		of := types.NewTypeName(source.Pos(offset), pkg.Types, "X", types.NewInterfaceType(nil, nil))
-		return &model.Wrapper{Pos: of.Pos(), Object: of, Name: name, New: "New"}
+		return &model.Wrapper{Pos: of.Pos(), Object: of, Name: name, New: "New", RulesFunc: "XRules"}
 	}
 	f := &model.File{Wrappers: []*model.Wrapper{wrapper(15, "LimitedX"), wrapper(25, "no name")}}
 	_, faults := File(pkg, f)
-	const want = "x/x.go:3:6: internal error: 3:15: expected ';', found 'struct'"
+	const want = "x/x.go:3:6: internal error: 2:15: expected ';', found 'struct'"
 	if err := faults.Err(fset, "/m"); err == nil || err.Error() != want {
 		t.Errorf("%v, expected %s", err, want)
 	}

@@ -14,7 +14,7 @@ func (p *planned) limitFunc(w *model.Wrapper) *jen.Statement {
 	f := p.function(m, next, limiter)
 	_, args := p.typeParams(w)
 	f.target, f.next, f.limiter, f.generic = next, next, limiter, args
-	check := jen.Id(next + ", " + limiter + " = " + p.wrapped("Next", w, next) + ", " + p.wrapped("Limiter", w, limiter))
+	check := jen.Id(next + ", " + limiter + " = " + p.checked("Next", w, next) + ", " + p.checked("Limiter", w, limiter))
 	return p.limit(w, next, limiter, check, jen.Return(f.literal(m)))
 }
 
@@ -23,7 +23,7 @@ func (p *planned) limitFields(w *model.Wrapper) *jen.Statement {
 	taken := p.around(w)
 	next, limiter, limited := taken.Take("next", "wrapped"), taken.Take("limiter", "limits"), taken.Take("limited", "copied")
 	_, args := p.typeParams(w)
-	body := []jen.Code{jen.Id(limiter + " = " + p.wrapped("Limiter", w, limiter)), jen.Id(limited).Op(":=").Id(next)}
+	body := []jen.Code{jen.Id(limiter + " = " + p.checked("Limiter", w, limiter)), jen.Id(limited).Op(":=").Id(next)}
 	for _, m := range w.Methods {
 		if len(m.Rules) == 0 {
 			continue

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
@@ -14,6 +15,7 @@ import (
 
 // planned are the names of a file.
 type planned struct {
+	program bool // the package is a program, which zones are linked into
 	imports *names.Imports
 	begin   names.Variables
 	rulesOf map[*model.Method]string // variables with the rules of methods
@@ -23,13 +25,14 @@ type planned struct {
 // plan names all that a file declares and imports.
 func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
+		program: pkg.Types.Name() == "main",
 		imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
 		rulesOf: map[*model.Method]string{}, programs: programs{variables: map[*expr.Program]string{}},
 	}
 	block, variables := names.NewScope(pkg.Declared...), names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
-		block.Reserve(paramNames(w)...) // which hide what else has their names
-		variables.Reserve(paramNames(w)...)
+		block.Reserve(w.TypeParamNames...) // which hide what else has their names
+		variables.Reserve(w.TypeParamNames...)
 	}
 	for _, w := range f.Wrappers {
 		for _, m := range w.Methods {
@@ -45,9 +48,10 @@ func plan(pkg *model.Package, f *model.File) *planned {
 		}
 		p.imports.Add(runtimePackage)
 		p.imports.Add(wrapPackage)
+		p.imports.AddAll(w.Embeds...)
 		for _, m := range w.Methods {
 			if w.Kind != model.Fields || len(m.Rules) > 0 { // other fields stay as they are
-				p.addMethod(m)
+				p.addMethod(w, m)
 			}
 		}
 	}
@@ -61,30 +65,24 @@ func (p *planned) ratelimit(name string) string { return p.imports.Name(names.Ru
 // wrap is how the file spells a name of package wrap.
 func (p *planned) wrap(name string) string { return p.imports.Name(names.Wrap) + "." + name }
 
-// paramNames returns the names of the type parameters of w.
-func paramNames(w *model.Wrapper) []string {
-	var found []string
-	for t := range w.TypeParams.TypeParams() {
-		found = append(found, t.Obj().Name())
-	}
-	return found
-}
-
 // variableOf begins the name of the variable that holds the rules of m.
 func (p *planned) variableOf(w *model.Wrapper, m *model.Method) string {
 	if w.Kind == model.Func {
-		return p.begin.Of(w.Object.Name(), "")
+		return p.begin.Of(w.Object.Name(), "Func")
 	}
 	return p.begin.Of(w.Object.Name(), m.Name)
 }
 
 // addMethod adds what m imports. What its body names must not be hidden by its parameters.
-func (p *planned) addMethod(m *model.Method) {
+func (p *planned) addMethod(w *model.Wrapper, m *model.Method) {
 	p.imports.AddAll(m.Signature)
 	if len(m.Rules) == 0 {
 		return
 	}
 	variables := variablesOf(m.Signature)
+	if w.Kind == model.Interface || w.Kind == model.Concrete {
+		variables = append(variables, receiverOf(w))
+	}
 	for _, pkg := range bodyImports(m) {
 		p.imports.Add(pkg)
 		p.imports.Avoid(pkg.Path(), variables...)
@@ -97,11 +95,13 @@ func (p *planned) addMethod(m *model.Method) {
 		}
 	}
 	for _, r := range m.Rules {
-		if r.Limit.Per+r.Limit.Wait+r.Limit.Warmup+r.Limit.Block > 0 {
-			p.imports.Add(timePackage)
-		}
-		if r.Limit.TZ != "" && r.Limit.TZ != "UTC" {
-			p.imports.Blank("time/tzdata")
+		for arg := range model.Arguments(r.Limit) {
+			if arg.Kind == annotations.DurationKind {
+				p.imports.Add(timePackage)
+			}
+			if arg.Name == "tz" && r.Limit.TZ != "UTC" && p.program {
+				p.imports.Blank("time/tzdata")
+			}
 		}
 	}
 }
@@ -142,7 +142,7 @@ func variablesOf(sig *types.Signature) []string {
 // around are the names that variables around the methods of w must not have: what stands in the methods must not hide them.
 func (p *planned) around(w *model.Wrapper) *names.Scope {
 	taken := names.NewScope(p.imports.Names()...)
-	taken.Reserve(paramNames(w)...)
+	taken.Reserve(w.TypeParamNames...)
 	for _, m := range w.Methods {
 		taken.Reserve(variablesOf(m.Signature)...)
 		taken.Reserve(p.needed(m)...)
@@ -150,14 +150,18 @@ func (p *planned) around(w *model.Wrapper) *names.Scope {
 	return taken
 }
 
-// receiverOf names the receiver of all methods of w.
-func (p *planned) receiverOf(w *model.Wrapper) string {
+// receiverOf names the receiver of all methods of w. It does not depend on rules.
+func receiverOf(w *model.Wrapper) string {
+	taken := names.NewScope(w.TypeParamNames...)
+	for _, m := range w.Methods {
+		taken.Reserve(variablesOf(m.Signature)...)
+	}
 	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(w.Object.Name(), "_0123456789"))
 	first := string(unicode.ToLower(r))
 	if !unicode.IsLetter(r) {
 		first = "l"
 	}
-	return p.around(w).Take(first, "l", "limited")
+	return taken.Take(first, "l", "limited")
 }
 
 // fieldsOf names the fields of w, which no method may be called.

@@ -3,7 +3,6 @@ package emit
 import (
 	"go/types"
 	"slices"
-	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -48,22 +47,27 @@ func (p *planned) addPrograms(w *model.Wrapper, m *model.Method, block *names.Sc
 // Program implements expr.Names.
 func (w *writer) Program(p *expr.Program) string { return w.variables[p] }
 
-// programDefs declares the variables of the programs.
-func (p *planned) programDefs() []jen.Code {
-	var defs []jen.Code
-	vm := p.imports.Name(exprvmPackage.Path())
-	for _, program := range p.declared {
-		args := []string{quote(program.Source)}
-		for _, n := range program.Names {
-			args = append(args, quote(n))
+// programVars declares the variables of the programs of m, which stand above it.
+func (p *planned) programVars(m *model.Method) (vars []*jen.Statement) {
+	vm, declared := p.imports.Name(exprvmPackage.Path()), map[string]bool{}
+	for _, r := range m.Rules {
+		for _, c := range r.Codes() {
+			program := c.Program
+			if program == nil || declared[p.variables[program]] {
+				continue
+			}
+			declared[p.variables[program]] = true
+			args := []string{quote(program.Source)}
+			for _, n := range program.Names {
+				args = append(args, quote(n))
+			}
+			value := call(vm+".New", args...)
+			for _, h := range program.Hidden {
+				see := "func(v " + p.imports.Type(h.Of) + ") any { return v." + h.Name + " }"
+				value = call(vm+".Hidden", value, quote(h.Name), see)
+			}
+			vars = append(vars, jen.Var().Id(p.variables[program]).Op("=").Id(value))
 		}
-		value := vm + ".New(" + strings.Join(args, ", ") + ")"
-		for _, h := range program.Hidden {
-			of := p.imports.Type(h.Of)
-			see := "func(v " + of + ") any { return v." + h.Name + " }"
-			value = vm + ".Hidden(" + value + ", " + quote(h.Name) + ", " + see + ")"
-		}
-		defs = append(defs, jen.Id(p.variables[program]).Op("=").Id(value))
 	}
-	return defs
+	return vars
 }

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,40 +14,31 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// list is how a list is laid out, one element a line.
-func list(open, shut string) jen.Options {
-	return jen.Options{Open: open, Close: shut, Separator: ",", Multi: true}
+// rulesVar declares the variable with the rules of m, which stands above it.
+func (p *planned) rulesVar(m *model.Method) *jen.Statement {
+	args := []string{quote(m.Scope)}
+	for _, r := range m.Rules {
+		args = append(args, p.rule(r, m.Scope))
+	}
+	list := args[0] + ",\n" + strings.Join(args[1:], ",\n") + ",\n"
+	return jen.Var().Id(p.rulesOf[m]).Op("=").Id(p.wrap("NewRules") + "(" + list + ")")
 }
 
-// rules declares the variables with the rules of methods and with their programs; nil if there are none.
-func (p *planned) rules(f *model.File) *jen.Statement {
-	var defs []jen.Code
-	for _, w := range f.Wrappers {
-		for _, m := range w.Methods {
-			if len(m.Rules) == 0 {
-				continue
-			}
-			var args []jen.Code
-			for _, r := range m.Rules {
-				args = append(args, p.rule(r, m.Scope))
-			}
-			prepared := jen.Id(p.wrap("NewRules")).Custom(list("("+quote(m.Scope)+",", ")"), args...)
-			defs = append(defs, jen.Id(p.rulesOf[m]).Op("=").Add(prepared))
+// rulesFunc declares the function that returns the rules of w.
+func (p *planned) rulesFunc(w *model.Wrapper) *jen.Statement {
+	var vars []string
+	for _, m := range w.Methods {
+		if len(m.Rules) > 0 {
+			vars = append(vars, p.rulesOf[m])
 		}
 	}
-	defs = append(defs, p.programDefs()...)
-	switch len(defs) {
-	case 0:
-		return nil
-	case 1:
-		return jen.Var().Add(defs...)
-	}
-	return jen.Var().Defs(defs...)
+	doc := w.RulesFunc + " returns the rules declared on " + link(w.Object.Name()) + "."
+	return comment(doc).Func().Id(w.RulesFunc).Params().Id("[]" + p.ratelimit("Rule")).
+		Block(jen.Return(jen.Id(call(p.wrap("RulesOf"), vars...))))
 }
 
 // rule is a composite literal without the fields that are zero. The name is left to NewRules where that is the method's.
-func (p *planned) rule(r *model.Rule, method string) *jen.Statement {
-	l := literal{planned: p}
+func (p *planned) rule(r *model.Rule, method string) string {
 	rule := r.Limit
 	if rule.Name == method {
 		rule.Name = ""
@@ -54,23 +46,28 @@ func (p *planned) rule(r *model.Rule, method string) *jen.Statement {
 	if rule.Limit == 0 {
 		rule.Limit = -1 // to be among the fields
 	}
+	var fields []string
 	for arg, value := range model.Arguments(rule) {
-		switch arg.Kind {
-		case annotations.AmountKind:
-			l.limit(r)
-		case annotations.DurationKind:
-			l.field(arg.Field, jen.Id(p.duration(time.Duration(value.Int()))))
-		case annotations.CountKind:
-			l.field(arg.Field, jen.Id(strconv.FormatInt(value.Int(), 10)))
-		case annotations.FlagKind:
-			l.field(arg.Field, jen.True())
-		case annotations.EnumKind:
-			l.field(arg.Field, jen.Id(p.ratelimit(constant(arg, value.Interface()))))
-		default:
-			l.field(arg.Field, jen.Id(quote(value.String())))
-		}
+		fields = append(fields, arg.Field+": "+p.value(r, arg, value))
 	}
-	return jen.Id(p.ratelimit("Rule")).Values(l.fields...)
+	return literal(p.ratelimit("Rule"), fields...)
+}
+
+// value writes the value of an argument of r.
+func (p *planned) value(r *model.Rule, arg *annotations.Argument, value reflect.Value) string {
+	switch arg.Kind {
+	case annotations.AmountKind:
+		return limit(r)
+	case annotations.DurationKind:
+		return p.duration(time.Duration(value.Int()))
+	case annotations.CountKind:
+		return strconv.FormatInt(value.Int(), 10)
+	case annotations.FlagKind:
+		return "true"
+	case annotations.EnumKind:
+		return p.ratelimit(constant(arg, value.Interface()))
+	}
+	return quote(value.String())
 }
 
 // constant is the name of the constant with a value.
@@ -79,23 +76,13 @@ func constant(arg *annotations.Argument, value any) string {
 	return arg.Words[slices.IndexFunc(arg.Words, func(w annotations.Word) bool { return w.Text == text })].Const
 }
 
-// literal is a composite literal in the making.
-type literal struct {
-	*planned
-	fields []jen.Code
-}
-
-func (l *literal) field(name string, value jen.Code) {
-	l.fields = append(l.fields, jen.Id(name).Op(":").Add(value))
-}
-
 // limit also stands where it is zero. Where each call brings its own, it says which that is.
-func (l *literal) limit(r *model.Rule) {
+func limit(r *model.Rule) string {
 	value := strconv.FormatInt(r.Limit.Limit, 10)
 	if e := r.Rule.Limit.Expr; !e.IsZero() {
-		value += " /* replaced in each call by " + strings.ReplaceAll(oneLine(e.Value), "*/", "* /") + " */"
+		value += " /* replaced in each call by " + strings.ReplaceAll(shortened(oneLine(e.Value)), "*/", "* /") + " */"
 	}
-	l.field("Limit", jen.Id(value))
+	return value
 }
 
 var units = []struct {

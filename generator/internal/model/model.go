@@ -65,7 +65,13 @@ type Wrapper struct {
 	TypeParams *types.TypeParamList
 	Name       string // of the generated type; "" where a function is all
 	New        string // of its constructor, or of the function
+	RulesFunc  string // of the function that returns its rules
 	Scope      string // pkg.Type, as it stands in the names of rules
+	Doc        string // without directives
+
+	TypeParamNames []string     // those of the type, but for blank ones, which get names
+	Embeds         []types.Type // interfaces with the methods that only another package can declare
+	OwnRateLimits  bool         // the type has a method of that name
 	Rules      []*Rule
 	Methods    []*Method
 }

@@ -1,0 +1,153 @@
+package emit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// allowed says what rules allow, such as "1 per minute per phone; 10 per day (Asia/Shanghai) per phone".
+func allowed(rules []*model.Rule) string {
+	var said []string
+	for _, r := range rules {
+		said = append(said, phrase(r))
+	}
+	return strings.Join(said, "; ")
+}
+
+// phrase says what a rule allows, for whom and when, and in parentheses what else it does.
+func phrase(r *model.Rule) string {
+	s := permits(r) + " " + window(r.Limit) + subject(r.Key)
+	if r.Limit.Limit == 0 {
+		s = "no calls"
+	}
+	if !r.Rule.When.IsZero() {
+		s += ", if " + shortened(oneLine(r.Rule.When.Value))
+	}
+	if notes := notes(r); len(notes) > 0 {
+		s += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return s
+}
+
+// permits is the limit, as a number or as written, with what it counts if that is not calls.
+func permits(r *model.Rule) string {
+	s := shortened(oneLine(r.Rule.Limit.Expr.Value))
+	switch {
+	case s == "":
+		s = strconv.FormatInt(r.Limit.Limit, 10)
+	case strings.Contains(s, " "):
+		s = "(" + s + ")"
+	}
+	if r.Limit.Distinct != "" {
+		s += " different " + islands(r.Rule.Distinct)
+	}
+	return s
+}
+
+// The windows that have names.
+var (
+	periods = map[time.Duration]string{
+		time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day", 7 * 24 * time.Hour: "week",
+	}
+	calendars = map[string]string{
+		"@hourly": "hour", "0 * * * *": "hour", "0 0 * * * *": "hour",
+		"@daily": "day", "@midnight": "day", "0 0 * * *": "day", "0 0 0 * * *": "day",
+		"@weekly": "week", "@monthly": "month", "@yearly": "year", "@annually": "year",
+	}
+)
+
+// window says how long permits count.
+func window(r ratelimit.Rule) string {
+	if r.Cron == "" {
+		if name := periods[r.Per]; name != "" {
+			return "per " + name
+		}
+		return "per " + period.Format(r.Per)
+	}
+	zone := r.TZ
+	if zone == "" {
+		zone = "UTC"
+	}
+	if name := calendars[strings.Join(strings.Fields(r.Cron), " ")]; name != "" {
+		return "per " + name + " (" + zone + ")"
+	}
+	return fmt.Sprintf("between the times of %q (%s)", r.Cron, zone)
+}
+
+// subject says whom the limit is for.
+func subject(key annotations.Template) string {
+	if of := islands(key); of != "" {
+		return " per " + of
+	}
+	return ""
+}
+
+// islands are the expressions of a template, as people call them.
+func islands(t annotations.Template) string {
+	var found []string
+	for _, p := range t.Parts {
+		switch text := oneLine(p.Island.Value); text {
+		case "":
+		case "clientIP(ctx)":
+			found = append(found, "client IP")
+		case "userID(ctx)":
+			found = append(found, "user ID")
+		default:
+			found = append(found, text)
+		}
+	}
+	return shortened(strings.Join(found, " and "))
+}
+
+// shortened cuts what is too long for a sentence.
+func shortened(s string) string {
+	const longest = 60
+	if utf8.RuneCountInString(s) <= longest {
+		return s
+	}
+	return string([]rune(s)[:longest-1]) + "…"
+}
+
+// notes are the settings of a rule beside its limit, window and subject.
+func notes(rule *model.Rule) []string {
+	r, notes := rule.Limit, []string(nil)
+	note := func(given bool, format string, args ...any) {
+		if given {
+			notes = append(notes, fmt.Sprintf(format, args...))
+		}
+	}
+	cost := rule.Rule.Cost
+	note(!cost.Expr.IsZero(), "a call counts as %s", shortened(oneLine(cost.Expr.Value)))
+	note(cost.Expr.IsZero() && cost.Pos.IsValid() && cost.Int != 1, "a call counts as %d", cost.Int)
+	note(!rule.Settle.IsZero(), "in the end as %s", shortened(oneLine(rule.Settle.Value)))
+	note(r.Algorithm == ratelimit.FixedWindow, "fixed window")
+	note(r.Algorithm == ratelimit.LeakyBucket, "evenly spaced")
+	note(r.Burst > 0 && r.Burst != r.Limit, "bursts of %d", r.Burst)
+	note(r.Slices > 0, "counted in %d slices", r.Slices)
+	note(r.Prepay, "a call may go into debt")
+	note(r.Warmup > 0, "the rate rises over %s", period.Format(r.Warmup))
+	note(r.Wait > 0, "waits up to %s", period.Format(r.Wait))
+	note(r.Queue > 0 && !cost.Pos.IsValid(), "at most %d wait", r.Queue)
+	note(r.Queue > 0 && cost.Pos.IsValid(), "at most %d permits are waited for", r.Queue)
+	note(r.Block > 0, "then blocked for %s", period.Format(r.Block))
+	note(r.Mode == ratelimit.ModeShadow, "only reported")
+	note(r.Mode == ratelimit.ModeTrigger, "only a trigger")
+	note(r.Scope == ratelimit.ScopeInstance, "counted in each process")
+	note(r.Refund == ratelimit.RefundError, "given back on an error")
+	if r.Scope == ratelimit.ScopeInstance {
+		return notes // it needs no store
+	}
+	policy := rule.Text("on-error") // as written: what the type says is not repeated for each of its rules
+	note(policy == "deny", "refused while the store fails")
+	note(policy == "allow", "allowed while the store fails")
+	note(policy == "local", "counted in each process while the store fails")
+	return notes
+}
