@@ -4,7 +4,7 @@ import "go/types"
 
 // decorates reports whether values of the type t hold something through which a limited method of iface can be called, which
 // may well be the wrapper: an interface with such a method, a func like it, or a func that makes one of these. Fields and elements
-// count, however deep within types of the package of t. Generated wrappers count too.
+// count, however deep within types that belong to the package of t or have such a method. Generated wrappers count too.
 func (c *checker) decorates(t, iface types.Type, l *limited) bool {
 	var methods []*types.Func
 	for m := range iface.Underlying().(*types.Interface).Methods() {
@@ -48,7 +48,7 @@ func (d *decorator) holds(t types.Type) bool {
 	case *types.Signature:
 		return d.isFunc(u)
 	case *types.Struct:
-		if name := typeName(t); name != nil && name.Pkg() != d.home {
+		if name := typeName(t); name != nil && name.Pkg() != d.home && !d.reaches(types.NewPointer(t)) {
 			return false
 		}
 		for f := range u.Fields() {

@@ -95,6 +95,26 @@ type failover struct {
 
 func (f failover) SendCode(ctx context.Context, phone string) error { return nil }
 
+// counted holds a decorator of another package.
+type counted struct {
+	closer
+	inner *retry.Sender
+}
+
+func (c counted) SendCode(ctx context.Context, phone string) error {
+	return c.inner.SendCode(ctx, phone)
+}
+
+// delegating holds a bare one of another package.
+type delegating struct {
+	closer
+	inner *twilio.Client
+}
+
+func (d delegating) SendCode(ctx context.Context, phone string) error {
+	return d.inner.SendCode(ctx, phone)
+}
+
 // mock is none: nothing in it can be limited.
 type mock struct {
 	closer
@@ -121,6 +141,8 @@ func main() {
 	login.New(retry.New(limited))
 	login.New(retry.Of[sms.Sender]{Next: limited})
 
+	login.New(counted{inner: retry.New(limited)})
+	login.New(delegating{})                        // want `delegating is used as sms.Sender`
 	login.New(&mock{})                             // want `\*mock is used as sms.Sender`
 	login.New(logging{next: twilio.New("")})       // want `\*twilio.Client is used`
 	login.New(embedding{twilio.New("")})           // want `\*twilio.Client is used`
