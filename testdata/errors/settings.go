@@ -1,9 +1,14 @@
 package x
 
+import "context"
+
 type X interface {
 	//ratelimit:rule limit=1 per=1m warmup=1s
 	//                                     ^ warmup: found a sliding-window; expected a token-bucket
 	Warm() error
+	//ratelimit:rule limit=1 per=1m wait=5s
+	//                                   ^ wait: Endless has no context that could end the wait; it needs a parameter of type context.Context, or one with a method Context() context.Context
+	Endless(phone string) error
 	//ratelimit:rule limit=1 per=1m prepay
 	//                              ^ prepay: found a sliding-window; expected a token-bucket or a leaky-bucket
 	Prepay() error
@@ -12,10 +17,10 @@ type X interface {
 	Queue() error
 	//ratelimit:rule limit=10 per=1s algorithm=token-bucket warmup=2s wait=10s queue=1
 	//                                                                               ^ queue: found warmup as well; expected a bucket whose calls wait for their own permits
-	WarmQueue() error
+	WarmQueue(context.Context) error
 	//ratelimit:rule limit=10 per=1s algorithm=token-bucket prepay wait=10s queue=2
 	//                                                                            ^ queue: found prepay as well; expected a bucket whose calls wait for their own permits
-	PrepaidQueue() error
+	PrepaidQueue(context.Context) error
 	//ratelimit:rule limit=1 per=1m block=31d
 	//                                    ^ block: found 31d; expected whole microseconds, up to 30d
 	Block() error
@@ -24,7 +29,7 @@ type X interface {
 	Slices() error
 	//ratelimit:rule limit=1 per=1m mode=trigger wait=1s
 	//                                                ^ wait: found mode=trigger, which delays no call
-	Trigger() error
+	Trigger(context.Context) error
 	//ratelimit:rule limit=1 per=1m algorithm=token-bucket distinct="{a}"
 	//                                                               ^ distinct: found a token-bucket; expected a sliding-window or a cron
 	Distinct(a string) error

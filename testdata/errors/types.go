@@ -60,6 +60,7 @@ func (P) M() error { return nil }
 func (Gone) M() error { return nil }
 
 //ratelimit:wrap
+//          ^ G has no rule, so that its wrapper would limit nothing
 type G func() error
 
 //ratelimit:wrap name=LimitG

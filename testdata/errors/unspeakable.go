@@ -8,12 +8,12 @@ import (
 
 //ratelimit:wrap
 type T interface{ testing.TB }
-//6: T cannot be implemented outside of package testing, because of its method private
+//6: T cannot be implemented outside of package testing, because of its method private; that package exports no interface with just its unexported methods, which the wrapper could embed
 
 //ratelimit:wrap
 type R interface{ reflect.Type }
-//6: R cannot be implemented outside of package reflect, because of its method common
-//6: R cannot be implemented outside of package reflect, because of its method uncommon
+//6: R cannot be implemented outside of package reflect, because of its method common; that package exports no interface with just its unexported methods, which the wrapper could embed
 
 //ratelimit:wrap
+//          ^ N has no rule, so that its wrapper would limit nothing
 type N interface{ ast.Node }

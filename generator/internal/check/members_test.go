@@ -24,15 +24,15 @@ func TestKeyIsMember(t *testing.T) {
 func TestNeverWaits(t *testing.T) {
 	const waits, counts = "//ratelimit:rule limit=3 per=1m wait=1s\n", "//ratelimit:rule limit=3 per=1h distinct=\"{a}\""
 	check(t, []scenario{
-		{"both", waits + counts + "\nM(a string) error",
+		{"both", waits + counts + "\nM(ctx context.Context, a string) error",
 			[]string{"9:38: wait: calls that count members do not wait, and the rule of line 10 counts those of M"}},
-		{"a condition", waits + counts + " when=\"a != ``\"\nM(a string) error",
+		{"a condition", waits + counts + " when=\"a != ``\"\nM(ctx context.Context, a string) error",
 			[]string{"9:38: warning: wait: calls that count members do not wait, and the rule of line 10 counts those of M"}},
-		{"the type's wait", counts + "\nM(a string) error\nN(a string) error\n}\n\n" + waits + "type Y interface {\n" + counts + "\nM(a string) error\nN(a string) error",
+		{"the type's wait", counts + "\nM(ctx context.Context, a string) error\nN(ctx context.Context, a string) error\n}\n\n" + waits + "type Y interface {\n" + counts + "\nM(ctx context.Context, a string) error\nN(ctx context.Context, a string) error",
 			[]string{"14:38: wait: calls that count members do not wait, and the rule of line 16 counts those of M"}},
-		{"the type's members", "M(a string) error\n}\n\n" + counts + "\ntype Y interface {\n" + waits + "M(a string) error\n//ratelimit:skip",
+		{"the type's members", "M(ctx context.Context, a string) error\n}\n\n" + counts + "\ntype Y interface {\n" + waits + "M(ctx context.Context, a string) error\n//ratelimit:skip",
 			[]string{"14:38: wait: calls that count members do not wait, and the rule of line 12 counts those of M"}},
-		{"other methods", waits + "M(a string) error\n" + counts + "\nN(a string) error", nil},
+		{"other methods", waits + "M(ctx context.Context, a string) error\n" + counts + "\nN(ctx context.Context, a string) error", nil},
 	})
 }
 

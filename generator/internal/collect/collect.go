@@ -37,9 +37,6 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 			pkg.Files = append(pkg.Files, c.file(f))
 		}
 	}
-	if len(c.errs) == 0 { // else these may follow from those
-		c.errs = c.ineffective
-	}
 	return pkg, c.errs, c.warnings
 }
 
@@ -77,7 +74,6 @@ type collector struct {
 	names      []string // of the wrappers and constructors so far
 
 	errs, warnings annotations.Errors
-	ineffective    annotations.Errors // directives that limit nothing
 }
 
 func (c *collector) errorf(pos token.Pos, format string, args ...any) {

@@ -19,6 +19,7 @@ func (c *methods) ofConcrete() {
 			c.errorf(first(g), "%s is declared in a test, but the wrapper is not", d.name.Name)
 		}
 	}
+	c.embed(unexportedMethods(c.object)) // to be registered where the type is
 	found := exportedMethods(c.object)
 	sortAsWritten(found, order)
 	for _, f := range found {
@@ -44,6 +45,17 @@ func exportedMethods(o *types.TypeName) []*types.Func {
 	var found []*types.Func
 	for s := range types.NewMethodSet(types.NewPointer(self(o))).Methods() {
 		if f := s.Obj().(*types.Func); f.Exported() {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// unexportedMethods returns the other methods of the pointer to a type.
+func unexportedMethods(o *types.TypeName) []*types.Func {
+	var found []*types.Func
+	for s := range types.NewMethodSet(types.NewPointer(self(o))).Methods() {
+		if f := s.Obj().(*types.Func); !f.Exported() {
 			found = append(found, f)
 		}
 	}

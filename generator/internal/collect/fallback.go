@@ -37,6 +37,10 @@ func (c *methods) fallback(m *model.Method, d annotations.Fallback) *model.Fallb
 	if !c.valid(sig, c.spec) {
 		return nil
 	}
+	if _, name, _ := strings.Cut(d.Func.Value, "."); f.Of == model.OfNext && name == m.Name {
+		c.errorf(d.Func.Pos, "%s is the method itself, past its limits, so that nothing would be limited; expected another one", d.Func.Value)
+		return nil
+	}
 	if !stands(f, m.Signature, sig) {
 		c.errorf(d.Func.Pos, "%s is a %s; expected a %s, with or without a last parameter of type error", d.Func.Value, c.text(sig), c.text(m.Signature))
 		return nil

@@ -10,9 +10,14 @@ func (c *methods) ofInterface() {
 	declared, order := c.declarations(c.source)
 	found := slices.Collect(c.object.Type().Underlying().(*types.Interface).Methods())
 	sortAsWritten(found, order)
+	foreign := c.embed(found)
+	for pkg, methods := range foreign {
+		c.errorf(c.of.Pos, "%s cannot be implemented outside of package %s, because of its method %s; "+
+			"that package exports no interface with just its unexported methods, which the wrapper could embed",
+			c.object.Name(), pkg.Path(), methods[0].Name())
+	}
 	for _, f := range found {
-		if !f.Exported() && f.Pkg() != c.pkg.Types {
-			c.errorf(c.of.Pos, "%s cannot be implemented outside of package %s, because of its method %s", c.object.Name(), f.Pkg().Path(), f.Name())
+		if c.isForeign(f) {
 			continue
 		}
 		c.add(f.Name(), f.Signature(), declared[f.Name()])

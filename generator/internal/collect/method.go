@@ -2,10 +2,12 @@ package collect
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -21,6 +23,7 @@ type methods struct {
 
 // collect adds the methods to the wrapper. The directives of the type are those of g.
 func (c *methods) collect(g annotations.Group) {
+	defer c.needContext()
 	if c.of.Kind == model.Func {
 		c.function(g)
 		return
@@ -51,7 +54,7 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 // function collects a func type, which is its own and only method. What stands on the type is about it.
 func (c *methods) function(g annotations.Group) {
 	sig := c.object.Type().Underlying().(*types.Signature)
-	own := []declaration{{c.spec.Name, c.spec.Type, c.doc, c.object, c.source.file}}
+	own := []declaration{{name: c.spec.Name, node: c.spec.Type, doc: c.doc, owner: c.object, file: c.source.file}}
 	if m := c.method(c.object.Name(), c.of.Scope, sig, own); m != nil {
 		c.of.Methods = []*model.Method{m}
 	}
@@ -64,6 +67,9 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 	if len(declared) > 0 {
 		d := declared[0]
 		node, m.Pos, m.Doc = d.node, d.name.Pos(), d.doc.Text()
+		if d.receiver != "" && d.owner == c.of.Object && c.of.Kind == model.Concrete {
+			m.Receiver = &expr.Param{Name: d.receiver, Type: types.NewPointer(self(c.object))}
+		}
 	}
 	if !c.valid(sig, node) || !c.expressible(m) {
 		return nil
@@ -88,8 +94,44 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 	if m.Fallback != nil && len(m.Rules) == 0 {
 		c.errorf(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so that its fallback is never called", m.Name)
 	}
+	c.warnOfMessages(m)
 	c.twins(m.Rules)
 	return m
+}
+
+// warnOfMessages tells of messages of refusals of which nobody is told, as the fallback does not take them.
+func (c *methods) warnOfMessages(m *model.Method) {
+	f := m.Fallback
+	if f == nil || f.TakesErr || f.MayBeNil && m.Error >= 0 {
+		return
+	}
+	for _, r := range m.Rules {
+		if arg, ok := r.Arg("message"); ok && !r.OfType {
+			c.warnf(arg.Value.Pos, "message: nobody is told, as the fallback %s takes no error", f.Func.Value)
+		}
+	}
+}
+
+// needContext reports rules that wait in methods in which nobody can stop that. One of the type is told once.
+func (c *methods) needContext() {
+	const needs = "wait: %s has no context that could end the wait; it needs a parameter of type context.Context, " +
+		"or one with a method Context() context.Context"
+	ofType := map[token.Pos][]string{}
+	for _, m := range c.of.Methods {
+		for _, r := range m.Rules {
+			arg, waits := r.Arg("wait")
+			switch {
+			case !waits || m.Context >= 0:
+			case r.OfType:
+				ofType[arg.Value.Pos] = append(ofType[arg.Value.Pos], m.Name)
+			default:
+				c.errorf(arg.Value.Pos, needs, m.Name)
+			}
+		}
+	}
+	for pos, names := range ofType {
+		c.errorf(pos, needs, strings.Join(names, ", "))
+	}
 }
 
 // apply gives m the directives of one of its declarations. The rules of a promoted method limit it in each type that promotes
@@ -141,10 +183,10 @@ func (c *methods) reportIneffective(g annotations.Group) {
 	name := c.object.Name()
 	switch {
 	case len(c.of.Rules) > 0 && !ofType:
-		c.ineffective.Add(c.of.Rules[0].Verb.Pos,
+		c.errs.Add(c.of.Rules[0].Verb.Pos,
 			"%s has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused", name)
 	case len(g.Wraps) > 0 && !any:
-		c.ineffective.Add(g.Wraps[0].Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
+		c.errs.Add(g.Wraps[0].Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
 	default:
 		c.warnOfSpared()
 	}

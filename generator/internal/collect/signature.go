@@ -3,6 +3,7 @@ package collect
 import (
 	"go/token"
 	"go/types"
+	"slices"
 	"strconv"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
@@ -19,12 +20,32 @@ func describe(m *model.Method) {
 		}
 		m.Params = append(m.Params, expr.Param{Name: name, Type: v.Type()})
 	}
-	m.Context = contextOf(m.Signature.Params())
 	for i := range m.Signature.Results().Len() {
-		if takesError(m.Signature.Results().At(i).Type()) {
+		v := m.Signature.Results().At(i)
+		name := v.Name()
+		if name == "" || name == "_" {
+			name = "result" + strconv.Itoa(i)
+		}
+		m.Results = append(m.Results, expr.Param{Name: name, Type: v.Type()})
+		if takesError(v.Type()) {
 			m.Error = i
 		}
 	}
+	m.Context = contextOf(m.Signature.Params())
+	if m.Context < 0 {
+		m.Context = slices.IndexFunc(m.Params, func(p expr.Param) bool { return hasContext(p.Type) })
+		m.ByMethod = m.Context >= 0
+	}
+}
+
+// hasContext reports whether t has a method Context() context.Context, as *http.Request and gRPC's streams do.
+func hasContext(t types.Type) bool {
+	method := types.NewMethodSet(t).Lookup(nil, "Context")
+	if method == nil {
+		return false
+	}
+	sig := method.Type().(*types.Signature)
+	return sig.Params().Len() == 0 && sig.Results().Len() == 1 && types.Unalias(sig.Results().At(0).Type()).String() == "context.Context"
 }
 
 // contextOf returns the index of the first parameter that is a context.Context or else implements it; -1 if none does.

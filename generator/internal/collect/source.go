@@ -27,6 +27,8 @@ type declaration struct {
 	doc   *ast.CommentGroup
 	owner *types.TypeName
 	file  *load.File
+
+	receiver string // how the declaration of a method calls it, or ""
 }
 
 // index finds the syntax of the types of the package block and of their methods.
@@ -39,7 +41,7 @@ func (c *collector) index() {
 	for _, f := range c.pkg.Files {
 		for d := range load.Methods(f.Syntax) {
 			if s := c.receiverOf(d); s != nil {
-				m := declaration{d.Name, d.Type, d.Doc, s.object, f}
+				m := declaration{d.Name, d.Type, d.Doc, s.object, f, receiverName(d)}
 				s.methods, c.declaredAt[d.Name.Pos()] = append(s.methods, m), m
 			}
 		}
@@ -72,7 +74,7 @@ func (c *collector) add(f *load.File, doc *ast.CommentGroup, spec *ast.TypeSpec)
 			s.embeds = append(s.embeds, field)
 		}
 		for _, n := range field.Names {
-			m := declaration{n, field, field.Doc, s.object, f}
+			m := declaration{name: n, node: field, doc: field.Doc, owner: s.object, file: f}
 			s.fields, c.declaredAt[n.Pos()] = append(s.fields, m), m
 		}
 	}
@@ -90,6 +92,14 @@ func flat(t *ast.InterfaceType) []*ast.Field {
 		}
 	}
 	return all
+}
+
+// receiverName is how a method calls its receiver, or "".
+func receiverName(d *ast.FuncDecl) string {
+	if len(d.Recv.List) == 0 || len(d.Recv.List[0].Names) == 0 || d.Recv.List[0].Names[0].Name == "_" {
+		return ""
+	}
+	return d.Recv.List[0].Names[0].Name
 }
 
 // receiver is the name of the type that a method is declared for, or "".

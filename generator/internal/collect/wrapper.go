@@ -2,6 +2,7 @@ package collect
 
 import (
 	"go/types"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -9,6 +10,7 @@ import (
 
 // wrapper collects a type declaration; nil if neither it nor a part of it is annotated, or if nothing can wrap it.
 func (c *collector) wrapper(s *source) *model.Wrapper {
+	before := len(c.errs)
 	g := c.group(s.doc)
 	onFields, onMethods := c.annotated(s.fields), c.annotated(s.methods)
 	if isEmpty(g) && onFields == nil && onMethods == nil || !c.canName(s) {
@@ -25,7 +27,7 @@ func (c *collector) wrapper(s *source) *model.Wrapper {
 		c.errorf(first(c.group(onFields.doc)), "%s has directives on its methods, so that they cannot stand on its fields, too", w.Object.Name())
 		return nil
 	}
-	c.fill(w, s, g)
+	c.fill(w, s, g, before)
 	return w
 }
 
@@ -82,8 +84,8 @@ func kindOf(s *source, onFields, onMethods *declaration) model.Kind {
 	return model.Concrete
 }
 
-// fill completes w, which is for s and has the directives of g.
-func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
+// fill completes w, which is for s and has the directives of g. The errors from before on are about s.
+func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group, before int) {
 	var wrap annotations.Wrap
 	if len(g.Wraps) > 0 {
 		wrap = g.Wraps[0]
@@ -102,5 +104,7 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group) {
 		return
 	}
 	m.collect(g)
-	m.reportIneffective(g)
+	if len(c.errs) == before && !m.faulty && !slices.ContainsFunc(g.Rules, func(r annotations.Rule) bool { return r.Bad }) { // else these may follow from those
+		m.reportIneffective(g)
+	}
 }

@@ -29,7 +29,7 @@ func compileRules(pkg *types.Package, methods []*model.Method) annotations.Error
 	var errs annotations.Errors
 	spared, applied := map[token.Pos]bool{}, map[token.Pos]bool{} // by the position of a condition
 	for _, m := range methods {
-		c := &compiler{env: &expr.Env{Package: pkg, Method: m.Scope, Params: m.Params}, method: m.Name}
+		c := &compiler{env: &expr.Env{Package: pkg, Method: m.Scope, Params: m.Names()}, method: m.Name}
 		for i, r := range m.Rules {
 			m.Rules[i] = c.rule(*r)
 			spared[r.Rule.When.Pos] = spared[r.Rule.When.Pos] || m.Rules[i] == nil

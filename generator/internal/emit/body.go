@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"go/types"
 	"maps"
 	"regexp"
 	"slices"
@@ -20,6 +21,7 @@ type writer struct {
 	stmts  []string
 	fail   func(reason, err string) string // where the expression that is being written cannot be computed
 
+	returned []string          // variables with the results of the wrapped call, once it is made
 	subjects map[string]string // expressions for subjects that were computed already, by their templates
 	checked  map[string]bool   // parameters, and their fields, that were found not to be nil
 }
@@ -28,7 +30,18 @@ type writer struct {
 func (w *writer) Import(path string) string { return w.imports.Name(path) }
 
 // Param implements expr.Names.
-func (w *writer) Param(i int) string { return w.params[i] }
+func (w *writer) Param(i int) string {
+	if i < len(w.params) {
+		return w.params[i]
+	}
+	if i -= len(w.params); w.method.Receiver != nil {
+		if i == 0 {
+			return w.next
+		}
+		i--
+	}
+	return w.returned[i]
+}
 
 // Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }
@@ -45,6 +58,7 @@ func (f *function) body(m *model.Method) []jen.Code {
 		return statements(f.forward(m))
 	}
 	w := &writer{function: f, method: m, subjects: map[string]string{}, checked: map[string]bool{}}
+	w.checkContext()
 	if refunds(m) {
 		w.begin()
 	} else {
@@ -91,11 +105,29 @@ func (f *function) errorName() string {
 	return "err"
 }
 
+// context writes the context of the call.
 func (f *function) context(m *model.Method) string {
-	if m.Context < 0 {
+	switch {
+	case m.Context < 0:
 		return f.imports.Name("context") + ".Background()"
+	case m.ByMethod:
+		return f.params[m.Context] + ".Context()"
 	}
 	return f.params[m.Context]
+}
+
+// checkContext makes sure that the parameter that has the context is not nil.
+func (w *writer) checkContext() {
+	if !w.method.ByMethod {
+		return
+	}
+	switch w.method.Params[w.method.Context].Type.Underlying().(type) {
+	case *types.Pointer, *types.Interface:
+		name := w.params[w.method.Context]
+		failure := w.failure(w.rulesOf[w.method] + ".NilKey(0, " + quote(w.method.Params[w.method.Context].Name) + ")")
+		w.stmts = append(w.stmts, "if "+name+" == nil {\n"+failure+"\n}")
+		w.checked[name] = true
+	}
 }
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
@@ -121,6 +153,8 @@ func (w *writer) render(c *expr.Code) string {
 		switch {
 		case check == nil:
 			w.forgetFields()
+		case check[1] == w.next: // which the constructor has checked
+			continue
 		case slices.Contains(w.params, check[2]):
 			if w.checked[check[1]] {
 				continue

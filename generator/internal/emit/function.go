@@ -45,7 +45,7 @@ func (p *planned) function(m *model.Method, outer ...string) *function {
 	}
 	for i := range m.Signature.Params().Len() {
 		otherwise := m.Params[i].Name
-		if i == m.Context {
+		if i == m.Context && !m.ByMethod {
 			otherwise = "ctx"
 		}
 		f.params = append(f.params, choose(m.Signature.Params().At(i).Name(), otherwise))

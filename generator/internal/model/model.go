@@ -72,8 +72,8 @@ type Wrapper struct {
 	TypeParamNames []string     // those of the type, but for blank ones, which get names
 	Embeds         []types.Type // interfaces with the methods that only another package can declare
 	OwnRateLimits  bool         // the type has a method of that name
-	Rules      []*Rule
-	Methods    []*Method
+	Rules          []*Rule
+	Methods        []*Method
 }
 
 // Method is a method of an annotated type; of a struct of funcs, a field; of a func type, the only one, which has its name.
@@ -83,14 +83,25 @@ type Method struct {
 	Doc       string // without directives
 	Signature *types.Signature
 	Params    []expr.Param // as expressions name them
+	Receiver  *expr.Param  // of a struct's method, if its declaration names it
+	Results   []expr.Param // as settle names them
 	Scope     string       // pkg.Type.Method
 	Rules     []*Rule      // its own, then its type's
-	Context   int          // the index of the context among the parameters, or -1
+	Context   int          // the index of the parameter that is the context, or has it; -1 without any
+	ByMethod  bool         // that parameter is no context, but has a method Context
 	Error     int          // the index of the error among the results, or -1
 	Fallback  *Fallback    // nil if there is none
 
 	Skipped bool // a directive says that the rules of the type do not apply
 	Spared  bool // the rules of the type do not apply, as the method cannot return an error
+}
+
+// Names are what the expressions of m may name: its parameters, then its receiver.
+func (m *Method) Names() []expr.Param {
+	if m.Receiver == nil {
+		return m.Params
+	}
+	return append(slices.Clone(m.Params), *m.Receiver)
 }
 
 // Fallback is what is called instead of a method that is refused.
