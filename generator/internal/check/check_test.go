@@ -297,9 +297,9 @@ func TestNeverBindsOfTypes(t *testing.T) {
 			[]string{"x.go:2:13: warning: this rule never refuses a call that the one of line 3 admits, which is stricter: 5 per 1h; remove one of them"}},
 		"a key that tells less in one method": {"package x\n" + strings.Replace(loose, "=10", "=10 key=\"{$env?.a ?? c}:{b}\"", 1) + strings.Replace(strict, "=5", "=5 key=\"{$env?.a ?? b}\"", 1) +
 			"type X interface {\nM(a, b, c string) error\nN(b, c string) error\n}\n", nil},
-		"what another method waits for": {"package x\n" + loose + strict + "type X interface {\nM() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN(interface{ Context() context.Context }) error\n}\n", nil},
-		"another method waits for its own": {"package x\ntype X interface {\n" + loose + strict + "M() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN() error\n}\n",
-			[]string{"x.go:3:13: warning: this rule never refuses a call that the one of line 4 admits, which is stricter: 5 per 1h; remove one of them"}},
+		"what another method waits for": {"package x\nimport \"net/http\"\n" + loose + strict + "type X interface {\nM() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN(*http.Request) error\n}\n", nil},
+		"another method waits for its own": {"package x\nimport \"net/http\"\ntype X interface {\n" + loose + strict + "M() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN(*http.Request) error\n}\n",
+			[]string{"x.go:4:13: warning: this rule never refuses a call that the one of line 5 admits, which is stricter: 5 per 1h; remove one of them"}},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"x.go": c.src}, c.found) })
 	}
