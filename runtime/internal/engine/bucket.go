@@ -1,0 +1,137 @@
+package engine
+
+import "sort"
+
+// bucket is the generic cell rate algorithm (ITU-T I.371) with an exact clock: it remembers when the bucket is full again, its
+// theoretical arrival time. That is full + parts/limit microseconds, where limit is the rate at the last charge, so no rounding
+// adds up.
+type bucket struct{ full, parts, limit int64 }
+
+// needed returns how many permits may be missing from a full bucket for n permits to pass, negated. In a Prepaid bucket the next
+// call pays.
+func (c *Claim) needed(n int64) int64 {
+	if c.Rule.Kind == Bucket {
+		return n - c.Burst
+	}
+	return -c.Burst
+}
+
+// in returns when the bucket is full again at the claim's limit. After a change of the limit as many permits are missing as
+// before. Debts keep their time: what a Prepaid bucket lacks beyond its burst, and all that a Warmup lacks.
+func (b *bucket) in(c *Claim, now int64) (whole, parts int64) {
+	if b.limit == c.Limit {
+		return b.full, b.parts
+	}
+	whole = b.full + min(b.parts, 1)
+	if whole <= now || b.limit == 0 {
+		return whole, 0
+	}
+	missing, debt := whole-now, int64(0)
+	if c.Rule.Kind != Bucket {
+		stored, part := gain(0, 0, c.Burst, b.limit, c.Rule.Per)
+		stored = min(missing, stored+min(part, 1))
+		missing, debt = stored, missing-stored
+	}
+	return now + rescale(missing, b.limit, c.Limit) + debt, 0
+}
+
+// longest is the longest time that a bucket may take to be full: a hundred years.
+const longest = 36600 * 24 * 3600 * 1_000_000
+
+// rescale returns a time in which a bucket gains at a new limit what it gains at an old one in d, rounded up.
+func rescale(d, old, limit int64) int64 {
+	whole, rest := d/limit, d%limit
+	if whole >= longest/old {
+		return longest
+	}
+	return whole*old + (rest*old+limit-1)/limit
+}
+
+// gain adds to a time, whole and in parts of limit, the time in which a bucket gains n permits; n may be negative.
+func gain(whole, parts, n, limit, per int64) (int64, int64) {
+	parts += n * (per % limit)
+	carry := parts / limit
+	if parts %= limit; parts < 0 {
+		parts += limit
+		carry--
+	}
+	return whole + n*(per/limit) + carry, parts
+}
+
+// lacks returns the first time, from one on, at which the bucket lacks no more than so many permits, negated.
+func (b *bucket) lacks(c *Claim, needed, now, from int64) int64 {
+	x, y := b.in(c, now)
+	if x < now {
+		x, y = now, 0
+	}
+	x, y = gain(x, y, needed, c.Limit, c.Rule.Per)
+	return max(from, x+min(y, 1))
+}
+
+func (b *bucket) Earliest(c *Claim, now, from int64) int64 {
+	return b.lacks(c, c.needed(c.Cost), now, from)
+}
+
+func (b *bucket) Room(c *Claim, now int64) int64 {
+	if c.Burst == 0 { // a debt has no room: the bucket admits the next call, or it does not
+		if b.lacks(c, 0, now, now) > now {
+			return 0
+		}
+		return 1
+	}
+	return int64(sort.Search(int(c.Burst), func(i int) bool { return b.lacks(c, int64(i)+1-c.Burst, now, now) > now }))
+}
+
+func (b *bucket) Full(c *Claim, now int64) int64 { return b.lacks(c, 0, now, now) }
+
+// Reserves is true of the time alone that the bucket itself dictates. A later place, because of another rule of the call, would
+// carry the bucket ahead for everybody.
+func (b *bucket) Reserves(c *Claim, now, at int64) bool { return b.Earliest(c, now, now) == at }
+
+func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
+	b.add(c, n, now)
+	return true
+}
+
+// add charges n permits. A call that waits is charged as of now as well, since its place is where the bucket is full enough.
+func (b *bucket) add(c *Claim, n, now int64) {
+	x, y := b.in(c, now)
+	if x < now {
+		x, y = now, 0
+	}
+	x, y = gain(x, y, n, c.Limit, c.Rule.Per)
+	*b = bucket{x, y, c.Limit}
+}
+
+// maxDebt bounds how far a charge beyond the limit carries an empty bucket ahead.
+const maxDebt = 24 * 3600 * 1_000_000
+
+func (b *bucket) Charge(c *Claim, n, now int64) {
+	before, _ := b.in(c, now)
+	b.add(c, min(n, longest/(c.Rule.Per/c.Limit+1)), now)
+	empty, _ := gain(now, 0, c.Burst, c.Limit, c.Rule.Per)
+	if most := max(before, empty+maxDebt); b.full >= most {
+		b.full, b.parts = most, 0
+	}
+}
+
+func (b *bucket) Last(c *Claim, n, now, at int64) bool {
+	extra, _ := c.price(n)
+	x, y := b.in(c, now)
+	x, y = gain(x-extra, y, c.needed(n)-n, c.Limit, c.Rule.Per)
+	return x+min(y, 1) <= at
+}
+
+// GiveBack gives back what has not refilled since the charge: the bucket would be as full without the rest of it.
+func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
+	extra, _ := c.price(n)
+	refilled := max(0, now-c.At)
+	x, y := b.in(c, now)
+	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now {
+		return
+	}
+	x, y = gain(x-extra+refilled, y, -n, c.Limit, c.Rule.Per)
+	*b = bucket{x, y, c.Limit}
+}
+
+func (b *bucket) Expiry(*Rule) int64 { return b.full + min(b.parts, 1) }

@@ -1,0 +1,160 @@
+package engine
+
+// Decide decides a call on the cells of its claims, and fills in the claims. The caller holds the cells alone.
+func (call *Call) Decide(cells []*Cell, now int64) Verdict {
+	v := Verdict{Now: now, At: now, Admitted: !call.Refused}
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		call.check(c, cells[i], now)
+		v.Admitted = v.Admitted && !(c.Refused && c.Mode == Enforce)
+		if c.Mode == Enforce {
+			v.At = max(v.At, c.Earliest)
+		}
+	}
+	if v.At > now && !call.Refused {
+		call.place(cells, &v)
+	}
+	switch {
+	case v.Admitted && !call.Peek:
+		call.commit(cells, &v)
+	case !v.Admitted:
+		call.refuse(cells, v)
+	}
+	call.report(cells, v)
+	return v
+}
+
+// check asks one rule when it admits its claim.
+func (call *Call) check(c *Claim, cell *Cell, now int64) {
+	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, now, 0, 0, 0
+	if c.Mode == Trigger {
+		return
+	}
+	asked := *c
+	if call.UpTo {
+		asked.Cost = 1
+	}
+	c.Earliest = cell.State.Earliest(&asked, now, now)
+	c.Refused = c.Earliest > now+c.Wait
+	if cell.Until > now {
+		c.Earliest, c.Refused = max(c.Earliest, cell.Until), true
+	}
+}
+
+// place finds the time for which a call that cannot be admitted now is charged, if its rules give it the time to wait.
+func (call *Call) place(cells []*Cell, v *Verdict) {
+	if at, ok := call.freePlace(cells, v.Now); ok {
+		v.At, v.Admitted = at, true
+		for i := range call.Claims {
+			call.Claims[i].Refused = call.Claims[i].Refused && call.Claims[i].Mode != Enforce
+		}
+		return
+	}
+	for moved := v.Admitted; moved && v.Admitted; { // a window in which the call fits now may be full by then
+		moved = false
+		for i := range call.Claims {
+			c := &call.Claims[i]
+			if c.Mode != Enforce {
+				continue
+			}
+			if at := cells[i].State.Earliest(c, v.Now, v.At); at > v.At {
+				v.At, c.Earliest, c.Refused, moved = at, at, at > v.Now+c.Wait, true
+				v.Admitted = v.Admitted && !c.Refused
+			}
+		}
+	}
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		v.Admitted = v.Admitted && (c.Mode != Enforce || cells[i].State.Reserves(c, v.Now, v.At))
+	}
+}
+
+// commit charges the claims of a call that is admitted.
+func (call *Call) commit(cells []*Cell, v *Verdict) {
+	if call.UpTo {
+		v.Taken = call.upTo(cells, v.Now)
+	}
+	for i := range call.Claims {
+		c, cell := &call.Claims[i], cells[i]
+		n, at := c.Cost, v.Now // rules that only watch count when the call is decided
+		if call.UpTo {
+			n = v.Taken
+		}
+		if c.Mode == Enforce {
+			at = v.At
+		}
+		if c.Refused {
+			continue
+		}
+		room := int64(0)
+		if c.Mode == Trigger {
+			room = cell.State.Room(c, v.Now)
+		}
+		if at > v.Now && cell.Free.take(at, n) || cell.State.Commit(c, n, v.Now, at) {
+			c.Charged, c.At = n, at
+		}
+		if c.Charged > 0 && 0 < room && room <= n {
+			c.Fired = c.Limit - room + n
+		}
+	}
+}
+
+// upTo returns how many permits a call may take of each rule, and refuses them to the Shadows that do not have so many.
+func (call *Call) upTo(cells []*Cell, now int64) int64 {
+	n := call.Claims[0].Cost
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Mode == Enforce {
+			n = min(n, cells[i].State.Room(c, now))
+		}
+	}
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Mode == Shadow {
+			asked := *c
+			asked.Cost = n
+			c.Earliest = cells[i].State.Earliest(&asked, now, now)
+			c.Refused = c.Earliest > now
+		}
+	}
+	return n
+}
+
+// refuse begins the blocks that follow from the refusals of a call.
+func (call *Call) refuse(cells []*Cell, v Verdict) {
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if !c.Refused || c.Rule.Block == 0 || cells[i].Until > v.Now {
+			continue
+		}
+		c.Earliest = max(c.Earliest, v.Now+c.Rule.Block)
+		if !call.Peek {
+			cells[i].Until = v.Now + c.Rule.Block
+		}
+	}
+}
+
+// report says how many permits the rules have left after a decision.
+func (call *Call) report(cells []*Cell, v Verdict) {
+	for i := range call.Claims {
+		c, cell := &call.Claims[i], cells[i]
+		if call.Peek || call.Report || c.Refused && c.Cost > 1 {
+			c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
+		}
+		if cell.Until > v.Now {
+			c.Room = 0
+		}
+	}
+}
+
+// Adjust changes what the claims of an admitted call were charged by their Deltas. The caller holds the cells alone.
+func (call *Call) Adjust(cells []*Cell, now int64) {
+	for i := range call.Claims {
+		c, cell := &call.Claims[i], cells[i]
+		switch {
+		case c.Delta > 0:
+			cell.State.Charge(c, c.Delta, now)
+		case c.Delta < 0:
+			cell.giveBack(c, -c.Delta, now, call.Rollback)
+		}
+		c.Delta = 0
+	}
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"slices"
+	"sort"
+)
+
+// distinct is when each member was admitted, in a sliding or a calendar window. A member that is known costs nothing, and stays
+// known until its first admission leaves the window.
+type distinct struct {
+	known map[string]int64
+	order []admission // the same, oldest first
+}
+
+type admission struct {
+	member string
+	at     int64
+}
+
+// window returns the time after which admissions count, and the end of a calendar window. A window that was opened goes on after
+// the clock went back behind its start.
+func (d *distinct) window(r *Rule, now int64) (since, stop int64) {
+	if r.Kind == Distinct {
+		return now - r.Per, 0
+	}
+	if n := len(d.order); n > 0 {
+		now = max(now, d.order[n-1].at)
+	}
+	start, stop := r.Schedule.Window(now)
+	return start - 1, stop
+}
+
+// search returns how many members were admitted at a time or before.
+func (d *distinct) search(at int64) int {
+	return sort.Search(len(d.order), func(i int) bool { return d.order[i].at > at })
+}
+
+func (d *distinct) knows(member string, since int64) bool {
+	at, ok := d.known[member]
+	return ok && at > since
+}
+
+func (d *distinct) Earliest(c *Claim, now, from int64) int64 {
+	since, stop := d.window(c.Rule, now)
+	n := len(d.order)
+	switch {
+	case int64(n-d.search(since)) < c.Limit || d.knows(c.Member, since):
+		return from
+	case c.Rule.Kind == DistinctCalendar:
+		return max(from, stop)
+	default:
+		return max(from, d.order[n-int(c.Limit)].at+c.Rule.Per)
+	}
+}
+
+func (d *distinct) Room(c *Claim, now int64) int64 {
+	since, _ := d.window(c.Rule, now)
+	return max(0, c.Limit-int64(len(d.order)-d.search(since)))
+}
+
+func (d *distinct) Full(c *Claim, now int64) int64 {
+	since, stop := d.window(c.Rule, now)
+	n := len(d.order)
+	switch {
+	case d.search(since) == n:
+		return now
+	case c.Rule.Kind == DistinctCalendar:
+		return stop
+	default:
+		return d.order[n-1].at + c.Rule.Per
+	}
+}
+
+// Reserves is false: who is known now need not be known later.
+func (d *distinct) Reserves(_ *Claim, now, at int64) bool { return at <= now }
+
+func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
+	since, _ := d.window(c.Rule, now)
+	if d.knows(c.Member, since) {
+		return false
+	}
+	gone := d.search(since)
+	for _, a := range d.order[:gone] {
+		delete(d.known, a.member)
+	}
+	at := now
+	if c.Rule.Kind == DistinctCalendar {
+		at = max(now, since+1)
+	}
+	if d.known == nil {
+		d.known = make(map[string]int64)
+	}
+	d.known[c.Member] = at
+	d.order = slices.Insert(d.order[gone:], d.search(at)-gone, admission{c.Member, at})
+	return true
+}
+
+// Charge does nothing: members are not settled.
+func (d *distinct) Charge(*Claim, int64, int64) {}
+
+func (d *distinct) Last(*Claim, int64, int64, int64) bool { return true }
+
+func (d *distinct) GiveBack(c *Claim, _, _ int64, _ bool) {
+	if at, ok := d.known[c.Member]; ok && at == c.At {
+		delete(d.known, c.Member)
+		d.order = slices.DeleteFunc(d.order, func(a admission) bool { return a.member == c.Member })
+	}
+}
+
+func (d *distinct) Expiry(r *Rule) int64 {
+	n := len(d.order)
+	if n == 0 {
+		return longAgo
+	}
+	_, stop := d.window(r, d.order[n-1].at)
+	return max(stop, d.order[n-1].at+r.Per)
+}

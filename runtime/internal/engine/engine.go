@@ -1,0 +1,172 @@
+// Package engine holds the algorithms of rate limiting as arithmetic on integers. It answers three questions: when does a rule
+// admit a cost, what does an admission change, and what does giving it back change. The Lua files of package redisstore are the
+// same arithmetic on Redis: a file here and its twin there have the same functions in the same order.
+//
+// The package is not a store. It has no locks, reads no clock, and does no input or output.
+//
+// Times and durations are whole microseconds. A time counts from the Unix epoch, on the clock of the store.
+//
+// The words:
+//
+//	rule        one limit: how it counts, over which window
+//	permit      one unit of a limit
+//	subject     whom a count belongs to: a phone number, a user
+//	claim       what one call asks of one rule, for one subject
+//	call        the claims that are decided together: all are charged, or none
+//	verdict     the answer to a call
+//	state       what is remembered of one rule for one subject
+//	charge      permits that an admitted call took
+//	place       a time to come for which a waiting call is charged
+//	free place  a place that was given up while others were behind it
+//	earliest    the first time at which a rule admits a claim
+//	room        how many permits a rule would admit now
+//	slot        a Redis Cluster's unit of distribution: one key, one slot
+//	run         several calls that Redis decides in one script
+package engine
+
+import "context"
+
+// Kind is how a rule counts. The numbers are those in the Lua files.
+type Kind uint8
+
+const (
+	SlidingWindow    Kind = 1
+	FixedWindow      Kind = 2
+	Calendar         Kind = 3
+	Bucket           Kind = 4 // token-bucket, and leaky-bucket with a burst of 1
+	Prepaid          Kind = 5 // a bucket in which the next call pays
+	Warmup           Kind = 6 // a prepaid bucket whose rate ramps up after idling
+	SlidingCounter   Kind = 7
+	Distinct         Kind = 8 // members of a sliding window
+	DistinctCalendar Kind = 9 // members of a calendar window
+)
+
+// Rule is what all claims of one rule have in common. It is not changed once it is in use.
+//
+// Name and Tag identify the states of the rule, together with a prefix and a subject. Limits are not part of that, so a changed
+// limit applies to the history that exists.
+type Rule struct {
+	Name     string
+	Tag      string // the window, and what else tells the states of equal names apart
+	Kind     Kind
+	Per      int64     // length of the window; 0 for calendars
+	Schedule *Schedule // of Calendar and DistinctCalendar
+	Warmup   int64     // of Warmup: how long the rate ramps up
+	Slices   int64     // of SlidingCounter
+	Block    int64     // how long a subject is refused after a refusal; 0 is not at all
+}
+
+// Mode is what becomes of a rule's refusal.
+type Mode uint8
+
+const (
+	Enforce Mode = iota // the call is refused
+	Shadow              // the refusal is reported, and the call is charged to the other rules only
+	Trigger             // there is none: the rule counts on and reports when its limit is reached
+)
+
+// Claim asks one rule for permits in the name of a subject.
+type Claim struct {
+	Rule    *Rule
+	Subject string // as it stands in keys
+	Member  string // what Distinct and DistinctCalendar count; without zero bytes
+	Cost    int64  // permits, at least 1
+	Limit   int64  // permits per window, at least 1
+	Burst   int64  // capacity of a bucket, in permits
+	Wait    int64  // how long this rule may delay the call; 0 for Shadow and Trigger
+	Mode    Mode
+
+	// A decision fills in the rest.
+
+	Charged int64 // permits that were taken; 0 if the rule was not charged
+	At      int64 // the time they were taken for
+	Extra   int64 // of Warmup: how much longer than usual the charge lasts
+	Stored  int64 // of Warmup: the stored idle time it used up
+
+	Refused  bool  // the rule refuses the call, or would if it were not a Shadow
+	Earliest int64 // when the rule admits the claim, if nothing else is admitted before. Set if it does not admit it now.
+	Fired    int64 // permits used in the window, if a Trigger's limit is reached by this call; else 0
+
+	// Set if the call asks for a report, or is a Peek. Room is also set if the claim refuses a cost above 1.
+
+	Room int64 // permits that are left after the decision
+	Full int64 // when all permits are there again; a time not after the decision if they are there now
+
+	Delta int64 // what Adjust does: permits to give back, negated, or to take beyond the limit
+}
+
+// price returns what n permits of a Warmup's charge cost besides their usual time. A part of a charge has no price of its own.
+func (c *Claim) price(n int64) (extra, stored int64) {
+	if n < c.Charged {
+		return 0, 0
+	}
+	return c.Extra, c.Stored
+}
+
+// Call is everything that is decided in one step.
+type Call struct {
+	Prefix string // of all keys
+	Claims []Claim
+
+	Peek    bool // charge nothing, and report
+	Report  bool // fill in Room and Full
+	UpTo    bool // take as many permits as every rule admits now, at most the cost, which is the same in all claims
+	Refused bool // another part of the call refuses it: nothing is charged, but refusals here begin their blocks
+
+	// Rollback says of an Adjust that the call was not made: a window that the call opened is closed.
+	Rollback bool
+}
+
+// Verdict is the answer to a call.
+type Verdict struct {
+	Now      int64 // the store's time of the decision
+	At       int64 // when the call is admitted: after Now if it has to wait
+	Admitted bool
+	Taken    int64 // of an UpTo call: the permits taken from each rule
+}
+
+// AskAgain reports whether the call is to be decided once more, at v.At: it has time until then, but no rule keeps a place for
+// it.
+func (call *Call) AskAgain(v Verdict) bool {
+	if v.Admitted || call.Refused {
+		return false
+	}
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Refused && c.Mode == Enforce {
+			return false
+		}
+	}
+	return true
+}
+
+// Store keeps the states of rules and decides calls on them. It is safe for concurrent use.
+type Store interface {
+	// Decide checks all claims, and then charges all of them or none: none if the call is refused or an error is returned.
+	Decide(ctx context.Context, call *Call) (Verdict, error)
+
+	// Adjust changes what the claims of an admitted call were charged by their Deltas, once. Where it fails, those claims keep
+	// their Delta for which nothing was done, and nothing will be.
+	Adjust(ctx context.Context, call *Call) error
+
+	// Reset forgets the states of all claims, and returns how many there were.
+	Reset(ctx context.Context, call *Call) (int, error)
+}
+
+// Settings is a store that also keeps texts by name, as lasting as its counts, for all processes that use it.
+type Settings interface {
+	// Settings returns all texts under a prefix.
+	Settings(ctx context.Context, prefix string) (map[string]string, error)
+	// Set sets a text; with onlyNew, only where there is none. It reports whether it did.
+	Set(ctx context.Context, prefix, name, text string, onlyNew bool) (bool, error)
+	// Unset removes a text.
+	Unset(ctx context.Context, prefix, name string) error
+}
+
+// Limited is a store that cannot decide every rule.
+type Limited interface {
+	// Unsupported returns what is in the way of a rule that may delay its calls by wait: the argument of the directive, and
+	// the reason; or nothing.
+	Unsupported(r *Rule, wait int64) (argument, reason string)
+	// Unfit returns what is in the way of claims of one call whose rules are all supported; or nothing.
+	Unfit(claims []Claim) (argument, reason string)
+}

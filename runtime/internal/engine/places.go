@@ -1,0 +1,106 @@
+package engine
+
+import "slices"
+
+// Places are the places to come of one state that were given up while others were behind them, in the order of their times.
+// Their permits stay charged, since the places behind were found with them, and a later call may use them. Beyond maxPlaces a
+// place is lost.
+type Places []place
+
+type place struct{ at, permits int64 }
+
+const maxPlaces = 64
+
+// last returns the time of the last place.
+func (p Places) last() int64 {
+	if len(p) == 0 {
+		return longAgo
+	}
+	return p[len(p)-1].at
+}
+
+// has reports whether there is a place of n permits at a time.
+func (p Places) has(at, n int64) bool {
+	return slices.ContainsFunc(p, func(q place) bool { return q.at == at && q.permits >= n })
+}
+
+// take takes n permits of the place at a time. It reports whether there was such a place. The rest of it stays free.
+func (p *Places) take(at, n int64) bool {
+	i := slices.IndexFunc(*p, func(q place) bool { return q.at == at && q.permits >= n })
+	if i < 0 {
+		return false
+	}
+	if (*p)[i].permits -= n; (*p)[i].permits == 0 {
+		*p = slices.Delete(*p, i, i+1)
+	}
+	return true
+}
+
+// add frees n permits of the place at a time, and forgets the places whose time has come.
+func (p *Places) add(at, n, now int64) {
+	*p = slices.DeleteFunc(*p, func(q place) bool { return q.at <= now })
+	i := slices.IndexFunc(*p, func(q place) bool { return q.at >= at })
+	switch {
+	case i >= 0 && (*p)[i].at == at:
+		(*p)[i].permits += n
+	case len(*p) == maxPlaces:
+	case i < 0:
+		*p = append(*p, place{at, n})
+	default:
+		*p = slices.Insert(*p, i, place{at, n})
+	}
+}
+
+// freePlace returns the first free place that a call can use: a time at which every other rule has a free place too, or admits
+// the call behind all its own places.
+func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if c.Mode != Enforce || c.Wait == 0 || c.Earliest <= now {
+			continue
+		}
+		for _, p := range cells[i].Free {
+			if p.at > now && (!ok || p.at < at) && call.meets(cells, now, p.at) {
+				at, ok = p.at, true
+			}
+		}
+	}
+	return at, ok
+}
+
+// meets reports whether every rule of a call has a free place at a time to come, or admits the call at that time.
+func (call *Call) meets(cells []*Cell, now, at int64) bool {
+	for i := range call.Claims {
+		c, cell := &call.Claims[i], cells[i]
+		switch {
+		case c.Mode != Enforce:
+		case cell.Until > now, c.Earliest > now && at > now+c.Wait:
+			return false
+		case !cell.Free.has(at, c.Cost) && !(c.Earliest <= at && cell.State.Reserves(c, now, at)):
+			return false
+		}
+	}
+	return true
+}
+
+// giveBack gives back n permits of a charge. A place that others are behind is not closed up but becomes free. Free places that
+// are the last ones then are taken back as well.
+func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
+	if c.At > now && !cell.State.Last(c, n, now, c.At) {
+		cell.Free.add(c.At, n, now)
+		return
+	}
+	cell.State.GiveBack(c, n, now, rollback)
+	free := Claim{Rule: c.Rule, Limit: c.Limit, Burst: c.Burst}
+	for len(cell.Free) > 0 {
+		p := cell.Free[len(cell.Free)-1]
+		if p.at > now {
+			if !cell.State.Last(&free, p.permits, now, p.at) {
+				return
+			}
+			free.At = p.at
+			cell.State.GiveBack(&free, p.permits, now, rollback)
+		}
+		cell.Free = cell.Free[:len(cell.Free)-1]
+	}
+}

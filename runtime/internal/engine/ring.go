@@ -1,0 +1,67 @@
+package engine
+
+import "sort"
+
+// ring is a queue of times in ascending order. It grows to what it has to hold and keeps that room.
+type ring struct {
+	times []int64 // its length is zero or a power of two
+	head  int     // index of the oldest time
+	n     int
+}
+
+func (r *ring) len() int { return r.n }
+
+// at returns the i-th oldest time.
+func (r *ring) at(i int) int64 { return r.times[(r.head+i)&(len(r.times)-1)] }
+
+// insert puts a time in its place, count times. It is nearly always the last one: only who waits has a later one.
+func (r *ring) insert(t int64, count int) {
+	if r.n+count > len(r.times) {
+		r.grow(r.n + count)
+	}
+	i := r.n
+	for ; i > 0 && r.at(i-1) > t; i-- {
+		r.set(i-1+count, r.at(i-1))
+	}
+	for j := range count {
+		r.set(i+j, t)
+	}
+	r.n += count
+}
+
+func (r *ring) set(i int, t int64) { r.times[(r.head+i)&(len(r.times)-1)] = t }
+
+func (r *ring) grow(n int) {
+	size := max(1, len(r.times))
+	for size < n {
+		size *= 2
+	}
+	times := make([]int64, size)
+	for i := range r.n {
+		times[i] = r.at(i)
+	}
+	r.times, r.head = times, 0
+}
+
+// drop removes the n oldest times.
+func (r *ring) drop(n int) {
+	if n > 0 {
+		r.head = (r.head + n) & (len(r.times) - 1)
+		r.n -= n
+	}
+}
+
+// search returns how many times are before t.
+func (r *ring) search(t int64) int {
+	return sort.Search(r.n, func(i int) bool { return r.at(i) >= t })
+}
+
+// remove takes out up to count times equal to t.
+func (r *ring) remove(t int64, count int) {
+	i := r.search(t)
+	found := min(count, r.search(t+1)-i)
+	for ; i+found < r.n; i++ {
+		r.set(i, r.at(i+found))
+	}
+	r.n -= found
+}

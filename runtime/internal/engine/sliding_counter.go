@@ -1,0 +1,100 @@
+package engine
+
+// slidingCounter is the permits of each slice of time in a window, and of the slice that the window has left in part. It is a
+// sliding window of constant size that never admits more than the limit, and is up to a slice late.
+type slidingCounter struct {
+	slices []int64 // slice n stands at n modulo their number
+	newest int64   // number of the newest slice; 0 before the first charge
+	used   int64   // permits of all slices
+}
+
+// width returns the length of a slice.
+func (r *Rule) width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
+
+func (s *slidingCounter) slot(n int64) *int64 { return &s.slices[n%int64(len(s.slices))] }
+
+// total returns the number of the present slice, and the permits that count in it. After the clock went back the newest slice
+// stays the present one.
+func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
+	present = max(now/r.width(), s.newest)
+	if s.slices == nil || present-s.newest > r.Slices {
+		return present, 0
+	}
+	used = s.used
+	for n := s.newest + 1; n <= present; n++ {
+		used -= *s.slot(n)
+	}
+	return present, used
+}
+
+func (s *slidingCounter) Earliest(c *Claim, now, from int64) int64 {
+	present, used := s.total(c.Rule, now)
+	excess := used + c.Cost - c.Limit
+	for n := present - c.Rule.Slices; excess > 0 && n <= s.newest; n++ {
+		if excess -= *s.slot(n); excess <= 0 {
+			return max(from, (n+c.Rule.Slices+1)*c.Rule.width())
+		}
+	}
+	return from
+}
+
+// Room returns how many permits fit. A Trigger does not count the slice that the window has left in part, so that it is not
+// early.
+func (s *slidingCounter) Room(c *Claim, now int64) int64 {
+	present, used := s.total(c.Rule, now)
+	if oldest := present - c.Rule.Slices; c.Mode == Trigger && used > 0 && oldest <= s.newest {
+		used -= *s.slot(oldest)
+	}
+	return max(0, c.Limit-used)
+}
+
+func (s *slidingCounter) Full(c *Claim, now int64) int64 {
+	if present, used := s.total(c.Rule, now); used > 0 {
+		for n := s.newest; n >= present-c.Rule.Slices; n-- {
+			if *s.slot(n) > 0 {
+				return (n + c.Rule.Slices + 1) * c.Rule.width()
+			}
+		}
+	}
+	return now
+}
+
+// Reserves is false: slices to come are not kept.
+func (s *slidingCounter) Reserves(_ *Claim, now, at int64) bool { return at <= now }
+
+func (s *slidingCounter) Commit(c *Claim, n, now, _ int64) bool {
+	s.move(c.Rule, now)
+	n = min(n, mostUsed-s.used)
+	*s.slot(s.newest) += n
+	s.used += n
+	return true
+}
+
+// move makes the slice that holds now the newest one, unless it is older.
+func (s *slidingCounter) move(r *Rule, now int64) {
+	present, used := s.total(r, now)
+	if s.slices == nil || present-s.newest > r.Slices {
+		s.slices = make([]int64, r.Slices+1)
+	} else {
+		for n := s.newest + 1; n <= present; n++ {
+			*s.slot(n) = 0
+		}
+	}
+	s.newest, s.used = present, used
+}
+
+func (s *slidingCounter) Charge(c *Claim, n, now int64) { s.Commit(c, n, now, now) }
+
+func (s *slidingCounter) Last(*Claim, int64, int64, int64) bool { return true }
+
+func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
+	s.move(c.Rule, now)
+	number := c.At / c.Rule.width()
+	if number > s.newest-int64(len(s.slices)) && number <= s.newest {
+		n = min(n, *s.slot(number)) // after a reset there may be less
+		*s.slot(number) -= n
+		s.used -= n
+	}
+}
+
+func (s *slidingCounter) Expiry(r *Rule) int64 { return (s.newest + r.Slices + 1) * r.width() }

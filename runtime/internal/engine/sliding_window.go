@@ -1,0 +1,62 @@
+package engine
+
+// slidingWindow is the time of every permit, oldest first: an exact sliding window. Permits whose time is to come belong to
+// calls that wait, and count already.
+type slidingWindow struct{ times ring }
+
+func (s *slidingWindow) Earliest(c *Claim, _, from int64) int64 {
+	if i := s.times.len() - int(c.Limit-c.Cost) - 1; i >= 0 {
+		return max(from, s.times.at(i)+c.Rule.Per)
+	}
+	return from
+}
+
+func (s *slidingWindow) Room(c *Claim, now int64) int64 {
+	return max(0, c.Limit-int64(s.times.len()-s.times.search(now-c.Rule.Per+1)))
+}
+
+func (s *slidingWindow) Full(c *Claim, now int64) int64 {
+	if n := s.times.len(); n > 0 {
+		return s.times.at(n-1) + c.Rule.Per
+	}
+	return now
+}
+
+func (s *slidingWindow) Reserves(c *Claim, now, at int64) bool { return s.Earliest(c, now, at) == at }
+
+// maxMoved is how many later permits a charge is put before. If there are more, it takes the time of the newest one.
+const maxMoved = 64
+
+func (s *slidingWindow) Commit(c *Claim, n, now, at int64) bool {
+	n = min(n, c.Limit) // the cost of a Trigger has no bound
+	size := s.times.len()
+	if size > maxMoved && s.times.at(size-1-maxMoved) > at {
+		at = s.times.at(size - 1)
+	}
+	s.times.insert(at, int(n))
+	over := s.times.len() - int(c.Limit)
+	if c.Mode == Enforce { // those in the window still count if this charge is given back, or for rules of other limits
+		over = min(over, s.times.search(now-c.Rule.Per+1))
+	}
+	s.times.drop(over)
+	return true
+}
+
+// Charge keeps at most the limit in permits: to wait for more would be to wait for ever.
+func (s *slidingWindow) Charge(c *Claim, n, now int64) {
+	s.Commit(&Claim{Rule: c.Rule, Limit: c.Limit, Mode: Trigger}, n, now, now)
+}
+
+func (s *slidingWindow) Last(_ *Claim, _, _, at int64) bool {
+	n := s.times.len()
+	return n == 0 || s.times.at(n-1) <= at
+}
+
+func (s *slidingWindow) GiveBack(c *Claim, n, _ int64, _ bool) { s.times.remove(c.At, int(n)) }
+
+func (s *slidingWindow) Expiry(r *Rule) int64 {
+	if n := s.times.len(); n > 0 {
+		return s.times.at(n-1) + r.Per
+	}
+	return longAgo
+}

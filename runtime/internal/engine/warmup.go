@@ -1,0 +1,52 @@
+package engine
+
+import "math/bits"
+
+// warmup is a Prepaid bucket without a burst, and the idle time that it stored, up to the rule's Warmup. Stored time above half of
+// that is cold: its permits cost up to three times as much, rising linearly with the time stored. This is SmoothWarmingUp of
+// Guava's RateLimiter with a cold factor of 3. The price of a call is fixed when it is admitted, whatever is given back later.
+type warmup struct {
+	bucket
+	stored int64
+}
+
+// idle returns the time that is stored by now.
+func (w *warmup) idle(c *Claim, now int64) int64 {
+	stored := w.stored
+	if x, _ := w.in(c, now); x < now {
+		stored += now - x
+	}
+	return min(c.Rule.Warmup, stored)
+}
+
+func (w *warmup) Commit(c *Claim, n, now, _ int64) bool {
+	stored := w.idle(c, now)
+	above := max(0, stored-c.Rule.Warmup/2)
+	worth, _ := gain(0, 0, n, c.Limit, c.Rule.Per)
+	cold := min(above, worth)
+	c.Extra, c.Stored = mulDiv(2*cold, 2*above-cold, c.Rule.Warmup), min(stored, worth)
+	w.add(c, n, now)
+	w.full += c.Extra
+	w.stored = stored - c.Stored
+	return true
+}
+
+func (w *warmup) Charge(c *Claim, n, now int64) {
+	w.stored = w.idle(c, now)
+	w.bucket.Charge(c, n, now)
+}
+
+func (w *warmup) GiveBack(c *Claim, n, now int64, rollback bool) {
+	_, stored := c.price(n)
+	w.stored = min(c.Rule.Warmup, w.idle(c, now)+stored)
+	w.bucket.GiveBack(c, n, now, rollback)
+}
+
+// mulDiv returns a*b/c, rounded up. The product may have more bits than an int64.
+func mulDiv(a, b, c int64) int64 {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	quotient, rest := bits.Div64(high, low, uint64(c))
+	return int64(quotient + min(rest, 1))
+}
+
+func (w *warmup) Expiry(r *Rule) int64 { return w.bucket.Expiry(r) + r.Warmup }

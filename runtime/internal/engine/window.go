@@ -1,0 +1,111 @@
+package engine
+
+import "slices"
+
+// windows are the windows of a fixed or calendar rule that have not ended, oldest first. The first one is the present one, also
+// after the clock went back behind its start; the others belong to calls that wait. They do not overlap.
+type windows struct{ list []window }
+
+type window struct{ start, stop, used int64 }
+
+// mostUsed is from where on permits are not counted any more. Only Triggers, which admit any cost, come so far.
+const mostUsed = 1 << 52
+
+// open returns the window that a charge at a time opens.
+func open(r *Rule, at int64) window {
+	if r.Kind == Calendar {
+		start, stop := r.Schedule.Window(at)
+		return window{start: start, stop: stop}
+	}
+	return window{start: at, stop: at + r.Per}
+}
+
+// find returns which window takes a charge at a time, and whether there is one; else where to insert a new one. A fixed window
+// that would reach into the next one becomes a part of that, which begins earlier then.
+func (w *windows) find(r *Rule, now, at int64) (int, bool) {
+	present := true
+	for i, x := range w.list {
+		if x.stop <= now {
+			continue
+		}
+		if at < x.stop {
+			return i, x.start <= at || present || r.Kind == FixedWindow && x.start < at+r.Per
+		}
+		present = false
+	}
+	return len(w.list), false
+}
+
+// Earliest returns the first time at which a window has room. A call that comes later may be admitted to an earlier window,
+// which delays nobody who waits for a later one.
+func (w *windows) Earliest(c *Claim, now, from int64) int64 {
+	for {
+		i, found := w.find(c.Rule, now, from)
+		if !found || w.list[i].used+c.Cost <= c.Limit {
+			return from
+		}
+		from = w.list[i].stop
+	}
+}
+
+func (w *windows) Room(c *Claim, now int64) int64 {
+	if i, found := w.find(c.Rule, now, now); found {
+		return max(0, c.Limit-w.list[i].used)
+	}
+	return c.Limit
+}
+
+func (w *windows) Full(_ *Claim, now int64) int64 {
+	full := now
+	for _, x := range w.list {
+		if x.used > 0 {
+			full = max(full, x.stop)
+		}
+	}
+	return full
+}
+
+func (w *windows) Reserves(c *Claim, now, at int64) bool { return w.Earliest(c, now, at) == at }
+
+func (w *windows) Commit(c *Claim, n, now, at int64) bool {
+	w.list = slices.DeleteFunc(w.list, func(x window) bool { return x.stop <= now })
+	if len(w.list) == 0 && at > now { // the present window comes first, so that the next one is not taken for it
+		present := open(c.Rule, now)
+		if c.Rule.Kind == FixedWindow {
+			present.stop = min(present.stop, at)
+		}
+		w.list = append(w.list, present)
+	}
+	i, found := w.find(c.Rule, now, at)
+	if !found {
+		w.list = slices.Insert(w.list, i, open(c.Rule, at))
+	}
+	x := &w.list[i]
+	x.start = min(x.start, at)
+	x.used = min(x.used+min(n, mostUsed), mostUsed)
+	return true
+}
+
+func (w *windows) Charge(c *Claim, n, now int64) { w.Commit(c, n, now, now) }
+
+// Last is always true: a window takes back what is given up, whoever waits for a later one.
+func (w *windows) Last(*Claim, int64, int64, int64) bool { return true }
+
+func (w *windows) GiveBack(c *Claim, n, now int64, rollback bool) {
+	i := slices.IndexFunc(w.list, func(x window) bool { return x.start <= c.At && c.At < x.stop })
+	if i < 0 {
+		return
+	}
+	x := &w.list[i]
+	x.used = max(0, x.used-n)
+	if x.used == 0 && (x.start > now || rollback && x.start == c.At) {
+		w.list = slices.Delete(w.list, i, i+1)
+	}
+}
+
+func (w *windows) Expiry(*Rule) int64 {
+	if n := len(w.list); n > 0 {
+		return w.list[n-1].stop
+	}
+	return longAgo
+}
