@@ -116,22 +116,26 @@ func (b *bucket) Charge(c *Claim, n, now int64) {
 }
 
 func (b *bucket) Last(c *Claim, n, now, at int64) bool {
-	extra, _ := c.price(n)
+	extra, _ := c.Price(n)
 	x, y := b.in(c, now)
 	x, y = gain(x-extra, y, c.needed(n)-n, c.Limit, c.Rule.Per)
 	return x+min(y, 1) <= at
 }
 
-// GiveBack gives back what has not refilled since the charge: the bucket would be as full without the rest of it.
-func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
-	extra, _ := c.price(n)
+func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) { b.subtract(c, n, now) }
+
+// subtract gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without
+// the rest of the charge.
+func (b *bucket) subtract(c *Claim, n, now int64) bool {
+	extra, _ := c.Price(n)
 	refilled := max(0, now-c.At)
 	x, y := b.in(c, now)
 	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now {
-		return
+		return false
 	}
 	x, y = gain(x-extra+refilled, y, -n, c.Limit, c.Rule.Per)
 	*b = bucket{x, y, c.Limit}
+	return true
 }
 
 func (b *bucket) Expiry(*Rule) int64 { return b.full + min(b.parts, 1) }

@@ -110,9 +110,9 @@ func (call *Call) upTo(cells []*Cell, now int64) int64 {
 	for i := range call.Claims {
 		if c := &call.Claims[i]; c.Mode == Shadow {
 			asked := *c
-			asked.Cost = n
+			asked.Cost = min(n, c.Limit)
 			c.Earliest = cells[i].State.Earliest(&asked, now, now)
-			c.Refused = c.Earliest > now
+			c.Refused = cells[i].State.Room(c, now) < n
 		}
 	}
 	return n
@@ -139,7 +139,7 @@ func (call *Call) report(cells []*Cell, v Verdict) {
 		if call.Peek || call.Report || c.Refused && c.Cost > 1 {
 			c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
 		}
-		if cell.Until > v.Now {
+		if cell.Until > v.Now || c.Refused && c.Rule.Block > 0 {
 			c.Room = 0
 		}
 	}

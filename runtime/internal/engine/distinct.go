@@ -17,14 +17,11 @@ type admission struct {
 	at     int64
 }
 
-// window returns the time after which admissions count, and the end of a calendar window. A window that was opened goes on after
-// the clock went back behind its start.
-func (d *distinct) window(r *Rule, now int64) (since, stop int64) {
+// countsFrom returns the time after which admissions count, and the end of a calendar window. After the clock went back, admissions of
+// the next window count as well.
+func countsFrom(r *Rule, now int64) (since, stop int64) {
 	if r.Kind == Distinct {
 		return now - r.Per, 0
-	}
-	if n := len(d.order); n > 0 {
-		now = max(now, d.order[n-1].at)
 	}
 	start, stop := r.Schedule.Window(now)
 	return start - 1, stop
@@ -41,7 +38,7 @@ func (d *distinct) knows(member string, since int64) bool {
 }
 
 func (d *distinct) Earliest(c *Claim, now, from int64) int64 {
-	since, stop := d.window(c.Rule, now)
+	since, stop := countsFrom(c.Rule, now)
 	n := len(d.order)
 	switch {
 	case int64(n-d.search(since)) < c.Limit || d.knows(c.Member, since):
@@ -54,12 +51,12 @@ func (d *distinct) Earliest(c *Claim, now, from int64) int64 {
 }
 
 func (d *distinct) Room(c *Claim, now int64) int64 {
-	since, _ := d.window(c.Rule, now)
+	since, _ := countsFrom(c.Rule, now)
 	return max(0, c.Limit-int64(len(d.order)-d.search(since)))
 }
 
 func (d *distinct) Full(c *Claim, now int64) int64 {
-	since, stop := d.window(c.Rule, now)
+	since, stop := countsFrom(c.Rule, now)
 	n := len(d.order)
 	switch {
 	case d.search(since) == n:
@@ -75,7 +72,7 @@ func (d *distinct) Full(c *Claim, now int64) int64 {
 func (d *distinct) Reserves(_ *Claim, now, at int64) bool { return at <= now }
 
 func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
-	since, _ := d.window(c.Rule, now)
+	since, _ := countsFrom(c.Rule, now)
 	if d.knows(c.Member, since) {
 		return false
 	}
@@ -83,15 +80,11 @@ func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
 	for _, a := range d.order[:gone] {
 		delete(d.known, a.member)
 	}
-	at := now
-	if c.Rule.Kind == DistinctCalendar {
-		at = max(now, since+1)
-	}
 	if d.known == nil {
 		d.known = make(map[string]int64)
 	}
-	d.known[c.Member] = at
-	d.order = slices.Insert(d.order[gone:], d.search(at)-gone, admission{c.Member, at})
+	d.known[c.Member] = now
+	d.order = slices.Insert(d.order[gone:], d.search(now)-gone, admission{c.Member, now})
 	return true
 }
 
@@ -112,6 +105,6 @@ func (d *distinct) Expiry(r *Rule) int64 {
 	if n == 0 {
 		return longAgo
 	}
-	_, stop := d.window(r, d.order[n-1].at)
+	_, stop := countsFrom(r, d.order[n-1].at)
 	return max(stop, d.order[n-1].at+r.Per)
 }

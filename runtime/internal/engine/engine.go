@@ -90,13 +90,13 @@ type Claim struct {
 	// Set if the call asks for a report, or is a Peek. Room is also set if the claim refuses a cost above 1.
 
 	Room int64 // permits that are left after the decision
-	Full int64 // when all permits are there again; a time not after the decision if they are there now
+	Full int64 // when all permits are there again; the time of the decision if they are there now
 
 	Delta int64 // what Adjust does: permits to give back, negated, or to take beyond the limit
 }
 
-// price returns what n permits of a Warmup's charge cost besides their usual time. A part of a charge has no price of its own.
-func (c *Claim) price(n int64) (extra, stored int64) {
+// Price returns what n permits of a Warmup's charge cost besides their usual time. A part of a charge has no price of its own.
+func (c *Claim) Price(n int64) (extra, stored int64) {
 	if n < c.Charged {
 		return 0, 0
 	}

@@ -86,21 +86,19 @@ func (call *Call) meets(cells []*Cell, now, at int64) bool {
 // giveBack gives back n permits of a charge. A place that others are behind is not closed up but becomes free. Free places that
 // are the last ones then are taken back as well.
 func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
-	if c.At > now && !cell.State.Last(c, n, now, c.At) {
+	pending := c.At > now
+	if pending && !cell.State.Last(c, n, now, c.At) {
 		cell.Free.add(c.At, n, now)
 		return
 	}
 	cell.State.GiveBack(c, n, now, rollback)
-	free := Claim{Rule: c.Rule, Limit: c.Limit, Burst: c.Burst}
-	for len(cell.Free) > 0 {
+	for pending && cell.Free.last() > now {
 		p := cell.Free[len(cell.Free)-1]
-		if p.at > now {
-			if !cell.State.Last(&free, p.permits, now, p.at) {
-				return
-			}
-			free.At = p.at
-			cell.State.GiveBack(&free, p.permits, now, rollback)
+		free := Claim{Rule: c.Rule, Limit: c.Limit, Burst: c.Burst, At: p.at}
+		if !cell.State.Last(&free, p.permits, now, p.at) {
+			return
 		}
+		cell.State.GiveBack(&free, p.permits, now, false)
 		cell.Free = cell.Free[:len(cell.Free)-1]
 	}
 }

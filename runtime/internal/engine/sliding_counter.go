@@ -8,15 +8,15 @@ type slidingCounter struct {
 	used   int64   // permits of all slices
 }
 
-// width returns the length of a slice.
-func (r *Rule) width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
+// Width returns the length of a slice.
+func (r *Rule) Width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
 
 func (s *slidingCounter) slot(n int64) *int64 { return &s.slices[n%int64(len(s.slices))] }
 
 // total returns the number of the present slice, and the permits that count in it. After the clock went back the newest slice
 // stays the present one.
 func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
-	present = max(now/r.width(), s.newest)
+	present = max(now/r.Width(), s.newest)
 	if s.slices == nil || present-s.newest > r.Slices {
 		return present, 0
 	}
@@ -32,7 +32,7 @@ func (s *slidingCounter) Earliest(c *Claim, now, from int64) int64 {
 	excess := used + c.Cost - c.Limit
 	for n := present - c.Rule.Slices; excess > 0 && n <= s.newest; n++ {
 		if excess -= *s.slot(n); excess <= 0 {
-			return max(from, (n+c.Rule.Slices+1)*c.Rule.width())
+			return max(from, (n+c.Rule.Slices+1)*c.Rule.Width())
 		}
 	}
 	return from
@@ -52,7 +52,7 @@ func (s *slidingCounter) Full(c *Claim, now int64) int64 {
 	if present, used := s.total(c.Rule, now); used > 0 {
 		for n := s.newest; n >= present-c.Rule.Slices; n-- {
 			if *s.slot(n) > 0 {
-				return (n + c.Rule.Slices + 1) * c.Rule.width()
+				return (n + c.Rule.Slices + 1) * c.Rule.Width()
 			}
 		}
 	}
@@ -88,13 +88,15 @@ func (s *slidingCounter) Charge(c *Claim, n, now int64) { s.Commit(c, n, now, no
 func (s *slidingCounter) Last(*Claim, int64, int64, int64) bool { return true }
 
 func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
-	s.move(c.Rule, now)
-	number := c.At / c.Rule.width()
-	if number > s.newest-int64(len(s.slices)) && number <= s.newest {
-		n = min(n, *s.slot(number)) // after a reset there may be less
-		*s.slot(number) -= n
-		s.used -= n
+	present, used := s.total(c.Rule, now)
+	slice := c.At / c.Rule.Width()
+	if used == 0 || slice < present-c.Rule.Slices || slice > present {
+		return
 	}
+	s.move(c.Rule, now)
+	n = min(n, *s.slot(slice)) // after a reset there may be less
+	*s.slot(slice) -= n
+	s.used -= n
 }
 
-func (s *slidingCounter) Expiry(r *Rule) int64 { return (s.newest + r.Slices + 1) * r.width() }
+func (s *slidingCounter) Expiry(r *Rule) int64 { return (s.newest + r.Slices + 1) * r.Width() }

@@ -17,7 +17,7 @@ func (s *slidingWindow) Room(c *Claim, now int64) int64 {
 
 func (s *slidingWindow) Full(c *Claim, now int64) int64 {
 	if n := s.times.len(); n > 0 {
-		return s.times.at(n-1) + c.Rule.Per
+		return max(now, s.times.at(n-1)+c.Rule.Per)
 	}
 	return now
 }
@@ -35,7 +35,7 @@ func (s *slidingWindow) Commit(c *Claim, n, now, at int64) bool {
 	}
 	s.times.insert(at, int(n))
 	over := s.times.len() - int(c.Limit)
-	if c.Mode == Enforce { // those in the window still count if this charge is given back, or for rules of other limits
+	if c.Mode != Trigger { // those in the window still count if this charge is given back, or for rules of other limits
 		over = min(over, s.times.search(now-c.Rule.Per+1))
 	}
 	s.times.drop(over)
@@ -52,7 +52,11 @@ func (s *slidingWindow) Last(_ *Claim, _, _, at int64) bool {
 	return n == 0 || s.times.at(n-1) <= at
 }
 
-func (s *slidingWindow) GiveBack(c *Claim, n, _ int64, _ bool) { s.times.remove(c.At, int(n)) }
+func (s *slidingWindow) GiveBack(c *Claim, n, now int64, _ bool) {
+	if c.At > now-c.Rule.Per {
+		s.times.remove(c.At, int(n))
+	}
+}
 
 func (s *slidingWindow) Expiry(r *Rule) int64 {
 	if n := s.times.len(); n > 0 {

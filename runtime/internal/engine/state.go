@@ -8,7 +8,7 @@ type State interface {
 	// Room returns how many permits fit now.
 	Room(c *Claim, now int64) int64
 
-	// Full returns when all permits are there again: a time not after now if they are there.
+	// Full returns when all permits are there again: now if they are there.
 	Full(c *Claim, now int64) int64
 
 	// Reserves reports whether the state can keep a place for the claim at a time to come.

@@ -36,10 +36,12 @@ func (w *warmup) Charge(c *Claim, n, now int64) {
 	w.bucket.Charge(c, n, now)
 }
 
-func (w *warmup) GiveBack(c *Claim, n, now int64, rollback bool) {
-	_, stored := c.price(n)
-	w.stored = min(c.Rule.Warmup, w.idle(c, now)+stored)
-	w.bucket.GiveBack(c, n, now, rollback)
+func (w *warmup) GiveBack(c *Claim, n, now int64, _ bool) {
+	_, stored := c.Price(n)
+	stored += w.idle(c, now)
+	if w.subtract(c, n, now) {
+		w.stored = min(c.Rule.Warmup, stored)
+	}
 }
 
 // mulDiv returns a*b/c, rounded up. The product may have more bits than an int64.

@@ -68,7 +68,7 @@ func (w *windows) Full(_ *Claim, now int64) int64 {
 func (w *windows) Reserves(c *Claim, now, at int64) bool { return w.Earliest(c, now, at) == at }
 
 func (w *windows) Commit(c *Claim, n, now, at int64) bool {
-	w.list = slices.DeleteFunc(w.list, func(x window) bool { return x.stop <= now })
+	w.drop(now)
 	if len(w.list) == 0 && at > now { // the present window comes first, so that the next one is not taken for it
 		present := open(c.Rule, now)
 		if c.Rule.Kind == FixedWindow {
@@ -86,12 +86,21 @@ func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 	return true
 }
 
+// drop forgets the windows that have ended.
+func (w *windows) drop(now int64) {
+	w.list = slices.DeleteFunc(w.list, func(x window) bool { return x.stop <= now })
+}
+
 func (w *windows) Charge(c *Claim, n, now int64) { w.Commit(c, n, now, now) }
 
 // Last is always true: a window takes back what is given up, whoever waits for a later one.
 func (w *windows) Last(*Claim, int64, int64, int64) bool { return true }
 
 func (w *windows) GiveBack(c *Claim, n, now int64, rollback bool) {
+	if w.Expiry(c.Rule) <= now {
+		return
+	}
+	w.drop(now)
 	i := slices.IndexFunc(w.list, func(x window) bool { return x.start <= c.At && c.At < x.stop })
 	if i < 0 {
 		return

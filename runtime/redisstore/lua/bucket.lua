@@ -1,0 +1,137 @@
+-- Buckets: the generic cell rate algorithm. The state is a string: s, x, y, z. The bucket is full again at x + y/z, its theoretical
+-- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time
+-- that is still stored at x. a is the period, and b the burst; in a prepaid bucket the next call pays.
+local bucket = {}
+
+local LONGEST = 36600 * 24 * 3600 * 1000000 -- a bucket may take a hundred years to be full
+local MAX_DEBT = 24 * 3600 * 1000000 -- how far a charge beyond the limit carries an empty bucket ahead
+
+-- Adds to a time, whole and in parts of limit, the time in which a bucket gains n permits. The products are exact, as limit and n
+-- are at most 10^7.
+local function gain(x, y, n, limit, period)
+  local rest = period % limit
+  local parts = y + n * rest
+  local left = parts % limit
+  return x + n * ((period - rest) / limit) + (parts - left) / limit, left
+end
+
+-- Returns a time in which a bucket gains at a new limit what it gains at an old one in d, rounded up.
+local function rescale(d, old, limit)
+  local rest = d % limit
+  local whole = (d - rest) / limit
+  if whole >= (LONGEST - LONGEST % old) / old then return LONGEST end
+  return whole * old + ceil(rest * old / limit)
+end
+
+-- After a change of the limit as many permits are missing as before. Debts keep their time: what a prepaid bucket lacks beyond its
+-- burst, and all that a warm-up lacks.
+local function adapt(c, now, x, y, z)
+  x = x + min(y, 1)
+  if x <= now or z == 0 then return x end
+  local missing, debt = x - now, 0
+  if c.kind ~= BUCKET then
+    local stored, part = gain(0, 0, c.kind == PREPAID and c.b or 0, z, c.a)
+    stored = min(missing, stored + min(part, 1))
+    missing, debt = stored, missing - stored
+  end
+  return now + rescale(missing, z, c.limit) + debt
+end
+
+-- Loads x and y as they are at the claim's limit. Without a state the bucket is full since long ago.
+function bucket.read(c, now)
+  local state = call('GET', c.key)
+  local s, x, y, z
+  if state and #state == 32 then s, x, y, z = parse('<dddd', state) end
+  if not x or not (s >= 0 and valid(x, y, z)) then
+    c.x, c.y = -1, 0
+    return
+  end
+  if z ~= c.limit then x, y = adapt(c, now, x, y, z), 0 end
+  c.s, c.x, c.y = s, x, y
+end
+
+-- Returns how many permits may be missing from a full bucket for n permits to pass, negated.
+local function needed(c, n)
+  if c.kind == BUCKET then return n - c.b end
+  return c.kind == PREPAID and -c.b or 0
+end
+
+-- Returns the first time, from one on, at which the bucket lacks no more than so many permits, negated.
+local function lacks(c, permits, now, from)
+  local x, y = c.x, c.y
+  if x < now then x, y = now, 0 end
+  x, y = gain(x, y, permits, c.limit, c.a)
+  if y > 0 then x = x + 1 end
+  return x > from and x or from
+end
+
+function bucket.earliest(c, now, from) return lacks(c, needed(c, c.cost), now, from) end
+
+function bucket.room(c, now)
+  local burst = -needed(c, 0)
+  if burst == 0 then return lacks(c, 0, now, now) > now and 0 or 1 end
+  local low, high = 0, burst
+  while low < high do
+    local middle = ceil((low + high) / 2)
+    if lacks(c, middle - burst, now, now) <= now then low = middle else high = middle - 1 end
+  end
+  return low
+end
+
+function bucket.full(c, now) return lacks(c, 0, now, now) end
+
+-- A bucket keeps a place only at the time that it dictates itself. A later place, because of another rule of the call, would carry
+-- it ahead for everybody.
+function bucket.reserves(c, now, at) return bucket.earliest(c, now, now) == at end
+
+local function add(c, n, now)
+  if c.x < now then c.x, c.y = now, 0 end
+  c.x, c.y = gain(c.x, c.y, n, c.limit, c.a)
+end
+
+local function write(c)
+  local expiry = c.x + 1
+  if c.s and expiry <= c.s then
+    call('SETRANGE', c.key, '8', pack('<ddd', c.x, c.y, c.limit))
+    return
+  end
+  if c.s then expiry = expiry + floor(c.a / 8) end -- so that under load most calls find it late enough
+  set(c.key, pack('<dddd', expiry, c.x, c.y, c.limit), expiry)
+end
+
+function bucket.commit(c, n, now)
+  add(c, n, now)
+  write(c)
+  return true
+end
+
+local function add_beyond(c, n, now)
+  local before, most = c.x, (LONGEST - LONGEST % (floor(c.a / c.limit) + 1)) / (floor(c.a / c.limit) + 1)
+  add(c, min(n, most), now)
+  local empty = gain(now, 0, -needed(c, 0), c.limit, c.a)
+  most = max(before, empty + MAX_DEBT)
+  if c.x >= most then c.x, c.y = most, 0 end
+end
+
+function bucket.charge(c, n, now)
+  add_beyond(c, n, now)
+  write(c)
+end
+
+function bucket.last(c, n, now, at, extra)
+  local x, y = gain(c.x - (extra or 0), c.y, needed(c, n) - n, c.limit, c.a)
+  return x + min(y, 1) <= at
+end
+
+-- Gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without the rest
+-- of the charge.
+local function subtract(c, n, now, at, extra)
+  local refilled = max(0, now - at)
+  if refilled > (gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
+  c.x, c.y = gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
+  return true
+end
+
+function bucket.give_back(c, n, now, at)
+  if subtract(c, n, now, at, 0) then write(c) end
+end

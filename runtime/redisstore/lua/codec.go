@@ -1,0 +1,240 @@
+package lua
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// What common.lua calls the flags of a call.
+const (
+	flagPeek     = 1
+	flagReport   = 2
+	flagUpTo     = 4
+	flagRefused  = 8
+	flagAdjust   = 16
+	flagRollback = 32
+)
+
+// Which keys a claim has besides its state, as run.lua knows them.
+const (
+	hasFree  = 1
+	hasBlock = 2
+)
+
+// Run is what the script is sent: calls as run.lua reads them.
+type Run struct {
+	Keys, Args []any // for EVALSHA or FCALL
+
+	header []byte
+}
+
+// AddDecision adds a call to decide, with the calendar windows that hold now and those that the call may wait for.
+func (r *Run) AddDecision(call *engine.Call, now int64) {
+	until := now
+	for i := range call.Claims {
+		until = max(until, now+call.Claims[i].Wait)
+	}
+	r.add(call, decisionFlags(call), func(c *engine.Claim) claimTerms {
+		t := termsOf(c, now, until)
+		t.cost, t.wait = c.Cost, c.Wait
+		if c.Rule.Kind == engine.SlidingWindow {
+			cost := c.Cost
+			if call.UpTo {
+				cost = 1
+			}
+			t.text = strconv.AppendInt(nil, cost-c.Limit-1, 10)
+		}
+		t.free = c.Wait > 0 && until > now
+		return t
+	})
+}
+
+func decisionFlags(call *engine.Call) (flags byte) {
+	for _, f := range [...]struct {
+		set  bool
+		flag byte
+	}{{call.Peek, flagPeek}, {call.Report, flagReport}, {call.UpTo, flagUpTo}, {call.Refused, flagRefused}} {
+		if f.set {
+			flags |= f.flag
+		}
+	}
+	return flags
+}
+
+// AddAdjustment adds the claims of a call whose charge is to change.
+func (r *Run) AddAdjustment(call *engine.Call, now int64) {
+	flags := byte(flagAdjust)
+	if call.Rollback {
+		flags |= flagRollback
+	}
+	r.add(call, flags, func(c *engine.Claim) claimTerms {
+		t := termsOf(c, now, now)
+		t.cost, t.wait, t.free = c.Delta, c.At, true
+		switch c.Rule.Kind {
+		case engine.SlidingWindow:
+			t.text = []byte("-1")
+		case engine.Warmup:
+			extra, stored := c.Price(-c.Delta)
+			t.text = fmt.Appendf(nil, "%d %d", extra, stored)
+		}
+		return t
+	})
+}
+
+func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) claimTerms) {
+	if r.Args == nil {
+		r.Args = append(r.Args, nil) // the header
+	}
+	r.header = append(r.header, flags, byte(len(call.Claims)))
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		t, has := terms(c), byte(0)
+		r.Keys = append(r.Keys, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+		if t.free {
+			has |= hasFree
+			r.Keys = append(r.Keys, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+		}
+		if t.block = c.Rule.Block > 0 && flags&flagAdjust == 0; t.block {
+			has |= hasBlock
+			r.Keys = append(r.Keys, key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+		}
+		record := append(make([]byte, 0, 64), byte(c.Rule.Kind), byte(c.Mode), has)
+		for _, n := range [...]int64{c.Limit, t.cost, t.a, t.b, t.wait} {
+			record = binary.LittleEndian.AppendUint64(record, math.Float64bits(float64(n)))
+		}
+		r.Args = append(r.Args, append(append(record, t.text...), 0))
+		if t.block {
+			r.Args = append(r.Args, c.Rule.Block)
+		}
+	}
+	r.Args[0] = r.header
+}
+
+// claimTerms is what a claim is sent as besides its kind, mode and limit: see the Lua file of its algorithm for a, b and text.
+type claimTerms struct {
+	cost, a, b, wait int64
+	text             []byte
+	free, block      bool
+}
+
+// maxStops bounds of how many windows after the present one the script is told the ends. For a later one a call asks again.
+const maxStops = 64
+
+func termsOf(c *engine.Claim, now, until int64) claimTerms {
+	t := claimTerms{a: c.Rule.Per}
+	switch c.Rule.Kind {
+	case engine.Calendar:
+		t.a, t.b = c.Rule.Schedule.Window(now)
+		for stop, n := t.b, 0; stop <= until && n < maxStops; n++ {
+			stop = c.Rule.Schedule.After(stop)
+			t.text = append(strconv.AppendInt(t.text, stop, 10), ' ')
+		}
+	case engine.DistinctCalendar:
+		t.a, t.b = c.Rule.Schedule.Window(now)
+		t.text = []byte(c.Member)
+	case engine.Distinct:
+		t.text = []byte(c.Member)
+	case engine.Bucket, engine.Prepaid:
+		t.b = c.Burst
+	case engine.Warmup:
+		t.b = c.Rule.Warmup
+	case engine.SlidingCounter:
+		t.a, t.b = c.Rule.Width(), c.Rule.Slices
+	}
+	return t
+}
+
+var ErrReply = errors.New("unexpected reply of the script")
+
+// WindowsAt is the reply of a call that must tell the calendar windows which hold a time. Nothing was done.
+type WindowsAt int64
+
+func (WindowsAt) Error() string { return "the calendar windows are not those of the server's time" }
+
+// ReadDecision takes in the script's reply to a decision. The error is a WindowsAt if the call is to be sent again.
+func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
+	clear := func() {
+		for i := range call.Claims {
+			c := &call.Claims[i]
+			c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
+		}
+	}
+	clear()
+	switch reply := reply.(type) {
+	case redis.Error:
+		return engine.Verdict{}, reply
+	case int64:
+		if reply <= 0 {
+			return engine.Verdict{}, WindowsAt(-reply)
+		}
+		v := engine.Verdict{Now: reply, At: reply, Admitted: true}
+		markCharged(call, v)
+		return v, nil
+	case string:
+		return readReport(reply, call)
+	default:
+		return engine.Verdict{}, ErrReply
+	}
+}
+
+const (
+	reportHead  = 1 + 3*8
+	reportEntry = 2 + 4*8
+)
+
+func readReport(report string, call *engine.Call) (engine.Verdict, error) {
+	if len(report) < reportHead || (len(report)-reportHead)%reportEntry != 0 {
+		return engine.Verdict{}, ErrReply
+	}
+	v := engine.Verdict{Admitted: report[0] == 1, Now: number(report[1:]), At: number(report[9:]), Taken: number(report[17:])}
+	for entries := report[reportHead:]; entries != ""; entries = entries[reportEntry:] {
+		i := int(entries[0]) - 1
+		if i < 0 || i >= len(call.Claims) {
+			return engine.Verdict{}, ErrReply
+		}
+		c := &call.Claims[i]
+		first, second := number(entries[2:]), number(entries[10:])
+		if entries[1] == 2 {
+			c.Extra, c.Stored = first, second
+			continue
+		}
+		c.Refused, c.Earliest, c.Room = entries[1] == 1, first, second
+		c.Full, c.Fired = number(entries[18:]), number(entries[26:])
+	}
+	if v.Admitted && !call.Peek {
+		markCharged(call, v)
+	}
+	return v, nil
+}
+
+// markCharged says of each claim of an admitted call what it was charged. Of a member that was known that is said as well; to give
+// it back does nothing.
+func markCharged(call *engine.Call, v engine.Verdict) {
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if c.Refused {
+			continue
+		}
+		c.Charged, c.At = c.Cost, v.Now
+		if call.UpTo {
+			c.Charged = v.Taken
+		}
+		if c.Mode == engine.Enforce {
+			c.At = v.At
+		}
+	}
+}
+
+// number returns the number at the beginning of a report. What is beyond an int64 is cut.
+func number(s string) int64 {
+	f := math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[:8])))
+	return int64(min(max(f, -1<<62), 1<<62))
+}

@@ -1,0 +1,327 @@
+package lua
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/robfig/cron/v3"
+	"pgregory.net/rapid"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+var differentialSteps = flag.Int("differential.steps", 100_000, "how many calls the engine and the script are compared in")
+
+// virtualClock reads the time from a key. It stands for clock.lua in the script that is tested.
+const virtualClock = "local function clock() return tonumber(call('GET', 'clock')) end"
+
+const stepsOfACheck = 50
+
+// TestScriptLikeEngine drives the engine and the script with one virtual clock and compares every answer. The clock begins ten years
+// ahead and stays far from real time, so that no key expires meanwhile; expiries are compared as they were asked for.
+func TestScriptLikeEngine(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr, ReadTimeout: time.Minute})
+	defer client.Close()
+	flag.Set("rapid.checks", fmt.Sprint(*differentialSteps/stepsOfACheck))
+	text := join(virtualClock) + "return run(KEYS, ARGV)\n"
+	sha, err := client.ScriptLoad(t.Context(), text).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		if err := client.FlushDB(context.Background()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		p := &pair{t: t, client: client, sha: sha, cells: make(map[string]*engine.Cell), latest: make(map[string]int64), now: start}
+		p.rules = drawRules(t)
+		for range stepsOfACheck {
+			p.step()
+		}
+		p.requireExpiries()
+	})
+}
+
+const (
+	start  = 2_110_000_000_000_000 // in the year 2036
+	second = 1_000_000
+)
+
+// pair is the engine and the script, in the same state.
+type pair struct {
+	t      *rapid.T
+	client *redis.Client
+	sha    string
+	now    int64
+	rules  []*engine.Rule
+	cells  map[string]*engine.Cell // by the keys of their states
+	latest map[string]int64 // the latest expiry that each state had
+	taken  []engine.Call // admitted, not adjusted yet
+}
+
+func drawRules(t *rapid.T) []*engine.Rule {
+	every := func(text string) *engine.Schedule {
+		spec, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return engine.NewSchedule(spec.Next, true, time.UTC)
+	}
+	rules := make([]*engine.Rule, rapid.IntRange(1, 5).Draw(t, "rules"))
+	for i := range rules {
+		r := &engine.Rule{Name: fmt.Sprint("r", i), Kind: engine.Kind(rapid.IntRange(1, 9).Draw(t, "kind"))}
+		r.Tag = fmt.Sprint("kind", r.Kind)
+		r.Per = rapid.SampledFrom([]int64{7, 1000, 999_983, second, 60 * second}).Draw(t, "per")
+		switch r.Kind {
+		case engine.Calendar, engine.DistinctCalendar:
+			r.Per, r.Schedule = 0, every(rapid.SampledFrom([]string{"*/5 * * * * *", "*/7 * * * * *", "0 * * * * *"}).Draw(t, "cron"))
+		case engine.Warmup:
+			r.Warmup = rapid.SampledFrom([]int64{1, 1000, 10 * second}).Draw(t, "warmup")
+		case engine.SlidingCounter:
+			r.Slices = rapid.Int64Range(1, min(7, r.Per)).Draw(t, "slices")
+		}
+		if rapid.IntRange(0, 4).Draw(t, "blocks") == 0 {
+			r.Block = rapid.SampledFrom([]int64{1000, second}).Draw(t, "block")
+		}
+		rules[i] = r
+	}
+	return rules
+}
+
+func (p *pair) step() {
+	p.now += rapid.SampledFrom([]int64{0, 0, 1, 5, 100, 1000, 100_000, second, 7 * second, 60 * second, -3, -200_000, -2 * second}).Draw(p.t, "later")
+	p.client.Set(context.Background(), "clock", p.now, 0)
+	switch n := rapid.IntRange(0, 9).Draw(p.t, "what"); {
+	case n < 2 && len(p.taken) > 0:
+		p.adjust()
+	case n == 9:
+		p.decide(rapid.IntRange(2, 5).Draw(p.t, "calls"))
+	default:
+		p.decide(1)
+	}
+}
+
+func (p *pair) drawCall() engine.Call {
+	t := p.t
+	call := engine.Call{Prefix: "p"}
+	patient := rapid.Bool().Draw(t, "patient")
+	switch rapid.IntRange(0, 9).Draw(t, "kind of call") {
+	case 0:
+		call.Peek = true
+	case 1:
+		call.Report = true
+	case 2:
+		call.UpTo, patient = true, false
+	case 3:
+		call.Refused = true
+	}
+	cost := rapid.Int64Range(1, 6).Draw(t, "cost")
+	for _, r := range p.rules {
+		call.UpTo = call.UpTo && r.Kind != engine.Distinct && r.Kind != engine.DistinctCalendar && r.Kind != engine.Prepaid && r.Kind != engine.Warmup
+	}
+	for _, r := range p.rules {
+		if rapid.IntRange(0, 3).Draw(t, "left out") == 0 && len(call.Claims) > 0 {
+			continue
+		}
+		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Cost: cost}
+		c.Limit = rapid.SampledFrom([]int64{3, 3, 3, 5, 10, 1}).Draw(t, "limit")
+		c.Burst = rapid.SampledFrom([]int64{c.Limit, c.Limit, 1, 7}).Draw(t, "burst")
+		c.Mode = engine.Mode(rapid.SampledFrom([]int{0, 0, 0, 0, 0, 1, 2}).Draw(t, "mode"))
+		if r.Block > 0 {
+			c.Mode = engine.Enforce
+		}
+		if r.Kind == engine.Prepaid && rapid.Bool().Draw(t, "leaky") || r.Kind == engine.Warmup {
+			c.Burst = 0
+		}
+		if c.Mode == engine.Trigger && (r.Kind == engine.Bucket || r.Kind == engine.Prepaid || r.Kind == engine.Warmup) {
+			c.Mode = engine.Enforce
+		}
+		switch r.Kind {
+		case engine.Distinct, engine.DistinctCalendar:
+			c.Member, c.Cost = rapid.SampledFrom([]string{"x", "y", "z", "u", "v"}).Draw(t, "member"), 1
+		case engine.Prepaid, engine.Warmup:
+			c.Wait = p.drawWait(patient && c.Mode == engine.Enforce)
+		case engine.SlidingCounter:
+		default:
+			c.Wait = p.drawWait(patient && c.Mode == engine.Enforce)
+			if c.Mode != engine.Trigger && !call.UpTo {
+				c.Cost = min(c.Cost, c.Limit, max(c.Burst, 1))
+			}
+		}
+		if r.Kind == engine.SlidingCounter && c.Mode != engine.Trigger && !call.UpTo {
+			c.Cost = min(c.Cost, c.Limit)
+		}
+		call.Claims = append(call.Claims, c)
+	}
+	return call
+}
+
+func (p *pair) drawWait(patient bool) int64 {
+	if !patient {
+		return 0
+	}
+	return rapid.SampledFrom([]int64{0, 10, 1500, 3 * second, 200 * second}).Draw(p.t, "wait")
+}
+
+func (p *pair) cellsOf(call *engine.Call) []*engine.Cell {
+	cells := make([]*engine.Cell, len(call.Claims))
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		k := c.Rule.Name + c.Subject
+		if p.cells[k] == nil {
+			cell := engine.NewCell(c.Rule)
+			p.cells[k] = &cell
+		}
+		cells[i] = p.cells[k]
+	}
+	return cells
+}
+
+func (p *pair) run(r *Run) any {
+	args := append([]any{"evalsha", p.sha, len(r.Keys)}, r.Keys...)
+	reply, err := p.client.Do(context.Background(), append(args, r.Args...)...).Result()
+	if err != nil {
+		p.t.Fatalf("the script fails: %v", err)
+	}
+	return reply
+}
+
+func (p *pair) decide(n int) {
+	calls, run := make([]engine.Call, n), new(Run)
+	for i := range calls {
+		calls[i] = p.drawCall()
+		run.AddDecision(&calls[i], p.now)
+	}
+	replies := []any{p.run(run)}
+	if n > 1 {
+		replies = replies[0].([]any)
+	}
+	var again []engine.Call // by themselves, once the others are decided
+	for i := range calls {
+		if reply, ok := replies[i].(int64); ok && reply < 0 {
+			again = append(again, calls[i])
+			continue
+		}
+		p.compare(calls[i], replies[i])
+	}
+	for i := range again { // the clock went back behind a window that was opened, as the engine knows by itself
+		run := new(Run)
+		run.AddDecision(&again[i], p.now)
+		reply := p.run(run)
+		if t, ok := reply.(int64); ok && t < 0 {
+			run = new(Run)
+			run.AddDecision(&again[i], -t)
+			reply = p.run(run)
+		}
+		p.compare(again[i], reply)
+	}
+}
+
+// compare decides a call by the engine as well.
+func (p *pair) compare(call engine.Call, reply any) {
+	want := call
+	want.Claims = append([]engine.Claim(nil), call.Claims...)
+	v, err := ReadDecision(reply, &call)
+	if err != nil {
+		p.t.Fatalf("%v of %+v", err, call)
+	}
+	wanted := want.Decide(p.cellsOf(&want), p.now)
+	p.note(&want)
+	if v != wanted {
+		p.t.Fatalf("the script says %+v, the engine %+v, of %s", v, wanted, show(&want))
+	}
+	for i := range want.Claims {
+		requireClaim(p.t, &call, &call.Claims[i], &want.Claims[i])
+	}
+	if v.Admitted && !call.Peek && len(p.taken) < 20 {
+		p.taken = append(p.taken, want)
+	}
+}
+
+// requireClaim compares what the script tells of a claim.
+func requireClaim(t *rapid.T, call *engine.Call, got, want *engine.Claim) {
+	told := call.Peek || call.Report || want.Refused || want.Fired > 0
+	known := (want.Rule.Kind == engine.Distinct || want.Rule.Kind == engine.DistinctCalendar) && want.Charged == 0
+	w := *want
+	if !told {
+		w.Earliest, w.Room, w.Full = 0, 0, 0
+	}
+	if known && got.Charged > 0 {
+		w.Charged, w.At = got.Charged, got.At
+	}
+	if *got != w {
+		t.Fatalf("the script says %+v of %+v, the engine %+v, in %s", *got, *got.Rule, w, show(call))
+	}
+}
+
+func show(call *engine.Call) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "peek %t, report %t, up to %t, refused %t:", call.Peek, call.Report, call.UpTo, call.Refused)
+	for _, c := range call.Claims {
+		fmt.Fprintf(&b, "\n%+v %+v", *c.Rule, c)
+	}
+	return b.String()
+}
+
+// adjust refunds, rolls back or settles a call.
+func (p *pair) adjust() {
+	i := rapid.IntRange(0, len(p.taken)-1).Draw(p.t, "which")
+	call := p.taken[i]
+	p.taken = append(p.taken[:i:i], p.taken[i+1:]...)
+	call.Rollback = rapid.Bool().Draw(p.t, "rollback")
+	some := engine.Call{Prefix: call.Prefix, Rollback: call.Rollback}
+	for _, c := range call.Claims {
+		if c.Charged == 0 {
+			continue
+		}
+		c.Delta = -c.Charged
+		if c.Rule.Kind < engine.Distinct && !call.Rollback {
+			c.Delta = rapid.SampledFrom([]int64{-c.Charged, -c.Charged, -1, 1, 5}).Draw(p.t, "delta")
+		}
+		some.Claims = append(some.Claims, c)
+	}
+	if len(some.Claims) == 0 {
+		return
+	}
+	reply := int64(-p.now)
+	for tries := 0; tries < 2 && reply < 0; tries++ {
+		run := new(Run)
+		run.AddAdjustment(&some, -reply)
+		reply = p.run(run).(int64)
+	}
+	if reply != p.now {
+		p.t.Fatalf("adjusting gives %d", reply)
+	}
+	some.Adjust(p.cellsOf(&some), p.now)
+	p.note(&some)
+}
+
+// note remembers how long the states of a call count.
+func (p *pair) note(call *engine.Call) {
+	for i, cell := range p.cellsOf(call) {
+		k := call.Claims[i].Rule.Name + call.Claims[i].Subject
+		p.latest[k] = max(p.latest[k], cell.State.Expiry(call.Claims[i].Rule))
+	}
+}
+
+// requireExpiries checks that every state that matters outlives itself, and does not stay much longer.
+func (p *pair) requireExpiries() {
+	for _, r := range p.rules {
+		for _, subject := range []string{"a", "b"} {
+			cell := p.cells[r.Name+subject]
+			if cell == nil || cell.State.Expiry(r) <= p.now {
+				continue
+			}
+			expiry, most := cell.State.Expiry(r), p.latest[r.Name+subject]+r.Per/4+2*second
+			got := p.client.PExpireTime(context.Background(), "p:"+r.Name+":{"+subject+"}:"+r.Tag).Val().Microseconds()
+			if got < expiry || got > most {
+				p.t.Fatalf("the state of %+v counts until %d and expires at %d", *r, expiry, got)
+			}
+		}
+	}
+}

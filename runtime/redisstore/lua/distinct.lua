@@ -1,0 +1,53 @@
+-- Members that were admitted in a sliding or a calendar window. The state is a sorted set: the members by the time of their
+-- admission. A member that is known costs nothing, and stays known until its first admission leaves the window. text is the member.
+-- a is the period of a sliding window, or a and b the start and stop of the calendar window.
+local distinct = { reserves = at_once, last = always, charge = always }
+
+local function score(c, index) return tonumber(call('ZRANGE', c.key, index, index, 'WITHSCORES')[2]) end
+
+-- Returns nothing, or the time for which the caller must tell the calendar window. After the clock went back, admissions of the next
+-- window count as well.
+function distinct.read(c, now)
+  local admitted = call('ZSCORE', c.key, c.text)
+  c.admitted, c.since = admitted and tonumber(admitted), now - c.a
+  if c.kind == DISTINCT_CALENDAR then
+    if now < c.a or now >= c.b then return now end
+    c.since = c.a - 1
+  end
+  c.known = c.admitted and c.admitted > c.since
+end
+
+function distinct.earliest(c, now, from)
+  if c.known then return from end
+  local leaves = score(c, integer(-c.limit)) -- the newest member that must leave the window before another one fits in
+  if not leaves or leaves <= c.since then return from end
+  return max(from, c.kind == DISTINCT_CALENDAR and c.b or leaves + c.a)
+end
+
+function distinct.room(c, now)
+  return max(0, c.limit - call('ZCOUNT', c.key, '(' .. integer(c.since), '+inf'))
+end
+
+function distinct.full(c, now)
+  local newest = score(c, '-1')
+  if not newest or newest <= c.since then return now end
+  return c.kind == DISTINCT_CALENDAR and c.b or newest + c.a
+end
+
+function distinct.commit(c, n, now)
+  if c.known then return false end
+  call('ZREMRANGEBYSCORE', c.key, '-inf', integer(c.since))
+  call('ZADD', c.key, integer(now), c.text)
+  local newest = score(c, '-1')
+  if c.kind ~= DISTINCT_CALENDAR then
+    expire(c.key, newest + c.a)
+  elseif newest < c.b then -- else the end of a later window is set already
+    expire(c.key, c.b)
+  end
+  c.known = true
+  return true
+end
+
+function distinct.give_back(c, n, now, at)
+  if c.admitted == at then call('ZREM', c.key, c.text) end
+end

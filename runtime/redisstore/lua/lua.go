@@ -1,0 +1,56 @@
+// Package lua is the script that decides calls on Redis: its text, what it is sent, and what it answers. Each algorithm of package
+// engine has a file here of the same name, with the same functions in the same order. The package sends nothing by itself.
+package lua
+
+import (
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"strings"
+)
+
+//go:embed *.lua
+var texts embed.FS
+
+// files are the Lua files in the order in which they build on each other.
+var files = []string{
+	"common", "clock", "sliding_window", "window", "bucket", "warmup", "sliding_counter", "distinct", "places", "decide", "run",
+}
+
+// body is all files as one text. It defines run.
+var body = join("")
+
+// Script is the text for EVAL, and SHA its hash for EVALSHA.
+var (
+	Script = body + "return run(KEYS, ARGV)\n"
+	SHA    = hash(Script)
+)
+
+// Function is the name of the function that decides a run, and Library the text that defines it. The name holds the hash of the text,
+// since programs of two versions may use one server.
+var (
+	Function = "ratelimit_" + hash(body)[:16]
+	Library  = "#!lua name=" + Function + "\n" + body + "redis.register_function('" + Function + "', run)\n"
+)
+
+// join returns all files as one text, with another clock if one is given.
+func join(clock string) string {
+	var text strings.Builder
+	for _, name := range files {
+		file, err := texts.ReadFile(name + ".lua")
+		if err != nil {
+			panic(err) // they are part of the program
+		}
+		if name == "clock" && clock != "" {
+			file = []byte(clock)
+		}
+		text.Write(file)
+		text.WriteByte('\n')
+	}
+	return text.String()
+}
+
+func hash(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

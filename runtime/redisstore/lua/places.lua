@@ -1,0 +1,103 @@
+-- Places to come that were given up while others were behind them. Their permits stay charged, since the places behind were found
+-- with them, and a later call may use them. The state is a string, in the order of time: time and permits of each place. Beyond
+-- MAX_PLACES a place is lost.
+local MAX_PLACES = 64
+
+-- Loads the free places of a claim whose time is to come.
+local function read_places(c, now)
+  c.places = {}
+  local state = call('GET', c.free) or ''
+  for from = 1, #state - 15, 16 do
+    local at, permits = parse('<dd', state, from)
+    if at > now and valid(at, permits, 0) then table.insert(c.places, { at = at, permits = permits }) end
+  end
+end
+
+local function write_places(c)
+  local packed = {}
+  for i, p in ipairs(c.places) do packed[i] = pack('<dd', p.at, p.permits) end
+  if packed[1] then
+    set(c.free, table.concat(packed), c.places[#packed].at)
+  else
+    call('DEL', c.free)
+  end
+end
+
+-- Returns the number of the free place of n permits at a time, or nil.
+local function place_at(c, at, n)
+  for i, p in ipairs(c.places or {}) do
+    if p.at == at and p.permits >= n then return i end
+  end
+end
+
+-- Takes n permits of the free place at a time, and reports whether there is one. The rest of it stays free.
+local function take_place(c, at, n)
+  local i = place_at(c, at, n)
+  if not i then return false end
+  local p = c.places[i]
+  p.permits = p.permits - n
+  if p.permits == 0 then table.remove(c.places, i) end
+  write_places(c)
+  return true
+end
+
+local function add_place(c, at, n)
+  local i = 1
+  while c.places[i] and c.places[i].at < at do i = i + 1 end
+  local p = c.places[i]
+  if p and p.at == at then
+    p.permits = p.permits + n
+  elseif #c.places < MAX_PLACES then
+    table.insert(c.places, i, { at = at, permits = n })
+  end
+  write_places(c)
+end
+
+-- Reports whether every rule of a call has a free place at a time to come, or admits the call then behind all its own places.
+local function meets(claims, now, at)
+  for _, c in ipairs(claims) do
+    if c.mode == ENFORCE then
+      if c.until_ or c.earliest > now and at > now + c.wait then return false end
+      if not place_at(c, at, c.cost) and not (c.earliest <= at and c.is.reserves(c, now, at)) then return false end
+    end
+  end
+  return true
+end
+
+-- Returns the first free place that a call can use, or nil.
+local function free_place(claims, now)
+  local first
+  for _, c in ipairs(claims) do
+    if c.free and c.mode == ENFORCE then read_places(c, now) end
+  end
+  for _, c in ipairs(claims) do
+    if c.mode == ENFORCE and c.wait > 0 and c.earliest > now then
+      for _, p in ipairs(c.places) do
+        if (not first or p.at < first) and meets(claims, now, p.at) then first = p.at end
+      end
+    end
+  end
+  return first
+end
+
+-- Gives back n permits of a charge. A place that others are behind is not closed up but becomes free. Free places that are the last
+-- ones then are taken back as well.
+local function give_back(c, n, now, rollback)
+  local at = c.wait
+  local pending = at > now
+  if pending then read_places(c, now) end
+  if pending and not c.is.last(c, n, now, at) then
+    add_place(c, at, n)
+    return
+  end
+  c.is.give_back(c, n, now, at, rollback)
+  if not pending or not c.places[1] then return end
+  c.text = '' -- the price of this charge is not that of the places
+  local p = c.places[#c.places]
+  while p and c.is.last(c, p.permits, now, p.at) do
+    c.is.give_back(c, p.permits, now, p.at)
+    table.remove(c.places)
+    p = c.places[#c.places]
+  end
+  write_places(c)
+end

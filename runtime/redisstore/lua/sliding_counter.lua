@@ -1,0 +1,115 @@
+-- A sliding window of constant size: the permits of each slice of time, and of the slice that the window has left in part. The
+-- state is a string: the newest slice's number, the permits of all slices, the permits of the newest slice; then a ring of the
+-- permits of each slice, in which that of the newest one is not kept up to date. a is the width of a slice, and b their number.
+local sliding_counter = { reserves = at_once, last = always }
+
+local HEAD = 24
+
+local function slot(c, n) return HEAD + 8 * (n % (c.b + 1)) end
+
+-- Returns the permits of these slices of the ring, packed.
+local function ring(c, from, to)
+  local first, last = slot(c, from), slot(c, to) + 7
+  if first < last then return call('GETRANGE', c.key, first, last) end
+  return call('GETRANGE', c.key, first, HEAD + 8 * c.b + 7) .. call('GETRANGE', c.key, HEAD, last)
+end
+
+-- Loads the state as it is now: the present slice's number, the permits of all slices, and those of the present one. After the clock
+-- went back the newest slice stays the present one. Without newest there is no ring that counts.
+function sliding_counter.read(c, now)
+  local head = call('GETRANGE', c.key, 0, HEAD - 1)
+  local newest, total, count
+  if #head == HEAD then newest, total, count = parse('<ddd', head) end
+  if newest and not valid(newest, total, count) then newest = nil end
+  c.present = max(floor(now / c.a), newest or 0)
+  c.total, c.count = 0, 0
+  if not newest or c.present - newest > c.b then return end
+  c.newest, c.total, c.count, c.moved = newest, total, count, c.present - newest
+  if c.moved > 0 then
+    local left = ring(c, newest + 1, c.present)
+    for i = 1, #left, 8 do c.total = c.total - parse('<d', left, i) end
+  end
+end
+
+-- Calls see with the number and the permits of each slice, the oldest first, until it returns true.
+local function each(c, see)
+  if not c.newest then return end
+  if c.present - c.b < c.newest then
+    local permits = ring(c, c.present - c.b, c.newest - 1)
+    for i = 1, #permits, 8 do
+      if see(c.present - c.b + (i - 1) / 8, (parse('<d', permits, i))) then return end
+    end
+  end
+  see(c.newest, c.count)
+end
+
+function sliding_counter.earliest(c, now, from)
+  local excess, earliest = c.total + c.cost - c.limit, from
+  if excess <= 0 then return from end
+  each(c, function(n, permits)
+    excess = excess - permits
+    if excess <= 0 then earliest = max(from, (n + c.b + 1) * c.a) end
+    return excess <= 0
+  end)
+  return earliest
+end
+
+-- A trigger does not count the slice that the window has left in part, so that it is not early.
+function sliding_counter.room(c, now)
+  local total, oldest = c.total, c.present - c.b
+  if c.mode == TRIGGER and c.newest and oldest <= c.newest then
+    total = total - (oldest == c.newest and c.count or (parse('<d', ring(c, oldest, oldest))))
+  end
+  return max(0, c.limit - total)
+end
+
+function sliding_counter.full(c, now)
+  local full = now
+  each(c, function(n, permits)
+    if permits > 0 then full = (n + c.b + 1) * c.a end
+  end)
+  return full
+end
+
+-- Makes the present slice the newest one.
+local function move(c)
+  if not c.newest then
+    call('SET', c.key, string.rep('\0', HEAD + 8 * (c.b + 1)))
+  elseif c.moved > 0 then
+    call('SETRANGE', c.key, slot(c, c.newest), pack('<d', c.count))
+    for n = c.newest + 1, c.present do call('SETRANGE', c.key, slot(c, n), string.rep('\0', 8)) end
+    c.count = 0
+  end
+  if c.newest ~= c.present then expire(c.key, (c.present + c.b + 1) * c.a) end
+  c.newest, c.moved = c.present, 0
+end
+
+local function write(c)
+  call('SETRANGE', c.key, 0, pack('<ddd', c.present, c.total, c.count))
+end
+
+function sliding_counter.commit(c, n, now)
+  move(c)
+  n = min(n, MOST_USED - c.total)
+  c.total, c.count = c.total + n, c.count + n
+  write(c)
+  return true
+end
+
+sliding_counter.charge = sliding_counter.commit
+
+function sliding_counter.give_back(c, n, now, at)
+  local slice = floor(at / c.a)
+  if c.total == 0 or slice < c.present - c.b or slice > c.present then return end
+  move(c)
+  if slice == c.present then
+    n = min(n, c.count) -- after a reset there may be less
+    c.count = c.count - n
+  else
+    local kept = parse('<d', ring(c, slice, slice))
+    n = min(n, kept)
+    call('SETRANGE', c.key, slot(c, slice), pack('<d', kept - n))
+  end
+  c.total = c.total - n
+  write(c)
+end

@@ -1,0 +1,61 @@
+-- A prepaid bucket without a burst whose rate ramps up after idling. The idle time is stored, up to b; a is the period. Stored time
+-- above half of b is cold: its permits cost up to three times as much. When giving back, text is the price of the charge: how much
+-- longer than usual it lasts, and the stored time that it used up.
+local warmup = { room = bucket.room, full = bucket.full, earliest = bucket.earliest, reserves = bucket.reserves }
+
+-- Returns m*n/divisor, rounded up. Each has at most 38 bits, but the product may have more than the 53 of a double.
+local function mul_div(m, n, divisor)
+  local quotient, rest = 0, 0
+  for _, unit in ipairs { 67108864, 8192, 1 } do
+    local digit = floor(m / unit)
+    local dividend = rest * 8192 + digit * n
+    m, rest = m - digit * unit, dividend % divisor
+    quotient = quotient * 8192 + (dividend - rest) / divisor
+  end
+  return quotient + min(rest, 1)
+end
+
+-- Loads what is stored by now.
+function warmup.read(c, now)
+  bucket.read(c, now)
+  local stored = c.s or c.b
+  if c.x < now then stored = stored + now - c.x end
+  c.stored = min(c.b, stored)
+end
+
+local function write(c)
+  set(c.key, pack('<dddd', c.stored, c.x, c.y, c.limit), c.x + 1 + c.b)
+end
+
+function warmup.commit(c, n, now)
+  local above = max(0, c.stored - floor(c.b / 2))
+  local worth = gain(0, 0, n, c.limit, c.a)
+  local cold = min(above, worth)
+  c.extra, c.used_up = mul_div(2 * cold, 2 * above - cold, c.b), min(c.stored, worth)
+  add(c, n, now)
+  c.x, c.stored = c.x + c.extra, c.stored - c.used_up
+  write(c)
+  return true
+end
+
+function warmup.charge(c, n, now)
+  add_beyond(c, n, now)
+  write(c)
+end
+
+local function price(c)
+  local extra, used_up = string.match(c.text, '(%d+) (%d+)')
+  return tonumber(extra or 0), tonumber(used_up or 0)
+end
+
+function warmup.last(c, n, now, at)
+  return bucket.last(c, n, now, at, (price(c)))
+end
+
+function warmup.give_back(c, n, now, at)
+  local extra, used_up = price(c)
+  if subtract(c, n, now, at, extra) then
+    c.stored = min(c.b, c.stored + used_up)
+    write(c)
+  end
+end
