@@ -1,7 +1,7 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
-MODULES = benchmarks contrib/golangci # beside the one at the root
+MODULES = benchmarks contrib/golangci # beside the one at the root testdata/grpc
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help demo test model expressions wild bench bench-generate generate check lint
@@ -37,10 +37,12 @@ bench-generate: ## measure the generator, and write benchmarks/README.md
 
 generate: ## generate what is committed
 	go run ./cmd/ratelimit ./...
+	cd testdata/grpc && go generate ./...
 	go test -count=1 -run=Docs ./annotations -update
 
 check: ## report generated files that are stale
 	go run ./cmd/ratelimit -check ./...
+	cd testdata/grpc && go tool ratelimit -check ./...
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(find . -name '*.go' -not -path '*/testdata/*' -exec gofmt -l {} +); \

@@ -1,0 +1,32 @@
+// Package shop limits a gRPC service whose code protoc-gen-go-grpc has generated.
+package shop
+
+import (
+	"context"
+
+	"example.com/shop/catalogpb"
+)
+
+//go:generate go tool ratelimit
+
+// CatalogServer is the generated interface. All its methods share one budget.
+//
+//ratelimit:rule limit=3 per=1h
+type CatalogServer = catalogpb.CatalogServer
+
+// CatalogClient is the generated interface of clients.
+//
+//ratelimit:rule limit=2 per=1h
+type CatalogClient = catalogpb.CatalogClient
+
+// Server is an implementation with limits of its own.
+type Server struct {
+	catalogpb.UnimplementedCatalogServer
+}
+
+// Get returns an item.
+//
+//ratelimit:rule key="{req.Id}" limit=1 per=1h
+func (s *Server) Get(ctx context.Context, req *catalogpb.GetRequest) (*catalogpb.Item, error) {
+	return &catalogpb.Item{Id: req.GetId()}, nil
+}

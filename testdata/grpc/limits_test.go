@@ -1,0 +1,98 @@
+package shop
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"example.com/shop/catalogpb"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+// connect serves a service on a loopback port and returns a client of it.
+func connect(t *testing.T, service catalogpb.CatalogServer) catalogpb.CatalogClient {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	catalogpb.RegisterCatalogServer(server, service)
+	go server.Serve(listener)
+	t.Cleanup(server.Stop)
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return catalogpb.NewCatalogClient(conn)
+}
+
+func get(t *testing.T, client catalogpb.CatalogClient, id string) error {
+	t.Helper()
+	item, err := client.Get(t.Context(), &catalogpb.GetRequest{Id: id}, grpc.WaitForReady(true))
+	if err == nil && item.GetId() != id {
+		t.Errorf("asked for %s, got %s", id, item.GetId())
+	}
+	return err
+}
+
+func requireRefused(t *testing.T, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), "Too many requests") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+// TestInterface limits whatever implements the generated interface.
+func TestInterface(t *testing.T) {
+	limited := NewLimitedCatalogServer(&Server{}, ratelimit.New(memstore.New()))
+	client := connect(t, limited)
+	for range 3 {
+		if err := get(t, client, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requireRefused(t, get(t, client, "a"))
+	stream, err := client.List(t.Context(), &catalogpb.ListRequest{})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	requireRefused(t, err) // and not that List is not implemented
+	if !wrap.IsLimited(limited) {
+		t.Error("the wrapper is not known to be one")
+	}
+}
+
+// TestStruct limits an implementation, and leaves its other methods as they are.
+func TestStruct(t *testing.T) {
+	client := connect(t, NewLimitedServer(&Server{}, ratelimit.New(memstore.New())))
+	if err := get(t, client, "a"); err != nil {
+		t.Fatal(err)
+	}
+	requireRefused(t, get(t, client, "a"))
+	if err := get(t, client, "b"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestClient limits what calls the service.
+func TestClient(t *testing.T) {
+	client := NewLimitedCatalogClient(connect(t, &Server{}), ratelimit.New(memstore.New()))
+	for range 2 {
+		if err := get(t, client, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requireRefused(t, get(t, client, "a"))
+	var _ catalogpb.CatalogClient = client
+	if _, err := client.List(context.Background(), &catalogpb.ListRequest{}); err == nil {
+		t.Error("List is not limited")
+	}
+}
