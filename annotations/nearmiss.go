@@ -56,20 +56,20 @@ func IsSuspect(line string) bool {
 		if !ok {
 			break
 		}
-		if _, is := Bare(&ast.Comment{Text: "//" + behind}); is {
+		p := &parser{}
+		d, _, ok := p.find(&ast.Comment{Text: "//" + behind})
+		if ok && d.Verb.Value == "bare" {
 			return false
 		}
-		if strings.HasPrefix(behind, tool+":") {
-			return true
-		}
-		if _, fix := meant(behind); fix != "" {
+		if ok || len(p.errs) > 0 {
 			return true
 		}
 		rest = behind
 	}
 	if _, inside, ok := strings.Cut(line, "/*"); ok {
-		line, _, _ = strings.Cut(inside, "*/")
+		line = inside
 	}
+	line, _, _ = strings.Cut(line, "*/")
 	_, fix := meant(strings.Trim(line, "* \t\r\n"))
 	return fix != ""
 }

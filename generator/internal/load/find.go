@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -62,14 +61,14 @@ func IsOutput(src []byte) bool {
 	return string(bytes.TrimRight(line, "\r")) == Header
 }
 
-// nearMiss is a comment that may have been meant as a directive. What it really is, package annotations says.
-var nearMiss = regexp.MustCompile(`(?i)(//|/\*|^[ \t]*\*)[ \t]*[@+#!/]?[ \t]*rate[-_ ]?limit([ \t]*[:.;=/-][ \t]*[a-z]|[ \t]+(rule[ \t]+)?[a-z-]+=)|//[ \t]*[a-z]{7,11}:rule[ \t]`)
+// hints are in every line that package annotations takes for a directive or a near miss: the tool's name, if not misspelt, or a verb.
+var hints = []string{"imit", "IMIT", ":rule", ":wrap", ":skip", ":fallback", ":bare"}
 
 // hasDirective reports whether a comment in src is a directive or looks like one.
 func hasDirective(src []byte) bool {
-	for _, part := range []string{"imit", "IMIT", ":rule"} {
+	for _, hint := range hints {
 		for rest := src; ; {
-			i := bytes.Index(rest, []byte(part))
+			i := bytes.Index(rest, []byte(hint))
 			if i < 0 {
 				break
 			}
@@ -78,7 +77,7 @@ func hasDirective(src []byte) bool {
 			if n := bytes.IndexByte(rest[i:], '\n'); n >= 0 {
 				end = i + n
 			}
-			if line := rest[start:end]; bytes.Contains(line, []byte("//ratelimit:")) || nearMiss.Match(line) {
+			if annotations.IsSuspect(string(rest[start:end])) {
 				return true
 			}
 			rest = rest[end:]
