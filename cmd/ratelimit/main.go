@@ -41,7 +41,7 @@ examples:
   ratelimit -list ./...       show all rules, and what they cost
   ratelimit -list -json .     the same for machines
   ratelimit -check -warn=error ./...    fail on what is suspicious, too
-  ratelimit vet ./...         find where limits are lost; see ratelimit vet -h
+  ratelimit vet ./...         find broken directives and forgotten wrappers; see ratelimit vet -h
   //go:generate go tool ratelimit    in a source file, for go generate
 
 exit status:

@@ -181,6 +181,19 @@ func TestVetStale(t *testing.T) {
 	}
 }
 
+// TestVetCgo has a package of whose files vet does not see one as it was written.
+func TestVetCgo(t *testing.T) {
+	t.Setenv("CGO_ENABLED", "1")
+	program := build(t)
+	dir := module(t, "x.go", strings.Replace(source, "package x\n", "package x\n\n// int one = 1;\nimport \"C\"\n\nvar One = C.one\n", 1))
+	if status, out := runIn(t, dir, program); status != 0 {
+		t.Fatalf("generating: status %d\n%s", status, out)
+	}
+	if status, out := runIn(t, dir, program, "vet", "."); status != 0 || out != "" {
+		t.Errorf("status %d\n%s", status, out)
+	}
+}
+
 func TestVetFix(t *testing.T) {
 	program := build(t)
 	dir := module(t, "x.go", strings.NewReplacer("//ratelimit", "// ratelimit", "limit=", "limt=").Replace(source))

@@ -45,7 +45,10 @@ var Analyzer = &analysis.Analyzer{
 }
 
 func run(pass *analysis.Pass) (any, error) {
-	c := &checker{Pass: pass, limited: map[*types.TypeName]*limited{}, constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]bool{}}
+	c := &checker{
+		Pass: pass, limited: map[*types.TypeName]*limited{},
+		constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]bool{},
+	}
 	c.declareConstructors()
 	if c.importFacts(); len(c.limited) == 0 {
 		return nil, nil

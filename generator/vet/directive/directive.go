@@ -44,12 +44,15 @@ func run(pass *analysis.Pass) (any, error) {
 	found = append(found, compile.Package(pkg)...)
 	errs, more := check.Packages(pass.Fset, []*model.Package{pkg})
 	found = append(found, errs...)
-	if len(found) == 0 && pass.Module != nil { // else nothing can be generated
+	if len(found) == 0 && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // else nothing can be generated from here
 		found = stale(pass, pkg)
 	}
 	report(pass, append(append(found, warnings...), more...))
 	return nil, nil
 }
+
+// isCgo reports whether a file is what cgo makes of another one, with other types in it.
+func isCgo(f *load.File) bool { return strings.HasSuffix(f.Path, ".cgo1.go") }
 
 // stale finds the generated files of pkg that are not as they would be generated now.
 func stale(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnostics) {
