@@ -17,7 +17,8 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 	switch {
 	case v.Admitted && !call.Peek:
 		call.commit(cells, &v)
-	case !v.Admitted:
+	case !v.Admitted && !call.AskAgain(v):
+		v.At = 0
 		call.refuse(cells, v)
 	}
 	call.report(cells, v)
@@ -108,11 +109,10 @@ func (call *Call) upTo(cells []*Cell, now int64) int64 {
 		}
 	}
 	for i := range call.Claims {
-		if c := &call.Claims[i]; c.Mode == Shadow {
+		if c := &call.Claims[i]; c.Mode == Shadow && cells[i].State.Room(c, now) < n {
 			asked := *c
 			asked.Cost = min(n, c.Limit)
-			c.Earliest = cells[i].State.Earliest(&asked, now, now)
-			c.Refused = cells[i].State.Room(c, now) < n
+			c.Refused, c.Earliest = true, cells[i].State.Earliest(&asked, now, now)
 		}
 	}
 	return n
@@ -136,7 +136,7 @@ func (call *Call) refuse(cells []*Cell, v Verdict) {
 func (call *Call) report(cells []*Cell, v Verdict) {
 	for i := range call.Claims {
 		c, cell := &call.Claims[i], cells[i]
-		if call.Peek || call.Report || c.Refused && c.Cost > 1 {
+		if call.Peek || call.Report || c.Fired > 0 || c.Refused && c.Cost > 1 && !call.UpTo {
 			c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
 		}
 		if cell.Until > v.Now || c.Refused && c.Rule.Block > 0 {

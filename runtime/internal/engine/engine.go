@@ -87,7 +87,8 @@ type Claim struct {
 	Earliest int64 // when the rule admits the claim, if nothing else is admitted before. Set if it does not admit it now.
 	Fired    int64 // permits used in the window, if a Trigger's limit is reached by this call; else 0
 
-	// Set if the call asks for a report, or is a Peek. Room is also set if the claim refuses a cost above 1.
+	// Set if the call asks for a report, or is a Peek. They are also set if the claim refuses a cost above 1, or
+	// fires.
 
 	Room int64 // permits that are left after the decision
 	Full int64 // when all permits are there again; the time of the decision if they are there now
@@ -120,7 +121,7 @@ type Call struct {
 // Verdict is the answer to a call.
 type Verdict struct {
 	Now      int64 // the store's time of the decision
-	At       int64 // when the call is admitted: after Now if it has to wait
+	At       int64 // when the call is admitted, or when to ask again; after Now if it has to wait. 0 if it is refused.
 	Admitted bool
 	Taken    int64 // of an UpTo call: the permits taken from each rule
 }

@@ -37,26 +37,13 @@ local function adapt(c, now, x, y, z)
   return now + rescale(missing, z, c.limit) + debt
 end
 
--- Loads x and y as they are at the claim's limit. Without a state the bucket is full since long ago.
-function bucket.read(c, now)
-  local state = call('GET', c.key)
-  local s, x, y, z
-  if state and #state == 32 then s, x, y, z = parse('<dddd', state) end
-  if not x or not (s >= 0 and valid(x, y, z)) then
-    c.x, c.y = -1, 0
-    return
-  end
-  if z ~= c.limit then x, y = adapt(c, now, x, y, z), 0 end
-  c.s, c.x, c.y = s, x, y
-end
-
 -- Returns how many permits may be missing from a full bucket for n permits to pass, negated.
 local function needed(c, n)
   if c.kind == BUCKET then return n - c.b end
   return c.kind == PREPAID and -c.b or 0
 end
 
--- Returns the first time, from one on, at which the bucket lacks no more than so many permits, negated.
+-- Returns the first time, from a time on, at which the bucket lacks no more than so many permits, negated.
 local function lacks(c, permits, now, from)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
@@ -66,6 +53,20 @@ local function lacks(c, permits, now, from)
 end
 
 function bucket.earliest(c, now, from) return lacks(c, needed(c, c.cost), now, from) end
+
+-- Loads x and y as they are at the claim's limit. Without a state the bucket is full since long ago.
+function bucket.check(c, now)
+  local state = call('GET', c.key)
+  local s, x, y, z
+  if state and #state == 32 then s, x, y, z = parse('<dddd', state) end
+  if not x or not (s >= 0 and valid(x, y, z)) then
+    c.s, c.x, c.y = nil, -1, 0
+    return now
+  end
+  if z ~= c.limit then x, y = adapt(c, now, x, y, z), 0 end
+  c.s, c.x, c.y = s, x, y
+  return lacks(c, needed(c, c.cost), now, now)
+end
 
 function bucket.room(c, now)
   local burst = -needed(c, 0)
@@ -102,7 +103,6 @@ end
 function bucket.commit(c, n, now)
   add(c, n, now)
   write(c)
-  return true
 end
 
 local function add_beyond(c, n, now)

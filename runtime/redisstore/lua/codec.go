@@ -45,12 +45,11 @@ func (r *Run) AddDecision(call *engine.Call, now int64) {
 	r.add(call, decisionFlags(call), func(c *engine.Claim) claimTerms {
 		t := termsOf(c, now, until)
 		t.cost, t.wait = c.Cost, c.Wait
+		if call.UpTo {
+			t.cost = 1
+		}
 		if c.Rule.Kind == engine.SlidingWindow {
-			cost := c.Cost
-			if call.UpTo {
-				cost = 1
-			}
-			t.text = strconv.AppendInt(nil, cost-c.Limit-1, 10)
+			t.text = strconv.AppendInt(nil, t.cost-c.Limit-1, 10)
 		}
 		t.free = c.Wait > 0 && until > now
 		return t
@@ -94,6 +93,9 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) claim
 		r.Args = append(r.Args, nil) // the header
 	}
 	r.header = append(r.header, flags, byte(len(call.Claims)))
+	if flags&flagUpTo != 0 {
+		r.Args = append(r.Args, call.Claims[0].Cost)
+	}
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		t, has := terms(c), byte(0)
@@ -116,6 +118,9 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) claim
 		}
 	}
 	r.Args[0] = r.header
+	if len(r.header) == 2 && flags == 0 {
+		r.Args[0] = "" // one call without flags
+	}
 }
 
 // claimTerms is what a claim is sent as besides its kind, mode and limit: see the Lua file of its algorithm for a, b and text.
@@ -185,34 +190,52 @@ func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 	}
 }
 
-const (
-	reportHead  = 1 + 3*8
-	reportEntry = 2 + 4*8
-)
-
+// readReport reads what decide.lua calls a text.
 func readReport(report string, call *engine.Call) (engine.Verdict, error) {
-	if len(report) < reportHead || (len(report)-reportHead)%reportEntry != 0 {
+	head := 25
+	if report != "" && report[0] == 0 {
+		head = 9
+	}
+	if len(report) < head {
 		return engine.Verdict{}, ErrReply
 	}
-	v := engine.Verdict{Admitted: report[0] == 1, Now: number(report[1:]), At: number(report[9:]), Taken: number(report[17:])}
-	for entries := report[reportHead:]; entries != ""; entries = entries[reportEntry:] {
-		i := int(entries[0]) - 1
-		if i < 0 || i >= len(call.Claims) {
+	v := engine.Verdict{Now: number(report[1:])}
+	if head == 25 {
+		v.Admitted, v.At, v.Taken = report[0] == 1, number(report[9:]), number(report[17:])
+	}
+	for entries := report[head:]; entries != ""; {
+		size := readEntry(entries, call)
+		if size == 0 {
 			return engine.Verdict{}, ErrReply
 		}
-		c := &call.Claims[i]
-		first, second := number(entries[2:]), number(entries[10:])
-		if entries[1] == 2 {
-			c.Extra, c.Stored = first, second
-			continue
-		}
-		c.Refused, c.Earliest, c.Room = entries[1] == 1, first, second
-		c.Full, c.Fired = number(entries[18:]), number(entries[26:])
+		entries = entries[size:]
 	}
 	if v.Admitted && !call.Peek {
 		markCharged(call, v)
 	}
 	return v, nil
+}
+
+// readEntry reads what one rule has to tell, and returns the size of that, or 0 if it is none.
+func readEntry(entry string, call *engine.Call) int {
+	if len(entry) < 2 || entry[1] < 1 || entry[1] > 4 || entry[0] < 1 || int(entry[0]) > len(call.Claims) {
+		return 0
+	}
+	size := [...]int{1: 10, 2: 18, 3: 34, 4: 34}[entry[1]]
+	if len(entry) < size {
+		return 0
+	}
+	c := &call.Claims[entry[0]-1]
+	switch entry[1] {
+	case 1:
+		c.Refused, c.Earliest = true, number(entry[2:])
+	case 2:
+		c.Extra, c.Stored = number(entry[2:]), number(entry[10:])
+	default:
+		c.Refused, c.Earliest, c.Room = entry[1] == 4, number(entry[2:]), number(entry[10:])
+		c.Full, c.Fired = number(entry[18:]), number(entry[26:])
+	}
+	return size
 }
 
 // markCharged says of each claim of an admitted call what it was charged. Of a member that was known that is said as well; to give

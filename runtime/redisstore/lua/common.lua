@@ -9,11 +9,12 @@
 --   free              the key of its free places, if the call may wait or gives back
 --   blocked, block    the key of its block, and how long a refusal blocks, if the rule has a block
 --
--- An algorithm is a table of functions with the names of engine.State. Its read loads the state into the claim, so that the types
--- of all keys of a call are checked before its first write.
+-- An algorithm is a table of functions with the names of engine.State. Its check loads the state into the claim, and returns the
+-- earliest time and whether the caller must tell the calendar window of now. So the types of all keys of a call are checked before its
+-- first write.
 
 local SLIDING, FIXED, CALENDAR, BUCKET, PREPAID = 1, 2, 3, 4, 5
-local DISTINCT_CALENDAR = 9
+local DISTINCT, DISTINCT_CALENDAR = 8, 9
 local ENFORCE, SHADOW, TRIGGER = 0, 1, 2
 local MOST_USED = 2 ^ 52 -- permits beyond are not counted; only triggers, which admit any cost, come so far
 

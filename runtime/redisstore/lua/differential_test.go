@@ -60,8 +60,8 @@ type pair struct {
 	now    int64
 	rules  []*engine.Rule
 	cells  map[string]*engine.Cell // by the keys of their states
-	latest map[string]int64 // the latest expiry that each state had
-	taken  []engine.Call // admitted, not adjusted yet
+	latest map[string]int64        // the latest expiry that each state had
+	taken  []engine.Call           // admitted, not adjusted yet
 }
 
 func drawRules(t *rapid.T) []*engine.Rule {

@@ -5,16 +5,16 @@ local distinct = { reserves = at_once, last = always, charge = always }
 
 local function score(c, index) return tonumber(call('ZRANGE', c.key, index, index, 'WITHSCORES')[2]) end
 
--- Returns nothing, or the time for which the caller must tell the calendar window. After the clock went back, admissions of the next
--- window count as well.
-function distinct.read(c, now)
+-- After the clock went back, admissions of the next window count as well.
+function distinct.check(c, now)
   local admitted = call('ZSCORE', c.key, c.text)
   c.admitted, c.since = admitted and tonumber(admitted), now - c.a
   if c.kind == DISTINCT_CALENDAR then
-    if now < c.a or now >= c.b then return now end
+    if now < c.a or now >= c.b then return now, true end
     c.since = c.a - 1
   end
   c.known = c.admitted and c.admitted > c.since
+  return distinct.earliest(c, now, now)
 end
 
 function distinct.earliest(c, now, from)
@@ -35,7 +35,7 @@ function distinct.full(c, now)
 end
 
 function distinct.commit(c, n, now)
-  if c.known then return false end
+  if c.known then return end
   call('ZREMRANGEBYSCORE', c.key, '-inf', integer(c.since))
   call('ZADD', c.key, integer(now), c.text)
   local newest = score(c, '-1')
@@ -44,7 +44,6 @@ function distinct.commit(c, n, now)
   elseif newest < c.b then -- else the end of a later window is set already
     expire(c.key, c.b)
   end
-  c.known = true
   return true
 end
 

@@ -57,7 +57,7 @@ end
 local function meets(claims, now, at)
   for _, c in ipairs(claims) do
     if c.mode == ENFORCE then
-      if c.until_ or c.earliest > now and at > now + c.wait then return false end
+      if c.stop_block or c.earliest > now and at > now + c.wait then return false end
       if not place_at(c, at, c.cost) and not (c.earliest <= at and c.is.reserves(c, now, at)) then return false end
     end
   end

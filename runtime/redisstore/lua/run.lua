@@ -1,39 +1,80 @@
 -- A run decides one call or many, one after the other, at one reading of the clock.
 --
--- The first argument has two bytes for each call: what to do, a sum of flags of common.lua, and the number of its claims. Each claim
--- is an argument: kind, mode, and which keys it has; limit, cost, a, b and wait; and text. If it has a block, the length of that is
+-- The first argument has two bytes for each call: what to do, a sum of flags of common.lua, and the number of its claims. It is empty
+-- for one call without flags. A call that takes up to a cost has that cost as an argument. Each claim is an argument: kind, mode, and which keys it has; limit, cost, a, b and wait; and text. If it has a block, the length of that is
 -- another argument. Its keys are its state, its free places if it has any, and its block if it has one.
 
 local FREE, BLOCK = 1, 2
+local MAX_KNOWN = 1000
 
-local function read_claim(record, keys, args, k, a)
-  local kind, mode, extra, limit, cost, p, q, wait, text = parse('<BBBddddds', record)
+-- Claims by the text they were sent as, which is the same for all subjects. A library parses such a text once. serial is the number of
+-- the call that a claim was last part of: one call may have two claims of the same text.
+local known, size, serial = {}, 0, 0
+
+local function new_claim(record, taken)
+  local kind, mode, has, limit, cost, p, q, wait, text = parse('<BBBddddds', record)
   local c = {
-    kind = kind, mode = mode, limit = limit, cost = cost, a = p, b = q, wait = wait, text = text, key = keys[k], is = KINDS[kind],
+    kind = kind, mode = mode, has = has, limit = limit, cost = cost, a = p, b = q, wait = wait, text = text, is = KINDS[kind],
   }
-  if extra % 2 >= FREE then
-    k = k + 1
+  if not taken and kind < DISTINCT then -- members are of one call
+    if size == MAX_KNOWN then known, size = {}, 0 end
+    known[record], size = c, size + 1
+  end
+  return c
+end
+
+-- Reads the keys and the argument that some claims have besides.
+local function read_more(c, keys, args, k, a)
+  if c.has % 2 >= FREE then
     c.free = keys[k]
+    k = k + 1
   end
-  if extra >= BLOCK then
-    k, a = k + 1, a + 1
+  if c.has >= BLOCK then
     c.blocked, c.block = keys[k], tonumber(args[a])
+    k, a = k + 1, a + 1
   end
-  return c, k + 1, a + 1
+  return k, a
+end
+
+-- Reads so many claims, or all that are left, of which k is the first key and a the first argument. Returns them and where the next
+-- call begins.
+local function read_claims(count, keys, args, k, a)
+  local claims, i = {}, 0
+  serial = serial + 1
+  while i ~= count and args[a] do
+    i = i + 1
+    local record = args[a]
+    local c = known[record]
+    if not c or c.serial == serial then c = new_claim(record, c) end
+    c.serial, c.key, c.fired, claims[i] = serial, keys[k], nil, c
+    k, a = k + 1, a + 1
+    if c.has > 0 then k, a = read_more(c, keys, args, k, a) end
+  end
+  return claims, k, a
+end
+
+local function act(op, claims, now)
+  if op.adjust then return adjust(claims, now, op) end
+  return decide(claims, now, op)
 end
 
 local function run(keys, args)
   if not call then bind() end
-  local now, header, replies, k, a = clock(), args[1], nil, 1, 2
+  local now, header = clock(), args[1]
+  if header == '' then -- one call without flags
+    return decide(read_claims(nil, keys, args, 1, 2), now, PLAIN)
+  end
+  local replies, k, a, claims = {}, 1, 2
   for from = 1, #header, 2 do
     local flags, count = byte(header, from, from + 1)
-    local claims, op, act = {}, PLAIN, decide
-    if flags > 0 then op = operation(flags) end
-    for i = 1, count do claims[i], k, a = read_claim(args[a], keys, args, k, a) end
-    if op.adjust then act = adjust end
-    if #header == 2 then return act(claims, now, op) end
-    local _, reply = pcall(act, claims, now, op)
-    replies = replies or {}
+    local op = operation(flags)
+    if op.up_to then
+      op.most = tonumber(args[a])
+      a = a + 1
+    end
+    claims, k, a = read_claims(count, keys, args, k, a)
+    if #header == 2 then return act(op, claims, now) end
+    local _, reply = pcall(act, op, claims, now)
     replies[#replies + 1] = reply -- a fault is the reply of its call alone
   end
   return replies

@@ -16,13 +16,13 @@ end
 
 -- Loads the state as it is now: the present slice's number, the permits of all slices, and those of the present one. After the clock
 -- went back the newest slice stays the present one. Without newest there is no ring that counts.
-function sliding_counter.read(c, now)
+local function load(c, now)
   local head = call('GETRANGE', c.key, 0, HEAD - 1)
   local newest, total, count
   if #head == HEAD then newest, total, count = parse('<ddd', head) end
   if newest and not valid(newest, total, count) then newest = nil end
   c.present = max(floor(now / c.a), newest or 0)
-  c.total, c.count = 0, 0
+  c.newest, c.total, c.count = nil, 0, 0
   if not newest or c.present - newest > c.b then return end
   c.newest, c.total, c.count, c.moved = newest, total, count, c.present - newest
   if c.moved > 0 then
@@ -41,6 +41,11 @@ local function each(c, see)
     end
   end
   see(c.newest, c.count)
+end
+
+function sliding_counter.check(c, now)
+  load(c, now)
+  return sliding_counter.earliest(c, now, now)
 end
 
 function sliding_counter.earliest(c, now, from)
@@ -93,7 +98,6 @@ function sliding_counter.commit(c, n, now)
   n = min(n, MOST_USED - c.total)
   c.total, c.count = c.total + n, c.count + n
   write(c)
-  return true
 end
 
 sliding_counter.charge = sliding_counter.commit

@@ -4,14 +4,15 @@ local sliding_window = {}
 
 local MAX_MOVED = 64 -- later permits that a charge is put before; if there are more, it takes the time of the newest one
 
-function sliding_window.read(c)
+function sliding_window.check(c, now)
   local permit = call('LINDEX', c.key, c.text)
-  c.leaves = permit and parse('<d', permit) + c.a
+  local leaves = permit and parse('<d', permit) + c.a or now
+  c.leaves = leaves
+  return leaves > now and leaves or now
 end
 
 function sliding_window.earliest(c, now, from)
-  if c.leaves and c.leaves > from then return c.leaves end
-  return from
+  return max(from, c.leaves)
 end
 
 -- Returns how many permits at most high are later than a time.
@@ -84,13 +85,14 @@ function sliding_window.commit(c, n, now, at)
     end
   end
   if length > c.limit then drop(c, length - c.limit, now) end
-  return true
 end
 
 -- Keeps at most the limit in permits: to wait for more would be to wait for ever.
 function sliding_window.charge(c, n, now)
+  local mode = c.mode
   c.mode = TRIGGER
   sliding_window.commit(c, n, now, now)
+  c.mode = mode
 end
 
 function sliding_window.last(c, n, now, at)

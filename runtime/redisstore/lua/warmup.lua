@@ -16,11 +16,13 @@ local function mul_div(m, n, divisor)
 end
 
 -- Loads what is stored by now.
-function warmup.read(c, now)
-  bucket.read(c, now)
+function warmup.check(c, now)
+  local earliest = bucket.check(c, now)
+  c.extra = nil
   local stored = c.s or c.b
   if c.x < now then stored = stored + now - c.x end
   c.stored = min(c.b, stored)
+  return earliest
 end
 
 local function write(c)
@@ -35,7 +37,6 @@ function warmup.commit(c, n, now)
   add(c, n, now)
   c.x, c.stored = c.x + c.extra, c.stored - c.used_up
   write(c)
-  return true
 end
 
 function warmup.charge(c, n, now)

@@ -21,13 +21,6 @@ local function scan(c, state, now)
   end
 end
 
--- Returns nothing, or the time for which the caller must tell the calendar window.
-function window.read(c, now)
-  local state = call('GET', c.key)
-  if state and #state % 24 == 0 then scan(c, state, now) end
-  if c.kind == CALENDAR and not c.stop and (now < c.a or now >= c.b) then return now end
-end
-
 -- Returns the window that takes a charge at a time; or nil, and where among the later ones to insert a new one. A fixed window that
 -- would reach into the next one becomes a part of that, which begins earlier then.
 local function find(c, at)
@@ -50,6 +43,15 @@ function window.earliest(c, now, from)
     w = find(c, from)
   end
   return from
+end
+
+function window.check(c, now)
+  local state = call('GET', c.key)
+  c.stop, c.later, c.dropped = nil, nil, nil
+  if state and #state % 24 == 0 then scan(c, state, now) end
+  if not c.stop then return now, c.kind == CALENDAR and (now < c.a or now >= c.b) end
+  if c.used + c.cost <= c.limit then return now end
+  return c.later and window.earliest(c, now, now) or c.stop
 end
 
 function window.room(c, now)
@@ -115,7 +117,6 @@ function window.commit(c, n, now, at)
   else
     call('SETRANGE', c.key, '16', pack('<d', w.used))
   end
-  return true
 end
 
 window.last = always -- a window takes back what is given up, whoever waits for a later one
