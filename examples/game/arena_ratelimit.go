@@ -8,6 +8,7 @@ import (
 	_ "time/tzdata"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/exprvm/checked"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -86,9 +87,9 @@ func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) erro
 	if player == nil {
 		return arenaTradeRules.NilKey(0, "player")
 	}
-	product, ok := wrap.Multiply(1000, player.Level)
-	if !ok {
-		return arenaTradeRules.Missing(0, "1000 * player.Level", "1000 * player.Level overflows")
+	product, err := checked.Multiply(1000, player.Level)
+	if err != nil {
+		return arenaTradeRules.KeyError(0, "1000 * player.Level", err)
 	}
 	if err := wrap.TakeCharges(ctx, a.limiter, arenaTradeRules,
 		wrap.Charge{Key: player.Name, Cost: int64(gold), Limit: wrap.LimitOf(int64(product))},

@@ -88,6 +88,11 @@ func (p *Program) Bool(values ...any) (bool, error) { return evaluate(p, values,
 // Int returns the value of an expression that is an integer.
 func (p *Program) Int(values ...any) (int64, error) { return evaluate(p, values, integer) }
 
+// Value returns the value of an expression as the machine computes it.
+func (p *Program) Value(values ...any) (any, error) {
+	return evaluate(p, values, func(v any) (any, error) { return v, nil })
+}
+
 // evaluate runs p. The methods of its result may panic, too.
 func evaluate[T any](p *Program, values []any, as func(any) (T, error)) (result T, err error) {
 	if err := p.Err(); err != nil {

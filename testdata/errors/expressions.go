@@ -4,7 +4,7 @@ import "context"
 
 type X interface {
 	//ratelimit:rule key="sms:{idd}" limit=1 per=1m
-	//                         ^ unknown name idd; did you mean id?
+	//                         ^ unknown name idd; did you mean id? the parameters are ctx, id
 	Unknown(ctx context.Context, id string) error
 	//ratelimit:rule key="{f}" limit=1 per=1m when=f
 	//                     ^ a float64 has no stable text form; write int(...) around it
@@ -15,13 +15,14 @@ type X interface {
 	//                                                     ^ unexpected end of the expression
 	Cost(name string) error
 	//ratelimit:rule key="{userID(ctx)}" limit=1 per=1m
-	//                            ^ unknown name ctx; Contextless has no parameter of that name
+	//                            ^ unknown name ctx; the method has no parameter that is a context.Context or has a method Context() context.Context
 	Contextless(name string) error
 }
 
 //ratelimit:rule key="{id}" limit=1 per=1m
-//                     ^ unknown name id (in method Without, which this rule covers)
+//                     ^ unknown name id in Without, NoneEither, which this rule covers; write $env?.id ?? and what to take instead, or put //ratelimit:skip on what it is not for
 type Y interface {
 	With(id string) error
 	Without() error
+	NoneEither() error
 }

@@ -28,12 +28,12 @@ type X interface {
 	//                                                         ^ now cannot be used with a string
 	Argument(items []Item, zone string) error
 	//ratelimit:rule limit=1 per=1m when="name matches \"(\""
-	//                                         ^ error parsing regexp: missing closing ): `(`
+	//                                                 ^ error parsing regexp: missing closing ): `(`
 	Pattern(name string) error
 	//ratelimit:rule limit=1 per=1m when="fliter(items, true) != nil"
 	//                                    ^ unknown function fliter; did you mean filter?
 	Misspelt(items []Item) error
 	//ratelimit:rule limit=1 per=1m when="count(items, .SKU == nope) > 1"
-	//                                                         ^ unknown name nope
+	//                                                         ^ unknown name nope; the parameters are items
 	Inside(items []Item) error
 }

@@ -40,7 +40,7 @@ type X interface {
 	//                                                   ^ cost: found distinct as well, which counts a member once; what leaves calls out is when=
 	DistinctOne(a string) error
 	//ratelimit:rule limit=1 per=1m distinct="{a}:{c}"
-	//                                             ^ unknown name c
+	//                                             ^ unknown name c; the parameters are a
 	Member(a string) error
 	//ratelimit:rule limit="a" per=1m
 	//                      ^ an integer is needed here; this is a string
@@ -70,12 +70,12 @@ type X interface {
 	//                             ^ cron: found "L"; expected numbers, *, or the first three letters of a month or a day of the week
 	Last() error
 	//ratelimit:rule key="{nope}" limit=1 per=1x
-	//                     ^ unknown name nope
+	//                     ^ unknown name nope; the method has no parameters
 	//                                         ^ unknown unit "x" in "1x"; expected ns, us, ms, s, m, h, d or w
 	Together() error
 	//ratelimit:rule limit=1 per=1m burst=2 when="nope"
 	//                                    ^ burst: found a sliding-window, which has none; expected a token-bucket
-	//                                            ^ unknown name nope
+	//                                            ^ unknown name nope; the method has no parameters
 	Both() error
 	//ratelimit:rule limit={n} per=1m when="{n > 3}" cost={n}
 	//                     ^ limit is "{n}"; expected an expression without the braces, which are for text

@@ -24,9 +24,7 @@ type Spelt interface {
 
 	//ratelimit:rule limit=1 cron="@daily"
 	//ratelimit:rule limit=2 cron="0 0 * * *"
-	//          ^ this rule counts the same calls in the same window (cron:0 0 * * *) as the one of line 25; keep the stricter one, or give one a name
 	//ratelimit:rule limit=3 cron="0 0 0 * * *"
-	//          ^ this rule counts the same calls in the same window (cron:0 0 0 * * *) as the one of line 25; keep the stricter one, or give one a name
 	//ratelimit:rule limit=3 cron="0 1 0 * * *"
 	Cron() error
 }
@@ -34,47 +32,47 @@ type Spelt interface {
 type Shared interface {
 	//ratelimit:rule key="{user}" limit=10 per=1m when=!vip
 	//ratelimit:rule key="{user}" limit=100 per=1m when=vip
-	//          ^ this rule shares one count with the one of line 35, as both are called twins.Shared.Exclusive, so that each counts what the other takes, too; give one of them a name of its own, or write one rule with limit="vip ? 100 : 10"
+	//          ^ this rule shares one count with the one of line 33, as both are called twins.Shared.Exclusive, so that each counts what the other takes, too; give one of them a name of its own
 	Exclusive(user string, vip bool) error
 
 	//ratelimit:rule limit=most per=1m when="n > 5"
 	//ratelimit:rule limit=100 per=1m when="n <= 5"
-	//          ^ this rule shares one count with the one of line 40, as both are called twins.Shared.Compared, so that each counts what the other takes, too; give one of them a name of its own, or write one rule with limit="n <= 5 ? 100 : most"
+	//          ^ this rule shares one count with the one of line 38, as both are called twins.Shared.Compared, so that each counts what the other takes, too; give one of them a name of its own
 	Compared(n, most int) error
 
 	//ratelimit:rule limit=100 per=1m when=vip
 	//ratelimit:rule limit=10 per=1m
-	//          ^ this rule shares one count with the one of line 45, as both are called twins.Shared.Exception, so that each counts what the other takes, too; give one of them a name of its own, or write one rule with limit="vip ? 100 : 10"
+	//          ^ this rule shares one count with the one of line 43, as both are called twins.Shared.Exception, so that each counts what the other takes, too; give one of them a name of its own
 	Exception(vip bool) error
 
 	//ratelimit:rule limit=100 per=1m
 	//ratelimit:rule limit=10 per=1m when="a ? b : c"
-	//          ^ this rule shares one count with the one of line 50, as both are called twins.Shared.Chosen, so that each counts what the other takes, too; give one of them a name of its own
+	//          ^ this rule shares one count with the one of line 48, as both are called twins.Shared.Chosen, so that each counts what the other takes, too; give one of them a name of its own
 	Chosen(a, b, c bool) error
 
 	//ratelimit:rule limit=100 per=1m when=a
 	//ratelimit:rule limit=10 per=1m when=b
-	//          ^ this rule shares one count with the one of line 55, as both are called twins.Shared.Overlapping, so that each counts what the other takes, too; give one of them a name of its own
+	//          ^ this rule shares one count with the one of line 53, as both are called twins.Shared.Overlapping, so that each counts what the other takes, too; give one of them a name of its own
 	Overlapping(a, b bool) error
 
 	//ratelimit:rule key="{user}" limit=10 per=1m
 	//ratelimit:rule key="{user}" limit=5 per=1m mode=shadow
-	//          ^ this rule shares one count with the one of line 60, as both are called twins.Shared.Shadow, so that each counts what the other takes, too; give one of them a name of its own
+	//          ^ this rule shares one count with the one of line 58, as both are called twins.Shared.Shadow, so that each counts what the other takes, too; give one of them a name of its own
 	Shadow(user string) error
 
 	//ratelimit:rule limit=100 per=1m cost="len(items)"
 	//ratelimit:rule limit=10 per=1m
-	//          ^ this rule shares one count with the one of line 65, as both are called twins.Shared.Costs, so that each counts what the other takes, too; give one of them a name of its own
+	//          ^ this rule shares one count with the one of line 63, as both are called twins.Shared.Costs, so that each counts what the other takes, too; give one of them a name of its own
 	Costs(items []string) error
 
 	//ratelimit:rule limit=100 per=1m distinct="{a}"
 	//ratelimit:rule limit=10 per=1m distinct="{b}"
-	//          ^ this rule shares one count with the one of line 70, as both are called twins.Shared.Members, so that each counts what the other takes, too; give one of them a name of its own
+	//          ^ this rule shares one count with the one of line 68, as both are called twins.Shared.Members, so that each counts what the other takes, too; give one of them a name of its own
 	Members(a, b string) error
 
 	//ratelimit:rule key="{user}" limit=10 per=1m name=all
 	//ratelimit:rule key="{user}" limit=5 per=1m name=all mode=trigger
-	//          ^ this rule shares one count with the one of line 75, as both are called all, so that each counts what the other takes, too; give one of them a name of its own
+	//          ^ this rule shares one count with the one of line 73, as both are called all, so that each counts what the other takes, too; give one of them a name of its own
 	Named(user string) error
 
 	//ratelimit:rule key="{user}" limit=10 per=1m

@@ -105,7 +105,7 @@ func TestDearLeaks(t *testing.T) {
 		{"prepaid", rule + "leaky-bucket prepay cost=\"n\"\nM(n int) error", nil},
 		{"one", rule + "leaky-bucket cost=\"six - 5\"\nM(n int) error", nil},
 		{"a burst", rule + "token-bucket cost=\"n\"\nM(n int) error", nil},
-		{"what is wrong", rule + "leaky-bucket cost=\"m\"\nM(n int) error", []string{"9:62: unknown name m"}},
+		{"what is wrong", rule + "leaky-bucket cost=\"m\"\nM(n int) error", []string{"9:62: unknown name m; the parameters are n"}},
 		{"no cost", rule + "leaky-bucket\nM(n int) error", nil},
 	})
 }
@@ -217,94 +217,6 @@ func TestOneMember(t *testing.T) {
 	})
 }
 
-func TestNeverBinds(t *testing.T) {
-	says := func(line, of int, strict string) []string {
-		return []string{fmt.Sprintf("%d:13: warning: this rule never refuses a call that the one of line %d admits, which is stricter: %s; remove one of them", line, of, strict)}
-	}
-	two := func(a, b string) string {
-		return "//ratelimit:rule " + a + "\n//ratelimit:rule " + b + "\nM(n int, s string) error"
-	}
-	const ten, five = "limit=10 per=1m ", "limit=5 per=1h "
-	check(t, []scenario{
-		{"a stricter hour", two(ten, five), says(9, 10, "5 per 1h")},
-		{"the other order", two(five, ten), says(10, 9, "5 per 1h")},
-		{"one key, spelled differently", two(ten+`key="{s}:{n+1}"`, five+`key="{s}:{ n + 1 }"`), says(9, 10, "5 per 1h")},
-		{"other keys", two(ten+`key="{s}"`, five+`key="{n}"`), nil},
-		{"one budget for all is stricter than one each", two(ten+`key="{s}"`, five), says(9, 10, "5 per 1h")},
-		{"one each is not stricter than one for all", two(ten, five+`key="{s}"`), nil},
-		{"constant limits", two("limit=\"2*six\" per=1m", five), says(9, 10, "5 per 1h")},
-		{"limits of the call's own", two(`limit="n" per=1m`, `limit="n" per=1h`), nil},
-		{"one cost", two(ten+`cost="n"`, five+`cost="n"`), says(9, 10, "5 per 1h")},
-		{"one constant cost", two(ten+`cost=3`, five+`cost="three"`), says(9, 10, "5 per 1h")},
-		{"other costs", two(ten+`cost="n"`, five), nil},
-		{"one condition", two(ten+`when="n > 3"`, five+`when="n > three"`), nil},
-		{"the same condition", two(ten+`when="f(s) > 3"`, five+`when="f(s)>3"`), says(9, 10, "5 per 1h")},
-		{"a condition on the loose one", two(ten+`when="n > 3"`, five), says(9, 10, "5 per 1h")},
-		{"a condition on the strict one", two(ten, five+`when="n > 3"`), nil},
-		{"a condition that does not lower", two(ten+`when="any(1..n, # == 3)"`, five+`when="any(1..n, # == 3)"`), says(9, 10, "5 per 1h")},
-		{"a name, to which others may be charged", two(ten+"name=loose", five), nil},
-		{"a name of the strict one", two(ten, five+"name=strict"), says(9, 10, "5 per 1h")},
-		{"a shadow", two(ten, five+"mode=shadow"), nil},
-		{"a shadow of the loose one", two(ten+"mode=shadow", five), nil},
-		{"a trigger", two(ten+"mode=trigger", five), nil},
-		{"members", two(ten+`distinct="{s}"`, five+`distinct="{s}"`), nil},
-		{"members, of fewer calls", two(ten+`distinct="{s}"`, five), says(9, 10, "5 per 1h")},
-		{"members, of more calls", two(five+`distinct="{s}"`, "limit=10 per=1h "), nil},
-		{"calls of members", two(ten, five+`distinct="{s}"`), nil},
-		{"members, of calls of a cost of their own", two(ten+`distinct="{s}"`, five+`cost="n"`), nil},
-		{"calls that cost more", two("limit=20 per=1m", "limit=10 per=1h cost=2"), says(9, 10, "10 per 1h")},
-		{"calls that cost more than there are", two("limit=4 per=1m", "limit=11 per=1h cost=2"), nil},
-		{"calls that cost less", two("limit=10 per=1m cost=3", "limit=3 per=1h"), says(9, 10, "3 per 1h")},
-		{"calls that cost too much for that", two("limit=10 per=1m cost=3", "limit=4 per=1h"), nil},
-		{"one key, with a text", two(ten+`key="u:{s}"`, five+`key="{ s }"`), says(9, 10, "5 per 1h")},
-		{"a key that tells less", two(ten+`key="{s}:{n}"`, five+`key="n={n}"`), says(9, 10, "5 per 1h")},
-		{"a key that tells more", two(ten+`key="{s}"`, five+`key="{s}:{n}"`), nil},
-		{"two days of a calendar", two("limit=20 per=1d", "limit=10 cron=@daily"), says(9, 10, "10 per cron:@daily")},
-		{"other scopes", two(ten+"scope=instance", five), nil},
-		{"one scope", two(ten+"scope=instance", five+"scope=instance"), says(9, 10, "5 per 1h")},
-		{"a block, which begins only where the strict one refuses, too", two(ten+"block=1h", five), says(9, 10, "5 per 1h")},
-		{"a block that begins when both refuse", two("limit=5 per=1m block=2h", five), nil},
-		{"a block of a bucket", two(ten+"block=1h algorithm=token-bucket", five), nil},
-		{"a block of the strict one", two(ten, five+"block=1h"), says(9, 10, "5 per 1h")},
-		{"permits that go back", two(ten, five+"refund=error"), nil},
-		{"permits that go back to both", two(ten+"refund=error", five+"refund=error"), says(9, 10, "5 per 1h")},
-		{"another policy", two(ten+"on-error=allow", five), nil},
-		{"a wait", strings.Replace(two(ten+"wait=1s", five), "M(", "M(ctx context.Context, ", 1), nil},
-		{"each implies the other", two("limit=5 per=1m algorithm=token-bucket burst=1", "limit=5 per=1m algorithm=leaky-bucket"), says(10, 9, "5 per bucket:1m")},
-		{"a limit of nothing", two(ten, "limit=0 per=1h"), nil},
-		{"one window, which is an error already", two(ten, "limit=5 per=1m"),
-			[]string{"10:13: this rule counts the same calls in the same window (1m) as the one of line 9; keep the stricter one, or give one a name"}},
-		{"an hour of a day", two(`limit=10 cron="@hourly"`, `limit=10 cron="0 0 * * *"`), says(9, 10, "10 per cron:0 0 * * *")},
-		{"an hour of a stricter day elsewhere", two(`limit=10 cron="@hourly"`, `limit=10 cron="@daily" tz=Asia/Tokyo`), nil},
-		{"a looser day", two(`limit=10 cron="@hourly"`, `limit=20 cron="@daily"`), nil},
-		{"three", two(ten, "limit=7 per=1h\n//ratelimit:rule limit=3 per=1d"), append(says(9, 10, "7 per 1h"), says(10, 11, "3 per 1d")...)},
-	})
-}
-
-// TestNeverBindsOfTypes has rules that count the calls of several methods.
-func TestNeverBindsOfTypes(t *testing.T) {
-	const strict, loose = "//ratelimit:rule limit=5 per=1h\n", "//ratelimit:rule limit=10 per=1m\n"
-	for name, c := range map[string]struct {
-		src   string
-		found []string
-	}{
-		"the type's is stricter": {"package x\n" + strict + "type X interface {\n" + loose + "M() error\nN() error\n}\n",
-			[]string{"x.go:4:13: warning: this rule never refuses a call that the one of line 2 admits, which is stricter: 5 per 1h; remove one of them"}},
-		"the method's is stricter, but not for the other method": {"package x\n" + loose + "type X interface {\n" + strict + "M() error\nN() error\n}\n", nil},
-		"the method's is stricter, and there is no other": {"package x\n" + loose + "type X interface {\n" + strict + "M() error\n}\n",
-			[]string{"x.go:2:13: warning: this rule never refuses a call that the one of line 4 admits, which is stricter: 5 per 1h; remove one of them"}},
-		"both are the type's": {"package x\n" + loose + strict + "type X interface {\nM() error\nN() error\n}\n",
-			[]string{"x.go:2:13: warning: this rule never refuses a call that the one of line 3 admits, which is stricter: 5 per 1h; remove one of them"}},
-		"a key that tells less in one method": {"package x\n" + strings.Replace(loose, "=10", "=10 key=\"{$env?.a ?? c}:{b}\"", 1) + strings.Replace(strict, "=5", "=5 key=\"{$env?.a ?? b}\"", 1) +
-			"type X interface {\nM(a, b, c string) error\nN(b, c string) error\n}\n", nil},
-		"what another method waits for": {"package x\nimport \"net/http\"\n" + loose + strict + "type X interface {\nM() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN(*http.Request) error\n}\n", nil},
-		"another method waits for its own": {"package x\nimport \"net/http\"\ntype X interface {\n" + loose + strict + "M() error\n//ratelimit:rule limit=1 per=1s wait=1s\nN(*http.Request) error\n}\n",
-			[]string{"x.go:4:13: warning: this rule never refuses a call that the one of line 5 admits, which is stricter: 5 per 1h; remove one of them"}},
-	} {
-		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"x.go": c.src}, c.found) })
-	}
-}
-
 func compare(t *testing.T, files map[string]string, expected []string) {
 	t.Helper()
 	dir := module(t)
@@ -346,32 +258,64 @@ func TestOneScope(t *testing.T) {
 	}
 }
 
-func TestSplitNames(t *testing.T) {
+func TestEmptyKey(t *testing.T) {
+	const rule = "//ratelimit:rule limit=1 per=1m key="
+	check(t, []scenario{
+		{"an empty text", rule + "\"{''}\"\nM(n int) error",
+			[]string{"9:38: warning: key: the text \"{''}\" is the same for every call; write the name of a parameter in the braces",
+				"9:38: key: this is empty in every call, so that every call fails; without key= there is one budget for everybody"}},
+		{"a number", rule + "{six}\nM(n int) error", nil},
+	})
+}
+
+// TestTwins has two rules on one method.
+func TestTwins(t *testing.T) {
+	two := func(a, b string) string {
+		return "//ratelimit:rule per=1m " + a + "\n//ratelimit:rule per=1m " + b + "\nM(n int, s string) error"
+	}
+	const same = "10:13: this rule counts the same calls in the same window (1m) as the one of line 9; keep the stricter one, or give one a name"
+	const shared = "10:13: this rule shares one count with the one of line 9, as both are called login, so that each counts what the other takes, too; give one of them a name of its own"
+	check(t, []scenario{
+		{"two limits", two("limit=1", "limit=2"), []string{same}},
+		{"one key, spelled differently", two("limit=1 key=\"{n+1}\"", "limit=2 key=\"{ n + 1 }\""), []string{same}},
+		{"two keys", two("limit=1 key={n}", "limit=2 key={s}"), nil},
+		{"a name", two("limit=1", "limit=2 name=other"), nil},
+		{"two costs", two("limit=1 name=login", "limit=20 cost=n name=login"), []string{shared}},
+		{"a condition", two("limit=1 when=\"n > 1\" name=login", "limit=2 name=login"), []string{shared}},
+		{"one condition", two("limit=1 when=\"n > 1\"", "limit=2 when=\"n>1\""), []string{same}},
+	})
+}
+
+func TestSharedNames(t *testing.T) {
 	method := func(rules ...string) string {
-		return "//ratelimit:rule name=login " + strings.Join(rules, "\n//ratelimit:rule name=login ") + "\nM() error\n"
+		return "//ratelimit:rule name=login " + strings.Join(rules, "\n//ratelimit:rule name=login ") + "\nM(s string, n int) error\n"
 	}
 	a := func(body string) string { return "package a\n\ntype A interface {\n" + body + "}\n" }
 	b := func(body string) string {
-		return strings.NewReplacer("package a", "package b", "type A", "type B").Replace(a(body))
+		return strings.NewReplacer("package a", "package b", "type A", "type B", "s string", "t string").Replace(a(body))
 	}
-	const says = "rules called login share a budget only if they have one window: this has "
+	const windows = "rules called login share a budget only if they have one window: this has "
+	const limits = "rules called login share one budget, but have different limits: this has "
+	const keys = "rules called login share one budget, but have different keys: this has "
 	for name, c := range map[string]struct {
 		first, second string
 		found         []string
 	}{
 		"two windows": {a(method("limit=1 per=1m")), b(method("limit=1 per=1h")),
-			[]string{"b/b.go:4:23: warning: " + says + "1h, the one of a.go:4 has 1m"}},
-		"one window": {a(method("limit=1 per=1m")), b(method("limit=2 per=60s")), nil},
-		"one day": {a(method("limit=1 cron=@daily")), b(method(`limit=1 cron="0 0 * * *"`)),
-			[]string{"b/b.go:4:23: warning: rules called login share a budget only if they spell their window alike: this has cron:0 0 * * *, the one of a.go:4 has cron:@daily"}},
-		"one of two, there": {a(method("limit=1 per=1m")), b(method("limit=1 per=1m", "limit=9 per=1h")),
-			[]string{"b/b.go:5:23: warning: " + says + "1h, the one of a.go:4 has 1m"}},
-		"one of two, here": {a(method("limit=9 per=1h", "limit=1 per=1m")), b(method("limit=1 per=1m")),
-			[]string{"a/a.go:4:23: warning: " + says + "1h, the one of b.go:4 has 1m"}},
-		"both of two":       {a(method("limit=9 per=1h", "limit=1 per=1m")), b(method("limit=1 per=1m", "limit=9 per=1h")), nil},
-		"two on one method": {a(method("limit=9 per=1h", "limit=1 per=1m")), b("//ratelimit:rule limit=1 per=1m\nM() error\n"), nil},
+			[]string{"b/b.go:4:23: warning: " + windows + "1h, the one of a.go:4 has 1m"}},
+		"one window": {a(method("limit=1 per=1m")), b(method("limit=1 per=60s")), nil},
+		"two limits": {a(method("limit=1 per=1m")), b(method("limit=2 per=60s")),
+			[]string{"b/b.go:4:23: warning: " + limits + "2, the one of a.go:4 has 1"}},
+		"a limit of the call's own": {a(method("limit=1 per=1m")), b(method("limit=n per=60s")), nil},
+		"two windows on one method": {a(method("limit=9 per=1h", "limit=1 per=1m")), b("//ratelimit:rule limit=1 per=1m\nM() error\n"),
+			[]string{"a/a.go:5:23: warning: " + windows + "1m, the one of line 4 has 1h"}},
+		"two keys": {a(method("limit=1 per=1m key={s}")), b(method("limit=1 per=1m key={n}")),
+			[]string{"b/b.go:4:23: warning: " + keys + `"{n}", the one of a.go:4 has "{s}"`}},
+		"no key": {a(method("limit=1 per=1m key={s}")), b(method("limit=1 per=1m")),
+			[]string{"b/b.go:4:23: warning: " + keys + `"", the one of a.go:4 has "{s}"`}},
+		"a key that means the same": {a(method("limit=1 per=1m key={n}")), b("//ratelimit:rule name=login limit=1 per=1m key={m.N}\nM(m struct{N int}) error\n"), nil},
 		"two algorithms": {a(method("limit=100 per=1m")), b(method("limit=100 per=1m algorithm=fixed-window")),
-			[]string{"b/b.go:4:23: warning: " + says + "fixed:1m, the one of a.go:4 has 1m"}},
+			[]string{"b/b.go:4:23: warning: " + windows + "fixed:1m, the one of a.go:4 has 1m"}},
 		"other prefixes": {a(method("limit=1 per=1m")), strings.Replace(b(method("limit=1 per=1h")), "type", "//ratelimit:wrap prefix=b\ntype", 1), nil},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"a/a.go": c.first, "b/b.go": c.second}, c.found) })

@@ -1,9 +1,6 @@
 package check
 
 import (
-	"go/constant"
-	"go/token"
-	"go/types"
 	"strconv"
 	"strings"
 
@@ -12,76 +9,66 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// constant returns the value of code that refers to nothing but constants, or nil.
-func (a *analysis) constant(code *expr.Code) constant.Value {
-	if code == nil || code.Program != nil {
+// constant returns the value of code that is the same in every call, or nil.
+func constant(code *expr.Code) any {
+	if code == nil {
 		return nil
 	}
-	stmts, text := code.Render(symbols{})
-	if len(stmts) > 0 {
-		return nil
-	}
-	v, err := types.Eval(token.NewFileSet(), a.pkg, token.NoPos, text)
-	if err != nil {
-		return nil
-	}
-	return v.Value
+	return code.Constant
 }
 
 // amount returns what an amount is in every call; code is that of its expression.
-func (a *analysis) amount(of annotations.Amount, code *expr.Code, absent int64) (n int64, ok bool) {
+func amount(of annotations.Amount, code *expr.Code, absent int64) (n int64, ok bool) {
 	if !of.Pos.IsValid() {
 		return absent, true
 	}
 	if of.Expr.IsZero() {
 		return of.Int, true
 	}
-	if v := a.constant(code); v != nil {
-		return constant.Int64Val(constant.ToInt(v))
-	}
-	return 0, false
+	i, ok := constant(code).(int)
+	return int64(i), ok
 }
 
-func (a *analysis) limit(r *model.Rule) (int64, bool) { return a.amount(r.Rule.Limit, r.Permits, 0) }
-func (a *analysis) cost(r *model.Rule) (int64, bool)  { return a.amount(r.Rule.Cost, r.Cost, 1) }
+func limitOf(r *model.Rule) (int64, bool) { return amount(r.Rule.Limit, r.Permits, 0) }
+func costOf(r *model.Rule) (int64, bool)  { return amount(r.Rule.Cost, r.Cost, 1) }
 
-// meaning writes code such that two expressions over the same parameters that look alike compute the same; ok is false for
-// code that did not compile.
-func meaning(code *expr.Code) (text string, ok bool) {
-	if code == nil {
-		return "", false
-	}
-	stmts, value := code.Render(symbols{})
-	return strings.Join(append(stmts, value), "\n"), true
-}
-
-// subject writes a template in the same way. Without islands, it is one budget for everybody.
-func (a *analysis) subject(pieces []model.Piece) (text string, everybody, ok bool) {
+// same returns the text that is the same in all calls, if the template has one.
+func same(pieces []model.Piece) (text string, ok bool) {
 	var b strings.Builder
-	everybody = true
 	for _, p := range pieces {
-		if p.Expr == "" {
-			b.WriteString(strconv.Quote(p.Literal))
-			continue
-		}
-		t, ok := meaning(p.Code)
+		text, ok := p.Literal, p.Expr == ""
 		if !ok {
-			return "", false, false
+			text, ok = constant(p.Code).(string)
 		}
-		everybody = everybody && a.constant(p.Code) != nil
-		b.WriteString("{" + t + "}")
+		if !ok {
+			return "", false
+		}
+		b.WriteString(text)
 	}
-	return b.String(), everybody, true
+	return b.String(), true
 }
 
-// symbols gives what varies between calls names of its own, which no identifier of a package is like.
-type symbols struct{}
+// subject writes a template such that equal ones over the parameters of one method are the same text in one call; ok is false
+// where one of its expressions did not compile.
+func subject(pieces []model.Piece) (text string, ok bool) {
+	var b strings.Builder
+	for _, p := range pieces {
+		switch {
+		case p.Expr == "":
+			b.WriteString(strconv.Quote(p.Literal))
+		case p.Code == nil:
+			return "", false
+		default:
+			b.WriteString("{" + p.Code.Text + "}")
+		}
+	}
+	return b.String(), true
+}
 
-const parameter = "parameterʻ"
-
-func (symbols) Import(path string) string      { return strconv.Quote(path) }
-func (symbols) Param(i int) string             { return parameter + strconv.Itoa(i) }
-func (symbols) Local(hint string) string       { return hint + "ʻ" }
-func (symbols) Fail(reason string) string      { return "return " + strconv.Quote(reason) }
-func (symbols) FailErr(err string) string      { return "return " + err }
-func (symbols) Program(p *expr.Program) string { return strconv.Quote(p.Source) }
+// isIsland compiles text as the expression that it would be in a template of m, and reports whether it is right and what it gives
+// depends on the call.
+func isIsland(text string, m *model.Method) (right, varies bool) {
+	e := annotations.Expr{Text: annotations.Text{Value: text, Pos: m.Pos}}
+	code, errs := expr.Compile(e, m.Env, expr.Island)
+	return len(errs) == 0, len(errs) == 0 && code.Varies
+}

@@ -16,12 +16,12 @@ var identities = []string{
 // sharedByAll warns of a rule that is one budget for everybody on a method that is told who calls. It is meant where another
 // rule of the method tells the callers apart, and where the budget has a name.
 func (a *analysis) sharedByAll(m *model.Method) {
-	who := a.identity(m)
+	who := identity(m)
 	if who == "" {
 		return
 	}
 	for _, r := range m.Rules {
-		if _, everybody, _ := a.subject(r.Subject); !everybody || r.Limit.Distinct != "" {
+		if _, everybody := same(r.Subject); !everybody || r.Limit.Distinct != "" {
 			return
 		}
 	}
@@ -33,12 +33,12 @@ func (a *analysis) sharedByAll(m *model.Method) {
 }
 
 // identity returns the first parameter of m that says who calls and can stand in a key, or "".
-func (a *analysis) identity(m *model.Method) string {
+func identity(m *model.Method) string {
 	for _, p := range m.Params {
 		if !slices.Contains(identities, strings.ToLower(strings.ReplaceAll(p.Name, "_", ""))) {
 			continue
 		}
-		if a.island(p.Name, m) != nil {
+		if right, _ := isIsland(p.Name, m); right {
 			return p.Name
 		}
 	}

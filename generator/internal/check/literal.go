@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -19,7 +17,7 @@ func (a *analysis) literalKeys(w *model.Wrapper) {
 	each := func(visit func(*model.Rule, string)) {
 		for _, m := range w.Methods {
 			for _, r := range m.Rules {
-				visit(r, a.meantBy(r.Subject, m))
+				visit(r, meantBy(r.Subject, m))
 			}
 		}
 	}
@@ -42,7 +40,7 @@ func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
 	if r.Rule.Text("name") != "" || len(r.Member) == 0 || slices.ContainsFunc(r.Member, func(p model.Piece) bool { return p.Expr != "" }) {
 		return
 	}
-	instead := a.meantBy(r.Member, m)
+	instead := meantBy(r.Member, m)
 	if instead == "" {
 		instead = "an expression stands in braces"
 	}
@@ -58,11 +56,11 @@ var (
 
 // meantBy says what to write in place of a template of r that is the same in all calls of m and looks as if it were not; it
 // returns nothing for other templates.
-func (a *analysis) meantBy(pieces []model.Piece, m *model.Method) string {
+func meantBy(pieces []model.Piece, m *model.Method) string {
 	var b strings.Builder
 	islands := false
 	for _, p := range pieces {
-		if p.Expr != "" && (!value.MatchString(p.Expr) || a.constant(p.Code) == nil) {
+		if p.Expr != "" && (!value.MatchString(p.Expr) || constant(p.Code) == nil) {
 			return ""
 		}
 		islands = islands || p.Expr != ""
@@ -72,7 +70,7 @@ func (a *analysis) meantBy(pieces []model.Piece, m *model.Method) string {
 	if text == "" {
 		return ""
 	}
-	if whole := chain.FindString(text); strings.Trim(strings.Replace(text, whole, "", 1), "{}[]()<>$#%:&'\"` ") == "" && a.varies(whole, m) {
+	if whole := chain.FindString(text); strings.Trim(strings.Replace(text, whole, "", 1), "{}[]()<>$#%:&'\"` ") == "" && varies(whole, m) {
 		return fmt.Sprintf("write {%s} for the value", whole)
 	}
 	words := word.FindAllString(text, -1)
@@ -80,7 +78,7 @@ func (a *analysis) meantBy(pieces []model.Piece, m *model.Method) string {
 		named := slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, p.Name) })
 		switch {
 		case i == m.Context || !named:
-		case a.varies(p.Name, m):
+		case varies(p.Name, m):
 			return fmt.Sprintf("write {%s} for the value", p.Name)
 		default:
 			return fmt.Sprintf("an expression over %s stands in braces", p.Name)
@@ -93,17 +91,7 @@ func (a *analysis) meantBy(pieces []model.Piece, m *model.Method) string {
 }
 
 // varies reports whether text is an expression, fit for a template, whose value depends on the arguments of m.
-func (a *analysis) varies(text string, m *model.Method) bool {
-	value, ok := meaning(a.island(text, m))
-	return ok && strings.Contains(value, parameter)
-}
-
-// island compiles what no template has as an island; nil if it is none.
-func (a *analysis) island(text string, m *model.Method) *expr.Code {
-	e := annotations.Expr{Text: annotations.Text{Value: text, Pos: m.Pos}}
-	code, errs := expr.Compile(e, &expr.Env{Package: a.pkg, Method: m.Scope, Params: m.Params}, expr.Island)
-	if len(errs) > 0 {
-		return nil
-	}
-	return code
+func varies(text string, m *model.Method) bool {
+	_, varies := isIsland(text, m)
+	return varies
 }

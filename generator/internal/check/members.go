@@ -8,7 +8,7 @@ import (
 // keyIsMember reports a rule that counts different members of which each key has only one, as the key names it. Rules of one
 // name may each have their own.
 func (a *analysis) keyIsMember(r *model.Rule) {
-	limit, known := a.limit(r)
+	limit, known := limitOf(r)
 	if r.Rule.Text("name") != "" || !known || limit < 1 || r.Limit.Mode == ratelimit.ModeTrigger {
 		return // a trigger may ask for the first one
 	}
@@ -22,15 +22,17 @@ func (a *analysis) keyIsMember(r *model.Rule) {
 	}
 }
 
-// islands returns the meanings of a template's expressions; ok is false if one of them did not compile.
+// islands returns the expressions of a template; ok is false if one of them did not compile.
 func islands(pieces []model.Piece) (texts map[string]bool, ok bool) {
 	texts, ok = map[string]bool{}, true
 	for _, p := range pieces {
 		if p.Expr == "" {
 			continue
 		}
-		text, known := meaning(p.Code)
-		texts[text], ok = true, ok && known
+		if p.Code == nil {
+			return nil, false
+		}
+		texts[p.Code.Text] = true
 	}
 	return texts, ok
 }

@@ -17,7 +17,7 @@ func TestKeyIsMember(t *testing.T) {
 		{"nobody", rule + "limit=0 key=\"{a}\" distinct=\"{a}\"\nM(a, b string) error", nil},
 		{"a limit of the call's own", rule + "limit=\"f(b)\" key=\"{a}\" distinct=\"{a}\"\nM(a, b string) error", nil},
 		{"what is wrong", rule + "limit=3 key=\"{c}\" distinct=\"{c}\"\nM(a, b string) error",
-			[]string{"9:39: unknown name c", "9:54: unknown name c"}},
+			[]string{"9:39: unknown name c; the parameters are a, b", "9:54: unknown name c; the parameters are a, b"}},
 	})
 }
 

@@ -4,36 +4,50 @@ import (
 	"cmp"
 	"go/token"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/calendar"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// splitNames warns of rules of one name that look as if they shared a budget and do not, since their windows differ. Rules that
-// stand on the same method or type are meant to have several windows.
-func (a *analysis) splitNames(pkgs []*model.Package) {
+// sharedNames warns of rules of one name that look as if they shared a budget and do not, since their windows differ, and of
+// those that share one and look as if they did not, since their limits or keys differ.
+func (a *analysis) sharedNames(pkgs []*model.Package) {
 	byName := named(pkgs)
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		rules := byName[name]
-		var alone []*model.Rule
-		for _, r := range rules {
-			if other := elsewhere(r, rules); other != nil {
-				alone = append(alone, r)
+		first := byName[name][0]
+		for _, r := range byName[name][1:] {
+			limit, known := limitOf(r)
+			other, otherKnown := limitOf(first)
+			switch at := a.line(first, r); {
+			case a.twin[r.Pos]:
+			case r.Limit.Window() != first.Limit.Window():
+				a.warnf(argument(r, "name"), "rules called %s share a budget only if they have one window: this has %s, the one of %s has %s",
+					name, r.Limit.Window(), at, first.Limit.Window())
+			case known && otherKnown && limit != other:
+				a.warnf(argument(r, "name"), "rules called %s share one budget, but have different limits: this has %d, the one of %s has %d", name, limit, at, other)
+			case shape(r) != shape(first):
+				a.warnf(argument(r, "name"), "rules called %s share one budget, but have different keys: this has %q, the one of %s has %q",
+					name, r.Key.Value, at, first.Key.Value)
 			}
-		}
-		if len(alone) > 1 && alone[0] == rules[0] {
-			alone = alone[1:] // one of two is enough
-		}
-		for _, r := range alone {
-			other, what := elsewhere(r, rules), "have one window"
-			if calendar.Same(r.Limit, other.Limit) {
-				what = "spell their window alike"
-			}
-			a.warnf(argument(r, "name"), "rules called %s share a budget only if they %s: this has %s, the one of %s has %s",
-				name, what, r.Limit.Window(), a.line(other, r), other.Limit.Window())
 		}
 	}
+}
+
+// last is the last word of an expression, such as Phone in msg.Phone.
+var last = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*\W*$`)
+
+// shape writes a key such that those which probably mean the same look alike: {phone} is like {msg.Phone}.
+func shape(r *model.Rule) string {
+	var b strings.Builder
+	for _, p := range r.Subject {
+		b.WriteString(p.Literal)
+		if p.Expr != "" {
+			b.WriteString("{" + strings.ToLower(strings.TrimRight(last.FindString(p.Expr), ") ")) + "}")
+		}
+	}
+	return b.String()
 }
 
 // oneScope warns of rules that have no name of their own and share their counts all the same, as they are called alike: after the
@@ -81,19 +95,4 @@ func named(pkgs []*model.Package) map[string][]*model.Rule {
 		slices.SortFunc(rules, func(a, b *model.Rule) int { return cmp.Compare(a.Pos, b.Pos) })
 	}
 	return byName
-}
-
-// elsewhere returns a rule of the same name on another method or type, if none of those there has the window of r.
-func elsewhere(r *model.Rule, rules []*model.Rule) *model.Rule {
-	var found *model.Rule
-	for _, other := range rules {
-		switch {
-		case other.Owner == r.Owner:
-		case other.Limit.Window() == r.Limit.Window():
-			return nil
-		case found == nil:
-			found = other
-		}
-	}
-	return found
 }

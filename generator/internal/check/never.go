@@ -2,7 +2,6 @@ package check
 
 import (
 	"errors"
-	"go/constant"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -10,17 +9,17 @@ import (
 
 // neverApplies reports a rule whose condition or cost is constant such that no call is charged.
 func (a *analysis) neverApplies(r *model.Rule) {
-	if v := a.constant(r.When); v != nil && v.String() == "false" {
+	if constant(r.When) == false {
 		a.errorf(r.Rule.When.Pos, "when: this is never true, so that the rule never applies")
 	}
-	if v := a.constant(r.Cost); v != nil && constant.Sign(v) <= 0 {
-		a.errorf(r.Rule.Cost.Pos, "cost: this is always %s, so that the rule never applies; expected at least 1", v)
+	if v, ok := constant(r.Cost).(int); ok && v <= 0 {
+		a.errorf(r.Rule.Cost.Pos, "cost: this is always %d, so that the rule never applies; expected at least 1", v)
 	}
 }
 
 // neverValid reports a limit that is constant, though written as an expression, and that no rule may have.
 func (a *analysis) neverValid(r *model.Rule) {
-	limit, ok := a.limit(r)
+	limit, ok := limitOf(r)
 	if !ok || r.Rule.Limit.Expr.IsZero() {
 		return
 	}
@@ -34,8 +33,8 @@ func (a *analysis) neverValid(r *model.Rule) {
 
 // neverPasses reports a cost that is constant and that no window has room for.
 func (a *analysis) neverPasses(r *model.Rule) {
-	limit, known := a.limit(r)
-	cost, constant := a.cost(r)
+	limit, known := limitOf(r)
+	cost, constant := costOf(r)
 	switch most := capacity(r.Limit, limit); {
 	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 is said to refuse everything
 	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == ratelimit.ModeTrigger:
@@ -46,12 +45,19 @@ func (a *analysis) neverPasses(r *model.Rule) {
 	}
 }
 
+// emptyKey reports a key that is empty in every call.
+func (a *analysis) emptyKey(r *model.Rule) {
+	if text, ok := same(r.Subject); ok && text == "" && len(r.Subject) > 0 {
+		a.errorf(argument(r, "key"), "key: this is empty in every call, so that every call fails; without key= there is one budget for everybody")
+	}
+}
+
 // dearer is what calls need that cost more than 1 and are to be spaced.
 const dearer = "prepay, or a token-bucket"
 
 // dearLeaks warns of costs that a leaky bucket admits only if they are 1, as that is what it holds.
 func (a *analysis) dearLeaks(r *model.Rule) {
-	_, constant := a.cost(r)
+	_, constant := costOf(r)
 	if r.Limit.Algorithm == ratelimit.LeakyBucket && !r.Limit.Prepay && r.Cost != nil && !constant {
 		a.warnf(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so that no call is ever permitted which costs more; expected %s", dearer)
 	}

@@ -12,7 +12,7 @@ const smallLimit = 10
 // boundaryBurst warns of a fixed window with a small limit: all but the first of its calls may come at its end, and as many as the
 // limit right behind it. A name says that this is meant.
 func (a *analysis) boundaryBurst(r *model.Rule) {
-	limit, known := a.limit(r)
+	limit, known := limitOf(r)
 	small := known && 1 < limit && limit <= smallLimit
 	if r.Limit.Algorithm != ratelimit.FixedWindow || r.Limit.Mode == ratelimit.ModeTrigger || !small || r.Rule.Text("name") != "" {
 		return

@@ -95,7 +95,6 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 		c.errorf(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so that its fallback is never called", m.Name)
 	}
 	c.warnOfMessages(m)
-	c.twins(m.Rules)
 	return m
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // Package compiles the expressions of a package's rules.
@@ -18,18 +19,23 @@ func Package(pkg *model.Package) annotations.Errors {
 	var errs annotations.Errors
 	for _, f := range pkg.Files {
 		for _, w := range f.Wrappers {
-			errs = append(errs, compileRules(pkg.Types, w.Methods)...)
+			errs = append(errs, compileRules(reach.From{Package: pkg.Types, TypeParams: w.TypeParams}, w.Methods)...)
 		}
 	}
 	return errs
 }
 
 // compileRules compiles the rules of a type's methods. Those of the type are compiled for each method, whose parameters differ.
-func compileRules(pkg *types.Package, methods []*model.Method) annotations.Errors {
+func compileRules(from reach.From, methods []*model.Method) annotations.Errors {
 	var errs annotations.Errors
+	ofType := &collected{}
 	spared, applied := map[token.Pos]bool{}, map[token.Pos]bool{} // by the position of a condition
 	for _, m := range methods {
-		c := &compiler{env: &expr.Env{Package: pkg, Method: m.Scope, Params: m.Names()}, method: m.Name}
+		m.Env = &expr.Env{From: from, Method: m.Scope, Params: m.Params}
+		if m.Receiver != nil {
+			m.Env.Receiver = *m.Receiver
+		}
+		c := &compiler{env: m.Env, method: m, ofTypes: ofType}
 		for i, r := range m.Rules {
 			m.Rules[i] = c.rule(*r)
 			spared[r.Rule.When.Pos] = spared[r.Rule.When.Pos] || m.Rules[i] == nil
@@ -48,15 +54,51 @@ func compileRules(pkg *types.Package, methods []*model.Method) annotations.Error
 			errs = append(errs, annotations.Error{Pos: pos, Msg: "when: this is never true, so that the rule never applies"})
 		}
 	}
+	return append(errs, ofType.errors()...)
+}
+
+// collected are the errors in the rules of a type, which are wrong for some of its methods only.
+type collected struct {
+	order   []annotations.Error
+	methods map[annotations.Error][]string
+}
+
+func (c *collected) add(err annotations.Error, method string) {
+	if strings.HasPrefix(err.Msg, "unknown name ") {
+		err.Msg, _, _ = strings.Cut(err.Msg, ";") // the parameters there are differ
+	}
+	if c.methods == nil {
+		c.methods = map[annotations.Error][]string{}
+	}
+	if c.methods[err] == nil {
+		c.order = append(c.order, err)
+	}
+	c.methods[err] = append(c.methods[err], method)
+}
+
+// errors says of each mistake once in which methods it is one.
+func (c *collected) errors() annotations.Errors {
+	var errs annotations.Errors
+	for _, err := range c.order {
+		methods := c.methods[err]
+		if name, ok := strings.CutPrefix(err.Msg, "unknown name "); ok {
+			err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers; write $env?.%s ?? and what to take instead, or put //ratelimit:skip on what it is not for",
+				name, strings.Join(methods, ", "), name)
+		} else {
+			err.Msg += fmt.Sprintf(" (in %s, which this rule covers)", strings.Join(methods, ", "))
+		}
+		errs = append(errs, err)
+	}
 	return errs
 }
 
 // compiler compiles the rules of one method.
 type compiler struct {
-	env    *expr.Env
-	method string
-	ofType bool // the rule stands on the type
-	errs   annotations.Errors
+	env     *expr.Env
+	method  *model.Method
+	ofType  bool // the rule stands on the type
+	ofTypes *collected
+	errs    annotations.Errors
 }
 
 // rule returns r with its code, or nil if it is a type's whose condition is known to spare the method, as that it has a
@@ -64,26 +106,45 @@ type compiler struct {
 func (c *compiler) rule(r model.Rule) *model.Rule {
 	c.ofType = r.OfType
 	if e := r.Rule.When; !e.IsZero() {
-		r.When = c.expr(e, expr.Bool)
+		r.When = c.expr(e, c.env, expr.Bool)
 	}
-	if applies, known := r.When.Constant().(bool); known && r.OfType {
-		if !applies {
-			return nil
-		}
+	if r.OfType && r.When != nil && r.When.Constant == false {
+		return nil
+	}
+	if r.OfType && r.When != nil && r.When.Constant == true {
 		r.When = nil
 	}
-	r.Subject = c.template(r.Key)
+	r.Subject = c.key(r.Key)
 	if r.Limit.Message == "" {
 		r.Message = c.template(r.Rule.Message)
 	}
-	r.Member = c.template(r.Rule.Distinct)
+	r.Member = c.key(r.Rule.Distinct)
 	if e := r.Rule.Limit.Expr; !e.IsZero() {
-		r.Permits = c.expr(e, expr.Int)
+		r.Permits = c.expr(e, c.env, expr.Int)
 	}
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
-		r.Cost = c.expr(e, expr.Int)
+		r.Cost = c.expr(e, c.env, expr.Int)
+	}
+	if e := r.Rule.Settle; !e.IsZero() {
+		env := *c.env
+		env.Results = c.method.Results
+		r.Settle = c.expr(e, &env, expr.Int)
 	}
 	return &r
+}
+
+// key compiles the template of a key. A $ or a # before an expression is how other languages write one.
+func (c *compiler) key(t annotations.Template) []model.Piece {
+	for i, p := range t.Parts {
+		if i+1 < len(t.Parts) && !t.Parts[i+1].Island.IsZero() && (strings.HasSuffix(p.Literal, "$") || strings.HasSuffix(p.Literal, "#")) {
+			island := t.Parts[i+1].Island
+			sign := p.Literal[len(p.Literal)-1:]
+			c.report(annotations.Error{Pos: island.Pos, Msg: fmt.Sprintf("an expression stands in braces alone: write {%s} without the %s",
+				strings.TrimPrefix(island.Value, "#"), sign)})
+			return nil
+		}
+	}
+	return c.template(t)
 }
 
 func (c *compiler) template(t annotations.Template) []model.Piece {
@@ -92,20 +153,16 @@ func (c *compiler) template(t annotations.Template) []model.Piece {
 		if p.Island.IsZero() {
 			pieces = append(pieces, model.Piece{Literal: p.Literal})
 		} else {
-			pieces = append(pieces, model.Piece{Expr: p.Island.Value, Code: c.expr(p.Island, expr.Island)})
+			pieces = append(pieces, model.Piece{Expr: p.Island.Value, Code: c.expr(p.Island, c.env, expr.Island)})
 		}
 	}
 	return pieces
 }
 
-// expr compiles an expression. What is wrong with it in a rule of a type may be right for the type's other methods.
-func (c *compiler) expr(e annotations.Expr, want expr.Want) *expr.Code {
-	code, errs := expr.Compile(e, c.env, want)
+func (c *compiler) expr(e annotations.Expr, env *expr.Env, want expr.Want) *expr.Code {
+	code, errs := expr.Compile(e, env, want)
 	for _, err := range errs {
-		if c.ofType {
-			err.Msg += fmt.Sprintf(" (in method %s, which this rule covers)", c.method)
-		}
-		c.errs = append(c.errs, err)
+		c.report(err)
 	}
 	if code != nil {
 		c.hidden(e, code)
@@ -113,13 +170,22 @@ func (c *compiler) expr(e annotations.Expr, want expr.Want) *expr.Code {
 	return code
 }
 
-// hidden reports a predeclared name that the package gives another meaning, unless the expression is about that one.
+// report keeps an error. What is wrong in a rule of a type may be right for the type's other methods.
+func (c *compiler) report(err annotations.Error) {
+	if c.ofType {
+		c.ofTypes.add(err, c.method.Name)
+	} else {
+		c.errs = append(c.errs, err)
+	}
+}
+
+// hidden reports a predeclared name that the package or a type parameter gives another meaning, unless the expression is about
+// that one.
 func (c *compiler) hidden(e annotations.Expr, code *expr.Code) {
 	for _, name := range code.Uses {
-		declared := c.env.Package.Scope().Lookup(name)
-		_, isType := declared.(*types.TypeName)
-		if types.Universe.Lookup(name) != nil && declared != nil && (isType || !strings.Contains(e.Value, name)) {
-			c.errs.Add(e.Pos, "this needs Go's own %s, but the package declares another one", name)
+		_, isType := c.env.Package.Scope().Lookup(name).(*types.TypeName)
+		if types.Universe.Lookup(name) != nil && c.env.Redefined(name) && (isType || c.env.Hidden(name) || !strings.Contains(e.Value, name)) {
+			c.report(annotations.Error{Pos: e.Pos, Msg: fmt.Sprintf("this needs Go's own %s, but the package declares another one", name)})
 		}
 	}
 }

@@ -2,8 +2,6 @@ package emit
 
 import (
 	"go/types"
-	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,25 +21,20 @@ type writer struct {
 
 	returned []string          // variables with the results of the wrapped call, once it is made
 	subjects map[string]string // expressions for subjects that were computed already, by their templates
-	checked  map[string]bool   // parameters, and their fields, that were found not to be nil
+	facts    expr.Facts        // what was found not to be nil
 }
 
 // Import implements expr.Names.
 func (w *writer) Import(path string) string { return w.imports.Name(path) }
 
 // Param implements expr.Names.
-func (w *writer) Param(i int) string {
-	if i < len(w.params) {
-		return w.params[i]
-	}
-	if i -= len(w.params); w.method.Receiver != nil {
-		if i == 0 {
-			return w.next
-		}
-		i--
-	}
-	return w.returned[i]
-}
+func (w *writer) Param(i int) string { return w.params[i] }
+
+// Result implements expr.Names.
+func (w *writer) Result(i int) string { return w.returned[i] }
+
+// Receiver implements expr.Names.
+func (w *writer) Receiver() string { return w.next }
 
 // Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }
@@ -57,7 +50,7 @@ func (f *function) body(m *model.Method) []jen.Code {
 	if len(m.Rules) == 0 {
 		return statements(f.forward(m))
 	}
-	w := &writer{function: f, method: m, subjects: map[string]string{}, checked: map[string]bool{}}
+	w := &writer{function: f, method: m, subjects: map[string]string{}, facts: expr.Facts{}}
 	w.checkContext()
 	if refunds(m) {
 		w.begin()
@@ -126,50 +119,28 @@ func (w *writer) checkContext() {
 		name := w.params[w.method.Context]
 		failure := w.failure(w.rulesOf[w.method] + ".NilKey(0, " + quote(w.method.Params[w.method.Context].Name) + ")")
 		w.stmts = append(w.stmts, "if "+name+" == nil {\n"+failure+"\n}")
-		w.checked[name] = true
+		w.facts[name] = true
 	}
 }
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
-func (w *writer) code(c *expr.Code, r *model.Rule, expr string) string {
+func (w *writer) code(c *expr.Code, r *model.Rule, src string) expr.Written {
 	rules, rule := w.rulesOf[w.method], strconv.Itoa(slices.Index(w.method.Rules, r))
 	w.fail = func(reason, err string) string {
 		if err != "" {
-			return w.failure(rules + ".KeyError(" + rule + ", " + quote(expr) + ", " + err + ")")
+			return w.failure(rules + ".KeyError(" + rule + ", " + quote(src) + ", " + err + ")")
 		}
 		if what, ok := strings.CutSuffix(reason, " is nil"); ok {
 			return w.failure(rules + ".NilKey(" + rule + ", " + quote(what) + ")")
 		}
-		return w.failure(rules + ".Missing(" + rule + ", " + quote(expr) + ", " + quote(reason) + ")")
+		return w.failure(rules + ".Missing(" + rule + ", " + quote(src) + ", " + quote(reason) + ")")
 	}
 	return w.render(c)
 }
 
 // render adds the statements of c, but for checks that were made before.
-func (w *writer) render(c *expr.Code) string {
-	stmts, value := c.Render(w)
-	for _, s := range stmts {
-		check := nilCheck.FindStringSubmatch(s)
-		switch {
-		case check == nil:
-			w.forgetFields()
-		case check[1] == w.next: // which the constructor has checked
-			continue
-		case slices.Contains(w.params, check[2]):
-			if w.checked[check[1]] {
-				continue
-			}
-			w.checked[check[1]] = true
-		}
-		w.stmts = append(w.stmts, s)
-	}
-	return value
+func (w *writer) render(c *expr.Code) expr.Written {
+	written := c.Write(w, w.facts)
+	w.stmts = append(w.stmts, written.Stmts...)
+	return written
 }
-
-// forgetFields drops what a call may have changed since: what a parameter points to, but not the parameter itself.
-func (w *writer) forgetFields() {
-	maps.DeleteFunc(w.checked, func(what string, _ bool) bool { return strings.Contains(what, ".") })
-}
-
-// nilCheck is a statement that leaves the method if a variable, or a field of one, is nil.
-var nilCheck = regexp.MustCompile(`^if (([\pL_][\pL\pN_]*)(?:\.[\pL_][\pL\pN_]*)*) == nil \{\n(?:\t[^\n]*\n){1,2}\}$`)

@@ -1,10 +1,7 @@
 package emit
 
 import (
-	"go/ast"
-	"go/parser"
 	"go/token"
-	"go/types"
 	"maps"
 	"slices"
 	"strconv"
@@ -41,7 +38,6 @@ func (w *writer) subject(r *model.Rule) string {
 	if !token.IsIdentifier(value) && w.shared(r) {
 		name := w.Take("key")
 		w.stmts = append(w.stmts, name+" := "+value)
-		w.forgetFields()
 		value = name
 	}
 	w.subjects[r.Key.Value] = value
@@ -64,12 +60,9 @@ func (w *writer) charges() []string {
 		name := w.Take("charge")
 		w.stmts = append(w.stmts, "var "+name+" "+w.wrap("Charge"))
 		condition := w.code(r.When, r, r.Rule.When.Value)
-		if strings.Contains(condition, "(") {
-			w.forgetFields()
-		}
-		w.stmts = append(w.stmts, "if "+condition+" {\n"+w.inner(func() string {
-			if e, err := parser.ParseExpr(condition); err == nil {
-				w.known(e)
+		w.stmts = append(w.stmts, "if "+condition.Value+" {\n"+w.inner(func() string {
+			for _, what := range condition.NotNil {
+				w.facts[what] = true
 			}
 			return name + " = " + w.charge(r)
 		})+"\n}")
@@ -81,27 +74,12 @@ func (w *writer) charges() []string {
 // inner returns the statements of a block that ends with what last gives. What is computed in it is not seen outside.
 func (w *writer) inner(last func() string) string {
 	outer := *w
-	w.stmts, w.subjects, w.checked = nil, maps.Clone(w.subjects), maps.Clone(w.checked)
+	w.stmts, w.subjects, w.facts = nil, maps.Clone(w.subjects), maps.Clone(w.facts)
 	final := last()
 	stmts := append(w.stmts, final)
 	*w = outer
-	w.forgetFields()
+	w.facts.Forget()
 	return strings.Join(stmts, "\n")
-}
-
-// known notes which parameters a condition finds not to be nil.
-func (w *writer) known(condition ast.Expr) {
-	e, ok := condition.(*ast.BinaryExpr)
-	if !ok {
-		return
-	}
-	switch x, _ := e.X.(*ast.Ident); {
-	case e.Op == token.LAND:
-		w.known(e.X)
-		w.known(e.Y)
-	case e.Op == token.NEQ && x != nil && types.ExprString(e.Y) == "nil":
-		w.checked[x.Name] = true
-	}
 }
 
 // charge writes the literal for one rule.
@@ -112,7 +90,7 @@ func (w *writer) charge(r *model.Rule) string {
 	}
 	switch {
 	case r.Cost != nil:
-		fields = append(fields, "Cost: "+w.code(r.Cost, r, r.Rule.Cost.Expr.Value))
+		fields = append(fields, "Cost: "+w.code(r.Cost, r, r.Rule.Cost.Expr.Value).Value)
 	case r.Rule.Cost.Pos.IsValid():
 		fields = append(fields, "Cost: "+strconv.FormatInt(r.Rule.Cost.Int, 10))
 	default:
@@ -122,7 +100,7 @@ func (w *writer) charge(r *model.Rule) string {
 		fields = append(fields, "Member: "+w.joined(r, r.Member))
 	}
 	if r.Permits != nil {
-		limit := w.code(r.Permits, r, r.Rule.Limit.Expr.Value)
+		limit := w.code(r.Permits, r, r.Rule.Limit.Expr.Value).Value
 		fields = append(fields, "Limit: "+w.wrap("LimitOf")+"("+limit+")")
 	}
 	return literal(w.wrap("Charge"), fields...)

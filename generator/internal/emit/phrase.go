@@ -127,7 +127,7 @@ func notes(rule *model.Rule) []string {
 	cost := rule.Rule.Cost
 	note(!cost.Expr.IsZero(), "a call counts as %s", shortened(oneLine(cost.Expr.Value)))
 	note(cost.Expr.IsZero() && cost.Pos.IsValid() && cost.Int != 1, "a call counts as %d", cost.Int)
-	note(!rule.Settle.IsZero(), "in the end as %s", shortened(oneLine(rule.Settle.Value)))
+	note(!rule.Rule.Settle.IsZero(), "in the end as %s", shortened(oneLine(rule.Rule.Settle.Value)))
 	note(r.Algorithm == ratelimit.FixedWindow, "fixed window")
 	note(r.Algorithm == ratelimit.LeakyBucket, "evenly spaced")
 	note(r.Burst > 0 && r.Burst != r.Limit, "bursts of %d", r.Burst)

@@ -50,7 +50,7 @@ func separated(pieces []model.Piece) []model.Piece {
 // joined writes a template of r such that two lists of values never give one text.
 func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
 	return join(separated(pieces), func(p model.Piece, last bool) string {
-		value := w.code(p.Code, r, p.Expr)
+		value := w.code(p.Code, r, p.Expr).Value
 		if last || p.Code.Plain {
 			return value
 		}
@@ -88,7 +88,7 @@ func (w *writer) described(err string, leave func(err string) string) string {
 		return undescribed
 	}
 	w.fail = func(string, string) string { return undescribed } // what a message lacks must not hide the refusal
-	w.forgetFields()
+	w.facts.Forget()
 	return w.inner(func() string {
 		args := []string{err}
 		for _, r := range w.method.Rules {
@@ -107,7 +107,7 @@ func (w *writer) message(r *model.Rule) string {
 		return `""`
 	}
 	return join(r.Message, func(p model.Piece, _ bool) string {
-		value := w.render(p.Code)
+		value := w.render(p.Code).Value
 		if harmless(p.Code) {
 			return value
 		}

@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -111,7 +112,7 @@ func (w *writer) guarded(absent bool, t *term, f func(*writer, operand) operand)
 		return a.value
 	case len(a.stmts) > 0 || !a.flat():
 		found := w.local("found")
-		w.add(found + " := " + map[bool]string{true: "true", false: "false"}[absent])
+		w.add(found + " := " + w.word(strconv.FormatBool(absent)))
 		for _, s := range a.nested(append(a.stmts, found+" = "+a.value.text)) {
 			w.add(s)
 		}
@@ -134,7 +135,7 @@ func (w *writer) guarded(absent bool, t *term, f func(*writer, operand) operand)
 
 // present is a bool made of a term that may be absent and of another one; absent is its value then.
 func present(n ast.Node, absent bool, t, other *term, f func(v, other operand) operand) *term {
-	return &term{node: n, typ: types.Typ[types.Bool], hint: "found", emit: func(w *writer) operand {
+	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
 		o := other.emit(w)
 		return w.guarded(absent, t, func(_ *writer, v operand) operand { return f(v, o) })
 	}}

@@ -2,7 +2,7 @@ package expr
 
 import (
 	"go/types"
-	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -13,16 +13,12 @@ func (t *term) as(kind types.BasicKind) *term {
 	if types.Identical(t.typ, to) || t.fits(to) {
 		return t
 	}
-	return t.then(to, func(_ *writer, o operand) operand { return o.from(to.Name() + "(" + o.text + ")") })
+	return t.then(to, func(w *writer, o operand) operand { return w.conversion(to, o) })
 }
 
 // then is t with f applied to what it is written as.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
 	v := &term{node: t.node, typ: to, con: t.con, src: t.src, hint: t.hint}
-	if isInt(t.typ) && isInt(to) && (!wide(t.typ) || wide(to)) {
-		s := t.span()
-		v.within = &s
-	}
 	v.emit = func(w *writer) operand { return f(w, t.emit(w)) }
 	if t.try != nil {
 		v.try = func(w *writer) operand { return f(w, t.try(w)) }
@@ -30,7 +26,35 @@ func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
 	return v
 }
 
-func (t *term) asInt() *term   { return t.as(types.Int) }
+// integer is t, an integer, in the type named. A value that does not fit leaves the method.
+func (c *compiler) integer(t *term, kind types.BasicKind) *term {
+	if to := types.Typ[kind]; !t.fits(to) && !holds(to, t.typ) {
+		return c.checked(t.node, to, "To["+to.Name()+"]", t)
+	}
+	return t.as(kind)
+}
+
+// checked calls a function of package checked. Its error leaves the method.
+func (c *compiler) checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
+	hint := map[string]string{"Add": "sum", "Subtract": "difference", "Multiply": "product", "Remainder": "remainder", "Negate": "opposite"}[fn]
+	if hint == "" {
+		hint = "n"
+	}
+	return &term{node: n, typ: t, hint: hint, emit: func(w *writer) operand {
+		if _, to, ok := strings.Cut(strings.TrimSuffix(fn, "]"), "["); ok {
+			w.word(to)
+		}
+		return w.must(hint, w.callOf(w.std(checkedPath, fn), w.all(args...)...).text)
+	}}
+}
+
+// plainly is t where it must be there.
+func (t *term) plainly() *term {
+	v := *t
+	v.try, v.src = nil, ""
+	return &v
+}
+
 func (t *term) asFloat() *term { return t.as(types.Float64) }
 func (t *term) asText() *term  { return t.as(types.String) }
 func (t *term) asBool() *term  { return t.as(types.Bool) }
@@ -41,7 +65,7 @@ func (t *term) value() *term {
 	if elem == nil || !isBasic(elem) {
 		return t
 	}
-	v := &term{node: t.node, typ: elem, src: t.src, hint: t.hint, mixed: t.mixed}
+	v := &term{node: t.node, typ: elem, src: t.src, hint: t.hint}
 	v.emit = func(w *writer) operand {
 		return star(w.notNil(t.emit(w), t.typ, t.hint, t.said()))
 	}
@@ -85,8 +109,10 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 		return t
 	case types.AssignableTo(v.typ, to), v.fits(to):
 		return v
-	case isNumber(v.typ) && is(to, types.IsFloat) && isInt(v.typ), isInt(v.typ) && isInt(to) && holds(to, v.typ):
-		if b, ok := types.Unalias(to).(*types.Basic); ok {
+	case is(to, types.IsFloat) && isInt(v.typ), isInt(v.typ) && isInt(to) && (holds(to, v.typ) || types.Identical(to, whole)):
+		if b, ok := types.Unalias(to).(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
+			return c.integer(v, b.Kind())
+		} else if ok {
 			return v.as(b.Kind())
 		}
 	}
@@ -126,76 +152,47 @@ func converted(t *term, to types.Type) *term {
 	})
 }
 
-// meet returns the terms in the one type that the places they come from can share, or nil after an error at n. Without one
-// they are left to the machine.
+// becomes reports whether a literal is the same value as a t, whatever is done with it.
+func (t *term) becomes(to types.Type) bool {
+	if !t.fits(to) || hasMethods(to) {
+		return isNil(t.typ) && t.fits(to)
+	}
+	b, basic := under(to).(*types.Basic)
+	return isNil(t.typ) || basic && (b.Kind() == types.Int64 && isInt(t.typ) || types.Identical(b, t.typ))
+}
+
+// meet returns the terms in the one type that the places they come from share, or nil after an error at n. Without one they are
+// left to the machine.
 func (c *compiler) meet(n ast.Node, terms []*term) []*term {
-	if slices.ContainsFunc(terms, func(t *term) bool { return isAny(t.typ) }) {
-		return []*term{c.onMachine(n, anything)}
-	}
 	to := terms[0].typ
-	for i, t := range terms[1:] {
-		to = shared(to, t, terms[:i+1])
-	}
-	met := make([]*term, len(terms))
-	for i, t := range terms {
-		switch v := t.value(); {
-		case types.Identical(t.typ, to):
-			met[i] = t
-		case t.fits(to):
-			v := *t
-			v.typ = to
-			met[i] = &v
-		case types.Identical(v.typ, to):
-			met[i] = v
-		case isText(v.typ) && isText(to), isBool(v.typ) && isBool(to), isInt(v.typ) && isInt(to) && holds(to, v.typ),
-			is(v.typ, types.IsFloat) && is(to, types.IsFloat):
-			b, basic := types.Unalias(to).(*types.Basic)
-			if !basic {
-				return []*term{c.onMachine(n, anything)}
-			}
-			met[i] = v.as(b.Kind())
-		default:
-			return []*term{c.onMachine(n, anything)}
+	for _, t := range terms[1:] {
+		if isNil(to) || terms[0].lit && !t.lit && !isNil(t.typ) {
+			to = t.typ
 		}
 	}
 	if isNil(to) {
 		c.errorf(n, "nil has no type here")
 		return nil
 	}
-	if !c.nameable(to) {
+	met := make([]*term, len(terms))
+	for i, t := range terms {
+		switch v := t.value(); {
+		case types.Identical(t.typ, to):
+			met[i] = t
+		case t.becomes(to):
+			v := *t
+			v.typ = to
+			met[i] = &v
+		case types.Identical(v.typ, to):
+			met[i] = v
+		default:
+			return []*term{c.onMachine(n, anything)}
+		}
+	}
+	if isAny(to) || !c.env.CanName(to) {
 		return []*term{c.onMachine(n, to)}
 	}
 	return met
-}
-
-// mixed reports whether terms, which are to have type to, keep types of their own in expr.
-func mixed(terms []*term, to types.Type) bool {
-	return slices.ContainsFunc(terms, func(t *term) bool {
-		if v := t.value().typ; t.mixed || isText(v) && !types.Identical(v, to) && (hasMethods(v) || hasMethods(to)) {
-			return true
-		}
-		from, ok := under(t.value().typ).(*types.Basic)
-		as, basic := under(to).(*types.Basic)
-		return ok && basic && from.Info()&types.IsNumeric != 0 && from.Kind() != as.Kind()
-	})
-}
-
-// shared returns the type that holds what those before t, of type to, and t may be, if there is one.
-func shared(to types.Type, t *term, before []*term) types.Type {
-	literals := !slices.ContainsFunc(before, func(t *term) bool { return !t.lit })
-	switch {
-	case isNil(to), literals && !t.lit:
-		return t.typ
-	case t.fits(to), isNil(t.typ):
-		return to
-	case isInt(to) && isInt(t.typ) && holds(t.typ, to):
-		return t.typ
-	case isInt(to) && isInt(t.typ) && !holds(to, t.typ) && !wide(to) && !wide(t.typ):
-		return types.Typ[types.Int]
-	case is(to, types.IsFloat) && is(t.typ, types.IsFloat) && !types.Identical(to, t.typ), literals && is(t.typ, types.IsFloat):
-		return types.Typ[types.Float64]
-	}
-	return to
 }
 
 func (c *compiler) valueOf(n ast.Node) *term {

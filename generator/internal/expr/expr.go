@@ -1,44 +1,46 @@
-// Package key turns the expressions of directives into Go code. It parses an expression with expr's parser, checks it against
-// the types of the method's parameters and of what its package declares, and lowers it: it writes Go that computes the same. An
-// expression that would take much Go, because of a filter or a date in it, is checked, too, but left as a whole to expr's
-// machine, which package exprvm runs. Only what is an any, or of a type parameter for types of several kinds, is checked
-// no earlier than when a call comes. To put expressions
-// together to keys and messages is for package emit.
+// Package expr turns the expressions of directives into Go code. It parses an expression with expr's parser and checks it
+// against the types of the method's parameters and of what its package declares. What keys, costs and conditions are mostly
+// made of becomes Go. Any other expression stays whole: package exprvm runs it on expr's machine. Only a value of type any, or
+// of a type parameter for types of several kinds, is checked no earlier than when a call comes. Package emit puts expressions
+// together to keys and messages.
 //
 // # Values
 //
-// The value of an expression is the one that expr's machine computes, whether that runs or not. So integers of all kinds meet as
-// int, / divides floats, len counts the runes of a text, an index may be negative, and a pointer stands for what it points to.
-// It differs where the machine would give a wrong answer or none:
+// An expression has the value that expr's machine computes, whether that runs or not. So / divides floats, len counts the
+// runes of a text, an index may be negative, and a pointer stands for what it points to. The value differs where the machine
+// would give a wrong answer or none:
 //
-//   - A named type counts as what it is made of: status == 3 is possible, also where status has a type of its own.
-//   - An integer that overflows is a KeyError. With expr it wraps, and a cost that wraps may be 0. What cannot overflow, such as
-//     8 times the length of a list, is not checked. An unsigned integer of 64 bits is taken for an int, and must be one; but <,
-//     min, max and % take it as it is, and == and the functions on bits take its bits.
+//   - A value of a named type counts as what the type is made of: status == 3 is possible where status has a type of its own.
+//   - An integer that overflows is a KeyError. With expr it wraps, and a cost that wraps may be 0. An unsigned integer of 64
+//     bits must fit an int64; but <, min, max and % take it as it is, and == and the functions on bits take its bits.
 //   - An operation on nil, an index out of range, a remainder by zero and a method called on a nil pointer are a KeyError. So is
 //     an optional chain (a?.b) that ends in nil where no ??, ==, in or contains takes the nil.
 //   - What ?: and ?? choose between gets a type that holds all of it, and a method may follow in a chain with ?.
-//   - $env has the parameters alone, and $env?.name is nil for a method that has no such parameter.
+//   - $env has the parameters alone, and $env?.name is nil for a method without such a parameter.
 //   - clientIP(ctx) and userID(ctx) are nil where the context carries none, but compare as the empty text. Where expr's machine
 //     runs the expression, they are nil there, too.
-//   - A text shows no address in memory: string(x) of what may have one is refused, and where only the machine can tell, an
-//     error.
+//   - A text shows no address in memory: string(x) is refused where x may have one. Where only the machine can tell, it is a
+//     KeyError.
 package expr
 
 import (
 	"go/types"
+	"maps"
 	"slices"
-
-	"github.com/expr-lang/expr/ast"
+	"strconv"
+	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // Env is what an expression may refer to.
 type Env struct {
-	Package *types.Package // its functions, constants and variables may be named
-	Method  string         // the value of the identifier method
-	Params  []Param        // in the order of the signature
+	reach.From
+	Method   string  // the value of the identifier method
+	Params   []Param // in the order of the signature
+	Receiver Param   // of a struct's method; its Name is "" where there is none
+	Results  []Param // only for what is computed behind the call
 }
 
 // Param is a parameter as expressions name it; unnamed and blank ones are arg0, arg1, ...
@@ -60,16 +62,25 @@ const (
 type Names interface {
 	Import(path string) string // the local name of an imported package
 	Param(i int) string        // the local name of parameter i
+	Result(i int) string       // the local name of result i
+	Receiver() string          // an expression for the wrapped value, which is not nil
 	Local(hint string) string  // a new local variable's name
 	Fail(reason string) string // a statement that leaves the method with a KeyError for this expression
 	FailErr(err string) string // the same, with the error value that the Go expression err holds as the cause
 	Program(p *Program) string // the variable of the package that holds an *exprvm.Program
 }
 
-// Code is a lowered expression.
+// Code is an expression that was found right.
 type Code struct {
 	// Type is the type of the expression before it was made a string or an int64.
 	Type types.Type
+	// Constant is the value where it is known when generating, else nil: a string for an Island, else a bool, an int or a float64.
+	Constant any
+	// Text is the expression without what makes no difference, such as spaces. Expressions of one method with the same Text have
+	// the same value in one call.
+	Text string
+	// Varies reports that the expression names a parameter.
+	Varies bool
 	// Imports are the packages that the code names, in the order of their paths.
 	Imports []*types.Package
 	// Uses are the identifiers of the package block and of the universe that the code names, sorted: no parameter and no
@@ -80,7 +91,7 @@ type Code struct {
 	// Program is what expr's machine is to run; nil if the expression became Go.
 	Program *Program
 
-	pkg   *types.Package
+	env   *Env
 	value *term
 }
 
@@ -97,9 +108,9 @@ type Hidden struct {
 	Name string
 }
 
-// Compile parses, checks and lowers e. Its errors stand at the word that is wrong.
+// Compile parses and checks e, and finds the code for it. Its errors stand at the word that is wrong.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Errors) {
-	c := &compiler{expr: e.Text, env: env, seen: map[any]*term{}, size: map[ast.Node]int{}, instances: map[string]types.Type{}}
+	c := &compiler{expr: e.Text, env: env, seen: map[any]*term{}, size: map[any]int{}, instances: map[string]types.Type{}}
 	root := c.parse()
 	if root == nil {
 		return nil, c.errs
@@ -108,34 +119,83 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Errors
 	if len(c.errs) > 0 || t == nil {
 		return nil, c.sorted()
 	}
-	code := &Code{Type: t.source, Plain: t.plain, pkg: env.Package, value: t}
+	code := &Code{Type: t.source, Constant: t.con, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, env: env, value: t}
 	if c.machine {
 		if code.Program, code.value = c.program(t, want); code.value == nil {
 			return nil, c.sorted()
 		}
+		code.Constant = nil
 	}
 	code.rehearse()
 	return code, nil
 }
 
-// Render writes the code: the statements that must run first, in order, and the expression that then holds the value.
-// Every string is Go as gofmt would leave it, but for indentation.
-func (c *Code) Render(n Names) (stmts []string, value string) {
-	w := &writer{names: n, pkg: c.pkg, once: map[*term]operand{}}
+// Written is code with its names: statements that must run first, in order, and the expression that then holds the value. All
+// is Go as gofmt would leave it, but for indentation.
+type Written struct {
+	Stmts  []string
+	Value  string
+	NotNil []string // what is not nil where the value is true
+}
+
+// Facts are what code found not to be nil, as the code spells it: parameters, and fields in what they point to.
+type Facts map[string]bool
+
+// Forget drops what a call may have changed since: fields, but not the parameters themselves.
+func (f Facts) Forget() {
+	maps.DeleteFunc(f, func(what string, _ bool) bool { return strings.ContainsAny(what, ".[*") })
+}
+
+// Write writes the code where facts are known, and adds to these what it checks itself.
+func (c *Code) Write(n Names, facts Facts) Written {
+	w := c.writer(n, facts)
 	op := c.value.emit(w)
 	for i, s := range w.stmts {
 		w.stmts[i] = formatted(s)
 	}
-	return w.stmts, formatted(op.text)
+	if w.called {
+		facts.Forget()
+	}
+	for _, what := range w.known {
+		if !w.called || !strings.ContainsAny(what, ".[*") {
+			facts[what] = true
+		}
+	}
+	return Written{Stmts: w.stmts, Value: formatted(op.text), NotNil: op.yes}
 }
 
-// Constant is the value of an expression that is known when generating, before it was made a string or an int64; else nil.
-func (c *Code) Constant() any {
-	if c == nil {
-		return nil
+func (c *Code) writer(n Names, facts Facts) *writer {
+	w := &writer{names: n, from: c.env.From, facts: facts, imports: map[string]*types.Package{}, uses: map[string]bool{}}
+	if c.env.Receiver.Name != "" {
+		w.known = []string{n.Receiver()}
 	}
-	return c.value.con
+	return w
 }
+
+// rehearse writes the code once with any names, to find out what it refers to.
+func (c *Code) rehearse() {
+	w := c.writer(&anyNames{}, nil)
+	c.value.emit(w)
+	c.Uses = slices.Sorted(maps.Keys(w.uses))
+	for _, path := range slices.Sorted(maps.Keys(w.imports)) {
+		c.Imports = append(c.Imports, w.imports[path])
+	}
+}
+
+// anyNames gives names that occur nowhere else.
+type anyNames struct{ locals int }
+
+func (n *anyNames) Local(string) string {
+	n.locals++
+	return "ʻ" + strconv.Itoa(n.locals)
+}
+func (*anyNames) Import(path string) string { return "ʻ" + path }
+func (*anyNames) Param(i int) string        { return "ʻp" + strconv.Itoa(i) }
+func (*anyNames) Result(i int) string       { return "ʻr" + strconv.Itoa(i) }
+func (*anyNames) Receiver() string          { return "ʻs" }
+func (*anyNames) Fail(string) string        { return "return" }
+func (*anyNames) FailErr(string) string     { return "return" }
+func (*anyNames) Program(*Program) string   { return "ʻ" }
 
 func (c *compiler) sorted() annotations.Errors {
 	slices.SortStableFunc(c.errs, func(a, b annotations.Error) int { return int(a.Pos) - int(b.Pos) })

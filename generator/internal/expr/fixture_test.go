@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // docs is the package of testdata, type-checked once.
@@ -50,7 +51,7 @@ func fixture(t testing.TB) *Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &Env{Package: pkg, Method: "docs.Store.Get"}
+	env := &Env{From: reach.From{Package: pkg}, Method: "docs.Store.Get"}
 	for p := range tv.Type.(*types.Signature).Params().Variables() {
 		env.Params = append(env.Params, Param{Name: p.Name(), Type: p.Type()})
 	}
@@ -71,6 +72,10 @@ func (p *plainNames) Import(path string) string {
 	return path[strings.LastIndex(path, "/")+1:]
 }
 func (p *plainNames) Param(i int) string { return p.env.Params[i].Name }
+
+func (p *plainNames) Result(i int) string { return p.env.Results[i].Name }
+
+func (p *plainNames) Receiver() string { return "s.next" }
 
 func (p *plainNames) Local(hint string) string {
 	name := hint
@@ -95,6 +100,6 @@ func names(env *Env) *plainNames {
 
 // show is the code as it stands in a method.
 func show(c *Code, env *Env) string {
-	stmts, value := c.Render(names(env))
-	return strings.Join(append(stmts, "=> "+value), "\n")
+	written := c.Write(names(env), Facts{})
+	return strings.Join(append(written.Stmts, "=> "+written.Value), "\n")
 }

@@ -14,11 +14,7 @@ import (
 )
 
 // instance returns the signature that a generic function of the package has in a call, as Go infers it.
-func (c *compiler) instance(n *ast.CallNode, name string) *types.Signature {
-	args, ok := c.terms(n.Arguments)
-	if !ok {
-		return nil
-	}
+func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.Signature {
 	scope := types.NewPackage(c.env.Package.Path(), c.env.Package.Name())
 	scope.Scope().Insert(c.env.Package.Scope().Lookup(name))
 	var words []string
@@ -69,7 +65,7 @@ func (c *compiler) instantiated(n ast.Node, name string, i types.Instance) {
 				for t := range i.TypeArgs.Types() {
 					args = append(args, w.typ(t))
 				}
-				return variable(name + "[" + strings.Join(args, ", ") + "]")
+				return variable(w.word(name) + "[" + strings.Join(args, ", ") + "]")
 			}
 		}
 	}

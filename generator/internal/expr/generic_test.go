@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // generics are expressions over type parameters, and their values in two runs.
@@ -16,9 +18,9 @@ var generics = []struct {
 }{
 	{Int, "len(bytes)", "4 / 3"}, // a text has letters
 	{Int, "len(list) + len(text) + len(labels) + len(elems) + len(grid)", "9 / 6"},
-	{Island, `list[-1] + text[0:1]`, "ba / ! index -1 is out of range of list, which has 0"},
+	{Island, `list[-1] + text[0:1]`, "ba / ! index out of range: -1 (array length is 0)"},
 	{Island, `first(list) ?? last(list) ?? "none"`, "a / none"},
-	{Island, "list[1:][0]", "b / ! the value is empty"},
+	{Island, "list[1:][0]", "b / ! index out of range: 0 (array length is 0)"},
 	{Int, "list == nil ? 1 : n", "2 / 1"},
 	{Int, `labels["a"] + labels[text] + labels.b`, "2 / 4"},
 	{Bool, `"a" in list and text in labels and text in list`, "true / false"},
@@ -28,7 +30,7 @@ var generics = []struct {
 	{Int, "count(elems, # == elem) + len(uniq(elems))", "3 / 2"},
 	{Island, `join(list, "+") + upper(text)`, "a+bA / B"},
 	{Bool, `text contains "a" and text == "a" and text matches "^a"`, "true / false"},
-	{Island, `text + "x" + (flag ? string(text) : list[0])`, "axa / ! list is empty"},
+	{Island, `text + "x" + (flag ? string(text) : list[0])`, "axa / ! list has no element 0"},
 	{Int, "n + abs(-n) * 2", "6 / 1"},
 	{Int, "num + 1", "4 / 201"},
 	{Int, "sum(nums) + max(num, 5)", "12 / 401"},
@@ -64,7 +66,7 @@ func TestGenerics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &Env{Package: pkg, Method: "m"}
+	env := &Env{From: reach.From{Package: pkg}, Method: "m"}
 	store := pkg.Scope().Lookup("Store").Type().Underlying().(*types.Interface)
 	for p := range store.Method(0).Signature().Params().Variables() {
 		env.Params = append(env.Params, Param{p.Name(), p.Type()})
@@ -102,7 +104,7 @@ func genericCase(source string, i int, src string, want Want, code *Code, env *E
 	types, rest, _ := strings.Cut(rest, "] interface {\n\tGet")
 	params, _, _ := strings.Cut(rest, "\n}")
 	n := &genericNames{*names(env), "program" + strconv.Itoa(i)}
-	stmts, value := code.Render(n)
+	written := code.Write(n, Facts{})
 	var args, program string
 	for _, p := range env.Params {
 		args += ", " + p.Name
@@ -112,7 +114,7 @@ func genericCase(source string, i int, src string, want Want, code *Code, env *E
 	}
 	all := strings.Split(strings.TrimPrefix(args, ", "), ", ")
 	return fmt.Sprintf("%sfunc run%d[%s]%s {\n%s\nreturn %s, \"\"\n}\n\nfunc case%d[%s]%s {\n\tv, fail := run%d(%s)\n\treturn likeMachine(%q, %d, v, fail, []string{%s}%s)\n}\n\n",
-		program, i, types, params, strings.Join(stmts, "\n"), value, i, types, params, i, strings.TrimPrefix(args, ", "), src, want, quoted(all)[2:], args)
+		program, i, types, params, strings.Join(written.Stmts, "\n"), written.Value, i, types, params, i, strings.TrimPrefix(args, ", "), src, want, quoted(all)[2:], args)
 }
 
 func quoted(names []string) string {

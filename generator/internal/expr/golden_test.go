@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -114,10 +115,7 @@ const runtimeStub = `package wrap
 import "context"
 func ClientIP(context.Context) string { return "" }
 func UserID(context.Context) string { return "" }
-func IsNil(any) bool { return false }
-func Add[N ~int | ~int64](a, b N) (N, bool) { return a + b, true }
-func Subtract[N ~int | ~int64](a, b N) (N, bool) { return a - b, true }
-func Multiply[N ~int | ~int64](a, b N) (N, bool) { return a * b, true }`
+func IsNil(any) bool { return false }`
 
 const machineStub = `package exprvm
 import "context"
@@ -127,13 +125,23 @@ func (*Program) Bool(...any) (bool, error) { return false, nil }
 func (*Program) Int(...any) (int64, error) { return 0, nil }
 func OrNil(func(context.Context) string) func(context.Context) any { return nil }`
 
+const checkedStub = `package checked
+type Integer interface { ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr }
+func Add[N ~int | ~int64](a, b N) (N, error) { return a + b, nil }
+func Subtract[N ~int | ~int64](a, b N) (N, error) { return a - b, nil }
+func Multiply[N ~int | ~int64](a, b N) (N, error) { return a * b, nil }
+func Remainder[N ~int | ~int64](a, b N) (N, error) { return a % b, nil }
+func Negate[N Integer](n N) (N, error) { return -n, nil }
+func To[T, N Integer](n N) (T, error) { return T(n), nil }
+func Index[N ~int | ~int64](i N, length int) (int, error) { return int(i), nil }`
+
 // imported finds the packages that code imports.
 type imported struct{ std types.Importer }
 
 var packages = sync.OnceValue(func() imported { return imported{importer.Default()} })
 
 func (i imported) Import(path string) (*types.Package, error) {
-	stub := map[string]string{wrapPath: runtimeStub, machinePath: machineStub}[path]
+	stub := map[string]string{wrapPath: runtimeStub, machinePath: machineStub, checkedPath: checkedStub}[path]
 	if stub == "" {
 		return i.std.Import(path)
 	}
@@ -154,9 +162,9 @@ func compiles(env *Env, codes ...*Code) error {
 		for _, p := range c.Imports {
 			paths = append(paths, p.Path())
 		}
-		stmts, value := c.Render(names(env))
+		written := c.Write(names(env), Facts{})
 		fmt.Fprintf(&body, "%s error {\n%s\nuse(%s)\nreturn nil\n}\n",
-			strings.Replace(signature, "func(", fmt.Sprintf("func f%d(", i), 1), strings.Join(stmts, "\n"), value)
+			strings.Replace(signature, "func(", fmt.Sprintf("func f%d(", i), 1), strings.Join(written.Stmts, "\n"), written.Value)
 	}
 	slices.Sort(paths)
 	var src strings.Builder
@@ -231,7 +239,7 @@ func TestTypeParam(t *testing.T) {
 		types.NewSignatureType(nil, nil, nil, nil, types.NewTuple(types.NewVar(0, pkg, "", types.Typ[types.String])), false))}, nil)
 	for name, c := range map[string]types.Type{"comparable": types.Universe.Lookup("comparable").Type(), "stringer": constraint} {
 		k := types.NewTypeParam(types.NewTypeName(0, pkg, "K", nil), c)
-		env := &Env{Package: pkg, Params: []Param{{"key", k}}}
+		env := &Env{From: reach.From{Package: pkg}, Params: []Param{{"key", k}}}
 		code, errs := compile("key", env, Island)
 		switch {
 		case name == "comparable" && (len(errs) != 1 || !strings.Contains(errs[0].Msg, "type parameter")):
@@ -273,7 +281,7 @@ func TestHidden(t *testing.T) {
 
 // TestUnknownType is about a parameter of a package that does not compile yet.
 func TestUnknownType(t *testing.T) {
-	env := &Env{Package: fixture(t).Package, Params: []Param{{"x", types.NewPointer(types.Typ[types.Invalid])}}}
+	env := &Env{From: fixture(t).From, Params: []Param{{"x", types.NewPointer(types.Typ[types.Invalid])}}}
 	if _, errs := compile("x.Owner", env, Island); len(errs) != 1 || !strings.Contains(errs[0].Msg, "does not compile") {
 		t.Errorf("got %v", errs)
 	}

@@ -9,7 +9,7 @@ var language = []struct {
 	{Int, "0x2A + 0o52 + 0b101010 + 1_000"}, {Int, "int(.5 + 0.5e1)"}, {Island, "'it\\'s' + \"\\u00e9\\n\" + `raw\\n`"},
 	{Int, "[1, 2, N][-1]"}, {Int, "[1, 2, 3,][1]"}, {Int, `{a: 1, "b c": 2, 3: 4, (S): N,}["b c"]`}, {Int, "{a: {b: N}}.a.b"},
 	{Bool, "nil == nil"}, {Int, `b"h\xff"[1] + len(b'hello')`}, {Bool, `b"h" == b"h"`}, {Bool, `Data == b"ann"`},
-	{Bool, `Data[0:2] == b"an"`}, {Bool, `104 in b"h"`}, {Bool, `S matches "^[a-z]+$" or T not matches S`},
+	{Bool, `Data[0:2] == b"an"`}, {Bool, `104 in b"h"`}, {Bool, `S matches "^[a-z]+$" or T not matches "^b"`},
 	{Bool, `S not contains T and S not startsWith T and S not endsWith "x"`}, {Bool, "not B and !B or B"},
 	{Bool, "B && N > 1 || not (N == 2)"}, {Int, "2 ** 3 ^ 2 > 8 ? 1 : 2"}, {Int, "B ? N : B ? 2 : 3"}, {Bool, "Flag ?: B"},
 	{Int, "if B { N } else if N > 2 { 2 } else { let v = 5; v }"}, {Island, `Doc["Owner"] + Doc.Labels["a"] + Labels.a`},

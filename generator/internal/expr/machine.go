@@ -10,17 +10,11 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 
-	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
 )
 
-// machinePath is the package that runs what was not lowered.
-const machinePath = naming.Runtime + "/exprvm"
-
 // maxParts bounds what expr compiles: it does so once for each place in the tree, and inner comparisons of a chain have two.
 const maxParts = 10_000
-
-var anything = types.Universe.Lookup("any").Type()
 
 // value is what an expression calls by a name of the method or of the package.
 type value struct {
@@ -96,7 +90,7 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 		return nil, nil
 	}
 	for i, h := range p.Hidden {
-		if _, ok := h.Of.Underlying().(*types.Interface); ok || !c.nameable(h.Of) || hasTypeParam(h.Of) {
+		if _, ok := h.Of.Underlying().(*types.Interface); ok || !c.env.CanName(h.Of) || hasTypeParam(h.Of) {
 			return nil, c.errorf(c.hiddenAt[i], "%s of %s is not seen by expr's machine, which has to run this; write a function for it",
 				h.Name, c.typeName(h.Of))
 		}
@@ -111,10 +105,8 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 		for _, v := range c.values {
 			args = append(args, v.emit(w).text)
 		}
-		o, err := w.local(hint), w.local("err")
-		w.add(o + ", " + err + " := " + w.names.Program(p) + method + strings.Join(args, ", ") + ")")
-		w.failErr(err)
-		return variable(o)
+		w.called = true
+		return w.must(hint, w.names.Program(p)+method+strings.Join(args, ", ")+")")
 	}}
 }
 
@@ -129,7 +121,7 @@ func (c *compiler) refused(err error) {
 }
 
 // dynamicResult is the type of an operator's value where its operands may be anything.
-func (c *compiler) dynamicResult(op string) types.Type {
+func dynamicResult(op string) types.Type {
 	switch op {
 	case "+", "-", "*":
 		return anything
@@ -162,10 +154,8 @@ func (c *compiler) mapping(n *ast.MapNode) *term {
 	for _, pair := range n.Pairs {
 		p := pair.(*ast.PairNode)
 		k, v := c.term(p.Key), c.term(p.Value)
-		if ok = ok && k != nil && v != nil; ok {
-			values = append(values, v)
-		}
-		if k != nil && !isText(k.typ) && !isAny(k.typ) {
+		values, ok = append(values, v), ok && k != nil && v != nil
+		if k != nil && !takes('s', k.typ) {
 			ok = c.errorf(start(p.Key), "the keys of a map are texts; this is %s", c.a(k.typ)) != nil
 		}
 	}
@@ -188,16 +178,6 @@ func common(terms []*term) types.Type {
 	return terms[0].typ
 }
 
-// matches is a search by a regular expression. A constant one was parsed with the expression.
-func (c *compiler) matches(n *ast.BinaryNode, l, r *term) *term {
-	for _, t := range []*term{l, r} {
-		if !isText(t.typ) && !isAny(t.typ) {
-			return c.mixed(n, l, r)
-		}
-	}
-	return c.onMachine(n, truth)
-}
-
 // span is a range that is no operand of in.
 func (c *compiler) span(n *ast.BinaryNode, l, r *term) *term {
 	for _, t := range []*term{l, r} {
@@ -206,30 +186,4 @@ func (c *compiler) span(n *ast.BinaryNode, l, r *term) *term {
 		}
 	}
 	return c.onMachine(n, types.NewSlice(whole))
-}
-
-// std finds a type of the standard library among what the package imports; without it expr's machine will find out.
-func (c *compiler) stdType(pkg, name string) types.Type {
-	seen := map[*types.Package]bool{}
-	var find func(p *types.Package) types.Type
-	find = func(p *types.Package) types.Type {
-		if p.Path() == pkg {
-			if o := p.Scope().Lookup(name); o != nil {
-				return o.Type()
-			}
-		}
-		seen[p] = true
-		for _, i := range p.Imports() {
-			if !seen[i] {
-				if t := find(i); t != nil {
-					return t
-				}
-			}
-		}
-		return nil
-	}
-	if t := find(c.env.Package); t != nil {
-		return t
-	}
-	return anything
 }

@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,6 +28,10 @@ func (c *compiler) parse() ast.Node {
 		return nil
 	case len(src) > maxLength:
 		c.errorAt(0, "the expression is %d bytes long; at most %d are allowed", len(src), maxLength)
+		return nil
+	}
+	if name, ok := strings.CutPrefix(src, "#"); ok {
+		c.errorAt(0, "unexpected #; write {%s}", strings.Trim(name, "{}"))
 		return nil
 	}
 	if i := endless(src); i >= 0 {
@@ -71,6 +76,18 @@ func words(src string) []lexer.Token {
 			return all
 		}
 	}
+}
+
+// spaced is src with one space between its words, and without comments.
+func spaced(src string) string {
+	var b strings.Builder
+	for _, word := range words(src) {
+		if word.Kind == lexer.String {
+			word.Value = strconv.Quote(word.Value)
+		}
+		b.WriteString(word.Value + " ")
+	}
+	return b.String()
 }
 
 // endless returns where a comment begins between the words of src that does not end before src, or -1.

@@ -30,10 +30,81 @@ func isNil(t types.Type) bool    { return t == types.Typ[types.UntypedNil] }
 func isAny(t types.Type) bool {
 	i, ok := under(t).(*types.Interface)
 	if isTypeParam(t) {
-		listed, all := typeSet(t)
-		return ok && !all && len(listed) > 0 && i.NumMethods() == 0
+		return ok && len(listed(t)) > 0 && i.NumMethods() == 0
 	}
 	return ok && i.Empty()
+}
+
+// under is what t is made of. For a type parameter that is what all the types are made of that it may stand for, or else
+// its constraint.
+func under(t types.Type) types.Type {
+	if set := listed(t); isTypeParam(t) && len(set) > 0 {
+		other := func(o types.Type) bool { return !types.Identical(o.Underlying(), set[0].Underlying()) }
+		if !slices.ContainsFunc(set, other) {
+			return set[0].Underlying()
+		}
+	}
+	return t.Underlying()
+}
+
+// listed returns the types that a constraint or one of its terms lists; none if it admits all. What has a tilde counts as
+// what it is made of.
+func listed(t types.Type) (list []types.Type) {
+	switch u := t.Underlying().(type) {
+	case *types.Union:
+		for term := range u.Terms() {
+			some := listed(term.Type())
+			if len(some) == 0 {
+				return nil
+			}
+			list = append(list, some...)
+		}
+		return list
+	case *types.Interface:
+		for e := range u.EmbeddedTypes() {
+			some := listed(e)
+			if len(list) == 0 {
+				list = some
+			} else if len(some) > 0 {
+				list = slices.DeleteFunc(list, func(t types.Type) bool {
+					return !slices.ContainsFunc(some, func(o types.Type) bool { return types.Identical(t.Underlying(), o.Underlying()) })
+				})
+			}
+		}
+		return list
+	}
+	return []types.Type{t}
+}
+
+// may reports whether a value of type t, or of a type that t may stand for, is such.
+func may(t types.Type, is func(types.Type) bool) bool {
+	return !isTypeParam(t) || slices.ContainsFunc(listed(t), is)
+}
+
+// isStable reports whether t is a type parameter that stands for nothing but texts, bools and integers.
+func isStable(t types.Type) bool {
+	unstable := func(t types.Type) bool { return !isText(t) && !isBool(t) && !isInt(t) }
+	return isTypeParam(t) && len(listed(t)) > 0 && !slices.ContainsFunc(listed(t), unstable)
+}
+
+// concrete is t, or if that is a type parameter for one type alone, that type.
+func concrete(t types.Type) types.Type {
+	if set := listed(t); isTypeParam(t) && len(set) == 1 {
+		return set[0]
+	}
+	return t
+}
+
+// concrete is t as what has the member of that name: of a type parameter Go sees no field, nor a method that its constraint
+// does not list.
+func (c *compiler) concrete(t *term, member string) *term {
+	to := concrete(t.typ)
+	if known, _, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, member); known != nil || to == t.typ || !c.env.CanName(to) {
+		return t
+	}
+	v := converted(t, to)
+	v.try = t.try
+	return v
 }
 
 // elemOf returns the type of the elements of a slice or an array, or of one that t points to; nil if t is none.
@@ -120,8 +191,7 @@ func nilable(t types.Type) bool {
 		return true
 	case *types.Interface:
 		if isTypeParam(t) {
-			listed, all := typeSet(t)
-			return all || slices.ContainsFunc(listed, nilable)
+			return len(listed(t)) == 0 || slices.ContainsFunc(listed(t), nilable)
 		}
 		return true
 	}
@@ -136,40 +206,42 @@ func pointee(t types.Type) types.Type {
 	return nil
 }
 
-// wide reports whether t has values that an int has not: unsigned ones of 64 bits, which expr nevertheless makes ints.
+// wide reports whether t has values that an int64 has not: unsigned ones of 64 bits.
 func wide(t types.Type) bool {
 	b, ok := under(t).(*types.Basic)
 	return ok && (b.Kind() == types.Uint || b.Kind() == types.Uint64)
 }
 
-// bits returns the least and the greatest value of an integer type; the greatest of a wide one counts as MaxInt64.
-func bits(t types.Type) (least, greatest int64) {
-	switch under(t).(*types.Basic).Kind() {
-	case types.Int8:
-		return math.MinInt8, math.MaxInt8
-	case types.Int16:
-		return math.MinInt16, math.MaxInt16
-	case types.Int32, types.UntypedRune:
-		return math.MinInt32, math.MaxInt32
-	case types.Uint8:
-		return 0, math.MaxUint8
-	case types.Uint16:
-		return 0, math.MaxUint16
-	case types.Uint32:
-		return 0, math.MaxUint32
-	case types.Uint, types.Uint64:
-		return 0, math.MaxInt64
+// limits returns the least and the greatest value of an integer type; the greatest of a wide one counts as MaxInt64. An int has
+// word bits.
+func limits(t types.Type, word int) (least, greatest int64) {
+	size := map[types.BasicKind]int{
+		types.Int: word, types.Int8: 8, types.Int16: 16, types.Int32: 32, types.UntypedRune: 32, types.Uint8: 8, types.Uint16: 16, types.Uint32: 32,
+	}[under(t).(*types.Basic).Kind()]
+	switch {
+	case size == 0 || size == 64:
+		least, greatest = math.MinInt64, math.MaxInt64
+	case is(t, types.IsUnsigned):
+		greatest = 1<<size - 1
+	default:
+		least, greatest = -1<<(size-1), 1<<(size-1)-1
 	}
-	return math.MinInt64, math.MaxInt64
+	if wide(t) {
+		least = 0
+	}
+	return least, greatest
 }
 
-// holds reports whether every value of the integer type from is one of the integer type to. int counts as 64 bits.
+// holds reports whether every value of the integer type from is one of the integer type to, on 32 bits as on 64.
 func holds(to, from types.Type) bool {
-	if wide(from) {
-		return wide(to)
+	if types.Identical(under(to), under(from)) {
+		return true
 	}
-	a, b := bits(to)
-	x, y := bits(from)
+	if wide(from) {
+		return wide(to) && under(to).(*types.Basic).Kind() == types.Uint64
+	}
+	a, b := limits(to, 32)
+	x, y := limits(from, 64)
 	return a <= x && y <= b
 }
 
@@ -181,7 +253,7 @@ func (t *term) fits(to types.Type) bool {
 	switch v := t.con.(type) {
 	case int:
 		if isInt(to) {
-			least, greatest := bits(to)
+			least, greatest := limits(to, 32)
 			return least <= int64(v) && int64(v) <= greatest
 		}
 		return is(to, types.IsFloat)
@@ -222,36 +294,4 @@ func (c *compiler) a(t types.Type) string {
 		return "an " + name
 	}
 	return "a " + name
-}
-
-// nameable reports whether code of the annotated package can spell t.
-func (c *compiler) nameable(t types.Type) bool {
-	ok := true
-	types.TypeString(t, func(p *types.Package) string { ok = ok && c.importable(p); return "" })
-	return ok && c.exported(t)
-}
-
-func (c *compiler) importable(p *types.Package) bool {
-	before, _, internal := strings.Cut("/"+p.Path()+"/", "/internal/")
-	return p == c.env.Package || !internal || strings.HasPrefix("/"+c.env.Package.Path()+"/", before+"/")
-}
-
-// exported reports whether the named types that t is made of are exported or the package's own.
-func (c *compiler) exported(t types.Type) bool {
-	switch t := t.(type) {
-	case interface{ Obj() *types.TypeName }:
-		o := t.Obj()
-		return o.Exported() || o.Pkg() == nil || o.Pkg() == c.env.Package
-	case *types.Pointer:
-		return c.exported(t.Elem())
-	case *types.Slice:
-		return c.exported(t.Elem())
-	case *types.Array:
-		return c.exported(t.Elem())
-	case *types.Map:
-		return c.exported(t.Key()) && c.exported(t.Elem())
-	case *types.Basic, *types.Interface:
-		return true
-	}
-	return false
 }

@@ -91,17 +91,10 @@ type Method struct {
 	ByMethod  bool         // that parameter is no context, but has a method Context
 	Error     int          // the index of the error among the results, or -1
 	Fallback  *Fallback    // nil if there is none
+	Env       *expr.Env    // what its expressions may refer to; of compile
 
 	Skipped bool // a directive says that the rules of the type do not apply
 	Spared  bool // the rules of the type do not apply, as the method cannot return an error
-}
-
-// Names are what the expressions of m may name: its parameters, then its receiver.
-func (m *Method) Names() []expr.Param {
-	if m.Receiver == nil {
-		return m.Params
-	}
-	return append(slices.Clone(m.Params), *m.Receiver)
 }
 
 // Fallback is what is called instead of a method that is refused.
@@ -141,6 +134,7 @@ type Rule struct {
 	Cost    *expr.Code
 	Permits *expr.Code // the limit, if that is an expression
 	When    *expr.Code
+	Settle  *expr.Code // over the results, too
 }
 
 // Piece is a part of a template: a literal, or an island with its code.
@@ -156,6 +150,6 @@ func (r *Rule) Codes() []*expr.Code {
 	for _, p := range slices.Concat(r.Subject, r.Member, r.Message) {
 		codes = append(codes, p.Code)
 	}
-	codes = append(codes, r.Cost, r.Permits, r.When)
+	codes = append(codes, r.Cost, r.Permits, r.When, r.Settle)
 	return slices.DeleteFunc(codes, func(c *expr.Code) bool { return c == nil })
 }

@@ -1,13 +1,16 @@
 package expr
 
 import (
+	"fmt"
 	"go/types"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
 )
 
 // term is a part of an expression that was found right, and knows how to write itself.
@@ -15,17 +18,13 @@ type term struct {
 	node ast.Node
 	typ  types.Type // types.Typ[types.UntypedNil] for nil
 	con  any        // an int, a float64, a string or a bool, if it is constant
-	// within says more than typ about the values of an integer, if it is known.
-	within *span
-	lit    bool   // its text is an untyped constant, that takes the type it meets
-	src    string // the expression's own words for it, if they are few
-	hint   string // what a variable for it is called
+	lit  bool       // its text is an untyped constant, that takes the type it meets
+	src  string     // the expression's own words for it, if they are few
+	hint string     // what a variable for it is called
 
 	emit func(*writer) operand
 	// try writes a term that may turn out to be absent: it leaves w.exits where emit leaves the method.
 	try func(*writer) operand
-	// mixed reports that expr's value may be of another type than typ, which its sign, its absolute value and its text show.
-	mixed bool
 	// bare is the term without a check that emit makes.
 	bare *term
 	gone bool // it is nil, for the method has no such parameter
@@ -38,16 +37,17 @@ type term struct {
 
 // compiler checks one expression.
 type compiler struct {
-	expr annotations.Text
-	env  *Env
-	errs annotations.Errors
-	lets []*let
+	expr   annotations.Text
+	env    *Env
+	errs   annotations.Errors
+	lets   map[string]*term // the expression's own variables
+	varies bool             // a parameter is named
 
-	parts int              // of the tree, where what is in it twice counts twice
-	size  map[ast.Node]int // in parts
+	parts int         // of the tree, where what is in it twice counts twice
+	size  map[any]int // in parts, by node
 
 	closures []closure // that are being checked, the innermost last
-	machine  bool      // a part of the expression does not lower
+	machine  bool      // a part of the expression does not become Go
 	values   []value   // what the expression names
 	hidden   []Hidden
 	hiddenAt []ast.Node
@@ -64,9 +64,7 @@ func (c *compiler) term(n ast.Node) *term {
 		if c.parts < math.MaxInt/2 {
 			c.parts += c.size[n]
 		}
-		if t != nil {
-			t.once()
-		}
+		c.machine = true // which computes it once
 		return t
 	}
 	before := c.parts
@@ -76,26 +74,13 @@ func (c *compiler) term(n ast.Node) *term {
 	return t
 }
 
-// once makes a term that is written in two places compute its value in the first.
-func (t *term) once() {
-	emit := t.emit
-	t.emit = func(w *writer) operand {
-		o, ok := w.once[t]
-		if !ok {
-			o = w.twice(t.hint, emit(w))
-			w.once[t] = o
-		}
-		return o
-	}
-}
-
 func (c *compiler) lower(n ast.Node) *term {
 	switch n := n.(type) {
 	case *ast.NilNode:
 		if c.reserved(n, "nil") {
 			return nil
 		}
-		return &term{node: n, typ: types.Typ[types.UntypedNil], lit: true, src: "nil", emit: func(*writer) operand { return word("nil") }}
+		return missing(n)
 	case *ast.BoolNode:
 		if c.reserved(n, strconv.FormatBool(n.Value)) {
 			return nil
@@ -152,34 +137,43 @@ func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
 	return list, ok
 }
 
-func word(text string) operand {
+// missing is nil.
+func missing(n ast.Node) *term {
+	return &term{node: n, typ: types.Typ[types.UntypedNil], lit: true, src: "nil", emit: func(w *writer) operand { return fixed(w.word("nil")) }}
+}
+
+// fixed is a constant as Go writes it.
+func fixed(text string) operand {
 	return operand{text: text, prec: highest, stable: true, path: len(text) < 30}
 }
 
 // literal is a constant that the expression spells out or that folding gave.
 func literal(n ast.Node, v any) *term {
-	t := &term{node: n, con: v, lit: true}
-	var text string
+	words := spelled(v)
+	t := &term{node: n, con: v, lit: true, src: words}
 	switch v := v.(type) {
 	case bool:
-		t.typ, text = types.Typ[types.Bool], strconv.FormatBool(v)
+		t.typ = truth
 	case int:
-		t.typ, text = types.Typ[types.Int], strconv.Itoa(v)
+		t.typ = whole
+		if int(int32(v)) != v { // an int may have 32 bits
+			t.typ = types.Typ[types.Int64]
+		}
 	case float64:
-		t.typ, text = types.Typ[types.Float64], floatText(v)
+		t.typ = types.Typ[types.Float64]
+		t.lit = v != 0 || !math.Signbit(v) // Go has no literal for -0
 	case string:
-		t.typ, text = types.Typ[types.String], strconv.Quote(v)
-	}
-	t.src = text
-	if v == 0.0 && text[0] == '-' { // which Go has no literal for
-		t.lit = false
+		t.typ = text
 	}
 	t.emit = func(w *writer) operand {
-		if !t.lit {
-			return word(w.std("math", "Copysign") + "(0, -1)")
+		switch {
+		case !t.lit:
+			return fixed(w.std("math", "Copysign") + "(0, -1)")
+		case isBool(t.typ):
+			return fixed(w.word(words))
 		}
-		o := word(text)
-		if text[0] == '-' {
+		o := fixed(words)
+		if words[0] == '-' {
 			o.prec = unary
 		}
 		return o
@@ -187,13 +181,62 @@ func literal(n ast.Node, v any) *term {
 	return t
 }
 
-// floatText spells v so that it is a float also where nothing else says so.
-func floatText(v float64) string {
-	s := strconv.FormatFloat(v, 'g', -1, 64)
-	for _, r := range s {
-		if r == '.' || r == 'e' {
-			return s
-		}
+// spelled is how Go and expr write a constant. A float is one also where nothing else says so.
+func spelled(v any) string {
+	f, ok := v.(float64)
+	if !ok {
+		return fmt.Sprintf("%#v", v)
 	}
-	return s + ".0"
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}
+
+// fold computes n, an operation on constants, on expr's machine. It is not done where the value is no constant of Go's.
+func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
+	var names []string
+	var values []any
+	for i, o := range operands {
+		if o.con == nil || o.sure || c.machine || !types.Identical(types.Default(o.typ), literal(n, o.con).typ) {
+			return nil, false
+		}
+		names, values = append(names, "v"+strconv.Itoa(i)), append(values, o.con)
+	}
+	var source string
+	switch n := n.(type) {
+	case *ast.UnaryNode:
+		source = n.Operator + " v0"
+	case *ast.BinaryNode:
+		source = "v0 " + n.Operator + " v1"
+	case *ast.BuiltinNode:
+		source = "::" + n.Name + "(" + strings.Join(names, ", ") + ")"
+	}
+	program := exprvm.New(source, names...)
+	if program.Err() != nil {
+		return nil, false
+	}
+	v, err := program.Value(values...)
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), "invalid operation"):
+		return nil, false // the types do not go together
+	case strings.Contains(err.Error(), "divide by zero"):
+		return c.errorf(n, "division by zero"), true
+	default:
+		return c.errorf(n, "%v", err), true
+	}
+	switch v := v.(type) {
+	case bool, int:
+		return literal(n, v), true
+	case string:
+		return literal(n, v), len(v) <= maxLength
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return c.errorf(n, "the result is not a finite number"), true
+		}
+		return literal(n, v), true
+	}
+	return nil, false
 }

@@ -38,20 +38,17 @@ func (c *compiler) callName(n *ast.CallNode, callee *ast.IdentifierNode) *term {
 		return c.identity(n, callee.Value)
 	}
 	f, ok := c.env.Package.Scope().Lookup(callee.Value).(*types.Func)
-	if !ok || c.env.param(callee.Value) >= 0 {
+	if !ok || c.env.param(callee.Value) >= 0 || c.env.Hidden(callee.Value) {
 		return c.callVariable(n, callee)
 	}
-	emit := func(*writer) operand { return variable(f.Name()) }
+	emit := func(w *writer) operand { return variable(w.word(f.Name())) }
 	c.named(f.Name(), emit)
 	return c.invoke(n, f.Name(), f.Signature(), emit)
 }
 
 func (c *compiler) callVariable(n *ast.CallNode, callee *ast.IdentifierNode) *term {
-	known := c.env.declares(callee.Value) || c.env.Package.Scope().Lookup(callee.Value) != nil
-	for _, l := range c.lets {
-		known = known || l.name == callee.Value
-	}
-	if !known {
+	_, let := c.lets[callee.Value]
+	if !let && !c.env.declares(callee.Value) && c.env.Package.Scope().Lookup(callee.Value) == nil {
 		c.terms(n.Arguments)
 		return c.errorf(callee, "unknown function %s%s", callee.Value, suggest(callee.Value, c.functions()))
 	}
@@ -66,14 +63,9 @@ func (c *compiler) functions() []string {
 			names = append(names, name)
 		}
 	}
-	names = slices.AppendSeq(names, maps.Keys(builtins))
-	names = slices.AppendSeq(names, maps.Keys(predicates))
-	names = slices.AppendSeq(names, maps.Keys(machineFunctions))
-	for name := range textFunctions {
-		name, _, _ = strings.Cut(name, "/")
-		names = append(names, name)
-	}
-	return sortedCompact(names)
+	names = slices.AppendSeq(names, maps.Keys(functions))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast.StringNode) *term {
@@ -139,18 +131,17 @@ func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
 
 // invoke lowers the call of what callee writes. An error that it returns leaves the method.
 func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, callee func(*writer) operand) *term {
+	args, ok := c.terms(n.Arguments)
+	if !ok {
+		return nil
+	}
 	if sig.TypeParams().Len() > 0 {
-		if sig = c.instance(n, name); sig == nil {
+		if sig = c.instance(n, name, args); sig == nil {
 			return nil
 		}
 	}
 	result := c.result(n, name, sig)
-	if result == nil {
-		c.terms(n.Arguments)
-		return nil
-	}
-	args, ok := c.arguments(n, name, sig)
-	if !ok {
+	if result == nil || !c.arguments(n, name, sig, args) {
 		return nil
 	}
 	t := &term{node: n, typ: result, src: called(name, args), hint: c.resultHint(name, result)}
@@ -159,18 +150,13 @@ func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, ca
 		for _, a := range args {
 			ops = w.then(ops, a.emit)
 		}
-		var texts []string
-		for _, o := range ops[1:] {
-			texts = append(texts, o.text)
-		}
-		o := operand{text: ops[0].text + "(" + strings.Join(texts, ", ") + ")", prec: highest, calls: true}
+		w.called = true
+		o := w.callOf(ops[0].text, ops[1:]...)
+		o.calls, o.stable = true, false
 		if sig.Results().Len() == 1 {
 			return o
 		}
-		value, err := w.local(t.hint), w.local("err")
-		w.add(value + ", " + err + " := " + o.text)
-		w.failErr(err)
-		return variable(value)
+		return w.must(t.hint, o.text)
 	}
 	return t
 }
@@ -218,31 +204,27 @@ func (c *compiler) resultHint(name string, t types.Type) string {
 	return "value"
 }
 
-// arguments lowers the arguments of a call to what the parameters take.
-func (c *compiler) arguments(n *ast.CallNode, name string, sig *types.Signature) ([]*term, bool) {
+// arguments makes of the terms what the parameters take; it reports whether all can be.
+func (c *compiler) arguments(n *ast.CallNode, name string, sig *types.Signature, terms []*term) bool {
 	params := sig.Params()
 	fixed := params.Len()
 	if sig.Variadic() {
 		fixed--
 	}
-	terms, ok := c.terms(n.Arguments)
 	if given := len(terms); given < fixed || given > fixed && !sig.Variadic() {
 		c.errorf(n, "%s takes %s, not %d", name, count(fixed, sig.Variadic(), "argument"), given)
-		return nil, false
+		return false
 	}
+	ok := true
 	for i, t := range terms {
-		if t == nil {
-			continue
-		}
 		to := params.At(min(i, params.Len()-1)).Type()
 		if i >= fixed {
 			to = to.(*types.Slice).Elem()
 		}
-		if terms[i] = c.assign(t, to, "argument "+strconv.Itoa(i+1)+" of "+name); terms[i] == nil {
-			ok = false
-		}
+		terms[i] = c.assign(t, to, "argument "+strconv.Itoa(i+1)+" of "+name)
+		ok = ok && terms[i] != nil
 	}
-	return terms, ok
+	return ok
 }
 
 func count(n int, orMore bool, noun string) string {
@@ -262,15 +244,18 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	if !ok {
 		return nil
 	}
-	if len(args) != 1 || !isContext(args[0].typ) {
+	if len(args) != 1 || !implementsContext(args[0].typ) {
 		return c.errorf(n, "%s takes the context alone; write %s(ctx)", name, name)
 	}
 	id := identities[name]
 	c.named(name, func(w *writer) operand {
 		return operand{text: w.std(machinePath, "OrNil") + "(" + w.std(wrapPath, id.fn) + ")", prec: highest}
 	})
-	plain := call(n, types.Typ[types.String], wrapPath, id.fn, args[0])
-	plain.hint = name
+	plain := &term{node: n, typ: text, hint: name, emit: func(w *writer) operand {
+		o := w.callOf(w.std(wrapPath, id.fn), w.all(args...)...)
+		o.calls = true
+		return o
+	}}
 	t := &term{node: n, typ: plain.typ, src: called(name, args), hint: name, bare: plain}
 	t.emit = func(w *writer) operand {
 		o := w.define(name, plain.emit(w))
@@ -285,32 +270,10 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	return t
 }
 
-// isContext reports whether t is a context.Context or implements it, which its methods tell.
-func isContext(t types.Type) bool {
-	set := types.NewMethodSet(t)
-	for _, name := range []string{"Deadline", "Done", "Err", "Value"} {
-		if set.Lookup(nil, name) == nil {
-			return false
-		}
-	}
-	return true
-}
-
 // carried is t as a comparison takes it: an identity that the context does not carry is the empty text there.
 func (t *term) carried() *term {
 	if t.bare != nil {
 		return t.bare
 	}
 	return t
-}
-
-// call writes a call of a function of another package.
-func call(n ast.Node, t types.Type, path, fn string, args ...*term) *term {
-	return &term{node: n, typ: t, hint: "value", emit: func(w *writer) operand {
-		var texts []string
-		for _, o := range w.all(args...) {
-			texts = append(texts, o.text)
-		}
-		return operand{text: w.std(path, fn) + "(" + strings.Join(texts, ", ") + ")", prec: highest, calls: true}
-	}}
 }

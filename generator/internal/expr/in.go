@@ -18,12 +18,10 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 		return c.unequal(n, false, x, y)
 	}
 	t := c.among(n, x)
-	if t == nil || x.try == nil || x.bare != nil {
-		return t
+	if t != nil && x.try != nil && x.bare == nil {
+		return c.onMachine(n, truth)
 	}
-	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
-		return w.guarded(false, x, func(w *writer, o operand) operand { return t.written(w, x, o) })
-	}}
+	return t
 }
 
 // among lowers a search for x in a list spelled out, a range, a slice, an array, a map or a struct.
@@ -58,37 +56,18 @@ func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
 		return c.inSlice(n, x, y, a.Elem())
 	}
 	if _, ok := aggregate(y.typ).(*types.Struct); ok {
-		return c.inStruct(n, x, y)
+		return c.inStruct(n, x)
 	}
 	return c.errorf(n, "in needs a slice, an array, a map or a struct behind it; this is %s", c.a(y.typ))
 }
 
-// inStruct lowers a search for a field. As in expr it is found by its name in Go, if it is exported and no tag hides it, and
-// there is none in a nil pointer. What depends on more than that is left to the machine.
-func (c *compiler) inStruct(n *ast.BinaryNode, x, y *term) *term {
+// inStruct is a search for a field. As in expr it is found by its name in Go, if it is exported and no tag hides it, and there
+// is none in a nil pointer.
+func (c *compiler) inStruct(n *ast.BinaryNode, x *term) *term {
 	if !isText(x.typ) {
 		return c.errorf(start(n.Left), "a field's name is a text; this is %s", c.a(x.typ))
 	}
-	name, constant := x.con.(string)
-	of := concrete(y.typ)
-	field, path, _ := types.LookupFieldOrMethod(of, true, c.env.Package, name)
-	if !constant || field == nil && path != nil || len(path) > 1 {
-		return c.onMachine(n, truth)
-	}
-	found := false
-	if _, ok := field.(*types.Var); ok {
-		found = seenByExpr(of, field, path)
-	}
-	id, ok := n.Right.(*ast.IdentifierNode)
-	switch {
-	case found && (y.try != nil || nilable(y.typ)):
-		there := *n
-		there.Operator = "!="
-		return c.equalNil(&there, y)
-	case ok && c.env.declares(id.Value):
-		return literal(n, found)
-	}
-	return c.onMachine(n, truth) // to compute y may fail
+	return c.onMachine(n, truth)
 }
 
 // inList compares x with one value after the other.
@@ -100,7 +79,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 	if x == nil || !ok {
 		return nil
 	}
-	pairs := make([][2]*term, len(items))
+	value := x
 	for i, item := range items {
 		l, r, ok := alike(x, item.value(), false)
 		if isAny(x.typ) || isAny(item.typ) || item.value().try != nil || !ok && c.comparable(x.typ, item.typ) {
@@ -109,31 +88,20 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		if !ok {
 			return c.errorf(start(item.node), "%s is never equal to %s", c.a(x.typ), c.a(item.typ))
 		}
-		pairs[i] = [2]*term{l, r}
+		if value, items[i] = l, r; i > 0 && !types.Identical(l.typ, x.typ) || !r.lit && !types.Identical(l.typ, r.typ) {
+			return c.onMachine(n, truth)
+		}
+		x = l
 	}
 	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
-		ops := w.all(append([]*term{x}, items...)...)
-		left := w.twice(x.hint, ops[0])
-		var all operand
-		for i, p := range pairs {
-			cmp := join(token.EQL, p[0].written(w, x, left), p[1].written(w, items[i], ops[i+1]))
-			if i == 0 {
-				all = cmp
-			} else {
-				all = join(token.LOR, all, cmp)
-			}
+		ops := w.all(append([]*term{value}, items...)...)
+		left := w.twice(value.hint, ops[0])
+		all := join(token.EQL, left, ops[1])
+		for _, o := range ops[2:] {
+			all = join(token.LOR, all, join(token.EQL, left, o))
 		}
 		return all
 	}}
-}
-
-// written is t, a conversion of from, applied to what from was written as.
-func (t *term) written(w *writer, from *term, o operand) operand {
-	once := w.once[from]
-	emit := from.emit
-	from.emit = func(*writer) operand { return o }
-	defer func() { from.emit, w.once[from] = emit, once }()
-	return t.emit(w)
 }
 
 // inRange lowers x in a..b.
@@ -143,14 +111,15 @@ func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term 
 		return nil
 	}
 	for _, t := range []*term{x, low, high} {
-		if isAny(t.typ) {
-			return c.onMachine(n, truth)
-		}
-		if !isInt(t.typ) {
+		if !takes('n', t.typ) {
 			return c.errorf(start(t.node), "a range has integers; this is %s", c.a(t.typ))
 		}
+		if isAny(t.typ) || wide(t.typ) {
+			return c.onMachine(n, truth)
+		}
 	}
-	x, low, high = x.asInt(), low.whole(), high.whole()
+	kind := arithmeticKind(x, low, high)
+	x, low, high = x.as(kind), low.as(kind), high.as(kind)
 	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
 		ops := w.all(x, low, high)
 		v := w.twice(x.hint, ops[0])
@@ -174,37 +143,50 @@ func (c *compiler) inMap(n *ast.BinaryNode, x, y *term, m *types.Map) *term {
 	}}
 }
 
+// inSlice searches a slice, or an array, for what is of the type of its elements.
 func (c *compiler) inSlice(n *ast.BinaryNode, x, y *term, elem types.Type) *term {
-	item := &term{typ: elem}
-	l, r, ok := alike(x, item, false)
-	if isAny(elem) || !ok && c.comparable(x.typ, elem) {
-		return c.onMachine(n, truth)
-	}
-	if !ok {
+	l, r, ok := alike(x, &term{typ: elem}, false)
+	switch {
+	case !ok && !isAny(elem) && !c.comparable(x.typ, elem):
 		return c.errorf(n, "%s is never in %s", c.a(x.typ), c.a(y.typ))
+	case !ok || isAny(elem) || !types.Identical(r.typ, elem) || !l.fits(elem) && !types.Identical(l.typ, elem):
+		return c.onMachine(n, truth)
 	}
 	_, slice := under(y.typ).(*types.Slice)
 	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
 		o := w.then([]operand{l.emit(w)}, func(w *writer) operand {
 			o := w.pointed(y, false)
-			if !slice && !o.addr {
+			if slice {
+				return o
+			}
+			if !o.addr {
 				o = w.define("list", o)
 			}
+			o.text = o.in(highest) + "[:]"
 			return o
 		})
-		all := o[1].text
-		if !slice {
-			all = o[1].in(highest) + "[:]"
-		}
-		if r == item {
-			return w.callOf(w.std("slices", "Contains"), []operand{{text: all, calls: o[1].calls}, o[0]})
-		}
-		v := w.twice(x.hint, o[0])
-		each := w.local("v")
-		same := join(token.EQL, r.written(w, item, variable(each)), v)
-		return w.callOf(w.std("slices", "ContainsFunc"), []operand{
-			{text: all, calls: o[1].calls},
-			{text: "func(" + each + " " + w.typ(elem) + ") bool { return " + same.text + " }"},
-		})
+		return w.callOf(w.std("slices", "Contains"), o[1], o[0])
+	}}
+}
+
+// search lowers contains, startsWith and endsWith: false where a side is absent.
+func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
+	if l.gone || r.gone {
+		return c.unequal(n, false, l, r)
+	}
+	l, r = l.value(), r.value()
+	if !isText(l.typ) || !isText(r.typ) {
+		return c.mixed(n, l, r)
+	}
+	l, r = l.asText(), r.asText()
+	fn := map[string]string{"contains": "Contains", "startsWith": "HasPrefix", "endsWith": "HasSuffix"}[n.Operator]
+	if l.try != nil && l.bare == nil && r.try == nil {
+		return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
+			o := r.emit(w)
+			return w.guarded(false, l, func(w *writer, v operand) operand { return w.callOf(w.std("strings", fn), v, o) })
+		}}
+	}
+	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
+		return w.callOf(w.std("strings", fn), w.all(l, r)...)
 	}}
 }

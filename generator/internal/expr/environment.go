@@ -8,22 +8,6 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// envName is expr's name for all that an expression is given: here the arguments of the call, by the names of the parameters.
-const envName = "$env"
-
-func isEnv(n ast.Node) bool {
-	id, ok := n.(*ast.IdentifierNode)
-	return ok && id.Value == envName
-}
-
-// ofEnv returns name if n is $env.name or $env["name"].
-func ofEnv(n ast.Node) (name *ast.StringNode, ok bool) {
-	if m, is := n.(*ast.MemberNode); is && isEnv(m.Node) {
-		name, ok = m.Property.(*ast.StringNode)
-	}
-	return name, ok
-}
-
 // argument is $env.name: the parameter, also where something else is called so. Behind $env?. there need not be one, since
 // the rule of a type stands for many methods.
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
@@ -33,11 +17,7 @@ func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	if n.Optional {
 		return c.absent(n)
 	}
-	var params []string
-	for _, p := range c.env.Params {
-		params = append(params, p.Name)
-	}
-	return c.errorf(name, "there is no parameter %s%s", name.Value, suggest(name.Value, params))
+	return c.errorf(name, "there is no parameter %s%s", name.Value, c.hint(name.Value))
 }
 
 // ofAbsent is a part of a parameter that the method has not.
@@ -60,15 +40,8 @@ func (c *compiler) given(t *term) bool {
 
 // knows reports that t is value by what parameters the method has. What that excludes is not looked at: it may be about a
 // parameter that only other methods have.
-func (c *compiler) knows(t *term, value bool) bool {
-	if t == nil || !t.sure || t.con != value {
-		return false
-	}
-	for _, l := range c.lets {
-		l.used = true
-	}
-	c.machine = c.machine || len(c.lets) > 0 // which does not mind a variable without a use
-	return true
+func knows(t *term, value bool) bool {
+	return t != nil && t.sure && t.con == value
 }
 
 // reserved refuses a literal that a parameter is called like: who writes it may mean either.
@@ -82,7 +55,9 @@ func (c *compiler) reserved(n ast.Node, word string) bool {
 
 // absent is a parameter that the method has not, or what would be a part of it.
 func (c *compiler) absent(n ast.Node) *term {
-	return &term{node: n, typ: types.Typ[types.UntypedNil], lit: true, gone: true, src: "nil", emit: func(*writer) operand { return word("nil") }}
+	t := missing(n)
+	t.gone = true
+	return t
 }
 
 // unequal is the value of a comparison, one side of which is gone.
@@ -97,24 +72,23 @@ func (c *compiler) unequal(n ast.Node, value bool, l, r *term) *term {
 
 // environment is $env as a whole, which expr's machine is given as a map.
 func (c *compiler) environment(n ast.Node) *term {
-	var args []*term
 	for _, p := range c.env.Params {
 		if !c.valid(n, p.Type) {
 			return nil
 		}
-		args = append(args, &term{typ: p.Type})
 	}
 	c.nameEnv()
-	return c.onMachine(n, types.NewMap(text, common(args)))
+	return c.onMachine(n, types.NewMap(text, anything))
 }
 
 func (c *compiler) nameEnv() {
+	c.varies = true
 	c.named(envName, func(w *writer) operand {
 		var pairs []string
 		for i, p := range c.env.Params {
 			pairs = append(pairs, strconv.Quote(p.Name)+": "+w.names.Param(i))
 		}
-		return operand{text: "map[string]any{" + strings.Join(pairs, ", ") + "}", prec: highest}
+		return operand{text: "map[" + w.word("string") + "]" + w.word("any") + "{" + strings.Join(pairs, ", ") + "}", prec: highest}
 	})
 }
 

@@ -20,7 +20,7 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 	source := t.typ
 	t = t.value()
 	switch {
-	case isAny(t.typ) && can(t.typ, map[Want]kinds{Bool: truths, Int: signed | unsigned}[want]):
+	case isAny(t.typ) && may(t.typ, map[Want]func(types.Type) bool{Bool: isBool, Int: isInt}[want]):
 		if c.unfit(n, want) {
 			return nil
 		}
@@ -31,6 +31,8 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 		return c.errorf(start(n), "a bool is needed here; this is %s", c.a(t.typ))
 	case isInt(t.typ):
 		t = c.int64(t)
+	case is(t.typ, types.IsFloat) && t.con != nil:
+		return c.errorf(start(n), "found %v; a whole number is needed here", t.con)
 	case is(t.typ, types.IsFloat):
 		return c.errorf(start(n), "an integer is needed here; this is %s: write int(...) around it", c.a(t.typ))
 	default:
@@ -63,7 +65,7 @@ func (c *compiler) unfit(n ast.Node, want Want) bool {
 
 // int64 makes an int64 of any integer.
 func (c *compiler) int64(t *term) *term {
-	return t.narrow(types.Int64).plainly()
+	return c.integer(t, types.Int64).plainly()
 }
 
 // island lowers an expression to a text. The values between which ?: and ?? choose become texts one by one, so that
@@ -104,8 +106,6 @@ func (c *compiler) text(t *term) *term {
 	switch {
 	case isAny(source) && !isTypeParam(source):
 		t = c.onMachine(t.node, source)
-	case t.mixed && (isText(source) || hasMethods(source)):
-		t = c.onMachine(t.node, anything) // whose text may be that of a method
 	case t.gone:
 		return c.errorf(start(t.node), "this method has no such parameter, and no ?? says what to take instead")
 	case isNil(source):
@@ -121,7 +121,8 @@ func (c *compiler) text(t *term) *term {
 		}
 		t = stable(t)
 	case isStable(source):
-		t = stableParam(t)
+		t = c.onMachine(t.node, source)
+		t.plain = !may(source, isText)
 	default:
 		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(source))
 	}
@@ -180,17 +181,16 @@ func (c *compiler) ofPointer(t types.Type) string {
 
 // callMethod calls a method without arguments on t. Where t may be absent so may be the result.
 func (c *compiler) callMethod(n ast.Node, t *term, name string, result types.Type) *term {
-	return c.onMethod(t, name, result, func(_ *writer, callee string) operand {
+	return c.onMethod(t, name, result, func(w *writer, callee string) operand {
+		w.called = true
 		return operand{text: callee + "()", prec: highest, calls: true}
 	})
 }
 
 func (c *compiler) marshalled(t *term) *term {
 	return c.onMethod(t, "MarshalText", text, func(w *writer, callee string) operand {
-		bytes, err := w.local("text"), w.local("err")
-		w.add(bytes + ", " + err + " := " + callee + "()")
-		w.failErr(err)
-		return operand{text: "string(" + bytes + ")", prec: highest}
+		w.called = true
+		return w.conversion(text, w.must("text", callee+"()"))
 	})
 }
 
@@ -212,30 +212,43 @@ func stable(t *term) *term {
 	if t.con != nil && !isText(t.typ) {
 		return literal(t.node, fmt.Sprint(t.con))
 	}
-	b := under(t.typ).(*types.Basic)
-	write := func(w *writer, o operand) operand {
-		switch {
-		case b.Info()&types.IsBoolean != 0:
-			return o.from(w.std("strconv", "FormatBool") + "(" + w.cast("bool", t.typ, o) + ")")
-		case types.Identical(t.typ, types.Typ[types.Int]):
-			return o.from(w.std("strconv", "Itoa") + "(" + o.text + ")")
-		case b.Info()&types.IsUnsigned != 0:
-			return o.from(w.std("strconv", "FormatUint") + "(" + w.cast("uint64", t.typ, o) + ", 10)")
-		}
-		return o.from(w.std("strconv", "FormatInt") + "(" + w.cast("int64", t.typ, o) + ", 10)")
-	}
 	if isText(t.typ) {
 		return t.asText()
 	}
-	v := t.then(text, write)
+	b := under(t.typ).(*types.Basic)
+	fn, to, rest := "FormatInt", types.Typ[types.Int64], ", 10"
+	switch {
+	case b.Info()&types.IsBoolean != 0:
+		fn, to, rest = "FormatBool", truth, ""
+	case types.Identical(t.typ, whole):
+		fn, to, rest = "Itoa", whole, ""
+	case b.Info()&types.IsUnsigned != 0:
+		fn, to = "FormatUint", types.Typ[types.Uint64]
+	}
+	v := t.then(text, func(w *writer, o operand) operand {
+		if !types.Identical(t.typ, to) {
+			o = w.conversion(to, o)
+		}
+		return o.from(w.std("strconv", fn) + "(" + o.text + rest + ")")
+	})
 	v.plain, v.con = true, nil
 	return v
 }
 
-// cast converts o to one of Go's own types, unless it has it already.
-func (w *writer) cast(to string, t types.Type, o operand) string {
-	if b, ok := types.Unalias(t).(*types.Basic); ok && b.Name() == to {
-		return o.text
+// string lowers string(x): what %v prints.
+func (c *compiler) string(n *ast.BuiltinNode, t *term) *term {
+	for _, m := range []string{"Error", "String"} {
+		if printer := c.printer(t.typ, m); printer != nil {
+			return c.callMethod(n, t, m, text)
+		}
 	}
-	return to + "(" + o.text + ")"
+	switch {
+	case isEnv(t.node), !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
+		return c.errorf(start(t.node), "string of %s may show an address, which is another one for each call", c.a(t.typ))
+	case isText(t.typ):
+		return t.plainly().asText()
+	case isBool(t.typ), isInt(t.typ):
+		return stable(t)
+	}
+	return c.onMachine(n, text)
 }

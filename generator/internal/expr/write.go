@@ -4,9 +4,11 @@ import (
 	"go/format"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // operand is a Go expression in the making.
@@ -37,14 +39,22 @@ func (o operand) from(text string) operand {
 
 // writer turns terms into text.
 type writer struct {
-	names Names
-	pkg   *types.Package
-	stmts []string
-	known []string          // what was found not to be nil on the way here
-	exits *attempt          // the optional chain that is being written, if any
-	once  map[*term]operand // terms that stand in the tree twice
+	names  Names
+	from   reach.From
+	stmts  []string
+	facts  Facts    // what was known before
+	known  []string // what was found not to be nil on the way here
+	exits  *attempt // the optional chain that is being written, if any
+	called bool     // a function of the user's is called
 
-	imports map[string]*types.Package // by path, if they are wanted
+	imports map[string]*types.Package // by path
+	uses    map[string]bool           // the identifiers that no import or variable of the method's stands for
+}
+
+// word names an identifier of Go's own or of the package.
+func (w *writer) word(name string) string {
+	w.uses[name] = true
+	return name
 }
 
 func (w *writer) add(stmt string) { w.stmts = append(w.stmts, stmt) }
@@ -56,7 +66,15 @@ func (w *writer) failIf(cond, reason string) {
 
 // failErr leaves the method if the error called name is not nil.
 func (w *writer) failErr(name string) {
-	w.add("if " + name + " != nil {" + indented([]string{w.names.FailErr(name)}) + "}")
+	w.add("if " + name + " != " + w.word("nil") + " {" + indented([]string{w.names.FailErr(name)}) + "}")
+}
+
+// must keeps the value of a call that returns an error as well, which leaves the method.
+func (w *writer) must(hint, call string) operand {
+	value, err := w.local(hint), w.local("err")
+	w.add(value + ", " + err + " := " + call)
+	w.failErr(err)
+	return variable(value)
 }
 
 func indented(stmts []string) string {
@@ -69,7 +87,7 @@ func indented(stmts []string) string {
 
 // local returns a new variable's name, like hint where that hides nothing.
 func (w *writer) local(hint string) string {
-	if types.Universe.Lookup(hint) != nil || !token.IsIdentifier(hint) || w.pkg.Scope().Lookup(hint) != nil {
+	if types.Universe.Lookup(hint) != nil || !token.IsIdentifier(hint) || w.from.Package.Scope().Lookup(hint) != nil {
 		hint = "value"
 	}
 	return w.names.Local(hint)
@@ -104,14 +122,7 @@ func (w *writer) notNil(o operand, t types.Type, hint, src string) operand {
 	return o
 }
 
-func (w *writer) knows(text string) bool {
-	for _, k := range w.known {
-		if k == text {
-			return true
-		}
-	}
-	return false
-}
+func (w *writer) knows(text string) bool { return w.facts[text] || slices.Contains(w.known, text) }
 
 // block collects the statements that emit needs where what facts say is not nil. They are to stand in a block.
 func (w *writer) block(facts []string, emit func(*writer) operand) ([]string, operand) {
@@ -155,20 +166,45 @@ func (w *writer) std(path, name string) string {
 }
 
 func (w *writer) use(p *types.Package) string {
-	if w.imports != nil {
-		w.imports[p.Path()] = p
-	}
+	w.imports[p.Path()] = p
 	return w.names.Import(p.Path())
 }
 
 // typ spells a type.
 func (w *writer) typ(t types.Type) string {
+	reach.Mentions(t, func(t types.Type) bool {
+		if t, ok := t.(interface{ Obj() *types.TypeName }); ok && (t.Obj().Pkg() == nil || t.Obj().Pkg() == w.from.Package) {
+			w.word(t.Obj().Name())
+		}
+		if b, ok := t.(*types.Basic); ok {
+			w.word(b.Name())
+		}
+		return false
+	})
 	return types.TypeString(t, func(p *types.Package) string {
-		if p == w.pkg {
+		if p == w.from.Package {
 			return ""
 		}
 		return w.use(p)
 	})
+}
+
+// conversion converts o to one of Go's own types.
+func (w *writer) conversion(to types.Type, o operand) operand {
+	return o.from(w.typ(to) + "(" + o.text + ")")
+}
+
+// callOf writes a call of a function that changes nothing and depends on nothing but its arguments.
+func (w *writer) callOf(fn string, args ...operand) operand {
+	o := operand{prec: highest, stable: true}
+	var texts []string
+	for _, a := range args {
+		texts = append(texts, a.text)
+		o.calls = o.calls || a.calls
+		o.stable = o.stable && a.stable
+	}
+	o.text = fn + "(" + strings.Join(texts, ", ") + ")"
+	return o
 }
 
 // formatted is src as gofmt leaves it.

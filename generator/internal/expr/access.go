@@ -1,11 +1,9 @@
 package expr
 
 import (
-	"fmt"
 	"go/types"
 	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -158,10 +156,11 @@ func (c *compiler) reachable(n *ast.MemberNode, t types.Type, path []int) bool {
 	return true
 }
 
-// receiver writes t after making sure that neither it nor the embedded fields on path are nil.
+// receiver writes t after making sure that neither it nor the embedded fields on path are nil. A map, a slice or a function may
+// be nil and have methods.
 func (t *term) receiver(w *writer, path []int, optional bool) operand {
 	o := t.base(w, optional)
-	if nilable(t.typ) {
+	if optional && nilable(t.typ) || panicsIfNil(t.typ) {
 		o = w.some(o, t, optional)
 	}
 	at, suffix := t.typ, ""
@@ -172,12 +171,17 @@ func (t *term) receiver(w *writer, path []int, optional bool) operand {
 		}
 		at = s.Field(i).Type()
 		suffix += "." + s.Field(i).Name()
-		if nilable(at) {
+		if panicsIfNil(at) {
 			o = w.twice(t.hint, o)
 			w.notNil(operand{text: o.in(highest) + suffix, prec: highest, path: true}, at, "", t.said()+suffix)
 		}
 	}
 	return o
+}
+
+// panicsIfNil reports whether a member of a t cannot be had where that is nil.
+func panicsIfNil(t types.Type) bool {
+	return nilable(t) && (pointee(t) != nil || types.IsInterface(t.Underlying()))
 }
 
 // base writes t, which a ?. that may leave t as well stands behind if it is optional: a?.b?.["c"] is two chains, of which
@@ -279,61 +283,53 @@ func (c *compiler) nth(n *ast.MemberNode, base, key *term, elem types.Type) *ter
 	}
 	i, fixed := key.con.(int)
 	array, ok := aggregate(base.typ).(*types.Array)
-	if sure := ok && fixed; sure && (int64(i) >= array.Len() || int64(i) < -array.Len()) {
+	if fixed && ok && (int64(i) >= array.Len() || int64(i) < -array.Len()) {
 		return c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
 	}
+	key = c.integer(key, arithmeticKind(key))
 	t := &term{node: n, typ: elem, src: indexed(base, key), hint: "value"}
 	t.emit = func(w *writer) operand {
 		list := w.twice("list", w.pointed(base, n.Optional))
-		var at string
-		switch {
-		case array != nil && fixed:
+		at := strconv.Itoa(i)
+		if array != nil && fixed {
 			at = strconv.Itoa((i + int(array.Len())) % int(array.Len()))
+			return operand{text: list.in(highest) + "[" + at + "]", prec: highest, addr: true}
+		}
+		length := w.word("len") + "(" + list.text + ")"
+		switch {
+		case fixed && i >= 0:
+			w.failIf(length+" < "+strconv.Itoa(i+1), base.said()+" has no element "+at)
 		case fixed:
-			at = w.constantIndex(i, list.text, base.said())
+			w.failIf(length+" < "+at[1:], base.said()+" has no element "+at)
+			at = length + at
 		default:
-			at = w.variableIndex(key.whole(), list.text, base.said())
+			at = w.must("i", w.std(checkedPath, "Index")+"("+key.emit(w).text+", "+length+")").text
 		}
 		return operand{text: list.in(highest) + "[" + at + "]", prec: highest, addr: true}
 	}
 	return t
 }
 
-func (w *writer) constantIndex(i int, list, said string) string {
-	length := "len(" + list + ")"
-	index := strconv.Itoa(i)
+// slice is x[from:to], of a text in bytes. Bounds may be negative; out of range they are the nearest that is in it.
+func (c *compiler) slice(n *ast.SliceNode) *term {
+	base, ok := c.valueOf(n.Node), true
+	for _, bound := range []ast.Node{n.From, n.To} {
+		if bound == nil {
+			continue
+		}
+		t := c.valueOf(bound)
+		if ok = ok && t != nil; t != nil && !takes('n', t.typ) {
+			c.errorf(start(bound), "a bound must be an integer; this is %s", c.a(t.typ))
+			ok = false
+		}
+	}
 	switch {
-	case i == 0:
-		w.failIf(length+" == 0", said+" is empty")
-		return index
-	case i > 0:
-		w.failIndex(length+" <= "+index, index, length, said)
-		return index
+	case base == nil || !ok:
+		return nil
+	case isText(base.typ), isAny(base.typ):
+		return c.onMachine(n, base.typ)
+	case isList(base.typ):
+		return c.onMachine(n, types.NewSlice(itemOf(base.typ)))
 	}
-	w.failIndex(length+" < "+index[1:], index, length, said)
-	return length + index
-}
-
-func (w *writer) variableIndex(key *term, list, said string) string {
-	length := "len(" + list + ")"
-	index := key.emit(w)
-	if !index.stable { // it is written twice
-		index = w.define("index", index)
-	}
-	at := w.local("i")
-	w.add(at + " := " + index.text)
-	w.add("if " + at + " < 0 {" + indented([]string{at + " += " + length}) + "}")
-	w.failIndex(at+" < 0 || "+at+" >= "+length, index.text, length, said)
-	return at
-}
-
-// failIndex leaves the method if cond holds, and says how long the list is. An index that is known stands in the message.
-func (w *writer) failIndex(cond, index, length, said string) {
-	message, args := "index %d is out of range of %s, which has %d", []string{index, length}
-	if _, err := strconv.Atoi(index); err == nil {
-		message, args = "index "+index+" is out of range of %s, which has %d", args[1:]
-	}
-	text := fmt.Sprintf("%q", strings.Replace(message, "%s", strings.ReplaceAll(said, "%", "%%"), 1))
-	err := w.std("fmt", "Errorf") + "(" + text + ", " + strings.Join(args, ", ") + ")"
-	w.add("if " + cond + " {" + indented([]string{w.names.FailErr(err)}) + "}")
+	return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
 }

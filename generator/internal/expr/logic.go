@@ -14,7 +14,7 @@ func (c *compiler) not(n ast.Node, t *term) *term {
 		opposite.sure = t.sure
 		return opposite
 	}
-	return &term{node: n, typ: types.Typ[types.Bool], hint: "ok", emit: func(w *writer) operand {
+	return &term{node: n, typ: truth, hint: "ok", emit: func(w *writer) operand {
 		o := t.emit(w)
 		return operand{text: "!" + o.in(unary), prec: unary, calls: o.calls, stable: o.stable, yes: o.no, no: o.yes}
 	}}
@@ -38,10 +38,10 @@ func (c *compiler) both(n *ast.BinaryNode) *term {
 	var terms []*term
 	for i, link := range links {
 		t := c.condition(link, n.Operator)
-		if i+1 < len(links) && c.knows(t, true) {
+		if i+1 < len(links) && knows(t, true) {
 			continue
 		}
-		if terms = append(terms, t); c.knows(t, false) {
+		if terms = append(terms, t); knows(t, false) {
 			break
 		}
 	}
@@ -59,9 +59,9 @@ func (c *compiler) both(n *ast.BinaryNode) *term {
 func (c *compiler) either(n *ast.BinaryNode) *term {
 	l := c.condition(n.Left, n.Operator)
 	switch {
-	case c.knows(l, true):
+	case knows(l, true):
 		return l
-	case c.knows(l, false):
+	case knows(l, false):
 		return c.condition(n.Right, n.Operator)
 	}
 	r := c.condition(n.Right, n.Operator)
@@ -77,7 +77,7 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 	if t == nil {
 		return nil
 	}
-	if t = t.value(); isAny(t.typ) && can(t.typ, truths) {
+	if t = t.value(); isAny(t.typ) && may(t.typ, isBool) {
 		return c.onMachine(n, truth)
 	}
 	if !isBool(t.typ) {
@@ -88,7 +88,7 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 
 // shortCircuit writes an operator whose right side is computed only if the left one leaves it open.
 func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
-	return &term{node: n, typ: types.Typ[types.Bool], hint: "ok", emit: func(w *writer) operand {
+	return &term{node: n, typ: truth, hint: "ok", emit: func(w *writer) operand {
 		a := l.emit(w)
 		facts := a.yes
 		if op == token.LOR {
@@ -121,9 +121,9 @@ func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term) *term {
 	cond := c.condition(n.Cond, "the condition")
 	switch {
-	case c.knows(cond, true):
+	case knows(cond, true):
 		return each(n.Exp1)
-	case c.knows(cond, false):
+	case knows(cond, false):
 		return each(n.Exp2)
 	}
 	x, y := each(n.Exp1), each(n.Exp2)
@@ -138,7 +138,6 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 		return c.maybe(n, met[0].typ)
 	}
 	t := together(n, met)
-	t.mixed = mixed([]*term{x, y}, t.typ)
 	t.emit = func(w *writer) operand { return w.branch(t, cond.emit(w), met[0], met[1]) }
 	return t
 }

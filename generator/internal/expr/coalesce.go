@@ -27,7 +27,6 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	}
 	if open := c.settled(terms); len(open) < len(terms) {
 		terms = open
-		c.machine = c.machine || len(c.lets) > 0 // a variable whose value is left out would be unused
 	}
 	if len(terms) == 1 {
 		return terms[0]
@@ -45,7 +44,6 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		return c.maybe(n, met[0].typ)
 	}
 	t := together(n, met)
-	t.mixed = mixed(terms, t.typ)
 	t.emit = func(w *writer) operand { return w.firstOf(t, met) }
 	return t
 }
@@ -103,10 +101,10 @@ func (w *writer) alternatives(name string, terms []*term, other []string) []stri
 
 // unless returns the statements that do stmt where all gates of a are open, or else rest.
 func (w *writer) unless(a *attempt, stmt string, rest []string) []string {
-	if len(a.gates) == 0 { // it is known to be there
-		a.gates = []gate{{open: "true"}}
-	}
 	body := append(a.stmts, stmt)
+	if len(a.gates) == 0 { // it is known to be there
+		return body
+	}
 	if len(rest) == 0 {
 		return a.nested(body)
 	}
@@ -114,7 +112,7 @@ func (w *writer) unless(a *attempt, stmt string, rest []string) []string {
 		return []string{a.nested(body)[0] + otherwise(rest)}
 	}
 	found := w.local("found")
-	stmts := append([]string{found + " := false"}, a.nested(append(body, found+" = true"))...)
+	stmts := append([]string{found + " := " + w.word("false")}, a.nested(append(body, found+" = "+w.word("true")))...)
 	return append(stmts, "if !"+found+" {"+indented(rest)+"}")
 }
 

@@ -1,0 +1,94 @@
+package expr
+
+import (
+	"go/token"
+	"go/types"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// Context returns where a method finds its context: the index of the first parameter that is a context.Context or else
+// implements it. Without one it is the first parameter with a method Context() context.Context, as an *http.Request and the
+// stream of gRPC have it, and called is true. The index is -1 if there is neither.
+func Context(params []Param) (i int, called bool) {
+	implements, carries := -1, -1
+	for i, p := range params {
+		switch {
+		case types.Unalias(p.Type).String() == "context.Context":
+			return i, false
+		case implements < 0 && implementsContext(p.Type):
+			implements = i
+		case carries < 0 && contextMethod(p.Type) != nil:
+			carries = i
+		}
+	}
+	if implements >= 0 {
+		return implements, false
+	}
+	return carries, carries >= 0
+}
+
+// contextMethod returns the method of t that returns its context, or nil.
+func contextMethod(t types.Type) *types.Func {
+	s := types.NewMethodSet(t).Lookup(nil, "Context")
+	if s == nil {
+		return nil
+	}
+	m, ok := s.Obj().(*types.Func)
+	if !ok || m.Signature().Params().Len() > 0 || m.Signature().Results().Len() != 1 ||
+		!implementsContext(m.Signature().Results().At(0).Type()) {
+		return nil
+	}
+	return m
+}
+
+// implementsContext reports whether t has the methods of a context. The package need not import that, so that the interface
+// itself, and time.Time, may be out of reach.
+func implementsContext(t types.Type) bool {
+	deadline := types.NewMethodSet(t).Lookup(nil, "Deadline")
+	if deadline == nil {
+		return false
+	}
+	results := deadline.Type().(*types.Signature).Results()
+	if results.Len() == 0 || types.Unalias(results.At(0).Type()).String() != "time.Time" {
+		return false
+	}
+	method := func(name string, param types.Type, results ...types.Type) *types.Func {
+		sig := types.NewSignatureType(nil, nil, nil, tuple(param), tuple(results...), false)
+		return types.NewFunc(token.NoPos, nil, name, sig)
+	}
+	done := types.NewChan(types.RecvOnly, types.NewStruct(nil, nil))
+	return types.Implements(t, types.NewInterfaceType([]*types.Func{
+		method("Deadline", nil, results.At(0).Type(), truth), method("Done", nil, done),
+		method("Err", nil, types.Universe.Lookup("error").Type()), method("Value", anything, anything),
+	}, nil).Complete())
+}
+
+// tuple makes a list of parameters or results of those types that are not nil.
+func tuple(ts ...types.Type) *types.Tuple {
+	var vars []*types.Var
+	for _, t := range ts {
+		if t != nil {
+			vars = append(vars, types.NewParam(token.NoPos, nil, "", t))
+		}
+	}
+	return types.NewTuple(vars...)
+}
+
+// context is ctx on a method without a parameter of that name.
+func (c *compiler) context(n *ast.IdentifierNode) *term {
+	i, called := Context(c.env.Params)
+	if i < 0 {
+		return c.errorf(n, "unknown name ctx; the method has no parameter that is a context.Context or has a method Context() context.Context")
+	}
+	t := c.param(n, i)
+	if t == nil {
+		return nil
+	}
+	if called {
+		t = c.callMethod(n, t, "Context", contextMethod(t.typ).Signature().Results().At(0).Type())
+	}
+	t.src, t.hint = "ctx", "ctx"
+	c.named("ctx", t.emit)
+	return t
+}

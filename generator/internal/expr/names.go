@@ -1,0 +1,260 @@
+package expr
+
+import (
+	"go/constant"
+	"go/types"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+// The packages that generated code calls.
+const (
+	wrapPath    = naming.Wrap
+	machinePath = naming.Runtime + "/exprvm"
+	checkedPath = machinePath + "/checked"
+)
+
+// envName is expr's name for all that an expression is given: here the arguments of the call, by the names of the parameters.
+const envName = "$env"
+
+// identities are the names that stand for what a context carries, with the functions that find it.
+var identities = map[string]struct{ fn, missing string }{
+	"clientIP": {"ClientIP", "the context carries no client IP"},
+	"userID":   {"UserID", "the context carries no user ID"},
+}
+
+// declares reports whether a name is one of the method's or of the package's.
+func (e *Env) declares(name string) bool {
+	if e.param(name) >= 0 || e.result(name) >= 0 || name == e.Receiver.Name && name != "" {
+		return true
+	}
+	switch e.Package.Scope().Lookup(name).(type) {
+	case *types.Func, *types.Var, *types.Const:
+		return true
+	}
+	return false
+}
+
+// param returns the index of a parameter, or -1.
+func (e *Env) param(name string) int { return named(e.Params, name) }
+
+// result returns the index of a result, or -1.
+func (e *Env) result(name string) int { return named(e.Results, name) }
+
+func named(params []Param, name string) int {
+	return slices.IndexFunc(params, func(p Param) bool { return p.Name == name })
+}
+
+// words returns all names that mean something.
+func (c *compiler) words() []string {
+	words := slices.AppendSeq([]string{"method", "clientIP", "userID"}, maps.Keys(c.lets))
+	for _, p := range slices.Concat(c.env.Params, c.env.Results, []Param{c.env.Receiver}) {
+		words = append(words, p.Name)
+	}
+	for _, name := range c.env.Package.Scope().Names() {
+		if c.env.declares(name) {
+			words = append(words, name)
+		}
+	}
+	return words
+}
+
+// suggest completes a message about an unknown word.
+var suggest = annotations.Suggest
+
+// name resolves an identifier: variables of the expression, parameters, our own names, the package's.
+func (c *compiler) name(n *ast.IdentifierNode) *term {
+	if value, ok := c.lets[n.Value]; ok {
+		return value
+	}
+	if i := c.env.param(n.Value); i >= 0 {
+		return c.param(n, i)
+	}
+	if i := c.env.result(n.Value); i >= 0 {
+		return c.variable(n, n.Value, c.env.Results[i].Type, func(w *writer) operand { return variable(w.names.Result(i)) })
+	}
+	if n.Value == c.env.Receiver.Name {
+		c.varies = true
+		return c.variable(n, n.Value, c.env.Receiver.Type, func(w *writer) operand { return variable(w.names.Receiver()) })
+	}
+	if c.env.Hidden(n.Value) {
+		return c.errorf(n, "%s is a type parameter, which cannot be used here", n.Value)
+	}
+	switch n.Value {
+	case envName:
+		return c.environment(n)
+	case "method":
+		t := literal(n, c.env.Method)
+		t.src = n.Value
+		c.named(n.Value, t.emit)
+		return t
+	}
+	if _, ok := identities[n.Value]; ok {
+		return c.errorf(n, "%s is a function; write %s(ctx)", n.Value, n.Value)
+	}
+	switch o := c.env.Package.Scope().Lookup(n.Value).(type) {
+	case *types.Var:
+		return c.variable(n, n.Value, o.Type(), func(w *writer) operand {
+			v := variable(w.word(o.Name()))
+			v.stable = false // others may assign to it
+			return v
+		})
+	case *types.Const:
+		return c.packageConstant(n, o)
+	case *types.Func:
+		return c.errorf(n, "%s is a function; call it: %s(...)", n.Value, n.Value)
+	case *types.TypeName:
+		return c.errorf(n, "%s is a type, which cannot be used here", n.Value)
+	}
+	if n.Value == "ctx" {
+		return c.context(n)
+	}
+	return c.errorf(n, "unknown name %s%s", n.Value, c.hint(n.Value))
+}
+
+// meant are names that people try for what a context carries.
+var meant = map[string]string{
+	"ip": "clientIP(ctx)", "clientip": "clientIP(ctx)", "remoteip": "clientIP(ctx)", "ipaddress": "clientIP(ctx)",
+	"userid": "userID(ctx)", "user": "userID(ctx)", "uid": "userID(ctx)", "null": "nil", "none": "nil",
+}
+
+// hint completes the message about an unknown name: with what it may stand for, and with the parameters there are.
+func (c *compiler) hint(name string) string {
+	hint := suggest(name, c.words())
+	if likely := meant[strings.ReplaceAll(strings.ToLower(name), "_", "")]; likely != "" {
+		hint = "; did you mean " + likely + "?"
+	}
+	if hint == "" {
+		hint = ";"
+	}
+	const most = 8
+	var params []string
+	nameless := len(c.env.Params) > 0
+	for i, p := range c.env.Params {
+		params = append(params, p.Name)
+		nameless = nameless && p.Name == "arg"+strconv.Itoa(i)
+	}
+	switch {
+	case nameless:
+		for i, p := range c.env.Params {
+			params[i] += " " + c.typeName(p.Type)
+		}
+		return hint + " the parameters have no names here: " + strings.Join(params, ", ")
+	case len(params) == 0:
+		return hint + " the method has no parameters"
+	}
+	if len(params) > most {
+		params = append(params[:most], "...")
+	}
+	return hint + " the parameters are " + strings.Join(params, ", ")
+}
+
+// variable is a parameter or a variable of the package.
+func (c *compiler) variable(n ast.Node, name string, t types.Type, emit func(*writer) operand) *term {
+	if !c.valid(n, t) {
+		return nil
+	}
+	c.named(name, emit)
+	return &term{node: n, typ: t, src: name, hint: hintOf(name), emit: emit}
+}
+
+func (c *compiler) param(n ast.Node, i int) *term {
+	c.varies = true
+	p := c.env.Params[i]
+	return c.variable(n, p.Name, p.Type, func(w *writer) operand { return variable(w.names.Param(i)) })
+}
+
+func (c *compiler) valid(n ast.Node, t types.Type) bool {
+	if strings.Contains(types.TypeString(t, nil), "invalid type") {
+		c.errorf(n, "the type of this is unknown: it is one of C, or the package does not compile")
+		return false
+	}
+	return true
+}
+
+// packageConstant is a constant of the package.
+func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term {
+	if !c.valid(n, o.Type()) {
+		return nil
+	}
+	t := &term{node: n, typ: types.Default(o.Type()), src: n.Value}
+	b, _ := o.Type().Underlying().(*types.Basic)
+	t.lit = b != nil && b.Info()&types.IsUntyped != 0
+	switch v := o.Val(); v.Kind() {
+	case constant.Bool:
+		t.con = constant.BoolVal(v)
+	case constant.String:
+		t.con = constant.StringVal(v)
+	case constant.Int, constant.Float:
+		if !t.number(v) {
+			return c.errorf(n, "%s does not fit an int", n.Value)
+		}
+	default:
+		return c.errorf(n, "%s cannot be used here: it is a complex number", n.Value)
+	}
+	t.emit = func(w *writer) operand { return fixed(w.word(o.Name())) }
+	c.named(n.Value, t.emit)
+	return t
+}
+
+func (t *term) number(v constant.Value) bool {
+	if is(t.typ, types.IsFloat) {
+		f, _ := constant.Float64Val(v)
+		t.con = f
+		return !math.IsInf(f, 0)
+	}
+	i, exact := constant.Int64Val(constant.ToInt(v))
+	t.con = int(i)
+	return exact
+}
+
+// let binds a name to a value, which is left to expr's machine.
+func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term) *term {
+	if _, ok := c.lets[n.Name]; ok {
+		return c.errorf(n, "%s is declared already", n.Name)
+	}
+	if c.env.declares(n.Name) || n.Name == envName {
+		return c.errorf(n, "%s has a meaning already", n.Name)
+	}
+	value := c.term(n.Value)
+	if value == nil {
+		return nil
+	}
+	if isNil(value.typ) {
+		return c.errorf(start(n.Value), "nil has no type here")
+	}
+	bound := c.onMachine(n.Value, value.typ)
+	bound.src = n.Name
+	if value.optional() {
+		bound.mayBeNil()
+	}
+	if c.lets == nil {
+		c.lets = map[string]*term{}
+	}
+	c.lets[n.Name] = bound
+	body := each(n.Expr)
+	delete(c.lets, n.Name)
+	return body
+}
+
+// isEnv reports whether n is $env.
+func isEnv(n ast.Node) bool {
+	id, ok := n.(*ast.IdentifierNode)
+	return ok && id.Value == envName
+}
+
+// ofEnv returns name if n is $env.name or $env["name"].
+func ofEnv(n ast.Node) (name *ast.StringNode, ok bool) {
+	if m, is := n.(*ast.MemberNode); is && isEnv(m.Node) {
+		name, ok = m.Property.(*ast.StringNode)
+	}
+	return name, ok
+}

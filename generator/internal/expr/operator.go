@@ -1,0 +1,157 @@
+package expr
+
+import (
+	"go/token"
+	"go/types"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+func (c *compiler) unary(n *ast.UnaryNode) *term {
+	t := c.term(n.Node)
+	if t == nil {
+		return nil
+	}
+	t = t.value()
+	if v, done := c.fold(n, t); done {
+		return v
+	}
+	switch {
+	case isAny(t.typ):
+		return c.onMachine(n, dynamicResult(n.Operator))
+	case (n.Operator == "!" || n.Operator == "not") && isBool(t.typ):
+		return c.not(n, t.asBool())
+	case n.Operator == "+" && isNumber(t.typ):
+		return t
+	case n.Operator == "-" && isInt(t.typ):
+		return c.checked(n, t.typ, "Negate", t)
+	case n.Operator == "-" && isNumber(t.typ):
+		return &term{node: n, typ: t.typ, hint: "n", emit: func(w *writer) operand {
+			o := t.emit(w)
+			return operand{text: "-" + o.in(highest), prec: unary, calls: o.calls, stable: o.stable}
+		}}
+	}
+	return c.errorf(n, "%s cannot be used with %s", n.Operator, c.a(t.typ))
+}
+
+// binary lowers an operator by its family.
+func (c *compiler) binary(n *ast.BinaryNode) *term {
+	switch n.Operator {
+	case "&&", "and":
+		return c.both(n)
+	case "||", "or":
+		return c.either(n)
+	case "??":
+		return c.coalesce(n, c.valueOf, c.valueOf)
+	case "in":
+		return c.in(n)
+	}
+	l, r := c.term(n.Left), c.term(n.Right)
+	if l == nil || r == nil {
+		return nil
+	}
+	if v, done := c.fold(n, l.value(), r.value()); done {
+		return v
+	}
+	switch n.Operator {
+	case "matches":
+		return c.matches(n, l.value(), r.value())
+	case "..":
+		return c.span(n, l.value(), r.value())
+	}
+	if (isAny(l.typ) || isAny(r.typ)) && !isNil(l.typ) && !isNil(r.typ) {
+		return c.onMachine(n, dynamicResult(n.Operator))
+	}
+	switch n.Operator {
+	case "==", "!=":
+		return c.equal(n, l, r)
+	case "<", "<=", ">", ">=":
+		return c.order(n, l.value(), r.value())
+	case "+", "-", "*", "/", "%", "**", "^":
+		return c.arithmetic(n, l.value(), r.value())
+	case "contains", "startsWith", "endsWith":
+		return c.search(n, l, r)
+	}
+	return c.errorf(n, "%s cannot be used here", n.Operator)
+}
+
+func (c *compiler) mixed(n *ast.BinaryNode, l, r *term) *term {
+	return c.errorf(n, "%s cannot be used with %s and %s", n.Operator, c.typeName(l.typ), c.typeName(r.typ))
+}
+
+// infix writes a binary operator.
+func infix(n ast.Node, t types.Type, op token.Token, l, r *term) *term {
+	return &term{node: n, typ: t, emit: func(w *writer) operand {
+		o := w.all(l, r)
+		return join(op, o[0], o[1])
+	}}
+}
+
+func join(op token.Token, l, r operand) operand {
+	p := op.Precedence()
+	return operand{
+		text: l.in(p) + " " + op.String() + " " + r.in(p+1), prec: p,
+		calls: l.calls || r.calls, stable: l.stable && r.stable,
+	}
+}
+
+// arithmeticKind is the type in which integers meet: an int if all of them fit one on any machine, else an int64.
+func arithmeticKind(terms ...*term) types.BasicKind {
+	for _, t := range terms {
+		if !t.fits(whole) && !holds(whole, t.typ) {
+			return types.Int64
+		}
+	}
+	return types.Int
+}
+
+func (c *compiler) arithmetic(n *ast.BinaryNode, l, r *term) *term {
+	switch {
+	case n.Operator == "+" && isText(l.typ) && isText(r.typ):
+		return infix(n, text, token.ADD, l.asText(), r.asText())
+	case isTime(l.typ) || isTime(r.typ) || isDuration(l.typ) || isDuration(r.typ):
+		return c.moments(n, l, r)
+	case !isNumber(l.typ) || !isNumber(r.typ), n.Operator == "%" && !(isInt(l.typ) && isInt(r.typ)):
+		return c.mixed(n, l, r)
+	case n.Operator == "**", n.Operator == "^":
+		return c.onMachine(n, types.Typ[types.Float64])
+	case n.Operator != "/" && isInt(l.typ) && isInt(r.typ):
+		return c.integers(n, l, r)
+	}
+	op := map[string]token.Token{"+": token.ADD, "-": token.SUB, "*": token.MUL, "/": token.QUO}[n.Operator]
+	return infix(n, types.Typ[types.Float64], op, l.asFloat(), r.asFloat())
+}
+
+// integers is an operator on integers, whose result may not fit.
+func (c *compiler) integers(n *ast.BinaryNode, l, r *term) *term {
+	if n.Operator == "%" && r.con == 0 {
+		return c.errorf(start(n.Right), "division by zero")
+	}
+	if n.Operator == "%" && wide(l.typ) {
+		return c.onMachine(n, whole) // which takes what is too great for an int64
+	}
+	kind := arithmeticKind(l, r)
+	l, r = c.integer(l, kind), c.integer(r, kind)
+	if n.Operator == "%" && r.con != nil {
+		return infix(n, types.Typ[kind], token.REM, l, r)
+	}
+	fn := map[string]string{"+": "Add", "-": "Subtract", "*": "Multiply", "%": "Remainder"}[n.Operator]
+	return c.checked(n, types.Typ[kind], fn, l, r)
+}
+
+// moments is an operator on times and durations, which is left to expr's machine.
+func (c *compiler) moments(n *ast.BinaryNode, l, r *term) *term {
+	switch op := n.Operator; {
+	case op == "-" && isTime(l.typ) && isTime(r.typ):
+		return c.onMachine(n, anything) // a duration
+	case (op == "+" || op == "-") && isTime(l.typ) && isDuration(r.typ):
+		return c.onMachine(n, l.typ)
+	case op == "+" && isDuration(l.typ) && isTime(r.typ):
+		return c.onMachine(n, r.typ)
+	case (op == "+" || op == "-") && isDuration(l.typ) && isDuration(r.typ), op == "*" && isDuration(l.typ) && isInt(r.typ):
+		return c.onMachine(n, l.typ)
+	case op == "*" && isInt(l.typ) && isDuration(r.typ):
+		return c.onMachine(n, r.typ)
+	}
+	return c.mixed(n, l, r)
+}
