@@ -7,11 +7,12 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/vm/runtime"
 
-	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+	"github.com/ratelimit-go/ratelimit/runtime/exprvm/checked"
 )
 
 var (
@@ -19,7 +20,7 @@ var (
 	errDivisor  = errors.New("the divisor is not above 0")
 )
 
-// operators are expr's own.
+// operators are expr's own, for what is not two integers.
 var operators = map[string]func(l, r any) any{
 	"+": runtime.Add, "-": runtime.Subtract, "*": runtime.Multiply,
 	"%":  func(l, r any) any { return runtime.Modulo(l, r) },
@@ -29,9 +30,9 @@ var operators = map[string]func(l, r any) any{
 	">=": func(l, r any) any { return runtime.MoreOrEqual(l, r) },
 }
 
-// exact are the operators whose results may be too great.
-var exact = map[string]func(a, b int64) (int64, bool){
-	"+": wrap.Add[int64], "-": wrap.Subtract[int64], "*": wrap.Multiply[int64],
+// exact are the operators on integers. Expr would make ints of these first, which on 32 bits changes them.
+var exact = map[string]func(a, b int64) (int64, error){
+	"+": checked.Add[int64], "-": checked.Subtract[int64], "*": checked.Multiply[int64], "%": checked.Remainder[int64],
 }
 
 // operate is an operator, whose name comes first. Where expr would wrap an integer, it returns an error or knows better.
@@ -44,8 +45,9 @@ func operate(args ...any) (any, error) {
 	if !isInt(l) || !isInt(r) {
 		return operators[op](left, right), nil
 	}
-	if d, ok := compared(op, l, r); ok {
-		return d, nil
+	compute := exact[op]
+	if compute == nil {
+		return compared(op, order(l, r)), nil
 	}
 	if op == "%" && isWide(l) {
 		return remainder(l, r)
@@ -58,12 +60,46 @@ func operate(args ...any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if compute := exact[op]; compute != nil {
-		if _, ok := compute(a, b); !ok {
-			return nil, errOverflow
-		}
+	n, err := compute(a, b)
+	switch {
+	case err != nil && op == "%":
+		return nil, err
+	case err != nil:
+		return nil, errOverflow
+	case isDuration(left) || isDuration(right):
+		return operators[op](left, right), nil
 	}
-	return operators[op](left, right), nil
+	return machineInt(n)
+}
+
+func isDuration(v any) bool {
+	_, ok := v.(time.Duration)
+	return ok
+}
+
+// machineInt is n as an int, which on 32 bits too great a one does not become.
+func machineInt(n int64) (any, error) {
+	if int64(int(n)) != n {
+		return nil, errOverflow
+	}
+	return int(n), nil
+}
+
+// equal is l == r. Integers that are too great for an int64 are compared by their bits.
+func equal(args ...any) (any, error) {
+	left, right := number(args[0]), number(args[1])
+	l, r := reflect.ValueOf(left), reflect.ValueOf(right)
+	if isInt(l) && isInt(r) {
+		return bits(l) == bits(r), nil
+	}
+	return runtime.Equal(left, right), nil
+}
+
+func bits(v reflect.Value) uint64 {
+	if v.CanInt() {
+		return uint64(v.Int())
+	}
+	return v.Uint()
 }
 
 func isInt(v reflect.Value) bool  { return v.CanInt() || v.CanUint() && v.Kind() != reflect.Uintptr }
@@ -80,23 +116,17 @@ func whole(v reflect.Value) (int64, error) {
 	return int64(v.Uint()), nil
 }
 
-// compared orders integers of which one may be too great for an int, which expr does not.
-func compared(op string, l, r reflect.Value) (result, ok bool) {
-	if !isWide(l) && !isWide(r) {
-		return false, false
-	}
-	d := order(l, r)
+// compared is what an operator says of two values, which are less, equal or greater as d is less, equal or greater than 0.
+func compared(op string, d int) bool {
 	switch op {
 	case "<":
-		return d < 0, true
+		return d < 0
 	case "<=":
-		return d <= 0, true
+		return d <= 0
 	case ">":
-		return d > 0, true
-	case ">=":
-		return d >= 0, true
+		return d > 0
 	}
-	return false, false
+	return d >= 0
 }
 
 func order(l, r reflect.Value) int {
@@ -122,7 +152,7 @@ func remainder(l, r reflect.Value) (any, error) {
 	if by <= 0 {
 		return nil, errDivisor
 	}
-	return int(l.Uint() % uint64(by)), nil
+	return machineInt(int64(l.Uint() % uint64(by)))
 }
 
 // opposite is -v.
@@ -164,8 +194,11 @@ func integral(args ...any) (any, error) {
 	switch {
 	case isInt(r):
 		n, err := whole(r)
-		return int(n), err
-	case r.CanFloat() && !(math.MinInt64 <= r.Float() && r.Float() < math.MaxInt64):
+		if err != nil {
+			return nil, err
+		}
+		return machineInt(n)
+	case r.CanFloat() && !(math.MinInt <= r.Float() && r.Float() < math.MaxInt):
 		return nil, fmt.Errorf("%v does not fit an int", v)
 	}
 	return builtin.Int(v), nil
@@ -186,9 +219,12 @@ func shifted(args ...any) (any, error) {
 // index is v as an index or a bound, which too great a number does not become.
 func index(v any) (any, error) {
 	v = number(v)
-	if r := reflect.ValueOf(v); isWide(r) {
+	if r := reflect.ValueOf(v); isInt(r) {
 		n, err := whole(r)
-		return int(n), err
+		if err != nil {
+			return nil, err
+		}
+		return machineInt(n)
 	}
 	return v, nil
 }

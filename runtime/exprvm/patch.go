@@ -136,7 +136,14 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 		p.replace(node, "in", n.Left, n.Right)
 	case "+", "-", "*", "%", "<", "<=", ">", ">=":
 		p.replace(node, "operate", &ast.StringNode{Value: n.Operator}, n.Left, n.Right)
-	case "==", "!=", "..":
+	case "==":
+		p.replace(node, "equal", n.Left, n.Right)
+	case "!=":
+		same := ast.Node(n)
+		p.replace(&same, "equal", n.Left, n.Right)
+		ast.Patch(node, &ast.UnaryNode{Operator: "!", Node: same})
+		p.done[*node] = true
+	case "..":
 		p.wrap("number", &n.Left)
 		p.wrap("number", &n.Right)
 	default:
@@ -183,7 +190,7 @@ var predicates = map[string]bool{
 
 // plainResults are those of our functions whose values are plain.
 var plainResults = map[string]bool{
-	"$in": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true, "$shifted": true, "$total": true,
+	"$in": true, "$equal": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true, "$shifted": true, "$total": true,
 	"$least": true, "$greatest": true,
 }
 

@@ -93,7 +93,7 @@ func in(args ...any) (any, error) {
 		return v.IsValid(), err
 	case reflect.Slice, reflect.Array:
 		for i := range hay.Len() {
-			if runtime.Equal(number(hay.Index(i).Interface()), needle) {
+			if same, _ := equal(hay.Index(i).Interface(), needle); same == true {
 				return true, nil
 			}
 		}

@@ -185,7 +185,7 @@ func (c *compiler) hidden(e annotations.Expr, code *expr.Code) {
 	for _, name := range code.Uses {
 		_, isType := c.env.Package.Scope().Lookup(name).(*types.TypeName)
 		if types.Universe.Lookup(name) != nil && c.env.Redefined(name) && (isType || c.env.Hidden(name) || !strings.Contains(e.Value, name)) {
-			c.report(annotations.Error{Pos: e.Pos, Msg: fmt.Sprintf("this needs Go's own %s, but the package declares another one", name)})
+			c.report(annotations.Error{Pos: e.Pos, Msg: fmt.Sprintf("this needs Go's own %s, but another one hides it here", name)})
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
 	switch {
 	case !ok:
 		return c.mixed(n, l, r)
-	case isInt(l.typ) && wide(l.typ) != wide(r.typ) && isInt(r.typ) && !l.lit && !r.lit:
+	case isInt(l.typ) && isInt(r.typ) && wide(l.typ) != wide(r.typ) && !l.fits(r.typ) && !r.fits(l.typ):
 		return c.onMachine(n, truth) // which compares their values
 	}
 	t := infix(n, truth, comparisons[n.Operator], a, b)
@@ -101,7 +101,11 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	v := &term{node: n, typ: truth, hint: "ok"}
 	v.emit = func(w *writer) operand {
 		if t.try == nil {
-			return w.againstNil(op, t.emit(w), t.typ)
+			o := t.emit(w)
+			if o.path && w.knows(o.text) {
+				return fixed(w.word(strconv.FormatBool(op != token.EQL)))
+			}
+			return w.againstNil(op, o, t.typ)
 		}
 		return w.guarded(op == token.EQL, t, func(w *writer, o operand) operand {
 			if nilable(t.typ) {

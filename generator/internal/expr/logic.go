@@ -90,6 +90,9 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 	return &term{node: n, typ: truth, hint: "ok", emit: func(w *writer) operand {
 		a := l.emit(w)
+		if known := map[token.Token]string{token.LAND: "true", token.LOR: "false"}[op]; a.text == known {
+			return r.emit(w)
+		}
 		facts := a.yes
 		if op == token.LOR {
 			facts = a.no

@@ -1,0 +1,105 @@
+package expr
+
+import (
+	"fmt"
+	"go/types"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
+)
+
+// wideCases have a value of 64 bits, price, that is 1<<40, and an int n, that is 5. The machine and the code, on 32 bits too, give
+// this or an error.
+var wideCases = []struct {
+	want Want
+	expr string
+	is   string
+}{
+	{Int, "price * 2", "2199023255552"},
+	{Int, "n * price", "5497558138880"},
+	{Int, "price + n", "1099511627781"},
+	{Int, "price - 1", "1099511627775"},
+	{Int, "price % 7", "2"},
+	{Int, "price", "1099511627776"},
+	{Int, "-price", "-1099511627776"},
+	{Int, "int(price)", "1099511627776"},
+	{Int, "max(price, 5)", "1099511627776"},
+	{Int, "size * 2", "2199023255552"},
+	{Int, "double(price)", "2199023255552"},
+	{Bool, "price == 0", "false"},
+	{Bool, "price != n", "true"},
+	{Bool, "price > n", "true"},
+	{Bool, "price < 5", "false"},
+	{Bool, "size > price", "false"},
+	{Bool, "price in [0, 5]", "false"},
+	{Bool, "price in 0..5", "false"},
+	{Bool, "n in prices", "false"},
+	{Bool, "price == 1099511627776", "true"},
+	{Island, "price", "1099511627776"},
+	{Island, "names[price]", "an error"},
+	{Island, "ok ? price : 5", "1099511627776"},
+}
+
+// TestOn32Bits runs expressions over integers of 64 bits where an int has 32.
+func TestOn32Bits(t *testing.T) {
+	int64s := types.Typ[types.Int64]
+	pkg := types.NewPackage("main", "main")
+	double := types.NewSignatureType(nil, nil, nil, tuple(whole), tuple(whole), false)
+	pkg.Scope().Insert(types.NewFunc(0, pkg, "double", double))
+	env := &Env{From: reach.From{Package: pkg}, Params: []Param{
+		{"price", int64s}, {"n", whole}, {"size", types.Typ[types.Uint64]}, {"names", types.NewSlice(text)}, {"prices", types.NewSlice(int64s)}, {"ok", truth},
+	}}
+	const params = "(price int64, n int, size uint64, names []string, prices []int64, ok bool)"
+	table := &caseTable{imports: map[string]bool{"fmt": true, machinePath: true}}
+	var calls strings.Builder
+	for i, c := range wideCases {
+		code, errs := compile(c.expr, env, c.want)
+		if code == nil {
+			t.Fatalf("%s: %v", c.expr, errs)
+		}
+		for _, p := range code.Imports {
+			table.imports[p.Path()] = true
+		}
+		n := &genericNames{*names(env), fmt.Sprintf("program%d", i)}
+		written := code.Write(n, Facts{})
+		names := []string{"price", "n", "size", "names", "prices", "ok"}
+		machine := map[Want]string{Island: "Text", Bool: "Bool", Int: "Int"}[c.want]
+		if code.Program != nil {
+			fmt.Fprintf(table, "var program%d = exprvm.New(%q%s)\n", i, c.expr, quoted(code.Program.Names))
+		}
+		fmt.Fprintf(table, "func run%d%s (any, string) {\n%s\nreturn %s, \"\"\n}\n\n", i, params, strings.Join(written.Stmts, "\n"), written.Value)
+		fmt.Fprintf(&calls, "\tshow(%q, %q)(run%d(1<<40, 5, 1<<40, nil, []int64{5 + 1<<32}, true))\n", c.expr, c.is, i)
+		if c.expr != "double(price)" {
+			fmt.Fprintf(&calls, "\tshow(%q, %q)(text(exprvm.New(%q%s).%s(int64(1<<40), 5, uint64(1<<40), []string(nil), []int64{5 + 1<<32}, true)))\n",
+				c.expr, c.is, c.expr, quoted(names), machine)
+		}
+	}
+	table.WriteString(`func double(n int) int { return n * 2 }
+
+func text[T any](v T, err error) (any, string) {
+	if err != nil {
+		return nil, err.Error()
+	}
+	return v, ""
+}
+
+func show(expr, want string) func(v any, fail string) {
+	return func(v any, fail string) {
+		if got := fmt.Sprint(v); fail == "" && got != want {
+			fmt.Println(expr, "is", got, "and should be", want)
+		}
+	}
+}
+
+func main() {
+` + calls.String() + "}\n")
+	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+		t.Setenv("GOARCH", "386")
+		t.Setenv("CGO_ENABLED", "0")
+	}
+	if out := runProgram(t, map[string]string{"cases.go": table.header() + table.String()}); len(out) > 0 {
+		t.Errorf("%s", out)
+	}
+}
