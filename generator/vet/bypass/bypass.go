@@ -22,6 +22,7 @@ package bypass
 
 import (
 	"cmp"
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -188,6 +189,11 @@ func (c *checker) add(at ast.Node, format string, args ...any) {
 	if !slices.ContainsFunc(c.exempt, isPart) {
 		c.addAnyway(at, format, args...)
 	}
+}
+
+// addAnyway notes a finding.
+func (c *checker) addAnyway(at ast.Node, format string, args ...any) {
+	c.found = append(c.found, analysis.Diagnostic{Pos: at.Pos(), End: at.End(), Message: fmt.Sprintf(format, args...)})
 }
 
 // report reports what was found, in the order of the source, but for the lines that are excused.

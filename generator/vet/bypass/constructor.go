@@ -44,7 +44,7 @@ type limited struct {
 // covers reports whether a method has limits.
 func (l *limited) covers(method string) bool { return slices.Contains(l.methods, method) }
 
-// limitedBy returns what fn wraps, if it looks like a generated constructor: func(next, *Limiter) of the wrapper.
+// limitedBy returns what fn wraps. It is nil unless fn looks like a generated constructor: func(next, *Limiter) wrapper.
 func limitedBy(fn *types.Func) *limited {
 	params, results := fn.Signature().Params(), fn.Signature().Results()
 	if fn.Signature().Recv() != nil || params.Len() != 2 || results.Len() != 1 || !isLimiter(params.At(1).Type()) {
@@ -96,7 +96,7 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 	}
 }
 
-// usesLimiter reports whether a method does more than to pass its call on.
+// usesLimiter reports whether a method mentions the limiter. A method without limits only calls the wrapped value.
 func (c *checker) usesLimiter(body *ast.BlockStmt) bool {
 	found := false
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -107,8 +107,7 @@ func (c *checker) usesLimiter(body *ast.BlockStmt) bool {
 	return found
 }
 
-// importFacts notes the annotated types and generated constructors of this package and of those below it, and what is known to be
-// wrapped.
+// importFacts reads the facts of this package and of the packages that it imports.
 func (c *checker) importFacts() {
 	facts := c.AllObjectFacts()
 	slices.SortFunc(facts, func(a, b analysis.ObjectFact) int { // where two packages wrap one type, always the same one counts
@@ -167,9 +166,4 @@ func (c *checker) name(t types.Type) string {
 // nameOf names the constructor likewise.
 func (c *checker) nameOf(l *limited) string {
 	return strings.TrimPrefix(l.constructor, c.Pkg.Name()+".")
-}
-
-// addAnyway notes a finding.
-func (c *checker) addAnyway(at ast.Node, format string, args ...any) {
-	c.found = append(c.found, analysis.Diagnostic{Pos: at.Pos(), End: at.End(), Message: fmt.Sprintf(format, args...)})
 }

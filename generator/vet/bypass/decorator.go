@@ -19,9 +19,10 @@ func (c *checker) decorates(t, iface types.Type, l *limited) bool {
 	return d.holds(t)
 }
 
+// decorator asks whether a type decorates an interface.
 type decorator struct {
 	*checker
-	methods []*types.Func
+	methods []*types.Func // the limited ones of the interface
 	home    *types.Package
 	seen    map[string]bool
 }
@@ -62,7 +63,7 @@ func (d *decorator) holds(t types.Type) bool {
 	return false
 }
 
-// reaches reports whether an interface has one of the methods.
+// reaches reports whether values of the type t have one of the methods.
 func (d *decorator) reaches(t types.Type) bool {
 	for _, m := range d.methods {
 		object, _, _ := types.LookupFieldOrMethod(t, true, m.Pkg(), m.Name())

@@ -7,23 +7,23 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// transfer is a value that gets to a place, such as an argument to its parameter.
+// transfer is a value on its way to a place, such as an argument on its way to a parameter.
 type transfer struct {
-	value ast.Expr   // also a call with several results, of which the value is one
-	from  types.Type // of the value
+	value ast.Expr   // a call with several results stands for each of them
+	from  types.Type // the type of the value
 	place
 }
 
-// place is where a value gets to.
+// place is where a value goes.
 type place struct {
 	to types.Type // nil for the blank identifier
 
-	// of is the *types.Var of a variable, parameter or field, and the *types.Func or *ast.FuncLit of a result; nil for a place that
-	// has no declaration, such as an element.
-	of any
+	// owner is the *types.Var of a variable, parameter or field, or the *types.Func or *ast.FuncLit whose result this is. It is
+	// nil for other places, such as the elements of a literal.
+	owner any
 }
 
-// transfers returns the values that the node at hands over.
+// transfers returns the values that go somewhere at a node.
 func (c *checker) transfers(at inspector.Cursor) []transfer {
 	switch n := at.Node().(type) {
 	case *ast.CallExpr:
@@ -38,7 +38,7 @@ func (c *checker) transfers(at inspector.Cursor) []transfer {
 		return c.pairs(n.Values, places)
 	case *ast.RangeStmt:
 		if n.Value != nil {
-			return []transfer{{n.X, nil, place{of: c.variable(n.Value)}}} // it is an element that gets there
+			return []transfer{{n.X, nil, place{owner: c.variable(n.Value)}}} // an element of n.X goes there
 		}
 	case *ast.ReturnStmt:
 		return c.pairs(n.Results, c.results(at))
@@ -52,7 +52,7 @@ func (c *checker) transfers(at inspector.Cursor) []transfer {
 	return nil
 }
 
-// pairs returns what values, or the results of the call that is the only one, bring to places.
+// pairs sends each value to the place of the same index. A single call may have a result for each place.
 func (c *checker) pairs(values []ast.Expr, places []place) (all []transfer) {
 	if len(values) == 0 {
 		return nil
@@ -69,7 +69,7 @@ func (c *checker) pairs(values []ast.Expr, places []place) (all []transfer) {
 	return all
 }
 
-// params returns the places that the arguments of a call get to. Those of a call of append are the list that it extends.
+// params returns where the arguments of a call go.
 func (c *checker) params(call *ast.CallExpr) (all []place) {
 	t := c.TypesInfo.TypeOf(call.Fun)
 	if c.TypesInfo.Types[call.Fun].IsType() {
@@ -81,7 +81,7 @@ func (c *checker) params(call *ast.CallExpr) (all []place) {
 	}
 	declared := sig.Params()
 	if fn := c.callee(call); fn != nil && fn.Signature().Params().Len() == declared.Len() { // else it is (*T).Method
-		declared = fn.Signature().Params() // of the generic function, where this is an instance
+		declared = fn.Signature().Params() // also where sig is an instance of a generic one
 	}
 	for i := range sig.Params().Len() {
 		all = append(all, place{sig.Params().At(i).Type(), declared.At(i)})
@@ -96,7 +96,7 @@ func (c *checker) params(call *ast.CallExpr) (all []place) {
 	return spread(all, n)
 }
 
-// spread writes the last of some parameters, which is variadic, as often as n arguments need it.
+// spread repeats the last parameter, which is variadic, until there are n.
 func spread(params []place, n int) []place {
 	last := params[len(params)-1]
 	if list, ok := last.to.Underlying().(*types.Slice); ok { // not so for append([]byte, string...)
@@ -108,27 +108,27 @@ func spread(params []place, n int) []place {
 	return params
 }
 
-// results returns those of the innermost function around a node.
+// results returns the results of the innermost function around a node.
 func (c *checker) results(at inspector.Cursor) (all []place) {
 	for around := range at.Enclosing((*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
-		var of any = around.Node()
+		owner := any(around.Node())
 		var sig *types.Signature
 		switch f := around.Node().(type) {
 		case *ast.FuncDecl:
 			fn := c.TypesInfo.Defs[f.Name].(*types.Func)
-			of, sig = fn, fn.Signature()
+			owner, sig = fn, fn.Signature()
 		case *ast.FuncLit:
 			sig = c.TypesInfo.TypeOf(f).(*types.Signature)
 		}
 		for v := range sig.Results().Variables() {
-			all = append(all, place{v.Type(), of})
+			all = append(all, place{v.Type(), owner})
 		}
 		break
 	}
 	return all
 }
 
-// elements returns what the elements, keys and fields of a literal get.
+// elements returns the values in a literal of a struct, list or map.
 func (c *checker) elements(lit *ast.CompositeLit) (all []transfer) {
 	t := c.TypesInfo.TypeOf(lit).Underlying()
 	if p, ok := t.(*types.Pointer); ok { // an element &T{} of a list, written {}
@@ -164,7 +164,7 @@ func (c *checker) places(all []ast.Expr) (places []place) {
 	return places
 }
 
-// place returns the place that e is when something is assigned to it.
+// place returns where a value goes that is assigned to e.
 func (c *checker) place(e ast.Expr) place {
 	if id, ok := e.(*ast.Ident); ok && id.Name == "_" {
 		return place{}
@@ -172,7 +172,7 @@ func (c *checker) place(e ast.Expr) place {
 	return place{c.TypesInfo.TypeOf(e), c.variable(e)}
 }
 
-// variable returns the variable or field that e is, or is an element of; nil if it is neither.
+// variable returns the *types.Var that e names, or has an element of; nil if there is none.
 func (c *checker) variable(e ast.Expr) any {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:

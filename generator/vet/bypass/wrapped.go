@@ -8,17 +8,17 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// isWrapped is the fact that a generated constructor gets the values of a parameter or of a field.
+// isWrapped is the fact that values of a parameter or field end up in a generated constructor.
 type isWrapped struct{}
 
 func (*isWrapped) AFact()         {}
 func (*isWrapped) String() string { return "wrapped" }
 
-// findWrapped returns the expressions that generated constructors get values from, and exports the parameters and fields that
-// these come through. It goes by the names that an expression mentions and not by the order of statements: it may return too
-// many expressions, so that a finding is missed, rather than too few.
+// findWrapped returns the expressions whose values end up in a generated constructor, and exports the parameters and fields on
+// their way. It follows the names that an expression mentions and ignores the order of statements. So it may return too many
+// expressions, and a finding is missed; it does not return too few.
 func (c *checker) findWrapped(root inspector.Cursor) []ast.Node {
-	o := origins{checker: c, of: map[any][]ast.Expr{}, seen: map[any]bool{}}
+	o := origins{checker: c, from: map[any][]ast.Expr{}, seen: map[any]bool{}}
 	for at := range root.Preorder() {
 		o.note(at)
 	}
@@ -28,36 +28,36 @@ func (c *checker) findWrapped(root inspector.Cursor) []ast.Node {
 	return o.found
 }
 
-// origins knows where the variables and the results of a package get their values from.
+// origins traces values back to where they come from.
 type origins struct {
 	*checker
-	of       map[any][]ast.Expr // by place.of
-	handedOn []any              // the *types.Func or *ast.FuncLit of functions that are passed on as values, so that others call them
-	seen     map[any]bool
-	found    []ast.Node
+	from   map[any][]ast.Expr // what goes to each owner of a place
+	values []any              // functions that are used as values: each a *types.Func or an *ast.FuncLit
+	seen   map[any]bool
+	found  []ast.Node
 }
 
-// note notes what the node at says about the origin of values.
+// note notes the values that go somewhere at a node.
 func (o *origins) note(at inspector.Cursor) {
 	for _, t := range o.transfers(at) {
-		if t.place.of != nil {
-			o.of[t.place.of] = append(o.of[t.place.of], t.value)
+		if t.owner != nil {
+			o.from[t.owner] = append(o.from[t.owner], t.value)
 		}
 		if f := o.function(t.value); f != nil {
-			o.handedOn = append(o.handedOn, f)
+			o.values = append(o.values, f)
 		}
 	}
 	if d, ok := at.Node().(*ast.FuncDecl); ok && d.Type.Results != nil {
 		for _, f := range d.Type.Results.List {
 			for _, name := range f.Names { // which a return need not mention
 				fn := o.TypesInfo.Defs[d.Name]
-				o.of[fn] = append(o.of[fn], name)
+				o.from[fn] = append(o.from[fn], name)
 			}
 		}
 	}
 }
 
-// function returns the function that e names or is; nil if it is none.
+// function returns the *types.Func that e names, or the *ast.FuncLit that it is; nil if it is no function.
 func (o *origins) function(e ast.Expr) any {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.FuncLit:
@@ -72,24 +72,25 @@ func (o *origins) function(e ast.Expr) any {
 	return nil
 }
 
-// follow finds what is mentioned where a variable or a result gets its values from.
-func (o *origins) follow(of any) {
-	if of == nil || o.seen[of] {
+// follow traces the values that go to the places of an owner.
+func (o *origins) follow(owner any) {
+	if o.seen[owner] {
 		return
 	}
-	o.seen[of] = true
-	for _, e := range o.of[of] {
+	o.seen[owner] = true
+	for _, e := range o.from[owner] {
 		o.found = append(o.found, e)
 		o.followMentioned(e)
 	}
-	if v, ok := of.(*types.Var); ok && (v.Kind() == types.ParamVar || v.Kind() == types.FieldVar) {
+	if v, ok := owner.(*types.Var); ok && (v.Kind() == types.ParamVar || v.Kind() == types.FieldVar) {
 		if v.Pkg() == o.Pkg && o.Pkg.Name() != "main" && !slices.Contains(o.wrapped, v) {
 			o.ExportObjectFact(v, &isWrapped{})
 		}
-		o.followHandedOn(v)
+		o.followContainer(v)
 	}
 }
 
+// followMentioned traces the variables and the results that an expression mentions.
 func (o *origins) followMentioned(e ast.Node) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -114,13 +115,13 @@ func (o *origins) followMentioned(e ast.Node) {
 	})
 }
 
-// followHandedOn follows the results of functions that are passed on as values, where the parameter v is one of such a function too:
-// a container that calls all of them, such as fx, may connect the two.
-func (o *origins) followHandedOn(v *types.Var) {
-	if !slices.ContainsFunc(o.handedOn, func(f any) bool { return slices.Contains(variables(o.signature(f).Params()), v) }) {
+// followContainer follows the results that a container such as fx may pass to the parameter v: those of its type, of functions that are
+// used as values, if v belongs to such a function too.
+func (o *origins) followContainer(v *types.Var) {
+	if !slices.ContainsFunc(o.values, func(f any) bool { return slices.Contains(variables(o.signature(f).Params()), v) }) {
 		return
 	}
-	for _, f := range o.handedOn {
+	for _, f := range o.values {
 		for _, result := range variables(o.signature(f).Results()) {
 			if types.Identical(result.Type(), v.Type()) {
 				o.follow(f)
