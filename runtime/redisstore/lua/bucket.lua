@@ -8,7 +8,7 @@ local MAX_DEBT = 24 * 3600 * 1000000 -- how far a charge beyond the limit carrie
 
 -- Adds to a time, whole and in parts of limit, the time in which a bucket gains n permits. The products are exact, as limit and n
 -- are at most 10^7.
-local function gain(x, y, n, limit, period)
+function bucket.gain(x, y, n, limit, period)
   local rest = period % limit
   local parts = y + n * rest
   local left = parts % limit
@@ -30,7 +30,7 @@ local function adapt(c, now, x, y, z)
   if x <= now or z == 0 then return x end
   local missing, debt = x - now, 0
   if c.kind ~= BUCKET then
-    local stored, part = gain(0, 0, c.kind == PREPAID and c.b or 0, z, c.a)
+    local stored, part = bucket.gain(0, 0, c.kind == PREPAID and c.b or 0, z, c.a)
     stored = min(missing, stored + min(part, 1))
     missing, debt = stored, missing - stored
   end
@@ -47,7 +47,7 @@ end
 local function lacks(c, permits, now, from)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
-  x, y = gain(x, y, permits, c.limit, c.a)
+  x, y = bucket.gain(x, y, permits, c.limit, c.a)
   if y > 0 then x = x + 1 end
   return x > from and x or from
 end
@@ -60,10 +60,10 @@ function bucket.check(c, now)
   local s, x, y, z
   if state and #state == 32 then s, x, y, z = parse('<dddd', state) end
   if not x or not (s >= 0 and valid(x, y, z)) then
-    c.s, c.x, c.y = nil, -1, 0
-    return now
+    s, x, y = nil, -1, 0
+  elseif z ~= c.limit then
+    x, y = adapt(c, now, x, y, z), 0
   end
-  if z ~= c.limit then x, y = adapt(c, now, x, y, z), 0 end
   c.s, c.x, c.y = s, x, y
   return lacks(c, needed(c, c.cost), now, now)
 end
@@ -85,9 +85,9 @@ function bucket.full(c, now) return lacks(c, 0, now, now) end
 -- it ahead for everybody.
 function bucket.reserves(c, now, at) return bucket.earliest(c, now, now) == at end
 
-local function add(c, n, now)
+function bucket.add(c, n, now)
   if c.x < now then c.x, c.y = now, 0 end
-  c.x, c.y = gain(c.x, c.y, n, c.limit, c.a)
+  c.x, c.y = bucket.gain(c.x, c.y, n, c.limit, c.a)
 end
 
 local function write(c)
@@ -101,37 +101,37 @@ local function write(c)
 end
 
 function bucket.commit(c, n, now)
-  add(c, n, now)
+  bucket.add(c, n, now)
   write(c)
 end
 
-local function add_beyond(c, n, now)
+function bucket.add_beyond(c, n, now)
   local before, most = c.x, (LONGEST - LONGEST % (floor(c.a / c.limit) + 1)) / (floor(c.a / c.limit) + 1)
-  add(c, min(n, most), now)
-  local empty = gain(now, 0, -needed(c, 0), c.limit, c.a)
+  bucket.add(c, min(n, most), now)
+  local empty = bucket.gain(now, 0, -needed(c, 0), c.limit, c.a)
   most = max(before, empty + MAX_DEBT)
   if c.x >= most then c.x, c.y = most, 0 end
 end
 
 function bucket.charge(c, n, now)
-  add_beyond(c, n, now)
+  bucket.add_beyond(c, n, now)
   write(c)
 end
 
 function bucket.last(c, n, now, at, extra)
-  local x, y = gain(c.x - (extra or 0), c.y, needed(c, n) - n, c.limit, c.a)
+  local x, y = bucket.gain(c.x - (extra or 0), c.y, needed(c, n) - n, c.limit, c.a)
   return x + min(y, 1) <= at
 end
 
 -- Gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without the rest
 -- of the charge.
-local function subtract(c, n, now, at, extra)
+function bucket.subtract(c, n, now, at, extra)
   local refilled = max(0, now - at)
-  if refilled > (gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
-  c.x, c.y = gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
+  if refilled > (bucket.gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
+  c.x, c.y = bucket.gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
   return true
 end
 
 function bucket.give_back(c, n, now, at)
-  if subtract(c, n, now, at, 0) then write(c) end
+  if bucket.subtract(c, n, now, at, 0) then write(c) end
 end

@@ -26,6 +26,18 @@ local function bind()
   floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 end
 
+local modules, used = {}, {}
+
+-- Returns the table that a file makes. A library makes it once.
+local function use(name)
+  local module = used[name]
+  if not module then
+    module = modules[name]()
+    used[name] = module
+  end
+  return module
+end
+
 -- Returns what a call asks for, from a sum of flags.
 local function operation(flags)
   local function has(flag) return flags % (2 * flag) >= flag end

@@ -1,8 +1,8 @@
 -- Decides one call: checks all its rules first, and then charges all of them or none.
 
-local PLAIN = {} -- the operation of a call without flags
+local decide = {}
 
-local KINDS = { sliding_window, window, window, bucket, bucket, warmup, sliding_counter, distinct, distinct }
+decide.PLAIN = {} -- the operation of a call without flags
 
 -- Reports whether the subject of a claim is blocked, and notes until when.
 local function is_blocked(c, now)
@@ -24,7 +24,7 @@ end
 -- Finds the time for which a call that cannot be admitted now is charged, if its rules give it the time to wait. Returns that time,
 -- or when to ask again; whether the call is admitted; and whether a rule refuses it.
 local function place(claims, now, at, refused)
-  local free = free_place(claims, now)
+  local free = use('places').first(claims, now)
   if free then
     for _, c in ipairs(claims) do
       if c.mode == ENFORCE then c.refused = false end
@@ -70,7 +70,7 @@ end
 -- Charges one rule of a call that waits, or that only watches.
 local function charge(c, n, now, at)
   if c.mode == ENFORCE then
-    if not take_place(c, at, n) then c.is.commit(c, n, now, at) end
+    if not use('places').take(c, at, n) then c.is.commit(c, n, now, at) end
     return
   end
   -- Rules that only watch count when the call is decided.
@@ -121,7 +121,7 @@ local function reply_of(claims, now, at, admitted, taken, report)
   return reply
 end
 
-local function decide(claims, now, op)
+function decide.call(claims, now, op)
   local at, admitted, refused = now, true, op.refused
   for i = 1, #claims do
     local c = claims[i]
@@ -140,7 +140,7 @@ local function decide(claims, now, op)
   if at > now and not op.refused then
     at, admitted, refused = place(claims, now, at, refused)
   end
-  local tells, taken = op ~= PLAIN or at > now, 0
+  local tells, taken = op ~= decide.PLAIN or at > now, 0
   if refused then
     at, admitted = 0, false
     for i = 1, #claims do
@@ -166,7 +166,7 @@ local function decide(claims, now, op)
 end
 
 -- Changes what an admitted call was charged: takes so many permits beyond the limit, or gives so many back if they are negative.
-local function adjust(claims, now, op)
+function decide.adjust(claims, now, op)
   for _, c in ipairs(claims) do
     local _, unknown = c.is.check(c, now)
     if unknown and c.cost > 0 then return -now end
@@ -175,7 +175,7 @@ local function adjust(claims, now, op)
     if c.cost > 0 then
       c.is.charge(c, c.cost, now)
     else
-      give_back(c, -c.cost, now, op.rollback)
+      use('places').give_back(c, -c.cost, now, op.rollback)
     end
   end
   return now

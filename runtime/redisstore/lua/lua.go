@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
+	"fmt"
 	"strings"
 )
 
@@ -44,11 +45,18 @@ func join(clock string) string {
 		if name == "clock" && clock != "" {
 			file = []byte(clock)
 		}
-		text.Write(file)
-		text.WriteByte('\n')
+		if isModule(name) {
+			fmt.Fprintf(&text, "modules.%s = function()\n%s\nreturn %[1]s\nend\n", name, file)
+		} else {
+			fmt.Fprintf(&text, "%s\n", file)
+		}
 	}
 	return text.String()
 }
+
+// isModule reports whether a file makes a table of its own name. It is put into a function that runs when the module is first used,
+// since EVALSHA makes all functions again at each run.
+func isModule(name string) bool { return name != "common" && name != "clock" && name != "run" }
 
 func hash(text string) string {
 	sum := sha1.Sum([]byte(text))

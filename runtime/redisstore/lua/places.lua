@@ -1,6 +1,8 @@
 -- Places to come that were given up while others were behind them. Their permits stay charged, since the places behind were found
 -- with them, and a later call may use them. The state is a string, in the order of time: time and permits of each place. Beyond
 -- MAX_PLACES a place is lost.
+local places = {}
+
 local MAX_PLACES = 64
 
 -- Loads the free places of a claim whose time is to come.
@@ -31,7 +33,7 @@ local function place_at(c, at, n)
 end
 
 -- Takes n permits of the free place at a time, and reports whether there is one. The rest of it stays free.
-local function take_place(c, at, n)
+function places.take(c, at, n)
   local i = place_at(c, at, n)
   if not i then return false end
   local p = c.places[i]
@@ -65,7 +67,7 @@ local function meets(claims, now, at)
 end
 
 -- Returns the first free place that a call can use, or nil.
-local function free_place(claims, now)
+function places.first(claims, now)
   local first
   for _, c in ipairs(claims) do
     if c.free and c.mode == ENFORCE then read_places(c, now) end
@@ -82,7 +84,7 @@ end
 
 -- Gives back n permits of a charge. A place that others are behind is not closed up but becomes free. Free places that are the last
 -- ones then are taken back as well.
-local function give_back(c, n, now, rollback)
+function places.give_back(c, n, now, rollback)
   local at = c.wait
   local pending = at > now
   if pending then read_places(c, now) end

@@ -1,8 +1,14 @@
 -- A run decides one call or many, one after the other, at one reading of the clock.
 --
--- The first argument has two bytes for each call: what to do, a sum of flags of common.lua, and the number of its claims. It is empty
--- for one call without flags. A call that takes up to a cost has that cost as an argument. Each claim is an argument: kind, mode, and which keys it has; limit, cost, a, b and wait; and text. If it has a block, the length of that is
--- another argument. Its keys are its state, its free places if it has any, and its block if it has one.
+-- The first argument has two bytes for each call: what to do, which is a sum of flags of common.lua, and the number of its claims. It is
+-- empty for one call without flags. A call that takes up to a cost has that cost as an argument. Each claim is an argument: kind, mode,
+-- and which keys it has; limit, cost, a, b and wait; and text. If it has a block, the length of the block is another argument. The keys
+-- of a claim are its state, its free places if it has any, and its block if it has one.
+
+local KINDS = {
+  'sliding_window', 'window', 'window', 'bucket', 'bucket', 'warmup', 'sliding_counter', 'distinct', 'distinct',
+}
+local decide = use('decide')
 
 local FREE, BLOCK = 1, 2
 local MAX_KNOWN = 1000
@@ -14,7 +20,7 @@ local known, size, serial = {}, 0, 0
 local function new_claim(record, taken)
   local kind, mode, has, limit, cost, p, q, wait, text = parse('<BBBddddds', record)
   local c = {
-    kind = kind, mode = mode, has = has, limit = limit, cost = cost, a = p, b = q, wait = wait, text = text, is = KINDS[kind],
+    kind = kind, mode = mode, has = has, limit = limit, cost = cost, a = p, b = q, wait = wait, text = text, is = use(KINDS[kind]),
   }
   if not taken and kind < DISTINCT then -- members are of one call
     if size == MAX_KNOWN then known, size = {}, 0 end
@@ -54,15 +60,15 @@ local function read_claims(count, keys, args, k, a)
 end
 
 local function act(op, claims, now)
-  if op.adjust then return adjust(claims, now, op) end
-  return decide(claims, now, op)
+  if op.adjust then return decide.adjust(claims, now, op) end
+  return decide.call(claims, now, op)
 end
 
 local function run(keys, args)
   if not call then bind() end
   local now, header = clock(), args[1]
   if header == '' then -- one call without flags
-    return decide(read_claims(nil, keys, args, 1, 2), now, PLAIN)
+    return decide.call(read_claims(nil, keys, args, 1, 2), now, decide.PLAIN)
   end
   local replies, k, a, claims = {}, 1, 2
   for from = 1, #header, 2 do

@@ -1,6 +1,7 @@
 -- A prepaid bucket without a burst whose rate ramps up after idling. The idle time is stored, up to b; a is the period. Stored time
 -- above half of b is cold: its permits cost up to three times as much. When giving back, text is the price of the charge: how much
 -- longer than usual it lasts, and the stored time that it used up.
+local bucket = use('bucket')
 local warmup = { room = bucket.room, full = bucket.full, earliest = bucket.earliest, reserves = bucket.reserves }
 
 -- Returns m*n/divisor, rounded up. Each has at most 38 bits, but the product may have more than the 53 of a double.
@@ -31,16 +32,16 @@ end
 
 function warmup.commit(c, n, now)
   local above = max(0, c.stored - floor(c.b / 2))
-  local worth = gain(0, 0, n, c.limit, c.a)
+  local worth = bucket.gain(0, 0, n, c.limit, c.a)
   local cold = min(above, worth)
   c.extra, c.used_up = mul_div(2 * cold, 2 * above - cold, c.b), min(c.stored, worth)
-  add(c, n, now)
+  bucket.add(c, n, now)
   c.x, c.stored = c.x + c.extra, c.stored - c.used_up
   write(c)
 end
 
 function warmup.charge(c, n, now)
-  add_beyond(c, n, now)
+  bucket.add_beyond(c, n, now)
   write(c)
 end
 
@@ -55,7 +56,7 @@ end
 
 function warmup.give_back(c, n, now, at)
   local extra, used_up = price(c)
-  if subtract(c, n, now, at, extra) then
+  if bucket.subtract(c, n, now, at, extra) then
     c.stored = min(c.b, c.stored + used_up)
     write(c)
   end
