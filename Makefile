@@ -1,7 +1,7 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
-MODULES = benchmarks contrib/golangci # beside the one at the root testdata/grpc
+MODULES = benchmarks contrib/golangci testdata/grpc # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help demo test model expressions wild bench bench-generate generate check lint

@@ -106,8 +106,11 @@ func (m Message) String() string {
 	if m.Severity != SeverityError {
 		text = m.Severity.String() + ": " + text
 	}
-	if m.File == "" {
+	switch {
+	case m.File == "":
 		return text
+	case m.Line == 0:
+		return m.File + ": " + text
 	}
 	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, text)
 }
@@ -140,6 +143,20 @@ func (ds Diagnostics) Messages(fset *token.FileSet, dir string) []Message {
 	return slices.CompactFunc(all, func(a, b Message) bool { return a.String() == b.String() })
 }
 
+// Join writes messages, a line each. Of more than a hundred it counts the rest.
+func Join(messages []Message) string {
+	const most = 100
+	var lines []string
+	for i, m := range messages {
+		if i == most {
+			lines = append(lines, fmt.Sprintf("and %d more", len(messages)-most))
+			break
+		}
+		lines = append(lines, m.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Lines returns the messages as text.
 func (ds Diagnostics) Lines(fset *token.FileSet, dir string) []string {
 	var lines []string
@@ -154,7 +171,7 @@ func (ds Diagnostics) Err(fset *token.FileSet, dir string) error {
 	if len(ds) == 0 {
 		return nil
 	}
-	return errors.New(strings.Join(ds.Lines(fset, dir), "\n"))
+	return errors.New(Join(ds.Messages(fset, dir)))
 }
 
 // Line names the line of a position as it is seen from another one.

@@ -187,7 +187,7 @@ func (w *world) generate(t *testing.T, src string) {
 	if syntax == nil {
 		return
 	}
-	files := []*load.File{{Path: "/x/x.go", Syntax: syntax, Annotated: err == nil}}
+	files := []*load.File{{Path: "/x/x.go", Syntax: syntax, Annotated: err == nil, Asked: err == nil}}
 	defer func() {
 		for _, f := range files {
 			w.fset.RemoveFile(w.fset.File(f.Syntax.FileStart))
@@ -198,7 +198,7 @@ func (w *world) generate(t *testing.T, src string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, &load.File{Path: "/x/y.go", Syntax: beside, Annotated: true})
+		files = append(files, &load.File{Path: "/x/y.go", Syntax: beside, Annotated: true, Asked: true})
 	}
 	pkg := &load.Package{Path: "example.com/x", Module: "example.com", Files: files}
 	pkg.Types = w.check(files, func(e types.Error) {
@@ -207,20 +207,21 @@ func (w *world) generate(t *testing.T, src string) {
 	if pkg.Types == nil {
 		return
 	}
-	models, errs, warnings := collectAll(&load.Set{Fset: w.fset, Packages: []*load.Package{pkg}})
-	for _, e := range append(warnings, errs...) {
+	r := &run{dir: "/x", set: &load.Set{Fset: w.fset, Packages: []*load.Package{pkg}}}
+	r.generate()
+	for _, e := range r.found {
 		if w.fset.File(e.Pos) == nil || w.fset.File(e.Pos).Name()[:3] != "/x/" {
 			t.Errorf("no position: %s\n%s", e.Msg, src)
 		}
 	}
-	if len(errs) > 0 {
-		return
+	for _, e := range r.found {
+		if e.Code == "internal" {
+			t.Fatalf("%s\n%s", e.Msg, src)
+		}
 	}
-	outputs, faults := emitAll(models)
-	for _, line := range faults.Lines(w.fset, "/x") {
-		t.Fatalf("%s\n%s", line, src)
+	if !r.found.HasErrors() {
+		w.compile(t, files, r.files, len(pkg.Errors) == 0)
 	}
-	w.compile(t, files, outputs, len(pkg.Errors) == 0)
 }
 
 // check type-checks the declarations of files; nil if go/types itself cannot, which package load reports.

@@ -5,6 +5,7 @@ package generator
 
 import (
 	"context"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,11 +28,11 @@ type Config struct {
 	Strict   bool     // what is a warning else is an error
 }
 
-// Result is what was generated.
+// Result is what was generated and what was found on the way.
 type Result struct {
-	Files    []File   // sorted by name
-	Rules    []Rule   // in the order of the source
-	Warnings []string // lines for the user, such as file:line:col: warning: ...
+	Files    []File                // sorted by name
+	Rules    []Rule                // in the order of the source
+	Messages []annotations.Message // sorted by place; the errors among them are those of [Generate], too
 }
 
 // File is a file as it should be.
@@ -40,8 +41,14 @@ type File struct {
 	Source []byte // nil: the file should not be there, as its source has no directives any more
 }
 
-// Generate generates the files of the packages. The error has all that is wrong, a line each, as file:line:col: message; the
-// result then has nothing but warnings.
+// Errors are the messages that keep files from being generated.
+type Errors []annotations.Message
+
+// Error writes each message on a line, as file:line:col: text.
+func (e Errors) Error() string { return annotations.Join(e) }
+
+// Generate generates the files of the packages. If something in their sources is wrong, the error is of type [Errors], and the
+// result has nothing but messages.
 func Generate(ctx context.Context, cfg Config) (*Result, error) {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -54,63 +61,85 @@ func Generate(ctx context.Context, cfg Config) (*Result, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"."}
 	}
-	r := &Result{}
 	set, err := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Tags: cfg.Tags})
-	r.Warnings = append(r.Warnings, set.Notes...)
+	r := &run{dir: dir, strict: cfg.Strict, set: set, found: set.Found.Coded("load")}
 	if err != nil {
-		return r, err
+		return r.result(), err
 	}
-	pkgs, errs, warnings := collectAll(set)
-	if cfg.Strict {
-		errs, warnings = append(errs, warnings...), nil
-	}
-	for _, line := range warnings.Lines(set.Fset, dir) {
-		r.Warnings = append(r.Warnings, warning(line))
-	}
-	if err := errs.Err(set.Fset, dir); err != nil {
-		return r, err
-	}
+	r.generate()
 	if err := ctx.Err(); err != nil {
-		return r, err
+		return r.result(), err
 	}
-	files, faults := emitAll(pkgs)
-	if err := faults.Err(set.Fset, dir); err != nil {
-		return r, err
+	if len(r.files)+len(r.found) == 0 {
+		r.found.Add(token.NoPos, "no //ratelimit: directives in %s", strings.Join(patterns, " "))
 	}
-	for _, name := range set.Orphans {
+	result := r.result()
+	if errs := slices.DeleteFunc(slices.Clone(result.Messages), isNoError); len(errs) > 0 {
+		return &Result{Messages: result.Messages}, Errors(errs)
+	}
+	return result, nil
+}
+
+func isNoError(m annotations.Message) bool { return m.Severity != annotations.SeverityError }
+
+// run is one call of Generate.
+type run struct {
+	dir    string
+	strict bool
+	set    *load.Set
+	pkgs   []*model.Package
+	found  annotations.Diagnostics
+	files  []File
+	rules  []Rule
+}
+
+// result returns what there is by now. If warnings are errors, they become that here.
+func (r *run) result() *Result {
+	for i := range r.found {
+		if r.strict && r.found[i].Severity == annotations.SeverityWarning {
+			r.found[i].Severity = annotations.SeverityError
+		}
+	}
+	return &Result{Files: r.files, Rules: r.rules, Messages: r.found.Messages(r.set.Fset, r.dir)}
+}
+
+// generate hands what was loaded from stage to stage. A stage that finds errors does not keep the next from finding more, but
+// nothing is written then.
+func (r *run) generate() {
+	if r.found.HasErrors() {
+		return // not all is loaded
+	}
+	for _, p := range r.set.Packages {
+		pkg, found := collect.Package(r.set.Fset, p)
+		compiled := compile.Package(pkg)
+		if slices.ContainsFunc(compiled, isUnheardOf) {
+			compiled = append(compiled, p.Unimported()...) // one of which may bring that name
+		}
+		r.pkgs = append(r.pkgs, pkg)
+		r.found = append(append(r.found, found...), compiled.Coded("expression")...)
+	}
+	errs, warnings := check.Packages(r.set.Fset, r.pkgs)
+	for _, w := range warnings {
+		w.Severity = annotations.SeverityWarning
+		errs = append(errs, w)
+	}
+	r.found = append(r.found, errs.Coded("rule")...)
+	if r.found.HasErrors() || r.strict && slices.ContainsFunc(r.found, isWarning) {
+		return
+	}
+	files, faults := emitAll(r.pkgs)
+	r.found = append(r.found, faults.Coded("internal")...)
+	for _, name := range r.set.Orphans {
 		files = append(files, File{Name: name})
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	r.Files, r.Rules = files, listAll(set.Fset, pkgs)
-	return r, nil
+	r.files, r.rules = files, listAll(r.set.Fset, r.pkgs)
 }
 
-// warning marks a line that has a position as a warning.
-func warning(line string) string {
-	if at, msg, ok := strings.Cut(line, ": "); ok {
-		return at + ": warning: " + msg
-	}
-	return line
-}
-
-// collectAll collects, compiles and checks the annotated types of all packages.
-func collectAll(set *load.Set) (pkgs []*model.Package, errs, warnings annotations.Errors) {
-	for _, p := range set.Packages {
-		pkg, e, w := collect.Package(set.Fset, p)
-		errs, warnings = append(errs, e...), append(append(warnings, w...), p.Warnings...)
-		e = compile.Package(pkg)
-		if slices.ContainsFunc(e, isUnheardOf) {
-			e = append(e, p.Unimported()...) // one of which may bring that name
-		}
-		errs = append(errs, e...)
-		pkgs = append(pkgs, pkg)
-	}
-	e, w := check.Packages(set.Fset, pkgs)
-	return pkgs, append(errs, e...), append(warnings, w...)
-}
+func isWarning(d annotations.Diagnostic) bool { return d.Severity == annotations.SeverityWarning }
 
 // isUnheardOf reports whether an error tells of a name that is like no other.
-func isUnheardOf(e annotations.Error) bool {
+func isUnheardOf(e annotations.Diagnostic) bool {
 	return strings.HasPrefix(e.Msg, "unknown ") && !strings.Contains(e.Msg, "did you mean")
 }
 

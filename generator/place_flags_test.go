@@ -71,7 +71,7 @@ func TestFlags(t *testing.T) {
 	all := generator.Config{Dir: dir, Patterns: []string{"./..."}}
 	names, notes := written(t, all)
 	const note = " note: the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED"
-	if want := []string{"nowhere_test.go:" + note, "x.go:" + note, "x_windows_arm64.go:" + note}; len(names) > 0 || !slices.Equal(notes, want) {
+	if want := []string{"nowhere_test.go:1:1:" + note, "x.go:1:1:" + note, "x_windows_arm64.go:1:1:" + note}; len(names) > 0 || !slices.Equal(notes, want) {
 		t.Errorf("wrote %q, said %q", names, notes)
 	}
 	t.Setenv("GOFLAGS", "-mod=mod -tags=special")

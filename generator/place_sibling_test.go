@@ -42,7 +42,7 @@ func TestSiblings(t *testing.T) {
 			if err != nil {
 				errors, _, _ = strings.Cut(err.Error(), "\n")
 			}
-			if warnings := strings.Join(result.Warnings, "\n"); errors != c.errors || warnings != c.warnings {
+			if warnings := strings.Join(warnings(result), "\n"); errors != c.errors || warnings != c.warnings {
 				t.Errorf("got errors %q and warnings %q", errors, warnings)
 			}
 			if c.errors == "" && (len(result.Files) == 0 || strings.Contains(string(result.Files[0].Source), "Other") != strings.Contains(c.text, "Other")) {

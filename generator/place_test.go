@@ -63,7 +63,7 @@ func written(t *testing.T, cfg generator.Config) (names, notes []string) {
 		}
 		names = append(names, filepath.ToSlash(rel))
 	}
-	return names, result.Warnings
+	return names, warnings(result)
 }
 
 func expectWritten(t *testing.T, cfg generator.Config, expected ...string) {
@@ -203,7 +203,7 @@ c.go:21:14: a wrapper cannot name types of C; declare one of Go for C.int, such 
 
 	t.Setenv("CGO_ENABLED", "0")
 	names, notes := written(t, all)
-	if len(names) > 0 || len(notes) != 1 || !strings.HasPrefix(notes[0], "c.go: note: ") || !strings.Contains(notes[0], "CGO_ENABLED") {
+	if len(names) > 0 || len(notes) != 1 || !strings.HasPrefix(notes[0], "c.go:1:1: note: ") || !strings.Contains(notes[0], "CGO_ENABLED") {
 		t.Errorf("without cgo: wrote %q and said %q", names, notes)
 	}
 }

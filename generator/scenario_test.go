@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 	"golang.org/x/tools/txtar"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
@@ -140,8 +141,8 @@ func generate(t *testing.T, dir string) map[string]string {
 	if err != nil {
 		found["errors"] = err.Error() + "\n"
 	}
-	if len(result.Warnings) > 0 {
-		found["warnings"] = strings.Join(result.Warnings, "\n") + "\n"
+	if lines := warnings(result); len(lines) > 0 {
+		found["warnings"] = strings.Join(lines, "\n") + "\n"
 	}
 	for _, f := range result.Files {
 		rel, err := filepath.Rel(dir, f.Name)
@@ -154,6 +155,16 @@ func generate(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// warnings returns the messages that are no errors.
+func warnings(r *generator.Result) (lines []string) {
+	for _, m := range r.Messages {
+		if m.Severity != annotations.SeverityError {
+			lines = append(lines, m.String())
+		}
+	}
+	return lines
 }
 
 // newModule makes a module that uses this one from source.

@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -30,6 +31,8 @@ import (
 )
 
 const usage = `usage: ratelimit [flags] [packages]
+       ratelimit vet [flags] [packages]
+       ratelimit help [verb]
 
 Writes x_ratelimit.go beside each file x.go with //ratelimit: directives.
 Packages are named as for the go command; the default is the one in the
@@ -37,17 +40,18 @@ current directory. A Go file stands for itself alone.
 
 examples:
   ratelimit ./...             generate for all packages below
-  ratelimit -check ./...      fail if something is not up to date, as in CI
-  ratelimit -list ./...       show all rules, and what they cost
-  ratelimit -list -json .     the same for machines
-  ratelimit -check -warn=error ./...    fail on what is suspicious, too
+  ratelimit -check ./...      fail if a file is not up to date, as in CI
+  ratelimit -list ./...       print all rules
+  ratelimit -list -json .     the same for programs
+  ratelimit -check -warn=error ./...    fail on warnings, too
   ratelimit vet ./...         find broken directives and forgotten wrappers; see ratelimit vet -h
+  ratelimit help rule         print the arguments of //ratelimit:rule
   //go:generate go tool ratelimit    in a source file, for go generate
 
 exit status:
-  0   all is as it should be
-  1   errors in the source, or, with -check, files that are not up to date;
-      nothing is written
+  0   everything is up to date now
+  1   there are errors in the source, or no directives, or, with -check,
+      files that are not up to date; nothing is written
   2   the command line is wrong
 
 flags:
@@ -99,9 +103,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = errors.New("ratelimit: interrupted; nothing is written")
 	}
 	if result != nil {
-		for _, w := range result.Warnings {
-			fmt.Fprintln(stderr, w)
-		}
+		c.print(result.Messages)
+	}
+	if _, printed := errors.AsType[generator.Errors](err); printed {
+		return failed
 	}
 	if err != nil {
 		return c.fail(err)
@@ -120,37 +125,43 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return done
 }
 
+// print prints messages as text, or, for programs, as JSON, one a line.
+func (c *command) print(messages []annotations.Message) {
+	if !c.json {
+		if len(messages) > 0 {
+			fmt.Fprintln(c.stderr, annotations.Join(messages))
+		}
+		return
+	}
+	e := json.NewEncoder(c.stderr)
+	e.SetEscapeHTML(false)
+	for _, m := range messages {
+		_ = e.Encode(m) // as Fprintln above, it has nobody to tell
+	}
+}
+
 // parse reads the command line; unless ok, the command is over with status.
 func (c *command) parse(args []string) (status int, ok bool) {
 	flags := flag.NewFlagSet("ratelimit", flag.ContinueOnError)
-	flags.SetOutput(c.stderr)
+	flags.SetOutput(io.Discard)
 	flags.BoolVar(&c.check, "check", false, "write nothing; exit with 1 and show a diff if a file is not up to date")
 	flags.BoolVar(&c.list, "list", false, "write nothing; print all rules as a table")
-	flags.BoolVar(&c.json, "json", false, "with -list: print JSON")
+	flags.BoolVar(&c.json, "json", false, "print JSON: rules on standard output, and messages, one a line, on standard error")
 	flags.BoolVar(&c.markdown, "markdown", false, "with -list: print a Markdown table")
 	flags.Func("warn", "what a warning is: with `error`, nothing is written and the status is 1", c.warn)
 	flags.BoolVar(&c.version, "version", false, "print the version")
 	flags.StringVar(&c.config.Tags, "tags", "", "build `tags`, separated by commas")
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
-	}
-	if len(args) == 1 && args[0] == "help" { // as go vet advises
-		args = []string{"-h"}
-	}
-	for _, a := range args {
-		if a == "-h" || a == "-help" || a == "--help" {
-			flags.SetOutput(c.stdout) // it was asked for
-		}
+	if len(args) > 0 && args[0] == "help" {
+		return c.help(flags, args[1:]), false
 	}
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return done, false
+		return c.help(flags, nil), false
 	} else if err != nil {
-		return misuse, false
+		return c.misuse(err.Error()), false
 	}
 	switch {
-	case (c.json || c.markdown) && !c.list:
-		return c.misuse("-json and -markdown go with -list"), false
+	case c.markdown && !c.list:
+		return c.misuse("-markdown goes with -list"), false
 	case c.json && c.markdown:
 		return c.misuse("either -json or -markdown, not both"), false
 	case slices.ContainsFunc(flags.Args(), func(a string) bool { return strings.HasPrefix(a, "-") }):
@@ -160,6 +171,26 @@ func (c *command) parse(args []string) (status int, ok bool) {
 	}
 	c.config.Patterns = flags.Args()
 	return done, true
+}
+
+// help prints how the command is used, or the arguments of a verb.
+func (c *command) help(flags *flag.FlagSet, args []string) int {
+	if len(args) == 0 {
+		fmt.Fprint(c.stdout, usage)
+		flags.SetOutput(c.stdout)
+		flags.PrintDefaults()
+		return done
+	}
+	var verbs []string
+	for i := range annotations.Verbs {
+		v := &annotations.Verbs[i]
+		if v.Name == args[0] {
+			fmt.Fprint(c.stdout, annotations.Grammar(v))
+			return done
+		}
+		verbs = append(verbs, v.Name)
+	}
+	return c.misuse(fmt.Sprintf("unknown verb %q; expected %s", args[0], strings.Join(verbs, ", ")))
 }
 
 // warn reads the flag of that name.
@@ -182,7 +213,7 @@ func (c *command) fail(err error) int {
 	if errors.As(err, &path) {
 		err = fmt.Errorf("%s: %w", c.relative(path.Path), path.Err)
 	}
-	fmt.Fprintln(c.stderr, err)
+	c.print([]annotations.Message{{Text: err.Error()}})
 	return failed
 }
 

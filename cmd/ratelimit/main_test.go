@@ -91,10 +91,10 @@ func TestProgramsAreNamedAfterTheirModule(t *testing.T) {
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
-		{"-nonsense"}, {"-json"}, {"-markdown"}, {"-list", "-json", "-markdown"}, {"-check", "-list"}, {"./...", "-check"},
+		{"-nonsense"}, {"-markdown"}, {"help", "nonsense"}, {"-list", "-json", "-markdown"}, {"-check", "-list"}, {"./...", "-check"},
 		{"-warn=off"}, {"-warn="}, {"-warn"},
 	} {
-		if stdout, stderr := expect(t, 2, dir, args...); stdout != "" || stderr == "" {
+		if stdout, stderr := expect(t, 2, dir, args...); stdout != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: printed %q and %q", args, stdout, stderr)
 		}
 	}
@@ -105,6 +105,9 @@ func TestUsage(t *testing.T) {
 				t.Errorf("%s printed %q and %q, expected %q in it", arg, stdout, stderr, part)
 			}
 		}
+	}
+	if stdout, _ := expect(t, 0, dir, "help", "rule"); !strings.Contains(stdout, "\nlimit ") || strings.Contains(stdout, "prefix") {
+		t.Errorf("help rule printed %q", stdout)
 	}
 	if stdout, _ := expect(t, 0, dir, "-version"); !strings.HasPrefix(stdout, "ratelimit ") {
 		t.Errorf("-version printed %q", stdout)

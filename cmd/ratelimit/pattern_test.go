@@ -35,7 +35,19 @@ func TestPatterns(t *testing.T) {
 	for _, pattern := range []string{"./...", "./sub", "example.com/x/sub", "example.com/x/...", dir + "/sub"} {
 		expect(t, 1, dir, "-check", pattern)
 	}
-	expect(t, 0, dir, "-check", ".", "./vendor2", "./vendor2/...")
+	for _, args := range [][]string{{"-check", ".", "./vendor2", "./vendor2/..."}, {"-list", "./vendor2"}, {"./vendor2"}} {
+		if _, stderr := expect(t, 1, dir, args...); !strings.HasPrefix(stderr, "no //ratelimit: directives in ") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: %q", args, stderr)
+		}
+	}
+	for pattern, want := range map[string]string{
+		"lst":                       "lst is neither a package nor a command; see ratelimit -h\n",
+		"example.com/x/nothing/...": "example.com/x/nothing/...: no package matches\n",
+	} {
+		if _, stderr := expect(t, 1, dir, pattern); stderr != want {
+			t.Errorf("%s: %q", pattern, stderr)
+		}
+	}
 	for _, pattern := range []string{"./nowhere", "nowhere.go", "example.com/nowhere"} {
 		if _, stderr := expect(t, 1, dir, pattern); !strings.Contains(stderr, "nowhere") || strings.Count(stderr, "\n") > 2 {
 			t.Errorf("%s: %q", pattern, stderr)
@@ -51,7 +63,7 @@ func TestNestedModule(t *testing.T) {
 
 func TestTags(t *testing.T) {
 	dir := module(t, "x.go", "//go:build special\n\n"+source, "doc.go", "package x\n")
-	if _, stderr := expect(t, 0, dir); !strings.Contains(stderr, "x.go: note: ") {
+	if _, stderr := expect(t, 0, dir); !strings.Contains(stderr, "x.go:1:1: note: ") {
 		t.Errorf("no note on the file that was left out: %q", stderr)
 	}
 	expect(t, 0, dir, "-tags=special")

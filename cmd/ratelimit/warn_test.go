@@ -26,7 +26,7 @@ func TestWarningsArePrinted(t *testing.T) {
 		args   []string
 		more   string
 	}{
-		{1, []string{"-check"}, "x_ratelimit.go: missing; run ratelimit\n"},
+		{1, []string{"-check"}, "x_ratelimit.go: missing; run: go tool ratelimit\n"},
 		{0, []string{"-list"}, ""},
 		{0, nil, ""},
 		{0, []string{"-check"}, ""},
@@ -60,7 +60,7 @@ func TestWarningsAsErrors(t *testing.T) {
 // TestNotesAreNoWarnings is about what depends on the machine.
 func TestNotesAreNoWarnings(t *testing.T) {
 	dir := module(t, "x.go", "//go:build special\n\n"+source, "doc.go", "package x\n")
-	if _, stderr := expect(t, 0, dir, "-warn=error"); !strings.Contains(stderr, "x.go: note: ") {
+	if _, stderr := expect(t, 0, dir, "-warn=error"); !strings.Contains(stderr, "x.go:1:1: note: ") {
 		t.Errorf("printed %q", stderr)
 	}
 }

@@ -12,7 +12,7 @@ func TestGenerateAndCheck(t *testing.T) {
 	dir := module(t, "x.go", source)
 	output := filepath.Join(dir, "x_ratelimit.go")
 
-	if _, stderr := expect(t, 1, dir, "-check"); stderr != "x_ratelimit.go: missing; run ratelimit\n" {
+	if _, stderr := expect(t, 1, dir, "-check"); stderr != "x_ratelimit.go: missing; run: go tool ratelimit\n" {
 		t.Errorf("-check said %q", stderr)
 	}
 	expect(t, 0, dir)
@@ -22,7 +22,7 @@ func TestGenerateAndCheck(t *testing.T) {
 	write(t, dir, "x.go", strings.Replace(source, "limit=1 ", "limit=2 ", 1))
 	before := read(t, output)
 	stdout, stderr := expect(t, 1, dir, "-check")
-	if stderr != "x_ratelimit.go: stale; run ratelimit\n" {
+	if stderr != "x_ratelimit.go: stale; run: go tool ratelimit\n" {
 		t.Errorf("-check said %q", stderr)
 	}
 	for _, line := range []string{"\n-\tratelimit.Rule{Name: \"x\", Key: \"{a}\", Limit: 1,", "\n+\tratelimit.Rule{Name: \"x\", Key: \"{a}\", Limit: 2,"} {

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -35,10 +36,10 @@ func check(t *testing.T, scenarios []scenario) {
 		testmodule.Write(t, filepath.Join(dir, fmt.Sprintf("x%d", i), "x.go"), src)
 	}
 	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./..."}})
-	lines := result.Warnings
-	if err != nil {
-		lines = append(lines, strings.Split(err.Error(), "\n")...)
+	if _, ok := errors.AsType[generator.Errors](err); err != nil && !ok {
+		t.Fatal(err)
 	}
+	lines := linesOf(result)
 	for i, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			var found []string
@@ -227,9 +228,16 @@ func compare(t *testing.T, files map[string]string, expected []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(result.Warnings, expected) {
-		t.Errorf("found\n%s\nexpected\n%s", strings.Join(result.Warnings, "\n"), strings.Join(expected, "\n"))
+	if lines := linesOf(result); !slices.Equal(lines, expected) {
+		t.Errorf("found\n%s\nexpected\n%s", strings.Join(lines, "\n"), strings.Join(expected, "\n"))
 	}
+}
+
+func linesOf(r *generator.Result) (lines []string) {
+	for _, m := range r.Messages {
+		lines = append(lines, m.String())
+	}
+	return lines
 }
 
 // TestOneScope has a package a with a type B, and a package a.B.

@@ -17,16 +17,16 @@ import (
 
 // Package returns the annotated types of p. The errors are those of its directives; the warnings tell of what directives
 // do not reach.
-func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, warnings annotations.Errors) {
+func Package(fset *token.FileSet, p *load.Package) (*model.Package, annotations.Diagnostics) {
 	c := newCollector(fset, p)
 	for _, f := range p.Files {
 		if f.Syntax.Name.Name == "_" {
 			c.errorf(f.Syntax.Name.Pos(), "a package cannot be called _")
-			return &model.Package{Types: p.Types}, c.errs, nil
+			return &model.Package{Types: p.Types}, c.errs
 		}
 	}
 	c.index()
-	pkg = &model.Package{
+	pkg := &model.Package{
 		Types: p.Types, Module: p.Module,
 		Annotated: slices.Sorted(maps.Keys(c.block.annotated)),
 		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
@@ -37,7 +37,7 @@ func Package(fset *token.FileSet, p *load.Package) (pkg *model.Package, errs, wa
 			pkg.Files = append(pkg.Files, c.file(f))
 		}
 	}
-	return pkg, c.errs, c.warnings
+	return pkg, append(c.errs, c.warnings...).Coded("declaration")
 }
 
 // namesOfOthers returns the names of the wrappers and constructors of files that are not asked for. What is wrong with these is told
@@ -81,7 +81,7 @@ func (c *collector) errorf(pos token.Pos, format string, args ...any) {
 }
 
 func (c *collector) warnf(pos token.Pos, format string, args ...any) {
-	c.warnings.Add(pos, format, args...)
+	c.warnings.Warn(pos, format, args...)
 }
 
 // group parses the directives of a comment that a declaration carries.

@@ -40,7 +40,7 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 		syntax, found := l.parseFile(path, src)
 		if len(found) > 0 {
 			if hollow, errs := l.parseFile(path, hollow(src)); len(errs) == 0 { // all that it declares is known
-				pkg.Warnings = append(pkg.Warnings, found[0]) // the others may follow from it
+				pkg.Warnings.Warn(found[0].Pos, "%s", found[0].Msg) // the others may follow from it
 				syntax, found = hollow, nil
 			}
 		}
@@ -71,7 +71,7 @@ func (p *Package) noteError(outputs []string) {
 	first := p.Files[slices.IndexFunc(p.Files, func(f *File) bool { return f.Annotated })]
 	said := strings.ReplaceAll(listError(p.meta).Error(), " in "+p.meta.Dir, "")
 	if !slices.ContainsFunc(outputs, func(name string) bool { return strings.Contains(said, name) }) {
-		p.Warnings.Add(first.Syntax.Name.Pos(), "the go command cannot build this package: %s", said)
+		p.Warnings.Warn(first.Syntax.Name.Pos(), "the go command cannot build this package: %s", said)
 	}
 }
 
@@ -95,24 +95,27 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Erro
 		return f, annotations.Errors{{Msg: err.Error()}}
 	}
 	var errs annotations.Errors
-	for _, e := range list {
+	for i, e := range list {
+		if i > 0 && list[i-1].Pos.Line == e.Pos.Line {
+			continue // which most probably follows from that
+		}
 		errs.Add(fset.File(f.FileStart).Pos(e.Pos.Offset), "%s", e.Msg)
 	}
 	return f, errs
 }
 
 // check type-checks the packages of the set.
-func (l *loader) check() error {
+func (l *loader) check() {
 	d := newDependencies(l)
 	for _, p := range l.set.Packages {
 		d.askFor(p)
 	}
-	if err := d.settle(); err != nil {
-		return err
-	}
+	l.set.Found = append(l.set.Found, d.settle()...)
 	l.set.Packages = slices.DeleteFunc(l.set.Packages, func(p *Package) bool { return !p.asked() })
 	slices.SortFunc(l.set.Packages, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
-	return nil
+	for _, p := range l.set.Packages {
+		l.set.Found = append(l.set.Found, p.Warnings...)
+	}
 }
 
 func (p *Package) annotated() bool {

@@ -133,16 +133,17 @@ func (d *dependencies) askMentioned(in *source, f *sourceFile, node ast.Node) {
 }
 
 // settle checks what has been asked for, and the packages of the set, each after what it imports.
-func (d *dependencies) settle() error {
-	if err := d.compileC(); err != nil {
-		return err
-	}
+func (d *dependencies) settle() (faults annotations.Diagnostics) {
 	d.faults = nil
+	if err := d.compileC(); err != nil {
+		d.faults.Add(token.NoPos, "%v", err)
+		return d.faults
+	}
 	seen := map[string]bool{}
 	for _, p := range d.set.Packages {
 		d.settleBelow(p.meta, seen)
 	}
-	return d.faults.Err(d.set.Fset, d.cfg.Dir)
+	return d.faults
 }
 
 // settleBelow settles p and all that it imports.

@@ -29,7 +29,7 @@ func (p *Package) Dependency(path string) *types.Package {
 		return nil
 	}
 	p.dependencies.askExported(s)
-	if p.dependencies.settle() != nil {
+	if len(p.dependencies.settle()) > 0 {
 		return nil
 	}
 	return s.types

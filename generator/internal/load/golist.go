@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"go/token"
 	"os"
 	"os/exec"
 	"strings"
@@ -66,7 +67,7 @@ func goFlags() []string {
 // noteOverlay tells that what replaces files for the compiler does not do so here.
 func (l *loader) noteOverlay() {
 	if _, flags := fromGOFLAGS("-overlay"); len(flags) > 0 {
-		l.set.Notes = append(l.set.Notes, "warning: GOFLAGS has "+flags[0]+", but directives are read from the files as they are on the disk")
+		l.set.Found.Warn(token.NoPos, "GOFLAGS has %s, but directives are read from the files as they are on the disk", flags[0])
 	}
 }
 

@@ -5,9 +5,11 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,9 +28,9 @@ type Config struct {
 // Set is what was loaded.
 type Set struct {
 	Fset     *token.FileSet
-	Packages []*Package // in the order of their paths
-	Orphans  []string   // generated files whose source is gone or has no directives any more
-	Notes    []string   // for the user
+	Packages []*Package              // in the order of their paths
+	Orphans  []string                // generated files whose source is gone or has no directives any more
+	Found    annotations.Diagnostics // notes, warnings, and what does not parse
 }
 
 // Package is a package with annotated files. Its function bodies are parsed, not checked.
@@ -40,7 +42,7 @@ type Package struct {
 	Files     []*File
 	Others    []*File            // which are of the package as well, but in tests or in other builds alone
 	Errors    annotations.Errors // of the type checker
-	Warnings  annotations.Errors // of the parser in the bodies of functions, and of the go command
+	Warnings  annotations.Errors // of the parser in the bodies of functions, and of the go command; told with the package
 
 	Apart bool // somebody else has checked it, so that nothing is known of packages which it does not import
 
@@ -60,8 +62,9 @@ type File struct {
 // IsTest reports whether only tests are built from the file.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Load finds and checks the packages with directives. An error is one of the patterns, the go command's, or that what their files
-// declare does not parse; a package that does not type-check is none, as generated code may be what it lacks.
+// Load finds and checks the packages with directives. An error is one of the patterns or the go command's. If a declaration
+// does not parse, nothing is checked, and the errors are among those found. A package that does not type-check is no error, as
+// generated code may be what it lacks.
 //
 // The go command is called once, as a rule, for the names of the files of the packages with directives and of all below them. All is
 // checked from source: for export data it would have to compile, which takes seconds where the build cache is cold, and
@@ -73,10 +76,11 @@ func Load(ctx context.Context, cfg Config) (*Set, error) {
 	if err != nil || len(folders) == 0 {
 		return l.set, err
 	}
-	if err := l.parse(folders); err != nil {
+	if err := l.parse(folders); err != nil || l.set.Found.HasErrors() {
 		return l.set, err
 	}
-	return l.set, l.check()
+	l.check()
+	return l.set, nil
 }
 
 type loader struct {
@@ -113,6 +117,9 @@ func (l *loader) find() ([]string, error) {
 	return l.choose(targets), nil
 }
 
+// word is what a command is called, but hardly a package.
+var word = regexp.MustCompile(`^[a-z]+$`)
+
 // expand asks the go command for the folders of patterns.
 func (l *loader) expand(patterns []string) (target, error) {
 	var t target
@@ -121,10 +128,13 @@ func (l *loader) expand(patterns []string) (target, error) {
 		return t, err
 	}
 	if len(pkgs) == 0 {
-		l.set.Notes = append(l.set.Notes, "warning: "+strings.Join(patterns, " ")+" matches no packages")
+		return t, fmt.Errorf("%s: no package matches", strings.Join(patterns, " "))
 	}
 	for _, p := range pkgs {
 		if len(p.Errors) > 0 && p.Dir == "" {
+			if word.MatchString(p.PkgPath) {
+				return t, fmt.Errorf("%s is neither a package nor a command; see ratelimit -h", p.PkgPath)
+			}
 			return t, listError(p)
 		}
 		f, err := search(p.Dir)
@@ -177,7 +187,6 @@ func (l *loader) parse(folders []string) error {
 		return err
 	}
 	seen := map[string]bool{}
-	var errs annotations.Errors
 	for _, p := range variants(pkgs) {
 		if len(p.Errors) > 0 && len(p.GoFiles)+len(p.IgnoredFiles) == 0 {
 			return listError(p)
@@ -185,17 +194,19 @@ func (l *loader) parse(folders []string) error {
 		for _, path := range append(slices.Clone(p.GoFiles), p.IgnoredFiles...) {
 			seen[path] = true
 		}
-		l.noteIgnored(p)
-		errs = append(errs, l.parsePackage(p)...)
+		for _, path := range p.IgnoredFiles {
+			if l.asked[path] {
+				l.noteIgnored(path)
+			}
+		}
+		l.set.Found = append(l.set.Found, l.parsePackage(p)...)
 	}
 	for path := range l.asked {
 		if !seen[path] {
-			l.set.Notes = append(l.set.Notes, l.ignored(path))
+			l.noteIgnored(path)
 		}
 	}
-	slices.Sort(l.set.Notes)
-	l.set.Notes = slices.Compact(l.set.Notes)
-	return errs.Err(l.set.Fset, l.cfg.Dir)
+	return nil
 }
 
 // variants leaves of each package and its variant for tests the one with the test files, and no test mains.
@@ -211,15 +222,12 @@ func variants(pkgs []*packages.Package) []*packages.Package {
 	})
 }
 
-// noteIgnored tells of directives that no build with these tags sees.
-func (l *loader) noteIgnored(p *packages.Package) {
-	for _, path := range p.IgnoredFiles {
-		if l.asked[path] {
-			l.set.Notes = append(l.set.Notes, l.ignored(path))
-		}
-	}
+// noteIgnored tells that no build with these tags sees the directives in a file.
+func (l *loader) noteIgnored(path string) {
+	l.set.Found.Note(l.begin(path), "the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED")
 }
 
-func (l *loader) ignored(path string) string {
-	return annotations.Relative(l.cfg.Dir, path) + ": note: the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED"
+// begin is the first position in a file that is not parsed.
+func (l *loader) begin(path string) token.Pos {
+	return l.set.Fset.AddFile(path, -1, 0).Pos(0)
 }

@@ -112,9 +112,9 @@ func TestLinkedFolder(t *testing.T) {
 }
 
 func TestNothingMatches(t *testing.T) {
-	const want = "warning: example.com/m/x/... matches no packages"
-	if set := load(t, module(t), "example.com/m/x/..."); strings.Join(set.Notes, "\n") != want {
-		t.Errorf("the notes are %q, expected %q", set.Notes, want)
+	_, err := Load(t.Context(), Config{Dir: module(t), Patterns: []string{"example.com/m/x/..."}})
+	if err == nil || err.Error() != "example.com/m/x/...: no package matches" {
+		t.Errorf("the error is %v", err)
 	}
 }
 

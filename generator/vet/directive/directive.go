@@ -40,7 +40,15 @@ func run(pass *analysis.Pass) (any, error) {
 	if pass.Module != nil {
 		p.Module = pass.Module.Path
 	}
-	pkg, found, warnings := collect.Package(pass.Fset, p)
+	pkg, collected := collect.Package(pass.Fset, p)
+	var found, warnings annotations.Diagnostics
+	for _, d := range collected {
+		if d.Severity == annotations.SeverityError {
+			found = append(found, d)
+		} else {
+			warnings = append(warnings, d)
+		}
+	}
 	found = append(found, compile.Package(pkg)...)
 	errs, more := check.Packages(pass.Fset, []*model.Package{pkg})
 	found = append(found, errs...)
