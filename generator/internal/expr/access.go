@@ -8,7 +8,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// chain lowers what contains a ?.: as a whole it may be absent.
+// chain lowers an optional chain such as a?.b, which may be absent.
 func (c *compiler) chain(n *ast.ChainNode) *term {
 	inner := c.term(n.Node)
 	if inner == nil || inner.gone {
@@ -35,6 +35,11 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 	if base == nil {
 		return nil
 	}
+	return c.memberOf(base, n)
+}
+
+// memberOf lowers a field or an element of base.
+func (c *compiler) memberOf(base *term, n *ast.MemberNode) *term {
 	if base.gone {
 		return c.ofAbsent(n)
 	}
@@ -59,7 +64,7 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 	if m, ok := aggregate(base.typ).(*types.Map); ok && (isText(m.Key()) || isAny(m.Key())) {
 		return c.index(n, base)
 	}
-	return c.missing(name, base.typ)
+	return c.noMember(name, base.typ)
 }
 
 // tagged finds the field whose tag gives it a name for expr. Embedded structs are not searched.
@@ -76,8 +81,8 @@ func (c *compiler) tagged(t types.Type, name string) (types.Object, []int) {
 	return nil, nil
 }
 
-// missing reports a name that t has not.
-func (c *compiler) missing(name *ast.StringNode, t types.Type) *term {
+// noMember reports a field or a method that t does not have.
+func (c *compiler) noMember(name *ast.StringNode, t types.Type) *term {
 	if isNil(t) {
 		return c.errorf(name, "nil has no field %s", name.Value)
 	}
@@ -184,8 +189,8 @@ func panicsIfNil(t types.Type) bool {
 	return nilable(t) && (pointee(t) != nil || types.IsInterface(t.Underlying()))
 }
 
-// base writes t, which a ?. that may leave t as well stands behind if it is optional: a?.b?.["c"] is two chains, of which
-// the outer one ends where the inner one does.
+// base writes t as the base of a member. Behind ?. the chain that is being written also ends where t is absent: a?.b?.["c"] is
+// two chains, and the outer one ends where the inner one does.
 func (t *term) base(w *writer, optional bool) operand {
 	if optional && w.exits != nil {
 		return t.attempt(w)
@@ -193,7 +198,7 @@ func (t *term) base(w *writer, optional bool) operand {
 	return t.emit(w)
 }
 
-// some makes sure that o, which is what t wrote, is not nil; a part of an optional chain is left unless it is.
+// some checks that o, which t wrote, is not nil. If it is nil an optional chain ends, and anything else leaves the method.
 func (w *writer) some(o operand, t *term, optional bool) operand {
 	if !optional || w.exits == nil {
 		return w.notNil(o, t.typ, t.hint, t.said())
@@ -246,7 +251,7 @@ func (c *compiler) element(n *ast.MemberNode, base, key *term, m *types.Map) *te
 	return t
 }
 
-// unhashable reports whether a value of type t may be of a type that is no key of any map, at which Go panics.
+// unhashable reports whether t may hold a value that cannot be a key of a map, such as a slice. Go panics at it.
 func unhashable(t types.Type) bool { return types.IsInterface(t) && !isTypeParam(t) }
 
 func indexed(base, key *term) string {
@@ -310,7 +315,7 @@ func (c *compiler) nth(n *ast.MemberNode, base, key *term, elem types.Type) *ter
 	return t
 }
 
-// slice is x[from:to], of a text in bytes. Bounds may be negative; out of range they are the nearest that is in it.
+// slice checks x[from:to], of a text in bytes, which expr's machine computes.
 func (c *compiler) slice(n *ast.SliceNode) *term {
 	base, ok := c.valueOf(n.Node), true
 	for _, bound := range []ast.Node{n.From, n.To} {

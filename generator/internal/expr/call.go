@@ -23,14 +23,9 @@ func (c *compiler) call(n *ast.CallNode) *term {
 	return c.callTerm(n)
 }
 
-// callTerm calls what is no name of a function or a method.
+// callTerm calls the value of an expression.
 func (c *compiler) callTerm(n *ast.CallNode) *term {
-	f := c.term(n.Callee)
-	if f == nil {
-		c.terms(n.Arguments)
-		return nil
-	}
-	return c.callValue(n, f)
+	return c.callValue(n, c.term(n.Callee))
 }
 
 func (c *compiler) callName(n *ast.CallNode, callee *ast.IdentifierNode) *term {
@@ -89,7 +84,7 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
 	m, ok := obj.(*types.Func)
 	if !ok {
-		return c.callTerm(n)
+		return c.callValue(n, c.memberOf(base, callee))
 	}
 	if !c.reachable(callee, base.typ, path) {
 		return nil
@@ -113,6 +108,10 @@ func (t *term) method(w *writer, m *types.Func, path []int, optional bool) opera
 
 // callValue calls what a variable, a field or an element holds.
 func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
+	if f == nil {
+		c.terms(n.Arguments)
+		return nil
+	}
 	sig, ok := under(f.typ).(*types.Signature)
 	if isAny(f.typ) {
 		c.terms(n.Arguments)
@@ -129,7 +128,7 @@ func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
 	return c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(f.emit(w), f.typ, "f", f.said()) })
 }
 
-// invoke lowers the call of what callee writes. An error that it returns leaves the method.
+// invoke lowers a call of callee. An error that the call returns leaves the method.
 func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, callee func(*writer) operand) *term {
 	args, ok := c.terms(n.Arguments)
 	if !ok {
@@ -204,7 +203,7 @@ func (c *compiler) resultHint(name string, t types.Type) string {
 	return "value"
 }
 
-// arguments makes of the terms what the parameters take; it reports whether all can be.
+// arguments converts the terms to what the parameters take. It reports whether that is possible.
 func (c *compiler) arguments(n *ast.CallNode, name string, sig *types.Signature, terms []*term) bool {
 	params := sig.Params()
 	fixed := params.Len()
@@ -270,7 +269,7 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	return t
 }
 
-// carried is t as a comparison takes it: an identity that the context does not carry is the empty text there.
+// carried is t as comparisons take it: there clientIP and userID are the empty text where the context carries none.
 func (t *term) carried() *term {
 	if t.bare != nil {
 		return t.bare

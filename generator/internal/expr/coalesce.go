@@ -48,7 +48,8 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	return t
 }
 
-// settled leaves out nil, such as a parameter that the method has not, and what is behind one that it has and that is never nil.
+// settled leaves out operands that are nil, such as a parameter that the method does not have, and all operands behind a
+// parameter that is never nil.
 func (c *compiler) settled(terms []*term) []*term {
 	last := terms[len(terms)-1]
 	var open []*term
@@ -78,7 +79,7 @@ func (w *writer) firstOf(t *term, terms []*term) operand {
 	return variable(name)
 }
 
-// alternatives returns the statements that assign the first of terms that is there to a variable, or else do other.
+// alternatives returns statements that assign the first of terms that is there to a variable, and else run other.
 func (w *writer) alternatives(name string, terms []*term, other []string) []string {
 	if len(terms) == 0 {
 		return other
@@ -99,7 +100,7 @@ func (w *writer) alternatives(name string, terms []*term, other []string) []stri
 	return stmts
 }
 
-// unless returns the statements that do stmt where all gates of a are open, or else rest.
+// unless returns statements that run stmt if all gates of a are open, and else rest.
 func (w *writer) unless(a *attempt, stmt string, rest []string) []string {
 	body := append(a.stmts, stmt)
 	if len(a.gates) == 0 { // it is known to be there

@@ -48,7 +48,7 @@ func (c *compiler) checked(n ast.Node, t types.Type, fn string, args ...*term) *
 	}}
 }
 
-// plainly is t where it must be there.
+// plainly is t as a value that must be there.
 func (t *term) plainly() *term {
 	v := *t
 	v.try, v.src = nil, ""
@@ -97,8 +97,8 @@ func (t *term) said() string {
 	return t.src
 }
 
-// assign converts t to what Go lets be assigned to a variable of type to, or returns nil after saying why it cannot.
-// A number may become one of a type that holds all its values.
+// assign converts t so that Go can assign it to a variable of type to. It returns nil after reporting why that is impossible. A
+// number may become one of a type that holds all its values.
 func (c *compiler) assign(t *term, to types.Type, role string) *term {
 	v := t
 	if elem := pointee(t.typ); elem != nil && !types.AssignableTo(t.typ, to) {
@@ -133,7 +133,7 @@ func (c *compiler) pointed(t *term) *term {
 	}}
 }
 
-// typed is o, written by t, with the type spelled out where a declaration would give a literal another one.
+// typed is o, which t wrote. It spells out the type of a literal where a declaration would give it another one.
 func (o operand) typed(w *writer, t *term) operand {
 	if !t.lit || types.Identical(t.typ, literal(t.node, t.con).typ) {
 		return o
@@ -161,8 +161,7 @@ func (t *term) becomes(to types.Type) bool {
 	return isNil(t.typ) || basic && (b.Kind() == types.Int64 && isInt(t.typ) || types.Identical(b, t.typ))
 }
 
-// meet returns the terms in the one type that the places they come from share, or nil after an error at n. Without one they are
-// left to the machine.
+// meet returns the terms in one type, or nil after an error at n. Without a common type they are left to the machine.
 func (c *compiler) meet(n ast.Node, terms []*term) []*term {
 	to := terms[0].typ
 	for _, t := range terms[1:] {

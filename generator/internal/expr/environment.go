@@ -8,8 +8,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// argument is $env.name: the parameter, also where something else is called so. Behind $env?. there need not be one, since
-// the rule of a type stands for many methods.
+// argument is $env.name: the parameter, even where something else has the same name. With $env?.name the method need not have
+// one, since the rule of a type covers many methods.
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	if i := c.env.param(name.Value); i >= 0 {
 		return c.param(n, i)
@@ -20,7 +20,7 @@ func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	return c.errorf(name, "there is no parameter %s%s", name.Value, c.hint(name.Value))
 }
 
-// ofAbsent is a part of a parameter that the method has not.
+// ofAbsent is a part of a parameter that the method does not have.
 func (c *compiler) ofAbsent(n *ast.MemberNode) *term {
 	if n.Optional {
 		return c.absent(n)
@@ -28,7 +28,7 @@ func (c *compiler) ofAbsent(n *ast.MemberNode) *term {
 	return c.errorf(n.Property, "this method has no such parameter; expected ?. here")
 }
 
-// given reports that t is $env?.name of a parameter that the method has, and that is never nil.
+// given reports that t is $env?.name for a parameter that the method has and that is never nil.
 func (c *compiler) given(t *term) bool {
 	name, ok := ofEnv(t.node)
 	if !ok || !t.node.(*ast.MemberNode).Optional {
@@ -38,13 +38,13 @@ func (c *compiler) given(t *term) bool {
 	return i >= 0 && !nilable(c.env.Params[i].Type)
 }
 
-// knows reports that t is value by what parameters the method has. What that excludes is not looked at: it may be about a
-// parameter that only other methods have.
+// knows reports that the parameters of the method make t this value. The code that is then never reached is not checked: it may
+// be about a parameter that only other methods have.
 func knows(t *term, value bool) bool {
 	return t != nil && t.sure && t.con == value
 }
 
-// reserved refuses a literal that a parameter is called like: who writes it may mean either.
+// reserved refuses a literal, such as nil, that is also the name of a parameter: it could mean either.
 func (c *compiler) reserved(n ast.Node, word string) bool {
 	if c.env.param(word) < 0 {
 		return false
@@ -53,14 +53,14 @@ func (c *compiler) reserved(n ast.Node, word string) bool {
 	return true
 }
 
-// absent is a parameter that the method has not, or what would be a part of it.
+// absent is a parameter that the method does not have, or a part of one.
 func (c *compiler) absent(n ast.Node) *term {
 	t := missing(n)
 	t.gone = true
 	return t
 }
 
-// unequal is the value of a comparison, one side of which is gone.
+// unequal is the value of a comparison with a parameter that the method does not have.
 func (c *compiler) unequal(n ast.Node, value bool, l, r *term) *term {
 	for _, t := range []*term{l, r} {
 		if !t.gone && t.con == nil && !isNil(t.typ) { // it may fail on the way
@@ -70,7 +70,7 @@ func (c *compiler) unequal(n ast.Node, value bool, l, r *term) *term {
 	return literal(n, value)
 }
 
-// environment is $env as a whole, which expr's machine is given as a map.
+// environment is $env as a whole: a map, for expr's machine.
 func (c *compiler) environment(n ast.Node) *term {
 	for _, p := range c.env.Params {
 		if !c.valid(n, p.Type) {
@@ -92,7 +92,7 @@ func (c *compiler) nameEnv() {
 	})
 }
 
-// inEnv lowers x in $env, which is known where x is.
+// inEnv lowers x in $env. The value is known where x is a constant.
 func (c *compiler) inEnv(n *ast.BinaryNode, x *term) *term {
 	if x == nil {
 		return nil

@@ -52,7 +52,7 @@ func inferenceError(err error) string {
 	return err.Error()
 }
 
-// instantiated makes the value that the machine is given for a generic function the instance of the call. It is given one.
+// instantiated gives the machine the instance of a generic function that the call needs. It can have only one.
 func (c *compiler) instantiated(n ast.Node, name string, i types.Instance) {
 	if known := c.instances[name]; known != nil && !types.Identical(known, i.Type) {
 		c.again = append(c.again, n)

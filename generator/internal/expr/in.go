@@ -7,7 +7,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// in lowers x in y; what may be absent is in nothing then.
+// in lowers x in y. A value that is absent is in nothing.
 func (c *compiler) in(n *ast.BinaryNode) *term {
 	x := c.valueOf(n.Left)
 	if x != nil && x.gone && !isEnv(n.Right) {

@@ -20,7 +20,7 @@ func (c *compiler) not(n ast.Node, t *term) *term {
 	}}
 }
 
-// both lowers &&. A chain of it nests to the right, so that what its links share is declared in sight of all behind them.
+// both lowers a chain of &&. It nests to the right, so that a variable of one operand is in scope for those behind it.
 func (c *compiler) both(n *ast.BinaryNode) *term {
 	var links []ast.Node
 	var left ast.Node = n
@@ -71,7 +71,7 @@ func (c *compiler) either(n *ast.BinaryNode) *term {
 	return shortCircuit(n, token.LOR, l, r)
 }
 
-// condition lowers what has to be a bool.
+// condition lowers an operand that has to be a bool.
 func (c *compiler) condition(n ast.Node, role string) *term {
 	t := c.term(n)
 	if t == nil {

@@ -22,7 +22,7 @@ type value struct {
 	emit func(*writer) operand
 }
 
-// named remembers what the machine would need to be given.
+// named remembers a value that the machine would have to be given.
 func (c *compiler) named(name string, emit func(*writer) operand) {
 	if !slices.ContainsFunc(c.values, func(v value) bool { return v.name == name }) {
 		c.values = append(c.values, value{name, emit})
@@ -39,7 +39,8 @@ func (c *compiler) hide(n ast.Node, t types.Type, member types.Object, path []in
 	}
 }
 
-// seenByExpr tells what reflection does: it takes no addresses, as a method of a pointer may need. A tag can hide a field.
+// seenByExpr reports whether reflection finds the member. It takes no addresses, which a method of a pointer may need, and a tag
+// can hide a field.
 func seenByExpr(t types.Type, member types.Object, path []int) bool {
 	if _, ok := member.(*types.Func); ok {
 		return member.Exported() && types.NewMethodSet(t).Lookup(member.Pkg(), member.Name()) != nil
@@ -54,16 +55,16 @@ func seenByExpr(t types.Type, member types.Object, path []int) bool {
 	return member.Exported()
 }
 
-// onMachine is a term that does not lower: the whole expression goes to expr's machine.
+// onMachine is a term that does not become Go: the whole expression goes to expr's machine.
 func (c *compiler) onMachine(n ast.Node, t types.Type) *term {
 	c.machine = true
 	return &term{node: n, typ: t, source: t, plain: isBool(t) || isInt(t)}
 }
 
-// mayBeNil marks what the machine may not find, whatever its type.
+// mayBeNil marks a value that may be nil on the machine, whatever its type.
 func (t *term) mayBeNil() { t.try = func(*writer) operand { return operand{} } }
 
-// maybe is a term of type t that is nil where a part of it ends in nil, of which Go's variables have no notion.
+// maybe is a term of type t that is nil where an optional chain in it ends. Go has no variable for that: the machine computes it.
 func (c *compiler) maybe(n ast.Node, t types.Type) *term {
 	m := c.onMachine(n, t)
 	m.mayBeNil()
@@ -75,7 +76,7 @@ func (t *term) optional() bool {
 	return t.try != nil && t.bare == nil && (t.source == nil || t.emit == nil)
 }
 
-// program makes the expression, which t was found to be the value of, one for the machine.
+// program hands the whole expression, whose value is t, to the machine.
 func (c *compiler) program(t *term, want Want) (*Program, *term) {
 	if c.parts > maxParts {
 		c.errorAt(0, "the expression has too many parts for expr's machine")
@@ -178,7 +179,7 @@ func common(terms []*term) types.Type {
 	return terms[0].typ
 }
 
-// span is a range that is no operand of in.
+// span is a range, except behind in.
 func (c *compiler) span(n *ast.BinaryNode, l, r *term) *term {
 	for _, t := range []*term{l, r} {
 		if !isInt(t.typ) && !isAny(t.typ) {

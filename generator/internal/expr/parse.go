@@ -62,7 +62,7 @@ func (c *compiler) parse() ast.Node {
 	return nil
 }
 
-// words returns the words of src, up to what is none.
+// words returns the words of src, up to the first error.
 func words(src string) []lexer.Token {
 	lex := lexer.New()
 	lex.Reset(file.NewSource(src))
@@ -90,7 +90,7 @@ func spaced(src string) string {
 	return b.String()
 }
 
-// endless returns where a comment begins between the words of src that does not end before src, or -1.
+// endless returns where a comment begins that never ends, or -1.
 func endless(src string) int {
 	end := 0
 	for _, word := range append(words(src), lexer.Token{}) {
@@ -109,7 +109,7 @@ func endless(src string) int {
 	return -1
 }
 
-// shadowed completes a message about what is wrong at i, where a name before it has another meaning that would be right.
+// shadowed completes the message about an error at i, where a name before it means a parameter or something of the package.
 func (c *compiler) shadowed(i int) (hint string) {
 	all := words(c.expr.Value)
 	for at, word := range all {
@@ -132,7 +132,7 @@ func (c *compiler) shadowed(i int) (hint string) {
 // isFunction reports whether expr has a function of that name.
 func isFunction(name string) bool { _, ok := exprs.Index[name]; return ok }
 
-// ownWord says how a function of expr's is called whose name has another meaning.
+// ownWord says how to call a function of expr's whose name means something else here.
 func ownWord(name string) string {
 	return "expr's own " + name + " is ::" + name + " here"
 }
@@ -148,7 +148,7 @@ func offset(src string, runes int) int {
 	return len(src)
 }
 
-// numberBefore returns where the number starts behind which the parser found it wrong.
+// numberBefore returns where the number begins that the parser found wrong at i.
 func numberBefore(src string, i int) int {
 	end := strings.LastIndexAny(src[:i], "0123456789abcdefABCDEF")
 	begin := strings.LastIndexFunc(src[:end+1], func(r rune) bool { return r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })

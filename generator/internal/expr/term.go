@@ -13,7 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
 )
 
-// term is a part of an expression that was found right, and knows how to write itself.
+// term is a checked part of an expression. It writes its own Go code.
 type term struct {
 	node ast.Node
 	typ  types.Type // types.Typ[types.UntypedNil] for nil
@@ -194,7 +194,7 @@ func spelled(v any) string {
 	return s
 }
 
-// fold computes n, an operation on constants, on expr's machine. It is not done where the value is no constant of Go's.
+// fold computes n, an operation on constants, on expr's machine. done is false where the value is no constant of Go's.
 func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
 	var names []string
 	var values []any

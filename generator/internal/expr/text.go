@@ -42,7 +42,7 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 	return t
 }
 
-// unfit reports one of the values between which n chooses, if it is known not to be what is wanted.
+// unfit reports a value of ?: or ?? that is known to have the wrong type.
 func (c *compiler) unfit(n ast.Node, want Want) bool {
 	switch choice := n.(type) {
 	case *ast.ConditionalNode:
@@ -88,7 +88,7 @@ func (c *compiler) island(n ast.Node) *term {
 	return c.text(t)
 }
 
-// alternative lowers what ?? may fall back from.
+// alternative lowers an operand of ??, but not the last one.
 func (c *compiler) alternative(n ast.Node) *term {
 	t := c.valueOf(n)
 	if t == nil || isNil(t.typ) {
@@ -169,7 +169,7 @@ func (c *compiler) printer(t types.Type, name string) *types.Func {
 	return f
 }
 
-// ofPointer names the method that would make a text of what points to a t, if t itself has none.
+// ofPointer names the method of *t that makes a text, where t itself has none.
 func (c *compiler) ofPointer(t types.Type) string {
 	for _, name := range []string{"MarshalText", "String"} {
 		if c.printer(types.NewPointer(t), name) != nil {

@@ -25,8 +25,8 @@ func isText(t types.Type) bool   { return is(t, types.IsString) }
 func isBool(t types.Type) bool   { return is(t, types.IsBoolean) }
 func isNil(t types.Type) bool    { return t == types.Typ[types.UntypedNil] }
 
-// isAny reports whether t is an interface without methods, or a type parameter that may stand for types of several kinds:
-// what its values can do is known when they come.
+// isAny reports whether t is an interface without methods, or a type parameter that may stand for types of several kinds. Its
+// values are checked when a call comes.
 func isAny(t types.Type) bool {
 	i, ok := under(t).(*types.Interface)
 	if isTypeParam(t) {
@@ -95,8 +95,8 @@ func concrete(t types.Type) types.Type {
 	return t
 }
 
-// concrete is t as what has the member of that name: of a type parameter Go sees no field, nor a method that its constraint
-// does not list.
+// concrete is t converted so that Go finds the member: of a type parameter it sees no field, and only the methods that the
+// constraint lists.
 func (c *compiler) concrete(t *term, member string) *term {
 	to := concrete(t.typ)
 	if known, _, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, member); known != nil || to == t.typ || !c.env.CanName(to) {

@@ -69,7 +69,7 @@ func (w *writer) failErr(name string) {
 	w.add("if " + name + " != " + w.word("nil") + " {" + indented([]string{w.names.FailErr(name)}) + "}")
 }
 
-// must keeps the value of a call that returns an error as well, which leaves the method.
+// must keeps the first result of a call. The second, an error, leaves the method.
 func (w *writer) must(hint, call string) operand {
 	value, err := w.local(hint), w.local("err")
 	w.add(value + ", " + err + " := " + call)
@@ -124,7 +124,7 @@ func (w *writer) notNil(o operand, t types.Type, hint, src string) operand {
 
 func (w *writer) knows(text string) bool { return w.facts[text] || slices.Contains(w.known, text) }
 
-// block collects the statements that emit needs where what facts say is not nil. They are to stand in a block.
+// block collects the statements of emit for a block of its own, in which facts are not nil.
 func (w *writer) block(facts []string, emit func(*writer) operand) ([]string, operand) {
 	outer, known := w.stmts, len(w.known)
 	w.stmts = nil
