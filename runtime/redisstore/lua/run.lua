@@ -80,7 +80,8 @@ local function run(keys, args)
     end
     claims, k, a = read_claims(count, keys, args, k, a)
     if #header == 2 then return act(op, claims, now) end
-    local _, reply = pcall(act, op, claims, now)
+    local done, reply = pcall(act, op, claims, now)
+    if not done then reply = { err = type(reply) == 'table' and reply.err or reply } end
     replies[#replies + 1] = reply -- a fault is the reply of its call alone
   end
   return replies

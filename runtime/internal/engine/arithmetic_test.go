@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const century = 100 * 366 * 24 * 3600 * 1_000_000
+
+// What a bucket gains is exact, however long it is added up.
+func TestGain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.Int64Range(1, 10_000_000).Draw(t, "limit")
+		per := rapid.Int64Range(1, 3660*24*3600*1_000_000).Draw(t, "per")
+		whole, parts := rapid.Int64Range(-century, century).Draw(t, "whole"), rapid.Int64Range(0, limit-1).Draw(t, "parts")
+		want := sum(whole, parts, limit)
+		for range rapid.IntRange(1, 20).Draw(t, "times") {
+			most := min(10_000_000, century/max(per/limit, 1))
+			n := rapid.Int64Range(-most, most).Draw(t, "permits")
+			if whole < -century || whole > century {
+				n = 0
+			}
+			whole, parts = gain(whole, parts, n, limit, per)
+			want.Add(want, new(big.Rat).Mul(big.NewRat(per, limit), new(big.Rat).SetInt64(n)))
+			if got := sum(whole, parts, limit); got.Cmp(want) != 0 || parts < 0 || parts >= limit {
+				t.Fatalf("%d and %d of %d parts, want %s", whole, parts, limit, want)
+			}
+		}
+	})
+}
+
+func sum(whole, parts, limit int64) *big.Rat {
+	sum := big.NewRat(parts, limit)
+	return sum.Add(sum, new(big.Rat).SetInt64(whole))
+}
+
+// The product may have more bits than an int64.
+func TestMulDiv(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const most = 24 * 3600 * 1_000_000
+		c := rapid.Int64Range(1, most).Draw(t, "c")
+		a, b := rapid.Int64Range(0, 2*c).Draw(t, "a"), rapid.Int64Range(0, 2*c).Draw(t, "b")
+		product := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
+		want, rest := product.QuoRem(product, big.NewInt(c), new(big.Int))
+		if rest.Sign() > 0 {
+			want.Add(want, big.NewInt(1))
+		}
+		if got := mulDiv(a, b, c); big.NewInt(got).Cmp(want) != 0 {
+			t.Fatalf("%d*%d/%d, rounded up, is %d, want %s", a, b, c, got, want)
+		}
+	})
+}
+
+// A bucket that gains as much in a rescaled time lacks as many permits as before.
+func TestRescale(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		old, limit := rapid.Int64Range(1, 10_000_000).Draw(t, "old"), rapid.Int64Range(1, 10_000_000).Draw(t, "limit")
+		d := rapid.Int64Range(0, longest).Draw(t, "time")
+		want := new(big.Int).Mul(big.NewInt(d), big.NewInt(old))
+		rest := new(big.Int)
+		want.QuoRem(want, big.NewInt(limit), rest)
+		if rest.Sign() > 0 {
+			want.Add(want, big.NewInt(1))
+		}
+		got := rescale(d, old, limit)
+		if want.Cmp(big.NewInt(longest)) < 0 && want.Cmp(big.NewInt(got)) != 0 && got != longest {
+			t.Fatalf("%d*%d/%d is %d, want %s", d, old, limit, got, want)
+		}
+		if want.Cmp(big.NewInt(2*longest)) > 0 && got < longest {
+			t.Fatalf("%d*%d/%d is %d, want no less than a hundred years", d, old, limit, got)
+		}
+	})
+}

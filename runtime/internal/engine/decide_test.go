@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+const second = 1_000_000
+
+// subject is one subject of one rule, at a time that the test sets.
+type subject struct {
+	t    *testing.T
+	rule Rule
+	cell Cell
+	now  int64
+}
+
+func newSubject(t *testing.T, rule Rule) *subject {
+	return &subject{t: t, rule: rule, cell: NewCell(&rule), now: 1_000_000 * second}
+}
+
+// ask decides a call of one claim.
+func (s *subject) ask(c Claim) (Call, Verdict) {
+	c.Rule = &s.rule
+	call := Call{Claims: []Claim{c}}
+	return call, call.Decide([]*Cell{&s.cell}, s.now)
+}
+
+// admits returns how many of n equal calls are admitted now.
+func (s *subject) admits(n int, c Claim) (admitted int) {
+	for range n {
+		if _, v := s.ask(c); v.Admitted {
+			admitted++
+		}
+	}
+	return admitted
+}
+
+func (s *subject) giveBack(call Call) {
+	call.Claims[0].Delta = -call.Claims[0].Charged
+	call.Adjust([]*Cell{&s.cell}, s.now)
+}
+
+func (s *subject) require(what string, got, want int) {
+	s.t.Helper()
+	if got != want {
+		s.t.Errorf("%s: %d calls are admitted, want %d", what, got, want)
+	}
+}
+
+// What is missing from a bucket stays when its rate changes. The new rate holds from the next charge on.
+func TestChangedRateKeepsWhatIsMissing(t *testing.T) {
+	s := newSubject(t, Rule{Kind: Bucket, Per: second})
+	fast, slow := Claim{Cost: 1, Limit: 10, Burst: 50}, Claim{Cost: 1, Limit: 2, Burst: 50}
+	s.require("a full bucket", s.admits(100, fast), 50)
+	s.require("an empty one at a lower rate", s.admits(100, slow), 0)
+	s.now += second / 10
+	s.require("with what it gained until the next call", s.admits(100, slow), 1)
+	s.now += 2 * second
+	s.require("after two seconds at two a second", s.admits(100, slow), 4)
+	s.require("back at the higher rate", s.admits(1, fast), 0)
+	s.now += second / 2
+	s.require("with what it gained at two a second until the next call", s.admits(2, fast), 1)
+	s.now += second / 10
+	s.require("a tenth of a second later", s.admits(2, fast), 1)
+}
+
+// Debts keep their time when the rate changes.
+func TestChangedRateKeepsDebts(t *testing.T) {
+	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
+	s.ask(Claim{Cost: 30, Limit: 10})
+	c, _ := s.ask(Claim{Cost: 1, Limit: 1})
+	if wait := c.Claims[0].Earliest - s.now; wait != 3*second {
+		t.Errorf("a debt of 3 s lasts %d us at another rate", wait)
+	}
+}
+
+// A late refund gives back only what has not refilled since.
+func TestLateRefundKeepsTheBurst(t *testing.T) {
+	s := newSubject(t, Rule{Kind: Bucket, Per: second})
+	five, one := Claim{Cost: 5, Limit: 5, Burst: 5}, Claim{Cost: 1, Limit: 5, Burst: 5}
+	first, _ := s.ask(five)
+	s.now += second
+	s.require("refilled", s.admits(6, one), 5)
+	s.giveBack(first)
+	s.require("after the refund of what has refilled", s.admits(6, one), 0)
+	s.now += 2 * second
+	again, _ := s.ask(five)
+	s.now += second / 5
+	s.giveBack(again)
+	s.require("after an early refund", s.admits(6, one), 5)
+}
+
+// After the clock went back over a boundary, calls go on counting in the window that was opened.
+func TestCalendarAfterTheClockWentBack(t *testing.T) {
+	every := NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Minute).Add(time.Minute) }, true, time.UTC)
+	s := newSubject(t, Rule{Kind: Calendar, Schedule: every})
+	c := Claim{Cost: 1, Limit: 3}
+	boundary := (s.now/(60*second) + 1) * 60 * second
+	s.now = boundary - 5
+	s.require("before the boundary", s.admits(5, c), 3)
+	s.now = boundary + 5
+	s.require("after it", s.admits(5, c), 3)
+	s.now = boundary - 3
+	s.require("before it once more", s.admits(5, c), 0)
+	s.now = boundary + 6
+	s.require("after it once more", s.admits(5, c), 0)
+}
+
+// A trigger over a sliding counter never fires before its limit is reached within the window.
+func TestTriggerOfASlidingCounterIsNotEarly(t *testing.T) {
+	s := newSubject(t, Rule{Kind: SlidingCounter, Per: 3 * second, Slices: 3})
+	c := Claim{Cost: 1, Limit: 4, Mode: Trigger}
+	s.now = s.now / (3 * second) * 3 * second
+	for _, later := range []int64{0, second / 2} { // two in the first slice
+		at := s.now
+		s.now += later
+		if call, _ := s.ask(c); call.Claims[0].Fired != 0 {
+			t.Fatal("fired at once")
+		}
+		s.now = at
+	}
+	s.now += 3*second + 3*second/4 // the window has left that slice
+	for n := 1; n <= 4; n++ {
+		call, _ := s.ask(c)
+		if fired := call.Claims[0].Fired; fired != 0 && n < 4 || fired != 4 && n == 4 {
+			t.Errorf("call %d within the window fires with %d", n, fired)
+		}
+	}
+}
+
+// A sliding window that a settlement charges keeps at most its limit: to wait for more would be to wait for ever.
+func TestSettleBeyondTheLimit(t *testing.T) {
+	for _, test := range []struct {
+		rule Rule
+		wait int64 // from the settlement until a permit is there
+	}{
+		{Rule{Kind: SlidingWindow, Per: second}, second},
+		{Rule{Kind: FixedWindow, Per: second}, second},
+		{Rule{Kind: Bucket, Per: second}, 9*second/5 + second/5}, // 1+9 permits at five a second, of which one suffices
+		{Rule{Kind: SlidingCounter, Per: second, Slices: 1}, 2 * second},
+	} {
+		s := newSubject(t, test.rule)
+		call, _ := s.ask(Claim{Cost: 1, Limit: 5, Burst: 1})
+		call.Claims[0].Delta = 9
+		call.Adjust([]*Cell{&s.cell}, s.now)
+		refused, _ := s.ask(Claim{Cost: 1, Limit: 5, Burst: 1})
+		if wait := refused.Claims[0].Earliest - s.now; wait != test.wait {
+			t.Errorf("kind %d: a permit comes after %d us, want %d", test.rule.Kind, wait, test.wait)
+		}
+	}
+}
+
+// A call takes as many permits as every rule has, at most its cost.
+func TestUpTo(t *testing.T) {
+	log, window := Rule{Name: "log", Kind: SlidingWindow, Per: second}, Rule{Name: "window", Kind: FixedWindow, Per: second}
+	first, other := NewCell(&log), NewCell(&window)
+	ask := func(cost int64) (Call, Verdict) {
+		call := Call{UpTo: true, Claims: []Claim{{Rule: &log, Cost: cost, Limit: 10}, {Rule: &window, Cost: cost, Limit: 7}}}
+		return call, call.Decide([]*Cell{&first, &other}, 1000*second)
+	}
+	for _, want := range []int64{5, 2} {
+		if call, v := ask(5); !v.Admitted || v.Taken != want || call.Claims[0].Charged != want || call.Claims[1].Charged != want {
+			t.Errorf("took %+v by %+v, want %d", call.Claims, v, want)
+		}
+	}
+	if _, v := ask(5); v.Admitted || v.Taken != 0 {
+		t.Errorf("took %+v of an empty window", v)
+	}
+}
+
+// A bucket gives a place only at the time that it dictates itself: a call that another rule delays asks again.
+func TestNoPlaceAheadInABucket(t *testing.T) {
+	log, shared := Rule{Name: "log", Kind: SlidingWindow, Per: 60 * second}, Rule{Name: "shared", Kind: Bucket, Per: second}
+	first, other := NewCell(&log), NewCell(&shared)
+	call := Call{Claims: []Claim{
+		{Rule: &log, Cost: 1, Limit: 1, Wait: 100 * second}, {Rule: &shared, Cost: 1, Limit: 10, Burst: 1, Wait: 100 * second},
+	}}
+	if v := call.Decide([]*Cell{&first, &other}, 1000*second); !v.Admitted {
+		t.Fatal("refused at first")
+	}
+	v := call.Decide([]*Cell{&first, &other}, 1001*second)
+	if v.Admitted || !call.AskAgain(v) || v.At != 1060*second {
+		t.Errorf("got %+v, want to ask again at the end of the window", v)
+	}
+	if at := other.State.Earliest(&call.Claims[1], 1001*second, 1001*second); at != 1001*second {
+		t.Errorf("the shared bucket is %d us ahead", at-1001*second)
+	}
+}
