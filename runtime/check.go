@@ -25,7 +25,7 @@ const (
 )
 
 var checks = []func(Rule) error{
-	Rule.checkName, Rule.checkWindow, Rule.checkLimit, Rule.checkBucket, Rule.checkDistinct, Rule.checkWait, Rule.checkMode,
+	Rule.checkName, Rule.checkWindow, Rule.checkLimit, Rule.checkBucket, Rule.checkDistinct, Rule.checkWait, Rule.checkMode, Rule.checkLease,
 }
 
 // check returns the first thing wrong with a rule, other than its cron expression.

@@ -6,6 +6,19 @@ type X interface {
 	//ratelimit:rule limit=1 per=1m warmup=1s
 	//                                     ^ warmup: found a sliding-window; expected a token-bucket
 	Warm() error
+	//ratelimit:rule limit=1 per=1m lease=200ms
+	//                                    ^ lease: the rule of line 11 has another one; all rules of a method have the same lease
+	//ratelimit:rule key="{a}" limit=1 per=1m
+	Leased(a string) error
+	//ratelimit:rule limit=1 per=1m lease=200ms algorithm=leaky-bucket
+	//                                    ^ lease: found a leaky-bucket; expected a sliding-window, fixed-window, calendar or token-bucket
+	Leaky(a string) error
+	//ratelimit:rule limit=1 per=1m distinct="{a}" settle="n"
+	//                                                     ^ settle: found distinct as well, which counts members instead of costs
+	Settled(a string) (n int, err error)
+	//ratelimit:rule limit=1 per=1m settle="m"
+	//                                      ^ unknown name m; the parameters are a, the results n, err
+	Unknown(a string) (n int, err error)
 	//ratelimit:rule limit=1 per=1m wait=5s
 	//                                   ^ wait: Endless has no context that could end the wait; it needs a parameter of type context.Context, or one with a method Context() context.Context
 	Endless(phone string) error

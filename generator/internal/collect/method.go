@@ -95,6 +95,7 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 		c.errorf(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so that its fallback is never called", m.Name)
 	}
 	c.warnOfMessages(m)
+	c.sameLease(m)
 	return m
 }
 
@@ -107,6 +108,19 @@ func (c *methods) warnOfMessages(m *model.Method) {
 	for _, r := range m.Rules {
 		if arg, ok := r.Arg("message"); ok && !r.OfType {
 			c.warnf(arg.Value.Pos, "message: nobody is told, as the fallback %s takes no error", f.Func.Value)
+		}
+	}
+}
+
+// sameLease reports rules of one method of which some are leased, or for another time.
+func (c *methods) sameLease(m *model.Method) {
+	for _, r := range m.Rules {
+		for _, other := range m.Rules {
+			if arg, ok := r.Arg("lease"); ok && r.Limit.Lease != other.Limit.Lease {
+				c.errorf(arg.Value.Pos, "lease: the rule of %s has another one; all rules of a method have the same lease",
+					annotations.Line(c.fset, other.Pos, r.Pos))
+				return
+			}
 		}
 	}
 }

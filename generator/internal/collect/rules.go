@@ -79,6 +79,9 @@ func (c *collector) isValid(r *model.Rule) bool {
 	case cost.Expr.IsZero() && cost.Int < 1:
 		c.errorf(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
 	}
+	if arg, ok := r.Arg("settle"); ok && rule.Distinct != "" {
+		c.errorf(arg.Value.Pos, "settle: found distinct as well, which counts members instead of costs")
+	}
 	for _, wrong := range rule.Problems() {
 		c.errorf(position(r, wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
 	}

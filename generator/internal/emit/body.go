@@ -52,7 +52,7 @@ func (f *function) body(m *model.Method) []jen.Code {
 	}
 	w := &writer{function: f, method: m, subjects: map[string]string{}, facts: expr.Facts{}}
 	w.checkContext()
-	if refunds(m) {
+	if refunds(m) || settles(m) {
 		w.begin()
 	} else {
 		w.take()
@@ -125,17 +125,20 @@ func (w *writer) checkContext() {
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
 func (w *writer) code(c *expr.Code, r *model.Rule, src string) expr.Written {
-	rules, rule := w.rulesOf[w.method], strconv.Itoa(slices.Index(w.method.Rules, r))
-	w.fail = func(reason, err string) string {
-		if err != "" {
-			return w.failure(rules + ".KeyError(" + rule + ", " + quote(src) + ", " + err + ")")
-		}
-		if what, ok := strings.CutSuffix(reason, " is nil"); ok {
-			return w.failure(rules + ".NilKey(" + rule + ", " + quote(what) + ")")
-		}
-		return w.failure(rules + ".Missing(" + rule + ", " + quote(src) + ", " + quote(reason) + ")")
-	}
+	w.fail = func(reason, err string) string { return w.failure(w.keyError(r, src, reason, err)) }
 	return w.render(c)
+}
+
+// keyError writes the error of an expression of r that cannot be computed, for a reason or because of an error.
+func (w *writer) keyError(r *model.Rule, src, reason, err string) string {
+	rules, rule := w.rulesOf[w.method], strconv.Itoa(slices.Index(w.method.Rules, r))
+	if err != "" {
+		return rules + ".KeyError(" + rule + ", " + quote(src) + ", " + err + ")"
+	}
+	if what, ok := strings.CutSuffix(reason, " is nil"); ok {
+		return rules + ".NilKey(" + rule + ", " + quote(what) + ")"
+	}
+	return rules + ".Missing(" + rule + ", " + quote(src) + ", " + quote(reason) + ")"
 }
 
 // render adds the statements of c, but for checks that were made before.

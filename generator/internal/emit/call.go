@@ -1,11 +1,9 @@
 package emit
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // forward makes the wrapped call and returns what it returns.
@@ -83,53 +81,4 @@ func (w *writer) typeArgs(f *model.Fallback) string {
 		return ""
 	}
 	return w.generic
-}
-
-// refunds reports whether a rule of m gives its permits back when the call fails.
-func refunds(m *model.Method) bool {
-	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Refund == ratelimit.RefundError })
-}
-
-// begin asks the limiter, makes the wrapped call, and has the permits given back unless that succeeds.
-func (w *writer) begin() {
-	err := ""
-	if w.method.Error >= 0 {
-		err = w.results[w.method.Error]
-	}
-	if err == "" || err == "_" {
-		err = w.Take("err")
-	}
-	asked := w.asked(w.wrap("Begin"), w.charges)
-	charged, ok := w.Take("taken"), w.Take("ok")
-	w.stmts = append(w.stmts,
-		charged+", "+err+" := "+asked,
-		"if "+err+" != nil {\n"+w.refusal(err)+"\n}",
-		ok+" := false",
-		"defer "+charged+".RefundUnless("+w.context(w.method)+", &"+ok+")",
-	)
-	w.kept(err, ok)
-}
-
-// kept makes the wrapped call and keeps in the variable ok whether it succeeds.
-func (w *writer) kept(err, ok string) {
-	var variables []string
-	assign := "="
-	for i, name := range w.results {
-		switch {
-		case i == w.method.Error:
-			name = err
-		case name == "" || name == "_":
-			name, assign = w.Take("result"), ":="
-		}
-		variables = append(variables, name)
-	}
-	succeeded := "true"
-	if w.method.Error >= 0 {
-		succeeded = err + " == nil"
-	}
-	if all := strings.Join(variables, ", "); all == "" {
-		w.stmts = append(w.stmts, w.callNext(w.method), ok+" = "+succeeded)
-	} else {
-		w.stmts = append(w.stmts, all+" "+assign+" "+w.callNext(w.method), ok+" = "+succeeded, "return "+all)
-	}
 }

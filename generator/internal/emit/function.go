@@ -66,7 +66,7 @@ func (p *planned) needed(m *model.Method) []string {
 		return nil
 	}
 	words := []string{"nil", p.rulesOf[m]}
-	if refunds(m) {
+	if refunds(m) || settles(m) {
 		words = append(words, "true", "false")
 	}
 	if m.Fallback != nil {
@@ -76,7 +76,7 @@ func (p *planned) needed(m *model.Method) []string {
 		words = append(words, identifier.FindAllString(p.zero(v.Type()), -1)...)
 	}
 	for _, r := range m.Rules {
-		if r.When != nil || r.Cost != nil || r.Permits != nil {
+		if r.When != nil || r.Cost != nil || r.Permits != nil || r.Settle != nil {
 			words = append(words, "int64")
 		}
 		for _, c := range r.Codes() {

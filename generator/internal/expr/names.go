@@ -154,7 +154,15 @@ func (c *compiler) hint(name string) string {
 	if len(params) > most {
 		params = append(params[:most], "...")
 	}
-	return hint + " the parameters are " + strings.Join(params, ", ")
+	hint += " the parameters are " + strings.Join(params, ", ")
+	if len(c.env.Results) > 0 {
+		var results []string
+		for _, r := range c.env.Results {
+			results = append(results, r.Name)
+		}
+		hint += ", the results " + strings.Join(results, ", ")
+	}
+	return hint
 }
 
 // variable is a parameter or a variable of the package.

@@ -1,0 +1,102 @@
+package emit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// refunds reports whether a rule of m gives its permits back when the call fails.
+func refunds(m *model.Method) bool {
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Refund == ratelimit.RefundError })
+}
+
+// settles reports whether a rule of m knows its cost only after the call.
+func settles(m *model.Method) bool {
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Settle != nil })
+}
+
+// begin asks the limiter and makes the wrapped call. Unless that succeeds, the permits are given back where a rule says so; if
+// it does, they are settled.
+func (w *writer) begin() {
+	err := ""
+	if w.method.Error >= 0 {
+		err = w.results[w.method.Error]
+	}
+	if err == "" || err == "_" {
+		err = w.Take("err")
+	}
+	asked := w.asked(w.wrap("Begin"), w.charges)
+	taken := w.Take("taken")
+	w.add(taken+", "+err+" := "+asked, "if "+err+" != nil {\n"+w.refusal(err)+"\n}")
+	succeeded := "true"
+	if w.method.Error >= 0 {
+		succeeded = err + " == nil"
+	}
+	if !refunds(w.method) {
+		w.callAndSettle(err, succeeded, taken)
+		return
+	}
+	ok := w.Take("ok")
+	w.add(ok+" := false", "defer "+taken+".RefundUnless("+w.context(w.method)+", &"+ok+")")
+	w.callAndSettle(err, succeeded, taken, ok+" = "+succeeded)
+}
+
+func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
+
+// callAndSettle makes the wrapped call, notes whether it succeeded, settles what was taken if so, and returns the results.
+func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
+	var variables []string
+	assign := "="
+	for i, name := range w.results {
+		switch {
+		case i == w.method.Error:
+			name = err
+		case name == "" || name == "_":
+			name, assign = w.Take("result"), ":="
+		}
+		variables = append(variables, name)
+	}
+	leave := "return " + strings.Join(variables, ", ")
+	if len(variables) == 0 {
+		w.add(w.callNext(w.method))
+		leave = "return"
+	} else {
+		w.add(strings.Join(variables, ", ") + " " + assign + " " + w.callNext(w.method))
+	}
+	w.add(noted...)
+	if settles(w.method) {
+		w.returned, w.facts = variables, expr.Facts{} // the call may have changed what was known
+		w.add(w.settlement(succeeded, taken, leave)...)
+	}
+	if len(variables) > 0 {
+		w.add(leave)
+	}
+}
+
+// settlement returns the statements that settle what was taken, where the call has succeeded. What cannot be computed leaves the
+// charge and the results as they are.
+func (w *writer) settlement(succeeded, taken, leave string) []string {
+	ctx := w.context(w.method)
+	block := w.inner(func() string {
+		args := []string{ctx}
+		for _, r := range w.method.Rules {
+			if r.Settle == nil {
+				args = append(args, w.wrap("Keep"))
+				continue
+			}
+			w.fail = func(reason, err string) string {
+				return call(taken+".SettleFailed", ctx, w.keyError(r, r.Rule.Settle.Value, reason, err)) + "\n" + leave
+			}
+			args = append(args, w.render(r.Settle).Value)
+		}
+		return call(taken+".Settle", args...)
+	})
+	if succeeded == "true" {
+		return []string{block}
+	}
+	return []string{"if " + succeeded + " {\n" + block + "\n}"}
+}
