@@ -171,3 +171,9 @@ type Limited interface {
 	// Unfit returns what is in the way of claims of one call whose rules are all supported; or nothing.
 	Unfit(claims []Claim) (argument, reason string)
 }
+
+// Notifier is a store that has notices for those who run it: what it found a server to lack, and how it goes on.
+type Notifier interface {
+	// Notify makes the store tell its notices from now on. Each is told once.
+	Notify(func(notice string, cause error))
+}

@@ -1,0 +1,30 @@
+package redisstore
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Only failures in a row close the door, and replies are none.
+func TestBreaker(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b, failures := newBreaker(), 0
+		for range rapid.IntRange(1, 20).Draw(t, "tries") {
+			err := rapid.SampledFrom([]error{nil, reply("LOADING"), io.EOF, errors.New("i/o timeout")}).Draw(t, "error")
+			tried := false
+			got := b.try(func() error { tried = true; return err })
+			if tried != (failures < maxFailures) || tried && got != err || !tried && !untaken(got) {
+				t.Fatalf("after %d failures in a row: tried %t, got %v", failures, tried, got)
+			}
+			if failures++; reached(err) {
+				failures = 0
+			}
+			if !tried {
+				return // it stays so for a while
+			}
+		}
+	})
+}

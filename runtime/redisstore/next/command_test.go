@@ -1,0 +1,164 @@
+package redisstore
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
+)
+
+var minute = &engine.Rule{Name: "minute", Tag: "1m", Kind: engine.FixedWindow, Per: 60 * second}
+
+// of returns a call under one rule for each subject.
+func of(rule *engine.Rule, limit int64, subjects ...string) engine.Call {
+	call := engine.Call{Prefix: "p"}
+	for _, subject := range subjects {
+		call.Claims = append(call.Claims, engine.Claim{Rule: rule, Subject: subject, Cost: 1, Limit: limit, Burst: limit})
+	}
+	return call
+}
+
+// requireAdmits checks how many of n calls are admitted.
+func requireAdmits(t testing.TB, s engine.Store, call func() engine.Call, n, want int) {
+	t.Helper()
+	admitted := 0
+	for range n {
+		c := call()
+		v, err := s.Decide(context.Background(), &c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Admitted {
+			admitted++
+		}
+	}
+	if admitted != want {
+		t.Fatalf("%d of %d calls were admitted, want %d", admitted, n, want)
+	}
+}
+
+// commands counts the calls of a command.
+func commands(server *redistest.Server, name string) string {
+	for _, line := range strings.Split(server.Do("INFO commandstats"), "\r\n") {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_"+name+":calls="); ok {
+			count, _, _ := strings.Cut(rest, ",")
+			return count
+		}
+	}
+	return "0"
+}
+
+// waitFor waits until something holds.
+func waitFor(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// A server that does not know the function decides the call nevertheless, and is told the function once.
+func TestFunctionIsLoadedInTheBackground(t *testing.T) {
+	s, server := open(t)
+	loaded := func() bool { return strings.Contains(server.Do("FUNCTION LIST"), lua.Function) }
+	for range 3 {
+		requireAdmits(t, s, func() engine.Call { return of(minute, 1, "a") }, 2, 1)
+		waitFor(t, "the function", loaded)
+		server.Do("CONFIG RESETSTAT")
+		requireAdmits(t, s, func() engine.Call { return of(minute, 1, "b") }, 2, 1)
+		if got := commands(server, "fcall"); got != "2" {
+			t.Fatalf("%s functions were called for 2 decisions", got)
+		}
+		server.Do("FUNCTION FLUSH")
+		server.Do("FLUSHDB")
+	}
+}
+
+func TestScriptIsSentWhereItIsNotKnown(t *testing.T) {
+	s, server := open(t, WithoutFunctions())
+	for range 3 {
+		server.Do("CONFIG RESETSTAT")
+		requireAdmits(t, s, func() engine.Call { return of(minute, 2, "a") }, 5, 2)
+		if got := commands(server, "eval"); got != "1" {
+			t.Fatalf("the text was sent %s times", got)
+		}
+		server.Do("SCRIPT FLUSH")
+		server.Do("FLUSHDB")
+	}
+	if got := commands(server, "fcall"); got != "0" {
+		t.Errorf("%s functions were called", got)
+	}
+}
+
+// A user who may not call or load functions gets decisions by EVALSHA, and one notice.
+func TestUserWithoutFunctions(t *testing.T) {
+	for _, forbidden := range []string{"-fcall", "-function"} {
+		t.Run(forbidden, func(t *testing.T) {
+			server := redistest.Start(t)
+			server.Do("ACL SETUSER app on >secret ~* +@all " + forbidden)
+			client := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "app", Password: "secret"})
+			defer client.Close()
+			s := New(client, WithTimeout(20*time.Second)).(*store)
+			notices := make(chan string, 10)
+			s.Notify(func(notice string, cause error) { notices <- notice + ": " + cause.Error() })
+			requireAdmits(t, s, func() engine.Call { return of(minute, 1, "a") }, 2, 1)
+			if notice := <-notices; !strings.Contains(notice, "EVALSHA") || !strings.Contains(notice, "NOPERM") {
+				t.Errorf("the notice is %q", notice)
+			}
+			server.Do("CONFIG RESETSTAT")
+			requireAdmits(t, s, func() engine.Call { return of(minute, 5, "b") }, 5, 5)
+			if got := commands(server, "evalsha"); got != "5" {
+				t.Errorf("%s scripts were called for 5 decisions", got)
+			}
+			if len(notices) > 0 {
+				t.Errorf("another notice: %q", <-notices)
+			}
+		})
+	}
+}
+
+// A reply that is lost charges at most once, and is an error.
+func TestLostReply(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server.Addr)
+	s := New(connect(t, proxy.Addr), WithTimeout(20*time.Second)).(*store)
+	requireAdmits(t, s, func() engine.Call { return of(minute, 9, "warm") }, 1, 1)
+	waitFor(t, "the function", func() bool { return strings.Contains(server.Do("FUNCTION LIST"), lua.Function) })
+	for i := range 10 {
+		requireAdmits(t, s, func() engine.Call { return of(minute, 99, "warm") }, 1, 1) // there is a connection
+		proxy.Replies.Store(0)
+		call := of(minute, 99, "a")
+		if v, err := s.Decide(context.Background(), &call); err == nil {
+			t.Fatalf("lost reply %d gives %+v", i, v)
+		} else if untaken(err) {
+			t.Fatalf("%v counts as nothing done", err)
+		}
+		proxy.Replies.Store(-1)
+	}
+	if left := rooms(t, s, of(minute, 100, "a")); left[0] != 90 {
+		t.Errorf("10 calls left %d permits of 100", left[0])
+	}
+}
+
+// The time-out bounds a decision on a silent server, whatever the client's options say.
+func TestTimeout(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour, PoolTimeout: time.Hour, PoolSize: 1})
+	defer client.Close()
+	s := New(client, WithTimeout(50*time.Millisecond))
+	server.Pause()
+	defer server.Resume()
+	for range 5 {
+		call := of(minute, 9, "a")
+		if v, err := s.Decide(context.Background(), &call); err == nil {
+			t.Fatalf("got %+v", v)
+		}
+	}
+}

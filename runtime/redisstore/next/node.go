@@ -1,0 +1,83 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// node is a server, as far as calls are concerned: a single one, a master of a cluster, or a shard of a ring.
+type node struct {
+	store     *store
+	client    redis.UniversalClient
+	breaker   *breaker
+	functions atomic.Bool  // it may know our function
+	loading   atomic.Bool  // it is being told
+	ahead     atomic.Int64 // microseconds that its clock was ahead of ours when that last mattered
+}
+
+// node returns the server of a subject.
+func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
+	client := s.client
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		err = s.search.try(func() error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
+			defer cancel()
+			client, err = c.MasterForKey(ctx, subject)
+			return err
+		})
+	case *redis.Ring:
+		client, err = c.GetShardClientForKey(subject)
+	}
+	if err != nil {
+		return nil, unsent{err}
+	}
+	if n, ok := s.nodes.Load(client); ok {
+		return n.(*node), nil
+	}
+	found, _ := s.nodes.LoadOrStore(client, s.newNode(client))
+	return found.(*node), nil
+}
+
+func (s *store) newNode(client redis.UniversalClient) *node {
+	n := &node{store: s, client: client, breaker: newBreaker()}
+	if c, ok := client.(*redis.Client); ok {
+		own := c.WithTimeout(s.timeout)
+		own.Options().ContextTimeoutEnabled = true // these options are the copy's alone
+		n.client = own
+	}
+	n.functions.Store(s.functions)
+	return n
+}
+
+// now returns the server's time as far as it is known here.
+func (n *node) now() int64 { return time.Now().UnixMicro() + n.ahead.Load() }
+
+// set takes in the server's time.
+func (n *node) set(now int64) { n.ahead.Store(now - time.Now().UnixMicro()) }
+
+// minReload is the time between two questions for a cluster's layout while one of its servers cannot be reached. By itself the
+// client asks once a minute.
+const minReload = 250 * time.Millisecond
+
+// lost takes in that the server could not be reached: another one may be in its place.
+func (n *node) lost(err error) {
+	s := n.store
+	if errors.Is(err, redis.ErrClosed) {
+		s.nodes.Range(func(client, other any) bool {
+			if other == n {
+				s.nodes.Delete(client)
+			}
+			return true
+		})
+	}
+	cluster, ok := s.client.(*redis.ClusterClient)
+	last, now := s.reloaded.Load(), time.Now().UnixNano()
+	if ok && now-last > int64(minReload) && s.reloaded.CompareAndSwap(last, now) {
+		cluster.ReloadState(context.Background())
+	}
+}

@@ -1,0 +1,153 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// group is the part of a call that one server decides in one step.
+type group struct {
+	call    engine.Call // with copies of the claims
+	index   []int       // of the claims in the whole call
+	verdict engine.Verdict
+}
+
+// groups returns copies of the claims that are wanted, in groups of equal subjects where these may be on different servers, else
+// in one.
+func (s *store) groups(call *engine.Call, wanted func(*engine.Claim) bool) []*group {
+	var groups []*group
+	split := s.split.Load()
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if !wanted(c) {
+			continue
+		}
+		var g *group
+		for _, other := range groups {
+			if !split || other.call.Claims[0].Subject == c.Subject {
+				g = other
+			}
+		}
+		if g == nil {
+			g = &group{call: *call}
+			g.call.Claims = nil
+			groups = append(groups, g)
+		}
+		g.call.Claims = append(g.call.Claims, *c)
+		g.index = append(g.index, i)
+	}
+	return groups
+}
+
+// decideSpread decides a call whose claims may be on different servers, group after group. There is no common instant for which
+// places could be kept, so a call that would have to wait is told when to ask again. What was taken is given back if a later group
+// does not admit the call now; the rest is asked nevertheless, so that all refusing rules are known.
+func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	groups := s.groups(call, func(*engine.Claim) bool { return true })
+	admitted, taken := true, int64(0)
+	for _, g := range groups {
+		g.prepare(call.Refused || !admitted, taken)
+		v, err := s.decide(ctx, &g.call)
+		if err != nil {
+			return engine.Verdict{}, errors.Join(err, s.rollback(ctx, groups))
+		}
+		g.verdict, taken = v, v.Taken
+		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
+	}
+	if !admitted {
+		_ = s.rollback(ctx, groups) // the refusal stands, whatever became of this
+		taken = 0
+	} else if err := s.level(ctx, groups, taken); err != nil {
+		return engine.Verdict{}, err
+	}
+	v := engine.Verdict{Now: groups[0].verdict.Now, At: groups[0].verdict.Now, Admitted: admitted, Taken: taken}
+	for _, g := range groups {
+		g.tell(call, &v)
+	}
+	return v, nil
+}
+
+// prepare makes the group's call one that does not wait, unless a refusal for want of time would begin a block. It asks for no more
+// permits than the groups before have taken.
+func (g *group) prepare(refused bool, taken int64) {
+	g.call.Refused = refused
+	for i := range g.call.Claims {
+		c := &g.call.Claims[i]
+		if !g.call.Peek && c.Rule.Block == 0 {
+			c.Wait = 0
+		}
+		if taken > 0 {
+			c.Cost = taken
+		}
+	}
+}
+
+// level gives back what groups took beyond n permits, in a call that takes as many as there are.
+func (s *store) level(ctx context.Context, groups []*group, n int64) error {
+	for _, g := range groups {
+		if g.verdict.Taken <= n {
+			continue
+		}
+		for i := range g.call.Claims {
+			if c := &g.call.Claims[i]; c.Charged > 0 {
+				c.Delta = n - c.Charged
+			}
+		}
+		if err := s.Adjust(ctx, &g.call); err != nil {
+			return errors.Join(err, s.rollback(ctx, groups))
+		}
+		for i := range g.call.Claims {
+			if c := &g.call.Claims[i]; c.Charged > 0 {
+				c.Charged = n
+			}
+		}
+	}
+	return nil
+}
+
+// rollback undoes what the groups were charged.
+func (s *store) rollback(ctx context.Context, groups []*group) error {
+	var failed error
+	for _, g := range groups {
+		failed = errors.Join(failed, s.undo(ctx, &g.call))
+		for i := range g.call.Claims {
+			c := &g.call.Claims[i]
+			if g.call.Report {
+				c.Room += c.Charged
+			}
+			c.Charged, c.At, c.Extra, c.Stored, c.Fired = 0, 0, 0, 0, 0
+		}
+	}
+	return failed
+}
+
+// undo gives back all that a call was charged, as if it had not been made.
+func (s *store) undo(ctx context.Context, call *engine.Call) error {
+	for i := range call.Claims {
+		call.Claims[i].Delta = -call.Claims[i].Charged
+	}
+	call.Rollback = true
+	return s.Adjust(ctx, call)
+}
+
+// tell takes the group's answer into the whole call, on the clock of the verdict.
+func (g *group) tell(call *engine.Call, v *engine.Verdict) {
+	ahead := g.verdict.Now - v.Now
+	v.At = max(v.At, g.verdict.At-ahead)
+	for i, at := range g.index {
+		c, told := &call.Claims[at], g.call.Claims[i]
+		told.Cost, told.Wait, told.Delta = c.Cost, c.Wait, c.Delta
+		if told.Refused && told.Wait > 0 && told.Rule.Block == 0 {
+			told.Refused = told.Earliest > g.verdict.Now+told.Wait
+		}
+		if told.Earliest > 0 {
+			told.Earliest -= ahead
+		}
+		if told.Full > 0 {
+			told.Full -= ahead
+		}
+		*c = told
+	}
+}

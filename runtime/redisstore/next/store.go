@@ -1,0 +1,104 @@
+// Package redisstore keeps the counts of rate limits on Redis, or Valkey, shared by all processes that use it. Each call is
+// decided by one script, on the server's clock. The package knows servers, keys and scripts; what a rule means is known to
+// package engine and to the script.
+package redisstore
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// Option changes how a store works.
+type Option func(*store)
+
+// WithTimeout bounds how long a decision may take, the wait for a connection included, whatever the client's own options say.
+// The default is 250 ms. After a time-out it is unknown whether the call was charged. New panics unless d is positive.
+func WithTimeout(d time.Duration) Option {
+	if d <= 0 {
+		panic("redisstore.WithTimeout: found " + d.String() + ", expected a positive duration")
+	}
+	return func(s *store) { s.timeout = d }
+}
+
+// WithoutFunctions makes the store use EVALSHA where it would otherwise load the script as a function of Redis 7, which costs the
+// server less for each call.
+func WithoutFunctions() Option { return func(s *store) { s.functions = false } }
+
+const defaultTimeout = 250 * time.Millisecond
+
+type store struct {
+	client    redis.UniversalClient
+	timeout   time.Duration
+	functions bool
+	nodes     sync.Map    // of *node by redis.UniversalClient
+	split     atomic.Bool // different subjects may live on different servers
+	reloaded  atomic.Int64
+	notify    atomic.Pointer[func(string, error)]
+	search    *breaker // around the search for the server of a subject
+}
+
+// New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays
+// the caller's to close. It panics if client is nil.
+//
+// Rules of a call whose subjects are equal are decided in one step; so are all rules on a single server. On a cluster or a ring,
+// different subjects are decided one after the other, and when one refuses, what those before it took is given back.
+func New(client redis.UniversalClient, options ...Option) engine.Store {
+	if client == nil {
+		panic("redisstore.New: the client is nil")
+	}
+	s := &store{client: client, timeout: defaultTimeout, functions: true, search: newBreaker()}
+	for _, option := range options {
+		option(s)
+	}
+	switch client.(type) {
+	case *redis.ClusterClient, *redis.Ring:
+		s.split.Store(true)
+	}
+	return s
+}
+
+// Notify implements engine.Notifier.
+func (s *store) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
+
+func (s *store) tell(notice string, cause error) {
+	if notify := s.notify.Load(); notify != nil {
+		(*notify)(notice, cause)
+	}
+}
+
+// Decide implements engine.Store.
+func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	if s.isSplit(call) {
+		return s.decideSpread(ctx, call)
+	}
+	v, err := s.decide(ctx, call)
+	if err != nil && strings.HasPrefix(err.Error(), "CROSSSLOT ") && !s.split.Swap(true) {
+		return s.Decide(ctx, call) // the client is for a cluster and does not show it; nothing was done
+	}
+	return v, err
+}
+
+// isSplit reports whether the claims of a call may be on different servers.
+func (s *store) isSplit(call *engine.Call) bool {
+	if !s.split.Load() {
+		return false
+	}
+	for i := range call.Claims {
+		if call.Claims[i].Subject != call.Claims[0].Subject {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	_ engine.Settings = (*store)(nil)
+	_ engine.Notifier = (*store)(nil)
+)

@@ -1,0 +1,160 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/robfig/cron/v3"
+	"pgregory.net/rapid"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+const second = 1_000_000
+
+// connect returns a client of the server at addr that is closed when the test is over.
+func connect(t testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// open returns a store on a new server. Its time-out leaves time for a busy machine.
+func open(t testing.TB, options ...Option) (*store, *redistest.Server) {
+	server := redistest.Start(t)
+	return New(connect(t, server.Addr), append([]Option{WithTimeout(20 * time.Second)}, options...)...).(*store), server
+}
+
+// model is the engine on cells of its own, which decides what a store has decided, at the same times.
+type model map[string]*engine.Cell
+
+func (m model) cells(call *engine.Call) []*engine.Cell {
+	cells := make([]*engine.Cell, len(call.Claims))
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		k := c.Rule.Name + " " + c.Subject
+		if m[k] == nil {
+			cell := engine.NewCell(c.Rule)
+			m[k] = &cell
+		}
+		cells[i] = m[k]
+	}
+	return cells
+}
+
+func clone(call engine.Call) engine.Call {
+	call.Claims = append([]engine.Claim(nil), call.Claims...)
+	return call
+}
+
+func schedule(t rapid.TB, text string) *engine.Schedule {
+	spec, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.NewSchedule(spec.Next, true, time.UTC)
+}
+
+func drawRules(t *rapid.T) []*engine.Rule {
+	rules := make([]*engine.Rule, rapid.IntRange(1, 4).Draw(t, "rules"))
+	for i := range rules {
+		kind := engine.Kind(rapid.IntRange(1, 9).Draw(t, "kind"))
+		r := &engine.Rule{Name: fmt.Sprint("r", i), Tag: fmt.Sprint("kind", kind), Kind: kind}
+		r.Per = rapid.SampledFrom([]int64{50_000, second, 60 * second}).Draw(t, "per")
+		switch kind {
+		case engine.Calendar, engine.DistinctCalendar:
+			r.Per, r.Schedule = 0, schedule(t, rapid.SampledFrom([]string{"* * * * * *", "0 * * * * *"}).Draw(t, "cron"))
+		case engine.Warmup:
+			r.Warmup = 10 * second
+		case engine.SlidingCounter:
+			r.Slices = 5
+		}
+		if rapid.IntRange(0, 4).Draw(t, "blocks") == 0 {
+			r.Block = 100_000
+		}
+		rules[i] = r
+	}
+	return rules
+}
+
+func drawCall(t *rapid.T, rules []*engine.Rule) engine.Call {
+	call := engine.Call{Prefix: "p"}
+	switch rapid.IntRange(0, 7).Draw(t, "kind of call") {
+	case 0:
+		call.Peek = true
+	case 1:
+		call.Report = true
+	case 2:
+		call.Refused = true
+	}
+	for _, r := range rules {
+		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Limit: 5, Burst: 5, Cost: 1}
+		if r.Kind == engine.Warmup {
+			c.Burst = 0
+		}
+		if r.Kind < engine.Distinct {
+			c.Cost = rapid.Int64Range(1, 3).Draw(t, "cost")
+		} else {
+			c.Member = rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "member")
+		}
+		if r.Kind < engine.SlidingCounter {
+			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 100 * second}).Draw(t, "wait")
+		}
+		call.Claims = append(call.Claims, c)
+	}
+	return call
+}
+
+// A store answers as the engine does at the server's time.
+func TestStoreLikeEngine(t *testing.T) {
+	for name, options := range map[string][]Option{"functions": nil, "scripts": {WithoutFunctions()}} {
+		t.Run(name, func(t *testing.T) {
+			s, server := open(t, options...)
+			rapid.Check(t, func(t *rapid.T) {
+				server.Do("FLUSHDB")
+				m, rules := make(model), drawRules(t)
+				for range rapid.IntRange(1, 20).Draw(t, "calls") {
+					compare(t, s, m, drawCall(t, rules))
+				}
+			})
+		})
+	}
+}
+
+func compare(t *rapid.T, s *store, m model, call engine.Call) {
+	want := clone(call)
+	v, err := s.Decide(context.Background(), &call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := want.Decide(m.cells(&want), v.Now); v != w {
+		t.Fatalf("got %+v, the engine %+v of %+v", v, w, want)
+	}
+	for i := range call.Claims {
+		got, want := call.Claims[i], want.Claims[i]
+		if got.Refused != want.Refused || got.Refused && got.Earliest != want.Earliest || call.Peek && got.Room != want.Room {
+			t.Fatalf("got %+v, the engine %+v", got, want)
+		}
+	}
+	if v.Admitted && !call.Peek && rapid.IntRange(0, 3).Draw(t, "give back") == 0 {
+		giveBack(t, s, m, call, want)
+	}
+}
+
+func giveBack(t *rapid.T, s *store, m model, call, want engine.Call) {
+	call.Rollback = rapid.Bool().Draw(t, "rollback")
+	want.Rollback = call.Rollback
+	for i := range call.Claims {
+		want.Claims[i].Delta = -want.Claims[i].Charged
+		call.Claims[i].Delta = -call.Claims[i].Charged
+	}
+	r := request{call: &call, adjust: true}
+	if err := s.do(context.Background(), &r); err != nil {
+		t.Fatal(err)
+	}
+	want.Adjust(m.cells(&want), r.verdict.Now)
+}
