@@ -26,6 +26,9 @@ func (p *parser) value(a *Argument, v Text) Value {
 		value.Count = p.parseCount(a.Name, v)
 	case NameKind:
 		p.checkName(a, v)
+		if a.Name == "prefix" && strings.HasSuffix(v.Value, ".") {
+			p.add(v.At(len(v.Value)-1), "prefix ends with a dot, which is added anyway")
+		}
 	case IdentKind:
 		if !token.IsIdentifier(v.Value) || v.Value == "_" {
 			p.add(v.Pos, "%s is %q; expected %s", a.Name, v.Value, a.want())

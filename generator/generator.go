@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -110,15 +111,9 @@ func (r *run) generate() {
 		return // not all is loaded
 	}
 	for _, p := range r.set.Packages {
-		pkg, found := collect.Package(r.set.Fset, p)
-		compiled := compile.Package(pkg)
-		if slices.ContainsFunc(compiled, isUnheardOf) {
-			compiled = append(compiled, p.Unimported()...) // one of which may bring that name
-		}
-		r.pkgs = append(r.pkgs, pkg)
-		r.found = append(append(r.found, found...), compiled.Coded("expression")...)
+		r.collect(p)
 	}
-	errs, warnings := check.Packages(r.set.Fset, r.pkgs)
+	errs, warnings := r.check()
 	for _, w := range warnings {
 		w.Severity = annotations.SeverityWarning
 		errs = append(errs, w)
@@ -136,6 +131,31 @@ func (r *run) generate() {
 	r.files, r.rules = files, listAll(r.set.Fset, r.pkgs)
 }
 
+// collect collects and compiles what the directives of a package say.
+func (r *run) collect(p *load.Package) {
+	defer r.recover(p.Files[0].Syntax.Package)
+	pkg, found := collect.Package(r.set.Fset, p)
+	r.found = append(r.found, found...)
+	compiled := compile.Package(pkg)
+	if slices.ContainsFunc(compiled, isUnheardOf) {
+		compiled = append(compiled, p.Unimported()...) // one of which may bring that name
+	}
+	r.found, r.pkgs = append(r.found, compiled.Coded("expression")...), append(r.pkgs, pkg)
+}
+
+// check looks for rules that do not do what they seem to.
+func (r *run) check() (errs, warnings annotations.Diagnostics) {
+	defer r.recover(token.NoPos)
+	return check.Packages(r.set.Fset, r.pkgs)
+}
+
+// recover makes a diagnostic of a panic, which is a fault of the generator.
+func (r *run) recover(pos token.Pos) {
+	if fault := recover(); fault != nil {
+		r.found.Add(pos, "internal error: %v\n%s", fault, debug.Stack())
+	}
+}
+
 func isWarning(d annotations.Diagnostic) bool { return d.Severity == annotations.SeverityWarning }
 
 // isUnheardOf reports whether an error tells of a name that is like no other.
@@ -148,7 +168,7 @@ func emitAll(pkgs []*model.Package) (files []File, faults annotations.Errors) {
 	for _, p := range pkgs {
 		for _, f := range p.Files {
 			if len(f.Wrappers) == 0 {
-				if src, err := os.ReadFile(f.Output); err == nil && load.IsOutput(src) {
+				if src, err := os.ReadFile(f.Output); err == nil && load.IsOutput(f.Output, src) {
 					files = append(files, File{Name: f.Output})
 				}
 				continue

@@ -32,7 +32,7 @@ func Check(files []File) ([]Stale, error) {
 			found = nil
 		case err != nil:
 			return nil, err
-		case !load.IsOutput(found):
+		case !load.IsOutput(f.Name, found):
 			return nil, &fs.PathError{Op: "write", Path: f.Name, Err: errForeign}
 		}
 		found = bytes.ReplaceAll(found, []byte("\r\n"), []byte("\n"))
@@ -144,5 +144,5 @@ func isTemporary(name string) bool {
 // isOurs reports whether a file was generated, or is the begin of one that was.
 func isOurs(name string) bool {
 	src, err := os.ReadFile(name)
-	return err == nil && (load.IsOutput(src) || strings.HasPrefix(load.Header, string(src)))
+	return err == nil && (load.IsOutput(name, src) || strings.HasPrefix(load.Header, string(src)))
 }

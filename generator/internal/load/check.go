@@ -33,7 +33,7 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 			errs.Add(token.NoPos, "%v", wrong(l.cfg.Dir, annotations.Relative(l.cfg.Dir, path), err))
 			continue
 		}
-		if IsOutput(src) {
+		if IsOutput(path, src) {
 			outputs = append(outputs, filepath.Base(path))
 			continue
 		}

@@ -46,7 +46,7 @@ func search(dir string) (*folder, error) {
 			return nil, err
 		}
 		switch {
-		case IsOutput(src):
+		case IsOutput(path, src):
 			f.outputs = append(f.outputs, path)
 		case hasDirective(src):
 			f.annotated = append(f.annotated, path)
@@ -55,10 +55,16 @@ func search(dir string) (*folder, error) {
 	return f, nil
 }
 
-// IsOutput reports whether src was generated.
-func IsOutput(src []byte) bool {
+// IsOutput reports whether a file was generated, also if nothing is left of its text or a merge has left its marks in it.
+func IsOutput(path string, src []byte) bool {
 	line, _, _ := bytes.Cut(src, []byte("\n"))
-	return string(bytes.TrimRight(line, "\r")) == Header
+	if string(bytes.TrimRight(line, "\r")) == Header {
+		return true
+	}
+	if _, ours := SourceOf(path); !ours {
+		return false
+	}
+	return len(bytes.TrimSpace(src)) == 0 || bytes.HasPrefix(line, []byte("<<<<<<<")) && bytes.Contains(src, []byte(Header))
 }
 
 // hints are in every line that package annotations takes for a directive or a near miss: the tool's name, if not misspelt, or a verb.

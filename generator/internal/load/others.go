@@ -33,7 +33,7 @@ func (l *loader) addOthers(pkg *Package, p *packages.Package) {
 			continue
 		}
 		src, err := os.ReadFile(path)
-		if err != nil || IsOutput(src) {
+		if err != nil || IsOutput(path, src) {
 			continue
 		}
 		syntax, _ := parser.ParseFile(l.set.Fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
