@@ -66,6 +66,9 @@ func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Ver
 	for _, g := range groups {
 		g.tell(call, &v)
 	}
+	if !admitted && !call.AskAgain(v) {
+		v.At = 0
+	}
 	return v, nil
 }
 
@@ -144,6 +147,9 @@ func (g *group) tell(call *engine.Call, v *engine.Verdict) {
 		}
 		if told.Earliest > 0 {
 			told.Earliest -= ahead
+		}
+		if told.Mode == engine.Enforce {
+			v.At = max(v.At, told.Earliest)
 		}
 		if told.Full > 0 {
 			told.Full -= ahead
