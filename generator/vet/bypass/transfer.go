@@ -36,10 +36,8 @@ func (c *checker) transfers(at inspector.Cursor) []transfer {
 			places = append(places, c.place(name))
 		}
 		return c.pairs(n.Values, places)
-	case *ast.RangeStmt:
-		if n.Value != nil {
-			return []transfer{{n.X, nil, place{owner: c.variable(n.Value)}}} // an element of n.X goes there
-		}
+	case *ast.RangeStmt: // elements of n.X go there
+		return []transfer{{n.X, nil, place{owner: c.variable(n.Key)}}, {n.X, nil, place{owner: c.variable(n.Value)}}}
 	case *ast.ReturnStmt:
 		return c.pairs(n.Results, c.results(at))
 	case *ast.CompositeLit:

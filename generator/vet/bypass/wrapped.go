@@ -18,7 +18,7 @@ func (*isWrapped) String() string { return "wrapped" }
 // their way. It follows the names that an expression mentions and ignores the order of statements. So it may return too many
 // expressions, and a finding is missed; it does not return too few.
 func (c *checker) findWrapped(root inspector.Cursor) []ast.Node {
-	o := origins{checker: c, from: map[any][]ast.Expr{}, seen: map[any]bool{}}
+	o := origins{checker: c, from: map[any][]ast.Expr{}, named: map[string][]*types.Func{}, seen: map[any]bool{}}
 	for at := range root.Preorder() {
 		o.note(at)
 	}
@@ -31,8 +31,9 @@ func (c *checker) findWrapped(root inspector.Cursor) []ast.Node {
 // origins traces values back to where they come from.
 type origins struct {
 	*checker
-	from   map[any][]ast.Expr // what goes to each owner of a place
-	values []any              // functions that are used as values: each a *types.Func or an *ast.FuncLit
+	from   map[any][]ast.Expr       // what goes to each owner of a place
+	values []any                    // functions that are used as values: each a *types.Func or an *ast.FuncLit
+	named  map[string][]*types.Func // the functions and methods of this package
 	seen   map[any]bool
 	found  []ast.Node
 }
@@ -47,14 +48,30 @@ func (o *origins) note(at inspector.Cursor) {
 			o.values = append(o.values, f)
 		}
 	}
-	if d, ok := at.Node().(*ast.FuncDecl); ok && d.Type.Results != nil {
-		for _, f := range d.Type.Results.List {
-			for _, name := range f.Names { // which a return need not mention
-				fn := o.TypesInfo.Defs[d.Name]
-				o.from[fn] = append(o.from[fn], name)
+	switch n := at.Node().(type) {
+	case *ast.FuncDecl:
+		fn := o.TypesInfo.Defs[n.Name].(*types.Func)
+		o.named[fn.Name()] = append(o.named[fn.Name()], fn)
+		if n.Type.Results != nil {
+			for _, f := range n.Type.Results.List {
+				for _, name := range f.Names { // which a return need not mention
+					o.from[fn] = append(o.from[fn], name)
+				}
+			}
+		}
+	case *ast.CallExpr:
+		if e, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && o.isForeign(e) { // what is added to a container may come out of it
+			if v := o.variable(e.X); v != nil {
+				o.from[v] = append(o.from[v], n.Args...)
 			}
 		}
 	}
+}
+
+// isForeign reports whether e is a method that another package declares.
+func (o *origins) isForeign(e *ast.SelectorExpr) bool {
+	s := o.TypesInfo.Selections[e]
+	return s != nil && s.Kind() == types.MethodVal && s.Obj().Pkg() != o.Pkg
 }
 
 // function returns the *types.Func that e names, or the *ast.FuncLit that it is; nil if it is no function.
@@ -82,6 +99,13 @@ func (o *origins) follow(owner any) {
 		o.found = append(o.found, e)
 		o.followMentioned(e)
 	}
+	if fn, ok := owner.(*types.Func); ok && fn.Signature().Recv() != nil && types.IsInterface(fn.Signature().Recv().Type()) {
+		for _, method := range o.named[fn.Name()] { // of a type that may implement the interface
+			if types.Identical(method.Signature(), fn.Signature()) {
+				o.follow(method)
+			}
+		}
+	}
 	if v, ok := owner.(*types.Var); ok && (v.Kind() == types.ParamVar || v.Kind() == types.FieldVar) {
 		if v.Pkg() == o.Pkg && o.Pkg.Name() != "main" && !slices.Contains(o.wrapped, v) {
 			o.ExportObjectFact(v, &isWrapped{})
@@ -97,7 +121,7 @@ func (o *origins) followMentioned(e ast.Node) {
 		case *ast.SelectorExpr: // of a.sender, only the field matters
 			o.followMentioned(n.Sel)
 			_, isName := n.X.(*ast.Ident)
-			return !isName
+			return !isName || o.isForeign(n)
 		case *ast.KeyValueExpr: // of options{sender: s}, only s does
 			if v, ok := o.variable(n.Key).(*types.Var); ok && v.IsField() {
 				o.followMentioned(n.Value)

@@ -52,3 +52,10 @@ type Embeds interface {
 	/* want `skip takes effect nowhere here` */ //ratelimit:skip
 	Sender
 }
+
+/* want `//ratelimit:rule limit=1 per=1m in a block comment takes no effect` */ /*
+Blocked is documented in a block.
+
+//ratelimit:rule limit=1 per=1m
+*/
+type Blocked interface{ M() error }
