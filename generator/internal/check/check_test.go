@@ -270,8 +270,8 @@ func TestEmptyKey(t *testing.T) {
 	const rule = "//ratelimit:rule limit=1 per=1m key="
 	check(t, []scenario{
 		{"an empty text", rule + "\"{''}\"\nM(n int) error",
-			[]string{"9:38: warning: key: the text \"{''}\" is the same for every call; write the name of a parameter in the braces",
-				"9:38: key: this is empty in every call, so that every call fails; without key= there is one budget for everybody"}},
+			[]string{"9:38: key: this is empty in every call, so that every call fails; without key= there is one budget for everybody",
+				"9:38: warning: key: the text \"{''}\" is the same for every call; write the name of a parameter in the braces"}},
 		{"a number", rule + "{six}\nM(n int) error", nil},
 	})
 }
