@@ -139,3 +139,7 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 }
 
 func (b *bucket) Expiry(*Rule) int64 { return b.full + min(b.parts, 1) }
+
+func (b *bucket) Size() int64 { return 24 }
+
+func (b *bucket) Grows(*Claim, int64) int64 { return 0 }

@@ -31,11 +31,12 @@ func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	if c.Mode == Trigger {
 		return
 	}
-	asked := *c
+	cost := c.Cost
 	if call.UpTo {
-		asked.Cost = 1
+		c.Cost = 1
 	}
-	c.Earliest = cell.State.Earliest(&asked, now, now)
+	c.Earliest = cell.State.Earliest(c, now, now)
+	c.Cost = cost
 	c.Refused = c.Earliest > now+c.Wait
 	if cell.Until > now {
 		c.Earliest, c.Refused = max(c.Earliest, cell.Until), true

@@ -108,3 +108,15 @@ func (d *distinct) Expiry(r *Rule) int64 {
 	_, stop := countsFrom(r, d.order[n-1].at)
 	return max(stop, d.order[n-1].at+r.Per)
 }
+
+// memberSize is what a member takes: its text, of at most 16 bytes, and its places in the map and in the order.
+const memberSize = 16 + 50 + 36
+
+func (d *distinct) Size() int64 { return 80 + memberSize*int64(len(d.order)) }
+
+func (d *distinct) Grows(c *Claim, now int64) int64 {
+	if since, _ := countsFrom(c.Rule, now); d.knows(c.Member, since) {
+		return 0
+	}
+	return memberSize
+}

@@ -17,7 +17,7 @@ func (r *ring) at(i int) int64 { return r.times[(r.head+i)&(len(r.times)-1)] }
 // insert puts a time in its place, count times. It is nearly always the last one: only who waits has a later one.
 func (r *ring) insert(t int64, count int) {
 	if r.n+count > len(r.times) {
-		r.grow(r.n + count)
+		r.grow(count)
 	}
 	i := r.n
 	for ; i > 0 && r.at(i-1) > t; i-- {
@@ -31,12 +31,20 @@ func (r *ring) insert(t int64, count int) {
 
 func (r *ring) set(i int, t int64) { r.times[(r.head+i)&(len(r.times)-1)] = t }
 
-func (r *ring) grow(n int) {
-	size := max(1, len(r.times))
-	for size < n {
-		size *= 2
+// room returns how many times the ring has room for once so many more are inserted.
+func (r *ring) room(more int) int {
+	room := max(1, len(r.times))
+	for room < r.n+more {
+		room *= 2
 	}
-	times := make([]int64, size)
+	return room
+}
+
+// size returns how many bytes the ring takes once so many times more are inserted.
+func (r *ring) size(more int) int64 { return 8 * int64(r.room(more)) }
+
+func (r *ring) grow(more int) {
+	times := make([]int64, r.room(more))
 	for i := range r.n {
 		times[i] = r.at(i)
 	}

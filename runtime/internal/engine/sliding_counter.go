@@ -100,3 +100,12 @@ func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
 }
 
 func (s *slidingCounter) Expiry(r *Rule) int64 { return (s.newest + r.Slices + 1) * r.Width() }
+
+func (s *slidingCounter) Size() int64 { return 48 + 8*int64(len(s.slices)) }
+
+func (s *slidingCounter) Grows(c *Claim, _ int64) int64 {
+	if s.slices == nil {
+		return 8 * (c.Rule.Slices + 1)
+	}
+	return 0
+}

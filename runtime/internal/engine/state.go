@@ -30,6 +30,12 @@ type State interface {
 
 	// Expiry returns the time from which the state says no more than a new one.
 	Expiry(r *Rule) int64
+
+	// Size returns about how many bytes of memory the state takes.
+	Size() int64
+
+	// Grows returns about how many bytes more it takes after the claim's cost is charged, at most.
+	Grows(c *Claim, now int64) int64
 }
 
 // states makes the state of a subject that was never charged, for each kind.

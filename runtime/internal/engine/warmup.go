@@ -52,3 +52,5 @@ func mulDiv(a, b, c int64) int64 {
 }
 
 func (w *warmup) Expiry(r *Rule) int64 { return w.bucket.Expiry(r) + r.Warmup }
+
+func (w *warmup) Size() int64 { return 32 }

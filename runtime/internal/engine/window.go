@@ -118,3 +118,13 @@ func (w *windows) Expiry(*Rule) int64 {
 	}
 	return longAgo
 }
+
+func (w *windows) Size() int64 { return 24 + 24*int64(cap(w.list)) }
+
+func (w *windows) Grows(*Claim, int64) int64 {
+	const most = 2 // the present window, and that of a call that waits
+	if len(w.list)+most <= cap(w.list) {
+		return 0
+	}
+	return 24 * most
+}

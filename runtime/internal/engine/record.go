@@ -1,0 +1,149 @@
+package engine
+
+// Record is a cell in the memory of a process, made small: a bucket or a window takes three numbers, all else a cell. A Record says
+// nothing of its rule, whose kind tells what the numbers are.
+type Record struct {
+	numbers [3]int64 // a bucket's full, parts and limit, or a window's start, stop and used
+	cell    *Cell    // of other kinds, and of those with more to keep: free places, a block, windows of calls that wait
+}
+
+// NewRecord returns the record of a subject that was never charged.
+func NewRecord(r *Rule) Record {
+	switch r.Kind {
+	case Bucket, Prepaid:
+		return Record{numbers: [3]int64{longAgo, 0, 0}}
+	case FixedWindow, Calendar:
+		return Record{numbers: [3]int64{longAgo, longAgo, 0}}
+	}
+	cell := NewCell(r)
+	return Record{cell: &cell}
+}
+
+func (r *Record) bucket() bucket { return bucket{r.numbers[0], r.numbers[1], r.numbers[2]} }
+func (r *Record) window() window { return window{r.numbers[0], r.numbers[1], r.numbers[2]} }
+
+// Unpacked is the room to unpack a record in. It is used again and again, so that this allocates nothing.
+type Unpacked struct {
+	cell    Cell
+	bucket  bucket
+	windows windows
+	only    [1]window
+}
+
+// Unpack returns the cell of a record. What is changed there is in the record after Pack.
+func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
+	if r.cell != nil {
+		return r.cell
+	}
+	if rule.Kind == Bucket || rule.Kind == Prepaid {
+		u.bucket = r.bucket()
+		u.cell = Cell{State: &u.bucket, Until: longAgo}
+	} else {
+		u.only[0] = r.window()
+		u.windows.list = u.only[:]
+		u.cell = Cell{State: &u.windows, Until: longAgo}
+	}
+	return &u.cell
+}
+
+// Pack keeps what became of the cell that was unpacked.
+func (r *Record) Pack(u *Unpacked) {
+	if r.cell != nil {
+		return
+	}
+	plain := len(u.cell.Free) == 0 && u.cell.Until == longAgo
+	switch u.cell.State.(type) {
+	case *bucket:
+		b := u.bucket
+		r.numbers = [3]int64{b.full, b.parts, b.limit}
+		if !plain {
+			r.cell = &Cell{&b, u.cell.Free, u.cell.Until}
+		}
+	case *windows:
+		w := window{longAgo, longAgo, 0}
+		if len(u.windows.list) > 0 {
+			w = u.windows.list[0]
+		}
+		r.numbers = [3]int64{w.start, w.stop, w.used}
+		if !plain || len(u.windows.list) > 1 {
+			r.cell = &Cell{&windows{append([]window(nil), u.windows.list...)}, u.cell.Free, u.cell.Until}
+		}
+	}
+}
+
+// Take decides a call of one claim as [Call.Decide] does, if that is simple: the rule enforces its limit, admits the claim at once,
+// and needs no more memory. It reports whether it did. Most calls are such.
+func (r *Record) Take(call *Call, now int64) bool {
+	c := &call.Claims[0]
+	if c.Mode != Enforce || call.Peek || call.Report || call.UpTo || call.Refused {
+		return false
+	}
+	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = c.Cost, now, 0, 0, false, now, 0, 0, 0
+	if r.cell != nil {
+		return r.cell.take(c, now)
+	}
+	if c.Rule.Kind == Bucket || c.Rule.Kind == Prepaid {
+		b := r.bucket()
+		if b.Earliest(c, now, now) > now {
+			return false
+		}
+		b.add(c, c.Cost, now)
+		r.numbers = [3]int64{b.full, b.parts, b.limit}
+		return true
+	}
+	w := r.window()
+	if w.stop <= now {
+		w = open(c.Rule, now)
+	}
+	if w.used+c.Cost > c.Limit {
+		return false
+	}
+	w.start = min(w.start, now)
+	w.used += c.Cost
+	r.numbers = [3]int64{w.start, w.stop, w.used}
+	return true
+}
+
+func (cell *Cell) take(c *Claim, now int64) bool {
+	if cell.Until > now {
+		return false
+	}
+	if s, ok := cell.State.(*slidingWindow); ok {
+		if s.Earliest(c, now, now) > now || s.Grows(c, now) > 0 {
+			return false
+		}
+		return s.Commit(c, c.Cost, now, now)
+	}
+	if cell.State.Earliest(c, now, now) > now || cell.State.Grows(c, now) > 0 {
+		return false
+	}
+	if !cell.State.Commit(c, c.Cost, now, now) {
+		c.Charged, c.At = 0, 0
+	}
+	return true
+}
+
+// Expiry returns the time from which the record says no more than a new one.
+func (r *Record) Expiry(rule *Rule) int64 {
+	if r.cell != nil {
+		return r.cell.Expiry(rule)
+	}
+	if rule.Kind == Bucket || rule.Kind == Prepaid {
+		b := r.bucket()
+		return b.Expiry(rule)
+	}
+	return r.numbers[1]
+}
+
+// Size returns about how many bytes the record takes besides itself.
+func (r *Record) Size() int64 {
+	if r.cell == nil {
+		return 0
+	}
+	return r.cell.size()
+}
+
+// cellSize is what a cell takes besides its state, and besides its free places.
+const cellSize = 48
+
+func (cell *Cell) size() int64 { return cellSize + int64(cap(cell.Free))*16 + cell.State.Size() }

@@ -1,0 +1,27 @@
+package memory
+
+import "sync/atomic"
+
+// bound is how much the store keeps, and may keep.
+type bound struct {
+	maxKeys, maxBytes int64
+	keys, bytes       atomic.Int64
+}
+
+// reserve adds to what is kept, if there is room for that.
+func (b *bound) reserve(keys, bytes int64) bool {
+	if b.add(keys, bytes); b.keys.Load() > b.maxKeys && keys > 0 || b.bytes.Load() > b.maxBytes && bytes > 0 {
+		b.add(-keys, -bytes)
+		return false
+	}
+	return true
+}
+
+func (b *bound) add(keys, bytes int64) {
+	if keys != 0 {
+		b.keys.Add(keys)
+	}
+	if bytes != 0 {
+		b.bytes.Add(bytes)
+	}
+}

@@ -1,0 +1,174 @@
+// Package memory keeps the counts of rate limits in this process. It is the store of package memstore, and what a limiter counts with
+// by itself. The arithmetic is package engine's.
+package memory
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// ErrFull is the error of a call that needs memory while the store is full of counts that still matter.
+var ErrFull = errors.New("the store in process is full: raise WithMaxKeys or WithMaxBytes")
+
+// Store is an engine.Store in memory. It has no goroutine: calls remove what has expired, a few entries at a time.
+type Store struct {
+	*table
+	space    *space
+	settings settings
+}
+
+// space keeps apart what stores on one table count. It is told by its address.
+type space struct{ _ byte }
+
+// table is all that is kept, by all stores that share it.
+type table struct {
+	clock  *clock
+	hash   hasher
+	bound  bound
+	turn   atomic.Uint32 // which shard is swept next
+	shards [shards]shard
+}
+
+// shards is how many parts of the table can decide at once. A set of shards is a bit mask, hence 64.
+const shards = 64
+
+// New returns a store of at most maxKeys states, one for each rule and subject, which take about maxBytes bytes. With now nil it goes
+// by the system's clock.
+func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
+	t := &table{clock: newClock(now), hash: hasher{maphash.MakeSeed()}}
+	t.bound.maxKeys, t.bound.maxBytes = maxKeys, maxBytes
+	for i := range t.shards {
+		t.shards[i].index.slots = make([]uint64, fewestSlots)
+		t.shards[i].swept = -1 << 63
+	}
+	return &Store{table: t, space: new(space)}
+}
+
+// NewLike returns an empty store. If the store given is in memory as well, the two share the clock and the bounds of that; else the
+// new one is as [New] makes it.
+func NewLike(store engine.Store, maxKeys, maxBytes int64) *Store {
+	if s, ok := store.(*Store); ok {
+		return &Store{table: s.table, space: new(space)}
+	}
+	return New(nil, maxKeys, maxBytes)
+}
+
+// hasher spreads entries over the shards and the slots of an index, in a way that nobody can foresee.
+type hasher struct{ seed maphash.Seed }
+
+// subject returns the hash of a subject, whose lowest bits are its shard: all rules of a subject are in one.
+func (h hasher) subject(text string) uint64 { return maphash.String(h.seed, text) }
+
+// within returns the hash of a rule's entry in the shard of its subject.
+func (h hasher) within(subject uint64, prefix string, r *engine.Rule) uint32 {
+	sum := subject + 3*maphash.String(h.seed, r.Name) + 5*maphash.String(h.seed, r.Tag) + 7*maphash.String(h.seed, prefix)
+	return uint32(sum >> 32)
+}
+
+func (h hasher) of(e *entry) uint32 { return h.within(h.subject(e.subject), e.prefix, e.rule) }
+
+func (s *Store) key(call *engine.Call, c *engine.Claim) key {
+	subject := s.hash.subject(c.Subject)
+	return key{s.space, call.Prefix, c.Rule, c.Subject, uint32(subject % shards), s.hash.within(subject, call.Prefix, c.Rule)}
+}
+
+// Decide implements engine.Store.
+func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
+	v, err := s.decide(call)
+	if err != nil {
+		s.sweep(shards)
+		return s.decide(call)
+	}
+	return v, err
+}
+
+func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
+	if len(call.Claims) != 1 {
+		err = s.locked(call, func(w *work, now int64) (err error) {
+			v, err = s.step(call, w, now)
+			return err
+		})
+		return v, err
+	}
+	c := &call.Claims[0]
+	k := s.key(call, c)
+	shard := &s.shards[k.shard]
+	now := s.clock.now()
+	shard.Lock()
+	now = s.timely(shard, now)
+	if e, _ := shard.find(&k); e != nil && e.record.Take(call, now) {
+		v = engine.Verdict{Now: now, At: now, Admitted: true}
+	} else {
+		shard.work.places = append(shard.work.places, place{key: k, shard: shard, entry: e})
+		v, err = s.step(call, &shard.work, now)
+		shard.work.clear()
+	}
+	shard.calls++
+	due := shard.calls%sweepEvery == 0
+	shard.Unlock()
+	if due {
+		s.sweep(1)
+	}
+	return v, err
+}
+
+// timely returns the time to decide at. The clock is read before a shard is locked. If another call removed what expired after that
+// reading, it is read once more: what expired must not count again.
+func (s *Store) timely(shard *shard, now int64) int64 {
+	if now < shard.swept {
+		return s.clock.now()
+	}
+	return now
+}
+
+// locked runs step while the shards of a call are locked. They are locked in ascending order, so that no two calls wait for each
+// other.
+func (s *Store) locked(call *engine.Call, step func(w *work, now int64) error) error {
+	if len(call.Claims) == 0 {
+		return step(new(work), s.clock.now())
+	}
+	var mask uint64
+	for i := range call.Claims {
+		mask |= 1 << (s.hash.subject(call.Claims[i].Subject) % shards)
+	}
+	now := s.clock.now()
+	for m := mask; m != 0; m &= m - 1 {
+		shard := &s.shards[bits.TrailingZeros64(m)]
+		shard.Lock()
+		now = s.timely(shard, now)
+	}
+	w := &s.shards[bits.TrailingZeros64(mask)].work
+	for i := range call.Claims {
+		k := s.key(call, &call.Claims[i])
+		shard := &s.shards[k.shard]
+		e, _ := shard.find(&k)
+		w.places = append(w.places, place{key: k, shard: shard, entry: e})
+	}
+	err := step(w, now)
+	w.clear()
+	for m := mask; m != 0; m &= m - 1 {
+		s.shards[bits.TrailingZeros64(m)].Unlock()
+	}
+	return err
+}
+
+// sweepEvery is after how many calls of one shard another one is swept.
+const sweepEvery = 64
+
+// sweep removes some of what has expired in the next n shards.
+func (s *Store) sweep(n int) {
+	now := s.clock.now()
+	for range n {
+		shard := &s.shards[s.turn.Add(1)%shards]
+		shard.Lock()
+		removed, bytes := shard.expire(now, 16, s.hash)
+		shard.Unlock()
+		s.bound.add(-removed, -bytes)
+	}
+}
