@@ -35,10 +35,10 @@ type X interface {
 	//                     ^ found 2.5; a whole number is needed here
 	Fraction(phone string) error
 	//ratelimit:rule limit=1 per=1m when="phone matches pattern"
-	//                                                  ^ matches needs a pattern that is known when generating: a text or a constant
+	//                                                  ^ matches needs a constant pattern
 	Pattern(phone string) error
 	//ratelimit:rule limit=1 per=1m key="{repeat(phone, n)}"
-	//                                                  ^ repeat needs a count that is known when generating, or a caller could make the text as long as he likes
+	//                                                  ^ repeat needs a constant count: a caller could make the text any length
 	Count(phone string, n int) error
 	//ratelimit:rule limit=9 per=1m settle="resp.Usage.Totl"
 	//                                                 ^ Usage has no field or method Totl; did you mean Total?
@@ -47,7 +47,7 @@ type X interface {
 	//                                      ^ an integer is needed here; this is a Usage
 	Unnamed(req *http.Request) (*Response, error)
 	//ratelimit:rule limit=9 per=1m cost="resp.Usage.Total"
-	//                                    ^ unknown name resp; the parameters are req
+	//                                    ^ unknown name resp; the parameter is req
 	Early(req *http.Request) (resp *Response, err error)
 }
 

@@ -34,6 +34,6 @@ type X interface {
 	//                                    ^ unknown function fliter; did you mean filter?
 	Misspelt(items []Item) error
 	//ratelimit:rule limit=1 per=1m when="count(items, .SKU == nope) > 1"
-	//                                                         ^ unknown name nope; the parameters are items
+	//                                                         ^ unknown name nope; the parameter is items
 	Inside(items []Item) error
 }

@@ -53,7 +53,7 @@ type X interface {
 	//                                                   ^ cost: found distinct as well, which counts a member once; what leaves calls out is when=
 	DistinctOne(a string) error
 	//ratelimit:rule limit=1 per=1m distinct="{a}:{c}"
-	//                                             ^ unknown name c; the parameters are a
+	//                                             ^ unknown name c; the parameter is a
 	Member(a string) error
 	//ratelimit:rule limit="a" per=1m
 	//                      ^ an integer is needed here; this is a string

@@ -106,7 +106,7 @@ func TestDearLeaks(t *testing.T) {
 		{"prepaid", rule + "leaky-bucket prepay cost=\"n\"\nM(n int) error", nil},
 		{"one", rule + "leaky-bucket cost=\"six - 5\"\nM(n int) error", nil},
 		{"a burst", rule + "token-bucket cost=\"n\"\nM(n int) error", nil},
-		{"what is wrong", rule + "leaky-bucket cost=\"m\"\nM(n int) error", []string{"9:62: unknown name m; the parameters are n"}},
+		{"what is wrong", rule + "leaky-bucket cost=\"m\"\nM(n int) error", []string{"9:62: unknown name m; the parameter is n"}},
 		{"no cost", rule + "leaky-bucket\nM(n int) error", nil},
 	})
 }

@@ -82,7 +82,7 @@ func (c *collected) errors() annotations.Errors {
 	for _, err := range c.order {
 		methods := c.methods[err]
 		if name, ok := strings.CutPrefix(err.Msg, "unknown name "); ok {
-			err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers; write $env?.%s ?? and what to take instead, or put //ratelimit:skip on what it is not for",
+			err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers; write $env?.%s ?? \"none\", or put //ratelimit:skip on the methods that the rule is not for",
 				name, strings.Join(methods, ", "), name)
 		} else {
 			err.Msg += fmt.Sprintf(" (in %s, which this rule covers)", strings.Join(methods, ", "))

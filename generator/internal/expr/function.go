@@ -89,7 +89,7 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 	case f.gives == 'x' && !takes('x', f.summand(args)):
 		return c.errorf(start(n.Arguments[0]), "%s needs numbers; there is %s", n.Name, c.a(f.summand(args)))
 	case n.Name == "repeat" && args[1].con == nil:
-		return c.errorf(start(n.Arguments[1]), "repeat needs a count that is known when generating, or a caller could make the text as long as he likes")
+		return c.errorf(start(n.Arguments[1]), "repeat needs a constant count: a caller could make the text any length")
 	}
 	if goes := strings.Fields(f.goes); form < len(goes) && !slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }) {
 		return c.inGo(n, goes[form], f.result(args), args)
@@ -387,7 +387,7 @@ func (c *compiler) matches(n *ast.BinaryNode, l, r *term) *term {
 	}
 	pattern, ok := r.con.(string)
 	if !ok {
-		return c.errorf(start(n.Right), "matches needs a pattern that is known when generating: a text or a constant")
+		return c.errorf(start(n.Right), "matches needs a constant pattern")
 	}
 	if _, err := regexp.Compile(pattern); err != nil {
 		return c.errorf(start(n.Right), "%v", err)

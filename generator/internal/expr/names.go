@@ -150,6 +150,8 @@ func (c *compiler) hint(name string) string {
 		return hint + " the parameters have no names here: " + strings.Join(params, ", ")
 	case len(params) == 0:
 		return hint + " the method has no parameters"
+	case len(params) == 1 && len(c.env.Results) == 0:
+		return hint + " the parameter is " + params[0]
 	}
 	if len(params) > most {
 		params = append(params[:most], "...")
