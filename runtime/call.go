@@ -6,11 +6,10 @@ import (
 	"math"
 	"sync"
 	"time"
-	"unique"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // call is a decision in the making. Calls are pooled: a decision in this process allocates nothing.
@@ -34,9 +33,9 @@ type call struct {
 
 // part is what one store decides of a call.
 type part struct {
-	decide.Call
-	store   decide.Store
-	verdict decide.Verdict
+	engine.Call
+	store   engine.Store
+	verdict engine.Verdict
 }
 
 // asked is a rule that applies to the call, and the claim that asks it.
@@ -48,7 +47,7 @@ type asked struct {
 	limit   int64
 	wait    time.Duration // how long the rule may delay the call
 	part    *part         // nil if no store is asked, since the rule would never admit the call
-	claim   int           // of the part; the claim of a block stands before it
+	claim   int           // of the part
 }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
@@ -58,8 +57,8 @@ func (l *Limiter) newCall(method string) *call {
 	c := calls.Get().(*call)
 	c.limiter, c.method, c.rules, c.next, c.err, c.never, c.patient, c.wait, c.peek, c.abandoned = l, method, nil, 0, nil, false, false, 0, false, false
 	c.asked, c.answer = c.asked[:0], answer{}
-	c.fleet.reset(l.fleetPrefix, l.store)
-	c.local.reset(l.localPrefix, l.local)
+	c.fleet.reset(l.prefix, l.store)
+	c.local.reset(l.prefix, l.local)
 	return c
 }
 
@@ -95,13 +94,13 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		}
 	}
 	switch most := capacity(&claim); {
-	case claim.Cost <= most || rule.Mode == ModeTrigger:
+	case claim.Cost <= most || rule.Mode == ModeTrigger || c.fleet.UpTo && most > 0:
 		if same != nil {
 			same.part.Claims[same.claim].Cost = claim.Cost
 			return nil
 		}
 		a.part = c.partOf(rule)
-		a.claim = a.part.put(rule, &claim)
+		a.claim = a.part.put(&claim)
 	case rule.Mode == ModeEnforce && a.limit > 0:
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: bound(rule, &claim),
@@ -124,7 +123,7 @@ func (c *call) same(a *asked) *asked {
 
 // join adds the cost of the claim that is asked already to that of another one of the same rule. It reports whether nothing else
 // is to be asked.
-func (c *call) join(same, a *asked, claim *decide.Claim) (done bool, err error) {
+func (c *call) join(same, a *asked, claim *engine.Claim) (done bool, err error) {
 	if same.limit != a.limit || same.rule != a.rule && same.rule.Rule != a.rule.Rule {
 		return false, a.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
 	}
@@ -189,11 +188,11 @@ func (c *call) keyError(rule *prepared, expr, reason string) error {
 }
 
 // newClaim returns the claim for what is asked.
-func (a *asked) newClaim(charge *bridge.Charge) decide.Claim {
+func (a *asked) newClaim(charge *bridge.Charge) engine.Claim {
 	rule := a.rule
-	claim := decide.Claim{
+	claim := engine.Claim{
 		Rule: rule.numbers, Subject: a.subject, Cost: a.cost, Limit: a.limit, Burst: rule.burst,
-		Wait: rule.delay(a.wait, a.limit), Mode: decide.Mode(rule.Mode),
+		Wait: rule.delay(a.wait, a.limit), Mode: engine.Mode(rule.Mode),
 	}
 	if rule.Algorithm == TokenBucket && rule.Burst == 0 {
 		claim.Burst = a.limit
@@ -214,28 +213,25 @@ func (c *call) partOf(rule *prepared) *part {
 	return &c.fleet
 }
 
-func (p *part) reset(prefix unique.Handle[string], store decide.Store) {
-	p.Call = decide.Call{Prefix: prefix, Claims: p.Claims[:0]}
+func (p *part) reset(prefix string, store engine.Store) {
+	p.Call = engine.Call{Prefix: prefix, Claims: p.Claims[:0]}
 	p.store = store
 }
 
-// put adds a claim, behind that of the rule's block, and returns its number.
-func (p *part) put(rule *prepared, claim *decide.Claim) int {
-	if rule.block != nil {
-		p.Claims = append(p.Claims, decide.Claim{Rule: rule.block, Subject: claim.Subject, Cost: 1, Limit: 1})
-	}
+// put adds a claim, and returns its number.
+func (p *part) put(claim *engine.Claim) int {
 	p.Claims = append(p.Claims, *claim)
 	return len(p.Claims) - 1
 }
 
 // capacity is the largest cost that a claim's rule can ever admit.
-func capacity(c *decide.Claim) int64 {
+func capacity(c *engine.Claim) int64 {
 	switch {
 	case c.Limit == 0:
 		return 0
-	case c.Rule.Kind == decide.Bucket:
+	case c.Rule.Kind == engine.Bucket:
 		return c.Burst
-	case c.Rule.Kind == decide.Prepaid || c.Rule.Kind == decide.Warm: // what a debt is that times still have room for
+	case c.Rule.Kind == engine.Prepaid || c.Rule.Kind == engine.Warmup: // what a debt is that times still have room for
 		return int64(min(maxBucketLimit, float64(maxRefill.Microseconds())/float64(c.Rule.Per)*float64(c.Limit)))
 	default:
 		return c.Limit
@@ -243,7 +239,7 @@ func capacity(c *decide.Claim) int64 {
 }
 
 // bound says what capacity is.
-func bound(rule *prepared, c *decide.Claim) string {
+func bound(rule *prepared, c *engine.Claim) string {
 	switch {
 	case capacity(c) == c.Limit:
 		return "limit"
@@ -267,21 +263,9 @@ func (a *asked) state() state {
 		return state{refused: true}
 	}
 	claim, now := &a.part.Claims[a.claim], a.part.verdict.Now
-	s := state{refused: claim.Refused(now), remaining: claim.Room}
-	earliest := claim.Earliest
-	if a.rule.block != nil {
-		s.remaining = 0
-		switch block := &a.part.Claims[a.claim-1]; {
-		case block.Refused(now) && s.refused:
-			earliest = max(earliest, block.Earliest)
-		case block.Refused(now):
-			earliest, s.refused = block.Earliest, true // though the rule itself would let the call wait
-		case s.refused:
-			earliest = max(earliest, now+block.Rule.Per)
-		}
+	return state{
+		refused: claim.Refused, remaining: claim.Room, retry: max(0, time.Duration(claim.Earliest-now)*time.Microsecond),
 	}
-	s.retry = max(0, time.Duration(earliest-now)*time.Microsecond)
-	return s
 }
 
 // violations returns the refusals of the rules of a mode, and the longest delay.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
 
 // Source is what decided a call.
@@ -28,6 +26,7 @@ func (s Source) String() string {
 // answer is what became of a whole call.
 type answer struct {
 	admitted bool
+	taken    int64     // of an UpTo call: the permits taken from each rule
 	at       time.Time // by the store's clock: of the admission, or else of the refusal
 	source   Source
 	failure  error         // of the store, if a policy decided
@@ -76,21 +75,50 @@ func (c *call) decide(ctx context.Context) error {
 	}
 }
 
-// decideAlone decides a call of one part, and sleeps until its place.
+// decideAlone decides a call of one part, and sleeps until its place. Where no rule keeps a place for it, it asks again when it would
+// be admitted.
 func (c *call) decideAlone(ctx context.Context, p *part) error {
-	if err := c.askPart(ctx, p); err != nil {
-		return storeError(ctx, c.method, err)
+	var began time.Time
+	for {
+		if err := c.askPart(ctx, p); err != nil {
+			return storeError(ctx, c.method, err)
+		}
+		if c.peek || !p.AskAgain(p.verdict) {
+			break
+		}
+		if began.IsZero() {
+			began = time.Now()
+		}
+		if err := c.sleep(ctx, max(p.verdict.At-p.verdict.Now, shortestSleep)); err != nil {
+			return err
+		}
+		c.answer.waited = time.Since(began)
+		c.shortenWaits(c.answer.waited)
 	}
 	v := p.verdict
 	if !v.Admitted {
 		c.answer.at = time.UnixMicro(v.Now)
 		return nil
 	}
-	c.answer.admitted, c.answer.at, c.answer.waited = true, time.UnixMicro(v.At), time.Duration(v.At-v.Now)*time.Microsecond
+	c.answer.admitted, c.answer.taken, c.answer.at = true, v.Taken, time.UnixMicro(v.At)
 	if c.peek {
 		return nil
 	}
-	return c.sleepInPlace(ctx, c.answer.waited)
+	c.answer.waited += time.Duration(v.At-v.Now) * time.Microsecond
+	return c.sleepInPlace(ctx, v.At-v.Now)
+}
+
+// shortestSleep is how long a call sleeps at least before it asks again, in microseconds.
+const shortestSleep = 100
+
+// shortenWaits leaves the rules the rest of their waits.
+func (c *call) shortenWaits(waited time.Duration) {
+	for i := range c.asked {
+		if a := &c.asked[i]; a.part != nil {
+			claim := &a.part.Claims[a.claim]
+			claim.Wait = min(claim.Wait, max(0, a.wait-waited).Microseconds())
+		}
+	}
 }
 
 // decideBoth decides a call under rules of the fleet and of this instance. There is no place to keep in both: while one of them
@@ -108,7 +136,7 @@ func (c *call) decideBoth(ctx context.Context) error {
 		if c.answer.admitted || c.peek || delay == 0 || !c.mayWait(c.answer.waited) {
 			return nil
 		}
-		if err := c.sleep(ctx, delay); err != nil {
+		if err := c.sleep(ctx, max(delay.Microseconds(), shortestSleep)); err != nil {
 			return err
 		}
 	}
@@ -150,9 +178,12 @@ func (c *call) rollBack(ctx context.Context, p *part) error {
 	if !p.verdict.Admitted || p.Peek {
 		return nil
 	}
-	p.Undo = true
-	defer func() { p.Undo = false }()
-	return p.store.Return(ctx, &p.Call)
+	for i := range p.Claims {
+		p.Claims[i].Delta = -p.Claims[i].Charged
+	}
+	p.Rollback = true
+	defer func() { p.Rollback = false }()
+	return p.store.Adjust(ctx, &p.Call)
 }
 
 // mayWait reports whether every rule that refuses lets the call wait so long in all.
@@ -173,9 +204,6 @@ func (c *call) mayWait(waited time.Duration) bool {
 func (c *call) askPart(ctx context.Context, p *part) error {
 	v, err := p.store.Decide(ctx, &p.Call)
 	p.verdict = v
-	if err == nil && !v.Admitted && !p.Refused && !p.refuses() {
-		err = errNoRule
-	}
 	if p == &c.local || p.store != c.limiter.store {
 		return err
 	}
@@ -189,15 +217,6 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 		return unfit // as the store knows only now: it has not failed, so that no policy applies
 	}
 	return c.followPolicy(ctx, err)
-}
-
-var errNoRule = errors.New("the call is refused, but by no rule: a state is damaged")
-
-// refuses reports whether a rule of the part refuses the call.
-func (p *part) refuses() bool {
-	return slices.ContainsFunc(p.Claims, func(c decide.Claim) bool {
-		return c.Mode == decide.Enforce && c.Refused(p.verdict.Now)
-	})
 }
 
 // limitWaits keeps the call from waiting beyond the deadline of ctx, and at all if it counts members: who is known now need not
@@ -221,26 +240,27 @@ func (c *call) limitWaits(ctx context.Context) {
 	}
 }
 
-// sleepInPlace waits until the call's place. If ctx ends before, the place is given back.
-func (c *call) sleepInPlace(ctx context.Context, wait time.Duration) error {
+// sleepInPlace waits until the call's place, so many microseconds from now. If ctx ends before, the place is given back.
+func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
 	err := c.sleep(ctx, wait)
 	if err == nil {
 		return nil
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	failed := c.giveBack(back)
+	failed := errors.Join(c.rollBack(back, &c.fleet), c.rollBack(back, &c.local))
 	if back.Err() != nil {
 		failed = nil // it is still going on, and would look like a deadline of ctx
 	}
 	return errors.Join(err, failed)
 }
 
-// sleep waits for d. The error is that of ctx, if it ends before.
-func (c *call) sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
+// sleep waits for so many microseconds. The error is that of ctx, if it ends before.
+func (c *call) sleep(ctx context.Context, us int64) error {
+	if us <= 0 {
 		return nil
 	}
+	d := time.Duration(us) * time.Microsecond
 	until := time.Now().Add(d)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -258,17 +278,6 @@ func (c *call) sleep(ctx context.Context, d time.Duration) error {
 
 // grace bounds how long a call whose context ended waits until its place is given back, which goes on in any case.
 const grace = 50 * time.Millisecond
-
-// giveBack returns all that the call was charged.
-func (c *call) giveBack(ctx context.Context) error {
-	var failed error
-	for _, p := range []*part{&c.fleet, &c.local} {
-		if len(p.Claims) > 0 {
-			failed = errors.Join(failed, p.store.Return(ctx, &p.Call))
-		}
-	}
-	return failed
-}
 
 func contextError(ctx context.Context, method string) error {
 	return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())

@@ -3,11 +3,11 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
-	"unique"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Decision is the answer to [Limiter.Allow], [Limiter.Wait] and [Limiter.Peek].
@@ -16,6 +16,8 @@ type Decision struct {
 	Never      bool          // a rule of limit 0 refuses: to retry is pointless
 	RetryAfter time.Duration // until all rules would admit the call; 0 if it is allowed, or Never
 	Violations []Violation   // the rules that refused; if the call is allowed, those in shadow mode that would have
+	Taken      int64         // of requests with UpTo: the permits taken from each rule
+	Quotas     []Quota       // what the rules have left: after Peek, and where a report is asked for by [WithReport]
 	At         time.Time     // the store's time: when the call is admitted, or else refused. Under no rule, this process's time
 	Source     Source        // what decided
 
@@ -39,7 +41,7 @@ func (d Decision) Refund(ctx context.Context) error {
 type charged struct {
 	limiter *Limiter
 	method  string
-	one     [1]decide.Claim // room for what most calls are charged
+	one     [1]engine.Claim // room for what most calls are charged
 
 	mu    sync.Mutex
 	done  bool
@@ -49,9 +51,9 @@ type charged struct {
 
 // charge is what one store charged.
 type charge struct {
-	store  decide.Store
-	prefix unique.Handle[string]
-	claims []decide.Claim
+	store  engine.Store
+	prefix string
+	claims []engine.Claim
 }
 
 // keep copies what the call took for the rules that are wanted.
@@ -62,7 +64,7 @@ func (c *call) keep(wanted func(*prepared) bool) *charged {
 	room := kept.one[:0]
 	for i := range c.asked {
 		a := &c.asked[i]
-		if a.part == nil || !wanted(a.rule) || !a.part.Claims[a.claim].Charged {
+		if a.part == nil || !wanted(a.rule) || a.part.Claims[a.claim].Charged == 0 {
 			continue
 		}
 		of := &kept.fleet
@@ -99,14 +101,15 @@ func (c *charged) refund(ctx context.Context) error {
 	return err
 }
 
-// giveBack keeps what the store says is still charged, and may be given back by another attempt.
+// giveBack gives back what is charged. What the store has surely not done may be given back by another attempt.
 func (c *charge) giveBack(ctx context.Context) error {
-	var err error
-	if len(c.claims) > 0 {
-		err = c.store.Return(ctx, &decide.Call{Prefix: c.prefix, Claims: c.claims})
+	if len(c.claims) == 0 {
+		return nil
 	}
-	if err == nil {
-		c.claims = nil
+	for i := range c.claims {
+		c.claims[i].Delta = -c.claims[i].Charged
 	}
+	err := c.store.Adjust(ctx, &engine.Call{Prefix: c.prefix, Claims: c.claims})
+	c.claims = slices.DeleteFunc(c.claims, func(claim engine.Claim) bool { return claim.Delta == 0 })
 	return err
 }

@@ -2,8 +2,6 @@ package ratelimit
 
 import (
 	"errors"
-
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
 
 // Check returns nil if the rules are valid and the limiter's store can decide each of them, or else a *RuleError for each that
@@ -26,13 +24,8 @@ func (l *Limiter) supports(rule *prepared, wait int64) error {
 	if l.limited == nil || rule.Scope == ScopeInstance {
 		return nil
 	}
-	for _, numbers := range []*decide.Rule{rule.numbers, rule.block} {
-		if numbers == nil {
-			continue
-		}
-		if argument, reason := l.limited.Unsupported(numbers, wait); reason != "" {
-			return rule.wrong(argument, "%s", reason)
-		}
+	if argument, reason := l.limited.Unsupported(rule.numbers, wait); reason != "" {
+		return rule.wrong(argument, "%s", reason)
 	}
 	return nil
 }
@@ -42,19 +35,14 @@ func (c *call) fits() error {
 	if c.limiter.limited == nil || len(c.fleet.Claims) == 0 {
 		return nil
 	}
-	var rule *prepared // the last one of the fleet, or one of this instance that may delay the call
-	delay := int64(0)
-	for i := range c.asked {
-		a := &c.asked[i]
-		switch {
-		case a.part == &c.fleet && delay == 0:
-			rule = a.rule
-		case a.part == &c.local && a.part.Claims[a.claim].Wait > delay:
-			rule, delay = a.rule, a.part.Claims[a.claim].Wait
-		}
+	argument, reason := c.limiter.limited.Unfit(c.fleet.Claims)
+	if reason == "" {
+		return nil
 	}
-	if argument, reason := c.limiter.limited.Unfit(c.fleet.Claims, delay); reason != "" {
-		return rule.wrong(argument, "%s", reason)
+	for i := range c.asked {
+		if a := &c.asked[i]; a.part == &c.fleet {
+			return a.rule.wrong(argument, "%s", reason)
+		}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Overrides change the rules of a limiter while the program runs, by their names. Those in the store hold for all limiters of one
@@ -25,7 +25,7 @@ import (
 // is still known of the earlier window.
 type Overrides struct {
 	limiter *Limiter
-	store   decide.Settings // nil if the limiter's store keeps none
+	store   engine.Settings // nil if the limiter's store keeps none
 	due     atomic.Bool     // the store is to be read
 	reading chan struct{}   // holds a value while the store is read or written
 	table   atomic.Pointer[overrideTable]
@@ -65,7 +65,7 @@ func (l *Limiter) Overrides() *Overrides { return &l.overrides }
 
 func (o *Overrides) start(l *Limiter) {
 	o.limiter, o.reading = l, make(chan struct{}, 1)
-	o.store, _ = l.store.(decide.Settings)
+	o.store, _ = l.store.(engine.Settings)
 	o.due.Store(o.store != nil)
 }
 
@@ -87,7 +87,7 @@ func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, 
 
 // Clear ends what Set began. The error is a *StoreError, or wraps the context's.
 func (o *Overrides) Clear(ctx context.Context, rule string) error {
-	return o.write(ctx, func(store decide.Settings, prefix string) error { return store.Unset(ctx, prefix, rule) })
+	return o.write(ctx, func(store engine.Settings, prefix string) error { return store.Unset(ctx, prefix, rule) })
 }
 
 // All returns the overrides in the store, as they are there now. Those that are not understood are left out, and are the error; it
@@ -174,7 +174,7 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bo
 	if err != nil {
 		return false, err
 	}
-	err = o.write(ctx, func(store decide.Settings, prefix string) (err error) {
+	err = o.write(ctx, func(store engine.Settings, prefix string) (err error) {
 		set, err = store.Set(ctx, prefix, rule, string(text), onlyNew)
 		return err
 	})
@@ -182,7 +182,7 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bo
 }
 
 // write changes the store's overrides, and follows. That they cannot be read back is no error of the change.
-func (o *Overrides) write(ctx context.Context, change func(decide.Settings, string) error) error {
+func (o *Overrides) write(ctx context.Context, change func(engine.Settings, string) error) error {
 	if o.store == nil {
 		return &StoreError{Err: errNoOverrides}
 	}

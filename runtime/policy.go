@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // FailurePolicy is what becomes of a call that the store fails to decide: the store is out of reach, full, or answers with an
@@ -88,15 +88,15 @@ func (a *asked) split(n int64) {
 }
 
 // nothing is the store of what is not counted.
-type nothing struct{ decide.Store }
+type nothing struct{ engine.Store }
 
-func (nothing) Decide(_ context.Context, call *decide.Call) (decide.Verdict, error) {
+func (nothing) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		c.Charged, c.Earliest, c.Fired = false, 0, 0
+		c.Charged, c.Refused, c.Fired = 0, false, 0
 	}
 	now := time.Now().UnixMicro()
-	return decide.Verdict{Now: now, At: now, Admitted: !call.Refused}, nil
+	return engine.Verdict{Now: now, At: now, Admitted: !call.Refused}, nil
 }
 
-func (nothing) Return(context.Context, *decide.Call) error { return nil }
+func (nothing) Adjust(context.Context, *engine.Call) error { return nil }

@@ -9,7 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // prepared is a rule that is ready to be decided on.
@@ -18,8 +18,7 @@ type prepared struct {
 	shown   string // the name in errors, events and quotas
 	window  string
 	tag     string // the end of its keys
-	numbers *decide.Rule
-	block   *decide.Rule // nil without Block
+	numbers *engine.Rule
 	burst   int64
 }
 
@@ -33,20 +32,17 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	numbers := decide.Rule{Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(), Slices: r.SliceCount()}
+	numbers := engine.Rule{
+		Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(),
+		Slices: r.SliceCount(), Block: r.Block.Microseconds(),
+	}
 	if r.Cron != "" {
 		var err error
 		if numbers.Schedule, err = r.schedule(); err != nil {
 			return nil, err
 		}
 	}
-	p := &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers, burst: r.capacity()}
-	numbers.Identify(r.Name, tag)
-	if r.Block > 0 {
-		p.block = &decide.Rule{Kind: decide.Block, Per: r.Block.Microseconds()}
-		p.block.Identify(r.Name, "block:"+tag)
-	}
-	return p, nil
+	return &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers, burst: r.capacity()}, nil
 }
 
 // keepsTimes reports whether the time of each permit is written down.
@@ -54,28 +50,28 @@ func (r *Rule) keepsTimes() bool {
 	return r.Algorithm == SlidingWindow && r.Cron == "" && r.Distinct == ""
 }
 
-func (r Rule) kind() decide.Kind {
+func (r Rule) kind() engine.Kind {
 	switch {
 	case r.Distinct != "" && r.Cron != "":
-		return decide.CalendarMembers
+		return engine.DistinctCalendar
 	case r.Distinct != "":
-		return decide.Members
+		return engine.Distinct
 	case r.Cron != "":
-		return decide.Calendar
+		return engine.Calendar
 	case r.Warmup > 0:
-		return decide.Warm
+		return engine.Warmup
 	case r.Prepay:
-		return decide.Prepaid
+		return engine.Prepaid
 	}
 	switch r.Algorithm {
 	case FixedWindow:
-		return decide.Fixed
+		return engine.FixedWindow
 	case TokenBucket, LeakyBucket:
-		return decide.Bucket
+		return engine.Bucket
 	case SlidingCounter:
-		return decide.Counter
+		return engine.SlidingCounter
 	default:
-		return decide.Log
+		return engine.SlidingWindow
 	}
 }
 
@@ -124,7 +120,7 @@ func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 var cronParser = cron.NewParser(
 	cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-func (r Rule) schedule() (*decide.Schedule, error) {
+func (r Rule) schedule() (*engine.Schedule, error) {
 	zone, err := time.LoadLocation(r.TZ)
 	if err != nil || r.TZ == "Local" {
 		return nil, r.wrong("tz", "unknown time zone %q; expected an IANA name such as Europe/Berlin", r.TZ)
@@ -152,7 +148,7 @@ func (r Rule) schedule() (*decide.Schedule, error) {
 		return nil, r.wrong("cron", "%q never comes", r.Cron)
 	}
 	const allHours = 1<<24 - 1
-	return decide.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
+	return engine.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
 }
 
 // cronReason says in other words what the parser of cron expressions says of something that is no number.

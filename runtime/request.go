@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Request asks one rule for permits.
@@ -14,6 +14,10 @@ type Request struct {
 	Key    string // whose permits; "" is everybody's, unless the rule has a Key
 	Cost   int64  // permits; 0 means 1. Below 0 is a *KeyError, and so is above 1 if the rule is Distinct
 	Member string // what is counted, if the rule is Distinct
+
+	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. It stands on
+	// all requests of a call, with equal Costs, and goes with Allow and Peek. It does not go with Distinct, Prepay or Warmup.
+	UpTo bool
 }
 
 // Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
@@ -73,12 +77,32 @@ func (c *call) askAll(requests []Request) {
 		if cost == 0 {
 			cost = 1
 		}
+		if err := c.checkUpTo(rule, r, &requests[0]); err != nil {
+			c.err = err
+			return
+		}
 		c.ask(rule, &bridge.Charge{Key: r.Key, Cost: cost, Member: r.Member})
 	}
 }
 
+// checkUpTo returns what is wrong with the UpTo of a request, beside the first one of the call.
+func (c *call) checkUpTo(rule *prepared, r, first *Request) error {
+	c.fleet.UpTo, c.local.UpTo = r.UpTo, r.UpTo
+	switch {
+	case r.UpTo != first.UpTo || r.UpTo && r.Cost != first.Cost:
+		return rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")
+	case r.UpTo && (rule.Distinct != "" || rule.Prepay || rule.Warmup > 0):
+		return rule.wrong("requests", "found UpTo for a rule with distinct, prepay or warmup, which do not go with it")
+	case r.UpTo && c.patient && c.wait > 0:
+		return rule.wrong("requests", "found UpTo in a call that waits; expected Allow or Peek")
+	}
+	return nil
+}
+
 func (c *call) decision() Decision {
-	d := Decision{Allowed: c.answer.admitted, Never: c.never, At: c.answer.at, Source: c.answer.source}
+	d := Decision{
+		Allowed: c.answer.admitted, Never: c.never, Taken: c.answer.taken, At: c.answer.at, Source: c.answer.source, Quotas: c.quotas(),
+	}
 	if !d.Allowed {
 		d.RetryAfter, d.Violations = c.violations(ModeEnforce)
 		return d
@@ -131,6 +155,6 @@ func (c *call) addReset(r *Request) error {
 	if r.Key == "" && rule.Key != "" {
 		return c.keyError(rule, rule.Key, "the key is empty")
 	}
-	c.partOf(rule).put(rule, &decide.Claim{Rule: rule.numbers, Subject: c.limiter.subject(r.Key), Cost: 1, Limit: max(1, rule.Limit)})
+	c.partOf(rule).put(&engine.Claim{Rule: rule.numbers, Subject: c.limiter.subject(r.Key), Cost: 1, Limit: max(1, rule.Limit)})
 	return nil
 }

@@ -9,14 +9,18 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
-const defaultMaxKeys = 1_000_000
+const (
+	defaultMaxKeys  = 1_000_000
+	defaultMaxBytes = 256 << 20
+)
 
 // Option changes a store that [New] makes.
 type Option func(*options)
 
 type options struct {
-	clock   func() time.Time
-	maxKeys int64
+	clock    func() time.Time
+	maxKeys  int64
+	maxBytes int64
 }
 
 // WithClock makes now the store's clock. A test moves it by hand. Many goroutines may call now at once.
@@ -31,11 +35,17 @@ func WithMaxKeys(n int) Option {
 	return func(o *options) { o.maxKeys = int64(max(1, n)) }
 }
 
+// WithMaxBytes bounds about how many bytes of memory the counts take, in this store and in what a limiter on it counts by itself; the
+// default is 256 MiB. Beyond it, calls of further subjects get a *ratelimit.StoreError. n below 1 stands for 1.
+func WithMaxBytes(n int64) Option {
+	return func(o *options) { o.maxBytes = max(1, n) }
+}
+
 // New returns a store on the system's clock.
 func New(opts ...Option) ratelimit.Store {
-	o := options{maxKeys: defaultMaxKeys}
+	o := options{maxKeys: defaultMaxKeys, maxBytes: defaultMaxBytes}
 	for _, option := range opts {
 		option(&o)
 	}
-	return memory.New(o.clock, o.maxKeys)
+	return memory.New(o.clock, o.maxKeys, o.maxBytes)
 }

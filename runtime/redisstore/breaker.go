@@ -1,79 +1,56 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
-	"net"
-	"strings"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
 )
 
-// pause is how long no call tries a server that could not be reached.
-const pause = 100 * time.Millisecond
+const (
+	maxFailures = 3                      // in a row; then no call tries the server
+	pause       = 100 * time.Millisecond // until one call tries again
+)
 
-// breaker spares calls the wait for a server that a moment ago could not be reached: they fail at once. After each pause one
-// call tries again. The zero breaker lets all calls try.
+// breaker spares calls the wait for a server that cannot be reached: after some failures in a row they fail at once. A reply of
+// the server is no failure, whatever it says.
 type breaker struct {
-	off     bool
-	failure atomic.Pointer[failure]
+	circuit *gobreaker.CircuitBreaker[struct{}]
+	last    atomic.Pointer[error]
 }
 
-type failure struct {
-	err   error
-	until time.Time
+func newBreaker() *breaker {
+	return &breaker{circuit: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Timeout:      pause,
+		ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxFailures },
+		IsSuccessful: reached,
+	})}
 }
 
-// notTried is the error of a command that was not sent.
-type notTried struct{ cause error }
-
-func (e notTried) Error() string { return "not tried, since a moment ago: " + e.cause.Error() }
-func (e notTried) Unwrap() error { return e.cause }
-
-// check returns an error if the server is taken to be unreachable. It lets one caller through after each pause.
-func (b *breaker) check() error {
-	f := b.failure.Load()
-	if f == nil {
-		return nil
-	}
-	now := time.Now()
-	if now.Before(f.until) || !b.failure.CompareAndSwap(f, &failure{f.err, now.Add(pause)}) {
-		return notTried{f.err}
-	}
-	return nil
+func reached(err error) bool {
+	_, replied := errors.AsType[redis.Error](err)
+	return err == nil || replied
 }
 
-// note takes in how a command went, and returns its error.
-func (b *breaker) note(err error) error {
-	switch {
-	case b.off || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		// The caller's patience says nothing about the server.
-	case unreachable(err):
-		b.failure.Store(&failure{err, time.Now().Add(pause)})
-	case b.failure.Load() != nil:
-		b.failure.Store(nil)
+// try asks the server, unless it could not be reached a moment ago.
+func (b *breaker) try(ask func() error) error {
+	tried := false
+	_, err := b.circuit.Execute(func() (struct{}, error) {
+		tried = true
+		err := ask()
+		if !reached(err) {
+			b.last.Store(&err)
+		}
+		return struct{}{}, err
+	})
+	if tried {
+		return err
 	}
-	return err
-}
-
-// unreachable is true of failures to connect and of time-outs, but not of connections that broke: the next one may be fine.
-func unreachable(err error) bool {
-	var netError net.Error
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &netError) && netError.Timeout()
-}
-
-// untaken reports whether a command failed that no server has run: it was not sent, or a server would not begin with it. What
-// breaks off in the middle of a script is called ERR or WRONGTYPE.
-func untaken(err error) bool {
-	if _, ok := errors.AsType[notTried](err); ok || errors.Is(err, redis.ErrPoolTimeout) {
-		return true
+	if last := b.last.Load(); last != nil {
+		err = *last
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Op == "dial"
-	}
-	reply, ok := errors.AsType[redis.Error](err)
-	return ok && !strings.HasPrefix(reply.Error(), "ERR ") && !strings.HasPrefix(reply.Error(), "WRONGTYPE ")
+	return unsent{fmt.Errorf("not tried, since a moment ago: %w", err)}
 }

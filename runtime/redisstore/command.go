@@ -2,101 +2,181 @@ package redisstore
 
 import (
 	"context"
-	_ "embed"
+	"errors"
+	"fmt"
+	"net"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-//go:embed script.lua
-var source string
-
-var sha = redis.NewScript(source).Hash()
-
-// operation is what the script is asked to do, and the time or delay that goes with it. The zero operation decides a plain call.
-type operation struct {
-	name    string
-	operand int64
+// part is what one script decides: calls of one slot.
+type part struct {
+	lua.Run
+	reply any
+	err   error
 }
 
-// The names of the script's other operations.
-const (
-	opWait   = "wait"
-	opFrom   = "from"
-	opPeek   = "peek"
-	opRefuse = "refuse"
-	opReturn = "return"
-	opUndo   = "undo"
-)
+// way is how parts get to their server.
+type way struct {
+	client       redis.UniversalClient
+	verb, script string
+}
 
-// run runs the script for a group. A decision that is made after the end of ctx is undone. A return is made in any case.
-func (s *store) run(ctx context.Context, g *group, now int64, op operation) (any, error) {
-	args := g.args(now, g.until(now, op))
-	if op.name != "" {
-		args = append(args, op.name, op.operand)
+func (n *node) way() way {
+	if n.functions.Load() {
+		return way{n.client, "fcall", lua.Function}
 	}
-	whole := ctx
-	var late func(any, error)
-	switch {
-	case ctx.Done() == nil:
-	case op.name == opReturn || op.name == opUndo:
-		whole = context.WithoutCancel(ctx)
-	case op.name == "" || op.name == opWait || op.name == opFrom:
-		own := g.clone() // the caller's claims are gone by then
-		late = func(reply any, err error) {
-			if err == nil {
-				s.undo(own, reply)
+	return way{n.client, "evalsha", lua.SHA}
+}
+
+// send sends the parts and takes in their replies. A part is sent again only if the server says that it has not begun with it.
+func (n *node) send(ctx context.Context, parts []*part) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.store.timeout)
+	defer cancel()
+	sent := false
+	err := n.breaker.try(func() error {
+		sent = true
+		return n.sendAll(ctx, parts)
+	})
+	for _, p := range parts {
+		switch {
+		case !sent:
+			p.err = err
+		case errors.Is(p.err, context.DeadlineExceeded):
+			p.err = unsent{fmt.Errorf("no connection within %v", n.store.timeout)}
+		}
+	}
+	if !reached(err) {
+		n.lost(err)
+	}
+}
+
+func (n *node) sendAll(ctx context.Context, parts []*part) (err error) {
+	for w := n.way(); len(parts) > 0; {
+		w.exchange(ctx, parts)
+		next, again := w, []*part(nil)
+		for _, p := range parts {
+			if p.err == nil {
+				continue
+			}
+			if n.another(ctx, w, &next, p.err) {
+				again = append(again, p)
+			} else if err == nil || !reached(p.err) {
+				err = p.err
 			}
 		}
+		w, parts = next, again
 	}
-	return once.Await(ctx, func() (any, error) { return s.eval(whole, len(g.keys), args) }, late)
+	return err
 }
 
-// undo gives back what a decision took that nobody waited for.
-func (s *store) undo(g *group, reply any) {
-	if at, ok := reply.(int64); ok && at < 0 {
+// exchange sends the parts once, together.
+func (w *way) exchange(ctx context.Context, parts []*part) {
+	commands := make([]redis.Cmder, len(parts))
+	for i, p := range parts {
+		args := make([]any, 0, 3+len(p.Keys)+len(p.Args))
+		args = append(args, w.verb, w.script, len(p.Keys))
+		commands[i] = newOnce(ctx, append(append(args, p.Keys...), p.Args...)...)
+	}
+	if len(commands) == 1 {
+		_ = w.client.Process(ctx, commands[0])
+	} else {
+		_, _ = w.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, c := range commands {
+				_ = p.Process(ctx, c)
+			}
+			return nil
+		})
+	}
+	for i, p := range parts {
+		cmd := commands[i].(once)
+		p.reply, p.err = cmd.Val(), cmd.Err()
+	}
+}
+
+// retryAfter is when to ask a server again that is handing over a slot.
+const retryAfter = 10 * time.Millisecond
+
+// another finds the way for a part that a server has not begun with, if there is one.
+func (n *node) another(ctx context.Context, w way, next *way, err error) bool {
+	text := err.Error()
+	cluster, _ := n.store.client.(*redis.ClusterClient)
+	switch has := func(prefix string) bool { return strings.HasPrefix(text, prefix) }; {
+	case w.verb == "fcall" && has("ERR Function not found"):
+		n.load()
+		next.verb, next.script = "eval", lua.Script
+	case w.verb == "fcall" && (has("ERR unknown command") || has("NOPERM ") && strings.Contains(text, "'fcall'")):
+		n.dropFunctions(err)
+		next.verb, next.script = "evalsha", lua.SHA
+	case w.verb == "evalsha" && has("NOSCRIPT "):
+		next.verb, next.script = "eval", lua.Script
+	case has("TRYAGAIN "):
+		time.Sleep(retryAfter)
+		return ctx.Err() == nil
+	case cluster != nil && w.client != cluster && (has("MOVED ") || has("ASK ") || has("READONLY ")):
+		next.client = cluster
+	default:
+		return false
+	}
+	return true
+}
+
+// load tells the server our function. No call waits for it.
+func (n *node) load() {
+	if !n.loading.CompareAndSwap(false, true) {
 		return
 	}
-	if v, err := g.read(reply, true); err == nil && v.Admitted {
-		_ = s.giveBack(context.Background(), opUndo, []*group{g})
-	}
-}
-
-// eval runs the script. The server keeps scripts by hash until it restarts or is told to flush them; where it does not know
-// the hash it has done nothing, and gets the text.
-func (s *store) eval(ctx context.Context, keys int, args []any) (any, error) {
-	var value any
-	ctx = once.Undated(ctx)
-	err := s.Guard(func() error {
-		cmd := once.New(ctx, append([]any{"evalsha", sha, keys}, args...)...)
-		err := s.client.Process(ctx, cmd)
-		if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT ") {
-			cmd = once.New(ctx, append([]any{"eval", source, keys}, args...)...)
-			err = s.client.Process(ctx, cmd)
+	go func() {
+		defer n.loading.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		err := n.client.FunctionLoad(ctx, lua.Library).Err()
+		if err != nil && reached(err) && !strings.HasSuffix(err.Error(), "already exists") {
+			n.dropFunctions(err)
 		}
-		value = cmd.Val()
-		return err
-	})
-	return value, err
+	}()
 }
 
-// Guard asks the server, unless it could not be reached a moment ago. Package plain asks through it as well.
-func (s *store) Guard(ask func() error) error {
-	if err := s.breaker.check(); err != nil {
-		return err
+func (n *node) dropFunctions(err error) {
+	if n.functions.Swap(false) {
+		n.store.tell("functions are not available; decisions go on with EVALSHA", err)
 	}
-	return s.breaker.note(ask())
 }
 
-// ask sends a command that is not a decision.
-func ask[T any](ctx context.Context, s *store, send func(context.Context) (T, error)) (T, error) {
-	return once.Await(ctx, func() (reply T, err error) {
-		err = s.Guard(func() error {
-			reply, err = send(once.Undated(ctx))
-			return err
-		})
-		return reply, err
-	}, nil)
+// untaken reports whether a command failed that no server has run, and none will: it was not sent, or a server would not begin
+// with it. What breaks off in the middle of a script is called ERR or WRONGTYPE, or names the script.
+func untaken(err error) bool {
+	if _, ok := errors.AsType[unsent](err); ok || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) {
+		return true
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op == "dial"
+	}
+	reply, ok := errors.AsType[redis.Error](err)
+	if !ok {
+		return false
+	}
+	text := reply.Error()
+	return !strings.HasPrefix(text, "ERR ") && !strings.HasPrefix(text, "WRONGTYPE ") && !strings.Contains(text, "script")
 }
+
+// unsent is the error of a command that was not sent.
+type unsent struct{ error }
+
+func (e unsent) Unwrap() error { return e.error }
+
+// once is a command that the client sends once at most. Otherwise it would repeat a decision whose reply got lost, and one call
+// would be charged several times.
+type once struct{ *redis.Cmd }
+
+func newOnce(ctx context.Context, args ...any) once { return once{redis.NewCmd(ctx, args...)} }
+
+// NoRetry implements redis.Cmder.
+func (once) NoRetry() bool { return true }
+
+// Clone implements redis.Cmder.
+func (c once) Clone() redis.Cmder { return once{c.Cmd.Clone().(*redis.Cmd)} }

@@ -1,210 +1,159 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// maxRounds bounds how often the places of a call are all given up and asked for again.
-const maxRounds = 20
-
-var errContended = errors.New("other calls are faster, again and again")
-
-// decideSpread decides groups that may be on different servers: all of them at one instant, or none. Calls that compete for the
-// places of two servers push each other back. So a call that cannot be admitted at once waits until it has its turn in this
-// process before it takes places to come. Times are told on the clock of the first group's server.
-func (s *store) decideSpread(ctx context.Context, groups []*group, call *decide.Call) (decide.Verdict, error) {
-	if call.Peek || call.Refused {
-		admitted, err := s.decideInTurn(ctx, groups, *call)
-		return tell(groups, admitted), err
-	}
-	order := slices.Clone(groups)
-	if call.After == 0 && call.From == 0 {
-		if v, err := s.decideAtOnce(ctx, groups, order, call); err != errContended {
-			return v, err
-		}
-	}
-	leave, err := s.turns.Take(ctx, call)
-	if err != nil {
-		return decide.Verdict{}, err
-	}
-	defer leave()
-	for range maxRounds {
-		if v, err := s.attempt(ctx, groups, order, call); err != errContended {
-			return v, err
-		}
-	}
-	return contend(order, groups)
+// group is the part of a call that one server decides in one step.
+type group struct {
+	call    engine.Call // with copies of the claims
+	index   []int       // of the claims in the whole call
+	verdict engine.Verdict
 }
 
-// decideAtOnce decides the groups for a call that has no time. The error is errContended if it has, and needs it; nothing is
-// charged then.
-func (s *store) decideAtOnce(ctx context.Context, groups, order []*group, call *decide.Call) (decide.Verdict, error) {
-	blocks := func(c decide.Claim) bool { return c.Rule.Kind == decide.Block }
-	if slices.ContainsFunc(call.Claims, blocks) {
-		return s.attempt(ctx, groups, order, call) // what would be a refusal for want of time must not begin one
-	}
-	waits := make([]int64, len(call.Claims))
-	for i := range waits {
+// groups returns copies of the claims that are wanted, in groups of equal subjects where these may be on different servers, else
+// in one.
+func (s *store) groups(call *engine.Call, wanted func(*engine.Claim) bool) []*group {
+	var groups []*group
+	split := s.split.Load()
+	for i := range call.Claims {
 		c := &call.Claims[i]
-		waits[i], c.Wait = c.Wait, 0
-	}
-	v, err := s.attempt(ctx, groups, order, call)
-	refused := false
-	for i, wait := range waits {
-		c := &call.Claims[i]
-		c.Wait = wait
-		refused = refused || c.Mode == decide.Enforce && c.Refused(v.Now)
-	}
-	if err == nil && !v.Admitted && !refused {
-		err = errContended
-	}
-	return v, err
-}
-
-// attempt decides the groups, in an order. The error is errContended if all was given back because others were faster. Where the
-// call is not admitted, order becomes that in which to ask again: first where it would have to wait longest.
-func (s *store) attempt(ctx context.Context, groups, order []*group, call *decide.Call) (decide.Verdict, error) {
-	asked := *call
-	if asked.From > 0 {
-		asked.From += order[0].ahead(groups[0])
-	}
-	admitted, err := s.decideInTurn(ctx, order, asked)
-	if admitted && err == nil {
-		admitted, err = s.meet(ctx, order, call)
-	}
-	if admitted && err == nil {
-		return tell(groups, true), nil
-	}
-	slices.SortStableFunc(order, func(a, b *group) int { return b.compare(a) })
-	back := s.giveBack(ctx, opUndo, groups)
-	switch {
-	case err == nil: // the refusal stands, whatever became of the rest
-		return tell(groups, false), nil
-	case err != errContended || back != nil:
-		return decide.Verdict{}, errors.Join(err, back)
-	}
-	return decide.Verdict{}, errContended
-}
-
-// decideInTurn asks group after group, each for a place that is not before those of the others. Once one refuses, the rest are
-// only asked, so that all refusing rules are known.
-func (s *store) decideInTurn(ctx context.Context, order []*group, call decide.Call) (admitted bool, err error) {
-	admitted = true
-	var latest *group
-	for _, g := range order {
-		var v decide.Verdict
-		if latest != nil && latest.waits() {
-			v, err = s.follow(ctx, g, latest, &call)
-		} else {
-			v, err = s.decide(ctx, g, &call, first(&call))
-		}
-		switch {
-		case err != nil && !admitted:
-			return false, nil
-		case err != nil:
-			return false, err
-		case !v.Admitted:
-			admitted, call.Refused = false, true
-		case latest == nil || g.compare(latest) > 0:
-			latest = g
-		}
-	}
-	return admitted, nil
-}
-
-// meet moves the groups to the latest place that one of them has, which is kept meanwhile. Nobody has to move once that is no
-// longer to come. The error is errContended if a group finds its next place behind that: to go on from there would push others
-// back, who would do the same.
-func (s *store) meet(ctx context.Context, groups []*group, call *decide.Call) (admitted bool, err error) {
-	latest := slices.MaxFunc(groups, (*group).compare)
-	for _, g := range groups {
-		if !latest.waits() || g.meets(latest) {
+		if !wanted(c) {
 			continue
 		}
-		if err := s.giveBack(ctx, opUndo, []*group{g}); err != nil {
-			return false, err
+		var g *group
+		for _, other := range groups {
+			if !split || other.call.Claims[0].Subject == c.Subject {
+				g = other
+			}
 		}
-		v, err := s.follow(ctx, g, latest, call)
-		switch {
-		case err != nil || !v.Admitted:
-			return false, err
-		case g.waits() && !g.meets(latest):
-			return true, errContended
-		case !g.waits():
-			latest = g // and the call waits no more
+		if g == nil {
+			g = &group{call: *call}
+			g.call.Claims = nil
+			groups = append(groups, g)
 		}
+		g.call.Claims = append(g.call.Claims, *c)
+		g.index = append(g.index, i)
 	}
-	return true, nil
+	return groups
 }
 
-// follow decides a group for a time that is not before the place of another one. Two clocks are taken to agree until both are
-// known.
-func (s *store) follow(ctx context.Context, g, latest *group, call *decide.Call) (decide.Verdict, error) {
-	known := g.high != 0
-	v, err := s.decide(ctx, g, call, operation{opFrom, latest.at + g.ahead(latest)})
-	if known || err != nil || !v.Admitted || call.Peek || g.ahead(latest) == 0 {
-		return v, err
-	}
-	if err := s.giveBack(ctx, opUndo, []*group{g}); err != nil {
-		return v, err
-	}
-	return s.decide(ctx, g, call, operation{opFrom, latest.at + g.ahead(latest)})
-}
-
-// waits reports whether the group's place was to come when it was decided.
-func (g *group) waits() bool { return g.at > g.now }
-
-// ahead returns how far the clock of g's server is ahead of that of h's: nothing, if that is possible by what is known.
-func (g *group) ahead(h *group) int64 {
-	if g.high == 0 || h.high == 0 {
-		return 0
-	}
-	return max(g.low-h.high, min(g.high-h.low, 0))
-}
-
-// compare compares the groups' places.
-func (g *group) compare(h *group) int { return cmp.Compare(g.at-g.ahead(h), h.at) }
-
-// meets reports whether both have one place, as far as their clocks are known.
-func (g *group) meets(h *group) bool {
-	if d := g.at - h.at; g.ahead(h) != 0 {
-		return g.low-h.high <= d && d <= g.high-h.low
-	}
-	return g.at == h.at
-}
-
-// tell returns the verdict of all groups, and moves what their claims say to the clock of the first one.
-func tell(groups []*group, admitted bool) decide.Verdict {
-	one := groups[0]
-	v := decide.Verdict{Now: one.now, At: one.at, Admitted: admitted}
-	if latest := slices.MaxFunc(groups, (*group).compare); latest.waits() {
-		v.At = latest.at - latest.ahead(one)
-	}
+// decideSpread decides a call whose claims may be on different servers, group after group. There is no common instant for which
+// places could be kept, so a call that would have to wait is told when to ask again. What was taken is given back if a later group
+// does not admit the call now; the rest is asked nevertheless, so that all refusing rules are known.
+func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	groups := s.groups(call, func(*engine.Claim) bool { return true })
+	admitted, taken := true, int64(0)
 	for _, g := range groups {
-		for _, c := range g.claims {
-			if c.Earliest != 0 {
-				c.Earliest += one.now - g.now
+		g.prepare(call.Refused || !admitted, taken)
+		v, err := s.decide(ctx, &g.call)
+		if err != nil {
+			return engine.Verdict{}, errors.Join(err, s.rollback(ctx, groups))
+		}
+		g.verdict, taken = v, v.Taken
+		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
+	}
+	if !admitted {
+		_ = s.rollback(ctx, groups) // the refusal stands, whatever became of this
+		taken = 0
+	} else if err := s.level(ctx, groups, taken); err != nil {
+		return engine.Verdict{}, err
+	}
+	v := engine.Verdict{Now: groups[0].verdict.Now, At: groups[0].verdict.Now, Admitted: admitted, Taken: taken}
+	for _, g := range groups {
+		g.tell(call, &v)
+	}
+	if !admitted && !call.AskAgain(v) {
+		v.At = 0
+	}
+	return v, nil
+}
+
+// prepare makes the group's call one that does not wait, unless a refusal for want of time would begin a block. It asks for no more
+// permits than the groups before have taken.
+func (g *group) prepare(refused bool, taken int64) {
+	g.call.Refused = refused
+	for i := range g.call.Claims {
+		c := &g.call.Claims[i]
+		if !g.call.Peek && c.Rule.Block == 0 {
+			c.Wait = 0
+		}
+		if taken > 0 {
+			c.Cost = taken
+		}
+	}
+}
+
+// level gives back what groups took beyond n permits, in a call that takes as many as there are.
+func (s *store) level(ctx context.Context, groups []*group, n int64) error {
+	for _, g := range groups {
+		if g.verdict.Taken <= n {
+			continue
+		}
+		for i := range g.call.Claims {
+			if c := &g.call.Claims[i]; c.Charged > 0 {
+				c.Delta = n - c.Charged
+			}
+		}
+		if err := s.Adjust(ctx, &g.call); err != nil {
+			return errors.Join(err, s.rollback(ctx, groups))
+		}
+		for i := range g.call.Claims {
+			if c := &g.call.Claims[i]; c.Charged > 0 {
+				c.Charged = n
 			}
 		}
 	}
-	return v
+	return nil
 }
 
-// contend refuses a call for which others were too fast: by the rules of the latest place, or if they cannot, the next ones.
-func contend(order, groups []*group) (decide.Verdict, error) {
-	for _, g := range order {
-		refused := false
-		for _, c := range g.claims {
-			refused = c.Contend(g.now, g.at) || refused
-		}
-		if refused {
-			return tell(groups, false), nil
+// rollback undoes what the groups were charged.
+func (s *store) rollback(ctx context.Context, groups []*group) error {
+	var failed error
+	for _, g := range groups {
+		failed = errors.Join(failed, s.undo(ctx, &g.call))
+		for i := range g.call.Claims {
+			c := &g.call.Claims[i]
+			if g.call.Report {
+				c.Room += c.Charged
+			}
+			c.Charged, c.At, c.Extra, c.Stored, c.Fired = 0, 0, 0, 0, 0
 		}
 	}
-	return decide.Verdict{}, errContended
+	return failed
+}
+
+// undo gives back all that a call was charged, as if it had not been made.
+func (s *store) undo(ctx context.Context, call *engine.Call) error {
+	for i := range call.Claims {
+		call.Claims[i].Delta = -call.Claims[i].Charged
+	}
+	call.Rollback = true
+	return s.Adjust(ctx, call)
+}
+
+// tell takes the group's answer into the whole call, on the clock of the verdict.
+func (g *group) tell(call *engine.Call, v *engine.Verdict) {
+	ahead := g.verdict.Now - v.Now
+	v.At = max(v.At, g.verdict.At-ahead)
+	for i, at := range g.index {
+		c, told := &call.Claims[at], g.call.Claims[i]
+		told.Cost, told.Wait, told.Delta = c.Cost, c.Wait, c.Delta
+		if told.Refused && told.Wait > 0 && told.Rule.Block == 0 {
+			told.Refused = told.Earliest > g.verdict.Now+told.Wait
+		}
+		if told.Earliest > 0 {
+			told.Earliest -= ahead
+		}
+		if told.Mode == engine.Enforce {
+			v.At = max(v.At, told.Earliest)
+		}
+		if told.Full > 0 {
+			told.Full -= ahead
+		}
+		*c = told
+	}
 }

@@ -5,25 +5,41 @@ import (
 	"time"
 )
 
-// clock tells the time in microseconds. Without a function to ask it goes by the system's monotonic clock, which is read in
-// half the time of the wall clock, and is set by the wall clock every second, so that it follows when that is put right.
+// clock tells the time in microseconds since 1970. Without a function to ask it reads the monotonic clock of the system, which takes
+// half the time of the wall clock, and compares the two every second, so that it follows when the wall clock is put right.
 type clock struct {
 	ask   func() time.Time
 	start time.Time
-	set   atomic.Int64 // when, in microseconds after start
 	ahead atomic.Int64 // what to add to the time since start
+	due   atomic.Int64 // when to compare, in microseconds after start
 }
 
-const setEvery = int64(time.Second / time.Microsecond)
+const compareEvery = int64(time.Second / time.Microsecond)
+
+// newClock returns a clock that asks now, or goes by the system's clocks if now is nil.
+func newClock(now func() time.Time) *clock {
+	c := &clock{ask: now, start: time.Now()}
+	c.ahead.Store(c.start.UnixMicro())
+	return c
+}
+
+func (c *clock) since() int64 { return int64(time.Since(c.start) / time.Microsecond) }
 
 func (c *clock) now() int64 {
 	if c.ask != nil {
 		return c.ask().UnixMicro()
 	}
-	since := int64(time.Since(c.start) / time.Microsecond)
-	if since-c.set.Load() >= setEvery || c.ahead.Load() == 0 {
-		c.ahead.Store(time.Now().UnixMicro() - since)
-		c.set.Store(since)
+	since := c.since()
+	if due := c.due.Load(); since >= due && c.due.CompareAndSwap(due, since+compareEvery) {
+		wall := time.Now().UnixMicro()
+		c.compare(since, wall, c.since())
 	}
 	return c.ahead.Load() + since
+}
+
+// compare takes over what the wall clock showed at some time between two readings of the monotonic clock. The thread may have been
+// stopped in between, so this changes as little as agrees with all three: nothing, if the clock was right at any time between.
+func (c *clock) compare(before, wall, after int64) {
+	ahead := c.ahead.Load()
+	c.ahead.Store(min(max(ahead, wall-after), wall-before))
 }

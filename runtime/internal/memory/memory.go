@@ -1,5 +1,5 @@
-// Package memory keeps the state of rules in this process. It is what package memstore offers, and what a limiter counts
-// with on its own. The arithmetic is package decide's.
+// Package memory keeps the counts of rate limits in this process. It is the store of package memstore, and what a limiter counts with
+// by itself. The arithmetic is package engine's.
 package memory
 
 import (
@@ -7,242 +7,168 @@ import (
 	"errors"
 	"hash/maphash"
 	"math/bits"
-	"slices"
 	"sync/atomic"
 	"time"
-	"unique"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// ErrFull is the cause when a new subject finds no place because all state that is kept is live.
-var ErrFull = errors.New("the store is full of live state")
+// ErrFull is the error of a call that needs memory while the store is full of counts that still matter.
+var ErrFull = errors.New("the store in process is full: raise WithMaxKeys or WithMaxBytes")
 
-// Store is a decide.Store in memory. It has no goroutine: each decision drops a little of what has expired.
+// Store is an engine.Store in memory. It has no goroutine: calls remove what has expired, a few entries at a time.
 type Store struct {
-	clock  clock
-	max    int64
-	count  atomic.Int64 // entries in all shards, and those about to be
-	seed   maphash.Seed
-	shards [shards]shard
-
+	*table
+	space    *space
 	settings settings
 }
 
-// shards is how many parts of the store can decide at once. A set of shards is a bit mask, hence 64.
+// space keeps apart what stores on one table count. It is told by its address.
+type space struct{ _ byte }
+
+// table is all that is kept, by all stores that share it.
+type table struct {
+	clock  *clock
+	hash   hasher
+	bound  bound
+	turn   atomic.Uint32 // which shard is swept next
+	shards [shards]shard
+}
+
+// shards is how many parts of the table can decide at once. A set of shards is a bit mask, hence 64.
 const shards = 64
 
-// New returns a store of at most max states: one for each rule and subject. With now nil it goes by the system's clock.
-func New(now func() time.Time, max int64) *Store {
-	s := &Store{max: max, seed: maphash.MakeSeed()}
-	s.clock.ask, s.clock.start = now, time.Now()
-	for i := range s.shards {
-		s.shards[i].entries = make(map[uint64]*entry)
+// New returns a store of at most maxKeys states, one for each rule and subject, which take about maxBytes bytes. With now nil it goes
+// by the system's clock.
+func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
+	t := &table{clock: newClock(now), hash: hasher{maphash.MakeSeed()}}
+	t.bound.maxKeys, t.bound.maxBytes = maxKeys, maxBytes
+	for i := range t.shards {
+		t.shards[i].index.slots = make([]uint64, fewestSlots)
+		t.shards[i].swept = -1 << 63
 	}
-	return s
+	return &Store{table: t, space: new(space)}
 }
 
-// NewLike returns an empty store that goes by the clock of store, if that is in memory as well.
-func NewLike(store decide.Store, max int64) *Store {
+// NewLike returns an empty store. If the store given is in memory as well, the two share the clock and the bounds of that; else the
+// new one is as [New] makes it.
+func NewLike(store engine.Store, maxKeys, maxBytes int64) *Store {
 	if s, ok := store.(*Store); ok {
-		return New(s.clock.ask, max)
+		return &Store{table: s.table, space: new(space)}
 	}
-	return New(nil, max)
+	return New(nil, maxKeys, maxBytes)
 }
 
-// Decide implements decide.Store.
-func (s *Store) Decide(_ context.Context, call *decide.Call) (decide.Verdict, error) {
+// hasher spreads entries over the shards and the slots of an index, in a way that nobody can foresee.
+type hasher struct{ seed maphash.Seed }
+
+// subject returns the hash of a subject, whose lowest bits are its shard: all rules of a subject are in one.
+func (h hasher) subject(text string) uint64 { return maphash.String(h.seed, text) }
+
+// within returns the hash of a rule's entry in the shard of its subject.
+func (h hasher) within(subject uint64, prefix string, r *engine.Rule) uint32 {
+	sum := subject + 3*maphash.String(h.seed, r.Name) + 5*maphash.String(h.seed, r.Tag) + 7*maphash.String(h.seed, prefix)
+	return uint32(sum >> 32)
+}
+
+func (h hasher) of(e *entry) uint32 { return h.within(h.subject(e.subject), e.prefix, e.rule) }
+
+func (s *Store) key(call *engine.Call, c *engine.Claim) key {
+	subject := s.hash.subject(c.Subject)
+	return key{s.space, call.Prefix, c.Rule, c.Subject, uint32(subject % shards), s.hash.within(subject, call.Prefix, c.Rule)}
+}
+
+// Decide implements engine.Store.
+func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, err := s.decide(call)
 	if err != nil {
-		s.sweep(v.Now)
-		return s.decide(call) // there may be room now, and the attempt itself may have made some
+		s.sweep(shards)
+		return s.decide(call)
 	}
 	return v, err
 }
 
-func (s *Store) decide(call *decide.Call) (decide.Verdict, error) {
-	var few [2]place
-	places, locked := s.lock(call, few[:0])
-	defer s.unlock(locked)
-
+func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
+	if len(call.Claims) != 1 {
+		err = s.locked(call, func(w *work, now int64) (err error) {
+			v, err = s.step(call, w, now)
+			return err
+		})
+		return v, err
+	}
+	c := &call.Claims[0]
+	k := s.key(call, c)
+	shard := &s.shards[k.shard]
 	now := s.clock.now()
-	v, err := s.step(call, places, now)
-	for i := range places { // now, since the call may have revived its own
-		if dropped := places[i].shard.expire(now, 2); dropped > 0 {
-			s.count.Add(-dropped)
-		}
-	}
-	return v, err
-}
-
-// step decides a call whose shards are locked.
-func (s *Store) step(call *decide.Call, places []place, now int64) (decide.Verdict, error) {
-	v := decide.Verdict{Now: now, At: now + call.After, Admitted: !call.Refused}
-	if call.From != 0 {
-		v.At = max(v.At, call.From)
-	}
-	added := int64(0)
-	for i := range places {
-		p, c := &places[i], &call.Claims[i]
-		p.find(call.Prefix, c)
-		check(p.state, c, &v)
-		if p.entry == nil && charges(c, now) {
-			added++
-		}
-	}
-	if !v.Admitted {
-		return v, s.refuse(call, places, now)
-	}
-	if call.Peek {
-		return v, nil
-	}
-	if added > 0 && s.count.Add(added) > s.max {
-		s.count.Add(-added)
-		return v, ErrFull
-	}
-	for i := range places {
-		if c := &call.Claims[i]; charges(c, now) {
-			places[i].commit(call.Prefix, c, v)
-		}
-	}
-	return v, nil
-}
-
-// check takes one claim's answer into the verdict.
-func check(state decide.State, c *decide.Claim, v *decide.Verdict) {
-	c.Charged, c.Earliest, c.Room, c.Fired = false, 0, 0, 0
-	if c.Mode == decide.Trigger {
-		return
-	}
-	c.Earliest = state.Earliest(c, v.Now)
-	if !c.Refused(v.Now) {
-		v.At = max(v.At, c.Earliest)
-		return
-	}
-	c.Room = decide.Room(state, c, v.Now)
-	v.Admitted = v.Admitted && c.Mode == decide.Shadow
-}
-
-// charges reports whether an admitted call is charged to this claim: not to a shadow that would have refused it.
-func charges(c *decide.Claim, now int64) bool {
-	return !c.Refused(now) && c.Rule.Kind != decide.Block
-}
-
-// refuse begins the blocks that follow from a refusal.
-func (s *Store) refuse(call *decide.Call, places []place, now int64) error {
-	for i := range places {
-		c, p := &call.Claims[i], places[i]
-		if call.Peek || c.Rule.Kind != decide.Block || c.Refused(now) || !call.Claims[i+1].Refused(now) {
-			continue
-		}
-		decide.Start(p.state, c.Rule, now)
-		if p.entry != nil {
-			continue
-		}
-		if s.count.Add(1) > s.max {
-			s.count.Add(-1)
-			return ErrFull
-		}
-		p.shard.add(p.hash, call.Prefix, c, p.state)
-	}
-	return nil
-}
-
-// Return implements decide.Store.
-func (s *Store) Return(_ context.Context, call *decide.Call) error {
-	places, locked := s.lock(call, nil)
-	defer s.unlock(locked)
-	now := s.clock.now()
-	for i, p := range places {
-		c := &call.Claims[i]
-		e := p.shard.find(p.hash, call.Prefix, c)
-		if e == nil || !c.Charged {
-			continue
-		}
-		e.state.Return(c, now)
-		if call.Undo {
-			decide.Close(e.state, c)
-		}
-		if e.state.Expiry(c.Rule) <= now {
-			p.shard.remove(e)
-			s.count.Add(-1)
-		}
-	}
-	return nil
-}
-
-// Reset implements decide.Store.
-func (s *Store) Reset(_ context.Context, call *decide.Call) (int, error) {
-	found := 0
-	places, locked := s.lock(call, nil)
-	defer s.unlock(locked)
-	for i, p := range places {
-		if e := p.shard.find(p.hash, call.Prefix, &call.Claims[i]); e != nil {
-			if e.state.Expiry(call.Claims[i].Rule) > s.clock.now() {
-				found++
-			}
-			p.shard.remove(e)
-			s.count.Add(-1)
-		}
-	}
-	return found, nil
-}
-
-// place is where the state of a claim is found, or will be.
-type place struct {
-	shard *shard
-	hash  uint64
-	entry *entry // nil as long as the state is new
-	state decide.State
-}
-
-func (p *place) find(prefix unique.Handle[string], c *decide.Claim) {
-	if p.entry = p.shard.find(p.hash, prefix, c); p.entry != nil {
-		p.state = p.entry.state
+	shard.Lock()
+	now = s.timely(shard, now)
+	if e, _ := shard.find(&k); e != nil && e.record.Take(call, now) {
+		v = engine.Verdict{Now: now, At: now, Admitted: true}
 	} else {
-		p.state = decide.NewState(c.Rule)
+		shard.work.places = append(shard.work.places, place{key: k, shard: shard, entry: e})
+		v, err = s.step(call, &shard.work, now)
+		shard.work.clear()
 	}
+	shard.calls++
+	due := shard.calls%sweepEvery == 0
+	shard.Unlock()
+	if due {
+		s.sweep(1)
+	}
+	return v, err
 }
 
-func (p *place) commit(prefix unique.Handle[string], c *decide.Claim, v decide.Verdict) {
-	c.Charged, c.At = true, v.At
-	used := p.state.Commit(c, v.Now, v.At)
-	if c.Mode == decide.Trigger && used >= c.Limit && used-c.Cost < c.Limit {
-		c.Fired = used
+// timely returns the time to decide at. The clock is read before a shard is locked. If another call removed what expired after that
+// reading, it is read once more: what expired must not count again.
+func (s *Store) timely(shard *shard, now int64) int64 {
+	if now < shard.swept {
+		return s.clock.now()
 	}
-	if p.entry == nil {
-		p.shard.add(p.hash, prefix, c, p.state)
-	}
+	return now
 }
 
-// lock locks the shards of a call in ascending order, so that no two calls wait for each other.
-func (s *Store) lock(call *decide.Call, places []place) (_ []place, locked uint64) {
-	places = slices.Grow(places, len(call.Claims))[:len(call.Claims)]
-	for i := range places {
-		p, c := &places[i], &call.Claims[i]
-		hash := maphash.String(s.seed, c.Subject)
-		n := hash % shards
-		p.shard, p.hash = &s.shards[n], hash^c.Rule.Hash
-		locked |= 1 << n
+// locked runs step while the shards of a call are locked. They are locked in ascending order, so that no two calls wait for each
+// other.
+func (s *Store) locked(call *engine.Call, step func(w *work, now int64) error) error {
+	if len(call.Claims) == 0 {
+		return step(new(work), s.clock.now())
 	}
-	for m := locked; m != 0; m &= m - 1 {
-		s.shards[bits.TrailingZeros64(m)].Lock()
+	var mask uint64
+	for i := range call.Claims {
+		mask |= 1 << (s.hash.subject(call.Claims[i].Subject) % shards)
 	}
-	return places, locked
-}
-
-func (s *Store) unlock(locked uint64) {
-	for m := locked; m != 0; m &= m - 1 {
+	now := s.clock.now()
+	for m := mask; m != 0; m &= m - 1 {
+		shard := &s.shards[bits.TrailingZeros64(m)]
+		shard.Lock()
+		now = s.timely(shard, now)
+	}
+	w := &s.shards[bits.TrailingZeros64(mask)].work
+	for i := range call.Claims {
+		k := s.key(call, &call.Claims[i])
+		shard := &s.shards[k.shard]
+		e, _ := shard.find(&k)
+		w.places = append(w.places, place{key: k, shard: shard, entry: e})
+	}
+	err := step(w, now)
+	w.clear()
+	for m := mask; m != 0; m &= m - 1 {
 		s.shards[bits.TrailingZeros64(m)].Unlock()
 	}
+	return err
 }
 
-// sweep drops all that has expired.
-func (s *Store) sweep(now int64) {
-	for i := range s.shards {
-		shard := &s.shards[i]
+// sweepEvery is after how many calls of one shard another one is swept.
+const sweepEvery = 64
+
+// sweep removes some of what has expired in the next n shards.
+func (s *Store) sweep(n int) {
+	now := s.clock.now()
+	for range n {
+		shard := &s.shards[s.turn.Add(1)%shards]
 		shard.Lock()
-		s.count.Add(-shard.expire(now, len(shard.queue)))
+		removed, bytes := shard.expire(now, 16, s.hash)
 		shard.Unlock()
+		s.bound.add(-removed, -bytes)
 	}
 }

@@ -12,14 +12,14 @@ type settings struct {
 	texts map[string]map[string]string
 }
 
-// Settings implements decide.Settings.
+// Settings implements engine.Settings.
 func (s *Store) Settings(_ context.Context, prefix string) (map[string]string, error) {
 	s.settings.Lock()
 	defer s.settings.Unlock()
 	return maps.Clone(s.settings.texts[prefix]), nil
 }
 
-// Set implements decide.Settings.
+// Set implements engine.Settings.
 func (s *Store) Set(_ context.Context, prefix, name, text string, onlyNew bool) (bool, error) {
 	s.settings.Lock()
 	defer s.settings.Unlock()
@@ -38,7 +38,7 @@ func (s *Store) Set(_ context.Context, prefix, name, text string, onlyNew bool) 
 	return true, nil
 }
 
-// Unset implements decide.Settings.
+// Unset implements engine.Settings.
 func (s *Store) Unset(_ context.Context, prefix, name string) error {
 	s.settings.Lock()
 	defer s.settings.Unlock()

@@ -1,99 +1,174 @@
 package memory
 
 import (
-	"container/heap"
 	"strings"
 	"sync"
-	"unique"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// shard is a part of the store, with a lock of its own.
+// shard is a part of the store, with a lock of its own. Its entries stand in pages without gaps; the last one takes the place of one
+// that is removed.
 type shard struct {
 	sync.Mutex
-	entries map[uint64]*entry // by hash; entries of one hash are a list
-	queue   queue
+	calls  uint32 // how often it was asked
+	cursor int    // the entry that expire looks at next
+	count  int    // entries
+	pages  [][]entry
+	index  index
+	owners map[owner]*owned
+	swept  int64 // the latest time as of which something was removed
+	work   work  // of the call that has locked this shard first
+
+	_ [64]byte // so that the locks of two shards do not share a cache line
 }
 
-// entry is the state of one rule for one subject.
+// entry is what is kept of one rule for one subject.
 type entry struct {
-	prefix  unique.Handle[string]
-	rule    *decide.Rule
+	*owned
 	subject string
-	state   decide.State
-
-	hash   uint64
-	next   *entry // of the same hash
-	expiry int64  // as of when the entry was queued; the state may live longer by now
-	index  int    // in the queue
+	record  engine.Record
 }
 
-func (s *shard) find(hash uint64, prefix unique.Handle[string], c *decide.Claim) *entry {
-	e := s.entries[hash]
-	for e != nil && (e.rule.ID != c.Rule.ID || e.subject != c.Subject || e.prefix != prefix) {
-		e = e.next
-	}
-	return e
+// owner is what the keys of many subjects have in common.
+type owner struct {
+	space             *space
+	prefix, name, tag string
+	kind              engine.Kind
 }
 
-// add keeps a new state.
-func (s *shard) add(hash uint64, prefix unique.Handle[string], c *decide.Claim, state decide.State) {
-	e := &entry{
-		prefix: prefix, rule: c.Rule, subject: strings.Clone(c.Subject), state: state,
-		hash: hash, next: s.entries[hash], expiry: state.Expiry(c.Rule),
-	}
-	s.entries[hash] = e
-	heap.Push(&s.queue, e)
+// owned is an owner in a shard, and one of the rules that are spelled so.
+type owned struct {
+	space   *space
+	prefix  string
+	rule    *engine.Rule
+	entries int
 }
 
-func (s *shard) remove(e *entry) {
-	heap.Remove(&s.queue, e.index)
-	first := s.entries[e.hash]
-	switch {
-	case first != e:
-		for first.next != e {
-			first = first.next
+// key names an entry.
+type key struct {
+	space   *space
+	prefix  string
+	rule    *engine.Rule
+	subject string
+	shard   uint32
+	hash    uint32
+}
+
+func (e *entry) is(k *key) bool {
+	return e.subject == k.subject && e.space == k.space && e.prefix == k.prefix &&
+		(e.rule == k.rule || e.rule.Name == k.rule.Name && e.rule.Tag == k.rule.Tag && e.rule.Kind == k.rule.Kind)
+}
+
+// perPage entries of 56 bytes fill a page of 4 kB.
+const perPage = 73
+
+func (s *shard) at(i int) *entry { return &s.pages[i/perPage][i%perPage] }
+
+// find returns an entry and its number, or nil. The entry stays where it is until one is added or removed.
+func (s *shard) find(k *key) (*entry, int) {
+	for i := s.index.home(k.hash); ; i = s.index.next(i) {
+		n, hash := s.index.at(i)
+		if n < 0 {
+			return nil, -1
 		}
-		first.next = e.next
-	case e.next != nil:
-		s.entries[e.hash] = e.next
-	default:
-		delete(s.entries, e.hash)
-	}
-}
-
-// expire looks at most n times at the entry that is due first, and removes it if it has expired. It returns how many it
-// removed.
-func (s *shard) expire(now int64, n int) (removed int64) {
-	for ; n > 0 && len(s.queue) > 0 && s.queue[0].expiry <= now; n-- {
-		e := s.queue[0]
-		if e.expiry = e.state.Expiry(e.rule); e.expiry <= now {
-			s.remove(e)
-			removed++
-		} else {
-			heap.Fix(&s.queue, 0)
+		if hash == k.hash {
+			if e := s.at(n); e.is(k) {
+				return e, n
+			}
 		}
 	}
-	return removed
 }
 
-// queue is a heap of entries by expiry.
-type queue []*entry
+// entryBytes is what an entry takes besides its text and what its record refers to: its part of a page and of the index.
+const entryBytes = 56 + 14
 
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].expiry < q[j].expiry }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i]; q[i].index, q[j].index = i, j }
+// ownerBytes is what an owner takes besides its texts.
+const ownerBytes = 256
 
-func (q *queue) Push(e any) {
-	e.(*entry).index = len(*q)
-	*q = append(*q, e.(*entry))
+func textBytes(text string) int64 { return int64(len(text)+15) &^ 15 }
+
+// size returns about how many bytes an entry takes.
+func (e *entry) size() int64 { return entryBytes + textBytes(e.subject) + e.record.Size() }
+
+// add keeps a new record, and returns the bytes that this takes.
+func (s *shard) add(k *key, r engine.Record) (bytes int64) {
+	o, bytes := s.own(k)
+	if s.count == len(s.pages)*perPage {
+		s.pages = append(s.pages, nil)
+	}
+	page := &s.pages[s.count/perPage]
+	if len(s.pages) > 1 && *page == nil {
+		*page = make([]entry, 0, perPage)
+	}
+	*page = append(*page, entry{o, strings.Clone(k.subject), r})
+	s.index.put(k.hash, s.count)
+	s.count++
+	return bytes + s.at(s.count-1).size()
 }
 
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return e
+// own returns the owner of a key, and the bytes that it takes if it is new.
+func (s *shard) own(k *key) (*owned, int64) {
+	name := owner{k.space, k.prefix, k.rule.Name, k.rule.Tag, k.rule.Kind}
+	bytes := int64(0)
+	o := s.owners[name]
+	if o == nil {
+		if s.owners == nil {
+			s.owners = make(map[owner]*owned)
+		}
+		o = &owned{space: k.space, prefix: k.prefix, rule: k.rule}
+		s.owners[name] = o
+		bytes = ownerBytes
+	}
+	o.entries++
+	return o, bytes
+}
+
+// remove forgets the i-th entry, and returns the bytes that it took.
+func (s *shard) remove(i int, hash hasher) (bytes int64) {
+	e, last := s.at(i), s.at(s.count-1)
+	bytes = e.size()
+	s.index.remove(hash.of(e), i)
+	if e.entries--; e.entries == 0 {
+		delete(s.owners, owner{e.space, e.prefix, e.rule.Name, e.rule.Tag, e.rule.Kind})
+		bytes += ownerBytes
+	}
+	if e != last {
+		s.index.replace(hash.of(last), s.count-1, i)
+		*e = *last
+	}
+	*last = entry{}
+	s.count--
+	page := len(s.pages) - 1
+	if s.pages[page] = s.pages[page][:s.count-page*perPage]; len(s.pages[page]) == 0 {
+		s.pages[page] = nil
+		s.pages = s.pages[:page]
+	}
+	return bytes
+}
+
+// mostRounds bounds how much one call removes.
+const mostRounds = 16
+
+// expire looks at the next n entries, and as Redis does goes on while more than a quarter of them had expired. It removes those that
+// had, and returns how many there were and the bytes that they took.
+func (s *shard) expire(now int64, n int, hash hasher) (removed, bytes int64) {
+	found := n
+	for round := 0; round < mostRounds && 4*found > n; round++ {
+		found = 0
+		for range min(n, s.count) {
+			if s.cursor >= s.count {
+				s.cursor = 0
+			}
+			if e := s.at(s.cursor); e.record.Expiry(e.rule) > now {
+				s.cursor++
+				continue
+			}
+			bytes += s.remove(s.cursor, hash)
+			s.swept = max(s.swept, now)
+			found++
+		}
+		removed += int64(found)
+	}
+	return removed, bytes
 }
