@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,10 @@ type call struct {
 	wait      time.Duration
 	peek      bool
 	abandoned bool // its context ended while it waited
+	reports   bool // its quotas are asked for
 
 	asked  []asked
+	owners []int // for each rule that was asked: which of asked answers for it, or -1
 	fleet  part
 	local  part
 	answer answer
@@ -55,10 +58,9 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 func (l *Limiter) newCall(method string) *call {
 	l.overrides.follow()
 	c := calls.Get().(*call)
-	c.limiter, c.method, c.rules, c.next, c.err, c.never, c.patient, c.wait, c.peek, c.abandoned = l, method, nil, 0, nil, false, false, 0, false, false
-	c.asked, c.answer = c.asked[:0], answer{}
-	c.fleet.reset(l.prefix, l.store)
-	c.local.reset(l.prefix, l.local)
+	*c = call{
+		limiter: l, method: method, asked: c.asked[:0], owners: c.owners[:0], fleet: c.fleet.fresh(l.prefix, l.store), local: c.local.fresh(l.prefix, l.local),
+	}
 	return c
 }
 
@@ -68,6 +70,7 @@ func (c *call) free() { calls.Put(c) }
 // ask adds the claim of the next rule. After the first failure it does nothing.
 func (c *call) ask(rule *prepared, charge *bridge.Charge) {
 	if c.err == nil {
+		c.owners = append(c.owners, -1)
 		c.err = c.add(rule, charge)
 	}
 	c.next++
@@ -87,8 +90,9 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	}
 	a.subject = c.limiter.subject(charge.Key)
 	claim := a.newClaim(charge)
-	same := c.same(&a)
-	if same != nil {
+	var same *asked
+	if i := c.same(&a); i >= 0 {
+		same, c.owners[c.next] = &c.asked[i], i
 		if done, err := c.join(same, &a, &claim); done || err != nil {
 			return err
 		}
@@ -107,18 +111,16 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		}
 	}
 	c.never = c.never || a.part == nil && rule.Mode == ModeEnforce
+	c.owners[c.next] = len(c.asked)
 	c.asked = append(c.asked, a)
 	return nil
 }
 
-// same returns what the call asks already about the state of a, or nil.
-func (c *call) same(a *asked) *asked {
-	for i := range c.asked {
-		if b := &c.asked[i]; b.subject == a.subject && b.rule.Name == a.rule.Name && b.rule.tag == a.rule.tag && b.rule.Scope == a.rule.Scope {
-			return b
-		}
-	}
-	return nil
+// same returns which of asked is about the state of a already, or -1.
+func (c *call) same(a *asked) int {
+	return slices.IndexFunc(c.asked, func(b asked) bool {
+		return b.subject == a.subject && b.rule.Name == a.rule.Name && b.rule.tag == a.rule.tag && b.rule.Scope == a.rule.Scope
+	})
 }
 
 // join adds the cost of the claim that is asked already to that of another one of the same rule. It reports whether nothing else
@@ -213,9 +215,9 @@ func (c *call) partOf(rule *prepared) *part {
 	return &c.fleet
 }
 
-func (p *part) reset(prefix string, store engine.Store) {
-	p.Call = engine.Call{Prefix: prefix, Claims: p.Claims[:0]}
-	p.store = store
+// fresh returns a part without claims, which uses the memory of p.
+func (p *part) fresh(prefix string, store engine.Store) part {
+	return part{Call: engine.Call{Prefix: prefix, Claims: p.Claims[:0]}, store: store}
 }
 
 // put adds a claim, and returns its number.

@@ -40,8 +40,14 @@ func (c *call) run(ctx context.Context) error {
 	if observed {
 		began = time.Now()
 	}
+	report := reportOf(ctx)
+	c.reports = c.peek || report != nil
+	c.fleet.Report, c.local.Report = c.reports, c.reports
 	if c.err == nil {
 		c.err = c.decide(ctx)
+	}
+	if c.err == nil && report != nil && !c.peek {
+		report.add(c.quotas())
 	}
 	if c.err == nil && c.answer.admitted && c.limiter.trigger != nil && !c.peek {
 		c.fire(ctx)

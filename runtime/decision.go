@@ -2,12 +2,7 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"sync"
 	"time"
-
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Decision is the answer to [Limiter.Allow], [Limiter.Wait] and [Limiter.Peek].
@@ -34,82 +29,18 @@ func (d Decision) Refund(ctx context.Context) error {
 	if d.charged == nil {
 		return nil
 	}
-	return d.charged.refund(ctx)
+	return d.charged.refund(ctx, func(*held) bool { return true })
 }
 
-// charged is what an admitted call took, and may give back.
-type charged struct {
-	limiter *Limiter
-	method  string
-	one     [1]engine.Claim // room for what most calls are charged
-
-	mu    sync.Mutex
-	done  bool
-	fleet charge
-	local charge
-}
-
-// charge is what one store charged.
-type charge struct {
-	store  engine.Store
-	prefix string
-	claims []engine.Claim
-}
-
-// keep copies what the call took for the rules that are wanted.
-func (c *call) keep(wanted func(*prepared) bool) *charged {
-	kept := &charged{limiter: c.limiter, method: c.method}
-	kept.fleet.store, kept.fleet.prefix = c.fleet.store, c.fleet.Prefix
-	kept.local.store, kept.local.prefix = c.local.store, c.local.Prefix
-	room := kept.one[:0]
-	for i := range c.asked {
-		a := &c.asked[i]
-		if a.part == nil || !wanted(a.rule) || a.part.Claims[a.claim].Charged == 0 {
-			continue
-		}
-		of := &kept.fleet
-		if a.part == &c.local {
-			of = &kept.local
-		}
-		if of.claims == nil {
-			of.claims, room = room, nil
-		}
-		of.claims = append(of.claims, a.part.Claims[a.claim])
-	}
-	return kept
-}
-
-// RefundUnless implements bridge.Taken.
-func (c *charged) RefundUnless(ctx context.Context, ok *bool) {
-	if *ok {
-		return
-	}
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace) // the end of ctx may be why the call failed
-	defer cancel()
-	_ = c.refund(back) // the call has an error of its own to return, and observers see this one
-}
-
-func (c *charged) refund(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done {
+// Settle makes the charge what the call really cost: one cost for each request, in their order. What was charged too much goes back.
+// What was charged too little is taken now, also beyond the limits: a bucket pays that debt first, at most 24 hours of it; a sliding
+// window keeps at most its limit in permits. Rules with Distinct are not settled. A refusal has nothing to settle.
+//
+// Refund and Settle take effect once; later calls return nil. Another number of costs than requests, or a cost below 0, is a *RuleError.
+// The other errors are those of Refund.
+func (d Decision) Settle(ctx context.Context, costs ...int64) error {
+	if d.charged == nil {
 		return nil
 	}
-	err := storeError(ctx, c.method, errors.Join(c.fleet.giveBack(ctx), c.local.giveBack(ctx)))
-	c.done = len(c.fleet.claims)+len(c.local.claims) == 0
-	c.limiter.observeAfter(ctx, EventRefunded, c.method, err)
-	return err
-}
-
-// giveBack gives back what is charged. What the store has surely not done may be given back by another attempt.
-func (c *charge) giveBack(ctx context.Context) error {
-	if len(c.claims) == 0 {
-		return nil
-	}
-	for i := range c.claims {
-		c.claims[i].Delta = -c.claims[i].Charged
-	}
-	err := c.store.Adjust(ctx, &engine.Call{Prefix: c.prefix, Claims: c.claims})
-	c.claims = slices.DeleteFunc(c.claims, func(claim engine.Claim) bool { return claim.Delta == 0 })
-	return err
+	return d.charged.settle(ctx, costs)
 }

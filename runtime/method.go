@@ -77,7 +77,7 @@ func (c *call) Begin(ctx context.Context) (bridge.Taken, error) {
 	if err := c.take(ctx); err != nil {
 		return nil, err
 	}
-	return c.keep(func(r *prepared) bool { return r.Refund == RefundError }), nil
+	return c.keep(), nil
 }
 
 // take decides the call of a method.

@@ -17,11 +17,12 @@ const (
 	EventFailed                     // the call was not decided: see Err
 	EventAbandoned                  // the context ended while the call waited; its place went back
 	EventRefunded                   // a charge was given back, or not: see Err
+	EventSettled                    // a charge became what the call cost, or not: see Err
 )
 
-// String returns "admitted", "refused", "failed", "abandoned" or "refunded".
+// String returns "admitted", "refused", "failed", "abandoned", "refunded" or "settled".
 func (k EventKind) String() string {
-	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded")
+	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled")
 }
 
 // Event tells an observer of one decision, or of what became of its charge later. It is valid only while the observer runs: an

@@ -109,7 +109,7 @@ func (c *call) decision() Decision {
 	}
 	_, d.Violations = c.violations(ModeShadow)
 	if !c.peek {
-		d.charged = c.keep(func(*prepared) bool { return true })
+		d.charged = c.keep()
 	}
 	return d
 }

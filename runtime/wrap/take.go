@@ -20,6 +20,9 @@ type Limit = bridge.Limit
 // *ratelimit.KeyError.
 func LimitOf(n int64) Limit { return Limit{Permits: n, Given: true} }
 
+// Keep stands for the cost of a rule that is not settled: its charge stays as it is.
+const Keep = bridge.Keep
+
 // Taken is what an admitted call took of its rules.
 type Taken = bridge.Taken
 

@@ -42,7 +42,14 @@ type Taken interface {
 	// RefundUnless gives the permits back to the rules with RefundError, unless ok is true by then. It is deferred, so that it
 	// also sees a panic.
 	RefundUnless(ctx context.Context, ok *bool)
+	// Settle makes the charge what the call really cost: one cost for each rule, or Keep. It never fails; observers see what does.
+	Settle(ctx context.Context, costs ...int64)
+	// SettleFailed says that a cost could not be computed. The charge stays, and observers see the error.
+	SettleFailed(ctx context.Context, err error)
 }
+
+// Keep is the cost of a rule whose charge stays as it is.
+const Keep int64 = -1 << 62
 
 var (
 	// Prepare prepares the []ratelimit.Rule of a method, pkg.Type.Method. The error is a *ratelimit.RuleError.

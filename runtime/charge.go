@@ -1,0 +1,163 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// charged is what an admitted call took. It can be given back, or settled, once.
+type charged struct {
+	limiter *Limiter
+	method  string
+	fleet   engine.Store // the limiter's store, or what decided in its place
+	few     [2]held      // room for what most calls are charged
+
+	mu     sync.Mutex
+	done   bool
+	held   []held
+	owners []int // for each rule of the method, or each request: which of held it is charged to, or -1
+}
+
+// held is what one claim was charged.
+type held struct {
+	claim    engine.Claim
+	local    bool
+	distinct bool
+	refunds  bool // it goes back when the call fails
+}
+
+// keep copies what the call took.
+func (c *call) keep() *charged {
+	kept := &charged{limiter: c.limiter, method: c.method, fleet: c.fleet.store}
+	kept.held = kept.few[:0]
+	place := make([]int, len(c.asked))
+	for i := range c.asked {
+		a := &c.asked[i]
+		place[i] = -1
+		if a.part == nil || a.part.Claims[a.claim].Charged == 0 {
+			continue
+		}
+		place[i] = len(kept.held)
+		kept.held = append(kept.held, held{
+			claim: a.part.Claims[a.claim], local: a.part == &c.local, distinct: a.rule.Distinct != "", refunds: a.rule.Refund == RefundError,
+		})
+	}
+	for _, owner := range c.owners {
+		if owner >= 0 {
+			owner = place[owner]
+		}
+		kept.owners = append(kept.owners, owner)
+	}
+	return kept
+}
+
+// refund gives back what is wanted.
+func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
+	return c.adjust(ctx, EventRefunded, func(h *held, _ int) int64 {
+		if !wanted(h) {
+			return 0
+		}
+		return -h.claim.Charged
+	})
+}
+
+func (c *charged) settle(ctx context.Context, costs []int64) error {
+	if len(costs) != len(c.owners) {
+		return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.owners))}
+	}
+	totals, kept := make([]int64, len(c.held)), make([]bool, len(c.held))
+	for i, cost := range costs {
+		switch owner := c.owners[i]; {
+		case cost < 0 && cost != bridge.Keep:
+			return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found a cost of %d; expected 0 or more", cost)}
+		case owner >= 0 && cost == bridge.Keep:
+			kept[owner] = true
+		case owner >= 0:
+			totals[owner] += min(cost, maxLimit)
+		}
+	}
+	return c.adjust(ctx, EventSettled, func(h *held, i int) int64 {
+		if h.distinct || kept[i] {
+			return 0
+		}
+		return totals[i] - h.claim.Charged
+	})
+}
+
+// adjust changes what was charged, once, by the permits that delta returns: to take, or, negated, to give back. What the stores have
+// surely not done may be tried again.
+func (c *charged) adjust(ctx context.Context, kind EventKind, delta func(h *held, i int) int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done {
+		return nil
+	}
+	left, err := c.adjustPart(ctx, false, delta)
+	more, failed := c.adjustPart(ctx, true, delta)
+	c.done = !left && !more
+	err = storeError(ctx, c.method, errors.Join(err, failed))
+	c.limiter.observeAfter(ctx, kind, c.method, err)
+	return err
+}
+
+// adjustPart adjusts what one store charged. It reports whether some of that surely was not done.
+func (c *charged) adjustPart(ctx context.Context, local bool, delta func(h *held, i int) int64) (left bool, err error) {
+	store := c.fleet
+	if local {
+		store = c.limiter.local
+	}
+	call := engine.Call{Prefix: c.limiter.prefix}
+	var of []*held
+	for i := range c.held {
+		h := &c.held[i]
+		if h.local != local {
+			continue
+		}
+		if h.claim.Delta = delta(h, i); h.claim.Delta != 0 {
+			call.Claims, of = append(call.Claims, h.claim), append(of, h)
+		}
+	}
+	if len(of) == 0 {
+		return false, nil
+	}
+	err = store.Adjust(ctx, &call)
+	for i, h := range of {
+		if call.Claims[i].Delta == 0 {
+			h.claim.Charged += h.claim.Delta // so that another attempt leaves it alone
+		} else {
+			left = true
+		}
+	}
+	return left, err
+}
+
+// RefundUnless implements bridge.Taken.
+func (c *charged) RefundUnless(ctx context.Context, ok *bool) {
+	if *ok {
+		return
+	}
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace) // the end of ctx may be why the call failed
+	defer cancel()
+	_ = c.refund(back, func(h *held) bool { return h.refunds }) // the call has an error of its own to return, and observers see this one
+}
+
+// Settle implements bridge.Taken. Its error changes nothing of the call's results; observers see it.
+func (c *charged) Settle(ctx context.Context, costs ...int64) {
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if err := c.settle(back, costs); err != nil {
+		if _, wrong := err.(*RuleError); wrong {
+			c.SettleFailed(ctx, err)
+		}
+	}
+}
+
+// SettleFailed implements bridge.Taken.
+func (c *charged) SettleFailed(ctx context.Context, err error) {
+	c.limiter.observeAfter(ctx, EventSettled, c.method, err)
+}

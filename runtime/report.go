@@ -1,0 +1,92 @@
+package ratelimit
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// Quota is what one rule has left for one subject.
+type Quota struct {
+	Rule      string        // its name
+	Window    string        // see [Rule.Window]
+	Key       string        // as in Violation
+	Limit     int64         // permits per window; of a bucket, its burst
+	Remaining int64         // permits that are left after the decision
+	Reset     time.Duration // until all of them are there again; 0 if they are
+}
+
+// Report collects the quotas of the decisions that are made under a context. It is safe for concurrent use.
+type Report struct {
+	mu     sync.Mutex
+	quotas []Quota
+}
+
+// maxQuotas bounds a report. Later quotas are left out.
+const maxQuotas = 100
+
+type reportKey struct{}
+
+// WithReport returns a context whose decisions are collected in the report, wherever below they are made. A decision that reports costs
+// the store somewhat more. [Limiter.Peek] adds nothing.
+func WithReport(ctx context.Context) (context.Context, *Report) {
+	r := new(Report)
+	return context.WithValue(ctx, reportKey{}, r), r
+}
+
+func reportOf(ctx context.Context) *Report {
+	r, _ := ctx.Value(reportKey{}).(*Report)
+	return r
+}
+
+// Quotas returns the quota of each rule and subject after its last decision, in the order of the first ones. There are at most 100.
+func (r *Report) Quotas() []Quota {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.quotas)
+}
+
+func (r *Report) add(quotas []Quota) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range quotas {
+		i := slices.IndexFunc(r.quotas, func(o Quota) bool { return o.Rule == q.Rule && o.Window == q.Window && o.Key == q.Key })
+		switch {
+		case i >= 0:
+			r.quotas[i] = q
+		case len(r.quotas) < maxQuotas:
+			r.quotas = append(r.quotas, q)
+		}
+	}
+}
+
+// quotas returns what the rules of a call that reports have left.
+func (c *call) quotas() []Quota {
+	if !c.reports {
+		return nil
+	}
+	quotas := make([]Quota, 0, len(c.asked))
+	for i := range c.asked {
+		a := &c.asked[i]
+		q := Quota{Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit}
+		if a.part != nil && c.never {
+			continue // the stores were not asked
+		}
+		if a.part != nil {
+			claim := &a.part.Claims[a.claim]
+			q.Remaining, q.Reset = claim.Room, max(0, time.Duration(claim.Full-a.part.verdict.Now)*time.Microsecond)
+			switch claim.Rule.Kind {
+			case engine.Bucket, engine.Prepaid:
+				q.Limit = max(1, claim.Burst)
+			case engine.Warmup:
+				q.Limit = 1
+			}
+		}
+		quotas = append(quotas, q)
+	}
+	return quotas
+}
