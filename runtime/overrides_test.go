@@ -76,7 +76,7 @@ func TestMalformedOverrideTexts(t *testing.T) {
 
 // What no rule can have is refused at once.
 func TestImpossibleOverrides(t *testing.T) {
-	l := New(memory.New(nil, 10))
+	l := New(memory.New(nil, 10, 1<<20))
 	limit := func(n int64) *int64 { return &n }
 	for argument, overrides := range map[string][]Override{
 		"override": {{}, {By: "ann"}},
@@ -105,7 +105,7 @@ func TestImpossibleOverrides(t *testing.T) {
 
 // An override leaves a rule's states where they are, unless it changes the window.
 func TestOverrideKeepsTheIdentity(t *testing.T) {
-	l := New(memory.New(nil, 10))
+	l := New(memory.New(nil, 10, 1<<20))
 	rule, err := Rule{Name: "p.T.M", Key: "{phone}", Limit: 3, Per: time.Minute, Wait: time.Second, Block: time.Hour, Burst: 2, Algorithm: TokenBucket}.prepare("p.T.M")
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestOverrideKeepsTheIdentity(t *testing.T) {
 }
 
 func TestOverridesAllocateNothing(t *testing.T) {
-	l := New(memory.New(nil, 1))
+	l := New(memory.New(nil, 1, 1<<20))
 	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func logged(store *memory.Store) (*Limiter, *bytes.Buffer) {
 // A text that is not understood does not replace an override that was, and is logged once.
 func TestMalformedOverrideReplacesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, store := context.Background(), memory.New(nil, 10)
+		ctx, store := context.Background(), memory.New(nil, 10, 1<<20)
 		l, log := logged(store)
 		if err := l.Overrides().Set(ctx, "r", Override{Limit: new(int64(5))}); err != nil {
 			t.Fatal(err)
@@ -203,7 +203,7 @@ func (stuck) Settings(ctx context.Context, _ string) (map[string]string, error) 
 // No call waits for overrides.
 func TestNoCallWaitsForOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, began := New(stuck{memory.New(nil, 10)}), time.Now()
+		l, began := New(stuck{memory.New(nil, 10, 1<<20)}), time.Now()
 		for range 5 {
 			if _, err := l.Peek(t.Context(), Request{Rule: PerSecond(1)}); err != nil {
 				t.Fatal(err)
@@ -222,7 +222,7 @@ func TestNoCallWaitsForOverrides(t *testing.T) {
 // Whoever is called all the time follows the store within two seconds.
 func TestOverridesAreFollowedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memory.New(nil, 100)
+		store := memory.New(nil, 100, 1<<20)
 		l, other := New(store), New(store)
 		call := func() {
 			if _, err := l.Peek(context.Background(), Request{Rule: PerSecond(1)}); err != nil {
@@ -246,7 +246,7 @@ func TestOverridesAreFollowedInTime(t *testing.T) {
 // An override ends at its time, also where nobody calls.
 func TestOverrideEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(memory.New(nil, 100))
+		l := New(memory.New(nil, 100, 1<<20))
 		for name, after := range map[string]time.Duration{"a": time.Minute, "b": time.Hour} {
 			if err := l.Overrides().SetLocal(name, Override{Limit: new(int64(5)), Until: time.Now().Add(after)}); err != nil {
 				t.Fatal(err)
@@ -268,7 +268,7 @@ func TestOverrideEnds(t *testing.T) {
 
 // A store cannot make a limiter hold any number of overrides.
 func TestTooManyOverrides(t *testing.T) {
-	store := memory.New(nil, 100)
+	store := memory.New(nil, 100, 1<<20)
 	for i := range maxOverrides + 1 {
 		if _, err := store.Set(t.Context(), DefaultPrefix, fmt.Sprint("r", i), `{"limit":1}`, false); err != nil {
 			t.Fatal(err)
@@ -282,7 +282,7 @@ func TestTooManyOverrides(t *testing.T) {
 }
 
 func BenchmarkOverridden(b *testing.B) {
-	l := New(memory.New(nil, 100))
+	l := New(memory.New(nil, 100, 1<<20))
 	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
 	if err != nil {
 		b.Fatal(err)

@@ -11,13 +11,32 @@ type slidingCounter struct {
 // Width returns the length of a slice.
 func (r *Rule) Width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
 
-func (s *slidingCounter) slot(n int64) *int64 { return &s.slices[n%int64(len(s.slices))] }
+func (s *slidingCounter) slot(n int64) *int64 {
+	i := n % int64(len(s.slices))
+	if i < 0 { // before 1970
+		i += int64(len(s.slices))
+	}
+	return &s.slices[i]
+}
+
+// slice returns the number of the slice that holds a time.
+func (r *Rule) slice(at int64) int64 {
+	width := r.Width()
+	n := at / width
+	if at%width < 0 {
+		n--
+	}
+	return n
+}
 
 // total returns the number of the present slice, and the permits that count in it. After the clock went back the newest slice
 // stays the present one.
 func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
-	present = max(now/r.Width(), s.newest)
-	if s.slices == nil || present-s.newest > r.Slices {
+	present = r.slice(now)
+	if s.slices == nil {
+		return present, 0
+	}
+	if present = max(present, s.newest); present-s.newest > r.Slices {
 		return present, 0
 	}
 	used = s.used
@@ -89,7 +108,7 @@ func (s *slidingCounter) Last(*Claim, int64, int64, int64) bool { return true }
 
 func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
 	present, used := s.total(c.Rule, now)
-	slice := c.At / c.Rule.Width()
+	slice := c.Rule.slice(c.At)
 	if used == 0 || slice < present-c.Rule.Slices || slice > present {
 		return
 	}
