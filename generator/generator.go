@@ -1,6 +1,3 @@
-// Package generator writes the wrappers of annotated types: it loads the packages that hold directives, collects what the
-// directives say, compiles their expressions, and emits one Go file for each annotated one. [Generate] touches no file;
-// [Write] and [Check] are the only ones to use the disk beyond reading sources. Flags and terminals are not known here.
 package generator
 
 import (
