@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
@@ -15,18 +15,21 @@ import (
 
 // call is a decision in the making. Calls are pooled: a decision in this process allocates nothing.
 type call struct {
-	limiter *Limiter
-	method  string      // "" for requests
-	rules   []*prepared // of the method
-	next    int         // of rules, to be asked
-	err     error       // the first one of Ask
-	patient bool        // for requests, which any rule may delay by wait, whatever its own is
-	wait    time.Duration
-	asked   []asked
-	fleet   part
-	local   part
-	before  decide.Claim // what the rule that was asked last has joined; without a cost it has joined none
-	charges []charged    // to be given to callers
+	limiter   *Limiter
+	method    string      // "" for requests
+	rules     []*prepared // of the method
+	next      int         // the rule that is asked next
+	err       error       // why the call cannot be decided
+	never     bool        // a rule of limit 0 refuses it
+	patient   bool        // of requests: any rule may delay the call by wait, whatever its own wait is
+	wait      time.Duration
+	peek      bool
+	abandoned bool // its context ended while it waited
+
+	asked  []asked
+	fleet  part
+	local  part
+	answer answer
 }
 
 // part is what one store decides of a call.
@@ -36,74 +39,127 @@ type part struct {
 	verdict decide.Verdict
 }
 
-// asked is a rule that was asked, and the claim that answers for it. The claim of its block stands before that.
+// asked is a rule that applies to the call, and the claim that asks it.
 type asked struct {
-	rule  *prepared
-	part  *part // nil if the rule does not apply, or never admits the call
-	claim int
-	cost  int64
-	never *Violation // the refusal of a rule that only watches, and would never admit the call
+	rule    *prepared
+	index   int // among the rules of the method, or among the requests
+	subject string
+	cost    int64
+	limit   int64
+	wait    time.Duration // how long the rule may delay the call
+	part    *part         // nil if no store is asked, since the rule would never admit the call
+	claim   int           // of the part; the claim of a block stands before it
 }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-func (l *Limiter) newCall(ctx context.Context, method string) *call {
-	l.follow(ctx)
+func (l *Limiter) newCall(method string) *call {
+	l.overrides.follow()
 	c := calls.Get().(*call)
-	c.limiter, c.method, c.patient = l, method, false
-	c.asked = c.asked[:0]
-	c.fleet.reset(l, l.store)
-	c.local.reset(l, l.local)
+	c.limiter, c.method, c.rules, c.next, c.err, c.never, c.patient, c.wait, c.peek, c.abandoned = l, method, nil, 0, nil, false, false, 0, false, false
+	c.asked, c.answer = c.asked[:0], answer{}
+	c.fleet.reset(l.fleetPrefix, l.store)
+	c.local.reset(l.localPrefix, l.local)
 	return c
-}
-
-func (p *part) reset(l *Limiter, store decide.Store) {
-	p.Call = decide.Call{Prefix: l.prefix, Claims: p.Claims[:0]}
-	p.store = store
 }
 
 // free gives c back to the pool.
 func (c *call) free() { calls.Put(c) }
 
-// add puts a rule to the question.
+// ask adds the claim of the next rule. After the first failure it does nothing.
+func (c *call) ask(rule *prepared, charge *bridge.Charge) {
+	if c.err == nil {
+		c.err = c.add(rule, charge)
+	}
+	c.next++
+}
+
 func (c *call) add(rule *prepared, charge *bridge.Charge) error {
-	rule, pinned := c.limiter.overridden(rule)
+	rule, pinned := c.limiter.overrides.applied(rule)
 	if charge.Cost == 0 {
-		c.asked = append(c.asked, asked{rule: rule})
 		return nil
 	}
-	limit := rule.Limit
+	a := asked{rule: rule, index: c.next, cost: charge.Cost, limit: rule.Limit, wait: c.waitOf(rule)}
 	if charge.Limit.Given && !pinned {
-		limit = charge.Limit.Permits
+		a.limit = charge.Limit.Permits
 	}
-	if err := c.check(rule, charge, limit); err != nil {
+	if err := c.check(&a, charge); err != nil {
 		return err
 	}
-	claim := c.claim(rule, charge, limit)
-	capacity := capacity(claim)
-	switch {
-	case claim.Member != "" && c.counts(claim):
-		return c.keyError(rule, rule.Distinct, "found two members for one budget; expected one for each call")
-	case claim.Mode == decide.Trigger && limit > 0 || claim.Cost <= capacity:
-		return nil
-	case rule.Mode == ModeEnforce:
-		return &NeverAdmissibleError{
-			Method: c.method, Rule: rule.Name, Key: key.Shown(claim.Subject), Cost: claim.Cost, Limit: capacity,
-			what: bound(rule, claim),
+	a.subject = c.limiter.subject(charge.Key)
+	claim := a.newClaim(charge)
+	same := c.same(&a)
+	if same != nil {
+		if done, err := c.join(same, &a, &claim); done || err != nil {
+			return err
 		}
 	}
-	c.withdraw(claim)
-	if rule.Mode == ModeShadow {
-		c.asked[len(c.asked)-1].never = &Violation{
-			Rule: rule.Name, Window: rule.Window(), Key: key.Shown(key.Subject(charge.Key)), Limit: limit, message: rule.Message,
+	switch most := capacity(&claim); {
+	case claim.Cost <= most || rule.Mode == ModeTrigger:
+		if same != nil {
+			same.part.Claims[same.claim].Cost = claim.Cost
+			return nil
+		}
+		a.part = c.partOf(rule)
+		a.claim = a.part.put(rule, &claim)
+	case rule.Mode == ModeEnforce && a.limit > 0:
+		return &NeverAdmissibleError{
+			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: bound(rule, &claim),
+		}
+	}
+	c.never = c.never || a.part == nil && rule.Mode == ModeEnforce
+	c.asked = append(c.asked, a)
+	return nil
+}
+
+// same returns what the call asks already about the state of a, or nil.
+func (c *call) same(a *asked) *asked {
+	for i := range c.asked {
+		if b := &c.asked[i]; b.subject == a.subject && b.rule.Name == a.rule.Name && b.rule.tag == a.rule.tag && b.rule.Scope == a.rule.Scope {
+			return b
 		}
 	}
 	return nil
 }
 
-// check returns what is wrong with what the call brings along for a rule.
-func (c *call) check(rule *prepared, charge *bridge.Charge, limit int64) error {
-	if err := c.limiter.supports(rule, c.waitOf(rule).Microseconds()); err != nil {
+// join adds the cost of the claim that is asked already to that of another one of the same rule. It reports whether nothing else
+// is to be asked.
+func (c *call) join(same, a *asked, claim *decide.Claim) (done bool, err error) {
+	if same.limit != a.limit || same.rule != a.rule && same.rule.Rule != a.rule.Rule {
+		return false, a.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
+	}
+	if same.part == nil {
+		return true, nil
+	}
+	first := &same.part.Claims[same.claim]
+	if first.Member != claim.Member {
+		return false, c.keyError(a.rule, a.rule.Distinct, "found two members for one budget; expected one for each call")
+	}
+	claim.Cost += min(first.Cost, math.MaxInt64-claim.Cost)
+	if a.rule.Mode == ModeTrigger {
+		claim.Cost = min(claim.Cost, 2*maxLimit)
+	}
+	return claim.Member != "", nil
+}
+
+func (c *call) waitOf(rule *prepared) time.Duration {
+	switch {
+	case rule.Mode != ModeEnforce:
+		return 0
+	case c.patient:
+		return c.wait
+	default:
+		return rule.Wait
+	}
+}
+
+// maxWindowCost bounds the cost on a sliding window, which writes down each permit.
+const maxWindowCost = 10_000
+
+// check returns what is wrong with what a call asks of a rule.
+func (c *call) check(a *asked, charge *bridge.Charge) error {
+	rule := a.rule
+	if err := c.limiter.supports(rule, a.wait.Microseconds()); err != nil {
 		return err
 	}
 	switch {
@@ -111,133 +167,68 @@ func (c *call) check(rule *prepared, charge *bridge.Charge, limit int64) error {
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
 	case charge.Cost > 1 && rule.Distinct != "":
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", charge.Cost))
-	case charge.Limit.Given && rule.wrongLimit(limit) != "":
-		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(limit))
-	case charge.Limit.Given && rule.refillsTooSlowly(limit):
+	case charge.Cost > maxWindowCost && rule.keepsTimes() && charge.Cost <= a.limit:
+		return rule.wrong("cost", "found %d; expected at most %d for a sliding-window; algorithm=sliding-counter takes more", charge.Cost, maxWindowCost)
+	case charge.Limit.Given && rule.wrongLimit(a.limit) != "":
+		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(a.limit))
+	case charge.Limit.Given && rule.refillsTooSlowly(a.limit):
 		return c.keyError(rule, "", fmt.Sprintf(
-			"the limit of this call: found %d, at which a burst of %d takes over a hundred years to fill", limit, rule.Burst))
+			"the limit of this call: found %d, at which a burst of %d takes over a hundred years to fill", a.limit, rule.Burst))
 	case charge.Key == "" && rule.Key != "":
 		return c.keyError(rule, rule.Key, "the key is empty")
 	case charge.Member == "" && rule.Distinct != "":
 		return c.keyError(rule, rule.Distinct, "the member is empty")
+	case c.patient && c.wait > 0 && rule.Mode == ModeEnforce && (rule.Distinct != "" || rule.Algorithm == SlidingCounter):
+		return rule.wrong("wait", "calls cannot wait for %s", rule.what())
 	}
 	return nil
 }
 
-// withdraw undoes the last call of claim: a rule that only watches, and would never admit the call, stays out of it.
-func (c *call) withdraw(claim *decide.Claim) {
-	last := &c.asked[len(c.asked)-1]
-	if *claim = c.before; claim.Cost == 0 {
-		last.part.Claims = last.part.Claims[:last.claim]
-	}
-	*last = asked{rule: last.rule}
-}
-
-// counts reports whether a claim for another member has the state of this one.
-func (c *call) counts(claim *decide.Claim) bool {
-	p := c.asked[len(c.asked)-1].part
-	return slices.ContainsFunc(p.Claims, func(other decide.Claim) bool {
-		return other.Rule.ID == claim.Rule.ID && other.Subject == claim.Subject && other.Member != claim.Member
-	})
-}
-
 func (c *call) keyError(rule *prepared, expr, reason string) error {
-	return &KeyError{Method: c.method, Rule: rule.Name, Expr: expr, Reason: reason}
+	return &KeyError{Method: c.method, Rule: rule.shown, Expr: expr, Reason: reason}
 }
 
-// claim returns the claim that asks rule.
-func (c *call) claim(rule *prepared, charge *bridge.Charge, limit int64) *decide.Claim {
-	p := &c.fleet
-	if rule.Scope == ScopeInstance {
-		p = &c.local
-	}
-	who, what, burst, cost := key.Subject(charge.Key), "", rule.burst, charge.Cost
-	if rule.Mode == ModeTrigger {
-		cost = min(cost, 2*maxLimit)
-	}
-	if rule.Distinct != "" {
-		what = key.Member(charge.Member)
+// newClaim returns the claim for what is asked.
+func (a *asked) newClaim(charge *bridge.Charge) decide.Claim {
+	rule := a.rule
+	claim := decide.Claim{
+		Rule: rule.numbers, Subject: a.subject, Cost: a.cost, Limit: a.limit, Burst: rule.burst,
+		Wait: rule.delay(a.wait, a.limit), Mode: decide.Mode(rule.Mode),
 	}
 	if rule.Algorithm == TokenBucket && rule.Burst == 0 {
-		burst = limit
+		claim.Burst = a.limit
 	}
-	for i := range p.Claims {
-		if claim := &p.Claims[i]; claim.Rule.ID == rule.numbers.ID && claim.Subject == who && claim.Member == what {
-			return c.join(p, i, rule, cost, limit, burst)
-		}
+	if rule.Mode == ModeTrigger {
+		claim.Cost = min(claim.Cost, 2*maxLimit)
 	}
-	if rule.block != nil {
-		*p.grow() = decide.Claim{Rule: rule.block, Subject: who, Cost: 1, Limit: 1}
+	if rule.Distinct != "" {
+		claim.Member = key.Member(charge.Member)
 	}
-	c.asked = append(c.asked, asked{rule: rule, part: p, claim: len(p.Claims), cost: cost})
-	c.before.Cost = 0
-	claim := p.grow()
-	claim.Rule, claim.Subject, claim.Member, claim.Cost = rule.numbers, who, what, cost // the store fills in the rest
-	claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, c.delay(rule, limit), decide.Mode(rule.Mode)
 	return claim
 }
 
-// join makes the i-th claim ask rule as well, which has the same state. Rules that share their state are one claim, of the sum
-// of the costs and the strictest terms: one by one, each might fit where both do not. If some of them do not enforce, the
-// terms are those of the ones that do.
-func (c *call) join(p *part, i int, rule *prepared, cost, limit, burst int64) *decide.Claim {
+func (c *call) partOf(rule *prepared) *part {
+	if rule.Scope == ScopeInstance {
+		return &c.local
+	}
+	return &c.fleet
+}
+
+func (p *part) reset(prefix unique.Handle[string], store decide.Store) {
+	p.Call = decide.Call{Prefix: prefix, Claims: p.Claims[:0]}
+	p.store = store
+}
+
+// put adds a claim, behind that of the rule's block, and returns its number.
+func (p *part) put(rule *prepared, claim *decide.Claim) int {
 	if rule.block != nil {
-		i = c.addBlock(p, i, rule)
+		p.Claims = append(p.Claims, decide.Claim{Rule: rule.block, Subject: claim.Subject, Cost: 1, Limit: 1})
 	}
-	claim := &p.Claims[i]
-	c.before = *claim
-	claim.Cost += min(cost, math.MaxInt64-claim.Cost)
-	switch mode := decide.Mode(rule.Mode); {
-	case mode == claim.Mode:
-		claim.Limit, claim.Burst, claim.Wait = min(claim.Limit, limit), min(claim.Burst, burst), min(claim.Wait, c.delay(rule, limit))
-	case mode == decide.Enforce:
-		claim.Limit, claim.Burst, claim.Wait, claim.Mode = limit, burst, c.delay(rule, limit), mode
-	}
-	c.asked = append(c.asked, asked{rule: rule, part: p, claim: i, cost: cost})
-	return claim
+	p.Claims = append(p.Claims, *claim)
+	return len(p.Claims) - 1
 }
 
-// addBlock puts the block of a rule before the i-th claim, if that has none or a shorter one, and returns the claim's new number.
-func (c *call) addBlock(p *part, i int, rule *prepared) int {
-	if i > 0 && p.Claims[i-1].Rule.ID == rule.block.ID {
-		if block := &p.Claims[i-1]; block.Rule.Per < rule.block.Per {
-			block.Rule = rule.block
-		}
-		return i
-	}
-	p.Claims = slices.Insert(p.Claims, i, decide.Claim{Rule: rule.block, Subject: p.Claims[i].Subject, Cost: 1, Limit: 1})
-	for j := range c.asked {
-		if a := &c.asked[j]; a.part == p && a.claim >= i {
-			a.claim++
-		}
-	}
-	return i + 1
-}
-
-// delay returns for how many microseconds a rule may delay the call.
-func (c *call) delay(rule *prepared, limit int64) int64 {
-	wait := c.waitOf(rule)
-	if wait == 0 || rule.Mode != ModeEnforce {
-		return 0
-	}
-	return rule.delay(wait, limit)
-}
-
-func (c *call) waitOf(rule *prepared) time.Duration {
-	if c.patient {
-		return c.wait
-	}
-	return rule.Wait
-}
-
-// grow adds a claim.
-func (p *part) grow() *decide.Claim {
-	n := len(p.Claims)
-	p.Claims = slices.Grow(p.Claims, 1)[:n+1]
-	return &p.Claims[n]
-}
-
-// capacity is the largest cost that can ever be admitted.
+// capacity is the largest cost that a claim's rule can ever admit.
 func capacity(c *decide.Claim) int64 {
 	switch {
 	case c.Limit == 0:
@@ -263,77 +254,78 @@ func bound(rule *prepared, c *decide.Claim) string {
 	}
 }
 
-// violation returns the refusal of a rule that was asked, or false if it does not refuse.
-func (a asked) violation() (Violation, bool) {
-	switch {
-	case a.never != nil:
-		return *a.never, true
-	case a.part == nil:
-		return Violation{}, false
+// state says what a rule answered to the call.
+type state struct {
+	refused   bool
+	remaining int64
+	retry     time.Duration // until the rule would admit the call; 0 if it admits it now, or never
+}
+
+// state returns the answer of a rule that was asked.
+func (a *asked) state() state {
+	if a.part == nil {
+		return state{refused: true}
 	}
 	claim, now := &a.part.Claims[a.claim], a.part.verdict.Now
-	earliest, refused, room := claim.Earliest, claim.Refused(now), claim.Room
+	s := state{refused: claim.Refused(now), remaining: claim.Room}
+	earliest := claim.Earliest
 	if a.rule.block != nil {
-		room = 0
+		s.remaining = 0
 		switch block := &a.part.Claims[a.claim-1]; {
-		case block.Refused(now) && refused:
+		case block.Refused(now) && s.refused:
 			earliest = max(earliest, block.Earliest)
 		case block.Refused(now):
-			earliest, refused = block.Earliest, true // then the rule lets the call wait
-		case refused:
+			earliest, s.refused = block.Earliest, true // though the rule itself would let the call wait
+		case s.refused:
 			earliest = max(earliest, now+block.Rule.Per)
 		}
 	}
-	return Violation{
-		Rule: a.rule.Name, Window: a.rule.Window(), Key: key.Shown(claim.Subject), Limit: claim.Limit,
-		Remaining: room, RetryAfter: time.Duration(earliest-now) * time.Microsecond, message: a.rule.Message,
-	}, refused
+	s.retry = max(0, time.Duration(earliest-now)*time.Microsecond)
+	return s
 }
 
 // violations returns the refusals of the rules of a mode, and the longest delay.
 func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
-	for i, a := range c.asked {
-		if a.rule.Mode != mode {
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.rule.Mode != mode || a.part != nil && c.never && mode == ModeEnforce {
+			continue // a call that is never admitted is not asked of the stores
+		}
+		s := a.state()
+		if !s.refused {
 			continue
 		}
-		if v, refused := a.violation(); refused {
-			v.index = i
-			longest = max(longest, v.RetryAfter)
-			list = append(list, v)
-		}
+		longest = max(longest, s.retry)
+		list = append(list, Violation{
+			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Remaining: s.remaining,
+			RetryAfter: s.retry, Never: a.part == nil, index: a.index, message: a.rule.Message,
+		})
 	}
 	return longest, list
 }
 
-// refusal returns the error of the rules of a mode that refuse, or nil.
-func (c *call) refusal(mode Mode) *TooManyRequestsError {
-	e := &TooManyRequestsError{Method: c.method}
-	if e.RetryAfter, e.Violations = c.violations(mode); e.Violations == nil {
-		return nil
+// refusal returns the error of a call that is refused.
+func (c *call) refusal() *TooManyRequestsError {
+	e := &TooManyRequestsError{Method: c.method, Never: c.never, Message: defaultMessage}
+	if e.RetryAfter, e.Violations = c.violations(ModeEnforce); len(e.Violations) == 0 {
+		return e
 	}
-	if e.Message = e.longest().message; e.Message == "" {
-		e.Message = defaultMessage
+	if message := e.longest().message; message != "" {
+		e.Message = message
 	}
 	return e
 }
 
-// report tells the limiter's functions what shadows and, if the call is admitted, triggers have to say.
-func (c *call) report(ctx context.Context, admitted bool) {
-	if c.limiter.shadow != nil {
-		if refusal := c.refusal(ModeShadow); refusal != nil {
-			c.limiter.shadow(ctx, refusal)
-		}
-	}
-	if c.limiter.trigger == nil || !admitted {
-		return
-	}
-	for _, a := range c.asked {
-		if a.part == nil || a.rule.Mode != ModeTrigger {
+// fire calls the limiter's trigger for the rules whose limit is reached.
+func (c *call) fire(ctx context.Context) {
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.rule.Mode != ModeTrigger || a.part == nil {
 			continue
 		}
 		if claim := &a.part.Claims[a.claim]; claim.Fired > 0 {
 			c.limiter.trigger(ctx, Trigger{
-				Method: c.method, Rule: a.rule.Name, Key: key.Shown(claim.Subject), Limit: claim.Limit, Used: claim.Fired,
+				Method: c.method, Rule: a.rule.shown, Key: key.Shown(a.subject), Limit: a.limit, Used: claim.Fired,
 			})
 		}
 	}

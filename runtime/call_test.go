@@ -3,7 +3,6 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -34,23 +33,6 @@ func with(change func(*ratelimit.Rule)) ratelimit.Request {
 	return ratelimit.Request{Rule: rule, Key: "k"}
 }
 
-// Of a rule that enforces and one that only reports, both of one budget, the former sets the limit, in either order.
-func TestSharedBudgetOfTwoModes(t *testing.T) {
-	enforced := with(func(r *ratelimit.Rule) { r.Limit = 3 })
-	for _, mode := range []ratelimit.Mode{ratelimit.ModeShadow, ratelimit.ModeTrigger} {
-		watched := with(func(r *ratelimit.Rule) { r.Mode = mode; r.Limit = 1000 })
-		for _, requests := range [][]ratelimit.Request{{enforced, watched}, {watched, enforced}} {
-			l := ratelimit.New(memstore.New())
-			if d := allow(t, l, requests...); !d.Allowed {
-				t.Errorf("%v: 2 permits of 3 are refused: %+v", mode, d)
-			}
-			if d := allow(t, l, requests...); d.Allowed {
-				t.Errorf("%v: 4 permits of 3 are admitted", mode)
-			}
-		}
-	}
-}
-
 // A rule may be called like the package of its method: that is a name of its own, which two methods may share.
 func TestSharedBudgetCalledAfterThePackage(t *testing.T) {
 	rules := func(method, key string) *wrap.Rules {
@@ -62,38 +44,6 @@ func TestSharedBudgetCalledAfterThePackage(t *testing.T) {
 	}
 	if err := wrap.Take(t.Context(), l, rules("login.Service.Resume", "{number}"), "k"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 		t.Errorf("the second call of one is answered by %v", err)
-	}
-}
-
-// The terms of rules that share a budget are the strictest: the shorter wait, and whichever block there is.
-func TestSharedBudgetOfTwoTerms(t *testing.T) {
-	blocking := with(func(r *ratelimit.Rule) { r.Block = 24 * time.Hour })
-	longer := with(func(r *ratelimit.Rule) { r.Block = 48 * time.Hour })
-	first := ratelimit.Request{Rule: ratelimit.Rule{Name: "first", Limit: 9, Per: time.Hour, Block: time.Minute}, Key: "k"}
-	for _, c := range []struct {
-		requests []ratelimit.Request
-		delay    time.Duration
-	}{
-		{[]ratelimit.Request{with(func(*ratelimit.Rule) {}), blocking}, 24 * time.Hour},
-		{[]ratelimit.Request{blocking, with(func(*ratelimit.Rule) {})}, 24 * time.Hour},
-		{[]ratelimit.Request{blocking, longer}, 48 * time.Hour},
-		{[]ratelimit.Request{longer, blocking}, 48 * time.Hour},
-		{[]ratelimit.Request{first, with(func(*ratelimit.Rule) {}), blocking}, 24 * time.Hour},
-	} {
-		now := time.Unix(1_000_000, 0)
-		l := ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
-		for range 2 {
-			if d := allow(t, l, c.requests...); !d.Allowed {
-				t.Fatalf("4 permits of 5 are refused: %+v", d)
-			}
-		}
-		if d := allow(t, l, c.requests...); d.Allowed || d.RetryAfter != c.delay {
-			t.Errorf("got %+v, expected a refusal for %s", d, c.delay)
-		}
-		now = now.Add(2 * time.Hour)
-		if d := allow(t, l, c.requests...); d.Allowed || d.RetryAfter != c.delay-2*time.Hour {
-			t.Errorf("got %+v, expected a refusal for %s", d, c.delay-2*time.Hour)
-		}
 	}
 }
 
@@ -148,7 +98,7 @@ func TestQueueOfARequest(t *testing.T) {
 					rule.Algorithm = ratelimit.LeakyBucket
 				}
 				if rule.Limit == 5 {
-					if err := l.Override("r", ratelimit.Override{Limit: 1}); err != nil {
+					if err := l.Overrides().SetLocal("r", ratelimit.Override{Limit: new(int64(1))}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -168,11 +118,12 @@ func requireQueue(t *testing.T, l *ratelimit.Limiter, rule ratelimit.Rule) {
 		all.Go(func() {
 			d, err := l.Wait(context.Background(), ratelimit.Request{Rule: rule})
 			switch {
-			case err != nil:
-				t.Error(err)
-			case d.Allowed && time.Since(start) > 0:
+			case errors.Is(err, ratelimit.ErrTooManyRequests):
+			case err != nil || !d.Allowed:
+				t.Error(d, err)
+			case time.Since(start) > 0:
 				late.Add(1)
-			case d.Allowed:
+			default:
 				admitted.Add(1)
 			}
 		})
@@ -181,7 +132,7 @@ func requireQueue(t *testing.T, l *ratelimit.Limiter, rule ratelimit.Rule) {
 	if now, later := admitted.Load(), late.Load(); now != max(1, rule.Burst) || later != rule.Queue {
 		t.Errorf("%d calls were admitted at once and %d waited, expected %d and %d", now, later, max(1, rule.Burst), rule.Queue)
 	}
-	if err := l.OverrideError(); err != nil {
+	if err := l.Overrides().Err(); err != nil {
 		t.Error(err)
 	}
 }
@@ -210,36 +161,32 @@ func TestLimitTooLowForTheBurst(t *testing.T) {
 	}
 }
 
-// What a shadow would never admit does not make the rule refuse that it shares its budget with.
-func TestSharedBudgetOfAHugeShadow(t *testing.T) {
+// Equal rules for one key add their costs; different ones of one name and window are an error, and nothing is charged.
+func TestRulesOfOneNameInOneCall(t *testing.T) {
 	l := ratelimit.New(memstore.New())
-	enforced, shadow := with(func(*ratelimit.Rule) {}), with(func(r *ratelimit.Rule) { r.Mode = ratelimit.ModeShadow })
-	for _, cost := range []int64{20, math.MaxInt64} {
-		shadow.Cost = cost
-		for _, requests := range [][]ratelimit.Request{{enforced, shadow}, {shadow, enforced}} {
-			if d := allow(t, l, requests...); !d.Allowed || len(d.Violations) != 1 {
-				t.Errorf("got %+v", d)
-			}
+	equal := with(func(*ratelimit.Rule) {})
+	for _, want := range []bool{true, true, false} {
+		if d := allow(t, l, equal, equal); d.Allowed != want || !want && (len(d.Violations) != 1 || d.Violations[0].Remaining != 1) {
+			t.Errorf("got %+v, want allowed %v: each call takes 2 permits of 5", d, want)
 		}
 	}
-	if d := allow(t, l, enforced); !d.Allowed {
-		t.Errorf("got %+v", d)
-	}
-	if d := allow(t, l, enforced); d.Allowed {
-		t.Error("the calls with a shadow were not charged")
-	}
-}
-
-// A shadow that would never be admitted leaves no limit to another one.
-func TestSharedBudgetOfTwoShadows(t *testing.T) {
-	l := ratelimit.New(memstore.New())
-	small := with(func(r *ratelimit.Rule) { r.Mode, r.Limit = ratelimit.ModeShadow, 2 })
-	large := with(func(r *ratelimit.Rule) { r.Mode, r.Limit = ratelimit.ModeShadow, 10 })
-	large.Cost = 6
-	for _, violations := range []int{1, 2} {
-		if d := allow(t, l, large, small); !d.Allowed || len(d.Violations) != violations {
-			t.Errorf("got %+v, want %d violations", d, violations)
+	for _, other := range []ratelimit.Request{
+		with(func(r *ratelimit.Rule) { r.Limit = 6 }),
+		with(func(r *ratelimit.Rule) { r.Mode = ratelimit.ModeShadow }),
+		with(func(r *ratelimit.Rule) { r.Block = time.Hour }),
+	} {
+		_, err := l.Allow(context.Background(), equal, other)
+		if wrong, ok := errors.AsType[*ratelimit.RuleError](err); !ok || wrong.Argument != "name" {
+			t.Errorf("%+v: got error %v", other.Rule, err)
 		}
+	}
+	equal.Cost = 3
+	_, err := l.Allow(context.Background(), equal, equal)
+	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); !ok || never.Cost != 6 {
+		t.Errorf("6 permits of 5: got error %v", err)
+	}
+	if d := allow(t, l, with(func(*ratelimit.Rule) {})); !d.Allowed {
+		t.Error("a call that failed was charged")
 	}
 }
 
@@ -254,7 +201,7 @@ func TestSumOfHugeCosts(t *testing.T) {
 	q := with(func(r *ratelimit.Rule) { r.Mode = ratelimit.ModeTrigger; r.Algorithm = ratelimit.FixedWindow })
 	q.Cost = 1 << 62
 	allow(t, l, q, q, q)
-	if fired != 3 {
-		t.Errorf("fired %d times, expected once for each rule", fired)
+	if fired != 1 {
+		t.Errorf("fired %d times, expected once for equal rules", fired)
 	}
 }

@@ -180,6 +180,8 @@ func (r Rule) checkWait() error {
 		return r.wrong("wait", "found %s; expected up to %s", period.Format(r.Wait), period.Format(maxPer))
 	case r.Wait > 0 && r.Mode != ModeEnforce:
 		return r.wrong("wait", "found mode=%s, which delays no call", r.Mode)
+	case r.Wait > 0 && r.Algorithm == SlidingCounter:
+		return r.wrong("wait", "found a sliding-counter, for which calls cannot wait; sliding-window lets them")
 	case r.Wait > 0 && r.Distinct != "":
 		return r.wrong("wait", "found distinct as well; calls that count members do not wait")
 	case r.Queue != 0 && !r.isBucket():

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 // ErrTooManyRequests is what errors.Is finds in every refusal.
@@ -14,30 +17,33 @@ var ErrTooManyRequests = errors.New("too many requests")
 
 const defaultMessage = "Too many requests."
 
-// TooManyRequestsError is a refusal: the call was not made and nothing was charged. Under a rule with Wait, a caller who comes
-// back before RetryAfter is over may be admitted after waiting.
+// TooManyRequestsError is a refusal: the call was not made, and nothing was charged. A caller who comes back earlier than
+// RetryAfter says may still be admitted where a rule lets calls wait.
 type TooManyRequestsError struct {
-	Method     string        // pkg.Type.Method
-	Message    string        // of the rule with the longest delay
-	RetryAfter time.Duration // until all rules would admit the call, if nothing else is admitted before
+	Method     string        // pkg.Type.Method; "" for requests
+	Message    string        // of the refusing rule with the longest delay
+	RetryAfter time.Duration // until all rules would admit the call, if nothing else is admitted before; 0 if Never
+	Never      bool          // a rule of limit 0 refused: to retry is pointless
 	Violations []Violation   // the rules that refused, in their order
 }
 
-// Violation is one rule's refusal.
+// Violation is the refusal of one rule.
 type Violation struct {
 	Rule       string        // its name
 	Window     string        // such as "1m": see [Rule.Window]
 	Key        string        // whose permits are used up, escaped and cut where needed; "" is everybody's
 	Limit      int64         // permits per window
 	Remaining  int64         // permits that the rule would admit now: fewer than the call takes
-	RetryAfter time.Duration // until this rule would admit the call
+	RetryAfter time.Duration // until this rule would admit the call; 0 if Never
+	Never      bool          // the limit is 0
 
 	index   int    // of the rule among those of its method
 	message string // the rule's
 }
 
+// String returns a text such as "login: 10 per minute (leaky-bucket) for ann".
 func (v Violation) String() string {
-	s := fmt.Sprintf("%d per %s", v.Limit, v.Window)
+	s := strconv.FormatInt(v.Limit, 10) + " " + perWindow(v.Window)
 	if v.Rule != "" {
 		s = v.Rule + ": " + s
 	}
@@ -47,62 +53,104 @@ func (v Violation) String() string {
 	return s
 }
 
+var algorithmsOfWindows = map[string]Algorithm{
+	"fixed": FixedWindow, "bucket": TokenBucket, "leaky": LeakyBucket, "counter": SlidingCounter,
+}
+
+// perWindow says in words what Rule.Window says in a key: "per minute (leaky-bucket)" for "leaky:1m".
+func perWindow(window string) string {
+	members, notes := "", []string(nil)
+	if rest, ok := strings.CutPrefix(window, "distinct:"); ok {
+		window, members = rest, "different ones "
+	}
+	if expr, ok := strings.CutPrefix(window, "cron:"); ok {
+		expr, zone, _ := strings.Cut(expr, ":")
+		if zone != "" {
+			notes = append(notes, zone)
+		}
+		return members + "per " + cmp.Or(calendarWords[expr], "period of cron "+expr) + inParentheses(notes)
+	}
+	kind, rest, _ := strings.Cut(window, ":")
+	if algorithm, ok := algorithmsOfWindows[kind]; ok {
+		window, _, _ = strings.Cut(rest, ":")
+		notes = append(notes, algorithm.String())
+	}
+	return members + "per " + cmp.Or(periodWords[window], window) + inParentheses(notes)
+}
+
+func inParentheses(notes []string) string {
+	if len(notes) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(notes, ", ") + ")"
+}
+
+var (
+	periodWords = map[string]string{
+		period.Format(time.Second): "second", period.Format(time.Minute): "minute", period.Format(time.Hour): "hour",
+		period.Format(24 * time.Hour): "day", period.Format(7 * 24 * time.Hour): "week",
+	}
+	calendarWords = map[string]string{
+		"@hourly": "calendar hour", "@daily": "calendar day", "@midnight": "calendar day", "@weekly": "calendar week",
+		"@monthly": "calendar month", "@yearly": "calendar year", "@annually": "calendar year",
+		"0 0 * * *": "calendar day", "0 0 0 * * *": "calendar day",
+	}
+)
+
 func (e *TooManyRequestsError) Error() string {
-	rules := make([]string, len(e.Violations))
-	for i, v := range e.Violations {
+	when := "retry after " + e.RetryAfter.String()
+	if e.Never {
+		when = "never admitted"
+	}
+	reasons := []string{when}
+	for _, v := range e.Violations {
 		if v.Rule == e.Method {
 			v.Rule = ""
 		}
-		rules[i] = v.String()
+		reasons = append(reasons, v.String())
 	}
-	s := fmt.Sprintf("%s (retry after %s; %s)", strings.TrimSuffix(e.Message, "."), e.RetryAfter, strings.Join(rules, "; "))
-	if e.Method == "" {
-		return s
+	s := fmt.Sprintf("%s (%s)", strings.TrimSuffix(e.Message, "."), strings.Join(reasons, "; "))
+	if e.Method != "" {
+		s = e.Method + ": " + s
 	}
-	return e.Method + ": " + s
+	return oneLine(s)
 }
 
-// Is reports that every TooManyRequestsError is ErrTooManyRequests.
+// Is reports that every TooManyRequestsError is [ErrTooManyRequests].
 func (e *TooManyRequestsError) Is(target error) bool { return target == ErrTooManyRequests }
 
-// NeverAdmissibleError says that a call costs more than a rule can ever admit. To retry is pointless. A rule of limit 0
-// answers every call with it; only then it is ErrTooManyRequests as well.
+// NeverAdmissibleError says that a call costs more than a rule can ever admit. To retry is pointless. It is no
+// [ErrTooManyRequests].
 type NeverAdmissibleError struct {
-	Method string
-	Rule   string
+	Method string // pkg.Type.Method; "" for requests
+	Rule   string // its name
 	Key    string // as in Violation
-	Cost   int64
-	Limit  int64 // the largest cost that can be admitted
+	Cost   int64  // permits
+	Limit  int64  // the largest cost that can be admitted
 
 	what string // that is, if not the limit
 }
 
 func (e *NeverAdmissibleError) Error() string {
-	what := cmp.Or(e.what, "limit")
-	return fmt.Sprintf("%s: a cost of %d can never be admitted: the %s is %d", whose(e.Method, e.Rule), e.Cost, what, e.Limit)
-}
-
-// Is reports whether the rule refuses every call.
-func (e *NeverAdmissibleError) Is(target error) bool {
-	return target == ErrTooManyRequests && e.Limit == 0
+	return oneLine(fmt.Sprintf("%s: a cost of %d can never be admitted: the %s is %d",
+		whose(e.Method, e.Rule), e.Cost, cmp.Or(e.what, "limit"), e.Limit))
 }
 
 // StoreError says that the store did not decide, or did not do what it was asked. The call was not made. Where the store is
-// remote, it may have been charged.
+// remote, the call may have been charged.
 type StoreError struct {
-	Method string
-	Err    error
+	Method string // pkg.Type.Method; "" for requests
+	Err    error  // the cause
 }
 
-func (e *StoreError) Error() string {
-	return where(e.Method, "store") + ": " + e.Err.Error()
-}
+func (e *StoreError) Error() string { return oneLine(where(e.Method, "store") + ": " + e.Err.Error()) }
 
+// Unwrap returns the cause.
 func (e *StoreError) Unwrap() error { return e.Err }
 
 // KeyError says that it could not be computed whom a call counts for, or how much. The call was not made.
 type KeyError struct {
-	Method string
+	Method string // pkg.Type.Method; "" for requests
 	Rule   string // its name
 	Expr   string // the expression or template, as written
 	Reason string // such as "doc is nil"; "" if Err says it all
@@ -120,18 +168,31 @@ func (e *KeyError) Error() string {
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
-	return strings.Join(parts, ": ")
+	return oneLine(strings.Join(parts, ": "))
 }
 
+// Unwrap returns the cause, or nil.
 func (e *KeyError) Unwrap() error { return e.Err }
+
+// RuleError says what is wrong with a [Rule], an [Override], or the requests of a call.
+type RuleError struct {
+	Rule     string // its name
+	Argument string // the argument of the directive that is wrong, such as "limit" or "per"
+	Reason   string
+}
+
+func (e *RuleError) Error() string {
+	return oneLine(fmt.Sprintf("rule %s: %s: %s", strconv.Quote(e.Rule), e.Argument, e.Reason))
+}
 
 // whose names the method and the rule; a request under a rule without a name has neither.
 func whose(method, rule string) string { return cmp.Or(where(method, rule), "rate limit") }
 
-// where names the method, and what in it unless that has the same name.
+// where names the method, and what in it unless that has the same name. Further unnamed rules of the method have its name and a
+// number.
 func where(method, what string) string {
 	switch {
-	case method == "":
+	case method == "" || strings.HasPrefix(what, method+"#"):
 		return what
 	case what == "" || what == method:
 		return method
@@ -144,9 +205,24 @@ func where(method, what string) string {
 func (e *TooManyRequestsError) longest() Violation {
 	longest := e.Violations[0]
 	for _, v := range e.Violations[1:] {
-		if v.RetryAfter > longest.RetryAfter {
+		if !longest.Never && (v.Never || v.RetryAfter > longest.RetryAfter) {
 			longest = v
 		}
 	}
 	return longest
 }
+
+// LogValue implements slog.LogValuer.
+func (e *TooManyRequestsError) LogValue() slog.Value { return slog.GroupValue(e.fields()...) }
+
+// LogValue implements slog.LogValuer.
+func (e *NeverAdmissibleError) LogValue() slog.Value { return slog.GroupValue(e.fields()...) }
+
+// LogValue implements slog.LogValuer.
+func (e *StoreError) LogValue() slog.Value { return slog.GroupValue(e.fields()...) }
+
+// LogValue implements slog.LogValuer.
+func (e *KeyError) LogValue() slog.Value { return slog.GroupValue(e.fields()...) }
+
+// LogValue implements slog.LogValuer.
+func (e *RuleError) LogValue() slog.Value { return slog.GroupValue(e.fields()...) }

@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,7 +47,7 @@ func ExampleLimiter_Allow() {
 	// come in
 	// come in
 	// try again in 1m0s
-	// login: 2 per 1m for "ann"
+	// login: 2 per minute for "ann"
 }
 
 func ExampleLimiter_Wait() {
@@ -54,14 +55,11 @@ func ExampleLimiter_Wait() {
 	rule := ratelimit.Rule{Name: "api", Algorithm: ratelimit.LeakyBucket, Limit: 2, Per: time.Second}
 	wait := func(ctx context.Context) {
 		decision, err := limiter.Wait(ctx, ratelimit.Request{Rule: rule}) // sleeps until its place has come
-		switch {
-		case err != nil:
-			fmt.Println(err)
-		case decision.Allowed:
-			fmt.Println("at", decision.At.UTC().Format("15:04:05.000"))
-		default: // at once: the place would be behind the deadline
-			fmt.Println("not in time; there is a place in", decision.RetryAfter)
+		if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
+			fmt.Println("not in time; there is a place in", refusal.RetryAfter) // at once: it would be behind the deadline
+			return
 		}
+		fmt.Println("at", decision.At.UTC().Format("15:04:05.000"), err)
 	}
 
 	for range 2 {
@@ -71,12 +69,12 @@ func ExampleLimiter_Wait() {
 	defer cancel()
 	wait(ctx)
 	// Output:
-	// at 12:00:00.000
-	// at 12:00:00.500
+	// at 12:00:00.000 <nil>
+	// at 12:00:00.500 <nil>
 	// not in time; there is a place in 1s
 }
 
-func ExampleLimiter_Override() {
+func ExampleOverrides() {
 	ctx := context.Background()
 	limiter := ratelimit.New(noon())
 	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "search", Limit: 1, Per: time.Minute}, Key: "ann"}
@@ -87,15 +85,15 @@ func ExampleLimiter_Override() {
 
 	try("as written:")
 	try("as written:")
-	if err := limiter.Override("search", ratelimit.Override{Limit: 2}); err != nil {
+	if err := limiter.Overrides().SetLocal("search", ratelimit.Override{Limit: new(int64(2))}); err != nil {
 		fmt.Println(err)
 	}
 	try("raised:")
-	if err := limiter.Override("search", ratelimit.Override{Mode: ratelimit.ModeShadow}); err != nil {
+	if err := limiter.Overrides().SetLocal("search", ratelimit.Override{Mode: new(ratelimit.ModeShadow)}); err != nil {
 		fmt.Println(err)
 	}
 	try("in shadow mode:")
-	limiter.ClearOverride("search")
+	limiter.Overrides().ClearLocal("search")
 	try("as written:")
 	// Output:
 	// as written: true <nil>
@@ -118,20 +116,21 @@ func ExampleWithTrigger() {
 	// ann has 1200 of 1000 points
 }
 
-func ExampleWithShadow() {
-	limiter := ratelimit.New(noon(), ratelimit.WithShadow(func(_ context.Context, e *ratelimit.TooManyRequestsError) {
-		fmt.Println("would be refused:", e.Violations[0])
+// An observer sees every decision, and what rules in shadow mode would have refused.
+func ExampleWithObserver() {
+	limiter := ratelimit.New(noon(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+		for _, rule := range e.Rules {
+			fmt.Println(e.Kind, rule.Rule, rule.Mode, rule.Refused)
+		}
 	}))
 	stricter := ratelimit.Rule{Name: "stricter", Limit: 1, Per: time.Minute, Mode: ratelimit.ModeShadow}
 
 	for range 2 {
-		decision, _ := limiter.Allow(context.Background(), ratelimit.Request{Rule: stricter, Key: "ann"})
-		fmt.Println(decision.Allowed)
+		_, _ = limiter.Allow(context.Background(), ratelimit.Request{Rule: stricter, Key: "ann"})
 	}
 	// Output:
-	// true
-	// would be refused: stricter: 1 per 1m for "ann"
-	// true
+	// admitted stricter shadow false
+	// admitted stricter shadow true
 }
 
 // Not every store can decide every rule: check them when the program starts.

@@ -44,7 +44,8 @@ func (c *call) fits() error {
 	}
 	var rule *prepared // the last one of the fleet, or one of this instance that may delay the call
 	delay := int64(0)
-	for _, a := range c.asked {
+	for i := range c.asked {
+		a := &c.asked[i]
 		switch {
 		case a.part == &c.fleet && delay == 0:
 			rule = a.rule

@@ -20,15 +20,20 @@ type methodRules struct {
 }
 
 func prepareMethod(method string, rules []Rule) (*methodRules, error) {
-	r := &methodRules{method: method}
+	r, unnamed := &methodRules{method: method}, 0
 	for _, rule := range rules {
-		if rule.Name == "" {
-			rule.Name = method
+		shown := rule.Name
+		if rule.Name == "" || rule.Name == method {
+			rule.Name, shown = method, method
+			if unnamed++; unnamed > 1 {
+				shown = fmt.Sprintf("%s#%d", method, unnamed)
+			}
 		}
-		p, err := rule.prepare(rule.suffix(method))
+		p, err := rule.prepare(method)
 		if err = cmp.Or(err, rule.checkQueue()); err != nil {
 			return nil, err
 		}
+		p.shown = shown
 		r.rules = append(r.rules, p)
 	}
 	return r, nil
@@ -39,23 +44,25 @@ func (r *methodRules) Rules() any {
 	rules := make([]Rule, len(r.rules))
 	for i, p := range r.rules {
 		rules[i] = p.Rule
+		rules[i].Name = p.shown
 	}
 	return rules
 }
 
 // Open implements bridge.Rules.
-func (r *methodRules) Open(ctx context.Context, limiter any) bridge.Call {
-	c := limiter.(*Limiter).newCall(ctx, r.method)
-	c.rules, c.next, c.err = r.rules, 0, nil
+func (r *methodRules) Open(limiter any) bridge.Call {
+	c := limiter.(*Limiter).newCall(r.method)
+	c.rules = r.rules
 	return c
 }
 
 // Ask implements bridge.Call.
 func (c *call) Ask(charge bridge.Charge) {
-	if c.err == nil && c.next < len(c.rules) {
-		c.err = c.add(c.rules[c.next], &charge)
+	if c.next >= len(c.rules) {
+		c.next++ // which take reports
+		return
 	}
-	c.next++
+	c.ask(c.rules[c.next], &charge)
 }
 
 // Take implements bridge.Call.
@@ -76,21 +83,13 @@ func (c *call) Begin(ctx context.Context) (bridge.Taken, error) {
 // take decides the call of a method.
 func (c *call) take(ctx context.Context) error {
 	if c.next != len(c.rules) { // else it would be limited too little
-		return &KeyError{Method: c.method, Reason: fmt.Sprintf("found %d keys for %d rules", c.next, len(c.rules))}
+		c.err = &KeyError{Method: c.method, Reason: fmt.Sprintf("found %d keys for %d rules", c.next, len(c.rules))}
 	}
-	if c.err != nil {
-		return c.err
-	}
-	o, err := c.decide(ctx)
-	if err != nil {
+	if err := c.run(ctx); err != nil {
 		return err
 	}
-	if err := c.sleep(ctx, o.wait); err != nil {
-		return err
-	}
-	c.report(ctx, o.admitted)
-	if !o.admitted {
-		return c.refusal(ModeEnforce)
+	if !c.answer.admitted {
+		return c.refusal()
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ type Mode uint8
 
 const (
 	ModeEnforce Mode = iota // the call is refused
-	ModeShadow              // it is only reported, to the function of [WithShadow]
+	ModeShadow              // it is only reported: see [WithObserver]
 	ModeTrigger             // there is none: the function of [WithTrigger] is called when the limit is reached
 )
 
@@ -34,20 +34,6 @@ const (
 )
 
 func (r Refund) String() string { return word("Refund", uint8(r), "never", "error") }
-
-// FailurePolicy is what to do with a call that the store fails to decide: it is out of reach, full, or answers with an error.
-type FailurePolicy uint8
-
-const (
-	DefaultPolicy FailurePolicy = iota // of a rule: the limiter's; of a limiter: FailClosed
-	FailClosed                         // fail with a *StoreError
-	FailOpen                           // let it pass
-	FailLocal                          // count in this limiter, from nothing
-)
-
-func (p FailurePolicy) String() string {
-	return word("FailurePolicy", uint8(p), "", "deny", "allow", "local")
-}
 
 // word returns the directives' word for a value of a type.
 func word(name string, value uint8, words ...string) string {

@@ -2,7 +2,10 @@ package ratelimit
 
 import (
 	"context"
-	"unique"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
@@ -13,36 +16,57 @@ type Option func(*Limiter)
 // DefaultPrefix is what all keys in the store begin with, unless [WithPrefix] says otherwise.
 const DefaultPrefix = "ratelimit"
 
-// WithPrefix sets what all keys in the store begin with, instead of [DefaultPrefix]: give each application that shares a
-// Redis a prefix of its own. Braces are escaped.
+// WithPrefix sets what all keys in the store begin with, instead of [DefaultPrefix]. Give each application that shares a Redis a
+// prefix of its own. Braces are escaped.
 func WithPrefix(prefix string) Option {
-	return func(l *Limiter) { l.prefix = unique.Make(key.Escape(prefix)) }
+	return func(l *Limiter) { l.prefix = key.Escape(prefix) }
 }
 
-// WithFailurePolicy sets what to do while the store fails, for rules that do not say. Of the rules of one call, the
-// strictest counts: FailClosed, then FailLocal, then FailOpen.
+// WithFailurePolicy sets what becomes of calls while the store fails, for rules that do not say. Of the rules of one call the
+// strictest policy counts: FailClosed, then FailLocal, then FailOpen. Without it, calls fail closed.
 func WithFailurePolicy(policy FailurePolicy) Option {
 	return func(l *Limiter) { l.policy = policy }
 }
 
-// WithShadow sets a function that is called, before the call goes on, when rules in shadow mode would have refused it. Many
-// goroutines may call it at once, and each call waits for it. Peek does not call it.
-func WithShadow(report func(context.Context, *TooManyRequestsError)) Option {
-	return func(l *Limiter) { l.shadow = report }
+// WithLogger sets where the limiter logs, instead of slog.Default(). It logs one line when the state of something changes: the
+// store is lost, the store is back, an override is not understood. A nil logger panics.
+func WithLogger(logger *slog.Logger) Option {
+	if logger == nil {
+		panic("ratelimit.WithLogger: the logger is nil")
+	}
+	return func(l *Limiter) { l.logger = logger }
+}
+
+// WithSubjectHash keeps subjects, such as phone numbers, out of keys, errors and events: there they are the first 128 bits of
+// HMAC-SHA256 under the secret. All processes that share counts need the same secret. An empty secret panics.
+func WithSubjectHash(secret []byte) Option {
+	if len(secret) == 0 {
+		panic("ratelimit.WithSubjectHash: the secret is empty")
+	}
+	return func(l *Limiter) { l.secret = append([]byte(nil), secret...) }
+}
+
+func hashed(secret []byte, text string) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(text))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
 // Trigger says that a rule in trigger mode has reached its limit.
 type Trigger struct {
-	Method string // pkg.Type.Method; "" for a request
+	Method string // pkg.Type.Method; "" for requests
 	Rule   string // the rule's name
 	Key    string // as in Violation
-	Limit  int64
-	Used   int64 // permits used in the window by now; of one call at most 2*10^15 count
+	Limit  int64  // permits per window
+	Used   int64  // permits used in the window by now; of one call at most 2*10^15 count
 }
 
-// WithTrigger sets a function that is called, before the call goes on, each time the permits used under a rule in trigger
-// mode rise from below its limit to the limit or above. Many goroutines may call it at once, and each call waits for it. Peek
-// does not call it. Without it such rules count, and nobody hears of it.
+// WithTrigger sets a function that is called, before the call goes on, each time the permits used under a rule in trigger mode
+// rise from below its limit to the limit or above. Many goroutines may call it at once, and the call waits for it. Peek does not
+// call it. Without it such rules count, and nobody hears of it. A nil function panics.
 func WithTrigger(trigger func(context.Context, Trigger)) Option {
+	if trigger == nil {
+		panic("ratelimit.WithTrigger: the function is nil")
+	}
 	return func(l *Limiter) { l.trigger = trigger }
 }

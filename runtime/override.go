@@ -1,194 +1,129 @@
 package ratelimit
 
 import (
-	"errors"
-	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"time"
+	"unicode/utf8"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// Override changes the rules of a name while the program runs. What is zero stays as the rule says; [NoPermits] and
-// [ModeEnforceNow] say what a zero cannot. A rule in shadow or trigger mode does without its Wait, Queue and Block.
+// Override is what [Overrides] change of the rules of a name. What is nil or zero stays as the rule says. A rule that an override
+// puts in shadow or trigger mode does without its Wait, Queue and Block.
 //
-// The history goes on. Limit, Burst and Mode are no part of a rule's state, so that a changed limit counts at once what is
-// used in the present window: a raised one admits the difference, under a lowered one nothing passes until enough permits
-// have left. A bucket's history is the time at which it is full again: a raised limit fills it faster from then on. Per is
-// part of the state: another period starts from nothing, and the way back finds what is still known of the earlier one.
-// While limiters disagree on a limit, each counts what all have admitted, and admits up to its own; but where one makes a
-// sliding window a trigger, no more is remembered of it than that trigger's limit.
+// As JSON it is {"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann","at":"…"}: so also by
+// hand, with HSET <prefix>:overrides <rule> on Redis. A field that is not known is an error.
 type Override struct {
-	Limit int64 // also instead of the limit that a call brings along
-	Per   time.Duration
-	Burst int64
-	Mode  Mode
+	Limit *int64        // permits per window; 0 refuses everything. Also instead of the limit that a call brings along
+	Per   time.Duration // the window, for a rule with Per
+	Burst int64         // the capacity of a TokenBucket
+	Mode  *Mode
+	Until time.Time // when the override ends, by this process's clock; zero is never
+	By    string    // who set it, up to 200 bytes of UTF-8; nothing depends on it
+	At    time.Time // when it was set; nothing depends on it
 }
 
-const (
-	// NoPermits is the Limit of an [Override] to 0, which refuses everything.
-	NoPermits int64 = -1
-	// ModeEnforceNow is the Mode of an [Override] that makes a rule in shadow or trigger mode enforce.
-	ModeEnforceNow Mode = 255
-)
+const maxBy = 200
 
-// Override changes the rules called ruleName for this limiter, instead of any earlier override of them here or in the store.
-// Rules that are to be changed one by one need names of their own; those of a method that are not named are all called
-// pkg.Type.Method. A name includes the prefix= of its type: name=login and prefix=shop give shop.login. A name that no rule has
-// is no error, since a limiter knows of a rule when it is called; ratelimit -list shows all names. The error is a *RuleError
-// about what no rule can have. A rule that the override does not suit, such as one of Cron with a Per, stays as it is: see
-// [Limiter.OverrideError].
-func (l *Limiter) Override(ruleName string, o Override) error {
-	if err := o.check(ruleName); err != nil {
-		return err
-	}
-	l.overrides.change(func(s *overrides) {
-		if s.own == nil {
-			s.own = make(map[string]Override)
-		}
-		s.own[ruleName] = o
-	})
-	return nil
-}
-
-// ClearOverride ends what Override began: the rules called ruleName are what the store's override makes of them, if there is
-// one, or else as they were written.
-func (l *Limiter) ClearOverride(ruleName string) {
-	l.overrides.change(func(s *overrides) { delete(s.own, ruleName) })
-}
-
-// OverrideError returns what is wrong with the overrides in force, or nil: that the store's could not be read the last time,
-// so that older ones are followed; those that are not understood; and those that did not suit a rule which was called
-// since. Such overrides do nothing. Those whose name no rule has are not among them.
-func (l *Limiter) OverrideError() error {
-	errs := l.overrides.problems()
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
-}
-
-// check returns what is wrong with o for any rule: one that can have all of o is tried.
-func (o Override) check(ruleName string) error {
-	rule := Rule{Name: ruleName, Algorithm: FixedWindow, Limit: maxBucketLimit, Per: time.Minute}
-	if o.Burst != 0 {
+// check returns what is wrong with v for any rule: one that can have all of v is tried.
+func (v Override) check(name string) error {
+	rule := Rule{Name: name, Algorithm: FixedWindow, Limit: maxBucketLimit, Per: time.Minute}
+	if v.Burst != 0 {
 		rule.Algorithm = TokenBucket
 	}
 	switch {
-	case o == Override{}:
-		return rule.wrong("override", "found no change; for a limit of 0 write NoPermits, for enforce ModeEnforceNow")
-	case o.Limit < NoPermits:
-		return rule.wrong("limit", "found %d; expected 1 or more, or NoPermits", o.Limit)
+	case v.Limit == nil && v.Per == 0 && v.Burst == 0 && v.Mode == nil:
+		return rule.wrong("override", "found no change; expected limit, per, burst or mode")
+	case len(v.By) > maxBy || !utf8.ValidString(v.By):
+		return rule.wrong("by", "found %d bytes; expected at most %d of UTF-8", len(v.By), maxBy)
 	}
-	return o.apply(rule).check()
+	return v.apply(rule).check()
 }
 
-// apply returns the rule that o makes of r.
-func (o Override) apply(r Rule) Rule {
-	if o.Limit != 0 {
-		r.Limit = max(0, o.Limit)
+// apply returns the rule that v makes of r.
+func (v Override) apply(r Rule) Rule {
+	if v.Limit != nil {
+		r.Limit = *v.Limit
 	}
-	if o.Per != 0 {
-		r.Per = o.Per
+	if v.Per != 0 {
+		r.Per = v.Per
 	}
-	if o.Burst != 0 {
-		r.Burst = o.Burst
+	if v.Burst != 0 {
+		r.Burst = v.Burst
 	}
-	switch o.Mode {
-	case ModeEnforce:
-	case ModeEnforceNow:
-		r.Mode = ModeEnforce
-	default:
-		r.Mode, r.Wait, r.Queue, r.Block = o.Mode, 0, 0, 0
+	if v.Mode != nil {
+		if r.Mode = *v.Mode; r.Mode != ModeEnforce {
+			r.Wait, r.Queue, r.Block = 0, 0, 0
+		}
 	}
 	return r
 }
 
-// overrides is all that a limiter knows of overrides.
-type overrides struct {
-	table atomic.Pointer[overrideTable] // nil if there are none: a call then pays for one load
-
-	mu    sync.Mutex
-	own   map[string]Override // they hide the fleet's
-	fleet fleetOverrides
+// overrideText is an Override as JSON.
+type overrideText struct {
+	Limit *int64    `json:"limit,omitempty"`
+	Per   string    `json:"per,omitempty"`
+	Burst int64     `json:"burst,omitempty"`
+	Mode  string    `json:"mode,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+	By    string    `json:"by,omitempty"`
+	At    time.Time `json:"at,omitzero"`
 }
 
-// overrideTable is the overrides in force, by the names of rules, and the rules that they made. It is replaced as a whole.
-type overrideTable struct {
-	overrides map[string]Override
-	rules     sync.Map // *prepared to *overridden
-	count     atomic.Int64
+// MarshalJSON returns a text such as {"limit":5,"per":"1m","mode":"shadow"}.
+func (v Override) MarshalJSON() ([]byte, error) {
+	text := overrideText{Limit: v.Limit, Burst: v.Burst, Until: v.Until, By: v.By, At: v.At}
+	if v.Per != 0 {
+		text.Per = period.Format(v.Per)
+	}
+	if v.Mode != nil {
+		text.Mode = v.Mode.String()
+	}
+	return json.Marshal(text)
 }
 
-// overridden is a rule after an override, or why it stays as it was.
-type overridden struct {
-	rule *prepared
-	err  error
-}
-
-// change changes the overrides and puts them in force.
-func (s *overrides) change(change func(*overrides)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change(s)
-	all := make(map[string]Override, len(s.fleet.overrides)+len(s.own))
-	for _, some := range []map[string]Override{s.fleet.overrides, s.own} {
-		for name, o := range some {
-			all[name] = o
+// UnmarshalJSON reads what MarshalJSON writes. Per is a duration of the directives, such as 1d. A field that is not known is an
+// error.
+func (v *Override) UnmarshalJSON(b []byte) error {
+	var text overrideText
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&text); err != nil {
+		return err
+	}
+	*v = Override{Limit: text.Limit, Burst: text.Burst, Until: text.Until, By: text.By, At: text.At}
+	if text.Per != "" {
+		var err error
+		if v.Per, _, err = period.Parse("per", text.Per); err != nil {
+			return err
 		}
 	}
-	if len(all) == 0 {
-		s.table.Store(nil)
-	} else {
-		s.table.Store(&overrideTable{overrides: all})
+	if text.Mode == "" {
+		return nil
 	}
-}
-
-// overridden returns what a rule is by now, and whether its limit holds against those that calls bring along.
-func (l *Limiter) overridden(rule *prepared) (_ *prepared, pinned bool) {
-	if table := l.overrides.table.Load(); table != nil {
-		return l.override(table, rule)
-	}
-	return rule, false
-}
-
-func (l *Limiter) override(table *overrideTable, rule *prepared) (_ *prepared, pinned bool) {
-	o, ok := table.overrides[rule.Name]
-	if !ok {
-		return rule, false
-	}
-	known, ok := table.rules.Load(rule)
-	if !ok {
-		p, err := l.prepareOverridden(rule, o)
-		known = &overridden{p, err}
-		if table.count.Add(1) <= maxRules {
-			table.rules.Store(rule, known)
+	for mode := ModeEnforce; mode <= ModeTrigger; mode++ {
+		if mode.String() == text.Mode {
+			v.Mode = &mode
+			return nil
 		}
 	}
-	if by := known.(*overridden); by.err == nil {
-		return by.rule, o.Limit != 0
-	}
-	return rule, false
+	return fmt.Errorf("mode: found %q; expected enforce, shadow or trigger", text.Mode)
 }
 
-func (l *Limiter) prepareOverridden(rule *prepared, o Override) (*prepared, error) {
-	suffix := strings.TrimPrefix(rule.numbers.ID.Value().Window, rule.Window())
-	p, err := o.apply(rule.Rule).prepare(suffix)
-	if err == nil {
-		err = l.supports(p, p.Wait.Microseconds())
+// parseOverride reads an override from the store.
+func parseOverride(name, text string) (v Override, err error) {
+	switch {
+	case len(text) > maxOverrideText:
+		err = fmt.Errorf("found %d bytes; expected at most %d", len(text), maxOverrideText)
+	default:
+		if err = json.Unmarshal([]byte(text), &v); err == nil {
+			err = v.check(name)
+		}
 	}
-	return p, err
-}
-
-func (s *overrides) problems() []error {
-	s.mu.Lock()
-	errs := s.fleet.problems()
-	s.mu.Unlock()
-	if table := s.table.Load(); table != nil {
-		table.rules.Range(func(_, by any) bool {
-			if err := by.(*overridden).err; err != nil {
-				errs = append(errs, err)
-			}
-			return true
-		})
+	if err != nil {
+		err = fmt.Errorf("override of rule %q in the store: %s", oneLine(name), oneLine(err.Error()))
 	}
-	return errs
+	return v, err
 }

@@ -1,54 +1,136 @@
 package ratelimit
 
 import (
-	"hash/maphash"
-	"sync"
-	"sync/atomic"
+	"context"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 )
 
 // Request asks one rule for permits.
 type Request struct {
 	Rule   Rule
 	Key    string // whose permits; "" is everybody's, unless the rule has a Key
-	Cost   int64  // permits; 0 means 1, below 0 is a *KeyError, and so is above 1 if the rule is Distinct
+	Cost   int64  // permits; 0 means 1. Below 0 is a *KeyError, and so is above 1 if the rule is Distinct
 	Member string // what is counted, if the rule is Distinct
 }
 
-// ruleSet is rules that requests brought along, prepared.
-type ruleSet struct {
-	recent [recentRules]atomic.Pointer[prepared]
-	known  sync.Map // Rule to *prepared
-	count  atomic.Int64
+// Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
+// Decision, not an error. The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. No
+// request is a *RuleError. Equal rules for one key add their costs; different rules of one name, window and key are a
+// *RuleError.
+func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, error) {
+	return l.decide(ctx, requests, 0, false)
 }
 
-const (
-	// maxRules bounds a ruleSet: beyond it, rules that a program makes up as it goes are prepared for each call.
-	maxRules = 10_000
-	// recentRules is how many rules are found by comparing, which takes a tenth of the time of hashing them.
-	recentRules = 64
-)
-
-var ruleSeed = maphash.MakeSeed()
-
-func (s *ruleSet) prepare(r *Rule) (*prepared, error) {
-	recent := &s.recent[(maphash.String(ruleSeed, r.Name)^uint64(r.Limit))%recentRules]
-	if p := recent.Load(); p != nil && p.Rule == *r {
-		return p, nil
-	}
-	p, err := s.find(*r)
-	if err == nil {
-		recent.Store(p)
-	}
-	return p, err
+// Peek returns what Allow would, and charges and writes nothing. A request reaches the counts of a directive's rule by its name
+// and window.
+func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
+	return l.decide(ctx, requests, 0, true)
 }
 
-func (s *ruleSet) find(r Rule) (*prepared, error) {
-	if p, ok := s.known.Load(r); ok {
-		return p.(*prepared), nil
+// Wait is Allow for a caller that has time. It takes the earliest place that suits all rules and sleeps until then. It returns a
+// nil error only if the call was admitted. How long it may sleep is for the context to say; without a deadline that is up to
+// 3660 days, whatever Wait the rules have.
+//
+// What cannot be admitted before the deadline is a *[TooManyRequestsError] at once. If the context ends while the call sleeps, the
+// place goes back, and the error wraps the context's. Calls cannot wait for a SlidingCounter or a rule with Distinct: that is a
+// *RuleError, and nothing is charged. The other errors are those of Allow.
+func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, error) {
+	return l.decide(ctx, requests, longestWait, false)
+}
+
+// longestWait is the wait of a program that sets no deadline.
+const longestWait = maxPer
+
+func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (Decision, error) {
+	c := l.newCall("")
+	defer c.free()
+	c.wait, c.patient, c.peek, c.fleet.Peek, c.local.Peek = wait, true, peek, peek, peek
+	c.askAll(requests)
+	if err := c.run(ctx); err != nil {
+		return Decision{}, err
 	}
-	p, err := r.prepare("")
-	if err == nil && s.count.Add(1) <= maxRules {
-		s.known.Store(r, p)
+	if !c.answer.admitted && wait > 0 {
+		return Decision{}, c.refusal()
 	}
-	return p, err
+	return c.decision(), nil
+}
+
+func (c *call) askAll(requests []Request) {
+	if len(requests) == 0 {
+		c.err = &RuleError{Argument: "requests", Reason: "found none; expected one or more"}
+	}
+	for i := range requests {
+		r := &requests[i]
+		rule, err := c.limiter.prepare(&r.Rule)
+		if err != nil {
+			c.err = err
+			return
+		}
+		cost := r.Cost
+		if cost == 0 {
+			cost = 1
+		}
+		c.ask(rule, &bridge.Charge{Key: r.Key, Cost: cost, Member: r.Member})
+	}
+}
+
+func (c *call) decision() Decision {
+	d := Decision{Allowed: c.answer.admitted, Never: c.never, At: c.answer.at, Source: c.answer.source}
+	if !d.Allowed {
+		d.RetryAfter, d.Violations = c.violations(ModeEnforce)
+		return d
+	}
+	_, d.Violations = c.violations(ModeShadow)
+	if !c.peek {
+		d.charged = c.keep(func(*prepared) bool { return true })
+	}
+	return d
+}
+
+// Reset forgets what the subjects of the requests have used under their rules, which are named as for Peek, and returns how many
+// counts it found. Costs do not matter. No request is a *RuleError; the other errors are those of Allow.
+func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
+	c := l.newCall("")
+	defer c.free()
+	for i := range requests {
+		if err := c.addReset(&requests[i]); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case len(requests) == 0:
+		return 0, &RuleError{Argument: "requests", Reason: "found none; expected one or more"}
+	case ctx.Err() != nil:
+		return 0, contextError(ctx, "")
+	}
+	found := 0
+	for _, p := range []*part{&c.fleet, &c.local} {
+		if len(p.Claims) == 0 {
+			continue
+		}
+		n, err := p.store.Reset(ctx, &p.Call)
+		if found += n; err != nil {
+			return found, storeError(ctx, "", err)
+		}
+	}
+	return found, nil
+}
+
+func (c *call) addReset(r *Request) error {
+	rule, err := c.limiter.prepare(&r.Rule)
+	if err != nil {
+		return err
+	}
+	rule, _ = c.limiter.overrides.applied(rule)
+	if err := c.limiter.supports(rule, 0); err != nil {
+		return err
+	}
+	if r.Key == "" && rule.Key != "" {
+		return c.keyError(rule, rule.Key, "the key is empty")
+	}
+	c.partOf(rule).put(rule, &decide.Claim{Rule: rule.numbers, Subject: c.limiter.subject(r.Key), Cost: 1, Limit: max(1, rule.Limit)})
+	return nil
 }

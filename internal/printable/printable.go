@@ -11,20 +11,26 @@ import (
 // Rune reports whether c may be shown as it is.
 func Rune(c rune) bool { return c != unicode.ReplacementChar && unicode.IsPrint(c) }
 
-// Text returns s with everything that does not print escaped as in Go source. Of s, at most limit bytes are shown, and an
-// ellipsis if that is not all.
+// Text returns s with everything that does not print escaped as in Go source. A result over limit bytes is cut, and ends in an
+// ellipsis, which comes on top.
 func Text(s string, limit int) string {
-	end := ""
-	if len(s) > limit {
-		n := limit
-		for n > limit-utf8.UTFMax && !utf8.RuneStart(s[n]) {
-			n--
+	if len(s) <= limit && strings.IndexFunc(s, func(c rune) bool { return !Rune(c) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		c, size := utf8.DecodeRuneInString(s)
+		piece := s[:size]
+		if !Rune(c) {
+			piece = strconv.QuoteToASCII(piece)
+			piece = piece[1 : len(piece)-1]
 		}
-		s, end = s[:n], "…"
+		if b.Len()+len(piece) > limit {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(piece)
+		s = s[size:]
 	}
-	if strings.IndexFunc(s, func(c rune) bool { return !Rune(c) }) >= 0 {
-		s = strconv.Quote(s)
-		s = s[1 : len(s)-1]
-	}
-	return s + end
+	return b.String()
 }

@@ -2,7 +2,7 @@ package behaviour_test
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,21 +14,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
-
-// after is a store that does something, once, when it has made a decision.
-type after struct {
-	ratelimit.Store
-	do func()
-}
-
-func (s *after) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
-	v, err := s.Store.Decide(ctx, call)
-	if do := s.do; do != nil && !call.Refused {
-		s.do = nil
-		do()
-	}
-	return v, err
-}
 
 // A ledger is a store that enters what calls were charged to. A call that is late is admitted after its places, and closer to
 // others than those are.
@@ -66,59 +51,44 @@ func onBoth(name string, limit int64, per time.Duration) (fleet, here ratelimit.
 	return fleet, ratelimit.Request{Rule: rule, Key: "k"}
 }
 
-// When this instance refuses after the fleet has admitted, the fleet keeps nothing of the call, nor a window that it opened.
-func TestRefusalOfThisInstanceAfterTheFleet(t *testing.T) {
+// When the fleet refuses after this instance has admitted, this instance keeps nothing of the call, nor a window that it opened.
+func TestRefusalOfTheFleetAfterThisInstance(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
 		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
 	} {
-		between := &after{Store: store}
-		s := &subject{limiter: ratelimit.New(between)}
-		fleet, here := onBoth("r", 1, time.Hour)
-		between.do = func() { s.admit(t, here) }
+		s := &subject{limiter: ratelimit.New(store)}
+		here, fleet := onBoth("r", 1, time.Hour)
+		here.Rule.Scope, fleet.Rule.Scope = ratelimit.ScopeInstance, ratelimit.ScopeFleet
+		s.admit(t, fleet)
 		refused := s.refuse(t, fleet, here)
-		s.pass = time.Sleep
-		s.pass(2 * time.Millisecond)
-		first := s.admit(t, fleet)
-		full := s.refuse(t, fleet)
+		time.Sleep(2 * time.Millisecond)
+		first := s.admit(t, here)
+		full := s.refuse(t, here)
 		if end := full.At.Add(full.RetryAfter); end.Sub(first.At) != time.Hour || !first.At.After(refused.At) {
 			t.Errorf("%s: a window of an hour ends %v after its first call", name, end.Sub(first.At))
 		}
 	}
 }
 
-// Where others take the place meanwhile that this instance said, the fleet's place moves as well.
-func TestBothScopesMoveTogether(t *testing.T) {
+// A call under rules of both scopes sleeps until both admit it, and is refused if that is too late.
+func TestWaitForBothScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		between := &after{Store: memstore.New()}
-		l := ratelimit.New(between)
-		rule := ratelimit.Rule{Name: "fleet", Limit: 1, Per: time.Second}
-		fleet := ratelimit.Request{Rule: rule}
-		rule.Name, rule.Scope = "here", ratelimit.ScopeInstance
-		here := ratelimit.Request{Rule: rule}
-		var mu sync.Mutex
-		var places []time.Duration
-		start := time.Now()
-		wait := func(requests ...ratelimit.Request) {
-			d, err := l.Wait(context.Background(), requests...)
-			if err != nil || !d.Allowed {
-				t.Errorf("got %+v, error %v", d, err)
+		l, start := ratelimit.New(memstore.New()), time.Now()
+		fleet, here := onBoth("r", 1, time.Second)
+		here.Rule.Per = 3 * time.Second
+		for _, want := range []time.Duration{0, 3 * time.Second, 6 * time.Second} {
+			if d, err := l.Wait(t.Context(), fleet, here); err != nil || d.At.Sub(start) != want || time.Since(start) != want {
+				t.Errorf("admitted at %s, %+v, error %v; want %s", time.Since(start), d, err, want)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			places = append(places, d.At.Sub(start))
 		}
-		var all sync.WaitGroup
-		wait(fleet, here)
-		between.do = func() {
-			all.Go(func() { wait(here) })
-			time.Sleep(time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := l.Wait(ctx, fleet, here)
+		if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); !ok || refusal.RetryAfter != 3*time.Second {
+			t.Errorf("got error %v", err)
 		}
-		all.Go(func() { wait(fleet, here) })
-		time.Sleep(10 * time.Millisecond)
-		all.Go(func() { wait(fleet) })
-		all.Wait()
-		if want := []time.Duration{0, 1 * time.Second, 2 * time.Second, 3 * time.Second}; !slices.Equal(places, want) {
-			t.Errorf("places %v, want %v", places, want)
+		if took := time.Since(start); took != 6*time.Second {
+			t.Errorf("a refusal took until %s", took)
 		}
 	})
 }

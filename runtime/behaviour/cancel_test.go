@@ -149,7 +149,7 @@ func TestReturnToAWarmup(t *testing.T) {
 			if got, want := free().Sub(first.At), time.Hour+80*time.Minute; got != want {
 				t.Fatalf("the first call costs %v, want %v", got, want)
 			}
-			if err := first.Return(context.Background()); err != nil {
+			if err := first.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			if d := s.peek(t, q); !d.Allowed {
@@ -161,7 +161,7 @@ func TestReturnToAWarmup(t *testing.T) {
 		if got, want := free().Sub(first.At), 2*time.Hour+90*time.Minute; got != want {
 			t.Errorf("two calls cost %v, want %v", got, want)
 		}
-		if err := first.Return(context.Background()); err != nil {
+		if err := first.Refund(context.Background()); err != nil {
 			t.Error(err)
 		}
 		leave()

@@ -74,11 +74,11 @@ func refusalAcrossNodes(t *testing.T, s *subject, rule ratelimit.Rule) {
 			t.Errorf("%s of %s: %d of 3 permits left after one call and a refused one", rule.Name, q.Key, left)
 		}
 	}
-	if err := s.limiter.Reset(context.Background(), all...); err != nil {
+	if _, err := s.limiter.Reset(context.Background(), all...); err != nil {
 		t.Fatal(err)
 	}
 	first := s.admit(t, all...)
-	if err := first.Return(context.Background()); err != nil {
+	if err := first.Refund(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range all {

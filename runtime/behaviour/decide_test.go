@@ -84,8 +84,10 @@ func TestReset(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		q, other := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}, ratelimit.Request{Rule: rule, Key: "other", Cost: 3}
 		s.admit(t, q, other)
-		if err := s.limiter.Reset(context.Background(), q); err != nil {
-			t.Fatal(err)
+		for _, want := range []int{1, 0} {
+			if n, err := s.limiter.Reset(context.Background(), q); n != want || err != nil {
+				t.Fatalf("forgot %d, want %d; error %v", n, want, err)
+			}
 		}
 		s.refuse(t, other)
 		s.admit(t, q)
@@ -99,7 +101,7 @@ func TestResetOfOneRuleAmongSeveral(t *testing.T) {
 		minute := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Minute}, Key: "k"}
 		day := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: 24 * time.Hour}, Key: "k"}
 		s.admit(t, minute, day)
-		if err := s.limiter.Reset(context.Background(), minute); err != nil {
+		if _, err := s.limiter.Reset(context.Background(), minute); err != nil {
 			t.Fatal(err)
 		}
 		s.admit(t, minute)
@@ -112,11 +114,8 @@ func TestLimitZeroRefusesEverything(t *testing.T) {
 		rule.Limit = 0
 		for _, cost := range []int64{0, 1, 5} {
 			d, err := s.limiter.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "k", Cost: cost})
-			if _, never := errors.AsType[*ratelimit.NeverAdmissibleError](err); !never || d.Allowed {
-				t.Errorf("got %+v, error %v; want a *NeverAdmissibleError", d, err)
-			}
-			if !errors.Is(err, ratelimit.ErrTooManyRequests) {
-				t.Errorf("%v is not ErrTooManyRequests", err)
+			if err != nil || d.Allowed || !d.Never || d.RetryAfter != 0 || len(d.Violations) != 1 || !d.Violations[0].Never {
+				t.Errorf("got %+v, error %v", d, err)
 			}
 		}
 	})
@@ -279,7 +278,7 @@ func TestCancelledContextIsNoRefusal(t *testing.T) {
 		for name, call := range map[string]func() error{
 			"Allow": func() error { _, err := s.limiter.Allow(ctx, q); return err },
 			"Peek":  func() error { _, err := s.limiter.Peek(ctx, q); return err },
-			"Reset": func() error { return s.limiter.Reset(ctx, q) },
+			"Reset": func() error { _, err := s.limiter.Reset(ctx, q); return err },
 		} {
 			if err := call(); !errors.Is(err, context.Canceled) || errors.Is(err, ratelimit.ErrTooManyRequests) {
 				t.Errorf("%s: got error %v, want one that is context.Canceled", name, err)

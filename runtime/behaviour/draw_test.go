@@ -107,7 +107,7 @@ func (p plan) refusal(t *rapid.T, r *ratelimit.Rule) {
 		r.Mode = ratelimit.ModeTrigger
 	case n < 4:
 		r.Block = p.periods.Draw(t, "block")
-	case n < 9 && r.Distinct == "":
+	case n < 9 && r.Distinct == "" && r.Algorithm != ratelimit.SlidingCounter:
 		r.Wait = p.periods.Draw(t, "wait") * time.Duration(rapid.IntRange(1, 3).Draw(t, "times"))
 		if isBucket && !r.Prepay && r.Warmup == 0 && rapid.Bool().Draw(t, "queues") {
 			r.Queue = rapid.Int64Range(1, 10).Draw(t, "queue")

@@ -114,7 +114,7 @@ func TestFault_ReturnLeavesItsLogEntry(t *testing.T) {
 			taken = append(taken, s.admit(t, q))
 			s.pass(2 * time.Millisecond)
 		}
-		if err := taken[1].Return(context.Background()); err != nil {
+		if err := taken[1].Refund(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		fourth := s.admit(t, q)
@@ -123,7 +123,7 @@ func TestFault_ReturnLeavesItsLogEntry(t *testing.T) {
 			t.Errorf("retry at %v, want an hour after the first call, %v", d.At.Add(d.RetryAfter), want)
 		}
 		for _, d := range []ratelimit.Decision{taken[0], taken[2], fourth} {
-			if err := d.Return(context.Background()); err != nil {
+			if err := d.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestFault_FirstHitKnownByItsValue(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 2, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, Key: "k"}
 		first := s.admit(t, q)
-		if err := first.Return(context.Background()); err != nil {
+		if err := first.Refund(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		s.pass(5 * time.Millisecond)

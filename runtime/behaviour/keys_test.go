@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
@@ -76,7 +77,7 @@ func TestKeysFollowTheirPattern(t *testing.T) {
 
 // TestStateKey has rules that keep their states apart by their names and by their templates.
 func TestStateKey(t *testing.T) {
-	const method, key = "sms.Sender.SendCode", "a{b}"
+	const method, text = "sms.Sender.SendCode", "a{b}"
 	server := redistest.Start(t)
 	client := connect(t, server.Addr)
 	l := ratelimit.New(redisstore.New(client))
@@ -86,17 +87,18 @@ func TestStateKey(t *testing.T) {
 	rules := []ratelimit.Rule{
 		window(method, ""), window(method, "{phone}"), window("sms.Sender", "{phone}"), window("login", "{phone}"),
 	}
-	if err := wrap.Take(context.Background(), l, wrap.NewRules(method, rules...), "", key, key, key); err != nil {
+	if err := wrap.Take(context.Background(), l, wrap.NewRules(method, rules...), "", text, text, text); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Allow(context.Background(), ratelimit.Request{Rule: window("", "{phone}"), Key: "requested"}); err != nil {
 		t.Fatal(err)
 	}
-	expected := []string{
-		ratelimit.DefaultPrefix + ":" + rules[0].StateKey(method, ""), ratelimit.DefaultPrefix + ":" + window("", "{phone}").StateKey("", "requested"),
+	stateOf := func(r ratelimit.Rule, method, subject string) string {
+		return key.State(ratelimit.DefaultPrefix, r.Name, key.Subject(subject), key.Tag(r.Name, method, r.Window(), r.Key))
 	}
+	expected := []string{stateOf(rules[0], method, ""), stateOf(window("", "{phone}"), "", "requested")}
 	for _, r := range rules[1:] {
-		expected = append(expected, ratelimit.DefaultPrefix+":"+r.StateKey(method, key))
+		expected = append(expected, stateOf(r, method, text))
 	}
 	found := keysOn(t, client)
 	slices.Sort(found)
@@ -210,7 +212,7 @@ func TestEveryKeyHasAnExpiry(t *testing.T) {
 			d := s.allow(t, q)
 			s.allow(t, ratelimit.Request{Rule: rule, Key: per.String(), Cost: 3})
 			requireExpiries(t, server)
-			if err := d.Return(context.Background()); err != nil {
+			if err := d.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			requireExpiries(t, server)

@@ -18,11 +18,26 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
+// onShadow returns an observer that tells of what shadows would have refused.
+func onShadow(report func(context.Context, []ratelimit.Outcome)) ratelimit.Option {
+	return ratelimit.WithObserver(func(ctx context.Context, e *ratelimit.Event) {
+		var refused []ratelimit.Outcome
+		for _, o := range e.Rules {
+			if o.Refused && o.Mode == ratelimit.ModeShadow {
+				refused = append(refused, o)
+			}
+		}
+		if refused != nil {
+			report(ctx, refused)
+		}
+	})
+}
+
 // A shadow reports also what its rule could never admit, alone and beside another one of its budget.
 func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
-	var reported []ratelimit.Violation
-	l := ratelimit.New(memstore.New(), ratelimit.WithShadow(func(_ context.Context, e *ratelimit.TooManyRequestsError) {
-		reported = append(reported, e.Violations...)
+	var reported []ratelimit.Outcome
+	l := ratelimit.New(memstore.New(), onShadow(func(_ context.Context, refused []ratelimit.Outcome) {
+		reported = append(reported, refused...)
 	}))
 	q := ratelimit.Request{Rule: window("r", 3, ratelimit.FixedWindow), Key: "k", Cost: 4}
 	q.Rule.Mode = ratelimit.ModeShadow
@@ -45,9 +60,9 @@ func TestShadowBesideTheRuleInForce(t *testing.T) {
 		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
 	} {
 		reported := 0
-		l := ratelimit.New(store, ratelimit.WithShadow(func(_ context.Context, e *ratelimit.TooManyRequestsError) {
-			if len(e.Violations) != 1 || e.Violations[0].Rule != "stricter" || e.Violations[0].Limit != 2 {
-				t.Errorf("%s: reported %+v", name, e.Violations)
+		l := ratelimit.New(store, onShadow(func(_ context.Context, refused []ratelimit.Outcome) {
+			if len(refused) != 1 || refused[0].Rule != "stricter" || refused[0].Limit != 2 {
+				t.Errorf("%s: reported %+v", name, refused)
 			}
 			reported++
 		}))
@@ -157,7 +172,7 @@ func TestLimitOfACallAndBursts(t *testing.T) {
 		if passed != test.want {
 			t.Errorf("%+v: %d calls passed, want %d", test.rule, passed, test.want)
 		}
-		if err := l.Reset(ctx, ratelimit.Request{Rule: test.rule, Key: test.rule.Algorithm.String()}); err != nil {
+		if _, err := l.Reset(ctx, ratelimit.Request{Rule: test.rule, Key: test.rule.Algorithm.String()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -219,7 +234,7 @@ func TestReturnOfAHugeCost(t *testing.T) {
 			watched.Mode = ratelimit.ModeTrigger
 			s.admit(t, q)
 			d := s.admit(t, ratelimit.Request{Rule: watched, Key: "k", Cost: math.MaxInt64})
-			if err := d.Return(context.Background()); err != nil {
+			if err := d.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			if left := s.left(t, ratelimit.Request{Rule: rule, Key: "k"}); left != 6 {

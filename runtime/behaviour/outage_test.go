@@ -29,7 +29,7 @@ func TestUnreachableServerIsAStoreError(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"Allow": func() error { _, err := s.limiter.Allow(ctx, q); return err },
 		"Peek":  func() error { _, err := s.limiter.Peek(ctx, q); return err },
-		"Reset": func() error { return s.limiter.Reset(ctx, q) },
+		"Reset": func() error { _, err := s.limiter.Reset(ctx, q); return err },
 		"Take":  func() error { return wrap.Take(ctx, s.limiter, wrap.NewRules("m", hourly), "k") },
 	} {
 		_ = call() // the first one may still meet the broken connection
@@ -105,14 +105,14 @@ func TestFault_ScriptFlushFailsCalls(t *testing.T) {
 		server.Do("SCRIPT FLUSH")
 		d := s.admit(t, q)
 		server.Do("SCRIPT FLUSH")
-		if err := d.Return(context.Background()); err != nil {
+		if err := d.Refund(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		s.admit(t, q)
 	}
 	s.refuse(t, q)
 	server.Do("SCRIPT FLUSH")
-	if err := s.limiter.Reset(context.Background(), q); err != nil {
+	if _, err := s.limiter.Reset(context.Background(), q); err != nil {
 		t.Fatal(err)
 	}
 	s.admit(t, q)

@@ -28,14 +28,14 @@ func onEveryWindow(t *testing.T, scenario func(*testing.T, *subject, ratelimit.R
 
 func override(t *testing.T, l *ratelimit.Limiter, rule string, o ratelimit.Override) {
 	t.Helper()
-	if err := l.Override(rule, o); err != nil {
+	if err := l.Overrides().SetLocal(rule, o); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func setRate(t *testing.T, l *ratelimit.Limiter, rule string, o ratelimit.Override) {
 	t.Helper()
-	if err := l.SetRate(context.Background(), rule, o); err != nil {
+	if err := l.Overrides().Set(context.Background(), rule, o); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -48,16 +48,16 @@ func TestOverrideCountsTheHistory(t *testing.T) {
 			s.admit(t, q)
 		}
 		s.refuse(t, q)
-		override(t, s.limiter, name, ratelimit.Override{Limit: 5})
+		override(t, s.limiter, name, ratelimit.Override{Limit: new(int64(5))})
 		s.admit(t, q)
-		override(t, s.limiter, name, ratelimit.Override{Limit: 2})
+		override(t, s.limiter, name, ratelimit.Override{Limit: new(int64(2))})
 		if d := s.refuse(t, q); d.Violations[0].Limit != 2 || d.Violations[0].Remaining != 0 {
 			t.Errorf("violation %+v", d.Violations[0])
 		}
-		override(t, s.limiter, name, ratelimit.Override{Limit: 5})
+		override(t, s.limiter, name, ratelimit.Override{Limit: new(int64(5))})
 		s.admit(t, q)
 		s.refuse(t, q)
-		s.limiter.ClearOverride(name)
+		s.limiter.Overrides().ClearLocal(name)
 		s.refuse(t, q)
 	})
 }
@@ -68,10 +68,10 @@ func TestOverrideLosesNoPermit(t *testing.T) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 4, Per: time.Hour}, Key: "k"}
 		taken := s.admit(t, q)
 		s.admit(t, q)
-		override(t, s.limiter, "r", ratelimit.Override{Limit: 3})
+		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(3))})
 		s.admit(t, q) // trims the history to three
 		s.refuse(t, q)
-		s.limiter.ClearOverride("r")
+		s.limiter.Overrides().ClearLocal("r")
 		s.admit(t, q)
 		d := s.refuse(t, q)
 		if want := taken.At.Add(time.Hour); !d.At.Add(d.RetryAfter).Equal(want) {
@@ -89,7 +89,7 @@ func TestOverrideOfABucket(t *testing.T) {
 		if d := s.refuse(t, q); !d.At.Add(d.RetryAfter).Equal(first.At.Add(6 * time.Minute)) {
 			t.Errorf("a permit at %v, want after a tenth of the hour", d.At.Add(d.RetryAfter))
 		}
-		override(t, s.limiter, "r", ratelimit.Override{Limit: 20})
+		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(20))})
 		if d := s.refuse(t, q); !d.At.Add(d.RetryAfter).Equal(first.At.Add(3 * time.Minute)) {
 			t.Errorf("a permit at %v, want after a twentieth of the hour", d.At.Add(d.RetryAfter))
 		}
@@ -100,7 +100,7 @@ func TestOverrideOfABucket(t *testing.T) {
 func TestOverrideThatOthersDoNotKnow(t *testing.T) {
 	onEveryWindow(t, func(t *testing.T, s *subject, q ratelimit.Request) {
 		other := &subject{limiter: s.another()}
-		override(t, other.limiter, q.Rule.Name, ratelimit.Override{Limit: 5})
+		override(t, other.limiter, q.Rule.Name, ratelimit.Override{Limit: new(int64(5))})
 		s.admit(t, q)
 		other.admit(t, q)
 		s.admit(t, q)
@@ -126,12 +126,12 @@ func TestOverrideOfThePeriod(t *testing.T) {
 			if d.RetryAfter <= time.Hour || !strings.HasSuffix(d.Violations[0].Window, "2h") && algorithm != ratelimit.SlidingCounter {
 				t.Errorf("%+v", d)
 			}
-			s.limiter.ClearOverride(q.Rule.Name)
+			s.limiter.Overrides().ClearLocal(q.Rule.Name)
 			if d := s.refuse(t, q); d.RetryAfter > time.Hour+time.Minute {
 				t.Errorf("%+v", d)
 			}
 			override(t, s.limiter, q.Rule.Name, ratelimit.Override{Per: 2 * time.Hour})
-			if err := s.limiter.Reset(context.Background(), q); err != nil {
+			if _, err := s.limiter.Reset(context.Background(), q); err != nil {
 				t.Fatal(err)
 			}
 			s.admit(t, q)
@@ -147,14 +147,14 @@ func TestOverrideOfTheMode(t *testing.T) {
 		s.admit(t, ratelimit.Request{Rule: rule, Key: "k"})
 	}
 	s.admit(t, ratelimit.Request{Rule: shadow, Key: "k"})
-	override(t, s.limiter, "shadow", ratelimit.Override{Mode: ratelimit.ModeEnforceNow})
+	override(t, s.limiter, "shadow", ratelimit.Override{Mode: new(ratelimit.ModeEnforce)})
 	s.refuse(t, ratelimit.Request{Rule: shadow, Key: "k"})
 	s.refuse(t, ratelimit.Request{Rule: strict, Key: "k"})
-	override(t, s.limiter, "strict", ratelimit.Override{Mode: ratelimit.ModeShadow})
+	override(t, s.limiter, "strict", ratelimit.Override{Mode: new(ratelimit.ModeShadow)})
 	if d := s.admit(t, ratelimit.Request{Rule: strict, Key: "k"}); len(d.Violations) != 1 {
 		t.Errorf("the shadow reports %+v", d.Violations)
 	}
-	override(t, s.limiter, "strict", ratelimit.Override{Limit: 7}) // instead of the one before
+	override(t, s.limiter, "strict", ratelimit.Override{Limit: new(int64(7))}) // instead of the one before
 	s.pass(time.Minute)
 	s.admit(t, ratelimit.Request{Rule: strict, Key: "k"})
 }
@@ -169,11 +169,11 @@ func TestOverrideToNothing(t *testing.T) {
 	if err := take(); err != nil {
 		t.Fatal(err)
 	}
-	override(t, s.limiter, "r", ratelimit.Override{Limit: ratelimit.NoPermits})
+	override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(0))})
 	if err := take(); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 		t.Errorf("got error %v, want a refusal", err)
 	}
-	override(t, s.limiter, "r", ratelimit.Override{Limit: 1})
+	override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(1))})
 	if err := take(); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 		t.Errorf("got error %v, want a refusal after one of one permits", err)
 	}
@@ -185,18 +185,18 @@ func TestOverrideThatDoesNotSuit(t *testing.T) {
 	daily := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Cron: "@daily"}, Key: "k"}
 	bucket := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour, Algorithm: ratelimit.TokenBucket}, Key: "k"}
 	override(t, s.limiter, "r", ratelimit.Override{Per: 2 * time.Hour, Burst: 2})
-	if err := s.limiter.OverrideError(); err != nil {
+	if err := s.limiter.Overrides().Err(); err != nil {
 		t.Errorf("before any call: %v", err)
 	}
 	s.admit(t, daily)
 	s.refuse(t, daily)
 	s.admit(t, bucket)
 	s.admit(t, bucket)
-	if err := s.limiter.OverrideError(); err == nil || !strings.Contains(err.Error(), "cron: found per as well") {
+	if err := s.limiter.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron: found per as well") {
 		t.Errorf("got error %v, want one about cron", err)
 	}
-	s.limiter.ClearOverride("r")
-	if err := s.limiter.OverrideError(); err != nil {
+	s.limiter.Overrides().ClearLocal("r")
+	if err := s.limiter.Overrides().Err(); err != nil {
 		t.Errorf("after the override: %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func TestReturnOfALocalDecision(t *testing.T) {
 		if again, err := l.Allow(ctx, q); err != nil || again.Allowed {
 			t.Fatalf("got %+v, error %v", again, err)
 		}
-		if err := d.Return(ctx); err != nil {
+		if err := d.Refund(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

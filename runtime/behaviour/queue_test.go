@@ -41,11 +41,10 @@ const (
 
 // queued are the rules that the programs wait for together.
 var queued = map[string]ratelimit.Rule{
-	"sliding-window":  {Name: "sliding-window", Limit: 20, Per: 100 * time.Millisecond},
-	"fixed-window":    {Name: "fixed-window", Limit: 20, Per: 100 * time.Millisecond, Algorithm: ratelimit.FixedWindow},
-	"leaky-bucket":    {Name: "leaky-bucket", Limit: 20, Per: 100 * time.Millisecond, Algorithm: ratelimit.LeakyBucket},
-	"token-bucket":    {Name: "token-bucket", Limit: 20, Per: 100 * time.Millisecond, Burst: 5, Algorithm: ratelimit.TokenBucket},
-	"sliding-counter": {Name: "sliding-counter", Limit: 20, Per: 100 * time.Millisecond, Slices: 10, Algorithm: ratelimit.SlidingCounter},
+	"sliding-window": {Name: "sliding-window", Limit: 20, Per: 100 * time.Millisecond},
+	"fixed-window":   {Name: "fixed-window", Limit: 20, Per: 100 * time.Millisecond, Algorithm: ratelimit.FixedWindow},
+	"leaky-bucket":   {Name: "leaky-bucket", Limit: 20, Per: 100 * time.Millisecond, Algorithm: ratelimit.LeakyBucket},
+	"token-bucket":   {Name: "token-bucket", Limit: 20, Per: 100 * time.Millisecond, Burst: 5, Algorithm: ratelimit.TokenBucket},
 }
 
 // An admission is one line of the log of a waiting program: when its place was reserved, the place, and when it went on.

@@ -172,7 +172,13 @@ func newWalk(t *rapid.T, store ratelimit.Store, plans *rapid.Generator[ratelimit
 	}
 	w := &walk{t: t, store: &witness{Store: store, seen: make(chan seen, 10)}, model: newModel(), rules: rules}
 	w.limiter = ratelimit.New(w.store,
-		ratelimit.WithShadow(func(ctx context.Context, e *ratelimit.TooManyRequestsError) { toldOf(ctx).shadows = e.Violations }),
+		onShadow(func(ctx context.Context, refused []ratelimit.Outcome) {
+			for _, o := range refused {
+				toldOf(ctx).shadows = append(toldOf(ctx).shadows, ratelimit.Violation{
+					Rule: o.Rule, Window: o.Window, Key: o.Key, Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
+				})
+			}
+		}),
 		ratelimit.WithTrigger(func(ctx context.Context, hit ratelimit.Trigger) {
 			hit.Method = ""
 			toldOf(ctx).triggers = append(toldOf(ctx).triggers, hit)
@@ -241,7 +247,7 @@ func (w *walk) reset() {
 	}
 	requests := requestsOf(w.drawAsks())
 	w.note("Reset %s", describe(asksOf(requests, 0)))
-	if err := w.limiter.Reset(context.Background(), requests...); err != nil {
+	if _, err := w.limiter.Reset(context.Background(), requests...); err != nil {
 		w.fail("Reset: %v", err)
 	}
 	w.model.reset(asksOf(requests, 0))

@@ -54,7 +54,7 @@ func TestRatesAreFollowed(t *testing.T) {
 				t.Fatalf("limit %d before any override", limit)
 			}
 		}
-		setRate(t, s.limiter, "r", ratelimit.Override{Limit: 5})
+		setRate(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(5))})
 		if limit := limitOf(t, s.limiter, q); limit != 5 {
 			t.Errorf("limit %d where it was set to 5", limit)
 		}
@@ -63,11 +63,11 @@ func TestRatesAreFollowed(t *testing.T) {
 		limit := int64(5)
 		eventually(t, "a limiter knows an override at its first call for two seconds", func() bool {
 			limit = limit%8 + 1
-			setRate(t, s.limiter, "r", ratelimit.Override{Limit: limit})
+			setRate(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(limit))})
 			time.Sleep(2 * time.Second) // what is promised
 			return limitOf(t, idle, q) == limit
 		})
-		if err := busy.ClearRate(context.Background(), "r"); err != nil {
+		if err := busy.Overrides().Clear(context.Background(), "r"); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "a limiter follows the end of an override", func() bool { return limitOf(t, idle, q) == 9 })
@@ -79,24 +79,24 @@ func TestTrySetRate(t *testing.T) {
 		q := fill(t, s)
 		ctx := context.Background()
 		for i, want := range []bool{true, false} {
-			if set, err := s.limiter.TrySetRate(ctx, "r", ratelimit.Override{Limit: int64(4 - i)}); set != want || err != nil {
+			if set, err := s.limiter.Overrides().SetNew(ctx, "r", ratelimit.Override{Limit: new(int64(4 - i))}); set != want || err != nil {
 				t.Errorf("attempt %d: got %v, error %v", i+1, set, err)
 			}
 			if limit := limitOf(t, s.limiter, q); limit != 4 {
 				t.Errorf("limit %d, want the first one, 4", limit)
 			}
 		}
-		setRate(t, s.limiter, "r", ratelimit.Override{Limit: 3})
+		setRate(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(3))})
 		if limit := limitOf(t, s.limiter, q); limit != 3 {
 			t.Errorf("limit %d, want the one that replaced it, 3", limit)
 		}
-		if err := s.limiter.ClearRate(ctx, "r"); err != nil {
+		if err := s.limiter.Overrides().Clear(ctx, "r"); err != nil {
 			t.Fatal(err)
 		}
-		if set, err := s.limiter.TrySetRate(ctx, "r", ratelimit.Override{Limit: 2}); !set || err != nil {
+		if set, err := s.limiter.Overrides().SetNew(ctx, "r", ratelimit.Override{Limit: new(int64(2))}); !set || err != nil {
 			t.Errorf("after the end of the first: got %v, error %v", set, err)
 		}
-		if err := s.limiter.SetRate(ctx, "r", ratelimit.Override{}); err == nil {
+		if err := s.limiter.Overrides().Set(ctx, "r", ratelimit.Override{}); err == nil {
 			t.Error("an override of nothing was set")
 		}
 	})
@@ -107,12 +107,12 @@ func TestOverrideHidesTheRate(t *testing.T) {
 	store := memstore.New()
 	s := &subject{limiter: ratelimit.New(store)}
 	q := fill(t, s)
-	setRate(t, s.limiter, "r", ratelimit.Override{Mode: ratelimit.ModeShadow})
-	override(t, s.limiter, "r", ratelimit.Override{Limit: 7})
+	setRate(t, s.limiter, "r", ratelimit.Override{Mode: new(ratelimit.ModeShadow)})
+	override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(7))})
 	if limit := limitOf(t, s.limiter, q); limit != 7 {
 		t.Errorf("limit %d, want the process's own", limit)
 	}
-	s.limiter.ClearOverride("r")
+	s.limiter.Overrides().ClearLocal("r")
 	s.admit(t, q)
 	other := &subject{limiter: ratelimit.New(store, ratelimit.WithPrefix("other"))}
 	fill(t, other)
@@ -135,7 +135,7 @@ func TestMalformedRatesAreIgnored(t *testing.T) {
 		if limit := limitOf(t, l, q); limit != 9 {
 			t.Fatalf("limit %d, want the rule's", limit)
 		}
-		return l.OverrideError() != nil
+		return l.Overrides().Err() != nil
 	})
 	q.Rule.Name = "t"
 	if _, err := l.Allow(ctx, ratelimit.Request{Rule: q.Rule, Key: "k"}); err != nil {
@@ -144,7 +144,7 @@ func TestMalformedRatesAreIgnored(t *testing.T) {
 	if limit := limitOf(t, l, q); limit != 1 {
 		t.Errorf("limit %d, want the override that is well-formed", limit)
 	}
-	err := l.OverrideError()
+	err := l.Overrides().Err()
 	if err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), `"limits"`) || !strings.Contains(err.Error(), `rule "s"`) {
 		t.Errorf("got error %v, want one line for each of two overrides", err)
 	}
@@ -155,7 +155,7 @@ func TestRatesOutliveAnOutage(t *testing.T) {
 	server := redistest.Start(t)
 	l := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
 	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour}, Key: "k"}
-	setRate(t, l, "r", ratelimit.Override{Limit: 1})
+	setRate(t, l, "r", ratelimit.Override{Limit: new(int64(1))})
 	server.Stop()
 	if _, err := l.Allow(context.Background(), q); err != nil {
 		t.Fatal(err)
@@ -164,12 +164,12 @@ func TestRatesOutliveAnOutage(t *testing.T) {
 		if limit := limitOf(t, l, q); limit != 1 {
 			t.Fatalf("limit %d while the store is down, want what it was before", limit)
 		}
-		_, ok := errors.AsType[*ratelimit.StoreError](l.OverrideError())
+		_, ok := errors.AsType[*ratelimit.StoreError](l.Overrides().Err())
 		return ok
 	})
 	server.Restart()
 	eventually(t, "the limiter follows again", func() bool {
 		_, _ = l.Peek(context.Background(), q)
-		return l.OverrideError() == nil
+		return l.Overrides().Err() == nil
 	})
 }

@@ -38,22 +38,22 @@ func TestReturnAfterAnOutage(t *testing.T) {
 	through := &subject{limiter: ratelimit.New(bare{redisstore.New(connect(t, between.Addr))})}
 	lost := through.admit(t, q)
 	between.Replies.Store(0)
-	if err := lost.Return(ctx); err == nil {
+	if err := lost.Refund(ctx); err == nil {
 		t.Error("no reply was lost")
 	}
-	if err := lost.Return(ctx); err != nil || s.left(t, q) != 5 {
+	if err := lost.Refund(ctx); err != nil || s.left(t, q) != 5 {
 		t.Errorf("error %v, %d of 5 permits left; want 5", err, s.left(t, q))
 	}
 
 	d := s.admit(t, q)
 	server.Do("CONFIG SET maxmemory 1")
 	server.Do("CONFIG SET maxmemory-policy noeviction")
-	if err := d.Return(ctx); err == nil {
+	if err := d.Refund(ctx); err == nil {
 		t.Error("a server out of memory took a return")
 	}
 	server.Do("CONFIG SET maxmemory 0")
 	for range 2 {
-		if err := d.Return(ctx); err != nil {
+		if err := d.Refund(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if left := s.left(t, q); left != 5 {

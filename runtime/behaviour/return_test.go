@@ -15,7 +15,7 @@ func TestReturnGivesBackOneDecisionOnce(t *testing.T) {
 		d := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
 		s.refuse(t, q)
 		for range 3 {
-			if err := d.Return(context.Background()); err != nil {
+			if err := d.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			if left := s.left(t, q); left != 2 {
@@ -29,10 +29,10 @@ func TestReturnOfARefusalIsNothing(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}
 		s.admit(t, q)
-		if err := s.refuse(t, q).Return(context.Background()); err != nil {
+		if err := s.refuse(t, q).Refund(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.peek(t, q).Return(context.Background()); err != nil {
+		if err := s.peek(t, q).Refund(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		s.refuse(t, q)
@@ -47,12 +47,12 @@ func TestReturnAfterResetTakesNothingOff(t *testing.T) {
 		} {
 			q := ratelimit.Request{Rule: rule, Key: "k"}
 			old := s.admit(t, q)
-			if err := s.limiter.Reset(context.Background(), q); err != nil {
+			if _, err := s.limiter.Reset(context.Background(), q); err != nil {
 				t.Fatal(err)
 			}
 			s.pass(2 * time.Millisecond)
 			s.admit(t, q)
-			if err := old.Return(context.Background()); err != nil {
+			if err := old.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			if left := s.left(t, q); left != 1 {
@@ -71,12 +71,12 @@ func TestReturnAfterResetAdmitsNoMoreThanTheLimit(t *testing.T) {
 			rule.Name = name
 			q := ratelimit.Request{Rule: rule, Key: "k"}
 			old := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 3})
-			if err := s.limiter.Reset(context.Background(), q); err != nil {
+			if _, err := s.limiter.Reset(context.Background(), q); err != nil {
 				t.Fatal(err)
 			}
 			s.pass(2 * time.Millisecond)
 			s.admit(t, q)
-			if err := old.Return(context.Background()); err != nil {
+			if err := old.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			more := 0

@@ -148,17 +148,20 @@ func TestPlaceBehindTheDeadlineIsRefusedAtOnce(t *testing.T) {
 		s.admit(t, q)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		d, err := s.limiter.Wait(ctx, q)
-		if err != nil || d.Allowed || d.RetryAfter <= 0 || len(d.Violations) != 1 {
-			t.Errorf("Wait: got %+v, error %v", d, err)
+		before := time.Now()
+		_, err := s.limiter.Wait(ctx, q)
+		refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
+		if !ok || refusal.RetryAfter <= 0 || len(refusal.Violations) != 1 || time.Since(before) > 30*time.Second {
+			t.Fatalf("Wait: got error %v", err)
 		}
+		first := s.peek(t, q)
 		rule.Wait = 365 * 24 * time.Hour
 		err = wrap.Take(ctx, s.limiter, wrap.NewRules("m", rule), "k")
 		if _, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); !ok || ctx.Err() != nil {
 			t.Errorf("Take: got error %v", err)
 		}
-		if again := s.peek(t, q); again.At.Add(again.RetryAfter).After(d.At.Add(d.RetryAfter)) {
-			t.Errorf("something was reserved: %+v, then %+v", d, again)
+		if again := s.peek(t, q); !again.At.Add(again.RetryAfter).Equal(first.At.Add(first.RetryAfter)) {
+			t.Errorf("something was reserved: %+v, then %+v", first, again)
 		}
 	})
 }
@@ -190,20 +193,19 @@ func TestQueueBoundsTheDelay(t *testing.T) {
 	})
 }
 
-// A call that counts members is never delayed: who is known now need not be known at a later place.
-func TestMembersDoNotWait(t *testing.T) {
+// No call waits for a rule that counts members, as who is known now need not be known later, nor for a sliding counter.
+func TestRulesThatNoCallWaitsFor(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
-		distinct := ratelimit.Request{Rule: ratelimit.Rule{Name: "d", Limit: 1, Per: time.Hour, Distinct: "{who}"}, Key: "k", Member: "a"}
-		s.admit(t, distinct)
-		distinct.Member = "b"
-		if d, err := s.limiter.Wait(context.Background(), distinct); err != nil || d.Allowed {
-			t.Errorf("got %+v, error %v", d, err)
-		}
 		full := ratelimit.Request{Rule: window("full", 1, ratelimit.SlidingWindow), Key: "k"}
 		s.admit(t, full)
-		distinct.Member = "a"
-		if d, err := s.limiter.Wait(context.Background(), distinct, full); err != nil || d.Allowed {
-			t.Errorf("got %+v, error %v", d, err)
+		distinct := ratelimit.Request{Rule: ratelimit.Rule{Name: "d", Limit: 1, Per: time.Hour, Distinct: "{who}"}, Key: "k", Member: "a"}
+		counter := ratelimit.Request{Rule: window("counter", 1, ratelimit.SlidingCounter), Key: "k"}
+		for _, q := range []ratelimit.Request{distinct, counter} {
+			_, err := s.limiter.Wait(context.Background(), q, full)
+			if e, ok := errors.AsType[*ratelimit.RuleError](err); !ok || e.Argument != "wait" {
+				t.Errorf("got error %v", err)
+			}
+			s.admit(t, q) // nothing was charged
 		}
 	})
 }

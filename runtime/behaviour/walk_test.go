@@ -58,7 +58,11 @@ type result struct {
 
 // request makes a call by requests.
 func (w *walk) request(call string) {
-	requests := requestsOf(w.drawAsks())
+	asks := w.drawAsks()
+	if call == "Wait" && !mayWait(asks) {
+		call = "Allow"
+	}
+	requests := requestsOf(asks)
 	ctx, told := withHooks()
 	ctx, cancel := context.WithCancel(ctx)
 	wait := int64(0)
@@ -73,7 +77,14 @@ func (w *walk) request(call string) {
 	r := &running{what: call, asks: asksOf(requests, wait), wanted: all, cancel: cancel, told: told}
 	w.begin(r, func() (result, error) {
 		d, err := ask(ctx, requests...)
-		return result{decision: d, back: func() error { return d.Return(context.Background()) }}, err
+		return result{decision: d, back: func() error { return d.Refund(context.Background()) }}, err
+	})
+}
+
+// mayWait reports whether a program may wait for all of the rules, and gets a place that all of them keep.
+func mayWait(asks []ask) bool {
+	return !slices.ContainsFunc(asks, func(q ask) bool {
+		return q.rule.Scope != asks[0].rule.Scope || q.rule.Distinct != "" || q.rule.Algorithm == ratelimit.SlidingCounter
 	})
 }
 
@@ -93,6 +104,11 @@ func (w *walk) drawDeadline(parent context.Context) (wait int64, ctx context.Con
 func (w *walk) charge() {
 	asks := w.drawAsks()
 	rules, charges := make([]ratelimit.Rule, len(asks)), make([]wrap.Charge, len(asks))
+	if slices.ContainsFunc(asks, func(q ask) bool { return q.rule.Scope != asks[0].rule.Scope }) {
+		for i := range asks { // no place is kept in both scopes
+			asks[i].rule.Wait, asks[i].rule.Queue = 0, 0
+		}
+	}
 	for i := range asks {
 		q := &asks[i]
 		rules[i] = q.rule

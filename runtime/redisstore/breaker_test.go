@@ -74,10 +74,13 @@ func TestCommandsReturnWithTheirContext(t *testing.T) {
 	limiter := ratelimit.New(redisstore.New(client))
 	for name, ask := range map[string]func(context.Context) error{
 		"Reset": func(ctx context.Context) error {
-			return limiter.Reset(ctx, ratelimit.Request{Rule: ratelimit.PerMinute(1), Key: "k"})
+			_, err := limiter.Reset(ctx, ratelimit.Request{Rule: ratelimit.PerMinute(1), Key: "k"})
+			return err
 		},
-		"SetRate":   func(ctx context.Context) error { return limiter.SetRate(ctx, "login", ratelimit.Override{Limit: 1}) },
-		"ClearRate": func(ctx context.Context) error { return limiter.ClearRate(ctx, "login") },
+		"SetRate": func(ctx context.Context) error {
+			return limiter.Overrides().Set(ctx, "login", ratelimit.Override{Burst: 1})
+		},
+		"ClearRate": func(ctx context.Context) error { return limiter.Overrides().Clear(ctx, "login") },
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 		defer cancel()

@@ -131,12 +131,13 @@ func (s *store) giveBack(ctx context.Context, op string, groups []*group) error 
 }
 
 // Reset implements ratelimit.Store.
-func (s *store) Reset(ctx context.Context, call *decide.Call) error {
+func (s *store) Reset(ctx context.Context, call *decide.Call) (int, error) {
+	found := 0
 	for _, g := range s.groups(call) {
-		_, err := ask(ctx, s, func(ctx context.Context) (int64, error) { return s.client.Del(ctx, g.keys...).Result() })
-		if err != nil {
-			return err
+		n, err := ask(ctx, s, func(ctx context.Context) (int64, error) { return s.client.Del(ctx, g.keys...).Result() })
+		if found += int(n); err != nil {
+			return found, err
 		}
 	}
-	return nil
+	return found, nil
 }

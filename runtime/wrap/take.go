@@ -26,7 +26,7 @@ type Taken = bridge.Taken
 // Take charges one permit to each rule, for the subjects in the order of the rules, and waits where the rules say so. It returns
 // nil if the call is admitted, else an error of package ratelimit or the context's, wrapped.
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
-	call := rules.prepared.Open(ctx, l)
+	call := rules.prepared.Open(l)
 	for _, subject := range subjects {
 		call.Ask(Charge{Key: subject, Cost: 1})
 	}
@@ -35,16 +35,16 @@ func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...s
 
 // TakeCharges is [Take] for rules that are charged something else than one permit for a subject.
 func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error {
-	return ask(ctx, l, rules, charges).Take(ctx)
+	return ask(l, rules, charges).Take(ctx)
 }
 
 // Begin is [TakeCharges] for a call that may give its permits back.
 func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) (Taken, error) {
-	return ask(ctx, l, rules, charges).Begin(ctx)
+	return ask(l, rules, charges).Begin(ctx)
 }
 
-func ask(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
-	call := rules.prepared.Open(ctx, l)
+func ask(l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
+	call := rules.prepared.Open(l)
 	for _, charge := range charges {
 		call.Ask(charge)
 	}

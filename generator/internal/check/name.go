@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
 // sharedNames warns of rules of one name that look as if they shared a budget and do not, since their windows differ, and of
@@ -65,7 +66,7 @@ func (a *analysis) oneScope(pkgs []*model.Package) {
 					continue
 				}
 				seen[r.Pos] = true
-				state := r.Limit.StateKey(m.Scope, "")
+				state := key.State("", r.Limit.Name, "", key.Tag(r.Limit.Name, m.Scope, r.Limit.Window(), r.Limit.Key))
 				if other, ok := owners[state]; !ok {
 					owners[state] = owner{r, p.Types.Path()}
 				} else if other.pkg != p.Types.Path() {

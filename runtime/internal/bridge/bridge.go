@@ -23,7 +23,7 @@ type Rules interface {
 	// Rules returns the []ratelimit.Rule with the names that they got.
 	Rules() any
 	// Open starts a call of the method on a *ratelimit.Limiter.
-	Open(ctx context.Context, limiter any) Call
+	Open(limiter any) Call
 }
 
 // Call is a call of a method that is to be decided. Ask is called once for each rule, in their order, and then Take or Begin,

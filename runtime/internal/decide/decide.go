@@ -124,8 +124,8 @@ type Store interface {
 	// Return gives back what the claims of an admitted call were charged. Where it fails, those claims stay charged that may
 	// be returned again: nothing came of it, and nothing will.
 	Return(ctx context.Context, call *Call) error
-	// Reset forgets the state of all claims.
-	Reset(ctx context.Context, call *Call) error
+	// Reset forgets the state of all claims, and returns how many there were.
+	Reset(ctx context.Context, call *Call) (int, error)
 }
 
 // Settings is a store that also keeps texts by name beside its counts, for all that use it and as lasting as the counts.

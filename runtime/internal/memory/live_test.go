@@ -64,7 +64,7 @@ func TestStoreKeepsWhatIsLive(t *testing.T) {
 			},
 			"reset": func(t *rapid.T) {
 				rule, subject := draw(t, rules)
-				if err := s.Reset(ctx, ask(subject, limit, rule)); err != nil {
+				if _, err := s.Reset(ctx, ask(subject, limit, rule)); err != nil {
 					t.Fatal(err)
 				}
 				delete(windows, fmt.Sprint(rule.Per, subject))

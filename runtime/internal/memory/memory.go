@@ -172,16 +172,20 @@ func (s *Store) Return(_ context.Context, call *decide.Call) error {
 }
 
 // Reset implements decide.Store.
-func (s *Store) Reset(_ context.Context, call *decide.Call) error {
+func (s *Store) Reset(_ context.Context, call *decide.Call) (int, error) {
+	found := 0
 	places, locked := s.lock(call, nil)
 	defer s.unlock(locked)
 	for i, p := range places {
 		if e := p.shard.find(p.hash, call.Prefix, &call.Claims[i]); e != nil {
+			if e.state.Expiry(call.Claims[i].Rule) > s.clock.now() {
+				found++
+			}
 			p.shard.remove(e)
 			s.count.Add(-1)
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // place is where the state of a claim is found, or will be.

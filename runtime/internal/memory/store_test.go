@@ -187,7 +187,7 @@ func TestReset(t *testing.T) {
 	expect(t, s, ask("x", 1, a, b), true)
 	expectFull(t, s, ask("y", 1, a))
 	for range 2 { // what is not there can be forgotten too
-		if err := s.Reset(ctx, ask("x", 1, a, b)); err != nil {
+		if _, err := s.Reset(ctx, ask("x", 1, a, b)); err != nil {
 			t.Fatal(err)
 		}
 		expectCount(t, s, 0)
@@ -214,7 +214,7 @@ func TestReturn(t *testing.T) {
 		expect(t, s, peek, c.admitted)
 	}
 	clock.now = 1000
-	if err := s.Reset(ctx, call); err != nil {
+	if _, err := s.Reset(ctx, call); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Return(ctx, call); err != nil { // its state is gone

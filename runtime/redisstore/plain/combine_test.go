@@ -127,7 +127,7 @@ func TestWindowsOfASlowServer(t *testing.T) {
 				t.Errorf("%s of %s: a window of %v", q.Rule.Name, q.Key, length)
 			}
 		}
-		if err := first.Return(context.Background()); err != nil {
+		if err := first.Refund(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		for _, q := range call {
@@ -160,12 +160,12 @@ func TestReturnAfterAnOutage(t *testing.T) {
 	d := s.admit(t, ask(hourly, "k"))
 	g := &gone{down: true}
 	s.client.AddHook(g)
-	if err := d.Return(context.Background()); !errors.As(err, new(*ratelimit.StoreError)) {
+	if err := d.Refund(context.Background()); !errors.As(err, new(*ratelimit.StoreError)) {
 		t.Errorf("got error %v", err)
 	}
 	g.down = false
 	for range 2 {
-		if err := d.Return(context.Background()); err != nil || s.left(t, hourly, "k") != 3 {
+		if err := d.Refund(context.Background()); err != nil || s.left(t, hourly, "k") != 3 {
 			t.Errorf("error %v, %d of 3 permits left", err, s.left(t, hourly, "k"))
 		}
 	}

@@ -22,9 +22,10 @@ type counter struct {
 	counted once.Cmd   // replies: of BITFIELD,
 	bounded *redis.Cmd // of PEXPIRE or PEXPIREAT,
 	expiry  *redis.Cmd // and of PEXPIRETIME
-	used    int64      // what they said: the permits used by now,
-	end     int64      // when the window ends,
-	fits    bool       // and whether the claim fits, or did
+	removed *redis.IntCmd
+	used    int64 // what they said: the permits used by now,
+	end     int64 // when the window ends,
+	fits    bool  // and whether the claim fits, or did
 }
 
 const (
@@ -82,7 +83,7 @@ func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner, undo bool) {
 }
 
 // forget removes the counter.
-func (n *counter) forget(ctx context.Context, p redis.Pipeliner) { p.Del(ctx, n.key) }
+func (n *counter) forget(ctx context.Context, p redis.Pipeliner) { n.removed = p.Del(ctx, n.key) }
 
 func (n *counter) send(ctx context.Context, p redis.Pipeliner, args ...any) {
 	n.counted = once.New(ctx, args...)

@@ -211,15 +211,17 @@ func (s *store) giveBack(ctx context.Context, counters []*counter, undo bool) (u
 }
 
 // forget removes the counter of a claim.
-func (s *store) forget(ctx context.Context, call *decide.Call, c *decide.Claim) error {
-	return s.repeat(func() error {
+func (s *store) forget(ctx context.Context, call *decide.Call, c *decide.Claim) (removed int64, err error) {
+	err = s.repeat(func() error {
 		n := newCounter(call, c, s.now())
 		now, err := s.ask(ctx, s.transaction(n.key), []*counter{n}, (*counter).forget)
 		if err == nil && !n.holds(now) {
 			err = errAgain
 		}
+		removed += n.removed.Val()
 		return err
 	})
+	return removed, err
 }
 
 func keys(counters []*counter) []string {

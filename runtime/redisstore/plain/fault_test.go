@@ -97,7 +97,7 @@ func TestReturnToASilentServer(t *testing.T) {
 	}
 	server.Pause()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	err = d.Return(ctx)
+	err = d.Refund(ctx)
 	cancel()
 	server.Resume()
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -120,7 +120,7 @@ func TestResetReturnsWithItsContext(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: -1})
 	t.Cleanup(func() { _ = client.Close() })
 	l := ratelimit.New(New(client))
-	if err := l.Reset(context.Background(), ask(hourly, "k")); err != nil {
+	if _, err := l.Reset(context.Background(), ask(hourly, "k")); err != nil {
 		t.Fatal(err)
 	}
 	server.Pause()
@@ -128,7 +128,7 @@ func TestResetReturnsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	returned := make(chan error, 1)
-	go func() { returned <- l.Reset(ctx, ask(hourly, "k")) }()
+	go func() { _, err := l.Reset(ctx, ask(hourly, "k")); returned <- err }()
 	select {
 	case err := <-returned:
 		if !errors.Is(err, context.DeadlineExceeded) {
@@ -214,7 +214,7 @@ func splitSubjects(t *testing.T, l *ratelimit.Limiter) {
 			if !d.Allowed {
 				continue // the fourth
 			}
-			if err := d.Return(context.Background()); err != nil {
+			if err := d.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			if d, err = l.Allow(context.Background(), call...); err != nil || !d.Allowed {

@@ -118,7 +118,7 @@ func TestRandomCalls(t *testing.T) {
 		}
 		back := rand.IntN(4) == 0
 		if back {
-			if err := d.Return(context.Background()); err != nil {
+			if err := d.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -219,7 +219,7 @@ func TestReturnGivesItsOwnBackOnce(t *testing.T) {
 		first := s.admit(t, call...)
 		s.admit(t, call...)
 		for range 3 {
-			if err := first.Return(context.Background()); err != nil {
+			if err := first.Refund(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -243,19 +243,19 @@ func TestReturnAfterTheWindow(t *testing.T) {
 		}
 		first := s.admit(t, ask(rule, "k"))
 		if reset {
-			if err := s.Reset(context.Background(), ask(rule, "k")); err != nil {
+			if _, err := s.Reset(context.Background(), ask(rule, "k")); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * time.Millisecond)
 		} else {
 			time.Sleep(40 * time.Millisecond)
 		}
-		if err := first.Return(context.Background()); err != nil {
+		if err := first.Refund(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		s.requireBounded(t)
 		long := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
-		if err := first.Return(context.Background()); err != nil {
+		if err := first.Refund(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		if now := s.allow(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2}); now.Allowed && now.At.Sub(long.At) < rule.Per {
@@ -270,7 +270,7 @@ func TestReset(t *testing.T) {
 	for _, q := range call {
 		s.admit(t, ratelimit.Request{Rule: q.Rule, Key: q.Key, Cost: 3})
 	}
-	if err := s.Reset(context.Background(), call...); err != nil {
+	if _, err := s.Reset(context.Background(), call...); err != nil {
 		t.Fatal(err)
 	}
 	if keys := s.server.Do("KEYS *"); keys != "" {
@@ -284,7 +284,7 @@ func TestReturnOfTheFirstCall(t *testing.T) {
 	s := start(t)
 	for i := range 3000 {
 		key := strconv.Itoa(i)
-		if err := s.admit(t, ask(hourly, key)).Return(context.Background()); err != nil {
+		if err := s.admit(t, ask(hourly, key)).Refund(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		if left := s.left(t, hourly, key); left != 3 {

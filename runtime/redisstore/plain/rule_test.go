@@ -92,7 +92,7 @@ func TestOverrides(t *testing.T) {
 	another := on(t, s.server, s.server.Addr)
 	s.admit(t, ratelimit.Request{Rule: hourly, Key: "k", Cost: 3})
 	s.refuse(t, ask(hourly, "k"))
-	if err := s.SetRate(context.Background(), "hourly", ratelimit.Override{Limit: 5}); err != nil {
+	if err := s.Overrides().Set(context.Background(), "hourly", ratelimit.Override{Limit: new(int64(5))}); err != nil {
 		t.Fatal(err)
 	}
 	s.admit(t, ask(hourly, "k"))
@@ -105,11 +105,11 @@ func TestOverrides(t *testing.T) {
 	}
 	another.admit(t, ask(hourly, "k"))
 	another.refuse(t, ask(hourly, "k"))
-	if err := s.Override("hourly", ratelimit.Override{Limit: 2}); err != nil {
+	if err := s.Overrides().SetLocal("hourly", ratelimit.Override{Limit: new(int64(2))}); err != nil {
 		t.Fatal(err)
 	}
 	s.refuse(t, ask(hourly, "k"))
-	if err := s.Override("hourly", ratelimit.Override{Per: 2 * time.Hour}); err != nil {
+	if err := s.Overrides().SetLocal("hourly", ratelimit.Override{Per: 2 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	s.admit(t, ask(hourly, "k"))

@@ -134,16 +134,16 @@ func (s *store) Return(ctx context.Context, call *decide.Call) error {
 }
 
 // Reset implements ratelimit.Store. It returns as soon as ctx ends, as the others do.
-func (s *store) Reset(ctx context.Context, call *decide.Call) error {
+func (s *store) Reset(ctx context.Context, call *decide.Call) (int, error) {
 	own := *call
 	own.Claims = slices.Clone(call.Claims)
-	_, err := once.Await(ctx, func() (struct{}, error) {
+	return once.Await(ctx, func() (found int, err error) {
 		for i := range own.Claims {
-			if err := s.forget(once.Undated(ctx), &own, &own.Claims[i]); err != nil {
-				return struct{}{}, err
+			removed, err := s.forget(once.Undated(ctx), &own, &own.Claims[i])
+			if found += int(removed); err != nil {
+				return found, err
 			}
 		}
-		return struct{}{}, nil
+		return found, nil
 	}, nil)
-	return err
 }

@@ -1,0 +1,290 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+)
+
+// Source is what decided a call.
+type Source uint8
+
+const (
+	SourceStore  Source = iota // the limiter's store
+	SourceMemory               // this process, from a refusal that it remembers
+	SourceLease                // this process, from permits that it took ahead
+	SourcePolicy               // a FailurePolicy, since the store failed
+)
+
+// String returns "store", "memory", "lease" or "policy".
+func (s Source) String() string {
+	return word("Source", uint8(s), "store", "memory", "lease", "policy")
+}
+
+// answer is what became of a whole call.
+type answer struct {
+	admitted bool
+	at       time.Time // by the store's clock: of the admission, or else of the refusal
+	source   Source
+	failure  error         // of the store, if a policy decided
+	waited   time.Duration // until the admission
+}
+
+// run decides the call and, if it has to wait, sleeps. It is the one way to a decision.
+func (c *call) run(ctx context.Context) error {
+	observed := c.limiter.observed() && !c.peek
+	var began time.Time
+	if observed {
+		began = time.Now()
+	}
+	if c.err == nil {
+		c.err = c.decide(ctx)
+	}
+	if c.err == nil && c.answer.admitted && c.limiter.trigger != nil && !c.peek {
+		c.fire(ctx)
+	}
+	if observed {
+		c.observe(ctx, time.Since(began))
+	}
+	return c.err
+}
+
+// decide asks the stores. A call under no rule is admitted.
+func (c *call) decide(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return contextError(ctx, c.method)
+	case c.never || len(c.local.Claims) == 0 && len(c.fleet.Claims) == 0:
+		c.answer.admitted, c.answer.at = !c.never, time.Now()
+		return nil
+	}
+	if err := c.fits(); err != nil {
+		return err
+	}
+	c.limitWaits(ctx)
+	switch {
+	case len(c.local.Claims) == 0:
+		return c.decideAlone(ctx, &c.fleet)
+	case len(c.fleet.Claims) == 0:
+		return c.decideAlone(ctx, &c.local)
+	default:
+		return c.decideBoth(ctx)
+	}
+}
+
+// decideAlone decides a call of one part, and sleeps until its place.
+func (c *call) decideAlone(ctx context.Context, p *part) error {
+	if err := c.askPart(ctx, p); err != nil {
+		return storeError(ctx, c.method, err)
+	}
+	v := p.verdict
+	if !v.Admitted {
+		c.answer.at = time.UnixMicro(v.Now)
+		return nil
+	}
+	c.answer.admitted, c.answer.at, c.answer.waited = true, time.UnixMicro(v.At), time.Duration(v.At-v.Now)*time.Microsecond
+	if c.peek {
+		return nil
+	}
+	return c.sleepInPlace(ctx, c.answer.waited)
+}
+
+// decideBoth decides a call under rules of the fleet and of this instance. There is no place to keep in both: while one of them
+// refuses for now, the call sleeps and asks again, as long as its rules let it wait.
+func (c *call) decideBoth(ctx context.Context) error {
+	began := time.Now()
+	c.withoutPlaces()
+	for {
+		delay, err := c.askBoth(ctx)
+		if err != nil {
+			return storeError(ctx, c.method, err)
+		}
+		c.answer.waited = time.Since(began)
+		c.answer.at = time.UnixMicro(max(c.fleet.verdict.Now, c.local.verdict.Now))
+		if c.answer.admitted || c.peek || delay == 0 || !c.mayWait(c.answer.waited) {
+			return nil
+		}
+		if err := c.sleep(ctx, delay); err != nil {
+			return err
+		}
+	}
+}
+
+// withoutPlaces makes the stores refuse what they do not admit at once.
+func (c *call) withoutPlaces() {
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.part == nil {
+			continue
+		}
+		claim := &a.part.Claims[a.claim]
+		a.wait, claim.Wait = min(a.wait, time.Duration(claim.Wait)*time.Microsecond), 0
+	}
+}
+
+// askBoth asks this instance's store and then the fleet's. Where one refuses, nothing is charged, and the result is how long
+// the call would have to wait.
+func (c *call) askBoth(ctx context.Context) (delay time.Duration, err error) {
+	c.local.Refused, c.fleet.Refused, c.answer.admitted = false, false, false
+	if err := c.askPart(ctx, &c.local); err != nil {
+		return 0, err
+	}
+	c.fleet.Refused = !c.local.verdict.Admitted
+	if err := c.askPart(ctx, &c.fleet); err != nil {
+		return 0, errors.Join(err, c.rollBack(ctx, &c.local))
+	}
+	if c.local.verdict.Admitted && c.fleet.verdict.Admitted {
+		c.answer.admitted = true
+		return 0, nil
+	}
+	delay, _ = c.violations(ModeEnforce)
+	return delay, c.rollBack(ctx, &c.local)
+}
+
+// rollBack returns what a part was charged for a call that is not made.
+func (c *call) rollBack(ctx context.Context, p *part) error {
+	if !p.verdict.Admitted || p.Peek {
+		return nil
+	}
+	p.Undo = true
+	defer func() { p.Undo = false }()
+	return p.store.Return(ctx, &p.Call)
+}
+
+// mayWait reports whether every rule that refuses lets the call wait so long in all.
+func (c *call) mayWait(waited time.Duration) bool {
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.rule.Mode != ModeEnforce {
+			continue
+		}
+		if s := a.state(); s.refused && waited+s.retry > a.wait {
+			return false
+		}
+	}
+	return true
+}
+
+// askPart asks the store of a part. If that is the fleet's and fails, the policy of the rules decides.
+func (c *call) askPart(ctx context.Context, p *part) error {
+	v, err := p.store.Decide(ctx, &p.Call)
+	p.verdict = v
+	if err == nil && !v.Admitted && !p.Refused && !p.refuses() {
+		err = errNoRule
+	}
+	if p == &c.local || p.store != c.limiter.store {
+		return err
+	}
+	if ctx.Err() == nil {
+		c.limiter.noteStore(ctx, err)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if unfit := c.fits(); unfit != nil {
+		return unfit // as the store knows only now: it has not failed, so that no policy applies
+	}
+	return c.followPolicy(ctx, err)
+}
+
+var errNoRule = errors.New("the call is refused, but by no rule: a state is damaged")
+
+// refuses reports whether a rule of the part refuses the call.
+func (p *part) refuses() bool {
+	return slices.ContainsFunc(p.Claims, func(c decide.Claim) bool {
+		return c.Mode == decide.Enforce && c.Refused(p.verdict.Now)
+	})
+}
+
+// limitWaits keeps the call from waiting beyond the deadline of ctx, and at all if it counts members: who is known now need not
+// be known at a later place.
+func (c *call) limitWaits(ctx context.Context) {
+	deadline, ok := ctx.Deadline()
+	counts := slices.ContainsFunc(c.asked, func(a asked) bool { return a.rule.Distinct != "" })
+	if !ok && !counts {
+		return
+	}
+	left := time.Duration(0)
+	if !counts {
+		left = max(left, time.Until(deadline))
+	}
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.wait = min(a.wait, left); a.part != nil {
+			claim := &a.part.Claims[a.claim]
+			claim.Wait = min(claim.Wait, a.wait.Microseconds())
+		}
+	}
+}
+
+// sleepInPlace waits until the call's place. If ctx ends before, the place is given back.
+func (c *call) sleepInPlace(ctx context.Context, wait time.Duration) error {
+	err := c.sleep(ctx, wait)
+	if err == nil {
+		return nil
+	}
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	failed := c.giveBack(back)
+	if back.Err() != nil {
+		failed = nil // it is still going on, and would look like a deadline of ctx
+	}
+	return errors.Join(err, failed)
+}
+
+// sleep waits for d. The error is that of ctx, if it ends before.
+func (c *call) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	until := time.Now().Add(d)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		if !time.Now().Before(until) { // it ends at the deadline, which is not too late
+			return nil
+		}
+		c.abandoned = true
+		return contextError(ctx, c.method)
+	}
+}
+
+// grace bounds how long a call whose context ended waits until its place is given back, which goes on in any case.
+const grace = 50 * time.Millisecond
+
+// giveBack returns all that the call was charged.
+func (c *call) giveBack(ctx context.Context) error {
+	var failed error
+	for _, p := range []*part{&c.fleet, &c.local} {
+		if len(p.Claims) > 0 {
+			failed = errors.Join(failed, p.store.Return(ctx, &p.Call))
+		}
+	}
+	return failed
+}
+
+func contextError(ctx context.Context, method string) error {
+	return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())
+}
+
+// storeError tells a store that failed from a context that ended meanwhile.
+func storeError(ctx context.Context, method string, err error) error {
+	var unfit *RuleError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return contextError(ctx, method)
+	case errors.As(err, &unfit):
+		return unfit
+	default:
+		return &StoreError{Method: method, Err: err}
+	}
+}

@@ -1,0 +1,112 @@
+package ratelimit
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// maxLine bounds the text of an error, in bytes.
+const maxLine = 1024 - len("…")
+
+// oneLine returns the text of an error, which a caller's text may be in, as one line of at most 1 kB.
+func oneLine(s string) string { return printable.Text(s, maxLine) }
+
+// What errors and quotas have to show, in a log and as JSON. Durations are in words: "1m30s". What is zero is left out.
+
+func (e *TooManyRequestsError) fields() []slog.Attr {
+	return filled(slog.String("message", oneLine(e.Message)), slog.String("method", e.Method),
+		slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never), slog.Any("violations", e.Violations))
+}
+
+func (v Violation) fields() []slog.Attr {
+	return append(filled(slog.String("rule", v.Rule), slog.String("window", v.Window), slog.String("key", v.Key)),
+		append([]slog.Attr{slog.Int64("limit", v.Limit), slog.Int64("remaining", v.Remaining)},
+			filled(slog.String("retry_after", words(v.RetryAfter)), slog.Bool("never", v.Never))...)...)
+}
+
+func (e *NeverAdmissibleError) fields() []slog.Attr {
+	return append(filled(slog.String("message", e.Error()), slog.String("method", e.Method), slog.String("rule", e.Rule),
+		slog.String("key", e.Key)), slog.Int64("cost", e.Cost), slog.Int64("limit", e.Limit))
+}
+
+func (e *StoreError) fields() []slog.Attr {
+	return filled(slog.String("message", e.Error()), slog.String("method", e.Method))
+}
+
+func (e *KeyError) fields() []slog.Attr {
+	return filled(slog.String("message", e.Error()), slog.String("method", e.Method), slog.String("rule", e.Rule),
+		slog.String("expr", oneLine(e.Expr)))
+}
+
+func (e *RuleError) fields() []slog.Attr {
+	return filled(slog.String("message", e.Error()), slog.String("rule", oneLine(e.Rule)), slog.String("argument", e.Argument))
+}
+
+func words(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// filled leaves out texts that are empty, flags that are not set, and lists of nothing.
+func filled(attrs ...slog.Attr) []slog.Attr {
+	kept := attrs[:0]
+	for _, a := range attrs {
+		switch v := a.Value.Any().(type) {
+		case string:
+			if v == "" {
+				continue
+			}
+		case bool:
+			if !v {
+				continue
+			}
+		case []Violation:
+			if len(v) == 0 {
+				continue
+			}
+		}
+		kept = append(kept, a)
+	}
+	return kept
+}
+
+// object returns fields as a JSON object, in their order.
+func object(fields []slog.Attr) ([]byte, error) {
+	var b bytes.Buffer
+	for i, f := range fields {
+		value, err := json.Marshal(f.Value.Any())
+		if err != nil {
+			return nil, err
+		}
+		b.WriteByte("{,"[min(i, 1)])
+		b.WriteString(strconv.Quote(f.Key) + ":")
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// MarshalJSON returns the fields in snake case, durations as "1m30s", and without what is empty.
+func (e *TooManyRequestsError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
+
+// MarshalJSON returns the fields in snake case, durations as "1m30s", and without what is empty.
+func (v Violation) MarshalJSON() ([]byte, error) { return object(v.fields()) }
+
+// MarshalJSON returns the text of the error as "message", and its fields in snake case.
+func (e *NeverAdmissibleError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
+
+// MarshalJSON returns the text of the error as "message", and its fields in snake case.
+func (e *StoreError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
+
+// MarshalJSON returns the text of the error as "message", and its fields in snake case.
+func (e *KeyError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
+
+// MarshalJSON returns the text of the error as "message", and its fields in snake case.
+func (e *RuleError) MarshalJSON() ([]byte, error) { return object(e.fields()) }

@@ -1,0 +1,150 @@
+package ratelimit
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+)
+
+// EventKind is what an [Event] tells of.
+type EventKind uint8
+
+const (
+	EventAdmitted  EventKind = iota // the call was admitted, and waited for that if it had to
+	EventRefused                    // rules refused the call
+	EventFailed                     // the call was not decided: see Err
+	EventAbandoned                  // the context ended while the call waited; its place went back
+	EventRefunded                   // a charge was given back, or not: see Err
+)
+
+// String returns "admitted", "refused", "failed", "abandoned" or "refunded".
+func (k EventKind) String() string {
+	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded")
+}
+
+// Event tells an observer of one decision, or of what became of its charge later. It is valid only while the observer runs: an
+// observer that keeps something copies it.
+type Event struct {
+	Kind       EventKind
+	Method     string        // pkg.Type.Method; "" for requests
+	Rules      []Outcome     // the answers of the rules that applied, in their order; none if Err came before them
+	RetryAfter time.Duration // of a refusal: until all rules would admit the call; 0 if Never
+	Never      bool          // of a refusal: a rule of limit 0 refused
+	Took       time.Duration // how long the decision took, without Waited
+	Waited     time.Duration // how long the call waited for its permits
+	Source     Source        // what decided
+	Err        error         // what failed; of a call that a FailurePolicy decided, the failure of the store; else nil
+}
+
+// Outcome is the answer of one rule.
+type Outcome struct {
+	Rule       string        // its name
+	Window     string        // see [Rule.Window]
+	Key        string        // as in Violation
+	Mode       Mode          // ModeShadow and ModeTrigger refuse nothing
+	Limit      int64         // permits per window
+	Cost       int64         // permits that the call asked for
+	Remaining  int64         // of a refusal: permits that the rule would admit now
+	RetryAfter time.Duration // of a refusal: until this rule would admit the call; 0 if Never
+	Refused    bool          // the rule refused; in ModeShadow it would have
+	Never      bool          // the rule refuses every such call
+}
+
+// WithObserver adds a function that is told of every decision and refund, once; [Limiter.Peek] is none. It may be given more
+// than once. Many goroutines may call it at once, and the call waits for it. A nil function panics.
+func WithObserver(observe func(ctx context.Context, e *Event)) Option {
+	if observe == nil {
+		panic("ratelimit.WithObserver: the function is nil")
+	}
+	return func(l *Limiter) { l.observers = append(l.observers, observe) }
+}
+
+// SlogObserver returns an observer that logs every event at a level. A nil logger panics.
+func SlogObserver(logger *slog.Logger, level slog.Level) func(context.Context, *Event) {
+	if logger == nil {
+		panic("ratelimit.SlogObserver: the logger is nil")
+	}
+	return func(ctx context.Context, e *Event) {
+		if logger.Enabled(ctx, level) {
+			logger.LogAttrs(ctx, level, "rate limit "+e.Kind.String(), e.fields()...)
+		}
+	}
+}
+
+func (e *Event) fields() []slog.Attr {
+	fields := filled(slog.String("method", e.Method), slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never),
+		slog.String("took", words(e.Took)), slog.String("waited", words(e.Waited)))
+	fields = append(fields, slog.String("source", e.Source.String()))
+	for i := range e.Rules {
+		fields = append(fields, slog.Any("rule", slog.GroupValue(e.Rules[i].fields()...)))
+	}
+	if e.Err != nil {
+		fields = append(fields, slog.String("err", oneLine(e.Err.Error())))
+	}
+	return fields
+}
+
+func (o *Outcome) fields() []slog.Attr {
+	return filled(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", o.Key),
+		slog.String("mode", o.Mode.String()), slog.Int64("limit", o.Limit), slog.Int64("cost", o.Cost), slog.Bool("refused", o.Refused))
+}
+
+func (l *Limiter) observed() bool { return len(l.observers) > 0 }
+
+func (l *Limiter) observe(ctx context.Context, e *Event) {
+	for _, observe := range l.observers {
+		observe(ctx, e)
+	}
+}
+
+// observeAfter tells of what became of a charge.
+func (l *Limiter) observeAfter(ctx context.Context, kind EventKind, method string, err error) {
+	if l.observed() {
+		l.observe(ctx, &Event{Kind: kind, Method: method, Err: err})
+	}
+}
+
+// observe tells of the call's decision, which took so long in all.
+func (c *call) observe(ctx context.Context, took time.Duration) {
+	e := Event{Kind: EventRefused, Method: c.method, Source: c.answer.source, Err: c.err, Waited: c.answer.waited, Took: took - c.answer.waited}
+	switch {
+	case c.abandoned:
+		e.Kind, e.Waited, e.Took = EventAbandoned, took, 0
+	case c.err != nil:
+		e.Kind = EventFailed
+	case c.answer.admitted:
+		e.Kind = EventAdmitted
+	default:
+		e.Never = c.never
+	}
+	if e.Err == nil {
+		e.Err = c.answer.failure
+	}
+	if c.err == nil {
+		for i := range c.asked {
+			o := c.outcome(&c.asked[i])
+			if e.Kind == EventRefused && o.Mode == ModeEnforce && o.Refused {
+				e.RetryAfter = max(e.RetryAfter, o.RetryAfter)
+			}
+			e.Rules = append(e.Rules, o)
+		}
+	}
+	c.limiter.observe(ctx, &e)
+}
+
+func (c *call) outcome(a *asked) Outcome {
+	o := Outcome{
+		Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Mode: a.rule.Mode, Limit: a.limit, Cost: a.cost,
+	}
+	if a.part != nil && c.never {
+		return o // the stores were not asked
+	}
+	s := a.state()
+	o.Refused, o.Never = s.refused, a.part == nil
+	if s.refused {
+		o.Remaining, o.RetryAfter = s.remaining, s.retry
+	}
+	return o
+}

@@ -1,0 +1,322 @@
+package ratelimit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+)
+
+// Overrides change the rules of a limiter while the program runs, by their names. Those in the store hold for all limiters of one
+// prefix on it, and last as long as the store's data. Those set by SetLocal hold for one limiter, before what the store says.
+//
+// A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. A
+// text in the store that is not understood never replaces an override that was; one line is logged.
+//
+// Usage so far still counts: under a raised limit the difference passes, under a lowered one nothing until enough permits have
+// left. Of a bucket the number of missing permits stays the same. Another Per starts from nothing, and the way back finds what
+// is still known of the earlier window.
+type Overrides struct {
+	limiter *Limiter
+	store   decide.Settings // nil if the limiter's store keeps none
+	due     atomic.Bool     // the store is to be read
+	reading chan struct{}   // holds a value while the store is read or written
+	table   atomic.Pointer[overrideTable]
+
+	mu        sync.Mutex
+	own       map[string]Override
+	texts     map[string]string // what the store said the last time
+	shared    map[string]Override
+	malformed map[string]error
+	failed    error // of the last attempt to read
+	ends      *time.Timer
+}
+
+// overrideTable is the overrides in force. It is replaced as a whole.
+type overrideTable struct {
+	overrides map[string]Override
+	rules     sync.Map // *prepared to overridden
+	count     atomic.Int64
+}
+
+// overridden is a rule after an override, or why it stays as it was.
+type overridden struct {
+	rule *prepared
+	err  error
+}
+
+const (
+	maxOverrides     = 1000 // in the store
+	maxOverrideText  = 1000 // bytes
+	readEvery        = time.Second
+	readTimeout      = 5 * time.Second
+	maxOverriddenSet = 10_000
+)
+
+// Overrides returns the limiter's overrides.
+func (l *Limiter) Overrides() *Overrides { return &l.overrides }
+
+func (o *Overrides) start(l *Limiter) {
+	o.limiter, o.reading = l, make(chan struct{}, 1)
+	o.store, _ = l.store.(decide.Settings)
+	o.due.Store(o.store != nil)
+}
+
+// Set changes the rules of a name for all limiters of this prefix on the store, instead of any earlier override there. This
+// limiter follows at once, the others within about two seconds. The name is that of a directive's name=, or pkg.Type.Method; a
+// name that no rule has is no error. At is set to now if it is zero.
+//
+// The error is a *RuleError about what no rule can have, a *StoreError, or wraps the context's. A rule that the override does not
+// suit, such as one of Cron with a Per, stays as it is: see [Overrides.Err].
+func (o *Overrides) Set(ctx context.Context, rule string, v Override) error {
+	_, err := o.set(ctx, rule, v, false)
+	return err
+}
+
+// SetNew is Set where no override is set in the store, and else changes nothing. It reports which. The error is as of Set.
+func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, error) {
+	return o.set(ctx, rule, v, true)
+}
+
+// Clear ends what Set began. The error is a *StoreError, or wraps the context's.
+func (o *Overrides) Clear(ctx context.Context, rule string) error {
+	return o.write(ctx, func(store decide.Settings, prefix string) error { return store.Unset(ctx, prefix, rule) })
+}
+
+// All returns the overrides in the store, as they are there now. Those that are not understood are left out, and are the error; it
+// is a *StoreError, or wraps the context's, if the store could not be read.
+func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
+	if o.store == nil {
+		return nil, &StoreError{Err: errNoOverrides}
+	}
+	texts, err := o.store.Settings(ctx, o.limiter.prefix)
+	if err != nil {
+		return nil, storeError(ctx, "", err)
+	}
+	all, malformed := map[string]Override{}, []error(nil)
+	for name, text := range texts {
+		if v, err := parseOverride(name, text); err != nil {
+			malformed = append(malformed, err)
+		} else {
+			all[name] = v
+		}
+	}
+	return all, joined(malformed)
+}
+
+// SetLocal changes the rules of a name for this limiter, instead of any earlier override of them here or in the store. The name
+// is as for Set. The error is a *RuleError about what no rule can have.
+func (o *Overrides) SetLocal(rule string, v Override) error {
+	if err := v.check(rule); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.own == nil {
+		o.own = map[string]Override{}
+	}
+	o.own[rule] = v
+	o.enforce()
+	return nil
+}
+
+// ClearLocal ends what SetLocal began. The rules of the name are what the store's override makes of them, or as written.
+func (o *Overrides) ClearLocal(rule string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.own, rule)
+	o.enforce()
+}
+
+// Err returns what is wrong with the overrides: that the store's could not be read the last time, so that older ones hold;
+// those that are not understood; and those that did not suit a rule which was called since. It is nil if nothing is.
+func (o *Overrides) Err() error {
+	o.mu.Lock()
+	errs := slices.Collect(maps.Values(o.malformed))
+	if o.failed != nil {
+		errs = append(errs, &StoreError{Err: o.failed})
+	}
+	o.mu.Unlock()
+	if table := o.table.Load(); table != nil {
+		table.rules.Range(func(_, by any) bool {
+			if err := by.(*overridden).err; err != nil {
+				errs = append(errs, err)
+			}
+			return true
+		})
+	}
+	return joined(errs)
+}
+
+// joined returns the errors in the order of their texts.
+func joined(errs []error) error {
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}
+
+var errNoOverrides = errors.New("it keeps no overrides")
+
+func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bool) (set bool, err error) {
+	if err := v.check(rule); err != nil {
+		return false, err
+	}
+	if v.At.IsZero() {
+		v.At = time.Now().UTC().Truncate(time.Second)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return false, err
+	}
+	err = o.write(ctx, func(store decide.Settings, prefix string) (err error) {
+		set, err = store.Set(ctx, prefix, rule, string(text), onlyNew)
+		return err
+	})
+	return set, err
+}
+
+// write changes the store's overrides, and follows. That they cannot be read back is no error of the change.
+func (o *Overrides) write(ctx context.Context, change func(decide.Settings, string) error) error {
+	if o.store == nil {
+		return &StoreError{Err: errNoOverrides}
+	}
+	select {
+	case o.reading <- struct{}{}: // or else an older answer could come later
+		defer func() { <-o.reading }()
+	case <-ctx.Done():
+		return contextError(ctx, "")
+	}
+	if err := change(o.store, o.limiter.prefix); err != nil {
+		return storeError(ctx, "", err)
+	}
+	o.read(ctx)
+	return nil
+}
+
+// follow has the store's overrides read in the background, if that is due.
+func (o *Overrides) follow() {
+	if !o.due.Load() || !o.due.CompareAndSwap(true, false) {
+		return
+	}
+	select {
+	case o.reading <- struct{}{}:
+	default: // being read or written, which may fail
+		o.due.Store(true)
+		return
+	}
+	go func() {
+		defer func() { <-o.reading }()
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		defer cancel()
+		o.read(ctx)
+	}()
+}
+
+// read reads the store's overrides.
+func (o *Overrides) read(ctx context.Context) {
+	texts, err := o.store.Settings(ctx, o.limiter.prefix)
+	o.take(texts, err)
+	time.AfterFunc(readEvery, func() { o.due.Store(true) })
+}
+
+// take takes in what the store said.
+func (o *Overrides) take(texts map[string]string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed = err; err == nil && len(texts) > maxOverrides {
+		o.failed = errors.New("there are more than 1000 overrides; they are not followed")
+	}
+	if o.failed != nil || maps.Equal(texts, o.texts) {
+		return
+	}
+	shared, malformed := make(map[string]Override, len(texts)), map[string]error{}
+	for name, text := range texts {
+		v, err := parseOverride(name, text)
+		if err == nil {
+			shared[name] = v
+			continue
+		}
+		malformed[name] = err
+		if before, ok := o.shared[name]; ok {
+			shared[name] = before
+		}
+		if o.texts[name] != text {
+			o.limiter.logger.Warn("an override of a rate limit is not understood; what was known before holds", "err", err.Error())
+		}
+	}
+	o.texts, o.shared, o.malformed = texts, shared, malformed
+	o.enforce()
+}
+
+// enforce puts in force what is set, and comes back when the next one ends. The caller holds the lock.
+func (o *Overrides) enforce() {
+	now, next := time.Now(), time.Time{}
+	all := make(map[string]Override, len(o.shared)+len(o.own))
+	for _, some := range []map[string]Override{o.shared, o.own} {
+		for name, v := range some {
+			if !v.Until.IsZero() && !v.Until.After(now) {
+				continue
+			}
+			all[name] = v
+			if !v.Until.IsZero() && (next.IsZero() || v.Until.Before(next)) {
+				next = v.Until
+			}
+		}
+	}
+	if len(all) == 0 {
+		o.table.Store(nil)
+	} else {
+		o.table.Store(&overrideTable{overrides: all})
+	}
+	if o.ends != nil {
+		o.ends.Stop()
+	}
+	if !next.IsZero() {
+		o.ends = time.AfterFunc(next.Sub(now), func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.enforce()
+		})
+	}
+}
+
+// applied returns what a rule is by now, and whether its limit holds against those that calls bring along.
+func (o *Overrides) applied(rule *prepared) (_ *prepared, pinned bool) {
+	table := o.table.Load()
+	if table == nil {
+		return rule, false
+	}
+	v, ok := table.overrides[rule.Name]
+	if !ok {
+		return rule, false
+	}
+	known, ok := table.rules.Load(rule)
+	if !ok {
+		p, err := o.prepare(rule, v)
+		known = &overridden{p, err}
+		if table.count.Add(1) <= maxOverriddenSet {
+			table.rules.Store(rule, known)
+		}
+	}
+	if by := known.(*overridden); by.err == nil {
+		return by.rule, v.Limit != nil
+	}
+	return rule, false
+}
+
+func (o *Overrides) prepare(rule *prepared, v Override) (*prepared, error) {
+	changed := v.apply(rule.Rule)
+	window := changed.Window()
+	p, err := changed.prepareAs(window, window+strings.TrimPrefix(rule.tag, rule.window))
+	if err != nil {
+		return nil, err
+	}
+	p.shown = rule.shown
+	return p, o.limiter.supports(p, p.Wait.Microseconds())
+}

@@ -1,0 +1,295 @@
+package ratelimit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
+)
+
+func TestOverrideText(t *testing.T) {
+	when := time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC)
+	for text, want := range map[string]Override{
+		`{"limit":5}`:                                        {Limit: new(int64(5))},
+		`{"limit":0}`:                                        {Limit: new(int64(0))},
+		`{"per":"1m30s"}`:                                    {Per: 90 * time.Second},
+		`{"burst":7}`:                                        {Burst: 7},
+		`{"mode":"enforce"}`:                                 {Mode: new(ModeEnforce)},
+		`{"mode":"shadow"}`:                                  {Mode: new(ModeShadow)},
+		`{"limit":1,"mode":"trigger"}`:                       {Limit: new(int64(1)), Mode: new(ModeTrigger)},
+		`{"limit":9,"per":"1d"}`:                             {Limit: new(int64(9)), Per: 24 * time.Hour},
+		`{"limit":1000000000000000}`:                         {Limit: new(int64(maxLimit))},
+		`{"limit":10000000,"burst":10}`:                      {Limit: new(int64(maxBucketLimit)), Burst: 10},
+		`{"limit":2,"until":"2026-11-22T18:00:00Z"}`:         {Limit: new(int64(2)), Until: when},
+		`{"burst":2,"by":"ann","at":"2026-11-22T18:00:00Z"}`: {Burst: 2, By: "ann", At: when},
+	} {
+		got, err := parseOverride("r", text)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, error %v; want %+v", text, got, err, want)
+		}
+		if back, err := json.Marshal(want); err != nil || string(back) != text {
+			t.Errorf("%+v: got %s, error %v; want %s", want, back, err, text)
+		}
+	}
+}
+
+// The durations of directives may stand in the store.
+func TestOverridePeriods(t *testing.T) {
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{"1d": day, "1w2d12h": 9*day + 12*time.Hour, "1.5h": 90 * time.Minute, "90s": 90 * time.Second} {
+		if got, err := parseOverride("r", `{"per":"`+text+`"}`); err != nil || got.Per != want {
+			t.Errorf("%s: got %+v, error %v", text, got, err)
+		}
+	}
+}
+
+func TestMalformedOverrideTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                 `unexpected end of JSON input`,
+		`5`:                                `json: cannot unmarshal number into Go value of type ratelimit.overrideText`,
+		`{}`:                               `rule "r": override: found no change; expected limit, per, burst or mode`,
+		`{"until":"2026-11-22T18:00:00Z"}`: `rule "r": override: found no change; expected limit, per, burst or mode`,
+		`{"limits":5}`:                     `json: unknown field "limits"`,
+		`{"limit":-1}`:                     `rule "r": limit: found -1; expected 0 to 1000000000000000 for a fixed-window`,
+		`{"limit":5,"per":"day"}`:          `per is "day"; expected a duration above zero, such as 90s, 24h or 1d`,
+		`{"mode":"off"}`:                   `mode: found "off"; expected enforce, shadow or trigger`,
+		`{"per":"-1s"}`:                    `per is "-1s"; expected a duration above zero, such as 90s, 24h or 1d`,
+		`{"per":"1mo"}`:                    `unknown unit "mo" in "1mo"; expected ns, us, ms, s, m, h, d or w`,
+		`{"per":"4000d"}`:                  `rule "r": per: found 4000d; expected whole microseconds, up to 3660d`,
+		`{"limit":5,"by":"` + strings.Repeat("x", 1000) + `"}`: `found 1019 bytes; expected at most 1000`,
+	} {
+		want = `override of rule "r" in the store: ` + want
+		if _, err := parseOverride("r", text); err == nil || err.Error() != want {
+			t.Errorf("%.100s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// What no rule can have is refused at once.
+func TestImpossibleOverrides(t *testing.T) {
+	l := New(memory.New(nil, 10))
+	limit := func(n int64) *int64 { return &n }
+	for argument, overrides := range map[string][]Override{
+		"override": {{}, {By: "ann"}},
+		"limit":    {{Limit: limit(-1)}, {Limit: limit(maxLimit + 1)}, {Limit: limit(maxBucketLimit + 1), Burst: 1}},
+		"per":      {{Per: -time.Second}, {Per: time.Nanosecond}, {Per: maxPer + time.Hour}},
+		"burst":    {{Burst: -1}, {Burst: maxBucketLimit + 1}},
+		"mode":     {{Mode: new(Mode(3))}, {Limit: limit(0), Mode: new(ModeTrigger)}, {Burst: 1, Mode: new(ModeTrigger)}},
+		"by":       {{Limit: limit(1), By: strings.Repeat("x", 201)}, {Limit: limit(1), By: "\xff"}},
+		"name":     {{Limit: limit(1)}},
+	} {
+		name := "r"
+		if argument == "name" {
+			name = "a b"
+		}
+		for _, o := range overrides {
+			err, ok := l.Overrides().SetLocal(name, o).(*RuleError)
+			if !ok || err.Argument != argument {
+				t.Errorf("%+v: got error %v, want one about %s", o, err, argument)
+			}
+		}
+	}
+	if l.overrides.table.Load() != nil {
+		t.Error("a refused override is in force")
+	}
+}
+
+// An override leaves a rule's states where they are, unless it changes the window.
+func TestOverrideKeepsTheIdentity(t *testing.T) {
+	l := New(memory.New(nil, 10))
+	rule, err := Rule{Name: "p.T.M", Key: "{phone}", Limit: 3, Per: time.Minute, Wait: time.Second, Block: time.Hour, Burst: 2, Algorithm: TokenBucket}.prepare("p.T.M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Override{{Limit: new(int64(1))}, {Burst: 9}, {Mode: new(ModeShadow)}} {
+		if err := l.Overrides().SetLocal("p.T.M", o); err != nil {
+			t.Fatal(err)
+		}
+		changed, _ := l.overrides.applied(rule)
+		if changed == rule || changed.tag != rule.tag {
+			t.Errorf("%+v: %+v has the tag %v, want %v", o, changed.Rule, changed.tag, rule.tag)
+		}
+		if again, _ := l.overrides.applied(rule); again != changed {
+			t.Errorf("%+v: prepared for each call", o)
+		}
+	}
+	if err := l.Overrides().SetLocal("p.T.M", Override{Per: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if changed, _ := l.overrides.applied(rule); changed.tag != "bucket:1h:{phone}" {
+		t.Errorf("tag %v", changed.tag)
+	}
+}
+
+func TestOverridesAllocateNothing(t *testing.T) {
+	l := New(memory.New(nil, 1))
+	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.overrides.due.Store(false)
+	for _, changed := range []bool{false, true} {
+		if changed {
+			if err := l.Overrides().SetLocal("r", Override{Limit: new(int64(5))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := testing.AllocsPerRun(1000, func() {
+			l.overrides.follow()
+			if got, _ := l.overrides.applied(rule); (got.Limit == 5) != changed {
+				t.Errorf("limit %d", got.Limit)
+			}
+		})
+		if n > 0 {
+			t.Errorf("overridden %v: %v allocations a call", changed, n)
+		}
+	}
+}
+
+// logged returns a limiter on a store, and what it logs.
+func logged(store *memory.Store) (*Limiter, *bytes.Buffer) {
+	var log bytes.Buffer
+	return New(store, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), &log
+}
+
+// A text that is not understood does not replace an override that was, and is logged once.
+func TestMalformedOverrideReplacesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := context.Background(), memory.New(nil, 10)
+		l, log := logged(store)
+		if err := l.Overrides().Set(ctx, "r", Override{Limit: new(int64(5))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Set(ctx, l.prefix, "r", `{"limits":1}`, false); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // the first call has the texts read
+			time.Sleep(readEvery + time.Millisecond)
+			l.overrides.follow()
+			synctest.Wait()
+		}
+		if v := l.overrides.table.Load().overrides["r"]; v.Limit == nil || *v.Limit != 5 {
+			t.Errorf("in force is %+v", v)
+		}
+		if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "limits") {
+			t.Errorf("logged:\n%s", log)
+		}
+		if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "limits") {
+			t.Errorf("got error %v", err)
+		}
+		if all, err := l.Overrides().All(ctx); len(all) != 0 || err == nil {
+			t.Errorf("got %v, error %v", all, err)
+		}
+	})
+}
+
+// stuck is a store that does not answer what its overrides are.
+type stuck struct{ *memory.Store }
+
+func (stuck) Settings(ctx context.Context, _ string) (map[string]string, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// No call waits for overrides.
+func TestNoCallWaitsForOverrides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, began := New(stuck{memory.New(nil, 10)}), time.Now()
+		for range 5 {
+			if _, err := l.Peek(t.Context(), Request{Rule: PerSecond(1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the calls took %s", took)
+		}
+		time.Sleep(readTimeout + time.Second) // so that the attempt ends
+		if _, ok := errors.AsType[*StoreError](l.Overrides().Err()); !ok {
+			t.Errorf("got %v", l.Overrides().Err())
+		}
+	})
+}
+
+// Whoever is called all the time follows the store within two seconds.
+func TestOverridesAreFollowedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(nil, 100)
+		l, other := New(store), New(store)
+		call := func() {
+			if _, err := l.Peek(context.Background(), Request{Rule: PerSecond(1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		call()
+		if err := other.Overrides().Set(context.Background(), "r", Override{Limit: new(int64(5))}); err != nil {
+			t.Fatal(err)
+		}
+		for set := time.Now(); time.Since(set) < 2*time.Second; {
+			time.Sleep(10 * time.Millisecond)
+			call()
+		}
+		if table := l.overrides.table.Load(); table == nil || *table.overrides["r"].Limit != 5 {
+			t.Error("the override is not known after two seconds")
+		}
+	})
+}
+
+// An override ends at its time, also where nobody calls.
+func TestOverrideEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(memory.New(nil, 100))
+		for name, after := range map[string]time.Duration{"a": time.Minute, "b": time.Hour} {
+			if err := l.Overrides().SetLocal(name, Override{Limit: new(int64(5)), Until: time.Now().Add(after)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []int{2, 1, 0} {
+			known := 0
+			if table := l.overrides.table.Load(); table != nil {
+				known = len(table.overrides)
+			}
+			if known != want {
+				t.Errorf("%d overrides are in force, want %d", known, want)
+			}
+			time.Sleep(59*time.Minute + 59*time.Second)
+			synctest.Wait()
+		}
+	})
+}
+
+// A store cannot make a limiter hold any number of overrides.
+func TestTooManyOverrides(t *testing.T) {
+	store := memory.New(nil, 100)
+	for i := range maxOverrides + 1 {
+		if _, err := store.Set(t.Context(), DefaultPrefix, fmt.Sprint("r", i), `{"limit":1}`, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := New(store)
+	l.overrides.read(t.Context())
+	if l.overrides.table.Load() != nil || l.Overrides().Err() == nil {
+		t.Errorf("they are followed; error %v", l.Overrides().Err())
+	}
+}
+
+func BenchmarkOverridden(b *testing.B) {
+	l := New(memory.New(nil, 100))
+	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if got, _ := l.overrides.applied(rule); got != rule {
+			b.Fatal("overridden")
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+)
+
+// FailurePolicy is what becomes of a call that the store fails to decide: the store is out of reach, full, or answers with an
+// error. The zero value is the limiter's policy, and of a limiter FailClosed.
+type FailurePolicy uint32
+
+const (
+	DefaultPolicy FailurePolicy = iota // of a rule: the limiter's; of a limiter: FailClosed
+	FailClosed                         // the call fails with a *StoreError; the directives' word is deny
+	FailOpen                           // the call passes; the directives' word is allow
+	FailLocal                          // this limiter counts by itself, from nothing; the directives' word is local
+)
+
+// shareShift is where a FailLocal has the number of processes that share the limits.
+const shareShift = 8
+
+// FailLocalShare returns FailLocal for a fleet of n processes: each of them admits max(1, limit / n) permits while the store
+// fails. n is at least 1 and at most 10,000,000; what is beyond is cut.
+func FailLocalShare(n int) FailurePolicy {
+	return FailLocal | FailurePolicy(min(max(n, 1), 10_000_000))<<shareShift
+}
+
+// base returns the policy without the number of processes.
+func (p FailurePolicy) base() FailurePolicy { return p & (1<<shareShift - 1) }
+
+// share returns how many processes share a limit.
+func (p FailurePolicy) share() int64 { return max(1, int64(p>>shareShift)) }
+
+// String returns the directives' word: "deny", "allow" or "local"; "" for DefaultPolicy.
+func (p FailurePolicy) String() string {
+	s := word("FailurePolicy", uint8(p.base()), "", "deny", "allow", "local")
+	if p.share() > 1 {
+		s += fmt.Sprintf(" of %d", p.share())
+	}
+	return s
+}
+
+// policyOf returns the policy of a rule.
+func (l *Limiter) policyOf(rule *prepared) FailurePolicy {
+	if rule.OnError == DefaultPolicy {
+		return l.policy
+	}
+	return rule.OnError
+}
+
+// followPolicy decides the rules of the fleet after their store failed. Of the rules' policies the strictest counts.
+func (c *call) followPolicy(ctx context.Context, failure error) error {
+	c.answer.source, c.answer.failure = SourcePolicy, failure
+	policy := FailOpen
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.part != &c.fleet {
+			continue
+		}
+		switch p := c.limiter.policyOf(a.rule); p.base() {
+		case FailOpen:
+		case FailLocal:
+			policy = FailLocal
+			a.split(p.share())
+		default:
+			return failure
+		}
+	}
+	if policy == FailLocal {
+		c.fleet.store = c.limiter.local
+	} else {
+		c.fleet.store = nothing{}
+	}
+	return c.askPart(ctx, &c.fleet)
+}
+
+// split leaves a claim the part of its limit that falls to one of n processes.
+func (a *asked) split(n int64) {
+	if n > 1 {
+		claim := &a.part.Claims[a.claim]
+		a.limit = max(1, a.limit/n)
+		claim.Limit, claim.Burst = a.limit, max(min(claim.Burst, 1), claim.Burst/n)
+		claim.Cost = min(claim.Cost, max(1, capacity(claim)))
+	}
+}
+
+// nothing is the store of what is not counted.
+type nothing struct{ decide.Store }
+
+func (nothing) Decide(_ context.Context, call *decide.Call) (decide.Verdict, error) {
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		c.Charged, c.Earliest, c.Fired = false, 0, 0
+	}
+	now := time.Now().UnixMicro()
+	return decide.Verdict{Now: now, At: now, Admitted: !call.Refused}, nil
+}
+
+func (nothing) Return(context.Context, *decide.Call) error { return nil }

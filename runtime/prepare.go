@@ -1,0 +1,165 @@
+package ratelimit
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+)
+
+// prepared is a rule that is ready to be decided on.
+type prepared struct {
+	Rule
+	shown   string // the name in errors, events and quotas
+	window  string
+	tag     string // the end of its keys
+	numbers *decide.Rule
+	block   *decide.Rule // nil without Block
+	burst   int64
+}
+
+// prepare checks a rule of a method, or of requests if that is "", and turns it into numbers.
+func (r Rule) prepare(method string) (*prepared, error) {
+	window := r.Window()
+	return r.prepareAs(window, key.Tag(r.Name, method, window, r.Key))
+}
+
+func (r Rule) prepareAs(window, tag string) (*prepared, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	numbers := decide.Rule{Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(), Slices: r.SliceCount()}
+	if r.Cron != "" {
+		var err error
+		if numbers.Schedule, err = r.schedule(); err != nil {
+			return nil, err
+		}
+	}
+	p := &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers, burst: r.capacity()}
+	numbers.Identify(r.Name, tag)
+	if r.Block > 0 {
+		p.block = &decide.Rule{Kind: decide.Block, Per: r.Block.Microseconds()}
+		p.block.Identify(r.Name, "block:"+tag)
+	}
+	return p, nil
+}
+
+// keepsTimes reports whether the time of each permit is written down.
+func (r *Rule) keepsTimes() bool {
+	return r.Algorithm == SlidingWindow && r.Cron == "" && r.Distinct == ""
+}
+
+func (r Rule) kind() decide.Kind {
+	switch {
+	case r.Distinct != "" && r.Cron != "":
+		return decide.CalendarMembers
+	case r.Distinct != "":
+		return decide.Members
+	case r.Cron != "":
+		return decide.Calendar
+	case r.Warmup > 0:
+		return decide.Warm
+	case r.Prepay:
+		return decide.Prepaid
+	}
+	switch r.Algorithm {
+	case FixedWindow:
+		return decide.Fixed
+	case TokenBucket, LeakyBucket:
+		return decide.Bucket
+	case SlidingCounter:
+		return decide.Counter
+	default:
+		return decide.Log
+	}
+}
+
+// capacity is how many permits a bucket holds.
+func (r Rule) capacity() int64 {
+	switch {
+	case r.Algorithm == LeakyBucket && r.Prepay:
+		return 0
+	case r.Algorithm == LeakyBucket:
+		return 1
+	case r.Burst > 0:
+		return r.Burst
+	default:
+		return r.Limit
+	}
+}
+
+// SliceCount is how many slices the window of a SlidingCounter has.
+func (r Rule) SliceCount() int64 {
+	if r.Slices == 0 {
+		return defaultSlices
+	}
+	return r.Slices
+}
+
+// delay returns for how many microseconds the rule may delay a call that waits, at a limit: no longer than the permits of its
+// queue take to leave. As places are, that is rounded up; where a bucket holds one permit, each place is counted from the one
+// before it.
+func (r *Rule) delay(longest time.Duration, limit int64) int64 {
+	wait := longest.Microseconds()
+	if r.Queue > 0 && limit > 0 {
+		per := r.Per.Microseconds()
+		if r.Algorithm == LeakyBucket || r.Burst == 1 {
+			per += (limit - per%limit) % limit
+		}
+		high, low := bits.Mul64(uint64(r.Queue), uint64(per))
+		low, carry := bits.Add64(low, uint64(limit-1), 0)
+		if high += carry; high < uint64(limit) { // else it takes longer than there are numbers for
+			queue, _ := bits.Div64(high, low, uint64(limit))
+			wait = int64(min(uint64(wait), queue))
+		}
+	}
+	return wait
+}
+
+var cronParser = cron.NewParser(
+	cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+func (r Rule) schedule() (*decide.Schedule, error) {
+	zone, err := time.LoadLocation(r.TZ)
+	if err != nil || r.TZ == "Local" {
+		return nil, r.wrong("tz", "unknown time zone %q; expected an IANA name such as Europe/Berlin", r.TZ)
+	}
+	if strings.HasPrefix(r.Cron, "TZ=") || strings.HasPrefix(r.Cron, "CRON_TZ=") {
+		return nil, r.wrong("cron", "found a time zone; write it as tz=")
+	}
+	if strings.HasPrefix(r.Cron, "@every") {
+		return nil, r.wrong("cron", "@every is no calendar; write per=")
+	}
+	switch fields := len(strings.Fields(r.Cron)); {
+	case fields == 7:
+		return nil, r.wrong("cron", "found 7 fields; a year is not supported, expected 5 fields, or 6 with seconds")
+	case fields == 1 && !strings.HasPrefix(r.Cron, "@"):
+		return nil, r.wrong("cron", "found %q; expected 5 fields, 6 with seconds, or a word such as @daily", r.Cron)
+	case !strings.HasPrefix(r.Cron, "@") && fields != 5 && fields != 6:
+		return nil, r.wrong("cron", "found %d fields; expected 5, or 6 with seconds", fields)
+	}
+	schedule, err := cronParser.Parse(r.Cron)
+	if err != nil {
+		return nil, r.wrong("cron", "%s", cronReason(err.Error()))
+	}
+	spec := schedule.(*cron.SpecSchedule)
+	if spec.Next(time.Unix(0, 0).UTC()).IsZero() {
+		return nil, r.wrong("cron", "%q never comes", r.Cron)
+	}
+	const allHours = 1<<24 - 1
+	return decide.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
+}
+
+// cronReason says in other words what the parser of cron expressions says of something that is no number.
+func cronReason(text string) string {
+	if _, word, ok := strings.Cut(text, "failed to parse int from "); ok {
+		word, _, _ = strings.Cut(word, ": ")
+		return fmt.Sprintf("found %q; expected numbers, *, or the first three letters of a month or a day of the week", word)
+	}
+	return strings.ToLower(text[:1]) + text[1:]
+}
