@@ -47,7 +47,7 @@ func TestOnRedis(t *testing.T) {
 		for _, want := range []string{
 			ann + " from " + office + ": sent",
 			ann + " from " + office + ": refused: One code a minute. Retry after ",
-			`SendCode: 1 per 1m for "` + ann + `"`,
+			`SendCode: 1 per minute for "` + ann + `"`,
 			"100 phones from " + cafe + ": 100 sent",
 			phone(100) + " from " + cafe + ": refused: A hundred codes an hour for one address.",
 			phone(100) + " from " + office + ": sent",

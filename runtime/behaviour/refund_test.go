@@ -10,19 +10,21 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// Of two rules of one budget only the one that refunds gives its permits back.
-func TestRefundOfOneOfTwoRulesOfOneBudget(t *testing.T) {
+// Of the rules of a call only those that refund errors give their permits back.
+func TestRefundOfOneOfTwoRules(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		refunds := rule
-		refunds.Refund = ratelimit.RefundError
+		refunds.Name, refunds.Refund = rule.Name+"-refunds", ratelimit.RefundError
 		one := wrap.Charge{Key: "k", Cost: 1}
-		charged, err := wrap.Begin(context.Background(), s.limiter, wrap.NewRules("m", refunds, rule), one, one)
+		taken, err := wrap.Begin(context.Background(), s.limiter, wrap.NewRules("m", refunds, rule), one, one)
 		if err != nil {
 			t.Fatal(err)
 		}
-		charged.RefundUnless(context.Background(), new(bool))
-		if left := s.left(t, ratelimit.Request{Rule: rule, Key: "k"}); left != 2 {
-			t.Errorf("%d of 3 permits left, want 2", left)
+		taken.RefundUnless(context.Background(), new(bool))
+		for r, want := range map[ratelimit.Rule]int64{refunds: 3, rule: 2} {
+			if left := s.left(t, ratelimit.Request{Rule: r, Key: "k"}); left != want {
+				t.Errorf("%s: %d of 3 permits left, want %d", r.Name, left, want)
+			}
 		}
 	})
 }

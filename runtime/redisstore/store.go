@@ -27,10 +27,13 @@ type store struct {
 }
 
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays
-// the caller's to close. Rules whose subjects are equal are decided in one step; so are all rules on a single server. On a
+// the caller's to close; a nil one panics. Rules whose subjects are equal are decided in one step; so are all rules on a single server. On a
 // cluster or a ring, different subjects are decided one after the other, and when one refuses, what those before it took is
 // given back.
 func New(client redis.UniversalClient) ratelimit.Store {
+	if client == nil {
+		panic("redisstore.New: the client is nil")
+	}
 	s := &store{client: client, start: time.Now(), turns: turn.New()}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
