@@ -24,6 +24,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // FuzzGenerate generates from the corpus with its words deleted, doubled, replaced and swapped. Whatever comes of that: there is
@@ -187,7 +188,7 @@ func (w *world) generate(t *testing.T, src string) {
 	if syntax == nil {
 		return
 	}
-	files := []*load.File{{Path: "/x/x.go", Syntax: syntax, Annotated: err == nil, Asked: err == nil}}
+	files := []*source.File{{Path: "/x/x.go", Syntax: syntax, Annotated: err == nil, Asked: err == nil}}
 	defer func() {
 		for _, f := range files {
 			w.fset.RemoveFile(w.fset.File(f.Syntax.FileStart))
@@ -198,16 +199,16 @@ func (w *world) generate(t *testing.T, src string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, &load.File{Path: "/x/y.go", Syntax: beside, Annotated: true, Asked: true})
+		files = append(files, &source.File{Path: "/x/y.go", Syntax: beside, Annotated: true, Asked: true})
 	}
-	pkg := &load.Package{Path: "example.com/x", Module: "example.com", Files: files}
+	pkg := &source.Package{Path: "example.com/x", Module: "example.com", Files: files}
 	pkg.Types = w.check(files, func(e types.Error) {
 		pkg.Errors = append(pkg.Errors, annotations.Error{Pos: e.Pos, Msg: e.Msg})
 	})
 	if pkg.Types == nil {
 		return
 	}
-	r := &run{dir: "/x", set: &load.Set{Fset: w.fset, Packages: []*load.Package{pkg}}}
+	r := &run{dir: "/x", set: &load.Set{Fset: w.fset, Packages: []*source.Package{pkg}}}
 	r.generate()
 	for _, e := range r.found {
 		if w.fset.File(e.Pos) == nil || w.fset.File(e.Pos).Name()[:3] != "/x/" {
@@ -225,7 +226,7 @@ func (w *world) generate(t *testing.T, src string) {
 }
 
 // check type-checks the declarations of files; nil if go/types itself cannot, which package load reports.
-func (w *world) check(files []*load.File, report func(types.Error)) (pkg *types.Package) {
+func (w *world) check(files []*source.File, report func(types.Error)) (pkg *types.Package) {
 	defer func() {
 		if recover() != nil {
 			pkg = nil
@@ -245,7 +246,7 @@ func (w *world) check(files []*load.File, report func(types.Error)) (pkg *types.
 }
 
 // compile parses what was generated, and type-checks it where the package had no errors of its own.
-func (w *world) compile(t *testing.T, files []*load.File, outputs []File, typed bool) {
+func (w *world) compile(t *testing.T, files []*source.File, outputs []File, typed bool) {
 	sources := map[string]string{}
 	conf := types.Config{FakeImportC: true, Importer: w.importer, Error: func(err error) {
 		e, ok := err.(types.Error)

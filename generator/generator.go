@@ -1,6 +1,3 @@
-// Package generator writes the wrappers of annotated types: it loads the packages that hold directives, collects what the
-// directives say, compiles their expressions, and emits one Go file for each annotated one. [Generate] touches no file;
-// [Write] and [Check] are the only ones to use the disk beyond reading sources. Flags and terminals are not known here.
 package generator
 
 import (
@@ -19,6 +16,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // Config says what to generate from.
@@ -132,7 +130,7 @@ func (r *run) generate() {
 }
 
 // collect collects and compiles what the directives of a package say.
-func (r *run) collect(p *load.Package) {
+func (r *run) collect(p *source.Package) {
 	defer r.recover(p.Files[0].Syntax.Package)
 	pkg, found := collect.Package(r.set.Fset, p)
 	r.found = append(r.found, found...)
@@ -168,7 +166,7 @@ func emitAll(pkgs []*model.Package) (files []File, faults annotations.Errors) {
 	for _, p := range pkgs {
 		for _, f := range p.Files {
 			if len(f.Wrappers) == 0 {
-				if src, err := os.ReadFile(f.Output); err == nil && load.IsOutput(f.Output, src) {
+				if src, err := os.ReadFile(f.Output); err == nil && source.IsOutput(f.Output, src) {
 					files = append(files, File{Name: f.Output})
 				}
 				continue

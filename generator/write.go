@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // Stale is a file that is not as it should be.
@@ -32,7 +32,7 @@ func Check(files []File) ([]Stale, error) {
 			found = nil
 		case err != nil:
 			return nil, err
-		case !load.IsOutput(f.Name, found):
+		case !source.IsOutput(f.Name, found):
 			return nil, &fs.PathError{Op: "write", Path: f.Name, Err: errForeign}
 		}
 		found = bytes.ReplaceAll(found, []byte("\r\n"), []byte("\n"))
@@ -45,7 +45,7 @@ func Check(files []File) ([]Stale, error) {
 
 // isGone reports whether there is no file any more that output could be generated from.
 func isGone(output string) bool {
-	source, _ := load.SourceOf(output)
+	source, _ := source.SourceOf(output)
 	_, err := os.Stat(source)
 	return errors.Is(err, fs.ErrNotExist)
 }
@@ -144,5 +144,5 @@ func isTemporary(name string) bool {
 // isOurs reports whether a file was generated, or is the begin of one that was.
 func isOurs(name string) bool {
 	src, err := os.ReadFile(name)
-	return err == nil && (load.IsOutput(name, src) || strings.HasPrefix(load.Header, string(src)))
+	return err == nil && (source.IsOutput(name, src) || strings.HasPrefix(source.Header, string(src)))
 }

@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // TestWriteNamesTheOutput tells what the disk has against a file by the file's own name, not by a temporary one.
 func TestWriteNamesTheOutput(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "gone", "x_ratelimit.go")
-	_, err := Write([]File{{Name: name, Source: []byte(load.Header + "\n")}})
+	_, err := Write([]File{{Name: name, Source: []byte(source.Header + "\n")}})
 	if pe, ok := err.(*fs.PathError); !ok || pe.Path != name || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a folder that is not there: %v", err)
 	}
@@ -29,11 +29,11 @@ func TestWriteNamesTheOutput(t *testing.T) {
 // TestWriteRemovesAbandoned finds what runs left behind that were killed, and nothing else.
 func TestWriteRemovesAbandoned(t *testing.T) {
 	dir := t.TempDir()
-	output := File{Name: filepath.Join(dir, "x_ratelimit.go"), Source: []byte(load.Header + "\n\npackage x\n")}
+	output := File{Name: filepath.Join(dir, "x_ratelimit.go"), Source: []byte(source.Header + "\n\npackage x\n")}
 	long := time.Now().Add(-time.Hour)
 	for name, text := range map[string]string{
 		".ratelimit-1.tmp":      string(output.Source),
-		".ratelimit-23.tmp":     load.Header[:10],
+		".ratelimit-23.tmp":     source.Header[:10],
 		".ratelimit-456.tmp":    "",
 		".ratelimit-7.tmp":      "a file of somebody else",
 		".ratelimit-notes.tmp":  "",

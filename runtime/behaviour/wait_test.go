@@ -29,7 +29,13 @@ func (s *subject) reserve(t *testing.T, requests ...ratelimit.Request) (leave fu
 		_, err := ratelimit.New(store).Wait(ctx, requests...)
 		gone <- err
 	}()
-	if place := <-store.seen; place.err != nil || !place.verdict.Admitted || place.verdict.At <= place.verdict.Now {
+	var place seen
+	select {
+	case place = <-store.seen:
+	case err := <-gone:
+		t.Fatalf("got error %v; want a call that waits", err)
+	}
+	if place.err != nil || !place.verdict.Admitted || place.verdict.At <= place.verdict.Now {
 		t.Fatalf("got %+v; want a call that waits", place)
 	}
 	return func() {
@@ -96,12 +102,11 @@ func TestCancelledWaiterOfASilentServer(t *testing.T) {
 // as long as his place is left for him.
 func TestWaiterHoldsNobodyUp(t *testing.T) {
 	shared := map[string]ratelimit.Rule{
-		"sliding-window":  {Limit: 5, Per: time.Hour},
-		"fixed-window":    {Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
-		"sliding-counter": {Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
-		"calendar":        {Limit: 5, Cron: yearly},
-		"token-bucket":    {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
-		"prepaid":         {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true},
+		"sliding-window": {Limit: 5, Per: time.Hour},
+		"fixed-window":   {Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
+		"calendar":       {Limit: 5, Cron: yearly},
+		"token-bucket":   {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
+		"prepaid":        {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true},
 	}
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for name, rule := range shared {

@@ -157,7 +157,7 @@ func (r *rewriter) searched(t types.Type) iter.Seq[*types.Package] {
 			return
 		}
 		for path := named.Obj().Pkg().Path(); path != ""; path = owner(path) {
-			if p := r.pkg.Dependency(path); p != nil && !yield(p) {
+			if p := r.pkg.Import(path); p != nil && !yield(p) {
 				return
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // block is what the files of a package declare, and what they import by names, in all builds. It is known by syntax alone, so that
@@ -21,27 +21,27 @@ type block struct {
 // place is where a name stands.
 type place struct {
 	pos  token.Pos
-	file *load.File
+	file *source.File
 }
 
-func newBlock(p *load.Package) *block {
+func newBlock(p *source.Package) *block {
 	b := &block{declared: map[string][]place{}, imported: map[string][]place{}, annotated: map[string]bool{}}
 	files := slices.Concat(p.Files, p.Others)
 	for _, f := range files {
-		for name := range load.Names(f.Syntax) {
+		for name := range source.Names(f.Syntax) {
 			b.declared[name.Name] = append(b.declared[name.Name], place{name.Pos(), f})
 		}
 		for _, spec := range f.Syntax.Imports {
-			for _, name := range p.Imported(spec) {
+			for _, name := range p.Imports[spec] {
 				b.imported[name] = append(b.imported[name], place{spec.Pos(), f})
 			}
 		}
 	}
 	b.findAnnotated(files)
 	for _, f := range files {
-		for doc, spec := range load.Types(f.Syntax) {
+		for doc, spec := range source.Types(f.Syntax) {
 			if b.annotated[spec.Name.Name] {
-				wrapper := load.WrapperOf(doc, spec)
+				wrapper := source.WrapperOf(doc, spec)
 				b.generated = append(b.generated, wrapper, names.Prefixed("new", wrapper), names.Prefixed("limit", spec.Name.Name), spec.Name.Name+"Rules")
 			}
 		}
@@ -50,21 +50,21 @@ func newBlock(p *load.Package) *block {
 }
 
 // findAnnotated finds the types with a directive on them, inside of them, or on their methods.
-func (b *block) findAnnotated(files []*load.File) {
+func (b *block) findAnnotated(files []*source.File) {
 	aliased := map[string]string{} // types by their aliases, which receivers may be called by
 	for _, f := range files {
-		for doc, spec := range load.Types(f.Syntax) {
+		for doc, spec := range source.Types(f.Syntax) {
 			if carries(doc) || carriesInside(spec) {
 				b.annotated[spec.Name.Name] = true
 			}
 			if spec.Assign.IsValid() {
-				aliased[spec.Name.Name] = load.NameOf(spec.Type)
+				aliased[spec.Name.Name] = source.NameOf(spec.Type)
 			}
 		}
 	}
 	for _, f := range files {
-		for m := range load.Methods(f.Syntax) {
-			for name := receiver(m); carries(m.Doc) && name != "" && !b.annotated[name]; name = aliased[name] {
+		for m := range source.Methods(f.Syntax) {
+			for name := source.Receiver(m); carries(m.Doc) && name != "" && !b.annotated[name]; name = aliased[name] {
 				b.annotated[name] = true
 			}
 		}

@@ -11,13 +11,13 @@ import (
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // Package returns the annotated types of p. The errors are those of its directives; the warnings tell of what directives
 // do not reach.
-func Package(fset *token.FileSet, p *load.Package) (*model.Package, annotations.Diagnostics) {
+func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotations.Diagnostics) {
 	c := newCollector(fset, p)
 	for _, f := range p.Files {
 		if f.Syntax.Name.Name == "_" {
@@ -42,8 +42,8 @@ func Package(fset *token.FileSet, p *load.Package) (*model.Package, annotations.
 
 // namesOfOthers returns the names of the wrappers and constructors of files that are not asked for. What is wrong with these is told
 // when they are.
-func namesOfOthers(fset *token.FileSet, p *load.Package) []string {
-	files := slices.DeleteFunc(slices.Clone(p.Files), func(f *load.File) bool { return f.Asked || !f.Annotated })
+func namesOfOthers(fset *token.FileSet, p *source.Package) []string {
+	files := slices.DeleteFunc(slices.Clone(p.Files), func(f *source.File) bool { return f.Asked || !f.Annotated })
 	if len(files) == 0 {
 		return nil
 	}
@@ -55,21 +55,21 @@ func namesOfOthers(fset *token.FileSet, p *load.Package) []string {
 	return c.names
 }
 
-func newCollector(fset *token.FileSet, p *load.Package) *collector {
+func newCollector(fset *token.FileSet, p *source.Package) *collector {
 	return &collector{
 		fset: fset, pkg: p, groups: map[*ast.CommentGroup]annotations.Group{}, used: map[*ast.CommentGroup]bool{},
-		declared: map[types.Object]*source{}, declaredAt: map[token.Pos]declaration{}, block: newBlock(p),
+		declared: map[types.Object]*typeSource{}, declaredAt: map[token.Pos]declaration{}, block: newBlock(p),
 	}
 }
 
 type collector struct {
 	fset       *token.FileSet
-	pkg        *load.Package
+	pkg        *source.Package
 	groups     map[*ast.CommentGroup]annotations.Group // parsed once: embedding leads to a method from several types
 	used       map[*ast.CommentGroup]bool
-	sources    []*source                 // of all types of the package block
-	declared   map[types.Object]*source  // the same, but for types that are declared twice
-	declaredAt map[token.Pos]declaration // the methods and fields of all types, by the positions of their names
+	sources    []*typeSource                // of all types of the package block
+	declared   map[types.Object]*typeSource // the same, but for types that are declared twice
+	declaredAt map[token.Pos]declaration    // the methods and fields of all types, by the positions of their names
 	block      *block
 	names      []string // of the wrappers and constructors so far
 
@@ -118,8 +118,8 @@ func first(g annotations.Group) token.Pos {
 }
 
 // file collects the types whose wrappers stand in the output of one file.
-func (c *collector) file(f *load.File) *model.File {
-	out := &model.File{Source: f.Path, Output: load.OutputOf(f.Path), Constraint: constraintOf(f)}
+func (c *collector) file(f *source.File) *model.File {
+	out := &model.File{Source: f.Path, Output: source.OutputOf(f.Path), Constraint: constraintOf(f)}
 	for _, s := range c.sources {
 		if s.home == f {
 			if w := c.wrapper(s); w != nil {
@@ -133,8 +133,8 @@ func (c *collector) file(f *load.File) *model.File {
 }
 
 // checkMethods reads the directives of the methods in f, and tells of those whose wrappers do not stand in its output.
-func (c *collector) checkMethods(f *load.File) {
-	for d := range load.Methods(f.Syntax) {
+func (c *collector) checkMethods(f *source.File) {
+	for d := range source.Methods(f.Syntax) {
 		g := c.group(d.Doc)
 		if isEmpty(g) {
 			continue

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // constraintOf is the expression under which f is built: its //go:build line, what its name says (the name of the output
 // does not end in _linux any more), and cgo if it imports C.
-func constraintOf(f *load.File) string {
+func constraintOf(f *source.File) string {
 	var terms []string
 	for _, cg := range f.Syntax.Comments {
 		for _, c := range cg.List {

@@ -13,11 +13,11 @@ import (
 // warnOfEmbedded tells of the rules of types that another one embeds, or is an alias of: its own wrapper does not have them. If it
 // repeats them, or skip stands above what it embeds, this is meant.
 func (c *methods) warnOfEmbedded() {
-	seen := map[*source]bool{c.source: true}
-	var visit func(s *source, at *ast.Field)
-	visit = func(s *source, at *ast.Field) {
+	seen := map[*typeSource]bool{c.typeSource: true}
+	var visit func(s *typeSource, at *ast.Field)
+	visit = func(s *typeSource, at *ast.Field) {
 		for _, e := range s.embeds {
-			if s == c.source {
+			if s == c.typeSource {
 				at = e
 			}
 			o := c.localType(e.Type)
@@ -35,7 +35,7 @@ func (c *methods) warnOfEmbedded() {
 			visit(o, at)
 		}
 	}
-	visit(c.source, nil)
+	visit(c.typeSource, nil)
 }
 
 // isMeant reports whether the rules of an embedded type are left out on purpose. Above what a type is declared as, as in type B A,
@@ -64,7 +64,7 @@ func asWritten(r annotations.Rule) string {
 
 // warnOfImported tells of the rules that a type of another package has there. What their expressions mean is known there alone.
 func (c *methods) warnOfImported(e, at *ast.Field) {
-	if o := c.importedType(e.Type); o != nil && c.isLimited(o) && !c.isMeant(at) {
+	if o := c.pkg.ImportedType(e.Type); o != nil && c.pkg.Limited[o] && !c.isMeant(at) {
 		c.warnf(at.Type.Pos(), "the wrapper of %s does not have the rules of %s, which count in its own package; "+
 			"repeat on %[1]s what is meant; //ratelimit:skip here says that this is done", c.object.Name(), types.ExprString(e.Type))
 	}
@@ -82,7 +82,7 @@ func (c *methods) skips(at *ast.Field) bool {
 
 // declarations finds the syntax of an interface's methods, and the order of their names. A method that the interface itself
 // spells out hides what it embeds: its directives are the ones that count. Above are the interfaces that embed s.
-func (c *collector) declarations(s *source, above ...*source) (map[string][]declaration, []string) {
+func (c *collector) declarations(s *typeSource, above ...*typeSource) (map[string][]declaration, []string) {
 	found, own := map[string][]declaration{}, map[string]bool{}
 	var order []string
 	for _, d := range s.fields {

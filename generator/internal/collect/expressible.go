@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // valid reports whether all of t is known. If it is not, the errors are the type checker's own: those in node, which is the
@@ -35,7 +35,7 @@ func (c *collector) valid(t types.Type, node ast.Node) bool {
 func (c *collector) errorOfC(node ast.Node) {
 	var of *ast.SelectorExpr
 	ast.Inspect(node, func(n ast.Node) bool {
-		if e, ok := n.(*ast.SelectorExpr); ok && of == nil && load.NameOf(e.X) == "C" {
+		if e, ok := n.(*ast.SelectorExpr); ok && of == nil && source.NameOf(e.X) == "C" {
 			of = e
 		}
 		return of == nil
@@ -64,7 +64,7 @@ func isUnknown(t types.Type) bool {
 func (c *methods) expressible(m *model.Method) bool {
 	r := rewriter{methods: c}
 	m.Signature = r.signature(m.Signature)
-	if r.reason != "" && c.pkg.Apart {
+	if r.reason != "" && c.pkg.Importer == nil {
 		return true // another package may have an alias
 	}
 	if r.reason != "" {

@@ -4,7 +4,6 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -103,7 +102,7 @@ func (c *methods) find(f *model.Fallback) types.Object {
 	if qualifier == "" {
 		return c.member(f, model.OfNext, self(c.object), name, at)
 	}
-	if p := c.imported(f.Func.Pos, qualifier); p != nil {
+	if p := c.pkg.ImportedAs(f.Func.Pos, qualifier); p != nil {
 		if o := p.Scope().Lookup(name); o != nil && o.Exported() {
 			f.Import = p
 			return o
@@ -146,28 +145,6 @@ func (c *methods) member(f *model.Fallback, of model.FallbackOf, t types.Type, n
 		c.errorf(at, "%s has no method %s%s", c.text(t), name, annotations.Suggest(name, methodNames(t)))
 	}
 	return o
-}
-
-// imported returns the package that a file imports under a name, or, as _, for its directives alone.
-func (c *methods) imported(in token.Pos, name string) *types.Package {
-	for _, f := range c.pkg.Files {
-		if in < f.Syntax.FileStart || in >= f.Syntax.FileEnd {
-			continue
-		}
-		for _, spec := range f.Syntax.Imports {
-			path, _ := strconv.Unquote(spec.Path.Value)
-			for _, p := range c.pkg.Types.Imports() {
-				local := p.Name()
-				if spec.Name != nil && spec.Name.Name != "_" {
-					local = spec.Name.Name
-				}
-				if p.Path() == path && local == name {
-					return p
-				}
-			}
-		}
-	}
-	return nil
 }
 
 func functions(scope *types.Scope) []string {

@@ -12,8 +12,8 @@ import (
 
 // reportFaults tells what the type checker has against the declaration of an annotated type, if anything. The types that it made
 // of it may not show that: it leaves out one of two methods of one name, and takes type arguments that do not fit.
-func (c *collector) reportFaults(s *source, kind model.Kind) (found bool) {
-	d := &declared{collector: c, kind: kind, seen: map[*source]bool{}}
+func (c *collector) reportFaults(s *typeSource, kind model.Kind) (found bool) {
+	d := &declared{collector: c, kind: kind, seen: map[*typeSource]bool{}}
 	d.add(s)
 	for _, e := range c.pkg.Errors {
 		if d.has(e.Pos) && !c.isOfStandIn(e.Msg) {
@@ -26,14 +26,14 @@ func (c *collector) reportFaults(s *source, kind model.Kind) (found bool) {
 // isOfStandIn reports whether a message is about a type that is yet to be generated, and has no methods until then.
 func (c *collector) isOfStandIn(msg string) bool {
 	words := strings.FieldsFunc(msg, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	return slices.ContainsFunc(c.pkg.StandIns(), func(name string) bool { return slices.Contains(words, name) })
+	return slices.ContainsFunc(c.pkg.StandIns, func(name string) bool { return slices.Contains(words, name) })
 }
 
 // declared is the text of which the declaration of an annotated type consists, as far as its wrapper depends on it.
 type declared struct {
 	*collector
 	kind  model.Kind
-	seen  map[*source]bool
+	seen  map[*typeSource]bool
 	parts []ast.Node
 	apart []ast.Node // in the parts, but of no concern: fields that the wrapper does not have
 }
@@ -44,7 +44,7 @@ func (d *declared) has(pos token.Pos) bool {
 }
 
 // add adds what s is declared as, its methods, and what it embeds.
-func (d *declared) add(s *source) {
+func (d *declared) add(s *typeSource) {
 	if s == nil || d.seen[s] {
 		return
 	}
@@ -69,7 +69,7 @@ func (d *declared) add(s *source) {
 }
 
 // addMentioned adds the names of the types that s mentions: what is wrong with a type as such is told there.
-func (d *declared) addMentioned(s *source) {
+func (d *declared) addMentioned(s *typeSource) {
 	nodes := []ast.Node{s.spec}
 	for _, m := range s.methods {
 		nodes = append(nodes, m.node)

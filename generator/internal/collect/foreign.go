@@ -20,7 +20,7 @@ func (c *methods) embed(methods []*types.Func) map[*types.Package][]*types.Func 
 	}
 	for pkg, missing := range foreign {
 		scope := pkg.Scope()
-		if all := c.pkg.Dependency(pkg.Path()); all != nil {
+		if all := c.pkg.Import(pkg.Path()); all != nil {
 			scope = all.Scope()
 		}
 		for _, name := range scope.Names() {

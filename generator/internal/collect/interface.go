@@ -7,7 +7,7 @@ import (
 
 // ofInterface collects the methods of an interface: first those that its declaration spells out, then the promoted ones.
 func (c *methods) ofInterface() {
-	declared, order := c.declarations(c.source)
+	declared, order := c.declarations(c.typeSource)
 	found := slices.Collect(c.object.Type().Underlying().(*types.Interface).Methods())
 	sortAsWritten(found, order)
 	foreign := c.embed(found)

@@ -14,7 +14,7 @@ import (
 // methods collects the methods of one type.
 type methods struct {
 	*collector
-	*source
+	*typeSource
 	of   *model.Wrapper
 	wrap annotations.Wrap
 
@@ -54,7 +54,7 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 // function collects a func type, which is its own and only method. What stands on the type is about it.
 func (c *methods) function(g annotations.Group) {
 	sig := c.object.Type().Underlying().(*types.Signature)
-	own := []declaration{{name: c.spec.Name, node: c.spec.Type, doc: c.doc, owner: c.object, file: c.source.file}}
+	own := []declaration{{name: c.spec.Name, node: c.spec.Type, doc: c.doc, owner: c.object, file: c.typeSource.file}}
 	if m := c.method(c.object.Name(), c.of.Scope, sig, own); m != nil {
 		c.of.Methods = []*model.Method{m}
 	}

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // name names what is generated for w: a type and its constructor, or one function.
-func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap, home *load.File) {
+func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap, home *source.File) {
 	word := "limited"
 	if w.Kind == model.Func || w.Kind == model.Fields {
 		word = "limit"
@@ -37,7 +37,7 @@ func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap, home *load.Fil
 }
 
 // declare takes a name in the package block for the output of home; pos is where it is chosen.
-func (c *collector) declare(pos token.Pos, name string, home *load.File) {
+func (c *collector) declare(pos token.Pos, name string, home *source.File) {
 	for _, other := range c.names {
 		if name == other {
 			c.errorf(pos, "two wrappers would declare %s; name one of them with //ratelimit:wrap name=", name)
@@ -56,7 +56,7 @@ func (c *collector) declare(pos token.Pos, name string, home *load.File) {
 }
 
 // collide reports a name that a file has already, if a build may have both that file and the output of home.
-func (c *collector) collide(pos token.Pos, name, with string, home *load.File, p place) {
+func (c *collector) collide(pos token.Pos, name, with string, home *source.File, p place) {
 	if c.meet(home, p.file) {
 		at := c.fset.PositionFor(p.pos, false)
 		c.errorf(pos, "the generated %s would collide with %s line %d of %s; choose another with //ratelimit:wrap name=",
@@ -66,7 +66,7 @@ func (c *collector) collide(pos token.Pos, name, with string, home *load.File, p
 
 // meet reports whether a build may have both a file of this one and another file. If it is not of this build, and both have
 // constraints, these may exclude each other: a build that has both files will tell.
-func (c *collector) meet(here, other *load.File) bool {
+func (c *collector) meet(here, other *source.File) bool {
 	if slices.Contains(c.pkg.Files, other) {
 		return true
 	}
@@ -78,7 +78,7 @@ func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:]
 
 // scopeOf is the path of a package inside its module, or the name of the module's root package. A program is called like its
 // module: two of them must not share their counts.
-func scopeOf(p *load.Package) string {
+func scopeOf(p *source.Package) string {
 	if p.Module == "" {
 		return p.Path
 	}

@@ -5,19 +5,19 @@ import (
 	"go/types"
 	"slices"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// source is the syntax of a type of the package block.
-type source struct {
+// typeSource is the syntax of a type of the package block.
+type typeSource struct {
 	spec    *ast.TypeSpec
 	doc     *ast.CommentGroup
 	object  *types.TypeName // nil if the name stands for another declaration
-	file    *load.File
+	file    *source.File
 	fields  []declaration // the methods of an interface, the fields of a struct
 	embeds  []*ast.Field  // what an interface or a struct embeds, or what else an interface is declared as
 	methods []declaration // that have the type as their receiver
-	home    *load.File    // whose output gets the wrapper
+	home    *source.File  // whose output gets the wrapper
 }
 
 // declaration is where a method or a field is written, and of which type of this package.
@@ -26,7 +26,7 @@ type declaration struct {
 	node  ast.Node // its signature
 	doc   *ast.CommentGroup
 	owner *types.TypeName
-	file  *load.File
+	file  *source.File
 
 	receiver string // how the declaration of a method calls it, or ""
 }
@@ -34,12 +34,12 @@ type declaration struct {
 // index finds the syntax of the types of the package block and of their methods.
 func (c *collector) index() {
 	for _, f := range c.pkg.Files {
-		for doc, spec := range load.Types(f.Syntax) {
+		for doc, spec := range source.Types(f.Syntax) {
 			c.add(f, doc, spec)
 		}
 	}
 	for _, f := range c.pkg.Files {
-		for d := range load.Methods(f.Syntax) {
+		for d := range source.Methods(f.Syntax) {
 			if s := c.receiverOf(d); s != nil {
 				m := declaration{d.Name, d.Type, d.Doc, s.object, f, receiverName(d)}
 				s.methods, c.declaredAt[d.Name.Pos()] = append(s.methods, m), m
@@ -52,8 +52,8 @@ func (c *collector) index() {
 }
 
 // add indexes one type.
-func (c *collector) add(f *load.File, doc *ast.CommentGroup, spec *ast.TypeSpec) {
-	s := &source{spec: spec, doc: doc, file: f}
+func (c *collector) add(f *source.File, doc *ast.CommentGroup, spec *ast.TypeSpec) {
+	s := &typeSource{spec: spec, doc: doc, file: f}
 	if o, ok := c.pkg.Types.Scope().Lookup(spec.Name.Name).(*types.TypeName); ok && o.Pos() == spec.Name.Pos() {
 		s.object = o
 		c.declared[o] = s
@@ -102,28 +102,20 @@ func receiverName(d *ast.FuncDecl) string {
 	return d.Recv.List[0].Names[0].Name
 }
 
-// receiver is the name of the type that a method is declared for, or "".
-func receiver(d *ast.FuncDecl) string {
-	if len(d.Recv.List) == 0 {
-		return ""
-	}
-	return load.NameOf(d.Recv.List[0].Type)
-}
-
 // sourceOf returns the type of this package that is called name, or nil.
-func (c *collector) sourceOf(name string) *source {
+func (c *collector) sourceOf(name string) *typeSource {
 	return c.declared[c.pkg.Types.Scope().Lookup(name)]
 }
 
 // localType returns the type of this package that an expression names, with or without a star or type arguments; nil if it
 // names none.
-func (c *collector) localType(e ast.Expr) *source {
-	return c.sourceOf(load.NameOf(e))
+func (c *collector) localType(e ast.Expr) *typeSource {
+	return c.sourceOf(source.NameOf(e))
 }
 
 // receiverOf returns the type that a method is declared for, also if it says so by an alias; nil if it is unknown.
-func (c *collector) receiverOf(d *ast.FuncDecl) *source {
-	s := c.sourceOf(receiver(d))
+func (c *collector) receiverOf(d *ast.FuncDecl) *typeSource {
+	s := c.sourceOf(source.Receiver(d))
 	if s == nil || !s.object.IsAlias() {
 		return s
 	}
@@ -139,7 +131,7 @@ func (c *collector) receiverOf(d *ast.FuncDecl) *source {
 
 // findHome chooses the file of the type itself, if a directive stands there, or else the first file with one. The choice must
 // not depend on which files are generated for.
-func (s *source) findHome() *load.File {
+func (s *typeSource) findHome() *source.File {
 	if carries(s.doc) {
 		return s.file
 	}
@@ -157,4 +149,4 @@ func (s *source) findHome() *load.File {
 }
 
 // carries reports whether a comment has a directive, or what is meant as one.
-func carries(cg *ast.CommentGroup) bool { return load.Begins(cg, "//ratelimit:") }
+func carries(cg *ast.CommentGroup) bool { return source.Begins(cg, "//ratelimit:") }

@@ -9,7 +9,7 @@ import (
 )
 
 // wrapper collects a type declaration; nil if neither it nor a part of it is annotated, or if nothing can wrap it.
-func (c *collector) wrapper(s *source) *model.Wrapper {
+func (c *collector) wrapper(s *typeSource) *model.Wrapper {
 	before := len(c.errs)
 	g := c.group(s.doc)
 	onFields, onMethods := c.annotated(s.fields), c.annotated(s.methods)
@@ -32,7 +32,7 @@ func (c *collector) wrapper(s *source) *model.Wrapper {
 }
 
 // canName reports whether a declaration beside that of s can name it and its type parameters.
-func (c *collector) canName(s *source) bool {
+func (c *collector) canName(s *typeSource) bool {
 	name := s.spec.Name
 	switch {
 	case name.Name == "_":
@@ -52,7 +52,7 @@ func (c *collector) canName(s *source) bool {
 
 // canWrap reports whether s is a type of values that is known. An interface that is not is reported and passes all the same, so
 // that what is wrong with its methods is told, too.
-func (c *collector) canWrap(w *model.Wrapper, s *source) bool {
+func (c *collector) canWrap(w *model.Wrapper, s *typeSource) bool {
 	under := s.object.Type().Underlying()
 	iface, ok := under.(*types.Interface)
 	switch {
@@ -68,7 +68,7 @@ func (c *collector) canWrap(w *model.Wrapper, s *source) bool {
 }
 
 // kindOf says what kind of wrapper a type gets. Directives on a struct alone are about its methods, if it has any.
-func kindOf(s *source, onFields, onMethods *declaration) model.Kind {
+func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
 	switch u := s.object.Type().Underlying().(type) {
 	case *types.Interface:
 		return model.Interface
@@ -85,7 +85,7 @@ func kindOf(s *source, onFields, onMethods *declaration) model.Kind {
 }
 
 // fill completes w, which is for s and has the directives of g. The errors from before on are about s.
-func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group, before int) {
+func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, before int) {
 	var wrap annotations.Wrap
 	if len(g.Wraps) > 0 {
 		wrap = g.Wraps[0]
@@ -99,7 +99,7 @@ func (c *collector) fill(w *model.Wrapper, s *source, g annotations.Group, befor
 	own, _, _ := types.LookupFieldOrMethod(s.object.Type(), true, c.pkg.Types, "RateLimits")
 	w.OwnRateLimits = own != nil
 	c.zone(wrap)
-	m := &methods{collector: c, source: s, of: w, wrap: wrap, faulty: c.reportFaults(s, w.Kind)}
+	m := &methods{collector: c, typeSource: s, of: w, wrap: wrap, faulty: c.reportFaults(s, w.Kind)}
 	if !m.canMean() {
 		return
 	}

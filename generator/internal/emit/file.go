@@ -16,9 +16,9 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 var (
@@ -73,7 +73,7 @@ func render(to *bytes.Buffer, decl *jen.Statement) error {
 
 // frame writes what stands above the declarations.
 func (p *planned) frame(to *bytes.Buffer, pkg *model.Package, constraint string) {
-	fmt.Fprintf(to, "%s\n\n", load.Header)
+	fmt.Fprintf(to, "%s\n\n", source.Header)
 	if constraint != "" {
 		fmt.Fprintf(to, "//go:build %s\n\n", constraint)
 	}

@@ -16,15 +16,16 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // parsePackage parses the files of p and adds it to the set. What was generated before is left out: it may be stale, and
 // what is to be generated is not there to be collided with.
 func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 	var errs annotations.Errors
-	pkg := &Package{Path: p.PkgPath, meta: p}
+	pkg := &pkg{Package: &source.Package{Path: p.PkgPath}, meta: p}
 	if p.Module != nil {
-		pkg.Module, pkg.GoVersion = p.Module.Path, p.Module.GoVersion
+		pkg.Module, pkg.goVersion = p.Module.Path, p.Module.GoVersion
 	}
 	var outputs []string
 	for _, path := range p.GoFiles {
@@ -33,19 +34,19 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 			errs.Add(token.NoPos, "%v", wrong(l.cfg.Dir, annotations.Relative(l.cfg.Dir, path), err))
 			continue
 		}
-		if IsOutput(path, src) {
+		if source.IsOutput(path, src) {
 			outputs = append(outputs, filepath.Base(path))
 			continue
 		}
 		syntax, found := l.parseFile(path, src)
 		if len(found) > 0 {
 			if hollow, errs := l.parseFile(path, hollow(src)); len(errs) == 0 { // all that it declares is known
-				pkg.Warnings.Warn(found[0].Pos, "%s", found[0].Msg) // the others may follow from it
+				pkg.warnings.Warn(found[0].Pos, "%s", found[0].Msg) // the others may follow from it
 				syntax, found = hollow, nil
 			}
 		}
 		errs = append(append(errs, found...), otherPackage(syntax, p.Name)...)
-		pkg.Files = append(pkg.Files, &File{Path: path, Syntax: syntax, Annotated: l.annotated[path], Asked: l.asked[path]})
+		pkg.Files = append(pkg.Files, &source.File{Path: path, Syntax: syntax, Annotated: l.annotated[path], Asked: l.asked[path]})
 	}
 	switch {
 	case pkg.annotated():
@@ -59,19 +60,19 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
 	default:
 		return nil
 	}
-	l.set.Packages = append(l.set.Packages, pkg)
+	l.packages = append(l.packages, pkg)
 	return errs
 }
 
 // noteError makes a warning of what the go command has against an annotated package, other than outputs: those will change.
-func (p *Package) noteError(outputs []string) {
+func (p *pkg) noteError(outputs []string) {
 	if len(p.meta.Errors) == 0 {
 		return
 	}
-	first := p.Files[slices.IndexFunc(p.Files, func(f *File) bool { return f.Annotated })]
+	first := p.Files[slices.IndexFunc(p.Files, func(f *source.File) bool { return f.Annotated })]
 	said := strings.ReplaceAll(listError(p.meta).Error(), " in "+p.meta.Dir, "")
 	if !slices.ContainsFunc(outputs, func(name string) bool { return strings.Contains(said, name) }) {
-		p.Warnings.Warn(first.Syntax.Name.Pos(), "the go command cannot build this package: %s", said)
+		p.warnings.Warn(first.Syntax.Name.Pos(), "the go command cannot build this package: %s", said)
 	}
 }
 
@@ -107,23 +108,24 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Erro
 // check type-checks the packages of the set.
 func (l *loader) check() {
 	d := newDependencies(l)
-	for _, p := range l.set.Packages {
+	for _, p := range l.packages {
 		d.askFor(p)
 	}
 	l.set.Found = append(l.set.Found, d.settle()...)
-	l.set.Packages = slices.DeleteFunc(l.set.Packages, func(p *Package) bool { return !p.asked() })
-	slices.SortFunc(l.set.Packages, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
-	for _, p := range l.set.Packages {
-		l.set.Found = append(l.set.Found, p.Warnings...)
+	l.packages = slices.DeleteFunc(l.packages, func(p *pkg) bool { return !p.asked() })
+	slices.SortFunc(l.packages, func(a, b *pkg) int { return strings.Compare(a.Path, b.Path) })
+	for _, p := range l.packages {
+		l.set.Packages = append(l.set.Packages, p.Package)
+		l.set.Found = append(l.set.Found, p.warnings...)
 	}
 }
 
-func (p *Package) annotated() bool {
-	return slices.ContainsFunc(p.Files, func(f *File) bool { return f.Annotated })
+func (p *pkg) annotated() bool {
+	return slices.ContainsFunc(p.Files, func(f *source.File) bool { return f.Annotated })
 }
 
-func (p *Package) asked() bool {
-	return slices.ContainsFunc(p.Files, func(f *File) bool { return f.Asked })
+func (p *pkg) asked() bool {
+	return slices.ContainsFunc(p.Files, func(f *source.File) bool { return f.Asked })
 }
 
 // qualified is a name of another package in a directive.
@@ -131,7 +133,7 @@ var qualified = regexp.MustCompile(`([\pL_][\pL_\p{Nd}]*)\.([\pL_][\pL_\p{Nd}]*)
 
 // askFor asks for all that p needs of what it imports: what its declarations mention; what its directives do; aliases, as they may
 // be the only names that p can give to something; and what expressions have without a mention, which is the time.
-func (d *dependencies) askFor(p *Package) {
+func (d *dependencies) askFor(p *pkg) {
 	for _, f := range p.Files {
 		file := newSourceFile(f.Syntax, p.meta)
 		d.askMentioned(nil, file, f.Syntax)
@@ -167,7 +169,7 @@ func (d *dependencies) askDirectives(f *sourceFile) {
 }
 
 // check checks the declarations of p.
-func (d *dependencies) check(p *Package) {
+func (d *dependencies) check(p *pkg) {
 	if p.Types != nil {
 		return
 	}
@@ -187,17 +189,14 @@ func (d *dependencies) check(p *Package) {
 		defer d.noteFault(syntax[0].Name.Pos())
 	}
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, nil)
-	p.dependencies = d
 	p.explain()
-}
-
-// Unimported returns the errors that tell which imports are not to be had.
-func (p *Package) Unimported() annotations.Errors {
-	return slices.DeleteFunc(slices.Clone(p.Errors), func(e annotations.Error) bool { return !strings.HasPrefix(e.Msg, "could not import ") })
+	p.Importer = allOf{d, p}
+	d.noteImports(p)
+	p.Limited = source.FindLimited(d.set.Fset, p.Package)
 }
 
 // explain leaves out what is undefined only since an import is not to be had, of which nobody knows what names it brings.
-func (p *Package) explain() {
+func (p *pkg) explain() {
 	unimported := p.Unimported()
 	broken := map[string]bool{}
 	for _, f := range p.Files {

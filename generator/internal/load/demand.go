@@ -19,27 +19,27 @@ import (
 // are not parsed, and only what is asked for by name is checked, with what its declaration mentions in turn.
 type dependencies struct {
 	*loader
-	own     map[string]*Package // the set's
-	sources map[string]*source  // the others
-	faults  annotations.Errors  // of the type checker itself
+	own     map[string]*pkg        // the set's
+	sources map[string]*dependency // the others
+	faults  annotations.Errors     // of the type checker itself
 }
 
 func newDependencies(l *loader) *dependencies {
-	d := &dependencies{loader: l, own: map[string]*Package{}, sources: map[string]*source{}}
-	for _, p := range l.set.Packages {
+	d := &dependencies{loader: l, own: map[string]*pkg{}, sources: map[string]*dependency{}}
+	for _, p := range l.packages {
 		d.own[p.Path] = p
 	}
 	return d
 }
 
 // source returns the package that p describes; nil if it is in the set or cannot be imported.
-func (d *dependencies) source(p *packages.Package) *source {
+func (d *dependencies) source(p *packages.Package) *dependency {
 	if p == nil || p.PkgPath == "unsafe" || p.Name == "" || d.own[p.PkgPath] != nil {
 		return nil
 	}
 	s := d.sources[p.PkgPath]
 	if s == nil {
-		s = &source{Package: p, types: types.NewPackage(p.PkgPath, p.Name)}
+		s = &dependency{Package: p, types: types.NewPackage(p.PkgPath, p.Name)}
 		s.types.MarkComplete()
 		d.sources[p.PkgPath] = s
 		var imports []*types.Package
@@ -54,7 +54,7 @@ func (d *dependencies) source(p *packages.Package) *source {
 }
 
 // ask has a name of s checked, of a type its methods as well, if s has it.
-func (d *dependencies) ask(s *source, name string) {
+func (d *dependencies) ask(s *dependency, name string) {
 	if s == nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (d *dependencies) ask(s *source, name string) {
 }
 
 // askExported has all exported names of s checked.
-func (d *dependencies) askExported(s *source) {
+func (d *dependencies) askExported(s *dependency) {
 	s.parse(d.set.Fset)
 	for _, name := range slices.Sorted(maps.Keys(s.named)) {
 		if token.IsExported(name) {
@@ -84,7 +84,7 @@ func (d *dependencies) askExported(s *source) {
 }
 
 // askAliases has the exported aliases in s checked.
-func (d *dependencies) askAliases(s *source) {
+func (d *dependencies) askAliases(s *dependency) {
 	s.parse(d.set.Fset)
 	for _, names := range s.aliases {
 		for _, name := range names {
@@ -97,7 +97,7 @@ func (d *dependencies) askAliases(s *source) {
 
 // askMentioned asks for what a node mentions, except in the bodies of functions. The node is in a file of the package in, or, if
 // that is nil, of one in the set.
-func (d *dependencies) askMentioned(in *source, f *sourceFile, node ast.Node) {
+func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
@@ -140,7 +140,7 @@ func (d *dependencies) settle() (faults annotations.Diagnostics) {
 		return d.faults
 	}
 	seen := map[string]bool{}
-	for _, p := range d.set.Packages {
+	for _, p := range d.packages {
 		d.settleBelow(p.meta, seen)
 	}
 	return d.faults
@@ -204,7 +204,7 @@ func (d *dependencies) compileC() error {
 }
 
 // checkPending checks what of s has been asked for since the last time. Errors show in what is not there.
-func (d *dependencies) checkPending(s *source) {
+func (d *dependencies) checkPending(s *dependency) {
 	files := s.pending()
 	if len(files) == 0 {
 		return

@@ -1,36 +1,164 @@
 package load
 
 import (
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
+
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"go/types"
+	"os"
+	"slices"
+	"strconv"
 
 	"golang.org/x/tools/go/packages"
 )
 
-// Dependency returns a package that p imports, directly or by way of others, with all its exported names; nil if it does not.
-func (p *Package) Dependency(path string) *types.Package {
-	if p.dependencies == nil {
-		return nil
+// dependency is a package of which only some declarations are checked: those that have been asked for, and what they mention.
+type dependency struct {
+	*packages.Package
+	types   *types.Package
+	checker *types.Checker
+	parsed  bool
+	files   []*sourceFile
+	named   map[string][]*declaration // what is declared at the top level, and of a type its methods
+	aliases map[string][]string       // those of a type that is declared here, by its name; those of others by ""
+	asked   map[string]bool           // which of the names have been asked for
+	cgo     bool                      // what was asked for mentions C
+}
+
+// sourceFile is a file of a source.
+type sourceFile struct {
+	syntax  *ast.File
+	imports map[string]*packages.Package // by their names in this file
+	dots    []*packages.Package          // imported into the file's scope
+	wanted  []ast.Decl                   // yet to be checked
+}
+
+// declaration is one that can be left out.
+type declaration struct {
+	file  *sourceFile
+	decl  ast.Decl
+	text  string // that decl is parsed from, of a function
+	taken bool
+}
+
+// parse reads the files of s, once. Their errors show in what is not there.
+func (s *dependency) parse(fset *token.FileSet) {
+	if s.parsed {
+		return
 	}
-	var found *packages.Package
-	packages.Visit([]*packages.Package{p.meta}, func(dep *packages.Package) bool {
-		if dep.PkgPath == path && dep != p.meta {
-			found = dep
+	paths := s.GoFiles
+	if len(s.CompiledGoFiles) > 0 {
+		paths = s.CompiledGoFiles
+	}
+	s.parsed, s.files = true, nil
+	s.named, s.aliases, s.asked = map[string][]*declaration{}, map[string][]string{}, map[string]bool{}
+	for _, path := range paths {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			continue
 		}
-		return found == nil
-	}, nil)
-	if found == nil {
+		rest, functions := strip(src)
+		syntax, _ := parser.ParseFile(fset, path, rest, parser.SkipObjectResolution)
+		if syntax == nil {
+			continue
+		}
+		f := newSourceFile(syntax, s.Package)
+		s.files = append(s.files, f)
+		for _, d := range syntax.Decls {
+			if d, ok := d.(*ast.GenDecl); ok {
+				s.index(f, d)
+			}
+		}
+		for _, fn := range functions {
+			s.add(&declaration{file: f, text: fn.text}, fn.name)
+		}
+	}
+}
+
+// index notes what d declares. Of constants, one may depend on the place of another: they stay together.
+func (s *dependency) index(f *sourceFile, d *ast.GenDecl) {
+	group := &declaration{file: f, decl: d}
+	for _, spec := range d.Specs {
+		if d.Tok != token.CONST {
+			group = &declaration{file: f, decl: &ast.GenDecl{TokPos: d.TokPos, Tok: d.Tok, Specs: []ast.Spec{spec}}}
+		}
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			s.add(group, spec.Name.Name)
+			if spec.Assign.IsValid() {
+				of := source.NameOf(spec.Type) // a receiver may be an alias, also one of a pointer
+				s.aliases[of] = append(s.aliases[of], spec.Name.Name)
+			}
+		case *ast.ValueSpec:
+			if d.Tok == token.VAR && spec.Type != nil {
+				spec.Values = nil
+			}
+			for _, name := range spec.Names {
+				s.add(group, name.Name)
+			}
+		}
+	}
+}
+
+func (s *dependency) add(d *declaration, name string) {
+	if name != "_" && name != "init" {
+		s.named[name] = append(s.named[name], d)
+	}
+}
+
+// take adds d to what is wanted of its file. It is nil if it was there, or does not parse.
+func (d *declaration) take(fset *token.FileSet) ast.Decl {
+	if d.taken {
 		return nil
 	}
-	if own := p.dependencies.own[path]; own != nil {
-		return own.Types
+	d.taken = true
+	if d.decl == nil {
+		f, err := parser.ParseFile(fset, "", "package p;"+d.text, parser.SkipObjectResolution)
+		if err != nil || len(f.Decls) != 1 {
+			return nil
+		}
+		d.decl = f.Decls[0]
 	}
-	s := p.dependencies.source(found)
-	if s == nil {
-		return nil
+	d.file.wanted = append(d.file.wanted, d.decl)
+	return d.decl
+}
+
+// newSourceFile finds what a file of p imports.
+func newSourceFile(syntax *ast.File, p *packages.Package) *sourceFile {
+	f := &sourceFile{syntax: syntax, imports: map[string]*packages.Package{}}
+	for _, spec := range syntax.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		imported := p.Imports[path]
+		switch {
+		case imported == nil:
+		case spec.Name == nil, spec.Name.Name == "_": // which directives may use
+			f.imports[imported.Name] = imported
+		case spec.Name.Name == ".":
+			f.dots = append(f.dots, imported)
+		default:
+			f.imports[spec.Name.Name] = imported
+		}
 	}
-	p.dependencies.askExported(s)
-	if len(p.dependencies.settle()) > 0 {
-		return nil
+	return f
+}
+
+// pending returns files of what is wanted and not yet checked.
+func (s *dependency) pending() []*ast.File {
+	var files []*ast.File
+	for _, f := range s.files {
+		if len(f.wanted) == 0 {
+			continue
+		}
+		file := *f.syntax
+		file.Decls = slices.DeleteFunc(slices.Clone(f.syntax.Decls), func(d ast.Decl) bool {
+			group, ok := d.(*ast.GenDecl)
+			return !ok || group.Tok != token.IMPORT
+		})
+		file.Decls = append(file.Decls, f.wanted...)
+		f.wanted = nil
+		files = append(files, &file)
 	}
-	return s.types
+	return files
 }

@@ -6,10 +6,10 @@ import "testing"
 func TestDependency(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\nimport \"time\"\n\ntype T = time.Duration\n"+annotated)
 	p := load(t, dir, ".").Packages[0]
-	if got := p.Dependency("internal/abi"); got == nil || got.Path() != "internal/abi" {
+	if got := p.Import("internal/abi"); got == nil || got.Path() != "internal/abi" {
 		t.Errorf("internal/abi is %v", got)
 	}
-	if got := p.Dependency("net/http"); got != nil {
+	if got := p.Import("net/http"); got != nil {
 		t.Errorf("net/http is %v, which nothing imports", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"go/types"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // Config says what to load.
@@ -28,39 +28,19 @@ type Config struct {
 // Set is what was loaded.
 type Set struct {
 	Fset     *token.FileSet
-	Packages []*Package              // in the order of their paths
+	Packages []*source.Package       // in the order of their paths
 	Orphans  []string                // generated files whose source is gone or has no directives any more
 	Found    annotations.Diagnostics // notes, warnings, and what does not parse
 }
 
-// Package is a package with annotated files. Its function bodies are parsed, not checked.
-type Package struct {
-	Path      string
-	Module    string // the path of its module, "" without one
-	GoVersion string // of its module
-	Types     *types.Package
-	Files     []*File
-	Others    []*File            // which are of the package as well, but in tests or in other builds alone
-	Errors    annotations.Errors // of the type checker
-	Warnings  annotations.Errors // of the parser in the bodies of functions, and of the go command; told with the package
-
-	Apart bool // somebody else has checked it, so that nothing is known of packages which it does not import
-
-	standIns     *ast.File // declares what is to be generated; it is not among Files
-	meta         *packages.Package
-	dependencies *dependencies
+// pkg is a package in the making.
+type pkg struct {
+	*source.Package
+	goVersion string                  // of its module
+	warnings  annotations.Diagnostics // of the parser in the bodies of functions, and of the go command; told with the package
+	standIns  *ast.File               // declares what is to be generated; it is not among Files
+	meta      *packages.Package
 }
-
-// File is a parsed file.
-type File struct {
-	Path      string
-	Syntax    *ast.File
-	Annotated bool // it holds a directive, or what looks like one
-	Asked     bool // it is annotated, and to be generated from
-}
-
-// IsTest reports whether only tests are built from the file.
-func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
 // Load finds and checks the packages with directives. An error is one of the patterns or the go command's. If a declaration
 // does not parse, nothing is checked, and the errors are among those found. A package that does not type-check is no error, as
@@ -87,6 +67,7 @@ type loader struct {
 	ctx       context.Context
 	cfg       Config
 	set       *Set
+	packages  []*pkg
 	annotated map[string]bool // the paths of files with directives, in folders with a file to generate from
 	asked     map[string]bool // the paths of files to generate from
 }
@@ -153,7 +134,7 @@ func (l *loader) choose(targets []target) []string {
 	for _, t := range targets {
 		for _, f := range t.folders {
 			for _, out := range f.orphans() {
-				if src, _ := SourceOf(out); t.file == "" || t.file == src {
+				if src, _ := source.SourceOf(out); t.file == "" || t.file == src {
 					l.set.Orphans = append(l.set.Orphans, out)
 				}
 			}

@@ -68,22 +68,6 @@ func TestHasDirective(t *testing.T) {
 	}
 }
 
-func TestOutputNames(t *testing.T) {
-	for source, output := range map[string]string{
-		"a.go": "a_ratelimit.go", "a_test.go": "a_ratelimit_test.go", "ratelimit.go": "ratelimit_ratelimit.go",
-	} {
-		if got := OutputOf(source); got != output {
-			t.Errorf("OutputOf(%s) = %s", source, got)
-		}
-		if got, ok := SourceOf(output); !ok || got != source {
-			t.Errorf("SourceOf(%s) = %s, %v", output, got, ok)
-		}
-	}
-	if _, ok := SourceOf("a.go"); ok {
-		t.Error("a.go is no output")
-	}
-}
-
 func TestFolders(t *testing.T) {
 	x := "package p\n\ntype T int\n" + annotated
 	dir := module(t, "a/a.go", x, "b/b.go", "package b\n", "_c/c.go", x, "testdata/t.go", x, "vendor/v/v.go", x, ".d/d.go", x,
@@ -159,8 +143,8 @@ func TestWrong(t *testing.T) {
 // TestFault makes an error of a panic in go/types.
 func TestFault(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\ntype T int\n"+annotated)
-	l := &loader{ctx: t.Context(), cfg: Config{Dir: dir}, set: load(t, dir, "."), annotated: map[string]bool{}}
-	p := l.set.Packages[0]
+	loaded := load(t, dir, ".").Packages[0].Importer.(allOf)
+	l, p := loaded.loader, loaded.p
 	p.Types = nil
 	p.Files[0].Syntax.Decls = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}
 	const want = "a.go:1:9: Go's own type checker fails at this package; does it compile? ("

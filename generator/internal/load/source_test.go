@@ -1,6 +1,8 @@
 package load
 
 import (
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
+
 	"fmt"
 	"go/importer"
 	"go/token"
@@ -24,7 +26,7 @@ func sourceAndExports(t *testing.T, dir string, paths ...string) (*dependencies,
 		t.Fatal(err)
 	}
 	root := &packages.Package{PkgPath: "root", Imports: map[string]*packages.Package{}}
-	l.set.Packages = []*Package{{Path: "root", meta: root}}
+	l.packages = []*pkg{{Package: &source.Package{Path: "root"}, meta: root}}
 	d := newDependencies(l)
 	for _, p := range pkgs {
 		root.Imports[p.PkgPath] = p
@@ -212,7 +214,7 @@ func TestSourceIsLittle(t *testing.T) {
 		"//ratelimit:rule limit=1 per=1m\ntype X interface{ M(ctx context.Context) error }\n")
 	set := load(t, dir, ".")
 	var checked []string
-	for path, s := range set.Packages[0].dependencies.sources {
+	for path, s := range set.Packages[0].Importer.(allOf).sources {
 		if s.checker != nil {
 			checked = append(checked, path)
 		}
@@ -234,7 +236,7 @@ func TestAskedWithoutMention(t *testing.T) {
 			"//ratelimit:wrap\ntype X interface{\n\t"+comment+"\n\tM() error\n}\n",
 			"b/b.go", "package b\n\ntype Alias = private\n\ntype private struct{}\n\nfunc Push() {}\n\ntype Type struct{}\n")
 		p := load(t, dir, ".").Packages[0]
-		d := p.dependencies
+		d := p.Importer.(allOf)
 		if got := strings.Join(d.sources["example.com/m/b"].types.Scope().Names(), " "); got != want {
 			t.Errorf("with %s there are %s, expected %s", comment, got, want)
 		}

@@ -33,7 +33,7 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // Analyzer reports the use of limited types without their wrappers.
@@ -77,7 +77,7 @@ type checker struct {
 // sources returns the files that were written by hand and are no tests.
 func (c *checker) sources() []*ast.File {
 	return slices.DeleteFunc(slices.Clone(c.Files), func(f *ast.File) bool {
-		return load.IsGenerated(f) || strings.HasSuffix(c.Fset.File(f.FileStart).Name(), "_test.go")
+		return source.IsGenerated(f) || strings.HasSuffix(c.Fset.File(f.FileStart).Name(), "_test.go")
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/types/typeutil"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // isConstructor is the fact that a function was generated to wrap its first argument.
@@ -67,7 +67,7 @@ func isLimiter(t types.Type) bool {
 // declareConstructors exports the facts of the generated constructors of this package.
 func (c *checker) declareConstructors() {
 	for _, f := range c.Files {
-		if !load.IsGenerated(f) {
+		if !source.IsGenerated(f) {
 			continue
 		}
 		for _, d := range f.Decls {
@@ -84,7 +84,7 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 	if l == nil {
 		return
 	}
-	for d := range load.Methods(f) {
+	for d := range source.Methods(f) {
 		method := c.TypesInfo.Defs[d.Name].(*types.Func)
 		if typeName(method.Signature().Recv().Type()) == l.wrapper && c.usesLimiter(d.Body) {
 			l.methods = append(l.methods, method.Name())

@@ -23,8 +23,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
 	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
 	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
-	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // Analyzer reports directives that are broken or suspicious, and generated files that are not up to date.
@@ -36,7 +36,7 @@ var Analyzer = &analysis.Analyzer{
 }
 
 func run(pass *analysis.Pass) (any, error) {
-	p := load.Checked(pass.Fset, pass.Pkg, pass.Files)
+	p := source.Checked(pass.Fset, pass.Pkg, pass.Files)
 	if pass.Module != nil {
 		p.Module = pass.Module.Path
 	}
@@ -60,7 +60,7 @@ func run(pass *analysis.Pass) (any, error) {
 }
 
 // isCgo reports whether a file is what cgo makes of another one, with other types in it.
-func isCgo(f *load.File) bool { return strings.HasSuffix(f.Path, ".cgo1.go") }
+func isCgo(f *source.File) bool { return strings.HasSuffix(f.Path, ".cgo1.go") }
 
 // stale finds the generated files of pkg that are not as they would be generated now.
 func stale(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnostics) {
@@ -84,7 +84,7 @@ func stale(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnosti
 		}
 	}
 	for _, f := range pass.Files {
-		if load.IsGenerated(f) && !expected[pass.Fset.File(f.FileStart).Name()] {
+		if source.IsGenerated(f) && !expected[pass.Fset.File(f.FileStart).Name()] {
 			found.Add(f.Package, "this file was generated from directives that are gone; %s", remedy)
 		}
 	}

@@ -1,0 +1,77 @@
+// Package source holds packages that were parsed and checked: what package load makes, and package collect reads. It also knows
+// the syntax of declarations, and the names of what is generated from them.
+package source
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+)
+
+// Package is a package with annotated files. Its function bodies are parsed, not checked.
+type Package struct {
+	Path   string
+	Module string // the path of its module, "" without one
+	Types  *types.Package
+	Files  []*File
+	Others []*File                 // which are of the package as well, but in tests or in other builds alone
+	Errors annotations.Diagnostics // of the type checker
+
+	// Importer gives packages that this one imports, directly or not, with all their exported names. It loads them when it is
+	// asked. It is nil where somebody else has checked the package, so that nothing is known of packages that it does not import.
+	Importer types.Importer
+	Imports  map[*ast.ImportSpec][]string // the names that files have from their imports
+	StandIns []string                     // the types that are declared for what is to be generated
+	Limited  map[types.Object]bool        // types of other packages that this one embeds or renames, and that have rules there
+}
+
+// File is a parsed file.
+type File struct {
+	Path      string
+	Syntax    *ast.File
+	Annotated bool // it holds a directive, or what looks like one
+	Asked     bool // it is annotated, and to be generated from
+}
+
+// IsTest reports whether only tests are built from the file.
+func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
+
+// Import returns a package that p imports, directly or not; nil if it does not, or if that is not known.
+func (p *Package) Import(path string) *types.Package {
+	if p.Importer == nil {
+		return nil
+	}
+	found, err := p.Importer.Import(path)
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// Unimported returns the errors that tell which imports are not to be had.
+func (p *Package) Unimported() annotations.Diagnostics {
+	return slices.DeleteFunc(slices.Clone(p.Errors), func(e annotations.Diagnostic) bool {
+		return !strings.HasPrefix(e.Msg, "could not import ")
+	})
+}
+
+// Checked returns a package that somebody else has parsed and checked, and that has no errors. All its files are asked for, but
+// for what was generated.
+func Checked(fset *token.FileSet, pkg *types.Package, files []*ast.File) *Package {
+	p := &Package{Path: pkg.Path(), Types: pkg, Imports: map[*ast.ImportSpec][]string{}}
+	for _, f := range files {
+		if IsGenerated(f) {
+			continue
+		}
+		p.Files = append(p.Files, &File{Path: fset.File(f.FileStart).Name(), Syntax: f, Annotated: true, Asked: true})
+		for _, spec := range f.Imports {
+			p.Imports[spec] = NamesOf(spec, pkg.Imports(), func(i *types.Package) []string { return i.Scope().Names() })
+		}
+	}
+	p.Limited = FindLimited(fset, p)
+	return p
+}
