@@ -112,7 +112,7 @@ func (s *redisServer) calls() (c calls, err error) {
 		}
 		first, _, _ := strings.Cut(stats, ",")
 		n := parse(strings.TrimPrefix(first, "calls="))
-		if command == "evalsha" || command == "eval" {
+		if command == "evalsha" || command == "eval" || command == "fcall" {
 			c.scripts += n
 		} else {
 			c.others += n

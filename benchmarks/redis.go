@@ -81,7 +81,7 @@ func (s *redisServer) spent() (spent, error) {
 		return spent{}, err
 	}
 	var t spent
-	for _, command := range []string{"cmdstat_evalsha", "cmdstat_eval"} {
+	for _, command := range []string{"cmdstat_fcall", "cmdstat_evalsha", "cmdstat_eval"} {
 		for field := range strings.SplitSeq(info[command], ",") {
 			if usec, ok := strings.CutPrefix(field, "usec="); ok {
 				t.script += parse(usec)

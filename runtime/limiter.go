@@ -43,6 +43,9 @@ func New(store Store, options ...Option) *Limiter {
 	for _, option := range options {
 		option(l)
 	}
+	if n, ok := store.(engine.Notifier); ok {
+		n.Notify(func(notice string, cause error) { l.logger.Warn(notice, "err", oneLine(cause.Error())) })
+	}
 	l.overrides.start(l)
 	return l
 }

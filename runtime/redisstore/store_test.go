@@ -102,7 +102,7 @@ func drawCall(t *rapid.T, rules []*engine.Rule) engine.Call {
 			c.Member = rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "member")
 		}
 		if r.Kind < engine.SlidingCounter {
-			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 100 * second}).Draw(t, "wait")
+			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 30 * second}).Draw(t, "wait")
 		}
 		call.Claims = append(call.Claims, c)
 	}
