@@ -15,7 +15,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 )
 
-var ctx = context.Background()
+// ctx can end, as the context of a request can: clients do more for such a one.
+var ctx, _ = context.WithCancel(context.Background())
 
 // redisServer is a Redis server of our own, and a client with one connection to it.
 type redisServer struct {
