@@ -51,6 +51,7 @@ type asked struct {
 	wait    time.Duration // how long the rule may delay the call
 	part    *part         // nil if no store is asked, since the rule would never admit the call
 	claim   int           // of the part
+	held    int           // of what an admitted call keeps, or -1
 }
 
 var calls = sync.Pool{New: func() any { return new(call) }}

@@ -15,12 +15,14 @@ type charged struct {
 	limiter *Limiter
 	method  string
 	fleet   engine.Store // the limiter's store, or what decided in its place
-	few     [2]held      // room for what most calls are charged
 
 	mu     sync.Mutex
 	done   bool
 	held   []held
 	owners []int // for each rule of the method, or each request: which of held it is charged to, or -1
+
+	few       [2]held // room for what most calls need
+	fewOwners [2]int
 }
 
 // held is what one claim was charged.
@@ -34,22 +36,21 @@ type held struct {
 // keep copies what the call took.
 func (c *call) keep() *charged {
 	kept := &charged{limiter: c.limiter, method: c.method, fleet: c.fleet.store}
-	kept.held = kept.few[:0]
-	place := make([]int, len(c.asked))
+	kept.held, kept.owners = kept.few[:0], kept.fewOwners[:0]
 	for i := range c.asked {
 		a := &c.asked[i]
-		place[i] = -1
+		a.held = -1
 		if a.part == nil || a.part.Claims[a.claim].Charged == 0 {
 			continue
 		}
-		place[i] = len(kept.held)
+		a.held = len(kept.held)
 		kept.held = append(kept.held, held{
 			claim: a.part.Claims[a.claim], local: a.part == &c.local, distinct: a.rule.Distinct != "", refunds: a.rule.Refund == RefundError,
 		})
 	}
 	for _, owner := range c.owners {
 		if owner >= 0 {
-			owner = place[owner]
+			owner = c.asked[owner].held
 		}
 		kept.owners = append(kept.owners, owner)
 	}
