@@ -4,7 +4,7 @@ RACE = -race
 MODULES = benchmarks contrib/golangci testdata/grpc # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo test model expressions wild bench bench-generate generate check lint
+.PHONY: help demo test model expressions wild bench bench-generate generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -39,6 +39,9 @@ generate: ## generate what is committed
 	go run ./cmd/ratelimit ./...
 	cd testdata/grpc && go generate ./...
 	go test -count=1 -run=Docs ./annotations -update
+
+pictures: ## draw docs/pictures with ratelimit simulate
+	go test -count=1 -run=Pictures ./cmd/ratelimit -draw
 
 check: ## report generated files that are stale
 	go run ./cmd/ratelimit -check ./...

@@ -167,3 +167,18 @@ func TestNearest(t *testing.T) {
 		t.Errorf("nothing is near, found %q", got)
 	}
 }
+
+// TestJoin counts what is too much to print.
+func TestJoin(t *testing.T) {
+	messages := make([]Message, 150)
+	for i := range messages {
+		messages[i] = Message{File: "x.go", Span: Span{Line: i + 1, Column: 1}, Text: "wrong"}
+	}
+	lines := strings.Split(Join(messages), "\n")
+	if len(lines) != 101 || lines[99] != "x.go:100:1: wrong" || lines[100] != "and 50 more" {
+		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
+	}
+	if got := Join(messages[:1]); got != "x.go:1:1: wrong" {
+		t.Errorf("one is %q", got)
+	}
+}

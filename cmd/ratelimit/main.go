@@ -5,6 +5,7 @@
 //
 //	ratelimit [flags] [packages]
 //	ratelimit vet [flags] [packages]
+//	ratelimit simulate [flags] [packages]
 //
 // Packages are named as for the go command; the default is the package in the current directory. See ratelimit -h.
 package main
@@ -32,6 +33,7 @@ import (
 
 const usage = `usage: ratelimit [flags] [packages]
        ratelimit vet [flags] [packages]
+       ratelimit simulate [flags] [packages]
        ratelimit help [verb]
 
 Writes x_ratelimit.go beside each file x.go with //ratelimit: directives.
@@ -45,6 +47,7 @@ examples:
   ratelimit -list -json .     the same for programs
   ratelimit -check -warn=error ./...    fail on warnings, too
   ratelimit vet ./...         find broken directives and forgotten wrappers; see ratelimit vet -h
+  ratelimit simulate .        try the rules on a load; see ratelimit simulate -h
   ratelimit help rule         print the arguments of //ratelimit:rule
   //go:generate go tool ratelimit    in a source file, for go generate
 
@@ -85,6 +88,9 @@ type command struct {
 
 // run is main without the process. Once ctx is done nothing is written any more; files that are being written are finished.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "simulate" {
+		return simulates(ctx, args[1:], stdout, stderr)
+	}
 	c := &command{stdout: stdout, stderr: stderr}
 	if status, ok := c.parse(args); !ok {
 		return status

@@ -76,3 +76,18 @@ func TestWarningsBesideErrors(t *testing.T) {
 		t.Errorf("as errors, printed\n%s", stderr)
 	}
 }
+
+// TestWarningsOfLoading has what the parser finds in a body, which keeps nothing from being generated.
+func TestWarningsOfLoading(t *testing.T) {
+	dir := module(t, "x.go", source+"\nfunc f() {\n\tx := := 1\n}\n")
+	if _, stderr := expect(t, 0, dir); !strings.Contains(stderr, "x.go:9:7: warning: ") {
+		t.Errorf("printed\n%s", stderr)
+	}
+	if _, stderr := expect(t, 1, dir, "-warn=error"); !strings.HasPrefix(stderr, "x.go:9:7: ") || strings.Contains(stderr, "warning") {
+		t.Errorf("as errors, printed\n%s", stderr)
+	}
+	if _, stderr := expect(t, 1, dir, "-json", "-warn=error"); !strings.HasPrefix(stderr, `{"file":"x.go","line":9,"column":7,`) ||
+		!strings.Contains(stderr, `"severity":"error","code":"load","message":"`) {
+		t.Errorf("as JSON, printed\n%s", stderr)
+	}
+}

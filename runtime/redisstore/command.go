@@ -33,24 +33,26 @@ func (n *node) way() way {
 	return way{n.client, "evalsha", lua.SHA}
 }
 
-// send sends the parts and takes in their replies. A part is sent again only if the server says that it has not begun with it.
-func (n *node) send(ctx context.Context, parts []*part) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.store.timeout)
+// send sends the parts before a deadline and takes in their replies. A part is sent again only if the server says that it has not begun with it.
+func (n *node) send(ctx context.Context, deadline time.Time, parts []*part) {
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
-	sent := false
-	err := n.breaker.try(func() error {
-		sent = true
-		return n.sendAll(ctx, parts)
-	})
+	sent, err := false, ctx.Err()
+	if err == nil {
+		err = n.breaker.try(func() error {
+			sent = true
+			return n.sendAll(ctx, parts)
+		})
+	}
 	for _, p := range parts {
-		switch {
-		case !sent:
+		if !sent {
 			p.err = err
-		case errors.Is(p.err, context.DeadlineExceeded):
-			p.err = unsent{fmt.Errorf("no connection within %v", n.store.timeout)}
+		}
+		if errors.Is(p.err, context.DeadlineExceeded) {
+			p.err = unsent{fmt.Errorf("not sent within %v", n.store.timeout)}
 		}
 	}
-	if !reached(err) {
+	if sent && !reached(err) {
 		n.lost(err)
 	}
 }

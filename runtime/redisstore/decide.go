@@ -12,54 +12,54 @@ import (
 type request struct {
 	call   *engine.Call
 	adjust bool
+	solo   bool // it is not taken together with equal ones
 
 	verdict engine.Verdict
 	err     error
+	left    bool // its caller does not wait for it any more
 }
 
-// maxAsks bounds how often one call is sent because the calendar windows were not those of the server's time. Twice is enough
-// unless the server's clock jumps.
+// maxAsks bounds how often one call is sent because the calendar windows were not those of the server's time, or because equal
+// calls took what it could have had.
 const maxAsks = 5
 
 // decide decides a call whose claims are on one server.
 func (s *store) decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	r := request{call: call}
-	err := s.do(ctx, &r)
-	return r.verdict, err
+	r := &request{call: call}
+	if err := s.do(ctx, r); err != nil {
+		return engine.Verdict{}, err
+	}
+	return r.verdict, nil
 }
 
-// do sends a request, again where the server asks for other calendar windows.
+// do sends a request, again where that is asked for.
 func (s *store) do(ctx context.Context, r *request) error {
 	n, err := s.node(ctx, r.call.Claims[0].Subject)
 	if err != nil {
 		return err
 	}
-	for range maxAsks {
-		n.do(ctx, r)
-		windows, again := errors.AsType[lua.WindowsAt](r.err)
-		if !again {
-			return r.err
+	for asks := 1; ; asks++ {
+		err := n.do(ctx, r)
+		windows, other := errors.AsType[lua.WindowsAt](err)
+		switch {
+		case asks == maxAsks || !other && err != errAgain:
+			return err
+		case other:
+			n.set(int64(windows))
+		default:
+			r.solo = asks+1 >= maxAsks-1
 		}
-		n.set(int64(windows))
-	}
-	return r.err
-}
-
-func (n *node) do(ctx context.Context, r *request) {
-	p := new(part)
-	r.add(&p.Run, n.now())
-	n.send(ctx, []*part{p})
-	if r.err = p.err; r.err == nil {
-		r.read(p.reply)
 	}
 }
 
-func (r *request) add(run *lua.Run, now int64) {
-	if r.adjust {
-		run.AddAdjustment(r.call, now)
-	} else {
-		run.AddDecision(r.call, now)
+// permits returns how many permits sliding windows may have to write for the request.
+func (r *request) permits() (n int64) {
+	for i := range r.call.Claims {
+		if c := &r.call.Claims[i]; c.Rule.Kind == engine.SlidingWindow {
+			n += c.Cost
+		}
 	}
+	return n
 }
 
 // read takes in the script's reply to the request.

@@ -28,7 +28,7 @@ func openRing(t testing.TB) *store {
 
 // rooms returns how many permits each subject has left.
 func rooms(t rapid.TB, s *store, call engine.Call) []int64 {
-	peek := clone(call)
+	peek := *clone(&call)
 	peek.Peek, peek.UpTo, peek.Refused = true, false, false
 	if _, err := s.Decide(context.Background(), &peek); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestSpreadAsksAgain(t *testing.T) {
 	}
 	for range 5 {
 		for {
-			c := clone(call)
+			c := *clone(&call)
 			v, err := s.Decide(context.Background(), &c)
 			if err != nil {
 				t.Fatal(err)

@@ -53,29 +53,43 @@ func search(dir string) (*folder, error) {
 	return f, nil
 }
 
-// hints are in every line that package annotations takes for a directive or a near miss: the tool's name, if not misspelt, or a verb.
-var hints = []string{"imit", "IMIT", ":rule", ":wrap", ":skip", ":fallback", ":bare"}
-
-// hasDirective reports whether a comment in src is a directive or looks like one.
+// hasDirective reports whether a comment in src is a directive or looks like one. Every line that package annotations takes for
+// such has the tool's name in it, if that is not misspelt, or else a colon and a verb.
 func hasDirective(src []byte) bool {
-	for _, hint := range hints {
-		for rest := src; ; {
-			i := bytes.Index(rest, []byte(hint))
-			if i < 0 {
-				break
-			}
-			start := bytes.LastIndexByte(rest[:i], '\n') + 1
-			end := len(rest)
-			if n := bytes.IndexByte(rest[i:], '\n'); n >= 0 {
-				end = i + n
-			}
-			if annotations.IsSuspect(string(rest[start:end])) {
-				return true
-			}
-			rest = rest[end:]
+	return suspicious(src, "imit", anything) || suspicious(src, "IMIT", anything) || suspicious(src, ":", beginsWithVerb)
+}
+
+// suspicious reports whether package annotations may find something in a line of src with a hint, behind which is holds.
+func suspicious(src []byte, hint string, is func(behind []byte) bool) bool {
+	for rest := src; ; {
+		i := bytes.Index(rest, []byte(hint))
+		if i < 0 {
+			return false
 		}
+		behind := rest[i+len(hint):]
+		if !is(behind) {
+			rest = behind
+			continue
+		}
+		start := bytes.LastIndexByte(src[:len(src)-len(rest)+i], '\n') + 1
+		end := len(src)
+		if n := bytes.IndexByte(behind, '\n'); n >= 0 {
+			end = len(src) - len(behind) + n
+		}
+		if annotations.IsSuspect(string(src[start:end])) {
+			return true
+		}
+		rest = src[end:]
 	}
-	return false
+}
+
+func anything([]byte) bool { return true }
+
+func beginsWithVerb(text []byte) bool {
+	if len(text) == 0 || text[0] < 'a' || text[0] > 'z' {
+		return false
+	}
+	return slices.ContainsFunc(annotations.Verbs, func(v annotations.Verb) bool { return bytes.HasPrefix(text, []byte(v.Name)) })
 }
 
 // walk searches root and what lies below as the go command does for root/...; it leaves out what is empty.

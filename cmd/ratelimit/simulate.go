@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/simulate"
+)
+
+const simulateUsage = `usage: ratelimit simulate [flags] [packages]
+
+Prints which calls of a load the rules would refuse, by rule and key. The real
+limiter decides each call, in virtual time: a day takes seconds.
+
+The rules are those of the packages, of -rules, or of -rule. A rule with a key
+counts each key of the load by itself, whatever the key's expression is. Each
+call costs what the rule's cost= says, if that is a number; or else what the
+load says, or 1. A rule with when= applies to every call. Calls do not wait and
+do not settle: a call that would wait counts as refused.
+
+loads:
+  constant:100/s   evenly spaced calls
+  poisson:100/s    calls of many independent callers, 100 a second on average
+  burst:50/10s     50 calls at once, every 10 seconds
+  daily:100/s      poisson, with a rate that is 180 at 3 pm and 20 at 3 am, in
+                   the time zone of -start
+  csv:calls.csv    lines of timestamp,key,cost; the timestamp in RFC 3339 or in
+                   seconds since 1970; key and cost may be left out
+  poisson:2/s+burst:50/10s    both of them together
+
+examples:
+  ratelimit simulate -rule 'limit=10 per=1s' -load poisson:12/s
+  ratelimit simulate -rule 'limit=10 per=1s' -load poisson:12/s -svg rate.svg \
+      -compare 'limit=10 per=1s algorithm=token-bucket'
+  ratelimit simulate -method SendCode -load csv:calls.csv ./examples/sms
+  ratelimit simulate -rules rules.json -load daily:5/s -keys 100 -json
+
+exit status:
+  0   the load was simulated
+  1   there are errors in the source, or a file cannot be read or written
+  2   the command line is wrong
+
+flags:
+`
+
+// simulation is a parsed command line of ratelimit simulate.
+type simulation struct {
+	*command
+	rules, compared []string // as directives have them
+	file, method    string
+	load            string
+	span            simulate.Span
+	svg, title      string
+}
+
+// simulates is [run] for the arguments after the word simulate.
+func simulates(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s := &simulation{command: &command{stdout: stdout, stderr: stderr}}
+	if status, ok := s.parse(args); !ok {
+		return status
+	}
+	sets, err := s.ruleSets(ctx)
+	if err != nil {
+		return s.end(err)
+	}
+	load, err := s.newLoad()
+	if err != nil {
+		return s.end(err)
+	}
+	var results []*simulate.Result
+	for _, rules := range sets {
+		result, err := simulate.Run(ctx, rules, load)
+		if err != nil {
+			return s.end(err)
+		}
+		results = append(results, result)
+	}
+	return s.end(s.report(results))
+}
+
+// newLoad returns the load that the flags ask for.
+func (s *simulation) newLoad() (*simulate.Load, error) {
+	if file, ok := strings.CutPrefix(s.load, "csv:"); ok {
+		return simulate.OpenCSV(file, s.span)
+	}
+	load, err := simulate.NewLoad(s.load, s.span)
+	if err != nil {
+		return nil, misused{err}
+	}
+	return load, nil
+}
+
+// misused is an error in the command line.
+type misused struct{ error }
+
+// end prints an error, if there is one, and returns the exit status.
+func (s *simulation) end(err error) int {
+	if err == nil {
+		return done
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("ratelimit: interrupted")
+	}
+	if wrong, ok := errors.AsType[misused](err); ok {
+		return s.misuse(wrong.Error())
+	}
+	return s.fail(err)
+}
+
+// misuse prints what is wrong with the command line.
+func (s *simulation) misuse(msg string) int {
+	fmt.Fprintf(s.stderr, "ratelimit simulate: %s; see ratelimit simulate -h\n", msg)
+	return misuse
+}
+
+// parse reads the command line; unless ok, the command is over with status.
+func (s *simulation) parse(args []string) (status int, ok bool) {
+	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Func("rule", "a `rule`, as in a directive: 'limit=10 per=1m'; may be given again", appendTo(&s.rules))
+	flags.Func("compare", "a `rule` of a second set, which is asked about the same load; may be given again", appendTo(&s.compared))
+	flags.StringVar(&s.file, "rules", "", "a `file` with the output of ratelimit -list -json")
+	flags.StringVar(&s.method, "method", "", "the `method` whose rules are meant, where there are several; its last part will do")
+	flags.StringVar(&s.load, "load", "constant:100/s", "the `load`")
+	flags.Func("for", "how long the load lasts, such as 10m; 10m if absent, 1d for daily, and all of a csv", s.setLength)
+	flags.Func("start", "when the load starts, in RFC 3339; 2026-01-01T00:00:00Z if absent, and the first call of a csv", s.setStart)
+	flags.IntVar(&s.span.Keys, "keys", 1, "how many keys the calls have, all equally likely; a csv has its own")
+	flags.Uint64Var(&s.span.Seed, "seed", 1, "the seed of what is random")
+	flags.BoolVar(&s.json, "json", false, "print JSON, with all keys that were refused and the timeline")
+	flags.StringVar(&s.svg, "svg", "", "draw a picture to this `file`: what was admitted and refused over time, and the budget left")
+	flags.StringVar(&s.title, "title", "", "the title of the picture")
+	flags.StringVar(&s.config.Tags, "tags", "", "build `tags` of the packages, separated by commas")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(s.stdout, simulateUsage)
+		flags.SetOutput(s.stdout)
+		flags.PrintDefaults()
+		return done, false
+	} else if err != nil {
+		return s.misuse(err.Error()), false
+	}
+	s.config.Patterns = flags.Args()
+	if problem := s.problem(); problem != "" {
+		return s.misuse(problem), false
+	}
+	return done, true
+}
+
+// problem says what is wrong with the flags together.
+func (s *simulation) problem() string {
+	sources := 0
+	for _, given := range []bool{len(s.rules) > 0, s.file != "", len(s.config.Patterns) > 0} {
+		if given {
+			sources++
+		}
+	}
+	switch {
+	case sources > 1:
+		return "rules come from -rule, from -rules or from packages; found more than one of these"
+	case s.method != "" && len(s.rules) > 0:
+		return "-method chooses among the rules of packages or of -rules, not of -rule"
+	case s.span.Keys < 1:
+		return fmt.Sprintf("-keys is %d; expected at least 1", s.span.Keys)
+	case s.span.Keys > 1 && strings.HasPrefix(s.load, "csv:"):
+		return "-keys is not for a csv, which has its own keys"
+	case s.title != "" && s.svg == "":
+		return "-title goes with -svg"
+	}
+	return ""
+}
+
+// appendTo returns the setter of a flag that may be given again.
+func appendTo(list *[]string) func(string) error {
+	return func(value string) error {
+		*list = append(*list, value)
+		return nil
+	}
+}
+
+func (s *simulation) setLength(text string) (err error) {
+	s.span.Length, _, err = period.Parse("-for", text)
+	return err
+}
+
+func (s *simulation) setStart(text string) (err error) {
+	if s.span.Start, err = time.Parse(time.RFC3339, text); err != nil || s.span.Start.Unix() < 0 {
+		return errors.New("expected a time such as 2026-03-02T09:00:00Z")
+	}
+	return nil
+}
+
+// report prints the results and draws the picture.
+func (s *simulation) report(results []*simulate.Result) error {
+	if s.svg != "" {
+		if err := os.WriteFile(s.svg, simulate.Draw(s.title, results...), 0o666); err != nil {
+			return err
+		}
+	}
+	if s.json {
+		e := json.NewEncoder(s.stdout)
+		e.SetIndent("", "\t")
+		e.SetEscapeHTML(false)
+		return e.Encode(results)
+	}
+	for i, r := range results {
+		if i > 0 {
+			fmt.Fprintln(s.stdout)
+		}
+		if err := r.PrintTable(s.stdout); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/simulate"
+)
+
+// ruleSets returns the rules that are asked, and those that they are compared with, if there are any.
+func (s *simulation) ruleSets(ctx context.Context) ([][]simulate.Rule, error) {
+	texts := s.rules
+	if len(texts) == 0 {
+		var err error
+		if texts, err = s.listedRules(ctx); err != nil {
+			return nil, err
+		}
+	}
+	sets := [][]string{texts}
+	if len(s.compared) > 0 {
+		sets = append(sets, s.compared)
+	}
+	var parsed [][]simulate.Rule
+	for _, texts := range sets {
+		var rules []simulate.Rule
+		for _, text := range texts {
+			rule, err := simulated(text)
+			if err != nil {
+				return nil, misused{fmt.Errorf("the rule %q: %w", text, err)}
+			}
+			rules = append(rules, rule)
+		}
+		parsed = append(parsed, rules)
+	}
+	return parsed, nil
+}
+
+// simulated reads a rule, and refuses one that needs more than a load tells.
+func simulated(text string) (simulate.Rule, error) {
+	directive, rule, err := generator.ParseRule(text)
+	switch {
+	case err != nil:
+		return simulate.Rule{}, err
+	case !directive.Limit.Expr.IsZero():
+		return simulate.Rule{}, errors.New("the limit is an expression; write the rule with -rule and a number")
+	case !directive.Distinct.IsZero():
+		return simulate.Rule{}, errors.New("distinct counts values that a load does not have")
+	}
+	return simulate.Rule{Rule: rule, Text: text, Cost: directive.Cost.Int}, nil
+}
+
+// listedRules returns the rules of one method, from a file or from packages, as directives have them.
+func (s *simulation) listedRules(ctx context.Context) ([]string, error) {
+	rows, err := s.rows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	method, err := s.choose(rows)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for _, r := range rows {
+		if r.Method == method {
+			texts = append(texts, r.directive())
+		}
+	}
+	return texts, nil
+}
+
+func (s *simulation) rows(ctx context.Context) ([]row, error) {
+	if s.file != "" {
+		return readRows(s.file)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	s.config.Dir = dir
+	result, err := generator.Generate(ctx, s.config)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, r := range result.Rules {
+		rows = append(rows, s.rowOf(r, time.Time{}))
+	}
+	return rows, nil
+}
+
+// readRows reads the output of ratelimit -list -json.
+func readRows(name string) ([]row, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var rows []row
+	d := json.NewDecoder(f)
+	d.UseNumber()
+	if err := d.Decode(&rows); err != nil {
+		return nil, fmt.Errorf("%s: expected the output of ratelimit -list -json: %w", name, err)
+	}
+	return rows, nil
+}
+
+// choose returns the method whose rules are meant.
+func (s *simulation) choose(rows []row) (string, error) {
+	var methods, meant []string
+	for _, r := range rows {
+		if !slices.Contains(methods, r.Method) {
+			methods = append(methods, r.Method)
+		}
+	}
+	for _, m := range methods {
+		if s.method == "" || m == s.method || strings.HasSuffix(m, "."+s.method) {
+			meant = append(meant, m)
+		}
+	}
+	switch {
+	case len(methods) == 0:
+		return "", errors.New("found no rules")
+	case len(meant) == 1:
+		return meant[0], nil
+	case len(meant) == 0:
+		return "", misused{fmt.Errorf("-method is %q; expected %s", s.method, strings.Join(methods, ", "))}
+	}
+	return "", misused{fmt.Errorf("choose one method with -method: %s", strings.Join(meant, ", "))}
+}
+
+// directive returns the arguments of a rule directive that says the same.
+func (r row) directive() string {
+	settings := []generator.Setting{{Name: "key", Value: r.Key}, {Name: "limit", Value: r.LimitExpr}, {Name: "per", Value: r.Window}}
+	if r.Limit != nil {
+		settings[1].Value = strconv.FormatInt(*r.Limit, 10)
+	}
+	switch r.Algorithm {
+	case "calendar":
+		settings[2].Name = "cron"
+	case "sliding-window":
+	default:
+		settings = append(settings, generator.Setting{Name: "algorithm", Value: r.Algorithm})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
+		settings = append(settings, generator.Setting{Name: name, Value: r.Settings[name]})
+	}
+	return written(slices.DeleteFunc(settings, func(s generator.Setting) bool { return s.Value == "" }))
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/generator"
+)
+
+const limited = `package x
+
+type X interface {
+	//ratelimit:rule key="{a}" limit=2 per=1m
+	//ratelimit:rule limit=3 cron="@hourly" cost=2 mode=shadow
+	M(a string) error
+
+	//ratelimit:rule limit=len(a) per=1m
+	N(a string) error
+
+	//ratelimit:rule limit=1 per=1m distinct="{a}"
+	O(a string) error
+}
+`
+
+// The rules of a package, of a file, and of flags do the same.
+func TestSimulateSources(t *testing.T) {
+	dir := module(t, "x.go", limited)
+	list, _ := expect(t, 0, dir, "-list", "-json")
+	write(t, dir, "rules.json", list)
+	load := []string{"simulate", "-load", "poisson:5/m", "-keys", "2"}
+	const first, second = `key="{a}" limit=2 per=1m`, `limit=3 cron=@hourly cost=2 mode=shadow`
+	want, _ := expect(t, 0, dir, append(load, "-rule", first, "-rule", second)...)
+	for _, args := range [][]string{{"-method", "M", "."}, {"-method=x.X.M"}, {"-rules", "rules.json", "-method", "X.M"}} {
+		got, stderr := expect(t, 0, dir, append(load, args...)...)
+		if squeezed(got) != squeezed(want) || stderr != "" {
+			t.Errorf("%v printed\n%s%s\nexpected\n%s", args, got, stderr, want)
+		}
+	}
+	got, _ := expect(t, 0, dir, append(load, "-rule", first, "-compare", second, "-json")...)
+	var results []struct{ Rules []struct{ Rule string } }
+	if err := json.Unmarshal([]byte(got), &results); err != nil || len(results) != 2 || results[1].Rules[0].Rule != second {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+// squeezed is a table without what its layout depends on.
+func squeezed(table string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(table, `cron="@hourly"`, "cron=@hourly")), " ")
+}
+
+func TestSimulateUsage(t *testing.T) {
+	dir := module(t, "x.go", limited)
+	write(t, dir, "list.json", `[{"method": "x.X.M", "limit": 1, "window": "1y", "algorithm": "fixed-window"}]`)
+	const rule = "-rule=limit=1 per=1m"
+	for want, args := range map[string][]string{
+		"flag provided but not defined: -nonsense":                              {"-nonsense"},
+		`the rule "limit=1": per: `:                                             {"-rule", "limit=1"},
+		`the rule "per=1m": a rule needs limit=`:                                {"-rule", "per=1m"},
+		`the rule "lim=1 per=1m": unknown argument "lim"; did you mean limit?`:  {"-rule", "lim=1 per=1m"},
+		`the rule "limit=x per=y": per is "y"; expected a duration`:             {rule, "-compare", "limit=x per=y"},
+		`the rule "limit=\"a*b\" per=1m": the limit is an expression`:           {"-rule", `limit="a*b" per=1m`},
+		`the rule "limit=\"len(a)\" per=1m": the limit is an expression; write`: {"-method", "N"},
+		`distinct counts values that a load does not have`:                      {"-method", "O"},
+		`choose one method with -method: x.X.M, x.X.N, x.X.O; see`:              {},
+		`-method is "P"; expected x.X.M, x.X.N, x.X.O; see`:                     {"-method", "P", "."},
+		`the rule "limit=1 per=1y algorithm=fixed-window": unknown unit "y"`:    {"-rules", "list.json"},
+		"found more than one of these":                                          {rule, "-rules", "list.json"},
+		"found more than one of these; see ratelimit simulate -h":               {rule, "."},
+		"not of -rule":                                                            {rule, "-method", "M"},
+		"-keys is 0; expected at least 1":                                         {rule, "-keys", "0"},
+		"-title goes with -svg":                                                   {rule, "-title", "x"},
+		`load is "steady"; expected constant:100/s`:                               {rule, "-load", "steady"},
+		"-keys is not for a csv":                                                  {rule, "-load", "csv:x", "-keys", "2"},
+		`invalid value "1" for flag -for: -for is "1" without a unit`:             {rule, "-for", "1"},
+		`invalid value "noon" for flag -start: expected a time such as 2026-03-0`: {rule, "-start", "noon"},
+	} {
+		stdout, stderr := expect(t, 2, dir, append([]string{"simulate"}, args...)...)
+		if stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v printed %q and %q; expected %s", args, stdout, stderr, want)
+		}
+	}
+	for want, args := range map[string][]string{
+		"none.csv: no such file or directory\n":                {rule, "-load", "csv:none.csv"},
+		"x.go: line 1: the timestamp is ":                      {rule, "-load", "csv:x.go"},
+		"none.json: no such file or directory\n":               {"-rules", "none.json"},
+		"x.go: expected the output of ratelimit -list -json: ": {"-rules", "x.go"},
+		"./none: no such file or directory":                    {"./none"},
+		"none/x.svg: no such file or directory\n":              {rule, "-svg", "none/x.svg"},
+		"has a key, but a call of the load has none":           {"-rule", "key={a} limit=1 per=1m", "-load", "csv:empty.csv"},
+		"found no rules\n":                                     {"-tags", "bare"},
+	} {
+		write(t, dir, "empty.csv", "1\n")
+		write(t, dir, "x.go", "//go:build !bare\n\n"+limited)
+		write(t, dir, "y.go", "package x\n")
+		stdout, stderr := expect(t, 1, dir, append([]string{"simulate"}, args...)...)
+		if stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v printed %q and %q; expected %s", args, stdout, stderr, want)
+		}
+	}
+	stdout, stderr := expect(t, 0, dir, "simulate", "-h")
+	if !strings.Contains(stdout, "\nloads:\n") || !strings.Contains(stdout, "-compare") || stderr != "" {
+		t.Errorf("-h printed %q and %q", stdout, stderr)
+	}
+}
+
+// What -list prints of a rule reads back as that rule.
+func TestListedRulesReadBack(t *testing.T) {
+	for _, written := range []string{
+		"per=1m", `per=1d12h key="{a}\t|"`, "per=1m block=1d12h wait=45s refund=error on-error=local", "per=1m cost=3",
+		"per=1m mode=trigger", "per=1m algorithm=token-bucket burst=20 wait=2s queue=7", "per=1m algorithm=leaky-bucket prepay",
+		"per=1m algorithm=token-bucket warmup=5s", "per=1m algorithm=sliding-counter slices=6 scope=instance",
+		"cron=@daily tz=Asia/Shanghai", `cron="0  0 * * *"`, `cost="len(a)" per=1m when="len(a) > 3"`, "algorithm=fixed-window per=1500us",
+	} {
+		row := rowWith(t, "limit=1_000 "+written)
+		_, want, err := generator.ParseRule("limit=1_000 " + written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got, err := generator.ParseRule(row.directive())
+		want.Cron = strings.Join(strings.Fields(want.Cron), " ")
+		if err != nil || got != want {
+			t.Errorf("%s is listed as %s, which is %+v, error %v; expected %+v", written, row.directive(), got, err, want)
+		}
+	}
+}

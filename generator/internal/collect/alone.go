@@ -1,0 +1,14 @@
+package collect
+
+import (
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Rule returns what a rule directive says that stands on nothing, and what is wrong with it. A limit that is an expression is 1.
+func Rule(d annotations.Rule) (ratelimit.Rule, annotations.Errors) {
+	c, r := &collector{}, &model.Rule{Rule: d, Limit: limitOf(d)}
+	c.isValid(r)
+	return r.Limit, c.errs
+}

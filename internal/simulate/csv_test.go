@@ -1,0 +1,71 @@
+package simulate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCSV(t *testing.T) {
+	const text = "Timestamp,key,cost\n2026-03-02T09:00:02+08:00,ann,3\n2026-03-02T01:00:00Z, bob\n1772413201.000001,ann,\n" + `1772413201,"a,b",1` + "\n"
+	nine := time.Date(2026, 3, 2, 9, 0, 0, 0, time.FixedZone("", 8*3600))
+	for _, test := range []struct {
+		span   Span
+		length time.Duration
+		calls  string
+	}{
+		{Span{}, 2*time.Second + time.Microsecond, "0s bob 0; 1s a,b 1; 1.000001s ann 0; 2s ann 3"},
+		{Span{Start: nine, Length: 2 * time.Second}, 2 * time.Second, "0s bob 0; 1s a,b 1; 1.000001s ann 0"},
+		{Span{Start: nine.Add(time.Second)}, time.Second + time.Microsecond, "0s a,b 1; 1µs ann 0; 1s ann 3"},
+		{Span{Start: nine.Add(-time.Hour), Length: 2 * time.Hour}, 2 * time.Hour, "1h0m0s bob 0; 1h0m1s a,b 1; 1h0m1.000001s ann 0; 1h0m2s ann 3"},
+	} {
+		l, err := ReadCSV(strings.NewReader(text), test.span)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls []string
+		for _, c := range l.Calls {
+			calls = append(calls, fmt.Sprint(c.After, " ", l.Keys[c.Key], " ", c.Cost))
+		}
+		if got := strings.Join(calls, "; "); got != test.calls || l.Length != test.length {
+			t.Errorf("%+v: %s long, calls %s\nexpected %s, %s", test.span, l.Length, got, test.length, test.calls)
+		}
+	}
+}
+
+func TestWrongCSV(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                 "found no calls",
+		"timestamp\n":                      "found no calls",
+		"time\n":                           `line 1: the timestamp is "time"; expected one such as 2026-03-02T09:00:00Z, or seconds`,
+		"1,a\n\ntimestamp\n":               `line 3: the timestamp is "timestamp"`,
+		"1,a,1,x\n":                        "line 1: found 4 fields; expected timestamp,key,cost",
+		"1,a,0\n":                          `line 1: the cost is "0"; expected an integer of at least 1`,
+		"1,a\n2,a,1.5\n":                   `line 2: the cost is "1.5"`,
+		"-1\n":                             `the timestamp is "-1"`,
+		"NaN\n":                            `the timestamp is "NaN"`,
+		"1e300\n":                          `the timestamp is "1e300"`,
+		"1969-12-31T23:59:59Z\n":           `the timestamp is "1969-12-31T23:59:59Z"`,
+		"1,\"a\n":                          `extraneous or missing " in quoted-field`,
+		"1\n253402300799\n":                "at most 3660d are possible",
+		"1,\"\x1b[2J\"\n\"\x1b[2J\"\n":     `the timestamp is "\x1b[2J"`,
+		"1,\xff\n2,a,99999999999999999999": `the cost is "99999999999999999999"`,
+	} {
+		if _, err := ReadCSV(strings.NewReader(text), Span{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v; expected %s", text, err, want)
+		}
+	}
+	if _, err := ReadCSV(strings.NewReader("1\n"), Span{Start: time.Unix(2, 0).UTC()}); err == nil || !strings.Contains(err.Error(), "found no calls from 1970-01-01T00:00:02Z on") {
+		t.Error(err)
+	}
+	name := filepath.Join(t.TempDir(), "calls.csv")
+	if err := os.WriteFile(name, []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenCSV(name, Span{}); err == nil || !strings.HasPrefix(err.Error(), name+": line 1: ") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,193 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// The places of a picture, in pixels. The results stand below each other, each with its rules, its calls and its budgets.
+const (
+	width      = 800.0
+	left       = 64.0 // of the panels
+	right      = 776.0
+	headHeight = 64.0
+	lineHeight = 18.0 // of a rule
+	callHeight = 110.0
+	leftHeight = 64.0
+	between    = 26.0 // between the two panels, with the title of the second
+	axisHeight = 40.0 // with the space below it
+)
+
+// shownRules is how many rules of a result have a line in a picture.
+const shownRules = 6
+
+const style = `
+text{font:12px ui-sans-serif,system-ui,"Segoe UI",Helvetica,Arial,sans-serif}
+.label,.end,.mid{fill:#59636e}
+.title{font-size:16px;font-weight:600;fill:#1f2328}
+.rule{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1f2328}
+.end{text-anchor:end}
+.mid{text-anchor:middle}
+.back{fill:#ffffff}
+.grid{stroke:#d8dee4;fill:none}
+.admitted{fill:#2f81d7}
+.refused{fill:#e8590c}
+.left{fill:none;stroke-width:1.6;stroke-linejoin:round}
+.c0{stroke:#1a7f37}.c1{stroke:#8250df}.c2{stroke:#9a6700}.c3{stroke:#0b7285}.c4{stroke:#bf3989}.c5{stroke:#57606a}
+@media (prefers-color-scheme:dark){
+.label,.end,.mid{fill:#9198a1}
+.title,.rule{fill:#f0f6fc}
+.back{fill:#0d1117}
+.grid{stroke:#30363d}
+.admitted{fill:#4493f8}
+.refused{fill:#ff8c42}
+.c0{stroke:#3fb950}.c1{stroke:#b392f0}.c2{stroke:#e3b341}.c3{stroke:#56d4dd}.c4{stroke:#f778ba}.c5{stroke:#b1bac4}
+}
+`
+
+// Draw returns an SVG of the results of one load. The calls of all of them have one scale. The title may be empty.
+func Draw(title string, results ...*Result) []byte {
+	load := results[0].Load
+	height := headHeight
+	most := int64(1)
+	for _, r := range results {
+		height += r.height()
+		most = max(most, r.Timeline.most())
+	}
+	if title == "" {
+		title = "Simulation of " + load.Text
+	}
+	s := newSVG(width, height, printable.Text(title, 200), style)
+	s.text("title", point{left, 28}, printable.Text(title, 90))
+	s.text("label", point{left, 48}, fmt.Sprintf("%s: %s, %s", load, count(int64(len(load.Calls)), "call"), count(int64(len(load.Keys)), "key")))
+	y := headHeight
+	for _, r := range results {
+		r.draw(s, y, ceiling(most))
+		y += r.height()
+	}
+	return s.end()
+}
+
+func (r *Result) height() float64 {
+	return lineHeight*float64(min(len(r.Rules), shownRules+1)) + 28 + callHeight + between + leftHeight + axisHeight
+}
+
+// most returns the calls of the busiest step.
+func (t *Timeline) most() int64 {
+	var most int64
+	for i := range t.Admitted {
+		most = max(most, t.Admitted[i]+t.Refused[i])
+	}
+	return most
+}
+
+// length is that of the load, rounded up to whole steps.
+func (t *Timeline) length() time.Duration { return t.Step * time.Duration(len(t.Admitted)) }
+
+// ceiling returns the lowest round number that is not below n: one digit with zeros.
+func ceiling(n int64) int64 {
+	for unit := int64(1); ; unit *= 10 {
+		for round := unit; round < 10*unit; round += unit {
+			if round >= n {
+				return round
+			}
+		}
+	}
+}
+
+// draw draws one result with its top at y.
+func (r *Result) draw(s *svg, y float64, most int64) {
+	for i, rule := range r.Rules {
+		y += lineHeight
+		if i == shownRules {
+			s.text("rule", point{left + 26, y - 5}, fmt.Sprintf("and %d more", len(r.Rules)-shownRules))
+			break
+		}
+		s.line(color(i), point{left, y - 9}, point{left + 18, y - 9})
+		s.text("rule", point{left + 26, y - 5}, printable.Text(rule.Rule.Text, 90))
+	}
+	r.drawLegend(s, y+18)
+	y += 28
+	r.drawCalls(s, y, most)
+	y += callHeight + between
+	r.drawLeft(s, y)
+	drawTimes(s, y+leftHeight, r.Timeline.length())
+}
+
+func color(rule int) string { return "left c" + strconv.Itoa(rule) }
+
+func (r *Result) drawLegend(s *svg, y float64) {
+	s.text("label", point{left, y}, "calls offered in "+period.Format(r.Timeline.Step))
+	s.rect("admitted", 420, y-9, 10, 10)
+	s.text("label", point{435, y}, fmt.Sprintf("%d admitted", r.Admitted))
+	s.rect("refused", 560, y-9, 10, 10)
+	s.text("label", point{575, y}, fmt.Sprintf("%d refused%s", r.Refused, share(r.Refused, r.Admitted+r.Refused)))
+}
+
+// drawCalls draws the admitted calls of each step and, above them, the refused ones, so that a whole bar is what was offered.
+func (r *Result) drawCalls(s *svg, y float64, most int64) {
+	t := &r.Timeline
+	drawGrid(s, y, callHeight, strconv.FormatInt(most, 10))
+	step := (right - left) / float64(len(t.Admitted))
+	bar := max(step-1, step*0.8)
+	var feet, tops []point
+	var admitted, refused []float64
+	for i := range t.Admitted {
+		up := callHeight * float64(t.Admitted[i]) / float64(most)
+		foot := point{left + step*float64(i), y + callHeight}
+		feet, tops = append(feet, foot), append(tops, point{foot.x, foot.y - up})
+		admitted, refused = append(admitted, up), append(refused, callHeight*float64(t.Refused[i])/float64(most))
+	}
+	s.bars("admitted", bar, feet, admitted)
+	s.bars("refused", bar, tops, refused)
+}
+
+// drawLeft draws the budget of each rule, in parts of the largest one that the rule has. The first rules are drawn above the others.
+func (r *Result) drawLeft(s *svg, y float64) {
+	t := &r.Timeline
+	title, top := "budget left", "full"
+	if slices.ContainsFunc(r.Rules, func(rule RuleResult) bool { return rule.Rule.Key != "" }) {
+		title += " of " + printable.Text(t.Key, 40)
+	}
+	if len(r.Rules) == 1 {
+		top = strconv.FormatInt(r.Rules[0].Rule.capacity(), 10)
+	}
+	s.text("label", point{left, y - 8}, title)
+	drawGrid(s, y, leftHeight, top)
+	for i := min(len(r.Rules), shownRules) - 1; i >= 0; i-- {
+		full := float64(max(1, r.Rules[i].Rule.capacity()))
+		points := make([]point, len(t.Left[i]))
+		for n, permits := range t.Left[i] {
+			x := float64(n) * float64(t.LeftStep) / float64(t.length())
+			points[n] = point{left + (right-left)*x, y + leftHeight*(1-float64(permits)/full)}
+		}
+		s.polyline(color(i), points)
+	}
+}
+
+// drawGrid draws the lines of a panel at nothing and at the top, which has a label.
+func drawGrid(s *svg, y, height float64, top string) {
+	s.line("grid", point{left, y}, point{right, y})
+	s.line("grid", point{left, y + height}, point{right, y + height})
+	s.text("end", point{left - 8, y + 4}, top)
+	s.text("end", point{left - 8, y + height + 4}, "0")
+}
+
+// drawTimes labels the time axis, with the time since the start.
+func drawTimes(s *svg, y float64, length time.Duration) {
+	step := stepFor(length, 10)
+	for at := time.Duration(0); at <= length; at += step {
+		x := left + (right-left)*float64(at)/float64(length)
+		s.line("grid", point{x, y}, point{x, y + 5})
+		label := "0"
+		if at > 0 {
+			label = period.Format(at)
+		}
+		s.text("mid", point{x, y + 18}, label)
+	}
+}

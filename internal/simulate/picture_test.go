@@ -1,0 +1,64 @@
+package simulate
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A picture is well-formed, the same each time, and without anything that runs or loads, whatever the load is.
+func TestPicturesAreSafe(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rules, l := rapid.SliceOfN(rapid.Custom(drawRule), 1, 9).Draw(t, "rules"), drawLoad(t)
+		for i := range l.Keys {
+			l.Keys[i] = "k" + rapid.String().Draw(t, "key")
+		}
+		rules[0].Text = `"<script>alert(1)</script>` + rapid.String().Draw(t, "text")
+		r, err := Run(t.Context(), rules, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		title := rapid.String().Draw(t, "title")
+		picture := Draw(title, r, r)
+		if !bytes.Equal(picture, Draw(title, r, r)) {
+			t.Fatal("a second picture differs")
+		}
+		checkElements(t, picture)
+	})
+}
+
+func checkElements(t *rapid.T, picture []byte) {
+	d := xml.NewDecoder(bytes.NewReader(picture))
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, picture)
+		}
+		element, ok := token.(xml.StartElement)
+		if ok && !strings.Contains(" svg title style rect path text ", " "+element.Name.Local+" ") {
+			t.Fatalf("found an element %s", element.Name.Local)
+		}
+		for _, a := range element.Attr {
+			if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") {
+				t.Fatalf("%s of %s is %s", a.Name.Local, element.Name.Local, a.Value)
+			}
+		}
+	}
+}
+
+// What stays within the panels: a bar or a line that does not would be drawn over the text.
+func TestScale(t *testing.T) {
+	for n, want := range map[int64]int64{1: 1, 9: 9, 10: 10, 11: 20, 99: 100, 100: 100, 672: 700, 901: 1000} {
+		if got := ceiling(n); got != want {
+			t.Errorf("the scale for %d ends at %d; expected %d", n, got, want)
+		}
+	}
+}

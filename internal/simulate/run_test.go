@@ -1,0 +1,212 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+func drawRule(t *rapid.T) Rule {
+	r := ratelimit.Rule{
+		Key:       rapid.SampledFrom([]string{"", "{user}"}).Draw(t, "key"),
+		Limit:     rapid.Int64Range(0, 20).Draw(t, "limit"),
+		Per:       rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second}).Draw(t, "per"),
+		Algorithm: rapid.SampledFrom([]ratelimit.Algorithm{0, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.LeakyBucket, ratelimit.SlidingCounter}).Draw(t, "algorithm"),
+		Mode:      rapid.SampledFrom([]ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow}).Draw(t, "mode"),
+	}
+	return Rule{Rule: r, Text: fmt.Sprint(r), Cost: rapid.Int64Range(0, 2).Draw(t, "cost")}
+}
+
+// Every call is admitted or refused, once, in each of the views of a result.
+func TestNothingIsLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rules, l := rapid.SliceOfN(rapid.Custom(drawRule), 1, 4).Draw(t, "rules"), drawLoad(t)
+		r, err := Run(t.Context(), rules, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := int64(len(l.Calls))
+		if sum(r.Timeline.Admitted) != r.Admitted || sum(r.Timeline.Refused) != r.Refused || r.Admitted+r.Refused != n {
+			t.Fatalf("of %d calls, %d are admitted and %d refused; over time, %v and %v", n, r.Admitted, r.Refused, r.Timeline.Admitted, r.Timeline.Refused)
+		}
+		enforced := int64(0)
+		for i, rule := range r.Rules {
+			refused := int64(0)
+			for _, k := range rule.Keys {
+				if refused += k.Refused; k.Refused < 1 || k.Refused > k.Calls {
+					t.Fatalf("%s: %+v", rule.Rule.Text, k)
+				}
+			}
+			if rules[i].Key != "" && refused != rule.All.Refused || rule.All.Calls != n {
+				t.Fatalf("%s: %+v, but by key %d are refused", rule.Rule.Text, rule.All, refused)
+			}
+			if rules[i].Mode == ratelimit.ModeEnforce {
+				enforced += rule.All.Refused
+			}
+			if left := r.Timeline.Left[i]; slices.Min(left) < 0 || slices.Max(left) > rules[i].capacity() {
+				t.Fatalf("%s: %v are left", rule.Rule.Text, left)
+			}
+		}
+		if enforced < r.Refused {
+			t.Fatalf("the rules refused %d calls, but %d are refused", enforced, r.Refused)
+		}
+	})
+}
+
+func sum(all []int64) (total int64) {
+	for _, n := range all {
+		total += n
+	}
+	return total
+}
+
+// A sliding window refuses what a list of the admitted times says.
+func TestLikeAList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit, per, l := rapid.IntRange(1, 9).Draw(t, "limit"), 2*time.Second, drawLoad(t)
+		rule := Rule{Rule: ratelimit.Rule{Key: "{user}", Limit: int64(limit), Per: per}}
+		r, err := Run(t.Context(), []Rule{rule}, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		admitted, want := map[int][]time.Duration{}, map[string]int64{}
+		for _, c := range l.Calls {
+			admitted[c.Key] = slices.DeleteFunc(admitted[c.Key], func(at time.Duration) bool { return at <= c.After-per })
+			if len(admitted[c.Key]) < limit {
+				admitted[c.Key] = append(admitted[c.Key], c.After)
+			} else {
+				want[l.Keys[c.Key]]++
+			}
+		}
+		for _, k := range r.Rules[0].Keys {
+			if want[k.Key] != k.Refused || k.LongestDelay <= 0 || k.LongestDelay > per {
+				t.Fatalf("%+v; expected %d", k, want[k.Key])
+			}
+			delete(want, k.Key)
+		}
+		if len(want) > 0 {
+			t.Fatalf("no refusals of %v", want)
+		}
+	})
+}
+
+func calls(t *testing.T, text string) *Load {
+	t.Helper()
+	l, err := ReadCSV(strings.NewReader(text), Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Rules count by themselves, also if they have one name and window, and the costs come from the rule or else from the load.
+func TestCosts(t *testing.T) {
+	same := ratelimit.Rule{Name: "same", Limit: 4, Per: time.Minute, Mode: ratelimit.ModeShadow}
+	r, err := Run(t.Context(), []Rule{{Rule: same}, {Rule: same, Cost: 1}}, calls(t, "0,a,3\n1,a,3\n2,a\n3,a\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, other := r.Rules[0].All.Refused, r.Rules[1].All.Refused; one != 2 || other != 0 || r.Refused != 0 {
+		t.Errorf("%d and %d would be refused, and %d are", one, other, r.Refused)
+	}
+}
+
+// A call that can never be admitted is refused, by the rule that says so.
+func TestNever(t *testing.T) {
+	rules := []Rule{{Rule: ratelimit.Rule{Limit: 10, Per: time.Second}}, {Rule: ratelimit.Rule{Limit: 2, Per: time.Second}}}
+	r, err := Run(t.Context(), rules, calls(t, "0,a,3\n1,a,2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Admitted != 1 || r.Refused != 1 || r.Rules[0].All.Refused != 0 || r.Rules[1].All != (KeyResult{Calls: 2, Refused: 1, Never: true}) {
+		t.Errorf("%+v", r)
+	}
+	var out strings.Builder
+	if err := r.PrintTable(&out); err != nil || !strings.Contains(out.String(), "never admitted") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, []Rule{{Rule: ratelimit.PerSecond(1)}}, calls(t, "0,a\n")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestMissingKey(t *testing.T) {
+	rule := Rule{Rule: ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Second}, Text: "limit=1"}
+	const want = "the rule limit=1 has a key, but a call of the load has none"
+	if _, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a\n1\n")); err == nil || err.Error() != want {
+		t.Errorf("%v; expected %s", err, want)
+	}
+}
+
+func TestTable(t *testing.T) {
+	rules := []Rule{
+		{Rule: ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Minute}, Text: "limit=1 per=1m key={user}"},
+		{Rule: ratelimit.Rule{Limit: 100, Per: time.Minute}, Text: "limit=100 per=1m"},
+	}
+	var text strings.Builder
+	for i := range 7 {
+		fmt.Fprintf(&text, "%d,user-%d\n%[1]d.5,user-%[2]d\n", i, i)
+	}
+	text.WriteString("10,user-3\n11,\"\x1b\n\"\n11,\"\x1b\n\"\n")
+	r, err := Run(t.Context(), rules, calls(t, text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+ for 11s: 17 calls, 8 keys; 8 admitted, 9 refused (52.9%)
+
+RULE                       KEY     CALLS  REFUSED    LONGEST RETRY DELAY
+limit=1 per=1m key={user}  all     17     9 (52.9%)  1m
+                           user-3  3      2 (66.7%)  59.5s
+                           user-0  2      1 (50.0%)  59.5s
+                           user-1  2      1 (50.0%)  59.5s
+                           user-2  2      1 (50.0%)  59.5s
+                           user-4  2      1 (50.0%)  59.5s
+                           3 more  6      3 (50.0%)  1m
+limit=100 per=1m           all     17     0          -
+`
+	var out strings.Builder
+	if err := r.PrintTable(&out); err != nil || "\n"+out.String() != want {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	fields, err := json.Marshal(r)
+	if err != nil || !strings.Contains(string(fields), `"keys":[{"key":"user-3","calls":3,"refused":2,"longestRetryDelay":"59.5s"},`) || !strings.Contains(string(fields), `"\u001b\n"`) {
+		t.Errorf("%v\n%s", err, fields)
+	}
+}
+
+// BenchmarkRun decides a million calls of a thousand keys under two rules.
+func BenchmarkRun(b *testing.B) {
+	rules := []Rule{
+		{Rule: ratelimit.Rule{Key: "{user}", Limit: 50, Per: time.Minute}},
+		{Rule: ratelimit.Rule{Limit: 900, Per: time.Second, Algorithm: ratelimit.TokenBucket}},
+	}
+	for b.Loop() {
+		l, err := NewLoad("poisson:1000/s", Span{Length: 1000 * time.Second, Keys: 1000})
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := Run(b.Context(), rules, l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(r.Admitted+r.Refused), "calls/op")
+		if len(Draw("", r)) == 0 {
+			b.Fatal("no picture")
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// shownKeys is how many keys of a rule the table has.
+const shownKeys = 5
+
+// PrintTable prints what was refused, by rule and key. Of each rule it prints the keys that are refused most.
+func (r *Result) PrintTable(out io.Writer) error {
+	total := r.Admitted + r.Refused
+	fmt.Fprintf(out, "%s: %s, %s; %d admitted, %d refused%s\n\n", r.Load, count(total, "call"),
+		count(int64(len(r.Load.Keys)), "key"), r.Admitted, r.Refused, share(r.Refused, total))
+	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "RULE\tKEY\tCALLS\tREFUSED\tLONGEST RETRY DELAY")
+	for i := range r.Rules {
+		r.Rules[i].print(t)
+	}
+	return t.Flush()
+}
+
+// String describes a load in a few words.
+func (l *Load) String() string {
+	text := printable.Text(l.Text, 80) + " for " + period.Format(max(l.Length.Round(time.Millisecond), time.Millisecond))
+	if l.Start.Year() == 1970 { // the file counts seconds from its own start
+		return text
+	}
+	return text + " from " + l.Start.Format(time.RFC3339)
+}
+
+func (r *RuleResult) print(t io.Writer) {
+	text := printable.Text(r.Rule.Text, 100)
+	print := func(key string, k KeyResult) {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d%s\t%s\n", text, key, k.Calls, k.Refused, share(k.Refused, k.Calls), k.delay())
+		text = ""
+	}
+	print("all", r.All)
+	for _, k := range r.Keys[:min(len(r.Keys), shownKeys)] {
+		print(printable.Text(k.Key, 40), k)
+	}
+	if more := len(r.Keys) - shownKeys; more > 0 {
+		print(fmt.Sprintf("%d more", more), together(r.Keys[shownKeys:]))
+	}
+}
+
+// delay is the longest delay in words.
+func (k *KeyResult) delay() string {
+	switch {
+	case k.Refused == 0:
+		return "-"
+	case k.Never && k.LongestDelay == 0:
+		return "never admitted"
+	case k.LongestDelay >= time.Second:
+		return period.Format(k.LongestDelay.Round(10 * time.Millisecond))
+	}
+	return k.LongestDelay.String()
+}
+
+// share is a part in brackets, or nothing if there is none.
+func share(part, whole int64) string {
+	if part == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.1f%%)", 100*float64(part)/float64(whole))
+}
+
+func count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.FormatInt(n, 10) + " " + noun
+}

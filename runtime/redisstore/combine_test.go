@@ -1,0 +1,271 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+var combinable = []*engine.Rule{
+	{Name: "sliding", Tag: "1h", Kind: engine.SlidingWindow, Per: 3600 * second},
+	{Name: "fixed", Tag: "1h", Kind: engine.FixedWindow, Per: 3600 * second},
+	{Name: "bucket", Tag: "1h", Kind: engine.Bucket, Per: 3600 * second},
+	{Name: "counter", Tag: "1h", Kind: engine.SlidingCounter, Per: 3600 * second, Slices: 6},
+}
+
+// together decides calls in one run, and returns their errors.
+func together(t rapid.TB, s *store, calls []*engine.Call) []*request {
+	n, err := s.node(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &run{since: time.Now()}
+	for _, call := range calls {
+		q.requests = append(q.requests, &request{call: call})
+	}
+	n.mu.Lock()
+	n.flying++
+	n.mu.Unlock()
+	n.fly(context.Background(), q)
+	return q.requests
+}
+
+// Calls of one run are answered as if they had come one after the other. Of equal ones the first to arrive are admitted, and the
+// others ask again.
+func TestRunLikeOneByOne(t *testing.T) {
+	s, server := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		server.Do("FLUSHDB")
+		m, rules := make(model), rapid.Permutation(combinable).Draw(t, "rules")[:rapid.IntRange(1, 4).Draw(t, "n")]
+		var calls, want []*engine.Call
+		for range rapid.IntRange(1, 20).Draw(t, "calls") {
+			call := of(rules[0], 5, rapid.SampledFrom([]string{"a", "b"}).Draw(t, "subject"))
+			for _, r := range rules[1:] {
+				call.Claims = append(call.Claims, of(r, 5, "c").Claims...)
+			}
+			call.Report = rapid.Bool().Draw(t, "report")
+			call.Claims[0].Cost = rapid.SampledFrom([]int64{1, 1, 1, 2}).Draw(t, "cost")
+			calls, want = append(calls, &call), append(want, clone(&call))
+		}
+		decided := together(t, s, calls)
+		for _, p := range merge(asked(want)) { // in the order in which the script decides
+			for _, r := range p.requests {
+				checkAnswer(t, m, decided[indexOf(want, r.call)], r.call)
+			}
+		}
+	})
+}
+
+func asked(calls []*engine.Call) (requests []*request) {
+	for _, call := range calls {
+		requests = append(requests, &request{call: call})
+	}
+	return requests
+}
+
+func indexOf(calls []*engine.Call, call *engine.Call) int {
+	for i, c := range calls {
+		if c == call {
+			return i
+		}
+	}
+	return -1
+}
+
+func checkAnswer(t *rapid.T, m model, got *request, want *engine.Call) {
+	if got.err == errAgain {
+		peek := clone(want)
+		peek.Peek = true
+		if v := peek.Decide(m.cells(peek), start(t, m)); v.Admitted {
+			t.Fatalf("%+v asks again, but would be admitted", want)
+		}
+		return
+	}
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	m["now"] = &engine.Cell{Until: got.verdict.Now}
+	if w := want.Decide(m.cells(want), got.verdict.Now); got.verdict != w {
+		t.Fatalf("got %+v, want %+v of %+v", got.verdict, w, want)
+	}
+	for i, c := range want.Claims {
+		g := got.call.Claims[i]
+		if g.Charged != c.Charged || g.At != c.At || g.Refused != c.Refused || want.Report && (g.Room != c.Room || g.Full < c.Full) {
+			t.Fatalf("got %+v, want %+v", g, c)
+		}
+	}
+}
+
+func start(t *rapid.T, m model) int64 {
+	if m["now"] == nil {
+		t.Fatal("nobody was admitted before")
+	}
+	return m["now"].Until
+}
+
+// A key of a foreign type harms one of the calls that go together.
+func TestForeignKeyHarmsOneCall(t *testing.T) {
+	s, server := open(t)
+	server.Do("RPUSH p:minute:{17}:1m x")
+	for range 2 {
+		var calls []*engine.Call
+		for i := range maxCalls {
+			call := of(minute, 2, fmt.Sprint(i))
+			calls = append(calls, &call)
+		}
+		for i, r := range together(t, s, calls) {
+			if failed := r.err != nil; failed != (i == 17) || !failed && !r.verdict.Admitted {
+				t.Errorf("call %d: %+v, %v", i, r.verdict, r.err)
+			}
+		}
+	}
+}
+
+// crowd lets callers decide at the same time, and returns how many were admitted and how many failed.
+func crowd(s *store, callers, calls int, call func() (context.Context, *engine.Call)) (admitted, failed int64) {
+	var yes, no atomic.Int64
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range calls {
+				ctx, c := call()
+				switch v, err := s.Decide(ctx, c); {
+				case err != nil:
+					no.Add(1)
+				case v.Admitted:
+					yes.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return yes.Load(), no.Load()
+}
+
+// Of any number of callers as many are admitted as the limit says.
+func TestCrowd(t *testing.T) {
+	for name, open := range map[string]func(testing.TB) *store{
+		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster, "ring": openRing,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			for _, r := range combinable {
+				var n atomic.Int64
+				admitted, failed := crowd(s, 64, 50, func() (context.Context, *engine.Call) {
+					call := of(r, 333, fmt.Sprint(n.Add(1)%4))
+					call.Report = rand.N(2) == 0
+					return context.Background(), &call
+				})
+				if admitted != 4*333 && r.Kind != engine.Calendar && 64*50/4 >= 333 {
+					t.Errorf("%s: %d of %d were admitted, %d failed", r.Name, admitted, 4*333, failed)
+				}
+			}
+		})
+	}
+}
+
+// lasting are rules whose permits do not come back within a test.
+var lasting = []*engine.Rule{combinable[0], combinable[1], combinable[3]}
+
+// A caller whose context ends leaves at once, and is charged nothing.
+func TestContextsThatEnd(t *testing.T) {
+	s, _ := open(t)
+	ended := func() (context.Context, *engine.Call) {
+		call := of(lasting[rand.N(len(lasting))], 1e6, "a")
+		if rand.N(3) == 0 {
+			return context.Background(), &call
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		if rand.N(2) == 0 {
+			ctx, cancel = context.WithTimeout(ctx, rand.N(2*time.Millisecond)) // it does not send itself
+		}
+		time.AfterFunc(rand.N(2*time.Millisecond), cancel)
+		return ctx, &call
+	}
+	admitted, failed := crowd(s, 64, 100, ended)
+	n, _ := s.node(context.Background(), "a")
+	waitFor(t, "what is on the way", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.flying == 0 && len(n.waiting) == 0
+	})
+	used := int64(0)
+	for _, r := range lasting {
+		used += 1e6 - rooms(t, s, of(r, 1e6, "a"))[0]
+	}
+	if used != admitted || failed == 0 {
+		t.Errorf("%d permits are used, %d calls were admitted, %d failed", used, admitted, failed)
+	}
+}
+
+// Where connections break in the middle of runs, each call is charged at most once.
+func TestKilledConnections(t *testing.T) {
+	s, server := open(t)
+	done := make(chan struct{})
+	var killer sync.WaitGroup
+	killer.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(2 * time.Millisecond):
+				kill(server)
+			}
+		}
+	})
+	admitted, failed := crowd(s, 100, 200, func() (context.Context, *engine.Call) {
+		call := of(combinable[1], 1e6, "a")
+		call.Claims[0].Cost = 1 + rand.N(int64(2)) // some go by themselves
+		if call.Claims[0].Cost == 2 {
+			call = of(combinable[0], 1e6, "a")
+		}
+		return context.Background(), &call
+	})
+	close(done)
+	killer.Wait()
+	used := int64(0)
+	waitFor(t, "the server", func() bool {
+		call := of(combinable[1], 1e6, "a")
+		_, err := s.Decide(context.Background(), &call)
+		if err == nil {
+			used--
+		}
+		return err == nil
+	})
+	for _, r := range combinable[:2] {
+		used += 1e6 - rooms(t, s, of(r, 1e6, "a"))[0]
+	}
+	if used < admitted || used > admitted+failed || failed == 0 {
+		t.Errorf("%d permits are used, %d calls were admitted, %d failed", used, admitted, failed)
+	}
+}
+
+func kill(server *redistest.Server) { server.Do("CLIENT KILL TYPE normal SKIPME yes") }
+
+// A decision that was sent and not answered in time may have been charged, and its error does not say otherwise.
+func TestSilentServer(t *testing.T) {
+	server := redistest.Start(t)
+	s := New(connect(t, server.Addr), WithTimeout(100*time.Millisecond)).(*store)
+	waitFor(t, "a decision", func() bool {
+		call := of(minute, 9, "a")
+		_, err := s.Decide(context.Background(), &call)
+		return err == nil
+	})
+	server.Pause()
+	defer server.Resume()
+	call := of(minute, 9, "a")
+	_, err := s.Decide(context.Background(), &call)
+	if err == nil || untaken(err) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}

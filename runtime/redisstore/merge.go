@@ -1,0 +1,90 @@
+package redisstore
+
+import (
+	"slices"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// merge returns the requests as parcels, those of equal plain calls as one: "up to n of this".
+func merge(requests []*request) []parcel {
+	parcels := make([]parcel, 0, len(requests))
+	if len(requests) == 1 {
+		return append(parcels, parcel{requests[0].call, requests})
+	}
+	type kind struct{ name, subject string }
+	first := make(map[kind]int, len(requests))
+	for i, r := range requests {
+		if !r.joins() {
+			parcels = append(parcels, parcel{r.call, requests[i : i+1]})
+			continue
+		}
+		k := kind{r.call.Claims[0].Rule.Name, r.call.Claims[0].Subject}
+		at, ok := first[k]
+		if ok && equal(parcels[at].requests[0].call, r.call) {
+			parcels[at].requests = append(parcels[at].requests, r)
+			continue
+		}
+		if !ok {
+			first[k] = len(parcels)
+		}
+		parcels = append(parcels, parcel{r.call, requests[i : i+1 : i+1]})
+	}
+	for i := range parcels {
+		if p := &parcels[i]; len(p.requests) > 1 {
+			p.call = clone(p.call)
+			p.call.UpTo = true
+			for j := range p.call.Claims {
+				p.call.Claims[j].Cost = int64(len(p.requests))
+			}
+		}
+	}
+	return parcels
+}
+
+// joins reports whether the request is a plain call that takes one permit of each rule.
+func (r *request) joins() bool {
+	call := r.call
+	if r.adjust || r.solo || call.Peek || call.UpTo || call.Refused {
+		return false
+	}
+	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
+		switch c.Rule.Kind {
+		case engine.SlidingWindow, engine.FixedWindow, engine.Calendar, engine.Bucket, engine.SlidingCounter:
+			return c.Cost != 1 || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0
+		}
+		return true
+	})
+}
+
+// equal reports whether two plain calls ask for the same.
+func equal(a, b *engine.Call) bool {
+	return a.Prefix == b.Prefix && a.Report == b.Report && slices.EqualFunc(a.Claims, b.Claims, func(a, b engine.Claim) bool {
+		return a.Subject == b.Subject && a.Limit == b.Limit && a.Burst == b.Burst && (a.Rule == b.Rule || *a.Rule == *b.Rule)
+	})
+}
+
+// share gives each of equal requests its part of the answer: the first ones to arrive are admitted. Those that come too late ask
+// again, since the answer does not tell why they are refused.
+func (p *parcel) share(v engine.Verdict) {
+	for i, r := range p.requests {
+		n := int64(i) + 1
+		if v.Admitted && n > v.Taken {
+			r.err = errAgain
+			continue
+		}
+		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Admitted: v.Admitted}, nil
+		for j := range r.call.Claims {
+			c, told := &r.call.Claims[j], p.call.Claims[j]
+			told.Cost, told.Delta = c.Cost, c.Delta
+			if v.Admitted {
+				told.Charged = 1
+				told.Room += v.Taken - n
+			}
+			if !p.call.Report {
+				told.Room, told.Full = 0, 0
+			}
+			*c = told
+		}
+	}
+}
