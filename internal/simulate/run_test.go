@@ -136,6 +136,31 @@ func TestNever(t *testing.T) {
 	}
 }
 
+// What is left is right also above the largest cost of one request.
+func TestLeftOfManyPermits(t *testing.T) {
+	rule := Rule{Rule: ratelimit.Rule{Limit: 1_000_000, Per: time.Minute}, Text: "many"}
+	r, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a,9999\n1,a,5000\n2,a\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := r.Timeline.Left[0]
+	if first, next, last := left[0], left[1], left[len(left)-1]; first != 1_000_000 || next != 990_001 || last != 985_001 {
+		t.Errorf("left are %d, then %d, and %d in the end", first, next, last)
+	}
+	_, err = Run(t.Context(), []Rule{rule}, calls(t, "0,a,10001\n"))
+	if err == nil || !strings.HasPrefix(err.Error(), `the rule "many": cost: found 10001;`) {
+		t.Error(err)
+	}
+}
+
+// A limit of 0 refuses every call, for ever.
+func TestLimitZero(t *testing.T) {
+	r, err := Run(t.Context(), []Rule{{Rule: ratelimit.PerSecond(0)}}, calls(t, "0,a\n9,a\n"))
+	if err != nil || r.Refused != 2 || r.Rules[0].All.delay() != "never admitted" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -146,7 +171,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestMissingKey(t *testing.T) {
 	rule := Rule{Rule: ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Second}, Text: "limit=1"}
-	const want = "the rule limit=1 has a key, but a call of the load has none"
+	const want = `the rule "limit=1" has a key, but a call of the load has none`
 	if _, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a\n1\n")); err == nil || err.Error() != want {
 		t.Errorf("%v; expected %s", err, want)
 	}
