@@ -144,23 +144,35 @@ func (r *run) left(ctx context.Context, key int, at time.Duration) ([]int64, err
 	r.now = r.load.Start.Add(at)
 	left := make([]int64, len(r.rules))
 	for i, rule := range r.rules {
-		capacity := rule.capacity()
-		if capacity == 0 {
-			continue
+		low, high := int64(0), rule.capacity()
+		for low < high { // low fits, and more than high does not
+			cost := high - (high-low)/2
+			fits, err := r.fits(ctx, i, key, cost)
+			if err != nil {
+				return nil, err
+			}
+			if fits {
+				low = cost
+			} else {
+				high = cost - 1
+			}
 		}
-		var all []ratelimit.Request
-		for cost := capacity; cost > 0; cost -= mostCost { // equal requests add their costs
-			all = append(all, ratelimit.Request{Rule: r.requests[i].Rule, Key: r.subject(i, key), Cost: min(cost, mostCost)})
-		}
-		d, err := r.limiter.Peek(ctx, all...)
-		if err != nil {
-			return nil, r.explain(err)
-		}
-		if left[i] = capacity; len(d.Violations) > 0 {
-			left[i] = d.Violations[0].Remaining
-		}
+		left[i] = low
 	}
 	return left, nil
+}
+
+// fits reports whether a rule would admit a call of the key, now, whatever the rule's mode is.
+func (r *run) fits(ctx context.Context, rule, key int, cost int64) (bool, error) {
+	request := ratelimit.Request{Rule: r.requests[rule].Rule, Key: r.subject(rule, key)}
+	request.Rule.Mode = ratelimit.ModeEnforce
+	var all []ratelimit.Request
+	for ; cost > 0; cost -= mostCost { // equal requests add their costs
+		request.Cost = min(cost, mostCost)
+		all = append(all, request)
+	}
+	d, err := r.limiter.Peek(ctx, all...)
+	return d.Allowed, r.explain(err)
 }
 
 // explain puts the text of a rule in place of its name.
