@@ -20,6 +20,9 @@ type Rule struct {
 	Cost int64  // permits that each call takes; 0 leaves it to the load
 }
 
+// mostCost is how many permits of a sliding window one request takes at most.
+const mostCost = 10_000
+
 // run is one call of Run.
 type run struct {
 	load    *Load
@@ -49,7 +52,7 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	r.limiter = ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return r.now }), memstore.WithMaxKeys(counts)))
 	for i, rule := range rules {
 		if i := slices.IndexFunc(load.Keys, isEmpty); rule.Key != "" && i >= 0 {
-			return nil, fmt.Errorf("the rule %s has a key, but a call of the load has none", rule.Text)
+			return nil, fmt.Errorf("the rule %q has a key, but a call of the load has none", rule.Text)
 		}
 		rule.Name = strconv.Itoa(i) // which sets its counts apart, and is found again in violations
 		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule})
@@ -107,14 +110,14 @@ func (r *run) decide(ctx context.Context, call Call) (admitted bool, err error) 
 		return false, err
 	}
 	if err != nil {
-		return false, err
+		return false, r.explain(err)
 	}
 	for _, v := range d.Violations {
 		t, err := r.tally(v.Rule, call)
 		if err != nil {
 			return false, err
 		}
-		t.refused, t.longest = t.refused+1, max(t.longest, v.RetryAfter)
+		t.refused, t.longest, t.never = t.refused+1, max(t.longest, v.RetryAfter), t.never || v.Never
 	}
 	return d.Allowed, nil
 }
@@ -140,21 +143,48 @@ func (r *run) subject(rule, key int) string {
 func (r *run) left(ctx context.Context, key int, at time.Duration) ([]int64, error) {
 	r.now = r.load.Start.Add(at)
 	left := make([]int64, len(r.rules))
-	for i := range r.rules {
-		capacity := r.rules[i].capacity()
-		if capacity == 0 {
-			continue
+	for i, rule := range r.rules {
+		low, high := int64(0), rule.capacity()
+		for low < high { // low fits, and more than high does not
+			cost := high - (high-low)/2
+			fits, err := r.fits(ctx, i, key, cost)
+			if err != nil {
+				return nil, err
+			}
+			if fits {
+				low = cost
+			} else {
+				high = cost - 1
+			}
 		}
-		request := ratelimit.Request{Rule: r.requests[i].Rule, Key: r.subject(i, key), Cost: capacity}
-		d, err := r.limiter.Peek(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		if left[i] = capacity; len(d.Violations) > 0 {
-			left[i] = d.Violations[0].Remaining
-		}
+		left[i] = low
 	}
 	return left, nil
+}
+
+// fits reports whether a rule would admit a call of the key, now, whatever the rule's mode is.
+func (r *run) fits(ctx context.Context, rule, key int, cost int64) (bool, error) {
+	request := ratelimit.Request{Rule: r.requests[rule].Rule, Key: r.subject(rule, key)}
+	request.Rule.Mode = ratelimit.ModeEnforce
+	var all []ratelimit.Request
+	for ; cost > 0; cost -= mostCost { // equal requests add their costs
+		request.Cost = min(cost, mostCost)
+		all = append(all, request)
+	}
+	d, err := r.limiter.Peek(ctx, all...)
+	return d.Allowed, r.explain(err)
+}
+
+// explain puts the text of a rule in place of its name.
+func (r *run) explain(err error) error {
+	wrong, ok := errors.AsType[*ratelimit.RuleError](err)
+	if !ok {
+		return err
+	}
+	if i, err := strconv.Atoi(wrong.Rule); err == nil && i < len(r.rules) {
+		return fmt.Errorf("the rule %q: %s: %s", r.rules[i].Text, wrong.Argument, wrong.Reason)
+	}
+	return err
 }
 
 // capacity is the most permits that a call can take at once. For buckets that store none, it is one.

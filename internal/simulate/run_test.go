@@ -136,6 +136,56 @@ func TestNever(t *testing.T) {
 	}
 }
 
+// What is left is right also above the largest cost of one request.
+func TestLeftOfManyPermits(t *testing.T) {
+	rule := Rule{Rule: ratelimit.Rule{Limit: 1_000_000, Per: time.Minute}, Text: "many"}
+	r, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a,9999\n1,a,5000\n2,a\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := r.Timeline.Left[0]
+	if first, next, last := left[0], left[1], left[len(left)-1]; first != 1_000_000 || next != 990_001 || last != 985_001 {
+		t.Errorf("left are %d, then %d, and %d in the end", first, next, last)
+	}
+	_, err = Run(t.Context(), []Rule{rule}, calls(t, "0,a,10001\n"))
+	if err == nil || !strings.HasPrefix(err.Error(), `the rule "many": cost: found 10001;`) {
+		t.Error(err)
+	}
+}
+
+// The budget is what a call could take: nothing while the key is blocked, and in other modes as much as if the rule were enforced.
+func TestLeft(t *testing.T) {
+	load := calls(t, "0,a\n1,a\n2,a\n2,a\n3,a\n30,a\n40,a\n")
+	for want, rule := range map[string]ratelimit.Rule{
+		"4 3 2 0 0 4 4 4": {Limit: 4, Per: 5 * time.Second},
+		"1 0 0 0 0 1 1 1": {Limit: 1, Per: 2 * time.Second, Block: 9 * time.Second},
+		"4 3 2 0 0 4 4 3": {Limit: 4, Per: 20 * time.Second, Mode: ratelimit.ModeTrigger},
+		"3 2 1 0 0 3 3 2": {Limit: 3, Per: 20 * time.Second, Mode: ratelimit.ModeShadow},
+		"1 0 0 1 0 1 1 1": {Limit: 1, Per: 3 * time.Second, Algorithm: ratelimit.LeakyBucket},
+		"0 0 0 0 0 0 0 0": {Per: time.Second},
+	} {
+		r, err := Run(t.Context(), []Rule{{Rule: rule}}, load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, second := range []time.Duration{0, 1, 2, 3, 4, 25, 30, 35} { // before the calls of that time
+			left = append(left, fmt.Sprint(r.Timeline.Left[0][second*time.Second/r.Timeline.LeftStep]))
+		}
+		if got := strings.Join(left, " "); got != want {
+			t.Errorf("%+v: left are %s; expected %s", rule, got, want)
+		}
+	}
+}
+
+// A limit of 0 refuses every call, for ever.
+func TestLimitZero(t *testing.T) {
+	r, err := Run(t.Context(), []Rule{{Rule: ratelimit.PerSecond(0)}}, calls(t, "0,a\n9,a\n"))
+	if err != nil || r.Refused != 2 || r.Rules[0].All.delay() != "never admitted" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -146,7 +196,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestMissingKey(t *testing.T) {
 	rule := Rule{Rule: ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Second}, Text: "limit=1"}
-	const want = "the rule limit=1 has a key, but a call of the load has none"
+	const want = `the rule "limit=1" has a key, but a call of the load has none`
 	if _, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a\n1\n")); err == nil || err.Error() != want {
 		t.Errorf("%v; expected %s", err, want)
 	}

@@ -38,16 +38,16 @@ func (l *Load) String() string {
 
 func (r *RuleResult) print(t io.Writer) {
 	text := printable.Text(r.Rule.Text, 100)
-	print := func(key string, k KeyResult) {
+	row := func(key string, k KeyResult) {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d%s\t%s\n", text, key, k.Calls, k.Refused, share(k.Refused, k.Calls), k.delay())
 		text = ""
 	}
-	print("all", r.All)
+	row("all", r.All)
 	for _, k := range r.Keys[:min(len(r.Keys), shownKeys)] {
-		print(printable.Text(k.Key, 40), k)
+		row(printable.Text(k.Key, 40), k)
 	}
 	if more := len(r.Keys) - shownKeys; more > 0 {
-		print(fmt.Sprintf("%d more", more), together(r.Keys[shownKeys:]))
+		row(fmt.Sprintf("%d more", more), together(r.Keys[shownKeys:]))
 	}
 }
 
