@@ -1,5 +1,11 @@
 package ratelimit
 
+import (
+	"fmt"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
 // Algorithm is how a rule counts.
 type Algorithm uint8
 
@@ -19,8 +25,48 @@ const (
 	SlidingCounter
 )
 
+// algorithms is the table of algorithms: a row for each. Package engine has how they count.
+var algorithms = [...]struct {
+	word string      // in directives
+	kind engine.Kind // without distinct, prepay and warmup
+	tag  string      // stands in front of the window in keys
+	most int64       // the largest limit
+}{
+	SlidingWindow:  {"sliding-window", engine.SlidingWindow, "", maxSlidingLimit},
+	FixedWindow:    {"fixed-window", engine.FixedWindow, "fixed:", maxLimit},
+	Calendar:       {"calendar", engine.Calendar, "", maxLimit},
+	TokenBucket:    {"token-bucket", engine.Bucket, "bucket:", maxBucketLimit},
+	LeakyBucket:    {"leaky-bucket", engine.Bucket, "leaky:", maxBucketLimit},
+	SlidingCounter: {"sliding-counter", engine.SlidingCounter, "counter:", maxLimit},
+}
+
 // String returns the word that directives use.
 func (a Algorithm) String() string {
-	return word("Algorithm", uint8(a),
-		"sliding-window", "fixed-window", "calendar", "token-bucket", "leaky-bucket", "sliding-counter")
+	if int(a) < len(algorithms) {
+		return algorithms[a].word
+	}
+	return fmt.Sprintf("Algorithm(%d)", a)
+}
+
+// effective returns how the rule counts: a rule with Cron counts in calendar windows.
+func (r *Rule) effective() Algorithm {
+	if r.Cron != "" {
+		return Calendar
+	}
+	return r.Algorithm
+}
+
+func (r *Rule) kind() engine.Kind {
+	switch {
+	case r.Distinct != "" && r.Cron != "":
+		return engine.DistinctCalendar
+	case r.Distinct != "":
+		return engine.Distinct
+	case r.Warmup > 0:
+		return engine.Warmup
+	case r.Prepay:
+		return engine.Prepaid
+	default:
+		return algorithms[r.effective()].kind
+	}
 }

@@ -98,7 +98,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 			return err
 		}
 	}
-	switch most := capacity(&claim); {
+	switch most, what := claim.Most(); {
 	case claim.Cost <= most || rule.Mode == ModeTrigger || c.fleet.UpTo && most > 0:
 		if same != nil {
 			same.part.Claims[same.claim].Cost = claim.Cost
@@ -108,7 +108,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		a.claim = a.part.put(&claim)
 	case rule.Mode == ModeEnforce && a.limit > 0:
 		return &NeverAdmissibleError{
-			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: bound(rule, &claim),
+			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: what,
 		}
 	}
 	c.never = c.never || a.part == nil && rule.Mode == ModeEnforce
@@ -225,32 +225,6 @@ func (p *part) fresh(prefix string, store engine.Store) part {
 func (p *part) put(claim *engine.Claim) int {
 	p.Claims = append(p.Claims, *claim)
 	return len(p.Claims) - 1
-}
-
-// capacity is the largest cost that a claim's rule can ever admit.
-func capacity(c *engine.Claim) int64 {
-	switch {
-	case c.Limit == 0:
-		return 0
-	case c.Rule.Kind == engine.Bucket:
-		return c.Burst
-	case c.Rule.Kind == engine.Prepaid || c.Rule.Kind == engine.Warmup: // what a debt is that times still have room for
-		return int64(min(maxBucketLimit, float64(maxRefill.Microseconds())/float64(c.Rule.Per)*float64(c.Limit)))
-	default:
-		return c.Limit
-	}
-}
-
-// bound says what capacity is.
-func bound(rule *prepared, c *engine.Claim) string {
-	switch {
-	case capacity(c) == c.Limit:
-		return "limit"
-	case rule.Prepay || rule.Warmup > 0:
-		return "largest debt"
-	default:
-		return "burst"
-	}
 }
 
 // state says what a rule answered to the call.

@@ -115,14 +115,12 @@ func (r Rule) checkLimit() error {
 
 // wrongLimit says what is wrong with a limit for this rule: its own, or one that a call brings along.
 func (r Rule) wrongLimit(limit int64) string {
-	most, what := int64(maxLimit), r.what()
+	most, what := algorithms[r.effective()].most, r.what()
 	switch {
-	case r.Cron == "" && r.Algorithm == SlidingWindow:
-		most, what = maxSlidingLimit, "a sliding-window, which keeps the time of each permit"
-	case r.isBucket():
-		most = maxBucketLimit
 	case r.Distinct != "":
 		most = maxSlidingLimit
+	case most == maxSlidingLimit:
+		what += ", which keeps the time of each permit"
 	}
 	if limit < 0 || limit > most {
 		return fmt.Sprintf("found %d; expected 0 to %d for %s", limit, most, what)

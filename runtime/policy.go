@@ -83,7 +83,8 @@ func (a *asked) split(n int64) {
 		claim := &a.part.Claims[a.claim]
 		a.limit = max(1, a.limit/n)
 		claim.Limit, claim.Burst = a.limit, max(min(claim.Burst, 1), claim.Burst/n)
-		claim.Cost = min(claim.Cost, max(1, capacity(claim)))
+		most, _ := claim.Most()
+		claim.Cost = min(claim.Cost, max(1, most))
 	}
 }
 

@@ -50,31 +50,6 @@ func (r *Rule) keepsTimes() bool {
 	return r.Algorithm == SlidingWindow && r.Cron == "" && r.Distinct == ""
 }
 
-func (r Rule) kind() engine.Kind {
-	switch {
-	case r.Distinct != "" && r.Cron != "":
-		return engine.DistinctCalendar
-	case r.Distinct != "":
-		return engine.Distinct
-	case r.Cron != "":
-		return engine.Calendar
-	case r.Warmup > 0:
-		return engine.Warmup
-	case r.Prepay:
-		return engine.Prepaid
-	}
-	switch r.Algorithm {
-	case FixedWindow:
-		return engine.FixedWindow
-	case TokenBucket, LeakyBucket:
-		return engine.Bucket
-	case SlidingCounter:
-		return engine.SlidingCounter
-	default:
-		return engine.SlidingWindow
-	}
-}
-
 // capacity is how many permits a bucket holds.
 func (r Rule) capacity() int64 {
 	switch {

@@ -2,7 +2,7 @@ package ratelimit
 
 import (
 	"cmp"
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,18 +83,14 @@ func (r Rule) Window() string {
 			window += ":" + r.TZ
 		}
 	}
-	switch r.Algorithm {
-	case FixedWindow:
-		window = "fixed:" + window
-	case TokenBucket:
-		window = "bucket:" + window
-		if r.Warmup > 0 {
-			window += ":" + period.Format(r.Warmup)
-		}
-	case LeakyBucket:
-		window = "leaky:" + window
-	case SlidingCounter:
-		window = fmt.Sprintf("counter:%s:%d", window, r.SliceCount())
+	if int(r.Algorithm) < len(algorithms) {
+		window = algorithms[r.effective()].tag + window
+	}
+	switch {
+	case r.Warmup > 0:
+		window += ":" + period.Format(r.Warmup)
+	case r.Algorithm == SlidingCounter:
+		window += ":" + strconv.FormatInt(r.SliceCount(), 10)
 	}
 	if r.Distinct != "" {
 		window = "distinct:" + window

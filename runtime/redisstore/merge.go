@@ -49,11 +49,7 @@ func (r *request) joins() bool {
 		return false
 	}
 	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
-		switch c.Rule.Kind {
-		case engine.SlidingWindow, engine.FixedWindow, engine.Calendar, engine.Bucket, engine.SlidingCounter:
-			return c.Cost != 1 || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0
-		}
-		return true
+		return !c.Rule.Joins() || c.Cost != 1 || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0
 	})
 }
 

@@ -7,6 +7,22 @@ import "sort"
 // adds up.
 type bucket struct{ full, parts, limit int64 }
 
+func newBucket(*Rule) State { return &bucket{full: longAgo} }
+
+func bucketTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per, B: c.Burst} }
+
+func mostByBurst(c *Claim) (int64, string) {
+	if c.Burst == c.Limit {
+		return c.Limit, "limit"
+	}
+	return c.Burst, "burst"
+}
+
+// mostByDebt is the debt that a bucket can gain in a hundred years.
+func mostByDebt(c *Claim) (int64, string) {
+	return int64(min(10_000_000, longest/float64(c.Rule.Per)*float64(c.Limit))), "largest debt"
+}
+
 // needed returns how many permits may be missing from a full bucket for n permits to pass, negated. In a Prepaid bucket the next
 // call pays.
 func (c *Claim) needed(n int64) int64 {

@@ -12,6 +12,15 @@ type distinct struct {
 	order []admission // the same, oldest first
 }
 
+func newDistinct(*Rule) State { return new(distinct) }
+
+func distinctTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per, Text: []byte(c.Member)} }
+
+func distinctCalendarTerms(c *Claim, now, _ int64) Terms {
+	start, stop := c.Rule.Schedule.Window(now)
+	return Terms{A: start, B: stop, Text: []byte(c.Member)}
+}
+
 type admission struct {
 	member string
 	at     int64

@@ -26,21 +26,6 @@ package engine
 
 import "context"
 
-// Kind is how a rule counts. The numbers are those in the Lua files.
-type Kind uint8
-
-const (
-	SlidingWindow    Kind = 1
-	FixedWindow      Kind = 2
-	Calendar         Kind = 3
-	Bucket           Kind = 4 // token-bucket, and leaky-bucket with a burst of 1
-	Prepaid          Kind = 5 // a bucket in which the next call pays
-	Warmup           Kind = 6 // a prepaid bucket whose rate ramps up after idling
-	SlidingCounter   Kind = 7
-	Distinct         Kind = 8 // members of a sliding window
-	DistinctCalendar Kind = 9 // members of a calendar window
-)
-
 // Rule is what all claims of one rule have in common. It is not changed once it is in use.
 //
 // Name and Tag identify the states of the rule, together with a prefix and a subject. Limits are not part of that, so a changed

@@ -8,6 +8,10 @@ type slidingCounter struct {
 	used   int64   // permits of all slices
 }
 
+func newSlidingCounter(*Rule) State { return new(slidingCounter) }
+
+func sliceTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Width(), B: c.Rule.Slices} }
+
 // Width returns the length of a slice.
 func (r *Rule) Width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
 

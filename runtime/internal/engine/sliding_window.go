@@ -1,8 +1,17 @@
 package engine
 
+import "strconv"
+
 // slidingWindow is the time of every permit, oldest first: an exact sliding window. Permits whose time is to come belong to
 // calls that wait, and count already.
 type slidingWindow struct{ times ring }
+
+func newSlidingWindow(*Rule) State { return new(slidingWindow) }
+
+// slidingWindowTerms are the period, and the index of the permit that must have left the window for the cost to fit.
+func slidingWindowTerms(c *Claim, _, _ int64) Terms {
+	return Terms{A: c.Rule.Per, Text: strconv.AppendInt(nil, c.Cost-c.Limit-1, 10)}
+}
 
 func (s *slidingWindow) Earliest(c *Claim, _, from int64) int64 {
 	if i := s.times.len() - int(c.Limit-c.Cost) - 1; i >= 0 {

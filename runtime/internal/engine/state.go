@@ -1,5 +1,73 @@
 package engine
 
+// Kind is how a rule counts. The numbers are known to the Lua files.
+type Kind uint8
+
+const (
+	SlidingWindow    Kind = 1
+	FixedWindow      Kind = 2
+	Calendar         Kind = 3
+	Bucket           Kind = 4 // token-bucket, and leaky-bucket with a burst of 1
+	Prepaid          Kind = 5 // a bucket in which the next call pays
+	Warmup           Kind = 6 // a prepaid bucket whose rate ramps up after idling
+	SlidingCounter   Kind = 7
+	Distinct         Kind = 8 // members of a sliding window
+	DistinctCalendar Kind = 9 // members of a calendar window
+)
+
+// algorithm is what joins an algorithm to the rest.
+type algorithm struct {
+	lua   string                                   // the Lua file with the same functions
+	state func(r *Rule) State                      // of a subject that was never charged
+	terms func(c *Claim, now, until int64) Terms   // what the Lua functions are told
+	most  func(c *Claim) (cost int64, what string) // the largest cost that a claim can ever be admitted, and what it is called
+	joins bool                                     // equal calls may be decided as one
+}
+
+// algorithms is the table of algorithms: a row for each kind.
+var algorithms = [...]algorithm{
+	SlidingWindow:    {"sliding_window", newSlidingWindow, slidingWindowTerms, mostByLimit, true},
+	FixedWindow:      {"window", newWindows, periodTerms, mostByLimit, true},
+	Calendar:         {"window", newWindows, calendarTerms, mostByLimit, true},
+	Bucket:           {"bucket", newBucket, bucketTerms, mostByBurst, true},
+	Prepaid:          {"bucket", newBucket, bucketTerms, mostByDebt, false},
+	Warmup:           {"warmup", newWarmup, warmupTerms, mostByDebt, false},
+	SlidingCounter:   {"sliding_counter", newSlidingCounter, sliceTerms, mostByLimit, true},
+	Distinct:         {"distinct", newDistinct, distinctTerms, mostByLimit, false},
+	DistinctCalendar: {"distinct", newDistinct, distinctCalendarTerms, mostByLimit, false},
+}
+
+// LuaFiles returns the Lua file of each kind, from kind 1 on.
+func LuaFiles() []string {
+	var files []string
+	for _, a := range algorithms[1:] {
+		files = append(files, a.lua)
+	}
+	return files
+}
+
+// Terms are what the Lua functions of a claim are told besides its cost and limit: see the file of the algorithm.
+type Terms struct {
+	A, B int64
+	Text []byte
+}
+
+// Terms returns what the Lua functions are told of a claim that is decided now, and may have to wait until a time.
+func (c *Claim) Terms(now, until int64) Terms { return algorithms[c.Rule.Kind].terms(c, now, until) }
+
+// Joins reports whether equal calls under the rule may be decided as one call that takes up to a number of permits.
+func (r *Rule) Joins() bool { return algorithms[r.Kind].joins }
+
+// Most returns the largest cost that the claim can ever be admitted, and what it is called. It is 0 for a limit of 0.
+func (c *Claim) Most() (cost int64, what string) {
+	if c.Limit == 0 {
+		return 0, "limit"
+	}
+	return algorithms[c.Rule.Kind].most(c)
+}
+
+func mostByLimit(c *Claim) (int64, string) { return c.Limit, "limit" }
+
 // State is what is remembered of one rule for one subject. Each algorithm has one in a file of its own.
 type State interface {
 	// Earliest returns the first time, from a time on, at which the claim fits if nothing else is admitted before.
@@ -38,24 +106,11 @@ type State interface {
 	Grows(c *Claim, now int64) int64
 }
 
-// states makes the state of a subject that was never charged, for each kind.
-var states = [...]func(r *Rule) State{
-	SlidingWindow:    func(*Rule) State { return new(slidingWindow) },
-	FixedWindow:      func(*Rule) State { return new(windows) },
-	Calendar:         func(*Rule) State { return new(windows) },
-	Bucket:           func(*Rule) State { return &bucket{full: longAgo} },
-	Prepaid:          func(*Rule) State { return &bucket{full: longAgo} },
-	Warmup:           func(r *Rule) State { return &warmup{bucket: bucket{full: longAgo}, stored: r.Warmup} },
-	SlidingCounter:   func(*Rule) State { return new(slidingCounter) },
-	Distinct:         func(*Rule) State { return new(distinct) },
-	DistinctCalendar: func(*Rule) State { return new(distinct) },
-}
-
 // longAgo is before any time, with room to subtract.
 const longAgo = -1 << 60
 
 // NewState returns the state of a subject that was never charged.
-func NewState(r *Rule) State { return states[r.Kind](r) }
+func NewState(r *Rule) State { return algorithms[r.Kind].state(r) }
 
 // Cell is all that a store keeps for one rule and subject.
 type Cell struct {

@@ -1,6 +1,9 @@
 package engine
 
-import "math/bits"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // warmup is a Prepaid bucket without a burst, and the idle time that it stored, up to the rule's Warmup. Stored time above half of
 // that is cold: its permits cost up to three times as much, rising linearly with the time stored. This is SmoothWarmingUp of
@@ -8,6 +11,14 @@ import "math/bits"
 type warmup struct {
 	bucket
 	stored int64
+}
+
+func newWarmup(r *Rule) State { return &warmup{bucket: bucket{full: longAgo}, stored: r.Warmup} }
+
+// warmupTerms are the period and the warm-up. To give back, they have the price of the charge.
+func warmupTerms(c *Claim, _, _ int64) Terms {
+	extra, stored := c.Price(-c.Delta)
+	return Terms{A: c.Rule.Per, B: c.Rule.Warmup, Text: fmt.Appendf(nil, "%d %d", extra, stored)}
 }
 
 // idle returns the time that is stored by now.

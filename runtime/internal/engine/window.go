@@ -1,12 +1,33 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // windows are the windows of a fixed or calendar rule that have not ended, oldest first. The first one is the present one, also
 // after the clock went back behind its start; the others belong to calls that wait. They do not overlap.
 type windows struct{ list []window }
 
 type window struct{ start, stop, used int64 }
+
+func newWindows(*Rule) State { return new(windows) }
+
+func periodTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
+
+// maxStops bounds of how many windows after the present one the Lua functions are told the ends. For a later one a call asks again.
+const maxStops = 64
+
+// calendarTerms are start and stop of the present window, and the stops of the next ones.
+func calendarTerms(c *Claim, now, until int64) Terms {
+	start, stop := c.Rule.Schedule.Window(now)
+	t := Terms{A: start, B: stop}
+	for n := 0; stop <= until && n < maxStops; n++ {
+		stop = c.Rule.Schedule.After(stop)
+		t.Text = append(strconv.AppendInt(t.Text, stop, 10), ' ')
+	}
+	return t
+}
 
 // mostUsed is from where on permits are not counted any more. Only Triggers, which admit any cost, come so far.
 const mostUsed = 1 << 52

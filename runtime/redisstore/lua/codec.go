@@ -3,9 +3,7 @@ package lua
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -42,17 +40,12 @@ func (r *Run) AddDecision(call *engine.Call, now int64) {
 	for i := range call.Claims {
 		until = max(until, now+call.Claims[i].Wait)
 	}
-	r.add(call, decisionFlags(call), func(c *engine.Claim) claimTerms {
-		t := termsOf(c, now, until)
-		t.cost, t.wait = c.Cost, c.Wait
+	r.add(call, decisionFlags(call), func(c *engine.Claim) sent {
+		asked := *c
 		if call.UpTo {
-			t.cost = 1
+			asked.Cost = 1
 		}
-		if c.Rule.Kind == engine.SlidingWindow {
-			t.text = strconv.AppendInt(nil, t.cost-c.Limit-1, 10)
-		}
-		t.free = c.Wait > 0 && until > now
-		return t
+		return sent{Terms: asked.Terms(now, until), cost: asked.Cost, wait: c.Wait, free: c.Wait > 0 && until > now}
 	})
 }
 
@@ -74,21 +67,12 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 	if call.Rollback {
 		flags |= flagRollback
 	}
-	r.add(call, flags, func(c *engine.Claim) claimTerms {
-		t := termsOf(c, now, now)
-		t.cost, t.wait, t.free = c.Delta, c.At, true
-		switch c.Rule.Kind {
-		case engine.SlidingWindow:
-			t.text = []byte("-1")
-		case engine.Warmup:
-			extra, stored := c.Price(-c.Delta)
-			t.text = fmt.Appendf(nil, "%d %d", extra, stored)
-		}
-		return t
+	r.add(call, flags, func(c *engine.Claim) sent {
+		return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: c.At, free: true}
 	})
 }
 
-func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) claimTerms) {
+func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent) {
 	if r.Args == nil {
 		r.Args = append(r.Args, nil) // the header
 	}
@@ -109,10 +93,10 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) claim
 			r.Keys = append(r.Keys, key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
 		record := append(make([]byte, 0, 64), byte(c.Rule.Kind), byte(c.Mode), has)
-		for _, n := range [...]int64{c.Limit, t.cost, t.a, t.b, t.wait} {
+		for _, n := range [...]int64{c.Limit, t.cost, t.A, t.B, t.wait} {
 			record = binary.LittleEndian.AppendUint64(record, math.Float64bits(float64(n)))
 		}
-		r.Args = append(r.Args, append(append(record, t.text...), 0))
+		r.Args = append(r.Args, append(append(record, t.Text...), 0))
 		if t.block {
 			r.Args = append(r.Args, c.Rule.Block)
 		}
@@ -123,38 +107,11 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) claim
 	}
 }
 
-// claimTerms is what a claim is sent as besides its kind, mode and limit: see the Lua file of its algorithm for a, b and text.
-type claimTerms struct {
-	cost, a, b, wait int64
-	text             []byte
-	free, block      bool
-}
-
-// maxStops bounds of how many windows after the present one the script is told the ends. For a later one a call asks again.
-const maxStops = 64
-
-func termsOf(c *engine.Claim, now, until int64) claimTerms {
-	t := claimTerms{a: c.Rule.Per}
-	switch c.Rule.Kind {
-	case engine.Calendar:
-		t.a, t.b = c.Rule.Schedule.Window(now)
-		for stop, n := t.b, 0; stop <= until && n < maxStops; n++ {
-			stop = c.Rule.Schedule.After(stop)
-			t.text = append(strconv.AppendInt(t.text, stop, 10), ' ')
-		}
-	case engine.DistinctCalendar:
-		t.a, t.b = c.Rule.Schedule.Window(now)
-		t.text = []byte(c.Member)
-	case engine.Distinct:
-		t.text = []byte(c.Member)
-	case engine.Bucket, engine.Prepaid:
-		t.b = c.Burst
-	case engine.Warmup:
-		t.b = c.Rule.Warmup
-	case engine.SlidingCounter:
-		t.a, t.b = c.Rule.Width(), c.Rule.Slices
-	}
-	return t
+// sent is what a claim is sent as besides its kind, mode and limit.
+type sent struct {
+	engine.Terms
+	cost, wait  int64
+	free, block bool
 }
 
 var ErrReply = errors.New("unexpected reply of the script")

@@ -7,15 +7,24 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 //go:embed *.lua
 var texts embed.FS
 
-// files are the Lua files in the order in which they build on each other.
-var files = []string{
-	"common", "clock", "sliding_window", "window", "bucket", "warmup", "sliding_counter", "distinct", "places", "decide", "run",
+// files returns the Lua files in the order in which they build on each other.
+func files() []string {
+	var algorithms []string
+	for _, name := range engine.LuaFiles() {
+		if !slices.Contains(algorithms, name) {
+			algorithms = append(algorithms, name)
+		}
+	}
+	return slices.Concat([]string{"common", "clock"}, algorithms, []string{"places", "decide", "run"})
 }
 
 // body is all files as one text. It defines run.
@@ -37,7 +46,8 @@ var (
 // join returns all files as one text, with another clock if one is given.
 func join(clock string) string {
 	var text strings.Builder
-	for _, name := range files {
+	fmt.Fprintf(&text, "-- The files of the kinds of rules, from kind 1 on.\nlocal KINDS = { '%s' }\n", strings.Join(engine.LuaFiles(), "', '"))
+	for _, name := range files() {
 		file, err := texts.ReadFile(name + ".lua")
 		if err != nil {
 			panic(err) // they are part of the program

@@ -5,9 +5,6 @@
 -- and which keys it has; limit, cost, a, b and wait; and text. If it has a block, the length of the block is another argument. The keys
 -- of a claim are its state, its free places if it has any, and its block if it has one.
 
-local KINDS = {
-  'sliding_window', 'window', 'window', 'bucket', 'bucket', 'warmup', 'sliding_counter', 'distinct', 'distinct',
-}
 local decide = use('decide')
 
 local FREE, BLOCK = 1, 2
