@@ -126,7 +126,7 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 		}
 		call.Adjust(w.cells, now)
 		s.keep(w, now, keys, bytes)
-		s.drop(w, func(e *entry) bool { return e.record.Expiry(e.rule) <= now }, now)
+		s.drop(w, func(e *entry) bool { return e.record.Expiry(e.rule) <= now })
 		return nil
 	})
 }
@@ -139,18 +139,17 @@ func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err erro
 				found++
 			}
 		}
-		s.drop(w, func(*entry) bool { return true }, now)
+		s.drop(w, func(*entry) bool { return true })
 		return nil
 	})
 }
 
 // drop removes the entries of a call that are to go.
-func (s *Store) drop(w *work, goes func(*entry) bool, now int64) {
+func (s *Store) drop(w *work, goes func(*entry) bool) {
 	for i := range w.places {
 		p := &w.places[i]
 		if e, n := p.shard.find(&p.key); e != nil && goes(e) { // removing one may have moved the others
 			bytes := p.shard.remove(n, s.hash)
-			p.shard.swept = max(p.shard.swept, now)
 			s.bound.add(-1, -bytes)
 		}
 	}
