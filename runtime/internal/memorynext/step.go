@@ -59,7 +59,7 @@ func (s *Store) step(call *engine.Call, w *work, now int64) (engine.Verdict, err
 	if keys+bytes > 0 && !s.bound.reserve(keys, bytes) {
 		dry := *call
 		dry.Claims, dry.Peek = slices.Clone(call.Claims), true
-		if v := dry.Decide(w.cells, now); v.Admitted || blocks(dry.Claims) {
+		if v := dry.Decide(w.cells, now); v.Admitted {
 			return v, ErrFull
 		}
 		keys, bytes = 0, 0
@@ -82,11 +82,6 @@ func (w *work) needs(call *engine.Call, now int64) (keys, bytes int64) {
 		}
 	}
 	return keys, bytes
-}
-
-// blocks reports whether a refusal of claims begins a block, which is kept.
-func blocks(claims []engine.Claim) bool {
-	return slices.ContainsFunc(claims, func(c engine.Claim) bool { return c.Refused && c.Rule.Block > 0 })
 }
 
 // keep keeps what a call made of its cells, in place of what was reserved.
