@@ -125,6 +125,23 @@ func TestWhatKeepsNothing(t *testing.T) {
 	expectKeys(t, s, 1)
 }
 
+// A charge after the clock went back belongs to the window that is open, and is rolled back from it.
+func TestWindowAfterTheClockWentBack(t *testing.T) {
+	clock := &hand{now: 1000}
+	s := New(clock.time, 10, 1e6)
+	rule := ruleOf(engine.FixedWindow, 100)
+	expect(t, s, callOf("a", 2, rule), true)
+	clock.now = 990
+	call := callOf("a", 2, rule)
+	expect(t, s, call, true)
+	expect(t, s, callOf("a", 2, rule), false)
+	call.Claims[0].Delta = -1
+	if err := s.Adjust(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, s, callOf("a", 2, rule), true)
+}
+
 // A block is kept longer than the window whose refusal began it.
 func TestBlockKeepsItsPlace(t *testing.T) {
 	clock := &hand{now: 1}
