@@ -234,7 +234,11 @@ func TestIndex(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
 				for n, hash := range hashes {
-					if found, h := x.at(x.find(hash, n)); found != n || h != hash {
+					i := x.home(hash)
+					for x.slots[i] != 0 && x.slots[i] != slotOf(hash, n) {
+						i = x.next(i)
+					}
+					if found, h := x.at(i); found != n || h != hash {
 						t.Fatalf("entry %d of hash %d is found as %d of %d", n, hash, found, h)
 					}
 				}
