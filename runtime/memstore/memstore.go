@@ -23,25 +23,27 @@ type options struct {
 	maxBytes int64
 }
 
-// WithClock makes now the store's clock. A test moves it by hand. Many goroutines may call now at once.
+// WithClock makes the store read the time from now instead of the system's clock, for tests. Several goroutines may call now at
+// once. A call that waits for permits still sleeps by the system's clock.
 func WithClock(now func() time.Time) Option {
 	return func(o *options) { o.clock = now }
 }
 
-// WithMaxKeys bounds how many counts the store keeps, one for each rule and subject; the default is 1,000,000. State that has
-// expired is dropped as calls come in. When all that is kept is live, calls of further subjects get a *ratelimit.StoreError:
-// a live count is never forgotten. n below 1 stands for 1.
+// WithMaxKeys bounds how many counts the store keeps: one for each rule and key. The default is 1,000,000; a value below 1 means
+// 1. Expired counts are removed automatically. When the store is full of counts that still matter, a call with a new key fails with a
+// *ratelimit.StoreError, and the rule's failure policy decides. Known keys are not affected.
 func WithMaxKeys(n int) Option {
 	return func(o *options) { o.maxKeys = int64(max(1, n)) }
 }
 
-// WithMaxBytes bounds about how many bytes of memory the counts take, in this store and in what a limiter on it counts by itself; the
-// default is 256 MiB. Beyond it, calls of further subjects get a *ratelimit.StoreError. n below 1 stands for 1.
+// WithMaxBytes bounds how many bytes of memory the counts take, as the store estimates them. The estimate is within a quarter of what
+// they really take. The default is 256 MiB; a value below 1 means 1, which no count fits in. A call that needs more memory fails as it
+// does with [WithMaxKeys], also if its key is known: a sliding window, for example, grows with its calls.
 func WithMaxBytes(n int64) Option {
 	return func(o *options) { o.maxBytes = max(1, n) }
 }
 
-// New returns a store on the system's clock.
+// New returns an empty store. Limiters that share it share its bounds, and count rules of the same prefix and name together.
 func New(opts ...Option) ratelimit.Store {
 	o := options{maxKeys: defaultMaxKeys, maxBytes: defaultMaxBytes}
 	for _, option := range opts {

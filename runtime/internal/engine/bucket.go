@@ -65,13 +65,17 @@ func rescale(d, old, limit int64) int64 {
 
 // gain adds to a time, whole and in parts of limit, the time in which a bucket gains n permits; n may be negative.
 func gain(whole, parts, n, limit, per int64) (int64, int64) {
+	whole += n * (per / limit)
 	parts += n * (per % limit)
+	if 0 <= parts && parts < limit { // often, and a division takes long
+		return whole, parts
+	}
 	carry := parts / limit
 	if parts %= limit; parts < 0 {
 		parts += limit
 		carry--
 	}
-	return whole + n*(per/limit) + carry, parts
+	return whole + carry, parts
 }
 
 // lacks returns the first time, from one on, at which the bucket lacks no more than so many permits, negated.

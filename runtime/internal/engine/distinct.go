@@ -118,14 +118,28 @@ func (d *distinct) Expiry(r *Rule) int64 {
 	return max(stop, d.order[n-1].at+r.Per)
 }
 
-// memberSize is what a member takes: its text, of at most 16 bytes, and its places in the map and in the order.
-const memberSize = 16 + 50 + 36
+func (d *distinct) Size() int64 { return 48 + d.textsAndMap(0) + admissionSize*int64(cap(d.order)) }
 
-func (d *distinct) Size() int64 { return 80 + memberSize*int64(len(d.order)) }
+const admissionSize = 24
+
+// textsAndMap returns about how many bytes the texts of all members, of 16 bytes at most, and their map take once there are so many
+// more.
+func (d *distinct) textsAndMap(more int) int64 {
+	n := int64(len(d.order) + more)
+	slots := int64(8)
+	for 8*n > 7*slots && n > 8 {
+		slots *= 2
+	}
+	return 16*n + 48 + (admissionSize+2)*slots
+}
 
 func (d *distinct) Grows(c *Claim, now int64) int64 {
 	if since, _ := countsFrom(c.Rule, now); d.knows(c.Member, since) {
 		return 0
 	}
-	return memberSize
+	grows := d.textsAndMap(1) - d.textsAndMap(0)
+	if len(d.order) == cap(d.order) {
+		grows += admissionSize * int64(max(1, cap(d.order)))
+	}
+	return grows
 }

@@ -24,7 +24,11 @@
 //	run         several calls that Redis decides in one script
 package engine
 
-import "context"
+import (
+	"context"
+	"hash/maphash"
+	"sync/atomic"
+)
 
 // Rule is what all claims of one rule have in common. It is not changed once it is in use.
 //
@@ -39,6 +43,20 @@ type Rule struct {
 	Warmup   int64     // of Warmup: how long the rate ramps up
 	Slices   int64     // of SlidingCounter
 	Block    int64     // how long a subject is refused after a refusal; 0 is not at all
+
+	hash uint64 // of Name and Tag, or 0
+}
+
+var seed = maphash.MakeSeed()
+
+// Hash returns a hash of what identifies the rule. It is computed once.
+func (r *Rule) Hash() uint64 {
+	if h := atomic.LoadUint64(&r.hash); h != 0 {
+		return h
+	}
+	h := 3*maphash.String(seed, r.Name) + 5*maphash.String(seed, r.Tag)
+	atomic.StoreUint64(&r.hash, h)
+	return h
 }
 
 // Mode is what becomes of a rule's refusal.

@@ -45,7 +45,6 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 	t.bound.maxKeys, t.bound.maxBytes = maxKeys, maxBytes
 	for i := range t.shards {
 		t.shards[i].index.slots = make([]uint64, fewestSlots)
-		t.shards[i].swept = -1 << 63
 	}
 	return &Store{table: t, space: new(space)}
 }
@@ -67,8 +66,7 @@ func (h hasher) subject(text string) uint64 { return maphash.String(h.seed, text
 
 // within returns the hash of a rule's entry in the shard of its subject.
 func (h hasher) within(subject uint64, prefix string, r *engine.Rule) uint32 {
-	sum := subject + 3*maphash.String(h.seed, r.Name) + 5*maphash.String(h.seed, r.Tag) + 7*maphash.String(h.seed, prefix)
-	return uint32(sum >> 32)
+	return uint32((subject + r.Hash() + 7*maphash.String(h.seed, prefix)) >> 32)
 }
 
 func (h hasher) of(e *entry) uint32 { return h.within(h.subject(e.subject), e.prefix, e.rule) }
@@ -99,14 +97,13 @@ func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 	c := &call.Claims[0]
 	k := s.key(call, c)
 	shard := &s.shards[k.shard]
-	now := s.clock.now()
+	now := s.clock.now() // before the lock, which is held the shorter
 	shard.Lock()
-	now = s.timely(shard, now)
 	if e, _ := shard.find(&k); e != nil && e.record.Take(call, now) {
 		v = engine.Verdict{Now: now, At: now, Admitted: true}
-	} else {
+	} else { // at a time that is not before any at which another call was admitted, or removed what expired
 		shard.work.places = append(shard.work.places, place{key: k, shard: shard, entry: e})
-		v, err = s.step(call, &shard.work, now)
+		v, err = s.step(call, &shard.work, s.clock.now())
 		shard.work.clear()
 	}
 	shard.calls++
@@ -116,15 +113,6 @@ func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 		s.sweep(1)
 	}
 	return v, err
-}
-
-// timely returns the time to decide at. The clock is read before a shard is locked. If another call removed what expired after that
-// reading, it is read once more: what expired must not count again.
-func (s *Store) timely(shard *shard, now int64) int64 {
-	if now < shard.swept {
-		return s.clock.now()
-	}
-	return now
 }
 
 // locked runs step while the shards of a call are locked. They are locked in ascending order, so that no two calls wait for each
@@ -137,11 +125,8 @@ func (s *Store) locked(call *engine.Call, step func(w *work, now int64) error) e
 	for i := range call.Claims {
 		mask |= 1 << (s.hash.subject(call.Claims[i].Subject) % shards)
 	}
-	now := s.clock.now()
 	for m := mask; m != 0; m &= m - 1 {
-		shard := &s.shards[bits.TrailingZeros64(m)]
-		shard.Lock()
-		now = s.timely(shard, now)
+		s.shards[bits.TrailingZeros64(m)].Lock()
 	}
 	w := &s.shards[bits.TrailingZeros64(mask)].work
 	for i := range call.Claims {
@@ -150,7 +135,7 @@ func (s *Store) locked(call *engine.Call, step func(w *work, now int64) error) e
 		e, _ := shard.find(&k)
 		w.places = append(w.places, place{key: k, shard: shard, entry: e})
 	}
-	err := step(w, now)
+	err := step(w, s.clock.now())
 	w.clear()
 	for m := mask; m != 0; m &= m - 1 {
 		s.shards[bits.TrailingZeros64(m)].Unlock()

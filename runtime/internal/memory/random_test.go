@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"flag"
 	"fmt"
 	"reflect"
 	"sync"
@@ -14,6 +15,10 @@ import (
 
 // TestStoreLikeEngine compares the store with cells that are never packed, moved or removed.
 func TestStoreLikeEngine(t *testing.T) {
+	checks := flag.Lookup("rapid.checks").Value
+	usual := checks.String()
+	defer checks.Set(usual)
+	checks.Set("3000")
 	rapid.Check(t, func(t *rapid.T) {
 		clock := &hand{now: 1_000_000_000_000}
 		m := &model{t: t, clock: clock, store: New(clock.time, 1e6, 1<<30), cells: make(map[string]*engine.Cell)}

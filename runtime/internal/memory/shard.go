@@ -17,8 +17,7 @@ type shard struct {
 	pages  [][]entry
 	index  index
 	owners map[owner]*owned
-	swept  int64 // the latest time as of which something was removed
-	work   work  // of the call that has locked this shard first
+	work   work // of the call that has locked this shard first
 
 	_ [64]byte // so that the locks of two shards do not share a cache line
 }
@@ -165,7 +164,6 @@ func (s *shard) expire(now int64, n int, hash hasher) (removed, bytes int64) {
 				continue
 			}
 			bytes += s.remove(s.cursor, hash)
-			s.swept = max(s.swept, now)
 			found++
 		}
 		removed += int64(found)

@@ -59,7 +59,7 @@ func (s *Store) step(call *engine.Call, w *work, now int64) (engine.Verdict, err
 	if keys+bytes > 0 && !s.bound.reserve(keys, bytes) {
 		dry := *call
 		dry.Claims, dry.Peek = slices.Clone(call.Claims), true
-		if v := dry.Decide(w.cells, now); v.Admitted || blocks(dry.Claims) {
+		if v := dry.Decide(w.cells, now); v.Admitted {
 			return v, ErrFull
 		}
 		keys, bytes = 0, 0
@@ -82,11 +82,6 @@ func (w *work) needs(call *engine.Call, now int64) (keys, bytes int64) {
 		}
 	}
 	return keys, bytes
-}
-
-// blocks reports whether a refusal of claims begins a block, which is kept.
-func blocks(claims []engine.Claim) bool {
-	return slices.ContainsFunc(claims, func(c engine.Claim) bool { return c.Refused && c.Rule.Block > 0 })
 }
 
 // keep keeps what a call made of its cells, in place of what was reserved.
@@ -126,7 +121,7 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 		}
 		call.Adjust(w.cells, now)
 		s.keep(w, now, keys, bytes)
-		s.drop(w, func(e *entry) bool { return e.record.Expiry(e.rule) <= now }, now)
+		s.drop(w, func(e *entry) bool { return e.record.Expiry(e.rule) <= now })
 		return nil
 	})
 }
@@ -139,18 +134,17 @@ func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err erro
 				found++
 			}
 		}
-		s.drop(w, func(*entry) bool { return true }, now)
+		s.drop(w, func(*entry) bool { return true })
 		return nil
 	})
 }
 
 // drop removes the entries of a call that are to go.
-func (s *Store) drop(w *work, goes func(*entry) bool, now int64) {
+func (s *Store) drop(w *work, goes func(*entry) bool) {
 	for i := range w.places {
 		p := &w.places[i]
 		if e, n := p.shard.find(&p.key); e != nil && goes(e) { // removing one may have moved the others
 			bytes := p.shard.remove(n, s.hash)
-			p.shard.swept = max(p.shard.swept, now)
 			s.bound.add(-1, -bytes)
 		}
 	}

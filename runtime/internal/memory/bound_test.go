@@ -1,0 +1,234 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what a pool holds goes with the second one
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// ruleOf returns a rule whose windows are so long.
+func ruleOf(kind engine.Kind, per int64) *engine.Rule {
+	r := &engine.Rule{Name: "docs.Store.Get", Tag: "1m", Kind: kind, Per: per}
+	switch kind {
+	case engine.Calendar, engine.DistinctCalendar:
+		r.Per, r.Schedule = 0, engine.NewSchedule(everySecond, true, time.UTC)
+	case engine.SlidingCounter:
+		r.Slices = 10
+	case engine.Warmup:
+		r.Warmup = 100
+	}
+	return r
+}
+
+const hour = 3600 * 1_000_000
+
+func subject(i int) string { return fmt.Sprintf("user:%08d", i) }
+
+// TestEstimate compares the bytes that the store counts with those of the heap.
+func TestEstimate(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		kind    engine.Kind
+		charges int
+		costs   int64
+		text    string // in front of each subject
+	}{
+		{"buckets", engine.Bucket, 1, 1, ""},
+		{"long subjects", engine.Bucket, 1, 1, "a subject of one hundred and twenty bytes, as they are at most before what was too long is cut and hashed: ...."},
+		{"prepaid", engine.Prepaid, 1, 1, ""},
+		{"warm-ups", engine.Warmup, 1, 1, ""},
+		{"fixed windows", engine.FixedWindow, 1, 1, ""},
+		{"calendar windows", engine.Calendar, 1, 1, ""},
+		{"sliding windows of one permit", engine.SlidingWindow, 1, 1, ""},
+		{"sliding windows of 100 permits", engine.SlidingWindow, 1, 100, ""},
+		{"sliding windows that grew", engine.SlidingWindow, 37, 1, ""},
+		{"sliding counters", engine.SlidingCounter, 1, 1, ""},
+		{"one member", engine.Distinct, 1, 1, ""},
+		{"eight members", engine.Distinct, 8, 1, ""},
+		{"thirty members", engine.DistinctCalendar, 30, 1, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const keys = 30_000
+			before := heap()
+			s := New((&hand{now: hour}).time, keys, 1<<40)
+			call := callOf("", 1000, ruleOf(c.kind, hour))
+			call.Claims[0].Cost = c.costs
+			for i := range keys {
+				call.Claims[0].Subject = c.text + subject(i)
+				for j := range c.charges {
+					call.Claims[0].Member = fmt.Sprint("member ", j)
+					if v, err := s.Decide(t.Context(), call); err != nil || !v.Admitted && c.kind != engine.Warmup && c.kind != engine.Prepaid {
+						t.Fatal(i, j, v, err)
+					}
+				}
+			}
+			got, want := s.bound.bytes.Load(), heap()-before
+			t.Logf("%d bytes a key counted, %d taken", got/keys, want/keys)
+			if 4*got > 5*want || 4*want > 5*got {
+				t.Errorf("%d bytes are counted of %d that are taken", got, want)
+			}
+			requireWhole(t, s)
+		})
+	}
+}
+
+// A bucket takes at most 110 bytes, the text of its subject included, however many there are.
+func TestBucketBytes(t *testing.T) {
+	for _, keys := range []int{100_000, 300_000, 1_000_000} {
+		subjects := make([]string, keys)
+		for i := range subjects {
+			subjects[i] = subject(i)
+		}
+		before := heap()
+		s := New(nil, 1e9, 1<<40)
+		call := callOf("", 1, ruleOf(engine.Bucket, hour))
+		for i := range subjects {
+			call.Claims[0].Subject = subjects[i]
+			if v, err := s.Decide(t.Context(), call); err != nil || !v.Admitted {
+				t.Fatal(v, err)
+			}
+		}
+		each := (heap() - before) / int64(keys)
+		runtime.KeepAlive(subjects)
+		runtime.KeepAlive(s)
+		t.Logf("%d keys: %d bytes a key", keys, each)
+		if each > 110 {
+			t.Errorf("%d keys take %d bytes each", keys, each)
+		}
+	}
+}
+
+// The bound on bytes refuses new subjects and no old ones, whatever their rule needs at its first call.
+func TestMaxBytes(t *testing.T) {
+	for kind := engine.SlidingWindow; kind <= engine.DistinctCalendar; kind++ {
+		t.Run(fmt.Sprint(kind), func(t *testing.T) {
+			const most = 4 << 20
+			clock := &hand{now: hour}
+			before := heap()
+			s := New(clock.time, 1e9, most)
+			r := ruleOf(kind, hour)
+			if kind == engine.SlidingCounter {
+				r.Slices = 10_000
+			}
+			call := callOf("", 1, r)
+			call.Claims[0].Member = "m"
+			if kind == engine.Prepaid || kind == engine.Warmup {
+				call.Claims[0].Burst = 0
+			}
+			kept := 0
+			for ; ; kept++ {
+				call.Claims[0].Subject = subject(kept)
+				if _, err := s.Decide(t.Context(), call); err != nil {
+					if !errors.Is(err, ErrFull) {
+						t.Fatal(err)
+					}
+					break
+				}
+			}
+			if kind == engine.SlidingCounter && kept != most/(80_000+300) {
+				t.Errorf("%d sliding counters of 10,000 slices are kept; expected %d", kept, most/80_300)
+			}
+			if taken := heap() - before; 4*taken > 5*most || 5*taken < 3*most {
+				t.Errorf("%d bytes are taken of %d", taken, most)
+			}
+			for i := range kept {
+				call.Claims[0].Subject, call.Claims[0].Member = subject(i), "other"
+				if v, err := s.Decide(t.Context(), call); err != nil || v.Admitted {
+					t.Fatalf("subject %d was forgotten: %+v, error %v", i, v, err)
+				}
+			}
+			requireWhole(t, s)
+			runtime.KeepAlive(s)
+		})
+	}
+}
+
+// What grows after its first call is bounded as well.
+func TestMaxBytesOfOneSubject(t *testing.T) {
+	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.Distinct} {
+		const most = 1 << 20
+		s := New((&hand{now: hour}).time, 1e9, most)
+		call := callOf("a", 1e9, ruleOf(kind, hour))
+		var err error
+		n := 0
+		for ; err == nil && n < most; n++ {
+			call.Claims[0].Member = fmt.Sprint(n)
+			_, err = s.Decide(t.Context(), call)
+		}
+		if !errors.Is(err, ErrFull) || s.bound.bytes.Load() > most || n < 5000 {
+			t.Errorf("kind %d: after %d calls %d bytes, error %v", kind, n, s.bound.bytes.Load(), err)
+		}
+		peek := *call
+		peek.Peek = true
+		if v, err := s.Decide(t.Context(), &peek); err != nil || !v.Admitted || peek.Claims[0].Room != int64(1e9-n+1) {
+			t.Errorf("kind %d: the peek after says %+v, %+v, error %v", kind, v, peek, err)
+		}
+		requireWhole(t, s)
+	}
+}
+
+// Subjects that call once and never again do not add up.
+func TestOneShotSubjects(t *testing.T) {
+	clock := &hand{now: hour}
+	const live = 1000 // at a time
+	s := New(clock.time, 1e6, 1<<30)
+	call := callOf("", 1, ruleOf(engine.FixedWindow, live))
+	most := int64(0)
+	for i := range 1_000_000 {
+		call.Claims[0].Subject = subject(i)
+		if v, err := s.Decide(t.Context(), call); err != nil || !v.Admitted {
+			t.Fatal(v, err)
+		}
+		most = max(most, s.bound.keys.Load())
+		clock.now++
+	}
+	t.Logf("at most %d of %d live keys were kept", most, live)
+	if most > 3*live/2 {
+		t.Errorf("%d keys were kept at a time; expected about %d", most, live)
+	}
+	requireWhole(t, s)
+}
+
+// Calls of one subject free what all others have left behind.
+func TestExpiryFrees(t *testing.T) {
+	clock := &hand{now: hour}
+	before := heap()
+	s := New(clock.time, 1e9, 1<<40)
+	const keys = 200_000
+	call := callOf("", 1e9, ruleOf(engine.Bucket, 1e12))
+	for i := range keys {
+		call.Claims[0].Subject = subject(i)
+		if _, err := s.Decide(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := heap() - before
+	clock.now += 1e12
+	for range 200_000 {
+		if _, err := s.Decide(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.bound.keys.Load(); n != 1 {
+		t.Errorf("%d keys are left; expected 1", n)
+	}
+	left := heap() - before
+	t.Logf("%d bytes, then %d", full, left)
+	if left > full/10 {
+		t.Errorf("%d bytes of %d are left", left, full)
+	}
+	requireWhole(t, s)
+}

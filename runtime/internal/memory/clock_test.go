@@ -1,0 +1,101 @@
+package memory
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// However long the thread is stopped between the readings of the two clocks, the time that is told stays right, and where the wall
+// clock was put right it follows.
+func TestClockAgreesWithTheWallClock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &clock{start: time.Now()}
+		ahead, since := int64(1_700_000_000_000_000), int64(0) // what is true
+		c.ahead.Store(ahead)
+		t.Repeat(map[string]func(*rapid.T){
+			"compare": func(t *rapid.T) {
+				before := since + rapid.Int64Range(0, 5_000_000).Draw(t, "later")
+				wall := before + rapid.SampledFrom([]int64{0, 1, 30, 1_000_000}).Draw(t, "stopped")
+				since = wall + rapid.SampledFrom([]int64{0, 1, 30, 1_000_000}).Draw(t, "stopped again")
+				c.compare(before, wall+ahead, since)
+				if off := c.ahead.Load() - ahead; off < wall-since || off > wall-before {
+					t.Fatalf("the clock is off by %d us; the readings are from %d before to %d after", off, wall-before, since-wall)
+				}
+			},
+			"stopped while right": func(t *rapid.T) {
+				c.ahead.Store(ahead)
+				since += 1_000_000
+				c.compare(since, since+ahead+rapid.Int64Range(0, 900_000).Draw(t, "wall"), since+900_000)
+				if off := c.ahead.Load() - ahead; off != 0 {
+					t.Fatalf("the clock was right and is off by %d us", off)
+				}
+			},
+			"put right": func(t *rapid.T) {
+				ahead += rapid.Int64Range(-10_000_000, 10_000_000).Draw(t, "by")
+				c.compare(since, since+ahead, since+3)
+				if off := c.ahead.Load() - ahead; off < -3 || off > 3 {
+					t.Fatalf("after the wall clock was put right, the clock is off by %d us", off)
+				}
+			},
+		})
+	})
+}
+
+func TestClockIsRight(t *testing.T) {
+	c := newClock(nil)
+	for range 1000 {
+		before := time.Now().UnixMicro()
+		got := c.now()
+		if after := time.Now().UnixMicro(); got < before-1 || got > after+1 {
+			t.Fatalf("%d is not from %d to %d", got, before, after)
+		}
+	}
+}
+
+func TestClockByHand(t *testing.T) {
+	for _, at := range []time.Time{{}, time.UnixMicro(-1), time.UnixMicro(0), time.UnixMicro(1_700_000_000_000_001)} {
+		if got := newClock(func() time.Time { return at }).now(); got != at.UnixMicro() {
+			t.Errorf("%s: got %d; expected %d", at, got, at.UnixMicro())
+		}
+	}
+}
+
+// A member that has not been admitted is unknown on any clock, also on one that a test starts at the epoch or before.
+func TestUnknownMembersBeforeTheEpoch(t *testing.T) {
+	for _, now := range []int64{-62135596800000000, -1, 0, 99, 100} {
+		s := New((&hand{now: now}).time, 10, 1e6)
+		for i, member := range []string{"a", "b", "c"} {
+			call := callOf("s", 1, ruleOf(engine.Distinct, 100))
+			call.Claims[0].Member = member
+			expect(t, s, call, i == 0)
+		}
+	}
+}
+
+// A call that read the clock, and was stopped while another one removed what had expired, is not decided as of its reading: what
+// expired would count again from then on.
+func TestStaleReading(t *testing.T) {
+	var s *Store
+	rule := ruleOf(engine.FixedWindow, 100)
+	now := int64(0)
+	stopped := false
+	s = New(func() time.Time {
+		read := now
+		if stopped {
+			stopped, now = false, 100
+			s.sweep(shards)
+		}
+		return time.UnixMicro(read)
+	}, 10, 1e6)
+	expect(t, s, callOf("a", 1, rule), true)
+	now, stopped = 99, true
+	expect(t, s, callOf("a", 1, rule), true)
+	now = 199
+	expect(t, s, callOf("a", 1, rule), false)
+	now = 200
+	expect(t, s, callOf("a", 1, rule), true)
+}

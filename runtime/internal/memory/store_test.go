@@ -1,0 +1,328 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// expect decides a call and checks whether it is admitted.
+func expect(t *testing.T, s *Store, call *engine.Call, admitted bool) engine.Verdict {
+	t.Helper()
+	v, err := s.Decide(t.Context(), call)
+	if err != nil || v.Admitted != admitted {
+		t.Fatalf("%s: admitted is %t, error %v; expected %t", call.Claims[0].Subject, v.Admitted, err, admitted)
+	}
+	return v
+}
+
+func expectFull(t *testing.T, s *Store, call *engine.Call) {
+	t.Helper()
+	if v, err := s.Decide(t.Context(), call); !errors.Is(err, ErrFull) {
+		t.Fatalf("%s: %+v, error %v; expected %v", call.Claims[0].Subject, v, err, ErrFull)
+	}
+}
+
+func expectKeys(t *testing.T, s *Store, want int64) {
+	t.Helper()
+	if got := s.bound.keys.Load(); got != want {
+		t.Fatalf("%d keys are kept; expected %d", got, want)
+	}
+	requireWhole(t, s)
+}
+
+// Whatever is done at whichever bound, no live count is forgotten: a fixed window admits what a plain map of windows does, and is
+// full only if so many are live.
+func TestFullStoreKeepsWhatIsLive(t *testing.T) {
+	type window struct{ stop, used int64 }
+	rapid.Check(t, func(t *rapid.T) {
+		clock := &hand{now: hour}
+		most := rapid.Int64Range(1, 12).Draw(t, "most")
+		s := New(clock.time, most, 1e6)
+		windows := make(map[string]window)
+		const limit = 2
+		t.Repeat(map[string]func(*rapid.T){
+			"":      func(t *rapid.T) { requireWhole(t, s) },
+			"later": func(t *rapid.T) { clock.now += rapid.Int64Range(1, 20).Draw(t, "by") },
+			"call": func(t *rapid.T) {
+				maps.DeleteFunc(windows, func(_ string, w window) bool { return w.stop <= clock.now })
+				per := rapid.SampledFrom([]int64{5, 50}).Draw(t, "per")
+				call := callOf(fmt.Sprint(rapid.IntRange(0, 15).Draw(t, "subject")), limit, ruleOf(engine.FixedWindow, per))
+				call.Claims[0].Rule.Tag = fmt.Sprint(per)
+				name := fmt.Sprint(per, call.Claims[0].Subject)
+				w, found := windows[name]
+				if !found {
+					w.stop = clock.now + per
+				}
+				v, err := s.Decide(t.Context(), call)
+				switch {
+				case err != nil:
+					if found || len(windows) < int(most) {
+						t.Fatalf("%s: error %v with %d live windows of %d", name, err, len(windows), most)
+					}
+				case v.Admitted != (w.used < limit):
+					t.Fatalf("%s: admitted is %t after %d of %d", name, v.Admitted, w.used, limit)
+				case v.Admitted:
+					w.used++
+					windows[name] = w
+				}
+			},
+		})
+	})
+}
+
+func TestFullStoreChargesNothing(t *testing.T) {
+	s := New((&hand{now: 1}).time, 2, 1e6)
+	old, other := ruleOf(engine.FixedWindow, 100), ruleOf(engine.FixedWindow, 100)
+	other.Name = "other"
+	expect(t, s, callOf("a", 2, old), true)
+	expect(t, s, callOf("b", 2, old), true)
+	expectFull(t, s, callOf("a", 2, old, other)) // the first is known, the second is new
+	expectKeys(t, s, 2)
+	expect(t, s, callOf("a", 2, old), true)
+	expect(t, s, callOf("a", 2, old, other), false) // refused by what is known
+	expectKeys(t, s, 2)
+}
+
+func TestFullStoreSettles(t *testing.T) {
+	clock := &hand{now: 1}
+	s := New(clock.time, 1, 1e6)
+	rule := ruleOf(engine.FixedWindow, 100)
+	call := callOf("a", 5, rule)
+	expect(t, s, call, true)
+	clock.now = 200
+	expect(t, s, callOf("b", 5, rule), true)
+	call.Claims[0].Delta = 2
+	if err := s.Adjust(t.Context(), call); !errors.Is(err, ErrFull) || call.Claims[0].Delta != 2 {
+		t.Errorf("settling what has no place: error %v, %+v", err, call.Claims[0])
+	}
+	call.Claims[0].Delta = -1
+	if err := s.Adjust(t.Context(), call); err != nil || call.Claims[0].Delta != 0 {
+		t.Errorf("refunding what is gone: error %v, %+v", err, call.Claims[0])
+	}
+	expectKeys(t, s, 1)
+}
+
+func TestWhatKeepsNothing(t *testing.T) {
+	rule, late := ruleOf(engine.SlidingWindow, 100), ruleOf(engine.SlidingWindow, 100)
+	late.Name = "late"
+	peek, refused := callOf("b", 1, rule), callOf("b", 1, rule)
+	peek.Peek, refused.Refused = true, true
+	s := New((&hand{now: 1}).time, 100, 1e6)
+	expect(t, s, callOf("a", 1, rule), true)
+	expect(t, s, peek, true)
+	expect(t, s, refused, false)
+	expect(t, s, callOf("a", 1, rule, late), false)
+	if n, err := s.Reset(t.Context(), callOf("c", 1, rule, late)); n != 0 || err != nil {
+		t.Errorf("a reset of nothing forgets %d, error %v", n, err)
+	}
+	expectKeys(t, s, 1)
+}
+
+// A charge after the clock went back belongs to the window that is open, and is rolled back from it.
+func TestWindowAfterTheClockWentBack(t *testing.T) {
+	clock := &hand{now: 1000}
+	s := New(clock.time, 10, 1e6)
+	rule := ruleOf(engine.FixedWindow, 100)
+	expect(t, s, callOf("a", 2, rule), true)
+	clock.now = 990
+	call := callOf("a", 2, rule)
+	expect(t, s, call, true)
+	expect(t, s, callOf("a", 2, rule), false)
+	call.Claims[0].Delta = -1
+	if err := s.Adjust(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, s, callOf("a", 2, rule), true)
+}
+
+// A block is kept longer than the window whose refusal began it.
+func TestBlockKeepsItsPlace(t *testing.T) {
+	clock := &hand{now: 1}
+	s := New(clock.time, 1, 1e6)
+	rule, other := ruleOf(engine.FixedWindow, 10), ruleOf(engine.FixedWindow, 10)
+	rule.Block, other.Block, other.Name = 1000, 1000, "other"
+	expect(t, s, callOf("a", 1, rule), true)
+	expect(t, s, callOf("a", 1, rule), false)
+	clock.now = 500 // the window is over, the block is not
+	expect(t, s, callOf("a", 1, rule), false)
+	expectFull(t, s, callOf("b", 1, rule))
+	expect(t, s, callOf("a", 1, rule, other), false) // the other is new, but nothing of it is kept
+	clock.now = 1001
+	expect(t, s, callOf("a", 1, rule), true)
+}
+
+// What was given back in full makes room at once.
+func TestReturnedStateMakesRoom(t *testing.T) {
+	s := New((&hand{now: hour}).time, 1, 1e6)
+	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.Bucket, engine.Distinct} {
+		call := callOf("a", 1, ruleOf(kind, 100))
+		expect(t, s, call, true)
+		call.Claims[0].Delta = -1
+		if err := s.Adjust(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		expectKeys(t, s, 0)
+	}
+}
+
+// However many goroutines add at once, the bound holds, and no place is lost.
+func TestBoundHoldsForConcurrentCalls(t *testing.T) {
+	const goroutines, each, most = 8, 200, 300
+	s := New((&hand{now: 1}).time, most, 1e6)
+	rule := ruleOf(engine.SlidingWindow, 100)
+	admitted := make([]int, goroutines)
+	var running sync.WaitGroup
+	for g := range goroutines {
+		running.Go(func() {
+			for i := range each {
+				if v, err := s.Decide(t.Context(), callOf(fmt.Sprint(g, ".", i), 1, rule)); err == nil && v.Admitted {
+					admitted[g]++
+				} else if !errors.Is(err, ErrFull) {
+					t.Errorf("%+v, error %v; expected %v", v, err, ErrFull)
+				}
+			}
+		})
+	}
+	running.Wait()
+	sum := 0
+	for _, n := range admitted {
+		sum += n
+	}
+	if sum != most {
+		t.Errorf("%d were admitted; expected %d", sum, most)
+	}
+	expectKeys(t, s, most)
+}
+
+// What is equal but for one part of its name is counted apart, also if all hashes are equal.
+func TestNamesAreApart(t *testing.T) {
+	base := engine.Rule{Name: "a", Tag: "v", Kind: engine.FixedWindow, Per: 100}
+	rules := []engine.Rule{base, base, base, base}
+	rules[1].Name, rules[2].Tag, rules[3].Kind = "b", "w", engine.SlidingWindow
+	s := New((&hand{now: 1}).time, 100, 1e6)
+	n := int64(0)
+	for _, store := range []*Store{s, NewLike(s, 0, 0)} {
+		for _, prefix := range []string{"p", "q"} {
+			for i := range rules {
+				for _, subject := range []string{"", "x", "y"} {
+					for _, admitted := range []bool{true, false} {
+						call := callOf(subject, 1, &rules[i])
+						call.Prefix = prefix
+						expect(t, store, call, admitted)
+					}
+					n++
+					expectKeys(t, s, n)
+				}
+			}
+		}
+	}
+}
+
+// Entries are found and removed in any order, however their hashes collide.
+func TestIndex(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := index{slots: make([]uint64, fewestSlots)}
+		hashes := make(map[int]uint32) // of the entries that are in
+		next := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				for n, hash := range hashes {
+					i := x.home(hash)
+					for x.slots[i] != 0 && x.slots[i] != slotOf(hash, n) {
+						i = x.next(i)
+					}
+					if found, h := x.at(i); found != n || h != hash {
+						t.Fatalf("entry %d of hash %d is found as %d of %d", n, hash, found, h)
+					}
+				}
+				if x.used != len(hashes) || 8*x.used > 7*len(x.slots) {
+					t.Fatalf("%d of %d slots are used by %d entries", x.used, len(x.slots), len(hashes))
+				}
+			},
+			"put": func(t *rapid.T) {
+				hash := uint32(rapid.SampledFrom([]int{0, 1, 7, 8, 15, 1 << 30}).Draw(t, "hash"))
+				x.put(hash, next)
+				hashes[next] = hash
+				next++
+			},
+			"remove": func(t *rapid.T) {
+				if next == 0 {
+					return
+				}
+				n := rapid.IntRange(0, next-1).Draw(t, "entry")
+				if hash, found := hashes[n]; found {
+					x.remove(hash, n)
+					delete(hashes, n)
+				}
+			},
+			"replace": func(t *rapid.T) {
+				if next == 0 {
+					return
+				}
+				n := rapid.IntRange(0, next-1).Draw(t, "entry")
+				if hash, found := hashes[n]; found {
+					x.replace(hash, n, next)
+					delete(hashes, n)
+					hashes[next] = hash
+					next++
+				}
+			},
+		})
+	})
+}
+
+// What a limiter counts by itself goes by the clock and the bounds of its store, and is counted apart.
+func TestNewLike(t *testing.T) {
+	clock := &hand{now: 1234}
+	s := New(clock.time, 2, 1e6)
+	rule := ruleOf(engine.SlidingWindow, 100)
+	expect(t, s, callOf("a", 1, rule), true)
+	like := NewLike(s, 1000, 1e6)
+	if v := expect(t, like, callOf("a", 1, rule), true); v.Now != clock.now {
+		t.Errorf("its time is %d; expected %d", v.Now, clock.now)
+	}
+	expectFull(t, like, callOf("b", 1, rule))
+	expectFull(t, s, callOf("b", 1, rule))
+	expectKeys(t, s, 2)
+
+	other := NewLike(foreign{}, 1, 1e6)
+	expect(t, other, callOf("a", 1, rule), true)
+	expectFull(t, other, callOf("b", 1, rule))
+}
+
+type foreign struct{ engine.Store }
+
+func TestSettings(t *testing.T) {
+	s, ctx := New(nil, 1, 1e6), t.Context()
+	set := func(prefix, name, text string, onlyNew, want bool) {
+		t.Helper()
+		if done, err := s.Set(ctx, prefix, name, text, onlyNew); err != nil || done != want {
+			t.Errorf("Set(%s, %s, %s, %t): %t, error %v; expected %t", prefix, name, text, onlyNew, done, err, want)
+		}
+	}
+	set("p", "a", "1", true, true)
+	set("p", "a", "2", true, false)
+	set("q", "a", "3", false, true)
+	set("p", "b", "4", false, true)
+	set("p", "b", "5", false, true)
+	found, err := s.Settings(ctx, "p")
+	if err != nil || len(found) != 2 || found["a"] != "1" || found["b"] != "5" {
+		t.Errorf("found %v, error %v", found, err)
+	}
+	found["a"] = "changed by the caller"
+	for _, prefix := range []string{"p", "none"} {
+		if err := s.Unset(ctx, prefix, "b"); err != nil {
+			t.Error(err)
+		}
+	}
+	if found, err = s.Settings(ctx, "p"); err != nil || len(found) != 1 || found["a"] != "1" {
+		t.Errorf("after a change: found %v, error %v", found, err)
+	}
+}
