@@ -60,8 +60,9 @@ type Rule struct {
 	Refund Refund
 	// OnError is what to do while the store fails; the default is the limiter's policy.
 	OnError FailurePolicy
-	// Lease is how long permits may be taken ahead of time and handed out in this process; 0 is none. All rules of a method have
-	// the same. It goes with SlidingWindow, FixedWindow, Calendar and TokenBucket in their plain form. At most a minute.
+	// Lease is how long permits may be taken ahead of time and handed out in this process; 0 is none. It is checked, but the stores
+	// do not take permits ahead yet: each call is decided by itself, which admits the same. All rules of a method have the same
+	// Lease. It goes with SlidingWindow, FixedWindow, Calendar and TokenBucket in their plain form. At most a minute.
 	Lease time.Duration
 	// Message is what a caller is told on a refusal; "" is "Too many requests.".
 	Message string
