@@ -4,6 +4,7 @@ package generator_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/importer"
 	"go/token"
@@ -277,7 +278,12 @@ var located = regexp.MustCompile(`^(.+?\.go):(\d+):\d+: (.*)$`)
 // refuse leaves out the interfaces that err is about.
 func (b *batch) refuse(t *testing.T, err error) {
 	out := map[*specimen]bool{}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	errs, ok := errors.AsType[generator.Errors](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	for _, message := range errs {
+		line := message.String()
 		m := located.FindStringSubmatch(line)
 		if m == nil {
 			t.Errorf("no position: %s", line)
