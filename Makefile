@@ -16,6 +16,7 @@ demo: ## generate the wrapper of examples/sms and run it
 test: ## every test of every module, with the race detector; RACE= leaves that out
 	sh scripts/test-needs.sh $(RACE)
 	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) ./...
+	$(if $(RACE),go test -run=AllocatesNothing ./runtime/wrap) # the race detector makes pools forget
 	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
 
 model: ## compare the stores with the model over a million random steps

@@ -13,23 +13,6 @@ import (
 
 var bucket = ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 1_000_000, Per: time.Second}
 
-// The way from generated code to the limiter costs no allocation.
-func TestTakeAllocatesNothing(t *testing.T) {
-	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket), context.Background()
-	for what, take := range map[string]func() error{
-		"Take":        func() error { return wrap.Take(ctx, l, rules, "k") },
-		"TakeCharges": func() error { return wrap.TakeCharges(ctx, l, rules, wrap.Charge{Key: "k", Cost: 1}) },
-	} {
-		if n := testing.AllocsPerRun(1000, func() {
-			if err := take(); err != nil {
-				t.Fatal(err)
-			}
-		}); n > 0 {
-			t.Errorf("%s: %v allocations", what, n)
-		}
-	}
-}
-
 // A call with a subject too many or too few is not made.
 func TestAnotherNumberOfSubjects(t *testing.T) {
 	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket, bucket), context.Background()

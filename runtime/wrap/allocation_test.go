@@ -1,0 +1,29 @@
+//go:build !race
+
+package wrap_test
+
+import (
+	"context"
+	"testing"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+// The way from generated code to the limiter costs no allocation.
+func TestTakeAllocatesNothing(t *testing.T) {
+	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket), context.Background()
+	for what, take := range map[string]func() error{
+		"Take":        func() error { return wrap.Take(ctx, l, rules, "k") },
+		"TakeCharges": func() error { return wrap.TakeCharges(ctx, l, rules, wrap.Charge{Key: "k", Cost: 1}) },
+	} {
+		if n := testing.AllocsPerRun(1000, func() {
+			if err := take(); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
+	}
+}
