@@ -29,6 +29,7 @@ type call struct {
 
 	asked  []asked
 	owners []int // for each rule that was asked: which of asked answers for it, or -1
+	claim  engine.Claim // of the rule that is asked
 	fleet  part
 	local  part
 	answer answer
@@ -90,11 +91,12 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		return err
 	}
 	a.subject = c.limiter.subject(charge.Key)
-	claim := a.newClaim(charge)
+	c.claim = a.newClaim(charge)
+	claim := &c.claim
 	var same *asked
 	if i := c.same(&a); i >= 0 {
 		same, c.owners[c.next] = &c.asked[i], i
-		if done, err := c.join(same, &a, &claim); done || err != nil {
+		if done, err := c.join(same, &a, claim); done || err != nil {
 			return err
 		}
 	}
@@ -105,7 +107,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 			return nil
 		}
 		a.part = c.partOf(rule)
-		a.claim = a.part.put(&claim)
+		a.claim = a.part.put(claim)
 	case rule.Mode == ModeEnforce && a.limit > 0:
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: what,
