@@ -28,7 +28,7 @@ type call struct {
 	reports   bool // its quotas are asked for
 
 	asked  []asked
-	owners []int // for each rule that was asked: which of asked answers for it, or -1
+	owners []int        // for each rule that was asked: which of asked answers for it, or -1
 	claim  engine.Claim // of the rule that is asked
 	fleet  part
 	local  part
