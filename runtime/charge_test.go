@@ -1,0 +1,157 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+// watched returns a limiter in process, on a clock that stands still, and the kinds and errors of its events.
+func watched(options ...ratelimit.Option) (*ratelimit.Limiter, *[]ratelimit.Event) {
+	events := new([]ratelimit.Event)
+	options = append(options, ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) { *events = append(*events, *e) }))
+	return ratelimit.New(noon(), options...), events
+}
+
+func remaining(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) int64 {
+	t.Helper()
+	d, err := l.Peek(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Quotas[0].Remaining
+}
+
+// A settlement makes each charge what the call really cost, once.
+func TestSettle(t *testing.T) {
+	l, events := watched()
+	window := ratelimit.Request{Rule: ratelimit.Rule{Name: "w", Limit: 10, Per: time.Minute}, Key: "k", Cost: 4}
+	bucket := ratelimit.Request{Rule: ratelimit.Rule{Name: "b", Algorithm: ratelimit.TokenBucket, Limit: 10, Per: time.Minute}, Key: "k", Cost: 4}
+	d, err := l.Allow(t.Context(), window, bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, costs := range [][]int64{{1}, {1, 2, 3}, {1, -1}} {
+		err := d.Settle(t.Context(), costs...)
+		if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok {
+			t.Errorf("Settle%v: got error %v", costs, err)
+		}
+	}
+	for range 2 { // the second one does nothing
+		if err := d.Settle(t.Context(), 1, 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Refund(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w, b := remaining(t, l, window), remaining(t, l, bucket); w != 9 || b != 1 {
+		t.Errorf("%d and %d permits are left, want 9 and 1", w, b)
+	}
+	if kinds := kindsOf(*events); !slices.Equal(kinds, []ratelimit.EventKind{ratelimit.EventAdmitted, ratelimit.EventSettled}) {
+		t.Errorf("observed %v", kinds)
+	}
+}
+
+func kindsOf(events []ratelimit.Event) (kinds []ratelimit.EventKind) {
+	for _, e := range events {
+		kinds = append(kinds, e.Kind)
+	}
+	return kinds
+}
+
+// Equal rules add their costs, also when they are settled.
+func TestSettleOfEqualRules(t *testing.T) {
+	l, _ := watched()
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 10, Per: time.Minute}, Key: "k", Cost: 2}
+	d, err := l.Allow(t.Context(), q, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Settle(t.Context(), 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	if left := remaining(t, l, q); left != 7 {
+		t.Errorf("%d permits are left, want 7", left)
+	}
+}
+
+// A wrapper settles the rules that it has a cost for. A cost that cannot be computed leaves the estimate.
+func TestWrapperSettles(t *testing.T) {
+	l, events := watched()
+	rules := wrap.NewRules("p.T.M",
+		ratelimit.Rule{Name: "tokens", Limit: 100, Per: time.Minute}, ratelimit.Rule{Name: "calls", Limit: 100, Per: time.Minute},
+	)
+	taken, err := wrap.Begin(t.Context(), l, rules, wrap.Charge{Cost: 10}, wrap.Charge{Cost: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken.SettleFailed(t.Context(), errors.New("no usage"))
+	taken.Settle(t.Context(), 25, wrap.Keep)
+	for name, want := range map[string]int64{"tokens": 75, "calls": 99} {
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: 100, Per: time.Minute}}
+		if left := remaining(t, l, q); left != want {
+			t.Errorf("%s: %d permits are left, want %d", name, left, want)
+		}
+	}
+	if last := (*events)[len(*events)-2:]; last[0].Err == nil || last[1].Err != nil || last[1].Kind != ratelimit.EventSettled {
+		t.Errorf("observed %+v", last)
+	}
+}
+
+// A call takes as many permits as every rule has, at most its cost.
+func TestUpTo(t *testing.T) {
+	l, _ := watched()
+	few := ratelimit.Request{Rule: ratelimit.Rule{Name: "few", Limit: 5, Per: time.Minute}, Cost: 3, UpTo: true}
+	many := ratelimit.Request{Rule: ratelimit.Rule{Name: "many", Limit: 100, Per: time.Minute}, Cost: 3, UpTo: true}
+	for _, want := range []int64{3, 2, 0} {
+		d, err := l.Allow(t.Context(), few, many)
+		if err != nil || d.Taken != want || d.Allowed != (want > 0) {
+			t.Errorf("got %+v, error %v; want %d permits", d, err, want)
+		}
+	}
+	if left := remaining(t, l, many); left != 95 {
+		t.Errorf("%d permits are left, want 95", left)
+	}
+	other := many
+	other.Cost = 4
+	for _, requests := range [][]ratelimit.Request{{few, other}, {few, {Rule: many.Rule, Cost: 3}}} {
+		_, err := l.Allow(t.Context(), requests...)
+		if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok {
+			t.Errorf("got error %v", err)
+		}
+	}
+	_, err := l.Wait(t.Context(), few)
+	if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok {
+		t.Errorf("Wait: got error %v", err)
+	}
+}
+
+// A report has what each rule has left after the last decision under its context.
+func TestReport(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	ctx, report := ratelimit.WithReport(t.Context())
+	minute := ratelimit.Request{Rule: ratelimit.Rule{Name: "minute", Algorithm: ratelimit.FixedWindow, Limit: 2, Per: time.Minute}, Key: "k"}
+	hour := ratelimit.Request{Rule: ratelimit.Rule{Name: "hour", Algorithm: ratelimit.TokenBucket, Limit: 10, Per: time.Hour, Burst: 4}, Key: "k"}
+	for range 3 {
+		if _, err := l.Allow(ctx, minute, hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quotas := report.Quotas()
+	if len(quotas) != 2 || quotas[0].Remaining != 0 || quotas[0].Limit != 2 || quotas[1].Remaining != 2 || quotas[1].Limit != 4 {
+		t.Fatalf("got %+v", quotas)
+	}
+	if reset := quotas[0].Reset; reset <= 0 || reset > time.Minute {
+		t.Errorf("the window resets after %s", reset)
+	}
+	if d, err := l.Allow(t.Context(), hour); err != nil || d.Quotas != nil {
+		t.Errorf("quotas that nobody asked for: %+v, error %v", d.Quotas, err)
+	}
+}
