@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
 // Reset forgets states, free places and blocks, and counts the states.
@@ -43,7 +44,7 @@ func TestAdjustFails(t *testing.T) {
 		t.Errorf("got %v, delta %d", err, charged.Claims[0].Delta)
 	}
 	for err, want := range map[error]bool{
-		errors.New("EOF"): false, &net.OpError{Op: "read"}: false, &net.OpError{Op: "dial"}: true, unsent{errors.New("x")}: true,
+		errors.New("EOF"): false, &net.OpError{Op: "read"}: false, &net.OpError{Op: "dial"}: true, breaker.Unsent{Err: errors.New("x")}: true,
 		reply("ERR x"): false, reply("WRONGTYPE x"): false, reply("LOADING x"): true, reply("NOPERM x script: y"): false,
 	} {
 		if untaken(err) != want {

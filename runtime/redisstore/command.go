@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -39,7 +41,7 @@ func (n *node) send(ctx context.Context, deadline time.Time, parts []*part) {
 	defer cancel()
 	sent, err := false, ctx.Err()
 	if err == nil {
-		err = n.breaker.try(func() error {
+		err = n.breaker.Try(func() error {
 			sent = true
 			return n.sendAll(ctx, parts)
 		})
@@ -49,10 +51,10 @@ func (n *node) send(ctx context.Context, deadline time.Time, parts []*part) {
 			p.err = err
 		}
 		if errors.Is(p.err, context.DeadlineExceeded) {
-			p.err = unsent{fmt.Errorf("not sent within %v", n.store.timeout)}
+			p.err = breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.timeout)}
 		}
 	}
-	if sent && !reached(err) {
+	if sent && !breaker.Reached(err) {
 		n.lost(err)
 	}
 }
@@ -67,7 +69,7 @@ func (n *node) sendAll(ctx context.Context, parts []*part) (err error) {
 			}
 			if n.another(ctx, w, &next, p.err) {
 				again = append(again, p)
-			} else if err == nil || !reached(p.err) {
+			} else if err == nil || !breaker.Reached(p.err) {
 				err = p.err
 			}
 		}
@@ -82,7 +84,7 @@ func (w *way) exchange(ctx context.Context, parts []*part) {
 	for i, p := range parts {
 		args := make([]any, 0, 3+len(p.Keys)+len(p.Args))
 		args = append(args, w.verb, w.script, len(p.Keys))
-		commands[i] = newOnce(ctx, append(append(args, p.Keys...), p.Args...)...)
+		commands[i] = once.New(ctx, append(append(args, p.Keys...), p.Args...)...)
 	}
 	if len(commands) == 1 {
 		_ = w.client.Process(ctx, commands[0])
@@ -95,7 +97,7 @@ func (w *way) exchange(ctx context.Context, parts []*part) {
 		})
 	}
 	for i, p := range parts {
-		cmd := commands[i].(once)
+		cmd := commands[i].(once.Cmd)
 		p.reply, p.err = cmd.Val(), cmd.Err()
 	}
 }
@@ -137,7 +139,7 @@ func (n *node) load() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		err := n.client.FunctionLoad(ctx, lua.Library).Err()
-		if err != nil && reached(err) && !strings.HasSuffix(err.Error(), "already exists") {
+		if err != nil && breaker.Reached(err) && !strings.HasSuffix(err.Error(), "already exists") {
 			n.dropFunctions(err)
 		}
 	}()
@@ -152,7 +154,7 @@ func (n *node) dropFunctions(err error) {
 // untaken reports whether a command failed that no server has run, and none will: it was not sent, or a server would not begin
 // with it. What breaks off in the middle of a script is called ERR or WRONGTYPE, or names the script.
 func untaken(err error) bool {
-	if _, ok := errors.AsType[unsent](err); ok || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) {
+	if _, ok := errors.AsType[breaker.Unsent](err); ok || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) {
 		return true
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
@@ -165,20 +167,3 @@ func untaken(err error) bool {
 	text := reply.Error()
 	return !strings.HasPrefix(text, "ERR ") && !strings.HasPrefix(text, "WRONGTYPE ") && !strings.Contains(text, "script")
 }
-
-// unsent is the error of a command that was not sent.
-type unsent struct{ error }
-
-func (e unsent) Unwrap() error { return e.error }
-
-// once is a command that the client sends once at most. Otherwise it would repeat a decision whose reply got lost, and one call
-// would be charged several times.
-type once struct{ *redis.Cmd }
-
-func newOnce(ctx context.Context, args ...any) once { return once{redis.NewCmd(ctx, args...)} }
-
-// NoRetry implements redis.Cmder.
-func (once) NoRetry() bool { return true }
-
-// Clone implements redis.Cmder.
-func (c once) Clone() redis.Cmder { return once{c.Cmd.Clone().(*redis.Cmd)} }

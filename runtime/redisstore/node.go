@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
 // node is a server, as far as calls are concerned: a single one, a master of a cluster, or a shard of a ring.
@@ -14,7 +16,7 @@ type node struct {
 	lane
 	store     *store
 	client    redis.UniversalClient
-	breaker   *breaker
+	breaker   *breaker.Breaker
 	functions atomic.Bool  // it may know our function
 	loading   atomic.Bool  // it is being told
 	ahead     atomic.Int64 // microseconds that its clock was ahead of ours when that last mattered
@@ -25,7 +27,7 @@ func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
 	client := s.client
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		err = s.search.try(func() error {
+		err = s.search.Try(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 			defer cancel()
 			client, err = c.MasterForKey(ctx, subject)
@@ -35,7 +37,7 @@ func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
 		client, err = c.GetShardClientForKey(subject)
 	}
 	if err != nil {
-		return nil, unsent{err}
+		return nil, breaker.Unsent{Err: err}
 	}
 	if n, ok := s.nodes.Load(client); ok {
 		return n.(*node), nil
@@ -45,7 +47,7 @@ func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
 }
 
 func (s *store) newNode(client redis.UniversalClient) *node {
-	n := &node{store: s, client: client, breaker: newBreaker()}
+	n := &node{store: s, client: client, breaker: breaker.New()}
 	if c, ok := client.(*redis.Client); ok {
 		own := c.WithTimeout(s.timeout)
 		own.Options().ContextTimeoutEnabled = true // these options are the copy's alone

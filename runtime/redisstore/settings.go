@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
 
 // settingsKey is the hash of what is set under a prefix. No count has such a key: theirs have a subject.
@@ -19,7 +21,7 @@ func (s *store) Set(ctx context.Context, prefix, name, text string, onlyNew bool
 	if onlyNew {
 		command = "hsetnx"
 	}
-	set := newOnce(ctx, command, settingsKey(prefix), name, text)
+	set := once.New(ctx, command, settingsKey(prefix), name, text)
 	err := s.client.Process(ctx, set)
 	return err == nil && (!onlyNew || set.Val() == int64(1)), err
 }

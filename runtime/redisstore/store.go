@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
 // Option changes how a store works.
@@ -41,7 +42,7 @@ type store struct {
 	split     atomic.Bool // different subjects may live on different servers
 	reloaded  atomic.Int64
 	notify    atomic.Pointer[func(string, error)]
-	search    *breaker // around the search for the server of a subject
+	search    *breaker.Breaker // around the search for the server of a subject
 }
 
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays
@@ -53,7 +54,7 @@ func New(client redis.UniversalClient, options ...Option) engine.Store {
 	if client == nil {
 		panic("redisstore.New: the client is nil")
 	}
-	s := &store{client: client, timeout: defaultTimeout, functions: true, search: newBreaker()}
+	s := &store{client: client, timeout: defaultTimeout, functions: true, search: breaker.New()}
 	for _, option := range options {
 		option(s)
 	}

@@ -1,4 +1,4 @@
-package redisstore
+package breaker
 
 import (
 	"errors"
@@ -11,15 +11,15 @@ import (
 // Only failures in a row close the door, and replies are none.
 func TestBreaker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, failures := newBreaker(), 0
+		b, failures := New(), 0
 		for range rapid.IntRange(1, 20).Draw(t, "tries") {
 			err := rapid.SampledFrom([]error{nil, reply("LOADING"), io.EOF, errors.New("i/o timeout")}).Draw(t, "error")
 			tried := false
-			got := b.try(func() error { tried = true; return err })
-			if tried != (failures < maxFailures) || tried && got != err || !tried && !untaken(got) {
+			got := b.Try(func() error { tried = true; return err })
+			if tried != (failures < maxFailures) || tried && got != err || !tried && !errors.As(got, new(Unsent)) {
 				t.Fatalf("after %d failures in a row: tried %t, got %v", failures, tried, got)
 			}
-			if failures++; reached(err) {
+			if failures++; Reached(err) {
 				failures = 0
 			}
 			if !tried {
@@ -28,3 +28,8 @@ func TestBreaker(t *testing.T) {
 		}
 	})
 }
+
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}

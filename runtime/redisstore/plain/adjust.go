@@ -1,0 +1,159 @@
+package plain
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// Adjust implements engine.Store. It tries once, also if ctx has ended. While other calls change the counts it goes on trying until it
+// succeeds or ctx ends.
+func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
+	return repeat(ctx, noEnd, func() error {
+		return s.guard(ctx, func(ctx context.Context) error { return s.adjust(ctx, call) })
+	})
+}
+
+// undo gives back what a call was charged, as if it had not been made.
+func (s *store) undo(ctx context.Context, call *engine.Call) error {
+	own := engine.Call{Prefix: call.Prefix, Claims: slices.Clone(call.Claims), Rollback: true}
+	for i := range own.Claims {
+		own.Claims[i].Delta = -own.Claims[i].Charged
+	}
+	return s.Adjust(context.WithoutCancel(ctx), &own)
+}
+
+// adjust tries once. It clears the Deltas of a call unless nothing was done.
+func (s *store) adjust(ctx context.Context, call *engine.Call) error {
+	var counters []*counter
+	for i := range call.Claims {
+		switch c := &call.Claims[i]; {
+		case c.Delta > 0:
+			n := newCounter(call, c, s.now())
+			n.add, n.most = c.Delta, mostUsed
+			counters = append(counters, n)
+		case c.Delta < 0:
+			counters = append(counters, newCounter(call, c, c.At))
+		}
+	}
+	if len(counters) == 0 {
+		return nil
+	}
+	server := s.server(counters[0].key)
+	err := watch(ctx, server, counters, func(tx *redis.Tx) error {
+		changed, err := s.adjustable(ctx, tx, counters)
+		if err != nil || len(changed) == 0 {
+			return err
+		}
+		_, err = s.ask(ctx, tx.TxPipelined, changed, func(n *counter, ctx context.Context, p redis.Pipeliner) {
+			if n.Delta > 0 {
+				n.charge(ctx, p)
+			} else {
+				n.giveBack(ctx, p, -n.Delta, call.Rollback)
+			}
+		})
+		if err != nil && !errors.Is(err, redis.TxFailedErr) && !strings.HasPrefix(err.Error(), "EXECABORT ") {
+			clearDeltas(counters) // perhaps it was done
+		}
+		return err
+	})
+	if err == nil {
+		clearDeltas(counters)
+	}
+	return err
+}
+
+// adjustable returns the counters that there is something to change in: what is given back must still count.
+func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counter) (changed []*counter, err error) {
+	now, err := s.ask(ctx, tx.Pipelined, counters, (*counter).look)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range counters {
+		if err := n.read(now); err != nil {
+			return nil, err
+		}
+		if n.Delta > 0 && !n.holds(now) {
+			return nil, errAgain
+		}
+		if n.Delta > 0 || n.isOpen() {
+			changed = append(changed, n)
+		}
+	}
+	return changed, nil
+}
+
+func clearDeltas(counters []*counter) {
+	for _, n := range counters {
+		n.Delta = 0
+	}
+}
+
+var errDamaged = errors.New("the expiry, length or value of a key is not that of a count")
+
+// discard forgets the counts that are damaged: kept on, they would let everybody pass, or nobody. On success it returns errAgain.
+func (s *store) discard(ctx context.Context, server redis.UniversalClient, counters []*counter) error {
+	err := watch(ctx, server, counters, func(tx *redis.Tx) error {
+		now, err := s.ask(ctx, tx.Pipelined, counters, (*counter).look)
+		if err != nil {
+			return err
+		}
+		var damaged []*counter
+		for _, n := range counters {
+			if err := n.read(now); err != nil {
+				return err
+			}
+			if n.damaged {
+				damaged = append(damaged, n)
+			}
+		}
+		if len(damaged) == 0 {
+			return nil // somebody else was faster
+		}
+		_, err = s.ask(ctx, tx.TxPipelined, damaged, (*counter).forget)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if notify := s.notify.Load(); notify != nil && !s.told.Swap(true) {
+		(*notify)("counts were damaged; they start anew", errDamaged)
+	}
+	return errAgain
+}
+
+// Reset implements engine.Store.
+func (s *store) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
+	for i := range call.Claims {
+		err := repeat(ctx, maxTries, func() error {
+			return s.guard(ctx, func(ctx context.Context) error {
+				n, err := s.forget(ctx, call, &call.Claims[i])
+				found += n
+				return err
+			})
+		})
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// forget removes the count of a claim, and returns how many it found.
+func (s *store) forget(ctx context.Context, call *engine.Call, c *engine.Claim) (found int, err error) {
+	n := newCounter(call, c, s.now())
+	now, err := s.ask(ctx, s.server(n.key).TxPipelined, []*counter{n}, (*counter).forget)
+	if err == nil && !n.holds(now) {
+		err = errAgain
+	}
+	if err == nil {
+		deleted, _ := n.deleted.Val().(int64)
+		found = int(deleted)
+	}
+	return found, err
+}

@@ -1,0 +1,162 @@
+package plain
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// However busy a count is, every return ends, and what it gives back is there again.
+func TestReturnsUnderContentionEnd(t *testing.T) {
+	s := start(t)
+	const returns = 200
+	rule := hourly
+	rule.Limit = 1_000_000
+	var decisions [returns]ratelimit.Decision
+	for i := range decisions {
+		decisions[i] = s.admit(t, ask(rule, "k"))
+	}
+	var busy, all sync.WaitGroup
+	var charged atomic.Int64
+	ended := make(chan struct{})
+	for range 4 {
+		busy.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+					s.admit(t, ask(rule, "k"))
+					charged.Add(1)
+				}
+			}
+		})
+	}
+	for _, d := range decisions {
+		all.Go(func() {
+			if err := d.Refund(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	close(ended)
+	busy.Wait()
+	if left := s.left(t, rule, "k"); left != rule.Limit-charged.Load() {
+		t.Errorf("%d permits left, want %d", left, rule.Limit-charged.Load())
+	}
+}
+
+// A return that is always too slow ends with its context, and can be made again.
+func TestReturnEndsWithItsContext(t *testing.T) {
+	s := start(t)
+	d := s.admit(t, ask(hourly, "k"))
+	slow := on(t, s.server, s.server.Addr)
+	var calm atomic.Bool
+	s.store.client.AddHook(restless{slow.client, &calm})
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := d.Refund(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v", err)
+	}
+	calm.Store(true)
+	for range 2 {
+		if err := d.Refund(context.Background()); err != nil || slow.left(t, hourly, "k") != 3 {
+			t.Errorf("error %v, %d of 3 permits left", err, slow.left(t, hourly, "k"))
+		}
+	}
+}
+
+// What a call cost in the end is what is charged, also beyond the limit.
+func TestSettle(t *testing.T) {
+	s := start(t)
+	for _, rule := range []ratelimit.Rule{hourly, yearly} {
+		for cost, left := range map[int64]int64{0: 3, 1: 2, 2: 1, 9: 0} {
+			s.server.Do("FLUSHALL")
+			d := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+			for range 2 {
+				if err := d.Settle(context.Background(), cost); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := s.left(t, rule, "k"); got != left {
+				t.Errorf("%s: a cost of %d leaves %d of 3 permits, want %d", rule.Name, cost, got, left)
+			}
+			s.requireBounded(t)
+		}
+	}
+}
+
+// A rollback closes the window that its call opened, once nothing else is counted there; a refund leaves it open.
+func TestRollback(t *testing.T) {
+	s := start(t)
+	rule := &engine.Rule{Name: "r", Tag: "1h", Kind: engine.FixedWindow, Per: time.Hour.Microseconds()}
+	for _, rollback := range []bool{false, true} {
+		for _, second := range []bool{false, true} { // the call that is given back
+			s.server.Do("FLUSHALL")
+			var calls [2]*engine.Call
+			for i := range calls {
+				calls[i] = &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "k", Cost: 1, Limit: 3}}}
+			}
+			back := calls[0]
+			if _, err := s.store.Decide(t.Context(), calls[0]); err != nil {
+				t.Fatal(err)
+			}
+			if second {
+				back = calls[1]
+				if _, err := s.store.Decide(t.Context(), back); err != nil {
+					t.Fatal(err)
+				}
+			}
+			back.Rollback, back.Claims[0].Delta = rollback, -1
+			if err := s.store.Adjust(t.Context(), back); err != nil || back.Claims[0].Delta != 0 {
+				t.Fatal(err, back.Claims[0].Delta)
+			}
+			if open := s.server.Do("KEYS *") != ""; open == (rollback && !second) {
+				t.Errorf("rollback %t, of the second call %t: a window is open: %t", rollback, second, open)
+			}
+		}
+	}
+}
+
+// Calls that take up to a cost, and what they report, agree with counting by hand.
+func TestUpTo(t *testing.T) {
+	s := start(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		s.server.Do("FLUSHALL")
+		rules := []ratelimit.Rule{hourly, yearly}[:rapid.IntRange(1, 2).Draw(rt, "rules")]
+		room := make([]int64, len(rules))
+		for i := range rules {
+			rules[i].Limit = rapid.Int64Range(1, 9).Draw(rt, "limit")
+			room[i] = rules[i].Limit
+		}
+		for range 4 {
+			want := rapid.Int64Range(1, 6).Draw(rt, "cost")
+			var call []ratelimit.Request
+			for _, rule := range rules {
+				call = append(call, ratelimit.Request{Rule: rule, Key: "k", Cost: want, UpTo: true})
+			}
+			for _, r := range room {
+				want = min(want, r)
+			}
+			ctx, report := ratelimit.WithReport(t.Context())
+			d, err := s.Allow(ctx, call...)
+			if err != nil || d.Allowed != (want > 0) || d.Taken != want {
+				rt.Fatalf("got %+v, error %v, want %d", d, err, want)
+			}
+			for i, q := range report.Quotas() {
+				if room[i] -= want; q.Remaining != room[i] || (q.Reset > 0) != (room[i] < q.Limit) {
+					rt.Fatalf("quota %+v, want %d left", q, room[i])
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package plain
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// restless touches a key of each transaction before it is made, so that none is.
+type restless struct {
+	client *redis.Client
+	calm   *atomic.Bool
+}
+
+func (restless) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (restless) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (r restless) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "multi" && !r.calm.Load() {
+			key := cmds[len(cmds)-2].Args()[1].(string) // behind it is exec
+			r.client.Append(ctx, key, "")               // changes nothing, but touches it
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// Where others are faster again and again, the call is refused, whatever the policy: the server has not failed.
+func TestContentionIsARefusal(t *testing.T) {
+	s := start(t)
+	s.admit(t, ask(hourly, "k"), ask(yearly, "k"))
+	client := redis.NewClient(&redis.Options{Addr: s.server.Addr, ReadTimeout: patience})
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(restless{s.client, new(atomic.Bool)})
+	l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
+	d, err := l.Allow(context.Background(), ask(hourly, "k"), ask(yearly, "k"))
+	if err != nil || d.Allowed || d.RetryAfter <= 0 || len(d.Violations) == 0 {
+		t.Errorf("got %+v, error %v", d, err)
+	}
+	if left := s.left(t, yearly, "k"); left != 2 {
+		t.Errorf("%d of 3 permits left, want 2", left)
+	}
+}
+
+// slow stops the server in transactions when a window's end is set.
+type slow struct{}
+
+func (slow) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		var slowed []redis.Cmder
+		for _, cmd := range cmds {
+			slowed = append(slowed, cmd)
+			if cmds[0].Name() == "multi" && cmd.Name() == "set" {
+				slowed = append(slowed, redis.NewCmd(ctx, "debug", "sleep", "0.005"))
+			}
+		}
+		return next(ctx, slowed)
+	}
+}
+
+// However long a server takes for a transaction, a window is as long as its rule says, and what it counts is given back.
+func TestWindowsOfASlowServer(t *testing.T) {
+	server := redistest.Start(t, "--enable-debug-command", "yes")
+	s, direct := on(t, server, server.Addr), on(t, server, server.Addr)
+	s.store.client.AddHook(slow{})
+	daily := hourly
+	daily.Name, daily.Per = "daily", 24*time.Hour
+	for _, call := range [][]ratelimit.Request{{ask(hourly, "k")}, {ask(hourly, "m"), ask(daily, "m")}, {ask(daily, "n"), ask(hourly, "n")}} {
+		first := s.admit(t, call...)
+		for _, q := range call {
+			d := direct.refuse(t, ratelimit.Request{Rule: q.Rule, Key: q.Key, Cost: 3})
+			end := d.At.Add(d.RetryAfter)
+			if length := end.Sub(first.At); length < q.Rule.Per || len(call) == 1 && length > q.Rule.Per+time.Millisecond {
+				t.Errorf("%s of %s: a window of %v", q.Rule.Name, q.Key, length)
+			}
+		}
+		if err := first.Refund(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range call {
+			if left := direct.left(t, q.Rule, q.Key); left != 3 {
+				t.Errorf("%s of %s: %d of 3 permits left after a return", q.Rule.Name, q.Key, left)
+			}
+		}
+	}
+}
+
+// gone fails commands while it is down.
+type gone struct{ down bool }
+
+func (*gone) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (g *gone) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if g.down {
+			return errors.New("the server is gone")
+		}
+		return next(ctx, cmd)
+	}
+}
+func (*gone) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A return that reached no server can be made again.
+func TestReturnAfterAnOutage(t *testing.T) {
+	s := start(t)
+	d := s.admit(t, ask(hourly, "k"))
+	g := &gone{down: true}
+	s.store.client.AddHook(g)
+	if err := d.Refund(context.Background()); !errors.As(err, new(*ratelimit.StoreError)) {
+		t.Errorf("got error %v", err)
+	}
+	g.down = false
+	for range 2 {
+		if err := d.Refund(context.Background()); err != nil || s.left(t, hourly, "k") != 3 {
+			t.Errorf("error %v, %d of 3 permits left", err, s.left(t, hourly, "k"))
+		}
+	}
+}

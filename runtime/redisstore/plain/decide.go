@@ -1,0 +1,205 @@
+package plain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+var (
+	// errAgain says that nothing was done: other calls changed a count meanwhile, or a window ended.
+	errAgain = errors.New("the counts change faster than they can be watched")
+	// errMisplaced says that a call was charged to a calendar window that is not the present one.
+	errMisplaced = fmt.Errorf("the server's clock is not where it was: %w", errAgain)
+)
+
+const (
+	maxTries  = 100
+	noEnd     = 0                      // of tries
+	firstWait = 100 * time.Microsecond // before the second try, at most; it grows by as much with each try
+	maxFactor = 100                    // how much it grows in all
+)
+
+// repeat tries until a try is not to be repeated, so often at most, later and later. The end of ctx ends it between two tries.
+func repeat(ctx context.Context, tries int, try func() error) error {
+	for i := 1; ; i++ {
+		err := try()
+		if !errors.Is(err, errAgain) || i == tries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(rand.N(time.Duration(min(i, maxFactor)) * firstWait)):
+		}
+	}
+}
+
+// guard tries once, unless the server could not be reached a moment ago. A try does not end with ctx: a charge whose reply nobody
+// awaits would stay.
+func (s *store) guard(ctx context.Context, try func(context.Context) error) (err error) {
+	ctx = context.WithoutCancel(ctx)
+	if s.breaker == nil {
+		return try(ctx)
+	}
+	unsent := s.breaker.Try(func() error {
+		if err = try(ctx); errors.Is(err, errAgain) {
+			return nil // the server is well
+		}
+		return err
+	})
+	if err == nil {
+		err = unsent
+	}
+	return err
+}
+
+// try decides a call once.
+func (s *store) try(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
+	counters, now := make([]*counter, len(call.Claims)), s.now()
+	for i := range counters {
+		counters[i] = newCounter(call, &call.Claims[i], now)
+	}
+	server := s.server(counters[0].key)
+	switch {
+	case call.Peek || call.Refused:
+		return s.look(ctx, server.TxPipelined, call, counters)
+	case len(counters) == 1 && !call.UpTo:
+		v, err = s.charge(ctx, server.TxPipelined, counters)
+	default:
+		v, err = s.watch(ctx, server, call, counters)
+	}
+	if isDamaged(counters) && (err == nil || errors.Is(err, errAgain)) {
+		return v, s.discard(ctx, server, counters)
+	}
+	return v, err
+}
+
+func isDamaged(counters []*counter) bool {
+	return slices.ContainsFunc(counters, func(n *counter) bool { return n.damaged })
+}
+
+// watch decides under several rules: it looks at all counts, and charges them if nobody has changed one meanwhile.
+func (s *store) watch(ctx context.Context, server redis.UniversalClient, call *engine.Call, counters []*counter) (v engine.Verdict, err error) {
+	err = watch(ctx, server, counters, func(tx *redis.Tx) error {
+		v, err = s.look(ctx, tx.Pipelined, call, counters)
+		if err != nil || !v.Admitted || isDamaged(counters) {
+			return err
+		}
+		taken := int64(0)
+		if call.UpTo {
+			taken = takeUpTo(counters)
+		}
+		fitting := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return n.Refused })
+		if len(fitting) == 0 {
+			return nil
+		}
+		v, err = s.charge(ctx, tx.TxPipelined, fitting)
+		if v.Taken = taken; err == nil && !v.Admitted {
+			err = errMisplaced // all of them fitted a moment ago
+		}
+		return err
+	})
+	return v, err
+}
+
+func watch(ctx context.Context, server redis.UniversalClient, counters []*counter, do func(*redis.Tx) error) error {
+	keys := make([]string, len(counters))
+	for i, n := range counters {
+		keys[i] = n.key
+	}
+	err := server.Watch(ctx, do, keys...)
+	if errors.Is(err, redis.TxFailedErr) {
+		return errAgain
+	}
+	return err
+}
+
+// takeUpTo makes the counters charge as many permits as every rule admits, at most the cost, and returns how many. Shadows with less
+// room refuse that.
+func takeUpTo(counters []*counter) int64 {
+	taken := counters[0].Cost
+	for _, n := range counters {
+		if n.Mode == engine.Enforce {
+			taken = min(taken, n.Room)
+		}
+	}
+	for _, n := range counters {
+		if n.add = taken; n.Mode == engine.Shadow && n.Room < taken {
+			n.Refused, n.Earliest = true, n.end
+		}
+	}
+	return taken
+}
+
+// look decides without charging.
+func (s *store) look(ctx context.Context, run run, call *engine.Call, counters []*counter) (engine.Verdict, error) {
+	now, err := s.ask(ctx, run, counters, (*counter).look)
+	if err != nil {
+		return engine.Verdict{}, err
+	}
+	v := engine.Verdict{Now: now, At: now, Admitted: !call.Refused}
+	return v, answer(&v, counters, func(n *counter) bool {
+		if call.UpTo {
+			return n.used < n.Limit
+		}
+		return n.used+n.Cost <= n.Limit
+	})
+}
+
+// charge charges each count that has room.
+func (s *store) charge(ctx context.Context, run run, counters []*counter) (engine.Verdict, error) {
+	now, err := s.ask(ctx, run, counters, (*counter).charge)
+	if err != nil {
+		return engine.Verdict{}, err
+	}
+	v := engine.Verdict{Now: now, At: now, Admitted: true}
+	err = answer(&v, counters, func(n *counter) bool { return n.charged })
+	if errors.Is(err, errAgain) {
+		err = errMisplaced
+	}
+	return v, err
+}
+
+// answer takes the replies into the claims and the verdict.
+func answer(v *engine.Verdict, counters []*counter, fits func(*counter) bool) error {
+	ended := false
+	for _, n := range counters {
+		if err := n.read(v.Now); err != nil {
+			return err
+		}
+		n.fill(v.Now, n.Mode != engine.Trigger && !fits(n))
+		v.Admitted = v.Admitted && !(n.Refused && n.Mode == engine.Enforce)
+		ended = ended || !n.holds(v.Now) || n.Refused && v.Now >= n.end
+	}
+	if !v.Admitted {
+		v.At = 0
+	}
+	if ended {
+		return errAgain
+	}
+	return nil
+}
+
+// contended refuses a call that other calls were always faster than.
+func (s *store) contended(call *engine.Call) engine.Verdict {
+	v := engine.Verdict{Now: s.now(), Admitted: !call.Refused}
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		c.Charged, c.At, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, c.Mode == engine.Enforce, v.Now, 0, 0, v.Now
+		if c.Refused {
+			c.Earliest, v.Admitted = v.Now+millisecond, false
+		}
+	}
+	if v.Admitted {
+		v.At = v.Now
+	}
+	return v
+}

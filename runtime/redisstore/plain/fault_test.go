@@ -1,0 +1,205 @@
+package plain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Wherever a process dies on its way through a decision: no counter is left without an expiry, and nothing is charged in
+// part.
+func TestFault_KilledBetweenTwoCommands(t *testing.T) {
+	server := redistest.Start(t)
+	p := redistest.StartProxy(t, server.Addr)
+	s := on(t, server, p.Addr).withoutOverrides()
+	direct := on(t, server, server.Addr)
+	for _, call := range [][]ratelimit.Request{{ask(hourly, "k")}, {ask(yearly, "k")}, {ask(hourly, "k"), ask(yearly, "k")}} {
+		s.admit(t, call...) // connects
+		for bytes := int64(0); ; bytes += 4 {
+			server.Do("FLUSHALL")
+			p.Requests.Store(bytes)
+			_, err := s.Allow(context.Background(), call...)
+			cut := p.Requests.Swap(-1) == -1
+			direct.requireBounded(t)
+			left := direct.left(t, call[0].Rule, "k")
+			if left < 2 || err == nil && left != 2 {
+				t.Fatalf("cut after %d bytes: %d of 3 permits left, error %v", bytes, left, err)
+			}
+			for _, q := range call[1:] {
+				if other := direct.left(t, q.Rule, "k"); other != left {
+					t.Fatalf("cut after %d bytes: %d and %d permits left of rules that are charged together", bytes, left, other)
+				}
+			}
+			if !cut && err == nil {
+				break // the whole decision passed
+			}
+		}
+	}
+}
+
+// A decision whose reply got lost is not sent again.
+func TestFault_RepeatedByTheClient(t *testing.T) {
+	server := redistest.Start(t)
+	p := redistest.StartProxy(t, server.Addr)
+	s := on(t, server, p.Addr).withoutOverrides()
+	direct := on(t, server, server.Addr)
+	for _, rule := range []ratelimit.Rule{hourly, yearly} {
+		s.admit(t, ask(rule, "other"))
+		p.Replies.Store(0)
+		_, err := s.Allow(context.Background(), ask(rule, "k"))
+		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+			t.Errorf("got error %v, want a *StoreError", err)
+		}
+		if left := direct.left(t, rule, "k"); left != 2 {
+			t.Errorf("%s: %d of 3 permits left after one call", rule.Name, left)
+		}
+	}
+}
+
+// Where this process's clock is off, by a whole calendar window too, the server's counts.
+func TestFault_ClientClockChoosesTheWindow(t *testing.T) {
+	s := start(t)
+	halfAnHourAway := (time.Now().UTC().Minute() + 30) % 60
+	hour := ratelimit.Rule{Name: "hour", Limit: 3, Cron: fmt.Sprint(halfAnHourAway, " * * * *")}
+	for _, off := range []time.Duration{400 * 24 * time.Hour, -400 * 24 * time.Hour, time.Hour, -time.Hour} {
+		for _, call := range [][]ratelimit.Request{{ask(yearly, "k")}, {ask(hour, "k")}, {ask(yearly, "k"), ask(hour, "k")}} {
+			s.server.Do("FLUSHALL")
+			for range 3 {
+				s.store.ahead.Store(off.Microseconds())
+				s.admit(t, call...)
+			}
+			s.store.ahead.Store(off.Microseconds())
+			s.refuse(t, call...)
+			s.requireBounded(t)
+			for _, q := range call {
+				s.requireOnly(t, q, 3)
+			}
+		}
+	}
+}
+
+// requireOnly fails the test if any window but the present one has a count.
+func (s *site) requireOnly(t *testing.T, q ratelimit.Request, want int64) {
+	t.Helper()
+	var used []int64
+	keys := s.client.Keys(context.Background(), "*:"+q.Rule.Name+":*").Val()
+	for _, key := range keys {
+		if n := s.client.BitField(context.Background(), key, "get", "u63", "0").Val()[0]; n > 0 {
+			used = append(used, n)
+		}
+	}
+	if len(used) != 1 || used[0] != want {
+		t.Errorf("%s: counts %v in %q, want %d in one", q.Rule.Name, used, keys, want)
+	}
+}
+
+func TestCluster(t *testing.T) {
+	servers := redistest.StartCluster(t, 3)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Addrs()})
+	t.Cleanup(func() { _ = client.Close() })
+	splitSubjects(t, ratelimit.New(New(client)))
+}
+
+// A client of one server of a cluster learns from it that subjects are apart, and no policy lets calls pass then.
+func TestClusterThatTheClientHides(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.StartCluster(t, 1)[0].Addr})
+	t.Cleanup(func() { _ = client.Close() })
+	l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
+	for range 2 {
+		_, err := l.Allow(context.Background(), ask(hourly, "x"), ask(yearly, "y"))
+		requireRuleError(t, err, "key")
+	}
+	splitSubjects(t, l)
+}
+
+func TestRing(t *testing.T) {
+	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{
+		"a": redistest.Start(t).Addr, "b": redistest.Start(t).Addr,
+	}})
+	t.Cleanup(func() { _ = client.Close() })
+	splitSubjects(t, ratelimit.New(New(client)))
+}
+
+// splitSubjects tests a store whose subjects live on several servers.
+func splitSubjects(t *testing.T, l *ratelimit.Limiter) {
+	for _, key := range []string{"a", "b", "c", "d"} {
+		for _, call := range [][]ratelimit.Request{{ask(hourly, key)}, {ask(hourly, key), ask(yearly, key)}, {ask(hourly, key)}, {ask(hourly, key)}} {
+			d, err := l.Allow(context.Background(), call...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !d.Allowed {
+				continue // the fourth
+			}
+			if err := d.Refund(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if d, err = l.Allow(context.Background(), call...); err != nil || !d.Allowed {
+				t.Errorf("%+v, error %v", d, err)
+			}
+		}
+	}
+	_, err := l.Allow(context.Background(), ask(hourly, "x"), ask(yearly, "y"))
+	requireRuleError(t, err, "key")
+}
+
+// counting counts the round trips of decisions.
+type counting struct{ trips atomic.Int64 }
+
+func (c *counting) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *counting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.count(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (c *counting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.count(cmds[0])
+		return next(ctx, cmds)
+	}
+}
+
+// count leaves out what opens a connection, and what follows the overrides.
+func (c *counting) count(first redis.Cmder) {
+	switch first.Name() {
+	case "hello", "client", "hgetall":
+	default:
+		c.trips.Add(1)
+	}
+}
+
+func TestRoundTrips(t *testing.T) {
+	s := start(t)
+	s.admit(t, ask(hourly, "other"))
+	c := new(counting)
+	s.store.client.AddHook(c)
+	tests := map[string]struct {
+		do   func()
+		want int64
+	}{
+		"one rule":               {func() { s.admit(t, ask(hourly, "k")) }, 1},
+		"a calendar":             {func() { s.admit(t, ask(yearly, "k")) }, 1},
+		"peek":                   {func() { s.left(t, hourly, "new") }, 1},
+		"one rule, refused":      {func() { s.refuse(t, ratelimit.Request{Rule: hourly, Key: "other", Cost: 3}) }, 1},
+		"several rules":          {func() { s.admit(t, ask(hourly, "m"), ask(yearly, "m")) }, 3},
+		"several rules, refused": {func() { s.refuse(t, ratelimit.Request{Rule: hourly, Key: "other", Cost: 3}, ask(yearly, "m")) }, 3},
+	}
+	for name, test := range tests {
+		c.trips.Store(0)
+		test.do()
+		if got := c.trips.Load(); got != test.want {
+			t.Errorf("%s: %d round trips, want %d", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+// Package plain keeps the counts of rate limits on Redis 7, or Valkey, for sites that forbid scripts. It counts in fixed windows and
+// calendar windows, with ordinary commands in transactions. All other rules are refused with a *RuleError that says why; ask
+// Limiter.Check when the program starts. Where scripts are allowed, use package redisstore: it knows all rules, and decides several
+// in one round trip.
+//
+// A call under one rule is one transaction and one round trip, however many calls there are. A call under several rules, or one that
+// takes up to its cost, watches its counts and takes three round trips. If other calls change these counts again and again, it is
+// refused after 100 tries, whatever the failure policy is.
+//
+// A fixed window ends at a whole millisecond of the server's clock. It is never shorter than its rule says, and up to a millisecond
+// longer.
+package plain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
+)
+
+// overrides are kept as package redisstore keeps them.
+type overrides interface{ engine.Settings }
+
+type store struct {
+	overrides
+	client  redis.UniversalClient
+	breaker *breaker.Breaker // of a single server; else nil, as one server says nothing about the others
+	split   atomic.Bool      // different subjects may be on different servers
+	ahead   atomic.Int64     // microseconds that the server's clock was ahead of ours when it was last asked
+	notify  atomic.Pointer[func(string, error)]
+	told    atomic.Bool // that a count was damaged
+}
+
+// New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays the
+// caller's to close. New panics if client is nil.
+//
+// The time-outs of client apply; its defaults are too long for most services. On a cluster or a ring, the rules of one call must have
+// one subject: without scripts, different servers cannot decide together.
+func New(client redis.UniversalClient) engine.Store {
+	if client == nil {
+		panic("plain.New: the client is nil")
+	}
+	s := &store{client: client, overrides: redisstore.New(client).(engine.Settings)}
+	switch client.(type) {
+	case *redis.Client:
+		s.breaker = breaker.New()
+	case *redis.ClusterClient, *redis.Ring:
+		s.split.Store(true)
+	}
+	return s
+}
+
+// Unsupported implements engine.Limited.
+func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string) {
+	switch {
+	case r.Block > 0:
+		return "block", "without scripts a refusal cannot begin a block"
+	case r.Kind == engine.Distinct || r.Kind == engine.DistinctCalendar:
+		return "distinct", "without scripts members cannot be counted exactly"
+	case r.Kind != engine.FixedWindow && r.Kind != engine.Calendar:
+		return "algorithm", "without scripts only fixed-window and calendar windows can be counted exactly"
+	case wait > 0:
+		return "wait", "without scripts no place can be kept for a call that waits"
+	case r.Per%millisecond != 0:
+		return "per", fmt.Sprintf("found %s; without scripts expected whole milliseconds", time.Duration(r.Per)*time.Microsecond)
+	}
+	return "", ""
+}
+
+// Unfit implements engine.Limited.
+func (s *store) Unfit(claims []engine.Claim) (argument, reason string) {
+	for i := range claims {
+		if first := claims[0].Subject; s.split.Load() && claims[i].Subject != first {
+			return "key", fmt.Sprintf("the subjects %q and %q of one call may be on different servers; without scripts expected one subject",
+				first, claims[i].Subject)
+		}
+	}
+	return "", ""
+}
+
+// Notify implements engine.Notifier.
+func (s *store) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
+
+// Decide implements engine.Store. The end of ctx ends it between two tries only: a try that is on its way may charge the call.
+func (s *store) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
+	err = repeat(ctx, maxTries, func() error {
+		err := s.guard(ctx, func(ctx context.Context) (err error) {
+			v, err = s.try(ctx, call)
+			return err
+		})
+		if errors.Is(err, errMisplaced) {
+			if failed := s.undo(ctx, call); failed != nil {
+				return failed
+			}
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.Is(err, errAgain) && ctx.Err() == nil:
+		return s.contended(call), nil
+	case strings.HasPrefix(err.Error(), "CROSSSLOT "):
+		s.split.Store(true) // the client is for a cluster and does not show it; nothing was done
+	}
+	return engine.Verdict{}, err
+}
+
+var (
+	_ engine.Limited  = (*store)(nil)
+	_ engine.Settings = (*store)(nil)
+	_ engine.Notifier = (*store)(nil)
+)
