@@ -6,6 +6,9 @@ import (
 )
 
 // Decision is the answer to [Limiter.Allow], [Limiter.Wait] and [Limiter.Peek].
+//
+// RetryAfter is exact to the microsecond on the store's clock. In the store without scripts, fixed windows end at whole milliseconds:
+// there it is up to a millisecond longer than the rest of the rule's window, and never shorter.
 type Decision struct {
 	Allowed    bool
 	Never      bool          // a rule of limit 0 refuses: to retry is pointless

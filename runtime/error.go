@@ -18,7 +18,7 @@ var ErrTooManyRequests = errors.New("too many requests")
 const defaultMessage = "Too many requests."
 
 // TooManyRequestsError is a refusal: the call was not made, and nothing was charged. A caller who comes back earlier than
-// RetryAfter says may still be admitted where a rule lets calls wait.
+// RetryAfter says may still be admitted where a rule lets calls wait. How exact RetryAfter is, [Decision] says.
 type TooManyRequestsError struct {
 	Method     string        // pkg.Type.Method; "" for requests
 	Message    string        // of the refusing rule with the longest delay

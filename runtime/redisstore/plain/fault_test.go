@@ -64,6 +64,27 @@ func TestFault_RepeatedByTheClient(t *testing.T) {
 	}
 }
 
+// A call that ends before its answer comes is not charged in the end.
+func TestCancelledCallIsGivenBack(t *testing.T) {
+	s := start(t)
+	s.admit(t, ask(hourly, "other"))
+	for _, call := range [][]ratelimit.Request{{ask(hourly, "k")}, {ask(hourly, "k"), ask(yearly, "k")}} {
+		s.server.Pause()
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		_, err := s.Allow(ctx, call...)
+		cancel()
+		s.server.Resume()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v, want that of the context", err)
+		}
+		for deadline := time.Now().Add(20 * time.Second); s.left(t, hourly, "k") != 3; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("a call that nobody waited for stays charged")
+			}
+		}
+	}
+}
+
 // Where this process's clock is off, by a whole calendar window too, the server's counts.
 func TestFault_ClientClockChoosesTheWindow(t *testing.T) {
 	s := start(t)

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -89,8 +90,36 @@ func (s *store) Unfit(claims []engine.Claim) (argument, reason string) {
 // Notify implements engine.Notifier.
 func (s *store) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
 
-// Decide implements engine.Store. The end of ctx ends it between two tries only: a try that is on its way may charge the call.
-func (s *store) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
+// Decide implements engine.Store. It returns when ctx ends; what is decided later nevertheless is given back.
+func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	if ctx.Done() == nil {
+		return s.decide(ctx, call)
+	}
+	type answer struct {
+		verdict engine.Verdict
+		err     error
+	}
+	own, answered := *call, make(chan answer, 1)
+	own.Claims = slices.Clone(call.Claims) // the caller may use its own again before the answer comes
+	go func() {
+		v, err := s.decide(ctx, &own)
+		answered <- answer{v, err}
+	}()
+	select {
+	case a := <-answered:
+		copy(call.Claims, own.Claims)
+		return a.verdict, a.err
+	case <-ctx.Done():
+		go func() {
+			if a := <-answered; a.err == nil {
+				_ = s.undo(ctx, &own)
+			}
+		}()
+		return engine.Verdict{}, ctx.Err()
+	}
+}
+
+func (s *store) decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
 	err = repeat(ctx, maxTries, func() error {
 		err := s.guard(ctx, func(ctx context.Context) (err error) {
 			v, err = s.try(ctx, call)
