@@ -29,6 +29,7 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 
 // Reset implements engine.Store.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	defer s.refusals.forget(call)
 	found := 0
 	for _, g := range s.groups(call, func(*engine.Claim) bool { return true }) {
 		var states, others []string

@@ -107,12 +107,15 @@ func (n *node) start() {
 
 // fly sends a run, gives the lane to the next one, and answers the requests.
 func (n *node) fly(ctx context.Context, q *run) {
+	m := n.store.refusals
 	q.mu.Lock()
-	f := n.pack(q.requests)
+	f := n.pack(slices.DeleteFunc(slices.Clone(q.requests), func(r *request) bool { return q.done != nil && r.recalled(m) }))
 	q.mu.Unlock()
+	sent, changes := time.Now(), m.changes.Load()
 	n.send(ctx, q.since.Add(n.store.timeout), f.parts)
 	q.mu.Lock()
 	n.unpack(f)
+	f.note(m, sent, changes)
 	q.answered = true
 	q.mu.Unlock()
 

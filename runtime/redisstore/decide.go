@@ -52,6 +52,17 @@ func (s *store) do(ctx context.Context, r *request) error {
 	}
 }
 
+// recalled answers a request that is known to be refused.
+func (r *request) recalled(m *refusals) (known bool) {
+	if r.adjust {
+		return false
+	}
+	if r.verdict, known = m.recall(r.call); known {
+		r.err = nil
+	}
+	return known
+}
+
 // permits returns how many permits sliding windows may have to write for the request.
 func (r *request) permits() (n int64) {
 	for i := range r.call.Claims {

@@ -21,7 +21,7 @@ func merge(requests []*request) []parcel {
 		}
 		k := kind{r.call.Claims[0].Rule.Name, r.call.Claims[0].Subject}
 		at, ok := first[k]
-		if ok && equal(parcels[at].requests[0].call, r.call) {
+		if ok && parcels[at].call.Report == r.call.Report && equal(parcels[at].call, r.call) {
 			parcels[at].requests = append(parcels[at].requests, r)
 			continue
 		}
@@ -53,9 +53,9 @@ func (r *request) joins() bool {
 	})
 }
 
-// equal reports whether two plain calls ask for the same.
+// equal reports whether two calls are under the same rules with the same limits, and for the same subjects.
 func equal(a, b *engine.Call) bool {
-	return a.Prefix == b.Prefix && a.Report == b.Report && slices.EqualFunc(a.Claims, b.Claims, func(a, b engine.Claim) bool {
+	return a.Prefix == b.Prefix && slices.EqualFunc(a.Claims, b.Claims, func(a, b engine.Claim) bool {
 		return a.Subject == b.Subject && a.Limit == b.Limit && a.Burst == b.Burst && (a.Rule == b.Rule || *a.Rule == *b.Rule)
 	})
 }

@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"time"
+
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
@@ -86,5 +88,19 @@ func (p *parcel) deliver(reply any, err error) {
 	}
 	for _, r := range p.requests {
 		r.err = err
+	}
+}
+
+// note takes in which calls were refused, and which charges were changed.
+func (f *freight) note(m *refusals, sent time.Time, changes int64) {
+	for _, parcels := range f.loaded {
+		for _, p := range parcels {
+			switch r := p.requests[0]; {
+			case r.adjust:
+				m.forget(r.call)
+			case r.err == nil && !r.verdict.Admitted:
+				m.remember(r.call, r.verdict, sent, changes)
+			}
+		}
 	}
 }

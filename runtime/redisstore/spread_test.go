@@ -17,13 +17,13 @@ func openCluster(t testing.TB) *store {
 	c := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
 	t.Cleanup(func() { _ = client.Close() })
-	return New(client, WithTimeout(20*time.Second)).(*store)
+	return New(client, asking...).(*store)
 }
 
 func openRing(t testing.TB) *store {
 	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": redistest.Start(t).Addr, "b": redistest.Start(t).Addr}})
 	t.Cleanup(func() { _ = client.Close() })
-	return New(client, WithTimeout(20*time.Second)).(*store)
+	return New(client, asking...).(*store)
 }
 
 // rooms returns how many permits each subject has left.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
@@ -32,6 +33,16 @@ func WithTimeout(d time.Duration) Option {
 // server less for each call.
 func WithoutFunctions() Option { return func(s *store) { s.functions = false } }
 
+// WithRefusalMemory sets how long this process answers calls by itself that the server has refused, and would refuse still. The
+// default is 100 ms, and 0 turns it off. What another process gives back is noticed so much later at most. New panics if d is
+// negative.
+func WithRefusalMemory(d time.Duration) Option {
+	if d < 0 {
+		panic("redisstore.WithRefusalMemory: found " + d.String() + ", expected no negative duration")
+	}
+	return func(s *store) { s.refusals.span = d }
+}
+
 const defaultTimeout = 250 * time.Millisecond
 
 type store struct {
@@ -43,6 +54,7 @@ type store struct {
 	reloaded  atomic.Int64
 	notify    atomic.Pointer[func(string, error)]
 	search    *breaker.Breaker // around the search for the server of a subject
+	refusals  *refusals
 }
 
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays
@@ -50,11 +62,11 @@ type store struct {
 //
 // Rules of a call whose subjects are equal are decided in one step; so are all rules on a single server. On a cluster or a ring,
 // different subjects are decided one after the other, and when one refuses, what those before it took is given back.
-func New(client redis.UniversalClient, options ...Option) engine.Store {
+func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	if client == nil {
 		panic("redisstore.New: the client is nil")
 	}
-	s := &store{client: client, timeout: defaultTimeout, functions: true, search: breaker.New()}
+	s := &store{client: client, timeout: defaultTimeout, functions: true, search: breaker.New(), refusals: newRefusals()}
 	for _, option := range options {
 		option(s)
 	}
@@ -76,8 +88,16 @@ func (s *store) tell(notice string, cause error) {
 
 // Decide implements engine.Store.
 func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	if v, known := s.refusals.recall(call); known {
+		return v, nil
+	}
 	if s.isSplit(call) {
-		return s.decideSpread(ctx, call)
+		sent, changes := time.Now(), s.refusals.changes.Load()
+		v, err := s.decideSpread(ctx, call)
+		if err == nil && !v.Admitted {
+			s.refusals.remember(call, v, sent, changes)
+		}
+		return v, err
 	}
 	v, err := s.decide(ctx, call)
 	if err != nil && strings.HasPrefix(err.Error(), "CROSSSLOT ") && !s.split.Swap(true) {

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,10 +24,13 @@ func connect(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-// open returns a store on a new server. Its time-out leaves time for a busy machine.
+// Most tests want to know what the servers decide, and leave time for a busy machine.
+var asking = []Option{WithTimeout(20 * time.Second), WithRefusalMemory(0)}
+
+// open returns a store on a new server.
 func open(t testing.TB, options ...Option) (*store, *redistest.Server) {
 	server := redistest.Start(t)
-	return New(connect(t, server.Addr), append([]Option{WithTimeout(20 * time.Second)}, options...)...).(*store), server
+	return New(connect(t, server.Addr), append(slices.Clone(asking), options...)...).(*store), server
 }
 
 // model is the engine on cells of its own, which decides what a store has decided, at the same times.

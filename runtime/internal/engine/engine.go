@@ -127,6 +127,8 @@ type Verdict struct {
 	At       int64 // when the call is admitted, or when to ask again; after Now if it has to wait. 0 if it is refused.
 	Admitted bool
 	Taken    int64 // of an UpTo call: the permits taken from each rule
+
+	Remembered bool // the store was not asked, since it is known to refuse the call still
 }
 
 // AskAgain reports whether the call is to be decided once more, at v.At: it has time until then, but no rule keeps a place for

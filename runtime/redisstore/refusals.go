@@ -1,0 +1,162 @@
+package redisstore
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+const maxRefusals = 65_536
+
+// refusals remembers calls that the server refused a moment ago and would refuse still, so that it is not asked for each of them.
+// A refusal answers calls under the same rules and subjects that cost as much or more. It is known no longer than the rules refuse
+// by the clock of this process, read before the call was sent, and no longer than span; and until a charge of one of its states is
+// changed by this process.
+type refusals struct {
+	span  time.Duration
+	seed  maphash.Seed
+	known atomic.Int64 // len(byCall)
+
+	mu     sync.RWMutex
+	byCall map[uint64]*refusal
+	order  []*refusal // oldest first, with those that were replaced
+
+	changes atomic.Int64       // how many charges were changed here
+	changed [4096]atomic.Int64 // the last change of a state, by its hash
+}
+
+type refusal struct {
+	id          uint64
+	call        *engine.Call
+	now         int64 // of the server, when it refused
+	sent, until time.Time
+	changes     int64
+}
+
+func newRefusals() *refusals {
+	return &refusals{span: 100 * time.Millisecond, seed: maphash.MakeSeed(), byCall: make(map[uint64]*refusal)}
+}
+
+// identity is what a claim of a remembered call and one that it answers have in common.
+type identity struct {
+	prefix, name, tag, subject string
+	limit, burst               int64
+}
+
+func (m *refusals) id(call *engine.Call) (id uint64) {
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		id = 31*id + maphash.Comparable(m.seed, identity{call.Prefix, c.Rule.Name, c.Rule.Tag, c.Subject, c.Limit, c.Burst})
+	}
+	return id
+}
+
+// change returns the last change of the claim's state, or of another one with its hash.
+func (m *refusals) change(c *engine.Claim) *atomic.Int64 {
+	hash := maphash.String(m.seed, c.Subject) ^ 31*maphash.String(m.seed, c.Rule.Name)
+	return &m.changed[hash%uint64(len(m.changed))]
+}
+
+// forget takes in that the states of a call were changed.
+func (m *refusals) forget(call *engine.Call) {
+	now := m.changes.Add(1)
+	for i := range call.Claims {
+		m.change(&call.Claims[i]).Store(now)
+	}
+}
+
+// remembers reports whether the refusal of a call may be remembered, and answer it.
+func (m *refusals) remembers(call *engine.Call) bool {
+	if m.span == 0 || call.Peek || call.UpTo || call.Refused {
+		return false
+	}
+	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
+		return c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind == engine.Distinct || c.Rule.Kind == engine.DistinctCalendar
+	})
+}
+
+// remember takes in a refusal. The time and the number of changes are those before the call was sent.
+func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Time, changes int64) {
+	if !m.remembers(call) {
+		return
+	}
+	delay := int64(0)
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Refused {
+			delay = max(delay, c.Earliest-v.Now)
+		}
+	}
+	r := &refusal{id: m.id(call), call: clone(call), now: v.Now, sent: sent, changes: changes}
+	r.until = sent.Add(m.span)
+	if delay < m.span.Microseconds() {
+		r.until = sent.Add(time.Duration(delay) * time.Microsecond)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for now := time.Now(); len(m.order) > 0 && (len(m.order) >= maxRefusals || now.After(m.order[0].until)); m.order = m.order[1:] {
+		if oldest := m.order[0]; m.byCall[oldest.id] == oldest {
+			delete(m.byCall, oldest.id)
+		}
+	}
+	m.order = append(m.order, r)
+	m.byCall[r.id] = r
+	m.known.Store(int64(len(m.byCall)))
+}
+
+// recall answers a call that is known to be refused.
+func (m *refusals) recall(call *engine.Call) (engine.Verdict, bool) {
+	if m.known.Load() == 0 || !m.remembers(call) {
+		return engine.Verdict{}, false
+	}
+	id := m.id(call)
+	m.mu.RLock()
+	r := m.byCall[id]
+	m.mu.RUnlock()
+	if r == nil || !r.answers(call) {
+		return engine.Verdict{}, false
+	}
+	for i := range call.Claims {
+		if m.change(&call.Claims[i]).Load() > r.changes {
+			return engine.Verdict{}, false
+		}
+	}
+	now := time.Now()
+	if !now.Before(r.until) {
+		return engine.Verdict{}, false
+	}
+	return r.tell(call, r.now+now.Sub(r.sent).Microseconds()), true
+}
+
+// answers reports whether the refusal means that a call is refused, and tells all that the call asks for.
+func (r *refusal) answers(call *engine.Call) bool {
+	if call.Report && !r.call.Report || !equal(r.call, call) {
+		return false
+	}
+	for i := range call.Claims {
+		if call.Claims[i].Cost < r.call.Claims[i].Cost {
+			return false
+		}
+	}
+	return true
+}
+
+// tell fills in the claims as the server would, at a time. What does not refuse any more is left out.
+func (r *refusal) tell(call *engine.Call, now int64) engine.Verdict {
+	for i := range call.Claims {
+		c, told := &call.Claims[i], r.call.Claims[i]
+		told.Cost, told.Delta, told.Member = c.Cost, c.Delta, c.Member
+		told.Refused = told.Refused && told.Earliest > now
+		if told.Earliest > 0 {
+			told.Earliest = max(told.Earliest, now)
+		}
+		if told.Full > 0 {
+			told.Full = max(told.Full, now)
+		}
+		*c = told
+	}
+	return engine.Verdict{Now: now, Remembered: true}
+}

@@ -1,0 +1,233 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// openRemembering returns a store that remembers refusals for the time of a test, and a server that knows its function.
+func openRemembering(t testing.TB) (*store, *redistest.Server) {
+	s, server := open(t, WithRefusalMemory(time.Hour))
+	decideOnce(t, s, of(minute, 9, "warm"))
+	waitFor(t, "the function", func() bool { return server.Do("FUNCTION LIST") != "" })
+	return s, server
+}
+
+func decideOnce(t testing.TB, s *store, call engine.Call) (engine.Verdict, engine.Call) {
+	t.Helper()
+	c := clone(&call)
+	v, err := s.Decide(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, *c
+}
+
+// requireRemembered checks whether a refusal of the call comes from memory.
+func requireRemembered(t testing.TB, s *store, call engine.Call, remembered bool) {
+	t.Helper()
+	if v, c := decideOnce(t, s, call); v.Admitted || v.Remembered != remembered {
+		t.Fatalf("got %+v of %+v, want it to be remembered: %t", v, c, remembered)
+	}
+}
+
+// A refusal is remembered only as long as the rule refuses, by the server's clock.
+func TestRefusalEndsInTime(t *testing.T) {
+	s, server := openRemembering(t)
+	for i, r := range combinable {
+		short := *r
+		short.Per, short.Tag = 10_000, "10ms"
+		recalled := 0
+		for deadline := time.Now().Add(300 * time.Millisecond); time.Now().Before(deadline); {
+			before := serverTime(t, server)
+			v, c := decideOnce(t, s, of(&short, 2, "a"))
+			if !v.Admitted && c.Claims[0].Earliest <= before {
+				t.Fatalf("%s: refused until %d at %d, remembered: %t", r.Name, c.Claims[0].Earliest, before, v.Remembered)
+			}
+			if v.Remembered {
+				recalled++
+			}
+		}
+		if recalled == 0 {
+			t.Errorf("rule %d: nothing was remembered", i)
+		}
+	}
+}
+
+func serverTime(t testing.TB, server *redistest.Server) int64 {
+	var seconds, micros int64
+	if _, err := fmt.Sscan(server.Do("TIME"), &seconds, &micros); err != nil {
+		t.Fatal(err)
+	}
+	return seconds*second + micros
+}
+
+// What this process gives back, resets or allows is seen at once.
+func TestRefusalIsForgotten(t *testing.T) {
+	s, _ := openRemembering(t)
+	call := of(combinable[1], 1, "a", "b")
+	_, charged := decideOnce(t, s, call)
+	for name, undo := range map[string]func() error{
+		"refund": func() error {
+			charged.Claims[0].Delta, charged.Claims[1].Delta = -1, -1
+			return s.Adjust(context.Background(), &charged)
+		},
+		"reset": func() error { _, err := s.Reset(context.Background(), &call); return err },
+	} {
+		requireRemembered(t, s, call, false)
+		requireRemembered(t, s, call, true)
+		if err := undo(); err != nil {
+			t.Fatal(err)
+		}
+		var v engine.Verdict
+		if v, charged = decideOnce(t, s, call); !v.Admitted {
+			t.Errorf("%s: refused, %+v", name, v)
+		}
+	}
+	requireRemembered(t, s, call, false)
+	if v, _ := decideOnce(t, s, of(combinable[1], 2, "a", "b")); !v.Admitted {
+		t.Errorf("a higher limit: refused, %+v", v)
+	}
+}
+
+// A refund that is made while a refusal is on its way is not missed.
+func TestRefusalThatARefundOvertakes(t *testing.T) {
+	s, _ := openRemembering(t)
+	call := of(minute, 1, "a")
+	decideOnce(t, s, call)
+	changes := s.refusals.changes.Load()
+	refused := clone(&call)
+	v, err := s.Decide(context.Background(), refused)
+	if err != nil || v.Admitted {
+		t.Fatal(v, err)
+	}
+	s.refusals.forget(&call)
+	s.refusals.remember(refused, v, time.Now(), changes)
+	if v, known := s.refusals.recall(clone(&call)); known {
+		t.Errorf("recalled %+v", v)
+	}
+}
+
+// Calls that may be answered otherwise than the refused one are always asked.
+func TestWhatIsAlwaysAsked(t *testing.T) {
+	s, _ := openRemembering(t)
+	distinct := &engine.Rule{Name: "distinct", Tag: "1h", Kind: engine.Distinct, Per: 3600 * second}
+	member := func(m string) engine.Call {
+		call := of(distinct, 1, "a")
+		call.Claims[0].Member = m
+		return call
+	}
+	decideOnce(t, s, member("x"))
+	requireRemembered(t, s, member("y"), false)
+	requireRemembered(t, s, member("y"), false)
+	if v, _ := decideOnce(t, s, member("x")); !v.Admitted {
+		t.Errorf("a known member is refused: %+v", v)
+	}
+	call := of(combinable[0], 3, "a")
+	call.Claims[0].Cost = 2
+	decideOnce(t, s, call)
+	requireRemembered(t, s, call, false)
+	requireRemembered(t, s, call, true)
+	for name, change := range map[string]func(*engine.Call){
+		"peek": func(c *engine.Call) { c.Peek = true }, "up to": func(c *engine.Call) { c.UpTo = true },
+		"report": func(c *engine.Call) { c.Report = true }, "wait": func(c *engine.Call) { c.Claims[0].Wait = 1 },
+		"shadow": func(c *engine.Call) { c.Claims[0].Mode = engine.Shadow }, "cost": func(c *engine.Call) { c.Claims[0].Cost = 1 },
+	} {
+		other := clone(&call)
+		change(other)
+		if v, known := s.refusals.recall(other); known {
+			t.Errorf("%s: recalled %+v", name, v)
+		}
+	}
+	call.Claims[0].Cost = 3
+	requireRemembered(t, s, call, true)
+}
+
+// All rules that refuse are told, as long as they do.
+func TestRefusalTellsAllRules(t *testing.T) {
+	s, _ := openRemembering(t)
+	short, long := *combinable[0], combinable[1]
+	short.Per, short.Tag = 200_000, "200ms"
+	call := of(&short, 1, "a")
+	call.Claims = append(call.Claims, of(long, 1, "a").Claims...)
+	decideOnce(t, s, call)
+	_, first := decideOnce(t, s, call)
+	for {
+		v, c := decideOnce(t, s, call)
+		if !v.Remembered || !c.Claims[1].Refused || c.Claims[1].Earliest != first.Claims[1].Earliest {
+			t.Fatalf("got %+v of %+v", v, c)
+		}
+		if c.Claims[0].Refused != (first.Claims[0].Earliest > v.Now) {
+			t.Fatalf("at %d: got %+v, first %+v", v.Now, c.Claims[0], first.Claims[0])
+		}
+		if !c.Claims[0].Refused {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Of a subject that is refused the server hears once for each span, however many callers there are, and memory is bounded.
+func TestRefusalsSpareTheServer(t *testing.T) {
+	s, server := openRemembering(t)
+	for _, r := range combinable {
+		decideOnce(t, s, of(r, 1, "a"))
+	}
+	server.Do("CONFIG RESETSTAT")
+	var n atomic.Int64
+	admitted, failed := crowd(s, 64, 1000, func() (context.Context, *engine.Call) {
+		call := of(combinable[n.Add(1)%4], 1, "a")
+		return context.Background(), &call
+	})
+	asked, err := strconv.Atoi(commands(server, "fcall"))
+	if admitted+failed != 0 || asked > 64 || err != nil {
+		t.Errorf("%d admitted, %d failed, %d scripts, %v", admitted, failed, asked, err)
+	}
+	call, v := of(minute, 1, ""), engine.Verdict{Now: 1}
+	call.Claims[0].Refused, call.Claims[0].Earliest = true, 1e15
+	for i := range maxRefusals + 100 {
+		call.Claims[0].Subject = strconv.Itoa(i)
+		s.refusals.remember(&call, v, time.Now(), 0)
+	}
+	if known, order := len(s.refusals.byCall), len(s.refusals.order); known > maxRefusals || order > maxRefusals {
+		t.Errorf("%d refusals are known, in a list of %d", known, order)
+	}
+}
+
+// With the memory's span gone, what another process gives back is noticed.
+func TestRefusalLastsForItsSpan(t *testing.T) {
+	s, server := open(t, WithRefusalMemory(20*time.Millisecond))
+	other := New(connect(t, server.Addr), asking...)
+	call := of(minute, 1, "a")
+	_, charged := decideOnce(t, s, call)
+	requireRemembered(t, s, call, false)
+	charged.Claims[0].Delta = -1
+	if err := other.Adjust(context.Background(), &charged); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the refund", func() bool { v, _ := decideOnce(t, s, call); return v.Admitted })
+}
+
+func BenchmarkRecall(b *testing.B) {
+	s, _ := open(b, WithRefusalMemory(time.Hour))
+	call := of(minute, 1, "a")
+	for range 2 {
+		_, _ = s.Decide(context.Background(), clone(&call))
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		call := clone(&call)
+		for p.Next() {
+			if v, _ := s.Decide(context.Background(), call); !v.Remembered {
+				b.Error(v)
+			}
+		}
+	})
+}
