@@ -3,6 +3,7 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,39 +11,9 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
-
-// A ledger is a store that enters what calls were charged to. A call that is late is admitted after its places, and closer to
-// others than those are.
-type ledger struct{ ratelimit.Store }
-
-// An entry is of the last decision of a call.
-type entry struct {
-	from    int64 // what was asked for
-	verdict decide.Verdict
-	charged []int64 // where each claim counts
-}
-
-type entryKey struct{}
-
-// entered returns a context for a call, and where the ledger enters it.
-func entered() (context.Context, *entry) {
-	e := new(entry)
-	return context.WithValue(context.Background(), entryKey{}, e), e
-}
-
-func (s ledger) Decide(ctx context.Context, call *decide.Call) (decide.Verdict, error) {
-	v, err := s.Store.Decide(ctx, call)
-	e := entry{from: call.From, verdict: v}
-	for _, c := range call.Claims {
-		e.charged = append(e.charged, c.At)
-	}
-	*ctx.Value(entryKey{}).(*entry) = e
-	return v, err
-}
 
 func onBoth(name string, limit int64, per time.Duration) (fleet, here ratelimit.Request) {
 	rule := ratelimit.Rule{Name: name, Limit: limit, Per: per, Algorithm: ratelimit.FixedWindow}
@@ -95,44 +66,32 @@ func TestWaitForBothScopes(t *testing.T) {
 
 // Goroutines of two limiters on one store keep to the limits of both and of each.
 func TestBothScopesUnderLoad(t *testing.T) {
-	store := redisstore.New(connect(t, redistest.Start(t).Addr))
-	rule := ratelimit.Rule{Name: "fleet", Limit: 30, Per: 100 * time.Millisecond, Algorithm: ratelimit.LeakyBucket}
-	fleet := ratelimit.Request{Rule: rule, Key: "k"}
-	rule.Name, rule.Limit, rule.Scope = "here", 20, ratelimit.ScopeInstance
-	here := ratelimit.Request{Rule: rule, Key: "k"}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	var places []int64 // of the fleet
-	for range 2 {
-		l := ratelimit.New(ledger{store})
-		var own []int64
-		var ours sync.WaitGroup
-		for range 30 {
-			ours.Go(func() {
-				ctx, e := entered()
-				d, err := l.Wait(ctx, fleet, here)
-				if err != nil || !d.Allowed {
-					t.Errorf("got %+v, error %v", d, err)
-				}
-				woken, place := time.Now().UnixMicro(), d.At.UnixMicro()
-				if e.from > 0 && e.verdict.At <= e.verdict.Now {
-					place = e.from // here; the fleet was asked for that, and answered when it was over
-				}
-				if first := max(place, e.charged[0]); woken < first {
-					t.Errorf("went on %v before its place", micros(first-woken))
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				places, own = append(places, e.charged[0]), append(own, place)
-			})
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New(memstore.WithClock(time.Now))
+		rule := ratelimit.Rule{Name: "fleet", Limit: 30, Per: 100 * time.Millisecond, Algorithm: ratelimit.LeakyBucket}
+		fleet := ratelimit.Request{Rule: rule, Key: "k"}
+		rule.Name, rule.Limit, rule.Scope = "here", 20, ratelimit.ScopeInstance
+		here := ratelimit.Request{Rule: rule, Key: "k"}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		admitted := make([][]int64, 2)
+		for i := range admitted {
+			l := ratelimit.New(store)
+			for range 30 {
+				all.Go(func() {
+					d, err := l.Wait(t.Context(), fleet, here)
+					if err != nil || !d.Allowed || !d.At.Equal(time.Now()) {
+						t.Errorf("got %+v, error %v", d, err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					admitted[i] = append(admitted[i], d.At.UnixMicro())
+				})
+			}
 		}
-		all.Go(func() {
-			ours.Wait()
-			mu.Lock()
-			defer mu.Unlock()
-			requireLimit(t, here.Rule, own)
-		})
-	}
-	all.Wait()
-	requireLimit(t, fleet.Rule, places)
+		all.Wait()
+		requireLimit(t, here.Rule, admitted[0])
+		requireLimit(t, here.Rule, admitted[1])
+		requireLimit(t, fleet.Rule, slices.Concat(admitted...))
+	})
 }

@@ -16,79 +16,64 @@ var (
 	// limits are small mostly, so that they are met, and some that do not divide a microsecond evenly.
 	limits = rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, 8), rapid.SampledFrom([]int64{30, 997, 1000}))
 
-	memoryPlans = plan{
-		periods: rapid.SampledFrom([]time.Duration{
-			time.Millisecond, 10 * time.Millisecond, 333_333 * time.Microsecond, time.Second, 1_000_003 * time.Microsecond,
-			time.Minute, time.Hour, 24 * time.Hour,
-		}),
-		crons:  slices.Sorted(maps.Keys(calendars)),
-		scopes: []ratelimit.Scope{ratelimit.ScopeFleet, ratelimit.ScopeFleet, ratelimit.ScopeInstance},
-	}.rules()
+	// few are enough for a sliding window: behind more than 64 permits of calls that wait, it does not sort another one in.
+	few = rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, 8), rapid.SampledFrom([]int64{30, 61}))
 
-	redisPlans = plan{
-		periods: rapid.Map(rapid.IntRange(5_000, 200_000), func(n int) time.Duration { return micros(int64(n)) }),
-		crons:   []string{"* * * * * * ", "0 0 0 * * * Asia/Shanghai"},
-		scopes:  []ratelimit.Scope{ratelimit.ScopeFleet}, // an instance's time is not the server's
-	}.rules()
-
-	// clusterPlans are for subjects that are decided one after the other, each at a time of its own: that matters to no rule.
-	clusterPlans = plan{
-		periods: rapid.Map(rapid.SampledFrom([]int64{10 * day, 13*day + hour, 19*day + 7*hour, 27*day + 11*hour}), micros),
-		crons:   []string{"0 0 * * 1 Europe/Berlin", "0 0 0 1 * * America/Argentina/Salta"},
-		scopes:  []ratelimit.Scope{ratelimit.ScopeFleet},
-	}.rules()
+	periods = rapid.SampledFrom([]time.Duration{
+		time.Millisecond, 10 * time.Millisecond, 333_333 * time.Microsecond, time.Second, 1_000_003 * time.Microsecond,
+		time.Minute, time.Hour, 24 * time.Hour,
+	})
+	crons  = rapid.SampledFrom(slices.Sorted(maps.Keys(calendars)))
+	scopes = rapid.SampledFrom([]ratelimit.Scope{ratelimit.ScopeFleet, ratelimit.ScopeFleet, ratelimit.ScopeInstance})
 )
 
-const day = 24 * hour
-
-// A plan is what rules are drawn from.
-type plan struct {
-	periods *rapid.Generator[time.Duration]
-	crons   []string
-	scopes  []ratelimit.Scope
+func drawLimit(t *rapid.T, r ratelimit.Rule) int64 {
+	if r.Algorithm == ratelimit.SlidingWindow {
+		return few.Draw(t, "limit")
+	}
+	return limits.Draw(t, "limit")
 }
 
-// rules draws rules without names.
-func (p plan) rules() *rapid.Generator[ratelimit.Rule] {
-	return rapid.Custom(func(t *rapid.T) ratelimit.Rule {
-		algorithm := rapid.SampledFrom([]ratelimit.Algorithm{
+// anyRule draws rules without names.
+var anyRule = rapid.Custom(func(t *rapid.T) ratelimit.Rule {
+	r := ratelimit.Rule{
+		Algorithm: rapid.SampledFrom([]ratelimit.Algorithm{
 			ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.TokenBucket, ratelimit.LeakyBucket,
 			ratelimit.SlidingCounter, ratelimit.Calendar,
-		}).Draw(t, "algorithm")
-		r := ratelimit.Rule{
-			Algorithm: algorithm, Limit: limits.Draw(t, "limit"), Scope: rapid.SampledFrom(p.scopes).Draw(t, "scope"),
-			Refund: ratelimit.Refund(rapid.IntRange(0, 1).Draw(t, "refund")),
-		}
-		if algorithm != ratelimit.Calendar {
-			r.Per = p.periods.Draw(t, "per")
-		}
-		switch algorithm {
-		case ratelimit.Calendar:
-			cron := rapid.SampledFrom(p.crons).Draw(t, "cron")
-			zone := strings.LastIndexByte(cron, ' ')
-			r.Cron, r.TZ, r.Distinct = cron[:zone], cron[zone+1:], drawDistinct(t)
-		case ratelimit.SlidingWindow:
-			r.Distinct = drawDistinct(t)
-		case ratelimit.SlidingCounter:
-			r.Slices = rapid.SampledFrom([]int64{0, 1, 2, 3, 7, 200}).Draw(t, "slices")
-		case ratelimit.LeakyBucket:
-			r.Prepay = rapid.Bool().Draw(t, "prepay")
-		case ratelimit.TokenBucket:
-			p.bucket(t, &r)
-		}
-		p.refusal(t, &r)
-		return r
-	})
-}
+		}).Draw(t, "algorithm"),
+		Scope:  scopes.Draw(t, "scope"),
+		Refund: ratelimit.Refund(rapid.IntRange(0, 1).Draw(t, "refund")),
+	}
+	r.Limit = drawLimit(t, r)
+	if r.Algorithm != ratelimit.Calendar {
+		r.Per = periods.Draw(t, "per")
+	}
+	switch r.Algorithm {
+	case ratelimit.Calendar:
+		cron := crons.Draw(t, "cron")
+		zone := strings.LastIndexByte(cron, ' ')
+		r.Cron, r.TZ, r.Distinct = cron[:zone], cron[zone+1:], drawDistinct(t)
+	case ratelimit.SlidingWindow:
+		r.Distinct = drawDistinct(t)
+	case ratelimit.SlidingCounter:
+		r.Slices = rapid.SampledFrom([]int64{0, 1, 2, 3, 7, 200}).Draw(t, "slices")
+	case ratelimit.LeakyBucket:
+		r.Prepay = rapid.Bool().Draw(t, "prepay")
+	case ratelimit.TokenBucket:
+		drawBucket(t, &r)
+	}
+	drawRefusal(t, &r)
+	return r
+})
 
 func drawDistinct(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"", "", "{who}"}).Draw(t, "distinct")
 }
 
-func (p plan) bucket(t *rapid.T, r *ratelimit.Rule) {
+func drawBucket(t *rapid.T, r *ratelimit.Rule) {
 	switch rapid.IntRange(0, 3).Draw(t, "bucket") {
 	case 0:
-		r.Warmup = min(p.periods.Draw(t, "warmup"), 24*time.Hour)
+		r.Warmup = min(periods.Draw(t, "warmup"), 24*time.Hour)
 	case 1:
 		r.Prepay = true
 		fallthrough
@@ -97,8 +82,8 @@ func (p plan) bucket(t *rapid.T, r *ratelimit.Rule) {
 	}
 }
 
-// refusal draws what becomes of a refusal.
-func (p plan) refusal(t *rapid.T, r *ratelimit.Rule) {
+// drawRefusal draws what becomes of a refusal.
+func drawRefusal(t *rapid.T, r *ratelimit.Rule) {
 	isBucket := r.Algorithm == ratelimit.TokenBucket || r.Algorithm == ratelimit.LeakyBucket
 	switch n := rapid.IntRange(0, 11).Draw(t, "refusal"); {
 	case n == 0:
@@ -106,9 +91,9 @@ func (p plan) refusal(t *rapid.T, r *ratelimit.Rule) {
 	case n == 1 && !isBucket:
 		r.Mode = ratelimit.ModeTrigger
 	case n < 4:
-		r.Block = p.periods.Draw(t, "block")
+		r.Block = periods.Draw(t, "block")
 	case n < 9 && r.Distinct == "" && r.Algorithm != ratelimit.SlidingCounter:
-		r.Wait = p.periods.Draw(t, "wait") * time.Duration(rapid.IntRange(1, 3).Draw(t, "times"))
+		r.Wait = periods.Draw(t, "wait") * time.Duration(rapid.IntRange(1, 3).Draw(t, "times"))
 		if isBucket && !r.Prepay && r.Warmup == 0 && rapid.Bool().Draw(t, "queues") {
 			r.Queue = rapid.Int64Range(1, 10).Draw(t, "queue")
 		}
@@ -121,7 +106,7 @@ func (w *walk) drawAsks() []ask {
 	var asks []ask
 	for _, r := range rapid.Permutation(w.rules).Draw(w.t, "order")[:n] {
 		q := ask{rule: r, cost: 1}
-		q.key = rapid.SampledFrom([]string{"a", "a", "a", "b", ""}).Draw(w.t, "key") + w.suffix
+		q.key = rapid.SampledFrom([]string{"a", "a", "a", "b", ""}).Draw(w.t, "key")
 		if r.Distinct != "" {
 			q.member = rapid.SampledFrom([]string{"x", "y", "z", "ü", "somebody", "a member with a name of many letters"}).Draw(w.t, "member")
 		} else {
@@ -153,13 +138,13 @@ func (w *walk) drawCost(r ratelimit.Rule) int64 {
 	).Draw(w.t, "cost")
 }
 
-// drawPause is for a clock that obeys: nothing, a microsecond, a retry delay and a microsecond less, until a call's place,
+// drawPause is nothing, a microsecond, a retry delay and a microsecond less, until a call's place,
 // parts of a window and a microsecond around them, long idling.
 func (w *walk) drawPause() time.Duration {
 	part := rapid.SampledFrom(w.rules).Draw(w.t, "window").Per / time.Duration(rapid.IntRange(1, 8).Draw(w.t, "part"))
 	place := w.retry
 	if len(w.waiting) > 0 {
-		place = micros(w.waiting[0].want.at - time.Now().UnixMicro())
+		place = micros(w.waiting[0].due() - time.Now().UnixMicro())
 	}
 	return rapid.OneOf(
 		rapid.Just[time.Duration](0),
@@ -175,18 +160,6 @@ func (w *walk) drawPause() time.Duration {
 		rapid.Map(rapid.Int64Range(0, 2_000_000), micros),
 		rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour, 24 * time.Hour, 40 * 24 * time.Hour}),
 	).Draw(w.t, "pause").Truncate(time.Microsecond)
-}
-
-// drawSleep is for real time: mostly nothing, else up to 30 ms.
-func (w *walk) drawSleep() time.Duration {
-	return rapid.OneOf(
-		rapid.Just[time.Duration](0),
-		rapid.Just[time.Duration](0),
-		rapid.Just[time.Duration](0),
-		rapid.Just(min(w.retry, 30*time.Millisecond)),
-		rapid.Map(rapid.Int64Range(0, 2_000), micros),
-		rapid.Map(rapid.Int64Range(0, 30_000), micros),
-	).Draw(w.t, "sleep")
 }
 
 func describe(asks []ask) string {

@@ -6,16 +6,51 @@ import (
 	"strconv"
 	"testing"
 	"time"
-	"unique"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/decide"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
+
+const hour = int64(time.Hour / time.Microsecond)
+
+// kinds are rules as stores see them, of four permits an hour, for which calls may wait.
+func kinds() map[string]*engine.Rule {
+	rules := map[string]*engine.Rule{
+		"sliding": {Kind: engine.SlidingWindow}, "fixed": {Kind: engine.FixedWindow}, "bucket": {Kind: engine.Bucket},
+		"prepaid": {Kind: engine.Prepaid}, "warm": {Kind: engine.Warmup, Warmup: hour},
+		"calendar": {Kind: engine.Calendar, Schedule: engine.NewSchedule(nextHour, true, time.UTC)},
+	}
+	for name, rule := range rules {
+		rule.Name, rule.Tag, rule.Per = "r", name, hour
+	}
+	return rules
+}
+
+// nextHour is the next end of an hour by a clock on which these tests began at half past.
+func nextHour(t time.Time) time.Time {
+	return t.Add(-phase).Truncate(time.Hour).Add(phase + time.Hour)
+}
+
+var phase = time.Since(time.Now().Truncate(time.Hour)).Truncate(time.Second) + time.Hour/2
+
+// place makes a call of four permits that waits for them.
+func place(t *testing.T, store ratelimit.Store, rule *engine.Rule) engine.Verdict {
+	t.Helper()
+	call := &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "k", Cost: 4, Limit: 4, Burst: 4, Wait: 1000 * hour}}}
+	if rule.Kind == engine.Warmup {
+		call.Claims[0].Burst = 0
+	}
+	v, err := store.Decide(context.Background(), call)
+	if err != nil || !v.Admitted {
+		t.Errorf("got %+v, error %v", v, err)
+	}
+	return v
+}
 
 // Who waits is put behind those who wait already: five callers of four permits each take five hours at four an hour.
 func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
@@ -24,13 +59,12 @@ func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
 		"redis":  redisstore.New(connect(t, redistest.Start(t).Addr)),
 	} {
 		for kind, rule := range kinds() {
-			p := places{store, rule}
-			_, first := p.call(t, "k", 0, 4, false)
+			first := place(t, store, rule)
 			for n := range 5 {
-				_, v := p.call(t, "k", 0, 4, false)
+				v := place(t, store, rule)
 				hours := n + 1
 				switch rule.Kind {
-				case decide.Prepaid, decide.Calendar: // the first one is free, or its window not whole
+				case engine.Prepaid, engine.Calendar: // the first one is free, or its window not whole
 					hours = n
 				}
 				if after := micros(v.At - first.At); after < time.Duration(hours)*time.Hour {
@@ -45,11 +79,11 @@ func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
 func TestCallThatWaitsAsksOnce(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
 	for kind, rule := range kinds() {
-		p := places{redisstore.New(client), rule}
-		p.call(t, "k", 0, 4, false) // from here on the server knows the script
+		store := redisstore.New(client)
+		place(t, store, rule) // from here on the server knows the script
 		for n := range 8 {
 			before := scripts(t, client)
-			if p.call(t, "k", 0, 4, false); scripts(t, client) != before+1 {
+			if place(t, store, rule); scripts(t, client) != before+1 {
 				t.Errorf("%s: call number %d asked %d times", kind, n+2, scripts(t, client)-before)
 			}
 		}
@@ -145,12 +179,7 @@ func TestWaitersCompeteForCalendarWindows(t *testing.T) {
 	taken := make(chan int64, callers)
 	for range callers {
 		go func() {
-			v, err := store.Decide(context.Background(), &decide.Call{Prefix: unique.Make("p"), Claims: []decide.Claim{
-				{Rule: rule, Subject: "k", Cost: 1, Limit: 1, Wait: 1000 * hour},
-			}})
-			if err != nil || !v.Admitted {
-				t.Errorf("got %+v, error %v", v, err)
-			}
+			v := place(t, store, rule)
 			start, _ := rule.Schedule.Window(v.At)
 			taken <- start
 		}()
@@ -160,6 +189,6 @@ func TestWaitersCompeteForCalendarWindows(t *testing.T) {
 		windows[<-taken] = true
 	}
 	if len(windows) != callers {
-		t.Errorf("%d callers got %d windows of one permit", callers, len(windows))
+		t.Errorf("%d callers got %d windows of one call", callers, len(windows))
 	}
 }

@@ -2,28 +2,37 @@ package behaviour_test
 
 import (
 	"math/big"
-	"slices"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 const mostOfABucket = 10_000_000
 
-// bucketLaw: TAT + cost*P/L - B*P/L <= t, or TAT - B*P/L <= t where the next call pays. TAT is the instant at which the bucket
-// is full again, after what was charged up to t. What others have reserved for later is taken along with the cost, and so that
-// all of it is stored, also where the next call pays.
+// bucketLaw: TAT + cost*P/L - B*P/L <= t, or TAT - B*P/L <= t where the next call pays. TAT is the instant at which the bucket is
+// full again, after all that was charged, for calls that wait as well. So places are given out first come, first served.
+//
+// A warm-up is Guava's SmoothWarmingUp with a cold factor of 3. What is stored is a time: at most W, and W in the beginning. Half
+// of it costs what it is worth; the permits above that cost up to three times as much, in the mean of their range:
+// 2*cold*(2*above-cold)/W more than they are worth. A call passes from the end of what those before it cost.
 type bucketLaw struct{ rule ratelimit.Rule }
 
 func (l bucketLaw) window() string {
-	if l.rule.Algorithm == ratelimit.LeakyBucket {
+	switch {
+	case l.rule.Warmup > 0:
+		return "warm " + l.rule.Per.String() + " " + l.rule.Warmup.String()
+	case l.rule.Algorithm == ratelimit.LeakyBucket:
 		return "leaky " + l.rule.Per.String()
+	default:
+		return "bucket " + l.rule.Per.String()
 	}
-	return "bucket " + l.rule.Per.String()
 }
+
+// prepays reports whether the next call pays.
+func (l bucketLaw) prepays() bool { return l.rule.Prepay || l.rule.Warmup > 0 }
 
 func (l bucketLaw) burst() int64 {
 	switch {
-	case l.rule.Algorithm == ratelimit.LeakyBucket && l.rule.Prepay:
+	case l.rule.Warmup > 0, l.rule.Algorithm == ratelimit.LeakyBucket && l.rule.Prepay:
 		return 0
 	case l.rule.Algorithm == ratelimit.LeakyBucket:
 		return 1
@@ -38,86 +47,33 @@ func (l bucketLaw) most() int64 {
 	switch {
 	case l.rule.Limit == 0:
 		return 0
-	case l.rule.Prepay:
+	case l.prepays():
 		return mostOfABucket
 	default:
 		return l.burst()
 	}
 }
 
-func (l bucketLaw) fits(h history, t int64, q ask) bool {
-	bound, ok := l.bound(h, t, q.cost)
-	return ok && bound.Cmp(instantOf(t)) <= 0
+func (l bucketLaw) earliest(h history, now, from int64, q ask) int64 {
+	needed := -l.burst()
+	if !l.prepays() {
+		needed += q.cost
+	}
+	tat := l.replay(h, now).tat
+	return max(from, roundUp(tat.Add(tat, refill(l.rule, needed))).Num().Int64())
 }
 
-func (l bucketLaw) turns(h history, now int64, q ask) []int64 {
-	turns := []int64{now}
-	for _, e := range h {
-		if e.at > now && !e.back && !e.returned {
-			turns = append(turns, e.at)
-		}
-	}
-	for _, t := range turns {
-		if bound, ok := l.bound(h, t, q.cost); ok {
-			turns = append(turns, roundUp(bound).Num().Int64())
-		}
-	}
-	return turns
+// keeps: a bucket keeps no place but its own, so that a call that waits for another rule does not hold up everybody.
+func (l bucketLaw) keeps(h history, now, at int64, q ask) bool {
+	return l.earliest(h, now, now, q) == at
 }
 
 func (l bucketLaw) used(history, int64) int64 { panic("a bucket has no window") }
 
-// bound is from when a cost fits by what was charged up to t, or false if that and what is reserved never do.
-func (l bucketLaw) bound(h history, t, cost int64) (*big.Rat, bool) {
-	b, waiting := settle(h, l.rule)
-	for len(waiting) > 0 && waiting[0].at <= t {
-		b, waiting = b.charge(waiting[0]), waiting[1:]
-	}
-	if slices.ContainsFunc(waiting, func(e event) bool { return e.rule.Limit != l.rule.Limit }) {
-		return nil, false // what is reserved is in permits of another size
-	}
-	reserved := int64(0)
-	for _, e := range waiting {
-		reserved += e.cost
-	}
-	if l.rule.Prepay && reserved == 0 {
-		cost = 0
-	} else if cost += reserved; cost > l.burst() {
-		return nil, false
-	}
-	tat := b.of(l.rule).tat
-	return new(big.Rat).Add(tat, refill(l.rule, cost-l.burst())), true
-}
-
-// warmLaw is Guava's SmoothWarmingUp with a cold factor of 3. What is stored is a time: at most W, and W in the beginning. Half
-// of it costs what it is worth; the permits above that cost up to three times as much, in the mean of their range:
-// 2*cold*(2*above-cold)/W more than they are worth. A call passes from the end of what those before it cost.
-type warmLaw struct{ rule ratelimit.Rule }
-
-func (l warmLaw) window() string { return "warm " + l.rule.Per.String() + " " + l.rule.Warmup.String() }
-
-func (l warmLaw) most() int64 {
-	if l.rule.Limit == 0 {
-		return 0
-	}
-	return mostOfABucket
-}
-
-func (l warmLaw) fits(h history, t int64, _ ask) bool { return l.free(h).Cmp(instantOf(t)) <= 0 }
-
-func (l warmLaw) turns(h history, _ int64, _ ask) []int64 {
-	return []int64{l.free(h).Num().Int64()}
-}
-
-func (l warmLaw) used(history, int64) int64 { panic("a bucket has no window") }
-
-// free is the whole instant at which the next call passes.
-func (l warmLaw) free(h history) *big.Rat { return roundUp(replay(h, l.rule).tat) }
-
 // price is what a call costs beyond its worth, and what it takes of the stored time. It is fixed when the call is admitted.
-func (l warmLaw) price(h history, at, cost int64) (extra, taken *big.Rat) {
+func (l bucketLaw) price(h history, now, cost int64) (extra, taken *big.Rat) {
 	worth := floor(refill(l.rule, cost))
-	stored := replay(h, l.rule).idle(at).stored
+	stored := l.replay(h, now).stored
 	return roundUp(cold(instantOf(l.rule.Warmup.Microseconds()), stored, worth)), least(stored, worth)
 }
 
@@ -133,6 +89,82 @@ func cold(w, stored, taken *big.Rat) *big.Rat {
 	twice := new(big.Rat).Add(cold, cold)
 	return new(big.Rat).Quo(twice.Mul(twice, height), w)
 }
+
+// A bucket is full again at tat, in terms of a limit. One that warms up has stored so much time of idling until then.
+type bucket struct {
+	tat, stored *big.Rat
+	rule        ratelimit.Rule
+}
+
+// replay fills a bucket by all that came of its calls. TAT is exact; where another limit takes over, it is a whole microsecond.
+func (l bucketLaw) replay(h history, now int64) bucket {
+	b := bucket{new(big.Rat), instantOf(l.rule.Warmup.Microseconds()), l.rule}
+	for _, e := range h {
+		if e.back {
+			b = b.putBack(e)
+		} else {
+			b = b.charge(e)
+		}
+	}
+	return b.of(l.rule, now).idle(now)
+}
+
+func (b bucket) charge(e event) bucket {
+	b = b.of(e.rule, e.now).idle(e.now)
+	b.tat = new(big.Rat).Add(b.tat, refill(e.rule, e.cost))
+	if e.extra != nil {
+		b.tat.Add(b.tat, e.extra)
+		b.stored = new(big.Rat).Sub(b.stored, e.taken)
+	}
+	return b
+}
+
+// putBack gives back what has not refilled since the charge.
+func (b bucket) putBack(e event) bucket {
+	back, now, extra, taken := b.of(e.rule, e.now), instantOf(e.now), e.extra, e.taken
+	if extra == nil {
+		extra, taken = new(big.Rat), new(big.Rat)
+	}
+	refilled, worth := instantOf(e.now-e.at), new(big.Rat).Add(extra, floor(refill(e.rule, e.cost)))
+	if refilled.Cmp(worth) > 0 || floor(back.tat).Cmp(now) < 0 {
+		return b
+	}
+	back.tat = refilled.Add(refilled, back.tat).Sub(refilled, refill(e.rule, e.cost)).Sub(refilled, extra)
+	back.stored = least(back.most(), new(big.Rat).Add(back.stored, taken))
+	return back
+}
+
+// of is the bucket under another limit: as many permits are missing as before. What the next call has to pay keeps its time.
+func (b bucket) of(rule ratelimit.Rule, at int64) bucket {
+	old, now := b.rule, instantOf(at)
+	b.rule = rule
+	if old.Limit == rule.Limit {
+		return b
+	}
+	b.tat = roundUp(b.tat)
+	if b.tat.Cmp(now) <= 0 {
+		return b
+	}
+	lacks, debt := new(big.Rat).Sub(b.tat, now), new(big.Rat)
+	if law := (bucketLaw{rule}); law.prepays() {
+		burst := least(lacks, roundUp(refill(old, law.burst())))
+		lacks, debt = burst, new(big.Rat).Sub(lacks, burst)
+	}
+	lacks = roundUp(new(big.Rat).Mul(lacks, big.NewRat(old.Limit, rule.Limit)))
+	b.tat = now.Add(now, lacks).Add(now, debt)
+	return b
+}
+
+// idle is the bucket at an instant.
+func (b bucket) idle(at int64) bucket {
+	if whole, now := floor(b.tat), instantOf(at); whole.Cmp(now) < 0 {
+		gained := new(big.Rat).Sub(now, whole)
+		b.tat, b.stored = now, least(b.most(), gained.Add(gained, b.stored))
+	}
+	return b
+}
+
+func (b bucket) most() *big.Rat { return instantOf(b.rule.Warmup.Microseconds()) }
 
 // refill is the time in which n permits flow into the bucket: n*P/L.
 func refill(r ratelimit.Rule, n int64) *big.Rat {

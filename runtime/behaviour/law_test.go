@@ -14,12 +14,12 @@ type law interface {
 	window() string
 	// most is the largest cost that can ever be admitted.
 	most() int64
-	// fits reports whether an ask is admissible at t.
-	fits(h history, t int64, q ask) bool
-	// turns returns the instants at which an ask may begin to fit if nothing else is admitted.
-	turns(h history, now int64, q ask) []int64
-	// used is what is used in the window that holds t.
-	used(h history, t int64) int64
+	// earliest returns the first instant, from one on, at which an ask fits if nothing else is admitted after now.
+	earliest(h history, now, from int64, q ask) int64
+	// keeps reports whether a call that waits gets a place at an instant that fits.
+	keeps(h history, now, at int64, q ask) bool
+	// used is what is used in the window that holds now, as a trigger sees it.
+	used(h history, now int64) int64
 }
 
 func lawOf(r ratelimit.Rule) law {
@@ -34,12 +34,21 @@ func lawOf(r ratelimit.Rule) law {
 		return slidingLaw{r}
 	case r.Algorithm == ratelimit.SlidingCounter:
 		return counterLaw{r}
-	case r.Warmup > 0:
-		return warmLaw{r}
 	case r.Algorithm == ratelimit.TokenBucket, r.Algorithm == ratelimit.LeakyBucket:
 		return bucketLaw{r}
 	}
 	panic(fmt.Sprintf("the model has no law for algorithm %d", r.Algorithm))
+}
+
+// first returns the first instant that fits, from one on. An ask begins to fit when something leaves the window.
+func first(from int64, leave []int64, fits func(t int64) bool) int64 {
+	slices.Sort(leave)
+	for _, t := range append([]int64{from}, leave...) {
+		if t >= from && fits(t) {
+			return t
+		}
+	}
+	panic("the law says neither never nor when")
 }
 
 // slidingLaw: the permits taken since t-P, without that instant, plus cost are at most L. Those of calls that wait count.
@@ -48,22 +57,21 @@ type slidingLaw struct{ rule ratelimit.Rule }
 func (l slidingLaw) window() string { return "sliding " + l.rule.Per.String() }
 func (l slidingLaw) most() int64    { return l.rule.Limit }
 
-func (l slidingLaw) fits(h history, t int64, q ask) bool { return l.used(h, t)+q.cost <= l.rule.Limit }
-
-func (l slidingLaw) used(h history, t int64) int64 { return h.sum(t - l.rule.Per.Microseconds() + 1) }
-
-func (l slidingLaw) turns(h history, _ int64, _ ask) []int64 {
+func (l slidingLaw) earliest(h history, _, from int64, q ask) int64 {
 	var leave []int64
 	for _, e := range h {
 		leave = append(leave, e.at+l.rule.Per.Microseconds())
 	}
-	return leave
+	return first(from, leave, func(t int64) bool { return l.used(h, t)+q.cost <= l.rule.Limit })
 }
 
-// windowLaw: a charge counts in the window that holds its time, or opens one there; where that would reach into a later fixed
-// window, the charge counts in that one, which begins earlier then. In each window that is not over, the permits plus cost are
-// at most L, so that nobody passes those who wait for a window that is too full. A return gives permits back and leaves a
-// window open that has begun; one that is still to come, and has nothing left, goes.
+func (l slidingLaw) keeps(history, int64, int64, ask) bool { return true }
+
+func (l slidingLaw) used(h history, t int64) int64 { return h.sum(t - l.rule.Per.Microseconds() + 1) }
+
+// windowLaw: a charge counts in the first window that is not over by then, or opens one of its own before that: the next one if
+// that has begun, if there is no earlier one, or if a fixed window would reach into it. In each window at most L permits are
+// taken. A call may be admitted to an earlier window than one that came before it.
 type windowLaw struct {
 	rule ratelimit.Rule
 	open func(at int64) (start, stop int64)
@@ -80,63 +88,71 @@ func (l windowLaw) most() int64 { return l.rule.Limit }
 
 type span struct{ start, stop, used int64 }
 
-func (s *span) holds(t int64) bool { return s.start <= t && t < s.stop }
-
-// windows opens one window after the other from the beginning.
-func (l windowLaw) windows(h history) []*span {
-	windows := []*span{{}}
+// windows opens one window after the other from the beginning, and returns those that are not over.
+func (l windowLaw) windows(h history, now int64) []*span {
+	var windows []*span
 	of := map[int]*span{} // the window of each decision
+	live := func(now int64) []*span {
+		return slices.DeleteFunc(windows, func(w *span) bool { return w.stop <= now })
+	}
 	for _, e := range h {
 		if e.back {
 			of[e.decision].used -= e.cost
-			windows = slices.DeleteFunc(windows, func(w *span) bool { return w.used == 0 && w.start > e.at })
 			continue
 		}
-		last := len(windows) - 1
-		for last >= 0 && !windows[last].holds(e.at) {
-			last--
-		}
-		if last < 0 {
-			start, stop := l.open(e.at)
-			last = slices.IndexFunc(windows, func(w *span) bool { return w.start > e.at })
-			switch {
-			case last < 0:
-				last = len(windows)
-				windows = append(windows, &span{start: start, stop: stop})
-			case l.rule.Cron == "" && stop > windows[last].start:
-				windows[last].start = e.at
-			default:
-				windows = slices.Insert(windows, last, &span{start: start, stop: stop})
+		windows = live(e.now)
+		if len(windows) == 0 && e.at > e.now { // the present window stands before that of a call that waits
+			start, stop := l.open(e.now)
+			if l.rule.Cron == "" {
+				stop = min(stop, e.at)
 			}
+			windows = append(windows, &span{start: start, stop: stop})
 		}
-		windows[last].used += e.cost
-		of[e.decision] = windows[last]
+		i, found := l.find(windows, e.at)
+		if !found {
+			start, stop := l.open(e.at)
+			windows = slices.Insert(windows, i, &span{start: start, stop: stop})
+		}
+		windows[i].start = min(windows[i].start, e.at)
+		windows[i].used += e.cost
+		of[e.decision] = windows[i]
 	}
-	return windows
+	return live(now)
 }
 
-func (l windowLaw) fits(h history, t int64, q ask) bool {
-	return !slices.ContainsFunc(l.windows(h), func(w *span) bool { return t < w.stop && w.used+q.cost > l.rule.Limit })
+// find returns which of the live windows takes a charge, and whether there is one; else where it belongs.
+func (l windowLaw) find(windows []*span, at int64) (int, bool) {
+	i := slices.IndexFunc(windows, func(w *span) bool { return at < w.stop })
+	if i < 0 {
+		return len(windows), false
+	}
+	start := windows[i].start
+	return i, start <= at || i == 0 || l.rule.Cron == "" && start < at+l.rule.Per.Microseconds()
 }
 
-func (l windowLaw) used(h history, t int64) int64 {
-	for _, w := range slices.Backward(l.windows(h)) {
-		if w.holds(t) {
-			return w.used
+func (l windowLaw) earliest(h history, now, from int64, q ask) int64 {
+	windows := l.windows(h, now)
+	for {
+		i, found := l.find(windows, from)
+		if !found || windows[i].used+q.cost <= l.rule.Limit {
+			return from
 		}
+		from = windows[i].stop
+	}
+}
+
+func (l windowLaw) keeps(history, int64, int64, ask) bool { return true }
+
+func (l windowLaw) used(h history, now int64) int64 {
+	windows := l.windows(h, now)
+	if i, found := l.find(windows, now); found {
+		return windows[i].used
 	}
 	return 0
 }
 
-func (l windowLaw) turns(h history, _ int64, _ ask) []int64 {
-	var ends []int64
-	for _, w := range l.windows(h) {
-		ends = append(ends, w.start, w.stop)
-	}
-	return ends
-}
-
-// counterLaw: the permits of slices newer than that of t less S+1 plus cost are at most L. Those of calls that wait count.
+// counterLaw: the permits of slices newer than that of t less S+1 plus cost are at most L. A trigger does not count the slice that
+// is left in part.
 type counterLaw struct{ rule ratelimit.Rule }
 
 func (l counterLaw) window() string { return fmt.Sprint("counter ", l.rule.Per, " ", l.slices()) }
@@ -153,31 +169,20 @@ func (l counterLaw) width() int64 {
 	return (l.rule.Per.Microseconds() + l.slices() - 1) / l.slices()
 }
 
-func (l counterLaw) newest(h history) int64 {
-	var newest int64
+func (l counterLaw) earliest(h history, _, from int64, q ask) int64 {
+	var leave []int64
 	for _, e := range h {
-		if !e.back && !e.returned {
-			newest = max(newest, e.at/l.width())
-		}
+		leave = append(leave, (e.at/l.width()+l.slices()+1)*l.width())
 	}
-	return newest
+	return first(from, leave, func(t int64) bool {
+		return h.sum((t/l.width()-l.slices())*l.width())+q.cost <= l.rule.Limit
+	})
 }
 
-func (l counterLaw) fits(h history, t int64, q ask) bool {
-	return h.sum((t/l.width()-l.slices())*l.width())+q.cost <= l.rule.Limit
-}
+func (l counterLaw) keeps(_ history, now, at int64, _ ask) bool { return at <= now }
 
-func (l counterLaw) used(h history, t int64) int64 {
-	slice := max(t/l.width(), l.newest(h))
-	return h.sum((slice - l.slices()) * l.width())
-}
-
-func (l counterLaw) turns(h history, _ int64, _ ask) []int64 {
-	var turns []int64
-	for _, e := range h {
-		turns = append(turns, (e.at/l.width()+l.slices()+1)*l.width())
-	}
-	return turns
+func (l counterLaw) used(h history, now int64) int64 {
+	return h.sum((now/l.width() - l.slices() + 1) * l.width())
 }
 
 // memberLaw: the members admitted since t-P, or since the last fire time, and one more are at most L, or the member is one of
@@ -197,19 +202,22 @@ func (l memberLaw) since(t int64) int64 {
 	return t - l.rule.Per.Microseconds() + 1
 }
 
-func (l memberLaw) fits(h history, t int64, q ask) bool {
-	return isKnown(l, h, t, q.member) || l.used(h, t)+1 <= l.rule.Limit
-}
-
-func (l memberLaw) used(h history, t int64) int64 { return h.sum(l.since(t)) }
-
-func (l memberLaw) turns(h history, now int64, _ ask) []int64 {
+func (l memberLaw) earliest(h history, now, from int64, q ask) int64 {
+	var leave []int64
 	if l.rule.Cron != "" {
 		_, stop := calendars[l.rule.Cron+" "+l.rule.TZ].window(now)
-		return []int64{stop}
+		leave = append(leave, stop)
+	} else {
+		for _, e := range h {
+			leave = append(leave, e.at+l.rule.Per.Microseconds())
+		}
 	}
-	return slidingLaw(l).turns(h, now, ask{})
+	return first(from, leave, func(t int64) bool { return isKnown(l, h, t, q.member) || l.used(h, t)+1 <= l.rule.Limit })
 }
+
+func (l memberLaw) keeps(_ history, now, at int64, _ ask) bool { return at <= now }
+
+func (l memberLaw) used(h history, t int64) int64 { return h.sum(l.since(t)) }
 
 // isKnown reports whether a member has been counted, so that it costs nothing.
 func isKnown(law law, h history, t int64, member string) bool {

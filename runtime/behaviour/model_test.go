@@ -31,12 +31,12 @@ type event struct {
 	rule     ratelimit.Rule // as it was then
 	member   string
 	cost     int64
-	at       int64 // when the permits count as taken, which is later than now for a call that waits; or when they came back
-	returned bool  // a later event gives this one back
+	now      int64 // when it happened
+	at       int64 // when the permits count as taken: later than now for a call that waits
 	back     bool  // this event gives an earlier one back
-	place    int64 // where that one counted
+	returned bool  // a later event gives this one back
 
-	extra, taken *big.Rat // of a bucket that warms up: the price
+	extra, taken *big.Rat // of a warm-up: the price
 }
 
 // An ask is what a call asks one rule. The rule's limit is the call's.
@@ -44,20 +44,22 @@ type ask struct {
 	rule        ratelimit.Rule
 	key, member string
 	cost        int64
-	wait        int64 // how long the rule may delay the call
+	patience    int64 // how long the rule may delay the call in all
+	wait        int64 // how long it may from now on, with no more in its queue than that holds
 }
 
 // An outcome is what the model expects of a decision.
 type outcome struct {
 	never      bool  // a cost that its rule can never admit
-	at         int64 // when the call is admitted
+	again      bool  // no rule keeps a place: the call sleeps and asks again
+	at         int64 // when the call is admitted, or asks again
 	retryAfter int64
 	violations []ratelimit.Violation
 	shadows    []ratelimit.Violation
 	triggers   []ratelimit.Trigger
 }
 
-func (o outcome) allowed() bool { return !o.never && len(o.violations) == 0 }
+func (o outcome) allowed() bool { return !o.never && !o.again && len(o.violations) == 0 }
 
 func newModel() *model {
 	return &model{histories: map[identity]history{}, blocks: map[identity]int64{}}
@@ -67,138 +69,179 @@ func (q ask) identity() identity {
 	return identity{name: q.rule.Name, window: lawOf(q.rule).window(), key: q.key, scope: q.rule.Scope}
 }
 
-// countMembers takes the wait off a call that counts members.
-func countMembers(asks []ask) []ask {
-	if slices.ContainsFunc(asks, func(q ask) bool { return q.rule.Distinct != "" && q.cost > 0 }) {
-		for i := range asks {
-			asks[i].wait = 0
+// asksOf is what requests ask a limiter that may delay them.
+func asksOf(requests []ratelimit.Request, patience int64) []ask {
+	asks := make([]ask, len(requests))
+	for i, q := range requests {
+		asks[i] = ask{rule: q.Rule, key: q.Key, member: q.Member, cost: max(q.Cost, 1), patience: patience}
+	}
+	return patient(asks)
+}
+
+// patient sets how long rules may delay a call: not at all those that only watch, and none of a call that counts members.
+func patient(asks []ask) []ask {
+	counts := slices.ContainsFunc(asks, func(q ask) bool { return q.rule.Distinct != "" && q.cost > 0 })
+	for i := range asks {
+		q := &asks[i]
+		if counts || q.rule.Mode != ratelimit.ModeEnforce {
+			q.patience = 0
 		}
+		q.wait = waitOf(q.rule, q.patience)
 	}
 	return asks
 }
 
-// asksOf is what requests ask a limiter that may delay them.
-func asksOf(requests []ratelimit.Request, wait int64) []ask {
-	asks := make([]ask, len(requests))
-	for i, q := range requests {
-		asks[i] = ask{rule: q.Rule, key: q.Key, member: q.Member, cost: max(q.Cost, 1), wait: waitOf(q.Rule, wait)}
-		if q.Rule.Mode != ratelimit.ModeEnforce {
-			asks[i].wait = 0
-		}
+// waitOf is how long a rule may delay a call that waits: in a bucket, no longer than its queue takes to leave, one call after
+// the other where it holds one permit.
+func waitOf(r ratelimit.Rule, patience int64) int64 {
+	switch {
+	case r.Queue == 0:
+		return patience
+	case r.Algorithm == ratelimit.LeakyBucket || r.Burst == 1:
+		return min(patience, r.Queue*roundUp(refill(r, 1)).Num().Int64())
 	}
-	return countMembers(asks)
+	return min(patience, roundUp(refill(r, r.Queue)).Num().Int64())
+}
+
+// An answer is what one rule says.
+type answer struct {
+	earliest int64 // when it admits the call
+	refused  bool
 }
 
 // peek is the outcome of a call at now.
 func (m *model) peek(now int64, asks []ask) outcome {
-	o := outcome{at: now}
-	for _, q := range asks {
-		if q.cost == 0 {
-			continue
-		}
-		if q.cost > lawOf(q.rule).most() && q.rule.Mode == ratelimit.ModeEnforce {
-			return outcome{never: true}
-		}
-		m.ask(now, q, &o)
-	}
+	o, _ := m.decide(now, asks)
 	return o
 }
 
-func (m *model) ask(now int64, q ask, o *outcome) {
-	law, h := lawOf(q.rule), m.histories[q.identity()]
-	v := ratelimit.Violation{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit}
-	switch {
-	case q.rule.Mode == ratelimit.ModeTrigger:
-		return
-	case q.cost > law.most():
-		o.shadows = append(o.shadows, v)
-		return
+func (m *model) decide(now int64, asks []ask) (outcome, []answer) {
+	o, answers, refused := outcome{at: now}, make([]answer, len(asks)), false
+	for i, q := range asks {
+		if q.rule.Mode == ratelimit.ModeEnforce && q.cost > lawOf(q.rule).most() {
+			return outcome{never: true}, nil
+		}
+		answers[i] = m.ask(now, q)
+		if q.rule.Mode == ratelimit.ModeEnforce {
+			o.at, refused = max(o.at, answers[i].earliest), refused || answers[i].refused
+		}
 	}
-	at := earliest(law, h, now, q)
-	if end, refused := m.refuses(now, at, q); refused {
-		v.RetryAfter = micros(end - now)
-		if q.rule.Block == 0 {
-			v.Remaining = remaining(law, h, now, q)
+	if o.at > now && !refused {
+		m.place(now, asks, answers, &o)
+	}
+	m.violations(now, asks, answers, &o)
+	return o, answers
+}
+
+func (m *model) ask(now int64, q ask) answer {
+	law, block := lawOf(q.rule), m.blocks[q.identity()]
+	switch {
+	case q.cost == 0, q.rule.Mode == ratelimit.ModeTrigger:
+		return answer{earliest: now}
+	case q.cost > law.most(): // of a shadow
+		return answer{earliest: now, refused: true}
+	}
+	at := law.earliest(m.histories[q.identity()], now, now, q)
+	return answer{max(at, block), at > now+q.wait || block > now}
+}
+
+// place finds the first time at which all rules admit a call that waits. A bucket keeps no place but its own.
+func (m *model) place(now int64, asks []ask, answers []answer, o *outcome) {
+	enforced := func(do func(law, history, ask, *answer)) {
+		for i, q := range asks {
+			if q.cost > 0 && q.rule.Mode == ratelimit.ModeEnforce {
+				do(lawOf(q.rule), m.histories[q.identity()], q, &answers[i])
+			}
+		}
+	}
+	moved, refused := true, false
+	for moved && !refused {
+		moved = false
+		enforced(func(law law, h history, q ask, a *answer) {
+			if at := law.earliest(h, now, o.at, q); at > o.at {
+				o.at, moved = at, true
+				*a = answer{at, at > now+q.wait}
+				refused = refused || a.refused
+			}
+		})
+	}
+	enforced(func(law law, h history, q ask, _ *answer) {
+		o.again = o.again || !refused && !law.keeps(h, now, o.at, q)
+	})
+}
+
+func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) {
+	refused := false
+	for i, q := range asks {
+		refused = refused || answers[i].refused && q.rule.Mode == ratelimit.ModeEnforce
+	}
+	for i, q := range asks {
+		if !answers[i].refused {
+			continue
+		}
+		if refused && q.rule.Block > 0 && m.blocks[q.identity()] <= now {
+			answers[i].earliest = max(answers[i].earliest, now+q.rule.Block.Microseconds())
+		}
+		v := ratelimit.Violation{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit, RetryAfter: micros(answers[i].earliest - now)}
+		if q.rule.Block == 0 && q.cost > 1 && q.cost <= lawOf(q.rule).most() {
+			v.Remaining = remaining(lawOf(q.rule), m.histories[q.identity()], now, q)
 		}
 		if q.rule.Mode == ratelimit.ModeShadow {
 			o.shadows = append(o.shadows, v)
-			return
+			continue
 		}
-		o.retryAfter = max(o.retryAfter, end-now)
+		o.retryAfter = max(o.retryAfter, answers[i].earliest-now)
 		o.violations = append(o.violations, v)
-		return
-	}
-	o.at = max(o.at, at)
-}
-
-// refuses reports whether a rule refuses what it could admit at a time, and until when.
-func (m *model) refuses(now, earliest int64, q ask) (until int64, refused bool) {
-	block := m.blocks[q.identity()]
-	switch {
-	case block > now && earliest <= now+q.wait:
-		return block, true
-	case block > now:
-		return max(earliest, block), true
-	case earliest > now+q.wait:
-		return max(earliest, now+q.rule.Block.Microseconds()), true
-	default:
-		return earliest, false
 	}
 }
 
 // allow is peek, and takes the permits if the call is allowed. The number stands for the decision in giveBack.
 func (m *model) allow(now int64, asks []ask) (outcome, int) {
-	o := m.peek(now, asks)
-	if !o.allowed() {
-		m.block(now, asks, o)
+	o, answers := m.decide(now, asks)
+	switch {
+	case o.never || o.again:
+		return o, 0
+	case !o.allowed():
+		m.block(now, asks, answers)
 		return o, 0
 	}
 	m.decisions++
-	for _, q := range asks {
-		m.take(now, q, &o)
+	for i, q := range asks {
+		if q.cost > 0 && !answers[i].refused {
+			m.take(now, q, &o)
+		}
 	}
 	return o, m.decisions
 }
 
-func (m *model) block(now int64, asks []ask, o outcome) {
-	for _, q := range asks {
-		id := q.identity()
-		if o.never || q.rule.Block == 0 || q.cost == 0 || m.blocks[id] > now {
-			continue
-		}
-		if earliest(lawOf(q.rule), m.histories[id], now, q) > now+q.wait {
+func (m *model) block(now int64, asks []ask, answers []answer) {
+	for i, q := range asks {
+		if id := q.identity(); answers[i].refused && q.rule.Block > 0 && m.blocks[id] <= now {
 			m.blocks[id] = now + q.rule.Block.Microseconds()
 		}
 	}
 }
 
+// take charges a call. Rules that only watch count when it is decided, not at its place.
 func (m *model) take(now int64, q ask, o *outcome) {
-	law, id := lawOf(q.rule), q.identity()
+	law, id, at := lawOf(q.rule), q.identity(), now
 	h := m.histories[id]
-	switch q.rule.Mode {
-	case ratelimit.ModeShadow:
-		if q.cost > law.most() || earliest(law, h, now, q) > now {
-			return // reported, and not charged
-		}
-	case ratelimit.ModeTrigger:
-		if q.rule.Limit == 0 {
-			return
-		}
+	if q.rule.Mode == ratelimit.ModeEnforce {
+		at = o.at
 	}
-	if q.cost == 0 || isKnown(law, h, o.at, q.member) {
+	if isKnown(law, h, now, q.member) {
 		return
 	}
-	e := event{decision: m.decisions, rule: q.rule, member: q.member, at: o.at, cost: q.cost}
-	if warm, ok := law.(warmLaw); ok {
-		e.extra, e.taken = warm.price(h, e.at, e.cost)
+	if q.rule.Mode == ratelimit.ModeTrigger {
+		if before := law.used(h, now); before < q.rule.Limit && before+q.cost >= q.rule.Limit {
+			o.triggers = append(o.triggers, ratelimit.Trigger{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit, Used: before + q.cost})
+		}
+	}
+	e := event{decision: m.decisions, rule: q.rule, member: q.member, now: now, at: at, cost: q.cost}
+	if bucket, ok := law.(bucketLaw); ok && q.rule.Warmup > 0 {
+		e.extra, e.taken = bucket.price(h, now, q.cost)
 	}
 	m.histories[id] = append(h, e)
-	if q.rule.Mode != ratelimit.ModeTrigger {
-		return
-	}
-	if used := law.used(m.histories[id], o.at); used >= q.rule.Limit && used-q.cost < q.rule.Limit {
-		o.triggers = append(o.triggers, ratelimit.Trigger{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit, Used: used})
-	}
 }
 
 // giveBack undoes one decision, once, wherever it took something that is still remembered from a rule that is wanted.
@@ -210,7 +253,7 @@ func (m *model) giveBack(now int64, decision int, wanted func(ratelimit.Rule) bo
 		}
 		h[i].returned = true
 		back := h[i]
-		back.back, back.place, back.at = true, back.at, now
+		back.back, back.now = true, now
 		m.histories[id] = append(h, back)
 	}
 }
@@ -219,24 +262,6 @@ func all(ratelimit.Rule) bool { return true }
 
 func refunds(r ratelimit.Rule) bool { return r.Refund == ratelimit.RefundError }
 
-// turning reports whether something that a decision was charged to turns between two instants, so that it matters when
-// exactly it is given back.
-func (m *model) turning(from, to int64, decision int) bool {
-	for _, h := range m.histories {
-		for _, e := range h {
-			if e.decision != decision {
-				continue
-			}
-			for _, t := range lawOf(e.rule).turns(h, from, ask{rule: e.rule, cost: 0}) {
-				if t >= from && t <= to+1 {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
 func (m *model) reset(asks []ask) {
 	for _, q := range asks {
 		delete(m.histories, q.identity())
@@ -244,26 +269,11 @@ func (m *model) reset(asks []ask) {
 	}
 }
 
-// earliest is the first instant from now on at which the ask fits: it can only begin to fit where the law says that it may.
-func earliest(law law, h history, now int64, q ask) int64 {
-	if law.fits(h, now, q) {
-		return now
-	}
-	candidates := law.turns(h, now, q)
-	slices.Sort(candidates)
-	for _, t := range candidates {
-		if t >= now && law.fits(h, t, q) {
-			return t
-		}
-	}
-	panic("the law says neither never nor when")
-}
-
-// remaining is the largest cost below the refused one that fits now. What fits, fits at a smaller cost.
-func remaining(law law, h history, now int64, refused ask) int64 {
-	return int64(sort.Search(int(refused.cost-1), func(i int) bool {
-		refused.cost = int64(i) + 1
-		return !law.fits(h, now, refused)
+// remaining is the largest cost that fits now. What fits, fits at a smaller cost.
+func remaining(law law, h history, now int64, q ask) int64 {
+	return int64(sort.Search(int(law.most()), func(i int) bool {
+		q.cost = int64(i) + 1
+		return law.earliest(h, now, now, q) > now
 	}))
 }
 
