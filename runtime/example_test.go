@@ -147,3 +147,87 @@ func ExampleLimiter_Check() {
 	// Output:
 	// rule "minute": algorithm: without scripts only fixed-window and calendar windows can be counted exactly
 }
+
+func ExampleLimiter_Peek() {
+	ctx, limiter := context.Background(), ratelimit.New(noon())
+	search := ratelimit.Request{Rule: ratelimit.Rule{Name: "search", Limit: 10, Per: time.Minute}, Key: "ann"}
+	_, _ = limiter.Allow(ctx, search)
+
+	decision, err := limiter.Peek(ctx, search) // charges nothing
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, quota := range decision.Quotas {
+		fmt.Printf("%d of %d left; all of them in %s\n", quota.Remaining, quota.Limit, quota.Reset)
+	}
+	// Output:
+	// 9 of 10 left; all of them in 1m0s
+}
+
+func ExampleLimiter_Reset() {
+	ctx, limiter := context.Background(), ratelimit.New(noon())
+	login := ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 1, Per: time.Hour}, Key: "ann"}
+	for range 2 {
+		decision, _ := limiter.Allow(ctx, login)
+		fmt.Println(decision.Allowed)
+	}
+
+	found, err := limiter.Reset(ctx, login)
+	fmt.Println(found, err)
+	decision, _ := limiter.Allow(ctx, login)
+	fmt.Println(decision.Allowed)
+	// Output:
+	// true
+	// false
+	// 1 <nil>
+	// true
+}
+
+func ExampleDecision_Refund() {
+	ctx, limiter := context.Background(), ratelimit.New(noon())
+	export := ratelimit.Request{Rule: ratelimit.Rule{Name: "export", Limit: 1, Per: 24 * time.Hour}, Key: "ann"}
+	decision, err := limiter.Allow(ctx, export)
+	if err != nil || !decision.Allowed {
+		return
+	}
+	// The export fails, which should not cost the day's permit.
+	if err := decision.Refund(ctx); err != nil {
+		fmt.Println(err)
+	}
+	again, _ := limiter.Allow(ctx, export)
+	fmt.Println(again.Allowed)
+	// Output:
+	// true
+}
+
+func ExampleDecision_Settle() {
+	ctx, limiter := context.Background(), ratelimit.New(noon())
+	tokens := ratelimit.Request{Rule: ratelimit.Rule{Name: "tokens", Limit: 1000, Per: time.Minute}, Key: "ann", Cost: 400}
+	decision, err := limiter.Allow(ctx, tokens) // 400 is an estimate
+	if err != nil || !decision.Allowed {
+		return
+	}
+	if err := decision.Settle(ctx, 150); err != nil { // it really cost 150
+		fmt.Println(err)
+	}
+	left, _ := limiter.Peek(ctx, tokens)
+	fmt.Println(left.Quotas[0].Remaining)
+	// Output:
+	// 850
+}
+
+func ExampleWithReport() {
+	limiter := ratelimit.New(noon())
+	ctx, report := ratelimit.WithReport(context.Background())
+
+	// Somewhere below, a wrapped service asks the limiter.
+	search := ratelimit.Rule{Name: "search", Limit: 10, Per: time.Minute}
+	_, _ = limiter.Allow(ctx, ratelimit.Request{Rule: search, Key: "ann"})
+
+	for _, quota := range report.Quotas() {
+		fmt.Println(quota.Rule, quota.Remaining, "left")
+	}
+	// Output:
+	// search 9 left
+}
