@@ -102,6 +102,9 @@ func (c *call) decideAlone(ctx context.Context, p *part) error {
 		c.shortenWaits(c.answer.waited)
 	}
 	v := p.verdict
+	if v.Remembered {
+		c.answer.source = SourceMemory
+	}
 	if !v.Admitted {
 		c.answer.at = time.UnixMicro(v.Now)
 		return nil

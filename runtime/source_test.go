@@ -1,0 +1,32 @@
+package ratelimit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// A decision says what made it: the store, or this process from a refusal that it remembers.
+func TestSourceOfARefusal(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
+	defer client.Close()
+	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute), redisstore.WithRefusalMemory(time.Minute)))
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
+	for _, want := range []ratelimit.Source{ratelimit.SourceStore, ratelimit.SourceStore, ratelimit.SourceMemory} {
+		d, err := l.Allow(t.Context(), q)
+		if err != nil || d.Source != want {
+			t.Errorf("got %+v, error %v; want it from the %s", d, err, want)
+		}
+	}
+	if _, err := l.Reset(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := l.Allow(t.Context(), q); err != nil || !d.Allowed {
+		t.Errorf("after a reset: %+v, error %v", d, err)
+	}
+}
