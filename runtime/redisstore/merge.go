@@ -56,8 +56,13 @@ func (r *request) joins() bool {
 // equal reports whether two calls are under the same rules with the same limits, and for the same subjects.
 func equal(a, b *engine.Call) bool {
 	return a.Prefix == b.Prefix && slices.EqualFunc(a.Claims, b.Claims, func(a, b engine.Claim) bool {
-		return a.Subject == b.Subject && a.Limit == b.Limit && a.Burst == b.Burst && (a.Rule == b.Rule || *a.Rule == *b.Rule)
+		return a.Subject == b.Subject && a.Limit == b.Limit && a.Burst == b.Burst && alike(a.Rule, b.Rule)
 	})
+}
+
+func alike(a, b *engine.Rule) bool {
+	return a == b || a.Hash() == b.Hash() && a.Name == b.Name && a.Tag == b.Tag && a.Kind == b.Kind && a.Per == b.Per &&
+		a.Schedule == b.Schedule && a.Slices == b.Slices && a.Block == b.Block
 }
 
 // share gives each of equal requests its part of the answer: the first ones to arrive are admitted. Those that come too late ask

@@ -41,24 +41,24 @@ func newRefusals() *refusals {
 	return &refusals{span: 100 * time.Millisecond, seed: maphash.MakeSeed(), byCall: make(map[uint64]*refusal)}
 }
 
-// identity is what a claim of a remembered call and one that it answers have in common.
-type identity struct {
-	prefix, name, tag, subject string
-	limit, burst               int64
-}
-
-func (m *refusals) id(call *engine.Call) (id uint64) {
+// id is a hash of what a remembered call and one that it answers have in common.
+func (m *refusals) id(call *engine.Call) uint64 {
+	id := maphash.String(m.seed, call.Prefix)
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		id = 31*id + maphash.Comparable(m.seed, identity{call.Prefix, c.Rule.Name, c.Rule.Tag, c.Subject, c.Limit, c.Burst})
+		id = 31*(id^m.state(c)) + uint64(c.Limit)
 	}
 	return id
 }
 
+// state is a hash of what identifies the state of a claim.
+func (m *refusals) state(c *engine.Claim) uint64 {
+	return maphash.String(m.seed, c.Subject) ^ c.Rule.Hash()
+}
+
 // change returns the last change of the claim's state, or of another one with its hash.
 func (m *refusals) change(c *engine.Claim) *atomic.Int64 {
-	hash := maphash.String(m.seed, c.Subject) ^ 31*maphash.String(m.seed, c.Rule.Name)
-	return &m.changed[hash%uint64(len(m.changed))]
+	return &m.changed[m.state(c)%uint64(len(m.changed))]
 }
 
 // forget takes in that the states of a call were changed.
