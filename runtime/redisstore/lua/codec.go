@@ -213,8 +213,11 @@ func markCharged(call *engine.Call, v engine.Verdict) {
 	}
 }
 
-// number returns the number at the beginning of a report. What is beyond an int64 is cut.
+// number returns the number at the beginning of a report. What is beyond an int64 is cut, and what is not a number is 0.
 func number(s string) int64 {
 	f := math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[:8])))
+	if math.IsNaN(f) {
+		return 0
+	}
 	return int64(min(max(f, -1<<62), 1<<62))
 }
