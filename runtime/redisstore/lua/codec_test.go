@@ -1,7 +1,6 @@
 package lua
 
 import (
-	"encoding/binary"
 	"math"
 	"testing"
 )
@@ -11,15 +10,11 @@ func TestNumber(t *testing.T) {
 	for f, want := range map[float64]int64{
 		0: 0, -1: -1, 1 << 53: 1 << 53, 1e300: 1 << 62, -1e300: -1 << 62, math.Inf(1): 1 << 62, math.Inf(-1): -1 << 62,
 	} {
-		if got := number(double(f)); got != want {
+		if got := number(packed(f)); got != want {
 			t.Errorf("%v gives %d, want %d", f, got, want)
 		}
 	}
-	if got := number(double(math.NaN())); got != 0 {
+	if got := number(packed(math.NaN())); got != 0 {
 		t.Errorf("what is not a number gives %d", got)
 	}
-}
-
-func double(f float64) string {
-	return string(binary.LittleEndian.AppendUint64(nil, math.Float64bits(f)))
 }
