@@ -261,7 +261,7 @@ func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
 		longest = max(longest, s.retry)
 		list = append(list, Violation{
 			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Remaining: s.remaining,
-			RetryAfter: s.retry, Never: a.part == nil, index: a.index, message: a.rule.Message,
+			RetryAfter: s.retry, Never: a.part == nil, policy: a.policy(c.method), message: a.rule.Message,
 		})
 	}
 	return longest, list

@@ -37,7 +37,7 @@ type Violation struct {
 	RetryAfter time.Duration // until this rule would admit the call; 0 if Never
 	Never      bool          // the limit is 0
 
-	index   int    // of the rule among those of its method
+	policy  policy
 	message string // the rule's
 }
 

@@ -1,13 +1,13 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Quota is what one rule has left for one subject.
@@ -18,6 +18,8 @@ type Quota struct {
 	Limit     int64         // permits per window; of a bucket, its burst
 	Remaining int64         // permits that are left after the decision
 	Reset     time.Duration // until all of them are there again; 0 if they are
+
+	policy policy
 }
 
 // Report collects the quotas of the decisions that are made under a context. It is safe for concurrent use.
@@ -72,19 +74,14 @@ func (c *call) quotas() []Quota {
 	quotas := make([]Quota, 0, len(c.asked))
 	for i := range c.asked {
 		a := &c.asked[i]
-		q := Quota{Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit}
+		q := Quota{Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, policy: a.policy(c.method)}
 		if a.part != nil && c.never {
 			continue // the stores were not asked
 		}
 		if a.part != nil {
 			claim := &a.part.Claims[a.claim]
 			q.Remaining, q.Reset = claim.Room, max(0, time.Duration(claim.Full-a.part.verdict.Now)*time.Microsecond)
-			switch claim.Rule.Kind {
-			case engine.Bucket, engine.Prepaid:
-				q.Limit = max(1, claim.Burst)
-			case engine.Warmup:
-				q.Limit = 1
-			}
+			q.Limit = cmp.Or(a.burst(), q.Limit)
 		}
 		quotas = append(quotas, q)
 	}

@@ -1,0 +1,67 @@
+package ratelimit
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// QuotaPolicy is what clients may be told of a rule. It names no methods and no keys.
+type QuotaPolicy struct {
+	Name   string        // the rule's own; without one, "rule-1" for the first rule of its method or of the requests
+	Quota  int64         // permits per Window; of a bucket, its burst
+	Window time.Duration // how long the whole quota takes to come back; 0 for a calendar, whose windows differ
+}
+
+// policy is the QuotaPolicy of a rule, in parts that cost nothing to copy.
+type policy struct {
+	index   int // of the rule among those of its method, or among the requests
+	unnamed bool
+	silent  bool // the rule refuses nothing
+	quota   int64
+	window  time.Duration
+}
+
+func (a *asked) policy(method string) policy {
+	p := policy{
+		index: a.index, unnamed: method != "" && key.IsUnnamed(a.rule.Name, method), silent: a.rule.Mode != ModeEnforce,
+		quota: a.limit, window: a.rule.Per,
+	}
+	if burst := a.burst(); burst > 0 {
+		p.quota, p.window = burst, time.Duration(float64(a.rule.Per)*float64(burst)/float64(a.limit))
+	}
+	return p
+}
+
+// burst is how many permits a bucket has when it is full: at least the one that a call with a debt may take. It is 0 for a rule that
+// is no bucket, and for one that was not asked.
+func (a *asked) burst() int64 {
+	if a.part == nil {
+		return 0
+	}
+	switch claim := &a.part.Claims[a.claim]; claim.Rule.Kind {
+	case engine.Bucket, engine.Prepaid:
+		return max(1, claim.Burst)
+	case engine.Warmup:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// of returns the policy of a rule of this name. It reports whether the rule refuses calls.
+func (p policy) of(rule string) (QuotaPolicy, bool) {
+	if p.unnamed {
+		rule = ""
+	}
+	return QuotaPolicy{cmp.Or(rule, "rule-"+strconv.Itoa(p.index+1)), p.quota, p.window}, !p.silent
+}
+
+// Policy returns what clients may be told of the rule. It reports false for a rule that refuses nothing, which is not their business.
+func (v Violation) Policy() (QuotaPolicy, bool) { return v.policy.of(v.Rule) }
+
+// Policy returns what clients may be told of the rule. It reports false for a rule that refuses nothing, which is not their business.
+func (q Quota) Policy() (QuotaPolicy, bool) { return q.policy.of(q.Rule) }
