@@ -2,7 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"log"
 	"net/http"
+	"strings"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 )
 
 // newHandler serves library, which is the limited one: handlers need not know of limits.
@@ -26,10 +32,27 @@ func newHandler(library Library, users map[string]string) http.Handler {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
-	return withClientIP(withUser(users, mux))
+	return httplimit.ClientIP().Handler(withUser(users, httplimit.Report(mux)))
 }
 
 func writeJSON(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(body) // fails only if the client has gone
+}
+
+// writeError answers a request that failed. A key that lacks the user means that one has to log in.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
+	if key, ok := errors.AsType[*ratelimit.KeyError](err); ok && strings.Contains(key.Expr, "userID") {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, "log in first", http.StatusUnauthorized)
+		return
+	}
+	if errors.Is(err, errUnknownBook) {
+		http.Error(w, "there is no such book", http.StatusNotFound)
+		return
+	}
+	if !errors.Is(err, ratelimit.ErrTooManyRequests) {
+		log.Printf("%s %s: %v", r.Method, r.URL.Path, err)
+	}
+	httplimit.Answer(w, r, err)
 }

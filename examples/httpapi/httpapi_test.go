@@ -2,12 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
+	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
@@ -56,32 +56,38 @@ func (s *service) want(w *httptest.ResponseRecorder, status int, retryAfter stri
 	}
 }
 
-func (s *service) wantProblem(w *httptest.ResponseRecorder, want problem) {
+// wantProblem compares the body of a refusal.
+func (s *service) wantProblem(w *httptest.ResponseRecorder, detail string, policies ...string) {
 	s.t.Helper()
 	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
 		s.t.Errorf("Content-Type: got %q", got)
 	}
-	var got problem
+	var got struct {
+		Type, Detail string
+		Violated     []string `json:"violated-policies"`
+	}
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		s.t.Fatal(err)
 	}
-	if !reflect.DeepEqual(got, want) {
-		s.t.Errorf("got %+v; expected %+v", got, want)
+	if got.Type != httplimit.QuotaExceeded || got.Detail != detail || !slices.Equal(got.Violated, policies) {
+		s.t.Errorf("got %+v; expected %q of %q", got, detail, policies)
 	}
 }
 
 func TestRefusalIsAProblemWithRetryAfter(t *testing.T) {
 	s := newService(t, users)
-	for range 5 {
-		s.want(s.ask("GET", "/books?title=go", "ann"), http.StatusOK, "")
+	for left := range 5 {
+		w := s.ask("GET", "/books?title=go", "ann")
+		s.want(w, http.StatusOK, "")
+		want := fmt.Sprintf(`"search";r=%d;t=%d, "client";r=%d;t=60`, 4-left, left+1, 299-left)
+		if got := w.Header().Get("RateLimit"); got != want {
+			t.Errorf("RateLimit: got %s; expected %s", got, want)
+		}
 	}
 	s.now = s.now.Add(time.Millisecond) // 999 ms are left, which round up
 	w := s.ask("GET", "/books?title=go", "ann")
 	s.want(w, http.StatusTooManyRequests, "1")
-	s.wantProblem(w, problem{
-		Type: quotaExceeded, Title: "Too Many Requests", Status: 429, Detail: "Too many requests.",
-		ViolatedPolicies: []string{"search"},
-	})
+	s.wantProblem(w, "Too many requests.", "search")
 	s.want(s.ask("GET", "/books?title=go", "bob"), http.StatusOK, "")
 	s.now = s.now.Add(time.Second)
 	s.want(s.ask("GET", "/books?title=go", "ann"), http.StatusOK, "")
@@ -94,18 +100,12 @@ func TestAllViolatedPoliciesAreNamed(t *testing.T) {
 	s.want(s.ask("POST", reserve, "ann"), http.StatusNoContent, "")
 	w := s.ask("POST", reserve, "bob")
 	s.want(w, http.StatusTooManyRequests, "50400") // 14 hours, to midnight in Berlin
-	s.wantProblem(w, problem{
-		Type: quotaExceeded, Title: "Too Many Requests", Status: 429, Detail: "9780134190440 is in great demand today.",
-		ViolatedPolicies: []string{"reservations-title"},
-	})
+	s.wantProblem(w, "9780134190440 is in great demand today.", "reservations-title")
 	s.want(s.ask("POST", "/reservations?isbn=9781098105716", "ann"), http.StatusNoContent, "")
 	s.want(s.ask("POST", "/reservations?isbn=9781098105716", "ann"), http.StatusNoContent, "")
 	w = s.ask("POST", reserve, "ann")
 	s.want(w, http.StatusTooManyRequests, "50400")
-	s.wantProblem(w, problem{
-		Type: quotaExceeded, Title: "Too Many Requests", Status: 429, Detail: "Three reservations a day.",
-		ViolatedPolicies: []string{"reservations-user", "reservations-title"},
-	})
+	s.wantProblem(w, "Three reservations a day.", "reservations-user", "reservations-title")
 }
 
 func TestOneClientAddress(t *testing.T) {
@@ -131,14 +131,12 @@ func TestKeyErrors(t *testing.T) {
 	for _, user := range []string{"", "a token of nobody"} {
 		w := s.ask("GET", "/books", user)
 		s.want(w, http.StatusUnauthorized, "")
-		s.wantProblem(w, problem{Title: "Unauthorized", Status: 401})
 		if w.Header().Get("WWW-Authenticate") != "Bearer" {
 			t.Error("a 401 must say how to log in")
 		}
 	}
 	w := s.ask("POST", "/reservations", "ann")
 	s.want(w, http.StatusBadRequest, "")
-	s.wantProblem(w, problem{Title: "Bad Request", Status: 400, Detail: "isbn is missing."})
 }
 
 func TestWhatIsNotLimited(t *testing.T) {
@@ -158,32 +156,4 @@ func TestStoreOutOfReach(t *testing.T) {
 	server.Stop()
 	w := s.ask("GET", "/books", "ann")
 	s.want(w, http.StatusServiceUnavailable, "1")
-	s.wantProblem(w, problem{Title: "Service Unavailable", Status: 503})
-}
-
-func TestDescribe(t *testing.T) {
-	for _, test := range []struct {
-		err  error
-		want int
-	}{
-		{&ratelimit.NeverAdmissibleError{Rule: "export", Cost: 2, Limit: 1}, http.StatusForbidden},
-		{errors.New("disk on fire"), http.StatusInternalServerError},
-	} {
-		if got := describe(test.err); got.Status != test.want {
-			t.Errorf("%v: got %+v; expected status %d", test.err, got, test.want)
-		}
-		if got := describe(test.err); strings.Contains(got.Detail, "fire") {
-			t.Errorf("the cause is none of the client's business: %q", got.Detail)
-		}
-	}
-}
-
-func TestSecondsRoundUp(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		time.Microsecond: "1", time.Second: "1", time.Second + time.Nanosecond: "2", time.Hour: "3600",
-	} {
-		if got := seconds(d); got != want {
-			t.Errorf("%s: got %s; expected %s", d, got, want)
-		}
-	}
 }

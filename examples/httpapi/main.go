@@ -1,5 +1,5 @@
-// Httpapi serves a library over HTTP and answers refused calls as HTTP has it: status 429, a Retry-After header, and a problem
-// in JSON that names the policies which were violated. The directives stand in library.go, the answers in problem.go.
+// Httpapi serves a library over HTTP. Package httplimit tells clients what they have left, and answers refused calls: status 429, a
+// Retry-After header, and a problem in JSON that names the violated policies. The directives are in library.go.
 //
 //	go run . &
 //	curl -i -H 'Authorization: Bearer ann' '127.0.0.1:8080/books?title=go'

@@ -1,0 +1,104 @@
+// Package clientip finds the address that a request comes from, in spite of headers that anybody can write. It does not know of HTTP
+// or gRPC.
+package clientip
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+)
+
+// Resolver finds the addresses of clients. The zero Resolver trusts no proxy and keeps IPv6 addresses whole.
+type Resolver struct {
+	Trusted   []netip.Prefix // the proxies whose header is believed; from Prefixes
+	Forwarded bool           // the header is Forwarded of RFC 7239, and not a list of addresses such as X-Forwarded-For
+	Host      int            // the last bits of an IPv6 address that are left out
+}
+
+// ErrNoAddress says that the other end of a connection is not an IP address.
+var ErrNoAddress = errors.New("the other end of the connection has no IP address")
+
+// Prefixes returns the prefixes in the form in which addresses are compared: IPv4 as such, also where it was mapped into IPv6. A
+// prefix that is not valid is an error.
+func Prefixes(prefixes []netip.Prefix) ([]netip.Prefix, error) {
+	unmapped := make([]netip.Prefix, len(prefixes))
+	for i, p := range prefixes {
+		if p.Addr().Is4In6() && p.Bits() >= 96 {
+			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+		}
+		if !p.IsValid() {
+			return nil, errors.New("a prefix of the trusted proxies is not valid")
+		}
+		unmapped[i] = p.Masked()
+	}
+	return unmapped, nil
+}
+
+// Client returns the address of the client whose connection comes from remote, an address with or without a port. Lines are the values
+// of the one header that proxies add to, in their order. It is read from the right: each proxy adds what it was connected to. So what
+// stands left of the first address that is not trusted may be forged, and is not looked at. At an entry that is no address the last
+// trusted proxy is the client.
+func (r Resolver) Client(remote string, lines []string) (string, error) {
+	client, ok := parse(remote)
+	if !ok {
+		return "", ErrNoAddress
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		for line, more := lines[i], true; more; {
+			if !r.trusts(client) {
+				return r.text(client), nil
+			}
+			var entry string
+			line, entry, more = r.last(line)
+			hop, ok := parse(entry)
+			if !ok {
+				return r.text(client), nil
+			}
+			client = hop
+		}
+	}
+	return r.text(client), nil
+}
+
+func (r Resolver) trusts(a netip.Addr) bool {
+	for _, p := range r.Trusted {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// text is an IPv4 address, or the network of an IPv6 address such as 2001:db8::/64.
+func (r Resolver) text(a netip.Addr) string {
+	if a.Is4() || r.Host == 0 {
+		return a.String()
+	}
+	return netip.PrefixFrom(a, a.BitLen()-r.Host).Masked().String()
+}
+
+// parse reads an address with or without a port, and without its zone.
+func parse(s string) (netip.Addr, bool) {
+	a, err := netip.ParseAddr(strings.Trim(s, " \t"))
+	if err != nil {
+		s = strings.Trim(s, " \t")
+		if inside, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(inside, "]") {
+			a, err = netip.ParseAddr(strings.TrimSuffix(inside, "]"))
+		} else {
+			var p netip.AddrPort
+			p, err = netip.ParseAddrPort(s)
+			a = p.Addr()
+		}
+	}
+	return a.Unmap().WithZone(""), err == nil
+}
+
+// last cuts the last entry off a line of the header.
+func (r Resolver) last(line string) (rest, entry string, more bool) {
+	if !r.Forwarded {
+		i := strings.LastIndexByte(line, ',')
+		return line[:max(0, i)], line[i+1:], i >= 0
+	}
+	i := lastUnquoted(line, ',')
+	return line[:max(0, i)], forwardedFor(line[i+1:]), i >= 0
+}

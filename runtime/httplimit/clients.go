@@ -1,0 +1,63 @@
+package httplimit
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/internal/clientip"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Clients tells whose address a request comes from. [ClientIP] makes one.
+type Clients struct {
+	resolver clientip.Resolver
+	header   string
+}
+
+// ClientIP returns the Clients of a server. Without trusted prefixes the client is the other end of the connection, which nobody can
+// forge. Behind proxies of your own, trust exactly their prefixes: the client is then the last address in X-Forwarded-For that is not
+// trusted. What stands before it may be forged, and is ignored. IPv6 addresses are cut to their network of 64 bits, since a single
+// client may have all of that. A prefix that is not valid panics.
+func ClientIP(trusted ...netip.Prefix) Clients {
+	prefixes, err := clientip.Prefixes(trusted)
+	if err != nil {
+		panic("httplimit.ClientIP: " + err.Error())
+	}
+	return Clients{clientip.Resolver{Trusted: prefixes, Host: 64}, "X-Forwarded-For"}
+}
+
+// Header returns Clients that read another header than X-Forwarded-For, and only that: Forwarded is read as in RFC 7239, any other one
+// as a list of addresses. Name the header that your proxies set or add to.
+func (c Clients) Header(name string) Clients {
+	c.header, c.resolver.Forwarded = name, strings.EqualFold(name, "Forwarded")
+	return c
+}
+
+// IPv6Bits returns Clients that cut IPv6 addresses to a network of so many bits instead of 64. With 128 they stay whole. A number
+// outside 1 to 128 panics.
+func (c Clients) IPv6Bits(bits int) Clients {
+	if bits < 1 || bits > 128 {
+		panic(fmt.Sprintf("httplimit.Clients.IPv6Bits: found %d; expected 1 to 128", bits))
+	}
+	c.resolver.Host = 128 - bits
+	return c
+}
+
+// Of returns the address of the client that sends r, such as 203.0.113.9 or 2001:db8::/64. It is an error if r.RemoteAddr has no IP
+// address, as on a Unix socket.
+func (c Clients) Of(r *http.Request) (string, error) {
+	return c.resolver.Client(r.RemoteAddr, r.Header.Values(c.header))
+}
+
+// Handler returns a handler that calls next with the client's address in the context, where clientIP(ctx) in directives finds it. Where
+// there is no address, rules that need it refuse the call with a *ratelimit.KeyError.
+func (c Clients) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ip, err := c.Of(r); err == nil {
+			r = r.WithContext(ratelimit.WithClientIP(r.Context(), ip))
+		}
+		next.ServeHTTP(w, r)
+	})
+}

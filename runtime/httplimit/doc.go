@@ -1,0 +1,13 @@
+// Package httplimit answers HTTP requests that rate limits refuse, as the standards have it, and tells clients what they have left.
+//
+//   - [Error] answers an error of the runtime: a status, Retry-After, and a problem in JSON (RFC 9457).
+//   - [Report] adds the RateLimit fields to responses of services whose limits are decided somewhere below.
+//   - [Middleware] limits a handler by rules, without any directive.
+//   - [ClientIP] tells whose address a request comes from, also behind proxies.
+//
+// The fields RateLimit-Policy and RateLimit, and the problem type quota-exceeded, are those of the IETF draft "RateLimit header
+// fields for HTTP", draft-ietf-httpapi-ratelimit-headers-10. Responses name rules and their numbers. They never contain keys or
+// methods: a rule without a name is called rule-1, rule-2 and so on.
+//
+// The package is not for authentication: it never reads who a user is.
+package httplimit

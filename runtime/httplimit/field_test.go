@@ -1,0 +1,108 @@
+package httplimit
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// item is a member of a List of RFC 9651: a String with Integers.
+type item struct {
+	name   string
+	params map[string]int64
+}
+
+var itemSyntax = regexp.MustCompile(`^"((?:[ !#-\[\]-~]|\\["\\])*)"((?:;[a-z]+=[0-9]{1,15})*)(?:, |$)`)
+
+// parseList reads a field as strictly as RFC 9651 writes it.
+func parseList(field string) ([]item, error) {
+	var items []item
+	for rest := field; ; {
+		m := itemSyntax.FindStringSubmatch(rest)
+		if m == nil {
+			return nil, fmt.Errorf("no list: %q of %q", rest, field)
+		}
+		it := item{regexp.MustCompile(`\\(.)`).ReplaceAllString(m[1], "$1"), map[string]int64{}}
+		for _, param := range strings.Split(m[2], ";")[1:] {
+			name, value, _ := strings.Cut(param, "=")
+			it.params[name], _ = strconv.ParseInt(value, 10, 64)
+		}
+		items = append(items, it)
+		if rest = rest[len(m[0]):]; rest == "" {
+			if strings.HasSuffix(m[0], ", ") {
+				return nil, fmt.Errorf("no list: %q", field)
+			}
+			return items, nil
+		}
+	}
+}
+
+// Whatever rules are called and count, both fields are lists of the same different names, and nothing is promised that is not there.
+func TestFieldsAreLists(t *testing.T) {
+	type added struct {
+		id     string
+		policy ratelimit.QuotaPolicy
+		left   int64
+		wait   time.Duration
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) added {
+			return added{
+				rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "id"),
+				ratelimit.QuotaPolicy{
+					Name:   rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"a", "a-2", `"`, `\`, "rule-1", "é", "\x00"})).Draw(t, "name"),
+					Quota:  rapid.Int64Range(0, 1e16).Draw(t, "quota"),
+					Window: time.Duration(rapid.Int64Range(0, 5).Draw(t, "window")) * 500 * time.Millisecond,
+				},
+				rapid.Int64Range(0, 1e16).Draw(t, "left"), time.Duration(rapid.Int64Range(0, 3e9).Draw(t, "wait")),
+			}
+		}), 1, 6).Draw(t, "limits")
+		var ls limits
+		names := map[string]string{}
+		for _, a := range all {
+			name := ls.add(a.id, a.policy, a.left, a.wait)
+			if first, ok := names[a.id]; ok && first != name {
+				t.Fatalf("%q is called %q and then %q", a.id, first, name)
+			}
+			names[a.id] = name
+		}
+		policies, err := parseList(ls.policies())
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, err := parseList(ls.left())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for i, p := range policies {
+			if seen[p.name] || left[i].name != p.name {
+				t.Fatalf("%q is twice in %s, or is not in %s", p.name, ls.policies(), ls.left())
+			}
+			seen[p.name] = true
+		}
+		for _, a := range all {
+			for _, l := range left {
+				wait := time.Duration(l.params["t"]) * time.Second
+				if l.name == names[a.id] && (l.params["r"] > a.left || l.params["r"] == a.left && wait < a.wait) {
+					t.Fatalf("%s promises more than %+v", ls.left(), a)
+				}
+			}
+		}
+	})
+}
+
+func TestSecondsRoundUp(t *testing.T) {
+	for d, want := range map[time.Duration]int64{0: 0, 1: 1, time.Second: 1, time.Second + 1: 2, time.Hour: 3600} {
+		if got := seconds(d); got != want {
+			t.Errorf("%s: got %d; expected %d", d, got, want)
+		}
+	}
+}

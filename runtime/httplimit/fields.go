@@ -1,0 +1,118 @@
+package httplimit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// limit is a policy, and what it has left for the client.
+type limit struct {
+	id        string
+	name      string // printable ASCII, and different from the other names of a response
+	quota     int64
+	window    time.Duration
+	remaining int64
+	wait      time.Duration // until the client may come back, or all permits are there again
+}
+
+// limits are those of one response.
+type limits []limit
+
+// add adds a limit, and returns its name. Of limits with one id, such as those of one rule for two keys, the tightest stays.
+func (ls *limits) add(id string, p ratelimit.QuotaPolicy, remaining int64, wait time.Duration) string {
+	l := limit{id, printable(p.Name), p.Quota, p.Window, remaining, wait}
+	for i := range *ls {
+		if other := &(*ls)[i]; other.id == id {
+			if l.name = other.name; l.tighter(*other) {
+				*other = l
+			}
+			return l.name
+		}
+	}
+	base := l.name
+	for n := 2; ls.has(l.name); n++ {
+		l.name = base + "-" + strconv.Itoa(n)
+	}
+	*ls = append(*ls, l)
+	return l.name
+}
+
+func (l limit) tighter(other limit) bool {
+	return l.remaining < other.remaining || l.remaining == other.remaining && l.wait > other.wait
+}
+
+func (ls limits) has(name string) bool {
+	for _, l := range ls {
+		if l.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// tightest returns the limit that a client meets first.
+func (ls limits) tightest() limit {
+	tightest := ls[0]
+	for _, l := range ls[1:] {
+		if l.tighter(tightest) {
+			tightest = l
+		}
+	}
+	return tightest
+}
+
+// policies is the value of RateLimit-Policy. A window that is not of whole seconds is left out.
+func (ls limits) policies() string {
+	return ls.list(func(l limit) string {
+		item := quoted(l.name) + ";q=" + integer(l.quota)
+		if l.window > 0 && l.window%time.Second == 0 {
+			item += ";w=" + integer(seconds(l.window))
+		}
+		return item
+	})
+}
+
+// left is the value of RateLimit.
+func (ls limits) left() string {
+	return ls.list(func(l limit) string {
+		item := quoted(l.name) + ";r=" + integer(l.remaining)
+		if l.wait > 0 {
+			item += ";t=" + integer(seconds(l.wait))
+		}
+		return item
+	})
+}
+
+// list is a List of RFC 9651.
+func (ls limits) list(item func(limit) string) string {
+	items := make([]string, len(ls))
+	for i, l := range ls {
+		items[i] = item(l)
+	}
+	return strings.Join(items, ", ")
+}
+
+// integer is an Integer of RFC 9651, which has at most 15 digits.
+func integer(n int64) string { return strconv.FormatInt(min(max(n, 0), 999_999_999_999_999), 10) }
+
+// quoted is a String of RFC 9651.
+func quoted(name string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
+}
+
+// printable escapes what is not printable ASCII as in a URL: a String of RFC 9651 has nothing else.
+func printable(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		if c := name[i]; c >= ' ' && c < 0x7f {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}

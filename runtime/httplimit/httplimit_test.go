@@ -1,0 +1,348 @@
+package httplimit_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+var start = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
+
+func newLimiter(now *time.Time) *ratelimit.Limiter {
+	return ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return *now })))
+}
+
+var ok = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello") })
+
+func get(h http.Handler, remote string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = remote
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// want compares the status and some fields; an expected "" means that the field is absent.
+func want(t *testing.T, w *httptest.ResponseRecorder, status int, fields map[string]string) {
+	t.Helper()
+	if w.Code != status {
+		t.Errorf("got status %d; expected %d", w.Code, status)
+	}
+	for name, value := range fields {
+		if got := strings.Join(w.Result().Header.Values(name), ", "); got != value {
+			t.Errorf("%s: got %s; expected %s", name, got, value)
+		}
+	}
+}
+
+func TestMiddleware(t *testing.T) {
+	now := start
+	h := httplimit.Middleware(newLimiter(&now), httplimit.ClientIP().Of, []ratelimit.Rule{
+		{Name: "minute", Limit: 2, Per: time.Minute, Message: "Two a minute."},
+		{Name: "day", Limit: 100, Cron: "@daily"},
+		{Name: "trial", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeShadow},
+		{Name: "steady", Limit: 1, Per: time.Millisecond, Burst: 5000, Algorithm: ratelimit.TokenBucket},
+	}, httplimit.WithXRateLimit())(ok)
+	const policies = `"minute";q=2;w=60, "day";q=100, "steady";q=5000;w=5`
+	w := get(h, "203.0.113.9:80")
+	want(t, w, 200, map[string]string{
+		"RateLimit-Policy": policies, "RateLimit": `"minute";r=1;t=60, "day";r=99;t=54000, "steady";r=4999;t=1`, "Retry-After": "",
+		"X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "60",
+	})
+	if w.Body.String() != "hello" {
+		t.Errorf("got %q", w.Body)
+	}
+	now = now.Add(time.Millisecond)
+	get(h, "203.0.113.9:81")
+	now = now.Add(time.Millisecond)
+	w = get(h, "203.0.113.9:82")
+	want(t, w, 429, map[string]string{
+		"RateLimit-Policy": policies, "RateLimit": `"minute";r=0;t=60`, "Retry-After": "60", "Content-Type": "application/problem+json",
+		"X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "60",
+	})
+	const body = `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429,` +
+		`"detail":"Two a minute.","violated-policies":["minute"]}` + "\n"
+	if w.Body.String() != body {
+		t.Errorf("got %s", w.Body)
+	}
+	want(t, get(h, "203.0.113.10:80"), 200, nil)
+}
+
+func TestMiddlewareOfNoKey(t *testing.T) {
+	now := start
+	limiter, rules := newLimiter(&now), []ratelimit.Rule{{Limit: 1, Per: time.Minute}}
+	h := httplimit.Middleware(limiter, nil, rules)(ok)
+	want(t, get(h, "203.0.113.9:80"), 200, map[string]string{"RateLimit-Policy": `"rule-1";q=1;w=60`, "X-RateLimit-Limit": ""})
+	want(t, get(h, "203.0.113.10:80"), 429, map[string]string{"RateLimit": `"rule-1";r=0;t=60`})
+	for _, key := range []func(*http.Request) (string, error){
+		func(*http.Request) (string, error) { return "", nil },
+		func(*http.Request) (string, error) { return "x", errors.New("secret") },
+		httplimit.ClientIP().Of,
+	} {
+		w := get(httplimit.Middleware(limiter, key, rules)(ok), "@")
+		want(t, w, 400, map[string]string{"RateLimit": "", "Retry-After": ""})
+		if got := w.Body.String(); got != `{"title":"Bad Request","status":400}`+"\n" {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
+func TestErrorHandler(t *testing.T) {
+	now := start
+	h := httplimit.Middleware(newLimiter(&now), nil, []ratelimit.Rule{{Name: "none", Per: time.Minute}},
+		httplimit.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, fmt.Sprint(errors.Is(err, ratelimit.ErrTooManyRequests)), http.StatusTeapot)
+		}))(ok)
+	w := get(h, "203.0.113.9:80")
+	want(t, w, http.StatusTeapot, map[string]string{"RateLimit-Policy": `"none";q=0;w=60`})
+	if w.Body.String() != "true\n" {
+		t.Errorf("got %s", w.Body)
+	}
+}
+
+// Each error has its status, and no answer shows more than rules may tell.
+func TestError(t *testing.T) {
+	const secret = "13800000000"
+	for _, test := range []struct {
+		err    error
+		status int
+		detail string
+		fields map[string]string
+	}{
+		{&ratelimit.TooManyRequestsError{
+			Method: secret, Message: "Slowly.", RetryAfter: time.Second + 1,
+			Violations: []ratelimit.Violation{{Rule: "r", Key: secret, Limit: 3, Remaining: 2, RetryAfter: time.Second + 1}},
+		}, 429, "Slowly.", map[string]string{"Retry-After": "2", "RateLimit": `"r";r=2;t=2`, "RateLimit-Policy": `"r";q=0`}},
+		{&ratelimit.TooManyRequestsError{
+			Message: "Closed.", Never: true, Violations: []ratelimit.Violation{{Rule: "é\"\r\n", Never: true}},
+		}, 429, "Closed.", map[string]string{"Retry-After": "", "RateLimit": `"%C3%A9\"%0D%0A";r=0`}},
+		{&ratelimit.NeverAdmissibleError{Method: secret, Rule: secret, Key: secret, Cost: 5, Limit: 3}, 422,
+			"The request costs 5; at most 3 are ever admitted.", map[string]string{"Retry-After": ""}},
+		{&ratelimit.KeyError{Method: secret, Rule: secret, Expr: secret, Err: errors.New(secret)}, 400, "", map[string]string{"Retry-After": ""}},
+		{&ratelimit.StoreError{Method: secret, Err: errors.New(secret)}, 503, "", map[string]string{"Retry-After": "1"}},
+		{&ratelimit.RuleError{Rule: secret, Argument: secret, Reason: secret}, 500, "", map[string]string{"Retry-After": ""}},
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+		w.Header().Set("Content-Length", "1000")
+		if !httplimit.Error(w, r, fmt.Errorf("service: %w", test.err)) {
+			t.Fatalf("%v: not answered", test.err)
+		}
+		want(t, w, test.status, test.fields)
+		if answer := fmt.Sprint(w.Result().Header, w.Body); strings.Contains(answer, secret) || w.Header().Get("Content-Length") != "" {
+			t.Errorf("%T: %s", test.err, answer)
+		}
+		var p struct {
+			Title, Detail string
+			Status        int
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Status != test.status || p.Detail != test.detail || p.Title == "" {
+			t.Errorf("%T: got %s, %v", test.err, w.Body, err)
+		}
+	}
+	for _, err := range []error{nil, errors.New("other"), context.Canceled} {
+		w := httptest.NewRecorder()
+		if httplimit.Error(w, httptest.NewRequest("GET", "/", nil), err) || len(w.Header()) > 0 || w.Body.Len() > 0 {
+			t.Errorf("%v was answered", err)
+		}
+	}
+}
+
+// service is wrapped deep below a handler.
+type service struct {
+	limiter *ratelimit.Limiter
+	rules   *wrap.Rules
+}
+
+func newService(limiter *ratelimit.Limiter) service {
+	return service{limiter, wrap.NewRules("internal/secret.Service.Do",
+		ratelimit.Rule{Limit: 2, Per: time.Minute}, ratelimit.Rule{Name: "internal/secret.Service", Key: "{user}", Limit: 5, Per: time.Hour})}
+}
+
+func (s service) do(ctx context.Context, user string) error {
+	return wrap.Take(ctx, s.limiter, s.rules, wrap.Everybody, user)
+}
+
+func TestReportOfServicesBelow(t *testing.T) {
+	now := start
+	s := newService(newLimiter(&now))
+	h := httplimit.Report(httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.do(r.Context(), "ann"); err != nil && httplimit.Error(w, r, err) {
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})))
+	const policies = `"rule-1";q=2;w=60, "rule-2";q=5;w=3600`
+	want(t, get(h, ""), 204, map[string]string{"RateLimit-Policy": policies, "RateLimit": `"rule-1";r=1;t=60, "rule-2";r=4;t=3600`})
+	get(h, "")
+	want(t, get(h, ""), 429, map[string]string{"RateLimit-Policy": policies, "RateLimit": `"rule-1";r=0;t=60`, "Retry-After": "60"})
+}
+
+func TestErrorWithoutReport(t *testing.T) {
+	now := start
+	s := newService(newLimiter(&now))
+	for range 5 {
+		_ = s.do(context.Background(), "ann")
+		now = now.Add(time.Minute)
+	}
+	w := httptest.NewRecorder()
+	httplimit.Error(w, httptest.NewRequest("GET", "/", nil), s.do(context.Background(), "ann"))
+	want(t, w, 429, map[string]string{"RateLimit-Policy": `"rule-2";q=5;w=3600`, "RateLimit": `"rule-2";r=0;t=3300`})
+}
+
+// The fields are there however a handler begins its response, over a real connection, and nothing is in the way of the connection.
+func TestBeforeTheFirstByte(t *testing.T) {
+	s := newService(ratelimit.New(memstore.New()))
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"nothing":     func(http.ResponseWriter) {},
+		"WriteHeader": func(w http.ResponseWriter) { w.WriteHeader(201) },
+		"Write":       func(w http.ResponseWriter) { _, _ = w.Write([]byte("x")) },
+		"ReadFrom":    func(w http.ResponseWriter) { _, _ = w.(io.ReaderFrom).ReadFrom(strings.NewReader("x")) },
+		"Flush":       func(w http.ResponseWriter) { w.(http.Flusher).Flush() },
+		"controller":  func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() },
+		"early hints": func(w http.ResponseWriter) { w.WriteHeader(103); w.WriteHeader(200) },
+		"deadline": func(w http.ResponseWriter) {
+			if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Hour)); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		server := httptest.NewServer(httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = s.do(r.Context(), name)
+			answer(w)
+			_ = s.do(r.Context(), name+" too late") // for the fields of most of them
+		})))
+		response, err := http.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		server.Close()
+		if response.Header.Get("RateLimit") == "" || response.Header.Get("RateLimit-Policy") == "" {
+			t.Errorf("%s: got %v", name, response.Header)
+		}
+	}
+}
+
+func TestHijack(t *testing.T) {
+	server := httptest.NewServer(httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "raw\n")
+	})))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	if line, err := bufio.NewReader(conn).ReadString('\n'); line != "raw\n" {
+		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+// Whatever header a client sends, it uses up its own permits, and nobody else's.
+func TestForgedHeadersMoveNoKey(t *testing.T) {
+	clients := httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8"))
+	rapid.Check(t, func(t *rapid.T) {
+		header := rapid.SampledFrom([]string{"X-Forwarded-For", "Forwarded", "X-Real-Ip"}).Draw(t, "read")
+		c := clients.Header(header)
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = rapid.SampledFrom([]string{"203.0.113.9:80", "[2001:db8:0:1::2]:80"}).Draw(t, "remote")
+		expected, _ := clients.Of(r)
+		forge := func(name, label string) {
+			for _, line := range rapid.SliceOf(rapid.StringMatching(`((for=)?"?(10\.0\.0\.[1-9]|192\.0\.2\.66|\[fd00::1\]|unknown)?"?[,;]? ?){0,5}`)).Draw(t, label) {
+				r.Header.Add(name, line)
+			}
+		}
+		for _, name := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "True-Client-Ip"} {
+			forge(name, "forged "+name)
+		}
+		if rapid.Bool().Draw(t, "proxied") {
+			ip, _, _ := net.SplitHostPort(r.RemoteAddr)
+			if header == "Forwarded" {
+				ip = fmt.Sprintf(`for="%s"`, r.RemoteAddr)
+			}
+			r.Header.Add(header, ip)
+			r.RemoteAddr = "10.0.0.1:80"
+		}
+		if got, err := c.Of(r); got != expected || err != nil {
+			t.Fatalf("%v: got %q, %v; expected %q", r.Header, got, err, expected)
+		}
+	})
+}
+
+func TestClients(t *testing.T) {
+	c := httplimit.ClientIP()
+	if got := get(addressOf(c), "[2001:db8:1:2:3::4]:80").Body.String(); got != "2001:db8:1:2::/64" {
+		t.Errorf("got %s", got)
+	}
+	if got := get(addressOf(c.IPv6Bits(128)), "[2001:db8:1:2:3::4]:80").Body.String(); got != "2001:db8:1:2:3::4" {
+		t.Errorf("got %s", got)
+	}
+	if got := get(addressOf(c.IPv6Bits(48)), "[2001:db8:1:2:3::4]:80").Body.String(); got != "2001:db8:1::/48" {
+		t.Errorf("got %s", got)
+	}
+	if got := get(addressOf(c), "@").Body.String(); got != "" {
+		t.Errorf("got %s", got)
+	}
+	for name, f := range map[string]func(){
+		"zero prefix": func() { httplimit.ClientIP(netip.Prefix{}) }, "no bits": func() { c.IPv6Bits(0) }, "many bits": func() { c.IPv6Bits(129) },
+		"no rule":     func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, nil) },
+		"no limiter":  func() { httplimit.Middleware(nil, nil, []ratelimit.Rule{{Limit: 1, Per: time.Second}}) },
+		"a bad rule":  func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, []ratelimit.Rule{{Limit: 1}}) },
+		"nil handler": func() { httplimit.WithErrorHandler(nil) },
+	} {
+		if !panics(f) {
+			t.Errorf("%s: no panic", name)
+		}
+	}
+}
+
+func addressOf(c httplimit.Clients) http.Handler {
+	return c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, wrap.ClientIP(r.Context())) }))
+}
+
+func panics(f func()) (panicked bool) {
+	defer func() { panicked = recover() != nil }()
+	f()
+	return false
+}
+
+// The answer to another error says nothing of it.
+func TestAnswer(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for status, ctx := range map[int]context.Context{500: context.Background(), 503: ended} {
+		w := httptest.NewRecorder()
+		httplimit.Answer(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx), errors.New("secret"))
+		if w.Code != status || w.Body.Len() > 0 || !reflect.DeepEqual(w.Header(), http.Header{}) {
+			t.Errorf("got %d %v %s; expected %d alone", w.Code, w.Header(), w.Body, status)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package httplimit
+
+import (
+	"errors"
+	"net/http"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+// WithErrorHandler makes answer write the response to a request that [Middleware] does not let pass, instead of [Answer]. The error is
+// one of those that [Error] knows, or that of the request's context.
+func WithErrorHandler(answer func(w http.ResponseWriter, r *http.Request, err error)) Option {
+	if answer == nil {
+		panic("httplimit.WithErrorHandler: the function is nil")
+	}
+	return func(o *options) { o.answer = answer }
+}
+
+// Answer is [Error] for those who have no answer of their own to other errors: for them the status is 503 if the request's context has
+// ended, and 500 else.
+func Answer(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case Error(w, r, err):
+	case r.Context().Err() != nil:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+}
+
+// Middleware limits handlers by rules, which all count for the key of a request: ClientIP(…).Of for its address, or any function of
+// yours. An error of the function, or an empty key, is answered as a *ratelimit.KeyError. With a nil function all requests share
+// the permits. Rules may wait; a rule with Distinct refuses every request, since a request has no member to count. Responses carry
+// what the rules have left, as with [Report].
+//
+// Give each rule a Name: rules of one name and window share their counts, also those of different middlewares. No rule, a rule that is
+// not valid, or a nil limiter panics.
+func Middleware(
+	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, opts ...Option,
+) func(http.Handler) http.Handler {
+	if len(rules) == 0 {
+		panic("httplimit.Middleware: there is no rule")
+	}
+	m := &middleware{
+		limiter: wrap.Limiter("httplimit.Middleware", limiter), key: key, rules: wrap.NewRules("httplimit.Middleware", rules...),
+		options: collect(opts),
+	}
+	return func(next http.Handler) http.Handler {
+		return Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := m.take(r); err != nil {
+				m.answer(w, r, err)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), opts...)
+	}
+}
+
+type middleware struct {
+	limiter *ratelimit.Limiter
+	key     func(*http.Request) (string, error)
+	rules   *wrap.Rules
+	*options
+}
+
+// take takes the permits of a request.
+func (m *middleware) take(r *http.Request) error {
+	subject := wrap.Everybody
+	if m.key != nil {
+		var err error
+		if subject, err = m.key(r); err == nil && subject == "" {
+			err = errors.New("the key is empty")
+		}
+		if err != nil {
+			return m.rules.KeyError(0, "", err)
+		}
+	}
+	subjects := make([]string, len(m.rules.Rules()))
+	for i := range subjects {
+		subjects[i] = subject
+	}
+	return wrap.Take(r.Context(), m.limiter, m.rules, subjects...)
+}

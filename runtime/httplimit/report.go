@@ -1,0 +1,148 @@
+package httplimit
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Option changes what [Report] and [Middleware] do.
+type Option func(*options)
+
+type options struct {
+	old    bool
+	answer func(http.ResponseWriter, *http.Request, error)
+}
+
+// WithXRateLimit adds the older fields X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, which tell of the one rule that
+// has the fewest permits left. Reset is in seconds from now.
+func WithXRateLimit() Option { return func(o *options) { o.old = true } }
+
+// Report returns a handler that calls next and tells the client what the rules have left that were decided meanwhile under the
+// request's context, in whatever service below: in the fields RateLimit-Policy and RateLimit, written with the header of the response.
+// Decisions that come after the first byte of the body are too late. A Report inside another one does nothing.
+//
+// To report costs the store somewhat more for each decision.
+func Report(next http.Handler, opts ...Option) http.Handler {
+	o := collect(opts)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.report(next, w, r) })
+}
+
+func collect(opts []Option) *options {
+	o := &options{answer: func(w http.ResponseWriter, r *http.Request, err error) { Answer(w, r, err) }}
+	for _, option := range opts {
+		option(o)
+	}
+	return o
+}
+
+func (o *options) report(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if reporterOf(r) != nil {
+		next.ServeHTTP(w, r)
+		return
+	}
+	ctx, report := ratelimit.WithReport(r.Context())
+	p := &reporter{report, o}
+	writer := &reportingWriter{ResponseWriter: w, reporter: p}
+	next.ServeHTTP(writer, r.WithContext(context.WithValue(ctx, reporterKey{}, p)))
+	writer.begin() // a handler that writes nothing answers 200
+}
+
+// reporter writes the fields of one response. A nil reporter knows of no decisions.
+type reporter struct {
+	*ratelimit.Report
+	*options
+}
+
+type reporterKey struct{}
+
+func reporterOf(r *http.Request) *reporter {
+	p, _ := r.Context().Value(reporterKey{}).(*reporter)
+	return p
+}
+
+// limits returns what the rules have left.
+func (p *reporter) limits() limits {
+	if p == nil {
+		return nil
+	}
+	var all limits
+	for _, q := range p.Quotas() {
+		if policy, ok := q.Policy(); ok {
+			all.add(q.Rule+"\x00"+q.Window, policy, q.Remaining, q.Reset)
+		}
+	}
+	return all
+}
+
+// write sets the fields: the policies of all limits, and what is left of some.
+func (p *reporter) write(h http.Header, all, some limits) {
+	if len(some) == 0 {
+		return
+	}
+	h.Set("RateLimit-Policy", all.policies())
+	h.Set("RateLimit", some.left())
+	if p != nil && p.old {
+		l := some.tightest()
+		h.Set("X-RateLimit-Limit", integer(l.quota))
+		h.Set("X-RateLimit-Remaining", integer(l.remaining))
+		h.Set("X-RateLimit-Reset", integer(seconds(l.wait)))
+	}
+}
+
+// reportingWriter sets the fields when the header is written. http.ResponseController finds through Unwrap what it does not offer.
+type reportingWriter struct {
+	http.ResponseWriter
+	reporter *reporter
+	begun    bool
+}
+
+// begin sets the fields, unless the header is written already or [Error] has set them.
+func (w *reportingWriter) begin() {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	if w.Header().Get("RateLimit") == "" {
+		all := w.reporter.limits()
+		w.reporter.write(w.Header(), all, all)
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (w *reportingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *reportingWriter) WriteHeader(status int) {
+	if status >= http.StatusOK || status == http.StatusSwitchingProtocols { // others only announce the header
+		w.begin()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *reportingWriter) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}
+
+// ReadFrom lets the connection send a file without copying it.
+func (w *reportingWriter) ReadFrom(r io.Reader) (int64, error) {
+	w.begin()
+	return io.Copy(w.ResponseWriter, r)
+}
+
+func (w *reportingWriter) Flush() { _ = w.FlushError() }
+
+// FlushError is what http.ResponseController looks for first.
+func (w *reportingWriter) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Hijack is for those that look for an http.Hijacker, as libraries of WebSockets do. The fields are not written.
+func (w *reportingWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
