@@ -38,7 +38,7 @@ func (c *call) run(ctx context.Context) error {
 	observed := c.limiter.observed() && !c.peek
 	var began time.Time
 	if observed {
-		began = time.Now()
+		began = c.limiter.now()
 	}
 	report := reportOf(ctx)
 	c.reports = c.peek || report != nil
@@ -53,7 +53,7 @@ func (c *call) run(ctx context.Context) error {
 		c.fire(ctx)
 	}
 	if observed {
-		c.observe(ctx, time.Since(began))
+		c.observe(ctx, c.limiter.now().Sub(began))
 	}
 	return c.err
 }
@@ -93,12 +93,12 @@ func (c *call) decideAlone(ctx context.Context, p *part) error {
 			break
 		}
 		if began.IsZero() {
-			began = time.Now()
+			began = c.limiter.now()
 		}
 		if err := c.sleep(ctx, max(p.verdict.At-p.verdict.Now, shortestSleep)); err != nil {
 			return err
 		}
-		c.answer.waited = time.Since(began)
+		c.answer.waited = c.limiter.now().Sub(began)
 		c.shortenWaits(c.answer.waited)
 	}
 	v := p.verdict
@@ -133,14 +133,14 @@ func (c *call) shortenWaits(waited time.Duration) {
 // decideBoth decides a call under rules of the fleet and of this instance. There is no place to keep in both: while one of them
 // refuses for now, the call sleeps and asks again, as long as its rules let it wait.
 func (c *call) decideBoth(ctx context.Context) error {
-	began := time.Now()
+	began := c.limiter.now()
 	c.withoutPlaces()
 	for {
 		delay, err := c.askBoth(ctx)
 		if err != nil {
 			return storeError(ctx, c.method, err)
 		}
-		c.answer.waited = time.Since(began)
+		c.answer.waited = c.limiter.now().Sub(began)
 		c.answer.at = time.UnixMicro(max(c.fleet.verdict.Now, c.local.verdict.Now))
 		if c.answer.admitted || c.peek || delay == 0 || !c.mayWait(c.answer.waited) {
 			return nil
@@ -270,18 +270,26 @@ func (c *call) sleep(ctx context.Context, us int64) error {
 		return nil
 	}
 	d := time.Duration(us) * time.Microsecond
-	until := time.Now().Add(d)
+	until := c.limiter.now().Add(d)
+	c.limiter.sleep(ctx, d)
+	if ctx.Err() == nil || !c.limiter.now().Before(until) { // where it ends at the deadline, that is not too late
+		return nil
+	}
+	c.abandoned = true
+	return contextError(ctx, c.method)
+}
+
+// sleep waits for d, or until ctx ends.
+func (l *Limiter) sleep(ctx context.Context, d time.Duration) {
+	if l.sleeper != nil {
+		l.sleeper.Sleep(ctx, d)
+		return
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
 	case <-ctx.Done():
-		if !time.Now().Before(until) { // it ends at the deadline, which is not too late
-			return nil
-		}
-		c.abandoned = true
-		return contextError(ctx, c.method)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -15,6 +16,7 @@ type Limiter struct {
 	store     engine.Store
 	local     engine.Store   // of this instance
 	limited   engine.Limited // the store, if it cannot decide every rule
+	sleeper   engine.Sleeper // the store, if calls wait by its clock; else nil
 	prefix    string
 	secret    []byte // subjects are hashed with it, if there is one
 	policy    FailurePolicy
@@ -40,6 +42,7 @@ func New(store Store, options ...Option) *Limiter {
 	}
 	l := &Limiter{store: store, prefix: DefaultPrefix, local: memory.NewLike(store, maxLocalKeys, maxLocalBytes), logger: slog.Default()}
 	l.limited, _ = store.(engine.Limited)
+	l.sleeper, _ = store.(engine.Sleeper)
 	for _, option := range options {
 		option(l)
 	}
@@ -56,6 +59,14 @@ func (l *Limiter) subject(text string) string {
 		text = hashed(l.secret, text)
 	}
 	return key.Subject(text)
+}
+
+// now is the time by which calls wait.
+func (l *Limiter) now() time.Time {
+	if l.sleeper != nil {
+		return l.sleeper.Time()
+	}
+	return time.Now()
 }
 
 // noteStore logs when the store is lost, and when it is back.

@@ -24,7 +24,8 @@ type options struct {
 }
 
 // WithClock makes the store read the time from now instead of the system's clock, for tests. Several goroutines may call now at
-// once. A call that waits for permits still sleeps by the system's clock.
+// once. A call that waits for permits still sleeps by the system's clock;
+// package limittest has a clock that wakes it.
 func WithClock(now func() time.Time) Option {
 	return func(o *options) { o.clock = now }
 }

@@ -28,6 +28,7 @@ import (
 	"context"
 	"hash/maphash"
 	"sync/atomic"
+	"time"
 )
 
 // Rule is what all claims of one rule have in common. It is not changed once it is in use.
@@ -175,6 +176,14 @@ type Limited interface {
 	Unsupported(r *Rule, wait int64) (argument, reason string)
 	// Unfit returns what is in the way of claims of one call whose rules are all supported; or nothing.
 	Unfit(claims []Claim) (argument, reason string)
+}
+
+// Sleeper is a store on a clock that a test moves. Calls wait by that clock.
+type Sleeper interface {
+	// Time returns the time on the clock.
+	Time() time.Time
+	// Sleep waits until so much time has passed on the clock, or ctx ends.
+	Sleep(ctx context.Context, d time.Duration)
 }
 
 // Notifier is a store that has notices for those who run it: what it found a server to lack, and how it goes on.

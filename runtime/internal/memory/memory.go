@@ -52,11 +52,13 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 // NewLike returns an empty store. If the store given is in memory as well, the two share the clock and the bounds of that; else the
 // new one is as [New] makes it.
 func NewLike(store engine.Store, maxKeys, maxBytes int64) *Store {
-	if s, ok := store.(*Store); ok {
-		return &Store{table: s.table, space: new(space)}
+	if s, ok := store.(interface{ self() *Store }); ok { // also one that a *Store is embedded in
+		return &Store{table: s.self().table, space: new(space)}
 	}
 	return New(nil, maxKeys, maxBytes)
 }
+
+func (s *Store) self() *Store { return s }
 
 // hasher spreads entries over the shards and the slots of an index, in a way that nobody can foresee.
 type hasher struct{ seed maphash.Seed }

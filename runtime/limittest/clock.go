@@ -1,0 +1,95 @@
+package limittest
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Clock is a clock that stands still until a test moves it. It is safe for concurrent use.
+type Clock struct {
+	mu       sync.Mutex
+	now      time.Time
+	sleepers map[*sleeper]struct{}
+	changed  chan struct{} // closed when a sleeper comes or goes, or the clock moves
+}
+
+type sleeper struct {
+	until time.Time
+	wake  chan struct{}
+}
+
+// NewClock returns a clock that shows noon of 2 March 2026, a Monday, in UTC.
+func NewClock() *Clock {
+	return &Clock{
+		now: time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC), sleepers: map[*sleeper]struct{}{}, changed: make(chan struct{}),
+	}
+}
+
+// Now returns the time on the clock.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock by d and wakes the calls whose time has come. A d below 0 panics: time does not go back.
+func (c *Clock) Advance(d time.Duration) {
+	if d < 0 {
+		panic("limittest.Clock.Advance: found " + d.String() + "; expected 0 or more")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	for s := range c.sleepers {
+		if !c.now.Before(s.until) {
+			delete(c.sleepers, s)
+			close(s.wake)
+		}
+	}
+	c.notify()
+}
+
+// AwaitSleepers returns when at least n calls sleep on the clock. If they never do, go test's timeout ends the test.
+func (c *Clock) AwaitSleepers(n int) {
+	for {
+		c.mu.Lock()
+		enough, changed := len(c.sleepers) >= n, c.changed
+		c.mu.Unlock()
+		if enough {
+			return
+		}
+		<-changed
+	}
+}
+
+// Sleep returns when d has passed on the clock, or ctx ends.
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 || ctx.Err() != nil {
+		return
+	}
+	s := c.add(d)
+	select {
+	case <-s.wake:
+	case <-ctx.Done():
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.sleepers, s)
+		c.notify()
+	}
+}
+
+func (c *Clock) add(d time.Duration) *sleeper {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &sleeper{c.now.Add(d), make(chan struct{})}
+	c.sleepers[s] = struct{}{}
+	c.notify()
+	return s
+}
+
+// notify wakes those who wait for a change.
+func (c *Clock) notify() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}

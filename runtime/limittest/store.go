@@ -1,0 +1,96 @@
+package limittest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
+)
+
+// New returns a limiter that counts in memory, and the clock that it goes by. When the test ends, calls that still sleep on the clock
+// are an error of the test.
+func New(t testing.TB, options ...ratelimit.Option) (*ratelimit.Limiter, *Clock) {
+	t.Helper()
+	clock := NewClock()
+	t.Cleanup(func() {
+		clock.mu.Lock()
+		defer clock.mu.Unlock()
+		if n := len(clock.sleepers); n > 0 {
+			t.Errorf("limittest: when the test ended, %d calls still waited for permits; advance the clock, or cancel their contexts", n)
+		}
+	})
+	return ratelimit.New(NewOutage(clock), options...), clock
+}
+
+// Outage is a store in memory, on a [Clock], that fails on demand: for tests of what a program does while its Redis is away.
+type Outage struct {
+	*inner
+	clock *Clock
+	cause atomic.Pointer[error]
+}
+
+type inner = memory.Store
+
+// At most so many counts, and bytes, are kept.
+const (
+	maxKeys  = 1_000_000
+	maxBytes = 256 << 20
+)
+
+// NewOutage returns a store that works until Begin.
+func NewOutage(clock *Clock) *Outage {
+	return &Outage{inner: memory.New(clock.Now, maxKeys, maxBytes), clock: clock}
+}
+
+// Begin makes the store fail with cause from now on. What it counted stays. A nil cause stands for "the store is away".
+func (o *Outage) Begin(cause error) {
+	if cause == nil {
+		cause = errors.New("the store is away")
+	}
+	o.cause.Store(&cause)
+}
+
+// End makes the store work again.
+func (o *Outage) End() { o.cause.Store(nil) }
+
+func (o *Outage) failure() error {
+	if cause := o.cause.Load(); cause != nil {
+		return *cause
+	}
+	return nil
+}
+
+// Time implements the store's clock.
+func (o *Outage) Time() time.Time { return o.clock.Now() }
+
+// Sleep implements the store's clock.
+func (o *Outage) Sleep(ctx context.Context, d time.Duration) { o.clock.Sleep(ctx, d) }
+
+// Decide implements ratelimit.Store.
+func (o *Outage) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	if err := o.failure(); err != nil {
+		return engine.Verdict{}, err
+	}
+	return o.inner.Decide(ctx, call)
+}
+
+// Adjust implements ratelimit.Store.
+func (o *Outage) Adjust(ctx context.Context, call *engine.Call) error {
+	if err := o.failure(); err != nil {
+		return err
+	}
+	return o.inner.Adjust(ctx, call)
+}
+
+// Reset implements ratelimit.Store.
+func (o *Outage) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	if err := o.failure(); err != nil {
+		return 0, err
+	}
+	return o.inner.Reset(ctx, call)
+}
