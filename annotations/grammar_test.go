@@ -30,7 +30,7 @@ func TestDocs(t *testing.T) {
 // documentation is the table of arguments in Markdown.
 func documentation() string {
 	var b strings.Builder
-	b.WriteString("<!-- Written by make generate from annotations/spec.go. -->\n\n# Directives\n\n" +
+	b.WriteString("<!-- Written by make generate from annotations/spec.go. -->\n\n# Directives\n\nFor those who write rules: every verb and every argument.\n\n" +
 		"`go doc github.com/ratelimit-go/ratelimit/annotations` has the grammar, and `ratelimit help rule` prints one verb.\n")
 	cell := strings.NewReplacer("|", `\|`)
 	for _, v := range Verbs {

@@ -1,4 +1,3 @@
-// Package readme tests README.md: its Go blocks are one program, which is generated for, compiled and run; what it quotes of
-// the demonstration is what the demonstration prints; its table has every argument that there is. The pages of
-// docs are tested like it. The package has no code.
+// Package readme tests README.md and the pages of docs: their Go blocks are generated for and compiled, their console blocks
+// are run, their links lead somewhere. The package has no code.
 package readme

@@ -1,0 +1,117 @@
+package readme
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
+)
+
+const top = "../.."
+
+// fence is a block of code, with its language. A block of "go before" shows other people's code, and is no match.
+var fence = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$")
+
+var directive = regexp.MustCompile(`(?m)^\s*//ratelimit:`)
+
+// TestPages makes a module of the Go blocks of each page, whose first lines name their files. It generates, vets and tests it, and
+// compares what the commands of the console blocks print in it with the rest of these blocks.
+func TestPages(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(top, "docs/*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	command := filepath.Join(t.TempDir(), "ratelimit")
+	run(t, top, "go", "build", "-o", command, "./cmd/ratelimit")
+	for _, page := range append(pages, filepath.Join(top, "README.md")) {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			found := fence.FindAllStringSubmatch(read(t, page), -1)
+			dir, annotated := packageOf(t, found)
+			if dir == "" {
+				return // a page without Go
+			}
+			if annotated {
+				run(t, dir, command, "./...")
+			}
+			run(t, dir, "go", "vet", "./...")
+			run(t, dir, "go", "test", "./...")
+			if got := run(t, dir, "gofmt", "-l", "."); got != "" {
+				t.Errorf("not as gofmt leaves it: %s", got)
+			}
+			for _, m := range found {
+				if m[1] == "console" {
+					checkConsole(t, dir, command, m[2])
+				}
+			}
+		})
+	}
+}
+
+// packageOf writes the Go blocks into a module. It returns its folder, or "" if there are none, and whether there is a directive.
+func packageOf(t *testing.T, found [][]string) (dir string, annotated bool) {
+	for _, m := range found {
+		if m[1] != "go" {
+			continue
+		}
+		if dir == "" {
+			dir = testmodule.Dir(t)
+			testmodule.Init(t, dir, top, "shop")
+		}
+		line, _, _ := strings.Cut(m[2], "\n")
+		name, ok := strings.CutPrefix(line, "// ")
+		if !ok || !strings.HasSuffix(name, ".go") {
+			t.Fatalf("the first line of a Go block is %q; expected the name of its file", line)
+		}
+		testmodule.Write(t, filepath.Join(dir, name), m[2])
+		annotated = annotated || directive.MatchString(m[2])
+	}
+	return dir, annotated
+}
+
+// checkConsole runs the command of a console block, and compares what it prints with the rest of the block.
+func checkConsole(t *testing.T, dir, command, block string) {
+	line, want, _ := strings.Cut(block, "\n")
+	name, args := "go", "run ."
+	if line != "$ go run ." {
+		var ok bool
+		name = command
+		if args, ok = strings.CutPrefix(line, "$ go tool ratelimit "); !ok {
+			return // a block for a reader's own module
+		}
+	}
+	cmd := exec.Command(name, strings.Fields(args)...)
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput() // its status may say that something was found
+	if got := string(out); got != want {
+		t.Errorf("%s printed\n%sbut the page has\n%s", line, got, want)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// run returns the standard output of a command.
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		stderr := ""
+		if exit, ok := err.(*exec.ExitError); ok {
+			stderr = string(exit.Stderr)
+		}
+		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out, stderr)
+	}
+	return string(out)
+}
