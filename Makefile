@@ -19,10 +19,10 @@ test: ## every test of every module, with the race detector; RACE= leaves that o
 	$(if $(RACE),go test -run=AllocatesNothing ./runtime/wrap) # the race detector makes pools forget
 	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
 
-model: ## compare the stores with the model over a million random steps, and the script with the engine over ten million
+model: ## compare the store in process with the model over a million random steps, and the script with the engine over ten million
 	sh scripts/test-needs.sh
 	go test -count=1 -v -timeout=2h -run=ScriptLikeEngine ./runtime/redisstore/lua -differential.steps=10000000
-	go test -count=1 -v -timeout=2h -run=Model ./runtime/behaviour -model.memory=1000000 -model.redis=100000
+	go test -count=1 -v -timeout=2h -run=Model ./runtime/behaviour -model.memory=1000000
 
 expressions: ## compare 200,000 results of lowered expressions with those of expr
 	go test -count=1 -v -timeout=1h -run=LikeExpr ./generator/internal/expr -batches=8
