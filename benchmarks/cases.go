@@ -75,12 +75,21 @@ func ours(limiter *ratelimit.Limiter, rules ...ratelimit.Rule) decide {
 	}
 }
 
-// oursAtOnce takes a whole limit in one call.
+// maxCost is the most that one call may take of a sliding window.
+const maxCost = 10_000
+
+// oursAtOnce takes a whole limit in as few calls as may be.
 func oursAtOnce(limiter *ratelimit.Limiter, cost int64, rules ...ratelimit.Rule) decide {
 	prepared := wrap.NewRules("sms.Sender.SendCode", rules...)
 	return func(subject string) (bool, error) {
-		charge := wrap.Charge{Key: subject, Cost: cost}
-		return admitted(wrap.TakeCharges(ctx, limiter, prepared, slices.Repeat([]wrap.Charge{charge}, len(rules))...))
+		for left := cost; left > 0; left -= maxCost {
+			charge := wrap.Charge{Key: subject, Cost: min(left, maxCost)}
+			ok, err := admitted(wrap.TakeCharges(ctx, limiter, prepared, slices.Repeat([]wrap.Charge{charge}, len(rules))...))
+			if !ok || err != nil {
+				return ok, err
+			}
+		}
+		return true, nil
 	}
 }
 
@@ -100,7 +109,12 @@ func admitted(err error) (bool, error) {
 }
 
 func oursOn(client redis.UniversalClient) *ratelimit.Limiter {
-	return ratelimit.New(redisstore.New(client))
+	return ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)))
+}
+
+// oursAsking is oursOn for a limiter that asks the server for each refusal, as it would for the first one.
+func oursAsking(client redis.UniversalClient) *ratelimit.Limiter {
+	return ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute), redisstore.WithRefusalMemory(0)))
 }
 
 // redisRate asks redis_rate once for each limit, each with a key of its own, as a program with several rules would; it does

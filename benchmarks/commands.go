@@ -40,7 +40,7 @@ func measureCommands(server *redisServer, e effort) ([]table, error) {
 	for _, kind := range kinds {
 		t.header = append(t.header, kind(1, pause).Algorithm.String()+": scripts", "inside")
 	}
-	limiter := oursOn(server.client)
+	limiter := oursAsking(server.client)
 	if _, err := ours(limiter, sliding(1, pause))(newSubject()); err != nil { // from here on the server knows the script
 		return nil, err
 	}

@@ -25,10 +25,10 @@ func memberMemory(server *redisServer, limits []int64) (table, error) {
 		decide decideMember
 		member func() string
 	}{
-		{"sliding window, numbers of 11 digits", oursCounting(oursOn(server.client), distinctSliding(plenty)), newSubject},
-		{"sliding window, words of 16 letters", oursCounting(oursOn(server.client), distinctSliding(plenty)), newWord},
-		{"calendar window, words of 16 letters", oursCounting(oursOn(server.client), distinctYearly(plenty)), newWord},
-		{"calendar window, words of 40 letters, which are hashed", oursCounting(oursOn(server.client), distinctYearly(plenty)),
+		{"sliding window, numbers of 11 digits", oursCounting(oursAsking(server.client), distinctSliding(plenty)), newSubject},
+		{"sliding window, words of 16 letters", oursCounting(oursAsking(server.client), distinctSliding(plenty)), newWord},
+		{"calendar window, words of 16 letters", oursCounting(oursAsking(server.client), distinctYearly(plenty)), newWord},
+		{"calendar window, words of 40 letters, which are hashed", oursCounting(oursAsking(server.client), distinctYearly(plenty)),
 			func() string { return strings.Repeat("w", 24) + newWord() }},
 	} {
 		row := []string{c.name}
@@ -85,7 +85,7 @@ func sliceMemory(server *redisServer, limits []int64) (table, error) {
 		if err := server.flush(); err != nil {
 			return t, err
 		}
-		d := ours(oursOn(server.client), counter(plenty, slices, steadyWindow))
+		d := ours(oursAsking(server.client), counter(plenty, slices, steadyWindow))
 		subject := newSubject()
 		var first, most int64
 		for start := time.Now(); most == 0 || time.Since(start) < 2*steadyWindow; {

@@ -27,7 +27,7 @@ func upTo(most int64, limits []int64) []int64 {
 }
 
 func fullCases(server *redisServer, e effort) []fullCase {
-	limiter := oursOn(server.client)
+	limiter := oursAsking(server.client)
 	var list []fullCase
 	add := func(name string, make func(limit int64) *traffic) {
 		c := fullCase{name: name}

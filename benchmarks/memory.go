@@ -44,7 +44,7 @@ func fillWindow(server *redisServer, limit int64) ([]string, error) {
 	if err := server.flush(); err != nil {
 		return nil, err
 	}
-	decide := ours(oursOn(server.client), sliding(limit, long))
+	decide := ours(oursAsking(server.client), sliding(limit, long))
 	subject := newSubject()
 	var row []string
 	worst := 0.0
@@ -78,7 +78,7 @@ func replacedWindow(server *redisServer, limit int64) (most int64, err error) {
 	if err := server.flush(); err != nil {
 		return 0, err
 	}
-	limiter, rule := oursOn(server.client), sliding(limit, steadyWindow)
+	limiter, rule := oursAsking(server.client), sliding(limit, steadyWindow)
 	subject := newSubject()
 	if _, err := oursAtOnce(limiter, limit, rule)(subject); err != nil {
 		return 0, err

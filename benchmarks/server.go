@@ -160,7 +160,7 @@ const long = 1000 * time.Hour
 
 func decisionCases(server *redisServer) ([]measured, error) {
 	seldom := redis_rate.Limit{Rate: 10, Burst: 10, Period: long}
-	limiter := oursOn(server.client)
+	limiter := oursAsking(server.client)
 	ulule, err := ululeRedis(server.client, 100, time.Minute)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ const (
 )
 
 func flatCases(server *redisServer, limits []int64) []measured {
-	limiter := oursOn(server.client)
+	limiter := oursAsking(server.client)
 	var list []measured
 	for _, limit := range limits {
 		short := sliding(limit, steadyWindow)
@@ -248,7 +248,7 @@ type furtherRules struct {
 const maxRules = 5
 
 func furtherCases(server *redisServer) []furtherRules {
-	limiter := oursOn(server.client)
+	limiter := oursAsking(server.client)
 	kinds := []struct {
 		name string
 		rule func(n int) ratelimit.Rule

@@ -52,7 +52,7 @@ func subjectCases() []subjectCase {
 		return subjectCase{name, func(c redis.UniversalClient) (decide, error) { return redisRate(c, limits...), nil }}
 	}
 	own := func(name string, rules ...ratelimit.Rule) subjectCase {
-		return subjectCase{"ours: " + name, func(c redis.UniversalClient) (decide, error) { return ours(oursOn(c), rules...), nil }}
+		return subjectCase{"ours: " + name, func(c redis.UniversalClient) (decide, error) { return ours(oursAsking(c), rules...), nil }}
 	}
 	return []subjectCase{
 		peer("redis_rate, one rule", seldom),
@@ -66,7 +66,7 @@ func subjectCases() []subjectCase {
 		own("sliding-window and calendar", sliding(100, long), yearly(100)),
 		own("sliding-counter", counter(100, 0, long)),
 		{"ours: distinct, sliding window", func(c redis.UniversalClient) (decide, error) {
-			d := oursCounting(oursOn(c), distinctSliding(100))
+			d := oursCounting(oursAsking(c), distinctSliding(100))
 			return func(subject string) (bool, error) { return d(subject, subject) }, nil
 		}},
 	}
