@@ -199,7 +199,7 @@ func (a *asked) newClaim(charge *bridge.Charge) engine.Claim {
 		Rule: rule.numbers, Subject: a.subject, Cost: a.cost, Limit: a.limit, Burst: rule.burst,
 		Wait: rule.delay(a.wait, a.limit), Mode: engine.Mode(rule.Mode),
 	}
-	if rule.Algorithm == TokenBucket && rule.Burst == 0 {
+	if rule.Algorithm == TokenBucket && rule.Burst == 0 && rule.Warmup == 0 {
 		claim.Burst = a.limit
 	}
 	if rule.Mode == ModeTrigger {

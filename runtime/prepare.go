@@ -53,7 +53,7 @@ func (r *Rule) keepsTimes() bool {
 // capacity is how many permits a bucket holds.
 func (r Rule) capacity() int64 {
 	switch {
-	case r.Algorithm == LeakyBucket && r.Prepay:
+	case r.Warmup > 0, r.Algorithm == LeakyBucket && r.Prepay:
 		return 0
 	case r.Algorithm == LeakyBucket:
 		return 1

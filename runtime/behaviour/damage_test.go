@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,28 +105,5 @@ func TestForeignKey(t *testing.T) {
 	}
 	if a, b := s.left(t, before), s.left(t, behind); a != 5 || b != 5 {
 		t.Errorf("%d and %d of 5 permits left", a, b)
-	}
-}
-
-// Entries of another size, which another version may have left behind, count by what is said after them: the state after all.
-func TestBucketWithEntriesOfAnotherSize(t *testing.T) {
-	server := redistest.Start(t)
-	s, client := onServer(t, server), connect(t, server.Addr)
-	for _, prepay := range []bool{false, true} {
-		for n := 1; n < 8; n++ {
-			q := ratelimit.Request{Rule: damageable()["leaky-bucket"], Key: "k"}
-			q.Rule.Prepay = prepay
-			var state []byte
-			now := float64(time.Now().UnixMicro())
-			for _, number := range slices.Concat([]float64{0, now, 0, 3}, make([]float64, 5*n), []float64{0, now + float64(hour), 0, 3}) {
-				state = binary.LittleEndian.AppendUint64(state, math.Float64bits(number))
-			}
-			if err := client.Set(context.Background(), stateKey(q.Rule), state, 0).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if d := s.refuse(t, q); d.RetryAfter < 59*time.Minute {
-				t.Errorf("prepay %v, %d entries: retry after %v", prepay, n, d.RetryAfter)
-			}
-		}
 	}
 }

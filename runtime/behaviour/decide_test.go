@@ -229,8 +229,7 @@ func TestProgramsWithDifferentLimits(t *testing.T) {
 	})
 }
 
-// A bucket's state is the time at which it is full again, which another limit leaves as it is: nobody waits longer than
-// it takes to fill the bucket, and nobody finds it full.
+// Under another limit as many permits of a bucket are missing as before, whatever its burst.
 func TestBucketOfAnotherLimit(t *testing.T) {
 	tests := []struct{ limit, cost, then int64 }{
 		{4, 4, 2}, {2, 2, 4}, {4, 1, 2}, {4, 3, 1}, {2, 1, 4}, {1, 1, 1000}, {1000, 1000, 1}, {1000, 900, 1}, {1000, 900, 900},
@@ -242,8 +241,8 @@ func TestBucketOfAnotherLimit(t *testing.T) {
 			full := s.admit(t, q).At.Add(time.Hour * time.Duration(test.cost) / time.Duration(test.limit))
 			q.Rule.Limit, q.Cost = test.then, test.then
 			d := s.refuse(t, q)
-			if at := d.At.Add(d.RetryAfter); !at.Equal(full) {
-				t.Errorf("%d of %d, then limit %d: full again %v later than before", test.cost, test.limit, test.then, at.Sub(full))
+			if want := full.Sub(d.At) * time.Duration(test.limit) / time.Duration(test.then); (d.RetryAfter - want).Abs() > time.Microsecond {
+				t.Errorf("%d of %d, then limit %d: full again in %v, want %v", test.cost, test.limit, test.then, d.RetryAfter, want)
 			}
 		}
 	})

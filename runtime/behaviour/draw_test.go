@@ -90,6 +90,9 @@ func drawRefusal(t *rapid.T, r *ratelimit.Rule) {
 		r.Mode = ratelimit.ModeShadow
 	case n == 1 && !isBucket:
 		r.Mode = ratelimit.ModeTrigger
+		if overruns(*r) {
+			r.Scope = ratelimit.ScopeFleet // which is decided last, so that nothing goes back
+		}
 	case n < 4:
 		r.Block = periods.Draw(t, "block")
 	case n < 9 && r.Distinct == "" && r.Algorithm != ratelimit.SlidingCounter:

@@ -15,10 +15,11 @@ import (
 // A program whose clock is decades wrong decides by the server's time, also where a calendar window begins.
 func TestFault_ClientClockAtABoundary(t *testing.T) {
 	server := redistest.Start(t)
+	load(t, connect(t, server.Addr))
 	synctest.Test(t, func(t *testing.T) { // time.Now is in the year 2000 here, and stands still
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		defer client.Close()
-		s := &subject{limiter: ratelimit.New(redisstore.New(client))}
+		s := &subject{limiter: ratelimit.New(bare{redisstore.New(client)})}
 		day := ratelimit.Rule{Name: "day", Limit: 3, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"}
 		w := newModel()
 		for range 5 {

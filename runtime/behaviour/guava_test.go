@@ -67,8 +67,8 @@ func TestGuavasWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := ratelimit.New(memstore.New())
 				rule := ratelimit.Rule{Name: "r", Algorithm: ratelimit.TokenBucket, Limit: test.rate, Per: time.Second, Warmup: test.warmup}
-				if test.warmup == 0 {
-					rule.Prepay = true
+				if test.warmup == 0 { // what is missing of a burst is, while that stays as it is, what Guava has not stored
+					rule.Prepay, rule.Burst = true, test.rate
 					guavaAcquire(t, l, rule, test.rate)
 				}
 				for i, step := range test.steps {

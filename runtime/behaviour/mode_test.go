@@ -181,10 +181,11 @@ func TestLimitOfACallAndBursts(t *testing.T) {
 // Members of a day are those of the server's day.
 func TestFault_ClientClockAtABoundaryOfMembers(t *testing.T) {
 	server := redistest.Start(t)
+	load(t, connect(t, server.Addr))
 	synctest.Test(t, func(t *testing.T) { // in the year 2000
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		defer client.Close()
-		wrong, right := ratelimit.New(redisstore.New(client)), onServer(t, server)
+		wrong, right := ratelimit.New(bare{redisstore.New(client)}), onServer(t, server)
 		rule := ratelimit.Rule{Name: "day", Limit: 1, Cron: yearly, Distinct: "{who}"}
 		right.admit(t, ratelimit.Request{Rule: rule, Key: "k", Member: "a"})
 		for member, want := range map[string]bool{"a": true, "b": false} {

@@ -203,6 +203,7 @@ func (m *model) allow(now int64, asks []ask) (outcome, int) {
 		return o, 0
 	case !o.allowed():
 		m.block(now, asks, answers)
+		m.undo(now, asks, answers)
 		return o, 0
 	}
 	m.decisions++
@@ -220,6 +221,24 @@ func (m *model) block(now int64, asks []ask, answers []answer) {
 			m.blocks[id] = now + q.rule.Block.Microseconds()
 		}
 	}
+}
+
+// undo is what is left of a call that the rules of the instance admitted, before those of the fleet refused it: a bucket counts at
+// the limit of its last charge.
+func (m *model) undo(now int64, asks []ask, answers []answer) {
+	m.decisions++
+	for i, q := range asks {
+		if q.rule.Scope == ratelimit.ScopeInstance && q.rule.Mode == ratelimit.ModeEnforce && answers[i].refused {
+			return
+		}
+	}
+	for i, q := range asks {
+		_, isBucket := lawOf(q.rule).(bucketLaw)
+		if isBucket && q.rule.Scope == ratelimit.ScopeInstance && q.cost > 0 && !answers[i].refused {
+			m.take(now, q, &outcome{at: now})
+		}
+	}
+	m.giveBack(now, m.decisions, all)
 }
 
 // take charges a call. Rules that only watch count when it is decided, not at its place.

@@ -137,6 +137,7 @@ func TestFault_ColdServerFailsConcurrentCalls(t *testing.T) {
 // A decision whose reply is lost has happened or not; it is not made again behind the caller's back.
 func TestFault_LostReplyIsChargedAgain(t *testing.T) {
 	server := redistest.Start(t)
+	load(t, connect(t, server.Addr))
 	between := redistest.StartProxy(t, server.Addr)
 	through := &subject{limiter: ratelimit.New(bare{redisstore.New(connect(t, between.Addr))})}
 	direct := onServer(t, server)

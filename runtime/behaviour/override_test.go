@@ -80,17 +80,19 @@ func TestOverrideLosesNoPermit(t *testing.T) {
 	})
 }
 
-// A bucket's history is when it is full again: a raised limit fills it faster.
+// Under another limit as many permits of a bucket are missing as before, which are there sooner or later then.
 func TestOverrideOfABucket(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 10, Per: time.Hour, Algorithm: ratelimit.TokenBucket}, Key: "k", Cost: 10}
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 10, Per: time.Hour, Burst: 10, Algorithm: ratelimit.TokenBucket}, Key: "k", Cost: 10}
 		first := s.admit(t, q)
 		q.Cost = 1
 		if d := s.refuse(t, q); !d.At.Add(d.RetryAfter).Equal(first.At.Add(6 * time.Minute)) {
 			t.Errorf("a permit at %v, want after a tenth of the hour", d.At.Add(d.RetryAfter))
 		}
 		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(20))})
-		if d := s.refuse(t, q); !d.At.Add(d.RetryAfter).Equal(first.At.Add(3 * time.Minute)) {
+		d := s.refuse(t, q)
+		half := (d.At.Sub(first.At) + time.Microsecond) / 2 // in which twice as much would have come
+		if !d.At.Add(d.RetryAfter).Equal(first.At.Add(3*time.Minute + half.Truncate(time.Microsecond))) {
 			t.Errorf("a permit at %v, want after a twentieth of the hour", d.At.Add(d.RetryAfter))
 		}
 	})

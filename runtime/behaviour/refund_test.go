@@ -32,6 +32,7 @@ func TestRefundOfOneOfTwoRules(t *testing.T) {
 // A return that reached no server can be made again; one whose reply got lost is not, and neither is one that was made.
 func TestReturnAfterAnOutage(t *testing.T) {
 	server := redistest.Start(t)
+	load(t, connect(t, server.Addr))
 	between := redistest.StartProxy(t, server.Addr)
 	s := onServer(t, server)
 	q := ratelimit.Request{Rule: window("r", 5, ratelimit.FixedWindow), Key: "k"}

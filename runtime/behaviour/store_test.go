@@ -12,6 +12,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // A subject is a limiter under test and a way to let time pass for it.
@@ -56,6 +57,14 @@ func connect(t testing.TB, addr string) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// load tells a server the script. Stores do that in the background, which what happens in a bubble, or is counted, does not wait for.
+func load(t testing.TB, client *redis.Client) {
+	t.Helper()
+	if err := client.FunctionLoad(context.Background(), lua.Library).Err(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func connectCluster(t testing.TB, servers redistest.Cluster) *redis.ClusterClient {

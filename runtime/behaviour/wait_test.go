@@ -22,6 +22,12 @@ func window(name string, limit int64, algorithm ratelimit.Algorithm) ratelimit.R
 // reserve begins a call that waits, and returns when that has its place. To leave gives the place back.
 func (s *subject) reserve(t *testing.T, requests ...ratelimit.Request) (leave func()) {
 	t.Helper()
+	return s.wait(t, true, requests...)
+}
+
+// wait begins a call that waits, in a place or without one.
+func (s *subject) wait(t *testing.T, keeps bool, requests ...ratelimit.Request) (leave func()) {
+	t.Helper()
 	store := &witness{Store: s.store, seen: make(chan seen, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	gone := make(chan error, 1)
@@ -35,7 +41,7 @@ func (s *subject) reserve(t *testing.T, requests ...ratelimit.Request) (leave fu
 	case err := <-gone:
 		t.Fatalf("got error %v; want a call that waits", err)
 	}
-	if place.err != nil || !place.verdict.Admitted || place.verdict.At <= place.verdict.Now {
+	if place.err != nil || place.verdict.Admitted != keeps || place.verdict.At <= place.verdict.Now {
 		t.Fatalf("got %+v; want a call that waits", place)
 	}
 	return func() {
@@ -98,15 +104,15 @@ func TestCancelledWaiterOfASilentServer(t *testing.T) {
 	}
 }
 
-// Who waits for a budget of his own reserves a place under the others' budget as well. Those who have not to wait pass before him,
-// as long as his place is left for him.
+// Who waits for a budget of his own reserves a place under the others' budget as well, where that keeps one: the others pass as long
+// as his place is left. Other budgets are not touched before his time has come.
 func TestWaiterHoldsNobodyUp(t *testing.T) {
 	shared := map[string]ratelimit.Rule{
 		"sliding-window": {Limit: 5, Per: time.Hour},
 		"fixed-window":   {Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
 		"calendar":       {Limit: 5, Cron: yearly},
-		"token-bucket":   {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
-		"prepaid":        {Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true},
+		"token-bucket":   {Limit: 4, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
+		"prepaid":        {Limit: 3, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true}, // lets one more pass
 	}
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for name, rule := range shared {
@@ -116,16 +122,17 @@ func TestWaiterHoldsNobodyUp(t *testing.T) {
 				return []ratelimit.Request{{Rule: own, Key: name + " " + who}, all}
 			}
 			s.admit(t, call("ann")...)
-			leave := s.reserve(t, call("ann")...)
+			keeps := rule.Algorithm != ratelimit.TokenBucket
+			leave := s.wait(t, keeps, call("ann")...)
 			for _, who := range []string{"bob", "cid", "dan"} {
 				s.admit(t, call(who)...)
 			}
 			s.refuse(t, call("eve")...)
 			leave()
-			s.admit(t, call("eve")...)
-			if !rule.Prepay { // which lets one more pass when nobody waits
-				s.refuse(t, all)
+			if keeps {
+				s.admit(t, call("eve")...)
 			}
+			s.refuse(t, all)
 		}
 	})
 }

@@ -115,10 +115,10 @@ func (w *walk) request(what string) {
 	})
 }
 
-// mayWait reports whether a program may wait for all of the rules. Those of both scopes keep no place.
+// mayWait reports whether a program may wait for all of the rules. Only those of the fleet are decided where the witness sees it.
 func mayWait(asks []ask) bool {
 	return !slices.ContainsFunc(asks, func(q ask) bool {
-		return q.rule.Scope != asks[0].rule.Scope || q.rule.Distinct != "" || q.rule.Algorithm == ratelimit.SlidingCounter
+		return q.rule.Scope == ratelimit.ScopeInstance || q.rule.Distinct != "" || q.rule.Algorithm == ratelimit.SlidingCounter
 	})
 }
 
@@ -136,7 +136,7 @@ func (w *walk) drawPatience() time.Duration {
 func (w *walk) charge() {
 	asks := w.drawAsks()
 	rules, charges := make([]ratelimit.Rule, len(asks)), make([]wrap.Charge, len(asks))
-	if slices.ContainsFunc(asks, func(q ask) bool { return q.rule.Scope != asks[0].rule.Scope }) {
+	if slices.ContainsFunc(asks, func(q ask) bool { return q.rule.Scope == ratelimit.ScopeInstance }) {
 		for i := range asks {
 			asks[i].rule.Wait, asks[i].rule.Queue = 0, 0
 		}
