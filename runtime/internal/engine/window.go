@@ -30,7 +30,7 @@ func calendarTerms(c *Claim, now, until int64) Terms {
 }
 
 // mostUsed is from where on permits are not counted any more. Only Triggers, which admit any cost, come so far.
-const mostUsed = 1 << 52
+const mostUsed = 1 << 51
 
 // open returns the window that a charge at a time opens.
 func open(r *Rule, at int64) window {

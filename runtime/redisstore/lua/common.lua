@@ -16,7 +16,7 @@
 local SLIDING, FIXED, CALENDAR, BUCKET, PREPAID = 1, 2, 3, 4, 5
 local DISTINCT, DISTINCT_CALENDAR = 8, 9
 local ENFORCE, SHADOW, TRIGGER = 0, 1, 2
-local MOST_USED = 2 ^ 52 -- permits beyond are not counted; only triggers, which admit any cost, come so far
+local MOST_USED = 2 ^ 51 -- permits beyond are not counted; only triggers, which admit any cost, come so far
 
 -- Names that a library cannot look up while it loads. The first run binds them.
 local call, byte, format, pack, parse, floor, ceil, max, min

@@ -1,0 +1,76 @@
+package behaviour_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// A third of the calls that wait gives up at random while others keep coming. What they leave goes to the next callers: at least
+// 95 % of the limit is used, and never more than it.
+func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			giveUp(t, ratelimit.New(memstore.New(memstore.WithClock(time.Now))), 20*time.Second)
+		})
+	})
+	t.Run("redis", func(t *testing.T) { giveUp(t, onServer(t, redistest.Start(t)).limiter, 3*time.Second) })
+}
+
+// giveUp sends calls under all queued rules, twice as many as they admit, and looks at the places of those that stayed.
+func giveUp(t *testing.T, l *ratelimit.Limiter, length time.Duration) {
+	const wait = time.Second // longer than the machine may keep us from calling
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	places := make(map[string][]int64)
+	call := func(rule ratelimit.Rule, patience time.Duration) {
+		ctx, cancel := context.WithTimeout(context.Background(), wait)
+		defer cancel()
+		ctx, leave := context.WithCancel(ctx)
+		defer leave()
+		if patience > 0 {
+			defer time.AfterFunc(patience, leave).Stop()
+		}
+		if d, err := l.Wait(ctx, ratelimit.Request{Rule: rule, Key: "k"}); err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			places[rule.Name] = append(places[rule.Name], d.At.UnixMicro())
+		}
+	}
+	for start := time.Now(); time.Since(start) < length; time.Sleep(5 * time.Millisecond) {
+		for _, rule := range queued {
+			for range 2 {
+				patience := time.Duration(0)
+				if rand.IntN(3) == 0 {
+					patience = rand.N(wait)
+				}
+				all.Go(func() { call(rule, patience) })
+			}
+		}
+	}
+	stop := time.Now().UnixMicro() // from here on nobody comes to take what is left
+	all.Wait()
+	for name, rule := range queued {
+		at := places[name]
+		slices.Sort(at)
+		if rule.Algorithm != ratelimit.FixedWindow { // the log does not tell when a window was opened by a call that gave up
+			requireLimit(t, rule, at)
+		}
+		end, _ := slices.BinarySearch(at, stop)
+		at = at[:end]
+		span := micros(stop - at[0])
+		given := float64(rule.Limit) * float64(span) / float64(rule.Per)
+		t.Logf("%s: %d of %.0f permits used", name, len(at), given)
+		if float64(len(at)) < 0.95*given {
+			t.Errorf("%s: %.3f of the limit is used", name, float64(len(at))/given)
+		}
+	}
+}
