@@ -11,6 +11,7 @@ import (
 // However many rules a call has, and whatever their algorithms and subjects, a server decides them in one script.
 func TestRulesOfACallShareOneScript(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
+	load(t, client)
 	s := &subject{limiter: ratelimit.New(redisstore.New(client, redisstore.WithRefusalMemory(0)))}
 	var call []ratelimit.Request
 	for name, rule := range algorithms() {
