@@ -15,6 +15,7 @@ import (
 type Limiter struct {
 	store     engine.Store
 	local     engine.Store   // of this instance
+	fallback  engine.Store   // in place of store, while that is lost: its counts are not those of this instance
 	limited   engine.Limited // the store, if it cannot decide every rule
 	sleeper   engine.Sleeper // the store, if calls wait by its clock; else nil
 	prefix    string
@@ -40,7 +41,8 @@ func New(store Store, options ...Option) *Limiter {
 	if store == nil {
 		panic("ratelimit.New: the store is nil")
 	}
-	l := &Limiter{store: store, prefix: DefaultPrefix, local: memory.NewLike(store, maxLocalKeys, maxLocalBytes), logger: slog.Default()}
+	l := &Limiter{store: store, prefix: DefaultPrefix, logger: slog.Default()}
+	l.local, l.fallback = memory.NewLike(store, maxLocalKeys, maxLocalBytes), memory.NewLike(store, maxLocalKeys, maxLocalBytes)
 	l.limited, _ = store.(engine.Limited)
 	l.sleeper, _ = store.(engine.Sleeper)
 	for _, option := range options {

@@ -70,7 +70,7 @@ func (c *call) followPolicy(ctx context.Context, failure error) error {
 		}
 	}
 	if policy == FailLocal {
-		c.fleet.store = c.limiter.local
+		c.fleet.store = c.limiter.fallback
 	} else {
 		c.fleet.store = nothing{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -283,6 +284,21 @@ func TestCancelledContextIsNoRefusal(t *testing.T) {
 				t.Errorf("%s: got error %v, want one that is context.Canceled", name, err)
 			}
 		}
+		s.admit(t, q)
+	})
+}
+
+// One call that writes down a million permits would stop a server. A rule of another kind counts such costs.
+func TestCostOfASlidingWindowIsBounded(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1_000_000, Per: time.Hour}, Key: "k", Cost: 10_000}
+		s.admit(t, q)
+		q.Cost++
+		_, err := s.limiter.Allow(context.Background(), q)
+		if e, ok := errors.AsType[*ratelimit.RuleError](err); !ok || e.Argument != "cost" || !strings.Contains(err.Error(), "sliding-counter") {
+			t.Errorf("got error %v", err)
+		}
+		q.Rule.Algorithm = ratelimit.SlidingCounter
 		s.admit(t, q)
 	})
 }

@@ -251,3 +251,19 @@ func dump(t *testing.T, server *redistest.Server) string {
 	}
 	return all.String()
 }
+
+// The block of one subject is not the count of another one whose text looks like it.
+func TestBlockIsNoCountOfAnotherSubject(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		blocking := ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour, Block: time.Hour}
+		plain := ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}
+		for _, subject := range []string{"555", "555:block", "block:555", "block:r:{555}"} {
+			q := ratelimit.Request{Rule: blocking, Key: subject}
+			s.admit(t, q)
+			s.refuse(t, q) // begins the block
+		}
+		for _, subject := range []string{"556", "556:block", "block:556"} {
+			s.admit(t, ratelimit.Request{Rule: plain, Key: subject})
+		}
+	})
+}

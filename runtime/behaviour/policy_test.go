@@ -121,3 +121,17 @@ func TestFault_EveryCallWaitsForTheConnectTimeout(t *testing.T) {
 	}
 	t.Error("the calls still fail after the outage")
 }
+
+// What is counted here while the store is lost is not what rules of this instance count.
+func TestLocalCountsOfBothScopesAreApart(t *testing.T) {
+	server := redistest.Start(t)
+	s := &subject{limiter: ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))}
+	server.Stop()
+	fleet := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
+	here := fleet
+	here.Rule.Scope = ratelimit.ScopeInstance
+	s.admit(t, here)
+	s.admit(t, fleet)
+	s.refuse(t, here)
+	s.refuse(t, fleet)
+}
