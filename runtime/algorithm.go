@@ -25,11 +25,11 @@ const (
 	SlidingCounter
 )
 
-// algorithms is the table of algorithms: a row for each. Package engine has how they count.
+// algorithms has a row for each algorithm. How they count is in package engine, which says how to add one.
 var algorithms = [...]struct {
 	word string      // in directives
 	kind engine.Kind // without distinct, prepay and warmup
-	tag  string      // stands in front of the window in keys
+	tag  string      // in front of the window in keys; "" or a word and a colon
 	most int64       // the largest limit
 }{
 	SlidingWindow:  {"sliding-window", engine.SlidingWindow, "", maxSlidingLimit},

@@ -86,8 +86,8 @@ func (r Rule) checkWindow() error {
 		return nil
 	case r.Algorithm == Calendar:
 		return r.wrong("algorithm", "calendar needs cron, which says when its windows end")
-	case r.Algorithm > SlidingCounter:
-		return r.wrong("algorithm", "found %s; expected %s to %s", r.Algorithm, SlidingWindow, SlidingCounter)
+	case int(r.Algorithm) >= len(algorithms):
+		return r.wrong("algorithm", "found %s; expected %s to %s", r.Algorithm, Algorithm(0), Algorithm(len(algorithms)-1))
 	case r.TZ != "":
 		return r.wrong("tz", "found a time zone without cron")
 	case r.Per == 0:

@@ -53,10 +53,6 @@ func (v Violation) String() string {
 	return s
 }
 
-var algorithmsOfWindows = map[string]Algorithm{
-	"fixed": FixedWindow, "bucket": TokenBucket, "leaky": LeakyBucket, "counter": SlidingCounter,
-}
-
 // perWindow says in words what Rule.Window says in a key: "per minute (leaky-bucket)" for "leaky:1m".
 func perWindow(window string) string {
 	members, notes := "", []string(nil)
@@ -70,10 +66,12 @@ func perWindow(window string) string {
 		}
 		return members + "per " + cmp.Or(calendarWords[expr], "period of cron "+expr) + inParentheses(notes)
 	}
-	kind, rest, _ := strings.Cut(window, ":")
-	if algorithm, ok := algorithmsOfWindows[kind]; ok {
-		window, _, _ = strings.Cut(rest, ":")
-		notes = append(notes, algorithm.String())
+	for _, algorithm := range algorithms {
+		if rest, ok := strings.CutPrefix(window, algorithm.tag); ok && algorithm.tag != "" {
+			window, _, _ = strings.Cut(rest, ":")
+			notes = append(notes, algorithm.word)
+			break
+		}
 	}
 	return members + "per " + cmp.Or(periodWords[window], window) + inParentheses(notes)
 }

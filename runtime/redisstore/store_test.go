@@ -61,7 +61,7 @@ func schedule(t rapid.TB, text string) *engine.Schedule {
 func drawRules(t *rapid.T) []*engine.Rule {
 	rules := make([]*engine.Rule, rapid.IntRange(1, 4).Draw(t, "rules"))
 	for i := range rules {
-		kind := engine.Kind(rapid.IntRange(1, 9).Draw(t, "kind"))
+		kind := rapid.SampledFrom(engine.Kinds()).Draw(t, "kind")
 		r := &engine.Rule{Name: fmt.Sprint("r", i), Tag: fmt.Sprint("kind", kind), Kind: kind}
 		r.Per = rapid.SampledFrom([]int64{50_000, second, 60 * second}).Draw(t, "per")
 		switch kind {

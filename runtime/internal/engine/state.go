@@ -1,6 +1,6 @@
 package engine
 
-// Kind is how a rule counts. The numbers are known to the Lua files.
+// Kind is how a rule counts. The script knows the kinds by their numbers: common.lua names those that it tells apart.
 type Kind uint8
 
 const (
@@ -15,7 +15,18 @@ const (
 	DistinctCalendar Kind = 9 // members of a calendar window
 )
 
-// algorithm is what joins an algorithm to the rest.
+// algorithm is a row of the table below.
+//
+// To add an algorithm:
+//
+//   - write its State in a Go file here, and the same functions in the same order in a Lua file of package lua;
+//   - give it a Kind and a row in the table here;
+//   - give it an Algorithm and a row in package ratelimit's algorithm.go, and say in check.go and lease.go which fields of a Rule do
+//     not go with it;
+//   - give it a word in annotations/spec.go, and run make generate for the documentation.
+//
+// The script, the differential test and the tests of the store in memory take in a new row by themselves. What a Rule of the new kind
+// needs besides Per, they must draw.
 type algorithm struct {
 	lua   string                                   // the Lua file with the same functions
 	state func(r *Rule) State                      // of a subject that was never charged
@@ -24,7 +35,7 @@ type algorithm struct {
 	joins bool                                     // equal calls may be decided as one
 }
 
-// algorithms is the table of algorithms: a row for each kind.
+// algorithms has a row for each kind.
 var algorithms = [...]algorithm{
 	SlidingWindow:    {"sliding_window", newSlidingWindow, slidingWindowTerms, mostByLimit, true},
 	FixedWindow:      {"window", newWindows, periodTerms, mostByLimit, true},
@@ -37,14 +48,17 @@ var algorithms = [...]algorithm{
 	DistinctCalendar: {"distinct", newDistinct, distinctCalendarTerms, mostByLimit, false},
 }
 
-// LuaFiles returns the Lua file of each kind, from kind 1 on.
-func LuaFiles() []string {
-	var files []string
-	for _, a := range algorithms[1:] {
-		files = append(files, a.lua)
+// Kinds returns all kinds, in the order of their numbers, which begin with 1.
+func Kinds() []Kind {
+	kinds := make([]Kind, len(algorithms)-1)
+	for i := range kinds {
+		kinds[i] = Kind(i + 1)
 	}
-	return files
+	return kinds
 }
+
+// LuaFile returns the name of the Lua file that has the same functions, without its extension.
+func (k Kind) LuaFile() string { return algorithms[k].lua }
 
 // Terms are what the Lua functions of a claim are told besides its cost and limit: see the file of the algorithm.
 type Terms struct {

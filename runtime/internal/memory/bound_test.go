@@ -113,7 +113,7 @@ func TestBucketBytes(t *testing.T) {
 
 // The bound on bytes refuses new subjects and no old ones, whatever their rule needs at its first call.
 func TestMaxBytes(t *testing.T) {
-	for kind := engine.SlidingWindow; kind <= engine.DistinctCalendar; kind++ {
+	for _, kind := range engine.Kinds() {
 		t.Run(fmt.Sprint(kind), func(t *testing.T) {
 			const most = 4 << 20
 			clock := &hand{now: hour}

@@ -53,7 +53,7 @@ type model struct {
 }
 
 func drawRule(t *rapid.T) engine.Rule {
-	r := engine.Rule{Kind: engine.Kind(rapid.IntRange(1, 9).Draw(t, "kind")), Tag: "w"}
+	r := engine.Rule{Kind: rapid.SampledFrom(engine.Kinds()).Draw(t, "kind"), Tag: "w"}
 	r.Per = rapid.SampledFrom([]int64{7, 1000, 10_000}).Draw(t, "per")
 	switch r.Kind {
 	case engine.Calendar, engine.DistinctCalendar:
@@ -235,7 +235,7 @@ func TestConcurrentCalls(t *testing.T) {
 	s := New(nil, 1000, 1<<30)
 	counted := &engine.Rule{Name: "counted", Kind: engine.FixedWindow, Per: 1e12}
 	others := make([]*engine.Rule, 0, 9)
-	for kind := engine.SlidingWindow; kind <= engine.DistinctCalendar; kind++ {
+	for _, kind := range engine.Kinds() {
 		others = append(others, &engine.Rule{Name: fmt.Sprint(kind), Kind: kind, Per: 50, Slices: 5, Warmup: 10,
 			Schedule: engine.NewSchedule(everySecond, true, time.UTC)})
 	}

@@ -74,7 +74,7 @@ func drawRules(t *rapid.T) []*engine.Rule {
 	}
 	rules := make([]*engine.Rule, rapid.IntRange(1, 5).Draw(t, "rules"))
 	for i := range rules {
-		r := &engine.Rule{Name: fmt.Sprint("r", i), Kind: engine.Kind(rapid.IntRange(1, 9).Draw(t, "kind"))}
+		r := &engine.Rule{Name: fmt.Sprint("r", i), Kind: rapid.SampledFrom(engine.Kinds()).Draw(t, "kind")}
 		r.Tag = fmt.Sprint("kind", r.Kind)
 		r.Per = rapid.SampledFrom([]int64{7, 1000, 999_983, second, 60 * second}).Draw(t, "per")
 		switch r.Kind {

@@ -18,13 +18,21 @@ var texts embed.FS
 
 // files returns the Lua files in the order in which they build on each other.
 func files() []string {
-	var algorithms []string
-	for _, name := range engine.LuaFiles() {
-		if !slices.Contains(algorithms, name) {
-			algorithms = append(algorithms, name)
+	names := []string{"common", "clock"}
+	for _, name := range filesOfKinds() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return slices.Concat([]string{"common", "clock"}, algorithms, []string{"places", "decide", "run"})
+	return append(names, "places", "decide", "run")
+}
+
+// filesOfKinds returns the Lua file of each kind of rules, from kind 1 on.
+func filesOfKinds() (names []string) {
+	for _, kind := range engine.Kinds() {
+		names = append(names, kind.LuaFile())
+	}
+	return names
 }
 
 // body is all files as one text. It defines run.
@@ -46,7 +54,7 @@ var (
 // join returns all files as one text, with another clock if one is given.
 func join(clock string) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "-- The files of the kinds of rules, from kind 1 on.\nlocal KINDS = { '%s' }\n", strings.Join(engine.LuaFiles(), "', '"))
+	fmt.Fprintf(&text, "-- The files of the kinds of rules, from kind 1 on.\nlocal KINDS = { '%s' }\n", strings.Join(filesOfKinds(), "', '"))
 	for _, name := range files() {
 		file, err := texts.ReadFile(name + ".lua")
 		if err != nil {
