@@ -48,7 +48,12 @@ func (c Clients) IPv6Bits(bits int) Clients {
 // Of returns the address of the client that sends r, such as 203.0.113.9 or 2001:db8::/64. It is an error if r.RemoteAddr has no IP
 // address, as on a Unix socket.
 func (c Clients) Of(r *http.Request) (string, error) {
-	return c.resolver.Client(r.RemoteAddr, r.Header.Values(c.header))
+	return c.OfPeer(r.RemoteAddr, r.Header.Values)
+}
+
+// OfPeer is [Clients.Of] for other protocols: remote is the other end of the connection, and values returns the lines of a header.
+func (c Clients) OfPeer(remote string, values func(header string) []string) (string, error) {
+	return c.resolver.Client(remote, values(c.header))
 }
 
 // Handler returns a handler that calls next with the client's address in the context, where clientIP(ctx) in directives finds it. Where

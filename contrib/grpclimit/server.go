@@ -1,0 +1,104 @@
+package grpclimit
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
+)
+
+// Option changes an interceptor of a server.
+type Option func(*caller)
+
+// caller says who calls.
+type caller struct {
+	clients httplimit.Clients
+	user    func(context.Context) (string, error)
+}
+
+// WithClients sets how the client's address is found, for servers behind proxies: the header is read from the metadata of the call.
+// Without it the client is the other end of the connection.
+func WithClients(clients httplimit.Clients) Option {
+	return func(c *caller) { c.clients = clients }
+}
+
+// WithUserID sets the function that says for userID(ctx) who calls, from what your authentication has put into the context. It must
+// not read metadata that nobody has checked. "" is nobody: rules that need a user then refuse the call with a *ratelimit.KeyError. An
+// error ends the call: with its status, or else Unauthenticated. A nil function panics.
+func WithUserID(user func(context.Context) (string, error)) Option {
+	if user == nil {
+		panic("grpclimit.WithUserID: the function is nil")
+	}
+	return func(c *caller) { c.user = user }
+}
+
+func newCaller(opts []Option) *caller {
+	c := &caller{clients: httplimit.ClientIP()}
+	for _, option := range opts {
+		option(c)
+	}
+	return c
+}
+
+// context returns ctx with who calls. Where the other end has no IP address, as on a Unix socket, there is no client IP.
+func (c *caller) context(ctx context.Context) (context.Context, error) {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		values := func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }
+		if ip, err := c.clients.OfPeer(p.Addr.String(), values); err == nil {
+			ctx = ratelimit.WithClientIP(ctx, ip)
+		}
+	}
+	if c.user == nil {
+		return ctx, nil
+	}
+	id, err := c.user(ctx)
+	if err != nil {
+		if _, ok := status.FromError(err); !ok {
+			err = status.Error(codes.Unauthenticated, "it is not known who calls")
+		}
+		return nil, err
+	}
+	if id != "" {
+		ctx = ratelimit.WithUserID(ctx, id)
+	}
+	return ctx, nil
+}
+
+// UnaryServerInterceptor returns an interceptor that says in the context who calls, and applies [Error] to what handlers return. It
+// stands behind the interceptor that authenticates.
+func UnaryServerInterceptor(opts ...Option) grpc.UnaryServerInterceptor {
+	c := newCaller(opts)
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		ctx, err := c.context(ctx)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := handle(ctx, req)
+		return reply, Error(err)
+	}
+}
+
+// StreamServerInterceptor is [UnaryServerInterceptor] for streams.
+func StreamServerInterceptor(opts ...Option) grpc.StreamServerInterceptor {
+	c := newCaller(opts)
+	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		ctx, err := c.context(stream.Context())
+		if err != nil {
+			return err
+		}
+		return Error(handle(srv, serverStream{stream, ctx}))
+	}
+}
+
+type serverStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s serverStream) Context() context.Context { return s.ctx }
