@@ -13,9 +13,9 @@ import (
 const maxRefusals = 65_536
 
 // refusals remembers calls that the server refused a moment ago and would refuse still, so that it is not asked for each of them.
-// A refusal answers calls under the same rules and subjects that cost as much or more. It is known no longer than the rules refuse
-// by the clock of this process, read before the call was sent, and no longer than span; and until a charge of one of its states is
-// changed by this process.
+// A refusal answers calls under the same rules and subjects that cost the same: one that costs more is refused for longer. It is
+// known no longer than the rules refuse by the clock of this process, read before the call was sent, and no longer than span; and
+// until a charge of one of its states is changed by this process.
 type refusals struct {
 	span  time.Duration
 	seed  maphash.Seed
@@ -46,7 +46,7 @@ func (m *refusals) id(call *engine.Call) uint64 {
 	id := maphash.String(m.seed, call.Prefix)
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		id = 31*(id^m.state(c)) + uint64(c.Limit)
+		id = 31*(31*(id^m.state(c))+uint64(c.Limit)) + uint64(c.Cost)
 	}
 	return id
 }
@@ -137,7 +137,7 @@ func (r *refusal) answers(call *engine.Call) bool {
 		return false
 	}
 	for i := range call.Claims {
-		if call.Claims[i].Cost < r.call.Claims[i].Cost {
+		if call.Claims[i].Cost != r.call.Claims[i].Cost {
 			return false
 		}
 	}
@@ -148,7 +148,7 @@ func (r *refusal) answers(call *engine.Call) bool {
 func (r *refusal) tell(call *engine.Call, now int64) engine.Verdict {
 	for i := range call.Claims {
 		c, told := &call.Claims[i], r.call.Claims[i]
-		told.Cost, told.Delta, told.Member = c.Cost, c.Delta, c.Member
+		told.Delta, told.Member = c.Delta, c.Member
 		told.Refused = told.Refused && told.Earliest > now
 		if told.Earliest > 0 {
 			told.Earliest = max(told.Earliest, now)

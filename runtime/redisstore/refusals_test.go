@@ -146,8 +146,25 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 			t.Errorf("%s: recalled %+v", name, v)
 		}
 	}
-	call.Claims[0].Cost = 3
+}
+
+// A call that costs more than one that was refused has a delay of its own.
+func TestRefusalOfAHigherCost(t *testing.T) {
+	s, _ := openRemembering(t)
+	call := of(combinable[0], 2, "a")
+	decideOnce(t, s, call)
+	last, _ := decideOnce(t, s, call)
+	requireRemembered(t, s, call, false)
 	requireRemembered(t, s, call, true)
+	both := *clone(&call)
+	both.Claims[0].Cost = 2
+	for _, remembered := range []bool{false, true} {
+		requireRemembered(t, s, call, true)
+		v, c := decideOnce(t, s, both)
+		if want := last.Now + 3600*second; c.Claims[0].Earliest != want || v.Remembered != remembered {
+			t.Errorf("got %+v of %+v, want a delay until %d, remembered: %t", v, c, want, remembered)
+		}
+	}
 }
 
 // All rules that refuse are told, as long as they do.
