@@ -102,9 +102,6 @@ func (c *call) decideAlone(ctx context.Context, p *part) error {
 		c.shortenWaits(c.answer.waited)
 	}
 	v := p.verdict
-	if v.Remembered {
-		c.answer.source = SourceMemory
-	}
 	if !v.Admitted {
 		c.answer.at = time.UnixMicro(v.Now)
 		return nil
@@ -216,7 +213,11 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 	if p == &c.local || p.store != c.limiter.store {
 		return err
 	}
-	if ctx.Err() == nil {
+	c.answer.source = SourceStore
+	switch {
+	case v.Remembered:
+		c.answer.source = SourceMemory // which tells nothing of the store
+	case ctx.Err() == nil:
 		c.limiter.noteStore(ctx, err)
 	}
 	if err == nil || ctx.Err() != nil {

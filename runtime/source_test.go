@@ -1,6 +1,9 @@
 package ratelimit_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,5 +31,34 @@ func TestSourceOfARefusal(t *testing.T) {
 	}
 	if d, err := l.Allow(t.Context(), q); err != nil || !d.Allowed {
 		t.Errorf("after a reset: %+v, error %v", d, err)
+	}
+}
+
+// A refusal that this process remembers does not say that a lost store is back.
+func TestRememberedRefusalWhileTheStoreIsLost(t *testing.T) {
+	server, log := redistest.Start(t), new(bytes.Buffer)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, DialerRetries: 1})
+	defer client.Close()
+	store := redisstore.New(client, redisstore.WithTimeout(time.Minute), redisstore.WithRefusalMemory(time.Minute))
+	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
+	for range 2 {
+		if _, err := l.Allow(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Stop()
+	for range 3 {
+		other := q
+		other.Key = "other"
+		if _, err := l.Allow(t.Context(), other); err == nil {
+			t.Error("a call is decided without the server")
+		}
+		if d, err := l.Allow(t.Context(), q); err != nil || d.Source != ratelimit.SourceMemory {
+			t.Errorf("got %+v, error %v", d, err)
+		}
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 1 {
+		t.Errorf("%d lines are logged, want one:\n%s", lines, log)
 	}
 }
