@@ -11,12 +11,13 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 )
 
-// newHandler serves library, which is the limited one: handlers need not know of limits.
-func newHandler(library Library, users map[string]string) http.Handler {
+// newHandler serves library and export, which are the limited ones: handlers need not know of limits.
+func newHandler(library Library, export http.Handler, users map[string]string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /hours", func(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, map[string]string{"hours": library.Hours()})
 	})
+	mux.Handle("GET /export", export)
 	mux.HandleFunc("GET /books", func(w http.ResponseWriter, r *http.Request) {
 		books, err := library.Search(r.Context(), r.FormValue("title"))
 		if err != nil {

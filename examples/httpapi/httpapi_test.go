@@ -29,7 +29,8 @@ type service struct {
 func newService(t *testing.T, users map[string]string) *service {
 	s := &service{t: t, now: time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)}
 	store := memstore.New(memstore.WithClock(func() time.Time { return s.now }))
-	s.handler = newHandler(NewLimitedLibrary(books, ratelimit.New(store)), users)
+	limiter := ratelimit.New(store)
+	s.handler = newHandler(NewLimitedLibrary(books, limiter), newLimitedExport(&export{books}, limiter), users)
 	return s
 }
 
@@ -139,6 +140,20 @@ func TestKeyErrors(t *testing.T) {
 	s.want(w, http.StatusBadRequest, "")
 }
 
+func TestServeHTTPIsLimited(t *testing.T) {
+	s := newService(t, users)
+	for range 2 {
+		s.want(s.ask("GET", "/export", ""), http.StatusOK, "")
+	}
+	w := s.ask("GET", "/export", "")
+	s.want(w, http.StatusTooManyRequests, "")
+	if got := w.Header().Get("RateLimit"); got != `"export";r=0;t=3600` {
+		t.Errorf("RateLimit: got %s", got)
+	}
+	s.now = s.now.Add(time.Hour)
+	s.want(s.ask("GET", "/export", ""), http.StatusOK, "")
+}
+
 func TestWhatIsNotLimited(t *testing.T) {
 	s := newService(t, users)
 	for range 1000 {
@@ -151,7 +166,8 @@ func TestStoreOutOfReach(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, DialerRetries: 1})
 	defer client.Close()
-	s := &service{t: t, handler: newHandler(NewLimitedLibrary(books, ratelimit.New(redisstore.New(client))), users)}
+	limited := NewLimitedLibrary(books, ratelimit.New(redisstore.New(client)))
+	s := &service{t: t, handler: newHandler(limited, http.NotFoundHandler(), users)}
 	s.want(s.ask("GET", "/books", "ann"), http.StatusOK, "")
 	server.Stop()
 	w := s.ask("GET", "/books", "ann")

@@ -22,10 +22,10 @@ import (
 )
 
 func main() {
-	library := NewLimitedLibrary(books, ratelimit.New(newStore(), ratelimit.WithPrefix("library")))
+	limiter := ratelimit.New(newStore(), ratelimit.WithPrefix("library"))
 	server := &http.Server{
 		Addr:              cmp.Or(os.Getenv("ADDR"), "127.0.0.1:8080"),
-		Handler:           newHandler(library, users),
+		Handler:           newHandler(NewLimitedLibrary(books, limiter), newLimitedExport(&export{books}, limiter), users),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
 	log.Printf("listening on %s", server.Addr)

@@ -1,0 +1,17 @@
+package main
+
+import "net/http"
+
+// export answers with all books. Its ServeHTTP has no error to refuse with, so the rule names a fallback.
+type export struct{ books []Book }
+
+// ServeHTTP writes the books.
+//
+//ratelimit:rule name=export key="{clientIP(ctx)}" limit=2 per=1h
+//ratelimit:fallback tooMany
+func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) { writeJSON(w, e.books) }
+
+// tooMany answers refused requests. The RateLimit field, which httplimit.Report adds, says when to come back.
+func tooMany(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "two exports an hour", http.StatusTooManyRequests)
+}
