@@ -27,7 +27,8 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 
 // check asks one rule when it admits its claim.
 func (call *Call) check(c *Claim, cell *Cell, now int64) {
-	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, now, 0, 0, 0
+	c.Clear()
+	c.Earliest = now
 	if c.Mode == Trigger {
 		return
 	}

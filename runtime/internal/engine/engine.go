@@ -80,7 +80,7 @@ type Claim struct {
 	Wait    int64  // how long this rule may delay the call; 0 for Shadow and Trigger
 	Mode    Mode
 
-	// A decision fills in the rest.
+	// A decision fills in the rest, but for Delta.
 
 	Charged int64 // permits that were taken; 0 if the rule was not charged
 	At      int64 // the time they were taken for
@@ -98,6 +98,11 @@ type Claim struct {
 	Full int64 // when all permits are there again; the time of the decision if they are there now
 
 	Delta int64 // what Adjust does: permits to give back, negated, or to take beyond the limit
+}
+
+// Clear empties the fields that a decision fills in, for the next decision.
+func (c *Claim) Clear() {
+	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
 }
 
 // Price returns what n permits of a Warmup's charge cost besides their usual time. A part of a charge has no price of its own.

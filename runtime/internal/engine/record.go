@@ -78,7 +78,8 @@ func (r *Record) Take(call *Call, now int64) bool {
 	if c.Mode != Enforce || call.Peek || call.Report || call.UpTo || call.Refused {
 		return false
 	}
-	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = c.Cost, now, 0, 0, false, now, 0, 0, 0
+	c.Clear()
+	c.Charged, c.At, c.Earliest = c.Cost, now, now
 	if r.cell != nil {
 		return r.cell.take(c, now)
 	}

@@ -114,6 +114,7 @@ type sent struct {
 	free, block bool
 }
 
+// ErrReply is the error of a reply that no script of this version gives.
 var ErrReply = errors.New("unexpected reply of the script")
 
 // WindowsAt is the reply of a call that must tell the calendar windows which hold a time. Nothing was done.
@@ -123,13 +124,9 @@ func (WindowsAt) Error() string { return "the calendar windows are not those of 
 
 // ReadDecision takes in the script's reply to a decision. The error is a WindowsAt if the call is to be sent again.
 func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
-	clear := func() {
-		for i := range call.Claims {
-			c := &call.Claims[i]
-			c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
-		}
+	for i := range call.Claims {
+		call.Claims[i].Clear()
 	}
-	clear()
 	switch reply := reply.(type) {
 	case redis.Error:
 		return engine.Verdict{}, reply
