@@ -45,7 +45,7 @@ func (r *Run) AddDecision(call *engine.Call, now int64) {
 		if call.UpTo {
 			asked.Cost = 1
 		}
-		return sent{Terms: asked.Terms(now, until), cost: asked.Cost, wait: c.Wait, free: c.Wait > 0 && until > now}
+		return sent{Terms: asked.Terms(now, until), cost: asked.Cost, wait: c.Wait, free: c.Mode == engine.Enforce && until > now}
 	})
 }
 

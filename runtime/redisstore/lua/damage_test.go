@@ -11,8 +11,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-const second_ = 1_000_000
-
 // decideOn sends a run of calls to a server by EVAL, and returns a reply for each.
 func decideOn(t *testing.T, client *redis.Client, calls ...*engine.Call) []any {
 	t.Helper()
@@ -34,7 +32,7 @@ func decideOn(t *testing.T, client *redis.Client, calls ...*engine.Call) []any {
 }
 
 func oneClaim(kind engine.Kind) *engine.Call {
-	rule := &engine.Rule{Name: "r", Tag: "tag", Kind: kind, Per: 60 * second_, Slices: 4, Warmup: second_}
+	rule := &engine.Rule{Name: "r", Tag: "tag", Kind: kind, Per: 60 * second, Slices: 4, Warmup: second}
 	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "s", Cost: 1, Limit: 3, Burst: 3}}}
 }
 
@@ -95,7 +93,7 @@ func TestWrongTypeHarmsItsCallAlone(t *testing.T) {
 	}
 	foreign := oneClaim(engine.FixedWindow)
 	foreign.Claims = append(foreign.Claims, foreign.Claims[0])
-	foreign.Claims[1].Rule = &engine.Rule{Name: "foreign", Tag: "tag", Kind: engine.SlidingWindow, Per: second_}
+	foreign.Claims[1].Rule = &engine.Rule{Name: "foreign", Tag: "tag", Kind: engine.SlidingWindow, Per: second}
 	foreign.Claims[0].Subject = "other"
 
 	replies := decideOn(t, client, oneClaim(engine.FixedWindow), foreign, oneClaim(engine.FixedWindow))

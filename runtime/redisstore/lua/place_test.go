@@ -1,0 +1,55 @@
+package lua
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// Of a call that waits for one of its rules, the others have places too. A later call uses those that are free of all its rules, also of
+// the rules that would not delay it: their permits are charged already.
+func TestFreePlaceOfARuleThatDoesNotWait(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
+	defer client.Close()
+	slow := &engine.Rule{Name: "slow", Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second}
+	wide := &engine.Rule{Name: "wide", Tag: "1h", Kind: engine.SlidingWindow, Per: 3600 * second}
+	decide := func(call *engine.Call) engine.Verdict {
+		t.Helper()
+		v, err := ReadDecision(decideOn(t, client, call)[0], call)
+		if err != nil || !v.Admitted {
+			t.Fatalf("the verdict is %+v, with error %v; want the call admitted", v, err)
+		}
+		return v
+	}
+	newCall := func() *engine.Call {
+		return &engine.Call{Prefix: "p", Claims: []engine.Claim{
+			{Rule: slow, Subject: "s", Cost: 1, Limit: 1, Wait: 600 * second},
+			{Rule: wide, Subject: "s", Cost: 1, Limit: 10},
+		}}
+	}
+	decide(newCall())
+	leaver := newCall()
+	left := decide(leaver)
+	decide(newCall())
+	for i := range leaver.Claims {
+		leaver.Claims[i].Delta = -1
+	}
+	run := new(Run)
+	run.AddAdjustment(leaver, left.Now)
+	args := append(append([]any{"eval", Script, len(run.Keys)}, run.Keys...), run.Args...)
+	if err := client.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if v := decide(newCall()); v.At != left.At {
+		t.Fatalf("the call is admitted at %d, want the free place at %d", v.At, left.At)
+	}
+	peek := newCall()
+	peek.Peek = true
+	decide(peek)
+	if room := peek.Claims[1].Room; room != 7 {
+		t.Errorf("three calls leave room for %d, want 7", room)
+	}
+}
