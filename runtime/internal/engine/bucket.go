@@ -145,12 +145,16 @@ func (b *bucket) Last(c *Claim, n, now, at int64) bool {
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) { b.subtract(c, n, now) }
 
 // subtract gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without
-// the rest of the charge.
+// the rest of the charge. While calls wait for their places, what another call left is lost: the places stay, so the bucket would have
+// run over.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
 	refilled := max(0, now-c.At)
 	x, y := b.in(c, now)
 	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now {
+		return false
+	}
+	if c.Rule.Kind == Bucket && c.At <= now && b.lacks(c, -c.Burst, now, now) > now {
 		return false
 	}
 	x, y = gain(x-extra+refilled, y, -n, c.Limit, c.Rule.Per)

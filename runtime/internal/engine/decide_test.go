@@ -187,3 +187,16 @@ func TestNoPlaceAheadInABucket(t *testing.T) {
 		t.Errorf("the shared bucket is %d us ahead", at-1001*second)
 	}
 }
+
+// A refund while a call waits for its place does not let the next call come closer to that than the rate allows.
+func TestRefundBehindWhichCallsWait(t *testing.T) {
+	s := newSubject(t, Rule{Kind: Bucket, Per: second})
+	c := Claim{Cost: 1, Limit: 200, Burst: 1, Wait: second}
+	first, _ := s.ask(c)
+	_, waits := s.ask(c)
+	s.now += 1000
+	s.giveBack(first)
+	if _, next := s.ask(c); next.At-waits.At < 5000 {
+		t.Errorf("two places are %d us apart, want 5000", next.At-waits.At)
+	}
+}

@@ -124,10 +124,12 @@ function bucket.last(c, n, now, at, extra)
 end
 
 -- Gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without the rest
--- of the charge.
+-- of the charge. While calls wait for their places, what another call left is lost: the places stay, so the bucket would have run
+-- over.
 function bucket.subtract(c, n, now, at, extra)
   local refilled = max(0, now - at)
   if refilled > (bucket.gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
+  if c.kind == BUCKET and at <= now and lacks(c, -c.b, now, now) > now then return end
   c.x, c.y = bucket.gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
   return true
 end
