@@ -17,7 +17,7 @@
 //
 // # The algorithms
 //
-// [SlidingWindow] admits Limit permits in any span of Per. It keeps the time of each permit, as a log.
+// [SlidingWindow] admits Limit permits in any span of Per. It keeps the time of each permit.
 //
 // [FixedWindow] opens a window at the first admitted call. Around the end of a window twice the limit may pass.
 //

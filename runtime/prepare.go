@@ -34,7 +34,7 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 	}
 	numbers := engine.Rule{
 		Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(),
-		Slices: r.SliceCount(), Block: r.Block.Microseconds(),
+		Slices: r.sliceCount(), Block: r.Block.Microseconds(),
 	}
 	if r.Cron != "" {
 		var err error
@@ -64,8 +64,8 @@ func (r Rule) capacity() int64 {
 	}
 }
 
-// SliceCount is how many slices the window of a SlidingCounter has.
-func (r Rule) SliceCount() int64 {
+// sliceCount is how many slices the window of a SlidingCounter has.
+func (r Rule) sliceCount() int64 {
 	if r.Slices == 0 {
 		return defaultSlices
 	}

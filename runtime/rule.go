@@ -42,9 +42,9 @@ type Rule struct {
 	// in the window on: further ones do not prolong that, and where the first is given back it is known no more. It goes with
 	// SlidingWindow and Calendar.
 	Distinct string
-	// Wait is how long a call waits for its permits instead of being refused at once; up to 3660 days. Only Take, Charge and
-	// Begin look at it: what delays a request is Limiter.Wait. A call that a rule with Distinct counts does not wait for any of
-	// its rules: who is known now need not be known later.
+	// Wait is how long a call waits for its permits instead of being refused at once; up to 3660 days. It is for generated wrappers:
+	// requests wait in [Limiter.Wait], whatever their rules say. A call under a rule with Distinct waits for none of its rules, as a
+	// member that is known now may be forgotten later.
 	Wait time.Duration
 	// Queue is how many permits may be due to the calls that wait in a bucket, the new one's among them: where each costs 1,
 	// how many calls may wait. 0 is any number. It goes with Wait, which requests do without, and not with Prepay or Warmup,
@@ -56,7 +56,8 @@ type Rule struct {
 	Mode Mode
 	// Scope is who shares the counts.
 	Scope Scope
-	// Refund is whether a call gives its permits back when it fails. Only Begin looks at it.
+	// Refund is whether a call gives its permits back when it fails. It is for generated wrappers: [Decision.Refund] gives back
+	// what requests took.
 	Refund Refund
 	// OnError is what to do while the store fails; the default is the limiter's policy.
 	OnError FailurePolicy
@@ -91,7 +92,7 @@ func (r Rule) Window() string {
 	case r.Warmup > 0:
 		window += ":" + period.Format(r.Warmup)
 	case r.Algorithm == SlidingCounter:
-		window += ":" + strconv.FormatInt(r.SliceCount(), 10)
+		window += ":" + strconv.FormatInt(r.sliceCount(), 10)
 	}
 	if r.Distinct != "" {
 		window = "distinct:" + window

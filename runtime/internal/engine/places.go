@@ -2,17 +2,17 @@ package engine
 
 import "slices"
 
-// Places are the places to come of one state that were given up while others were behind them, in the order of their times.
+// places are the times to come of one state that were given up while others were behind them, in ascending order.
 // Their permits stay charged, since the places behind were found with them, and a later call may use them. Beyond maxPlaces a
 // place is lost.
-type Places []place
+type places []place
 
 type place struct{ at, permits int64 }
 
 const maxPlaces = 64
 
 // last returns the time of the last place.
-func (p Places) last() int64 {
+func (p places) last() int64 {
 	if len(p) == 0 {
 		return longAgo
 	}
@@ -20,12 +20,12 @@ func (p Places) last() int64 {
 }
 
 // has reports whether there is a place of n permits at a time.
-func (p Places) has(at, n int64) bool {
+func (p places) has(at, n int64) bool {
 	return slices.ContainsFunc(p, func(q place) bool { return q.at == at && q.permits >= n })
 }
 
 // take takes n permits of the place at a time. It reports whether there was such a place. The rest of it stays free.
-func (p *Places) take(at, n int64) bool {
+func (p *places) take(at, n int64) bool {
 	i := slices.IndexFunc(*p, func(q place) bool { return q.at == at && q.permits >= n })
 	if i < 0 {
 		return false
@@ -37,7 +37,7 @@ func (p *Places) take(at, n int64) bool {
 }
 
 // add frees n permits of the place at a time, and forgets the places whose time has come.
-func (p *Places) add(at, n, now int64) {
+func (p *places) add(at, n, now int64) {
 	*p = slices.DeleteFunc(*p, func(q place) bool { return q.at <= now })
 	i := slices.IndexFunc(*p, func(q place) bool { return q.at >= at })
 	switch {

@@ -9,15 +9,18 @@ type Record struct {
 
 // NewRecord returns the record of a subject that was never charged.
 func NewRecord(r *Rule) Record {
-	switch r.Kind {
-	case Bucket, Prepaid:
+	switch {
+	case r.Kind.isBucket():
 		return Record{numbers: [3]int64{longAgo, 0, 0}}
-	case FixedWindow, Calendar:
+	case r.Kind == FixedWindow || r.Kind == Calendar:
 		return Record{numbers: [3]int64{longAgo, longAgo, 0}}
 	}
 	cell := NewCell(r)
 	return Record{cell: &cell}
 }
+
+// isBucket reports whether the kind has the state of a plain bucket.
+func (k Kind) isBucket() bool { return k == Bucket || k == Prepaid }
 
 func (r *Record) bucket() bucket { return bucket{r.numbers[0], r.numbers[1], r.numbers[2]} }
 func (r *Record) window() window { return window{r.numbers[0], r.numbers[1], r.numbers[2]} }
@@ -83,7 +86,7 @@ func (r *Record) Take(call *Call, now int64) bool {
 	if r.cell != nil {
 		return r.cell.take(c, now)
 	}
-	if c.Rule.Kind == Bucket || c.Rule.Kind == Prepaid {
+	if c.Rule.Kind.isBucket() {
 		b := r.bucket()
 		if b.Earliest(c, now, now) > now {
 			return false

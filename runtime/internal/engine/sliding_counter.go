@@ -3,19 +3,20 @@ package engine
 // slidingCounter is the permits of each slice of time in a window, and of the slice that the window has left in part. It is a
 // sliding window of constant size that never admits more than the limit, and is up to a slice late.
 type slidingCounter struct {
-	slices []int64 // slice n stands at n modulo their number
+	slices []int64 // those of slice n are at n modulo the length
 	newest int64   // number of the newest slice; 0 before the first charge
 	used   int64   // permits of all slices
 }
 
 func newSlidingCounter(*Rule) State { return new(slidingCounter) }
 
-func sliceTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Width(), B: c.Rule.Slices} }
+func sliceTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.width(), B: c.Rule.Slices} }
 
-// Width returns the length of a slice.
-func (r *Rule) Width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
+// width returns the length of a slice.
+func (r *Rule) width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
 
-func (s *slidingCounter) slot(n int64) *int64 {
+// of returns the permits of slice n, to read or to change.
+func (s *slidingCounter) of(n int64) *int64 {
 	i := n % int64(len(s.slices))
 	if i < 0 { // before 1970
 		i += int64(len(s.slices))
@@ -25,7 +26,7 @@ func (s *slidingCounter) slot(n int64) *int64 {
 
 // slice returns the number of the slice that holds a time.
 func (r *Rule) slice(at int64) int64 {
-	width := r.Width()
+	width := r.width()
 	n := at / width
 	if at%width < 0 {
 		n--
@@ -45,7 +46,7 @@ func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
 	}
 	used = s.used
 	for n := s.newest + 1; n <= present; n++ {
-		used -= *s.slot(n)
+		used -= *s.of(n)
 	}
 	return present, used
 }
@@ -54,8 +55,8 @@ func (s *slidingCounter) Earliest(c *Claim, now, from int64) int64 {
 	present, used := s.total(c.Rule, now)
 	excess := used + c.Cost - c.Limit
 	for n := present - c.Rule.Slices; excess > 0 && n <= s.newest; n++ {
-		if excess -= *s.slot(n); excess <= 0 {
-			return max(from, (n+c.Rule.Slices+1)*c.Rule.Width())
+		if excess -= *s.of(n); excess <= 0 {
+			return max(from, (n+c.Rule.Slices+1)*c.Rule.width())
 		}
 	}
 	return from
@@ -66,7 +67,7 @@ func (s *slidingCounter) Earliest(c *Claim, now, from int64) int64 {
 func (s *slidingCounter) Room(c *Claim, now int64) int64 {
 	present, used := s.total(c.Rule, now)
 	if oldest := present - c.Rule.Slices; c.Mode == Trigger && used > 0 && oldest <= s.newest {
-		used -= *s.slot(oldest)
+		used -= *s.of(oldest)
 	}
 	return max(0, c.Limit-used)
 }
@@ -74,8 +75,8 @@ func (s *slidingCounter) Room(c *Claim, now int64) int64 {
 func (s *slidingCounter) Full(c *Claim, now int64) int64 {
 	if present, used := s.total(c.Rule, now); used > 0 {
 		for n := s.newest; n >= present-c.Rule.Slices; n-- {
-			if *s.slot(n) > 0 {
-				return (n + c.Rule.Slices + 1) * c.Rule.Width()
+			if *s.of(n) > 0 {
+				return (n + c.Rule.Slices + 1) * c.Rule.width()
 			}
 		}
 	}
@@ -88,7 +89,7 @@ func (s *slidingCounter) Reserves(_ *Claim, now, at int64) bool { return at <= n
 func (s *slidingCounter) Commit(c *Claim, n, now, _ int64) bool {
 	s.move(c.Rule, now)
 	n = min(n, mostUsed-s.used)
-	*s.slot(s.newest) += n
+	*s.of(s.newest) += n
 	s.used += n
 	return true
 }
@@ -100,7 +101,7 @@ func (s *slidingCounter) move(r *Rule, now int64) {
 		s.slices = make([]int64, r.Slices+1)
 	} else {
 		for n := s.newest + 1; n <= present; n++ {
-			*s.slot(n) = 0
+			*s.of(n) = 0
 		}
 	}
 	s.newest, s.used = present, used
@@ -117,12 +118,12 @@ func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
 		return
 	}
 	s.move(c.Rule, now)
-	n = min(n, *s.slot(slice)) // after a reset there may be less
-	*s.slot(slice) -= n
+	n = min(n, *s.of(slice)) // after a reset there may be less
+	*s.of(slice) -= n
 	s.used -= n
 }
 
-func (s *slidingCounter) Expiry(r *Rule) int64 { return (s.newest + r.Slices + 1) * r.Width() }
+func (s *slidingCounter) Expiry(r *Rule) int64 { return (s.newest + r.Slices + 1) * r.width() }
 
 func (s *slidingCounter) Size() int64 { return 48 + 8*int64(len(s.slices)) }
 

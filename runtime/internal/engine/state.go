@@ -123,18 +123,18 @@ type State interface {
 // longAgo is before any time, with room to subtract.
 const longAgo = -1 << 60
 
-// NewState returns the state of a subject that was never charged.
-func NewState(r *Rule) State { return algorithms[r.Kind].state(r) }
+// newState returns the state of a subject that was never charged.
+func newState(r *Rule) State { return algorithms[r.Kind].state(r) }
 
 // Cell is all that a store keeps for one rule and subject.
 type Cell struct {
 	State State
-	Free  Places // given up, and free for others
+	Free  places // given up, and free for others
 	Until int64  // the subject is blocked until then
 }
 
 // NewCell returns the cell of a subject that was never charged.
-func NewCell(r *Rule) Cell { return Cell{State: NewState(r), Until: longAgo} }
+func NewCell(r *Rule) Cell { return Cell{State: newState(r), Until: longAgo} }
 
 // Expiry returns the time from which the cell says no more than a new one.
 func (cell *Cell) Expiry(r *Rule) int64 {

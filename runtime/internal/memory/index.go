@@ -1,8 +1,8 @@
 package memory
 
 // index finds the entries of a shard by their hashes. It is a table with open addressing: a slot holds the number of an entry plus 1
-// in its lower half and the entry's hash in its upper half, or 0 if it is free; what does not find its slot free stands in the next
-// one that is. The number of slots is a power of two.
+// in its lower half and the entry's hash in its upper half, or 0 if it is free. An entry whose slot is taken is in the next free one.
+// The number of slots is a power of two.
 type index struct {
 	slots []uint64
 	used  int
@@ -59,7 +59,7 @@ func (x *index) find(hash uint32, n int) int {
 // replace gives an entry another number.
 func (x *index) replace(hash uint32, n, by int) { x.slots[x.find(hash, n)] = slotOf(hash, by) }
 
-// remove frees the slot of the n-th entry. Those behind it that did not find their slots free move up.
+// remove frees the slot of the n-th entry. Entries behind it whose slots were taken move up.
 func (x *index) remove(hash uint32, n int) {
 	free := x.find(hash, n)
 	mask := len(x.slots) - 1

@@ -104,7 +104,7 @@ func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 	if e, _ := shard.find(&k); e != nil && e.record.Take(call, now) {
 		v = engine.Verdict{Now: now, At: now, Admitted: true}
 	} else { // at a time that is not before any at which another call was admitted, or removed what expired
-		shard.work.places = append(shard.work.places, place{key: k, shard: shard, entry: e})
+		shard.work.targets = append(shard.work.targets, target{key: k, shard: shard, entry: e})
 		v, err = s.step(call, &shard.work, s.clock.now())
 		shard.work.clear()
 	}
@@ -135,7 +135,7 @@ func (s *Store) locked(call *engine.Call, step func(w *work, now int64) error) e
 		k := s.key(call, &call.Claims[i])
 		shard := &s.shards[k.shard]
 		e, _ := shard.find(&k)
-		w.places = append(w.places, place{key: k, shard: shard, entry: e})
+		w.targets = append(w.targets, target{key: k, shard: shard, entry: e})
 	}
 	err := step(w, s.clock.now())
 	w.clear()

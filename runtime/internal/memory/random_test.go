@@ -220,7 +220,7 @@ func requireWhole(t interface{ Fatalf(string, ...any) }, s *Store) {
 				t.Fatalf("an owner counts %d entries; expected %d", o.entries, n)
 			}
 		}
-		if len(shard.work.places)+len(shard.work.cells) > 0 {
+		if len(shard.work.targets)+len(shard.work.cells) > 0 {
 			t.Fatalf("shard %d holds the places of a call", i)
 		}
 	}

@@ -36,7 +36,7 @@ type owner struct {
 	kind              engine.Kind
 }
 
-// owned is an owner in a shard, and one of the rules that are spelled so.
+// owned is what the entries of one owner in a shard share. Of equal rules it has the one that was used first.
 type owned struct {
 	space   *space
 	prefix  string

@@ -9,19 +9,19 @@ import (
 
 // work is memory for one call at a time.
 type work struct {
-	places []place
-	cells  []*engine.Cell
+	targets []target
+	cells   []*engine.Cell
 }
 
 // clear makes the memory ready for the next call.
 func (w *work) clear() {
-	clear(w.places)
+	clear(w.targets)
 	clear(w.cells)
-	w.places, w.cells = w.places[:0], w.cells[:0]
+	w.targets, w.cells = w.targets[:0], w.cells[:0]
 }
 
-// place is where the entry of a claim is, or will be.
-type place struct {
+// target is the entry that a claim is decided on, or the room for one that is added if the call leaves something to keep.
+type target struct {
 	key
 	shard    *shard
 	entry    *entry        // nil as long as there is none
@@ -30,17 +30,17 @@ type place struct {
 	size     int64 // of the record before the call
 }
 
-func (p *place) record() *engine.Record {
+func (p *target) record() *engine.Record {
 	if p.entry != nil {
 		return &p.entry.record
 	}
 	return &p.fresh
 }
 
-// unpack fills in the cells of all places.
+// unpack fills in the cells of all targets.
 func (w *work) unpack() {
-	for i := range w.places {
-		p := &w.places[i]
+	for i := range w.targets {
+		p := &w.targets[i]
 		if p.entry == nil {
 			p.fresh = engine.NewRecord(p.rule)
 		}
@@ -73,8 +73,8 @@ func (s *Store) step(call *engine.Call, w *work, now int64) (engine.Verdict, err
 
 // needs returns how many entries and bytes a call may add.
 func (w *work) needs(call *engine.Call, now int64) (keys, bytes int64) {
-	for i := range w.places {
-		p := &w.places[i]
+	for i := range w.targets {
+		p := &w.targets[i]
 		bytes += w.cells[i].State.Grows(&call.Claims[i], now)
 		if p.entry == nil {
 			keys++
@@ -87,15 +87,15 @@ func (w *work) needs(call *engine.Call, now int64) (keys, bytes int64) {
 // keep keeps what a call made of its cells, in place of what was reserved.
 func (s *Store) keep(w *work, now, keys, bytes int64) {
 	keys, bytes = -keys, -bytes
-	for i := range w.places {
-		p := &w.places[i]
+	for i := range w.targets {
+		p := &w.targets[i]
 		p.record().Pack(&p.unpacked)
 		if p.entry != nil {
 			bytes += p.record().Size() - p.size
 		}
 	}
-	for i := range w.places { // adding entries may move those that there are
-		p := &w.places[i]
+	for i := range w.targets { // adding entries may move those that there are
+		p := &w.targets[i]
 		if p.entry == nil && p.fresh.Expiry(p.rule) > now {
 			keys++
 			bytes += p.shard.add(&p.key, p.fresh)
@@ -111,8 +111,8 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 	return s.locked(call, func(w *work, now int64) error {
 		w.unpack()
 		keys, bytes := int64(0), int64(0)
-		for i := range w.places {
-			if p := &w.places[i]; p.entry == nil && call.Claims[i].Delta > 0 {
+		for i := range w.targets {
+			if p := &w.targets[i]; p.entry == nil && call.Claims[i].Delta > 0 {
 				keys, bytes = keys+1, bytes+entryBytes+textBytes(p.subject)+p.size
 			}
 		}
@@ -129,8 +129,8 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 // Reset implements engine.Store.
 func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err error) {
 	return found, s.locked(call, func(w *work, now int64) error {
-		for i := range w.places {
-			if e := w.places[i].entry; e != nil && e.record.Expiry(e.rule) > now {
+		for i := range w.targets {
+			if e := w.targets[i].entry; e != nil && e.record.Expiry(e.rule) > now {
 				found++
 			}
 		}
@@ -141,8 +141,8 @@ func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err erro
 
 // drop removes the entries of a call that are to go.
 func (s *Store) drop(w *work, goes func(*entry) bool) {
-	for i := range w.places {
-		p := &w.places[i]
+	for i := range w.targets {
+		p := &w.targets[i]
 		if e, n := p.shard.find(&p.key); e != nil && goes(e) { // removing one may have moved the others
 			bytes := p.shard.remove(n, s.hash)
 			s.bound.add(-1, -bytes)

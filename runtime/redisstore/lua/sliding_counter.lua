@@ -5,11 +5,12 @@ local sliding_counter = { reserves = at_once, last = always }
 
 local HEAD = 24
 
-local function slot(c, n) return HEAD + 8 * (n % (c.b + 1)) end
+-- Returns where the permits of slice n are in the state.
+local function offset(c, n) return HEAD + 8 * (n % (c.b + 1)) end
 
 -- Returns the permits of these slices of the ring, packed.
 local function ring(c, from, to)
-  local first, last = slot(c, from), slot(c, to) + 7
+  local first, last = offset(c, from), offset(c, to) + 7
   if first < last then return call('GETRANGE', c.key, first, last) end
   return call('GETRANGE', c.key, first, HEAD + 8 * c.b + 7) .. call('GETRANGE', c.key, HEAD, last)
 end
@@ -81,8 +82,8 @@ local function move(c)
   if not c.newest then
     call('SET', c.key, string.rep('\0', HEAD + 8 * (c.b + 1)))
   elseif c.moved > 0 then
-    call('SETRANGE', c.key, slot(c, c.newest), pack('<d', c.count))
-    for n = c.newest + 1, c.present do call('SETRANGE', c.key, slot(c, n), string.rep('\0', 8)) end
+    call('SETRANGE', c.key, offset(c, c.newest), pack('<d', c.count))
+    for n = c.newest + 1, c.present do call('SETRANGE', c.key, offset(c, n), string.rep('\0', 8)) end
     c.count = 0
   end
   if c.newest ~= c.present then expire(c.key, (c.present + c.b + 1) * c.a) end
@@ -112,7 +113,7 @@ function sliding_counter.give_back(c, n, now, at)
   else
     local kept = parse('<d', ring(c, slice, slice))
     n = min(n, kept)
-    call('SETRANGE', c.key, slot(c, slice), pack('<d', kept - n))
+    call('SETRANGE', c.key, offset(c, slice), pack('<d', kept - n))
   end
   c.total = c.total - n
   write(c)
