@@ -21,6 +21,7 @@ type call struct {
 	next      int         // the rule that is asked next
 	err       error       // why the call cannot be decided
 	never     bool        // a rule of limit 0 refuses it
+	blocked   bool        // a subject of it is blocked
 	patient   bool        // of requests: any rule may delay the call by wait, whatever its own wait is
 	wait      time.Duration
 	peek      bool
@@ -50,7 +51,8 @@ type asked struct {
 	cost    int64
 	limit   int64
 	wait    time.Duration // how long the rule may delay the call
-	part    *part         // nil if no store is asked, since the rule would never admit the call
+	blocked time.Duration // how long the subject is still blocked
+	part    *part         // nil if no store is asked, since the rule would never admit the call, or the subject is blocked
 	claim   int           // of the part
 	held    int           // of what an admitted call keeps, or -1
 }
@@ -100,7 +102,10 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 			return err
 		}
 	}
+	a.blocked = c.limiter.blocks.left(rule, a.subject)
 	switch most, what := claim.Most(); {
+	case a.blocked > 0:
+		c.blocked = true
 	case claim.Cost <= most || rule.Mode == ModeTrigger || c.fleet.UpTo && most > 0:
 		if same != nil {
 			same.part.Claims[same.claim].Cost = claim.Cost
@@ -113,7 +118,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: what,
 		}
 	}
-	c.never = c.never || a.part == nil && rule.Mode == ModeEnforce
+	c.never = c.never || a.never() && rule.Mode == ModeEnforce
 	c.owners[c.next] = len(c.asked)
 	c.asked = append(c.asked, a)
 	return nil
@@ -236,10 +241,16 @@ type state struct {
 	retry     time.Duration // until the rule would admit the call; 0 if it admits it now, or never
 }
 
+// never reports whether the rule refuses every such call.
+func (a *asked) never() bool { return a.part == nil && a.blocked == 0 }
+
+// refusedHere reports whether a rule refuses the call without its store being asked. Then no store is.
+func (c *call) refusedHere() bool { return c.never || c.blocked }
+
 // state returns the answer of a rule that was asked.
 func (a *asked) state() state {
 	if a.part == nil {
-		return state{refused: true}
+		return state{refused: true, retry: a.blocked}
 	}
 	claim, now := &a.part.Claims[a.claim], a.part.verdict.Now
 	return state{
@@ -251,7 +262,7 @@ func (a *asked) state() state {
 func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
 	for i := range c.asked {
 		a := &c.asked[i]
-		if a.rule.Mode != mode || a.part != nil && c.never && mode == ModeEnforce {
+		if a.rule.Mode != mode || a.part != nil && c.refusedHere() && mode == ModeEnforce {
 			continue // a call that is never admitted is not asked of the stores
 		}
 		s := a.state()
@@ -261,8 +272,11 @@ func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
 		longest = max(longest, s.retry)
 		list = append(list, Violation{
 			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Remaining: s.remaining,
-			RetryAfter: s.retry, Never: a.part == nil, policy: a.policy(c.method), message: a.rule.Message,
+			RetryAfter: s.retry, Never: a.never(), policy: a.policy(c.method), message: a.rule.Message,
 		})
+	}
+	if c.never {
+		longest = 0
 	}
 	return longest, list
 }

@@ -13,7 +13,7 @@ type Source uint8
 
 const (
 	SourceStore  Source = iota // the limiter's store
-	SourceMemory               // this process, from a refusal that it remembers
+	SourceMemory               // this process, from a refusal or a block that it remembers
 	SourceLease                // this process, from permits that it took ahead
 	SourcePolicy               // a FailurePolicy, since the store failed
 )
@@ -63,8 +63,14 @@ func (c *call) decide(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return contextError(ctx, c.method)
-	case c.never || len(c.local.Claims) == 0 && len(c.fleet.Claims) == 0:
-		c.answer.admitted, c.answer.at = !c.never, time.Now()
+	case c.refusedHere():
+		c.answer.at = time.Now()
+		if c.blocked {
+			c.answer.source = SourceMemory
+		}
+		return nil
+	case len(c.local.Claims) == 0 && len(c.fleet.Claims) == 0:
+		c.answer.admitted, c.answer.at = true, time.Now()
 		return nil
 	}
 	if err := c.fits(); err != nil {

@@ -28,7 +28,16 @@ type Limiter struct {
 
 	requested ruleCache
 	overrides Overrides
+	blocks    blocks
 }
+
+// The lists of texts that a store keeps for the limiters of one prefix.
+const (
+	listOverrides = "overrides"
+	listBlocked   = "blocked"
+)
+
+func (l *Limiter) list(name string) string { return l.prefix + ":" + name }
 
 // What a limiter counts by itself is at most so many counts, and about so many bytes.
 const (

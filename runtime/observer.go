@@ -126,7 +126,7 @@ func (c *call) observe(ctx context.Context, took time.Duration) {
 	if c.err == nil {
 		for i := range c.asked {
 			o := c.outcome(&c.asked[i])
-			if e.Kind == EventRefused && o.Mode == ModeEnforce && o.Refused {
+			if e.Kind == EventRefused && o.Mode == ModeEnforce && o.Refused && !c.never {
 				e.RetryAfter = max(e.RetryAfter, o.RetryAfter)
 			}
 			e.Rules = append(e.Rules, o)
@@ -139,11 +139,11 @@ func (c *call) outcome(a *asked) Outcome {
 	o := Outcome{
 		Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Mode: a.rule.Mode, Limit: a.limit, Cost: a.cost,
 	}
-	if a.part != nil && c.never {
+	if a.part != nil && c.refusedHere() {
 		return o // the stores were not asked
 	}
 	s := a.state()
-	o.Refused, o.Never = s.refused, a.part == nil
+	o.Refused, o.Never = s.refused, a.never()
 	if s.refused {
 		o.Remaining, o.RetryAfter = s.remaining, s.retry
 	}

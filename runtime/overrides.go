@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,7 +88,7 @@ func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, 
 
 // Clear ends what Set began. The error is a *StoreError, or wraps the context's.
 func (o *Overrides) Clear(ctx context.Context, rule string) error {
-	return o.write(ctx, func(store engine.Settings, prefix string) error { return store.Unset(ctx, prefix, rule) })
+	return o.write(ctx, func(store engine.Settings) error { return store.Unset(ctx, o.limiter.list(listOverrides), rule) })
 }
 
 // All returns the overrides in the store, as they are there now. Those that are not understood are left out, and are the error; it
@@ -96,7 +97,7 @@ func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	if o.store == nil {
 		return nil, &StoreError{Err: errNoOverrides}
 	}
-	texts, err := o.store.Settings(ctx, o.limiter.prefix)
+	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
 	if err != nil {
 		return nil, storeError(ctx, "", err)
 	}
@@ -161,7 +162,7 @@ func joined(errs []error) error {
 	return errors.Join(errs...)
 }
 
-var errNoOverrides = errors.New("it keeps no overrides")
+var errNoOverrides = errors.New("it keeps no overrides and no blocks")
 
 func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bool) (set bool, err error) {
 	if err := v.check(rule); err != nil {
@@ -174,29 +175,37 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bo
 	if err != nil {
 		return false, err
 	}
-	err = o.write(ctx, func(store engine.Settings, prefix string) (err error) {
-		set, err = store.Set(ctx, prefix, rule, string(text), onlyNew)
+	err = o.write(ctx, func(store engine.Settings) (err error) {
+		set, err = store.Set(ctx, o.limiter.list(listOverrides), rule, string(text), onlyNew)
 		return err
 	})
 	return set, err
 }
 
-// write changes the store's overrides, and follows. That they cannot be read back is no error of the change.
-func (o *Overrides) write(ctx context.Context, change func(engine.Settings, string) error) error {
+// write changes the store's overrides or blocks, and follows. That they cannot be read back is no error of the change.
+func (o *Overrides) write(ctx context.Context, change func(engine.Settings) error) error {
 	if o.store == nil {
 		return &StoreError{Err: errNoOverrides}
 	}
+	var err error
+	wait := o.alone(ctx, func() {
+		if err = change(o.store); err == nil {
+			_ = o.read(ctx) // Err tells
+		}
+	})
+	return storeError(ctx, "", cmp.Or(wait, err))
+}
+
+// alone reads or writes while nothing else does, or else an older answer could come later. The error is the context's.
+func (o *Overrides) alone(ctx context.Context, do func()) error {
 	select {
-	case o.reading <- struct{}{}: // or else an older answer could come later
+	case o.reading <- struct{}{}:
 		defer func() { <-o.reading }()
+		do()
+		return nil
 	case <-ctx.Done():
-		return contextError(ctx, "")
+		return ctx.Err()
 	}
-	if err := change(o.store, o.limiter.prefix); err != nil {
-		return storeError(ctx, "", err)
-	}
-	o.read(ctx)
-	return nil
 }
 
 // follow has the store's overrides read in the background, if that is due.
@@ -214,15 +223,17 @@ func (o *Overrides) follow() {
 		defer func() { <-o.reading }()
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
-		o.read(ctx)
+		_ = o.read(ctx) // Err tells
 	}()
 }
 
-// read reads the store's overrides.
-func (o *Overrides) read(ctx context.Context) {
-	texts, err := o.store.Settings(ctx, o.limiter.prefix)
+// read reads the store's overrides and blocks.
+func (o *Overrides) read(ctx context.Context) error {
+	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
 	o.take(texts, err)
+	err = errors.Join(err, o.limiter.blocks.read(ctx, o.limiter, o.store))
 	time.AfterFunc(readEvery, func() { o.due.Store(true) })
+	return err
 }
 
 // take takes in what the store said.

@@ -169,7 +169,7 @@ func TestMalformedOverrideReplacesNothing(t *testing.T) {
 		if err := l.Overrides().Set(ctx, "r", Override{Limit: new(int64(5))}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Set(ctx, l.prefix, "r", `{"limits":1}`, false); err != nil {
+		if _, err := store.Set(ctx, l.list(listOverrides), "r", `{"limits":1}`, false); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 { // the first call has the texts read
@@ -270,7 +270,7 @@ func TestOverrideEnds(t *testing.T) {
 func TestTooManyOverrides(t *testing.T) {
 	store := memory.New(nil, 100, 1<<20)
 	for i := range maxOverrides + 1 {
-		if _, err := store.Set(t.Context(), DefaultPrefix, fmt.Sprint("r", i), `{"limit":1}`, false); err != nil {
+		if _, err := store.Set(t.Context(), DefaultPrefix+":"+listOverrides, fmt.Sprint("r", i), `{"limit":1}`, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -122,4 +122,5 @@ func (s *store) isSplit(call *engine.Call) bool {
 var (
 	_ engine.Settings = (*store)(nil)
 	_ engine.Notifier = (*store)(nil)
+	_ engine.Pinger   = (*store)(nil)
 )

@@ -164,14 +164,21 @@ type Store interface {
 	Reset(ctx context.Context, call *Call) (int, error)
 }
 
-// Settings is a store that also keeps texts by name, as lasting as its counts, for all processes that use it.
+// Settings is a store that also keeps lists of texts by name, as lasting as its counts, for all processes that use it. The name of
+// a list is a prefix, a colon and a word.
 type Settings interface {
-	// Settings returns all texts under a prefix.
-	Settings(ctx context.Context, prefix string) (map[string]string, error)
+	// Settings returns all texts of a list.
+	Settings(ctx context.Context, list string) (map[string]string, error)
 	// Set sets a text; with onlyNew, only where there is none. It reports whether it did.
-	Set(ctx context.Context, prefix, name, text string, onlyNew bool) (bool, error)
+	Set(ctx context.Context, list, name, text string, onlyNew bool) (bool, error)
 	// Unset removes a text.
-	Unset(ctx context.Context, prefix, name string) error
+	Unset(ctx context.Context, list, name string) error
+}
+
+// Pinger is a store that can say whether it is ready to decide.
+type Pinger interface {
+	// Ping returns why calls under a prefix cannot be decided, in one sentence that says what to do, or nil.
+	Ping(ctx context.Context, prefix string) error
 }
 
 // Limited is a store that cannot decide every rule.

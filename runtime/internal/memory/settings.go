@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// settings are texts by prefix and name.
+// settings are texts by list and name.
 type settings struct {
 	sync.Mutex
 	texts map[string]map[string]string
 }
 
 // Settings implements engine.Settings.
-func (s *Store) Settings(_ context.Context, prefix string) (map[string]string, error) {
+func (s *Store) Settings(_ context.Context, list string) (map[string]string, error) {
 	s.settings.Lock()
 	defer s.settings.Unlock()
-	return maps.Clone(s.settings.texts[prefix]), nil
+	return maps.Clone(s.settings.texts[list]), nil
 }
 
 // Set implements engine.Settings.
-func (s *Store) Set(_ context.Context, prefix, name, text string, onlyNew bool) (bool, error) {
+func (s *Store) Set(_ context.Context, list, name, text string, onlyNew bool) (bool, error) {
 	s.settings.Lock()
 	defer s.settings.Unlock()
-	texts := s.settings.texts[prefix]
+	texts := s.settings.texts[list]
 	if _, found := texts[name]; found && onlyNew {
 		return false, nil
 	}
@@ -32,16 +32,16 @@ func (s *Store) Set(_ context.Context, prefix, name, text string, onlyNew bool) 
 			s.settings.texts = make(map[string]map[string]string)
 		}
 		texts = make(map[string]string)
-		s.settings.texts[prefix] = texts
+		s.settings.texts[list] = texts
 	}
 	texts[name] = text
 	return true, nil
 }
 
 // Unset implements engine.Settings.
-func (s *Store) Unset(_ context.Context, prefix, name string) error {
+func (s *Store) Unset(_ context.Context, list, name string) error {
 	s.settings.Lock()
 	defer s.settings.Unlock()
-	delete(s.settings.texts[prefix], name)
+	delete(s.settings.texts[list], name)
 	return nil
 }

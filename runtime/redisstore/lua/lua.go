@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,17 +52,40 @@ var (
 	Library  = "#!lua name=" + Function + "\n" + body + "redis.register_function('" + Function + "', run)\n"
 )
 
+// Ping is the text of a script that tries what decisions need, and PingSHA its hash.
+var (
+	Ping    = mustRead("ping")
+	PingSHA = hash(Ping)
+)
+
+func mustRead(name string) string {
+	file, err := texts.ReadFile(name + ".lua")
+	if err != nil {
+		panic(err) // they are part of the program
+	}
+	return string(file)
+}
+
+// Commands returns the commands of Redis that the script runs, in alphabetical order.
+func Commands() []string {
+	var names []string
+	for _, found := range commandPattern.FindAllStringSubmatch(body, -1) {
+		names = append(names, found[1])
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+var commandPattern = regexp.MustCompile(`call\('([A-Z]+)'`)
+
 // join returns all files as one text, with another clock if one is given.
 func join(clock string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "-- The files of the kinds of rules, from kind 1 on.\nlocal KINDS = { '%s' }\n", strings.Join(filesOfKinds(), "', '"))
 	for _, name := range files() {
-		file, err := texts.ReadFile(name + ".lua")
-		if err != nil {
-			panic(err) // they are part of the program
-		}
+		file := mustRead(name)
 		if name == "clock" && clock != "" {
-			file = []byte(clock)
+			file = clock
 		}
 		if isModule(name) {
 			fmt.Fprintf(&text, "modules.%s = function()\n%s\nreturn %[1]s\nend\n", name, file)

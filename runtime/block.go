@@ -1,0 +1,194 @@
+package ratelimit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// maxBlocks is how many subjects may be blocked at once.
+const maxBlocks = 1000
+
+// blocks are the subjects that are refused without asking what they have used.
+type blocks struct {
+	table atomic.Pointer[map[blocked]time.Time] // until when; nil if nobody is blocked
+	texts map[string]string                     // what the store said the last time
+	next  time.Time                             // when the first of them ends
+}
+
+// blocked is a subject under the rules of a name.
+type blocked struct{ rule, subject string }
+
+// blockText is a block in the store.
+type blockText struct {
+	Until time.Time `json:"until"`
+	By    string    `json:"by,omitempty"`
+}
+
+// Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This
+// limiter follows at once, the others within about two seconds. A refusal says in RetryAfter how long the block still lasts, by
+// this process's clock; no call waits for its end. Of a rule only the Name and the Key matter; one in shadow or trigger mode goes
+// on refusing nothing. The user of [WithUserID] is kept with the block in the store, as who set it.
+//
+// At most 1,000 keys are blocked at once. More are a *RuleError, and so are no request, a rule without a name, and another d. The
+// other errors are those of [Limiter.Reset].
+func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Request) error {
+	if d <= 0 || d > maxBlock {
+		return &RuleError{Argument: "block", Reason: fmt.Sprintf("found %s; expected up to %s", d, period.Format(maxBlock))}
+	}
+	fields, err := l.blockFields(requests)
+	if err != nil {
+		return err
+	}
+	by, _ := ctx.Value(bridge.UserID).(string)
+	text, err := json.Marshal(blockText{Until: time.Now().Add(d).UTC(), By: printable.Text(by, maxBy)})
+	if err != nil {
+		return err
+	}
+	return l.overrides.write(ctx, func(store engine.Settings) error {
+		if err := l.makeRoom(ctx, store, fields); err != nil {
+			return err
+		}
+		for _, field := range fields {
+			if _, err := store.Set(ctx, l.list(listBlocked), field, string(text), false); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Unblock ends what [Limiter.Block] began. A key that is not blocked is no error. The errors are those of Block.
+func (l *Limiter) Unblock(ctx context.Context, requests ...Request) error {
+	fields, err := l.blockFields(requests)
+	if err != nil {
+		return err
+	}
+	return l.overrides.write(ctx, func(store engine.Settings) error {
+		for _, field := range fields {
+			if err := store.Unset(ctx, l.list(listBlocked), field); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// blockFields returns the names under which the store keeps the blocks of requests.
+func (l *Limiter) blockFields(requests []Request) ([]string, error) {
+	if len(requests) == 0 {
+		return nil, &RuleError{Argument: "requests", Reason: "found none; expected one or more"}
+	}
+	fields := make([]string, len(requests))
+	for i := range requests {
+		r := &requests[i]
+		switch err := r.Rule.checkName(); {
+		case err != nil:
+			return nil, err
+		case r.Rule.Name == "":
+			return nil, r.Rule.wrong("name", "found none; expected the name of the rule to block")
+		case r.Key == "" && r.Rule.Key != "":
+			return nil, &KeyError{Rule: r.Rule.Name, Expr: r.Rule.Key, Reason: "the key is empty"}
+		}
+		fields[i] = r.Rule.Name + ":{" + l.subject(r.Key) + "}"
+	}
+	return fields, nil
+}
+
+// makeRoom removes the blocks that are over, and returns an error if there is no room for those to come.
+func (l *Limiter) makeRoom(ctx context.Context, store engine.Settings, fields []string) error {
+	texts, err := store.Settings(ctx, l.list(listBlocked))
+	if err != nil {
+		return err
+	}
+	for field, text := range texts {
+		if _, b, err := parseBlock(field, text); err == nil && b.Until.After(time.Now()) {
+			continue
+		}
+		if err := store.Unset(ctx, l.list(listBlocked), field); err != nil {
+			return err
+		}
+		delete(texts, field)
+	}
+	blocked := make(map[string]bool, len(texts)+len(fields))
+	for _, field := range slices.AppendSeq(fields[:len(fields):len(fields)], maps.Keys(texts)) {
+		blocked[field] = true
+	}
+	if len(blocked) > maxBlocks {
+		return &RuleError{Argument: "block", Reason: fmt.Sprintf("found %d keys that would be blocked; expected at most %d", len(blocked), maxBlocks)}
+	}
+	return nil
+}
+
+// parseBlock reads a block of the store.
+func parseBlock(field, text string) (of blocked, b blockText, err error) {
+	name, subject, ok := strings.Cut(strings.TrimSuffix(field, "}"), ":{")
+	switch {
+	case !ok || len(field) > maxOverrideText:
+		err = errors.New("the field is no rule and key; expected rule:{key}")
+	case len(text) > maxOverrideText:
+		err = fmt.Errorf("found %d bytes; expected at most %d", len(text), maxOverrideText)
+	default:
+		err = json.Unmarshal([]byte(text), &b)
+	}
+	return blocked{name, subject}, b, err
+}
+
+// read reads the blocks in the store. One call at a time does.
+func (b *blocks) read(ctx context.Context, l *Limiter, store engine.Settings) error {
+	texts, err := store.Settings(ctx, l.list(listBlocked))
+	switch {
+	case err != nil:
+		return err
+	case len(texts) > maxBlocks:
+		return fmt.Errorf("there are more than %d blocks; they are not followed", maxBlocks)
+	case maps.Equal(texts, b.texts) && (b.next.IsZero() || time.Now().Before(b.next)):
+		return nil
+	}
+	table := make(map[blocked]time.Time, len(texts))
+	b.next = time.Time{}
+	for field, text := range texts {
+		of, block, err := parseBlock(field, text)
+		if err != nil && b.texts[field] != text {
+			l.logger.Warn("a block is not understood; it is not followed", "block", oneLine(field), "err", oneLine(err.Error()))
+		}
+		if err != nil || !block.Until.After(time.Now()) {
+			continue
+		}
+		table[of] = block.Until
+		if b.next.IsZero() || block.Until.Before(b.next) {
+			b.next = block.Until
+		}
+	}
+	b.texts = texts
+	if len(table) == 0 {
+		b.table.Store(nil)
+	} else {
+		b.table.Store(&table)
+	}
+	return nil
+}
+
+// left returns how long a subject is still blocked.
+func (b *blocks) left(rule *prepared, subject string) time.Duration {
+	table := b.table.Load()
+	if table == nil || rule.Mode != ModeEnforce {
+		return 0
+	}
+	until, ok := (*table)[blocked{rule.Name, subject}]
+	if !ok {
+		return 0
+	}
+	return max(0, time.Until(until))
+}

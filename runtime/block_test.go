@@ -1,0 +1,155 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
+)
+
+// A block refuses one key under one rule, everywhere, until it ends or is ended, and charges nothing.
+func TestBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ctx := memory.New(nil, 100, 1<<20), context.Background()
+		l, other := New(store), New(store)
+		ann := Request{Rule: Rule{Name: "login", Limit: 5, Per: time.Minute}, Key: "ann"}
+		more := Request{Rule: Rule{Name: "mail", Limit: 5, Per: time.Minute}, Key: "ann"}
+		allowed := func(l *Limiter, want bool, requests ...Request) Decision {
+			t.Helper()
+			d, err := l.Allow(ctx, requests...)
+			if err != nil || d.Allowed != want {
+				t.Fatalf("got %+v, error %v; want allowed %v", d, err, want)
+			}
+			return d
+		}
+		allowed(other, true, ann)
+		if err := l.Block(WithUserID(ctx, "eve"), time.Hour, ann); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		d := allowed(l, false, more, ann)
+		if d.Never || d.RetryAfter != 50*time.Minute || len(d.Violations) != 1 || d.Violations[0].Rule != "login" ||
+			d.Violations[0].RetryAfter != d.RetryAfter || d.Violations[0].Never || d.Source != SourceMemory {
+			t.Errorf("got %+v", d)
+		}
+		if _, err := l.Wait(ctx, ann); !errors.Is(err, ErrTooManyRequests) {
+			t.Errorf("a call waits: %v", err)
+		}
+		if q, _ := l.Peek(ctx, more); q.Quotas[0].Remaining != 5 {
+			t.Errorf("the other rule was charged: %+v", q)
+		}
+		allowed(l, true, Request{Rule: ann.Rule, Key: "bob"})
+		_, _ = other.Allow(ctx, more) // has the blocks read
+		synctest.Wait()
+		allowed(other, false, ann)
+		if err := l.Unblock(ctx, ann); err != nil {
+			t.Fatal(err)
+		}
+		allowed(l, true, ann)
+		if l.blocks.table.Load() != nil {
+			t.Error("there is a table of nobody")
+		}
+		if err := l.Block(ctx, time.Minute, ann); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		allowed(l, true, ann)
+		synctest.Wait()
+		if l.blocks.table.Load() != nil {
+			t.Error("blocks that are over are kept")
+		}
+	})
+}
+
+// A rule that refuses nothing is not made to by a block.
+func TestBlockOfAShadow(t *testing.T) {
+	l, ctx := New(memory.New(nil, 100, 1<<20)), t.Context()
+	q := Request{Rule: Rule{Name: "r", Limit: 5, Per: time.Minute, Mode: ModeShadow}}
+	if err := l.Block(ctx, time.Hour, q); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := l.Allow(ctx, q); err != nil || !d.Allowed {
+		t.Errorf("got %+v, error %v", d, err)
+	}
+}
+
+func TestImpossibleBlocks(t *testing.T) {
+	l, ctx := New(memory.New(nil, 100, 1<<20)), t.Context()
+	q := Request{Rule: Rule{Name: "r"}}
+	for want, err := range map[string]error{
+		"found 0s; expected up to 30d":     l.Block(ctx, 0, q),
+		"found 721h0m0s; expected up to":   l.Block(ctx, 721*time.Hour, q),
+		"found none; expected one or more": l.Block(ctx, time.Hour),
+		"expected the name of the rule":    l.Unblock(ctx, Request{}),
+		"expected no spaces":               l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "a b"}}),
+		"the key is empty":                 l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "r", Key: "{x}"}}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// Blocks in the store are bounded. Those that are over make room, and so do those that are not understood.
+func TestTooManyBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ctx := memory.New(nil, 100, 1<<20), context.Background()
+		l := New(store)
+		requests := func(from, n int) (all []Request) {
+			for i := range n {
+				all = append(all, Request{Rule: Rule{Name: "r"}, Key: fmt.Sprint(from + i)})
+			}
+			return all
+		}
+		if err := l.Block(ctx, time.Minute, requests(0, maxBlocks)...); err != nil {
+			t.Fatal(err)
+		}
+		err, ok := errors.AsType[*RuleError](l.Block(ctx, time.Minute, requests(maxBlocks, 1)...))
+		if !ok || !strings.Contains(err.Error(), "found 1001 keys") {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := store.Set(ctx, l.list(listBlocked), "forged", "{}", false); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Block(ctx, time.Minute, requests(maxBlocks, 1)...); err != nil {
+			t.Error(err)
+		}
+		if texts, err := store.Settings(ctx, l.list(listBlocked)); len(texts) != 1 || err != nil {
+			t.Errorf("%d are kept, error %v", len(texts), err)
+		}
+		for i := range maxBlocks {
+			_, _ = store.Set(ctx, l.list(listBlocked), fmt.Sprintf("r:{x%d}", i), `{"until":"2999-01-01T00:00:00Z"}`, false)
+		}
+		if err := l.Ping(ctx); err == nil || !strings.Contains(err.Error(), "more than 1000 blocks") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A decision looks for blocks without allocating, also where there are some.
+func BenchmarkBlocked(b *testing.B) {
+	for _, n := range []int{0, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l, rule := New(memory.New(nil, 100, 1<<20)), &prepared{Rule: Rule{Name: "r"}}
+			table := map[blocked]time.Time{}
+			for i := range n {
+				table[blocked{"r", fmt.Sprint(i)}] = time.Now().Add(time.Hour)
+			}
+			if n > 0 {
+				l.blocks.table.Store(&table)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if l.blocks.left(rule, "ann") > 0 {
+					b.Fatal("blocked")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
+)
+
+// as returns a store of a user, whose time-out leaves time for a busy machine.
+func as(t *testing.T, addr, user, password string) *store {
+	client := redis.NewClient(&redis.Options{Addr: addr, Username: user, Password: password, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	return New(client, WithTimeout(20*time.Second)).(*store)
+}
+
+// requirePing checks that Ping fails with a text, in one line.
+func requirePing(t *testing.T, s *store, want string) {
+	t.Helper()
+	err := s.Ping(context.Background(), "p")
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestPing(t *testing.T) {
+	server := redistest.Start(t)
+	if err := as(t, server.Addr, "", "").Ping(t.Context(), "p"); err != nil {
+		t.Error(err)
+	}
+	if keys := server.Do("KEYS *"); keys != "" {
+		t.Errorf("it left %q", keys)
+	}
+	requirePing(t, as(t, server.Addr, "ann", "x"), `does not know the user "ann", or the password is wrong`)
+	server.Do("REPLICAOF 127.0.0.1 1")
+	requirePing(t, as(t, server.Addr, "", ""), "read-only replica: connect to its master")
+	server.Do("ACL SETUSER default resetpass >right")
+	requirePing(t, as(t, server.Addr, "", "wrong"), "the password is wrong")
+	requirePing(t, as(t, server.Addr, "", ""), "the server wants a password")
+	server.Stop()
+	requirePing(t, as(t, server.Addr, "", ""), "cannot be reached")
+}
+
+// Ping names each command that a user lacks, and keys that are not the prefix's.
+func TestPingNamesWhatIsDenied(t *testing.T) {
+	server := redistest.Start(t)
+	server.Do("ACL SETUSER all on >x ~p:* +@all")
+	if err := as(t, server.Addr, "all", "x").Ping(t.Context(), "p"); err != nil {
+		t.Error(err)
+	}
+	for i, command := range append(lua.Commands(), "EVAL", "EVALSHA") {
+		name := fmt.Sprint("user", i)
+		server.Do("ACL SETUSER " + name + " on >x ~p:* +@all -" + strings.ToLower(command))
+		requirePing(t, as(t, server.Addr, name, "x"), "the user may not run")
+		if err := as(t, server.Addr, name, "x").Ping(t.Context(), "p"); !strings.Contains(strings.ToUpper(err.Error()), command) {
+			t.Errorf("%s is not named: %v", command, err)
+		}
+	}
+	server.Do("ACL SETUSER elsewhere on >x ~q:* +@all")
+	requirePing(t, as(t, server.Addr, "elsewhere", "x"), "permit it")
+}
+
+func TestPingOfAnOldServer(t *testing.T) {
+	if err := readPing([]string{""}); err == nil || !strings.Contains(err.Error(), "older than Redis 7") {
+		t.Errorf("got %v", err)
+	}
+	if err := readPing([]string{"7.0.0", "SET", "OOM command not allowed"}); err == nil || !strings.Contains(err.Error(), "cannot run SET: OOM") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPingOfACluster(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
+	t.Cleanup(func() { _ = client.Close() })
+	s := New(client, WithTimeout(20*time.Second)).(*store)
+	if err := s.Ping(t.Context(), "p"); err != nil {
+		t.Error(err)
+	}
+	cluster[2].Stop()
+	requirePing(t, s, "cannot be reached")
+}
