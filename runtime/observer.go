@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -60,36 +59,6 @@ func WithObserver(observe func(ctx context.Context, e *Event)) Option {
 		panic("ratelimit.WithObserver: the function is nil")
 	}
 	return func(l *Limiter) { l.observers = append(l.observers, observe) }
-}
-
-// SlogObserver returns an observer that logs every event at a level. A nil logger panics.
-func SlogObserver(logger *slog.Logger, level slog.Level) func(context.Context, *Event) {
-	if logger == nil {
-		panic("ratelimit.SlogObserver: the logger is nil")
-	}
-	return func(ctx context.Context, e *Event) {
-		if logger.Enabled(ctx, level) {
-			logger.LogAttrs(ctx, level, "rate limit "+e.Kind.String(), e.fields()...)
-		}
-	}
-}
-
-func (e *Event) fields() []slog.Attr {
-	fields := filled(slog.String("method", e.Method), slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never),
-		slog.String("took", words(e.Took)), slog.String("waited", words(e.Waited)))
-	fields = append(fields, slog.String("source", e.Source.String()))
-	for i := range e.Rules {
-		fields = append(fields, slog.Any("rule", slog.GroupValue(e.Rules[i].fields()...)))
-	}
-	if e.Err != nil {
-		fields = append(fields, slog.String("err", oneLine(e.Err.Error())))
-	}
-	return fields
-}
-
-func (o *Outcome) fields() []slog.Attr {
-	return filled(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", o.Key),
-		slog.String("mode", o.Mode.String()), slog.Int64("limit", o.Limit), slog.Int64("cost", o.Cost), slog.Bool("refused", o.Refused))
 }
 
 func (l *Limiter) observed() bool { return len(l.observers) > 0 }

@@ -1,0 +1,117 @@
+package ratelimit
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// defaultLines is how many lines a second an observer logs at most.
+const defaultLines = 10
+
+// slogger is what a SlogObserver knows.
+type slogger struct {
+	logger    *slog.Logger
+	level     slog.Level
+	plain     bool  // keys are shown as they are
+	perSecond int64 // lines a second
+
+	mu     sync.Mutex
+	second int64 // of the lines counted
+	lines  int64
+	left   int64 // events without a line, since the last line
+}
+
+// SlogOption changes what [SlogObserver] logs.
+type SlogOption func(*slogger)
+
+// WithPlainKeys logs keys as they are. Otherwise a log shows a hash of a key under a secret of the process: the lines of one key can
+// be told from others, and nobody learns a phone number from a log.
+func WithPlainKeys() SlogOption { return func(s *slogger) { s.plain = true } }
+
+// WithLinesPerSecond sets how many lines are logged a second at most, instead of 10. Where events were left out, the next line says
+// how many. n below 1 stands for 1.
+func WithLinesPerSecond(n int) SlogOption {
+	return func(s *slogger) { s.perSecond = int64(max(1, n)) }
+}
+
+// SlogObserver returns an observer that logs refusals, with the rules that refused and the delay, and what failed: calls that were
+// not decided, decisions of a [FailurePolicy], refunds and settles. It does not log admitted calls. A nil logger panics.
+func SlogObserver(logger *slog.Logger, level slog.Level, options ...SlogOption) func(context.Context, *Event) {
+	if logger == nil {
+		panic("ratelimit.SlogObserver: the logger is nil")
+	}
+	s := &slogger{logger: logger, level: level, perSecond: defaultLines}
+	for _, option := range options {
+		option(s)
+	}
+	return s.observe
+}
+
+func (s *slogger) observe(ctx context.Context, e *Event) {
+	if e.Kind != EventRefused && e.Err == nil || !s.logger.Enabled(ctx, s.level) {
+		return
+	}
+	left, ok := s.mayLog(time.Now().Unix())
+	if !ok {
+		return
+	}
+	fields := e.fields(s.shown)
+	if left > 0 {
+		fields = append(fields, slog.Int64("left_out", left))
+	}
+	s.logger.LogAttrs(ctx, s.level, "rate limit "+e.Kind.String(), fields...)
+}
+
+// mayLog reports whether there is a line left in a second, and how many events had none since the last line.
+func (s *slogger) mayLog(second int64) (left int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.second != second {
+		s.second, s.lines = second, 0
+	}
+	if s.lines >= s.perSecond {
+		s.left++
+		return 0, false
+	}
+	s.lines++
+	left, s.left = s.left, 0
+	return left, true
+}
+
+// logSecret hashes keys in logs. It is another one in each process.
+var logSecret = sync.OnceValue(func() []byte {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // it never fails
+	return secret
+})
+
+// shown returns a key as it is logged.
+func (s *slogger) shown(key string) string {
+	if s.plain || key == "" {
+		return key
+	}
+	return hashed(logSecret(), key)
+}
+
+func (e *Event) fields(shown func(key string) string) []slog.Attr {
+	fields := filled(slog.String("method", e.Method), slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never),
+		slog.String("waited", words(e.Waited)))
+	fields = append(fields, slog.String("source", e.Source.String()))
+	for i := range e.Rules {
+		if o := &e.Rules[i]; o.Refused {
+			fields = append(fields, slog.Any("rule", slog.GroupValue(o.fields(shown(o.Key))...)))
+		}
+	}
+	if e.Err != nil {
+		fields = append(fields, slog.String("err", oneLine(e.Err.Error())))
+	}
+	return fields
+}
+
+func (o *Outcome) fields(key string) []slog.Attr {
+	return filled(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", key),
+		slog.String("mode", o.Mode.String()), slog.Int64("limit", o.Limit), slog.Int64("cost", o.Cost), slog.String("retry_after", words(o.RetryAfter)))
+}
