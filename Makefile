@@ -1,10 +1,10 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
-MODULES = benchmarks contrib/golangci contrib/grpclimit examples/routers testdata/grpc # beside the one at the root
+MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers testdata/grpc # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo test model expressions wild bench bench-generate generate pictures check lint
+.PHONY: help demo test alerts model expressions wild bench bench-generate generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16

@@ -34,6 +34,7 @@ type call struct {
 	fleet  part
 	local  part
 	answer answer
+	event  Event // what observers are told
 }
 
 // part is what one store decides of a call.
@@ -64,6 +65,7 @@ func (l *Limiter) newCall(method string) *call {
 	c := calls.Get().(*call)
 	*c = call{
 		limiter: l, method: method, asked: c.asked[:0], owners: c.owners[:0], fleet: c.fleet.fresh(l.prefix, l.store), local: c.local.fresh(l.prefix, l.local),
+		event: Event{Rules: c.event.Rules},
 	}
 	return c
 }

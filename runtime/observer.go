@@ -52,6 +52,35 @@ type Outcome struct {
 	Never      bool          // the rule refuses every such call
 }
 
+// Result is what one rule did to a call that was decided.
+type Result uint8
+
+const (
+	ResultAdmitted      Result = iota // the call was admitted, and the rule did not object
+	ResultRefused                     // the rule refused the call
+	ResultShadowRefused               // the rule would have refused the call, were it not in shadow mode
+	ResultOtherRefused                // the rule did not object; another one refused the call
+)
+
+// String returns "admitted", "refused", "shadow_refused" or "other_refused".
+func (r Result) String() string {
+	return word("Result", uint8(r), "admitted", "refused", "shadow_refused", "other_refused")
+}
+
+// Result returns what a rule of the event did to the call. It is of use for EventAdmitted and EventRefused.
+func (e *Event) Result(o *Outcome) Result {
+	switch {
+	case o.Refused && o.Mode == ModeShadow:
+		return ResultShadowRefused
+	case o.Refused && o.Mode == ModeEnforce:
+		return ResultRefused
+	case e.Kind == EventRefused:
+		return ResultOtherRefused
+	default:
+		return ResultAdmitted
+	}
+}
+
 // WithObserver adds a function that is told of every decision and refund, once; [Limiter.Peek] is none. It may be given more
 // than once. Many goroutines may call it at once, and the call waits for it. A nil function panics.
 func WithObserver(observe func(ctx context.Context, e *Event)) Option {
@@ -78,7 +107,8 @@ func (l *Limiter) observeAfter(ctx context.Context, kind EventKind, method strin
 
 // observe tells of the call's decision, which took so long in all.
 func (c *call) observe(ctx context.Context, took time.Duration) {
-	e := Event{Kind: EventRefused, Method: c.method, Source: c.answer.source, Err: c.err, Waited: c.answer.waited, Took: took - c.answer.waited}
+	e := &c.event
+	*e = Event{Rules: e.Rules[:0], Kind: EventRefused, Method: c.method, Source: c.answer.source, Err: c.err, Waited: c.answer.waited, Took: took - c.answer.waited}
 	switch {
 	case c.abandoned:
 		e.Kind, e.Waited, e.Took = EventAbandoned, took, 0
@@ -101,7 +131,7 @@ func (c *call) observe(ctx context.Context, took time.Duration) {
 			e.Rules = append(e.Rules, o)
 		}
 	}
-	c.limiter.observe(ctx, &e)
+	c.limiter.observe(ctx, e)
 }
 
 func (c *call) outcome(a *asked) Outcome {

@@ -1,0 +1,161 @@
+// Package otellimit counts the decisions of rate limits for OpenTelemetry, and notes them on the current span. It counts by rule, never
+// by key: a key is personal, and there are as many as callers like.
+//
+//	observe, err := otellimit.Observer(otel.GetMeterProvider())
+//	limiter := ratelimit.New(store, ratelimit.WithObserver(observe))
+//
+// The metrics are
+//
+//	ratelimit.decisions           {decision}  what each rule did, by ratelimit.rule, ratelimit.outcome and ratelimit.source
+//	ratelimit.decision.duration   s           how long a decision took, without waiting, by ratelimit.source
+//	ratelimit.wait.duration       s           how long calls waited that did
+//	ratelimit.store.errors        {error}     decisions, refunds and settles that the store failed
+//	ratelimit.failures            {failure}   calls not decided or given up; refunds and settles that failed; by ratelimit.event
+//
+// The attributes of a span are ratelimit.outcome (admitted or refused), ratelimit.source, and of a refusal ratelimit.rules and
+// ratelimit.retry_after in seconds.
+package otellimit
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+const scope = "github.com/ratelimit-go/ratelimit/contrib/otellimit"
+
+const (
+	ruleKey    = attribute.Key("ratelimit.rule")
+	rulesKey   = attribute.Key("ratelimit.rules")
+	outcomeKey = attribute.Key("ratelimit.outcome")
+	sourceKey  = attribute.Key("ratelimit.source")
+	eventKey   = attribute.Key("ratelimit.event")
+	retryKey   = attribute.Key("ratelimit.retry_after")
+)
+
+const (
+	// maxRules bounds the series, since a program may make names of rules as it runs.
+	maxRules = 1000
+	other    = "other" // the rules beyond
+)
+
+// instruments are what is counted with.
+type instruments struct {
+	decisions, storeErrors, failures metric.Int64Counter
+	durations, waits                 metric.Float64Histogram
+
+	attributes sync.Map // of metric.MeasurementOption by series
+	rules      sync.Map // the names of the rules that have series
+	known      atomic.Int64
+}
+
+// series is what decisions are counted by.
+type series struct {
+	rule   string
+	result ratelimit.Result
+	source ratelimit.Source
+}
+
+// Observer returns an observer for ratelimit.WithObserver. One serves any number of limiters. The error is the provider's.
+func Observer(provider metric.MeterProvider) (func(context.Context, *ratelimit.Event), error) {
+	i, err := newInstruments(provider.Meter(scope))
+	if err != nil {
+		return nil, err
+	}
+	return i.observe, nil
+}
+
+func newInstruments(meter metric.Meter) (*instruments, error) {
+	i, errs := new(instruments), [5]error{}
+	i.decisions, errs[0] = meter.Int64Counter("ratelimit.decisions",
+		metric.WithUnit("{decision}"), metric.WithDescription("What each rule did to a call."))
+	i.storeErrors, errs[1] = meter.Int64Counter("ratelimit.store.errors",
+		metric.WithUnit("{error}"), metric.WithDescription("Decisions, refunds and settles that the store failed."))
+	i.failures, errs[2] = meter.Int64Counter("ratelimit.failures", metric.WithUnit("{failure}"),
+		metric.WithDescription("Calls that were not decided or gave up waiting; refunds and settles that failed."))
+	i.durations, errs[3] = meter.Float64Histogram("ratelimit.decision.duration",
+		metric.WithUnit("s"), metric.WithDescription("How long decisions took, without waiting for permits."),
+		metric.WithExplicitBucketBoundaries(1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1))
+	i.waits, errs[4] = meter.Float64Histogram("ratelimit.wait.duration",
+		metric.WithUnit("s"), metric.WithDescription("How long calls waited for permits, of those that did."),
+		metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300))
+	return i, errors.Join(errs[:]...)
+}
+
+func (i *instruments) observe(ctx context.Context, e *ratelimit.Event) {
+	if e.Err != nil {
+		i.countError(ctx, e)
+	}
+	if e.Waited > 0 {
+		i.waits.Record(ctx, e.Waited.Seconds())
+	}
+	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
+		return
+	}
+	i.durations.Record(ctx, e.Took.Seconds(), i.bySource(e.Source))
+	for n := range e.Rules {
+		o := &e.Rules[n]
+		i.decisions.Add(ctx, 1, i.bySeries(series{o.Rule, e.Result(o), e.Source}))
+	}
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.SetAttributes(attributes(e)...)
+	}
+}
+
+func (i *instruments) countError(ctx context.Context, e *ratelimit.Event) {
+	if _, ok := errors.AsType[*ratelimit.StoreError](e.Err); ok || e.Source == ratelimit.SourcePolicy {
+		i.storeErrors.Add(ctx, 1)
+	}
+	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
+		i.failures.Add(ctx, 1, metric.WithAttributes(eventKey.String(e.Kind.String())))
+	}
+}
+
+// bySource returns the attributes of a duration.
+func (i *instruments) bySource(source ratelimit.Source) metric.MeasurementOption {
+	known, ok := i.attributes.Load(source)
+	if !ok {
+		known, _ = i.attributes.LoadOrStore(source, metric.WithAttributeSet(attribute.NewSet(sourceKey.String(source.String()))))
+	}
+	return known.(metric.MeasurementOption)
+}
+
+// bySeries returns the attributes of a decision. They are made once.
+func (i *instruments) bySeries(s series) metric.MeasurementOption {
+	known, ok := i.attributes.Load(s)
+	if ok {
+		return known.(metric.MeasurementOption)
+	}
+	if _, ok := i.rules.Load(s.rule); !ok {
+		if i.known.Add(1) > maxRules && s.rule != other {
+			i.known.Add(-1)
+			return i.bySeries(series{other, s.result, s.source})
+		}
+		i.rules.Store(s.rule, true)
+	}
+	known, _ = i.attributes.LoadOrStore(s, metric.WithAttributeSet(attribute.NewSet(
+		ruleKey.String(s.rule), outcomeKey.String(s.result.String()), sourceKey.String(s.source.String()))))
+	return known.(metric.MeasurementOption)
+}
+
+// attributes returns what a span says of a decision.
+func attributes(e *ratelimit.Event) []attribute.KeyValue {
+	all := []attribute.KeyValue{outcomeKey.String(e.Kind.String()), sourceKey.String(e.Source.String())}
+	if e.Kind != ratelimit.EventRefused {
+		return all
+	}
+	var rules []string
+	for i := range e.Rules {
+		if o := &e.Rules[i]; e.Result(o) == ratelimit.ResultRefused {
+			rules = append(rules, o.Rule)
+		}
+	}
+	return append(all, rulesKey.StringSlice(rules), retryKey.Float64(e.RetryAfter.Seconds()))
+}

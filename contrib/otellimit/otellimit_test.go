@@ -1,0 +1,139 @@
+package otellimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// open returns an observer and what reads its metrics.
+func open(t testing.TB) (func(context.Context, *ratelimit.Event), *metric.ManualReader) {
+	reader := metric.NewManualReader()
+	observe, err := Observer(metric.NewMeterProvider(metric.WithReader(reader)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return observe, reader
+}
+
+// read returns the metrics as lines, without times.
+func read(t *testing.T, reader *metric.ManualReader) []string {
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, p := range data.DataPoints {
+				lines = append(lines, fmt.Sprintf("%s %s %d", m.Name, labels(p.Attributes), p.Value))
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range data.DataPoints {
+				lines = append(lines, fmt.Sprintf("%s %s %d in %v%s", m.Name, labels(p.Attributes), p.Count, p.Sum, m.Unit))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func labels(set attribute.Set) string {
+	var all []string
+	for _, a := range set.ToSlice() {
+		all = append(all, strings.TrimPrefix(string(a.Key), "ratelimit.")+"="+a.Value.Emit())
+	}
+	return strings.Join(all, ",")
+}
+
+func TestMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		observe, reader := open(t)
+		l, ctx := ratelimit.New(memstore.New(), ratelimit.WithObserver(observe)), context.Background()
+		login := ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 2, Per: time.Minute}, Key: "+4915112345678"}
+		try := ratelimit.Request{Rule: ratelimit.Rule{Name: "try", Limit: 1, Per: time.Minute, Mode: ratelimit.ModeShadow}}
+		for range 3 {
+			_, _ = l.Allow(ctx, login, try)
+		}
+		if _, err := l.Wait(ctx, login); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = l.Allow(ctx, ratelimit.Request{Rule: login.Rule, Cost: -1})
+		observe(ctx, &ratelimit.Event{Kind: ratelimit.EventRefunded, Err: &ratelimit.StoreError{Err: errors.New("gone")}})
+		want := []string{
+			"ratelimit.decision.duration source=store 4 in 0s",
+			"ratelimit.decisions outcome=admitted,rule=login,source=store 3",
+			"ratelimit.decisions outcome=admitted,rule=try,source=store 1",
+			"ratelimit.decisions outcome=refused,rule=login,source=store 1",
+			"ratelimit.decisions outcome=shadow_refused,rule=try,source=store 2",
+			"ratelimit.failures event=failed 1",
+			"ratelimit.failures event=refunded 1",
+			"ratelimit.store.errors  1",
+			"ratelimit.wait.duration  1 in 60s",
+		}
+		if got := read(t, reader); !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// A span says what became of its call.
+func TestSpan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spans := tracetest.NewSpanRecorder()
+		tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("")
+		observe, _ := open(t)
+		l := ratelimit.New(memstore.New(), ratelimit.WithObserver(observe))
+		for range 2 {
+			ctx, span := tracer.Start(context.Background(), "call")
+			_, _ = l.Allow(ctx, ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 1, Per: time.Minute}, Key: "ann"})
+			span.End()
+		}
+		for i, want := range []string{"outcome=admitted,source=store", "outcome=refused,retry_after=60,rules=[\"login\"],source=store"} {
+			if got := labels(attribute.NewSet(spans.Ended()[i].Attributes()...)); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	})
+}
+
+// Rules that a program names as it runs cannot make any number of series.
+func TestRulesAreBounded(t *testing.T) {
+	observe, reader := open(t)
+	for i := range 2 * maxRules {
+		observe(t.Context(), &ratelimit.Event{Rules: []ratelimit.Outcome{{Rule: fmt.Sprint("rule", i)}}})
+	}
+	decisions := 0
+	for _, line := range read(t, reader) {
+		if strings.HasPrefix(line, "ratelimit.decisions ") {
+			decisions++
+		}
+	}
+	if decisions != maxRules+1 {
+		t.Errorf("%d series", decisions)
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	observe, _ := open(b)
+	e := &ratelimit.Event{Kind: ratelimit.EventAdmitted, Rules: []ratelimit.Outcome{{Rule: "docs.Store.Get"}}, Took: 300 * time.Microsecond}
+	b.ReportAllocs()
+	for b.Loop() {
+		observe(b.Context(), e)
+	}
+}

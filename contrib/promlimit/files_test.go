@@ -1,0 +1,106 @@
+package promlimit
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.yaml.in/yaml/v3"
+)
+
+// alerts is what the tests read of alerts.yaml.
+type alerts struct {
+	Groups []struct {
+		Name  string
+		Rules []struct {
+			Alert, Expr, For    string
+			Labels, Annotations map[string]string
+		}
+	}
+}
+
+type dashboard struct {
+	Title  string
+	Panels []struct {
+		Title   string
+		Targets []struct{ Expr string }
+	}
+}
+
+// names returns what the collector's metrics are called in queries.
+func names() map[string]bool {
+	descriptions, all := make(chan *prometheus.Desc), map[string]bool{}
+	go func() {
+		New().Describe(descriptions)
+		close(descriptions)
+	}()
+	for d := range descriptions {
+		name := regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1]
+		all[name], all[name+"_bucket"] = true, strings.HasSuffix(name, "_seconds")
+	}
+	return all
+}
+
+// requireKnown checks that a query is about metrics and labels that there are.
+func requireKnown(t *testing.T, where, expr string) {
+	t.Helper()
+	known, found := names(), regexp.MustCompile(`\bratelimit_\w+`).FindAllString(expr, -1)
+	if len(found) == 0 {
+		t.Errorf("%s is about no metric: %s", where, expr)
+	}
+	for _, name := range found {
+		if !known[name] {
+			t.Errorf("%s: there is no metric %s", where, name)
+		}
+	}
+	for _, label := range regexp.MustCompile(`(\w+)=~?"`).FindAllStringSubmatch(expr, -1) {
+		if !strings.Contains("job rule outcome source event", label[1]) {
+			t.Errorf("%s: there is no label %s", where, label[1])
+		}
+	}
+	if strings.Count(expr, "(") != strings.Count(expr, ")") {
+		t.Errorf("%s: parentheses do not match in %s", where, expr)
+	}
+}
+
+// decode reads a file.
+func decode(t *testing.T, name string, to any, unmarshal func([]byte, any) error) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = unmarshal(text, to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAlerts(t *testing.T) {
+	var a alerts
+	decode(t, "alerts.yaml", &a, yaml.Unmarshal)
+	if len(a.Groups) != 1 || len(a.Groups[0].Rules) == 0 {
+		t.Fatalf("got %+v", a)
+	}
+	for _, r := range a.Groups[0].Rules {
+		requireKnown(t, r.Alert, r.Expr)
+		if r.Alert == "" || r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+			t.Errorf("incomplete: %+v", r)
+		}
+	}
+}
+
+func TestDashboard(t *testing.T) {
+	var d dashboard
+	decode(t, "grafana.json", &d, json.Unmarshal)
+	if len(d.Panels) == 0 {
+		t.Fatalf("got %+v", d)
+	}
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			requireKnown(t, p.Title, target.Expr)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+// Package promlimit counts the decisions of rate limits for Prometheus. It counts by rule, never by key: a key is personal, and there
+// are as many as callers like.
+//
+//	metrics := promlimit.New()
+//	prometheus.MustRegister(metrics)
+//	limiter := ratelimit.New(store, ratelimit.WithObserver(metrics.Observe))
+package promlimit
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// The results and sources that decisions are counted by.
+const (
+	results = int(ratelimit.ResultOtherRefused) + 1
+	sources = int(ratelimit.SourcePolicy) + 1
+)
+
+const (
+	// maxRules bounds the series, since a program may make names of rules as it runs.
+	maxRules = 1000
+	other    = "other" // the rules beyond
+)
+
+// Collector is a prometheus.Collector. The metrics are
+//
+//	ratelimit_decisions_total{rule,outcome,source}       what each rule did: admitted, refused, shadow_refused, other_refused
+//	ratelimit_decision_duration_seconds{source}          histogram: how long a decision took, without waiting
+//	ratelimit_wait_seconds                               histogram: how long calls waited that did
+//	ratelimit_store_errors_total                         decisions, refunds and settles that the store failed
+//	ratelimit_failures_total{event}                      calls that were not decided, or gave up waiting; refunds and settles that failed
+//
+// The source is store, memory, lease or policy: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
+type Collector struct {
+	decisions   *prometheus.CounterVec
+	durations   *prometheus.HistogramVec
+	waits       prometheus.Histogram
+	storeErrors prometheus.Counter
+	failures    *prometheus.CounterVec
+
+	took [sources]prometheus.Observer
+	mu   sync.Mutex
+	// rules are the counters that are in use. The map is replaced as a whole.
+	rules atomic.Pointer[map[string]*counters]
+}
+
+// counters are those of one rule. Each is made when it is first counted.
+type counters [results][sources]atomic.Pointer[prometheus.Counter]
+
+// New returns a collector. One serves any number of limiters.
+func New() *Collector {
+	c := &Collector{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ratelimit_decisions_total", Help: "What each rule did to a call.",
+		}, []string{"rule", "outcome", "source"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ratelimit_decision_duration_seconds", Help: "How long decisions took, without waiting for permits.",
+			Buckets: []float64{1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1},
+		}, []string{"source"}),
+		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "ratelimit_wait_seconds", Help: "How long calls waited for permits, of those that did.",
+			Buckets: []float64{0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300},
+		}),
+		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ratelimit_store_errors_total", Help: "Decisions, refunds and settles that the store failed.",
+		}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ratelimit_failures_total", Help: "Calls that were not decided or gave up waiting; refunds and settles that failed.",
+		}, []string{"event"}),
+	}
+	for source := range sources {
+		c.took[source] = c.durations.WithLabelValues(ratelimit.Source(source).String())
+	}
+	c.rules.Store(&map[string]*counters{})
+	return c
+}
+
+func (c *Collector) all() []prometheus.Collector {
+	return []prometheus.Collector{c.decisions, c.durations, c.waits, c.storeErrors, c.failures}
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+	for _, part := range c.all() {
+		part.Describe(to)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	for _, part := range c.all() {
+		part.Collect(to)
+	}
+}
+
+// Observe is for ratelimit.WithObserver.
+func (c *Collector) Observe(_ context.Context, e *ratelimit.Event) {
+	if e.Err != nil {
+		c.countError(e)
+	}
+	if e.Waited > 0 {
+		c.waits.Observe(e.Waited.Seconds())
+	}
+	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
+		return
+	}
+	source := min(int(e.Source), sources-1)
+	c.took[source].Observe(e.Took.Seconds())
+	for i := range e.Rules {
+		o := &e.Rules[i]
+		c.count(o.Rule, e.Result(o), source)
+	}
+}
+
+func (c *Collector) countError(e *ratelimit.Event) {
+	if _, ok := errors.AsType[*ratelimit.StoreError](e.Err); ok || e.Source == ratelimit.SourcePolicy {
+		c.storeErrors.Inc()
+	}
+	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
+		c.failures.WithLabelValues(e.Kind.String()).Inc()
+	}
+}
+
+func (c *Collector) count(rule string, result ratelimit.Result, source int) {
+	of := (*c.rules.Load())[rule]
+	if of == nil {
+		rule, of = c.add(rule)
+	}
+	counter := of[result][source].Load()
+	if counter == nil {
+		made := c.decisions.WithLabelValues(rule, result.String(), ratelimit.Source(source).String())
+		counter = &made
+		of[result][source].Store(counter)
+	}
+	(*counter).Inc()
+}
+
+// add returns the counters of a rule that has none yet, and the rule they are of.
+func (c *Collector) add(rule string) (string, *counters) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := *c.rules.Load()
+	if len(known) >= maxRules {
+		rule = other
+	}
+	if of := known[rule]; of != nil {
+		return rule, of
+	}
+	more := maps.Clone(known)
+	more[rule] = new(counters)
+	c.rules.Store(&more)
+	return rule, more[rule]
+}

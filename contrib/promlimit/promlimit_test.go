@@ -1,0 +1,145 @@
+package promlimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// requireMetrics compares metrics of a name, without histograms' buckets.
+func requireMetrics(t *testing.T, c *Collector, name, want string) {
+	t.Helper()
+	if err := testutil.CollectAndCompare(c, strings.NewReader(want), name); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDecisionsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		metrics, ctx := New(), context.Background()
+		l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
+		login := ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 2, Per: time.Minute}, Key: "+4915112345678"}
+		all := ratelimit.Request{Rule: ratelimit.Rule{Name: "all", Limit: 100, Per: time.Minute}}
+		try := ratelimit.Request{Rule: ratelimit.Rule{Name: "try", Limit: 1, Per: time.Minute, Mode: ratelimit.ModeShadow}}
+		for range 3 {
+			_, _ = l.Allow(ctx, login, all, try)
+		}
+		if _, err := l.Wait(ctx, login); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = l.Allow(ctx, ratelimit.Request{Rule: login.Rule, Cost: -1})
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, _ = l.Wait(short, all)
+		requireMetrics(t, metrics, "ratelimit_decisions_total", `
+			# HELP ratelimit_decisions_total What each rule did to a call.
+			# TYPE ratelimit_decisions_total counter
+			ratelimit_decisions_total{outcome="admitted",rule="all",source="store"} 3
+			ratelimit_decisions_total{outcome="other_refused",rule="all",source="store"} 1
+			ratelimit_decisions_total{outcome="admitted",rule="login",source="store"} 3
+			ratelimit_decisions_total{outcome="refused",rule="login",source="store"} 1
+			ratelimit_decisions_total{outcome="admitted",rule="try",source="store"} 1
+			ratelimit_decisions_total{outcome="shadow_refused",rule="try",source="store"} 2
+		`)
+		requireMetrics(t, metrics, "ratelimit_failures_total", `
+			# HELP ratelimit_failures_total Calls that were not decided or gave up waiting; refunds and settles that failed.
+			# TYPE ratelimit_failures_total counter
+			ratelimit_failures_total{event="failed"} 1
+		`)
+		requireMetrics(t, metrics, "ratelimit_wait_seconds", `
+			# HELP ratelimit_wait_seconds How long calls waited for permits, of those that did.
+			# TYPE ratelimit_wait_seconds histogram
+			ratelimit_wait_seconds_bucket{le="0.001"} 0
+			ratelimit_wait_seconds_bucket{le="0.01"} 0
+			ratelimit_wait_seconds_bucket{le="0.1"} 0
+			ratelimit_wait_seconds_bucket{le="0.5"} 0
+			ratelimit_wait_seconds_bucket{le="1"} 0
+			ratelimit_wait_seconds_bucket{le="5"} 0
+			ratelimit_wait_seconds_bucket{le="10"} 0
+			ratelimit_wait_seconds_bucket{le="30"} 0
+			ratelimit_wait_seconds_bucket{le="60"} 1
+			ratelimit_wait_seconds_bucket{le="300"} 1
+			ratelimit_wait_seconds_bucket{le="+Inf"} 1
+			ratelimit_wait_seconds_sum 60
+			ratelimit_wait_seconds_count 1
+		`)
+	})
+}
+
+// A store that fails is counted, also where calls pass in spite of it.
+func TestStoreErrorsAreCounted(t *testing.T) {
+	metrics, gone := New(), errors.New("gone")
+	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: &ratelimit.StoreError{Err: gone}})
+	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventAdmitted, Err: gone, Source: ratelimit.SourcePolicy})
+	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: &ratelimit.KeyError{}})
+	if n := testutil.ToFloat64(metrics.storeErrors); n != 2 {
+		t.Errorf("%v store errors", n)
+	}
+	if n := testutil.ToFloat64(metrics.failures.WithLabelValues("failed")); n != 2 {
+		t.Errorf("%v failures", n)
+	}
+}
+
+// Rules that a program names as it runs cannot make any number of series.
+func TestRulesAreBounded(t *testing.T) {
+	metrics := New()
+	for i := range 2 * maxRules {
+		metrics.count(fmt.Sprint("rule", i), ratelimit.ResultRefused, 0)
+	}
+	if n := testutil.CollectAndCount(metrics, "ratelimit_decisions_total"); n != maxRules+1 {
+		t.Errorf("%d series", n)
+	}
+	if n := testutil.ToFloat64(metrics.decisions.WithLabelValues(other, "refused", "store")); n != maxRules {
+		t.Errorf("%v are counted as others", n)
+	}
+}
+
+// The metrics are as Prometheus wants them.
+func TestLint(t *testing.T) {
+	metrics := New()
+	metrics.count("r", ratelimit.ResultRefused, 0)
+	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: errors.New("x")})
+	problems, err := testutil.CollectAndLint(metrics)
+	if len(problems) > 0 || err != nil {
+		t.Errorf("got %v, error %v", problems, err)
+	}
+	prometheus.NewPedanticRegistry().MustRegister(metrics)
+}
+
+// BenchmarkDecision compares decisions in this process without metrics and with them.
+func BenchmarkDecision(b *testing.B) {
+	for name, options := range map[string][]ratelimit.Option{
+		"plain": nil, "empty": {ratelimit.WithObserver(func(context.Context, *ratelimit.Event) {})}, "prometheus": {ratelimit.WithObserver(New().Observe)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			l, ctx := ratelimit.New(memstore.New(), options...), context.Background()
+			q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour, Algorithm: ratelimit.FixedWindow}}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := l.Allow(ctx, q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkObserve measures the observer alone.
+func BenchmarkObserve(b *testing.B) {
+	metrics, ctx := New(), context.Background()
+	e := &ratelimit.Event{Kind: ratelimit.EventAdmitted, Rules: []ratelimit.Outcome{{Rule: "docs.Store.Get"}}, Took: 300 * time.Microsecond}
+	b.ReportAllocs()
+	for b.Loop() {
+		metrics.Observe(ctx, e)
+	}
+}
