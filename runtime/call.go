@@ -83,10 +83,13 @@ func (c *call) ask(rule *prepared, charge *bridge.Charge) {
 }
 
 func (c *call) add(rule *prepared, charge *bridge.Charge) error {
-	rule, pinned := c.limiter.overrides.applied(rule)
 	if charge.Cost == 0 {
 		return nil
 	}
+	if !c.peek {
+		c.limiter.use(rule, charge)
+	}
+	rule, pinned := c.limiter.overrides.applied(rule)
 	a := asked{rule: rule, index: c.next, cost: charge.Cost, limit: rule.Limit, wait: c.waitOf(rule)}
 	if charge.Limit.Given && !pinned {
 		a.limit = charge.Limit.Permits

@@ -29,6 +29,7 @@ type Limiter struct {
 	requested ruleCache
 	overrides Overrides
 	blocks    blocks
+	used      used
 }
 
 // The lists of texts that a store keeps for the limiters of one prefix.
@@ -61,6 +62,7 @@ func New(store Store, options ...Option) *Limiter {
 		n.Notify(func(notice string, cause error) { l.logger.Warn(notice, "err", oneLine(cause.Error())) })
 	}
 	l.overrides.start(l)
+	l.used.start()
 	return l
 }
 

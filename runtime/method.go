@@ -44,7 +44,7 @@ func (r *methodRules) Rules() any {
 	rules := make([]Rule, len(r.rules))
 	for i, p := range r.rules {
 		rules[i] = p.Rule
-		rules[i].Name = p.shown
+		rules[i].Name, rules[i].unnamed = p.shown, p.isUnnamed()
 	}
 	return rules
 }

@@ -231,6 +231,7 @@ func (o *Overrides) follow() {
 func (o *Overrides) read(ctx context.Context) error {
 	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
 	o.take(texts, err)
+	o.limiter.used.again()
 	err = errors.Join(err, o.limiter.blocks.read(ctx, o.limiter, o.store))
 	time.AfterFunc(readEvery, func() { o.due.Store(true) })
 	return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -20,12 +21,22 @@ type prepared struct {
 	tag     string // the end of its keys
 	numbers *engine.Rule
 	burst   int64
+	usedIn  atomic.Uint64 // where it is known to be used: see used.turn
 }
 
 // prepare checks a rule of a method, or of requests if that is "", and turns it into numbers.
 func (r Rule) prepare(method string) (*prepared, error) {
 	window := r.Window()
-	return r.prepareAs(window, key.Tag(r.Name, method, window, r.Key))
+	if !r.unnamed || method != "" {
+		return r.prepareAs(window, key.Tag(r.Name, method, window, r.Key))
+	}
+	shown := r.Name
+	r.Name, _, _ = strings.Cut(r.Name, "#")
+	p, err := r.prepareAs(window, key.Tag(r.Name, r.Name, window, r.Key))
+	if err == nil {
+		p.shown = shown
+	}
+	return p, err
 }
 
 func (r Rule) prepareAs(window, tag string) (*prepared, error) {

@@ -67,6 +67,10 @@ type Rule struct {
 	Lease time.Duration
 	// Message is what a caller is told on a refusal; "" is "Too many requests.".
 	Message string
+
+	// unnamed says that a rule is called like its method or type, perhaps with a number behind, and that its keys end with its
+	// key template.
+	unnamed bool
 }
 
 // Validate returns nil or a *RuleError. It is as strict as for a rule of a method, also where the rule is for requests, which

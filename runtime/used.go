@@ -1,0 +1,244 @@
+package ratelimit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// UsedRule is a rule that some limiter decided with.
+type UsedRule struct {
+	Rule
+	Varies bool      // calls bring their own limits; Limit is that of the first one
+	Seen   time.Time // when, within some hours
+}
+
+const (
+	listRules    = "rules"
+	maxUsed      = 1000 // rules in the store, and of one limiter
+	maxRuleText  = 1000 // bytes
+	usedLife     = 24 * time.Hour
+	usedAgain    = 6 * time.Hour // when a limiter says again which rules it uses
+	usedTimeout  = 5 * time.Second
+	usedTurnBits = 16
+)
+
+// used tells the store which rules a limiter uses, so that tools know them. No call waits for that.
+type used struct {
+	turn   atomic.Uint64 // the limiter's number, and how often it began to tell
+	mu     sync.Mutex
+	began  time.Time
+	known  map[ruleID]bool   // what was told in this turn
+	untold map[string]string // texts by field
+}
+
+// ruleID is what tells the counts of rules apart.
+type ruleID struct{ name, tag string }
+
+var limiterNumbers atomic.Uint64
+
+func (u *used) start() { u.turn.Store(limiterNumbers.Add(1) << usedTurnBits) }
+
+// use notes that a rule is used by a call.
+func (l *Limiter) use(rule *prepared, charge *bridge.Charge) {
+	if rule.usedIn.Load() != l.used.turn.Load() {
+		l.used.note(l, rule, charge)
+	}
+}
+
+func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	turn := u.turn.Load()
+	if in := rule.usedIn.Load(); in == 0 || in>>usedTurnBits == turn>>usedTurnBits {
+		rule.usedIn.Store(turn) // a rule that another limiter uses as well is looked up here each time
+	}
+	id := ruleID{rule.Name, rule.tag}
+	if l.overrides.store == nil || rule.Scope == ScopeInstance || u.known[id] || len(u.known) >= maxUsed {
+		return
+	}
+	if u.known == nil {
+		u.known, u.began = map[ruleID]bool{}, time.Now()
+	}
+	u.known[id] = true
+	limit := rule.Limit
+	if charge.Limit.Given {
+		limit = charge.Limit.Permits
+	}
+	text, err := json.Marshal(usedText(rule, limit, charge.Limit.Given))
+	if err != nil || len(text) > maxRuleText {
+		return
+	}
+	if u.untold == nil {
+		u.untold = map[string]string{}
+		go u.tell(l)
+	}
+	u.untold[rule.Name+" "+rule.tag] = string(text)
+}
+
+// again makes the limiter tell its rules again when that was long ago.
+func (u *used) again() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.known != nil && time.Since(u.began) > usedAgain {
+		u.known = nil
+		u.turn.Add(1)
+	}
+}
+
+// tell writes what was not told yet to the store. That it fails has no effect on decisions.
+func (u *used) tell(l *Limiter) {
+	ctx, cancel := context.WithTimeout(context.Background(), usedTimeout)
+	defer cancel()
+	for {
+		u.mu.Lock()
+		texts := u.untold
+		u.untold = map[string]string{}
+		if len(texts) == 0 {
+			u.untold = nil
+		}
+		u.mu.Unlock()
+		if len(texts) == 0 {
+			_ = pruneUsed(ctx, l.overrides.store, l.list(listRules))
+			return
+		}
+		for field, text := range texts {
+			_, _ = l.overrides.store.Set(ctx, l.list(listRules), field, text, false)
+		}
+	}
+}
+
+// pruneUsed removes rules that nobody used for a day, and the oldest ones of too many.
+func pruneUsed(ctx context.Context, store engine.Settings, list string) error {
+	texts, err := store.Settings(ctx, list)
+	if err != nil {
+		return err
+	}
+	fields, seen := make([]string, 0, len(texts)), make(map[string]time.Time, len(texts))
+	for field, text := range texts {
+		rule, _ := parseUsed(text) // what is not understood is as old as can be
+		fields, seen[field] = append(fields, field), rule.Seen
+	}
+	slices.SortFunc(fields, func(a, b string) int { return cmp.Or(seen[b].Compare(seen[a]), strings.Compare(a, b)) })
+	for i, field := range fields {
+		if i < maxUsed && time.Since(seen[field]) < usedLife {
+			continue
+		}
+		if err := store.Unset(ctx, list, field); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rules returns the rules that limiters of this prefix on the store have used within a day, by name. They are for requests that ask
+// about the counts of others: with [Limiter.Peek], [Limiter.Reset] and [Limiter.Block]. Rules of instance scope are not
+// there. The error is a *StoreError, or wraps the context's.
+func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
+	if l.overrides.store == nil {
+		return nil, &StoreError{Err: errNoOverrides}
+	}
+	texts, err := l.overrides.store.Settings(ctx, l.list(listRules))
+	if err != nil {
+		return nil, storeError(ctx, "", err)
+	}
+	var rules []UsedRule
+	for _, text := range texts {
+		if rule, err := parseUsed(text); err == nil && time.Since(rule.Seen) < usedLife {
+			rules = append(rules, rule)
+		}
+	}
+	slices.SortFunc(rules, func(a, b UsedRule) int {
+		return strings.Compare(a.Name+" "+a.Window()+" "+a.Key, b.Name+" "+b.Window()+" "+b.Key)
+	})
+	return rules, nil
+}
+
+// usedRule is a UsedRule as JSON.
+type usedRule struct {
+	Name      string    `json:"name"`
+	Unnamed   bool      `json:"unnamed,omitempty"`
+	Key       string    `json:"key,omitempty"`
+	Limit     int64     `json:"limit"`
+	Varies    bool      `json:"varies,omitempty"`
+	Per       string    `json:"per,omitempty"`
+	Cron      string    `json:"cron,omitempty"`
+	TZ        string    `json:"tz,omitempty"`
+	Algorithm string    `json:"algorithm"`
+	Burst     int64     `json:"burst,omitempty"`
+	Slices    int64     `json:"slices,omitempty"`
+	Prepay    bool      `json:"prepay,omitempty"`
+	Warmup    string    `json:"warmup,omitempty"`
+	Distinct  string    `json:"distinct,omitempty"`
+	Wait      string    `json:"wait,omitempty"`
+	Queue     int64     `json:"queue,omitempty"`
+	Block     string    `json:"block,omitempty"`
+	Mode      string    `json:"mode,omitempty"`
+	Seen      time.Time `json:"seen"`
+}
+
+func usedText(p *prepared, limit int64, varies bool) usedRule {
+	r := p.Rule
+	text := usedRule{
+		Name: p.shown, Unnamed: p.isUnnamed(), Key: r.Key, Limit: limit, Varies: varies, Cron: r.Cron, TZ: r.TZ,
+		Algorithm: r.Algorithm.String(), Burst: r.Burst, Slices: r.Slices, Prepay: r.Prepay, Distinct: r.Distinct, Queue: r.Queue,
+		Seen: time.Now().UTC().Truncate(time.Second),
+	}
+	for field, d := range map[*string]time.Duration{&text.Per: r.Per, &text.Warmup: r.Warmup, &text.Wait: r.Wait, &text.Block: r.Block} {
+		if d != 0 {
+			*field = period.Format(d)
+		}
+	}
+	if r.Mode != ModeEnforce {
+		text.Mode = r.Mode.String()
+	}
+	return text
+}
+
+// parseUsed reads a rule of the store.
+func parseUsed(text string) (UsedRule, error) {
+	var t usedRule
+	if len(text) > maxRuleText {
+		return UsedRule{}, fmt.Errorf("found %d bytes; expected at most %d", len(text), maxRuleText)
+	}
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return UsedRule{}, err
+	}
+	r := Rule{
+		Name: t.Name, unnamed: t.Unnamed, Key: t.Key, Limit: t.Limit, Cron: t.Cron, TZ: t.TZ, Burst: t.Burst, Slices: t.Slices,
+		Prepay: t.Prepay, Distinct: t.Distinct, Queue: t.Queue,
+	}
+	for r.Algorithm.String() != t.Algorithm {
+		if r.Algorithm++; r.Algorithm > SlidingCounter {
+			return UsedRule{}, fmt.Errorf("unknown algorithm %q", t.Algorithm)
+		}
+	}
+	for r.Mode.String() != t.Mode && t.Mode != "" {
+		if r.Mode++; r.Mode > ModeTrigger {
+			return UsedRule{}, fmt.Errorf("unknown mode %q", t.Mode)
+		}
+	}
+	for d, field := range map[*time.Duration]string{&r.Per: t.Per, &r.Warmup: t.Warmup, &r.Wait: t.Wait, &r.Block: t.Block} {
+		if field == "" {
+			continue
+		}
+		var err error
+		if *d, _, err = period.Parse("duration", field); err != nil {
+			return UsedRule{}, err
+		}
+	}
+	return UsedRule{Rule: r, Varies: t.Varies, Seen: t.Seen}, r.check()
+}
+
+// isUnnamed reports whether a rule is called like its method or type. Further ones of a method are shown with a number.
+func (p *prepared) isUnnamed() bool { return p.tag != p.window || p.shown != p.Name }

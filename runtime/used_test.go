@@ -1,0 +1,149 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
+)
+
+// take makes a call under the rules of a method.
+func take(t *testing.T, l *Limiter, rules *methodRules, charges ...bridge.Charge) {
+	t.Helper()
+	c := rules.Open(l)
+	for _, charge := range charges {
+		c.Ask(charge)
+	}
+	if err := c.Take(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a limiter uses can be asked for, and reaches the counts of its rules: also those without a name, and with limits of calls.
+func TestUsedRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ctx := memory.New(nil, 1000, 1<<20), context.Background()
+		l, other := New(store), New(store)
+		written := []Rule{
+			{Key: "{phone}", Limit: 5, Per: time.Minute},
+			{Key: "{ip}", Limit: 5, Per: time.Minute},
+			{Name: "named", Key: "{phone}", Limit: 5, Per: time.Hour, Algorithm: TokenBucket, Burst: 7},
+			{Name: "p.T", Key: "{phone}", Limit: 5, Cron: "@daily", TZ: "Europe/Berlin"},
+			{Limit: 5, Per: time.Minute, Algorithm: SlidingCounter, Slices: 10},
+			{Name: "varies", Limit: 1, Per: time.Minute},
+			{Name: "here", Limit: 9, Per: time.Minute, Scope: ScopeInstance},
+		}
+		rules, err := prepareMethod("p.T.M", written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		charges := make([]bridge.Charge, len(written))
+		for i := range charges {
+			charges[i] = bridge.Charge{Key: "k", Cost: 1}
+		}
+		charges[5].Limit = bridge.Limit{Given: true, Permits: 5}
+		for range 2 {
+			take(t, l, rules, charges...)
+			take(t, other, rules, charges...)
+		}
+		synctest.Wait()
+		used, err := New(store).Rules(ctx)
+		if err != nil || len(used) != len(written)-1 {
+			t.Fatalf("got %+v, error %v", used, err)
+		}
+		for _, u := range used {
+			d, err := other.Peek(ctx, Request{Rule: u.Rule, Key: "k"})
+			if err != nil || d.Quotas[0].Remaining != d.Quotas[0].Limit-4 || d.Quotas[0].Rule != u.Name {
+				t.Errorf("%+v: got %+v, error %v", u, d, err)
+			}
+			if u.Varies != (u.Name == "varies") || !u.Seen.Equal(time.Now().Truncate(time.Second)) {
+				t.Errorf("got %+v", u)
+			}
+		}
+		for _, r := range rules.Rules().([]Rule) { // as SenderRules returns them
+			if n, err := l.Reset(ctx, Request{Rule: r, Key: "k"}); n != 1 || err != nil {
+				t.Errorf("%+v: reset %d, error %v", r, n, err)
+			}
+		}
+	})
+}
+
+// A rule is written once a limiter, again after some hours, and is gone a day after its last use.
+func TestUsedRulesAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ctx := memory.New(nil, 1000, 1<<20), context.Background()
+		l := New(store)
+		use := func(names ...string) {
+			for _, name := range names {
+				if _, err := l.Allow(ctx, Request{Rule: Rule{Name: name, Limit: 1, Per: time.Second}}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Second) // has the store read, and knows that the time has come
+				synctest.Wait()
+			}
+		}
+		names := func() (all string) {
+			rules, err := New(store).Rules(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rules {
+				all += r.Name
+			}
+			return all
+		}
+		use("a", "b")
+		for range 4 {
+			time.Sleep(usedAgain)
+			use("b", "b", "b")
+		}
+		if got := names(); got != "b" {
+			t.Errorf("known are %q", got)
+		}
+		if texts, _ := store.Settings(ctx, l.list(listRules)); len(texts) != 1 {
+			t.Errorf("%d are kept", len(texts))
+		}
+	})
+}
+
+// Rules that a program makes as it runs, and texts that others write, do not fill the store.
+func TestUsedRulesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ctx := memory.New(nil, 10_000, 1<<24), context.Background()
+		l := New(store)
+		_, _ = store.Set(ctx, l.list(listRules), "forged", strings.Repeat("x", 2000), false)
+		for i := range 2 * maxUsed {
+			_, _ = l.Allow(ctx, Request{Rule: Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Minute}})
+			if i == maxUsed/2 {
+				l = New(store)
+			}
+		}
+		synctest.Wait()
+		if texts, _ := store.Settings(ctx, l.list(listRules)); len(texts) != maxUsed || texts["forged"] != "" {
+			t.Errorf("%d are kept", len(texts))
+		}
+	})
+}
+
+func BenchmarkUse(b *testing.B) {
+	store := memory.New(nil, 100, 1<<20)
+	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i, name := range []string{"first", "second"} {
+		b.Run(name, func(b *testing.B) {
+			limiters := []*Limiter{New(store), New(store)}
+			limiters[0].use(rule, &bridge.Charge{Cost: 1})
+			b.ReportAllocs()
+			for b.Loop() {
+				limiters[i].use(rule, &bridge.Charge{Cost: 1})
+			}
+		})
+	}
+}
