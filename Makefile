@@ -19,6 +19,10 @@ test: ## every test of every module, with the race detector; RACE= leaves that o
 	$(if $(RACE),go test -run=AllocatesNothing ./runtime/wrap) # the race detector makes pools forget
 	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
 
+alerts: ## check contrib/promlimit/alerts.yaml by promtool
+	@command -v promtool >/dev/null || { echo "promtool not found: install Prometheus, which has it"; exit 1; }
+	promtool check rules contrib/promlimit/alerts.yaml
+
 model: ## compare the store in process with the model over a million random steps, and the script with the engine over ten million
 	sh scripts/test-needs.sh
 	go test -count=1 -v -timeout=2h -run=ScriptLikeEngine ./runtime/redisstore/lua -differential.steps=10000000

@@ -101,7 +101,11 @@ func (l *Limiter) blockFields(requests []Request) ([]string, error) {
 		case r.Key == "" && r.Rule.Key != "":
 			return nil, &KeyError{Rule: r.Rule.Name, Expr: r.Rule.Key, Reason: "the key is empty"}
 		}
-		fields[i] = r.Rule.Name + ":{" + l.subject(r.Key) + "}"
+		name := r.Rule.Name
+		if r.Rule.unnamed {
+			name, _, _ = strings.Cut(name, "#")
+		}
+		fields[i] = name + ":{" + l.subject(r.Key) + "}"
 	}
 	return fields, nil
 }

@@ -62,7 +62,7 @@ func New(store Store, options ...Option) *Limiter {
 		n.Notify(func(notice string, cause error) { l.logger.Warn(notice, "err", oneLine(cause.Error())) })
 	}
 	l.overrides.start(l)
-	l.used.start()
+	l.used.start(l)
 	return l
 }
 

@@ -30,12 +30,14 @@ const (
 	usedLife     = 24 * time.Hour
 	usedAgain    = 6 * time.Hour // when a limiter says again which rules it uses
 	usedTimeout  = 5 * time.Second
+	usedDelay    = 5 * time.Second // so that rules are written together
 	usedTurnBits = 16
 )
 
 // used tells the store which rules a limiter uses, so that tools know them. No call waits for that.
 type used struct {
-	turn   atomic.Uint64 // the limiter's number, and how often it began to tell
+	store  engine.Registry // nil if the limiter's store keeps no such list
+	turn   atomic.Uint64   // the limiter's number, and how often it began to tell
 	mu     sync.Mutex
 	began  time.Time
 	known  map[ruleID]bool   // what was told in this turn
@@ -47,7 +49,10 @@ type ruleID struct{ name, tag string }
 
 var limiterNumbers atomic.Uint64
 
-func (u *used) start() { u.turn.Store(limiterNumbers.Add(1) << usedTurnBits) }
+func (u *used) start(l *Limiter) {
+	u.turn.Store(limiterNumbers.Add(1) << usedTurnBits)
+	u.store, _ = l.store.(engine.Registry)
+}
 
 // use notes that a rule is used by a call.
 func (l *Limiter) use(rule *prepared, charge *bridge.Charge) {
@@ -64,7 +69,7 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 		rule.usedIn.Store(turn) // a rule that another limiter uses as well is looked up here each time
 	}
 	id := ruleID{rule.Name, rule.tag}
-	if l.overrides.store == nil || rule.Scope == ScopeInstance || u.known[id] || len(u.known) >= maxUsed {
+	if u.store == nil || rule.Scope == ScopeInstance || u.known[id] || len(u.known) >= maxUsed {
 		return
 	}
 	if u.known == nil {
@@ -81,7 +86,7 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 	}
 	if u.untold == nil {
 		u.untold = map[string]string{}
-		go u.tell(l)
+		time.AfterFunc(usedDelay, func() { u.tell(l) })
 	}
 	u.untold[rule.Name+" "+rule.tag] = string(text)
 }
@@ -100,21 +105,12 @@ func (u *used) again() {
 func (u *used) tell(l *Limiter) {
 	ctx, cancel := context.WithTimeout(context.Background(), usedTimeout)
 	defer cancel()
-	for {
-		u.mu.Lock()
-		texts := u.untold
-		u.untold = map[string]string{}
-		if len(texts) == 0 {
-			u.untold = nil
-		}
-		u.mu.Unlock()
-		if len(texts) == 0 {
-			_ = pruneUsed(ctx, l.overrides.store, l.list(listRules))
-			return
-		}
-		for field, text := range texts {
-			_, _ = l.overrides.store.Set(ctx, l.list(listRules), field, text, false)
-		}
+	u.mu.Lock()
+	texts := u.untold
+	u.untold = nil
+	u.mu.Unlock()
+	if u.store.Register(ctx, l.list(listRules), texts, usedLife) == nil {
+		_ = pruneUsed(ctx, u.store, l.list(listRules))
 	}
 }
 

@@ -2,6 +2,9 @@ package redisstore
 
 import (
 	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
@@ -22,6 +25,16 @@ func (s *store) Set(ctx context.Context, list, name, text string, onlyNew bool) 
 	set := once.New(ctx, command, list, name, text)
 	err := s.client.Process(ctx, set)
 	return err == nil && (!onlyNew || set.Val() == int64(1)), reachable(s.client, err)
+}
+
+// Register implements engine.Registry.
+func (s *store) Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error {
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.HSet(ctx, list, texts)
+		p.PExpire(ctx, list, life)
+		return nil
+	})
+	return reachable(s.client, err)
 }
 
 // Unset implements engine.Settings.

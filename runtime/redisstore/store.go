@@ -120,7 +120,7 @@ func (s *store) isSplit(call *engine.Call) bool {
 }
 
 var (
-	_ engine.Settings = (*store)(nil)
+	_ engine.Registry = (*store)(nil)
 	_ engine.Notifier = (*store)(nil)
 	_ engine.Pinger   = (*store)(nil)
 )

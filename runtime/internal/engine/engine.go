@@ -175,6 +175,13 @@ type Settings interface {
 	Unset(ctx context.Context, list, name string) error
 }
 
+// Registry is a store whose lists may also be of things that are in use, and be gone when nothing is.
+type Registry interface {
+	Settings
+	// Register sets texts of a list that expires after life, unless more are set before.
+	Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error
+}
+
 // Pinger is a store that can say whether it is ready to decide.
 type Pinger interface {
 	// Ping returns why calls under a prefix cannot be decided, in one sentence that says what to do, or nil.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"time"
 )
 
 // settings are texts by list and name.
@@ -36,6 +37,16 @@ func (s *Store) Set(_ context.Context, list, name, text string, onlyNew bool) (b
 	}
 	texts[name] = text
 	return true, nil
+}
+
+// Register implements engine.Registry. The list lasts as long as the process.
+func (s *Store) Register(ctx context.Context, list string, texts map[string]string, _ time.Duration) error {
+	for name, text := range texts {
+		if _, err := s.Set(ctx, list, name, text, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Unset implements engine.Settings.
