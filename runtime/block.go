@@ -52,7 +52,7 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 		return err
 	}
 	by, _ := ctx.Value(bridge.UserID).(string)
-	text, err := json.Marshal(blockText{Until: time.Now().Add(d).UTC(), By: printable.Text(by, maxBy)})
+	text, err := json.Marshal(blockText{Until: l.now().Add(d).UTC(), By: printable.Text(by, maxBy)})
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (l *Limiter) makeRoom(ctx context.Context, store engine.Settings, fields []
 		return err
 	}
 	for field, text := range texts {
-		if _, b, err := parseBlock(field, text); err == nil && b.Until.After(time.Now()) {
+		if _, b, err := parseBlock(field, text); err == nil && b.Until.After(l.now()) {
 			continue
 		}
 		if err := store.Unset(ctx, l.list(listBlocked), field); err != nil {
@@ -157,7 +157,7 @@ func (b *blocks) read(ctx context.Context, l *Limiter, store engine.Settings) er
 		return err
 	case len(texts) > maxBlocks:
 		return fmt.Errorf("there are more than %d blocks; they are not followed", maxBlocks)
-	case maps.Equal(texts, b.texts) && (b.next.IsZero() || time.Now().Before(b.next)):
+	case maps.Equal(texts, b.texts) && (b.next.IsZero() || l.now().Before(b.next)):
 		return nil
 	}
 	table := make(map[blocked]time.Time, len(texts))
@@ -167,7 +167,7 @@ func (b *blocks) read(ctx context.Context, l *Limiter, store engine.Settings) er
 		if err != nil && b.texts[field] != text {
 			l.logger.Warn("a block is not understood; it is not followed", "block", oneLine(field), "err", oneLine(err.Error()))
 		}
-		if err != nil || !block.Until.After(time.Now()) {
+		if err != nil || !block.Until.After(l.now()) {
 			continue
 		}
 		table[of] = block.Until
@@ -185,7 +185,7 @@ func (b *blocks) read(ctx context.Context, l *Limiter, store engine.Settings) er
 }
 
 // left returns how long a subject is still blocked.
-func (b *blocks) left(rule *prepared, subject string) time.Duration {
+func (b *blocks) left(l *Limiter, rule *prepared, subject string) time.Duration {
 	table := b.table.Load()
 	if table == nil || rule.Mode != ModeEnforce {
 		return 0
@@ -194,5 +194,5 @@ func (b *blocks) left(rule *prepared, subject string) time.Duration {
 	if !ok {
 		return 0
 	}
-	return max(0, time.Until(until))
+	return max(0, until.Sub(l.now()))
 }

@@ -146,7 +146,7 @@ func BenchmarkBlocked(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if l.blocks.left(rule, "ann") > 0 {
+				if l.blocks.left(l, rule, "ann") > 0 {
 					b.Fatal("blocked")
 				}
 			}

@@ -107,7 +107,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 			return err
 		}
 	}
-	a.blocked = c.limiter.blocks.left(rule, a.subject)
+	a.blocked = c.limiter.blocks.left(c.limiter, rule, a.subject)
 	switch most, what := claim.Most(); {
 	case a.blocked > 0:
 		c.blocked = true
