@@ -256,7 +256,7 @@ func (c *call) limitWaits(ctx context.Context) {
 	}
 }
 
-// sleepInPlace waits until the call's place, so many microseconds from now. If ctx ends before, the place is given back.
+// sleepInPlace sleeps until the call's place, in microseconds from now. If ctx ends first, it gives the place back.
 func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
 	err := c.sleep(ctx, wait)
 	if err == nil {
@@ -271,7 +271,7 @@ func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
 	return errors.Join(err, failed)
 }
 
-// sleep waits for so many microseconds. The error is that of ctx, if it ends before.
+// sleep waits for a number of microseconds. It returns an error if ctx ends first.
 func (c *call) sleep(ctx context.Context, us int64) error {
 	if us <= 0 {
 		return nil

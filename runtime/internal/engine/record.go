@@ -112,12 +112,6 @@ func (cell *Cell) take(c *Claim, now int64) bool {
 	if cell.Until > now {
 		return false
 	}
-	if s, ok := cell.State.(*slidingWindow); ok {
-		if s.Earliest(c, now, now) > now || s.Grows(c, now) > 0 {
-			return false
-		}
-		return s.Commit(c, c.Cost, now, now)
-	}
 	if cell.State.Earliest(c, now, now) > now || cell.State.Grows(c, now) > 0 {
 		return false
 	}

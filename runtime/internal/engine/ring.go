@@ -31,7 +31,7 @@ func (r *ring) insert(t int64, count int) {
 
 func (r *ring) set(i int, t int64) { r.times[(r.head+i)&(len(r.times)-1)] = t }
 
-// room returns how many times the ring has room for once so many more are inserted.
+// room returns how many times the ring has room for after more of them are inserted.
 func (r *ring) room(more int) int {
 	room := max(1, len(r.times))
 	for room < r.n+more {
@@ -40,7 +40,7 @@ func (r *ring) room(more int) int {
 	return room
 }
 
-// size returns how many bytes the ring takes once so many times more are inserted.
+// size returns how many bytes the ring takes after more times are inserted.
 func (r *ring) size(more int) int64 { return 8 * int64(r.room(more)) }
 
 func (r *ring) grow(more int) {

@@ -165,7 +165,7 @@ function decide.call(claims, now, op)
   return reply_of(claims, now, at, admitted, taken, op.report)
 end
 
--- Changes what an admitted call was charged: takes so many permits beyond the limit, or gives so many back if they are negative.
+-- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.
 function decide.adjust(claims, now, op)
   for _, c in ipairs(claims) do
     local _, unknown = c.is.check(c, now)

@@ -39,8 +39,8 @@ local function read_more(c, keys, args, k, a)
   return k, a
 end
 
--- Reads so many claims, or all that are left, of which k is the first key and a the first argument. Returns them and where the next
--- call begins.
+-- Reads a number of claims, or all that are left if count is nil. The first one begins at keys[k] and args[a]. Returns the claims, and
+-- where the next call begins.
 local function read_claims(count, keys, args, k, a)
   local claims, i = {}, 0
   serial = serial + 1

@@ -35,7 +35,7 @@ end
 
 function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, now, at) == at end
 
--- Puts n permits of a time before so many later ones. The list is never empty meanwhile, so that it keeps its expiry.
+-- Inserts n permits of a time before the later ones, whose number is given. The list is never empty meanwhile, so it keeps its expiry.
 local function insert(c, n, at, later)
   local tail = call('LRANGE', c.key, -later, -1)
   for _ = 1, n do table.insert(tail, 1, pack('<d', at)) end
