@@ -133,6 +133,35 @@ func TestUpTo(t *testing.T) {
 	}
 }
 
+// Rules of both scopes are charged equally by a call that takes what there is.
+func TestUpToOfBothScopes(t *testing.T) {
+	for _, limits := range [][2]int64{{3, 10}, {10, 3}} {
+		l, _ := watched()
+		fleet := ratelimit.Request{Rule: ratelimit.Rule{Name: "fleet", Limit: limits[0], Per: time.Minute}, Cost: 5, UpTo: true}
+		here := ratelimit.Request{Rule: ratelimit.Rule{Name: "here", Limit: limits[1], Per: time.Minute, Scope: ratelimit.ScopeInstance}, Cost: 5, UpTo: true}
+		if d, err := l.Peek(t.Context(), fleet, here); err != nil || !d.Allowed || d.Taken != 0 {
+			t.Errorf("%v: Peek: got %+v, error %v", limits, d, err)
+		}
+		if d, err := l.Allow(t.Context(), fleet, here); err != nil || !d.Allowed || d.Taken != 3 {
+			t.Errorf("%v: got %+v, error %v; want 3 permits", limits, d, err)
+		}
+		if left := remaining(t, l, fleet) + remaining(t, l, here); left != 7 {
+			t.Errorf("%v: %d permits are left, want 7", limits, left)
+		}
+	}
+}
+
+// While the store fails, a call that passes without being counted takes all that it asks for.
+func TestUpToOfALostStore(t *testing.T) {
+	l := ratelimit.New(memstore.New(memstore.WithMaxKeys(1)), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Minute}, Cost: 5, UpTo: true}
+	for _, q.Key = range []string{"a", "b"} {
+		if d, err := l.Allow(t.Context(), q); err != nil || d.Taken != 5 {
+			t.Errorf("got %+v, error %v; want 5 permits", d, err)
+		}
+	}
+}
+
 // A report has what each rule has left after the last decision under its context.
 func TestReport(t *testing.T) {
 	l := ratelimit.New(memstore.New())

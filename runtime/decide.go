@@ -174,15 +174,43 @@ func (c *call) askBoth(ctx context.Context) (delay time.Duration, err error) {
 		return 0, err
 	}
 	c.fleet.Refused = !c.local.verdict.Admitted
+	if taken := c.local.verdict.Taken; taken > 0 {
+		for i := range c.fleet.Claims {
+			c.fleet.Claims[i].Cost = taken
+		}
+	}
 	if err := c.askPart(ctx, &c.fleet); err != nil {
 		return 0, errors.Join(err, c.rollBack(ctx, &c.local))
 	}
 	if c.local.verdict.Admitted && c.fleet.verdict.Admitted {
 		c.answer.admitted = true
-		return 0, nil
+		return 0, c.level(ctx)
 	}
 	delay, _ = c.violations(ModeEnforce)
 	return delay, c.rollBack(ctx, &c.local)
+}
+
+// level gives back what this instance's rules were charged beyond what an UpTo call takes of the fleet's.
+func (c *call) level(ctx context.Context) error {
+	c.answer.taken = c.fleet.verdict.Taken
+	excess := c.local.verdict.Taken - c.answer.taken
+	if excess <= 0 {
+		return nil
+	}
+	for i := range c.local.Claims {
+		if claim := &c.local.Claims[i]; claim.Charged > 0 {
+			claim.Delta = -excess
+		}
+	}
+	if err := c.local.store.Adjust(ctx, &c.local.Call); err != nil {
+		return err
+	}
+	for i := range c.local.Claims {
+		if claim := &c.local.Claims[i]; claim.Charged > 0 {
+			claim.Charged, claim.Room = c.answer.taken, claim.Room+excess
+		}
+	}
+	return nil
 }
 
 // rollBack returns what a part was charged for a call that is not made.

@@ -14,7 +14,7 @@ type Decision struct {
 	Never      bool          // a rule of limit 0 refuses: to retry is pointless
 	RetryAfter time.Duration // until all rules would admit the call; 0 if it is allowed, or Never
 	Violations []Violation   // the rules that refused; if the call is allowed, those in shadow mode that would have
-	Taken      int64         // of requests with UpTo: the permits taken from each rule
+	Taken      int64         // of requests with UpTo: the permits taken from each rule; 0 after Peek
 	Quotas     []Quota       // what the rules have left: after Peek, and where a report is asked for by [WithReport]
 	At         time.Time     // the store's time: when the call is admitted, or else refused. Under no rule, this process's time
 	Source     Source        // what decided

@@ -98,8 +98,8 @@ func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 		return nil, &StoreError{Err: errNoOverrides}
 	}
 	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
-	if err != nil {
-		return nil, storeError(ctx, "", err)
+	if err != nil || ctx.Err() != nil {
+		return nil, storeError(ctx, "", errors.Join(err, ctx.Err()))
 	}
 	all, malformed := map[string]Override{}, []error(nil)
 	for name, text := range texts {
@@ -198,6 +198,9 @@ func (o *Overrides) write(ctx context.Context, change func(engine.Settings) erro
 
 // alone reads or writes while nothing else does, or else an older answer could come later. The error is the context's.
 func (o *Overrides) alone(ctx context.Context, do func()) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	select {
 	case o.reading <- struct{}{}:
 		defer func() { <-o.reading }()

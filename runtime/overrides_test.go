@@ -42,6 +42,24 @@ func TestOverrideText(t *testing.T) {
 	}
 }
 
+// With a context that has ended nothing is changed.
+func TestOverridesAfterTheContextEnded(t *testing.T) {
+	o := New(memory.New(nil, 10, 1<<20)).Overrides()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		if err := o.Set(ctx, "r", Override{Burst: 2}); !errors.Is(err, context.Canceled) {
+			t.Errorf("Set: error %v", err)
+		}
+	}
+	if _, err := o.All(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("All: error %v", err)
+	}
+	if all, err := o.All(t.Context()); len(all) > 0 || err != nil {
+		t.Errorf("got %v, error %v", all, err)
+	}
+}
+
 // The durations of directives may stand in the store.
 func TestOverridePeriods(t *testing.T) {
 	const day = 24 * time.Hour

@@ -96,8 +96,11 @@ func (nothing) Decide(_ context.Context, call *engine.Call) (engine.Verdict, err
 		c := &call.Claims[i]
 		c.Charged, c.Refused, c.Fired = 0, false, 0
 	}
-	now := time.Now().UnixMicro()
-	return engine.Verdict{Now: now, At: now, Admitted: !call.Refused}, nil
+	now, taken := time.Now().UnixMicro(), int64(0)
+	if call.UpTo && !call.Refused {
+		taken = call.Claims[0].Cost
+	}
+	return engine.Verdict{Now: now, At: now, Admitted: !call.Refused, Taken: taken}, nil
 }
 
 func (nothing) Adjust(context.Context, *engine.Call) error { return nil }
