@@ -1,0 +1,191 @@
+// Ratelimitctl shows and changes rate limits while the programs that they limit run: which rules are in use, and who has
+// used what. See ratelimitctl -h.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"os/user"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+const usage = `usage: ratelimitctl [flags] command
+
+commands:
+  rules                                 rules that limiters used within a day
+  inspect RULE [KEY]                    what a key has used
+  reset RULE [KEY]                      forget what a key has used
+  block RULE KEY -for 1h                refuse a key, up to 30d
+  unblock RULE KEY                      end that
+  override set RULE [-limit N] [-per D] [-burst N] [-mode M] [-for D]
+                                        change a rule while programs run
+  override clear RULE                   end that
+  override list                         overrides in the store
+  acl                                   the permissions that a limiter needs
+
+exit status: 0, or 1 if something failed, or 2 if the command line is wrong
+
+flags:
+`
+
+// The exit status.
+const (
+	done   = 0
+	failed = 1
+	misuse = 2
+)
+
+// misused is an error of the command line.
+type misused string
+
+func (m misused) Error() string { return string(m) }
+
+// tool is a parsed command line and its connection.
+type tool struct {
+	url, prefix string
+	json        bool
+
+	client  redis.UniversalClient
+	limiter *ratelimit.Limiter
+	stdout  io.Writer
+}
+
+// silent keeps the client's own messages from the terminal: its errors say the same.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func main() {
+	redis.SetLogger(silent{})
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	os.Exit(run(ctx, os.Args[1:], os.Getenv("REDIS_URL"), os.Stdout, os.Stderr))
+}
+
+// run is main without the process.
+func run(ctx context.Context, args []string, url string, stdout, stderr io.Writer) int {
+	t := &tool{stdout: stdout}
+	flags := flag.NewFlagSet("ratelimitctl", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	if url == "" {
+		url = "redis://127.0.0.1:6379"
+	}
+	flags.StringVar(&t.url, "redis", url, "`URL` of the server, or of one server of a cluster; the default is REDIS_URL, or a local server")
+	flags.StringVar(&t.prefix, "prefix", ratelimit.DefaultPrefix, "`prefix` of the limiters, as in WithPrefix")
+	flags.BoolVar(&t.json, "json", false, "print JSON")
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, usage)
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return done
+	}
+	if err == nil {
+		err = t.do(ctx, flags.Args())
+	} else {
+		err = misused(err.Error())
+	}
+	switch wrong, isMisuse := errors.AsType[misused](err); {
+	case err == nil:
+		return done
+	case isMisuse:
+		fmt.Fprintf(stderr, "ratelimitctl: %s; see ratelimitctl -h\n", printable.Text(string(wrong), maxText))
+		return misuse
+	default:
+		fmt.Fprintf(stderr, "ratelimitctl: %s\n", printable.Text(err.Error(), maxText))
+	}
+	return failed
+}
+
+// command is one word of the command line that says what to do.
+type command struct {
+	least, most int // arguments
+	do          func(t *tool, ctx context.Context, args []string, o options) error
+	flags       string // the names of its flags
+}
+
+var commands = map[string]command{
+	"rules":          {0, 0, (*tool).printRules, ""},
+	"inspect":        {1, 2, (*tool).inspect, ""},
+	"reset":          {1, 2, (*tool).reset, ""},
+	"block":          {2, 2, (*tool).block, "for"},
+	"unblock":        {2, 2, (*tool).unblock, ""},
+	"override set":   {1, 1, (*tool).setOverride, "limit per burst mode for"},
+	"override clear": {1, 1, (*tool).clearOverride, ""},
+	"override list":  {0, 0, (*tool).listOverrides, ""},
+	"acl":            {0, 0, (*tool).printACL, ""},
+}
+
+func (t *tool) do(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return misused("found no command")
+	}
+	name, rest := args[0], args[1:]
+	if name == "override" && len(rest) > 0 {
+		name, rest = name+" "+rest[0], rest[1:]
+	}
+	c, ok := commands[name]
+	if !ok {
+		return misused(fmt.Sprintf("unknown command %q", name))
+	}
+	rest, o, err := parseOptions(name, strings.Fields(c.flags), rest)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) < c.least || len(rest) > c.most:
+		return misused(fmt.Sprintf("%s: found %d arguments; expected %s", name, len(rest), expected(c)))
+	case slices.Contains(rest, "") && name != "inspect" && name != "reset":
+		return misused(name + ": an argument is empty")
+	}
+	if err := t.connect(ctx); err != nil {
+		return err
+	}
+	defer t.client.Close()
+	if u, err := user.Current(); err == nil {
+		ctx = ratelimit.WithUserID(ctx, u.Username)
+	}
+	return c.do(t, ctx, rest, o)
+}
+
+func expected(c command) string {
+	if c.least == c.most {
+		return fmt.Sprint(c.least)
+	}
+	return fmt.Sprintf("%d or %d", c.least, c.most)
+}
+
+// maxText is how many bytes of a text of the store are shown.
+const maxText = 1000
+
+// print prints a value as JSON, or lines of cells, the first of which is their heading. Cells are escaped.
+func (t *tool) print(v any, lines ...[]string) error {
+	if t.json {
+		e := json.NewEncoder(t.stdout)
+		e.SetIndent("", "\t")
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	}
+	w := tabwriter.NewWriter(t.stdout, 0, 8, 2, ' ', 0)
+	for _, cells := range lines {
+		for i, cell := range cells {
+			if cells[i] = printable.Text(cell, maxText); cell == "" {
+				cells[i] = "-"
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), " "))
+	}
+	return w.Flush()
+}

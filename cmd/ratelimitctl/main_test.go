@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// ctl runs the tool and returns what it prints and its exit status.
+func ctl(t *testing.T, addr string, args ...string) (string, int) {
+	var out bytes.Buffer
+	status := run(t.Context(), args, "redis://"+addr, &out, &out)
+	return out.String(), status
+}
+
+func require(t *testing.T, addr string, status int, want string, args ...string) {
+	t.Helper()
+	if got, s := ctl(t, addr, args...); s != status || !strings.Contains(got, want) || status != done && strings.Count(got, "\n") != 1 {
+		t.Errorf("%q: status %d, got %q; want status %d, %q", args, s, got, status, want)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	text := fmt.Sprintf(`{"name":"login","key":"{user}","limit":5,"per":"1m","algorithm":"sliding-window","seen":%q}`, time.Now().UTC().Format(time.RFC3339))
+	if err := client.HSet(t.Context(), "ratelimit:rules", "login 1m", text).Err(); err != nil {
+		t.Fatal(err)
+	}
+	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
+	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 5, Per: time.Minute}, Key: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	require(t, server.Addr, done, "login  5      1m      {user}", "rules")
+	require(t, server.Addr, done, "login  1m      1     5      4", "inspect", "login", "ann")
+	require(t, server.Addr, misuse, "counts by {user}: name a key", "inspect", "login")
+	require(t, server.Addr, failed, `has used a rule`, "inspect", "no\n")
+	require(t, server.Addr, done, "blocked until", "block", "login", "ann", "-for", "1h")
+	require(t, server.Addr, done, "59m59", "inspect", "login", "ann")
+	require(t, server.Addr, done, "not blocked", "unblock", "login", "ann")
+	require(t, server.Addr, done, "set", "override", "set", "login", "-limit", "9", "-for", "1d")
+	require(t, server.Addr, done, `{"limit":9,"until":`, "override", "list")
+	require(t, server.Addr, done, "1     9      8", "inspect", "login", "ann")
+	require(t, server.Addr, done, "cleared", "override", "clear", "login")
+	require(t, server.Addr, done, "1 counts forgotten", "reset", "login", "ann")
+	require(t, server.Addr, misuse, "unknown command", "forget\n")
+	require(t, server.Addr, misuse, "found no -for", "block", "login", "ann")
+}
+
+// A limiter works with just the commands that acl prints, and does not without any of them.
+func TestACL(t *testing.T) {
+	server := redistest.Start(t)
+	out, _ := ctl(t, server.Addr, "acl")
+	line, _, _ := strings.Cut(out, "\n")
+	user := func(name, more string) error {
+		server.Do(strings.Replace(strings.Replace(line, " ratelimit ", " "+name+" ", 1), "PASSWORD", "x", 1) + more)
+		client := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "x"})
+		defer client.Close()
+		l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
+		if err := l.Ping(t.Context()); err != nil {
+			return err
+		}
+		_, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.PerMinute(5)})
+		return err
+	}
+	if err := user("all", ""); err != nil {
+		t.Error(err)
+	}
+	for _, command := range required() {
+		if err := user("no"+command, " -"+strings.ToLower(command)); err == nil {
+			t.Errorf("it works without %s", command)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// options are the flags of commands.
+type options struct {
+	forTime, per time.Duration
+	limit        *int64
+	burst        int64
+	mode         *ratelimit.Mode
+}
+
+// parseOptions reads the flags of a command, which may stand before and after its arguments.
+func parseOptions(name string, known, args []string) (rest []string, o options, err error) {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	o.define(flags, known)
+	for len(args) > 0 {
+		if err := flags.Parse(args); err != nil {
+			return nil, o, misused(name + ": " + err.Error())
+		}
+		if args = flags.Args(); len(args) > 0 {
+			rest, args = append(rest, args[0]), args[1:]
+		}
+	}
+	return rest, o, nil
+}
+
+func (o *options) define(flags *flag.FlagSet, known []string) {
+	duration := func(d *time.Duration) func(string) error {
+		return func(text string) (err error) {
+			*d, _, err = period.Parse("it", text)
+			return err
+		}
+	}
+	all := map[string]func(){
+		"for":   func() { flags.Func("for", "", duration(&o.forTime)) },
+		"per":   func() { flags.Func("per", "", duration(&o.per)) },
+		"burst": func() { flags.Int64Var(&o.burst, "burst", 0, "") },
+		"limit": func() {
+			flags.Func("limit", "", func(text string) error {
+				o.limit = new(int64)
+				_, err := fmt.Sscanf(text+"\n", "%d\n", o.limit)
+				return err
+			})
+		},
+		"mode": func() {
+			flags.Func("mode", "", func(text string) error {
+				modes := []ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow, ratelimit.ModeTrigger}
+				i := slices.IndexFunc(modes, func(m ratelimit.Mode) bool { return m.String() == text })
+				if i < 0 {
+					return fmt.Errorf("expected enforce, shadow or trigger")
+				}
+				o.mode = &modes[i]
+				return nil
+			})
+		},
+	}
+	for _, name := range known {
+		all[name]()
+	}
+}
