@@ -22,8 +22,9 @@ type Decision struct {
 	charged *charged // nil if nothing was charged
 }
 
-// Refund gives exactly this charge back, once; later calls return nil. Permits that have left their window stay gone. A refusal
-// has nothing to give back.
+// Refund gives exactly this charge back, once; later calls return nil. Permits that have left their window stay gone. A bucket, which
+// keeps no history, gets back what has not refilled since the charge, and nothing while calls wait for it: at 100 permits a second,
+// one permit is refilled after 10 ms. A refusal has nothing to give back.
 //
 // The error is a *StoreError, or wraps the context's. If it came before a server took the permits back, since none could be
 // reached, the next Refund tries again. If the reply of a server was lost, or the context ended meanwhile, no Refund does:
