@@ -93,7 +93,7 @@ func (call *Call) commit(cells []*Cell, v *Verdict) {
 		if c.Mode == Trigger {
 			room = cell.State.Room(c, v.Now)
 		}
-		if at > v.Now && cell.Free.take(at, n) || cell.State.Commit(c, n, v.Now, at) {
+		if at > v.Now && cell.Free.take(at, n, v.Now) || cell.State.Commit(c, n, v.Now, at) {
 			c.Charged, c.At = n, at
 		}
 		if c.Charged > 0 && 0 < room && room <= n {

@@ -25,7 +25,7 @@ func (p places) has(at, n int64) bool {
 }
 
 // take takes n permits of the place at a time. It reports whether there was such a place. The rest of it stays free.
-func (p *places) take(at, n int64) bool {
+func (p *places) take(at, n, now int64) bool {
 	i := slices.IndexFunc(*p, func(q place) bool { return q.at == at && q.permits >= n })
 	if i < 0 {
 		return false
@@ -33,12 +33,13 @@ func (p *places) take(at, n int64) bool {
 	if (*p)[i].permits -= n; (*p)[i].permits == 0 {
 		*p = slices.Delete(*p, i, i+1)
 	}
+	p.drop(now)
 	return true
 }
 
-// add frees n permits of the place at a time, and forgets the places whose time has come.
+// add frees n permits of the place at a time.
 func (p *places) add(at, n, now int64) {
-	*p = slices.DeleteFunc(*p, func(q place) bool { return q.at <= now })
+	p.drop(now)
 	i := slices.IndexFunc(*p, func(q place) bool { return q.at >= at })
 	switch {
 	case i >= 0 && (*p)[i].at == at:
@@ -49,6 +50,11 @@ func (p *places) add(at, n, now int64) {
 	default:
 		*p = slices.Insert(*p, i, place{at, n})
 	}
+}
+
+// drop forgets the places whose time has come.
+func (p *places) drop(now int64) {
+	*p = slices.DeleteFunc(*p, func(q place) bool { return q.at <= now })
 }
 
 // freePlace returns the first free place that a call can use: a time at which every other rule has a free place too, or admits
@@ -92,7 +98,11 @@ func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
 		return
 	}
 	cell.State.GiveBack(c, n, now, rollback)
-	for pending && cell.Free.last() > now {
+	if !pending || cell.Free.last() <= now {
+		return
+	}
+	cell.Free.drop(now)
+	for len(cell.Free) > 0 {
 		p := cell.Free[len(cell.Free)-1]
 		free := Claim{Rule: c.Rule, Limit: c.Limit, Burst: c.Burst, At: p.at}
 		if !cell.State.Last(&free, p.permits, now, p.at) {
