@@ -119,7 +119,7 @@ func (b bucket) charge(e event) bucket {
 	return b
 }
 
-// putBack gives back what has not refilled since the charge.
+// putBack gives back what has not refilled since the charge. While calls wait for their places, that would run over.
 func (b bucket) putBack(e event) bucket {
 	back, now, extra, taken := b.of(e.rule, e.now), instantOf(e.now), e.extra, e.taken
 	if extra == nil {
@@ -127,6 +127,9 @@ func (b bucket) putBack(e event) bucket {
 	}
 	refilled, worth := instantOf(e.now-e.at), new(big.Rat).Add(extra, floor(refill(e.rule, e.cost)))
 	if refilled.Cmp(worth) > 0 || floor(back.tat).Cmp(now) < 0 {
+		return b
+	}
+	if law := (bucketLaw{e.rule}); !law.prepays() && roundUp(new(big.Rat).Sub(back.tat, refill(e.rule, law.burst()))).Cmp(now) > 0 {
 		return b
 	}
 	back.tat = refilled.Add(refilled, back.tat).Sub(refilled, refill(e.rule, e.cost)).Sub(refilled, extra)
