@@ -101,7 +101,7 @@ func drawCall(t *rapid.T, rules []*engine.Rule) engine.Call {
 			c.Member = rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "member")
 		}
 		if r.Kind < engine.SlidingCounter {
-			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 100 * second}).Draw(t, "wait")
+			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 50 * second}).Draw(t, "wait") // the script is told 64 windows ahead
 		}
 		call.Claims = append(call.Claims, c)
 	}
