@@ -59,7 +59,8 @@ func connect(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-// load tells a server the script. Stores do that in the background, which what happens in a bubble, or is counted, does not wait for.
+// load tells a server the script. A store does that in the background, and tests in a bubble or tests that count commands do not wait
+// for it.
 func load(t testing.TB, client *redis.Client) {
 	t.Helper()
 	if err := client.FunctionLoad(context.Background(), lua.Library).Err(); err != nil {

@@ -54,12 +54,13 @@ local function append(c, n, permit)
 end
 
 -- Drops what is beyond the limit. What is in the window still counts if this charge is given back, or for rules of other limits.
-local function drop(c, over, now)
-  if over > 1 and c.mode == TRIGGER then
+-- Where a charge is admitted now, all that is beyond the limit has left the window.
+local function drop(c, over, now, at)
+  if at == now or c.mode == TRIGGER then
     call('LPOP', c.key, over)
     return
   end
-  while over > 0 and (c.mode == TRIGGER or parse('<d', call('LINDEX', c.key, '0')) <= now - c.a) do
+  while over > 0 and parse('<d', call('LINDEX', c.key, '0')) <= now - c.a do
     call('LPOP', c.key)
     over = over - 1
   end
@@ -84,7 +85,7 @@ function sliding_window.commit(c, n, now, at)
       expire(c.key, (floor(at / step) + 1) * step + c.a)
     end
   end
-  if length > c.limit then drop(c, length - c.limit, now) end
+  if length > c.limit then drop(c, length - c.limit, now, at) end
 end
 
 -- Keeps at most the limit in permits: to wait for more would be to wait for ever.

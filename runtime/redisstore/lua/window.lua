@@ -97,13 +97,12 @@ local function open(c, at)
 end
 
 function window.commit(c, n, now, at)
-  local w, i
   if not c.stop then -- the present window comes first, so that the next one is not taken for it
     c.start, c.stop = bounds(c, now)
     c.used, c.dropped = 0, true
     if c.kind == FIXED and at > now then c.stop = min(c.stop, at) end
   end
-  w, i = find(c, at)
+  local w, i = find(c, at)
   if not w then
     w = open(c, at)
     c.later = c.later or {}
