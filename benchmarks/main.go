@@ -23,17 +23,19 @@ type effort struct {
 	calls    int           // in a round
 	limits   []int64       // of sliding windows
 	subjects int           // to measure memory over
-	bench    time.Duration // for each benchmark in process, and each of throughput
+	bench    time.Duration // for each benchmark in process
+	load     time.Duration // for each load
 	repeats  int           // of each benchmark, of which the fastest counts
 }
 
 var (
 	full = effort{
 		rounds: 60, calls: 600, limits: []int64{10, 100, 1_000, 10_000, 100_000}, subjects: 1_000_000,
-		bench: 300 * time.Millisecond, repeats: 3,
+		bench: 300 * time.Millisecond, load: time.Second, repeats: 3,
 	}
 	quick = effort{
-		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, subjects: 960, bench: 5 * time.Millisecond, repeats: 1,
+		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, subjects: 960, bench: 5 * time.Millisecond,
+		load: 20 * time.Millisecond, repeats: 1,
 	}
 )
 
@@ -47,6 +49,9 @@ var sections = []struct {
 	{"memory", measureMemory},
 	{"process", measureProcess},
 	{"throughput", measureThroughput},
+	{"latency", measureLatency},
+	{"refused", measureRefused},
+	{"leased", measureLeased},
 }
 
 // part is where the tables stand in README.md.
@@ -57,7 +62,7 @@ func main() {
 	testing.Init() // for testing.Benchmark's own flags
 	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
 	out := flag.String("out", "", "also put the tables between the markers in this `file`")
-	only := flag.String("only", "", "measure only these `sections`, of server,commands,memory,process,throughput")
+	only := flag.String("only", "", "measure only these `sections`, of server,commands,memory,process,throughput,latency,refused,leased")
 	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 1000000)")
 	flag.Parse()
 	e := full

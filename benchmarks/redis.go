@@ -70,10 +70,11 @@ func (s *redisServer) info() (map[string]string, error) {
 	return fields, nil
 }
 
-// spent is what the server has spent so far, in microseconds.
+// spent is what the server has spent so far: scripts, and microseconds.
 type spent struct {
-	script float64 // inside scripts
-	cpu    float64
+	scripts float64 // how many ran
+	script  float64 // inside them
+	cpu     float64
 }
 
 func (s *redisServer) spent() (spent, error) {
@@ -84,8 +85,11 @@ func (s *redisServer) spent() (spent, error) {
 	var t spent
 	for _, command := range []string{"cmdstat_fcall", "cmdstat_evalsha", "cmdstat_eval"} {
 		for field := range strings.SplitSeq(info[command], ",") {
-			if usec, ok := strings.CutPrefix(field, "usec="); ok {
-				t.script += parse(usec)
+			switch name, value, _ := strings.Cut(field, "="); name {
+			case "calls":
+				t.scripts += parse(value)
+			case "usec":
+				t.script += parse(value)
 			}
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -127,21 +127,19 @@ func callEach(server *redisServer, n int, make func(redis.UniversalClient) (deci
 		return err
 	}
 	var calls atomic.Int64
-	var failed atomic.Pointer[error]
-	var running sync.WaitGroup
+	callers, ctx := errgroup.WithContext(ctx)
 	for range many {
-		running.Go(func() {
-			for calls.Add(1) <= int64(n) && failed.Load() == nil {
+		callers.Go(func() error {
+			for calls.Add(1) <= int64(n) && ctx.Err() == nil {
 				if allowed, err := d(newSubject()); err != nil || !allowed {
-					err = fmt.Errorf("admitted is %t, error %w", allowed, err)
-					failed.Store(&err)
+					return fmt.Errorf("admitted is %t, error %w", allowed, err)
 				}
 			}
+			return nil
 		})
 	}
-	running.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
+	if err := callers.Wait(); err != nil {
+		return err
 	}
 	if err := pool.Close(); err != nil {
 		return err
