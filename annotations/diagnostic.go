@@ -42,12 +42,6 @@ type Fix struct {
 // Diagnostics are all that was found, in the order found.
 type Diagnostics []Diagnostic
 
-// Error and Errors are the names that these types have in packages that know errors alone.
-type (
-	Error  = Diagnostic
-	Errors = Diagnostics
-)
-
 // Add adds an error with a formatted message.
 func (ds *Diagnostics) Add(pos token.Pos, format string, args ...any) {
 	*ds = append(*ds, Diagnostic{Pos: pos, Msg: fmt.Sprintf(format, args...)})

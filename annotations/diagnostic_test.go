@@ -16,7 +16,7 @@ import (
 // marker is a line of testdata that expects an error in the directive above it.
 var marker = regexp.MustCompile(`(?m)^(\s*//\s*)([\^<]) (.*)$`)
 
-// expected returns what the markers of src announce, as the lines of Errors.Lines.
+// expected returns what the markers of src announce, as the lines of Diagnostics.Lines.
 func expected(name, src string) []string {
 	var want []string
 	above := 0
@@ -75,7 +75,7 @@ func TestMarked(t *testing.T) {
 					t.Fatal(err)
 				}
 				fset, file := read(t, name, strings.ReplaceAll(string(src), "\n", newline))
-				var errs Errors
+				var errs Diagnostics
 				if name == "strays.txt" {
 					errs = Stray(fset, file, documented(file))
 				} else {
@@ -114,7 +114,7 @@ func TestErrors(t *testing.T) {
 	}
 	root := string(filepath.Separator) + filepath.Join("home", "src")
 	b, a := file(filepath.Join(root, "sms", "b.go")), file(filepath.Join(root, "sms", "a.go"))
-	errs := Errors{
+	errs := Diagnostics{
 		{Pos: b.Pos(12), Msg: "second"},
 		{Pos: b.Pos(25), Msg: "third"},
 		{Pos: b.Pos(12), Msg: "another"},
@@ -136,7 +136,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("in %q:\n%s\nwant:\n%s", dir, got, want)
 		}
 	}
-	if err := Errors(nil).Err(fset, root); !errors.Is(err, nil) {
+	if err := Diagnostics(nil).Err(fset, root); !errors.Is(err, nil) {
 		t.Errorf("no errors: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // inside checks that every error stands inside the text of length n at position 1, or just behind it, and is one line.
-func inside(t *testing.T, text string, errs Errors) {
+func inside(t *testing.T, text string, errs Diagnostics) {
 	for _, e := range errs {
 		if e.Pos < 1 || int(e.Pos) > 1+len(text) {
 			t.Errorf("%q: position %d is outside: %s", text, e.Pos, e.Msg)

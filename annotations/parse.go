@@ -12,7 +12,7 @@ import (
 type parser struct {
 	line Text // the directive that is being read
 	doc  bool // it stands in the doc comment of a declaration
-	errs Errors
+	errs Diagnostics
 }
 
 // add adds an error. It ends with the word that it begins in.
@@ -56,7 +56,7 @@ const (
 
 // Parse reads the directives of a comment group, which may be nil. A directive with errors is in the group all the same, as
 // far as it could be read, and is marked as bad.
-func Parse(cg *ast.CommentGroup) (Group, Errors) {
+func Parse(cg *ast.CommentGroup) (Group, Diagnostics) {
 	var g Group
 	p := &parser{doc: true}
 	if cg == nil {

@@ -9,7 +9,7 @@ import (
 
 // Stray reports the directives of file, and what looks like some, in the comment groups that are not used: they take effect
 // nowhere. fset is the one that file was parsed with.
-func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool) Errors {
+func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool) Diagnostics {
 	p := &parser{}
 	for _, cg := range file.Comments {
 		if used[cg] {

@@ -203,7 +203,7 @@ func (w *world) generate(t *testing.T, src string) {
 	}
 	pkg := &source.Package{Path: "example.com/x", Module: "example.com", Files: files}
 	pkg.Types = w.check(files, func(e types.Error) {
-		pkg.Errors = append(pkg.Errors, annotations.Error{Pos: e.Pos, Msg: e.Msg})
+		pkg.Errors = append(pkg.Errors, annotations.Diagnostic{Pos: e.Pos, Msg: e.Msg})
 	})
 	if pkg.Types == nil {
 		return

@@ -111,12 +111,7 @@ func (r *run) generate() {
 	for _, p := range r.set.Packages {
 		r.collect(p)
 	}
-	errs, warnings := r.check()
-	for _, w := range warnings {
-		w.Severity = annotations.SeverityWarning
-		errs = append(errs, w)
-	}
-	r.found = append(r.found, errs.Coded("rule")...)
+	r.found = append(r.found, r.check()...)
 	if r.found.HasErrors() || r.strict && slices.ContainsFunc(r.found, isWarning) {
 		return
 	}
@@ -134,15 +129,15 @@ func (r *run) collect(p *source.Package) {
 	defer r.recover(p.Files[0].Syntax.Package)
 	pkg, found := collect.Package(r.set.Fset, p)
 	r.found = append(r.found, found...)
-	compiled := compile.Package(pkg)
-	if slices.ContainsFunc(compiled, isUnheardOf) {
-		compiled = append(compiled, p.Unimported()...) // one of which may bring that name
+	pkg, errs := compile.Package(pkg)
+	if slices.ContainsFunc(errs, isUnheardOf) {
+		errs = append(errs, p.Unimported().Coded("load")...) // one of which may bring that name
 	}
-	r.found, r.pkgs = append(r.found, compiled.Coded("expression")...), append(r.pkgs, pkg)
+	r.found, r.pkgs = append(r.found, errs...), append(r.pkgs, pkg)
 }
 
 // check looks for rules that do not do what they seem to.
-func (r *run) check() (errs, warnings annotations.Diagnostics) {
+func (r *run) check() annotations.Diagnostics {
 	defer r.recover(token.NoPos)
 	return check.Packages(r.set.Fset, r.pkgs)
 }
@@ -162,7 +157,7 @@ func isUnheardOf(e annotations.Diagnostic) bool {
 }
 
 // emitAll writes the text of all files.
-func emitAll(pkgs []*model.Package) (files []File, faults annotations.Errors) {
+func emitAll(pkgs []*model.Package) (files []File, faults annotations.Diagnostics) {
 	for _, p := range pkgs {
 		for _, f := range p.Files {
 			if len(f.Wrappers) == 0 {

@@ -23,7 +23,7 @@ func ParseRule(arguments string) (annotations.Rule, ratelimit.Rule, error) {
 	return group.Rules[0], rule, oneLine(errs)
 }
 
-func oneLine(errs annotations.Errors) error {
+func oneLine(errs annotations.Diagnostics) error {
 	var texts []string
 	for _, e := range errs {
 		texts = append(texts, e.Msg)

@@ -11,9 +11,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// Packages checks all rules of a run. Errors are rules that have no effect or refuse every call without saying so; warnings are
-// rules that probably do not do what their author meant.
-func Packages(fset *token.FileSet, pkgs []*model.Package) (errs, warnings annotations.Errors) {
+// Packages checks all rules of a run. A rule that has no effect, or refuses every call without saying so, is an error. A rule that
+// probably does not do what its author meant gets a warning.
+func Packages(fset *token.FileSet, pkgs []*model.Package) annotations.Diagnostics {
 	a := &analysis{fset: fset, literal: map[token.Pos]bool{}, twin: map[token.Pos]bool{}}
 	for _, p := range pkgs {
 		for _, f := range p.Files {
@@ -24,14 +24,14 @@ func Packages(fset *token.FileSet, pkgs []*model.Package) (errs, warnings annota
 	}
 	a.sharedNames(pkgs)
 	a.oneScope(pkgs)
-	return a.errs, a.warnings
+	return a.found.Coded("rule")
 }
 
 type analysis struct {
-	fset           *token.FileSet
-	literal        map[token.Pos]bool // rules whose keys name what they should hold
-	twin           map[token.Pos]bool // rules that count what another one counts
-	errs, warnings annotations.Errors
+	fset    *token.FileSet
+	literal map[token.Pos]bool // rules whose keys name what they should hold
+	twin    map[token.Pos]bool // rules that count what another one counts
+	found   annotations.Diagnostics
 }
 
 func (a *analysis) wrapper(w *model.Wrapper) {
@@ -55,11 +55,11 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 }
 
 func (a *analysis) errorf(pos token.Pos, format string, args ...any) {
-	a.errs.Add(pos, format, args...)
+	a.found.Add(pos, format, args...)
 }
 
 func (a *analysis) warnf(pos token.Pos, format string, args ...any) {
-	a.warnings.Add(pos, format, args...)
+	a.found.Warn(pos, format, args...)
 }
 
 // line names the line of a rule as seen from another one.

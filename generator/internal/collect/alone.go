@@ -7,8 +7,8 @@ import (
 )
 
 // Rule returns what a rule directive says that stands on nothing, and what is wrong with it. A limit that is an expression is 1.
-func Rule(d annotations.Rule) (ratelimit.Rule, annotations.Errors) {
+func Rule(d annotations.Rule) (ratelimit.Rule, annotations.Diagnostics) {
 	c, r := &collector{}, &model.Rule{Rule: d, Limit: limitOf(d)}
 	c.isValid(r)
-	return r.Limit, c.errs
+	return r.Limit, c.found
 }

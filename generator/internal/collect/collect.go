@@ -15,14 +15,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// Package returns the annotated types of p. The errors are those of its directives; the warnings tell of what directives
-// do not reach.
+// Package returns the annotated types of p. The errors are those in its directives; the warnings say what directives do not
+// reach.
 func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotations.Diagnostics) {
 	c := newCollector(fset, p)
 	for _, f := range p.Files {
 		if f.Syntax.Name.Name == "_" {
 			c.errorf(f.Syntax.Name.Pos(), "a package cannot be called _")
-			return &model.Package{Types: p.Types}, c.errs
+			return &model.Package{Types: p.Types}, c.found
 		}
 	}
 	c.index()
@@ -37,7 +37,7 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 			pkg.Files = append(pkg.Files, c.file(f))
 		}
 	}
-	return pkg, append(c.errs, c.warnings...).Coded("declaration")
+	return pkg, c.found.Coded("declaration")
 }
 
 // namesOfOthers returns the names of the wrappers and constructors of files that are not asked for. What is wrong with these is told
@@ -73,15 +73,15 @@ type collector struct {
 	block      *block
 	names      []string // of the wrappers and constructors so far
 
-	errs, warnings annotations.Errors
+	found annotations.Diagnostics
 }
 
 func (c *collector) errorf(pos token.Pos, format string, args ...any) {
-	c.errs.Add(pos, format, args...)
+	c.found.Add(pos, format, args...)
 }
 
 func (c *collector) warnf(pos token.Pos, format string, args ...any) {
-	c.warnings.Warn(pos, format, args...)
+	c.found.Warn(pos, format, args...)
 }
 
 // group parses the directives of a comment that a declaration carries.
@@ -91,10 +91,10 @@ func (c *collector) group(cg *ast.CommentGroup) annotations.Group {
 	}
 	g, ok := c.groups[cg]
 	if !ok {
-		var errs annotations.Errors
+		var errs annotations.Diagnostics
 		g, errs = annotations.Parse(cg)
 		c.groups[cg], c.used[cg] = g, true
-		c.errs = append(c.errs, errs...)
+		c.found = append(c.found, errs...)
 	}
 	return g
 }
@@ -128,7 +128,7 @@ func (c *collector) file(f *source.File) *model.File {
 		}
 	}
 	c.checkMethods(f)
-	c.errs = append(c.errs, annotations.Stray(c.fset, f.Syntax, c.used)...)
+	c.found = append(c.found, annotations.Stray(c.fset, f.Syntax, c.used)...)
 	return out
 }
 

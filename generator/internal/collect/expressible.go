@@ -17,14 +17,14 @@ func (c *collector) valid(t types.Type, node ast.Node) bool {
 	if !reach.Mentions(t, isUnknown) {
 		return true
 	}
-	inside := slices.DeleteFunc(slices.Clone(c.pkg.Errors), func(e annotations.Error) bool {
+	inside := slices.DeleteFunc(slices.Clone(c.pkg.Errors), func(e annotations.Diagnostic) bool {
 		return e.Pos < node.Pos() || e.Pos >= node.End()
 	})
 	switch {
 	case len(inside) > 0:
-		c.errs = append(c.errs, inside...)
+		c.found = append(c.found, inside...)
 	case len(c.pkg.Errors) > 0:
-		c.errs = append(c.errs, c.pkg.Errors...)
+		c.found = append(c.found, c.pkg.Errors...)
 	default:
 		c.errorOfC(node)
 	}

@@ -17,7 +17,7 @@ func (c *collector) reportFaults(s *typeSource, kind model.Kind) (found bool) {
 	d.add(s)
 	for _, e := range c.pkg.Errors {
 		if d.has(e.Pos) && !c.isOfStandIn(e.Msg) {
-			c.errs, found = append(c.errs, e), true
+			c.found, found = append(c.found, e), true
 		}
 	}
 	return found

@@ -9,7 +9,7 @@ import (
 
 // ofFields collects the fields of a struct that are funcs.
 func (c *methods) ofFields() {
-	t, before := c.object.Type().Underlying().(*types.Struct), len(c.errs)
+	t, before := c.object.Type().Underlying().(*types.Struct), len(c.found)
 	for f := range t.Fields() {
 		d, known := c.declaredAt[f.Pos()]
 		sig, ok := f.Type().Underlying().(*types.Signature)
@@ -28,7 +28,7 @@ func (c *methods) ofFields() {
 			c.valid(f.Type(), d.node)
 		}
 	}
-	if len(c.of.Methods) == 0 && len(c.errs) == before {
+	if len(c.of.Methods) == 0 && !c.found[before:].HasErrors() {
 		c.errorf(c.of.Pos, "%s has neither exported methods nor funcs, so that there is nothing to limit", c.object.Name())
 	}
 	if len(c.of.Rules) > 0 {

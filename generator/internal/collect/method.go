@@ -196,10 +196,10 @@ func (c *methods) reportIneffective(g annotations.Group) {
 	name := c.object.Name()
 	switch {
 	case len(c.of.Rules) > 0 && !ofType:
-		c.errs.Add(c.of.Rules[0].Verb.Pos,
+		c.found.Add(c.of.Rules[0].Verb.Pos,
 			"%s has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused", name)
 	case len(g.Wraps) > 0 && !any:
-		c.errs.Add(g.Wraps[0].Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
+		c.found.Add(g.Wraps[0].Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
 	default:
 		c.warnOfSpared()
 	}

@@ -67,7 +67,7 @@ func static(t annotations.Template) string {
 
 // isValid asks the runtime, which says what a valid rule is, and reports its answers at the arguments that they are about.
 func (c *collector) isValid(r *model.Rule) bool {
-	before, rule := len(c.errs), r.Limit
+	before, rule := len(c.found), r.Limit
 	if !r.Rule.Limit.Pos.IsValid() {
 		c.errorf(r.Verb.Pos, "a rule needs limit=, the permits per window")
 		rule.Limit = 1 // which goes with everything
@@ -85,7 +85,7 @@ func (c *collector) isValid(r *model.Rule) bool {
 	for _, wrong := range rule.Problems() {
 		c.errorf(position(r, wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
 	}
-	return len(c.errs) == before
+	return !c.found[before:].HasErrors()
 }
 
 // zone reports a zone that is not known, also where no rule is in it.

@@ -10,7 +10,7 @@ import (
 
 // wrapper collects a type declaration; nil if neither it nor a part of it is annotated, or if nothing can wrap it.
 func (c *collector) wrapper(s *typeSource) *model.Wrapper {
-	before := len(c.errs)
+	before := len(c.found)
 	g := c.group(s.doc)
 	onFields, onMethods := c.annotated(s.fields), c.annotated(s.methods)
 	if isEmpty(g) && onFields == nil && onMethods == nil || !c.canName(s) {
@@ -104,7 +104,7 @@ func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, b
 		return
 	}
 	m.collect(g)
-	if len(c.errs) == before && !m.faulty && !slices.ContainsFunc(g.Rules, func(r annotations.Rule) bool { return r.Bad }) { // else these may follow from those
+	if !c.found[before:].HasErrors() && !m.faulty && !slices.ContainsFunc(g.Rules, func(r annotations.Rule) bool { return r.Bad }) { // else these may follow from those
 		m.reportIneffective(g)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
-	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -14,20 +13,34 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// Package compiles the expressions of a package's rules.
-func Package(pkg *model.Package) annotations.Errors {
-	var errs annotations.Errors
-	for _, f := range pkg.Files {
+// Package returns pkg with the code of its expressions, and leaves pkg as it is.
+func Package(pkg *model.Package) (*model.Package, annotations.Diagnostics) {
+	var found annotations.Diagnostics
+	compiled := *pkg
+	compiled.Files = copied(pkg.Files)
+	for _, f := range compiled.Files {
+		f.Wrappers = copied(f.Wrappers)
 		for _, w := range f.Wrappers {
-			errs = append(errs, compileRules(reach.From{Package: pkg.Types, TypeParams: w.TypeParams}, w.Methods)...)
+			w.Methods = copied(w.Methods)
+			found = append(found, compileRules(reach.From{Package: pkg.Types, TypeParams: w.TypeParams}, w.Methods)...)
 		}
 	}
-	return errs
+	return &compiled, found.Coded("expression")
+}
+
+// copied returns pointers to copies.
+func copied[T any](of []*T) []*T {
+	all := make([]*T, len(of))
+	for i, v := range of {
+		c := *v
+		all[i] = &c
+	}
+	return all
 }
 
 // compileRules compiles the rules of a type's methods. Those of the type are compiled for each method, whose parameters differ.
-func compileRules(from reach.From, methods []*model.Method) annotations.Errors {
-	var errs annotations.Errors
+func compileRules(from reach.From, methods []*model.Method) annotations.Diagnostics {
+	var errs annotations.Diagnostics
 	ofType := &collected{}
 	spared, applied := map[token.Pos]bool{}, map[token.Pos]bool{} // by the position of a condition
 	for _, m := range methods {
@@ -36,13 +49,17 @@ func compileRules(from reach.From, methods []*model.Method) annotations.Errors {
 			m.Env.Receiver = *m.Receiver
 		}
 		c := &compiler{env: m.Env, method: m, ofTypes: ofType}
-		for i, r := range m.Rules {
-			m.Rules[i] = c.rule(*r)
-			spared[r.Rule.When.Pos] = spared[r.Rule.When.Pos] || m.Rules[i] == nil
-			applied[r.Rule.When.Pos] = applied[r.Rule.When.Pos] || m.Rules[i] != nil
+		var rules []*model.Rule
+		for _, r := range m.Rules {
+			compiled, applies := c.rule(*r)
+			spared[r.Rule.When.Pos] = spared[r.Rule.When.Pos] || !applies
+			applied[r.Rule.When.Pos] = applied[r.Rule.When.Pos] || applies
+			if applies && !r.Bad {
+				rules = append(rules, compiled)
+			}
 		}
 		errs = append(errs, c.errs...)
-		m.Rules = slices.DeleteFunc(m.Rules, func(r *model.Rule) bool { return r == nil || r.Bad })
+		m.Rules = rules
 		if f := m.Fallback; f != nil && !f.TakesErr && (!f.MayBeNil || m.Error < 0) {
 			for _, r := range m.Rules {
 				r.Message = nil // which nobody would be told
@@ -51,7 +68,7 @@ func compileRules(from reach.From, methods []*model.Method) annotations.Errors {
 	}
 	for pos := range spared {
 		if !applied[pos] {
-			errs = append(errs, annotations.Error{Pos: pos, Msg: "when: this is never true, so that the rule never applies"})
+			errs = append(errs, annotations.Diagnostic{Pos: pos, Msg: "when: this is never true, so that the rule never applies"})
 		}
 	}
 	return append(errs, ofType.errors()...)
@@ -59,16 +76,16 @@ func compileRules(from reach.From, methods []*model.Method) annotations.Errors {
 
 // collected are the errors in the rules of a type, which are wrong for some of its methods only.
 type collected struct {
-	order   []annotations.Error
-	methods map[annotations.Error][]string
+	order   []annotations.Diagnostic
+	methods map[annotations.Diagnostic][]string
 }
 
-func (c *collected) add(err annotations.Error, method string) {
+func (c *collected) add(err annotations.Diagnostic, method string) {
 	if strings.HasPrefix(err.Msg, "unknown name ") {
 		err.Msg, _, _ = strings.Cut(err.Msg, ";") // the parameters there are differ
 	}
 	if c.methods == nil {
-		c.methods = map[annotations.Error][]string{}
+		c.methods = map[annotations.Diagnostic][]string{}
 	}
 	if c.methods[err] == nil {
 		c.order = append(c.order, err)
@@ -77,8 +94,8 @@ func (c *collected) add(err annotations.Error, method string) {
 }
 
 // errors says of each mistake once in which methods it is one.
-func (c *collected) errors() annotations.Errors {
-	var errs annotations.Errors
+func (c *collected) errors() annotations.Diagnostics {
+	var errs annotations.Diagnostics
 	for _, err := range c.order {
 		methods := c.methods[err]
 		if name, ok := strings.CutPrefix(err.Msg, "unknown name "); ok {
@@ -98,18 +115,18 @@ type compiler struct {
 	method  *model.Method
 	ofType  bool // the rule stands on the type
 	ofTypes *collected
-	errs    annotations.Errors
+	errs    annotations.Diagnostics
 }
 
-// rule returns r with its code, or nil if it is a type's whose condition is known to spare the method, as that it has a
-// certain parameter may.
-func (c *compiler) rule(r model.Rule) *model.Rule {
+// rule returns r with its code. It does not apply if it is a type's whose condition is known to spare the method, as that it has
+// a certain parameter may.
+func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	c.ofType = r.OfType
 	if e := r.Rule.When; !e.IsZero() {
 		r.When = c.expr(e, c.env, expr.Bool)
 	}
 	if r.OfType && r.When != nil && r.When.Constant == false {
-		return nil
+		return nil, false
 	}
 	if r.OfType && r.When != nil && r.When.Constant == true {
 		r.When = nil
@@ -130,7 +147,7 @@ func (c *compiler) rule(r model.Rule) *model.Rule {
 		env.Results = c.method.Results
 		r.Settle = c.expr(e, &env, expr.Int)
 	}
-	return &r
+	return &r, true
 }
 
 // key compiles the template of a key. A $ or a # before an expression is how other languages write one.
@@ -139,7 +156,7 @@ func (c *compiler) key(t annotations.Template) []model.Piece {
 		if i+1 < len(t.Parts) && !t.Parts[i+1].Island.IsZero() && (strings.HasSuffix(p.Literal, "$") || strings.HasSuffix(p.Literal, "#")) {
 			island := t.Parts[i+1].Island
 			sign := p.Literal[len(p.Literal)-1:]
-			c.report(annotations.Error{Pos: island.Pos, Msg: fmt.Sprintf("an expression stands in braces alone: write {%s} without the %s",
+			c.report(annotations.Diagnostic{Pos: island.Pos, Msg: fmt.Sprintf("an expression stands in braces alone: write {%s} without the %s",
 				strings.TrimPrefix(island.Value, "#"), sign)})
 			return nil
 		}
@@ -171,7 +188,7 @@ func (c *compiler) expr(e annotations.Expr, env *expr.Env, want expr.Want) *expr
 }
 
 // report keeps an error. What is wrong in a rule of a type may be right for the type's other methods.
-func (c *compiler) report(err annotations.Error) {
+func (c *compiler) report(err annotations.Diagnostic) {
 	if c.ofType {
 		c.ofTypes.add(err, c.method.Name)
 	} else {
@@ -185,7 +202,7 @@ func (c *compiler) hidden(e annotations.Expr, code *expr.Code) {
 	for _, name := range code.Uses {
 		_, isType := c.env.Package.Scope().Lookup(name).(*types.TypeName)
 		if types.Universe.Lookup(name) != nil && c.env.Redefined(name) && (isType || c.env.Hidden(name) || !strings.Contains(e.Value, name)) {
-			c.report(annotations.Error{Pos: e.Pos, Msg: fmt.Sprintf("this needs Go's own %s, but another one hides it here", name)})
+			c.report(annotations.Diagnostic{Pos: e.Pos, Msg: fmt.Sprintf("this needs Go's own %s, but another one hides it here", name)})
 		}
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // typeDoc is the doc comment of a wrapper.
 func typeDoc(w *model.Wrapper) string {
 	name := w.Object.Name()
-	doc := fmt.Sprintf("%s wraps %s and enforces its rate limits.", w.Name, withArticle(link(name)))
+	doc := fmt.Sprintf("%s wraps %s %s and enforces its rate limits.", w.Name, names.Article(name), link(name))
 	if w.Kind == model.Concrete {
 		doc += fmt.Sprintf(" It has the exported methods of %s.", name)
 	}
@@ -66,13 +67,6 @@ func link(name string) string {
 		return "[" + name + "]"
 	}
 	return name
-}
-
-func withArticle(name string) string {
-	if strings.ContainsRune("AEIOUaeiou", rune(strings.TrimPrefix(name, "[")[0])) {
-		return "an " + name
-	}
-	return "a " + name
 }
 
 // methodDoc is the user's doc comment, with a paragraph on the limits.

@@ -31,16 +31,16 @@ var (
 
 // File returns the source of the file that is generated from f, a file of pkg with wrappers. A diagnostic is a fault of the
 // generator; it stands at the wrapper that it fails for.
-func File(pkg *model.Package, f *model.File) (src []byte, faults annotations.Errors) {
+func File(pkg *model.Package, f *model.File) (src []byte, faults annotations.Diagnostics) {
 	at := f.Wrappers[0]
 	defer func() {
 		if r := recover(); r != nil {
 			faults.Add(at.Pos, "internal error: %v\n%s", r, debug.Stack())
 		}
 	}()
-	fault := func(err error) annotations.Errors {
+	fault := func(err error) annotations.Diagnostics {
 		msg, _, _ := strings.Cut(err.Error(), " while formatting source:") // which would follow
-		return annotations.Errors{{Pos: at.Pos, Msg: "internal error: " + strings.TrimPrefix(msg, "Error ")}}
+		return annotations.Diagnostics{{Pos: at.Pos, Msg: "internal error: " + strings.TrimPrefix(msg, "Error ")}}
 	}
 	p := plan(pkg, f)
 	var body bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -94,14 +95,8 @@ func subject(key annotations.Template) string {
 func islands(t annotations.Template) string {
 	var found []string
 	for _, p := range t.Parts {
-		switch text := oneLine(p.Island.Value); text {
-		case "":
-		case "clientIP(ctx)":
-			found = append(found, "client IP")
-		case "userID(ctx)":
-			found = append(found, "user ID")
-		default:
-			found = append(found, text)
+		if text := oneLine(p.Island.Value); text != "" {
+			found = append(found, expr.Spoken(text))
 		}
 	}
 	return shortened(strings.Join(found, " and "))

@@ -52,7 +52,7 @@ func (c *compiler) callVariable(n *ast.CallNode, callee *ast.IdentifierNode) *te
 
 // functions returns the names that can be called.
 func (c *compiler) functions() []string {
-	names := []string{"clientIP", "userID"}
+	names := slices.Collect(maps.Keys(identities))
 	for _, name := range c.env.Package.Scope().Names() {
 		if _, ok := c.env.Package.Scope().Lookup(name).(*types.Func); ok {
 			names = append(names, name)
@@ -258,7 +258,7 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	t := &term{node: n, typ: plain.typ, src: called(name, args), hint: name, bare: plain}
 	t.emit = func(w *writer) operand {
 		o := w.define(name, plain.emit(w))
-		w.failIf(o.text+` == ""`, id.missing)
+		w.failIf(o.text+` == ""`, "the context carries no "+id.what)
 		return o
 	}
 	t.try = func(w *writer) operand {

@@ -109,7 +109,7 @@ type Hidden struct {
 }
 
 // Compile parses and checks e, and finds the code for it. Its errors stand at the word that is wrong.
-func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Errors) {
+func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagnostics) {
 	c := &compiler{expr: e.Text, env: env, seen: map[any]*term{}, size: map[any]int{}, instances: map[string]types.Type{}}
 	root := c.parse()
 	if root == nil {
@@ -197,7 +197,7 @@ func (*anyNames) Fail(string) string        { return "return" }
 func (*anyNames) FailErr(string) string     { return "return" }
 func (*anyNames) Program(*Program) string   { return "ʻ" }
 
-func (c *compiler) sorted() annotations.Errors {
-	slices.SortStableFunc(c.errs, func(a, b annotations.Error) int { return int(a.Pos) - int(b.Pos) })
+func (c *compiler) sorted() annotations.Diagnostics {
+	slices.SortStableFunc(c.errs, func(a, b annotations.Diagnostic) int { return int(a.Pos) - int(b.Pos) })
 	return c.errs
 }

@@ -58,7 +58,7 @@ func fixture(t testing.TB) *Env {
 	return env
 }
 
-func compile(src string, env *Env, want Want) (*Code, annotations.Errors) {
+func compile(src string, env *Env, want Want) (*Code, annotations.Diagnostics) {
 	return Compile(annotations.Expr{Text: annotations.Text{Value: src, Pos: 1}}, env, want)
 }
 

@@ -25,10 +25,21 @@ const (
 // envName is expr's name for all that an expression is given: here the arguments of the call, by the names of the parameters.
 const envName = "$env"
 
-// identities are the names that stand for what a context carries, with the functions that find it.
-var identities = map[string]struct{ fn, missing string }{
-	"clientIP": {"ClientIP", "the context carries no client IP"},
-	"userID":   {"UserID", "the context carries no user ID"},
+// identity is a function of ours that returns what a context carries.
+type identity struct {
+	fn   string // of package wrap
+	what string // as people call it
+}
+
+var identities = map[string]identity{"clientIP": {"ClientIP", "client IP"}, "userID": {"UserID", "user ID"}}
+
+// Spoken returns what people call the value of an expression: a client IP, if it is clientIP(ctx), else the expression itself.
+func Spoken(expression string) string {
+	name, called := strings.CutSuffix(expression, "(ctx)")
+	if id, ok := identities[name]; ok && called {
+		return id.what
+	}
+	return expression
 }
 
 // declares reports whether a name is one of the method's or of the package's.
@@ -55,7 +66,8 @@ func named(params []Param, name string) int {
 
 // words returns all names that mean something.
 func (c *compiler) words() []string {
-	words := slices.AppendSeq([]string{"method", "clientIP", "userID"}, maps.Keys(c.lets))
+	words := append(slices.Sorted(maps.Keys(identities)), "method")
+	words = append(words, slices.Sorted(maps.Keys(c.lets))...)
 	for _, p := range slices.Concat(c.env.Params, c.env.Results, []Param{c.env.Receiver}) {
 		words = append(words, p.Name)
 	}

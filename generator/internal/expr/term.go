@@ -39,7 +39,7 @@ type term struct {
 type compiler struct {
 	expr   annotations.Text
 	env    *Env
-	errs   annotations.Errors
+	errs   annotations.Diagnostics
 	lets   map[string]*term // the expression's own variables
 	varies bool             // a parameter is named
 

@@ -5,7 +5,8 @@ import (
 	"go/types"
 	"math"
 	"slices"
-	"strings"
+
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // Precedences of operands, beside those of go/token.
@@ -287,11 +288,8 @@ func (c *compiler) a(t types.Type) string {
 	if t.Underlying() == types.Typ[types.Invalid] { // type T C.int
 		name += " of unknown kind"
 	}
-	switch {
-	case isNil(t):
+	if isNil(t) {
 		return name
-	case strings.ContainsAny(name[:1], "aeioAEIO"):
-		return "an " + name
 	}
-	return "a " + name
+	return naming.Article(name) + " " + name
 }

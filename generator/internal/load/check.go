@@ -21,8 +21,8 @@ import (
 
 // parsePackage parses the files of p and adds it to the set. What was generated before is left out: it may be stale, and
 // what is to be generated is not there to be collided with.
-func (l *loader) parsePackage(p *packages.Package) annotations.Errors {
-	var errs annotations.Errors
+func (l *loader) parsePackage(p *packages.Package) annotations.Diagnostics {
+	var errs annotations.Diagnostics
 	pkg := &pkg{Package: &source.Package{Path: p.PkgPath}, meta: p}
 	if p.Module != nil {
 		pkg.Module, pkg.goVersion = p.Module.Path, p.Module.GoVersion
@@ -77,15 +77,15 @@ func (p *pkg) noteError(outputs []string) {
 }
 
 // otherPackage reports a file that says it is of another package than its folder has.
-func otherPackage(f *ast.File, name string) annotations.Errors {
+func otherPackage(f *ast.File, name string) annotations.Diagnostics {
 	if f == nil || f.Name.Name == "" || f.Name.Name == "_" || name == "" || f.Name.Name == name {
 		return nil
 	}
-	return annotations.Errors{{Pos: f.Name.Pos(), Msg: fmt.Sprintf("found package %s; expected %s, as in other files of this folder", f.Name.Name, name)}}
+	return annotations.Diagnostics{{Pos: f.Name.Pos(), Msg: fmt.Sprintf("found package %s; expected %s, as in other files of this folder", f.Name.Name, name)}}
 }
 
 // parseFile parses a file, as far as that is possible.
-func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Errors) {
+func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diagnostics) {
 	fset := l.set.Fset
 	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err == nil {
@@ -93,9 +93,9 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Erro
 	}
 	list, ok := err.(scanner.ErrorList)
 	if !ok || f == nil {
-		return f, annotations.Errors{{Msg: err.Error()}}
+		return f, annotations.Diagnostics{{Msg: err.Error()}}
 	}
-	var errs annotations.Errors
+	var errs annotations.Diagnostics
 	for i, e := range list {
 		if i > 0 && list[i-1].Pos.Line == e.Pos.Line {
 			continue // which most probably follows from that
@@ -201,13 +201,13 @@ func (p *pkg) explain() {
 	broken := map[string]bool{}
 	for _, f := range p.Files {
 		for _, i := range f.Syntax.Imports {
-			if slices.ContainsFunc(unimported, func(e annotations.Error) bool { return i.Pos() <= e.Pos && e.Pos < i.End() }) {
+			if slices.ContainsFunc(unimported, func(e annotations.Diagnostic) bool { return i.Pos() <= e.Pos && e.Pos < i.End() }) {
 				broken[i.Path.Value] = true
 			}
 		}
 	}
 	for _, f := range p.Files {
-		p.Errors = slices.DeleteFunc(p.Errors, func(e annotations.Error) bool {
+		p.Errors = slices.DeleteFunc(p.Errors, func(e annotations.Diagnostic) bool {
 			return strings.HasPrefix(e.Msg, "undefined: ") && slices.ContainsFunc(f.Syntax.Imports, func(i *ast.ImportSpec) bool {
 				return broken[i.Path.Value] && mayDeclare(i, f.Syntax, e.Pos)
 			})
@@ -234,13 +234,13 @@ func mayDeclare(i *ast.ImportSpec, f *ast.File, pos token.Pos) bool {
 }
 
 // withTypeError adds an error of the type checker. What goes on with a tab is a part of the error before: it has another place.
-func withTypeError(errs annotations.Errors, e types.Error) annotations.Errors {
+func withTypeError(errs annotations.Diagnostics, e types.Error) annotations.Diagnostics {
 	part, ok := strings.CutPrefix(e.Msg, "\t")
 	if !ok || len(errs) == 0 {
 		msg := strings.ReplaceAll(part, "\n\t", "; ")
 		folder := filepath.Dir(e.Fset.PositionFor(e.Pos, false).Filename)
 		msg = strings.ReplaceAll(msg, folder+string(filepath.Separator), "")
-		return append(errs, annotations.Error{Pos: e.Pos, Msg: msg})
+		return append(errs, annotations.Diagnostic{Pos: e.Pos, Msg: msg})
 	}
 	last := &errs[len(errs)-1]
 	last.Msg += fmt.Sprintf("; %s (%s)", part, annotations.Line(e.Fset, e.Pos, last.Pos))

@@ -19,9 +19,9 @@ import (
 // are not parsed, and only what is asked for by name is checked, with what its declaration mentions in turn.
 type dependencies struct {
 	*loader
-	own     map[string]*pkg        // the set's
-	sources map[string]*dependency // the others
-	faults  annotations.Errors     // of the type checker itself
+	own     map[string]*pkg         // the set's
+	sources map[string]*dependency  // the others
+	faults  annotations.Diagnostics // of the type checker itself
 }
 
 func newDependencies(l *loader) *dependencies {

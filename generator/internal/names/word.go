@@ -2,6 +2,8 @@ package names
 
 import (
 	"go/token"
+	"regexp"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -31,4 +33,21 @@ func Lower(s string) string {
 		r[i] = unicode.ToLower(r[i])
 	}
 	return string(r)
+}
+
+// updated is the begin of a word whose u is not that of a user: Update, Unsafe, but not Unit.
+var updated = regexp.MustCompile(`^[Uu](p|n[^i])[a-z]`)
+
+// Article returns "a" or "an", whichever people say before a name: an Order, an SMS, a URL, a Sender.
+func Article(name string) string {
+	first, n := utf8.DecodeRuneInString(name)
+	second, _ := utf8.DecodeRuneInString(name[n:])
+	vowels := "aeioAEIO"
+	if unicode.IsUpper(first) && (n == len(name) || unicode.IsUpper(second)) {
+		vowels = "AEFHILMNORSX" // it is spelled letter by letter
+	}
+	if strings.ContainsRune(vowels, first) || updated.MatchString(name) {
+		return "an"
+	}
+	return "a"
 }

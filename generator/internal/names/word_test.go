@@ -11,3 +11,11 @@ func TestPrefixed(t *testing.T) {
 		}
 	}
 }
+
+func TestArticle(t *testing.T) {
+	for name, want := range map[string]string{"Order": "an", "SMS": "an", "URL": "a", "Sender": "a", "S": "an", "T": "a", "uint": "a", "Update": "an", "Unit": "a", "UUID": "a", "int": "an", "[]byte": "a", "": "a"} {
+		if got := Article(name); got != want {
+			t.Errorf("%s %s, want %s", got, name, want)
+		}
+	}
+}

@@ -40,22 +40,14 @@ func run(pass *analysis.Pass) (any, error) {
 	if pass.Module != nil {
 		p.Module = pass.Module.Path
 	}
-	pkg, collected := collect.Package(pass.Fset, p)
-	var found, warnings annotations.Diagnostics
-	for _, d := range collected {
-		if d.Severity == annotations.SeverityError {
-			found = append(found, d)
-		} else {
-			warnings = append(warnings, d)
-		}
-	}
-	found = append(found, compile.Package(pkg)...)
-	errs, more := check.Packages(pass.Fset, []*model.Package{pkg})
+	pkg, found := collect.Package(pass.Fset, p)
+	pkg, errs := compile.Package(pkg)
 	found = append(found, errs...)
-	if len(found) == 0 && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // else nothing can be generated from here
-		found = stale(pass, pkg)
+	found = append(found, check.Packages(pass.Fset, []*model.Package{pkg})...)
+	if !found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // else nothing can be generated from here
+		found = append(found, stale(pass, pkg)...)
 	}
-	report(pass, append(append(found, warnings...), more...))
+	report(pass, found)
 	return nil, nil
 }
 
