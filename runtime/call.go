@@ -192,8 +192,8 @@ func (c *call) check(a *asked, charge *bridge.Charge) error {
 		return c.keyError(rule, rule.Key, "the key is empty")
 	case charge.Member == "" && rule.Distinct != "":
 		return c.keyError(rule, rule.Distinct, "the member is empty")
-	case c.patient && c.wait > 0 && rule.Mode == ModeEnforce && (rule.Distinct != "" || rule.Algorithm == SlidingCounter):
-		return rule.wrong("wait", "calls cannot wait for %s", rule.what())
+	case c.patient && c.wait > 0 && rule.Mode == ModeEnforce:
+		return rule.checkCanWait()
 	}
 	return nil
 }
@@ -206,11 +206,8 @@ func (c *call) keyError(rule *prepared, expr, reason string) error {
 func (a *asked) newClaim(charge *bridge.Charge) engine.Claim {
 	rule := a.rule
 	claim := engine.Claim{
-		Rule: rule.numbers, Subject: a.subject, Cost: a.cost, Limit: a.limit, Burst: rule.burst,
+		Rule: rule.numbers, Subject: a.subject, Cost: a.cost, Limit: a.limit, Burst: rule.capacity(a.limit),
 		Wait: rule.delay(a.wait, a.limit), Mode: engine.Mode(rule.Mode),
-	}
-	if rule.Algorithm == TokenBucket && rule.Burst == 0 && rule.Warmup == 0 {
-		claim.Burst = a.limit
 	}
 	if rule.Mode == ModeTrigger {
 		claim.Cost = min(claim.Cost, 2*maxLimit)

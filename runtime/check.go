@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -102,12 +103,10 @@ func (r Rule) checkLimit() error {
 	if reason := r.wrongLimit(r.Limit); reason != "" {
 		return r.wrong("limit", "%s", reason)
 	}
-	switch {
-	case r.Slices == 0:
-		return nil
-	case r.Algorithm != SlidingCounter:
-		return r.wrong("slices", "found %s, which has none; expected a sliding-counter", r.what())
-	case r.Slices < 1 || r.Slices > maxSlices || r.Per > 0 && r.Slices > r.Per.Microseconds():
+	if err := r.checkTakes("slices", r.Slices != 0); err != nil || r.Slices == 0 {
+		return err
+	}
+	if r.Slices < 1 || r.Slices > maxSlices || r.Per > 0 && r.Slices > r.Per.Microseconds() {
 		return r.wrong("slices", "found %d; expected 1 to %d, of a microsecond at least", r.Slices, maxSlices)
 	}
 	return nil
@@ -115,11 +114,11 @@ func (r Rule) checkLimit() error {
 
 // wrongLimit says what is wrong with a limit for this rule: its own, or one that a call brings along.
 func (r Rule) wrongLimit(limit int64) string {
-	most, what := algorithms[r.effective()].most, r.what()
+	most, what := r.row().most, r.what()
 	switch {
 	case r.Distinct != "":
 		most = maxSlidingLimit
-	case most == maxSlidingLimit:
+	case r.keepsTimes():
 		what += ", which keeps the time of each permit"
 	}
 	if limit < 0 || limit > most {
@@ -127,8 +126,6 @@ func (r Rule) wrongLimit(limit int64) string {
 	}
 	return ""
 }
-
-func (r Rule) isBucket() bool { return r.Algorithm == TokenBucket || r.Algorithm == LeakyBucket }
 
 // what names the kind of rule, with an article.
 func (r Rule) what() string {
@@ -139,17 +136,14 @@ func (r Rule) what() string {
 }
 
 func (r Rule) checkBucket() error {
+	err := cmp.Or(r.checkTakes("burst", r.Burst != 0), r.checkTakes("prepay", r.Prepay), r.checkTakes("warmup", r.Warmup != 0))
 	switch {
-	case r.Burst != 0 && r.Algorithm != TokenBucket:
-		return r.wrong("burst", "found %s, which has none; expected a token-bucket", r.what())
+	case err != nil:
+		return err
 	case r.Burst < 0 || r.Burst > maxBucketLimit:
 		return r.wrong("burst", "found %d; expected 1 to %d", r.Burst, maxBucketLimit)
 	case r.refillsTooSlowly(r.Limit):
 		return r.wrong("burst", "found %d, which takes over a hundred years to fill at %d per %s", r.Burst, r.Limit, period.Format(r.Per))
-	case r.Prepay && !r.isBucket():
-		return r.wrong("prepay", "found %s; expected a token-bucket or a leaky-bucket", r.what())
-	case r.Warmup != 0 && r.Algorithm != TokenBucket:
-		return r.wrong("warmup", "found %s; expected a token-bucket", r.what())
 	case r.Warmup != 0 && (r.Warmup < time.Microsecond || r.Warmup > maxWarmup):
 		return r.wrong("warmup", "found %s; expected 1us to %s", period.Format(r.Warmup), period.Format(maxWarmup))
 	case r.Warmup != 0 && r.Burst != 0:
@@ -165,25 +159,27 @@ func (r *Rule) refillsTooSlowly(limit int64) bool {
 
 const maxWarmup = 24 * time.Hour
 
-func (r Rule) checkDistinct() error {
-	if r.Distinct != "" && r.Cron == "" && r.Algorithm != SlidingWindow {
-		return r.wrong("distinct", "found %s; expected a sliding-window or a cron", r.what())
+func (r Rule) checkDistinct() error { return r.checkTakes("distinct", r.Distinct != "") }
+
+// checkCanWait returns what is wrong with a rule for which calls are to wait.
+func (r *Rule) checkCanWait() error {
+	if r.Distinct != "" {
+		return r.wrong("wait", "found distinct as well; calls that count members do not wait")
 	}
-	return nil
+	return r.checkTakes("wait", true)
 }
 
 func (r Rule) checkWait() error {
+	if err := r.checkTakes("queue", r.Queue != 0); err != nil {
+		return err
+	}
 	switch {
 	case r.Wait < 0 || r.Wait > maxPer:
 		return r.wrong("wait", "found %s; expected up to %s", period.Format(r.Wait), period.Format(maxPer))
 	case r.Wait > 0 && r.Mode != ModeEnforce:
 		return r.wrong("wait", "found mode=%s, which delays no call", r.Mode)
-	case r.Wait > 0 && r.Algorithm == SlidingCounter:
-		return r.wrong("wait", "found a sliding-counter, for which calls cannot wait; sliding-window lets them")
-	case r.Wait > 0 && r.Distinct != "":
-		return r.wrong("wait", "found distinct as well; calls that count members do not wait")
-	case r.Queue != 0 && !r.isBucket():
-		return r.wrong("queue", "found %s; expected a leaky-bucket or a token-bucket", r.what())
+	case r.Wait > 0 && r.checkCanWait() != nil:
+		return r.checkCanWait()
 	case r.Queue != 0 && r.Prepay:
 		return r.wrong("queue", "found prepay as well; expected a bucket whose calls wait for their own permits")
 	case r.Queue != 0 && r.Warmup != 0:
@@ -206,7 +202,7 @@ func (r Rule) checkMode() error {
 	switch {
 	case r.Mode > ModeTrigger:
 		return r.wrong("mode", "found %d; expected enforce, shadow or trigger", r.Mode)
-	case r.Mode == ModeTrigger && (r.isBucket() || r.Limit == 0):
+	case r.Mode == ModeTrigger && (!r.takes("trigger") || r.Limit == 0):
 		return r.wrong("mode", "trigger needs a window of at least one permit that fills up; found %s of %d", r.what(), r.Limit)
 	case r.Block < 0 || r.Block > maxBlock || r.Block%time.Microsecond != 0:
 		return r.wrong("block", "found %s; expected whole microseconds, up to %s", period.Format(r.Block), period.Format(maxBlock))

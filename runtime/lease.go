@@ -15,8 +15,8 @@ func (r Rule) checkLease() error {
 	case r.Lease == 0:
 	case r.Lease < 0 || r.Lease > maxLease || r.Lease%time.Microsecond != 0:
 		return r.wrong("lease", "found %s; expected whole microseconds, up to %s", period.Format(r.Lease), period.Format(maxLease))
-	case r.Algorithm == SlidingCounter || r.Algorithm == LeakyBucket:
-		return r.wrong("lease", "found a %s; expected a sliding-window, fixed-window, calendar or token-bucket", r.Algorithm)
+	case !r.takes("lease"):
+		return r.checkTakes("lease", true)
 	case r.Wait > 0:
 		return r.wrong("lease", "found wait as well; a call does not wait for permits that are taken ahead")
 	case r.Distinct != "":

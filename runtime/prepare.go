@@ -20,7 +20,6 @@ type prepared struct {
 	window  string
 	tag     string // the end of its keys
 	numbers *engine.Rule
-	burst   int64
 	usedIn  atomic.Uint64 // where it is known to be used: see used.turn
 }
 
@@ -53,16 +52,14 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 			return nil, err
 		}
 	}
-	return &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers, burst: r.capacity()}, nil
+	return &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers}, nil
 }
 
 // keepsTimes reports whether the time of each permit is written down.
-func (r *Rule) keepsTimes() bool {
-	return r.Algorithm == SlidingWindow && r.Cron == "" && r.Distinct == ""
-}
+func (r *Rule) keepsTimes() bool { return r.kind() == engine.SlidingWindow }
 
-// capacity is how many permits a bucket holds.
-func (r Rule) capacity() int64 {
+// capacity is how many permits a bucket holds at a limit.
+func (r *Rule) capacity(limit int64) int64 {
 	switch {
 	case r.Warmup > 0, r.Algorithm == LeakyBucket && r.Prepay:
 		return 0
@@ -71,7 +68,7 @@ func (r Rule) capacity() int64 {
 	case r.Burst > 0:
 		return r.Burst
 	default:
-		return r.Limit
+		return limit
 	}
 }
 

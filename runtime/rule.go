@@ -89,9 +89,7 @@ func (r Rule) Window() string {
 			window += ":" + r.TZ
 		}
 	}
-	if int(r.Algorithm) < len(algorithms) {
-		window = algorithms[r.effective()].tag + window
-	}
+	window = r.row().tag + window
 	switch {
 	case r.Warmup > 0:
 		window += ":" + period.Format(r.Warmup)

@@ -112,6 +112,9 @@ func TestProblems(t *testing.T) {
 	if want := []string{"name", "limit", "burst", "wait", "block", "cron"}; !slices.Equal(arguments, want) {
 		t.Errorf("got %q, want %q", arguments, want)
 	}
+	if p := (Rule{Algorithm: 99, Limit: 1, Per: time.Minute, Mode: ModeTrigger, Lease: time.Second}).Problems(); len(p) == 0 || p[0].Argument != "algorithm" {
+		t.Errorf("a rule of an unknown algorithm has problems %v", p)
+	}
 	if p := (Rule{Limit: 1, Per: time.Minute}).Problems(); p != nil {
 		t.Errorf("a rule that is valid has problems %v", p)
 	}

@@ -215,7 +215,7 @@ func parseUsed(text string) (UsedRule, error) {
 		Prepay: t.Prepay, Distinct: t.Distinct, Queue: t.Queue,
 	}
 	for r.Algorithm.String() != t.Algorithm {
-		if r.Algorithm++; r.Algorithm > SlidingCounter {
+		if r.Algorithm++; int(r.Algorithm) == len(algorithms) {
 			return UsedRule{}, fmt.Errorf("unknown algorithm %q", t.Algorithm)
 		}
 	}

@@ -14,7 +14,7 @@ type X interface {
 	//                     ^ limit: found -1; expected 0 to 1000000 for a sliding-window, which keeps the time of each permit
 	Negative() error
 	//ratelimit:rule limit=1 per=1m burst=5
-	//                                    ^ burst: found a sliding-window, which has none; expected a token-bucket
+	//                                    ^ burst: found a sliding-window; expected a token-bucket
 	Burst() error
 	//ratelimit:rule limit=1 cron="0 0 0 1 1 ? 2030"
 	//                             ^ cron: found 7 fields; a year is not supported, expected 5 fields, or 6 with seconds

@@ -23,7 +23,7 @@ type X interface {
 	//                                   ^ wait: Endless has no context that could end the wait; it needs a parameter of type context.Context, or one with a method Context() context.Context
 	Endless(phone string) error
 	//ratelimit:rule limit=1 per=1m prepay
-	//                              ^ prepay: found a sliding-window; expected a token-bucket or a leaky-bucket
+	//                              ^ prepay: found a sliding-window; expected a token-bucket or leaky-bucket
 	Prepay() error
 	//ratelimit:rule limit=1 per=1m algorithm=leaky-bucket queue=3
 	//                                                           ^ queue: found no wait, so none can queue
@@ -44,7 +44,7 @@ type X interface {
 	//                                                ^ wait: found mode=trigger, which delays no call
 	Trigger(context.Context) error
 	//ratelimit:rule limit=1 per=1m algorithm=token-bucket distinct="{a}"
-	//                                                               ^ distinct: found a token-bucket; expected a sliding-window or a cron
+	//                                                               ^ distinct: found a token-bucket; expected a sliding-window or calendar
 	Distinct(a string) error
 	//ratelimit:rule limit=10 per=1m distinct="{a}" cost="len(a)"
 	//                                                    ^ cost: found distinct as well, which counts a member once; what leaves calls out is when=
@@ -87,7 +87,7 @@ type X interface {
 	//                                         ^ unknown unit "x" in "1x"; expected ns, us, ms, s, m, h, d or w
 	Together() error
 	//ratelimit:rule limit=1 per=1m burst=2 when="nope"
-	//                                    ^ burst: found a sliding-window, which has none; expected a token-bucket
+	//                                    ^ burst: found a sliding-window; expected a token-bucket
 	//                                            ^ unknown name nope; the method has no parameters
 	Both() error
 	//ratelimit:rule limit={n} per=1m when="{n > 3}" cost={n}

@@ -21,8 +21,7 @@ const (
 //
 //   - write its State in a Go file here, and the same functions in the same order in a Lua file of package lua;
 //   - give it a Kind and a row in the table here;
-//   - give it an Algorithm and a row in package ratelimit's algorithm.go, and say in check.go and lease.go which fields of a Rule do
-//     not go with it;
+//   - give it an Algorithm and a row in package ratelimit's algorithm.go;
 //   - give it a word in annotations/spec.go, and run make generate for the documentation.
 //
 // The script, the differential test and the tests of the store in memory take in a new row by themselves. What a Rule of the new kind
