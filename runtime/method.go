@@ -10,6 +10,7 @@ import (
 
 func init() {
 	bridge.Prepare = func(method string, rules any) (bridge.Rules, error) { return prepareMethod(method, rules.([]Rule)) }
+	bridge.Failed = func(ctx context.Context, limiter any, err error) { limiter.(*Limiter).failed(ctx, err) }
 	bridge.Describe = describe
 }
 

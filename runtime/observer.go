@@ -105,6 +105,15 @@ func (l *Limiter) observeAfter(ctx context.Context, kind EventKind, method strin
 	}
 }
 
+// failed tells of a call that was not made since its key, cost or limit could not be computed.
+func (l *Limiter) failed(ctx context.Context, err error) {
+	method := ""
+	if e, ok := err.(*KeyError); ok {
+		method = e.Method
+	}
+	l.observeAfter(ctx, EventFailed, method, err)
+}
+
 // observe tells of the call's decision, which took so long in all.
 func (c *call) observe(ctx context.Context, took time.Duration) {
 	e := &c.event

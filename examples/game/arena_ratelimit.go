@@ -85,11 +85,11 @@ var arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
 // Limits: (1000 * player.Level) per day (Asia/Tokyo) per player.Name (a call counts as gold).
 func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) error {
 	if player == nil {
-		return arenaTradeRules.NilKey(0, "player")
+		return wrap.Failed(ctx, a.limiter, arenaTradeRules.NilKey(0, "player"))
 	}
 	product, err := checked.Multiply(1000, player.Level)
 	if err != nil {
-		return arenaTradeRules.KeyError(0, "1000 * player.Level", err)
+		return wrap.Failed(ctx, a.limiter, arenaTradeRules.KeyError(0, "1000 * player.Level", err))
 	}
 	if err := wrap.TakeCharges(ctx, a.limiter, arenaTradeRules,
 		wrap.Charge{Key: player.Name, Cost: int64(gold), Limit: wrap.LimitOf(int64(product))},

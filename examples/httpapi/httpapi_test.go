@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -172,4 +174,22 @@ func TestStoreOutOfReach(t *testing.T) {
 	server.Stop()
 	w := s.ask("GET", "/books", "ann")
 	s.want(w, http.StatusServiceUnavailable, "1")
+}
+
+// A call whose key cannot be computed is not decided, and observers hear of it all the same: once.
+func TestObserversHearOfMissingKeys(t *testing.T) {
+	var heard []string
+	limiter := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+		heard = append(heard, fmt.Sprintf("%s %s: %v", e.Kind, e.Method, e.Err))
+	}))
+	_, err := NewLimitedLibrary(books, limiter).Search(t.Context(), "go")
+	w := httptest.NewRecorder()
+	newLimitedExport(&export{books}, limiter).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/export", nil))
+	want := []string{
+		fmt.Sprintf("failed examples/httpapi.Library.Search: %v", err),
+		"failed examples/httpapi.export.ServeHTTP: examples/httpapi.export.ServeHTTP: export: clientIP(ctx): the context carries no client IP",
+	}
+	if _, ok := errors.AsType[*ratelimit.KeyError](err); !ok || !slices.Equal(heard, want) {
+		t.Errorf("got %q, want %q", heard, want)
+	}
 }

@@ -54,6 +54,13 @@ func ask(l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
 	return call
 }
 
+// Failed tells the limiter's observers of a call that is not made since a key, cost or limit could not be computed, and returns
+// err, which says so.
+func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
+	bridge.Failed(ctx, l, err)
+	return err
+}
+
 // Describe gives a refusal the message of the rule that it is about. The messages stand in the order of the rules; "" leaves the
 // rule's own. Other errors pass unchanged.
 func Describe(err error, messages ...string) error { return bridge.Describe(err, messages) }

@@ -64,7 +64,7 @@ var catalogServerListRules = wrap.NewRules("shop.CatalogServer.List",
 // List calls the wrapped method. Limits: those that all methods share.
 func (c *LimitedCatalogServer) List(arg0 *catalogpb.ListRequest, arg1 grpc.ServerStreamingServer[catalogpb.Item]) error {
 	if arg1 == nil {
-		return catalogServerListRules.NilKey(0, "arg1")
+		return wrap.Failed(context.Background(), c.limiter, catalogServerListRules.NilKey(0, "arg1"))
 	}
 	if err := wrap.Take(arg1.Context(), c.limiter, catalogServerListRules, wrap.Everybody); err != nil {
 		return err
@@ -164,7 +164,7 @@ var serverGetRules = wrap.NewRules("shop.Server.Get",
 // Limits: 1 per hour per req.Id.
 func (s *LimitedServer) Get(ctx context.Context, req *catalogpb.GetRequest) (*catalogpb.Item, error) {
 	if req == nil {
-		return nil, serverGetRules.NilKey(0, "req")
+		return nil, wrap.Failed(ctx, s.limiter, serverGetRules.NilKey(0, "req"))
 	}
 	if err := wrap.Take(ctx, s.limiter, serverGetRules, req.Id); err != nil {
 		return nil, err

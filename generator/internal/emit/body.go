@@ -109,24 +109,44 @@ func (f *function) context(m *model.Method) string {
 	return f.params[m.Context]
 }
 
+// mayLackContext reports whether the context comes from a parameter that may be nil.
+func mayLackContext(m *model.Method) bool {
+	if !m.ByMethod {
+		return false
+	}
+	switch m.Params[m.Context].Type.Underlying().(type) {
+	case *types.Pointer, *types.Interface:
+		return true
+	}
+	return false
+}
+
 // checkContext makes sure that the parameter that has the context is not nil.
 func (w *writer) checkContext() {
-	if !w.method.ByMethod {
+	if !mayLackContext(w.method) {
 		return
 	}
-	switch w.method.Params[w.method.Context].Type.Underlying().(type) {
-	case *types.Pointer, *types.Interface:
-		name := w.params[w.method.Context]
-		failure := w.failure(w.rulesOf[w.method] + ".NilKey(0, " + quote(w.method.Params[w.method.Context].Name) + ")")
-		w.stmts = append(w.stmts, "if "+name+" == nil {\n"+failure+"\n}")
-		w.facts[name] = true
-	}
+	name := w.params[w.method.Context]
+	err := w.rulesOf[w.method] + ".NilKey(0, " + quote(w.method.Params[w.method.Context].Name) + ")"
+	w.stmts = append(w.stmts, "if "+name+" == nil {\n"+w.keyFailure(w.imports.Name("context")+".Background()", err)+"\n}")
+	w.facts[name] = true
 }
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
 func (w *writer) code(c *expr.Code, r *model.Rule, src string) expr.Written {
-	w.fail = func(reason, err string) string { return w.failure(w.keyError(r, src, reason, err)) }
+	w.fail = func(reason, err string) string {
+		return w.keyFailure(w.context(w.method), w.keyError(r, src, reason, err))
+	}
 	return w.render(c)
+}
+
+// keyFailure returns the statements that leave the method with a KeyError, of which the limiter's observers are told.
+func (w *writer) keyFailure(ctx, err string) string {
+	failed := w.wrap("Failed") + "(" + ctx + ", " + w.limiter + ", " + err + ")"
+	if w.method.Error < 0 && !w.method.Fallback.TakesErr {
+		return failed + "\n" + w.failure("")
+	}
+	return w.failure(failed)
 }
 
 // keyError writes the error of an expression of r that cannot be computed, for a reason or because of an error.

@@ -109,7 +109,7 @@ func (p *planned) addMethod(w *model.Wrapper, m *model.Method) {
 // bodyImports returns the packages that the body of a method with rules names, but for those in zero values.
 func bodyImports(m *model.Method) []*types.Package {
 	pkgs := []*types.Package{wrapPackage}
-	if m.Context < 0 {
+	if m.Context < 0 || mayLackContext(m) {
 		pkgs = append(pkgs, contextPackage)
 	}
 	if m.Fallback != nil && m.Error >= 0 {
