@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 const slots = 16384
@@ -62,13 +61,5 @@ func (s *Server) busAddr() string {
 // waitJoined waits until the server knows n nodes and the owners of all slots.
 func (s *Server) waitJoined(n int) {
 	s.t.Helper()
-	nodes := fmt.Sprintf("cluster_known_nodes:%d\r\n", n)
-	info := ""
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		info = s.Do("CLUSTER INFO")
-		if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, nodes) {
-			return
-		}
-	}
-	s.t.Fatalf("%s did not join the cluster within %v:\n%s", s.Addr, patience, info)
+	s.WaitFor("CLUSTER INFO", "cluster_state:ok", fmt.Sprintf("cluster_known_nodes:%d\r\n", n))
 }

@@ -76,3 +76,19 @@ func TestStartCluster(t *testing.T) {
 		}
 	}
 }
+
+func TestReplicate(t *testing.T) {
+	c := redistest.StartCluster(t, 3, "--cluster-node-timeout", "500")
+	replicas := c.Replicate(t, "--cluster-node-timeout", "500")
+	c[0].Stop()
+	replicas[0].WaitFor("ROLE", "master")
+	replicas[1].WaitFor("CLUSTER INFO", "cluster_state:ok")
+}
+
+func TestStartSentinels(t *testing.T) {
+	s := redistest.Start(t)
+	replica := s.StartReplica(t)
+	s.StartSentinels(t, "limits", 3, 300, 1)
+	s.Stop()
+	replica.WaitFor("ROLE", "master")
+}

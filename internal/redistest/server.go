@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,7 +37,8 @@ type process struct {
 	done   chan struct{}
 }
 
-// Start starts a server with extra arguments ("--maxmemory", "1mb") and returns when it answers.
+// Start starts a server with extra arguments ("--maxmemory", "1mb"), before which a configuration file may stand, and returns when it
+// answers.
 // The server is gone when t and its subtests are over.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
@@ -95,10 +97,15 @@ func (s *Server) run() error {
 		return err
 	}
 	p := &process{done: make(chan struct{})}
-	p.cmd = exec.Command(s.binary, append([]string{
+	var file []string
+	args := s.args
+	if len(args) > 0 && !strings.HasPrefix(args[0], "--") {
+		file, args = args[:1], args[1:]
+	}
+	p.cmd = exec.Command(s.binary, slices.Concat(file, []string{
 		"--bind", "127.0.0.1", "--port", port, "--dir", s.dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning",
-	}, s.args...)...)
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning", "--repl-diskless-sync-delay", "0",
+	}, args)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	p.cmd.SysProcAttr = dieWithParent()
 	if err := p.cmd.Start(); err != nil {
