@@ -1,10 +1,10 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
-MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers testdata/grpc # beside the one at the root
+MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers testdata/grpc faults # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo test alerts model expressions wild bench bench-generate generate pictures check lint
+.PHONY: help demo test alerts faults model expressions wild bench bench-generate generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -27,6 +27,10 @@ model: ## compare the store in process with the model over a million random step
 	sh scripts/test-needs.sh
 	go test -count=1 -v -timeout=2h -run=ScriptLikeEngine ./runtime/redisstore/lua -differential.steps=10000000
 	go test -count=1 -v -timeout=2h -run=Model ./runtime/behaviour -model.memory=1000000
+
+faults: ## break servers, networks, clocks and programs under load for about 15 minutes, and check that no limit is exceeded
+	sh scripts/test-needs.sh
+	cd faults && go test -count=1 -v -timeout=1h -tags=faults .
 
 expressions: ## compare 200,000 results of lowered expressions with those of expr
 	go test -count=1 -v -timeout=1h -run=LikeExpr ./generator/internal/expr -batches=8

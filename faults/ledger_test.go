@@ -1,0 +1,89 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// rules has a rule of each algorithm, so short that some hundred windows pass in a test.
+func rules() []ratelimit.Rule {
+	const per = 60 * time.Millisecond
+	return []ratelimit.Rule{
+		{Name: "sliding", Limit: 6, Per: per},
+		{Name: "fixed", Limit: 6, Per: per, Algorithm: ratelimit.FixedWindow},
+		{Name: "calendar", Limit: 20, Cron: "* * * * * *"},
+		{Name: "token", Limit: 6, Per: per, Burst: 8, Algorithm: ratelimit.TokenBucket},
+		{Name: "leaky", Limit: 6, Per: per, Algorithm: ratelimit.LeakyBucket},
+		{Name: "counter", Limit: 6, Per: per, Slices: 6, Algorithm: ratelimit.SlidingCounter},
+		{Name: "prepaid", Limit: 6, Per: per, Prepay: true, Algorithm: ratelimit.TokenBucket},
+		{Name: "warmup", Limit: 6, Per: per, Warmup: per, Algorithm: ratelimit.TokenBucket},
+	}
+}
+
+var keys = []string{"a", "b"}
+
+// press makes calls under the rules for a time. Some callers of an impatient crowd give up soon.
+func press(b *Book, limiter *ratelimit.Limiter, d time.Duration, rules []ratelimit.Rule, impatient bool) {
+	Press(d, 8, func(ctx context.Context, caller, n int) {
+		if impatient && n%2 == 0 {
+			ended, cancel := context.WithTimeout(ctx, time.Duration(rand.IntN(1000))*time.Microsecond)
+			defer cancel()
+			ctx = ended
+		}
+		q := ratelimit.Request{Rule: rules[(caller+n)%len(rules)], Key: keys[n%len(keys)], Cost: 1 + int64(n%7/6)}
+		if q.Rule.Algorithm == ratelimit.LeakyBucket {
+			q.Cost = 1
+		}
+		b.Call(ctx, limiter.Allow, q)
+		time.Sleep(time.Millisecond)
+	})
+}
+
+// audit compares the book with the laws of all rules.
+func audit(t *testing.T, b *Book, rules []ratelimit.Rule) {
+	t.Helper()
+	t.Logf("%d calls were admitted, %d refused, and of %d it is unknown", b.Count(Admitted), b.Count(Refused), b.Count(Unknown))
+	for _, rule := range rules {
+		for _, key := range keys {
+			entries := b.Of(rule.Name, key)
+			if err := Audit(LawOf(rule, entries), entries); err != nil {
+				t.Errorf("%s of %s: %v", rule.Name, key, err)
+			}
+		}
+	}
+}
+
+// The ledger accepts what a limiter does whose limits are right, and rejects it where a limit is one too high or too low.
+func TestLedgerRejectsAnotherLimit(t *testing.T) {
+	var b Book
+	press(&b, ratelimit.New(memstore.New()), 1500*time.Millisecond, rules(), false)
+	audit(t, &b, rules())
+	for _, rule := range rules() {
+		for _, by := range []int64{-1, +1} {
+			other := rule
+			other.Limit += by
+			if rule.Burst > 0 {
+				other.Burst += by
+			}
+			accepted := 0
+			for _, key := range keys {
+				entries := b.Of(rule.Name, key)
+				if Audit(LawOf(other, entries), entries) == nil {
+					accepted++
+				}
+			}
+			if accepted == len(keys) && !(by > 0 && LawOf(rule, nil).isLoose()) {
+				t.Errorf("%s: the calls of a limit of %d pass for %d", rule.Name, rule.Limit, other.Limit)
+			}
+		}
+	}
+}
+
+// isLoose reports whether the law permits refusals that the definition might not.
+func (l Law) isLoose() bool { return fmt.Sprint(l.Most(0, 1_000_000)) != fmt.Sprint(l.Least(0, 1_000_000)) }

@@ -1,0 +1,12 @@
+package faults
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable() // the client logs each connection that fails
+	m.Run()
+}
