@@ -9,6 +9,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"log"
 	"net/http"
 	"os"
@@ -23,6 +24,9 @@ import (
 
 func main() {
 	limiter := ratelimit.New(newStore(), ratelimit.WithPrefix("library"))
+	if err := limiter.Ping(context.Background()); err != nil {
+		log.Fatal(err)
+	}
 	server := &http.Server{
 		Addr:              cmp.Or(os.Getenv("ADDR"), "127.0.0.1:8080"),
 		Handler:           newHandler(NewLimitedLibrary(books, limiter), newLimitedExport(&export{books}, limiter), users),

@@ -33,7 +33,11 @@ func main() {
 		defer client.Close()
 		limiter = ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("outbound"))
 	}
-	if err := ask(os.Stdout, limiter); err != nil {
+	err := limiter.Ping(context.Background())
+	if err == nil {
+		err = ask(os.Stdout, limiter)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -41,6 +41,9 @@ func inProcess(out io.Writer) error {
 	now := time.Date(2026, time.March, 2, 9, 0, 0, 0, shanghai)
 	clock := func() time.Time { return now }
 	limiter := ratelimit.New(memstore.New(memstore.WithClock(clock)))
+	if err := limiter.Ping(context.Background()); err != nil {
+		return err
+	}
 	fmt.Fprintln(out, "Counting in this process. The clock is moved by hand.")
 	s := &story{out: out, sender: NewLimitedSender(gateway{}, limiter), now: clock}
 	s.secondCode()
@@ -56,12 +59,12 @@ func inProcess(out io.Writer) error {
 func onRedis(out io.Writer, addr string) error {
 	client := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: time.Second})
 	defer client.Close()
-	if err := client.Ping(context.Background()).Err(); err != nil {
-		return fmt.Errorf("REDIS_ADDR: %w", err)
-	}
 	// A program has one prefix for good. The demonstration takes a new one each time, so that it always tells the same story.
 	prefix := fmt.Sprintf("sms-demo-%d", time.Now().UnixMicro())
 	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix(prefix))
+	if err := limiter.Ping(context.Background()); err != nil {
+		return fmt.Errorf("REDIS_ADDR: %w", err)
+	}
 	fmt.Fprintf(out, "Counting on Redis at %s, in keys that begin with %s.\n", addr, prefix)
 	s := &story{out: out, sender: NewLimitedSender(gateway{}, limiter), now: time.Now}
 	s.secondCode()

@@ -70,7 +70,7 @@ func TestPingOfAnOldServer(t *testing.T) {
 	if err := readPing([]string{""}); err == nil || !strings.Contains(err.Error(), "older than Redis 7") {
 		t.Errorf("got %v", err)
 	}
-	if err := readPing([]string{"7.0.0", "SET", "OOM command not allowed"}); err == nil || !strings.Contains(err.Error(), "cannot run SET: OOM") {
+	if err := readPing([]string{"7.0.0", "SET", "OOM command not allowed"}); err == nil || !strings.Contains(err.Error(), "SET: the server's memory is full") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -83,6 +83,50 @@ func TestPingOfACluster(t *testing.T) {
 	if err := s.Ping(t.Context(), "p"); err != nil {
 		t.Error(err)
 	}
+	for _, server := range cluster {
+		if keys := server.Do("KEYS *"); keys != "" {
+			t.Errorf("it left %q", keys)
+		}
+	}
+	cluster[1].Do("ACL SETUSER default -setrange")
+	requirePing(t, s, cluster[1].Addr+": the user may not run SETRANGE")
+	cluster[1].Do("ACL SETUSER default +setrange")
 	cluster[2].Stop()
 	requirePing(t, s, "cannot be reached")
+}
+
+// A server that removes counts is told of once, by Ping and where a function is loaded.
+func TestEvictionIsTold(t *testing.T) {
+	for name, use := range map[string]func(*store) error{
+		"ping": func(s *store) error { return s.Ping(t.Context(), "p") },
+		"load": func(s *store) error {
+			n, err := s.node(t.Context(), "k")
+			if err == nil {
+				n.load()
+			}
+			return err
+		},
+	} {
+		for policy, want := range map[string]int{"allkeys-lru": 1, "volatile-ttl": 1, "noeviction": 0} {
+			server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", policy)
+			s, notices := as(t, server.Addr, "", ""), make(chan string, 10)
+			s.Notify(func(notice string, cause error) { notices <- notice + ": " + cause.Error() })
+			for range 2 {
+				if err := use(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want == 0 && name == "load" {
+				continue // nothing says when it is over
+			}
+			for range want {
+				if notice := <-notices; !strings.Contains(notice, policy) || !strings.Contains(notice, "removes counts") {
+					t.Errorf("%s, %s: got %q", name, policy, notice)
+				}
+			}
+			if len(notices) > 0 {
+				t.Errorf("%s, %s: got also %q", name, policy, <-notices)
+			}
+		}
+	}
 }

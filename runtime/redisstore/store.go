@@ -55,6 +55,7 @@ type store struct {
 	notify    atomic.Pointer[func(string, error)]
 	search    *breaker.Breaker // around the search for the server of a subject
 	refusals  *refusals
+	evicts    atomic.Bool // a server removes counts, and that was told
 }
 
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays

@@ -27,11 +27,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
-// overrides are kept as package redisstore keeps them.
-type overrides interface{ engine.Settings }
+// lists are kept as package redisstore keeps them: overrides, blocks, and the rules in use.
+type lists interface{ engine.Registry }
 
 type store struct {
-	overrides
+	lists
 	client  redis.UniversalClient
 	breaker *breaker.Breaker // of a single server; else nil, as one server says nothing about the others
 	split   atomic.Bool      // different subjects may be on different servers
@@ -49,7 +49,7 @@ func New(client redis.UniversalClient) engine.Store {
 	if client == nil {
 		panic("plain.New: the client is nil")
 	}
-	s := &store{client: client, overrides: redisstore.New(client).(engine.Settings)}
+	s := &store{client: client, lists: redisstore.New(client).(engine.Registry)}
 	switch client.(type) {
 	case *redis.Client:
 		s.breaker = breaker.New()
@@ -145,6 +145,7 @@ func (s *store) decide(ctx context.Context, call *engine.Call) (v engine.Verdict
 
 var (
 	_ engine.Limited  = (*store)(nil)
-	_ engine.Settings = (*store)(nil)
+	_ engine.Registry = (*store)(nil)
 	_ engine.Notifier = (*store)(nil)
+	_ engine.Pinger   = (*store)(nil)
 )

@@ -1,0 +1,124 @@
+// Package probe asks servers whether they are ready for decisions, and says in one sentence what is in the way and what to do. It does
+// not know what decisions send: stores tell it what to try.
+package probe
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
+)
+
+// Life is how long, in milliseconds, a key that was written for a try lives if it cannot be removed.
+const Life = 1000
+
+// maxKeys bounds the search for a key that a master holds. A master of two slots is missed once in 10^7 searches.
+const maxKeys = 1 << 17
+
+// Each tries every server that decides: the single one, each master of a cluster, each shard of a ring. The key that it gives is one of
+// the prefix that no count has, and that the server holds. The error is one server's.
+func Each(ctx context.Context, client redis.UniversalClient, prefix string, try func(ctx context.Context, server redis.UniversalClient, key string) error) error {
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		err := c.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+			held := keyAt(ctx, c, master, prefix)
+			err := try(ctx, master, held)
+			if err != nil && strings.HasPrefix(err.Error(), "MOVED ") { // its slot moves just now
+				err = try(ctx, c, held)
+			}
+			return at(master, err)
+		})
+		return Reason(c, err)
+	case *redis.Ring:
+		return c.ForEachShard(ctx, func(ctx context.Context, shard *redis.Client) error {
+			return at(shard, try(ctx, shard, keyOf(prefix, 0)))
+		})
+	}
+	return try(ctx, client, keyOf(prefix, 0))
+}
+
+// at says of which of several servers an error is.
+func at(server *redis.Client, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", server.Options().Addr, err)
+}
+
+func keyOf(prefix string, i int) string { return key.State(prefix, "", strconv.Itoa(i), "ping") }
+
+// keyAt returns a key that a master holds.
+func keyAt(ctx context.Context, cluster *redis.ClusterClient, master *redis.Client, prefix string) string {
+	for i := range maxKeys {
+		if holder, err := cluster.MasterForKey(ctx, keyOf(prefix, i)); err != nil || holder == master {
+			return keyOf(prefix, i)
+		}
+	}
+	return keyOf(prefix, 0)
+}
+
+// Denied is the error of commands that the user may not run.
+func Denied(commands []string) error {
+	return fmt.Errorf("the user may not run %s on keys of this prefix: permit it, as \"ratelimitctl acl\" prints", strings.Join(commands, ", "))
+}
+
+// reasons are what servers and clients say, and what to do about it.
+var reasons = []struct{ prefix, advice string }{
+	{"NOAUTH ", "the server wants a password: set it in the client's options"},
+	{"NOPERM ", "the user may not run what decisions need: permit it, as \"ratelimitctl acl\" prints"},
+	{"READONLY ", "the server is a read-only replica: connect to its master"},
+	{"LOADING ", "the server is still loading its data: wait until it has"},
+	{"MASTERDOWN ", "the server is a replica that has lost its master: connect to the master"},
+	{"OOM ", "the server's memory is full: raise its maxmemory"},
+	{"MISCONF ", "the server cannot save its data and refuses writes: make room on its disk"},
+	{"NOREPLICAS ", "the server has too few replicas and refuses writes: see its min-replicas-to-write"},
+	{"CLUSTERDOWN ", "the cluster does not serve all its slots: ask \"ratelimitctl doctor\" which servers fail"},
+}
+
+// Reason says in a sentence why a server did not do what it was asked, and what to do. The client tells who the user is.
+func Reason(client any, err error) error {
+	if err == nil {
+		return nil
+	}
+	if strings.HasPrefix(err.Error(), "WRONGPASS ") {
+		if name := user(client); name != "" {
+			return fmt.Errorf("the server does not know the user %q, or the password is wrong: check both in the client's options and by ACL LIST: %w", name, err)
+		}
+		return fmt.Errorf("the password is wrong: check it in the client's options: %w", err)
+	}
+	for _, r := range reasons {
+		if strings.HasPrefix(err.Error(), r.prefix) {
+			return fmt.Errorf("%s: %w", r.advice, err)
+		}
+	}
+	if !breaker.Reached(err) && !strings.Contains(err.Error(), unreachable) {
+		return fmt.Errorf("the server %s: check the address and whether it runs: %w", unreachable, err)
+	}
+	return err
+}
+
+// Fault is what a server said inside a script.
+type Fault string
+
+func (f Fault) Error() string { return string(f) }
+
+// RedisError implements redis.Error.
+func (f Fault) RedisError() {}
+
+const unreachable = "cannot be reached"
+
+// user returns the name that a client signs in with, or nothing.
+func user(client any) string {
+	switch c := client.(type) {
+	case *redis.Client:
+		return c.Options().Username
+	case *redis.ClusterClient:
+		return c.Options().Username
+	}
+	return ""
+}

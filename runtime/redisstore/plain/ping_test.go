@@ -1,0 +1,65 @@
+package plain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Ping says what is in the way of decisions without scripts, and leaves nothing behind.
+func TestPing(t *testing.T) {
+	server := redistest.Start(t)
+	as := func(user, password string) error {
+		client := redis.NewClient(&redis.Options{
+			Addr: server.Addr, Username: user, Password: password, MaxRetries: -1, ReadTimeout: 20 * time.Second, DialTimeout: 20 * time.Second,
+		})
+		defer client.Close()
+		return ratelimit.New(New(client), ratelimit.WithPrefix("p")).Ping(t.Context())
+	}
+	requireErr := func(err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if err := as("", ""); err != nil || server.Do("KEYS *") != "" {
+		t.Errorf("error %v, and it left %q", err, server.Do("KEYS *"))
+	}
+	requireErr(as("ann", "x"), `does not know the user "ann"`)
+	var commands []string
+	for _, try := range tries("") {
+		commands = append(commands, try[0].(string))
+	}
+	all := "+hgetall +" + strings.Join(commands, " +")
+	server.Do("ACL SETUSER all on >x ~p:* " + all)
+	if err := as("all", "x"); err != nil {
+		t.Error(err)
+	}
+	for i, command := range slices.Compact(commands) {
+		server.Do(fmt.Sprintf("ACL SETUSER user%d on >x ~p:* %s -%s", i, all, command))
+		requireErr(as(fmt.Sprint("user", i), "x"), "may not run "+strings.ToUpper(command)+" ")
+	}
+	server.Do("REPLICAOF 127.0.0.1 1")
+	requireErr(as("", ""), "read-only replica")
+	server.Stop()
+	requireErr(as("", ""), "cannot be reached")
+}
+
+// The rules in use are known without scripts too.
+func TestRulesAreRegistered(t *testing.T) {
+	s := start(t)
+	texts := map[string]string{"r 1h": `{"name":"r"}`}
+	if err := s.store.Register(t.Context(), "p:rules", texts, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.store.Settings(t.Context(), "p:rules"); err != nil || got["r 1h"] != texts["r 1h"] {
+		t.Errorf("got %v, error %v", got, err)
+	}
+}
