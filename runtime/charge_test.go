@@ -180,7 +180,12 @@ func TestReport(t *testing.T) {
 	if reset := quotas[0].Reset; reset <= 0 || reset > time.Minute {
 		t.Errorf("the window resets after %s", reset)
 	}
-	if d, err := l.Allow(t.Context(), hour); err != nil || d.Quotas != nil {
-		t.Errorf("quotas that nobody asked for: %+v, error %v", d.Quotas, err)
+	for _, unasked := range []context.Context{t.Context(), ratelimit.WithoutReport(ctx)} {
+		if d, err := l.Allow(unasked, hour); err != nil || d.Quotas != nil {
+			t.Errorf("quotas that nobody asked for: %+v, error %v", d.Quotas, err)
+		}
+	}
+	if again := report.Quotas(); again[1].Remaining != 2 {
+		t.Errorf("got %+v", again)
 	}
 }

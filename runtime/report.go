@@ -40,6 +40,12 @@ func WithReport(ctx context.Context) (context.Context, *Report) {
 	return context.WithValue(ctx, reportKey{}, r), r
 }
 
+// WithoutReport returns a context whose decisions are in no report. It is for limits that callers should not see, such as those of
+// calls to other services.
+func WithoutReport(ctx context.Context) context.Context {
+	return context.WithValue(ctx, reportKey{}, (*Report)(nil))
+}
+
 func reportOf(ctx context.Context) *Report {
 	r, _ := ctx.Value(reportKey{}).(*Report)
 	return r

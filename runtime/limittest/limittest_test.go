@@ -106,6 +106,9 @@ func TestOutage(t *testing.T) {
 	limittest.RequireAllowed(t, closed(t.Context()))
 	for _, cause := range []error{errors.New("no route"), nil} {
 		store.Begin(cause)
+		if err := ratelimit.New(store).Ping(t.Context()); err == nil || cause != nil && !errors.Is(err, cause) {
+			t.Errorf("Ping: %v", err)
+		}
 		err := closed(t.Context())
 		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok || cause != nil && !errors.Is(err, cause) {
 			t.Errorf("got %v", err)
@@ -117,6 +120,9 @@ func TestOutage(t *testing.T) {
 		t.Error("a store that is away forgot counts")
 	}
 	store.End()
+	if err := ratelimit.New(store).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
 	limittest.RequireRefused(t, closed(t.Context()), "r") // what it counted stays
 	clock.Advance(time.Hour)
 	limittest.RequireAllowed(t, closed(t.Context()))

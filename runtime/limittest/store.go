@@ -71,6 +71,9 @@ func (o *Outage) Time() time.Time { return o.clock.Now() }
 // Sleep implements the store's clock.
 func (o *Outage) Sleep(ctx context.Context, d time.Duration) { o.clock.Sleep(ctx, d) }
 
+// Ping is for [ratelimit.Limiter.Ping].
+func (o *Outage) Ping(context.Context, string) error { return o.failure() }
+
 // Decide implements ratelimit.Store.
 func (o *Outage) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	if err := o.failure(); err != nil {
