@@ -1,7 +1,7 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
-MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers testdata/grpc faults # beside the one at the root
+MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help demo test alerts faults model expressions wild bench bench-generate generate pictures check lint
@@ -47,7 +47,7 @@ bench-generate: ## measure the generator, and write benchmarks/README.md
 
 generate: ## generate what is committed
 	go run ./cmd/ratelimit ./...
-	for m in testdata/grpc contrib/grpclimit; do (cd $$m && go generate ./...) || exit; done
+	for m in testdata/grpc contrib/grpclimit examples/shop; do (cd $$m && go generate ./...) || exit; done
 	go test -count=1 -run=Docs ./annotations -update
 
 pictures: ## draw docs/pictures with ratelimit simulate
@@ -55,7 +55,7 @@ pictures: ## draw docs/pictures with ratelimit simulate
 
 check: ## report generated files that are stale
 	go run ./cmd/ratelimit -check ./...
-	for m in testdata/grpc contrib/grpclimit; do (cd $$m && go tool ratelimit -check ./...) || exit; done
+	for m in testdata/grpc contrib/grpclimit examples/shop; do (cd $$m && go tool ratelimit -check ./...) || exit; done
 
 lint: ## gofmt, go vet, ratelimit vet, staticcheck
 	@unformatted=$$(find . -name '*.go' -not -path '*/testdata/*' -exec gofmt -l {} +); \

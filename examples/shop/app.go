@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
+)
+
+// app is the whole service.
+type app struct {
+	web http.Handler
+	rpc *grpc.Server
+}
+
+// newApp wires the shop. One limiter decides for all parts.
+func newApp(limiter *ratelimit.Limiter, metrics prometheus.Collector) *app {
+	u := users{"ann": "ann", "bob": "bob"}
+	clients := httplimit.ClientIP() // behind proxies: ClientIP(their prefixes)
+	limited := NewLimitedShop(&shop{
+		products: []Product{{"lamp", 4900}, {"chair", 12900}, {"table lamp", 7900}},
+		carrier:  NewLimitedCarrier(flatRate(590), limiter),
+	}, limiter)
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+	mux := http.NewServeMux()
+	mux.Handle("/", newHandler(limited, u, clients))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := limiter.Ping(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	return &app{web: mux, rpc: newServer(limited, u, clients)}
+}
+
+// serve serves HTTP and gRPC until ctx ends.
+func (a *app) serve(ctx context.Context, web, rpc net.Listener) error {
+	server := &http.Server{Handler: a.web, ReadHeaderTimeout: 5 * time.Second}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return server.Serve(web) })
+	group.Go(func() error { return a.rpc.Serve(rpc) })
+	group.Go(func() error {
+		<-ctx.Done()
+		a.rpc.GracefulStop()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		return server.Shutdown(ctx)
+	})
+	if err := group.Wait(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Shop shows a whole service with rate limits: one set of rules for HTTP and gRPC, calls to somebody else that wait for their turn,
+// counts on Redis, metrics for Prometheus, a readiness check, and tests. The directives are in shop.go.
+//
+//	go run . -demo    makes some requests, prints what became of them, and ends
+//	go run .          serves HTTP on 127.0.0.1:8080 and gRPC on 127.0.0.1:9090
+//
+// It counts in this process, or on Redis when REDIS_URL is set: REDIS_URL=redis://127.0.0.1:6379 go run . -demo
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ratelimit-go/ratelimit/contrib/promlimit"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+func main() {
+	c := config{redis: os.Getenv("REDIS_URL")}
+	flag.StringVar(&c.web, "http", "127.0.0.1:8080", "the `address` of HTTP")
+	flag.StringVar(&c.rpc, "grpc", "127.0.0.1:9090", "the `address` of gRPC")
+	flag.StringVar(&c.prefix, "prefix", "shop", "the `text` that the keys in Redis begin with")
+	flag.BoolVar(&c.demo, "demo", false, "serve on free ports, make some requests, print what became of them, and end")
+	flag.Parse()
+	if c.demo {
+		c.web, c.rpc = "127.0.0.1:0", "127.0.0.1:0"
+		c.prefix = fmt.Sprintf("shop-demo-%d", time.Now().UnixMicro()) // so that it always tells the same story
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, c); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// config is what the command line and the environment say.
+type config struct {
+	web, rpc, redis, prefix string
+	demo                    bool
+}
+
+// run serves until ctx ends or, in a demonstration, until that is over.
+func run(ctx context.Context, out io.Writer, c config) error {
+	store, closeStore, err := newStore(c.redis)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	metrics := promlimit.New()
+	limiter := ratelimit.New(store, ratelimit.WithPrefix(c.prefix), ratelimit.WithObserver(metrics.Observe))
+	if err := limiter.Ping(ctx); err != nil { // says what to do about it
+		return err
+	}
+	web, err := net.Listen("tcp", c.web)
+	if err != nil {
+		return err
+	}
+	rpc, err := net.Listen("tcp", c.rpc)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var group errgroup.Group
+	if c.demo {
+		group.Go(func() error {
+			defer stop()
+			return demo(ctx, out, web.Addr().String(), rpc.Addr().String())
+		})
+	} else {
+		log.Printf("HTTP on %s, gRPC on %s", web.Addr(), rpc.Addr())
+	}
+	group.Go(func() error {
+		defer stop()
+		return newApp(limiter, metrics).serve(ctx, web, rpc)
+	})
+	return group.Wait()
+}
+
+// newStore returns a store on the Redis that a URL names, or in this process if there is none, and what closes it.
+func newStore(url string) (ratelimit.Store, func() error, error) {
+	if url == "" {
+		return memstore.New(), func() error { return nil }, nil
+	}
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, nil, fmt.Errorf("REDIS_URL: %w", err)
+	}
+	client := redis.NewClient(options)
+	return redisstore.New(client), client.Close, nil
+}
