@@ -21,8 +21,7 @@ type charged struct {
 	held   []held
 	owners []int // for each rule of the method, or each request: which of held it is charged to, or -1
 
-	few       [2]held // room for what most calls need
-	fewOwners [2]int
+	simple simple // if there is one, held and owners are made of it when they are needed
 }
 
 // held is what one claim was charged.
@@ -36,7 +35,7 @@ type held struct {
 // keep copies what the call took.
 func (c *call) keep() *charged {
 	kept := &charged{limiter: c.limiter, method: c.method, fleet: c.fleet.store}
-	kept.held, kept.owners = kept.few[:0], kept.fewOwners[:0]
+	kept.held, kept.owners = make([]held, 0, len(c.asked)), make([]int, 0, len(c.owners))
 	for i := range c.asked {
 		a := &c.asked[i]
 		a.held = -1
@@ -59,6 +58,7 @@ func (c *call) keep() *charged {
 
 // refund gives back what is wanted.
 func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
+	c.open()
 	return c.adjust(ctx, EventRefunded, func(h *held, _ int) int64 {
 		if !wanted(h) {
 			return 0
@@ -68,6 +68,7 @@ func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
 }
 
 func (c *charged) settle(ctx context.Context, costs []int64) error {
+	c.open()
 	if len(costs) != len(c.owners) {
 		return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.owners))}
 	}

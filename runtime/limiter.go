@@ -14,7 +14,8 @@ import (
 // Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter is of no use.
 type Limiter struct {
 	store     engine.Store
-	local     engine.Store   // of this instance
+	process   *memory.Store  // the store, if it is in this process and decides by the system's clock
+	local     *memory.Store  // of this instance
 	fallback  engine.Store   // in place of store, while that is lost: its counts are not those of this instance
 	limited   engine.Limited // the store, if it cannot decide every rule
 	sleeper   engine.Sleeper // the store, if calls wait by its clock; else nil
@@ -53,6 +54,7 @@ func New(store Store, options ...Option) *Limiter {
 	}
 	l := &Limiter{store: store, prefix: DefaultPrefix, logger: slog.Default()}
 	l.local, l.fallback = memory.NewLike(store, maxLocalKeys, maxLocalBytes), memory.NewLike(store, maxLocalKeys, maxLocalBytes)
+	l.process, _ = store.(*memory.Store)
 	l.limited, _ = store.(engine.Limited)
 	l.sleeper, _ = store.(engine.Sleeper)
 	for _, option := range options {

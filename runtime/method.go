@@ -57,6 +57,15 @@ func (r *methodRules) Open(limiter any) bridge.Call {
 	return c
 }
 
+// TakeAtOnce implements bridge.Rules.
+func (r *methodRules) TakeAtOnce(ctx context.Context, limiter any, subject string) bool {
+	if len(r.rules) != 1 {
+		return false
+	}
+	_, admitted := limiter.(*Limiter).takeAtOnce(ctx, r.rules[0], subject)
+	return admitted
+}
+
 // Ask implements bridge.Call.
 func (c *call) Ask(charge bridge.Charge) {
 	if c.next >= len(c.rules) {

@@ -20,6 +20,7 @@ type prepared struct {
 	window  string
 	tag     string // the end of its keys
 	numbers *engine.Rule
+	plain   *engine.Claim // see plainClaim
 	usedIn  atomic.Uint64 // where it is known to be used: see used.turn
 }
 
@@ -52,7 +53,9 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 			return nil, err
 		}
 	}
-	return &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers}, nil
+	p := &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers}
+	p.plain = p.plainClaim()
+	return p, nil
 }
 
 // keepsTimes reports whether the time of each permit is written down.

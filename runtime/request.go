@@ -25,6 +25,9 @@ type Request struct {
 // request is a *RuleError. Equal rules for one key add their costs; different rules of one name, window and key are a
 // *RuleError.
 func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, error) {
+	if d, ok := l.allowAtOnce(ctx, requests); ok {
+		return d, nil
+	}
 	return l.decide(ctx, requests, 0, false)
 }
 

@@ -29,6 +29,9 @@ type Taken = bridge.Taken
 // Take charges one permit to each rule, for the subjects in the order of the rules, and waits where the rules say so. It returns
 // nil if the call is admitted, else an error of package ratelimit or the context's, wrapped.
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
+	if len(subjects) == 1 && rules.prepared.TakeAtOnce(ctx, l, subjects[0]) {
+		return nil
+	}
 	call := rules.prepared.Open(l)
 	for _, subject := range subjects {
 		call.Ask(Charge{Key: subject, Cost: 1})

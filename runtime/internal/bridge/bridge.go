@@ -24,6 +24,9 @@ type Rules interface {
 	Rules() any
 	// Open starts a call of the method on a *ratelimit.Limiter.
 	Open(limiter any) Call
+	// TakeAtOnce charges one permit to the only rule of the method if there is nothing else to do, and reports whether it did. If
+	// not, Open a call.
+	TakeAtOnce(ctx context.Context, limiter any, subject string) bool
 }
 
 // Call is a call of a method that is to be decided. Ask is called once for each rule, in their order, and then Take or Begin,

@@ -74,11 +74,10 @@ func (r *Record) Pack(u *Unpacked) {
 	}
 }
 
-// Take decides a call of one claim as [Call.Decide] does, if that is simple: the rule enforces its limit, admits the claim at once,
-// and needs no more memory. It reports whether it did. Most calls are such.
-func (r *Record) Take(call *Call, now int64) bool {
-	c := &call.Claims[0]
-	if c.Mode != Enforce || call.Peek || call.Report || call.UpTo || call.Refused {
+// Take decides the only claim of a plain call as [Call.Decide] does, if that is simple: the rule enforces its limit, admits the claim
+// at once, and needs no more memory. It reports whether it did. Most calls are such.
+func (r *Record) Take(c *Claim, now int64) bool {
+	if c.Mode != Enforce {
 		return false
 	}
 	c.Clear()

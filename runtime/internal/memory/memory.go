@@ -73,9 +73,9 @@ func (h hasher) within(subject uint64, prefix string, r *engine.Rule) uint32 {
 
 func (h hasher) of(e *entry) uint32 { return h.within(h.subject(e.subject), e.prefix, e.rule) }
 
-func (s *Store) key(call *engine.Call, c *engine.Claim) key {
-	subject := s.hash.subject(c.Subject)
-	return key{s.space, call.Prefix, c.Rule, c.Subject, uint32(subject % shards), s.hash.within(subject, call.Prefix, c.Rule)}
+func (s *Store) key(prefix string, rule *engine.Rule, subject string) key {
+	hash := s.hash.subject(subject)
+	return key{s.space, prefix, rule, subject, uint32(hash % shards), s.hash.within(hash, prefix, rule)}
 }
 
 // Decide implements engine.Store.
@@ -97,24 +97,46 @@ func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 		return v, err
 	}
 	c := &call.Claims[0]
-	k := s.key(call, c)
+	k := s.key(call.Prefix, c.Rule, c.Subject)
 	shard := &s.shards[k.shard]
 	now := s.clock.now() // before the lock, which is held the shorter
 	shard.Lock()
-	if e, _ := shard.find(&k); e != nil && e.record.Take(call, now) {
+	plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused
+	if e, _ := shard.find(&k); plain && e != nil && e.record.Take(c, now) {
 		v = engine.Verdict{Now: now, At: now, Admitted: true}
 	} else { // at a time that is not before any at which another call was admitted, or removed what expired
 		shard.work.targets = append(shard.work.targets, target{key: k, shard: shard, entry: e})
 		v, err = s.step(call, &shard.work, s.clock.now())
 		shard.work.clear()
 	}
+	s.leave(shard)
+	return v, err
+}
+
+// Admit decides a plain call that makes the claim for a subject, if [engine.Record.Take] does. It returns the time of the admission,
+// and whether there was one; if not, nothing was done.
+func (s *Store) Admit(prefix string, claim *engine.Claim, subject string) (now int64, admitted bool) {
+	k := s.key(prefix, claim.Rule, subject)
+	shard := &s.shards[k.shard]
+	now = s.clock.now()
+	shard.Lock()
+	if e, _ := shard.find(&k); e != nil {
+		shard.claim = *claim
+		shard.claim.Subject = subject
+		admitted = e.record.Take(&shard.claim, now)
+	}
+	s.leave(shard)
+	return now, admitted
+}
+
+// leave unlocks a shard after a call, and now and then removes what has expired from another one.
+func (s *Store) leave(shard *shard) {
 	shard.calls++
 	due := shard.calls%sweepEvery == 0
 	shard.Unlock()
 	if due {
 		s.sweep(1)
 	}
-	return v, err
 }
 
 // locked runs step while the shards of a call are locked. They are locked in ascending order, so that no two calls wait for each
@@ -132,7 +154,8 @@ func (s *Store) locked(call *engine.Call, step func(w *work, now int64) error) e
 	}
 	w := &s.shards[bits.TrailingZeros64(mask)].work
 	for i := range call.Claims {
-		k := s.key(call, &call.Claims[i])
+		c := &call.Claims[i]
+		k := s.key(call.Prefix, c.Rule, c.Subject)
 		shard := &s.shards[k.shard]
 		e, _ := shard.find(&k)
 		w.targets = append(w.targets, target{key: k, shard: shard, entry: e})

@@ -17,7 +17,8 @@ type shard struct {
 	pages  [][]entry
 	index  index
 	owners map[owner]*owned
-	work   work // of the call that has locked this shard first
+	work   work         // of the call that has locked this shard first
+	claim  engine.Claim // of Admit
 
 	_ [64]byte // so that the locks of two shards do not share a cache line
 }

@@ -1,0 +1,79 @@
+package ratelimit_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+// A limiter that somebody observes makes a call of each decision. One that nobody observes decides simple calls at once, and must decide
+// them alike, charge them alike and give back alike.
+func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+		clock := memstore.WithClock(func() time.Time { return now })
+		simple := ratelimit.New(memstore.New(clock))
+		observed := ratelimit.New(memstore.New(clock), ratelimit.WithObserver(func(context.Context, *ratelimit.Event) {}))
+		rules := []ratelimit.Rule{
+			{Name: "sliding", Limit: 3, Per: time.Second, Key: "{k}"},
+			{Name: "fixed", Limit: 3, Per: time.Second, Algorithm: ratelimit.FixedWindow, Block: time.Second},
+			{Name: "daily", Limit: 4, Cron: "*/2 * * * * *"},
+			{Name: "bucket", Limit: 5, Per: time.Second, Burst: 2, Algorithm: ratelimit.TokenBucket},
+			{Name: "leaky", Limit: 5, Per: time.Second, Algorithm: ratelimit.LeakyBucket, Scope: ratelimit.ScopeInstance},
+			{Name: "counter", Limit: 3, Per: time.Second, Slices: 4, Algorithm: ratelimit.SlidingCounter},
+			{Name: "none", Limit: 0, Per: time.Second},
+			{Name: "shadow", Limit: 1, Per: time.Second, Mode: ratelimit.ModeShadow},
+			{Name: "prepaid", Limit: 5, Per: time.Second, Algorithm: ratelimit.TokenBucket, Prepay: true},
+		}
+		type pair struct{ simple, observed ratelimit.Decision }
+		var kept []pair
+		ctx := t.Context()
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			r := ratelimit.Request{Rule: rapid.SampledFrom(rules).Draw(t, "rule"), Key: rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "key")}
+			switch step := rapid.SampledFrom([]string{"allow", "allow", "allow", "take", "later", "refund", "settle"}).Draw(t, "step"); {
+			case step == "allow":
+				a, err := simple.Allow(ctx, r)
+				b, wrong := observed.Allow(ctx, r)
+				if a.Allowed != b.Allowed || a.Allowed && !a.At.Equal(b.At) || a.RetryAfter != b.RetryAfter || a.Source != b.Source || (err == nil) != (wrong == nil) {
+					t.Fatalf("%s for %q: at once %+v, %v; else %+v, %v", r.Rule.Name, r.Key, a, err, b, wrong)
+				}
+				kept = append(kept, pair{a, b})
+			case step == "take":
+				prepared := wrap.NewRules("p.T.M", r.Rule)
+				err, wrong := wrap.Take(ctx, simple, prepared, r.Key), wrap.Take(ctx, observed, prepared, r.Key)
+				if (err == nil) != (wrong == nil) {
+					t.Fatalf("%s for %q: at once %v; else %v", r.Rule.Name, r.Key, err, wrong)
+				}
+			case step == "later":
+				now = now.Add(time.Duration(rapid.IntRange(0, 700_000).Draw(t, "us")) * time.Microsecond)
+			case len(kept) > 0:
+				p := rapid.SampledFrom(kept).Draw(t, "charge")
+				for _, d := range []ratelimit.Decision{p.simple, p.observed} {
+					if err := change(ctx, d, step); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if r.Key == "" {
+				continue
+			}
+			a, _ := simple.Peek(ctx, r)
+			if b, _ := observed.Peek(ctx, r); a.Quotas[0] != b.Quotas[0] {
+				t.Fatalf("%s for %q: at once %+v; else %+v", r.Rule.Name, r.Key, a.Quotas[0], b.Quotas[0])
+			}
+		}
+	})
+}
+
+func change(ctx context.Context, d ratelimit.Decision, step string) error {
+	if step == "refund" {
+		return d.Refund(ctx)
+	}
+	return d.Settle(ctx, 2)
+}
