@@ -3,11 +3,13 @@
 //
 // # The pipeline
 //
-// Each stage is a function from values to values and diagnostics. No stage calls another one: generator.go hands the values on.
+// Each stage is a function from values to values and diagnostics. No stage calls another one, and none changes what it gets:
+// generator.go hands the values on. One package goes through all stages before the next one is parsed, so that memory holds one at
+// a time.
 //
 //	patterns
-//	   |  load      finds files with directives, asks the go command about their packages, parses and type-checks them
-//	   v
+//	   |  load      finds files with directives and asks the go command about their packages; parses and type-checks one
+//	   v            package after the other
 //	source.Package  syntax, types, and a types.Importer that loads more of the dependencies when it is asked
 //	   |  collect   reads the directives of types and methods, names what is generated, resolves fallbacks
 //	   v
@@ -15,8 +17,8 @@
 //	   |  compile   compiles the expressions of each rule for each method that it limits, with package expr
 //	   v
 //	model.Package   with the code of the expressions
-//	   |  check     finds rules that are valid by themselves and do not do what they seem to
-//	   v
+//	   |  check     finds rules that are valid by themselves and do not do what they seem to; in the end it compares the
+//	   v            rules of all packages
 //	diagnostics
 //	   |  emit      writes a Go file for each annotated one, unless there are errors
 //	   v

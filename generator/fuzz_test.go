@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -208,7 +209,7 @@ func (w *world) generate(t *testing.T, src string) {
 	if pkg.Types == nil {
 		return
 	}
-	r := &run{dir: "/x", set: &load.Set{Fset: w.fset, Packages: []*source.Package{pkg}}}
+	r := &run{dir: "/x", set: &load.Set{Fset: w.fset, Packages: slices.Values([]*source.Package{pkg})}}
 	r.generate()
 	for _, e := range r.found {
 		if w.fset.File(e.Pos) == nil || w.fset.File(e.Pos).Name()[:3] != "/x/" {

@@ -61,8 +61,9 @@ func Generate(ctx context.Context, cfg Config) (*Result, error) {
 		patterns = []string{"."}
 	}
 	set, err := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Tags: cfg.Tags})
-	r := &run{dir: dir, strict: cfg.Strict, set: set, found: set.Found.Coded("load")}
+	r := &run{dir: dir, strict: cfg.Strict, set: set}
 	if err != nil {
+		r.found = set.Found.Coded("load")
 		return r.result(), err
 	}
 	r.generate()
@@ -86,10 +87,18 @@ type run struct {
 	dir    string
 	strict bool
 	set    *load.Set
-	pkgs   []*model.Package
+	done   []*done
 	found  annotations.Diagnostics
 	files  []File
 	rules  []Rule
+}
+
+// done is what remains of a package that all stages are through with: that memory holds one package at a time is what bounds it.
+type done struct {
+	path   string
+	files  []File
+	rules  []Rule
+	counts []check.Count
 }
 
 // result returns what there is by now. If warnings are errors, they become that here.
@@ -102,73 +111,70 @@ func (r *run) result() *Result {
 	return &Result{Files: r.files, Rules: r.rules, Messages: r.found.Messages(r.set.Fset, r.dir)}
 }
 
-// generate hands what was loaded from stage to stage. A stage that finds errors does not keep the next from finding more, but
+// generate hands each package from stage to stage. A stage that finds errors does not keep the next from finding more, but
 // nothing is written then.
 func (r *run) generate() {
-	if r.found.HasErrors() {
-		return // not all is loaded
+	for p := range r.set.Packages {
+		d := &done{path: p.Path}
+		r.found = append(r.found, d.generate(r.set.Fset, p)...)
+		r.done = append(r.done, d)
 	}
-	for _, p := range r.set.Packages {
-		r.collect(p)
+	if r.set.Found.HasErrors() {
+		r.found = nil // not all is loaded: these may follow
 	}
-	r.found = append(r.found, r.check()...)
-	if r.found.HasErrors() || r.strict && slices.ContainsFunc(r.found, isWarning) {
-		return
+	slices.SortFunc(r.done, func(a, b *done) int { return strings.Compare(a.path, b.path) })
+	var counts []check.Count
+	for _, d := range r.done {
+		r.files, r.rules, counts = append(r.files, d.files...), append(r.rules, d.rules...), append(counts, d.counts...)
 	}
-	files, faults := emitAll(r.pkgs)
-	r.found = append(r.found, faults.Coded("internal")...)
 	for _, name := range r.set.Orphans {
-		files = append(files, File{Name: name})
+		r.files = append(r.files, File{Name: name})
 	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	r.files, r.rules = files, listAll(r.set.Fset, r.pkgs)
+	slices.SortFunc(r.files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	r.found = slices.Concat(r.set.Found.Coded("load"), r.found, check.Shared(r.set.Fset, counts))
 }
 
-// collect collects and compiles what the directives of a package say.
-func (r *run) collect(p *source.Package) {
-	defer r.recover(p.Files[0].Syntax.Package)
-	pkg, found := collect.Package(r.set.Fset, p)
-	r.found = append(r.found, found...)
+// generate generates the files of a package, unless there are errors.
+func (d *done) generate(fset *token.FileSet, p *source.Package) (found annotations.Diagnostics) {
+	defer recovered(&found, p.Files[0].Syntax.Package)
+	pkg, found := collect.Package(fset, p)
 	pkg, errs := compile.Package(pkg)
 	if slices.ContainsFunc(errs, isUnheardOf) {
 		errs = append(errs, p.Unimported().Coded("load")...) // one of which may bring that name
 	}
-	r.found, r.pkgs = append(r.found, errs...), append(r.pkgs, pkg)
+	checked, counts := check.Package(fset, pkg)
+	found = slices.Concat(found, errs, checked)
+	if d.counts = counts; found.HasErrors() {
+		return found
+	}
+	files, faults := emitted(pkg)
+	d.files, d.rules = files, rulesOf(fset, pkg)
+	return append(found, faults.Coded("internal")...)
 }
 
-// check looks for rules that do not do what they seem to.
-func (r *run) check() annotations.Diagnostics {
-	defer r.recover(token.NoPos)
-	return check.Packages(r.set.Fset, r.pkgs)
-}
-
-// recover makes a diagnostic of a panic, which is a fault of the generator.
-func (r *run) recover(pos token.Pos) {
+// recovered makes a diagnostic of a panic, which is a fault of the generator.
+func recovered(found *annotations.Diagnostics, pos token.Pos) {
 	if fault := recover(); fault != nil {
-		r.found.Add(pos, "internal error: %v\n%s", fault, debug.Stack())
+		found.Add(pos, "internal error: %v\n%s", fault, debug.Stack())
 	}
 }
-
-func isWarning(d annotations.Diagnostic) bool { return d.Severity == annotations.SeverityWarning }
 
 // isUnheardOf reports whether an error tells of a name that is like no other.
 func isUnheardOf(e annotations.Diagnostic) bool {
 	return strings.HasPrefix(e.Msg, "unknown ") && !strings.Contains(e.Msg, "did you mean")
 }
 
-// emitAll writes the text of all files.
-func emitAll(pkgs []*model.Package) (files []File, faults annotations.Diagnostics) {
-	for _, p := range pkgs {
-		for _, f := range p.Files {
-			if len(f.Wrappers) == 0 {
-				if src, err := os.ReadFile(f.Output); err == nil && source.IsOutput(f.Output, src) {
-					files = append(files, File{Name: f.Output})
-				}
-				continue
+// emitted returns the files of a package.
+func emitted(p *model.Package) (files []File, faults annotations.Diagnostics) {
+	for _, f := range p.Files {
+		if len(f.Wrappers) == 0 {
+			if src, err := os.ReadFile(f.Output); err == nil && source.IsOutput(f.Output, src) {
+				files = append(files, File{Name: f.Output})
 			}
-			src, errs := emit.File(p, f)
-			files, faults = append(files, File{Name: f.Output, Source: src}), append(faults, errs...)
+			continue
 		}
+		src, errs := emit.File(p, f)
+		files, faults = append(files, File{Name: f.Output, Source: src}), append(faults, errs...)
 	}
 	return files, faults
 }

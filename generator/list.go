@@ -33,19 +33,18 @@ func (r Rule) Boundaries(now time.Time, n int) []time.Time {
 	return ends
 }
 
-func listAll(fset *token.FileSet, pkgs []*model.Package) []Rule {
+// rulesOf returns the rules of a package.
+func rulesOf(fset *token.FileSet, p *model.Package) []Rule {
 	var rules []Rule
-	for _, p := range pkgs {
-		for m := range p.Methods() {
-			for _, r := range m.Rules {
-				rules = append(rules, listed(fset, m, r))
-			}
+	for m := range p.Methods() {
+		for _, r := range m.Rules {
+			rules = append(rules, ruleOf(fset, m, r))
 		}
 	}
 	return rules
 }
 
-func listed(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
+func ruleOf(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
 	at := fset.PositionFor(r.Pos, false)
 	row := Rule{
 		File: at.Filename, Line: at.Line, Method: m.Scope, Name: r.Limit.Name, Key: r.Limit.Key,

@@ -11,20 +11,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// Packages checks all rules of a run. A rule that has no effect, or refuses every call without saying so, is an error. A rule that
-// probably does not do what its author meant gets a warning.
-func Packages(fset *token.FileSet, pkgs []*model.Package) annotations.Diagnostics {
+// Package checks the rules of a package, and returns what [Shared] needs to know of them. A rule that has no effect, or refuses
+// every call without saying so, is an error. A rule that probably does not do what its author meant gets a warning.
+func Package(fset *token.FileSet, pkg *model.Package) (annotations.Diagnostics, []Count) {
 	a := &analysis{fset: fset, literal: map[token.Pos]bool{}, twin: map[token.Pos]bool{}}
-	for _, p := range pkgs {
-		for _, f := range p.Files {
-			for _, w := range f.Wrappers {
-				a.wrapper(w)
-			}
+	for _, f := range pkg.Files {
+		for _, w := range f.Wrappers {
+			a.wrapper(w)
 		}
 	}
-	a.sharedNames(pkgs)
-	a.oneScope(pkgs)
-	return a.found.Coded("rule")
+	return a.found.Coded("rule"), a.counts(pkg)
 }
 
 type analysis struct {

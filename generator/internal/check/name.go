@@ -3,37 +3,58 @@ package check
 import (
 	"cmp"
 	"go/token"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
-// sharedNames warns of rules of one name that look as if they shared a budget and do not, since their windows differ, and of
-// those that share one and look as if they did not, since their limits or keys differ.
-func (a *analysis) sharedNames(pkgs []*model.Package) {
-	byName := named(pkgs)
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		first := byName[name][0]
-		for _, r := range byName[name][1:] {
-			limit, known := limitOf(r)
-			other, otherKnown := limitOf(first)
-			switch at := a.line(first, r); {
-			case a.twin[r.Pos]:
-			case r.Limit.Window() != first.Limit.Window():
-				a.warnf(argument(r, "name"), "rules called %s share a budget only if they have one window: this has %s, the one of %s has %s",
-					name, r.Limit.Window(), at, first.Limit.Window())
-			case known && otherKnown && limit != other:
-				a.warnf(argument(r, "name"), "rules called %s share one budget, but have different limits: this has %d, the one of %s has %d", name, limit, at, other)
-			case shape(r) != shape(first):
-				a.warnf(argument(r, "name"), "rules called %s share one budget, but have different keys: this has %q, the one of %s has %q",
-					name, r.Key.Value, at, first.Key.Value)
+// Count is what a rule counts, as far as a rule elsewhere may count the same.
+type Count struct {
+	Package string // its path
+	Name    string
+	Named   bool // by the directive itself
+	Twin    bool // it is an error, as another rule of its method counts the same
+	State   string
+	Window  string
+	Key     string    // the template
+	shape   string    // of the key
+	limit   int64     // -1 if that is not known
+	rule    token.Pos // of the directive
+	at      token.Pos // of the name, or of the verb
+}
+
+// counts returns what the rules of a package count, in the order of the source. A rule of a type is there once.
+func (a *analysis) counts(pkg *model.Package) []Count {
+	var found []Count
+	seen := map[token.Pos]bool{}
+	for m := range pkg.Methods() {
+		for _, r := range m.Rules {
+			if seen[r.Pos] {
+				continue
 			}
+			seen[r.Pos] = true
+			limit, known := limitOf(r)
+			if !known {
+				limit = -1
+			}
+			named := r.Rule.Text("name") != ""
+			at := r.Verb.Pos
+			if named {
+				at = argument(r, "name")
+			}
+			found = append(found, Count{
+				Package: pkg.Types.Path(), Name: r.Limit.Name, Named: named, Twin: a.twin[r.Pos],
+				State:  key.State("", r.Limit.Name, "", key.Tag(r.Limit.Name, m.Scope, r.Limit.Window(), r.Limit.Key)),
+				Window: r.Limit.Window(), Key: r.Key.Value, shape: shape(r), limit: limit, rule: r.Pos, at: at,
+			})
 		}
 	}
+	slices.SortStableFunc(found, func(a, b Count) int { return cmp.Compare(a.rule, b.rule) })
+	return found
 }
 
 // last is the last word of an expression, such as Phone in msg.Phone.
@@ -51,49 +72,41 @@ func shape(r *model.Rule) string {
 	return b.String()
 }
 
-// oneScope warns of rules that have no name of their own and share their counts all the same, as they are called alike: after the
+// Shared compares the rules of all packages of a run. It warns of rules of one name that look as if they shared a budget and do
+// not, since their windows differ, and of those that share one and look as if they did not, since their limits or keys differ.
+//
+// It also warns of rules that have no name of their own and share their counts all the same, as they are called alike: after the
 // method C of a type a.B, and after the type C of a package a.B; or after packages of two modules that have one path in them.
-func (a *analysis) oneScope(pkgs []*model.Package) {
-	type owner struct {
-		rule *model.Rule
-		pkg  string
-	}
-	owners, seen := map[string]owner{}, map[token.Pos]bool{}
-	for _, p := range pkgs {
-		for m := range p.Methods() {
-			for _, r := range m.Rules {
-				if r.Rule.Text("name") != "" || seen[r.Pos] {
-					continue
-				}
-				seen[r.Pos] = true
-				state := key.State("", r.Limit.Name, "", key.Tag(r.Limit.Name, m.Scope, r.Limit.Window(), r.Limit.Key))
-				if other, ok := owners[state]; !ok {
-					owners[state] = owner{r, p.Types.Path()}
-				} else if other.pkg != p.Types.Path() {
-					a.warnf(r.Verb.Pos, "this rule shares the counts of the one of %s in %s, since both are called %s; give one of them a name",
-						a.line(other.rule, r), other.pkg, r.Limit.Name)
-				}
-			}
+func Shared(fset *token.FileSet, counts []Count) annotations.Diagnostics {
+	var found annotations.Diagnostics
+	firsts := map[string]*Count{} // by name, or else by state
+	for i := range counts {
+		c := &counts[i]
+		id := c.State
+		if c.Named {
+			id = "name=" + c.Name
+		}
+		first := firsts[id]
+		if first == nil {
+			firsts[id] = c
+			continue
+		}
+		at := annotations.Line(fset, first.rule, c.rule)
+		switch {
+		case !c.Named && c.Package != first.Package:
+			found.Warn(c.at, "this rule shares the counts of the one of %s in %s, since both are called %s; give one of them a name",
+				at, first.Package, c.Name)
+		case !c.Named || c.Twin:
+		case c.Window != first.Window:
+			found.Warn(c.at, "rules called %s share a budget only if they have one window: this has %s, the one of %s has %s",
+				c.Name, c.Window, at, first.Window)
+		case c.limit >= 0 && first.limit >= 0 && c.limit != first.limit:
+			found.Warn(c.at, "rules called %s share one budget, but have different limits: this has %d, the one of %s has %d",
+				c.Name, c.limit, at, first.limit)
+		case c.shape != first.shape:
+			found.Warn(c.at, "rules called %s share one budget, but have different keys: this has %q, the one of %s has %q",
+				c.Name, c.Key, at, first.Key)
 		}
 	}
-}
-
-// named returns the rules that have a name of their own, by name and in the order of the source. A rule of a type stands there
-// once.
-func named(pkgs []*model.Package) map[string][]*model.Rule {
-	byName, seen := map[string][]*model.Rule{}, map[token.Pos]bool{}
-	for _, p := range pkgs {
-		for m := range p.Methods() {
-			for _, r := range m.Rules {
-				if r.Rule.Text("name") != "" && !seen[r.Pos] {
-					seen[r.Pos] = true
-					byName[r.Limit.Name] = append(byName[r.Limit.Name], r)
-				}
-			}
-		}
-	}
-	for _, rules := range byName {
-		slices.SortFunc(rules, func(a, b *model.Rule) int { return cmp.Compare(a.Pos, b.Pos) })
-	}
-	return byName
+	return found.Coded("rule")
 }

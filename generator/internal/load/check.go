@@ -13,22 +13,18 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/tools/go/packages"
-
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// parsePackage parses the files of p and adds it to the set. What was generated before is left out: it may be stale, and
-// what is to be generated is not there to be collided with.
-func (l *loader) parsePackage(p *packages.Package) annotations.Diagnostics {
-	var errs annotations.Diagnostics
-	pkg := &pkg{Package: &source.Package{Path: p.PkgPath}, meta: p}
-	if p.Module != nil {
-		pkg.Module, pkg.goVersion = p.Module.Path, p.Module.GoVersion
+// parse parses the files of p. What was generated before is left out: it may be stale, and what is to be generated is not there
+// to be collided with.
+func (l *loader) parse(p *pkg) (errs annotations.Diagnostics) {
+	if p.meta.Module != nil {
+		p.Module = p.meta.Module.Path
 	}
 	var outputs []string
-	for _, path := range p.GoFiles {
+	for _, path := range p.meta.GoFiles {
 		src, err := os.ReadFile(path)
 		if err != nil {
 			errs.Add(token.NoPos, "%v", wrong(l.cfg.Dir, annotations.Relative(l.cfg.Dir, path), err))
@@ -41,26 +37,21 @@ func (l *loader) parsePackage(p *packages.Package) annotations.Diagnostics {
 		syntax, found := l.parseFile(path, src)
 		if len(found) > 0 {
 			if hollow, errs := l.parseFile(path, hollow(src)); len(errs) == 0 { // all that it declares is known
-				pkg.warnings.Warn(found[0].Pos, "%s", found[0].Msg) // the others may follow from it
+				p.warnings.Warn(found[0].Pos, "%s", found[0].Msg) // the others may follow from it
 				syntax, found = hollow, nil
 			}
 		}
-		errs = append(append(errs, found...), otherPackage(syntax, p.Name)...)
-		pkg.Files = append(pkg.Files, &source.File{Path: path, Syntax: syntax, Annotated: l.annotated[path], Asked: l.asked[path]})
+		errs = append(append(errs, found...), otherPackage(syntax, p.meta.Name)...)
+		p.Files = append(p.Files, &source.File{Path: path, Syntax: syntax, Annotated: l.annotated[path], Asked: l.asked[path]})
 	}
-	switch {
-	case pkg.annotated():
-		if len(errs) == 0 { // else they are the same
-			pkg.noteError(outputs)
-		}
-		l.addStandIns(pkg, p.Name)
-		l.addOthers(pkg, p)
-	case p.ForTest == "": // it is imported, perhaps
-		errs = nil
-	default:
+	if !p.annotated() { // another one imports it, perhaps
 		return nil
 	}
-	l.packages = append(l.packages, pkg)
+	if len(errs) == 0 { // else they are the same
+		p.noteError(outputs)
+	}
+	l.addStandIns(p, p.meta.Name)
+	l.addOthers(p)
 	return errs
 }
 
@@ -105,18 +96,26 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diag
 	return f, errs
 }
 
-// check type-checks the packages of the set.
-func (l *loader) check() {
+// each parses and checks the packages of the set, and forgets the syntax of each behind the next stages.
+func (l *loader) each(yield func(*source.Package) bool) {
 	d := newDependencies(l)
+	slices.SortFunc(l.packages, func(a, b *pkg) int { return d.ranks[a.Path] - d.ranks[b.Path] })
 	for _, p := range l.packages {
+		l.set.Found = append(l.set.Found, l.parse(p)...)
+		if l.set.Found.HasErrors() {
+			continue
+		}
 		d.askFor(p)
-	}
-	l.set.Found = append(l.set.Found, d.settle()...)
-	l.packages = slices.DeleteFunc(l.packages, func(p *pkg) bool { return !p.asked() })
-	slices.SortFunc(l.packages, func(a, b *pkg) int { return strings.Compare(a.Path, b.Path) })
-	for _, p := range l.packages {
-		l.set.Packages = append(l.set.Packages, p.Package)
+		d.settle()
+		d.check(p)
+		if l.set.Found = append(l.set.Found, d.faults...); !p.asked() || l.set.Found.HasErrors() {
+			continue
+		}
 		l.set.Found = append(l.set.Found, p.warnings...)
+		if l.ctx.Err() != nil || !yield(p.Package) {
+			return
+		}
+		p.Package, p.standIns = &source.Package{Path: p.Path, Types: p.Types}, nil
 	}
 }
 
@@ -170,9 +169,6 @@ func (d *dependencies) askDirectives(f *sourceFile) {
 
 // check checks the declarations of p.
 func (d *dependencies) check(p *pkg) {
-	if p.Types != nil {
-		return
-	}
 	conf := d.config(p.meta, func(err error) {
 		if e, ok := err.(types.Error); ok {
 			p.Errors = withTypeError(p.Errors, e)

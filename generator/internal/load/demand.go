@@ -21,13 +21,19 @@ type dependencies struct {
 	*loader
 	own     map[string]*pkg         // the set's
 	sources map[string]*dependency  // the others
-	faults  annotations.Diagnostics // of the type checker itself
+	ranks   map[string]int          // of all packages; one that imports another has the greater
+	ranked  int                     // how many have one
+	pending []*dependency           // with something to be checked
+	faults  annotations.Diagnostics // of the type checker itself, in what it has checked last
 }
 
 func newDependencies(l *loader) *dependencies {
-	d := &dependencies{loader: l, own: map[string]*pkg{}, sources: map[string]*dependency{}}
+	d := &dependencies{loader: l, own: map[string]*pkg{}, sources: map[string]*dependency{}, ranks: map[string]int{}}
 	for _, p := range l.packages {
 		d.own[p.Path] = p
+	}
+	for _, p := range l.packages {
+		d.rank(p.meta)
 	}
 	return d
 }
@@ -65,6 +71,7 @@ func (d *dependencies) ask(s *dependency, name string) {
 	s.asked[name] = true
 	for _, decl := range s.named[name] {
 		if taken := decl.take(d.set.Fset); taken != nil {
+			d.pending = append(d.pending, s)
 			d.askMentioned(s, decl.file, taken)
 		}
 	}
@@ -132,36 +139,33 @@ func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node
 	})
 }
 
-// settle checks what has been asked for, and the packages of the set, each after what it imports.
-func (d *dependencies) settle() (faults annotations.Diagnostics) {
+// rank numbers a package and all that it imports, each behind what that imports.
+func (d *dependencies) rank(p *packages.Package) {
+	if _, done := d.ranks[p.PkgPath]; done {
+		return
+	}
+	d.ranks[p.PkgPath] = 0 // a cycle ends here
+	if own := d.own[p.PkgPath]; own != nil {
+		p = own.meta // which may be the one with tests
+	}
+	for _, path := range slices.Sorted(maps.Keys(p.Imports)) {
+		d.rank(p.Imports[path])
+	}
+	d.ranked++
+	d.ranks[p.PkgPath] = d.ranked
+}
+
+// settle checks what has been asked for.
+func (d *dependencies) settle() {
 	d.faults = nil
 	if err := d.compileC(); err != nil {
 		d.faults.Add(token.NoPos, "%v", err)
-		return d.faults
-	}
-	seen := map[string]bool{}
-	for _, p := range d.packages {
-		d.settleBelow(p.meta, seen)
-	}
-	return d.faults
-}
-
-// settleBelow settles p and all that it imports.
-func (d *dependencies) settleBelow(p *packages.Package, seen map[string]bool) {
-	if seen[p.PkgPath] {
 		return
 	}
-	seen[p.PkgPath] = true
-	own := d.own[p.PkgPath]
-	if own != nil {
-		p = own.meta
-	}
-	for _, i := range p.Imports {
-		d.settleBelow(i, seen)
-	}
-	if own != nil {
-		d.check(own)
-	} else if s := d.sources[p.PkgPath]; s != nil {
+	pending := d.pending
+	d.pending = nil
+	slices.SortFunc(pending, func(a, b *dependency) int { return d.ranks[a.PkgPath] - d.ranks[b.PkgPath] })
+	for _, s := range slices.Compact(pending) {
 		d.checkPending(s)
 	}
 }

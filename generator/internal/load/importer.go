@@ -35,7 +35,7 @@ func (i allOf) Import(path string) (*types.Package, error) {
 		return nil, errNotImported
 	}
 	i.askExported(s)
-	if faults := i.settle(); len(faults) > 0 {
+	if i.settle(); len(i.faults) > 0 {
 		return nil, errNotImported
 	}
 	return s.types, nil

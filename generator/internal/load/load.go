@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,41 +26,44 @@ type Config struct {
 	Tags     string   // build tags, separated by commas
 }
 
-// Set is what was loaded.
+// Set is what was found.
 type Set struct {
-	Fset     *token.FileSet
-	Packages []*source.Package       // in the order of their paths
-	Orphans  []string                // generated files whose source is gone or has no directives any more
-	Found    annotations.Diagnostics // notes, warnings, and what does not parse
+	Fset    *token.FileSet
+	Orphans []string                // generated files whose source is gone or has no directives any more
+	Found   annotations.Diagnostics // notes, warnings, and what does not parse; complete behind the last package
+
+	// Packages parses and checks one package after the other, each behind those that it imports. Only one is in memory at a
+	// time. What does not parse is left out, and after that nothing more is checked. A package that does not type-check is
+	// there, as generated code may be what it lacks.
+	Packages iter.Seq[*source.Package]
 }
 
-// pkg is a package in the making.
+// pkg is a package in the making. Of one that all is done with, only the types remain.
 type pkg struct {
 	*source.Package
-	goVersion string                  // of its module
-	warnings  annotations.Diagnostics // of the parser in the bodies of functions, and of the go command; told with the package
-	standIns  *ast.File               // declares what is to be generated; it is not among Files
-	meta      *packages.Package
+	warnings annotations.Diagnostics // of the parser in the bodies of functions, and of the go command; told with the package
+	standIns *ast.File               // declares what is to be generated; it is not among Files
+	meta     *packages.Package
 }
 
-// Load finds and checks the packages with directives. An error is one of the patterns or the go command's. If a declaration
-// does not parse, nothing is checked, and the errors are among those found. A package that does not type-check is no error, as
-// generated code may be what it lacks.
+// Load finds the packages with directives. An error is one of the patterns or the go command's.
 //
 // The go command is called once, as a rule, for the names of the files of the packages with directives and of all below them. All is
 // checked from source: for export data it would have to compile, which takes seconds where the build cache is cold, and
 // which cannot work where a package uses what is to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
-	l := &loader{ctx: ctx, cfg: cfg, set: &Set{Fset: token.NewFileSet()}, annotated: map[string]bool{}, asked: map[string]bool{}}
+	none := func(func(*source.Package) bool) {}
+	set := &Set{Fset: token.NewFileSet(), Packages: none}
+	l := &loader{ctx: ctx, cfg: cfg, set: set, annotated: map[string]bool{}, asked: map[string]bool{}}
 	l.noteOverlay()
 	folders, err := l.find()
 	if err != nil || len(folders) == 0 {
 		return l.set, err
 	}
-	if err := l.parse(folders); err != nil || l.set.Found.HasErrors() {
+	if err := l.describe(folders); err != nil {
 		return l.set, err
 	}
-	l.check()
+	l.set.Packages = l.each
 	return l.set, nil
 }
 
@@ -157,8 +161,8 @@ func (l *loader) choose(targets []target) []string {
 	return slices.Compact(dirs)
 }
 
-// parse reads the packages in folders.
-func (l *loader) parse(folders []string) error {
+// describe asks the go command about the packages in folders.
+func (l *loader) describe(folders []string) error {
 	tests := false
 	for path := range l.annotated {
 		tests = tests || strings.HasSuffix(path, "_test.go")
@@ -180,7 +184,9 @@ func (l *loader) parse(folders []string) error {
 				l.noteIgnored(path)
 			}
 		}
-		l.set.Found = append(l.set.Found, l.parsePackage(p)...)
+		if p.ForTest == "" || slices.ContainsFunc(p.GoFiles, func(path string) bool { return l.annotated[path] }) {
+			l.packages = append(l.packages, &pkg{Package: &source.Package{Path: p.PkgPath}, meta: p})
+		}
 	}
 	for path := range l.asked {
 		if !seen[path] {

@@ -1,16 +1,21 @@
 package load
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
@@ -36,9 +41,11 @@ func load(t *testing.T, dir string, patterns ...string) *Set {
 	return set
 }
 
+func first(set *Set) *source.Package { return slices.Collect(set.Packages)[0] }
+
 func paths(set *Set) string {
 	var found []string
-	for _, p := range set.Packages {
+	for p := range set.Packages {
 		found = append(found, p.Path)
 	}
 	return strings.Join(found, " ")
@@ -143,9 +150,10 @@ func TestWrong(t *testing.T) {
 // TestFault makes an error of a panic in go/types.
 func TestFault(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\ntype T int\n"+annotated)
-	loaded := load(t, dir, ".").Packages[0].Importer.(allOf)
+	found := first(load(t, dir, "."))
+	loaded := found.Importer.(allOf)
 	l, p := loaded.loader, loaded.p
-	p.Types = nil
+	p.Package = found
 	p.Files[0].Syntax.Decls = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}
 	const want = "a.go:1:9: Go's own type checker fails at this package; does it compile? ("
 	d := newDependencies(l)
@@ -167,5 +175,32 @@ func TestVariants(t *testing.T) {
 	}
 	if got := strings.Join(ids, ", "); got != "p [p.test], p_test [p.test], q" {
 		t.Error(got)
+	}
+}
+
+// TestOnePackageInMemory loads packages that import each other, and expects that the syntax of those before is not held.
+func TestOnePackageInMemory(t *testing.T) {
+	const n = 8
+	files := []string{"p0/p.go", "package p\n\ntype T int\n" + annotated}
+	for i := 1; i < n; i++ {
+		src := fmt.Sprintf("package p\n\nimport below \"example.com/m/p%d\"\n\ntype T = below.T\n", i-1)
+		files = append(files, fmt.Sprintf("p%d/p.go", i), src+annotated)
+	}
+	set := load(t, module(t, files...), "./...")
+	var before []weak.Pointer[ast.File]
+	for p := range set.Packages {
+		runtime.GC()
+		for i, f := range before {
+			if f.Value() != nil {
+				t.Errorf("p%d is held when %s is loaded", i, p.Path)
+			}
+		}
+		if len(p.Errors) > 0 {
+			t.Error(p.Errors)
+		}
+		before = append(before, weak.Make(p.Files[0].Syntax))
+	}
+	if len(before) != n {
+		t.Errorf("%d packages were loaded, expected %d", len(before), n)
 	}
 }

@@ -10,24 +10,23 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/tools/go/packages"
-
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // addOthers reads those files of a package that this build leaves out. They say which names are free in it, wherever it is built.
-func (l *loader) addOthers(pkg *pkg, p *packages.Package) {
-	if len(p.GoFiles) == 0 {
+func (l *loader) addOthers(p *pkg) {
+	built := p.meta.GoFiles
+	if len(built) == 0 {
 		return
 	}
-	dir := filepath.Dir(p.GoFiles[0])
+	dir := filepath.Dir(built[0])
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // then they have no say
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if e.IsDir() || !strings.HasSuffix(path, ".go") || strings.ContainsRune("_.", rune(e.Name()[0])) || slices.Contains(p.GoFiles, path) {
+		if e.IsDir() || !strings.HasSuffix(path, ".go") || strings.ContainsRune("_.", rune(e.Name()[0])) || slices.Contains(built, path) {
 			continue
 		}
 		src, err := os.ReadFile(path)
@@ -35,8 +34,8 @@ func (l *loader) addOthers(pkg *pkg, p *packages.Package) {
 			continue
 		}
 		syntax, _ := parser.ParseFile(l.set.Fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-		if syntax != nil && syntax.Name.Name == p.Name {
-			pkg.Others = append(pkg.Others, &source.File{Path: path, Syntax: syntax, Annotated: hasDirective(src)})
+		if syntax != nil && syntax.Name.Name == p.meta.Name {
+			p.Others = append(p.Others, &source.File{Path: path, Syntax: syntax, Annotated: hasDirective(src)})
 		}
 	}
 }

@@ -27,15 +27,17 @@ func sourceAndExports(t *testing.T, dir string, paths ...string) (*dependencies,
 	}
 	root := &packages.Package{PkgPath: "root", Imports: map[string]*packages.Package{}}
 	l.packages = []*pkg{{Package: &source.Package{Path: "root"}, meta: root}}
-	d := newDependencies(l)
 	for _, p := range pkgs {
 		root.Imports[p.PkgPath] = p
+	}
+	d := newDependencies(l)
+	for _, p := range pkgs {
 		if s := d.source(p); s != nil {
 			d.askExported(s)
 		}
 	}
-	if err := d.settle(); err != nil {
-		t.Fatal(err)
+	if d.settle(); len(d.faults) > 0 {
+		t.Fatal(d.faults)
 	}
 	compiled, err := l.list(packages.NeedName|packages.NeedExportFile|packages.NeedImports|packages.NeedDeps, false, paths)
 	if err != nil {
@@ -214,7 +216,7 @@ func TestSourceIsLittle(t *testing.T) {
 		"//ratelimit:rule limit=1 per=1m\ntype X interface{ M(ctx context.Context) error }\n")
 	set := load(t, dir, ".")
 	var checked []string
-	for path, s := range set.Packages[0].Importer.(allOf).sources {
+	for path, s := range first(set).Importer.(allOf).sources {
 		if s.checker != nil {
 			checked = append(checked, path)
 		}
@@ -235,7 +237,7 @@ func TestAskedWithoutMention(t *testing.T) {
 		dir := module(t, "x.go", "package x\n\nimport (\n\t_ \"context\"\n\t_ \"example.com/m/b\"\n)\n\n"+
 			"//ratelimit:wrap\ntype X interface{\n\t"+comment+"\n\tM() error\n}\n",
 			"b/b.go", "package b\n\ntype Alias = private\n\ntype private struct{}\n\nfunc Push() {}\n\ntype Type struct{}\n")
-		p := load(t, dir, ".").Packages[0]
+		p := first(load(t, dir, "."))
 		d := p.Importer.(allOf)
 		if got := strings.Join(d.sources["example.com/m/b"].types.Scope().Names(), " "); got != want {
 			t.Errorf("with %s there are %s, expected %s", comment, got, want)

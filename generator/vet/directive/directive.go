@@ -43,7 +43,8 @@ func run(pass *analysis.Pass) (any, error) {
 	pkg, found := collect.Package(pass.Fset, p)
 	pkg, errs := compile.Package(pkg)
 	found = append(found, errs...)
-	found = append(found, check.Packages(pass.Fset, []*model.Package{pkg})...)
+	checked, counts := check.Package(pass.Fset, pkg)
+	found = append(append(found, checked...), check.Shared(pass.Fset, counts)...)
 	if !found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // else nothing can be generated from here
 		found = append(found, stale(pass, pkg)...)
 	}
