@@ -91,6 +91,8 @@ var Verbs = []Verb{
 			Doc: "give the permits back when the call returns an error; never if absent"},
 		{Name: "on-error", Kind: EnumKind, Field: "OnError", Words: failurePolicies,
 			Doc: "what to do while the store fails; that of wrap if absent, or else the limiter's"},
+		{Name: "hash", Kind: EnumKind, Field: "Hash", Words: []Word{{"true", "HashSubject"}, {"false", "HashNever"}},
+			Doc: "whether keys are hashed where the limiter has WithSubjectHash; true if absent"},
 		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "text of the error"},
 	}},
 	{Name: "skip", On: "a method, or an embedded type", Doc: "the rules of the type do not apply here; takes no arguments"},

@@ -70,6 +70,7 @@ var samples = map[string]string{
 	"scope":     "scope=instance",
 	"refund":    "refund=error",
 	"on-error":  "on-error=allow",
+	"hash":      "hash=false",
 	"message":   `message="Slow down."`,
 }
 

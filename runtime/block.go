@@ -38,7 +38,7 @@ type blockText struct {
 
 // Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This
 // limiter follows at once, the others within about two seconds. A refusal says in RetryAfter how long the block still lasts, by
-// this process's clock; no call waits for its end. Of a rule only the Name and the Key matter; one in shadow or trigger mode goes
+// this process's clock; no call waits for its end. Of a rule only Name, Key and Hash matter; one in shadow or trigger mode goes
 // on refusing nothing. The user of [WithUserID] is kept with the block in the store, as who set it.
 //
 // At most 1,000 keys are blocked at once. More are a *RuleError, and so are no request, a rule without a name, and another d. The
@@ -105,7 +105,7 @@ func (l *Limiter) blockFields(requests []Request) ([]string, error) {
 		if r.Rule.unnamed {
 			name, _, _ = strings.Cut(name, "#")
 		}
-		fields[i] = name + ":{" + l.subject(r.Key) + "}"
+		fields[i] = name + ":{" + l.subject(&r.Rule, r.Key) + "}"
 	}
 	return fields, nil
 }

@@ -97,8 +97,11 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	if err := c.check(&a, charge); err != nil {
 		return err
 	}
-	a.subject = c.limiter.subject(charge.Key)
-	c.claim = a.newClaim(charge)
+	a.subject = c.limiter.subject(&rule.Rule, charge.Key)
+	c.claim = a.newClaim()
+	if rule.Distinct != "" {
+		c.claim.Member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
+	}
 	claim := &c.claim
 	var same *asked
 	if i := c.same(&a); i >= 0 {
@@ -202,8 +205,8 @@ func (c *call) keyError(rule *prepared, expr, reason string) error {
 	return &KeyError{Method: c.method, Rule: rule.shown, Expr: expr, Reason: reason}
 }
 
-// newClaim returns the claim for what is asked.
-func (a *asked) newClaim(charge *bridge.Charge) engine.Claim {
+// newClaim returns the claim for what is asked, without a member.
+func (a *asked) newClaim() engine.Claim {
 	rule := a.rule
 	claim := engine.Claim{
 		Rule: rule.numbers, Subject: a.subject, Cost: a.cost, Limit: a.limit, Burst: rule.capacity(a.limit),
@@ -211,9 +214,6 @@ func (a *asked) newClaim(charge *bridge.Charge) engine.Claim {
 	}
 	if rule.Mode == ModeTrigger {
 		claim.Cost = min(claim.Cost, 2*maxLimit)
-	}
-	if rule.Distinct != "" {
-		claim.Member = key.Member(charge.Member)
 	}
 	return claim
 }
@@ -285,7 +285,7 @@ func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
 
 // refusal returns the error of a call that is refused.
 func (c *call) refusal() *TooManyRequestsError {
-	e := &TooManyRequestsError{Method: c.method, Never: c.never, Message: defaultMessage}
+	e := &TooManyRequestsError{Method: c.method, Never: c.never, Message: defaultMessage, hasher: c.limiter.hasher}
 	if e.RetryAfter, e.Violations = c.violations(ModeEnforce); len(e.Violations) == 0 {
 		return e
 	}

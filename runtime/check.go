@@ -212,6 +212,8 @@ func (r Rule) checkMode() error {
 		return r.wrong("scope", "found %d; expected fleet or instance", r.Scope)
 	case r.Refund > RefundError:
 		return r.wrong("refund", "found %d; expected never or error", r.Refund)
+	case r.Hash > HashNever:
+		return r.wrong("hash", "found %d; expected true or false", r.Hash)
 	case r.OnError > FailLocal:
 		return r.wrong("on-error", "found %d; expected deny, allow or local", r.OnError)
 	}

@@ -25,6 +25,8 @@ type TooManyRequestsError struct {
 	RetryAfter time.Duration // until all rules would admit the call, if nothing else is admitted before; 0 if Never
 	Never      bool          // a rule of limit 0 refused: to retry is pointless
 	Violations []Violation   // the rules that refused, in their order
+
+	hasher *hasher // of the limiter
 }
 
 // Violation is the refusal of one rule.

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
@@ -20,7 +19,7 @@ type Limiter struct {
 	limited   engine.Limited // the store, if it cannot decide every rule
 	sleeper   engine.Sleeper // the store, if calls wait by its clock; else nil
 	prefix    string
-	secret    []byte // subjects are hashed with it, if there is one
+	hasher    *hasher // of subjects; nil if they stay as they are
 	policy    FailurePolicy
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)
@@ -66,14 +65,6 @@ func New(store Store, options ...Option) *Limiter {
 	l.overrides.start(l)
 	l.used.start(l)
 	return l
-}
-
-// subject returns whom a key of a call names.
-func (l *Limiter) subject(text string) string {
-	if l.secret != nil && text != "" {
-		text = hashed(l.secret, text)
-	}
-	return key.Subject(text)
 }
 
 // now is the time by which calls wait.

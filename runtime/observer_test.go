@@ -111,11 +111,11 @@ func TestWindowsInWords(t *testing.T) {
 
 func TestNilPanics(t *testing.T) {
 	for want, f := range map[string]func(){
-		"ratelimit.New: the store is nil":                func() { ratelimit.New(nil) },
-		"ratelimit.WithObserver: the function is nil":    func() { ratelimit.WithObserver(nil) },
-		"ratelimit.WithLogger: the logger is nil":        func() { ratelimit.WithLogger(nil) },
-		"ratelimit.WithTrigger: the function is nil":     func() { ratelimit.WithTrigger(nil) },
-		"ratelimit.WithSubjectHash: the secret is empty": func() { ratelimit.WithSubjectHash(nil) },
+		"ratelimit.New: the store is nil":                                          func() { ratelimit.New(nil) },
+		"ratelimit.WithObserver: the function is nil":                              func() { ratelimit.WithObserver(nil) },
+		"ratelimit.WithLogger: the logger is nil":                                  func() { ratelimit.WithLogger(nil) },
+		"ratelimit.WithTrigger: the function is nil":                               func() { ratelimit.WithTrigger(nil) },
+		"ratelimit.WithSubjectHash: the secret has 31 bytes; expected at least 32": func() { ratelimit.WithSubjectHash(make([]byte, 31)) },
 	} {
 		func() {
 			defer func() {

@@ -2,9 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -35,21 +32,6 @@ func WithLogger(logger *slog.Logger) Option {
 		panic("ratelimit.WithLogger: the logger is nil")
 	}
 	return func(l *Limiter) { l.logger = logger }
-}
-
-// WithSubjectHash keeps subjects, such as phone numbers, out of keys, errors and events: there they are the first 128 bits of
-// HMAC-SHA256 under the secret. All processes that share counts need the same secret. An empty secret panics.
-func WithSubjectHash(secret []byte) Option {
-	if len(secret) == 0 {
-		panic("ratelimit.WithSubjectHash: the secret is empty")
-	}
-	return func(l *Limiter) { l.secret = append([]byte(nil), secret...) }
-}
-
-func hashed(secret []byte, text string) string {
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(text))
-	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
 // Trigger says that a rule in trigger mode has reached its limit.

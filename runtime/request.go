@@ -158,6 +158,6 @@ func (c *call) addReset(r *Request) error {
 	if r.Key == "" && rule.Key != "" {
 		return c.keyError(rule, rule.Key, "the key is empty")
 	}
-	c.partOf(rule).put(&engine.Claim{Rule: rule.numbers, Subject: c.limiter.subject(r.Key), Cost: 1, Limit: max(1, rule.Limit)})
+	c.partOf(rule).put(&engine.Claim{Rule: rule.numbers, Subject: c.limiter.subject(&rule.Rule, r.Key), Cost: 1, Limit: max(1, rule.Limit)})
 	return nil
 }

@@ -65,6 +65,8 @@ type Rule struct {
 	// do not take permits ahead yet: each call is decided by itself, which admits the same. All rules of a method have the same
 	// Lease. It goes with SlidingWindow, FixedWindow, Calendar and TokenBucket in their plain form. At most a minute.
 	Lease time.Duration
+	// Hash is whether [WithSubjectHash] applies to the rule, as it does by default.
+	Hash Hash
 	// Message is what a caller is told on a refusal; "" is "Too many requests.".
 	Message string
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
@@ -18,7 +16,7 @@ func (p *prepared) plainClaim() *engine.Claim {
 		return nil
 	}
 	a := asked{rule: p, cost: 1, limit: p.Limit}
-	claim := a.newClaim(new(bridge.Charge))
+	claim := a.newClaim()
 	return &claim
 }
 
@@ -30,12 +28,12 @@ func (l *Limiter) takeAtOnce(ctx context.Context, rule *prepared, subject string
 		store = l.local
 	}
 	switch {
-	case store == nil, rule.plain == nil, subject == "" && rule.Key != "", l.secret != nil, l.observed(), ctx.Err() != nil,
+	case store == nil, rule.plain == nil, subject == "" && rule.Key != "", l.observed(), ctx.Err() != nil,
 		reportOf(ctx) != nil, l.overrides.table.Load() != nil, l.blocks.table.Load() != nil, rule.usedIn.Load() != l.used.turn.Load():
 		return 0, false
 	}
 	l.overrides.follow()
-	return store.Admit(l.prefix, rule.plain, key.Subject(subject))
+	return store.Admit(l.prefix, rule.plain, l.subject(&rule.Rule, subject))
 }
 
 // allowAtOnce decides the requests of Allow if the call is simple, and reports whether it did.
@@ -71,6 +69,6 @@ func (c *charged) open() {
 		return
 	}
 	claim := *rule.plain
-	claim.Subject, claim.Charged, claim.At = key.Subject(c.simple.subject), 1, c.simple.at
+	claim.Subject, claim.Charged, claim.At = c.limiter.subject(&rule.Rule, c.simple.subject), 1, c.simple.at
 	c.held, c.owners = []held{{claim: claim, local: rule.Scope == ScopeInstance}}, []int{0}
 }

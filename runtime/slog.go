@@ -81,11 +81,11 @@ func (s *slogger) mayLog(second int64) (left int64, ok bool) {
 	return left, true
 }
 
-// logSecret hashes keys in logs. It is another one in each process.
-var logSecret = sync.OnceValue(func() []byte {
-	secret := make([]byte, 32)
+// logHasher hashes keys in logs. Its secret is another one in each process.
+var logHasher = sync.OnceValue(func() *hasher {
+	secret := make([]byte, minSecret)
 	_, _ = rand.Read(secret) // it never fails
-	return secret
+	return newHasher(secret)
 })
 
 // shown returns a key as it is logged.
@@ -93,7 +93,7 @@ func (s *slogger) shown(key string) string {
 	if s.plain || key == "" {
 		return key
 	}
-	return hashed(logSecret(), key)
+	return logHasher().hash(key)
 }
 
 func (e *Event) fields(shown func(key string) string) []slog.Attr {

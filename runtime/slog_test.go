@@ -42,7 +42,7 @@ func TestSlogObserver(t *testing.T) {
 			hash, _, _ := strings.Cut(rest, " ")
 			return hash
 		}
-		if key(lines[0]) == key(lines[1]) || len(key(lines[0])) != 32 {
+		if key(lines[0]) == key(lines[1]) || len(key(lines[0])) != 22 {
 			t.Errorf("the keys are %q and %q", key(lines[0]), key(lines[1]))
 		}
 		if log := logOf([]ratelimit.SlogOption{ratelimit.WithPlainKeys()}, calls); !strings.Contains(log, "rule.key=+4915112345678") {

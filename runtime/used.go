@@ -180,6 +180,7 @@ type usedRule struct {
 	Queue     int64     `json:"queue,omitempty"`
 	Block     string    `json:"block,omitempty"`
 	Mode      string    `json:"mode,omitempty"`
+	Unhashed  bool      `json:"unhashed,omitempty"`
 	Seen      time.Time `json:"seen"`
 }
 
@@ -188,7 +189,7 @@ func usedText(p *prepared, limit int64, varies bool) usedRule {
 	text := usedRule{
 		Name: p.shown, Unnamed: p.isUnnamed(), Key: r.Key, Limit: limit, Varies: varies, Cron: r.Cron, TZ: r.TZ,
 		Algorithm: r.Algorithm.String(), Burst: r.Burst, Slices: r.Slices, Prepay: r.Prepay, Distinct: r.Distinct, Queue: r.Queue,
-		Seen: time.Now().UTC().Truncate(time.Second),
+		Unhashed: r.Hash == HashNever, Seen: time.Now().UTC().Truncate(time.Second),
 	}
 	for field, d := range map[*string]time.Duration{&text.Per: r.Per, &text.Warmup: r.Warmup, &text.Wait: r.Wait, &text.Block: r.Block} {
 		if d != 0 {
@@ -213,6 +214,9 @@ func parseUsed(text string) (UsedRule, error) {
 	r := Rule{
 		Name: t.Name, unnamed: t.Unnamed, Key: t.Key, Limit: t.Limit, Cron: t.Cron, TZ: t.TZ, Burst: t.Burst, Slices: t.Slices,
 		Prepay: t.Prepay, Distinct: t.Distinct, Queue: t.Queue,
+	}
+	if t.Unhashed {
+		r.Hash = HashNever
 	}
 	for r.Algorithm.String() != t.Algorithm {
 		if r.Algorithm++; int(r.Algorithm) == len(algorithms) {

@@ -94,7 +94,7 @@ func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) erro
 	if err := wrap.TakeCharges(ctx, a.limiter, arenaTradeRules,
 		wrap.Charge{Key: player.Name, Cost: int64(gold), Limit: wrap.LimitOf(int64(product))},
 	); err != nil {
-		return wrap.Describe(err, wrap.Printable(player.Name)+" may spend no more today.")
+		return wrap.Describe(err, wrap.Shown(err, player.Name)+" may spend no more today.")
 	}
 	return a.next.Trade(ctx, player, gold)
 }

@@ -105,7 +105,7 @@ func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
 		return wrap.Failed(ctx, l.limiter, libraryReserveRules.Missing(2, "clientIP(ctx)", "the context carries no client IP"))
 	}
 	if err := wrap.Take(ctx, l.limiter, libraryReserveRules, userID, isbn, clientIP); err != nil {
-		return wrap.Describe(err, "", wrap.Printable(isbn)+" is in great demand today.")
+		return wrap.Describe(err, "", wrap.Shown(err, isbn)+" is in great demand today.")
 	}
 	return l.next.Reserve(ctx, isbn)
 }

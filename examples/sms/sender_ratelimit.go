@@ -60,7 +60,7 @@ func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
 		return wrap.Failed(ctx, s.limiter, senderSendCodeRules.Missing(2, "clientIP(ctx)", "the context carries no client IP"))
 	}
 	if err := wrap.Take(ctx, s.limiter, senderSendCodeRules, phone, phone, clientIP); err != nil {
-		return wrap.Describe(err, "", "Ten codes a day; "+wrap.Printable(phone)+" has had them.")
+		return wrap.Describe(err, "", "Ten codes a day; "+wrap.Shown(err, phone)+" has had them.")
 	}
 	return s.next.SendCode(ctx, phone)
 }

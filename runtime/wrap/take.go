@@ -68,6 +68,10 @@ func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
 // rule's own. Other errors pass unchanged.
 func Describe(err error, messages ...string) error { return bridge.Describe(err, messages) }
 
+// Shown returns a caller's text that stands in a key, fit for the message of a refusal: hashed if the limiter hashes subjects, else as
+// [Printable] does.
+func Shown(err error, text string) string { return bridge.Shown(err, text) }
+
 // ClientIP returns what [ratelimit.WithClientIP] put into ctx, or "".
 func ClientIP(ctx context.Context) string {
 	s, _ := ctx.Value(bridge.ClientIP).(string)

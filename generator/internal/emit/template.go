@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // join writes a template as one Go string. Texts that are neighbours, as an island may be a constant, are one.
@@ -92,7 +93,7 @@ func (w *writer) described(err string, leave func(err string) string) string {
 	return w.inner(func() string {
 		args := []string{err}
 		for _, r := range w.method.Rules {
-			args = append(args, w.message(r))
+			args = append(args, w.message(r, err))
 		}
 		for args[len(args)-1] == `""` {
 			args = args[:len(args)-1]
@@ -101,17 +102,28 @@ func (w *writer) described(err string, leave func(err string) string) string {
 	})
 }
 
-// message writes the text of a message, safe to show whatever the caller passed.
-func (w *writer) message(r *model.Rule) string {
+// message writes the text of a message for the refusal in the variable err, safe to show whatever the caller passed.
+func (w *writer) message(r *model.Rule, err string) string {
 	if len(r.Message) == 0 {
 		return `""`
 	}
 	return join(r.Message, func(p model.Piece, _ bool) string {
 		value := w.render(p.Code).Value
-		if harmless(p.Code) {
+		switch {
+		case r.Limit.Hash == ratelimit.HashSubject && w.isHashed(p.Expr):
+			return w.wrap("Shown") + "(" + err + ", " + value + ")"
+		case harmless(p.Code):
 			return value
 		}
 		return w.wrap("Printable") + "(" + value + ")"
+	})
+}
+
+// isHashed reports whether an expression is part of a key or a member that limiters may hash.
+func (w *writer) isHashed(expr string) bool {
+	return slices.ContainsFunc(w.method.Rules, func(r *model.Rule) bool {
+		is := func(p model.Piece) bool { return p.Code != nil && p.Expr == expr }
+		return r.Limit.Hash == ratelimit.HashSubject && (slices.ContainsFunc(r.Subject, is) || slices.ContainsFunc(r.Member, is))
 	})
 }
 

@@ -61,6 +61,8 @@ var (
 	Failed func(ctx context.Context, limiter any, err error)
 	// Describe gives a refusal the message of the rule that it is about.
 	Describe func(err error, messages []string) error
+	// Shown returns the text of a key expression for the message of a refusal.
+	Shown func(err error, text string) string
 )
 
 // identity is a key of a value in a context.

@@ -1,0 +1,173 @@
+package ratelimit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+var secret = []byte("0123456789abcdef0123456789abcdef")
+
+// hashOf is printf 5550100 | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef, of which the first 16 bytes are written as
+// basenc --base64url does.
+const (
+	phone  = "5550100"
+	hashOf = "YxvVNcHDQTqH9KEimypTPQ"
+)
+
+// heard is everything that a limiter told, in every form that it has.
+type heard struct{ bytes.Buffer }
+
+func (h *heard) add(v any) {
+	fmt.Fprintf(h, "%v %+v ", v, v)
+	if text, err := json.Marshal(v); err == nil {
+		h.Write(text)
+	}
+	slog.New(slog.NewJSONHandler(h, nil)).Info("", "v", v)
+}
+
+func (h *heard) observe(_ context.Context, e *ratelimit.Event) { h.add(*e) }
+
+// limiter returns a limiter that hashes, and tells h what it does. Keys in the logs are as the limiter has them.
+func (h *heard) limiter() *ratelimit.Limiter {
+	logger := slog.New(slog.NewTextHandler(h, nil))
+	return ratelimit.New(memstore.New(), ratelimit.WithSubjectHash(secret), ratelimit.WithLogger(logger), ratelimit.WithObserver(h.observe),
+		ratelimit.WithObserver(ratelimit.SlogObserver(logger, slog.LevelInfo, ratelimit.WithPlainKeys())),
+		ratelimit.WithTrigger(func(_ context.Context, t ratelimit.Trigger) { h.add(t) }))
+}
+
+// provoke makes a limiter tell all that it can of a subject under a rule, from every place that has its key.
+func (h *heard) provoke(t *testing.T, rule ratelimit.Rule) {
+	l := h.limiter()
+	ctx, report := ratelimit.WithReport(t.Context())
+	request := ratelimit.Request{Rule: rule, Key: phone}
+	watched := request
+	watched.Rule.Name, watched.Rule.Mode = "watched", ratelimit.ModeTrigger
+	members := request
+	members.Rule.Name, members.Rule.Distinct, members.Member = "members", "{friend}", phone
+	for range 2 {
+		d, err := l.Allow(ctx, request, watched)
+		h.add(d)
+		h.add(err)
+	}
+	_, err := l.Allow(ctx, members)
+	h.add(err)
+	peeked, err := l.Peek(ctx, request)
+	h.add(peeked)
+	h.add(err)
+	soon, cancel := context.WithTimeout(ctx, time.Minute) // before the window ends, so that the call does not wait
+	defer cancel()
+	_, err = l.Wait(soon, request)
+	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
+		h.add(refusal.LogValue())
+	}
+	if rule.Hash == ratelimit.HashSubject {
+		err = wrap.Describe(err, "No more codes for "+wrap.Shown(err, phone)+".")
+	}
+	h.add(err)
+	expensive := request
+	expensive.Cost = 5
+	_, err = l.Allow(ctx, expensive)
+	h.add(err)
+	if err := l.Block(ctx, time.Hour, request); err != nil {
+		t.Error(err)
+	}
+	blocked, err := l.Allow(ctx, request)
+	h.add(blocked)
+	h.add(err)
+	if err := l.Unblock(ctx, request); err != nil {
+		t.Error(err)
+	}
+	h.add(report.Quotas())
+	if n, err := l.Reset(ctx, request); n != 1 || err != nil {
+		t.Errorf("reset %d counts, %v", n, err)
+	}
+	if d, err := l.Allow(ctx, request); !d.Allowed || err != nil {
+		t.Errorf("after Unblock and Reset: %+v, %v", d, err)
+	}
+}
+
+// Under WithSubjectHash a subject is nowhere to be read, and counts as before.
+func TestSubjectHash(t *testing.T) {
+	var h heard
+	h.provoke(t, ratelimit.Rule{Name: "code", Limit: 1, Per: time.Hour})
+	if strings.Contains(h.String(), phone) {
+		t.Errorf("a subject is shown: %s", h.String())
+	}
+	if n := strings.Count(h.String(), hashOf); n < 20 {
+		t.Errorf("the hash is shown %d times: %s", n, h.String())
+	}
+}
+
+// A rule with HashNever is exempt.
+func TestSubjectHashExemption(t *testing.T) {
+	var h heard
+	h.provoke(t, ratelimit.Rule{Name: "code", Limit: 1, Per: time.Hour, Hash: ratelimit.HashNever})
+	if strings.Contains(h.String(), hashOf) || strings.Count(h.String(), phone) < 20 {
+		t.Errorf("the subject is hashed: %s", h.String())
+	}
+}
+
+// What a message shows of a key is plain without a secret, and printable.
+func TestShownWithoutSecret(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	_, err := l.Wait(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "a", Per: time.Hour}, Key: phone}) // of limit 0
+	for _, err := range []error{err, errors.New("another"), nil} {
+		if got := wrap.Shown(err, "a\n"); got != `a\n` {
+			t.Errorf("%v: got %q", err, got)
+		}
+	}
+}
+
+// BenchmarkSubjectHash is a decision with and without a secret. The difference is what WithSubjectHash costs.
+func BenchmarkSubjectHash(b *testing.B) {
+	rule := ratelimit.Rule{Name: "a", Algorithm: ratelimit.TokenBucket, Limit: 10_000_000, Per: time.Second}
+	for name, options := range map[string][]ratelimit.Option{"without": nil, "with": {ratelimit.WithSubjectHash(secret)}} {
+		b.Run(name, func(b *testing.B) {
+			l, ctx := ratelimit.New(memstore.New(), options...), context.Background()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := l.Allow(ctx, ratelimit.Request{Rule: rule, Key: "+8613800138000"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A call that is decided in a hurry, as nobody watches, counts for the same subject, and gives back to it.
+func TestSubjectHashOfSimpleCalls(t *testing.T) {
+	store, ctx := memstore.New(), t.Context()
+	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "a", Limit: 5, Per: time.Hour}, Key: phone}
+	hashing := ratelimit.New(store, ratelimit.WithSubjectHash(secret))
+	plain := ratelimit.New(store)
+	used := func() int64 {
+		request := request
+		request.Key = hashOf
+		d, err := plain.Peek(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Quotas[0].Limit - d.Quotas[0].Remaining
+	}
+	if d, err := hashing.Allow(ctx, request); err != nil || used() != 1 {
+		t.Errorf("%+v, %v: %d used", d, err, used())
+	}
+	d, err := hashing.Allow(ctx, request)
+	if err != nil || used() != 2 {
+		t.Errorf("%v: %d used", err, used())
+	}
+	if err := d.Refund(ctx); err != nil || used() != 1 {
+		t.Errorf("%v: %d used", err, used())
+	}
+}
