@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/benchmarks/internal/redisproc"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -111,7 +112,7 @@ func (s *redisServer) calls() (c calls, err error) {
 			continue
 		}
 		first, _, _ := strings.Cut(stats, ",")
-		n := parse(strings.TrimPrefix(first, "calls="))
+		n := redisproc.Parse(strings.TrimPrefix(first, "calls="))
 		if command == "evalsha" || command == "eval" || command == "fcall" {
 			c.scripts += n
 		} else {

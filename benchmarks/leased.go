@@ -79,7 +79,7 @@ func steadily(server *redisServer, d decide, span time.Duration) ([]string, erro
 	}
 	after, err := server.spent()
 	return []string{
-		number(float64(n) / span.Seconds()), fmt.Sprintf("%.5f", (after.scripts-before.scripts)/float64(n)),
+		number(float64(n) / span.Seconds()), fmt.Sprintf("%.5f", (after.Scripts-before.Scripts)/float64(n)),
 		number(float64(in.Nanoseconds()) / float64(n)),
 	}, err
 }

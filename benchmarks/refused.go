@@ -65,7 +65,7 @@ func measureRefused(server *redisServer, e effort) ([]table, error) {
 			return nil, err
 		}
 		n := float64(calls.Load())
-		t.add(c.name, number(n/seconds), number((after.scripts-before.scripts)/seconds), number(1e9*seconds*float64(runtime.GOMAXPROCS(0))/n))
+		t.add(c.name, number(n/seconds), number((after.Scripts-before.Scripts)/seconds), number(1e9*seconds*float64(runtime.GOMAXPROCS(0))/n))
 	}
 	return []table{t}, server.flush()
 }

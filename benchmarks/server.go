@@ -101,8 +101,8 @@ func (t *traffic) round(server *redisServer, calls int) error {
 		}
 	}
 	after, err := server.spent()
-	t.script = append(t.script, (after.script-before.script)/float64(calls))
-	t.cpu = append(t.cpu, (after.cpu-before.cpu)/float64(calls))
+	t.script = append(t.script, (after.Script-before.Script)/float64(calls))
+	t.cpu = append(t.cpu, (after.CPU-before.CPU)/float64(calls))
 	return err
 }
 

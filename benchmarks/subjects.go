@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ratelimit-go/ratelimit/benchmarks/internal/redisproc"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -156,7 +157,7 @@ func callEach(server *redisServer, n int, make func(redis.UniversalClient) (deci
 // clients returns how many connections there are.
 func (s *redisServer) clients() (float64, error) {
 	info, err := s.info()
-	return parse(info["connected_clients"]), err
+	return redisproc.Parse(info["connected_clients"]), err
 }
 
 // keyspace returns how many keys there are, and how many of them have no expiry.
@@ -165,9 +166,9 @@ func (s *redisServer) keyspace() (keys, endless int64, err error) {
 	for field := range strings.SplitSeq(info["db0"], ",") {
 		switch name, value, _ := strings.Cut(field, "="); name {
 		case "keys":
-			keys = int64(parse(value))
+			keys = int64(redisproc.Parse(value))
 		case "expires":
-			endless = keys - int64(parse(value))
+			endless = keys - int64(redisproc.Parse(value))
 		}
 	}
 	return keys, endless, err

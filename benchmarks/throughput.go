@@ -145,5 +145,5 @@ func (l load) run(server *redisServer, d decide, span time.Duration) (spending, 
 	seconds := time.Since(start).Seconds()
 	after, err := server.spent()
 	n := float64(calls.Load())
-	return spending{n / seconds, 1e6 * seconds * float64(l.callers) / n, (after.cpu - before.cpu) / n}, err
+	return spending{n / seconds, 1e6 * seconds * float64(l.callers) / n, (after.CPU - before.CPU) / n}, err
 }

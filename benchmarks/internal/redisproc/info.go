@@ -1,0 +1,57 @@
+package redisproc
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Info returns the fields of those sections of INFO that measurements read.
+func Info(ctx context.Context, client *redis.Client) (map[string]string, error) {
+	text, err := client.Do(ctx, "info", "server", "clients", "memory", "stats", "cpu", "commandstats", "keyspace").Text()
+	if err != nil {
+		return nil, err
+	}
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		fields[name] = value
+	}
+	return fields, nil
+}
+
+// Parse reads a number of INFO's. What is not there counts as 0: a command that was not called.
+func Parse(s string) float64 {
+	x, _ := strconv.ParseFloat(s, 64)
+	return x
+}
+
+// Spent is what a server has spent so far: scripts, and microseconds.
+type Spent struct {
+	Scripts float64 // how many ran
+	Script  float64 // inside them
+	CPU     float64
+}
+
+// SpentBy asks a server what it has spent so far.
+func SpentBy(ctx context.Context, client *redis.Client) (Spent, error) {
+	info, err := Info(ctx, client)
+	if err != nil {
+		return Spent{}, err
+	}
+	var s Spent
+	for _, command := range []string{"cmdstat_fcall", "cmdstat_evalsha", "cmdstat_eval"} {
+		for field := range strings.SplitSeq(info[command], ",") {
+			switch name, value, _ := strings.Cut(field, "="); name {
+			case "calls":
+				s.Scripts += Parse(value)
+			case "usec":
+				s.Script += Parse(value)
+			}
+		}
+	}
+	s.CPU = 1e6 * (Parse(info["used_cpu_sys"]) + Parse(info["used_cpu_user"]))
+	return s, nil
+}
