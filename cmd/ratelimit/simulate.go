@@ -23,8 +23,8 @@ limiter decides each call, in virtual time: a day takes seconds.
 The rules are those of the packages, of -rules, or of -rule. A rule with a key
 counts each key of the load by itself, whatever the key's expression is. Each
 call costs what the rule's cost= says, if that is a number; or else what the
-load says, or 1. A rule with when= applies to every call. Calls do not wait and
-do not settle: a call that would wait counts as refused.
+load says, or 1. Calls wait where wait= says so. A rule with when= applies to
+every call, and calls do not settle: the output says so.
 
 loads:
   constant:100/s   evenly spaced calls
@@ -32,8 +32,9 @@ loads:
   burst:50/10s     50 calls at once, every 10 seconds
   daily:100/s      poisson, with a rate that is 180 at 3 pm and 20 at 3 am, in
                    the time zone of -start
-  csv:calls.csv    lines of timestamp,key,cost; the timestamp in RFC 3339 or in
-                   seconds since 1970; key and cost may be left out
+  csv:calls.csv    lines of timestamp,key,cost,member; the timestamp in RFC 3339
+                   or in seconds since 1970; the others may be left out; a
+                   member is what a rule with distinct= counts
   poisson:2/s+burst:50/10s    both of them together
 
 examples:

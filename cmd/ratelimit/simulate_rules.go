@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
 	"github.com/ratelimit-go/ratelimit/internal/simulate"
 )
@@ -52,10 +53,22 @@ func simulated(text string) (simulate.Rule, error) {
 		return simulate.Rule{}, err
 	case !directive.Limit.Expr.IsZero():
 		return simulate.Rule{}, errors.New("the limit is an expression; write the rule with -rule and a number")
-	case !directive.Distinct.IsZero():
-		return simulate.Rule{}, errors.New("distinct counts values that a load does not have")
 	}
-	return simulate.Rule{Rule: rule, Text: text, Cost: directive.Cost.Int}, nil
+	return simulate.Rule{Rule: rule, Text: text, Cost: directive.Cost.Int, Ignored: ignored(&directive)}, nil
+}
+
+// ignored returns the arguments that depend on what only a program knows.
+func ignored(directive *annotations.Rule) []string {
+	var names []string
+	for name, absent := range map[string]bool{
+		"cost": directive.Cost.Expr.IsZero(), "when": directive.When.IsZero(), "settle": directive.Settle.IsZero(),
+	} {
+		if !absent {
+			names = append(names, name+"=")
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // listedRules returns the rules of one method, from a file or from packages, as directives have them.

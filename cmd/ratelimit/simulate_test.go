@@ -61,7 +61,6 @@ func TestSimulateUsage(t *testing.T) {
 		`the rule "limit=x per=y": per is "y"; expected a duration`:             {rule, "-compare", "limit=x per=y"},
 		`the rule "limit=\"a*b\" per=1m": the limit is an expression`:           {"-rule", `limit="a*b" per=1m`},
 		`the rule "limit=\"len(a)\" per=1m": the limit is an expression; write`: {"-method", "N"},
-		`distinct counts values that a load does not have`:                      {"-method", "O"},
 		`choose one method with -method: x.X.M, x.X.N, x.X.O; see`:              {},
 		`-method is "P"; expected x.X.M, x.X.N, x.X.O; see`:                     {"-method", "P", "."},
 		`the rule "limit=1 per=1y algorithm=fixed-window": unknown unit "y"`:    {"-rules", "list.json"},
@@ -81,14 +80,15 @@ func TestSimulateUsage(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"none.csv: no such file or directory\n":                {rule, "-load", "csv:none.csv"},
-		"x.go: line 1: the timestamp is ":                      {rule, "-load", "csv:x.go"},
-		"none.json: no such file or directory\n":               {"-rules", "none.json"},
-		"x.go: expected the output of ratelimit -list -json: ": {"-rules", "x.go"},
-		"./none: no such file or directory":                    {"./none"},
-		"none/x.svg: no such file or directory\n":              {rule, "-svg", "none/x.svg"},
-		"has a key, but a call of the load has none":           {"-rule", "key={a} limit=1 per=1m", "-load", "csv:empty.csv"},
-		"found no rules\n":                                     {"-tags", "bare"},
+		"none.csv: no such file or directory\n":                                        {rule, "-load", "csv:none.csv"},
+		"x.go: line 1: the timestamp is ":                                              {rule, "-load", "csv:x.go"},
+		"none.json: no such file or directory\n":                                       {"-rules", "none.json"},
+		"x.go: expected the output of ratelimit -list -json: ":                         {"-rules", "x.go"},
+		"./none: no such file or directory":                                            {"./none"},
+		"none/x.svg: no such file or directory\n":                                      {rule, "-svg", "none/x.svg"},
+		"counts distinct members; each call needs one, as the fourth field of a csv\n": {"-method", "O"},
+		"has a key, but a call of the load has none":                                   {"-rule", "key={a} limit=1 per=1m", "-load", "csv:empty.csv"},
+		"found no rules\n":                                                             {"-tags", "bare"},
 	} {
 		write(t, dir, "empty.csv", "1\n")
 		write(t, dir, "x.go", "//go:build !bare\n\n"+limited)

@@ -29,13 +29,14 @@ func OpenCSV(name string, span Span) (*Load, error) {
 // row is a call as a file has it.
 type row struct {
 	at   int64 // microseconds since 1970
-	key  int
 	cost int64
+
+	key, member int
 }
 
-// ReadCSV reads the calls of a load: one in a line, with a timestamp, a key and a cost. The timestamp is in RFC 3339 or in seconds
-// since 1970. The key and the cost may be absent. A first line that begins with the word timestamp is skipped, and the lines need
-// not be sorted.
+// ReadCSV reads the calls of a load: one in a line, with a timestamp, a key, a cost and a member. The timestamp is in RFC 3339 or in
+// seconds since 1970. All but the timestamp may be absent. A first line that begins with the word timestamp is skipped, and the lines
+// need not be sorted.
 func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	l := &Load{Start: span.Start, Length: span.Length}
 	rows, err := l.readRows(in)
@@ -57,7 +58,7 @@ func ReadCSV(in io.Reader, span Span) (*Load, error) {
 		if after > maxLength.Microseconds() {
 			after = maxLength.Microseconds() + 1 // check refuses it
 		}
-		l.Calls = append(l.Calls, Call{time.Duration(after) * time.Microsecond, r.key, r.cost})
+		l.Calls = append(l.Calls, Call{time.Duration(after) * time.Microsecond, r.key, r.cost, r.member})
 	}
 	l.sort()
 	if len(l.Calls) == 0 {
@@ -77,15 +78,32 @@ func first(rows []row) int64 {
 	return earliest
 }
 
-// readRows fills the keys of the load and returns the calls of the file.
+// names numbers texts in the order in which they come.
+type names struct {
+	texts  []string
+	number map[string]int
+}
+
+func (n *names) of(text string) int {
+	i, ok := n.number[text]
+	if !ok {
+		i, text = len(n.texts), strings.Clone(text)
+		n.number[text] = i
+		n.texts = append(n.texts, text)
+	}
+	return i
+}
+
+// readRows fills the keys and members of the load and returns the calls of the file.
 func (l *Load) readRows(in io.Reader) ([]row, error) {
 	reader := csv.NewReader(in)
 	reader.FieldsPerRecord, reader.ReuseRecord, reader.TrimLeadingSpace = -1, true, true
-	known := map[string]int{}
+	keys, members := &names{number: map[string]int{}}, &names{number: map[string]int{}}
 	var rows []row
 	for {
 		fields, err := reader.Read()
 		if err == io.EOF {
+			l.Keys, l.Members = keys.texts, members.texts
 			return rows, nil
 		}
 		if err != nil {
@@ -98,37 +116,36 @@ func (l *Load) readRows(in io.Reader) ([]row, error) {
 		if len(rows) == maxCalls {
 			return nil, fmt.Errorf("line %d: the load has more calls than are possible, %d", line, maxCalls)
 		}
-		r, key, err := parseRow(fields)
+		r, err := parseRow(fields)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
-		n, ok := known[key]
-		if !ok {
-			n, key = len(l.Keys), strings.Clone(key)
-			known[key] = n
-			l.Keys = append(l.Keys, key)
-		}
-		r.key = n
+		r.key, r.member = keys.of(field(fields, 1)), members.of(field(fields, 3))
 		rows = append(rows, r)
 	}
 }
 
-func parseRow(fields []string) (r row, key string, err error) {
-	if len(fields) > 3 {
-		return r, "", fmt.Errorf("found %d fields; expected timestamp,key,cost", len(fields))
+func parseRow(fields []string) (r row, err error) {
+	if len(fields) > 4 {
+		return r, fmt.Errorf("found %d fields; expected timestamp,key,cost,member", len(fields))
 	}
 	if r.at, err = parseTime(fields[0]); err != nil {
-		return r, "", err
+		return r, err
 	}
-	if len(fields) > 1 {
-		key = fields[1]
-	}
-	if len(fields) > 2 && fields[2] != "" {
-		if r.cost, err = strconv.ParseInt(fields[2], 10, 64); err != nil || r.cost < 1 {
-			return r, "", fmt.Errorf("the cost is %q; expected an integer of at least 1", fields[2])
+	if cost := field(fields, 2); cost != "" {
+		if r.cost, err = strconv.ParseInt(cost, 10, 64); err != nil || r.cost < 1 {
+			return r, fmt.Errorf("the cost is %q; expected an integer of at least 1", cost)
 		}
 	}
-	return r, key, nil
+	return r, nil
+}
+
+// field returns a field, or "" if it is absent.
+func field(fields []string, i int) string {
+	if i < len(fields) {
+		return fields[i]
+	}
+	return ""
 }
 
 // maxSeconds is the end of the year 9999.

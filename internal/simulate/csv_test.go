@@ -42,7 +42,7 @@ func TestWrongCSV(t *testing.T) {
 		"timestamp\n":                      "found no calls",
 		"time\n":                           `line 1: the timestamp is "time"; expected one such as 2026-03-02T09:00:00Z, or seconds`,
 		"1,a\n\ntimestamp\n":               `line 3: the timestamp is "timestamp"`,
-		"1,a,1,x\n":                        "line 1: found 4 fields; expected timestamp,key,cost",
+		"1,a,1,x,y\n":                      "line 1: found 5 fields; expected timestamp,key,cost,member",
 		"1,a,0\n":                          `line 1: the cost is "0"; expected an integer of at least 1`,
 		"1,a\n2,a,1.5\n":                   `line 2: the cost is "1.5"`,
 		"-1\n":                             `the timestamp is "-1"`,

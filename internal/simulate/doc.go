@@ -2,5 +2,7 @@
 // time, so a day takes no longer than its calls take to decide. The outcome is counted by rule and key, and can be printed as a
 // table and drawn as an SVG.
 //
-// The package reads neither directives nor flags. It does not simulate waiting: a call that would wait counts as refused.
+// Calls wait in virtual time where their rules say so. Nobody gives up, and no charge is given back or settled.
+//
+// The package reads neither directives nor flags.
 package simulate

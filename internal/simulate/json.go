@@ -15,14 +15,17 @@ type (
 		Length   string       `json:"length"`
 		Calls    int64        `json:"calls"`
 		Admitted int64        `json:"admitted"`
+		Waited   int64        `json:"waited,omitempty"` // of those admitted
+		Longest  string       `json:"longestWait,omitempty"`
 		Refused  int64        `json:"refused"`
 		Rules    []ruleJSON   `json:"rules"`
 		Timeline timelineJSON `json:"timeline"`
 	}
 	ruleJSON struct {
-		Rule string    `json:"rule"`
-		All  keyJSON   `json:"all"`
-		Keys []keyJSON `json:"keys"` // those that were refused; none if the rule has no key
+		Rule    string    `json:"rule"`
+		All     keyJSON   `json:"all"`
+		Ignored []string  `json:"notSimulated,omitempty"` // arguments
+		Keys    []keyJSON `json:"keys"`                   // those that were refused; none if the rule has no key
 	}
 	keyJSON struct {
 		Key          string `json:"key,omitempty"` // absent of all
@@ -34,6 +37,7 @@ type (
 	timelineJSON struct {
 		Step     string    `json:"step"`
 		Admitted []int64   `json:"admitted"`
+		Waited   []int64   `json:"waited,omitempty"` // of those admitted
 		Refused  []int64   `json:"refused"`
 		Key      string    `json:"key"` // whose budget is left
 		LeftStep string    `json:"leftStep"`
@@ -46,11 +50,16 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	t := r.Timeline
 	out := resultJSON{
 		Load: r.Load.Text, Start: r.Load.Start, Length: period.Format(r.Load.Length), Calls: r.Admitted + r.Refused,
-		Admitted: r.Admitted, Refused: r.Refused,
-		Timeline: timelineJSON{period.Format(t.Step), t.Admitted, t.Refused, t.Key, period.Format(t.LeftStep), t.Left},
+		Admitted: r.Admitted, Waited: r.Waited, Refused: r.Refused,
+		Timeline: timelineJSON{period.Format(t.Step), t.Admitted, t.Waited, t.Refused, t.Key, period.Format(t.LeftStep), t.Left},
+	}
+	if r.Waited > 0 {
+		out.Longest = r.LongestWait.String()
+	} else {
+		out.Timeline.Waited = nil
 	}
 	for _, rule := range r.Rules {
-		of := ruleJSON{rule.Rule.Text, rule.All.json(), []keyJSON{}}
+		of := ruleJSON{rule.Rule.Text, rule.All.json(), rule.Rule.Ignored, []keyJSON{}}
 		for _, k := range rule.Keys {
 			of.Keys = append(of.Keys, k.json())
 		}

@@ -20,6 +20,8 @@ type Load struct {
 	Length time.Duration
 	Keys   []string
 	Calls  []Call // sorted by time
+
+	Members []string // what rules with distinct= count; none if the load does not say
 }
 
 // Call is one call of a load.
@@ -27,6 +29,8 @@ type Call struct {
 	After time.Duration // since the start of the load, in whole microseconds
 	Key   int           // its index in Load.Keys
 	Cost  int64         // permits; 0 if the load does not say
+
+	Member int // its index in Load.Members
 }
 
 // Span says which part of time a load covers, and whose calls it has. The zero values stand for the defaults.

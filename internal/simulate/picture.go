@@ -36,6 +36,7 @@ text{font:12px ui-sans-serif,system-ui,"Segoe UI",Helvetica,Arial,sans-serif}
 .back{fill:#ffffff}
 .grid{stroke:#d8dee4;fill:none}
 .admitted{fill:#2f81d7}
+.waited{fill:#9ec5f0}
 .refused{fill:#e8590c}
 .left{fill:none;stroke-width:1.6;stroke-linejoin:round}
 .c0{stroke:#1a7f37}.c1{stroke:#8250df}.c2{stroke:#9a6700}.c3{stroke:#0b7285}.c4{stroke:#bf3989}.c5{stroke:#57606a}
@@ -45,6 +46,7 @@ text{font:12px ui-sans-serif,system-ui,"Segoe UI",Helvetica,Arial,sans-serif}
 .back{fill:#0d1117}
 .grid{stroke:#30363d}
 .admitted{fill:#4493f8}
+.waited{fill:#1f4f86}
 .refused{fill:#ff8c42}
 .c0{stroke:#3fb950}.c1{stroke:#b392f0}.c2{stroke:#e3b341}.c3{stroke:#56d4dd}.c4{stroke:#f778ba}.c5{stroke:#b1bac4}
 }
@@ -124,27 +126,43 @@ func color(rule int) string { return "left c" + strconv.Itoa(rule) }
 func (r *Result) drawLegend(s *svg, y float64) {
 	s.text("label", point{left, y}, "calls offered in "+period.Format(r.Timeline.Step))
 	s.rect("admitted", 420, y-9, 10, 10)
-	s.text("label", point{435, y}, fmt.Sprintf("%d admitted", r.Admitted))
+	s.text("label", point{435, y}, fmt.Sprintf("%d admitted", r.Admitted-r.Waited))
+	if r.Waited > 0 {
+		s.rect("waited", 300, y-9, 10, 10)
+		s.text("label", point{315, y}, fmt.Sprintf("%d waited", r.Waited))
+	}
 	s.rect("refused", 560, y-9, 10, 10)
 	s.text("label", point{575, y}, fmt.Sprintf("%d refused%s", r.Refused, share(r.Refused, r.Admitted+r.Refused)))
 }
 
-// drawCalls draws the admitted calls of each step and, above them, the refused ones, so that a whole bar is what was offered.
+// drawCalls draws the calls of each step that were admitted at once and, above them, those that waited and those that were refused, so
+// that a whole bar is what was offered.
 func (r *Result) drawCalls(s *svg, y float64, most int64) {
 	t := &r.Timeline
 	drawGrid(s, y, callHeight, strconv.FormatInt(most, 10))
 	step := (right - left) / float64(len(t.Admitted))
 	bar := max(step-1, step*0.8)
-	var feet, tops []point
-	var admitted, refused []float64
-	for i := range t.Admitted {
-		up := callHeight * float64(t.Admitted[i]) / float64(most)
-		foot := point{left + step*float64(i), y + callHeight}
-		feet, tops = append(feet, foot), append(tops, point{foot.x, foot.y - up})
-		admitted, refused = append(admitted, up), append(refused, callHeight*float64(t.Refused[i])/float64(most))
+	feet := make([]point, len(t.Admitted))
+	for i := range feet {
+		feet[i] = point{left + step*float64(i), y + callHeight}
 	}
-	s.bars("admitted", bar, feet, admitted)
-	s.bars("refused", bar, tops, refused)
+	for _, part := range []struct {
+		class string
+		of    func(i int) int64
+	}{
+		{"admitted", func(i int) int64 { return t.Admitted[i] - t.Waited[i] }},
+		{"waited", func(i int) int64 { return t.Waited[i] }},
+		{"refused", func(i int) int64 { return t.Refused[i] }},
+	} {
+		heights := make([]float64, len(feet))
+		for i := range feet {
+			heights[i] = callHeight * float64(part.of(i)) / float64(most)
+		}
+		s.bars(part.class, bar, feet, heights)
+		for i := range feet {
+			feet[i].y -= heights[i]
+		}
+	}
 }
 
 // drawLeft draws the budget of each rule, in parts of the largest one that the rule has. The first rules are drawn above the others.

@@ -10,9 +10,12 @@ import (
 type Result struct {
 	Load     *Load
 	Admitted int64 // calls
+	Waited   int64 // calls that were admitted, but not at once
 	Refused  int64 // calls
-	Rules    []RuleResult
-	Timeline Timeline
+	// LongestWait is that of a call that was admitted.
+	LongestWait time.Duration
+	Rules       []RuleResult
+	Timeline    Timeline
 }
 
 // RuleResult is what one rule did. In shadow mode, its refusals are those that there would have been.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // Rule is a rule and what a call costs under it.
@@ -18,21 +18,23 @@ type Rule struct {
 	ratelimit.Rule
 	Text string // the directive's arguments, as the user knows them
 	Cost int64  // permits that each call takes; 0 leaves it to the load
-}
 
-// mostCost is how many permits of a sliding window one request takes at most.
-const mostCost = 10_000
+	Ignored []string // the arguments that are not simulated, since a load does not tell what they depend on
+}
 
 // run is one call of Run.
 type run struct {
+	*line
 	load    *Load
 	rules   []Rule
 	limiter *ratelimit.Limiter
-	now     time.Time // of the limiter's store
 
-	requests []ratelimit.Request // one for each rule, with the key and the cost of the call that is being decided
+	prepared *wrap.Rules
+	charges  []wrap.Charge       // one for each rule: what the call that is being decided takes
+	requests []ratelimit.Request // one for each rule: what is left for the busiest key
 	tallies  [][]tally           // by rule and key
 	result   *Result
+	timeline *timeline
 }
 
 // tally counts the refusals of one rule and key.
@@ -47,16 +49,12 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	if n := len(rules) * len(load.Keys); n > maxCalls {
 		return nil, fmt.Errorf("%d rules and %d keys make %d counts; at most %d are possible", len(rules), len(load.Keys), n, maxCalls)
 	}
-	r := &run{load: load, rules: rules, result: &Result{Load: load}}
-	counts := 2 * len(rules) * max(1, len(load.Keys)) // a rule has at most its state and its block
-	r.limiter = ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return r.now }), memstore.WithMaxKeys(counts)))
-	for i, rule := range rules {
-		if i := slices.IndexFunc(load.Keys, isEmpty); rule.Key != "" && i >= 0 {
-			return nil, fmt.Errorf("the rule %q has a key, but a call of the load has none", rule.Text)
-		}
-		rule.Name = strconv.Itoa(i) // which sets its counts apart, and is found again in violations
-		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule})
-		r.tallies = append(r.tallies, make([]tally, len(load.Keys)))
+	r := &run{load: load, rules: rules, result: &Result{Load: load}, timeline: newTimeline(load, len(rules))}
+	counts := 3 * len(rules) * max(1, len(load.Keys)) // a rule has at most its state, its block, and its free places
+	r.line = newLine(counts)
+	r.limiter = ratelimit.New(r.line, ratelimit.WithObserver(r.observe))
+	if err := r.prepare(); err != nil {
+		return nil, err
 	}
 	if err := r.decideAll(ctx); err != nil {
 		return nil, err
@@ -65,70 +63,137 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	return r.result, nil
 }
 
-func isEmpty(key string) bool { return key == "" }
+// prepare checks the rules, and gives them names that set their counts apart and tell them in events.
+func (r *run) prepare() error {
+	var named []ratelimit.Rule
+	for i, rule := range r.rules {
+		if err := r.missing(rule); err != nil {
+			return err
+		}
+		rule.Name = strconv.Itoa(i)
+		if err := rule.Validate(); err != nil {
+			return r.explain(err)
+		}
+		named = append(named, rule.Rule)
+		rule.Mode = ratelimit.ModeEnforce // what is left does not depend on it
+		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule, Key: r.subject(i, r.timeline.busiest), Member: "any"})
+		r.tallies = append(r.tallies, make([]tally, len(r.load.Keys)))
+		r.parks = r.parks || rule.Wait > 0 && len(r.rules) > 1
+	}
+	r.prepared, r.charges = wrap.NewRules("simulate", named...), make([]wrap.Charge, len(named))
+	return nil
+}
+
+// missing returns what a rule needs of the calls that the load does not have.
+func (r *run) missing(rule Rule) error {
+	if rule.Key != "" && slices.Contains(r.load.Keys, "") {
+		return fmt.Errorf("the rule %q has a key, but a call of the load has none", rule.Text)
+	}
+	if rule.Distinct != "" && (len(r.load.Members) == 0 || slices.Contains(r.load.Members, "")) {
+		return fmt.Errorf("the rule %q counts distinct members; each call needs one, as the fourth field of a csv", rule.Text)
+	}
+	return nil
+}
 
 // decideAll decides all calls, and measures the budget left at regular times between them.
 func (r *run) decideAll(ctx context.Context) error {
-	line := newTimeline(r.load, len(r.rules))
-	left := func(at time.Duration) ([]int64, error) { return r.left(ctx, line.busiest, at) }
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.leave()
+	defer cancel()
 	for _, call := range r.load.Calls {
-		if err := line.sampleUntil(call.After, left); err != nil {
+		if err := r.advance(ctx, call.After); err != nil {
 			return err
 		}
-		admitted, err := r.decide(ctx, call)
-		if err != nil {
+		if err := r.enter(&caller{call: call}, func() error { return r.decide(ctx, call) }); err != nil {
 			return err
-		}
-		line.count(call.After, admitted)
-		if admitted {
-			r.result.Admitted++
-		} else {
-			r.result.Refused++
 		}
 	}
-	err := line.sampleUntil(r.load.Length, left)
-	r.result.Timeline = line.Timeline
-	return err
+	if err := r.advance(ctx, r.load.Length); err != nil {
+		return err
+	}
+	r.result.Timeline = r.timeline.Timeline
+	return r.wakeUntil(ctx, longest)
 }
 
-// decide decides one call and counts which rules refuse it.
-func (r *run) decide(ctx context.Context, call Call) (admitted bool, err error) {
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	r.now = r.load.Start.Add(call.After)
-	for i := range r.requests {
-		r.requests[i].Key = r.subject(i, call.Key)
-		r.requests[i].Cost = cmp.Or(r.rules[i].Cost, call.Cost)
-	}
-	d, err := r.limiter.Allow(ctx, r.requests...)
-	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok {
-		t, err := r.tally(never.Rule, call)
-		if err == nil {
-			t.refused, t.never = t.refused+1, true
+// advance wakes who waits, and measures what is left, until a time since the start of the load.
+func (r *run) advance(ctx context.Context, to time.Duration) error {
+	err := r.timeline.sampleUntil(to, func(at time.Duration) ([]int64, error) {
+		if err := r.wakeUntil(ctx, r.load.Start.Add(at)); err != nil {
+			return nil, err
 		}
-		return false, err
-	}
+		return r.left(ctx)
+	})
 	if err != nil {
-		return false, r.explain(err)
+		return err
 	}
-	for _, v := range d.Violations {
-		t, err := r.tally(v.Rule, call)
-		if err != nil {
-			return false, err
-		}
-		t.refused, t.longest, t.never = t.refused+1, max(t.longest, v.RetryAfter), t.never || v.Never
-	}
-	return d.Allowed, nil
+	return r.wakeUntil(ctx, r.load.Start.Add(to))
 }
 
-// tally returns that of the rule which a limiter names.
-func (r *run) tally(name string, call Call) (*tally, error) {
-	i, err := strconv.Atoi(name)
-	if err != nil || i >= len(r.rules) {
-		return nil, fmt.Errorf("internal error: a rule %q refused", name)
+// decide decides one call as generated code does. The observer counts what becomes of it.
+func (r *run) decide(ctx context.Context, call Call) error {
+	for i, rule := range r.rules {
+		r.charges[i] = wrap.Charge{Key: r.subject(i, call.Key), Cost: cmp.Or(rule.Cost, call.Cost, 1)}
+		if rule.Distinct != "" {
+			r.charges[i].Member = r.load.Members[call.Member]
+		}
 	}
-	return &r.tallies[i][call.Key], nil
+	err := wrap.TakeCharges(ctx, r.limiter, r.prepared, r.charges...)
+	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok {
+		return r.refuseForEver(never.Rule)
+	}
+	if errors.Is(err, ratelimit.ErrTooManyRequests) {
+		return nil
+	}
+	return r.explain(err)
+}
+
+// refuseForEver counts a call that costs more than a rule can admit.
+func (r *run) refuseForEver(rule string) error {
+	i, err := strconv.Atoi(rule)
+	if err != nil || i >= len(r.rules) {
+		return fmt.Errorf("internal error: a rule %q refused", rule)
+	}
+	t := &r.tallies[i][r.current.call.Key]
+	t.refused, t.never = t.refused+1, true
+	r.count(r.current.call, refused, 0)
+	return nil
+}
+
+// observe counts what became of the call that is being decided.
+func (r *run) observe(_ context.Context, e *ratelimit.Event) {
+	call := r.current.call
+	switch {
+	case e.Kind == ratelimit.EventRefused:
+		r.count(call, refused, 0)
+	case e.Kind == ratelimit.EventAdmitted && e.Waited > 0:
+		r.count(call, waited, e.Waited)
+	case e.Kind == ratelimit.EventAdmitted:
+		r.count(call, admitted, 0)
+	}
+	for i := range e.Rules {
+		o := &e.Rules[i]
+		if result := e.Result(o); result != ratelimit.ResultRefused && result != ratelimit.ResultShadowRefused {
+			continue
+		}
+		if rule, err := strconv.Atoi(o.Rule); err == nil && rule < len(r.rules) {
+			t := &r.tallies[rule][call.Key]
+			t.refused, t.longest, t.never = t.refused+1, max(t.longest, o.RetryAfter), t.never || o.Never
+		}
+	}
+}
+
+// count counts a call.
+func (r *run) count(call Call, what outcome, wait time.Duration) {
+	r.timeline.count(call.After, what)
+	switch what {
+	case refused:
+		r.result.Refused++
+		return
+	case waited:
+		r.result.Waited++
+		r.result.LongestWait = max(r.result.LongestWait, wait)
+	}
+	r.result.Admitted++
 }
 
 // subject is whose permits a call of the key takes under a rule.
@@ -139,40 +204,17 @@ func (r *run) subject(rule, key int) string {
 	return r.load.Keys[key]
 }
 
-// left returns how many permits of each rule a key could take at a time.
-func (r *run) left(ctx context.Context, key int, at time.Duration) ([]int64, error) {
-	r.now = r.load.Start.Add(at)
+// left returns how many permits of each rule the busiest key could take now.
+func (r *run) left(ctx context.Context) ([]int64, error) {
 	left := make([]int64, len(r.rules))
-	for i, rule := range r.rules {
-		low, high := int64(0), rule.capacity()
-		for low < high { // low fits, and more than high does not
-			cost := high - (high-low)/2
-			fits, err := r.fits(ctx, i, key, cost)
-			if err != nil {
-				return nil, err
-			}
-			if fits {
-				low = cost
-			} else {
-				high = cost - 1
-			}
+	for i := range r.requests {
+		d, err := r.limiter.Peek(ctx, r.requests[i])
+		if err != nil {
+			return nil, r.explain(err)
 		}
-		left[i] = low
+		left[i] = d.Quotas[0].Remaining
 	}
 	return left, nil
-}
-
-// fits reports whether a rule would admit a call of the key, now, whatever the rule's mode is.
-func (r *run) fits(ctx context.Context, rule, key int, cost int64) (bool, error) {
-	request := ratelimit.Request{Rule: r.requests[rule].Rule, Key: r.subject(rule, key)}
-	request.Rule.Mode = ratelimit.ModeEnforce
-	var all []ratelimit.Request
-	for ; cost > 0; cost -= mostCost { // equal requests add their costs
-		request.Cost = min(cost, mostCost)
-		all = append(all, request)
-	}
-	d, err := r.limiter.Peek(ctx, all...)
-	return d.Allowed, r.explain(err)
 }
 
 // explain puts the text of a rule in place of its name.
@@ -192,7 +234,7 @@ func (r Rule) capacity() int64 {
 	switch {
 	case r.Limit == 0:
 		return 0
-	case r.Algorithm == ratelimit.LeakyBucket || r.Prepay || r.Warmup > 0:
+	case r.Algorithm == ratelimit.LeakyBucket || r.Warmup > 0:
 		return 1
 	case r.Burst > 0:
 		return r.Burst

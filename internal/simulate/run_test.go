@@ -23,6 +23,10 @@ func drawRule(t *rapid.T) Rule {
 		Algorithm: rapid.SampledFrom([]ratelimit.Algorithm{0, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.LeakyBucket, ratelimit.SlidingCounter}).Draw(t, "algorithm"),
 		Mode:      rapid.SampledFrom([]ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow}).Draw(t, "mode"),
 	}
+	r.Scope = rapid.SampledFrom([]ratelimit.Scope{ratelimit.ScopeFleet, ratelimit.ScopeInstance}).Draw(t, "scope")
+	if r.Algorithm != ratelimit.SlidingCounter && r.Mode == ratelimit.ModeEnforce {
+		r.Wait = rapid.SampledFrom([]time.Duration{0, 0, time.Second, 5 * time.Second}).Draw(t, "wait")
+	}
 	return Rule{Rule: r, Text: fmt.Sprint(r), Cost: rapid.Int64Range(0, 2).Draw(t, "cost")}
 }
 
@@ -37,6 +41,9 @@ func TestNothingIsLost(t *testing.T) {
 		n := int64(len(l.Calls))
 		if sum(r.Timeline.Admitted) != r.Admitted || sum(r.Timeline.Refused) != r.Refused || r.Admitted+r.Refused != n {
 			t.Fatalf("of %d calls, %d are admitted and %d refused; over time, %v and %v", n, r.Admitted, r.Refused, r.Timeline.Admitted, r.Timeline.Refused)
+		}
+		if sum(r.Timeline.Waited) != r.Waited || r.Waited > r.Admitted || (r.Waited > 0) != (r.LongestWait > 0) || r.LongestWait > 5*time.Second {
+			t.Fatalf("%d waited, up to %s; over time, %v", r.Waited, r.LongestWait, r.Timeline.Waited)
 		}
 		enforced := int64(0)
 		for i, rule := range r.Rules {
@@ -97,6 +104,62 @@ func TestLikeAList(t *testing.T) {
 			t.Fatalf("no refusals of %v", want)
 		}
 	})
+}
+
+// Calls of a leaky bucket stand in line: each has its turn a gap after the one before, or is refused if that comes too late.
+func TestLikeALine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const gap = 100 * time.Millisecond
+		l, wait := drawLoad(t), time.Duration(rapid.IntRange(1, 30).Draw(t, "wait"))*gap/2
+		r, err := Run(t.Context(), []Rule{{Rule: ratelimit.Rule{Limit: 10, Per: time.Second, Algorithm: ratelimit.LeakyBucket, Wait: wait}}}, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, next := Result{}, time.Duration(0)
+		for _, c := range l.Calls {
+			late := max(0, next-c.After)
+			if late > wait {
+				want.Refused++
+				continue
+			}
+			want.Admitted, want.LongestWait, next = want.Admitted+1, max(want.LongestWait, late), c.After+late+gap
+			if late > 0 {
+				want.Waited++
+			}
+		}
+		if r.Admitted != want.Admitted || r.Waited != want.Waited || r.Refused != want.Refused || r.LongestWait != want.LongestWait {
+			t.Fatalf("%d admitted, %d after up to %s, %d refused; expected %+v", r.Admitted, r.Waited, r.LongestWait, r.Refused, want)
+		}
+	})
+}
+
+// Under rules that keep no common place, calls sleep and ask again, in virtual time.
+func TestAskAgain(t *testing.T) {
+	rules := []Rule{
+		{Rule: ratelimit.Rule{Limit: 10, Per: time.Second, Algorithm: ratelimit.TokenBucket, Wait: time.Hour}},
+		{Rule: ratelimit.Rule{Limit: 2, Per: time.Minute, Wait: time.Hour, Scope: ratelimit.ScopeInstance}},
+	}
+	r, err := Run(t.Context(), rules, calls(t, "0,a\n1,a\n2,a\n3,a\n4,a\n"))
+	if err != nil || r.Admitted != 5 || r.Waited != 3 || r.LongestWait != 116*time.Second {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestDistinct(t *testing.T) {
+	rule := Rule{Rule: ratelimit.Rule{Key: "{user}", Distinct: "{to}", Limit: 2, Per: time.Minute}, Text: "two", Ignored: []string{"when="}}
+	r, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a,,x\n1,a,,y\n2,a,,x\n3,a,,z\n4,b,,z\n"))
+	if err != nil || r.Refused != 1 || r.Rules[0].Keys[0].Key != "a" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	var out strings.Builder
+	if err := r.PrintTable(&out); err != nil || !strings.HasSuffix(out.String(), "\n\nnot simulated: when= of two\n") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	for _, text := range []string{"0,a\n", "0,a,,x\n1,a\n"} {
+		if _, err := Run(t.Context(), []Rule{rule}, calls(t, text)); err == nil || !strings.Contains(err.Error(), `the rule "two" counts distinct members`) {
+			t.Error(err)
+		}
+	}
 }
 
 func calls(t *testing.T, text string) *Load {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -17,14 +18,30 @@ const shownKeys = 5
 // PrintTable prints what was refused, by rule and key. Of each rule it prints the keys that are refused most.
 func (r *Result) PrintTable(out io.Writer) error {
 	total := r.Admitted + r.Refused
-	fmt.Fprintf(out, "%s: %s, %s; %d admitted, %d refused%s\n\n", r.Load, count(total, "call"),
-		count(int64(len(r.Load.Keys)), "key"), r.Admitted, r.Refused, share(r.Refused, total))
+	fmt.Fprintf(out, "%s: %s, %s; %d admitted%s, %d refused%s\n\n", r.Load, count(total, "call"),
+		count(int64(len(r.Load.Keys)), "key"), r.Admitted, r.waits(), r.Refused, share(r.Refused, total))
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "RULE\tKEY\tCALLS\tREFUSED\tLONGEST RETRY DELAY")
 	for i := range r.Rules {
 		r.Rules[i].print(t)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, rule := range r.Rules {
+		if ignored := rule.Rule.Ignored; len(ignored) > 0 {
+			fmt.Fprintf(out, "\nnot simulated: %s of %s\n", strings.Join(ignored, ", "), printable.Text(rule.Rule.Text, 200))
+		}
+	}
+	return nil
+}
+
+// waits says how many of the admitted calls waited, and how long.
+func (r *Result) waits() string {
+	if r.Waited == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d after up to %s)", r.Waited, inWords(r.LongestWait))
 }
 
 // String describes a load in a few words.
@@ -58,10 +75,15 @@ func (k *KeyResult) delay() string {
 		return "-"
 	case k.Never && k.LongestDelay == 0:
 		return "never admitted"
-	case k.LongestDelay >= time.Second:
-		return period.Format(k.LongestDelay.Round(10 * time.Millisecond))
 	}
-	return k.LongestDelay.String()
+	return inWords(k.LongestDelay)
+}
+
+func inWords(d time.Duration) string {
+	if d >= time.Second {
+		return period.Format(d.Round(10 * time.Millisecond))
+	}
+	return d.String()
 }
 
 // share is a part in brackets, or nothing if there is none.

@@ -8,8 +8,9 @@ import (
 // Timeline is what became of the calls over time.
 type Timeline struct {
 	Step     time.Duration // what an element of Admitted and Refused stands for; the last may be cut short
-	Admitted []int64       // calls
-	Refused  []int64       // calls
+	Admitted []int64       // calls that came then and were admitted, at once or later
+	Waited   []int64       // those of Admitted that waited
+	Refused  []int64       // calls that came then
 
 	Key      string        // whose budget is in Left: that of the key with the most calls
 	LeftStep time.Duration // between two elements of Left; the first is at the start
@@ -55,7 +56,7 @@ func newTimeline(l *Load, rules int) *timeline {
 	n := (l.Length + step - 1) / step
 	t := &timeline{busiest: l.busiest()}
 	t.Timeline = Timeline{
-		Step: step, Admitted: make([]int64, n), Refused: make([]int64, n),
+		Step: step, Admitted: make([]int64, n), Waited: make([]int64, n), Refused: make([]int64, n),
 		LeftStep: step / samplesPerStep, Left: make([][]int64, rules),
 	}
 	if len(l.Keys) > 0 {
@@ -80,13 +81,25 @@ func (l *Load) busiest() int {
 	return most
 }
 
-func (t *timeline) count(after time.Duration, admitted bool) {
+// outcome is what becomes of a call.
+type outcome uint8
+
+const (
+	admitted outcome = iota // at once
+	waited                  // admitted, later
+	refused
+)
+
+func (t *timeline) count(after time.Duration, what outcome) {
 	i := min(int(after/t.Step), len(t.Admitted)-1) // a call that is rounded up may come at the very end
-	if admitted {
-		t.Admitted[i]++
-	} else {
+	switch what {
+	case refused:
 		t.Refused[i]++
+		return
+	case waited:
+		t.Waited[i]++
 	}
+	t.Admitted[i]++
 }
 
 // sampleUntil measures what is left at each time that is due by then. Calls of that time come later.

@@ -50,10 +50,13 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 }
 
 // NewLike returns an empty store. If the store given is in memory as well, the two share the clock and the bounds of that; else the
-// new one is as [New] makes it.
+// new one is as [New] makes it, by the clock that calls of the store given wait by, if it has one.
 func NewLike(store engine.Store, maxKeys, maxBytes int64) *Store {
 	if s, ok := store.(interface{ self() *Store }); ok { // also one that a *Store is embedded in
 		return &Store{table: s.self().table, space: new(space)}
+	}
+	if s, ok := store.(engine.Sleeper); ok {
+		return New(s.Time, maxKeys, maxBytes)
 	}
 	return New(nil, maxKeys, maxBytes)
 }
