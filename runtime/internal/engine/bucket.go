@@ -1,6 +1,9 @@
 package engine
 
-import "sort"
+import (
+	"sort"
+	"strconv"
+)
 
 // bucket is the generic cell rate algorithm (ITU-T I.371) with an exact clock: it remembers when the bucket is full again, its
 // theoretical arrival time. That is full + parts/limit microseconds, where limit is the rate at the last charge, so no rounding
@@ -9,7 +12,14 @@ type bucket struct{ full, parts, limit int64 }
 
 func newBucket(*Rule) State { return &bucket{full: longAgo} }
 
-func bucketTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per, B: c.Burst} }
+// bucketTerms are the period and the burst, and for how long permits are taken ahead if they are.
+func bucketTerms(c *Claim, _, _ int64) Terms {
+	t := Terms{A: c.Rule.Per, B: c.Burst}
+	if c.Rule.Lease > 0 {
+		t.Text = strconv.AppendInt(nil, c.Rule.Lease, 10)
+	}
+	return t
+}
 
 func mostByBurst(c *Claim) (int64, string) {
 	if c.Burst == c.Limit {
@@ -145,16 +155,19 @@ func (b *bucket) Last(c *Claim, n, now, at int64) bool {
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) { b.subtract(c, n, now) }
 
 // subtract gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without
-// the rest of the charge. While calls wait for their places, what another call left is lost: the places stay, so the bucket would have
-// run over.
+// the rest of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While calls wait for
+// their places, what another call left is lost: the places stay, so the bucket would have run over.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
-	refilled := max(0, now-c.At)
 	x, y := b.in(c, now)
+	refilled := max(0, now+c.Rule.Lease-c.At)
+	if whole, parts := gain(x, y, -n, c.Limit, c.Rule.Per); whole+min(parts, 1) <= c.At {
+		refilled = 0 // this was the last charge
+	}
 	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now {
 		return false
 	}
-	if c.Rule.Kind == Bucket && c.At <= now && b.lacks(c, -c.Burst, now, now) > now {
+	if c.Rule.Kind == Bucket && (c.At <= now || c.Leased) && b.lacks(c, -c.Burst, now, now) > now {
 		return false
 	}
 	x, y = gain(x-extra+refilled, y, -n, c.Limit, c.Rule.Per)

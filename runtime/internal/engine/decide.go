@@ -15,6 +15,8 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 		call.place(cells, &v)
 	}
 	switch {
+	case v.Admitted && call.Lease > 0:
+		call.lease(cells, &v)
 	case v.Admitted && !call.Peek:
 		call.commit(cells, &v)
 	case !v.Admitted && !call.AskAgain(v):
@@ -154,6 +156,8 @@ func (call *Call) Adjust(cells []*Cell, now int64) {
 		switch {
 		case c.Delta > 0:
 			cell.State.Charge(c, c.Delta, now)
+		case c.Delta < 0 && c.Leased: // nobody's place, so none is kept free
+			cell.State.GiveBack(c, -c.Delta, now, call.Rollback)
 		case c.Delta < 0:
 			cell.giveBack(c, -c.Delta, now, call.Rollback)
 		}

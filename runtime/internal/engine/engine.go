@@ -16,6 +16,7 @@
 //	verdict     the answer to a call
 //	state       what is remembered of one rule for one subject
 //	charge      permits that an admitted call took
+//	lease       permits that a process takes ahead and hands out itself
 //	place       a time to come for which a waiting call is charged
 //	free place  a place that was given up while others were behind it
 //	earliest    the first time at which a rule admits a claim
@@ -44,6 +45,7 @@ type Rule struct {
 	Warmup   int64     // of Warmup: how long the rate ramps up
 	Slices   int64     // of SlidingCounter
 	Block    int64     // how long a subject is refused after a refusal; 0 is not at all
+	Lease    int64     // for how long a process may take permits ahead; 0 is not at all
 
 	hash uint64 // of Name and Tag, or 0
 }
@@ -86,6 +88,7 @@ type Claim struct {
 	At      int64 // the time they were taken for
 	Extra   int64 // of Warmup: how much longer than usual the charge lasts
 	Stored  int64 // of Warmup: the stored idle time it used up
+	Leased  bool  // the permits are of a lease
 
 	Refused  bool  // the rule refuses the call, or would if it were not a Shadow
 	Earliest int64 // when the rule admits the claim, if nothing else is admitted before. Set if it does not admit it now.
@@ -103,6 +106,7 @@ type Claim struct {
 // Clear empties the fields that a decision fills in, for the next decision.
 func (c *Claim) Clear() {
 	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
+	c.Leased = false
 }
 
 // Price returns what n permits of a Warmup's charge cost besides their usual time. A part of a charge has no price of its own.
@@ -123,6 +127,11 @@ type Call struct {
 	UpTo    bool // take as many permits as every rule admits now, at most the cost, which is the same in all claims
 	Refused bool // another part of the call refuses it: nothing is charged, but refusals here begin their blocks
 
+	// Lease makes the call take permits ahead: its cost, which is the same in all claims, or more, up to Ahead. The permits are for
+	// so long, in microseconds. Only rules that enforce their limits without waits and blocks go with it.
+	Lease int64
+	Ahead int64
+
 	// Rollback says of an Adjust that the call was not made: a window that the call opened is closed.
 	Rollback bool
 }
@@ -130,11 +139,12 @@ type Call struct {
 // Verdict is the answer to a call.
 type Verdict struct {
 	Now      int64 // the store's time of the decision
-	At       int64 // when the call is admitted, or when to ask again; after Now if it has to wait. 0 if it is refused.
+	At       int64 // when the call is admitted, or when to ask again; after Now if it has to wait. 0 if it is refused. The end of a lease.
 	Admitted bool
-	Taken    int64 // of an UpTo call: the permits taken from each rule
+	Taken    int64 // of an UpTo call or a lease: the permits taken from each rule
 
 	Remembered bool // the store was not asked, since it is known to refuse the call still
+	Leased     bool // the store was not asked, since the permits were taken ahead
 }
 
 // AskAgain reports whether the call is to be decided once more, at v.At: it has time until then, but no rule keeps a place for

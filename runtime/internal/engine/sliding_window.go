@@ -37,6 +37,12 @@ func (s *slidingWindow) Reserves(c *Claim, now, at int64) bool { return s.Earlie
 const maxMoved = 64
 
 func (s *slidingWindow) Commit(c *Claim, n, now, at int64) bool {
+	s.commit(c, n, now, at)
+	return true
+}
+
+// commit returns the time that the permits are recorded at.
+func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 	n = min(n, c.Limit) // the cost of a Trigger has no bound
 	size := s.times.len()
 	if size > maxMoved && s.times.at(size-1-maxMoved) > at {
@@ -48,7 +54,7 @@ func (s *slidingWindow) Commit(c *Claim, n, now, at int64) bool {
 		over = min(over, s.times.search(now-c.Rule.Per+1))
 	}
 	s.times.drop(over)
-	return true
+	return at
 }
 
 // Charge keeps at most the limit in permits: to wait for more would be to wait for ever.

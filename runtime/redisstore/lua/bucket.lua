@@ -1,6 +1,7 @@
 -- Buckets: the generic cell rate algorithm. The state is a string: s, x, y, z. The bucket is full again at x + y/z, its theoretical
 -- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time
--- that is still stored at x. a is the period, and b the burst; in a prepaid bucket the next call pays.
+-- that is still stored at x. a is the period, and b the burst; in a prepaid bucket the next call pays. text is for how long permits are
+-- taken ahead, if they are.
 local bucket = {}
 
 local LONGEST = 36600 * 24 * 3600 * 1000000 -- a bucket may take a hundred years to be full
@@ -124,16 +125,24 @@ function bucket.last(c, n, now, at, extra)
 end
 
 -- Gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without the rest
--- of the charge. While calls wait for their places, what another call left is lost: the places stay, so the bucket would have run
--- over.
-function bucket.subtract(c, n, now, at, extra)
-  local refilled = max(0, now - at)
+-- of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While calls wait for their
+-- places, what another call left is lost: the places stay, so the bucket would have run over.
+function bucket.subtract(c, n, now, at, extra, leased)
+  local refilled = max(0, now + (tonumber(c.text) or 0) - at)
+  local x, y = bucket.gain(c.x, c.y, -n, c.limit, c.a)
+  if x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
   if refilled > (bucket.gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
-  if c.kind == BUCKET and at <= now and lacks(c, -c.b, now, now) > now then return end
+  if c.kind == BUCKET and (at <= now or leased) and lacks(c, -c.b, now, now) > now then return end
   c.x, c.y = bucket.gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
   return true
 end
 
-function bucket.give_back(c, n, now, at)
-  if bucket.subtract(c, n, now, at, 0) then write(c) end
+function bucket.give_back(c, n, now, at, _, leased)
+  if bucket.subtract(c, n, now, at, 0, leased) then write(c) end
+end
+
+function bucket.lease(c, n, now, stop)
+  if c.x < stop then c.x, c.y = stop, 0 end
+  bucket.commit(c, n, now)
+  return stop
 end

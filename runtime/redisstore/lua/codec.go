@@ -19,6 +19,7 @@ const (
 	flagRefused  = 8
 	flagAdjust   = 16
 	flagRollback = 32
+	flagLease    = 64
 )
 
 // Which keys a claim has besides its state, as run.lua knows them.
@@ -53,7 +54,7 @@ func decisionFlags(call *engine.Call) (flags byte) {
 	for _, f := range [...]struct {
 		set  bool
 		flag byte
-	}{{call.Peek, flagPeek}, {call.Report, flagReport}, {call.UpTo, flagUpTo}, {call.Refused, flagRefused}} {
+	}{{call.Peek, flagPeek}, {call.Report, flagReport}, {call.UpTo, flagUpTo}, {call.Refused, flagRefused}, {call.Lease > 0, flagLease}} {
 		if f.set {
 			flags |= f.flag
 		}
@@ -61,14 +62,17 @@ func decisionFlags(call *engine.Call) (flags byte) {
 	return flags
 }
 
-// AddAdjustment adds the claims of a call whose charge is to change.
+// AddAdjustment adds the claims of a call whose charge is to change. What was taken is of a lease for all claims, or for none.
 func (r *Run) AddAdjustment(call *engine.Call, now int64) {
-	flags := byte(flagAdjust)
+	flags, leased := byte(flagAdjust), call.Claims[0].Leased
 	if call.Rollback {
 		flags |= flagRollback
 	}
+	if leased {
+		flags |= flagLease
+	}
 	r.add(call, flags, func(c *engine.Claim) sent {
-		return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: c.At, free: true}
+		return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: c.At, free: !leased}
 	})
 }
 
@@ -77,8 +81,11 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		r.Args = append(r.Args, nil) // the header
 	}
 	r.header = append(r.header, flags, byte(len(call.Claims)))
-	if flags&flagUpTo != 0 {
+	switch {
+	case flags&flagUpTo != 0:
 		r.Args = append(r.Args, call.Claims[0].Cost)
+	case flags&flagAdjust == 0 && flags&flagLease != 0:
+		r.Args = append(r.Args, call.Ahead, call.Lease)
 	}
 	for i := range call.Claims {
 		c := &call.Claims[i]
@@ -172,10 +179,10 @@ func readReport(report string, call *engine.Call) (engine.Verdict, error) {
 
 // readEntry reads what one rule has to tell, and returns the size of that, or 0 if it is none.
 func readEntry(entry string, call *engine.Call) int {
-	if len(entry) < 2 || entry[1] < 1 || entry[1] > 4 || entry[0] < 1 || int(entry[0]) > len(call.Claims) {
+	if len(entry) < 2 || entry[1] < 1 || entry[1] > 5 || entry[0] < 1 || int(entry[0]) > len(call.Claims) {
 		return 0
 	}
-	size := [...]int{1: 10, 2: 18, 3: 34, 4: 34}[entry[1]]
+	size := [...]int{1: 10, 2: 18, 3: 34, 4: 34, 5: 10}[entry[1]]
 	if len(entry) < size {
 		return 0
 	}
@@ -185,6 +192,8 @@ func readEntry(entry string, call *engine.Call) int {
 		c.Refused, c.Earliest = true, number(entry[2:])
 	case 2:
 		c.Extra, c.Stored = number(entry[2:]), number(entry[10:])
+	case 5:
+		c.Leased, c.At = true, number(entry[2:])
 	default:
 		c.Refused, c.Earliest, c.Room = entry[1] == 4, number(entry[2:]), number(entry[10:])
 		c.Full, c.Fired = number(entry[18:]), number(entry[26:])
@@ -200,12 +209,16 @@ func markCharged(call *engine.Call, v engine.Verdict) {
 		if c.Refused {
 			continue
 		}
-		c.Charged, c.At = c.Cost, v.Now
-		if call.UpTo {
+		c.Charged = c.Cost
+		if call.UpTo || c.Leased {
 			c.Charged = v.Taken
 		}
-		if c.Mode == engine.Enforce {
+		switch {
+		case c.Leased: // it says when it is recorded
+		case c.Mode == engine.Enforce:
 			c.At = v.At
+		default:
+			c.At = v.Now
 		}
 	}
 }

@@ -41,7 +41,9 @@ end
 -- Returns what a call asks for, from a sum of flags.
 local function operation(flags)
   local function has(flag) return flags % (2 * flag) >= flag end
-  return { peek = has(1), report = has(2) or has(1), up_to = has(4), refused = has(8), adjust = has(16), rollback = has(32) }
+  return {
+    peek = has(1), report = has(2) or has(1), up_to = has(4), refused = has(8), adjust = has(16), rollback = has(32), lease = has(64),
+  }
 end
 
 -- Returns n as text that Redis reads as an integer.

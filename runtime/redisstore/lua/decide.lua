@@ -106,7 +106,8 @@ end
 --   time     admitted now, which is that time, and there is nothing to tell
 --   -time    nothing was done: ask again, and tell the calendar windows that hold this time
 --   text     0 and now if the call is refused. Else 1 or 2; now; when the call is admitted, or when to ask again; the permits that
---            each rule was charged by a call that takes up to a cost. Then what each rule has to tell.
+--            each rule was charged by a call that takes up to a cost. Then what each rule has to tell. Of a lease it is when that ends
+--            instead of when the call is admitted, and lease.lua's entries follow.
 local function reply_of(claims, now, at, admitted, taken, report)
   local reply
   if admitted or at > 0 then
@@ -146,6 +147,10 @@ function decide.call(claims, now, op)
     for i = 1, #claims do
       if claims[i].blocked then refuse(claims[i], now, op.peek) end
     end
+  elseif op.lease and admitted then
+    local recorded
+    taken, at, recorded = use('lease').take(claims, now, op)
+    return reply_of(claims, now, at, admitted, taken, op.report) .. recorded
   elseif admitted and not op.peek then
     if op.up_to then taken = available(claims, now, op.most) end
     for i = 1, #claims do
@@ -175,7 +180,7 @@ function decide.adjust(claims, now, op)
     if c.cost > 0 then
       c.is.charge(c, c.cost, now)
     else
-      use('places').give_back(c, -c.cost, now, op.rollback)
+      use(op.lease and 'lease' or 'places').give_back(c, -c.cost, now, op.rollback)
     end
   end
   return now

@@ -88,6 +88,9 @@ func drawRules(t *rapid.T) []*engine.Rule {
 		if rapid.IntRange(0, 4).Draw(t, "blocks") == 0 {
 			r.Block = rapid.SampledFrom([]int64{1000, second}).Draw(t, "block")
 		}
+		if r.Kind == engine.Bucket {
+			r.Lease = rapid.SampledFrom([]int64{0, 1000, 7 * second}).Draw(t, "may lease for")
+		}
 		rules[i] = r
 	}
 	return rules
@@ -124,6 +127,11 @@ func (p *pair) drawCall() engine.Call {
 	for _, r := range p.rules {
 		call.UpTo = call.UpTo && r.Kind != engine.Distinct && r.Kind != engine.DistinctCalendar && r.Kind != engine.Prepaid && r.Kind != engine.Warmup
 	}
+	if rapid.IntRange(0, 3).Draw(t, "leases") == 0 {
+		if lease := p.drawLease(cost); len(lease.Claims) > 0 {
+			return lease
+		}
+	}
 	for _, r := range p.rules {
 		if rapid.IntRange(0, 3).Draw(t, "left out") == 0 && len(call.Claims) > 0 {
 			continue
@@ -157,6 +165,28 @@ func (p *pair) drawCall() engine.Call {
 			c.Cost = min(c.Cost, c.Limit)
 		}
 		call.Claims = append(call.Claims, c)
+	}
+	return call
+}
+
+// drawLease draws a call that takes permits ahead, of the rules that let it.
+func (p *pair) drawLease(cost int64) engine.Call {
+	t := p.t
+	call := engine.Call{Prefix: "p", Report: rapid.Bool().Draw(t, "report")}
+	call.Lease = rapid.SampledFrom([]int64{1, 5, 1000, second, 7 * second}).Draw(t, "lease")
+	call.Ahead = rapid.SampledFrom([]int64{1, 2, 5, 150}).Draw(t, "ahead")
+	for _, r := range p.rules {
+		if r.Kind > engine.Bucket || r.Block > 0 {
+			continue
+		}
+		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject")}
+		c.Limit = rapid.SampledFrom([]int64{3, 5, 10, 200}).Draw(t, "limit")
+		c.Burst = rapid.SampledFrom([]int64{c.Limit, c.Limit, 7}).Draw(t, "burst")
+		cost = min(cost, c.Limit, c.Burst)
+		call.Claims = append(call.Claims, c)
+	}
+	for i := range call.Claims {
+		call.Claims[i].Cost = cost
 	}
 	return call
 }

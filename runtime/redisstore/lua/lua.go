@@ -25,7 +25,7 @@ func files() []string {
 			names = append(names, name)
 		}
 	}
-	return append(names, "places", "decide", "run")
+	return append(names, "places", "lease", "decide", "run")
 }
 
 // filesOfKinds returns the Lua file of each kind of rules, from kind 1 on.

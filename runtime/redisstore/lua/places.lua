@@ -94,7 +94,7 @@ function places.give_back(c, n, now, rollback)
   end
   c.is.give_back(c, n, now, at, rollback)
   if not pending or not c.places[1] then return end
-  c.text = '' -- the price of this charge is not that of the places
+  if c.kind ~= BUCKET then c.text = '' end -- the price of this charge is not that of the places
   local p = c.places[#c.places]
   while p and c.is.last(c, p.permits, now, p.at) do
     c.is.give_back(c, p.permits, now, p.at)

@@ -1,7 +1,8 @@
 -- A run decides one call or many, one after the other, at one reading of the clock.
 --
 -- The first argument has two bytes for each call: what to do, which is a sum of flags of common.lua, and the number of its claims. It is
--- empty for one call without flags. A call that takes up to a cost has that cost as an argument. Each claim is an argument: kind, mode,
+-- empty for one call without flags. A call that takes up to a cost has that cost as an argument; one that takes permits ahead has the most
+-- permits, and for how long they are. Each claim is an argument: kind, mode,
 -- and which keys it has; limit, cost, a, b and wait; and text. If it has a block, the length of the block is another argument. The keys
 -- of a claim are its state, its free places if it has any, and its block if it has one.
 
@@ -72,8 +73,9 @@ local function run(keys, args)
     local flags, count = byte(header, from, from + 1)
     local op = operation(flags)
     if op.up_to then
-      op.most = tonumber(args[a])
-      a = a + 1
+      op.most, a = tonumber(args[a]), a + 1
+    elseif op.lease and not op.adjust then
+      op.most, op.lease, a = tonumber(args[a]), tonumber(args[a + 1]), a + 2
     end
     claims, k, a = read_claims(count, keys, args, k, a)
     if #header == 2 then return act(op, claims, now) end

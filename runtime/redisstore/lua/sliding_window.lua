@@ -35,14 +35,6 @@ end
 
 function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, now, at) == at end
 
--- Inserts n permits of a time before the later ones, whose number is given. The list is never empty meanwhile, so it keeps its expiry.
-local function insert(c, n, at, later)
-  local tail = call('LRANGE', c.key, -later, -1)
-  for _ = 1, n do table.insert(tail, 1, pack('<d', at)) end
-  for i = 1, later do call('LSET', c.key, i - 1 - later, tail[i]) end
-  for i = later + 1, #tail do call('RPUSH', c.key, tail[i]) end
-end
-
 local function append(c, n, permit)
   if n == 1 then return call('RPUSH', c.key, permit) end
   local permits, length = {}, 0
@@ -53,10 +45,18 @@ local function append(c, n, permit)
   return length
 end
 
+-- Inserts n permits of a time before the later ones, whose number is given. The list is never empty meanwhile, so it keeps its expiry.
+local function insert(c, n, permit, later)
+  local tail = call('LRANGE', c.key, -later, -1)
+  for i = 1, later do call('LSET', c.key, i - 1 - later, i <= n and permit or tail[i - n]) end
+  if n > later then append(c, n - later, permit) end
+  call('RPUSH', c.key, unpack(tail, max(1, later - n + 1), later))
+end
+
 -- Drops what is beyond the limit. What is in the window still counts if this charge is given back, or for rules of other limits.
 -- Where a charge is admitted now, all that is beyond the limit has left the window.
-local function drop(c, over, now, at)
-  if at == now or c.mode == TRIGGER then
+local function drop(c, over, now, admitted)
+  if admitted then
     call('LPOP', c.key, over)
     return
   end
@@ -66,7 +66,8 @@ local function drop(c, over, now, at)
   end
 end
 
-function sliding_window.commit(c, n, now, at)
+-- Charges n permits, and returns the time they are recorded at.
+local function record(c, n, now, at, admitted)
   if n > c.limit then n = c.limit end -- the cost of a trigger has no bound
   local newest = call('LINDEX', c.key, '-1')
   newest = newest and parse('<d', newest)
@@ -76,7 +77,7 @@ function sliding_window.commit(c, n, now, at)
     if far and parse('<d', far) > at then at = newest end
   end
   if newest and newest > at then
-    insert(c, n, at, later_than(c, at, MAX_MOVED))
+    insert(c, n, pack('<d', at), later_than(c, at, MAX_MOVED))
     length = call('LLEN', c.key)
   else
     length = append(c, n, pack('<d', at))
@@ -85,16 +86,14 @@ function sliding_window.commit(c, n, now, at)
       expire(c.key, (floor(at / step) + 1) * step + c.a)
     end
   end
-  if length > c.limit then drop(c, length - c.limit, now, at) end
+  if length > c.limit then drop(c, length - c.limit, now, admitted) end
+  return at
 end
 
+function sliding_window.commit(c, n, now, at) record(c, n, now, at, at == now) end
+
 -- Keeps at most the limit in permits: to wait for more would be to wait for ever.
-function sliding_window.charge(c, n, now)
-  local mode = c.mode
-  c.mode = TRIGGER
-  sliding_window.commit(c, n, now, now)
-  c.mode = mode
-end
+function sliding_window.charge(c, n, now) record(c, n, now, now, true) end
 
 function sliding_window.last(c, n, now, at)
   local newest = call('LINDEX', c.key, '-1')
@@ -104,3 +103,6 @@ end
 function sliding_window.give_back(c, n, now, at)
   if at > now - c.a then call('LREM', c.key, -n, pack('<d', at)) end
 end
+
+-- Charges permits that are handed out from now to stop, and returns the time they are recorded at.
+function sliding_window.lease(c, n, now, stop) return record(c, n, now, stop, true) end

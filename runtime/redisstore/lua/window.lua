@@ -141,3 +141,15 @@ function window.give_back(c, n, now, at, rollback)
   c.start, c.stop, c.used, c.later = first.start, first.stop, first.used, list
   write(c)
 end
+
+-- Returns the end of the present window.
+function window.ends(c, now)
+  if c.stop then return c.stop end
+  local _, stop = bounds(c, now)
+  return stop
+end
+
+function window.lease(c, n, now)
+  window.commit(c, n, now, now)
+  return now
+end
