@@ -24,12 +24,12 @@ func main() {
 	out := flag.String("out", "", "also put the tables between the markers in this `file`")
 	span := flag.Duration("span", 3*time.Second, "how long each load is measured")
 	flag.Parse()
-	if err := run(*span, *out); err != nil {
+	if err := run(*span, []int{1, 3, 10, 100}, *out); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(span time.Duration, out string) error {
+func run(span time.Duration, nodes []int, out string) error {
 	loads, err := measureAll(span)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func run(span time.Duration, out string) error {
 	fmt.Fprintf(w, "Measured on %d cores, which client and servers share, %s.\n", runtime.NumCPU(), runtime.Version())
 	writeMeasured(w, loads, c)
 	writeCosts(w, c)
-	writeSimulated(w, c)
+	writeSimulated(w, c, nodes)
 	if out == "" {
 		return nil
 	}
@@ -78,12 +78,12 @@ func writeCosts(w io.Writer, c costs) {
 	}
 }
 
-func writeSimulated(w io.Writer, c costs) {
+func writeSimulated(w io.Writer, c costs, nodes []int) {
 	fmt.Fprintf(w, "\n### Simulated: processes of %d cores and %d callers each, %v away from the servers\n\n", cores, callersEach, network)
 	fmt.Fprint(w, "| nodes | subjects | processes | decisions a second | busiest node | busiest process | connections of a node | what saturates |\n",
 		"|--:|---|--:|--:|--:|--:|--:|---|\n")
 	for _, subjects := range []string{cold, hot, leased} {
-		for _, nodes := range []int{1, 3, 10, 100} {
+		for _, nodes := range nodes {
 			s := saturate(c, subjects, nodes)
 			fmt.Fprintf(w, "| %d | %s | %d | %.0f | %.0f %% | %.0f %% | %d | %s |\n",
 				nodes, subjects, s.processes, s.rate, 100*s.node, 100*s.process, flying*s.processes, s.saturated())

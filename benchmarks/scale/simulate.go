@@ -13,9 +13,9 @@ const (
 	flying      = 2                      // runs of a process on the way to a node, as in package redisstore
 	mostCalls   = 256                    // of a run
 	slots       = 16384
-	grant       = 10_000                 // permits that a lease has at most
-	lasts       = 200_000                // microseconds of a lease
-	virtual     = 60_000 // microseconds that are simulated; the first third is not counted
+	grant       = 10_000  // permits that a lease has at most
+	lasts       = 200_000 // microseconds of a lease
+	virtual     = 60_000  // microseconds that are simulated; the first third is not counted
 )
 
 // state is what a simulation came to.
