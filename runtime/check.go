@@ -74,6 +74,9 @@ func (r Rule) checkName() error {
 			return r.wrong("name", "found %q; expected no spaces, no control characters, and none of {}%%:\"'`", c)
 		}
 	}
+	if method, n, _ := strings.Cut(r.Name, "#"); !r.unnamed && n != "" && strings.Trim(n, "0123456789") == "" {
+		return r.wrong("name", "found a name as of a further unnamed rule; expected %s, which is the name of all unnamed rules of a method", method)
+	}
 	return nil
 }
 

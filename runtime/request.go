@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -144,6 +145,16 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 		}
 	}
 	return found, nil
+}
+
+// StateKey returns the key under which package redisstore keeps the count of a request: prefix:name:{subject}:tag. It is for tools that
+// look into the store; what the key holds may change. The error is a *RuleError.
+func (l *Limiter) StateKey(r Request) (string, error) {
+	rule, err := l.prepare(&r.Rule)
+	if err != nil {
+		return "", err
+	}
+	return key.State(l.prefix, rule.Name, l.subject(&rule.Rule, r.Key), rule.tag), nil
 }
 
 func (c *call) addReset(r *Request) error {
