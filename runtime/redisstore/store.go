@@ -56,6 +56,7 @@ type store struct {
 	search    *breaker.Breaker // around the search for the server of a subject
 	refusals  *refusals
 	evicts    atomic.Bool // a server removes counts, and that was told
+	stats     *statistics // or nil
 }
 
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays
@@ -89,6 +90,14 @@ func (s *store) tell(notice string, cause error) {
 
 // Decide implements engine.Store.
 func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	v, err := s.answer(ctx, call)
+	if s.stats != nil && err == nil {
+		s.stats.note(call, &v)
+	}
+	return v, err
+}
+
+func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	if v, known := s.refusals.recall(call); known {
 		return v, nil
 	}
@@ -102,7 +111,7 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	}
 	v, err := s.decide(ctx, call)
 	if err != nil && strings.HasPrefix(err.Error(), "CROSSSLOT ") && !s.split.Swap(true) {
-		return s.Decide(ctx, call) // the client is for a cluster and does not show it; nothing was done
+		return s.answer(ctx, call) // the client is for a cluster and does not show it; nothing was done
 	}
 	return v, err
 }

@@ -1,0 +1,64 @@
+package stats
+
+import (
+	"fmt"
+	"hash/maphash"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// All decisions are counted, no subject is told more than it had, and one with more than an eighth of all is always told, but for what
+// others had before.
+func TestSketch(t *testing.T) {
+	seed := maphash.MakeSeed()
+	rapid.Check(t, func(t *rapid.T) {
+		var s Sketch
+		var all Counts
+		had := map[string]*Counts{}
+		heavy := rapid.IntRange(1, 8).Draw(t, "heavy")
+		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 1000), 1, 3000).Draw(t, "stream") {
+			if n%2 == 0 {
+				n %= 2 * heavy
+			}
+			subject := fmt.Sprint("subject", n)
+			if had[subject] == nil {
+				had[subject] = new(Counts)
+			}
+			c := Counts{Calls: 1, Refused: int64(n % 2), Shadow: int64(n / 2 % 2)}
+			s.Count(subject, maphash.String(seed, subject), c)
+			had[subject].Add(c)
+			all.Add(c)
+		}
+		if s.Counts() != all {
+			t.Fatalf("counted %+v of %+v", s.Counts(), all)
+		}
+		told := map[string]Counts{}
+		for _, subject := range s.Subjects() {
+			if h := had[subject.Name]; h == nil || subject.Calls > h.Calls || subject.Refused > h.Refused || subject.Shadow > h.Shadow {
+				t.Fatalf("told %+v of %+v", subject, h)
+			}
+			told[subject.Name] = subject.Counts
+		}
+		if len(told) != len(s.Subjects()) || len(told) > MaxSubjects {
+			t.Fatalf("told %d subjects, some of them twice", len(s.Subjects()))
+		}
+		for subject, h := range had {
+			if h.Calls > all.Calls/ways+1 && told[subject].Calls < h.Calls-all.Calls/ways {
+				t.Fatalf("told %+v of %s, which had %+v of %d", told[subject], subject, h, all.Calls)
+			}
+		}
+	})
+}
+
+func TestParse(t *testing.T) {
+	if r, err := Parse(`{"seconds":5,"rules":[{"name":"r","tag":"1m","calls":3,"subjects":[{"subject":"k","calls":2}]}]}`); err != nil ||
+		r.Rules[0].Calls != 3 || r.Rules[0].Subjects[0].Calls != 2 {
+		t.Errorf("got %+v, error %v", r, err)
+	}
+	for _, text := range []string{``, `[]`, `{}`, `{"seconds":-1}`, `{"seconds":1e9}`, `{"seconds":1,"rules":[` + fmt.Sprintf("%0*d]}", MaxReport, 1)} {
+		if _, err := Parse(text); err == nil {
+			t.Errorf("%.20s: no error", text)
+		}
+	}
+}
