@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -32,6 +33,9 @@ func (r Rule) Boundaries(now time.Time, n int) []time.Time {
 	}
 	return ends
 }
+
+// Tag returns how the keys of the rule's counts end.
+func (r Rule) Tag() string { return key.Tag(r.Name, r.Method, r.rule.Window(), r.Key) }
 
 // rulesOf returns the rules of a package.
 func rulesOf(fset *token.FileSet, p *model.Package) []Rule {

@@ -43,6 +43,7 @@ current directory. A Go file stands for itself alone.
 examples:
   ratelimit ./...             generate for all packages below
   ratelimit -check ./...      fail if a file is not up to date, as in CI
+  ratelimit -lock             write ratelimit.lock, with which -check compares the rules
   ratelimit -list ./...       print all rules
   ratelimit -list -json .     the same for programs
   ratelimit -check -warn=error ./...    fail on warnings, too
@@ -54,7 +55,8 @@ examples:
 exit status:
   0   everything is up to date now
   1   there are errors in the source, or no directives, or, with -check,
-      files that are not up to date; nothing is written
+      files that are not up to date, or other rules than in ratelimit.lock;
+      nothing is written
   2   the command line is wrong
 
 flags:
@@ -80,7 +82,7 @@ const (
 
 // command is a parsed command line.
 type command struct {
-	check, list, json, markdown, version bool
+	check, list, lock, json, markdown, version bool
 
 	config         generator.Config
 	stdout, stderr io.Writer
@@ -104,6 +106,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return c.fail(err)
 	}
 	c.config.Dir = dir
+	if c.lock {
+		if err := c.toModule(); err != nil {
+			return c.fail(err)
+		}
+	}
 	result, err := generator.Generate(ctx, c.config)
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("ratelimit: interrupted; nothing is written")
@@ -120,8 +127,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case c.list:
 		err = c.printRules(result.Rules, time.Now())
+	case c.lock:
+		err = c.writeLock(result.Rules)
 	case c.check:
-		return c.printStale(result.Files)
+		return max(c.printStale(result.Files), c.checkLock(result.Rules))
 	default:
 		_, err = generator.Write(result.Files)
 	}
@@ -152,6 +161,7 @@ func (c *command) parse(args []string) (status int, ok bool) {
 	flags.SetOutput(io.Discard)
 	flags.BoolVar(&c.check, "check", false, "write nothing; exit with 1 and show a diff if a file is not up to date")
 	flags.BoolVar(&c.list, "list", false, "write nothing; print all rules as a table")
+	flags.BoolVar(&c.lock, "lock", false, "write ratelimit.lock alone: what the counts of each rule of the module depend on, and the limits")
 	flags.BoolVar(&c.json, "json", false, "print JSON: rules on standard output, and messages, one a line, on standard error")
 	flags.BoolVar(&c.markdown, "markdown", false, "with -list: print a Markdown table")
 	flags.Func("warn", "what a warning is: with `error`, nothing is written and the status is 1", c.warn)
@@ -172,8 +182,10 @@ func (c *command) parse(args []string) (status int, ok bool) {
 		return c.misuse("either -json or -markdown, not both"), false
 	case slices.ContainsFunc(flags.Args(), func(a string) bool { return strings.HasPrefix(a, "-") }):
 		return c.misuse("flags come before packages"), false
-	case c.check && c.list:
-		return c.misuse("either -check or -list, not both"), false
+	case c.check && c.list, c.check && c.lock, c.list && c.lock:
+		return c.misuse("-check, -list and -lock exclude each other"), false
+	case c.lock && flags.NArg() > 0:
+		return c.misuse("-lock is about all packages of the module; name none"), false
 	}
 	c.config.Patterns = flags.Args()
 	return done, true

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+)
+
+// lockName is the file that says how the rules of a module were when somebody last looked at them. It stands beside go.mod.
+const lockName = "ratelimit.lock"
+
+const lockHeader = `# Written by "go tool ratelimit -lock": what the counts of each rule depend on, and its limits. Commit this file.` + "\n"
+
+// locked is a line of ratelimit.lock. What its counts depend on is everything but the limits.
+type locked struct {
+	Rule  string `json:"rule"`
+	Key   string `json:"key,omitempty"` // the template
+	Tag   string `json:"tag"`
+	Scope string `json:"scope,omitempty"`
+	Hash  string `json:"hash,omitempty"`
+	Limit string `json:"limit"` // a number or an expression
+	Burst string `json:"burst,omitempty"`
+
+	at annotations.Message // where the rule or the line stands
+}
+
+// counts returns the line without its limits.
+func (l locked) counts() locked {
+	l.Limit, l.Burst, l.at = "", "", annotations.Message{}
+	return l
+}
+
+// layout shows the keys of the counts in the store; * stands for the limiter's prefix.
+func (l locked) layout() string {
+	subject := l.Key
+	if subject == "" {
+		subject = key.Subject("")
+	}
+	layout := key.State("*", l.Rule, subject, l.Tag)
+	if l.Scope != "" {
+		layout += " of each process"
+	}
+	if l.Hash != "" {
+		layout += " without hashing"
+	}
+	return layout
+}
+
+func (l locked) limits() string {
+	if l.Burst == "" {
+		return l.Limit
+	}
+	return l.Limit + " with a burst of " + l.Burst
+}
+
+// lockOf returns the lines for rules, sorted. A rule of a type is there once.
+func (c *command) lockOf(rules []generator.Rule) []locked {
+	var lines []locked
+	for _, r := range rules {
+		l := locked{
+			Rule: r.Name, Key: r.Key, Tag: r.Tag(), Limit: cmp.Or(r.LimitExpr, strconv.FormatInt(r.Limit, 10)),
+			at: annotations.Message{File: c.relative(r.File), Span: annotations.Span{Line: r.Line, Column: 1}},
+		}
+		for _, s := range r.Settings {
+			switch s.Name {
+			case "scope":
+				l.Scope = fmt.Sprint(s.Value)
+			case "hash":
+				l.Hash = fmt.Sprint(s.Value)
+			case "burst":
+				l.Burst = fmt.Sprint(s.Value)
+			}
+		}
+		lines = append(lines, l)
+	}
+	slices.SortStableFunc(lines, func(a, b locked) int { return strings.Compare(a.text(), b.text()) })
+	return slices.CompactFunc(lines, func(a, b locked) bool { return a.text() == b.text() })
+}
+
+// text is the line as it is written.
+func (l locked) text() string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(l) // texts can be written
+	return b.String()
+}
+
+// formatLock returns the text of ratelimit.lock.
+func formatLock(lines []locked) []byte {
+	text := lockHeader
+	for _, l := range lines {
+		text += l.text()
+	}
+	return []byte(text)
+}
+
+// parseLock reads what formatLock writes. An error is about a line, which counts from 1.
+func parseLock(text []byte) (lines []locked, line int, err error) {
+	for text := range bytes.Lines(text) {
+		line++
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 || text[0] == '#' {
+			continue
+		}
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		var l locked
+		if err := d.Decode(&l); err != nil || d.More() {
+			return nil, line, errors.New("this line is not as ratelimit -lock writes it")
+		}
+		l.at = annotations.Message{File: lockName, Span: annotations.Span{Line: line, Column: 1}}
+		lines = append(lines, l)
+	}
+	return lines, 0, nil
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	limits "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+const lockSource = `package x
+
+import "context"
+
+//ratelimit:rule key="{clientIP(ctx)}" limit=100 per=1h
+type X interface {
+	//ratelimit:rule key="{phone}" limit=1 per=1m
+	//ratelimit:rule name=day key="{phone}" limit=10 cron=@daily tz=Asia/Tokyo
+	Send(ctx context.Context, phone string) error
+
+	//ratelimit:rule limit="len(text)" per=1s scope=instance
+	Talk(ctx context.Context, text string) error
+
+	//ratelimit:rule key="{text}" limit=5 per=1s algorithm=token-bucket burst=20 hash=false
+	Shout(ctx context.Context, text string) error
+}
+`
+
+const lockText = lockHeader + `{"rule":"day","key":"{phone}","tag":"cron:@daily:Asia/Tokyo","limit":"10"}
+{"rule":"x.X","key":"{clientIP(ctx)}","tag":"1h:{clientIP(ctx)}","limit":"100"}
+{"rule":"x.X.Send","key":"{phone}","tag":"1m:{phone}","limit":"1"}
+{"rule":"x.X.Shout","key":"{text}","tag":"bucket:1s:{text}","hash":"false","limit":"5","burst":"20"}
+{"rule":"x.X.Talk","tag":"1s","scope":"instance","limit":"len(text)"}
+`
+
+// TestLock changes rules after ratelimit.lock was written.
+func TestLock(t *testing.T) {
+	dir := module(t, "x.go", lockSource, "sub/y.go", "package sub\n")
+	expect(t, 0, filepath.Join(dir, "sub"), "-lock") // the module's, wherever one is in it
+	if got := read(t, dir, lockName); got != lockText {
+		t.Fatalf("ratelimit.lock is\n%s", got)
+	}
+	for name, test := range map[string]struct {
+		changes []string // pairs of old and new text
+		want    []string // without the first line
+	}{
+		"nothing":        {},
+		"a comment":      {changes: []string{"package x", "// Package x is here.\npackage x"}},
+		"a message":      {changes: []string{"per=1m", `per=1m message="Not now."`}},
+		"the order":      {changes: []string{"\t//ratelimit:rule key=\"{phone}\" limit=1 per=1m\n", "", "tz=Asia/Tokyo", "tz=Asia/Tokyo\n\t//ratelimit:rule key=\"{phone}\" limit=1 per=1m"}},
+		"a limit":        {[]string{"limit=10 ", "limit=20 "}, []string{"x.go:8:1: the limit of day is 20 instead of 10; what is used counts on"}},
+		"a burst":        {[]string{"burst=20", "burst=30"}, []string{"x.go:14:1: the limit of x.X.Shout is 5 with a burst of 30 instead of 5 with a burst of 20; what is used counts on"}},
+		"a limit's expr": {[]string{`"len(text)"`, `"len(text) + 1"`}, []string{"x.go:11:1: the limit of x.X.Talk is len(text) + 1 instead of len(text); what is used counts on"}},
+		"a parameter":    {[]string{"{phone}", "{number}", "phone string", "number string"}, []string{`x.go:8:1: the key of day is "{number}" instead of "{phone}"; its counts go on where both give the same text`, "x.go:7:1: the counts of x.X.Send start anew: they are *:x.X.Send:{{number}}:1m:{number} instead of *:x.X.Send:{{phone}}:1m:{phone}"}},
+		"a window":       {[]string{"per=1h", "per=2h"}, []string{"x.go:5:1: the counts of x.X start anew: they are *:x.X:{{clientIP(ctx)}}:2h:{clientIP(ctx)} instead of *:x.X:{{clientIP(ctx)}}:1h:{clientIP(ctx)}"}},
+		"an algorithm":   {[]string{"per=1h", "per=1h algorithm=fixed-window"}, []string{"x.go:5:1: the counts of x.X start anew: they are *:x.X:{{clientIP(ctx)}}:fixed:1h:{clientIP(ctx)} instead of *:x.X:{{clientIP(ctx)}}:1h:{clientIP(ctx)}"}},
+		"a scope":        {[]string{" scope=instance", ""}, []string{"x.go:11:1: the counts of x.X.Talk start anew: they are *:x.X.Talk:{%all}:1s instead of *:x.X.Talk:{%all}:1s of each process"}},
+		"hashing":        {[]string{" hash=false", ""}, []string{"x.go:14:1: the counts of x.X.Shout start anew: they are *:x.X.Shout:{{text}}:bucket:1s:{text} instead of *:x.X.Shout:{{text}}:bucket:1s:{text} without hashing"}},
+		"a rule's name":  {[]string{"name=day", "name=daily"}, []string{"x.go:8:1: daily is a new rule: its counts, *:daily:{{phone}}:cron:@daily:Asia/Tokyo, start from nothing", "ratelimit.lock:2:1: day is gone: its counts, *:day:{{phone}}:cron:@daily:Asia/Tokyo, expire"}},
+		"a method":       {[]string{"Talk(", "Speak("}, []string{"x.go:11:1: x.X.Speak is a new rule: its counts, *:x.X.Speak:{%all}:1s of each process, start from nothing", "ratelimit.lock:6:1: x.X.Talk is gone: its counts, *:x.X.Talk:{%all}:1s of each process, expire"}},
+		"one rule more":  {[]string{"per=1m", "per=1m\n\t//ratelimit:rule limit=7 per=1m"}, []string{"x.go:8:1: x.X.Send is a new rule: its counts, *:x.X.Send:{%all}:1m, start from nothing"}},
+		"one rule less":  {[]string{"\t//ratelimit:rule key=\"{phone}\" limit=1 per=1m\n", ""}, []string{"ratelimit.lock:4:1: x.X.Send is gone: its counts, *:x.X.Send:{{phone}}:1m:{phone}, expire"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, dir, "x.go", strings.NewReplacer(test.changes...).Replace(lockSource))
+			expect(t, 0, dir, "./...")
+			if test.want == nil {
+				if stdout, stderr := expect(t, 0, dir, "-check", "./..."); stdout != "" || strings.Contains(stderr, lockName) {
+					t.Errorf("printed %q and %q", stdout, stderr)
+				}
+				return
+			}
+			want := "ratelimit.lock: the rules are not those that were accepted; to accept them, run: go tool ratelimit -lock\n"
+			_, stderr := expect(t, 1, dir, "-check", "./...")
+			if _, got, _ := strings.Cut(stderr, want); got != strings.Join(test.want, "\n")+"\n" {
+				t.Errorf("printed\n%sexpected\n%s", stderr, want+strings.Join(test.want, "\n"))
+			}
+			expect(t, 0, dir, "-check", ".") // is not about all packages of the module
+		})
+	}
+}
+
+// TestLockAndStale fails for each of the two reasons, and tells both.
+func TestLockAndStale(t *testing.T) {
+	dir := module(t, "x.go", source)
+	expect(t, 0, dir)
+	if _, stderr := expect(t, 0, dir, "-check", "./..."); stderr != "" {
+		t.Errorf("without ratelimit.lock: %q", stderr)
+	}
+	expect(t, 0, dir, "-lock")
+	expect(t, 0, dir, "-check", "./...")
+	write(t, dir, "x.go", strings.Replace(source, "limit=1", "limit=2", 1))
+	_, stderr := expect(t, 1, dir, "-check", "./...")
+	if !strings.Contains(stderr, "x_ratelimit.go: stale") || !strings.Contains(stderr, "the limit of x is 2 instead of 1") {
+		t.Errorf("printed %q", stderr)
+	}
+	_, stderr = expect(t, 1, dir, "-check", "-json", "./...")
+	if n := strings.Count(stderr, `"code":"lock"`); n != 2 {
+		t.Errorf("%d messages of the lock: %s", n, stderr)
+	}
+	expect(t, 0, dir, "-lock")
+	expect(t, 0, dir)
+	expect(t, 0, dir, "-check", "./...")
+	write(t, dir, lockName, read(t, dir, lockName)+"<<<<<<< HEAD\n")
+	if _, stderr = expect(t, 1, dir, "-check", "./..."); !strings.Contains(stderr, "\nratelimit.lock:3:1: this line is not as ratelimit -lock writes it\n") {
+		t.Errorf("printed %q", stderr)
+	}
+}
+
+func TestLockUsage(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"-lock", "-check"}, {"-lock", "-list"}, {"-lock", "./..."}} {
+		expect(t, 2, dir, args...)
+	}
+	if _, err := os.Stat("/go.mod"); err == nil {
+		t.Fatal("this test needs a temporary folder outside of a module")
+	}
+	if _, stderr := expect(t, 1, dir, "-lock"); stderr != "there is no go.mod in this directory or above it\n" {
+		t.Errorf("printed %q", stderr)
+	}
+}
+
+// TestLockLayout compares the layouts of ratelimit.lock with the keys that a limiter writes for the same rules.
+func TestLockLayout(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
+	defer client.Close()
+	rules := wrap.NewRules("x.X.Send",
+		limits.Rule{Key: "{phone}", Limit: 1, Per: time.Minute},
+		limits.Rule{Name: "day", Key: "{phone}", Limit: 10, Cron: "@daily", TZ: "Asia/Tokyo"},
+		limits.Rule{Name: "x.X", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour})
+	if err := wrap.Take(t.Context(), limits.New(redisstore.New(client)), rules, "5550100", "5550100", "192.0.2.1"); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := client.Keys(t.Context(), "ratelimit:*:{*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, _, err := parseLock([]byte(lockText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var layouts []string
+	for _, l := range lines[:3] {
+		layouts = append(layouts, strings.NewReplacer("*", "ratelimit", "{{phone}}", "{5550100}", "{{clientIP(ctx)}}", "{192.0.2.1}").Replace(l.layout()))
+	}
+	slices.Sort(keys)
+	slices.Sort(layouts)
+	if !slices.Equal(keys, layouts) {
+		t.Errorf("the keys are %q, the layouts %q", keys, layouts)
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator"
+)
+
+// toModule makes the command one about all packages of the module around the working directory.
+func (c *command) toModule() error {
+	for dir := c.config.Dir; ; dir = filepath.Dir(dir) {
+		if isModule(dir) {
+			c.config.Dir, c.config.Patterns = dir, []string{"./..."}
+			return nil
+		}
+		if dir == filepath.Dir(dir) {
+			return errors.New("there is no go.mod in this directory or above it")
+		}
+	}
+}
+
+func isModule(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// writeLock writes ratelimit.lock.
+func (c *command) writeLock(rules []generator.Rule) error {
+	return os.WriteFile(filepath.Join(c.config.Dir, lockName), formatLock(c.lockOf(rules)), 0o644)
+}
+
+// checkLock compares the rules with ratelimit.lock, if there is one and the command is about the whole module.
+func (c *command) checkLock(rules []generator.Rule) int {
+	if !slices.Equal(c.config.Patterns, []string{"./..."}) || !isModule(c.config.Dir) {
+		return done
+	}
+	text, err := os.ReadFile(filepath.Join(c.config.Dir, lockName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return done
+	} else if err != nil {
+		return c.fail(err)
+	}
+	var messages []annotations.Message
+	if before, line, err := parseLock(text); err != nil {
+		messages = []annotations.Message{{File: lockName, Span: annotations.Span{Line: line, Column: 1}, Text: err.Error()}}
+	} else {
+		messages = changes(before, c.lockOf(rules))
+	}
+	if len(messages) == 0 {
+		return done
+	}
+	const accept = "the rules are not those that were accepted; to accept them, run: go tool ratelimit -lock"
+	messages = slices.Insert(messages, 0, annotations.Message{File: lockName, Text: accept})
+	for i := range messages {
+		messages[i].Code = "lock"
+	}
+	c.print(messages)
+	return failed
+}
+
+// changes says what became of the counts and the limits of before.
+func changes(before, now []locked) []annotations.Message {
+	var messages []annotations.Message
+	add := func(at annotations.Message, format string, args ...any) {
+		at.Text = fmt.Sprintf(format, args...)
+		messages = append(messages, at)
+	}
+	// match removes from now what has its like in before, and that as well.
+	match := func(alike func(was, is locked) bool, tell func(was, is locked)) {
+		now = slices.DeleteFunc(now, func(is locked) bool {
+			i := slices.IndexFunc(before, func(was locked) bool { return alike(was, is) })
+			if i < 0 {
+				return false
+			}
+			tell(before[i], is)
+			before = slices.Delete(before, i, i+1)
+			return true
+		})
+	}
+	match(func(was, is locked) bool { return was.text() == is.text() }, func(was, is locked) {})
+	match(func(was, is locked) bool { return was.counts() == is.counts() }, func(was, is locked) {
+		add(is.at, "the limit of %s is %s instead of %s; what is used counts on", is.Rule, is.limits(), was.limits())
+	})
+	match(func(was, is locked) bool { return was.Rule == is.Rule }, func(was, is locked) {
+		alike := was
+		if alike.Key = is.Key; alike.counts() == is.counts() {
+			add(is.at, "the key of %s is %q instead of %q; its counts go on where both give the same text", is.Rule, is.Key, was.Key)
+		} else {
+			add(is.at, "the counts of %s start anew: they are %s instead of %s", is.Rule, is.layout(), was.layout())
+		}
+	})
+	for _, is := range now {
+		add(is.at, "%s is a new rule: its counts, %s, start from nothing", is.Rule, is.layout())
+	}
+	for _, was := range before {
+		add(was.at, "%s is gone: its counts, %s, expire", was.Rule, was.layout())
+	}
+	return messages
+}
