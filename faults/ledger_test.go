@@ -86,4 +86,6 @@ func TestLedgerRejectsAnotherLimit(t *testing.T) {
 }
 
 // isLoose reports whether the law permits refusals that the definition might not.
-func (l Law) isLoose() bool { return fmt.Sprint(l.Most(0, 1_000_000)) != fmt.Sprint(l.Least(0, 1_000_000)) }
+func (l Law) isLoose() bool {
+	return fmt.Sprint(l.Most(0, 1_000_000)) != fmt.Sprint(l.Least(0, 1_000_000))
+}

@@ -10,7 +10,8 @@ import (
 
 const slots = 16384
 
-// Cluster is a cluster of servers without replicas, which share out all slots evenly.
+// Cluster is servers of one kind that belong together: the masters of a cluster, which share out all slots evenly, their replicas, or
+// sentinels.
 type Cluster []*Server
 
 // StartCluster starts n servers and returns when each of them sees the whole cluster.

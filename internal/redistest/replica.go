@@ -45,16 +45,15 @@ func (s *Server) StartReplica(t testing.TB, args ...string) *Server {
 	return r
 }
 
-// StartSentinels starts n sentinels that watch a server with replicas, and returns their addresses when all know each other and the
-// replicas. Most of them have to miss the server for the time, in milliseconds, before they promote a replica.
-func (s *Server) StartSentinels(t testing.TB, name string, n, missed, replicas int) []string {
+// StartSentinels starts n sentinels that watch a server with replicas, and returns them when all know each other and the replicas.
+// Most of them have to miss the server for the time, in milliseconds, before they promote a replica.
+func (s *Server) StartSentinels(t testing.TB, name string, n, missed, replicas int) Cluster {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sentinels []*Server
-	var addrs []string
+	var sentinels Cluster
 	for range n {
 		file := filepath.Join(t.TempDir(), "sentinel.conf")
 		text := fmt.Sprintf("sentinel monitor %[1]s %[2]s %[3]s %[4]d\nsentinel down-after-milliseconds %[1]s %[5]d\n"+
@@ -62,13 +61,12 @@ func (s *Server) StartSentinels(t testing.TB, name string, n, missed, replicas i
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		sentinel := Start(t, file, "--sentinel")
-		sentinels, addrs = append(sentinels, sentinel), append(addrs, sentinel.Addr)
+		sentinels = append(sentinels, Start(t, file, "--sentinel"))
 	}
 	for _, sentinel := range sentinels {
 		sentinel.WaitFor("INFO sentinel", fmt.Sprintf("status=ok,address=%s,slaves=%d,sentinels=%d", s.Addr, replicas, n))
 	}
-	return addrs
+	return sentinels
 }
 
 // WaitFor waits until the reply to a command has all the words.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,14 +56,17 @@ func (n *node) send(ctx context.Context, deadline time.Time, parts []*part) {
 			p.err = breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.timeout)}
 		}
 	}
-	if sent && !breaker.Reached(err) {
-		n.lost(err)
+	if i := slices.IndexFunc(parts, func(p *part) bool { return !breaker.Reached(p.err) }); sent && i >= 0 {
+		n.lost(parts[i].Keys[0].(string), err)
 	}
 }
 
 func (n *node) sendAll(ctx context.Context, parts []*part) (err error) {
 	for w := n.way(); len(parts) > 0; {
 		w.exchange(ctx, parts)
+		if slices.ContainsFunc(parts, (*part).handedOver) {
+			time.Sleep(retryAfter)
+		}
 		next, again := w, []*part(nil)
 		for _, p := range parts {
 			if p.err == nil {
@@ -86,15 +91,11 @@ func (w *way) exchange(ctx context.Context, parts []*part) {
 		args = append(args, w.verb, w.script, len(p.Keys))
 		commands[i] = once.New(ctx, append(append(args, p.Keys...), p.Args...)...)
 	}
-	if len(commands) == 1 {
-		_ = w.client.Process(ctx, commands[0])
-	} else {
-		_, _ = w.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for _, c := range commands {
-				_ = p.Process(ctx, c)
-			}
-			return nil
-		})
+	if !w.process(ctx, commands) {
+		for _, p := range parts {
+			p.err = fmt.Errorf("no reply of the cluster in time: %w", os.ErrDeadlineExceeded)
+		}
+		return
 	}
 	for i, p := range parts {
 		cmd := commands[i].(once.Cmd)
@@ -102,8 +103,43 @@ func (w *way) exchange(ctx context.Context, parts []*part) {
 	}
 }
 
+// process sends the commands. It reports whether they were answered, or failed, before ctx ends: a client for one server sees to that
+// itself, by the time-outs it was given, and others may take longer.
+func (w *way) process(ctx context.Context, commands []redis.Cmder) bool {
+	send := func() {
+		if len(commands) == 1 {
+			_ = w.client.Process(ctx, commands[0])
+			return
+		}
+		_, _ = w.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, c := range commands {
+				_ = p.Process(ctx, c)
+			}
+			return nil
+		})
+	}
+	if _, single := w.client.(*redis.Client); single {
+		send()
+		return true
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		send()
+	}()
+	select {
+	case <-answered:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // retryAfter is when to ask a server again that is handing over a slot.
 const retryAfter = 10 * time.Millisecond
+
+// handedOver reports whether the keys of a part are on their way from one server to another.
+func (p *part) handedOver() bool { return p.err != nil && strings.HasPrefix(p.err.Error(), "TRYAGAIN ") }
 
 // another finds the way for a part that a server has not begun with, if there is one.
 func (n *node) another(ctx context.Context, w way, next *way, err error) bool {
@@ -118,8 +154,7 @@ func (n *node) another(ctx context.Context, w way, next *way, err error) bool {
 		next.verb, next.script = "evalsha", lua.SHA
 	case w.verb == "evalsha" && has("NOSCRIPT "):
 		next.verb, next.script = "eval", lua.Script
-	case has("TRYAGAIN "):
-		time.Sleep(retryAfter)
+	case has("TRYAGAIN "): // some time has passed
 		return ctx.Err() == nil
 	case cluster != nil && w.client != cluster && (has("MOVED ") || has("ASK ") || has("READONLY ")):
 		next.client = cluster

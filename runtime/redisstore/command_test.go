@@ -147,18 +147,20 @@ func TestLostReply(t *testing.T) {
 	}
 }
 
-// The time-out bounds a decision on a silent server, whatever the client's options say.
+// The time-out bounds a decision on a silent server, whatever the client's options say, and whatever its type.
 func TestTimeout(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour, PoolTimeout: time.Hour, PoolSize: 1})
 	defer client.Close()
-	s := New(client, WithTimeout(50*time.Millisecond))
 	server.Pause()
 	defer server.Resume()
-	for range 5 {
-		call := of(minute, 9, "a")
-		if v, err := s.Decide(context.Background(), &call); err == nil {
-			t.Fatalf("got %+v", v)
+	for name, c := range map[string]redis.UniversalClient{"a client": client, "another type": struct{ redis.UniversalClient }{client}} {
+		s := New(c, WithTimeout(50*time.Millisecond))
+		for range 5 {
+			call := of(minute, 9, "a")
+			if v, err := s.Decide(context.Background(), &call); err == nil {
+				t.Fatalf("%s: got %+v", name, v)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -67,8 +68,8 @@ func (n *node) set(now int64) { n.ahead.Store(now - time.Now().UnixMicro()) }
 // client asks once a minute.
 const minReload = 250 * time.Millisecond
 
-// lost takes in that the server could not be reached: another one may be in its place.
-func (n *node) lost(err error) {
+// lost takes in that the server of a key could not be reached: another one may be in its place.
+func (n *node) lost(key string, err error) {
 	s := n.store
 	if errors.Is(err, redis.ErrClosed) {
 		s.nodes.Range(func(client, other any) bool {
@@ -78,9 +79,25 @@ func (n *node) lost(err error) {
 			return true
 		})
 	}
-	cluster, ok := s.client.(*redis.ClusterClient)
 	last, now := s.reloaded.Load(), time.Now().UnixNano()
-	if ok && now-last > int64(minReload) && s.reloaded.CompareAndSwap(last, now) {
-		cluster.ReloadState(context.Background())
+	if !s.split.Load() || now-last <= int64(minReload) || !s.reloaded.CompareAndSwap(last, now) {
+		return
 	}
+	switch client := s.client.(type) {
+	case *redis.ClusterClient:
+		client.ReloadState(context.Background())
+	case *redis.Ring:
+	default:
+		go s.misdirect(key)
+	}
+}
+
+// misdirect makes a client that hides its cluster ask for the layout, as it does when a server says that a key is elsewhere: it
+// sends a command for the key to the server of another one.
+func (s *store) misdirect(key string) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	defer cancel()
+	command := redis.NewCmd(ctx, "getrange", key, rand.IntN(1<<20), 0)
+	command.SetFirstKeyPos(2)
+	_ = s.client.Process(ctx, command)
 }

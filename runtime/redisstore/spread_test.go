@@ -117,3 +117,26 @@ func TestSpreadAsksAgain(t *testing.T) {
 		}
 	}
 }
+
+// The first calls to a cluster whose client does not show that it is one succeed, also where they are sent together.
+func TestHiddenCluster(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+	defer client.Close()
+	for round := range 20 {
+		s := New(struct{ redis.UniversalClient }{client}, asking...)
+		errs := make(chan error, 16)
+		for i := range cap(errs) {
+			go func() {
+				call := of(minute, 9, fmt.Sprint(round, i))
+				_, err := s.Decide(context.Background(), &call)
+				errs <- err
+			}()
+		}
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+		}
+	}
+}

@@ -109,9 +109,11 @@ func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, 
 		}
 		return v, err
 	}
+	split := s.split.Load()
 	v, err := s.decide(ctx, call)
-	if err != nil && strings.HasPrefix(err.Error(), "CROSSSLOT ") && !s.split.Swap(true) {
-		return s.answer(ctx, call) // the client is for a cluster and does not show it; nothing was done
+	if err != nil && !split && strings.HasPrefix(err.Error(), "CROSSSLOT ") {
+		s.split.Store(true) // the client is for a cluster and does not show it; nothing was done
+		return s.answer(ctx, call)
 	}
 	return v, err
 }

@@ -1,0 +1,42 @@
+//go:build faults
+
+package faults
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// Decisions go on within a second after the sentinels promoted a replica.
+func TestFailoverBySentinels(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail  func(*redistest.Server)
+		bound time.Duration
+	}{
+		"refuses":   {(*redistest.Server).Stop, time.Second},
+		"is silent": {(*redistest.Server).Pause, dialTimeout + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			master := redistest.Start(t)
+			replica := master.StartReplica(t)
+			sentinels := master.StartSentinels(t, "limits", 3, 500, 1)
+			client := redis.NewFailoverClient(&redis.FailoverOptions{
+				MasterName: "limits", SentinelAddrs: sentinels.Addrs(), DialTimeout: dialTimeout, ReadTimeout: dialTimeout, DialerRetries: 1,
+			})
+			t.Cleanup(func() { _ = client.Close() })
+			promoted := func() {
+				for _, s := range sentinels {
+					s.WaitFor("SENTINEL GET-MASTER-ADDR-BY-NAME limits", strings.TrimPrefix(replica.Addr, "127.0.0.1:"))
+				}
+			}
+			failover{master, promoted, c.fail, c.bound}.check(t, ratelimit.New(redisstore.New(client), quiet()))
+		})
+	}
+}
