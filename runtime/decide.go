@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Source is what decided a call.
@@ -77,37 +79,43 @@ func (c *call) decide(ctx context.Context) error {
 		return err
 	}
 	c.limitWaits(ctx)
-	switch {
-	case len(c.local.Claims) == 0:
-		return c.decideAlone(ctx, &c.fleet)
-	case len(c.fleet.Claims) == 0:
-		return c.decideAlone(ctx, &c.local)
-	default:
-		return c.decideBoth(ctx)
+	if c.isSplit() {
+		c.withoutPlaces()
 	}
+	return c.decideInTime(ctx)
 }
 
-// decideAlone decides a call of one part, and sleeps until its place. Where no rule keeps a place for it, it asks again when it would
-// be admitted.
-func (c *call) decideAlone(ctx context.Context, p *part) error {
+// isSplit reports whether the call has rules of the fleet and of this instance.
+func (c *call) isSplit() bool { return len(c.local.Claims) > 0 && len(c.fleet.Claims) > 0 }
+
+// decideInTime asks the stores, and sleeps until the call's place. Where no place can be kept for it, it asks again when it would be
+// admitted.
+func (c *call) decideInTime(ctx context.Context) error {
 	var began time.Time
 	for {
-		if err := c.askPart(ctx, p); err != nil {
+		v, again, err := c.askStores(ctx)
+		switch {
+		case err != nil:
 			return storeError(ctx, c.method, err)
-		}
-		if c.peek || !p.AskAgain(p.verdict) {
-			break
+		case !again || c.peek:
+			return c.conclude(ctx, v)
 		}
 		if began.IsZero() {
 			began = c.limiter.now()
 		}
-		if err := c.sleep(ctx, max(p.verdict.At-p.verdict.Now, shortestSleep)); err != nil {
+		if err := c.sleep(ctx, max(v.At-v.Now, shortestSleep)); err != nil {
 			return err
 		}
 		c.answer.waited = c.limiter.now().Sub(began)
 		c.shortenWaits(c.answer.waited)
 	}
-	v := p.verdict
+}
+
+// shortestSleep is how long a call sleeps at least before it asks again, in microseconds.
+const shortestSleep = 100
+
+// conclude takes in the last verdict, and sleeps until the place that it gives to the call.
+func (c *call) conclude(ctx context.Context, v engine.Verdict) error {
 	if !v.Admitted {
 		c.answer.at = time.UnixMicro(v.Now)
 		return nil
@@ -120,9 +128,6 @@ func (c *call) decideAlone(ctx context.Context, p *part) error {
 	return c.sleepInPlace(ctx, v.At-v.Now)
 }
 
-// shortestSleep is how long a call sleeps at least before it asks again, in microseconds.
-const shortestSleep = 100
-
 // shortenWaits leaves the rules the rest of their waits.
 func (c *call) shortenWaits(waited time.Duration) {
 	for i := range c.asked {
@@ -133,28 +138,21 @@ func (c *call) shortenWaits(waited time.Duration) {
 	}
 }
 
-// decideBoth decides a call under rules of the fleet and of this instance. There is no place to keep in both: while one of them
-// refuses for now, the call sleeps and asks again, as long as its rules let it wait.
-func (c *call) decideBoth(ctx context.Context) error {
-	began := c.limiter.now()
-	c.withoutPlaces()
-	for {
-		delay, err := c.askBoth(ctx)
-		if err != nil {
-			return storeError(ctx, c.method, err)
-		}
-		c.answer.waited = c.limiter.now().Sub(began)
-		c.answer.at = time.UnixMicro(max(c.fleet.verdict.Now, c.local.verdict.Now))
-		if c.answer.admitted || c.peek || delay == 0 || !c.mayWait(c.answer.waited) {
-			return nil
-		}
-		if err := c.sleep(ctx, max(delay.Microseconds(), shortestSleep)); err != nil {
-			return err
-		}
+// askStores returns the verdict of all stores on the call, and whether to ask again at its time.
+func (c *call) askStores(ctx context.Context) (v engine.Verdict, again bool, err error) {
+	p := &c.fleet
+	switch {
+	case c.isSplit():
+		return c.askBoth(ctx)
+	case len(c.fleet.Claims) == 0:
+		p = &c.local
 	}
+	err = c.askPart(ctx, p)
+	return p.verdict, p.AskAgain(p.verdict), err
 }
 
-// withoutPlaces makes the stores refuse what they do not admit at once.
+// withoutPlaces makes the two stores of a call refuse what they do not admit at once, as they cannot keep a place for the same instant.
+// A rule with a block keeps its wait: its refusal for want of time would begin the block.
 func (c *call) withoutPlaces() {
 	for i := range c.asked {
 		a := &c.asked[i]
@@ -162,38 +160,65 @@ func (c *call) withoutPlaces() {
 			continue
 		}
 		claim := &a.part.Claims[a.claim]
-		a.wait, claim.Wait = min(a.wait, time.Duration(claim.Wait)*time.Microsecond), 0
+		if a.wait = min(a.wait, time.Duration(claim.Wait)*time.Microsecond); claim.Rule.Block == 0 {
+			claim.Wait = 0
+		}
 	}
 }
 
-// askBoth asks this instance's store and then the fleet's. Where one refuses, nothing is charged, and the result is how long
-// the call would have to wait.
-func (c *call) askBoth(ctx context.Context) (delay time.Duration, err error) {
-	c.local.Refused, c.fleet.Refused, c.answer.admitted = false, false, false
+// askBoth asks this instance's store and then the fleet's. Unless both admit the call now, what was charged is given back, and the verdict
+// says when both would admit it.
+func (c *call) askBoth(ctx context.Context) (v engine.Verdict, again bool, err error) {
+	c.local.Refused, c.fleet.Refused = false, false
 	if err := c.askPart(ctx, &c.local); err != nil {
-		return 0, err
+		return v, false, err
 	}
-	c.fleet.Refused = !c.local.verdict.Admitted
+	c.fleet.Refused = !c.local.admitsNow()
 	if taken := c.local.verdict.Taken; taken > 0 {
 		for i := range c.fleet.Claims {
 			c.fleet.Claims[i].Cost = taken
 		}
 	}
 	if err := c.askPart(ctx, &c.fleet); err != nil {
-		return 0, errors.Join(err, c.rollBack(ctx, &c.local))
+		return v, false, errors.Join(err, c.rollBack(ctx, &c.local))
 	}
-	if c.local.verdict.Admitted && c.fleet.verdict.Admitted {
-		c.answer.admitted = true
-		return 0, c.level(ctx)
+	v.Now = max(c.fleet.verdict.Now, c.local.verdict.Now)
+	v.At = v.Now
+	if c.local.admitsNow() && c.fleet.admitsNow() {
+		v.Admitted, v.Taken = true, c.fleet.verdict.Taken
+		return v, false, c.level(ctx, v.Taken)
 	}
-	delay, _ = c.violations(ModeEnforce)
-	return delay, c.rollBack(ctx, &c.local)
+	delay, again := c.delay()
+	v.At += delay
+	return v, again, errors.Join(c.rollBack(ctx, &c.fleet), c.rollBack(ctx, &c.local))
+}
+
+// admitsNow reports whether a part admits the call without a wait.
+func (p *part) admitsNow() bool {
+	return p.verdict.Admitted && (p.verdict.At == p.verdict.Now || p.Peek)
+}
+
+// delay returns in how many microseconds both stores would admit the call, and whether its rules let it wait so long.
+func (c *call) delay() (delay int64, inTime bool) {
+	inTime = true
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.part == nil || a.rule.Mode != ModeEnforce {
+			continue
+		}
+		claim, retry := &a.part.Claims[a.claim], a.state().retry
+		if claim.Rule.Block == 0 {
+			claim.Refused = claim.Refused && retry > a.wait-c.answer.waited
+		}
+		inTime = inTime && !claim.Refused
+		delay = max(delay, retry.Microseconds(), a.part.verdict.At-a.part.verdict.Now)
+	}
+	return delay, inTime
 }
 
 // level gives back what this instance's rules were charged beyond what an UpTo call takes of the fleet's.
-func (c *call) level(ctx context.Context) error {
-	c.answer.taken = c.fleet.verdict.Taken
-	excess := c.local.verdict.Taken - c.answer.taken
+func (c *call) level(ctx context.Context, taken int64) error {
+	excess := c.local.verdict.Taken - taken
 	if excess <= 0 {
 		return nil
 	}
@@ -207,7 +232,7 @@ func (c *call) level(ctx context.Context) error {
 	}
 	for i := range c.local.Claims {
 		if claim := &c.local.Claims[i]; claim.Charged > 0 {
-			claim.Charged, claim.Room = c.answer.taken, claim.Room+excess
+			claim.Charged, claim.Room = taken, claim.Room+excess
 		}
 	}
 	return nil
@@ -224,20 +249,6 @@ func (c *call) rollBack(ctx context.Context, p *part) error {
 	p.Rollback = true
 	defer func() { p.Rollback = false }()
 	return p.store.Adjust(ctx, &p.Call)
-}
-
-// mayWait reports whether every rule that refuses lets the call wait so long in all.
-func (c *call) mayWait(waited time.Duration) bool {
-	for i := range c.asked {
-		a := &c.asked[i]
-		if a.rule.Mode != ModeEnforce {
-			continue
-		}
-		if s := a.state(); s.refused && waited+s.retry > a.wait {
-			return false
-		}
-	}
-	return true
 }
 
 // askPart asks the store of a part. If that is the fleet's and fails, the policy of the rules decides.

@@ -95,3 +95,42 @@ func TestBothScopesUnderLoad(t *testing.T) {
 		requireLimit(t, fleet.Rule, slices.Concat(admitted...))
 	})
 }
+
+// A block begins when the call is refused for good, not while the call still has time to ask again.
+func TestBlockUnderBothScopes(t *testing.T) {
+	const block = time.Hour
+	for _, blocking := range []string{"fleet", "here", "both"} {
+		for name, store := range map[string]ratelimit.Store{
+			"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+		} {
+			l := ratelimit.New(store)
+			fleet, here := onBoth(blocking, 1, 50*time.Millisecond)
+			if blocking != "here" {
+				fleet.Rule.Block = block
+			}
+			if blocking != "fleet" {
+				here.Rule.Block = block
+			}
+			for range 3 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				_, err := l.Wait(ctx, fleet, here)
+				if cancel(); err != nil {
+					t.Fatalf("%s, a block of %s: a call that has time is answered by %v", name, blocking, err)
+				}
+			}
+			fleet.Rule.Per, here.Rule.Per = time.Minute, time.Minute
+			if d, err := l.Allow(t.Context(), fleet, here); err != nil || !d.Allowed {
+				t.Fatalf("%s: %+v, error %v", name, d, err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			_, err := l.Wait(ctx, fleet, here)
+			cancel()
+			if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); !ok || refusal.RetryAfter != block {
+				t.Errorf("%s, a block of %s: a call that has too little time is answered by %v", name, blocking, err)
+			}
+			if d, err := l.Peek(t.Context(), fleet, here); err != nil || d.Allowed || d.RetryAfter <= time.Minute {
+				t.Errorf("%s, a block of %s: then %+v, error %v", name, blocking, d, err)
+			}
+		}
+	}
+}
