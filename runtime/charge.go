@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -102,7 +101,7 @@ func (c *charged) adjust(ctx context.Context, kind EventKind, delta func(h *held
 	left, err := c.adjustPart(ctx, false, delta)
 	more, failed := c.adjustPart(ctx, true, delta)
 	c.done = !left && !more
-	err = storeError(ctx, c.method, errors.Join(err, failed))
+	err = storeError(ctx, c.method, join(err, failed))
 	c.limiter.observeAfter(ctx, kind, c.method, err)
 	return err
 }

@@ -66,13 +66,13 @@ func (c *call) decide(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return contextError(ctx, c.method)
 	case c.refusedHere():
-		c.answer.at = time.Now()
+		c.answer.at = c.limiter.now()
 		if c.blocked {
 			c.answer.source = SourceMemory
 		}
 		return nil
 	case len(c.local.Claims) == 0 && len(c.fleet.Claims) == 0:
-		c.answer.admitted, c.answer.at = true, time.Now()
+		c.answer.admitted, c.answer.at = true, c.limiter.now()
 		return nil
 	}
 	if err := c.fits(); err != nil {
@@ -180,7 +180,7 @@ func (c *call) askBoth(ctx context.Context) (v engine.Verdict, again bool, err e
 		}
 	}
 	if err := c.askPart(ctx, &c.fleet); err != nil {
-		return v, false, errors.Join(err, c.rollBack(ctx, &c.local))
+		return v, false, join(err, c.rollBack(ctx, &c.local))
 	}
 	v.Now = max(c.fleet.verdict.Now, c.local.verdict.Now)
 	v.At = v.Now
@@ -190,7 +190,7 @@ func (c *call) askBoth(ctx context.Context) (v engine.Verdict, again bool, err e
 	}
 	delay, again := c.delay()
 	v.At += delay
-	return v, again, errors.Join(c.rollBack(ctx, &c.fleet), c.rollBack(ctx, &c.local))
+	return v, again, join(c.rollBack(ctx, &c.fleet), c.rollBack(ctx, &c.local))
 }
 
 // admitsNow reports whether a part admits the call without a wait.
@@ -303,11 +303,11 @@ func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	failed := errors.Join(c.rollBack(back, &c.fleet), c.rollBack(back, &c.local))
+	failed := join(c.rollBack(back, &c.fleet), c.rollBack(back, &c.local))
 	if back.Err() != nil {
 		failed = nil // it is still going on, and would look like a deadline of ctx
 	}
-	return errors.Join(err, failed)
+	return join(err, failed)
 }
 
 // sleep waits for a number of microseconds. It returns an error if ctx ends first.

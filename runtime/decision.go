@@ -16,8 +16,11 @@ type Decision struct {
 	Violations []Violation   // the rules that refused; if the call is allowed, those in shadow mode that would have
 	Taken      int64         // of requests with UpTo: the permits taken from each rule; 0 after Peek
 	Quotas     []Quota       // what the rules have left: after Peek, and where a report is asked for by [WithReport]
-	At         time.Time     // the store's time: when the call is admitted, or else refused. Under no rule, this process's time
 	Source     Source        // what decided
+
+	// At is when the call is admitted, or else refused, by the store's clock. Where no store was asked, it is by this process's clock: no
+	// rule applies, a rule has a limit of 0, the subject is blocked by [Limiter.Block], or FailOpen decided.
+	At time.Time
 
 	charged *charged // nil if nothing was charged
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -184,6 +185,33 @@ type RuleError struct {
 func (e *RuleError) Error() string {
 	return oneLine(fmt.Sprintf("rule %s: %s: %s", strconv.Quote(e.Rule), e.Argument, e.Reason))
 }
+
+// errorList is several errors in one. Its text is one line, from which the last ones may be cut off.
+type errorList struct{ errs []error }
+
+// join returns the errors that are not nil as one, or nil. It is as errors.Join, but for the one line.
+func join(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	default:
+		return &errorList{errs}
+	}
+}
+
+func (l *errorList) Error() string {
+	texts := make([]string, len(l.errs))
+	for i, err := range l.errs {
+		texts[i] = err.Error()
+	}
+	return oneLine(strings.Join(texts, "; "))
+}
+
+// Unwrap returns the errors.
+func (l *errorList) Unwrap() []error { return l.errs }
 
 // whose names the method and the rule; a request under a rule without a name has neither.
 func whose(method, rule string) string { return cmp.Or(where(method, rule), "rate limit") }

@@ -19,7 +19,7 @@ func oneLine(s string) string { return printable.Text(s, maxLine) }
 // What errors and quotas have to show, in a log and as JSON. Durations are in words: "1m30s". What is zero is left out.
 
 func (e *TooManyRequestsError) fields() []slog.Attr {
-	return filled(slog.String("message", oneLine(e.Message)), slog.String("method", e.Method),
+	return filled(slog.String("message", e.Message), slog.String("method", e.Method),
 		slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never), slog.Any("violations", e.Violations))
 }
 
@@ -40,11 +40,11 @@ func (e *StoreError) fields() []slog.Attr {
 
 func (e *KeyError) fields() []slog.Attr {
 	return filled(slog.String("message", e.Error()), slog.String("method", e.Method), slog.String("rule", e.Rule),
-		slog.String("expr", oneLine(e.Expr)))
+		slog.String("expr", e.Expr))
 }
 
 func (e *RuleError) fields() []slog.Attr {
-	return filled(slog.String("message", e.Error()), slog.String("rule", oneLine(e.Rule)), slog.String("argument", e.Argument))
+	return filled(slog.String("message", e.Error()), slog.String("rule", e.Rule), slog.String("argument", e.Argument))
 }
 
 func words(d time.Duration) string {
@@ -54,7 +54,7 @@ func words(d time.Duration) string {
 	return d.String()
 }
 
-// filled leaves out texts that are empty, flags that are not set, and lists of nothing.
+// filled leaves out texts that are empty, flags that are not set, and lists of nothing. The other texts it makes one line each.
 func filled(attrs ...slog.Attr) []slog.Attr {
 	kept := attrs[:0]
 	for _, a := range attrs {
@@ -63,6 +63,7 @@ func filled(attrs ...slog.Attr) []slog.Attr {
 			if v == "" {
 				continue
 			}
+			a.Value = slog.StringValue(oneLine(v))
 		case bool:
 			if !v {
 				continue

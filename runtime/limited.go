@@ -1,9 +1,5 @@
 package ratelimit
 
-import (
-	"errors"
-)
-
 // Check returns nil if the rules are valid and the limiter's store can decide each of them, or else a *RuleError for each that
 // it cannot. Not every store knows every algorithm. Call Check when the program starts; without it, the first call of such a
 // rule fails with that error and charges nothing.
@@ -16,7 +12,7 @@ func (l *Limiter) Check(rules ...Rule) error {
 		}
 		failed = append(failed, err)
 	}
-	return errors.Join(failed...)
+	return join(failed...)
 }
 
 // supports returns why the store cannot decide a rule that may delay its calls by a wait, or nil.

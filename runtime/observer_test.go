@@ -11,6 +11,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
@@ -67,24 +71,57 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// Whatever a caller sends, an error is one line of at most a kilobyte, in a log and as JSON too.
+// Whatever a caller sends, an error is one line of at most a kilobyte, and so is each text of it in a log. As JSON it is valid.
 func TestErrorsAreOneLine(t *testing.T) {
-	long := strings.Repeat("a\n\x1b\u202e", 1000)
-	for _, err := range []error{
-		&ratelimit.TooManyRequestsError{Method: "p.T.M", Message: long, RetryAfter: time.Minute, Violations: []ratelimit.Violation{{Key: long}}},
-		&ratelimit.NeverAdmissibleError{Rule: long}, &ratelimit.StoreError{Err: errors.New(long)},
-		&ratelimit.KeyError{Reason: long, Err: errors.New(long)}, &ratelimit.RuleError{Reason: long},
-	} {
-		if s := err.Error(); len(s) > 1024 || strings.ContainsAny(s, "\n\x1b\u202e") {
-			t.Errorf("%T: %d bytes, %.100q", err, len(s), s)
+	piece := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x00-\x1f\x{80}-\x{9f}\x{2028}\x{202e}"\\]{0,8}`),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 8), func(b []byte) string { return string(b) }))
+	rapid.Check(t, func(t *rapid.T) {
+		text := func(name string) string {
+			return strings.Repeat(piece.Draw(t, name), rapid.SampledFrom([]int{1, 100, 2000}).Draw(t, "times "+name))
 		}
-		if _, ok := err.(slog.LogValuer); !ok {
-			t.Errorf("%T is no slog.LogValuer", err)
+		violation := ratelimit.Violation{Rule: text("rule"), Window: text("window"), Key: text("key")}
+		for _, err := range []error{
+			&ratelimit.TooManyRequestsError{Method: text("method"), Message: text("message"), Violations: []ratelimit.Violation{violation, violation}},
+			&ratelimit.NeverAdmissibleError{Method: text("method"), Rule: text("rule"), Key: text("key")},
+			&ratelimit.StoreError{Method: text("method"), Err: errors.New(text("cause"))},
+			&ratelimit.KeyError{Method: text("method"), Rule: text("rule"), Expr: text("expr"), Reason: text("reason"), Err: errors.New(text("cause"))},
+			&ratelimit.RuleError{Rule: text("rule"), Argument: text("argument"), Reason: text("reason")},
+		} {
+			requireOneLine(t, err.Error())
+			for _, attr := range err.(slog.LogValuer).LogValue().Group() {
+				if attr.Value.Kind() == slog.KindString {
+					requireOneLine(t, attr.Value.String())
+				}
+			}
+			if b, err := json.Marshal(err); err != nil || !json.Valid(b) {
+				t.Errorf("%s, error %v", b, err)
+			}
 		}
-		if b, err := json.Marshal(err); err != nil || !json.Valid(b) {
-			t.Errorf("%s, error %v", b, err)
+	})
+}
+
+// requireOneLine fails the test if a text is too long, or has characters that a terminal or a log would take for something else.
+func requireOneLine(t *rapid.T, s string) {
+	for _, c := range s {
+		if !unicode.IsPrint(c) {
+			t.Fatalf("%U in %.100q", c, s)
 		}
 	}
+	if len(s) > 1024 || !utf8.ValidString(s) {
+		t.Fatalf("%d bytes: %.100q", len(s), s)
+	}
+}
+
+// An error that stands for several is one line too, and errors.Is and errors.As find each.
+func TestSeveralErrorsAreOneLine(t *testing.T) {
+	err := ratelimit.New(memstore.New()).Check(ratelimit.Rule{Name: "a"}, ratelimit.Rule{Name: "b", Limit: 1, Per: time.Minute}, ratelimit.Rule{Name: "c", Limit: -1})
+	want := `rule "a": per: found neither per nor cron; expected one of the two; rule "c": per: found neither per nor cron; expected one of the two`
+	if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestErrorsAsJSON(t *testing.T) {
 	refusal := &ratelimit.TooManyRequestsError{Message: "No.", RetryAfter: 90 * time.Second, Violations: []ratelimit.Violation{{Rule: "r", Window: "1m", Limit: 2, RetryAfter: 90 * time.Second}}}
 	want := `{"message":"No.","retry_after":"1m30s","violations":[{"rule":"r","window":"1m","limit":2,"remaining":0,"retry_after":"1m30s"}]}`
 	if b, err := json.Marshal(refusal); string(b) != want || err != nil {

@@ -99,7 +99,7 @@ func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	}
 	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
 	if err != nil || ctx.Err() != nil {
-		return nil, storeError(ctx, "", errors.Join(err, ctx.Err()))
+		return nil, storeError(ctx, "", join(err, ctx.Err()))
 	}
 	all, malformed := map[string]Override{}, []error(nil)
 	for name, text := range texts {
@@ -156,10 +156,10 @@ func (o *Overrides) Err() error {
 	return joined(errs)
 }
 
-// joined returns the errors in the order of their texts.
+// joined returns the errors as one, in the order of their texts.
 func joined(errs []error) error {
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
+	return join(errs...)
 }
 
 var errNoOverrides = errors.New("it keeps no overrides and no blocks")
@@ -235,7 +235,7 @@ func (o *Overrides) read(ctx context.Context) error {
 	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
 	o.take(texts, err)
 	o.limiter.used.again()
-	err = errors.Join(err, o.limiter.blocks.read(ctx, o.limiter, o.store))
+	err = join(err, o.limiter.blocks.read(ctx, o.limiter, o.store))
 	time.AfterFunc(readEvery, func() { o.due.Store(true) })
 	return err
 }
