@@ -173,6 +173,9 @@ func (c *call) waitOf(rule *prepared) time.Duration {
 // maxWindowCost bounds the cost on a sliding window, which writes down each permit.
 const maxWindowCost = 10_000
 
+// maxText bounds a key or a member as a caller sends it, in bytes.
+const maxText = 64 << 10
+
 // check returns what is wrong with what a call asks of a rule.
 func (c *call) check(a *asked, charge *bridge.Charge) error {
 	rule := a.rule
@@ -191,6 +194,10 @@ func (c *call) check(a *asked, charge *bridge.Charge) error {
 	case charge.Limit.Given && rule.refillsTooSlowly(a.limit):
 		return c.keyError(rule, "", fmt.Sprintf(
 			"the limit of this call: found %d, at which a burst of %d takes over a hundred years to fill", a.limit, rule.Burst))
+	case len(charge.Key) > maxText:
+		return c.keyError(rule, rule.Key, fmt.Sprintf("the key has %d bytes; expected at most %d", len(charge.Key), maxText))
+	case len(charge.Member) > maxText:
+		return c.keyError(rule, rule.Distinct, fmt.Sprintf("the member has %d bytes; expected at most %d", len(charge.Member), maxText))
 	case charge.Key == "" && rule.Key != "":
 		return c.keyError(rule, rule.Key, "the key is empty")
 	case charge.Member == "" && rule.Distinct != "":

@@ -12,9 +12,9 @@ import (
 // Request asks one rule for permits.
 type Request struct {
 	Rule   Rule
-	Key    string // whose permits; "" is everybody's, unless the rule has a Key
+	Key    string // whose permits, at most 64 KiB; "" is everybody's, unless the rule has a Key
 	Cost   int64  // permits; 0 means 1. Below 0 is a *KeyError, and so is above 1 if the rule is Distinct
-	Member string // what is counted, if the rule is Distinct
+	Member string // what is counted, if the rule is Distinct; at most 64 KiB
 
 	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. It stands on
 	// all requests of a call, with equal Costs, and goes with Allow and Peek. It does not go with Distinct, Prepay or Warmup.

@@ -11,10 +11,13 @@ type patcher struct {
 	done  map[ast.Node]bool     // calls of our functions; nodes may stand in a tree twice
 	held  map[ast.Node]ast.Node // what was made of them, where that is not to be done again
 	lists int                   // how many have a name
+
+	count   int  // of the values
+	metered bool // the expression needs a meter
 }
 
 func newPatcher(names []string) *patcher {
-	p := &patcher{index: map[string]int{}, done: map[ast.Node]bool{}, held: map[ast.Node]ast.Node{}}
+	p := &patcher{count: len(names), index: map[string]int{}, done: map[ast.Node]bool{}, held: map[ast.Node]ast.Node{}}
 	for i, name := range names {
 		p.index[name] = i
 	}
@@ -63,10 +66,15 @@ func (p *patcher) Visit(node *ast.Node) {
 		p.wrap("index", &n.To)
 	case *ast.BuiltinNode:
 		if own := replaced[n.Name]; own != "" {
+			p.countArguments(n)
 			p.replace(node, own, n.Arguments...)
 			return
 		}
 		p.builtin(n)
+		p.countArguments(n)
+		if makers[n.Name] != nil {
+			p.replace(node, n.Name, append([]ast.Node{p.meter()}, n.Arguments...)...)
+		}
 		switch n.Name {
 		case "sum":
 			p.sum(node, n)
@@ -80,6 +88,11 @@ func (p *patcher) Visit(node *ast.Node) {
 var replaced = map[string]string{
 	"get": "look", "int": "integral", "abs": "absolute", "bitshl": "shifted", "min": "least", "max": "greatest",
 	"string": "shown", "now": "now", "date": "date",
+}
+
+// makers are the functions of expr's that make a text which is much longer than what they read.
+var makers = map[string]func(args ...any) (any, error){
+	"repeat": counted("repeat", repeated), "replace": counted("replace", substituted), "join": counted("join", connected),
 }
 
 // sum makes a sum one of what map gives.
@@ -133,8 +146,11 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 			p.replace(node, "within", n.Left, r.Left, r.Right)
 			return
 		}
+		p.countReading(&n.Right)
 		p.replace(node, "in", n.Left, n.Right)
-	case "+", "-", "*", "%", "<", "<=", ">", ">=":
+	case "+":
+		p.replace(node, "added", p.meter(), n.Left, n.Right)
+	case "-", "*", "%", "<", "<=", ">", ">=":
 		p.replace(node, "operate", &ast.StringNode{Value: n.Operator}, n.Left, n.Right)
 	case "==":
 		p.replace(node, "equal", n.Left, n.Right)
@@ -149,6 +165,9 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 	default:
 		p.plain(&n.Left)
 		p.plain(&n.Right)
+		if n.Operator == "contains" || n.Operator == "matches" {
+			p.countReading(&n.Left)
+		}
 	}
 }
 
@@ -191,7 +210,7 @@ var predicates = map[string]bool{
 // plainResults are those of our functions whose values are plain.
 var plainResults = map[string]bool{
 	"$in": true, "$equal": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true, "$shifted": true, "$total": true,
-	"$least": true, "$greatest": true,
+	"$least": true, "$greatest": true, "$added": true,
 }
 
 // plain makes the value of a node plain, unless it cannot be otherwise.

@@ -7,6 +7,10 @@
 // into the trees of its expressions: values of named types count as what they are made of, a call converts its arguments as
 // far as no value is changed by it, and what goes through nil is an error that says so. So is an integer that overflows, and a
 // text with an address in it.
+//
+// A caller may send anything, so work is bounded: a text or a list of over 64 KiB is an error before anything is evaluated, wherever an
+// expression meets it, and an evaluation that would read and make more than a million bytes, elements and rounds of loops ends with an
+// error before it makes them.
 package exprvm
 
 import (
@@ -29,6 +33,7 @@ type Program struct {
 
 	once    sync.Once
 	program *vm.Program
+	metered bool // the machine is given a meter behind the values
 	err     error
 }
 
@@ -41,9 +46,10 @@ func New(source string, names ...string) *Program {
 // Err compiles the program and returns what is wrong with it: a *file.Error of expr's, with the place.
 func (p *Program) Err() error {
 	p.once.Do(func() {
+		patcher := newPatcher(p.names)
 		ops := []expr.Option{
 			expr.Optimize(false), // its rewritings rely on types that are not known here
-			expr.Patch(newPatcher(p.names)),
+			expr.Patch(patcher),
 		}
 		for name, f := range p.functions() {
 			ops = append(ops, expr.Function("$"+name, f))
@@ -54,6 +60,7 @@ func (p *Program) Err() error {
 			}
 		}
 		p.program, p.err = expr.Compile(p.source, ops...)
+		p.metered = patcher.metered
 	})
 	return p.err
 }
@@ -61,7 +68,7 @@ func (p *Program) Err() error {
 // functions are what expr is to call. A $ keeps their names apart from those of variables.
 func (p *Program) functions() map[string]func(...any) (any, error) {
 	return map[string]func(...any) (any, error){
-		"at": p.at, "look": look, "call": call, "in": in, "equal": equal, "within": within, "hold": hold, "held": held, "value": value, "shown": shown,
+		"at": boundedResult(p.at), "look": boundedResult(look), "call": boundedResult(call), "in": in, "equal": equal, "within": within, "hold": hold, "held": held, "value": value, "shown": shown,
 		"plain":  func(args ...any) (any, error) { return plain(args[0]), nil },
 		"list":   func(args ...any) (any, error) { return list(args[0]), nil },
 		"number": func(args ...any) (any, error) { return number(args[0]), nil },
@@ -70,13 +77,21 @@ func (p *Program) functions() map[string]func(...any) (any, error) {
 		"reversed": reversed, "mirrored": mirrored, "now": library("now"), "date": library("date"),
 
 		"operate": operate, "opposite": opposite, "absolute": absolute, "integral": integral, "shifted": shifted,
+		"read": read, "added": added, "repeat": makers["repeat"], "replace": makers["replace"], "join": makers["join"],
 		"total": total, "least": extreme(">"), "greatest": extreme("<"),
 	}
 }
 
 // library is a function of expr's as it is. The machine would give it what a pointer points to, and so no *time.Location.
 func library(name string) func(...any) (any, error) {
-	return builtin.Builtins[builtin.Index[name]].Func
+	b := builtin.Builtins[builtin.Index[name]]
+	if b.Safe == nil {
+		return b.Func
+	}
+	return func(args ...any) (any, error) {
+		v, _, err := b.Safe(args...)
+		return v, err
+	}
 }
 
 // Text returns the value of an expression as a text with a stable form.
@@ -100,6 +115,14 @@ func evaluate[T any](p *Program, values []any, as func(any) (T, error)) (result 
 	}
 	if len(values) != len(p.names) {
 		return result, fmt.Errorf("%d values for %d names", len(values), len(p.names))
+	}
+	for i, v := range values {
+		if err := bounded(v); err != nil {
+			return result, fmt.Errorf("%s: %w", p.names[i], err)
+		}
+	}
+	if p.metered {
+		values = append(values[:len(values):len(values)], new(meter))
 	}
 	defer func() {
 		if r := recover(); r != nil {
