@@ -3,27 +3,25 @@ package expr
 import (
 	"go/types"
 	"reflect"
-	"strconv"
 
 	"github.com/expr-lang/expr/ast"
 )
 
-// chain lowers an optional chain such as a?.b, which may be absent.
+// chain is a chain such as a?.b, which is nil where a is. The machine computes it.
 func (c *compiler) chain(n *ast.ChainNode) *term {
+	before := c.optional
 	inner := c.term(n.Node)
-	if inner == nil || inner.gone {
+	if inner == nil || inner.gone || c.optional == before {
 		return inner
 	}
-	t := *inner
-	t.try = inner.emit
-	t.emit = func(w *writer) operand {
-		exits := w.exits
-		w.exits = nil
-		o := inner.emit(w)
-		w.exits = exits
-		return o
+	return c.maybeNil(n, inner.typ)
+}
+
+// mayEnd notes that a chain ends at n where base is nil.
+func (c *compiler) mayEnd(n *ast.MemberNode, base *term) {
+	if n.Optional && (nilable(base.typ) || base.optional()) {
+		c.optional++
 	}
-	return &t
 }
 
 // member lowers a field, or an element of a map, an array or a slice.
@@ -44,13 +42,13 @@ func (c *compiler) memberOf(base *term, n *ast.MemberNode) *term {
 		return c.ofAbsent(n)
 	}
 	name, ok := n.Property.(*ast.StringNode)
+	c.mayEnd(n, base)
 	if !ok {
 		return c.index(n, base)
 	}
 	if isAny(base.typ) {
 		return c.onMachine(n, anything)
 	}
-	base = c.concrete(base, name.Value)
 	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
 	if obj == nil {
 		obj, path = c.tagged(base.typ, name.Value)
@@ -60,6 +58,9 @@ func (c *compiler) memberOf(base *term, n *ast.MemberNode) *term {
 		return c.field(n, base, o, path)
 	case *types.Func:
 		return c.errorf(name, "%s is a method; call it: %s(...)", name.Value, name.Value)
+	}
+	if isTypeParam(base.typ) {
+		return c.onMachine(n, anything) // it may stand for a type that has it
 	}
 	if m, ok := aggregate(base.typ).(*types.Map); ok && (isText(m.Key()) || isAny(m.Key())) {
 		return c.index(n, base)
@@ -120,9 +121,9 @@ func (c *compiler) members(t types.Type) []string {
 // aggregate is what t, or what t points to, is made of.
 func aggregate(t types.Type) types.Type {
 	if elem := pointee(t); elem != nil {
-		return under(elem)
+		return elem.Underlying()
 	}
-	return under(t)
+	return t.Underlying()
 }
 
 func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int) *term {
@@ -135,7 +136,7 @@ func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int
 		t.src = base.src + "." + f.Name()
 	}
 	t.emit = func(w *writer) operand {
-		o := base.receiver(w, path[:len(path)-1], n.Optional)
+		o := base.receiver(w, base.emit(w), path[:len(path)-1])
 		o.text, o.prec = o.in(highest)+"."+f.Name(), highest
 		o.addr = o.addr || pointee(base.typ) != nil
 		o.stable = false
@@ -161,12 +162,11 @@ func (c *compiler) reachable(n *ast.MemberNode, t types.Type, path []int) bool {
 	return true
 }
 
-// receiver writes t after making sure that neither it nor the embedded fields on path are nil. A map, a slice or a function may
-// be nil and have methods.
-func (t *term) receiver(w *writer, path []int, optional bool) operand {
-	o := t.base(w, optional)
-	if optional && nilable(t.typ) || panicsIfNil(t.typ) {
-		o = w.some(o, t, optional)
+// receiver is o, which t wrote, after making sure that neither it nor the embedded fields on path are nil. A map, a slice or a
+// function may be nil and have methods.
+func (t *term) receiver(w *writer, o operand, path []int) operand {
+	if panicsIfNil(t.typ) {
+		o = w.notNil(o, t.typ, t.hint, t.said())
 	}
 	at, suffix := t.typ, ""
 	for _, i := range path {
@@ -189,26 +189,7 @@ func panicsIfNil(t types.Type) bool {
 	return nilable(t) && (pointee(t) != nil || types.IsInterface(t.Underlying()))
 }
 
-// base writes t as the base of a member. Behind ?. the chain that is being written also ends where t is absent: a?.b?.["c"] is
-// two chains, and the outer one ends where the inner one does.
-func (t *term) base(w *writer, optional bool) operand {
-	if optional && w.exits != nil {
-		return t.attempt(w)
-	}
-	return t.emit(w)
-}
-
-// some checks that o, which t wrote, is not nil. If it is nil an optional chain ends, and anything else leaves the method.
-func (w *writer) some(o operand, t *term, optional bool) operand {
-	if !optional || w.exits == nil {
-		return w.notNil(o, t.typ, t.hint, t.said())
-	}
-	o = w.twice(t.hint, o)
-	w.leaveUnless(o, t.typ)
-	return o
-}
-
-// index lowers base[property].
+// index lowers an element of a map. Those of lists, whose indices may be negative or too great, are left to expr's machine.
 func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 	key := c.term(n.Property)
 	if key == nil {
@@ -217,33 +198,36 @@ func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 	if isAny(base.typ) {
 		return c.onMachine(n, anything)
 	}
-	switch a := aggregate(base.typ).(type) {
-	case *types.Map:
-		return c.element(n, base, key, a)
-	case *types.Slice:
-		return c.nth(n, base, key, a.Elem())
-	case *types.Array:
-		return c.nth(n, base, key, a.Elem())
-	case *types.Basic:
-		if isText(a) {
-			return c.errorf(n, "%s cannot be indexed; slice it: %s[0:1]", c.a(base.typ), base.said())
+	a := aggregate(base.typ)
+	if m, ok := a.(*types.Map); ok {
+		return c.element(n, base, c.assign(key, m.Key(), "the key"), m.Elem())
+	}
+	if elem := elemOf(base.typ); elem != nil {
+		if !c.valid(n, elem) || !c.fits(n, base, key.value()) {
+			return nil
 		}
+		return c.onMachine(n, elem)
+	}
+	if isText(a) {
+		return c.errorf(n, "%s cannot be indexed; slice it: %s[0:1]", c.a(base.typ), base.said())
 	}
 	return c.errorf(n, "%s cannot be indexed", c.a(base.typ))
 }
 
-// element lowers an element of a map: its zero value if there is none.
-func (c *compiler) element(n *ast.MemberNode, base, key *term, m *types.Map) *term {
-	key = c.assign(key, m.Key(), "the key")
-	if key == nil || !c.valid(n, m.Elem()) {
+// element lowers an element of a map: its zero value if there is none. Go panics where a key may be what cannot be one.
+func (c *compiler) element(n *ast.MemberNode, base, key *term, elem types.Type) *term {
+	if key == nil || !c.valid(n, elem) {
 		return nil
 	}
-	if unhashable(key.typ) {
-		return c.onMachine(n, m.Elem())
+	if pointee(base.typ) != nil || types.IsInterface(key.typ) {
+		return c.onMachine(n, elem)
 	}
-	t := &term{node: n, typ: m.Elem(), src: indexed(base, key), hint: "value"}
+	t := &term{node: n, typ: elem, hint: "value"}
+	if base.src != "" && key.src != "" {
+		t.src = base.src + "[" + key.src + "]"
+	}
 	t.emit = func(w *writer) operand {
-		o := w.then([]operand{w.pointed(base, n.Optional)}, key.emit)
+		o := w.all(base, key)
 		r := o[0].from(o[0].in(highest) + "[" + o[1].text + "]")
 		r.calls, r.stable = o[0].calls || o[1].calls, false
 		return r
@@ -251,68 +235,19 @@ func (c *compiler) element(n *ast.MemberNode, base, key *term, m *types.Map) *te
 	return t
 }
 
-// unhashable reports whether t may hold a value that cannot be a key of a map, such as a slice. Go panics at it.
-func unhashable(t types.Type) bool { return types.IsInterface(t) && !isTypeParam(t) }
-
-func indexed(base, key *term) string {
-	if base.src == "" || key.src == "" {
-		return ""
-	}
-	return base.src + "[" + key.src + "]"
-}
-
-// pointed writes a map, a slice or an array, or one that a pointer points to.
-func (w *writer) pointed(t *term, optional bool) operand {
-	o := t.base(w, optional)
-	if pointee(t.typ) != nil {
-		o = w.some(o, t, optional)
-		return operand{text: "(*" + o.text + ")", prec: highest, path: true, addr: true}
-	}
-	if optional && nilable(t.typ) && w.exits != nil {
-		return w.some(o, t, true)
-	}
-	return o
-}
-
-// nth lowers an element of a slice or an array. A negative index counts from the end.
-func (c *compiler) nth(n *ast.MemberNode, base, key *term, elem types.Type) *term {
-	key = key.value()
-	if isAny(key.typ) {
-		return c.onMachine(n, elem)
-	}
-	if !isInt(key.typ) {
-		return c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
-	}
-	if !c.valid(n, elem) {
-		return nil
-	}
-	i, fixed := key.con.(int)
+// fits reports whether key may be the index of an element of a list. A negative one counts from the end.
+func (c *compiler) fits(n *ast.MemberNode, base, key *term) bool {
 	array, ok := aggregate(base.typ).(*types.Array)
-	if fixed && ok && (int64(i) >= array.Len() || int64(i) < -array.Len()) {
-		return c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
+	i, fixed := key.con.(int)
+	switch {
+	case !takes('n', key.typ):
+		c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
+	case fixed && ok && (int64(i) >= array.Len() || int64(i) < -array.Len()):
+		c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
+	default:
+		return true
 	}
-	key = c.integer(key, arithmeticKind(key))
-	t := &term{node: n, typ: elem, src: indexed(base, key), hint: "value"}
-	t.emit = func(w *writer) operand {
-		list := w.twice("list", w.pointed(base, n.Optional))
-		at := strconv.Itoa(i)
-		if array != nil && fixed {
-			at = strconv.Itoa((i + int(array.Len())) % int(array.Len()))
-			return operand{text: list.in(highest) + "[" + at + "]", prec: highest, addr: true}
-		}
-		length := w.word("len") + "(" + list.text + ")"
-		switch {
-		case fixed && i >= 0:
-			w.failIf(length+" < "+strconv.Itoa(i+1), base.said()+" has no element "+at)
-		case fixed:
-			w.failIf(length+" < "+at[1:], base.said()+" has no element "+at)
-			at = length + at
-		default:
-			at = w.must("i", w.std(checkedPath, "Index")+"("+key.emit(w).text+", "+length+")").text
-		}
-		return operand{text: list.in(highest) + "[" + at + "]", prec: highest, addr: true}
-	}
-	return t
+	return false
 }
 
 // slice checks x[from:to], of a text in bytes, which expr's machine computes.

@@ -80,7 +80,6 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 		c.terms(n.Arguments)
 		return c.onMachine(n, anything)
 	}
-	base = c.concrete(base, name.Value)
 	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
 	m, ok := obj.(*types.Func)
 	if !ok {
@@ -90,16 +89,17 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 		return nil
 	}
 	c.hide(callee.Property, base.typ, m, path)
-	t := c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, m, path, callee.Optional) })
+	c.mayEnd(callee, base)
+	t := c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, base.emit(w), m, path) })
 	if t != nil && base.src != "" && t.src != "" {
 		t.src = base.src + "." + t.src
 	}
 	return t
 }
 
-// method writes the receiver of m, and m.
-func (t *term) method(w *writer, m *types.Func, path []int, optional bool) operand {
-	o := t.receiver(w, path[:len(path)-1], optional)
+// method writes m of o, which t wrote.
+func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
+	o = t.receiver(w, o, path[:len(path)-1])
 	if _, pointer := m.Signature().Recv().Type().(*types.Pointer); pointer && !o.addr && pointee(t.typ) == nil {
 		o = w.define(t.hint, o)
 	}
@@ -112,7 +112,7 @@ func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
 		c.terms(n.Arguments)
 		return nil
 	}
-	sig, ok := under(f.typ).(*types.Signature)
+	sig, ok := f.typ.Underlying().(*types.Signature)
 	if isAny(f.typ) {
 		c.terms(n.Arguments)
 		return c.onMachine(n, anything)
@@ -261,10 +261,9 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 		w.failIf(o.text+` == ""`, "the context carries no "+id.what)
 		return o
 	}
-	t.try = func(w *writer) operand {
+	t.present = func(w *writer) (operand, func(*writer) operand) {
 		o := w.define(name, plain.emit(w))
-		w.gate(gate{open: o.text + ` != ""`, not: o.text + ` == ""`})
-		return o
+		return operand{text: o.text + ` != ""`}, func(*writer) operand { return o }
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"go/token"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		return terms[0]
 	}
 	for _, t := range terms[:len(terms)-1] {
-		if t.try == nil && !nilable(t.typ) {
+		if t.present == nil && !t.maybe && !nilable(t.typ) {
 			return c.errorf(n, "?? has no effect: %s is never nil", t.said())
 		}
 	}
@@ -41,7 +42,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		return nil
 	}
 	if met[len(met)-1].optional() {
-		return c.maybe(n, met[0].typ)
+		return c.maybeNil(n, met[0].typ)
 	}
 	t := together(n, met)
 	t.emit = func(w *writer) operand { return w.firstOf(t, met) }
@@ -85,36 +86,35 @@ func (w *writer) alternatives(name string, terms []*term, other []string) []stri
 		return other
 	}
 	stmts, _ := w.block(nil, func(w *writer) operand {
-		t := terms[0]
-		a := w.attempt(t, func(w *writer, o operand) operand {
-			if nilable(t.typ) {
-				o = w.twice(t.hint, o)
-				w.leaveUnless(o, t.typ)
-			}
-			return o
-		})
+		open, value := terms[0].opened(w)
+		body, v := w.block(open.yes, value)
+		body = append(body, name+" = "+v.text)
+		if open.text == "" {
+			w.stmts = append(w.stmts, body...)
+			return operand{}
+		}
 		rest := w.alternatives(name, terms[1:], other)
-		w.stmts = append(w.stmts, w.unless(a, name+" = "+a.value.text, rest)...)
+		w.add("if " + open.text + " {" + indented(body) + "}" + otherwise(rest))
 		return operand{}
 	})
 	return stmts
 }
 
-// unless returns statements that run stmt if all gates of a are open, and else rest.
-func (w *writer) unless(a *attempt, stmt string, rest []string) []string {
-	body := append(a.stmts, stmt)
-	if len(a.gates) == 0 { // it is known to be there
-		return body
+// opened writes the condition under which t is there, "" if it is known to be, and what writes its value then.
+func (t *term) opened(w *writer) (open operand, value func(*writer) operand) {
+	if t.present != nil {
+		return t.present(w)
 	}
-	if len(rest) == 0 {
-		return a.nested(body)
+	return w.unlessNil(t, func(_ *writer, o operand) operand { return o })
+}
+
+// unlessNil writes the condition under which t is not nil, and what writes f of it then.
+func (w *writer) unlessNil(t *term, f func(*writer, operand) operand) (open operand, value func(*writer) operand) {
+	o := w.twice(t.hint, t.emit(w))
+	if !w.knows(o.text) {
+		open = w.againstNil(token.NEQ, o, t.typ)
 	}
-	if a.flat() {
-		return []string{a.nested(body)[0] + otherwise(rest)}
-	}
-	found := w.local("found")
-	stmts := append([]string{found + " := " + w.word("false")}, a.nested(append(body, found+" = "+w.word("true")))...)
-	return append(stmts, "if !"+found+" {"+indented(rest)+"}")
+	return open, func(w *writer) operand { return f(w, o) }
 }
 
 func otherwise(stmts []string) string {

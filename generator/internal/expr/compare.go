@@ -75,16 +75,10 @@ func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
 		}
 		return c.mixed(n, l, r)
 	}
-	op := comparisons[n.Operator]
-	switch {
-	case a.try != nil && b.try != nil:
-		return c.errorf(n, "either side may be nil; write ?? behind one of them")
-	case a.try != nil:
-		return present(n, op == token.NEQ, a, b, func(v, other operand) operand { return join(op, v, other) })
-	case b.try != nil:
-		return present(n, op == token.NEQ, b, a, func(v, other operand) operand { return join(op, other, v) })
+	if l.optional() || r.optional() {
+		return c.onMachine(n, truth)
 	}
-	t := infix(n, truth, op, a, b)
+	t := infix(n, truth, comparisons[n.Operator], a, b)
 	t.hint = "ok"
 	return t
 }
@@ -95,27 +89,20 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	switch {
 	case isNil(t.typ):
 		return literal(n, op == token.EQL)
-	case t.try == nil && !nilable(t.typ):
+	case t.bare != nil:
+		return infix(n, truth, op, t.bare, literal(n, ""))
+	case t.maybe:
+		return c.onMachine(n, truth)
+	case !nilable(t.typ):
 		return c.errorf(n, "%s is never nil: it is %s", t.said(), c.a(t.typ))
 	}
 	v := &term{node: n, typ: truth, hint: "ok"}
 	v.emit = func(w *writer) operand {
-		if t.try == nil {
-			o := t.emit(w)
-			if o.path && w.knows(o.text) {
-				return fixed(w.word(strconv.FormatBool(op != token.EQL)))
-			}
-			return w.againstNil(op, o, t.typ)
-		}
-		return w.guarded(op == token.EQL, t, func(w *writer, o operand) operand {
-			if nilable(t.typ) {
-				return w.againstNil(op, o, t.typ)
-			}
-			if o.calls || len(w.stmts) > 0 { // they may declare what is not used otherwise
-				w.add("_ = " + o.text)
-			}
+		o := t.emit(w)
+		if o.path && w.knows(o.text) {
 			return fixed(w.word(strconv.FormatBool(op != token.EQL)))
-		})
+		}
+		return w.againstNil(op, o, t.typ)
 	}
 	return v
 }
@@ -123,7 +110,7 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 // againstNil compares with nil. An interface may hold a nil pointer, which is nil, too, and so may a type parameter.
 func (w *writer) againstNil(op token.Token, o operand, t types.Type) operand {
 	r := join(op, o, fixed(w.word("nil")))
-	if _, ok := under(t).(*types.Interface); ok {
+	if _, ok := t.Underlying().(*types.Interface); ok {
 		r.text, r.prec = w.std(wrapPath, "IsNil")+"("+o.text+")", highest
 		if op == token.NEQ {
 			r.text, r.prec = "!"+r.text, unary

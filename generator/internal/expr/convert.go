@@ -20,8 +20,12 @@ func (t *term) as(kind types.BasicKind) *term {
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
 	v := &term{node: t.node, typ: to, con: t.con, src: t.src, hint: t.hint}
 	v.emit = func(w *writer) operand { return f(w, t.emit(w)) }
-	if t.try != nil {
-		v.try = func(w *writer) operand { return f(w, t.try(w)) }
+	v.maybe = t.maybe
+	if t.present != nil {
+		v.present = func(w *writer) (operand, func(*writer) operand) {
+			open, value := t.present(w)
+			return open, func(w *writer) operand { return f(w, value(w)) }
+		}
 	}
 	return v
 }
@@ -51,7 +55,7 @@ func (c *compiler) checked(n ast.Node, t types.Type, fn string, args ...*term) *
 // plainly is t as a value that must be there.
 func (t *term) plainly() *term {
 	v := *t
-	v.try, v.src = nil, ""
+	v.present, v.maybe, v.src = nil, false, ""
 	return &v
 }
 
@@ -69,24 +73,15 @@ func (t *term) value() *term {
 	v.emit = func(w *writer) operand {
 		return star(w.notNil(t.emit(w), t.typ, t.hint, t.said()))
 	}
-	v.try = func(w *writer) operand {
-		o := w.twice(t.hint, t.attempt(w))
-		w.leaveUnless(o, t.typ)
-		return star(o)
+	v.present = func(w *writer) (operand, func(*writer) operand) {
+		return w.unlessNil(t, func(_ *writer, o operand) operand { return star(o) })
 	}
+	v.maybe = t.maybe
 	return v
 }
 
 func star(o operand) operand {
 	return operand{text: "*" + o.text, prec: unary, path: o.path, addr: true}
-}
-
-// attempt writes t where it may turn out to be absent.
-func (t *term) attempt(w *writer) operand {
-	if t.try != nil {
-		return t.try(w)
-	}
-	return t.emit(w)
 }
 
 // said is what the expression calls t.
@@ -141,23 +136,12 @@ func (o operand) typed(w *writer, t *term) operand {
 	return o.from(w.typ(t.typ) + "(" + o.text + ")")
 }
 
-// converted is t converted to any type that its own can be converted to.
-func converted(t *term, to types.Type) *term {
-	return t.then(to, func(w *writer, o operand) operand {
-		name := w.typ(to)
-		if pointee(to) != nil {
-			name = "(" + name + ")"
-		}
-		return o.from(name + "(" + o.text + ")")
-	})
-}
-
 // becomes reports whether a literal is the same value as a t, whatever is done with it.
 func (t *term) becomes(to types.Type) bool {
 	if !t.fits(to) || hasMethods(to) {
 		return isNil(t.typ) && t.fits(to)
 	}
-	b, basic := under(to).(*types.Basic)
+	b, basic := to.Underlying().(*types.Basic)
 	return isNil(t.typ) || basic && (b.Kind() == types.Int64 && isInt(t.typ) || types.Identical(b, t.typ))
 }
 

@@ -96,7 +96,7 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 	}
 	t := c.onMachine(n, f.result(args))
 	if f.gives == 'o' || f.gives == 'N' {
-		t.mayBeNil()
+		t.maybe = true
 	}
 	return t
 }
@@ -292,8 +292,11 @@ func (c *compiler) length(n *ast.BuiltinNode, t *term) *term {
 	}
 	switch aggregate(t.typ).(type) {
 	case *types.Map, *types.Slice, *types.Array:
+		if pointee(t.typ) != nil {
+			return c.onMachine(n, whole)
+		}
 		v.emit = func(w *writer) operand {
-			o := w.pointed(t, false)
+			o := t.emit(w)
 			return o.from(w.word("len") + "(" + o.text + ")")
 		}
 		return v

@@ -18,7 +18,7 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 		return c.unequal(n, false, x, y)
 	}
 	t := c.among(n, x)
-	if t != nil && x.try != nil && x.bare == nil {
+	if t != nil && x.optional() {
 		return c.onMachine(n, truth)
 	}
 	return t
@@ -49,13 +49,10 @@ func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
 	}
 	switch a := aggregate(y.typ).(type) {
 	case *types.Map:
-		return c.inMap(n, x, y, a)
-	case *types.Slice:
-		return c.inSlice(n, x, y, a.Elem())
-	case *types.Array:
-		return c.inSlice(n, x, y, a.Elem())
-	}
-	if _, ok := aggregate(y.typ).(*types.Struct); ok {
+		return c.inMap(n, x, a)
+	case *types.Slice, *types.Array:
+		return c.inSlice(n, x, y)
+	case *types.Struct:
 		return c.inStruct(n, x)
 	}
 	return c.errorf(n, "in needs a slice, an array, a map or a struct behind it; this is %s", c.a(y.typ))
@@ -82,7 +79,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 	value := x
 	for i, item := range items {
 		l, r, ok := alike(x, item.value(), false)
-		if isAny(x.typ) || isAny(item.typ) || item.value().try != nil || !ok && c.comparable(x.typ, item.typ) {
+		if isAny(x.typ) || isAny(item.typ) || item.value().optional() || item.bare != nil || !ok && c.comparable(x.typ, item.typ) {
 			return c.onMachine(n, truth)
 		}
 		if !ok {
@@ -104,7 +101,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 	}}
 }
 
-// inRange lowers x in a..b.
+// inRange is x in a..b, which the machine computes without making the list.
 func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term {
 	low, high := c.valueOf(r.Left), c.valueOf(r.Right)
 	if x == nil || low == nil || high == nil {
@@ -114,59 +111,24 @@ func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term 
 		if !takes('n', t.typ) {
 			return c.errorf(start(t.node), "a range has integers; this is %s", c.a(t.typ))
 		}
-		if isAny(t.typ) || wide(t.typ) {
-			return c.onMachine(n, truth)
-		}
 	}
-	kind := arithmeticKind(x, low, high)
-	x, low, high = x.as(kind), low.as(kind), high.as(kind)
-	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
-		ops := w.all(x, low, high)
-		v := w.twice(x.hint, ops[0])
-		return join(token.LAND, join(token.GEQ, v, ops[1]), join(token.LEQ, v, ops[2]))
-	}}
+	return c.onMachine(n, truth)
 }
 
-func (c *compiler) inMap(n *ast.BinaryNode, x, y *term, m *types.Map) *term {
-	x = c.assign(x, m.Key(), "what is looked for")
-	if x == nil {
+func (c *compiler) inMap(n *ast.BinaryNode, x *term, m *types.Map) *term {
+	if c.assign(x, m.Key(), "what is looked for") == nil {
 		return nil
 	}
-	if unhashable(x.typ) {
-		return c.onMachine(n, truth)
-	}
-	return &term{node: n, typ: truth, hint: "ok", emit: func(w *writer) operand {
-		o := w.then([]operand{x.emit(w)}, func(w *writer) operand { return w.pointed(y, false) })
-		ok := w.local("ok")
-		w.add("_, " + ok + " := " + o[1].in(highest) + "[" + o[0].text + "]")
-		return variable(ok)
-	}}
+	return c.onMachine(n, truth)
 }
 
-// inSlice searches a slice, or an array, for what is of the type of its elements.
-func (c *compiler) inSlice(n *ast.BinaryNode, x, y *term, elem types.Type) *term {
-	l, r, ok := alike(x, &term{typ: elem}, false)
-	switch {
-	case !ok && !isAny(elem) && !c.comparable(x.typ, elem):
+// inSlice searches a slice, or an array.
+func (c *compiler) inSlice(n *ast.BinaryNode, x, y *term) *term {
+	elem := elemOf(y.typ)
+	if _, _, ok := alike(x, &term{typ: elem}, false); !ok && !isAny(elem) && !c.comparable(x.typ, elem) {
 		return c.errorf(n, "%s is never in %s", c.a(x.typ), c.a(y.typ))
-	case !ok || isAny(elem) || !types.Identical(r.typ, elem) || !l.fits(elem) && !types.Identical(l.typ, elem):
-		return c.onMachine(n, truth)
 	}
-	_, slice := under(y.typ).(*types.Slice)
-	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
-		o := w.then([]operand{l.emit(w)}, func(w *writer) operand {
-			o := w.pointed(y, false)
-			if slice {
-				return o
-			}
-			if !o.addr {
-				o = w.define("list", o)
-			}
-			o.text = o.in(highest) + "[:]"
-			return o
-		})
-		return w.callOf(w.std("slices", "Contains"), o[1], o[0])
-	}}
+	return c.onMachine(n, truth)
 }
 
 // search lowers contains, startsWith and endsWith: false where a side is absent.
@@ -180,11 +142,8 @@ func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
 	}
 	l, r = l.asText(), r.asText()
 	fn := map[string]string{"contains": "Contains", "startsWith": "HasPrefix", "endsWith": "HasSuffix"}[n.Operator]
-	if l.try != nil && l.bare == nil && r.try == nil {
-		return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
-			o := r.emit(w)
-			return w.guarded(false, l, func(w *writer, v operand) operand { return w.callOf(w.std("strings", fn), v, o) })
-		}}
+	if l.optional() || r.optional() {
+		return c.onMachine(n, truth)
 	}
 	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
 		return w.callOf(w.std("strings", fn), w.all(l, r)...)

@@ -77,7 +77,7 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 	if t == nil {
 		return nil
 	}
-	if t = t.value(); isAny(t.typ) && may(t.typ, isBool) {
+	if t = t.value(); isAny(t.typ) {
 		return c.onMachine(n, truth)
 	}
 	if !isBool(t.typ) {
@@ -138,7 +138,7 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 		return nil
 	}
 	if slices.ContainsFunc(met, (*term).optional) {
-		return c.maybe(n, met[0].typ)
+		return c.maybeNil(n, met[0].typ)
 	}
 	t := together(n, met)
 	t.emit = func(w *writer) operand { return w.branch(t, cond.emit(w), met[0], met[1]) }

@@ -61,19 +61,16 @@ func (c *compiler) onMachine(n ast.Node, t types.Type) *term {
 	return &term{node: n, typ: t, source: t, plain: isBool(t) || isInt(t)}
 }
 
-// mayBeNil marks a value that may be nil on the machine, whatever its type.
-func (t *term) mayBeNil() { t.try = func(*writer) operand { return operand{} } }
-
-// maybe is a term of type t that is nil where an optional chain in it ends. Go has no variable for that: the machine computes it.
-func (c *compiler) maybe(n ast.Node, t types.Type) *term {
+// maybeNil is a term of type t that may be nil, as an optional chain is. Go has no variable for that: the machine computes it.
+func (c *compiler) maybeNil(n ast.Node, t types.Type) *term {
 	m := c.onMachine(n, t)
-	m.mayBeNil()
+	m.maybe = true
 	return m
 }
 
 // optional reports whether t may be nil, whatever its type, where it is not made a text: a text must be there.
 func (t *term) optional() bool {
-	return t.try != nil && t.bare == nil && (t.source == nil || t.emit == nil)
+	return t.maybe || t.present != nil && t.bare == nil && t.source == nil
 }
 
 // program hands the whole expression, whose value is t, to the machine.

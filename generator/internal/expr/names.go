@@ -255,9 +255,7 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term)
 	}
 	bound := c.onMachine(n.Value, value.typ)
 	bound.src = n.Name
-	if value.optional() {
-		bound.mayBeNil()
-	}
+	bound.maybe = value.optional()
 	if c.lets == nil {
 		c.lets = map[string]*term{}
 	}

@@ -23,12 +23,14 @@ type term struct {
 	hint string     // what a variable for it is called
 
 	emit func(*writer) operand
-	// try writes a term that may turn out to be absent: it leaves w.exits where emit leaves the method.
-	try func(*writer) operand
+	// present writes a term that may turn out to be nil, which emit leaves the method for: the condition under which it is
+	// there, and what writes the value behind that.
+	present func(*writer) (open operand, value func(*writer) operand)
 	// bare is the term without a check that emit makes.
-	bare *term
-	gone bool // it is nil, for the method has no such parameter
-	sure bool // it is true or false by what parameters the method has
+	bare  *term
+	maybe bool // it may be nil on the machine, whatever its type
+	gone  bool // it is nil, for the method has no such parameter
+	sure  bool // it is true or false by what parameters the method has
 
 	// For a text in its stable form: the type it was made of, and whether it is free of bytes to be escaped.
 	source types.Type
@@ -48,6 +50,7 @@ type compiler struct {
 
 	closures []closure // that are being checked, the innermost last
 	machine  bool      // a part of the expression does not become Go
+	optional int       // how many ?. there are so far behind what may be nil
 	values   []value   // what the expression names
 	hidden   []Hidden
 	hiddenAt []ast.Node

@@ -20,7 +20,7 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 	source := t.typ
 	t = t.value()
 	switch {
-	case isAny(t.typ) && may(t.typ, map[Want]func(types.Type) bool{Bool: isBool, Int: isInt}[want]):
+	case isAny(t.typ):
 		if c.unfit(n, want) {
 			return nil
 		}
@@ -99,12 +99,9 @@ func (c *compiler) alternative(n ast.Node) *term {
 
 // text makes t a text with a stable form: by its own method MarshalText, else by its method String, else by its kind.
 func (c *compiler) text(t *term) *term {
-	if hasMethods(concrete(t.typ)) {
-		t = c.concrete(t, "String")
-	}
 	source := t.typ
 	switch {
-	case isAny(source) && !isTypeParam(source):
+	case isAny(source):
 		t = c.onMachine(t.node, source)
 	case t.gone:
 		return c.errorf(start(t.node), "this method has no such parameter, and no ?? says what to take instead")
@@ -120,9 +117,6 @@ func (c *compiler) text(t *term) *term {
 				m, c.typeName(source))
 		}
 		t = stable(t)
-	case isStable(source):
-		t = c.onMachine(t.node, source)
-		t.plain = !may(source, isText)
 	default:
 		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(source))
 	}
@@ -140,8 +134,6 @@ func textHint(t types.Type) string {
 		return `; ?? "" behind it gives what it points to`
 	case is(t, types.IsFloat):
 		return "; write int(...) around it"
-	case isTypeParam(t):
-		return ": it is a type parameter that may be other than a text, a bool or an integer, and has no method String or MarshalText"
 	}
 	return ""
 }
@@ -198,12 +190,15 @@ func (c *compiler) onMethod(t *term, name string, result types.Type, f func(*wri
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
 	v := &term{node: t.node, typ: result, src: t.src, hint: "text"}
-	v.emit = func(w *writer) operand { return f(w, t.method(w, m, path, false).text) }
-	if t.try != nil || nilable(t.typ) {
-		gated := *t
-		gated.emit = t.attempt
-		v.try = func(w *writer) operand { return f(w, gated.method(w, m, path, true).text) }
+	on := func(w *writer, o operand) operand { return f(w, t.method(w, o, m, path).text) }
+	v.emit = func(w *writer) operand { return on(w, t.emit(w)) }
+	switch {
+	case t.present != nil:
+		v.present = t.then(result, on).present
+	case nilable(t.typ):
+		v.present = func(w *writer) (operand, func(*writer) operand) { return w.unlessNil(t, on) }
 	}
+	v.maybe = t.maybe
 	return v
 }
 
@@ -215,7 +210,7 @@ func stable(t *term) *term {
 	if isText(t.typ) {
 		return t.asText()
 	}
-	b := under(t.typ).(*types.Basic)
+	b := t.typ.Underlying().(*types.Basic)
 	fn, to, rest := "FormatInt", types.Typ[types.Int64], ", 10"
 	switch {
 	case b.Info()&types.IsBoolean != 0:

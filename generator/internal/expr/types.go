@@ -16,7 +16,7 @@ const (
 )
 
 func is(t types.Type, info types.BasicInfo) bool {
-	b, ok := under(t).(*types.Basic)
+	b, ok := t.Underlying().(*types.Basic)
 	return ok && b.Info()&info != 0 && b.Kind() != types.Uintptr
 }
 
@@ -26,86 +26,11 @@ func isText(t types.Type) bool   { return is(t, types.IsString) }
 func isBool(t types.Type) bool   { return is(t, types.IsBoolean) }
 func isNil(t types.Type) bool    { return t == types.Typ[types.UntypedNil] }
 
-// isAny reports whether t is an interface without methods, or a type parameter that may stand for types of several kinds. Its
-// values are checked when a call comes.
+// isAny reports whether t is an interface without methods, or a type parameter whose constraint has none. Its values are checked
+// when a call comes.
 func isAny(t types.Type) bool {
-	i, ok := under(t).(*types.Interface)
-	if isTypeParam(t) {
-		return ok && len(listed(t)) > 0 && i.NumMethods() == 0
-	}
-	return ok && i.Empty()
-}
-
-// under is what t is made of. For a type parameter that is what all the types are made of that it may stand for, or else
-// its constraint.
-func under(t types.Type) types.Type {
-	if set := listed(t); isTypeParam(t) && len(set) > 0 {
-		other := func(o types.Type) bool { return !types.Identical(o.Underlying(), set[0].Underlying()) }
-		if !slices.ContainsFunc(set, other) {
-			return set[0].Underlying()
-		}
-	}
-	return t.Underlying()
-}
-
-// listed returns the types that a constraint or one of its terms lists; none if it admits all. What has a tilde counts as
-// what it is made of.
-func listed(t types.Type) (list []types.Type) {
-	switch u := t.Underlying().(type) {
-	case *types.Union:
-		for term := range u.Terms() {
-			some := listed(term.Type())
-			if len(some) == 0 {
-				return nil
-			}
-			list = append(list, some...)
-		}
-		return list
-	case *types.Interface:
-		for e := range u.EmbeddedTypes() {
-			some := listed(e)
-			if len(list) == 0 {
-				list = some
-			} else if len(some) > 0 {
-				list = slices.DeleteFunc(list, func(t types.Type) bool {
-					return !slices.ContainsFunc(some, func(o types.Type) bool { return types.Identical(t.Underlying(), o.Underlying()) })
-				})
-			}
-		}
-		return list
-	}
-	return []types.Type{t}
-}
-
-// may reports whether a value of type t, or of a type that t may stand for, is such.
-func may(t types.Type, is func(types.Type) bool) bool {
-	return !isTypeParam(t) || slices.ContainsFunc(listed(t), is)
-}
-
-// isStable reports whether t is a type parameter that stands for nothing but texts, bools and integers.
-func isStable(t types.Type) bool {
-	unstable := func(t types.Type) bool { return !isText(t) && !isBool(t) && !isInt(t) }
-	return isTypeParam(t) && len(listed(t)) > 0 && !slices.ContainsFunc(listed(t), unstable)
-}
-
-// concrete is t, or if that is a type parameter for one type alone, that type.
-func concrete(t types.Type) types.Type {
-	if set := listed(t); isTypeParam(t) && len(set) == 1 {
-		return set[0]
-	}
-	return t
-}
-
-// concrete is t converted so that Go finds the member: of a type parameter it sees no field, and only the methods that the
-// constraint lists.
-func (c *compiler) concrete(t *term, member string) *term {
-	to := concrete(t.typ)
-	if known, _, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, member); known != nil || to == t.typ || !c.env.CanName(to) {
-		return t
-	}
-	v := converted(t, to)
-	v.try = t.try
-	return v
+	i, ok := t.Underlying().(*types.Interface)
+	return ok && (i.Empty() || isTypeParam(t) && i.NumMethods() == 0)
 }
 
 // elemOf returns the type of the elements of a slice or an array, or of one that t points to; nil if t is none.
@@ -130,7 +55,7 @@ func isNamed(t types.Type, pkg, name string) bool {
 }
 
 func isBasic(t types.Type) bool {
-	_, ok := under(t).(*types.Basic)
+	_, ok := t.Underlying().(*types.Basic)
 	return ok
 }
 
@@ -187,13 +112,8 @@ func hasTypeParam(t types.Type) bool {
 
 // nilable reports whether a value of type t may be nil.
 func nilable(t types.Type) bool {
-	switch under(t).(type) {
-	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature:
-		return true
-	case *types.Interface:
-		if isTypeParam(t) {
-			return len(listed(t)) == 0 || slices.ContainsFunc(listed(t), nilable)
-		}
+	switch t.Underlying().(type) {
+	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature, *types.Interface:
 		return true
 	}
 	return false
@@ -201,7 +121,7 @@ func nilable(t types.Type) bool {
 
 // pointee returns what t points to, or nil.
 func pointee(t types.Type) types.Type {
-	if p, ok := under(t).(*types.Pointer); ok {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
 		return p.Elem()
 	}
 	return nil
@@ -209,7 +129,7 @@ func pointee(t types.Type) types.Type {
 
 // wide reports whether t has values that an int64 has not: unsigned ones of 64 bits.
 func wide(t types.Type) bool {
-	b, ok := under(t).(*types.Basic)
+	b, ok := t.Underlying().(*types.Basic)
 	return ok && (b.Kind() == types.Uint || b.Kind() == types.Uint64)
 }
 
@@ -218,7 +138,7 @@ func wide(t types.Type) bool {
 func limits(t types.Type, word int) (least, greatest int64) {
 	size := map[types.BasicKind]int{
 		types.Int: word, types.Int8: 8, types.Int16: 16, types.Int32: 32, types.UntypedRune: 32, types.Uint8: 8, types.Uint16: 16, types.Uint32: 32,
-	}[under(t).(*types.Basic).Kind()]
+	}[t.Underlying().(*types.Basic).Kind()]
 	switch {
 	case size == 0 || size == 64:
 		least, greatest = math.MinInt64, math.MaxInt64
@@ -235,11 +155,11 @@ func limits(t types.Type, word int) (least, greatest int64) {
 
 // holds reports whether every value of the integer type from is one of the integer type to, on 32 bits as on 64.
 func holds(to, from types.Type) bool {
-	if types.Identical(under(to), under(from)) {
+	if types.Identical(to.Underlying(), from.Underlying()) {
 		return true
 	}
 	if wide(from) {
-		return wide(to) && under(to).(*types.Basic).Kind() == types.Uint64
+		return wide(to) && to.Underlying().(*types.Basic).Kind() == types.Uint64
 	}
 	a, b := limits(to, 32)
 	x, y := limits(from, 64)
@@ -265,7 +185,7 @@ func (t *term) fits(to types.Type) bool {
 	case bool:
 		return isBool(to)
 	}
-	_, dynamic := under(to).(*types.Interface)
+	_, dynamic := to.Underlying().(*types.Interface)
 	return isNil(t.typ) && nilable(to) && !(dynamic && isTypeParam(to))
 }
 

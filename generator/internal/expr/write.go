@@ -44,7 +44,6 @@ type writer struct {
 	stmts  []string
 	facts  Facts    // what was known before
 	known  []string // what was found not to be nil on the way here
-	exits  *attempt // the optional chain that is being written, if any
 	called bool     // a function of the user's is called
 
 	imports map[string]*types.Package // by path

@@ -62,15 +62,3 @@ func To[T, N Integer](n N) (T, error) {
 	}
 	return 0, fmt.Errorf("%d does not fit %T", n, T(0))
 }
-
-// Index returns where the element i of a list stands. A negative i counts from the end: -1 is the last element.
-func Index[N ~int | ~int64](i N, length int) (int, error) {
-	at := int64(i)
-	if at < 0 {
-		at += int64(length)
-	}
-	if at < 0 || at >= int64(length) {
-		return 0, fmt.Errorf("index %d is out of range of a list of %d", i, length)
-	}
-	return int(at), nil
-}

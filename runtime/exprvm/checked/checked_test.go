@@ -68,15 +68,3 @@ func TestConversions(t *testing.T) {
 		}
 	})
 }
-
-// TestIndex counts from both ends.
-func TestIndex(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		i, length := edges.Draw(t, "i"), rapid.IntRange(0, 5).Draw(t, "length")
-		inside := i >= -int64(length) && i < int64(length)
-		at, err := checked.Index(i, length)
-		if inside != (err == nil) || inside && at != (int(i)+length)%length {
-			t.Fatalf("Index(%d, %d) = %d, %v", i, length, at, err)
-		}
-	})
-}
