@@ -62,7 +62,7 @@ func (r *methodRules) TakeAtOnce(ctx context.Context, limiter any, subject strin
 	if len(r.rules) != 1 {
 		return false
 	}
-	_, admitted := limiter.(*Limiter).takeAtOnce(ctx, r.rules[0], subject)
+	_, admitted := limiter.(*Limiter).takeAtOnce(ctx, r.method, r.rules[0], subject)
 	return admitted
 }
 

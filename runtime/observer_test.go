@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,34 @@ func TestObserversSeeEveryDecision(t *testing.T) {
 			t.Errorf("got\n%q\n%q, want\n%q", first, second, want)
 		}
 	})
+}
+
+// A call that is decided the short way gives the event that it would give the long way, which reports need.
+func TestObserversSeeSimpleCallsAlike(t *testing.T) {
+	var events []ratelimit.Event
+	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+		seen := *e
+		seen.Rules, seen.Took = slices.Clone(e.Rules), 0
+		events = append(events, seen)
+	}))
+	for _, rule := range []ratelimit.Rule{
+		{Limit: 1000, Per: time.Hour}, {Name: "n", Limit: 1000, Per: time.Hour, Key: "{k}", Algorithm: ratelimit.TokenBucket, Burst: 2000},
+		{Limit: 1000, Cron: "@daily", Scope: ratelimit.ScopeInstance},
+	} {
+		rules, subject := wrap.NewRules("p.T.M", rule), rule.Key
+		long, _ := ratelimit.WithReport(t.Context())
+		for range 3 {
+			events = nil
+			for _, ctx := range []context.Context{t.Context(), long} {
+				if err := wrap.Take(ctx, l, rules, subject); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(events) != 2 || !reflect.DeepEqual(events[0], events[1]) {
+				t.Errorf("got %+v", events)
+			}
+		}
+	}
 }
 
 // A rule of limit 0 refuses with its message, and says that to retry is pointless.

@@ -2,8 +2,10 @@ package ratelimit
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
@@ -20,20 +22,42 @@ func (p *prepared) plainClaim() *engine.Claim {
 	return &claim
 }
 
-// takeAtOnce charges one permit to a rule if the call is simple. It returns the time, by the store's clock, and whether it did; if
+// takeAtOnce charges one permit to a rule if the call of a method, or of none, is simple. It returns the time, by the store's clock, and whether it did; if
 // not, nothing is done.
-func (l *Limiter) takeAtOnce(ctx context.Context, rule *prepared, subject string) (at int64, admitted bool) {
+func (l *Limiter) takeAtOnce(ctx context.Context, method string, rule *prepared, subject string) (at int64, admitted bool) {
 	store := l.process
 	if rule.Scope == ScopeInstance {
 		store = l.local
 	}
 	switch {
-	case store == nil, rule.plain == nil, subject == "" && rule.Key != "", l.observed(), ctx.Err() != nil,
+	case store == nil, rule.plain == nil, subject == "" && rule.Key != "", ctx.Err() != nil,
 		reportOf(ctx) != nil, l.overrides.table.Load() != nil, l.blocks.table.Load() != nil, rule.usedIn.Load() != l.used.turn.Load():
 		return 0, false
 	}
 	l.overrides.follow()
-	return store.Admit(l.prefix, rule.plain, l.subject(&rule.Rule, subject))
+	subject = l.subject(&rule.Rule, subject)
+	at, admitted = store.Admit(l.prefix, rule.plain, subject)
+	if admitted && l.observed() {
+		l.observeSimple(ctx, method, rule, subject, store.Since(at))
+	}
+	return at, admitted
+}
+
+// simpleEvent is an [Event] of one rule.
+type simpleEvent struct {
+	Event
+	outcome [1]Outcome
+}
+
+var simpleEvents = sync.Pool{New: func() any { return new(simpleEvent) }}
+
+// observeSimple tells of a simple call that was admitted.
+func (l *Limiter) observeSimple(ctx context.Context, method string, rule *prepared, subject string, took time.Duration) {
+	e := simpleEvents.Get().(*simpleEvent)
+	e.outcome[0] = Outcome{Rule: rule.shown, Window: rule.window, Key: key.Shown(subject), Limit: rule.Limit, Cost: 1}
+	e.Event = Event{Kind: EventAdmitted, Method: method, Rules: e.outcome[:], Took: took}
+	l.observe(ctx, &e.Event)
+	simpleEvents.Put(e)
 }
 
 // allowAtOnce decides the requests of Allow if the call is simple, and reports whether it did.
@@ -45,7 +69,7 @@ func (l *Limiter) allowAtOnce(ctx context.Context, requests []Request) (Decision
 	if err != nil {
 		return Decision{}, false
 	}
-	at, admitted := l.takeAtOnce(ctx, rule, requests[0].Key)
+	at, admitted := l.takeAtOnce(ctx, "", rule, requests[0].Key)
 	if !admitted {
 		return Decision{}, false
 	}

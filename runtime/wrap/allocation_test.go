@@ -14,8 +14,11 @@ import (
 // The way from generated code to the limiter costs no allocation.
 func TestTakeAllocatesNothing(t *testing.T) {
 	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket), context.Background()
+	observed := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(context.Context, *ratelimit.Event) {}))
+	observedRules := wrap.NewRules("p.T.M", bucket)
 	for what, take := range map[string]func() error{
 		"Take":        func() error { return wrap.Take(ctx, l, rules, "k") },
+		"observed":    func() error { return wrap.Take(ctx, observed, observedRules, "k") },
 		"TakeCharges": func() error { return wrap.TakeCharges(ctx, l, rules, wrap.Charge{Key: "k", Cost: 1}) },
 	} {
 		if n := testing.AllocsPerRun(1000, func() {

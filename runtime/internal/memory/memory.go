@@ -132,6 +132,11 @@ func (s *Store) Admit(prefix string, claim *engine.Claim, subject string) (now i
 	return now, admitted
 }
 
+// Since returns the time that has passed on the store's clock since at, in whole microseconds.
+func (s *Store) Since(at int64) time.Duration {
+	return max(0, time.Duration(s.clock.now()-at)*time.Microsecond)
+}
+
 // leave unlocks a shard after a call, and now and then removes what has expired from another one.
 func (s *Store) leave(shard *shard) {
 	shard.calls++
