@@ -22,8 +22,8 @@ func (p *prepared) plainClaim() *engine.Claim {
 	return &claim
 }
 
-// takeAtOnce charges one permit to a rule if the call of a method, or of none, is simple. It returns the time, by the store's clock, and whether it did; if
-// not, nothing is done.
+// takeAtOnce charges one permit to a rule if the call, of a method or of none, is simple. It returns the time, by the store's clock, and
+// whether it did; if not, nothing is done.
 func (l *Limiter) takeAtOnce(ctx context.Context, method string, rule *prepared, subject string) (at int64, admitted bool) {
 	store := l.process
 	if rule.Scope == ScopeInstance {

@@ -2,6 +2,8 @@ package ratelimit_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,14 +14,22 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// A limiter that somebody observes makes a call of each decision. One that nobody observes decides simple calls at once, and must decide
-// them alike, charge them alike and give back alike.
+// A call that is asked for a report is made a call of. Others are decided at once if they are simple. Both must be decided alike, charged
+// alike, given back alike, and observers must be told the same.
 func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		clock := memstore.WithClock(func() time.Time { return now })
-		simple := ratelimit.New(memstore.New(clock))
-		observed := ratelimit.New(memstore.New(clock), ratelimit.WithObserver(func(context.Context, *ratelimit.Event) {}))
+		var told [2][]string
+		limiter := func(i int) *ratelimit.Limiter {
+			return ratelimit.New(memstore.New(clock), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+				for j := range e.Rules {
+					e.Rules[j].Remaining = 0 // which only a report fills in
+				}
+				told[i] = append(told[i], fmt.Sprint(e.Kind, e.Method, e.Rules, e.RetryAfter, e.Never, e.Source))
+			}))
+		}
+		simple, reported := limiter(0), limiter(1)
 		rules := []ratelimit.Rule{
 			{Name: "sliding", Limit: 3, Per: time.Second, Key: "{k}"},
 			{Name: "fixed", Limit: 3, Per: time.Second, Algorithm: ratelimit.FixedWindow, Block: time.Second},
@@ -31,22 +41,23 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 			{Name: "shadow", Limit: 1, Per: time.Second, Mode: ratelimit.ModeShadow},
 			{Name: "prepaid", Limit: 5, Per: time.Second, Algorithm: ratelimit.TokenBucket, Prepay: true},
 		}
-		type pair struct{ simple, observed ratelimit.Decision }
+		type pair struct{ simple, reported ratelimit.Decision }
 		var kept []pair
 		ctx := t.Context()
+		asking, _ := ratelimit.WithReport(ctx)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			r := ratelimit.Request{Rule: rapid.SampledFrom(rules).Draw(t, "rule"), Key: rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "key")}
 			switch step := rapid.SampledFrom([]string{"allow", "allow", "allow", "take", "later", "refund", "settle"}).Draw(t, "step"); {
 			case step == "allow":
 				a, err := simple.Allow(ctx, r)
-				b, wrong := observed.Allow(ctx, r)
+				b, wrong := reported.Allow(asking, r)
 				if a.Allowed != b.Allowed || a.Allowed && !a.At.Equal(b.At) || a.RetryAfter != b.RetryAfter || a.Source != b.Source || (err == nil) != (wrong == nil) {
 					t.Fatalf("%s for %q: at once %+v, %v; else %+v, %v", r.Rule.Name, r.Key, a, err, b, wrong)
 				}
 				kept = append(kept, pair{a, b})
 			case step == "take":
 				prepared := wrap.NewRules("p.T.M", r.Rule)
-				err, wrong := wrap.Take(ctx, simple, prepared, r.Key), wrap.Take(ctx, observed, prepared, r.Key)
+				err, wrong := wrap.Take(ctx, simple, prepared, r.Key), wrap.Take(asking, reported, prepared, r.Key)
 				if (err == nil) != (wrong == nil) {
 					t.Fatalf("%s for %q: at once %v; else %v", r.Rule.Name, r.Key, err, wrong)
 				}
@@ -54,17 +65,20 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 				now = now.Add(time.Duration(rapid.IntRange(0, 700_000).Draw(t, "us")) * time.Microsecond)
 			case len(kept) > 0:
 				p := rapid.SampledFrom(kept).Draw(t, "charge")
-				for _, d := range []ratelimit.Decision{p.simple, p.observed} {
+				for _, d := range []ratelimit.Decision{p.simple, p.reported} {
 					if err := change(ctx, d, step); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
+			if !slices.Equal(told[0], told[1]) {
+				t.Fatalf("observers were told %q; else %q", told[0], told[1])
+			}
 			if r.Key == "" {
 				continue
 			}
 			a, _ := simple.Peek(ctx, r)
-			if b, _ := observed.Peek(ctx, r); a.Quotas[0] != b.Quotas[0] {
+			if b, _ := reported.Peek(ctx, r); a.Quotas[0] != b.Quotas[0] {
 				t.Fatalf("%s for %q: at once %+v; else %+v", r.Rule.Name, r.Key, a.Quotas[0], b.Quotas[0])
 			}
 		}
