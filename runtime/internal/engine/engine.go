@@ -143,6 +143,7 @@ type Verdict struct {
 	Admitted bool
 	Taken    int64 // of an UpTo call or a lease: the permits taken from each rule
 
+	Damaged    bool // the state of a claim could not be read, and counts as none
 	Remembered bool // the store was not asked, since it is known to refuse the call still
 	Leased     bool // the store was not asked, since the permits were taken ahead
 }

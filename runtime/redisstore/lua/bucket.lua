@@ -1,11 +1,11 @@
--- Buckets: the generic cell rate algorithm. The state is a string: s, x, y, z. The bucket is full again at x + y/z, its theoretical
+-- Buckets: the generic cell rate algorithm. The state is a string: LAYOUT, s, x, y, z. The bucket is full again at x + y/z, its theoretical
 -- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time
 -- that is still stored at x. a is the period, and b the burst; in a prepaid bucket the next call pays. text is for how long permits are
 -- taken ahead, if they are.
 local bucket = {}
 
-local LONGEST = 36600 * 24 * 3600 * 1000000 -- a bucket may take a hundred years to be full
-local MAX_DEBT = 24 * 3600 * 1000000 -- how far a charge beyond the limit carries an empty bucket ahead
+local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
+local MAX_DEBT = DAY -- how far a charge beyond the limit carries an empty bucket ahead
 
 -- Adds to a time, whole and in parts of limit, the time in which a bucket gains n permits. The products are exact, as limit and n
 -- are at most 10^7.
@@ -57,15 +57,19 @@ function bucket.earliest(c, now, from) return lacks(c, needed(c, c.cost), now, f
 
 -- Loads x and y as they are at the claim's limit. Without a state the bucket is full since long ago.
 function bucket.check(c, now)
-  local state = call('GET', c.key)
-  local s, x, y, z
-  if state and #state == 32 then s, x, y, z = parse('<dddd', state) end
-  if not x or not (s >= 0 and valid(x, y, z)) then
-    s, x, y = nil, -1, 0
-  elseif z ~= c.limit then
-    x, y = adapt(c, now, x, y, z), 0
+  c.s, c.x, c.y = nil, -1, 0
+  local state, old = get(c, c.key, 32)
+  if state then
+    local s, x, y, z = parse('<dddd', state, 2)
+    if not (valid(s, y, z) and valid(x, 0, 0) and x <= now + LONGEST + HORIZON) then
+      damage(c)
+    elseif z == c.limit then
+      c.s, c.x, c.y = s, x, y
+    else
+      c.s, c.x = s, adapt(c, now, x, y, z)
+    end
+    if old and c.kind ~= WARMUP then c.s = 0 end -- so that the whole state is written
   end
-  c.s, c.x, c.y = s, x, y
   return lacks(c, needed(c, c.cost), now, now)
 end
 
@@ -94,11 +98,11 @@ end
 local function write(c)
   local expiry = c.x + 1
   if c.s and expiry <= c.s then
-    call('SETRANGE', c.key, '8', pack('<ddd', c.x, c.y, c.limit))
+    call('SETRANGE', c.key, '9', pack('<ddd', c.x, c.y, c.limit))
     return
   end
   if c.s then expiry = expiry + floor(c.a / 8) end -- so that under load most calls find it late enough
-  set(c.key, pack('<dddd', expiry, c.x, c.y, c.limit), expiry)
+  set(c.key, pack('<Bdddd', LAYOUT, expiry, c.x, c.y, c.limit), expiry)
 end
 
 function bucket.commit(c, n, now)

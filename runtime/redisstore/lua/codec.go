@@ -11,7 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// What common.lua calls the flags of a call.
+// The flags of a call, as operation in run.lua knows them.
 const (
 	flagPeek     = 1
 	flagReport   = 2
@@ -99,14 +99,11 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 			has |= hasBlock
 			r.Keys = append(r.Keys, key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
-		record := append(make([]byte, 0, 64), byte(c.Rule.Kind), byte(c.Mode), has)
-		for _, n := range [...]int64{c.Limit, t.cost, t.A, t.B, t.wait} {
+		record := append(make([]byte, 0, 72), byte(c.Rule.Kind), byte(c.Mode), has, byte(i+1))
+		for _, n := range [...]int64{c.Limit, t.cost, t.A, t.B, t.wait, c.Rule.Block} {
 			record = binary.LittleEndian.AppendUint64(record, math.Float64bits(float64(n)))
 		}
 		r.Args = append(r.Args, append(append(record, t.Text...), 0))
-		if t.block {
-			r.Args = append(r.Args, c.Rule.Block)
-		}
 	}
 	r.Args[0] = r.header
 	if len(r.header) == 2 && flags == 0 {
@@ -145,30 +142,42 @@ func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 		markCharged(call, v)
 		return v, nil
 	case string:
-		return readReport(reply, call)
+		return readEntries(reply, call)
 	default:
 		return engine.Verdict{}, ErrReply
 	}
 }
 
-// readReport reads what decide.lua calls a text.
-func readReport(report string, call *engine.Call) (engine.Verdict, error) {
-	head := 25
-	if report != "" && report[0] == 0 {
-		head = 9
+// The kinds of entries in a reply, as reply_of in decide.lua knows them.
+const (
+	entryRefusal     = 1
+	entryPrice       = 2
+	entryQuota       = 3
+	entryRefusedMore = 4
+	entryDamage      = 5
+	entryLease       = 6
+	entryAdmitted    = 7
+	entryAskAgain    = 8
+	entryRefused     = 9
+)
+
+// numbersOf is how many numbers an entry has.
+var numbersOf = [...]int{
+	entryRefusal: 2, entryPrice: 2, entryQuota: 5, entryRefusedMore: 5, entryDamage: 0, entryLease: 1, entryAdmitted: 3, entryAskAgain: 3, entryRefused: 3,
+}
+
+// readEntries reads what decide.lua calls entries.
+func readEntries(entries string, call *engine.Call) (engine.Verdict, error) {
+	var v engine.Verdict
+	if entries == "" {
+		return v, ErrReply
 	}
-	if len(report) < head {
-		return engine.Verdict{}, ErrReply
-	}
-	v := engine.Verdict{Now: number(report[1:])}
-	if head == 25 {
-		v.Admitted, v.At, v.Taken = report[0] == 1, number(report[9:]), number(report[17:])
-	}
-	for entries := report[head:]; entries != ""; {
-		size := readEntry(entries, call)
-		if size == 0 {
+	for entries != "" {
+		size, ok := entrySize(entries, call)
+		if !ok {
 			return engine.Verdict{}, ErrReply
 		}
+		readEntry(entries[:size], call, &v)
 		entries = entries[size:]
 	}
 	if v.Admitted && !call.Peek {
@@ -177,28 +186,42 @@ func readReport(report string, call *engine.Call) (engine.Verdict, error) {
 	return v, nil
 }
 
-// readEntry reads what one rule has to tell, and returns the size of that, or 0 if it is none.
-func readEntry(entry string, call *engine.Call) int {
-	if len(entry) < 2 || entry[1] < 1 || entry[1] > 5 || entry[0] < 1 || int(entry[0]) > len(call.Claims) {
-		return 0
+// entrySize returns the size of the first entry, and whether it is one.
+func entrySize(entries string, call *engine.Call) (size int, ok bool) {
+	if len(entries) < 2 || int(entries[0]) > len(call.Claims) {
+		return 0, false
 	}
-	size := [...]int{1: 10, 2: 18, 3: 34, 4: 34, 5: 10}[entry[1]]
-	if len(entry) < size {
-		return 0
+	kind := int(entries[1])
+	if kind == 0 || kind >= len(numbersOf) || (entries[0] == 0) != (kind >= entryAdmitted) {
+		return 0, false
 	}
-	c := &call.Claims[entry[0]-1]
-	switch entry[1] {
-	case 1:
-		c.Refused, c.Earliest = true, number(entry[2:])
-	case 2:
-		c.Extra, c.Stored = number(entry[2:]), number(entry[10:])
-	case 5:
-		c.Leased, c.At = true, number(entry[2:])
+	size = 2 + 8*numbersOf[kind]
+	return size, len(entries) >= size
+}
+
+// readEntry takes in an entry of a claim or of the call.
+func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
+	var n [5]int64
+	for i := range numbersOf[entry[1]] {
+		n[i] = number(entry[2+8*i:])
+	}
+	if entry[0] == 0 {
+		v.Now, v.Admitted, v.At, v.Taken = n[0], entry[1] == entryAdmitted, n[1], n[2]
+		return
+	}
+	switch c := &call.Claims[entry[0]-1]; entry[1] {
+	case entryRefusal:
+		v.Now, c.Refused, c.Earliest = n[0], true, n[1]
+	case entryPrice:
+		c.Extra, c.Stored = n[0], n[1]
+	case entryLease:
+		c.Leased, c.At = true, n[0]
+	case entryDamage:
+		v.Damaged = true
 	default:
-		c.Refused, c.Earliest, c.Room = entry[1] == 4, number(entry[2:]), number(entry[10:])
-		c.Full, c.Fired = number(entry[18:]), number(entry[26:])
+		v.Now, c.Refused, c.Earliest = n[0], entry[1] == entryRefusedMore, n[1]
+		c.Room, c.Full, c.Fired = n[2], n[3], n[4]
 	}
-	return size
 }
 
 // markCharged says of each claim of an admitted call what it was charged. Of a member that was known that is said as well; to give

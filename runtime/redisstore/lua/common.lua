@@ -1,6 +1,7 @@
 -- What the algorithms share. Every time is in whole microseconds, and every number of a state is a little-endian double that
 -- holds an integer. A claim is a table:
 --
+--   number            of the claim in its call
 --   kind, mode        numbers, as in package engine
 --   limit, cost       permits
 --   a, b, text        terms of the algorithm; see its file
@@ -10,19 +11,30 @@
 --   blocked, block    the key of its block, and how long a refusal blocks, if the rule has a block
 --
 -- An algorithm is a table of functions with the names of engine.State. Its check loads the state into the claim, and returns the
--- earliest time and whether the caller must tell the calendar window of now. So the types of all keys of a call are checked before its
--- first write.
+-- earliest time and whether the caller must tell the calendar window of now. So the types and layouts of all keys of a call are
+-- checked before its first write.
+--
+-- Layouts: a state that is a string begins with the byte LAYOUT. Programs before that byte wrote the numbers alone, so the length of
+-- their states is a multiple of 8; the next write of such a state adds the byte. A later layout has another first byte, below LAYOUTS,
+-- and a length that is no multiple of 8. The layout of a list is the length of its elements, which is 8. A call that meets a later
+-- layout fails.
+--
+-- Damage: a state of an invalid length, or with numbers that no program wrote, counts as none.
 
-local SLIDING, FIXED, CALENDAR, BUCKET, PREPAID = 1, 2, 3, 4, 5
+local SLIDING, FIXED, CALENDAR, BUCKET, PREPAID, WARMUP = 1, 2, 3, 4, 5, 6
 local DISTINCT, DISTINCT_CALENDAR = 8, 9
 local ENFORCE, SHADOW, TRIGGER = 0, 1, 2
 local MOST_USED = 2 ^ 51 -- permits beyond are not counted; only triggers, which admit any cost, come so far
+local LAYOUT, LAYOUTS = 1, 32
+local HEAD = '\1' -- LAYOUT as it stands in a state
+local DAY = 24 * 3600 * 1000000
+local HORIZON = 3661 * DAY -- a call waits for 3660 days at most, and the clock may go back by a day
 
 -- Names that a library cannot look up while it loads. The first run binds them.
-local call, byte, format, pack, parse, floor, ceil, max, min
+local call, byte, char, format, pack, parse, floor, ceil, max, min
 
 local function bind()
-  call, byte, format, pack, parse = redis.call, string.byte, string.format, struct.pack, struct.unpack
+  call, byte, char, format, pack, parse = redis.call, string.byte, string.char, string.format, struct.pack, struct.unpack
   floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 end
 
@@ -38,14 +50,6 @@ local function use(name)
   return module
 end
 
--- Returns what a call asks for, from a sum of flags.
-local function operation(flags)
-  local function has(flag) return flags % (2 * flag) >= flag end
-  return {
-    peek = has(1), report = has(2) or has(1), up_to = has(4), refused = has(8), adjust = has(16), rollback = has(32), lease = has(64),
-  }
-end
-
 -- Returns n as text that Redis reads as an integer.
 local function integer(n) return format('%.0f', n) end
 
@@ -53,8 +57,29 @@ local function expire(key, at) call('PEXPIREAT', key, integer(ceil(at / 1000))) 
 
 local function set(key, state, expiry) call('SET', key, state, 'PXAT', integer(ceil(expiry / 1000))) end
 
--- Damaged numbers, which are not finite or negative, count as no state at all: kept on, they would let everybody pass.
-local function valid(x, y, z) return x >= 0 and y >= 0 and z >= 0 and x + y + z < 2 ^ 53 end
+-- Reports whether numbers are whole, and not negative. What is not a number is not whole, nor is infinity.
+local function valid(x, y, z) return x >= 0 and y >= 0 and z >= 0 and x % 1 + y % 1 + z % 1 == 0 and x + y + z < 2 ^ 53 end
+
+local damaged -- says in the reply whose states are damaged, if there are any
+
+local function damage(c) damaged = char(c.number, 5) .. (damaged or '') end
+
+local function fail_later_layout(layout) error('LAYOUT ' .. layout, 0) end
+
+-- Returns a state as LAYOUT and groups of so many bytes, and whether it was of an older layout; or nothing if it is damaged.
+local function current(c, state, group)
+  local length, layout = #state, byte(state)
+  if layout == LAYOUT and length % group == 1 and length > 1 then return state end
+  if length % group == 0 and length > 0 then return HEAD .. state, true end
+  if length % 8 > 0 and layout > LAYOUT and layout < LAYOUTS then fail_later_layout(layout) end
+  damage(c)
+end
+
+-- Returns the state at a key in the same way.
+local function get(c, key, group)
+  local state = call('GET', key)
+  if state then return current(c, state, group) end
+end
 
 local function always() return true end
 

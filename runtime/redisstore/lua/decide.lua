@@ -2,23 +2,31 @@
 
 local decide = {}
 
-decide.PLAIN = {} -- the operation of a call without flags
+local PLAIN = {} -- the operation of a call without flags
+decide.PLAIN = PLAIN
 
--- Reports whether the subject of a claim is blocked, and notes until when.
-local function is_blocked(c, now)
-  local state = call('GET', c.blocked)
-  local stop = state and #state == 8 and parse('<d', state) or 0
-  if stop <= now or not valid(stop, 0, 0) then return false end
-  c.stop_block, c.earliest = stop, max(c.earliest, stop)
-  return true
+-- Notes until when the subject of a claim is blocked, if it is.
+local function note_block(c, now)
+  local state = get(c, c.blocked, 8)
+  local stop = state and parse('<d', state, 2) or 0
+  if stop <= now then return end
+  if not valid(stop, 0, 0) or stop > now + HORIZON then return damage(c) end
+  c.stop_block, c.earliest, c.refused = stop, max(c.earliest, stop), true
 end
 
--- Notes when a rule admits its claim, and whether it refuses it.
-local function note(c, now, earliest)
-  if c.mode == TRIGGER then earliest = now end
-  c.earliest, c.stop_block = earliest, nil
-  c.refused = earliest > now + c.wait
-  if c.blocked and is_blocked(c, now) then c.refused = true end
+-- Notes whether each rule refuses its claim. Returns when all admit the call, whether one refuses it, and whether one lets it wait.
+local function note(claims, now)
+  local at, refused, waits = now, false, false
+  for i = 1, #claims do
+    local c = claims[i]
+    if c.mode == TRIGGER then c.earliest = now end
+    c.refused, c.fired, c.stop_block = c.earliest > now + c.wait, false, false
+    if c.blocked then note_block(c, now) end
+    if c.earliest > now and c.mode == ENFORCE then
+      at, refused, waits = max(at, c.earliest), refused or c.refused, waits or c.wait > 0
+    end
+  end
+  return at, refused, waits
 end
 
 -- Finds the time for which a call that cannot be admitted now is charged, if its rules give it the time to wait. Returns that time,
@@ -59,7 +67,7 @@ local function available(claims, now, most)
     if c.mode == SHADOW and c.is.room(c, now) < n then
       c.cost = min(n, c.limit)
       if c.kind == SLIDING then c.text = integer(c.cost - c.limit - 1) end
-      c.refused, c.earliest = true, c.is.check(c, now)
+      c.refused, c.earliest = true, c.check(c, now)
       c.cost = 1
       if c.kind == SLIDING then c.text = integer(-c.limit) end
     end
@@ -67,114 +75,140 @@ local function available(claims, now, most)
   return n
 end
 
--- Charges one rule of a call that waits, or that only watches.
+-- Charges one rule.
 local function charge(c, n, now, at)
   if c.mode == ENFORCE then
-    if not use('places').take(c, at, n) then c.is.commit(c, n, now, at) end
+    if at == now or not use('places').take(c, at, n) then c.commit(c, n, now, at) end
     return
   end
   -- Rules that only watch count when the call is decided.
   local room = c.mode == TRIGGER and c.is.room(c, now) or 0
   c.fired = not c.known and room > 0 and room <= n and c.limit - room + n or nil -- a member that is known costs nothing
-  c.is.commit(c, n, now, now)
+  c.commit(c, n, now, now)
 end
 
--- Begins the block that follows from a refusal.
-local function refuse(c, now, peek)
-  if not c.refused or not c.blocked or c.stop_block then return end
-  c.earliest = max(c.earliest, now + c.block)
-  c.stop_block = now + c.block
-  if not peek then set(c.blocked, pack('<d', c.stop_block), c.stop_block) end
+-- Loads what only charges need. So a later layout is met before the first write.
+local function load(claims, now)
+  for i = 1, #claims do
+    local c = claims[i]
+    if c.kind == SLIDING then c.is.load(c, now) end
+  end
 end
 
--- Says what a rule has to tell of a decision, or nothing. An entry begins with the number of the rule and what follows: 1, it refuses,
--- with the earliest time; 2, the price of a warm-up; 3, the earliest time, the room, when all permits are there again, and the permits
--- used if a trigger fires, or 4, the same of a rule that refuses.
-local function tell(i, c, now, report)
+-- Charges the rules of a call that is admitted: each its cost, or all n if that is given. Returns whether one of them has something to
+-- tell.
+local function commit(claims, n, now, at)
+  local tells = at > now or n
+  load(claims, now)
+  for _, c in ipairs(claims) do
+    if not c.refused then charge(c, n or c.cost, now, at) end
+    tells = tells or c.refused or c.fired or c.extra
+  end
+  return tells
+end
+
+-- Begins the blocks that follow from a refusal.
+local function refuse(claims, now, peek)
+  for i = 1, #claims do
+    local c = claims[i]
+    if c.blocked and c.refused and not c.stop_block then
+      c.stop_block = now + c.block
+      c.earliest = max(c.earliest, c.stop_block)
+      if not peek then set(c.blocked, pack('<Bd', LAYOUT, c.stop_block), c.stop_block) end
+    end
+  end
+end
+
+-- Says what a rule has to tell of a decision, in entries as below.
+local function tell(c, now, report)
   local entry = ''
   if report or c.fired or c.refused and c.cost > 1 then
     local room = c.stop_block and 0 or c.is.room(c, now)
-    entry = pack('<BBdddd', i, c.refused and 4 or 3, c.earliest, room, c.is.full(c, now), c.fired or 0)
+    entry = pack('<BBddddd', c.number, c.refused and 4 or 3, now, c.earliest, room, c.is.full(c, now), c.fired or 0)
   elseif c.refused then
-    entry = pack('<BBd', i, 1, c.earliest)
+    entry = pack('<BBdd', c.number, 1, now, c.earliest)
   end
-  if c.extra and c.extra + c.used_up > 0 then entry = entry .. pack('<BBdd', i, 2, c.extra, c.used_up) end
+  if c.extra and c.extra + c.used_up > 0 then entry = entry .. pack('<BBdd', c.number, 2, c.extra, c.used_up) end
   return entry
 end
 
 -- The reply is one of
 --   time     admitted now, which is that time, and there is nothing to tell
 --   -time    nothing was done: ask again, and tell the calendar windows that hold this time
---   text     0 and now if the call is refused. Else 1 or 2; now; when the call is admitted, or when to ask again; the permits that
---            each rule was charged by a call that takes up to a cost. Then what each rule has to tell. Of a lease it is when that ends
---            instead of when the call is admitted, and lease.lua's entries follow.
+--   entries  each begins with the number of a claim, or 0 for the call as a whole, and what follows:
+--     1      the rule refuses: now, and the earliest time
+--     2      the price of a warm-up
+--     3      now, the earliest time, the room, when all permits are there again, and the permits used if a trigger fires
+--     4      the same of a rule that refuses
+--     5      a state of the claim is damaged and counts as none
+--     6      the time that the permits of a lease are recorded at
+--     7      the call is admitted: now; when, or when a lease ends; and the permits that each rule was charged by a lease, or by a call
+--            that takes up to a cost
+--     8      it is neither admitted nor refused: now, when to ask again, and 0
+--     9      it is refused, and no rule says so: now, and twice 0
 local function reply_of(claims, now, at, admitted, taken, report)
-  local reply
-  if admitted or at > 0 then
-    reply = pack('<Bddd', admitted and 1 or 2, now, at, taken)
-  else
-    reply = pack('<Bd', 0, now)
-  end
-  for i = 1, #claims do
+  local reply = ''
+  for i = #claims, 1, -1 do
     local c = claims[i]
-    if report or c.refused or c.fired or c.extra then reply = reply .. tell(i, c, now, report) end
+    if report or c.refused or c.fired or c.extra then reply = tell(c, now, report) .. reply end
   end
-  return reply
+  if admitted or at > 0 or reply == '' then
+    reply = pack('<BBddd', 0, admitted and 7 or at > 0 and 8 or 9, now, at, taken) .. reply
+  end
+  return damaged and reply .. damaged or reply
 end
 
-function decide.call(claims, now, op)
-  local at, admitted, refused = now, true, op.refused
-  for i = 1, #claims do
-    local c = claims[i]
-    local earliest, unknown = c.is.check(c, now)
-    if unknown then return -now end
-    if earliest > now or c.blocked then
-      note(c, now, earliest)
-      if c.mode == ENFORCE then
-        refused = refused or c.refused
-        at = max(at, c.earliest)
-      end
-    else
-      c.refused, c.earliest, c.stop_block = false, now, nil
-    end
-  end
-  if at > now and not op.refused then
+-- Decides a call whose rules have been asked when they admit it.
+local function decide_asked(claims, now, op)
+  local at, refused, waits = note(claims, now)
+  local admitted, tells, taken = at == now, op ~= PLAIN, nil
+  if op.refused then
+    refused = true
+  elseif waits then
     at, admitted, refused = place(claims, now, at, refused)
   end
-  local tells, taken = op ~= decide.PLAIN or at > now, 0
   if refused then
     at, admitted = 0, false
-    for i = 1, #claims do
-      if claims[i].blocked then refuse(claims[i], now, op.peek) end
-    end
+    refuse(claims, now, op.peek)
   elseif op.lease and admitted then
+    load(claims, now)
     local recorded
     taken, at, recorded = use('lease').take(claims, now, op)
     return reply_of(claims, now, at, admitted, taken, op.report) .. recorded
   elseif admitted and not op.peek then
-    if op.up_to then taken = available(claims, now, op.most) end
-    for i = 1, #claims do
-      local c = claims[i]
-      local n = op.up_to and taken or c.cost
-      if c.refused then
-        tells = true
-      elseif at == now and c.mode == ENFORCE then
-        c.is.commit(c, n, now, at)
-      else
-        charge(c, n, now, at)
-      end
-      tells = tells or c.fired or c.extra
-    end
+    taken = op.most and available(claims, now, op.most)
+    tells = commit(claims, taken, now, at) or tells
   end
-  if not tells and admitted then return now end
-  return reply_of(claims, now, at, admitted, taken, op.report)
+  if admitted and not tells and not damaged then return now end
+  return reply_of(claims, now, at, admitted, taken or 0, op.report)
+end
+
+function decide.call(claims, now, op)
+  local plain = op == PLAIN -- and all rules admit the call now, and have nothing to tell: most calls are such
+  damaged = nil
+  for i = 1, #claims do
+    local c = claims[i]
+    local earliest, unknown = c.check(c, now)
+    if unknown then return -now end
+    c.earliest = earliest
+    plain = plain and earliest == now and c.plain
+  end
+  if not plain or damaged then return decide_asked(claims, now, op) end
+  load(claims, now)
+  for i = 1, #claims do
+    local c = claims[i]
+    c.commit(c, c.cost, now, now)
+  end
+  return now
 end
 
 -- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.
 function decide.adjust(claims, now, op)
   for _, c in ipairs(claims) do
-    local _, unknown = c.is.check(c, now)
+    local _, unknown = c.check(c, now)
     if unknown and c.cost > 0 then return -now end
+    if c.kind == SLIDING then c.is.load(c, now) end
+    if c.free and c.wait > now then use('places').load(c, now) end
   end
   for _, c in ipairs(claims) do
     if c.cost > 0 then

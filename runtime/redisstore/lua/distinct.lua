@@ -3,12 +3,17 @@
 -- a is the period of a sliding window, or a and b the start and stop of the calendar window.
 local distinct = { reserves = at_once, last = always, charge = always }
 
-local function score(c, index) return tonumber(call('ZRANGE', c.key, index, index, 'WITHSCORES')[2]) end
+-- Returns the time of the admission at an index, or nothing if there is none or the set is damaged.
+local function time_at(c, index, now)
+  local time = tonumber(call('ZRANGE', c.key, index, index, 'WITHSCORES')[2])
+  if not time or time % 1 == 0 and time <= now + HORIZON then return time end
+  c.damaged = true
+end
 
 -- After the clock went back, admissions of the next window count as well.
 function distinct.check(c, now)
   local admitted = call('ZSCORE', c.key, c.text)
-  c.admitted, c.since = admitted and tonumber(admitted), now - c.a
+  c.admitted, c.since, c.damaged = admitted and tonumber(admitted), now - c.a, false
   if c.kind == DISTINCT_CALENDAR then
     if now < c.a or now >= c.b then return now, true end
     c.since = c.a - 1
@@ -19,7 +24,7 @@ end
 
 function distinct.earliest(c, now, from)
   if c.known then return from end
-  local leaves = score(c, integer(-c.limit)) -- the newest member that must leave the window before another one fits in
+  local leaves = time_at(c, integer(-c.limit), now) -- the newest member that must leave the window before another one fits in
   if not leaves or leaves <= c.since then return from end
   return max(from, c.kind == DISTINCT_CALENDAR and c.b or leaves + c.a)
 end
@@ -29,16 +34,20 @@ function distinct.room(c, now)
 end
 
 function distinct.full(c, now)
-  local newest = score(c, '-1')
+  local newest = time_at(c, '-1', now)
   if not newest or newest <= c.since then return now end
   return c.kind == DISTINCT_CALENDAR and c.b or newest + c.a
 end
 
 function distinct.commit(c, n, now)
   if c.known then return end
+  if c.damaged then
+    damage(c)
+    call('DEL', c.key)
+  end
   call('ZREMRANGEBYSCORE', c.key, '-inf', integer(c.since))
   call('ZADD', c.key, integer(now), c.text)
-  local newest = score(c, '-1')
+  local newest = time_at(c, '-1', now) or now
   if c.kind ~= DISTINCT_CALENDAR then
     expire(c.key, newest + c.a)
   elseif newest < c.b then -- else the end of a later window is set already

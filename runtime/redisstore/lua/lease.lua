@@ -4,7 +4,7 @@
 local lease = {}
 
 -- Takes permits ahead for a call that is admitted: its cost, or more, up to half of what every rule has left. Returns how many, when the
--- lease ends, and for each rule an entry of the reply: 5, the time the permits are recorded at.
+-- lease ends, and for each rule an entry of the reply: 6, the time the permits are recorded at.
 function lease.take(claims, now, op)
   local n, stop, recorded = op.most, now + op.lease, ''
   for _, c in ipairs(claims) do
@@ -13,7 +13,7 @@ function lease.take(claims, now, op)
   end
   n = max(n, claims[1].cost)
   for i, c in ipairs(claims) do
-    recorded = recorded .. pack('<BBd', i, 5, c.is.lease(c, n, now, stop))
+    recorded = recorded .. pack('<BBd', i, 6, c.is.lease(c, n, now, stop))
   end
   return n, stop, recorded
 end

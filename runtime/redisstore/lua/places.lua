@@ -1,28 +1,30 @@
 -- Places to come that were given up while others were behind them. Their permits stay charged, since the places behind were found
--- with them, and a later call may use them. The state is a string, in the order of time: time and permits of each place. Beyond
+-- with them, and a later call may use them. The state is a string: LAYOUT; then time and permits of each place, in the order of time. Beyond
 -- MAX_PLACES a place is lost.
 local places = {}
 
 local MAX_PLACES = 64
 
 -- Loads the free places of a claim whose time is to come.
-local function read_places(c, now)
+function places.load(c, now)
   c.places = {}
-  local state = call('GET', c.free) or ''
-  for from = 1, #state - 15, 16 do
+  local state = get(c, c.free, 16) or ''
+  for from = 2, #state, 16 do
     local at, permits = parse('<dd', state, from)
-    if at > now and valid(at, permits, 0) then table.insert(c.places, { at = at, permits = permits }) end
+    if not valid(at, permits, 0) or at > now + HORIZON then
+      damage(c)
+    elseif at > now then
+      table.insert(c.places, { at = at, permits = permits })
+    end
   end
 end
 
 local function write_places(c)
-  local packed = {}
-  for i, p in ipairs(c.places) do packed[i] = pack('<dd', p.at, p.permits) end
-  if packed[1] then
-    set(c.free, table.concat(packed), c.places[#packed].at)
-  else
-    call('DEL', c.free)
+  local state, last = HEAD, nil
+  for _, p in ipairs(c.places) do
+    state, last = state .. pack('<dd', p.at, p.permits), p.at
   end
+  if last then set(c.free, state, last) else call('DEL', c.free) end
 end
 
 -- Returns the number of the free place of n permits at a time, or nil.
@@ -70,7 +72,7 @@ end
 function places.first(claims, now)
   local first
   for _, c in ipairs(claims) do
-    if c.free and c.mode == ENFORCE then read_places(c, now) end
+    if c.free and c.mode == ENFORCE then places.load(c, now) end
   end
   for _, c in ipairs(claims) do
     if c.mode == ENFORCE and c.wait > 0 and c.earliest > now then
@@ -87,7 +89,6 @@ end
 function places.give_back(c, n, now, rollback)
   local at = c.wait
   local pending = at > now
-  if pending then read_places(c, now) end
   if pending and not c.is.last(c, n, now, at) then
     add_place(c, at, n)
     return

@@ -1,27 +1,38 @@
 -- A sliding window of constant size: the permits of each slice of time, and of the slice that the window has left in part. The
--- state is a string: the newest slice's number, the permits of all slices, the permits of the newest slice; then a ring of the
+-- state is a string: LAYOUT, the newest slice's number, the permits of all slices, the permits of the newest slice; then a ring of the
 -- permits of each slice, in which that of the newest one is not kept up to date. a is the width of a slice, and b their number.
 local sliding_counter = { reserves = at_once, last = always }
 
-local HEAD = 24
+local NUMBERS = 24 -- bytes between the layout and the ring
 
 -- Returns where the permits of slice n are in the state.
-local function offset(c, n) return HEAD + 8 * (n % (c.b + 1)) end
+local function offset(c, n) return c.ring + 8 * (n % (c.b + 1)) end
 
 -- Returns the permits of these slices of the ring, packed.
 local function ring(c, from, to)
   local first, last = offset(c, from), offset(c, to) + 7
   if first < last then return call('GETRANGE', c.key, first, last) end
-  return call('GETRANGE', c.key, first, HEAD + 8 * c.b + 7) .. call('GETRANGE', c.key, HEAD, last)
+  return call('GETRANGE', c.key, first, c.ring + 8 * c.b + 7) .. call('GETRANGE', c.key, c.ring, last)
+end
+
+-- Loads the first numbers of the state, and where its ring begins.
+local function load_numbers(c)
+  local head = call('GETRANGE', c.key, '0', '24')
+  c.ring, c.old = 1 + NUMBERS, nil
+  if byte(head) == LAYOUT and #head == 1 + NUMBERS then return parse('<ddd', head, 2) end
+  local state, old = get(c, c.key, 8)
+  if old then c.ring, c.old = NUMBERS, state end
+  if state and #state > NUMBERS then return parse('<ddd', state, 2) end
 end
 
 -- Loads the state as it is now: the present slice's number, the permits of all slices, and those of the present one. After the clock
 -- went back the newest slice stays the present one. Without newest there is no ring that counts.
 local function load(c, now)
-  local head = call('GETRANGE', c.key, 0, HEAD - 1)
-  local newest, total, count
-  if #head == HEAD then newest, total, count = parse('<ddd', head) end
-  if newest and not valid(newest, total, count) then newest = nil end
+  local newest, total, count = load_numbers(c)
+  if newest and not (valid(newest, total, count) and newest * c.a <= now + HORIZON) then
+    damage(c)
+    newest = nil
+  end
   c.present = max(floor(now / c.a), newest or 0)
   c.newest, c.total, c.count = nil, 0, 0
   if not newest or c.present - newest > c.b then return end
@@ -77,10 +88,15 @@ function sliding_counter.full(c, now)
   return full
 end
 
--- Makes the present slice the newest one.
+-- Makes the present slice the newest one, of a state in today's layout.
 local function move(c)
+  if c.old and c.newest then
+    call('SET', c.key, c.old, 'KEEPTTL')
+    c.ring = 1 + NUMBERS
+  end
   if not c.newest then
-    call('SET', c.key, string.rep('\0', HEAD + 8 * (c.b + 1)))
+    c.ring = 1 + NUMBERS
+    call('SET', c.key, HEAD .. string.rep('\0', NUMBERS + 8 * (c.b + 1)))
   elseif c.moved > 0 then
     call('SETRANGE', c.key, offset(c, c.newest), pack('<d', c.count))
     for n = c.newest + 1, c.present do call('SETRANGE', c.key, offset(c, n), string.rep('\0', 8)) end
@@ -91,7 +107,7 @@ local function move(c)
 end
 
 local function write(c)
-  call('SETRANGE', c.key, 0, pack('<ddd', c.present, c.total, c.count))
+  call('SETRANGE', c.key, '1', pack('<ddd', c.present, c.total, c.count))
 end
 
 function sliding_counter.commit(c, n, now)

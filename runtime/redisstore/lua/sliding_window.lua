@@ -4,11 +4,32 @@ local sliding_window = {}
 
 local MAX_MOVED = 64 -- later permits that a charge is put before; if there are more, it takes the time of the newest one
 
+-- Returns the time of the permit at an index, or nothing if there is none or the list is damaged.
+local function time_at(c, index, now)
+  local permit = call('LINDEX', c.key, index)
+  if not permit then return end
+  if #permit ~= 8 then fail_later_layout(#permit) end
+  local time = parse('<d', permit)
+  if time % 1 == 0 and time >= 0 and time <= now + HORIZON then return time end
+  c.damaged = true
+end
+
 function sliding_window.check(c, now)
-  local permit = call('LINDEX', c.key, c.text)
-  local leaves = permit and parse('<d', permit) + c.a or now
+  c.damaged = false
+  local time = time_at(c, c.text, now)
+  local leaves = time and time + c.a or now
   c.leaves = leaves
   return leaves > now and leaves or now
+end
+
+-- Loads the time of the newest permit, which only a charge needs, and forgets a damaged list.
+function sliding_window.load(c, now)
+  c.newest = time_at(c, '-1', now)
+  if c.damaged then
+    damage(c)
+    call('DEL', c.key)
+    c.newest = nil
+  end
 end
 
 function sliding_window.earliest(c, now, from)
@@ -16,21 +37,21 @@ function sliding_window.earliest(c, now, from)
 end
 
 -- Returns how many permits at most high are later than a time.
-local function later_than(c, time, high)
+local function later_than(c, now, time, high)
   local low = 0
   high = min(high, call('LLEN', c.key))
   while low < high do
     local middle = ceil((low + high) / 2)
-    if parse('<d', call('LINDEX', c.key, -middle)) > time then low = middle else high = middle - 1 end
+    if (time_at(c, -middle, now) or 0) > time then low = middle else high = middle - 1 end
   end
   return low
 end
 
-function sliding_window.room(c, now) return c.limit - later_than(c, now - c.a, c.limit) end
+function sliding_window.room(c, now) return c.limit - later_than(c, now, now - c.a, c.limit) end
 
 function sliding_window.full(c, now)
-  local newest = call('LINDEX', c.key, '-1')
-  return max(now, newest and parse('<d', newest) + c.a or now)
+  local newest = time_at(c, '-1', now)
+  return max(now, newest and newest + c.a or now)
 end
 
 function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, now, at) == at end
@@ -50,7 +71,7 @@ local function insert(c, n, permit, later)
   local tail = call('LRANGE', c.key, -later, -1)
   for i = 1, later do call('LSET', c.key, i - 1 - later, i <= n and permit or tail[i - n]) end
   if n > later then append(c, n - later, permit) end
-  call('RPUSH', c.key, unpack(tail, max(1, later - n + 1), later))
+  return call('RPUSH', c.key, unpack(tail, max(1, later - n + 1), later))
 end
 
 -- Drops what is beyond the limit. What is in the window still counts if this charge is given back, or for rules of other limits.
@@ -60,7 +81,7 @@ local function drop(c, over, now, admitted)
     call('LPOP', c.key, over)
     return
   end
-  while over > 0 and parse('<d', call('LINDEX', c.key, '0')) <= now - c.a do
+  while over > 0 and (time_at(c, '0', now) or 0) <= now - c.a do
     call('LPOP', c.key)
     over = over - 1
   end
@@ -69,22 +90,15 @@ end
 -- Charges n permits, and returns the time they are recorded at.
 local function record(c, n, now, at, admitted)
   if n > c.limit then n = c.limit end -- the cost of a trigger has no bound
-  local newest = call('LINDEX', c.key, '-1')
-  newest = newest and parse('<d', newest)
-  local length
+  local newest, length = c.newest, nil
+  if newest and newest > at and (time_at(c, -1 - MAX_MOVED, now) or 0) > at then at = newest end
   if newest and newest > at then
-    local far = call('LINDEX', c.key, -1 - MAX_MOVED)
-    if far and parse('<d', far) > at then at = newest end
-  end
-  if newest and newest > at then
-    insert(c, n, pack('<d', at), later_than(c, at, MAX_MOVED))
-    length = call('LLEN', c.key)
+    length = insert(c, n, pack('<d', at), later_than(c, now, at, MAX_MOVED))
   else
     length = append(c, n, pack('<d', at))
-    local step = ceil(c.a / 8) -- the expiry is set once a step, by the first charge of it
-    if not newest or floor(newest / step) < floor(at / step) then
-      expire(c.key, (floor(at / step) + 1) * step + c.a)
-    end
+    local step = (c.a - c.a % 8) / 8 + 1 -- the expiry is set once a step, by the first charge of it
+    local began = at - at % step
+    if not newest or newest < began then expire(c.key, began + step + c.a) end
   end
   if length > c.limit then drop(c, length - c.limit, now, admitted) end
   return at
@@ -95,10 +109,7 @@ function sliding_window.commit(c, n, now, at) record(c, n, now, at, at == now) e
 -- Keeps at most the limit in permits: to wait for more would be to wait for ever.
 function sliding_window.charge(c, n, now) record(c, n, now, now, true) end
 
-function sliding_window.last(c, n, now, at)
-  local newest = call('LINDEX', c.key, '-1')
-  return not newest or parse('<d', newest) <= at
-end
+function sliding_window.last(c, n, now, at) return (time_at(c, '-1', now) or 0) <= at end
 
 function sliding_window.give_back(c, n, now, at)
   if at > now - c.a then call('LREM', c.key, -n, pack('<d', at)) end

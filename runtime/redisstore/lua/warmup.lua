@@ -27,7 +27,7 @@ function warmup.check(c, now)
 end
 
 local function write(c)
-  set(c.key, pack('<dddd', c.stored, c.x, c.y, c.limit), c.x + 1 + c.b)
+  set(c.key, pack('<Bdddd', LAYOUT, c.stored, c.x, c.y, c.limit), c.x + 1 + c.b)
 end
 
 function warmup.commit(c, n, now)

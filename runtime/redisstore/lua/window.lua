@@ -1,37 +1,47 @@
--- Fixed and calendar windows. The state is a string: start, stop and used permits of each window that has not ended, oldest first.
--- The first one is the present one, also after the clock went back behind its start; the others belong to calls that wait.
--- a is the period of a fixed window. Of a calendar, a and b are the start and stop of the window that the caller takes for the
+-- Fixed and calendar windows. The state is a string: LAYOUT; then start, stop and used permits of each window that has not ended,
+-- oldest first. The first one is the present one, also after the clock went back behind its start; the others belong to calls that
+-- wait. a is the period of a fixed window. Of a calendar, a and b are the start and stop of the window that the caller takes for the
 -- present one, and text has the stops of the next ones, as far as the call may wait.
---
--- The claim itself holds the present window in start, stop and used; later has the others.
 local window = {}
 
-local function scan(c, state, now)
-  for from = 1, #state, 24 do
+local ONE = 25 -- bytes of a state with one window
+
+-- Loads the windows that have not ended. A damaged state counts as none.
+local function load(c, state, now)
+  local list, last, old = {}, now + HORIZON + c.a, false
+  if state then state, old = current(c, state, 24) end
+  c.windows, c.changed = list, old
+  for from = 2, state and #state or 0, 24 do
     local start, stop, used = parse('<ddd', state, from)
-    if not valid(start, stop, used) then return end
-    if stop <= now then
-      c.dropped = true
-    elseif not c.stop then
-      c.start, c.stop, c.used = start, stop, used
+    if not valid(start, stop, used) or start > now + HORIZON or stop > last then
+      c.windows = {}
+      return damage(c)
+    end
+    if stop > now then
+      table.insert(list, { start = start, stop = stop, used = used })
     else
-      c.later = c.later or {}
-      table.insert(c.later, { start = start, stop = stop, used = used })
+      c.changed = true
     end
   end
 end
 
--- Returns the window that takes a charge at a time; or nil, and where among the later ones to insert a new one. A fixed window that
--- would reach into the next one becomes a part of that, which begins earlier then.
+-- Returns the windows that have not ended.
+local function windows(c)
+  if not c.windows then c.windows = { { start = c.start, stop = c.stop, used = c.used } } end
+  return c.windows
+end
+
+-- Returns the window that takes a charge at a time, or nil, and its number among the windows. A fixed window that would reach into the
+-- next one becomes a part of that, which begins earlier then.
 local function find(c, at)
-  if not c.stop or at < c.stop then return c.stop and c end
-  for i, w in ipairs(c.later or {}) do
+  local list = windows(c)
+  for i = 1, #list do
+    local w = list[i]
     if at < w.stop then
-      if w.start <= at or c.kind == FIXED and w.start < at + c.a then return w end
-      return nil, i
+      return (i == 1 or w.start <= at or c.kind == FIXED and w.start < at + c.a) and w or nil, i
     end
   end
-  return nil, c.later and #c.later + 1 or 1
+  return nil, #list + 1
 end
 
 -- Returns the first time at which a window has room. A call that comes later may be admitted to an earlier window, which delays
@@ -47,21 +57,27 @@ end
 
 function window.check(c, now)
   local state = call('GET', c.key)
-  c.stop, c.later, c.dropped = nil, nil, nil
-  if state and #state % 24 == 0 then scan(c, state, now) end
-  if not c.stop then return now, c.kind == CALENDAR and (now < c.a or now >= c.b) end
-  if c.used + c.cost <= c.limit then return now end
-  return c.later and window.earliest(c, now, now) or c.stop
+  c.windows = false
+  if state and #state == ONE then
+    local layout, start, stop, used = parse('<Bddd', state)
+    if layout == LAYOUT and start <= now and now < stop and stop <= now + HORIZON + c.a and used >= 0 and used % 1 == 0 then
+      c.start, c.stop, c.used = start, stop, used
+      return used + c.cost <= c.limit and now or stop
+    end
+  end
+  load(c, state, now)
+  local unknown = c.kind == CALENDAR and not c.windows[1] and (now < c.a or now >= c.b)
+  return window.earliest(c, now, now), unknown
 end
 
 function window.room(c, now)
-  if not c.stop then return c.limit end
-  return max(0, c.limit - c.used)
+  local w = windows(c)[1]
+  return w and max(0, c.limit - w.used) or c.limit
 end
 
 function window.full(c, now)
-  local full = c.stop and c.used > 0 and c.stop or now
-  for _, w in ipairs(c.later or {}) do
+  local full = now
+  for _, w in ipairs(windows(c)) do
     if w.used > 0 then full = w.stop end
   end
   return full
@@ -83,38 +99,40 @@ function window.reserves(c, now, at)
   return window.earliest(c, now, at) == at and (find(c, at) or bounds(c, at)) ~= nil
 end
 
-local function write(c)
-  local state, last = pack('<ddd', c.start, c.stop, c.used), c.stop
-  for _, w in ipairs(c.later or {}) do
-    state, last = state .. pack('<ddd', w.start, w.stop, w.used), w.stop
-  end
-  set(c.key, state, last)
+local function open(c, at, i)
+  local start, stop = bounds(c, at)
+  local w = { start = start, stop = stop, used = 0 }
+  table.insert(windows(c), i, w)
+  c.changed = true
+  return w
 end
 
-local function open(c, at)
-  local start, stop = bounds(c, at)
-  return { start = start, stop = stop, used = 0 }
+local function write(c)
+  local state, last = HEAD, nil
+  for _, w in ipairs(windows(c)) do
+    state, last = state .. pack('<ddd', w.start, w.stop, w.used), w.stop
+  end
+  if last then set(c.key, state, last) else call('DEL', c.key) end
 end
 
 function window.commit(c, n, now, at)
-  if not c.stop then -- the present window comes first, so that the next one is not taken for it
-    c.start, c.stop = bounds(c, now)
-    c.used, c.dropped = 0, true
-    if c.kind == FIXED and at > now then c.stop = min(c.stop, at) end
+  if at == now and not c.windows then
+    c.used = min(c.used + n, MOST_USED)
+    call('SETRANGE', c.key, '17', pack('<d', c.used))
+    return
+  end
+  if at > now and not windows(c)[1] then -- the present window comes first, so that the next one is not taken for it
+    local present = open(c, now, 1)
+    if c.kind == FIXED then present.stop = min(present.stop, at) end
   end
   local w, i = find(c, at)
-  if not w then
-    w = open(c, at)
-    c.later = c.later or {}
-    table.insert(c.later, i, w)
-    c.dropped = true
-  end
+  w = w or open(c, at, i)
   w.used = min(w.used + n, MOST_USED)
-  if at < w.start then w.start, c.dropped = at, true end
-  if c.dropped or w ~= c then
+  if at < w.start then w.start, c.changed = at, true end
+  if c.changed then
     write(c)
   else
-    call('SETRANGE', c.key, '16', pack('<d', w.used))
+    call('SETRANGE', c.key, 24 * i - 7, pack('<d', w.used))
   end
 end
 
@@ -123,9 +141,8 @@ window.last = always -- a window takes back what is given up, whoever waits for 
 function window.charge(c, n, now) window.commit(c, n, now, now) end
 
 function window.give_back(c, n, now, at, rollback)
-  local list = c.later or {}
-  if not c.stop then return end
-  table.insert(list, 1, c)
+  local list = windows(c)
+  if not list[1] then return end
   for i, w in ipairs(list) do
     if w.start <= at and at < w.stop then
       w.used = max(0, w.used - n)
@@ -133,18 +150,13 @@ function window.give_back(c, n, now, at, rollback)
       break
     end
   end
-  local first = table.remove(list, 1)
-  if not first then
-    call('DEL', c.key)
-    return
-  end
-  c.start, c.stop, c.used, c.later = first.start, first.stop, first.used, list
   write(c)
 end
 
 -- Returns the end of the present window.
 function window.ends(c, now)
-  if c.stop then return c.stop end
+  local w = windows(c)[1]
+  if w then return w.stop end
   local _, stop = bounds(c, now)
   return stop
 end
