@@ -29,6 +29,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/version"
 )
 
 const usage = `usage: ratelimit [flags] [packages]
@@ -98,7 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return status
 	}
 	if c.version {
-		fmt.Fprintln(stdout, version())
+		fmt.Fprintln(stdout, version.Of("ratelimit"))
 		return done
 	}
 	dir, err := os.Getwd()
@@ -238,18 +239,4 @@ func (c *command) fail(err error) int {
 // relative names a file as the user would.
 func (c *command) relative(path string) string {
 	return annotations.Relative(c.config.Dir, path)
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "ratelimit (unknown version)"
-	}
-	v := info.Main.Version
-	for _, dep := range info.Deps {
-		if dep.Path == "github.com/ratelimit-go/ratelimit" {
-			v = dep.Version
-		}
-	}
-	return fmt.Sprintf("ratelimit %s %s", v, info.GoVersion)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/printable"
+	"github.com/ratelimit-go/ratelimit/internal/version"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -86,11 +87,16 @@ func run(ctx context.Context, args []string, url string, stdout, stderr io.Write
 	flags.StringVar(&t.url, "redis", url, "`URL` of the server, or of one server of a cluster; the default is REDIS_URL, or a local server")
 	flags.StringVar(&t.prefix, "prefix", ratelimit.DefaultPrefix, "`prefix` of the limiters, as in WithPrefix")
 	flags.BoolVar(&t.json, "json", false, "print JSON")
+	printVersion := flags.Bool("version", false, "print the version")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, usage)
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
+		return done
+	}
+	if err == nil && *printVersion {
+		fmt.Fprintln(stdout, version.Of("ratelimitctl"))
 		return done
 	}
 	if err == nil {

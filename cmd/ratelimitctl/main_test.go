@@ -81,3 +81,6 @@ func TestACL(t *testing.T) {
 		}
 	}
 }
+
+// The version needs no server.
+func TestVersion(t *testing.T) { require(t, "nowhere:1", done, "ratelimitctl ", "-version") }
