@@ -1,10 +1,11 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
+FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo test alerts faults model expressions wild bench bench-generate generate pictures check lint
+.PHONY: help demo test alerts faults model expressions fuzz wild bench bench-generate generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -34,6 +35,9 @@ faults: ## break servers, networks, clocks and programs under load for about 15 
 
 expressions: ## compare 200,000 results of lowered expressions with those of expr
 	go test -count=1 -v -timeout=1h -run=LikeExpr ./generator/internal/expr -batches=8
+
+fuzz: ## run each fuzz target for 30 seconds; FUZZTIME= sets another time
+	sh scripts/fuzz.sh $(FUZZTIME)
 
 wild: ## generate and compile wrappers for the interfaces of the standard library and of large modules
 	go test -count=1 -v -timeout=2h -tags=wild -run=Wild ./generator/...

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -117,13 +118,17 @@ func readRows(name string) ([]row, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var rows []row
-	d := json.NewDecoder(f)
-	d.UseNumber()
-	if err := d.Decode(&rows); err != nil {
+	rows, err := decodeRows(f)
+	if err != nil {
 		return nil, fmt.Errorf("%s: expected the output of ratelimit -list -json: %w", name, err)
 	}
 	return rows, nil
+}
+
+func decodeRows(in io.Reader) (rows []row, err error) {
+	d := json.NewDecoder(in)
+	d.UseNumber()
+	return rows, d.Decode(&rows)
 }
 
 // choose returns the method whose rules are meant.

@@ -1,0 +1,102 @@
+package ratelimit
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// checkLine fails if a text of the store made an error that is no line of at most 1 kB.
+func checkLine(t *testing.T, err error) {
+	t.Helper()
+	if text := oneLine(err.Error()); len(text) > maxLine+len("…") || strings.ContainsFunc(text, unicode.IsControl) {
+		t.Errorf("an error of %d bytes: %q", len(text), text)
+	}
+}
+
+// FuzzOverride: whatever the store has under a name, it is an override that a rule can have and that is written as it was read, or
+// an error of one line.
+func FuzzOverride(f *testing.F) {
+	f.Add("login", `{"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann"}`)
+	f.Add("a", `{"limit":0}`)
+	f.Add("a\n", `{"limit":-1}`)
+	f.Add("a", `{"burst":1e99,"unknown":"\u0000"}`)
+	f.Add("a", `{"per":"1.5d"}{}`)
+	f.Fuzz(func(t *testing.T, name, text string) {
+		v, err := parseOverride(name, text)
+		if err != nil {
+			if len(err.Error()) > maxLine+len("…") {
+				t.Errorf("an error of %d bytes", len(err.Error()))
+			}
+			checkLine(t, err)
+			return
+		}
+		written, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseOverride(name, string(written))
+		if rewritten, _ := json.Marshal(again); err != nil || string(rewritten) != string(written) {
+			t.Errorf("%s became %s and then %s, %v", text, written, rewritten, err)
+		}
+		_ = v.apply(PerMinute(5)).check()
+	})
+}
+
+// FuzzBlock: a block of the store names a rule and a subject, or is an error.
+func FuzzBlock(f *testing.F) {
+	f.Add("login:{ann}", `{"until":"2026-11-22T18:00:00Z","by":"ann"}`)
+	f.Add("login:{}", `{}`)
+	f.Add("}:{", `null`)
+	f.Fuzz(func(t *testing.T, field, text string) {
+		of, b, err := parseBlock(field, text)
+		if err != nil {
+			checkLine(t, err)
+			return
+		}
+		if !strings.HasPrefix(field, of.rule+":{"+of.subject) {
+			t.Errorf("%q is about %+v", field, of)
+		}
+		written, err := json.Marshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, again, err := parseBlock(field, string(written)); err != nil || !again.Until.Equal(b.Until) || again.By != b.By {
+			t.Errorf("%s became %s and then %+v, %v", text, written, again, err)
+		}
+	})
+}
+
+// FuzzUsedRule: a rule of the store can be decided with and is written as it was read, or is an error.
+func FuzzUsedRule(f *testing.F) {
+	f.Add(`{"name":"login","key":"{user}","limit":5,"per":"1m","algorithm":"sliding-window","seen":"2026-11-22T18:00:00Z"}`)
+	f.Add(`{"name":"p.T.M#2","unnamed":true,"limit":5,"varies":true,"cron":"@daily","tz":"Asia/Tokyo","algorithm":"sliding-window","seen":"2026-11-22T18:00:00Z"}`)
+	f.Add(`{"name":"b","limit":5,"per":"1m","algorithm":"token-bucket","burst":7,"wait":"1s","queue":3,"block":"1h","unhashed":true,"seen":"2026-11-22T18:00:00Z"}`)
+	f.Add(`{"name":"c","limit":5,"per":"1m","algorithm":"sliding-counter","slices":7,"mode":"shadow"}`)
+	f.Add(`{"name":"w","limit":5,"per":"1m","algorithm":"token-bucket","warmup":"1s"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		used, err := parseUsed(text)
+		if err != nil {
+			checkLine(t, err)
+			return
+		}
+		p, err := used.Rule.prepare("")
+		if err != nil { // the cron expression is not looked at before
+			return
+		}
+		written := usedText(p, used.Limit, used.Varies)
+		written.Seen = used.Seen
+		line, err := json.Marshal(written)
+		if err != nil {
+			return // a year beyond 9999
+		}
+		if len(line) > maxRuleText {
+			return // which nobody writes
+		}
+		again, err := parseUsed(string(line))
+		if err != nil || again.Rule != used.Rule || again.Varies != used.Varies {
+			t.Errorf("%s became %s, which is %+v, %v", text, line, again, err)
+		}
+	})
+}
