@@ -3,11 +3,13 @@ package ratelimit
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // Override is what [Overrides] change of the rules of a name. What is nil or zero stays as the rule says. A rule that an override
@@ -123,7 +125,7 @@ func parseOverride(name, text string) (v Override, err error) {
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("override of rule %q in the store: %s", oneLine(name), oneLine(err.Error()))
+		err = errors.New(oneLine(fmt.Sprintf("override of rule %q in the store: %s", printable.Text(name, maxName), err)))
 	}
 	return v, err
 }

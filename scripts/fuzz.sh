@@ -7,5 +7,5 @@ echo "$found" |
 	awk '/^Fuzz/ { names[n++] = $1 } /^ok/ { for (i = 0; i < n; i++) print $2, names[i]; n = 0 }' |
 	while read -r package name; do
 		echo "$package $name"
-		go test -run '^$' -fuzz "^$name\$" -fuzztime "$1" "$package"
+		go test -run '^$' -fuzz "^$name\$" -fuzztime "$1" -fuzzminimizetime 1s "$package"
 	done
