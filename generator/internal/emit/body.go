@@ -17,7 +17,7 @@ type writer struct {
 	*function
 	method *model.Method
 	stmts  []string
-	fail   func(reason, err string) string // where the expression that is being written cannot be computed
+	fail   func(failure) string // leaves where the expression that is being written cannot be computed
 
 	returned []string          // variables with the results of the wrapped call, once it is made
 	subjects map[string]string // expressions for subjects that were computed already, by their templates
@@ -39,11 +39,17 @@ func (w *writer) Receiver() string { return w.next }
 // Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }
 
+// failure is why an expression cannot be computed: something in it is nil, there is a reason, or a variable holds an error.
+type failure struct{ isNil, reason, err string }
+
+// FailNil implements expr.Names.
+func (w *writer) FailNil(what string) string { return w.fail(failure{isNil: what}) }
+
 // Fail implements expr.Names.
-func (w *writer) Fail(reason string) string { return w.fail(reason, "") }
+func (w *writer) Fail(reason string) string { return w.fail(failure{reason: reason}) }
 
 // FailErr implements expr.Names.
-func (w *writer) FailErr(err string) string { return w.fail("", err) }
+func (w *writer) FailErr(err string) string { return w.fail(failure{err: err}) }
 
 // body returns the statements of m.
 func (f *function) body(m *model.Method) []jen.Code {
@@ -134,9 +140,7 @@ func (w *writer) checkContext() {
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
 func (w *writer) code(c *expr.Code, r *model.Rule, src string) expr.Written {
-	w.fail = func(reason, err string) string {
-		return w.keyFailure(w.context(w.method), w.keyError(r, src, reason, err))
-	}
+	w.fail = func(f failure) string { return w.keyFailure(w.context(w.method), w.keyError(r, src, f)) }
 	return w.render(c)
 }
 
@@ -149,16 +153,16 @@ func (w *writer) keyFailure(ctx, err string) string {
 	return w.failure(failed)
 }
 
-// keyError writes the error of an expression of r that cannot be computed, for a reason or because of an error.
-func (w *writer) keyError(r *model.Rule, src, reason, err string) string {
+// keyError writes the error of an expression of r that cannot be computed.
+func (w *writer) keyError(r *model.Rule, src string, f failure) string {
 	rules, rule := w.rulesOf[w.method], strconv.Itoa(slices.Index(w.method.Rules, r))
-	if err != "" {
-		return rules + ".KeyError(" + rule + ", " + quote(src) + ", " + err + ")"
+	switch {
+	case f.err != "":
+		return rules + ".KeyError(" + rule + ", " + quote(src) + ", " + f.err + ")"
+	case f.isNil != "":
+		return rules + ".NilKey(" + rule + ", " + quote(f.isNil) + ")"
 	}
-	if what, ok := strings.CutSuffix(reason, " is nil"); ok {
-		return rules + ".NilKey(" + rule + ", " + quote(what) + ")"
-	}
-	return rules + ".Missing(" + rule + ", " + quote(src) + ", " + quote(reason) + ")"
+	return rules + ".Missing(" + rule + ", " + quote(src) + ", " + quote(f.reason) + ")"
 }
 
 // render adds the statements of c, but for checks that were made before.

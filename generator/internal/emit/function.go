@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -73,7 +72,7 @@ func (p *planned) needed(m *model.Method) []string {
 		words = append(words, "new", strings.Split(m.Fallback.Func.Value, ".")[0])
 	}
 	for v := range m.Signature.Results().Variables() {
-		words = append(words, identifier.FindAllString(p.zero(v.Type()), -1)...)
+		words = append(words, p.zeroWords(v.Type())...)
 	}
 	for _, r := range m.Rules {
 		if r.When != nil || r.Cost != nil || r.Permits != nil || r.Settle != nil {
@@ -88,5 +87,3 @@ func (p *planned) needed(m *model.Method) []string {
 	}
 	return words
 }
-
-var identifier = regexp.MustCompile(`[\pL_][\pL\pN_]*`)

@@ -15,7 +15,7 @@ import (
 
 // planned are the names of a file.
 type planned struct {
-	program bool // the package is a program, which zones are linked into
+	pkg     *types.Package
 	imports *names.Imports
 	begin   names.Variables
 	rulesOf map[*model.Method]string // variables with the rules of methods
@@ -25,8 +25,7 @@ type planned struct {
 // plan names all that a file declares and imports.
 func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
-		program: pkg.Types.Name() == "main",
-		imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
+		pkg: pkg.Types, imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
 		rulesOf: map[*model.Method]string{}, programs: programs{variables: map[*expr.Program]string{}},
 	}
 	block, variables := names.NewScope(pkg.Declared...), names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
@@ -99,7 +98,7 @@ func (p *planned) addMethod(w *model.Wrapper, m *model.Method) {
 			if arg.Kind == annotations.DurationKind {
 				p.imports.Add(timePackage)
 			}
-			if arg.Name == "tz" && r.Limit.TZ != "UTC" && p.program {
+			if arg.Name == "tz" && r.Limit.TZ != "UTC" && p.pkg.Name() == "main" { // zones are linked into programs alone
 				p.imports.Blank("time/tzdata")
 			}
 		}

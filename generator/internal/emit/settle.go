@@ -88,8 +88,8 @@ func (w *writer) settlement(succeeded, taken, leave string) []string {
 				args = append(args, w.wrap("Keep"))
 				continue
 			}
-			w.fail = func(reason, err string) string {
-				return call(taken+".SettleFailed", ctx, w.keyError(r, r.Rule.Settle.Value, reason, err)) + "\n" + leave
+			w.fail = func(f failure) string {
+				return call(taken+".SettleFailed", ctx, w.keyError(r, r.Rule.Settle.Value, f)) + "\n" + leave
 			}
 			args = append(args, w.render(r.Settle).Value)
 		}

@@ -3,7 +3,6 @@ package emit
 import (
 	"go/types"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
@@ -11,24 +10,37 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// join writes a template as one Go string. Texts that are neighbours, as an island may be a constant, are one.
-func join(pieces []model.Piece, island func(p model.Piece, last bool) string) string {
+// join writes a template as one Go string. What island returns for a part is Go code, or else a text that is known by now: texts
+// that are neighbours become one.
+func join(pieces []model.Piece, island func(p model.Piece, last bool) (code string, text bool)) string {
 	var terms []string
-	before, constant := "", false
+	known := ""
 	for i, p := range pieces {
-		term := quote(p.Literal)
+		value, text := p.Literal, true
 		if p.Code != nil {
-			term = island(p, i == len(pieces)-1)
+			value, text = island(p, i == len(pieces)-1)
 		}
-		text, err := strconv.Unquote(term)
-		if constant && err == nil {
-			text = before + text
-			term, terms = quote(text), terms[:len(terms)-1]
+		if text {
+			known += value
+			continue
 		}
-		before, constant = text, err == nil
-		terms = append(terms, term)
+		if known != "" {
+			terms = append(terms, quote(known))
+		}
+		known, terms = "", append(terms, value)
+	}
+	if known != "" || terms == nil {
+		terms = append(terms, quote(known))
 	}
 	return strings.Join(terms, " + ")
+}
+
+// spelled is the text of an expression that is one.
+func spelled(c *expr.Code) (text string, ok bool) {
+	if text, ok = c.Constant.(string); ok && c.Spelled {
+		return text, true
+	}
+	return "", false
 }
 
 // separated returns pieces in which what stands behind an island begins with a colon: with the colons in values escaped, two
@@ -50,12 +62,16 @@ func separated(pieces []model.Piece) []model.Piece {
 
 // joined writes a template of r such that two lists of values never give one text.
 func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
-	return join(separated(pieces), func(p model.Piece, last bool) string {
-		value := w.code(p.Code, r, p.Expr).Value
-		if last || p.Code.Plain {
-			return value
+	return join(separated(pieces), func(p model.Piece, last bool) (string, bool) {
+		whole := last || p.Code.Plain // as it stands
+		if text, ok := spelled(p.Code); ok && whole {
+			return text, true
 		}
-		return w.wrap("Part") + "(" + value + ")"
+		value := w.code(p.Code, r, p.Expr).Value
+		if whole {
+			return value, false
+		}
+		return w.wrap("Part") + "(" + value + ")", false
 	})
 }
 
@@ -84,19 +100,19 @@ func (w *writer) refusal(err string) string {
 
 // described returns the statements that leave with the error called err, with the message of the rule that it is about.
 func (w *writer) described(err string, leave func(err string) string) string {
-	undescribed := leave(err)
-	if !slices.ContainsFunc(w.method.Rules, func(r *model.Rule) bool { return len(r.Message) > 0 }) {
+	undescribed, rules := leave(err), w.method.Rules
+	for len(rules) > 0 && len(rules[len(rules)-1].Message) == 0 {
+		rules = rules[:len(rules)-1]
+	}
+	if len(rules) == 0 {
 		return undescribed
 	}
-	w.fail = func(string, string) string { return undescribed } // what a message lacks must not hide the refusal
+	w.fail = func(failure) string { return undescribed } // what a message lacks must not hide the refusal
 	w.facts.Forget()
 	return w.inner(func() string {
 		args := []string{err}
-		for _, r := range w.method.Rules {
+		for _, r := range rules {
 			args = append(args, w.message(r, err))
-		}
-		for args[len(args)-1] == `""` {
-			args = args[:len(args)-1]
 		}
 		return leave(w.wrap("Describe") + "(" + strings.Join(args, ", ") + ")")
 	})
@@ -104,18 +120,19 @@ func (w *writer) described(err string, leave func(err string) string) string {
 
 // message writes the text of a message for the refusal in the variable err, safe to show whatever the caller passed.
 func (w *writer) message(r *model.Rule, err string) string {
-	if len(r.Message) == 0 {
-		return `""`
-	}
-	return join(r.Message, func(p model.Piece, _ bool) string {
+	return join(r.Message, func(p model.Piece, _ bool) (string, bool) {
+		hashed := r.Limit.Hash == ratelimit.HashSubject && w.isHashed(p.Expr)
+		if text, ok := spelled(p.Code); ok && harmless(p.Code) && !hashed {
+			return text, true
+		}
 		value := w.render(p.Code).Value
 		switch {
-		case r.Limit.Hash == ratelimit.HashSubject && w.isHashed(p.Expr):
-			return w.wrap("Shown") + "(" + err + ", " + value + ")"
+		case hashed:
+			return w.wrap("Shown") + "(" + err + ", " + value + ")", false
 		case harmless(p.Code):
-			return value
+			return value, false
 		}
-		return w.wrap("Printable") + "(" + value + ")"
+		return w.wrap("Printable") + "(" + value + ")", false
 	})
 }
 

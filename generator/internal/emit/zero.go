@@ -1,6 +1,10 @@
 package emit
 
-import "go/types"
+import (
+	"go/types"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
+)
 
 // zero is an expression for the zero value of t.
 func (p *planned) zero(t types.Type) string {
@@ -21,6 +25,21 @@ func (p *planned) zero(t types.Type) string {
 		return p.imports.Type(t) + "{}"
 	}
 	return "nil"
+}
+
+// zeroWords are the identifiers in the zero value of t, but for nil and packages.
+func (p *planned) zeroWords(t types.Type) []string {
+	if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsBoolean != 0 {
+		return []string{"false"}
+	}
+	if !needsText(t) {
+		return nil
+	}
+	words := reach.From{Package: p.pkg}.Names(t)
+	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
+		words = append(words, "new")
+	}
+	return words
 }
 
 // needsText reports whether the zero value of t is written with t's text.

@@ -144,9 +144,10 @@ var rare = []struct {
 
 type worldNames struct{ plainNames }
 
-func (n *worldNames) Param(i int) string        { return "w." + n.env.Params[i].Name }
-func (n *worldNames) Fail(reason string) string { return "return nil, " + strconv.Quote(reason) }
-func (n *worldNames) FailErr(err string) string { return "return nil, " + err + ".Error()" }
+func (n *worldNames) Param(i int) string         { return "w." + n.env.Params[i].Name }
+func (n *worldNames) FailNil(what string) string { return n.Fail(what + " is nil") }
+func (n *worldNames) Fail(reason string) string  { return "return nil, " + strconv.Quote(reason) }
+func (n *worldNames) FailErr(err string) string  { return "return nil, " + err + ".Error()" }
 
 func world(t *testing.T) *Env {
 	pkg, err := check("testdata/world.go.txt")

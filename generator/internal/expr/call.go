@@ -258,7 +258,7 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	t := &term{node: n, typ: plain.typ, src: called(name, args), hint: name, bare: plain}
 	t.emit = func(w *writer) operand {
 		o := w.define(name, plain.emit(w))
-		w.failIf(o.text+` == ""`, "the context carries no "+id.what)
+		w.failIf(o.text+` == ""`, w.names.Fail("the context carries no "+id.what))
 		return o
 	}
 	t.present = func(w *writer) (operand, func(*writer) operand) {

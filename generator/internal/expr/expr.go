@@ -60,14 +60,15 @@ const (
 
 // Names gives the words for what the code refers to. The emitter implements it when the names of the file are settled.
 type Names interface {
-	Import(path string) string // the local name of an imported package
-	Param(i int) string        // the local name of parameter i
-	Result(i int) string       // the local name of result i
-	Receiver() string          // an expression for the wrapped value, which is not nil
-	Local(hint string) string  // a new local variable's name
-	Fail(reason string) string // a statement that leaves the method with a KeyError for this expression
-	FailErr(err string) string // the same, with the error value that the Go expression err holds as the cause
-	Program(p *Program) string // the variable of the package that holds an *exprvm.Program
+	Import(path string) string  // the local name of an imported package
+	Param(i int) string         // the local name of parameter i
+	Result(i int) string        // the local name of result i
+	Receiver() string           // an expression for the wrapped value, which is not nil
+	Local(hint string) string   // a new local variable's name
+	FailNil(what string) string // a statement that leaves the method with a KeyError, as a part of this expression is nil
+	Fail(reason string) string  // the same, for another reason
+	FailErr(err string) string  // the same, with the error value that the Go expression err holds as the cause
+	Program(p *Program) string  // the variable of the package that holds an *exprvm.Program
 }
 
 // Code is an expression that was found right.
@@ -76,6 +77,8 @@ type Code struct {
 	Type types.Type
 	// Constant is the value where it is known when generating, else nil: a string for an Island, else a bool, an int or a float64.
 	Constant any
+	// Spelled reports that the code of a constant is the value itself, and not the name of a constant of the package.
+	Spelled bool
 	// Text is the expression without what makes no difference, such as spaces. Expressions of one method with the same Text have
 	// the same value in one call.
 	Text string
@@ -119,12 +122,12 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 	if len(c.errs) > 0 || t == nil {
 		return nil, c.sorted()
 	}
-	code := &Code{Type: t.source, Constant: t.con, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, env: env, value: t}
+	code := &Code{Type: t.source, Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, env: env, value: t}
 	if c.machine {
 		if code.Program, code.value = c.program(t, want); code.value == nil {
 			return nil, c.sorted()
 		}
-		code.Constant = nil
+		code.Constant, code.Spelled = nil, false
 	}
 	code.rehearse()
 	return code, nil
@@ -193,6 +196,7 @@ func (*anyNames) Import(path string) string { return "ʻ" + path }
 func (*anyNames) Param(i int) string        { return "ʻp" + strconv.Itoa(i) }
 func (*anyNames) Result(i int) string       { return "ʻr" + strconv.Itoa(i) }
 func (*anyNames) Receiver() string          { return "ʻs" }
+func (*anyNames) FailNil(string) string     { return "return" }
 func (*anyNames) Fail(string) string        { return "return" }
 func (*anyNames) FailErr(string) string     { return "return" }
 func (*anyNames) Program(*Program) string   { return "ʻ" }

@@ -86,9 +86,10 @@ func (p *plainNames) Local(hint string) string {
 	return name
 }
 
-func (p *plainNames) Fail(reason string) string { return "return fail(" + strconv.Quote(reason) + ")" }
-func (p *plainNames) Program(*Program) string   { return "program" }
-func (p *plainNames) FailErr(err string) string { return "return failErr(" + err + ")" }
+func (p *plainNames) FailNil(what string) string { return p.Fail(what + " is nil") }
+func (p *plainNames) Fail(reason string) string  { return "return fail(" + strconv.Quote(reason) + ")" }
+func (p *plainNames) Program(*Program) string    { return "program" }
+func (p *plainNames) FailErr(err string) string  { return "return failErr(" + err + ")" }
 
 func names(env *Env) *plainNames {
 	p := &plainNames{env: env, taken: map[string]bool{}}

@@ -15,12 +15,13 @@ import (
 
 // term is a checked part of an expression. It writes its own Go code.
 type term struct {
-	node ast.Node
-	typ  types.Type // types.Typ[types.UntypedNil] for nil
-	con  any        // an int, a float64, a string or a bool, if it is constant
-	lit  bool       // its text is an untyped constant, that takes the type it meets
-	src  string     // the expression's own words for it, if they are few
-	hint string     // what a variable for it is called
+	node    ast.Node
+	typ     types.Type // types.Typ[types.UntypedNil] for nil
+	con     any        // an int, a float64, a string or a bool, if it is constant
+	lit     bool       // its text is an untyped constant, that takes the type it meets
+	spelled bool       // it is a constant without a name
+	src     string     // the expression's own words for it, if they are few
+	hint    string     // what a variable for it is called
 
 	emit func(*writer) operand
 	// present writes a term that may turn out to be nil, which emit leaves the method for: the condition under which it is
@@ -153,7 +154,7 @@ func fixed(text string) operand {
 // literal is a constant that the expression spells out or that folding gave.
 func literal(n ast.Node, v any) *term {
 	words := spelled(v)
-	t := &term{node: n, con: v, lit: true, src: words}
+	t := &term{node: n, con: v, lit: true, spelled: true, src: words}
 	switch v := v.(type) {
 	case bool:
 		t.typ = truth

@@ -58,21 +58,16 @@ func (w *writer) word(name string) string {
 
 func (w *writer) add(stmt string) { w.stmts = append(w.stmts, stmt) }
 
-// failIf leaves the method if cond holds.
-func (w *writer) failIf(cond, reason string) {
-	w.add("if " + cond + " {" + indented([]string{w.names.Fail(reason)}) + "}")
-}
-
-// failErr leaves the method if the error called name is not nil.
-func (w *writer) failErr(name string) {
-	w.add("if " + name + " != " + w.word("nil") + " {" + indented([]string{w.names.FailErr(name)}) + "}")
+// failIf leaves the method if cond holds, with a statement of [Names].
+func (w *writer) failIf(cond, leave string) {
+	w.add("if " + cond + " {" + indented([]string{leave}) + "}")
 }
 
 // must keeps the first result of a call. The second, an error, leaves the method.
 func (w *writer) must(hint, call string) operand {
 	value, err := w.local(hint), w.local("err")
 	w.add(value + ", " + err + " := " + call)
-	w.failErr(err)
+	w.failIf(err+" != "+w.word("nil"), w.names.FailErr(err))
 	return variable(value)
 }
 
@@ -115,7 +110,7 @@ func (w *writer) twice(hint string, o operand) operand {
 func (w *writer) notNil(o operand, t types.Type, hint, src string) operand {
 	o = w.twice(hint, o)
 	if !w.knows(o.text) {
-		w.failIf(w.againstNil(token.EQL, o, t).text, src+" is nil")
+		w.failIf(w.againstNil(token.EQL, o, t).text, w.names.FailNil(src))
 		w.known = append(w.known, o.text)
 	}
 	return o
@@ -171,15 +166,9 @@ func (w *writer) use(p *types.Package) string {
 
 // typ spells a type.
 func (w *writer) typ(t types.Type) string {
-	reach.Mentions(t, func(t types.Type) bool {
-		if t, ok := t.(interface{ Obj() *types.TypeName }); ok && (t.Obj().Pkg() == nil || t.Obj().Pkg() == w.from.Package) {
-			w.word(t.Obj().Name())
-		}
-		if b, ok := t.(*types.Basic); ok {
-			w.word(b.Name())
-		}
-		return false
-	})
+	for _, name := range w.from.Names(t) {
+		w.word(name)
+	}
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == w.from.Package {
 			return ""

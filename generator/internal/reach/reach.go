@@ -150,3 +150,19 @@ func Mentions(t types.Type, is func(types.Type) bool) bool {
 	}
 	return false
 }
+
+// Names returns the identifiers in the text of t as the code spells it, but for those behind the name of a package.
+func (f From) Names(t types.Type) (names []string) {
+	Mentions(t, func(t types.Type) bool {
+		switch t := t.(type) {
+		case *types.Basic:
+			names = append(names, t.Name())
+		case interface{ Obj() *types.TypeName }:
+			if pkg := t.Obj().Pkg(); pkg == nil || pkg == f.Package {
+				names = append(names, t.Obj().Name())
+			}
+		}
+		return false
+	})
+	return names
+}
