@@ -52,7 +52,9 @@ func (e *limitedExport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	clientIP := wrap.ClientIP(r.Context())
 	if clientIP == "" {
-		wrap.Failed(r.Context(), e.limiter, exportServeHTTPRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"))
+		wrap.Failed(r.Context(), e.limiter,
+			exportServeHTTPRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
+		)
 		tooMany(w, r)
 		return
 	}

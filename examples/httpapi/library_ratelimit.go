@@ -60,11 +60,15 @@ var librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
 func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error) {
 	userID := wrap.UserID(ctx)
 	if userID == "" {
-		return nil, wrap.Failed(ctx, l.limiter, librarySearchRules.Missing(0, "userID(ctx)", "the context carries no user ID"))
+		return nil, wrap.Failed(ctx, l.limiter,
+			librarySearchRules.Missing(0, "userID(ctx)", "the context carries no user ID"),
+		)
 	}
 	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return nil, wrap.Failed(ctx, l.limiter, librarySearchRules.Missing(1, "clientIP(ctx)", "the context carries no client IP"))
+		return nil, wrap.Failed(ctx, l.limiter,
+			librarySearchRules.Missing(1, "clientIP(ctx)", "the context carries no client IP"),
+		)
 	}
 	if err := wrap.Take(ctx, l.limiter, librarySearchRules, userID, clientIP); err != nil {
 		return nil, err
@@ -98,11 +102,15 @@ var libraryReserveRules = wrap.NewRules("examples/httpapi.Library.Reserve",
 func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
 	userID := wrap.UserID(ctx)
 	if userID == "" {
-		return wrap.Failed(ctx, l.limiter, libraryReserveRules.Missing(0, "userID(ctx)", "the context carries no user ID"))
+		return wrap.Failed(ctx, l.limiter,
+			libraryReserveRules.Missing(0, "userID(ctx)", "the context carries no user ID"),
+		)
 	}
 	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return wrap.Failed(ctx, l.limiter, libraryReserveRules.Missing(2, "clientIP(ctx)", "the context carries no client IP"))
+		return wrap.Failed(ctx, l.limiter,
+			libraryReserveRules.Missing(2, "clientIP(ctx)", "the context carries no client IP"),
+		)
 	}
 	if err := wrap.Take(ctx, l.limiter, libraryReserveRules, userID, isbn, clientIP); err != nil {
 		return wrap.Describe(err, "", wrap.Shown(err, isbn)+" is in great demand today.")

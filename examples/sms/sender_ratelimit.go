@@ -57,7 +57,9 @@ var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",
 func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
 	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return wrap.Failed(ctx, s.limiter, senderSendCodeRules.Missing(2, "clientIP(ctx)", "the context carries no client IP"))
+		return wrap.Failed(ctx, s.limiter,
+			senderSendCodeRules.Missing(2, "clientIP(ctx)", "the context carries no client IP"),
+		)
 	}
 	if err := wrap.Take(ctx, s.limiter, senderSendCodeRules, phone, phone, clientIP); err != nil {
 		return wrap.Describe(err, "", "Ten codes a day; "+wrap.Shown(err, phone)+" has had them.")

@@ -88,11 +88,7 @@ func (w *writer) take() {
 // asked writes the call of fn, which asks the limiter, with the arguments that depend on the rules.
 func (w *writer) asked(fn string, arguments func() []string) string {
 	args := arguments()
-	head := strings.Join([]string{w.context(w.method), w.limiter, w.rulesOf[w.method]}, ", ")
-	if one := call(fn, append([]string{head}, args...)...); !strings.Contains(one, "\n") {
-		return one
-	}
-	return fn + "(" + head + ",\n" + strings.Join(args, ",\n") + ",\n)"
+	return headed(fn, strings.Join([]string{w.context(w.method), w.limiter, w.rulesOf[w.method]}, ", "), args...)
 }
 
 // errorName names the refusal. A variable of that name may be hidden, but no parameter: messages may name it.
@@ -146,7 +142,7 @@ func (w *writer) code(c *expr.Code, r *model.Rule, src string) expr.Written {
 
 // keyFailure returns the statements that leave the method with a KeyError, of which the limiter's observers are told.
 func (w *writer) keyFailure(ctx, err string) string {
-	failed := w.wrap("Failed") + "(" + ctx + ", " + w.limiter + ", " + err + ")"
+	failed := headed(w.wrap("Failed"), ctx+", "+w.limiter, err)
 	if w.method.Error < 0 && !w.method.Fallback.TakesErr {
 		return failed + "\n" + w.failure("")
 	}

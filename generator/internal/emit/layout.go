@@ -5,9 +5,20 @@ import "strings"
 // width is how long a line may be, apart from its indentation and from what cannot be broken.
 const width = 90
 
+// longest is how long a line of terms may be that are added up.
+const longest = 110
+
 // call writes a call. Arguments that do not fit on one line get a line each.
 func call(fn string, args ...string) string {
 	return fn + "(" + list(len(fn), args) + ")"
+}
+
+// headed writes a call in the same way, but the arguments of head stay on the first line.
+func headed(fn, head string, args ...string) string {
+	if one := call(fn, append([]string{head}, args...)...); !strings.Contains(one, "\n") {
+		return one
+	}
+	return fn + "(" + head + ",\n" + strings.Join(args, ",\n") + ",\n)"
 }
 
 // literal writes a composite literal in the same way.

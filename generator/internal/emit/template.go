@@ -32,7 +32,10 @@ func join(pieces []model.Piece, island func(p model.Piece, last bool) (code stri
 	if known != "" || terms == nil {
 		terms = append(terms, quote(known))
 	}
-	return strings.Join(terms, " + ")
+	if line := strings.Join(terms, " + "); len(line) <= longest {
+		return line
+	}
+	return strings.Join(terms, " +\n")
 }
 
 // spelled is the text of an expression that is one.
@@ -110,11 +113,11 @@ func (w *writer) described(err string, leave func(err string) string) string {
 	w.fail = func(failure) string { return undescribed } // what a message lacks must not hide the refusal
 	w.facts.Forget()
 	return w.inner(func() string {
-		args := []string{err}
+		var args []string
 		for _, r := range rules {
 			args = append(args, w.message(r, err))
 		}
-		return leave(w.wrap("Describe") + "(" + strings.Join(args, ", ") + ")")
+		return leave(headed(w.wrap("Describe"), err, args...))
 	})
 }
 

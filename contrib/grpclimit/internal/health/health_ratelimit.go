@@ -64,13 +64,17 @@ var healthServerCheckRules = wrap.NewRules("internal/health.HealthServer.Check",
 func (h *LimitedHealthServer) Check(ctx context.Context, arg1 *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return nil, wrap.Failed(ctx, h.limiter, healthServerCheckRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"))
+		return nil, wrap.Failed(ctx, h.limiter,
+			healthServerCheckRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
+		)
 	}
 	var charge wrap.Charge
 	if wrap.UserID(ctx) != "" {
 		userID := wrap.UserID(ctx)
 		if userID == "" {
-			return nil, wrap.Failed(ctx, h.limiter, healthServerCheckRules.Missing(1, "userID(ctx)", "the context carries no user ID"))
+			return nil, wrap.Failed(ctx, h.limiter,
+				healthServerCheckRules.Missing(1, "userID(ctx)", "the context carries no user ID"),
+			)
 		}
 		charge = wrap.Charge{Key: userID, Cost: 1}
 	}
@@ -103,13 +107,17 @@ var healthServerListRules = wrap.NewRules("internal/health.HealthServer.List",
 func (h *LimitedHealthServer) List(ctx context.Context, arg1 *grpc_health_v1.HealthListRequest) (*grpc_health_v1.HealthListResponse, error) {
 	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return nil, wrap.Failed(ctx, h.limiter, healthServerListRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"))
+		return nil, wrap.Failed(ctx, h.limiter,
+			healthServerListRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
+		)
 	}
 	var charge wrap.Charge
 	if wrap.UserID(ctx) != "" {
 		userID := wrap.UserID(ctx)
 		if userID == "" {
-			return nil, wrap.Failed(ctx, h.limiter, healthServerListRules.Missing(1, "userID(ctx)", "the context carries no user ID"))
+			return nil, wrap.Failed(ctx, h.limiter,
+				healthServerListRules.Missing(1, "userID(ctx)", "the context carries no user ID"),
+			)
 		}
 		charge = wrap.Charge{Key: userID, Cost: 1}
 	}
@@ -145,13 +153,17 @@ func (h *LimitedHealthServer) Watch(arg0 *grpc_health_v1.HealthCheckRequest, arg
 	}
 	clientIP := wrap.ClientIP(arg1.Context())
 	if clientIP == "" {
-		return wrap.Failed(arg1.Context(), h.limiter, healthServerWatchRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"))
+		return wrap.Failed(arg1.Context(), h.limiter,
+			healthServerWatchRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
+		)
 	}
 	var charge wrap.Charge
 	if wrap.UserID(arg1.Context()) != "" {
 		userID := wrap.UserID(arg1.Context())
 		if userID == "" {
-			return wrap.Failed(arg1.Context(), h.limiter, healthServerWatchRules.Missing(1, "userID(ctx)", "the context carries no user ID"))
+			return wrap.Failed(arg1.Context(), h.limiter,
+				healthServerWatchRules.Missing(1, "userID(ctx)", "the context carries no user ID"),
+			)
 		}
 		charge = wrap.Charge{Key: userID, Cost: 1}
 	}
