@@ -61,7 +61,7 @@ var arenaScoreRules = wrap.NewRules("examples/game.Arena.Score",
 
 // Score adds points to what a player has. Nobody wins 1000 points in 3 seconds by fair play: then somebody takes a look.
 //
-// Limits: 1000 per 3s per player (a call counts as points, counted in 30 slices, only a trigger).
+// Limits: 1000 per 3s per player (a call costs points, counted in 30 slices, only a trigger).
 func (a *LimitedArena) Score(ctx context.Context, player string, points int) error {
 	if err := wrap.TakeCharges(ctx, a.limiter, arenaScoreRules,
 		wrap.Charge{Key: player, Cost: int64(points)},
@@ -82,7 +82,7 @@ var arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
 
 // Trade moves gold, of which a player may spend more on a higher level.
 //
-// Limits: (1000 * player.Level) per day (Asia/Tokyo) per player.Name (a call counts as gold).
+// Limits: (1000 * player.Level) per day (Asia/Tokyo) per player.Name (a call costs gold).
 func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) error {
 	if player == nil {
 		return wrap.Failed(ctx, a.limiter, arenaTradeRules.NilKey(0, "player"))

@@ -158,7 +158,7 @@ func (c *compiler) key(t annotations.Template) []model.Piece {
 			sign := p.Literal[len(p.Literal)-1:]
 			c.report(annotations.Diagnostic{Pos: island.Pos, Msg: fmt.Sprintf("an expression stands in braces alone: write {%s} without the %s",
 				strings.TrimPrefix(island.Value, "#"), sign)})
-			return nil
+			return []model.Piece{{Expr: island.Value}}
 		}
 	}
 	return c.template(t)

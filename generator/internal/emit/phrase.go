@@ -120,9 +120,9 @@ func notes(rule *model.Rule) []string {
 		}
 	}
 	cost := rule.Rule.Cost
-	note(!cost.Expr.IsZero(), "a call counts as %s", shortened(oneLine(cost.Expr.Value)))
-	note(cost.Expr.IsZero() && cost.Pos.IsValid() && cost.Int != 1, "a call counts as %d", cost.Int)
-	note(!rule.Rule.Settle.IsZero(), "in the end as %s", shortened(oneLine(rule.Rule.Settle.Value)))
+	note(!cost.Expr.IsZero(), "a call costs %s", shortened(oneLine(cost.Expr.Value)))
+	note(cost.Expr.IsZero() && cost.Pos.IsValid() && cost.Int != 1, "a call costs %d", cost.Int)
+	note(!rule.Rule.Settle.IsZero(), "settled to %s", shortened(oneLine(rule.Rule.Settle.Value)))
 	note(r.Algorithm == ratelimit.FixedWindow, "fixed window")
 	note(r.Algorithm == ratelimit.LeakyBucket, "evenly spaced")
 	note(r.Burst > 0 && r.Burst != r.Limit, "bursts of %d", r.Burst)

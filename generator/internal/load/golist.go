@@ -77,7 +77,7 @@ func goError(err error) error {
 		return errors.New("there is no go command in PATH, which is needed to find packages; install Go, or add its bin folder to PATH")
 	}
 	before, after, _ := strings.Cut(err.Error(), "stderr: ")
-	if after = strings.TrimSpace(after); after != "" {
+	if after = strings.Join(strings.Fields(after), " "); after != "" {
 		return errors.New(after)
 	}
 	return errors.New(strings.Trim(strings.TrimPrefix(before, "err: "), ": "))
