@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // toModule makes the command one about all packages of the module around the working directory.
@@ -64,11 +65,14 @@ func (c *command) checkLock(rules []generator.Rule) int {
 	return failed
 }
 
+// maxChange is how many bytes a change is told in: a key template may have any length, and unprintable characters.
+const maxChange = 1000
+
 // changes says what became of the counts and the limits of before.
 func changes(before, now []locked) []annotations.Message {
 	var messages []annotations.Message
 	add := func(at annotations.Message, format string, args ...any) {
-		at.Text = fmt.Sprintf(format, args...)
+		at.Text = printable.Text(fmt.Sprintf(format, args...), maxChange)
 		messages = append(messages, at)
 	}
 	// match removes from now what has its like in before, and that as well.
