@@ -37,7 +37,7 @@ expressions: ## compare 200,000 results of lowered expressions with those of exp
 	go test -count=1 -v -timeout=1h -run=LikeExpr ./generator/internal/expr -batches=8
 
 fuzz: ## run each fuzz target for 30 seconds; FUZZTIME= sets another time
-	sh scripts/fuzz.sh $(FUZZTIME)
+	sh scripts/fuzz.sh $(FUZZTIME) . $(MODULES)
 
 wild: ## generate and compile wrappers for the interfaces of the standard library and of large modules
 	go test -count=1 -v -timeout=2h -tags=wild -run=Wild ./generator/...
