@@ -32,14 +32,15 @@
 //	an argument of a directive             annotations/spec.go, and its field in ratelimit.Rule
 //	how a value is written                 annotations/value.go, template.go
 //	what is a near miss of a directive     annotations/nearmiss.go
-//	where a directive may stand            annotations/stray.go, internal/collect/source.go
+//	where a directive may stand            annotations/stray.go, internal/collect/method.go
 //	which files are read                   internal/load/find.go
 //	how much of a dependency is checked    internal/load/demand.go
 //	which types can be wrapped             internal/collect/wrapper.go, concrete.go, fields.go, foreign.go
-//	which parameter is the context         internal/collect/signature.go
+//	which parameter is the context         internal/expr/context.go
 //	what a fallback may be                 internal/collect/fallback.go
 //	what generated code may name           internal/reach
 //	what an expression may say             internal/expr
+//	which functions an expression has      internal/expr/function.go
 //	a warning about rules                  internal/check
 //	the text of a wrapper                  internal/emit/wrapper.go, body.go, charge.go, settle.go
 //	doc comments in generated code         internal/emit/doc.go, phrase.go
