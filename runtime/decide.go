@@ -262,6 +262,8 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 	switch {
 	case v.Remembered:
 		c.answer.source = SourceMemory // which tells nothing of the store
+	case v.Leased:
+		c.answer.source = SourceLease // nor does this
 	case ctx.Err() == nil:
 		c.limiter.noteStore(ctx, err)
 	}

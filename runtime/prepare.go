@@ -45,7 +45,7 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 	}
 	numbers := engine.Rule{
 		Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(),
-		Slices: r.sliceCount(), Block: r.Block.Microseconds(),
+		Slices: r.sliceCount(), Block: r.Block.Microseconds(), Lease: r.Lease.Microseconds(),
 	}
 	if r.Cron != "" {
 		var err error

@@ -12,6 +12,9 @@ import (
 
 // Adjust implements engine.Store. It does not end with ctx: a charge must not outlive its call.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
+	if s.leases.adjust(call) {
+		return nil
+	}
 	var failed error
 	for _, g := range s.groups(call, func(c *engine.Claim) bool { return c.Delta != 0 }) {
 		r := request{call: &g.call, adjust: true}
@@ -29,6 +32,7 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 
 // Reset implements engine.Store.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	defer s.forgetLeases(call)
 	defer s.refusals.forget(call)
 	found := 0
 	for _, g := range s.groups(call, func(*engine.Claim) bool { return true }) {

@@ -44,6 +44,10 @@ func (n *node) do(ctx context.Context, r *request) error {
 	deadline, ok := ctx.Deadline()
 	leads := !ok || time.Until(deadline) > n.store.timeout
 	n.mu.Lock()
+	if r.back != nil {
+		n.join(&request{call: r.back, adjust: true}, false)
+		r.back = nil
+	}
 	free := n.flying < maxFlying && len(n.waiting) == 0
 	if free && leads {
 		n.flying++
@@ -52,9 +56,7 @@ func (n *node) do(ctx context.Context, r *request) error {
 		return n.landed(ctx, r)
 	}
 	q := n.join(r, leads)
-	if free {
-		n.start()
-	}
+	n.start()
 	n.mu.Unlock()
 	var lead chan struct{}
 	if leads {
@@ -77,7 +79,7 @@ func (n *node) join(r *request, leads bool) *run {
 	if last := len(n.waiting) - 1; last >= 0 {
 		q = n.waiting[last]
 	}
-	if q == nil || len(q.requests) == maxCalls || q.permits+permits > maxPermits {
+	if q == nil || len(q.requests) == maxCalls || q.permits > 0 && q.permits+permits > maxPermits {
 		q = &run{since: time.Now(), lead: make(chan struct{}, 1), done: make(chan struct{})}
 		n.waiting = append(n.waiting, q)
 	}

@@ -12,7 +12,8 @@ import (
 type request struct {
 	call   *engine.Call
 	adjust bool
-	solo   bool // it is not taken together with equal ones
+	back   *engine.Call // what is given back before, or nil
+	solo   bool         // it is not taken together with equal ones
 
 	verdict engine.Verdict
 	err     error
@@ -66,8 +67,13 @@ func (r *request) recalled(m *refusals) (known bool) {
 // permits returns how many permits sliding windows may have to write for the request.
 func (r *request) permits() (n int64) {
 	for i := range r.call.Claims {
-		if c := &r.call.Claims[i]; c.Rule.Kind == engine.SlidingWindow {
-			n += c.Cost
+		c := &r.call.Claims[i]
+		switch {
+		case c.Rule.Kind != engine.SlidingWindow:
+		case r.adjust:
+			n += max(0, c.Delta)
+		default:
+			n += max(c.Cost, r.call.Ahead)
 		}
 	}
 	return n

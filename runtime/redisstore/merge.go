@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -45,7 +46,7 @@ func merge(requests []*request) []parcel {
 // joins reports whether the request is a plain call that takes one permit of each rule.
 func (r *request) joins() bool {
 	call := r.call
-	if r.adjust || r.solo || call.Peek || call.UpTo || call.Refused {
+	if r.adjust || r.solo || call.Peek || call.UpTo || call.Refused || call.Lease > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
@@ -53,16 +54,38 @@ func (r *request) joins() bool {
 	})
 }
 
+var seed = maphash.MakeSeed()
+
+// hash returns a hash of what identifies a call: its rules with their limits, and its subjects.
+func hash(call *engine.Call) uint64 {
+	h := maphash.String(seed, call.Prefix)
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		h = 31*(h^hashState(c)) + uint64(c.Limit)
+	}
+	return h
+}
+
+// hashState returns a hash of what identifies the state of a claim.
+func hashState(c *engine.Claim) uint64 { return maphash.String(seed, c.Subject) ^ c.Rule.Hash() }
+
 // equal reports whether two calls are under the same rules with the same limits, and for the same subjects.
 func equal(a, b *engine.Call) bool {
-	return a.Prefix == b.Prefix && slices.EqualFunc(a.Claims, b.Claims, func(a, b engine.Claim) bool {
-		return a.Subject == b.Subject && a.Limit == b.Limit && a.Burst == b.Burst && alike(a.Rule, b.Rule)
-	})
+	if a.Prefix != b.Prefix || len(a.Claims) != len(b.Claims) {
+		return false
+	}
+	for i := range a.Claims {
+		a, b := &a.Claims[i], &b.Claims[i]
+		if a.Subject != b.Subject || a.Limit != b.Limit || a.Burst != b.Burst || !alike(a.Rule, b.Rule) {
+			return false
+		}
+	}
+	return true
 }
 
 func alike(a, b *engine.Rule) bool {
 	return a == b || a.Hash() == b.Hash() && a.Name == b.Name && a.Tag == b.Tag && a.Kind == b.Kind && a.Per == b.Per &&
-		a.Schedule == b.Schedule && a.Slices == b.Slices && a.Block == b.Block
+		a.Schedule == b.Schedule && a.Slices == b.Slices && a.Block == b.Block && a.Lease == b.Lease
 }
 
 // share gives each of equal requests its part of the answer: the first ones to arrive are admitted. Those that come too late ask

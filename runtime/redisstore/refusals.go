@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,7 +17,6 @@ const maxRefusals = 65_536
 // until a charge of one of its states is changed by this process.
 type refusals struct {
 	span  time.Duration
-	seed  maphash.Seed
 	known atomic.Int64 // len(byCall)
 
 	mu     sync.RWMutex
@@ -38,27 +36,21 @@ type refusal struct {
 }
 
 func newRefusals() *refusals {
-	return &refusals{span: 100 * time.Millisecond, seed: maphash.MakeSeed(), byCall: make(map[uint64]*refusal)}
+	return &refusals{span: 100 * time.Millisecond, byCall: make(map[uint64]*refusal)}
 }
 
 // id is a hash of what a remembered call and one that it answers have in common.
 func (m *refusals) id(call *engine.Call) uint64 {
-	id := maphash.String(m.seed, call.Prefix)
+	id := hash(call)
 	for i := range call.Claims {
-		c := &call.Claims[i]
-		id = 31*(31*(id^m.state(c))+uint64(c.Limit)) + uint64(c.Cost)
+		id = 31*id + uint64(call.Claims[i].Cost)
 	}
 	return id
 }
 
-// state is a hash of what identifies the state of a claim.
-func (m *refusals) state(c *engine.Claim) uint64 {
-	return maphash.String(m.seed, c.Subject) ^ c.Rule.Hash()
-}
-
 // change returns the last change of the claim's state, or of another one with its hash.
 func (m *refusals) change(c *engine.Claim) *atomic.Int64 {
-	return &m.changed[m.state(c)%uint64(len(m.changed))]
+	return &m.changed[hashState(c)%uint64(len(m.changed))]
 }
 
 // forget takes in that the states of a call were changed.

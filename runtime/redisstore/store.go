@@ -55,6 +55,7 @@ type store struct {
 	notify    atomic.Pointer[func(string, error)]
 	search    *breaker.Breaker // around the search for the server of a subject
 	refusals  *refusals
+	leases    *leases
 	evicts    atomic.Bool // a server removes counts, and that was told
 	stats     *statistics // or nil
 }
@@ -68,7 +69,7 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	if client == nil {
 		panic("redisstore.New: the client is nil")
 	}
-	s := &store{client: client, timeout: defaultTimeout, functions: true, search: breaker.New(), refusals: newRefusals()}
+	s := &store{client: client, timeout: defaultTimeout, functions: true, search: breaker.New(), refusals: newRefusals(), leases: newLeases()}
 	for _, option := range options {
 		option(s)
 	}
@@ -97,10 +98,34 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	return v, err
 }
 
+// answer asks the servers only for what this process does not know.
 func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	l := s.lease(call)
+	if l != nil {
+		if v, ok := l.hand(call); ok {
+			return v, nil
+		}
+	}
 	if v, known := s.refusals.recall(call); known {
 		return v, nil
 	}
+	if l == nil {
+		return s.ask(ctx, call)
+	}
+	if v, answered, err := l.take(ctx, call); answered {
+		return v, err
+	}
+	v, err := s.ask(ctx, call)
+	if err == nil && v.Admitted {
+		l.count(call)
+	}
+	return v, err
+}
+
+const crossSlot = "CROSSSLOT " // how the error of a cluster begins that finds subjects of different slots in one run
+
+// ask lets the servers decide a call.
+func (s *store) ask(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	if s.isSplit(call) {
 		sent, changes := time.Now(), s.refusals.changes.Load()
 		v, err := s.decideSpread(ctx, call)
@@ -111,9 +136,9 @@ func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	}
 	split := s.split.Load()
 	v, err := s.decide(ctx, call)
-	if err != nil && !split && strings.HasPrefix(err.Error(), "CROSSSLOT ") {
+	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
 		s.split.Store(true) // the client is for a cluster and does not show it; nothing was done
-		return s.answer(ctx, call)
+		return s.ask(ctx, call)
 	}
 	return v, err
 }

@@ -167,7 +167,7 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now {
 		return false
 	}
-	if c.Rule.Kind == Bucket && (c.At <= now || c.Leased) && b.lacks(c, -c.Burst, now, now) > now {
+	if c.Rule.Kind == Bucket && (c.At <= now || c.Dated) && b.lacks(c, -c.Burst, now, now) > now {
 		return false
 	}
 	x, y = gain(x-extra+refilled, y, -n, c.Limit, c.Rule.Per)

@@ -95,8 +95,9 @@ func (call *Call) commit(cells []*Cell, v *Verdict) {
 		if c.Mode == Trigger {
 			room = cell.State.Room(c, v.Now)
 		}
-		if at > v.Now && cell.Free.take(at, n, v.Now) || cell.State.Commit(c, n, v.Now, at) {
-			c.Charged, c.At = n, at
+		c.Charged, c.At = n, at
+		if !(at > v.Now && cell.Free.take(at, n, v.Now)) && !cell.State.Commit(c, n, v.Now, at) {
+			c.Charged, c.At = 0, 0
 		}
 		if c.Charged > 0 && 0 < room && room <= n {
 			c.Fired = c.Limit - room + n
@@ -156,7 +157,7 @@ func (call *Call) Adjust(cells []*Cell, now int64) {
 		switch {
 		case c.Delta > 0:
 			cell.State.Charge(c, c.Delta, now)
-		case c.Delta < 0 && c.Leased: // nobody's place, so none is kept free
+		case c.Delta < 0 && c.Dated: // nobody's place, so none is kept free
 			cell.State.GiveBack(c, -c.Delta, now, call.Rollback)
 		case c.Delta < 0:
 			cell.giveBack(c, -c.Delta, now, call.Rollback)

@@ -88,7 +88,7 @@ type Claim struct {
 	At      int64 // the time they were taken for
 	Extra   int64 // of Warmup: how much longer than usual the charge lasts
 	Stored  int64 // of Warmup: the stored idle time it used up
-	Leased  bool  // the permits are of a lease
+	Dated   bool  // At is not the time of the call, since the permits are of a lease, or were recorded behind later ones
 
 	Refused  bool  // the rule refuses the call, or would if it were not a Shadow
 	Earliest int64 // when the rule admits the claim, if nothing else is admitted before. Set if it does not admit it now.
@@ -106,7 +106,7 @@ type Claim struct {
 // Clear empties the fields that a decision fills in, for the next decision.
 func (c *Claim) Clear() {
 	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
-	c.Leased = false
+	c.Dated = false
 }
 
 // Price returns what n permits of a Warmup's charge cost besides their usual time. A part of a charge has no price of its own.

@@ -50,7 +50,7 @@ func (call *Call) lease(cells []*Cell, v *Verdict) {
 	v.Taken = max(v.Taken, call.Claims[0].Cost)
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		c.Charged, c.Leased = v.Taken, true
+		c.Charged, c.Dated = v.Taken, true
 		c.At = cells[i].State.(leasable).Lease(c, v.Taken, v.Now, v.At)
 	}
 }

@@ -37,7 +37,9 @@ func (s *slidingWindow) Reserves(c *Claim, now, at int64) bool { return s.Earlie
 const maxMoved = 64
 
 func (s *slidingWindow) Commit(c *Claim, n, now, at int64) bool {
-	s.commit(c, n, now, at)
+	if recorded := s.commit(c, n, now, at); recorded != at {
+		c.At, c.Dated = recorded, true
+	}
 	return true
 }
 

@@ -95,8 +95,8 @@ type State interface {
 	// Reserves reports whether the state can keep a place for the claim at a time to come.
 	Reserves(c *Claim, now, at int64) bool
 
-	// Commit charges n permits for a time at which they fit. It reports whether it charged anything: a member that is known
-	// costs nothing.
+	// Commit charges n permits for a time at which they fit, and says in the claim if they are recorded at another one. It reports
+	// whether it charged anything: a member that is known costs nothing.
 	Commit(c *Claim, n, now, at int64) bool
 
 	// Charge takes n permits now, beyond the limit where need be.

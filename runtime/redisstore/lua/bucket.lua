@@ -131,18 +131,18 @@ end
 -- Gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without the rest
 -- of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While calls wait for their
 -- places, what another call left is lost: the places stay, so the bucket would have run over.
-function bucket.subtract(c, n, now, at, extra, leased)
+function bucket.subtract(c, n, now, at, extra, dated)
   local refilled = max(0, now + (tonumber(c.text) or 0) - at)
   local x, y = bucket.gain(c.x, c.y, -n, c.limit, c.a)
   if x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
   if refilled > (bucket.gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
-  if c.kind == BUCKET and (at <= now or leased) and lacks(c, -c.b, now, now) > now then return end
+  if c.kind == BUCKET and (at <= now or dated) and lacks(c, -c.b, now, now) > now then return end
   c.x, c.y = bucket.gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
   return true
 end
 
-function bucket.give_back(c, n, now, at, _, leased)
-  if bucket.subtract(c, n, now, at, 0, leased) then write(c) end
+function bucket.give_back(c, n, now, at, _, dated)
+  if bucket.subtract(c, n, now, at, 0, dated) then write(c) end
 end
 
 function bucket.lease(c, n, now, stop)

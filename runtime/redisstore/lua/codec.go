@@ -62,17 +62,14 @@ func decisionFlags(call *engine.Call) (flags byte) {
 	return flags
 }
 
-// AddAdjustment adds the claims of a call whose charge is to change. What was taken is of a lease for all claims, or for none.
+// AddAdjustment adds the claims of a call whose charge is to change.
 func (r *Run) AddAdjustment(call *engine.Call, now int64) {
-	flags, leased := byte(flagAdjust), call.Claims[0].Leased
+	flags := byte(flagAdjust)
 	if call.Rollback {
 		flags |= flagRollback
 	}
-	if leased {
-		flags |= flagLease
-	}
 	r.add(call, flags, func(c *engine.Claim) sent {
-		return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: c.At, free: !leased}
+		return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: c.At, free: !c.Dated}
 	})
 }
 
@@ -84,7 +81,7 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 	switch {
 	case flags&flagUpTo != 0:
 		r.Args = append(r.Args, call.Claims[0].Cost)
-	case flags&flagAdjust == 0 && flags&flagLease != 0:
+	case flags&flagLease != 0:
 		r.Args = append(r.Args, call.Ahead, call.Lease)
 	}
 	for i := range call.Claims {
@@ -155,7 +152,7 @@ const (
 	entryQuota       = 3
 	entryRefusedMore = 4
 	entryDamage      = 5
-	entryLease       = 6
+	entryRecorded    = 6
 	entryAdmitted    = 7
 	entryAskAgain    = 8
 	entryRefused     = 9
@@ -163,7 +160,7 @@ const (
 
 // numbersOf is how many numbers an entry has.
 var numbersOf = [...]int{
-	entryRefusal: 2, entryPrice: 2, entryQuota: 5, entryRefusedMore: 5, entryDamage: 0, entryLease: 1, entryAdmitted: 3, entryAskAgain: 3, entryRefused: 3,
+	entryRefusal: 2, entryPrice: 2, entryQuota: 5, entryRefusedMore: 5, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryAskAgain: 3, entryRefused: 3,
 }
 
 // readEntries reads what decide.lua calls entries.
@@ -214,8 +211,8 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 		v.Now, c.Refused, c.Earliest = n[0], true, n[1]
 	case entryPrice:
 		c.Extra, c.Stored = n[0], n[1]
-	case entryLease:
-		c.Leased, c.At = true, n[0]
+	case entryRecorded:
+		c.Dated, c.At = true, n[0]
 	case entryDamage:
 		v.Damaged = true
 	default:
@@ -233,11 +230,11 @@ func markCharged(call *engine.Call, v engine.Verdict) {
 			continue
 		}
 		c.Charged = c.Cost
-		if call.UpTo || c.Leased {
+		if call.UpTo || call.Lease > 0 {
 			c.Charged = v.Taken
 		}
 		switch {
-		case c.Leased: // it says when it is recorded
+		case c.Dated:
 		case c.Mode == engine.Enforce:
 			c.At = v.At
 		default:

@@ -7,7 +7,7 @@
 --   a, b, text        terms of the algorithm; see its file
 --   wait              how long the rule may delay the call; when giving back, the time of the charge
 --   key               the key of the state
---   free              the key of its free places, if the call may wait or gives back
+--   free              the key of its free places, if the call may wait or gives back what may be a place
 --   blocked, block    the key of its block, and how long a refusal blocks, if the rule has a block
 --
 -- An algorithm is a table of functions with the names of engine.State. Its check loads the state into the claim, and returns the

@@ -102,7 +102,7 @@ local function commit(claims, n, now, at)
   load(claims, now)
   for _, c in ipairs(claims) do
     if not c.refused then charge(c, n or c.cost, now, at) end
-    tells = tells or c.refused or c.fired or c.extra
+    tells = tells or c.refused or c.fired or c.extra or c.recorded
   end
   return tells
 end
@@ -129,6 +129,7 @@ local function tell(c, now, report)
     entry = pack('<BBdd', c.number, 1, now, c.earliest)
   end
   if c.extra and c.extra + c.used_up > 0 then entry = entry .. pack('<BBdd', c.number, 2, c.extra, c.used_up) end
+  if c.recorded then entry = entry .. pack('<BBd', c.number, 6, c.recorded) end
   return entry
 end
 
@@ -141,7 +142,7 @@ end
 --     3      now, the earliest time, the room, when all permits are there again, and the permits used if a trigger fires
 --     4      the same of a rule that refuses
 --     5      a state of the claim is damaged and counts as none
---     6      the time that the permits of a lease are recorded at
+--     6      the time that the charge is recorded at, if it is not that of the call
 --     7      the call is admitted: now; when, or when a lease ends; and the permits that each rule was charged by a lease, or by a call
 --            that takes up to a cost
 --     8      it is neither admitted nor refused: now, when to ask again, and 0
@@ -150,7 +151,7 @@ local function reply_of(claims, now, at, admitted, taken, report)
   local reply = ''
   for i = #claims, 1, -1 do
     local c = claims[i]
-    if report or c.refused or c.fired or c.extra then reply = tell(c, now, report) .. reply end
+    if report or c.refused or c.fired or c.extra or c.recorded then reply = tell(c, now, report) .. reply end
   end
   if admitted or at > 0 or reply == '' then
     reply = pack('<BBddd', 0, admitted and 7 or at > 0 and 8 or 9, now, at, taken) .. reply
@@ -195,11 +196,15 @@ function decide.call(claims, now, op)
   end
   if not plain or damaged then return decide_asked(claims, now, op) end
   load(claims, now)
+  local recorded
   for i = 1, #claims do
     local c = claims[i]
     c.commit(c, c.cost, now, now)
+    recorded = recorded or c.recorded
   end
-  return now
+  if not recorded then return now end
+  note(claims, now)
+  return reply_of(claims, now, now, true, 0)
 end
 
 -- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.
@@ -213,8 +218,10 @@ function decide.adjust(claims, now, op)
   for _, c in ipairs(claims) do
     if c.cost > 0 then
       c.is.charge(c, c.cost, now)
-    else
-      use(op.lease and 'lease' or 'places').give_back(c, -c.cost, now, op.rollback)
+    elseif c.free then
+      use('places').give_back(c, -c.cost, now, op.rollback)
+    else -- it was nobody's place, so none is kept free
+      c.is.give_back(c, -c.cost, now, c.wait, op.rollback, true)
     end
   end
   return now

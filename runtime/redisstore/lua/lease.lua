@@ -17,6 +17,3 @@ function lease.take(claims, now, op)
   end
   return n, stop, recorded
 end
-
--- Gives back n permits of a lease. They were nobody's place, so none is kept free.
-function lease.give_back(c, n, now, rollback) c.is.give_back(c, n, now, c.wait, rollback, true) end

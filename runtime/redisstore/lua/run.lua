@@ -70,7 +70,7 @@ local function run(keys, args)
     local op = operation(flags)
     if op.up_to then
       op.most, a = tonumber(args[a]), a + 1
-    elseif op.lease and not op.adjust then
+    elseif op.lease then
       op.most, op.lease, a = tonumber(args[a]), tonumber(args[a + 1]), a + 2
     end
     k = read_claims(keys, args, k, a, a + count - 1)

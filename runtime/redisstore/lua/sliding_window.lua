@@ -15,7 +15,7 @@ local function time_at(c, index, now)
 end
 
 function sliding_window.check(c, now)
-  c.damaged = false
+  c.damaged, c.recorded = false, nil
   local time = time_at(c, c.text, now)
   local leaves = time and time + c.a or now
   c.leaves = leaves
@@ -87,11 +87,13 @@ local function drop(c, over, now, admitted)
   end
 end
 
--- Charges n permits, and returns the time they are recorded at.
+-- Charges n permits, and returns the time they are recorded at. The claim says so if it is another one.
 local function record(c, n, now, at, admitted)
   if n > c.limit then n = c.limit end -- the cost of a trigger has no bound
   local newest, length = c.newest, nil
-  if newest and newest > at and (time_at(c, -1 - MAX_MOVED, now) or 0) > at then at = newest end
+  if newest and newest > at and (time_at(c, -1 - MAX_MOVED, now) or 0) > at then
+    at, c.recorded = newest, newest
+  end
   if newest and newest > at then
     length = insert(c, n, pack('<d', at), later_than(c, now, at, MAX_MOVED))
   else
@@ -115,5 +117,4 @@ function sliding_window.give_back(c, n, now, at)
   if at > now - c.a then call('LREM', c.key, -n, pack('<d', at)) end
 end
 
--- Charges permits that are handed out from now to stop, and returns the time they are recorded at.
 function sliding_window.lease(c, n, now, stop) return record(c, n, now, stop, true) end

@@ -1,0 +1,349 @@
+package redisstore
+
+import (
+	"container/list"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+const (
+	maxLeases = 16_384 // calls whose use is counted, and whose permits may be taken ahead
+	maxAhead  = 10_000 // permits of one lease
+)
+
+var began = time.Now()
+
+// clock returns the time on this process's monotonic clock.
+func clock() time.Duration { return time.Since(began) }
+
+// leases are the permits that this process took ahead and hands out itself.
+type leases struct {
+	max    int
+	mu     sync.RWMutex
+	byCall map[uint64]*lease
+	order  list.List // oldest first
+}
+
+// lease is what was taken ahead for calls under the same rules and subjects. It lasts from the reading of the clock before it was asked
+// for, so it ends here no later than on the server. Each lease is as large as the use in the last such time, or smaller.
+type lease struct {
+	store   *store
+	call    *engine.Call // one of the calls, to know them by
+	id      uint64
+	length  time.Duration
+	element *list.Element
+
+	mu     sync.Mutex
+	left   int64         // permits
+	until  time.Duration // when it ends; 0 if there is none
+	charge *engine.Call  // which took the permits
+	start  int64         // when, by the server's clock
+	sent   time.Duration // and no earlier, by this process's
+	taking chan struct{} // closed when the caller who takes the next one is done; nil if nobody does
+	timer  *time.Timer   // gives back what is left at the end
+
+	used, before int64 // permits, since a time and in a length before that
+	since        time.Duration
+}
+
+func newLeases() *leases { return &leases{max: maxLeases, byCall: make(map[uint64]*lease)} }
+
+// leasable reports whether permits for a call may be taken ahead: as many of each rule, all from one server.
+func (s *store) leasable(call *engine.Call) bool {
+	first := &call.Claims[0]
+	if first.Rule.Lease == 0 || call.Peek || call.UpTo || call.Refused {
+		return false
+	}
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if c.Rule.Lease != first.Rule.Lease || c.Cost != first.Cost || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 {
+			return false
+		}
+	}
+	return !s.isSplit(call)
+}
+
+// lease returns the lease for a call, or nil if nothing is taken ahead for it.
+func (s *store) lease(call *engine.Call) *lease {
+	if !s.leasable(call) {
+		return nil
+	}
+	id := hash(call)
+	l := s.leases.find(id)
+	if l == nil {
+		l = s.addLease(id, call)
+	}
+	if !equal(l.call, call) {
+		return nil
+	}
+	return l
+}
+
+func (m *leases) find(id uint64) *lease {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.byCall[id]
+}
+
+// addLease makes room for a lease if there are too many.
+func (s *store) addLease(id uint64, call *engine.Call) *lease {
+	m := s.leases
+	var oldest *lease
+	m.mu.Lock()
+	l := m.byCall[id]
+	if l == nil {
+		if len(m.byCall) == m.max {
+			oldest = m.order.Front().Value.(*lease)
+			m.remove(oldest)
+		}
+		l = &lease{store: s, call: clone(call), id: id, length: time.Duration(call.Claims[0].Rule.Lease) * time.Microsecond}
+		l.element = m.order.PushBack(l)
+		l.mu.Lock()
+		l.timer = time.AfterFunc(l.length, l.end)
+		l.mu.Unlock()
+		m.byCall[id] = l
+	}
+	m.mu.Unlock()
+	if oldest != nil {
+		oldest.mu.Lock()
+		back := oldest.close()
+		oldest.mu.Unlock()
+		s.giveBack(back)
+	}
+	return l
+}
+
+// remove forgets a lease. What it has in hand is not given back. The leases are locked.
+func (m *leases) remove(l *lease) {
+	if m.byCall[l.id] == l {
+		delete(m.byCall, l.id)
+		m.order.Remove(l.element)
+	}
+}
+
+// hand admits a call by permits that were taken ahead.
+func (l *lease) hand(call *engine.Call) (engine.Verdict, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.handLocked(call)
+}
+
+func (l *lease) handLocked(call *engine.Call) (engine.Verdict, bool) {
+	now, cost := clock(), call.Claims[0].Cost
+	if l.left < cost || now >= l.until {
+		return engine.Verdict{}, false
+	}
+	v := l.admit(call, now, cost)
+	v.Leased = true
+	return v, true
+}
+
+// admit charges a call to the lease. The lease is locked.
+func (l *lease) admit(call *engine.Call, now time.Duration, cost int64) engine.Verdict {
+	l.left -= cost
+	l.use(now, cost)
+	for i := range call.Claims {
+		c, charge := &call.Claims[i], &l.charge.Claims[i]
+		c.Clear()
+		c.Charged, c.At, c.Dated = cost, charge.At, true
+		if call.Report {
+			c.Room, c.Full = charge.Room+l.left, charge.Full
+		}
+	}
+	at := l.start + (now - l.sent).Microseconds()
+	return engine.Verdict{Now: at, At: at, Admitted: true}
+}
+
+// use counts permits that are used.
+func (l *lease) use(now time.Duration, permits int64) {
+	if age := now - l.since; age >= l.length {
+		l.before = l.used
+		if age >= 2*l.length {
+			l.before = 0
+		}
+		l.used, l.since = 0, now
+	}
+	l.used += permits
+}
+
+// count counts the permits of a call that the server admitted by itself.
+func (l *lease) count(call *engine.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.use(clock(), call.Claims[0].Cost)
+}
+
+// wanted returns how many permits the next lease should have: those used in the last such time.
+func (l *lease) wanted(now time.Duration) int64 {
+	l.use(now, 0)
+	return min(max(l.used, l.before), maxAhead)
+}
+
+// take admits a call by the next lease, or by one that another caller takes. It reports whether it has an answer for the call. It has
+// none if the next lease would be of use for no other call, or if others have used up the lease.
+func (l *lease) take(ctx context.Context, call *engine.Call) (v engine.Verdict, answered bool, err error) {
+	l.mu.Lock()
+	if v, ok := l.handLocked(call); ok { // another caller has just taken it
+		l.mu.Unlock()
+		return v, true, nil
+	}
+	if taking := l.taking; taking != nil {
+		l.mu.Unlock()
+		select {
+		case <-taking:
+			v, answered = l.hand(call)
+			return v, answered, nil
+		case <-ctx.Done():
+			return v, true, ctx.Err()
+		}
+	}
+	ahead := l.wanted(clock())
+	if ahead <= call.Claims[0].Cost {
+		l.mu.Unlock()
+		return v, false, nil
+	}
+	l.taking = make(chan struct{})
+	back := l.close()
+	l.mu.Unlock()
+	v, err = l.ask(ctx, call, ahead, back)
+	return v, err == nil || !strings.HasPrefix(err.Error(), crossSlot), err
+}
+
+// ask takes the next lease from the server. What is left of the last one goes back before.
+func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *engine.Call) (engine.Verdict, error) {
+	charge := clone(call)
+	charge.Lease, charge.Ahead, charge.Report = call.Claims[0].Rule.Lease, ahead, true
+	r := &request{call: charge, back: back}
+	sent := clock()
+	err := l.store.do(ctx, r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.taking)
+	l.taking = nil
+	switch {
+	case err != nil:
+		return engine.Verdict{}, err
+	case !r.verdict.Admitted:
+		copy(call.Claims, charge.Claims)
+		return r.verdict, nil
+	}
+	l.charge, l.start, l.sent, l.left = charge, r.verdict.Now, sent, r.verdict.Taken
+	l.until = sent + time.Duration(r.verdict.At-l.start)*time.Microsecond
+	l.timer.Reset(l.until - clock())
+	return l.admit(call, sent, call.Claims[0].Cost), nil
+}
+
+// close ends the lease and returns what is left of it, to be given back, or nil. The lease is locked.
+func (l *lease) close() *engine.Call {
+	left := l.left
+	l.left, l.until = 0, 0
+	if left == 0 {
+		return nil
+	}
+	back := clone(l.charge)
+	for i := range back.Claims {
+		back.Claims[i].Delta = -left
+	}
+	return back
+}
+
+// end gives back what is left when a lease ends. A lease that is not used any more is forgotten.
+func (l *lease) end() {
+	l.mu.Lock()
+	now := clock()
+	if now < l.until || l.taking != nil {
+		l.timer.Reset(max(l.until-now, l.length))
+		l.mu.Unlock()
+		return
+	}
+	back, unused := l.close(), l.wanted(now) == 0
+	if !unused {
+		l.timer.Reset(l.length)
+	}
+	l.mu.Unlock()
+	if unused {
+		l.store.leases.mu.Lock()
+		l.store.leases.remove(l)
+		l.store.leases.mu.Unlock()
+	}
+	l.store.giveBack(back)
+}
+
+// giveBack sends what is given back in the next run. Nobody waits for it.
+func (s *store) giveBack(call *engine.Call) {
+	if call == nil || len(call.Claims) == 0 {
+		return
+	}
+	n, err := s.node(context.Background(), call.Claims[0].Subject)
+	if err != nil {
+		return // it counts as used until its window ends
+	}
+	n.mu.Lock()
+	n.join(&request{call: call, adjust: true}, false)
+	n.start()
+	n.mu.Unlock()
+}
+
+// adjust changes the charge of a call that the present lease admitted, if all its rules are to have as many permits more or less. It
+// reports whether it did.
+func (m *leases) adjust(call *engine.Call) bool {
+	if len(call.Claims) == 0 || !call.Claims[0].Dated {
+		return false
+	}
+	l := m.find(hash(call))
+	if l == nil || !equal(l.call, call) {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delta := call.Claims[0].Delta
+	if clock() >= l.until || l.left < delta {
+		return false
+	}
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Delta != delta || c.At != l.charge.Claims[i].At {
+			return false
+		}
+	}
+	l.left -= delta
+	for i := range call.Claims {
+		call.Claims[i].Delta = 0
+	}
+	return true
+}
+
+// forgetLeases ends the leases of states that were reset. What is left of them goes back to the other states only.
+func (s *store) forgetLeases(reset *engine.Call) {
+	isReset := func(c engine.Claim) bool {
+		return slices.ContainsFunc(reset.Claims, func(r engine.Claim) bool {
+			return r.Subject == c.Subject && r.Rule.Name == c.Rule.Name && r.Rule.Tag == c.Rule.Tag
+		})
+	}
+	var ended []*lease
+	s.leases.mu.RLock()
+	for _, l := range s.leases.byCall {
+		if l.call.Prefix == reset.Prefix && slices.ContainsFunc(l.call.Claims, isReset) {
+			ended = append(ended, l)
+		}
+	}
+	s.leases.mu.RUnlock()
+	for _, l := range ended {
+		l.mu.Lock()
+		if taking := l.taking; taking != nil { // it may have been asked for before the reset
+			l.mu.Unlock()
+			<-taking
+			l.mu.Lock()
+		}
+		back := l.close()
+		l.mu.Unlock()
+		if back != nil {
+			back.Claims = slices.DeleteFunc(back.Claims, isReset)
+			s.giveBack(back)
+		}
+	}
+}

@@ -1,0 +1,404 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+// leasing returns rules whose permits do not come back within a test, and are taken ahead for so long.
+func leasing(t testing.TB, lease time.Duration) []*engine.Rule {
+	hour, us := int64(3600*second), lease.Microseconds()
+	return []*engine.Rule{
+		{Name: "sliding", Tag: "1h", Kind: engine.SlidingWindow, Per: hour, Lease: us},
+		{Name: "fixed", Tag: "1h", Kind: engine.FixedWindow, Per: hour, Lease: us},
+		{Name: "year", Tag: "cron", Kind: engine.Calendar, Schedule: schedule(t, "0 0 0 1 1 *"), Lease: us},
+	}
+}
+
+const long = time.Minute // a lease that does not end within a test
+
+// handed decides calls until one is admitted by a lease, and returns that one and how many were admitted.
+func handed(t testing.TB, s *store, call engine.Call) (engine.Call, int64) {
+	t.Helper()
+	for n := int64(1); n < 100; n++ {
+		v, c := decideOnce(t, s, call)
+		if !v.Admitted {
+			t.Fatalf("refused: %+v", c)
+		}
+		if v.Leased {
+			return c, n
+		}
+	}
+	t.Fatal("no call is admitted by a lease")
+	return call, 0
+}
+
+// inHand returns how many permits a store has taken ahead for a call.
+func inHand(s *store, call engine.Call) int64 {
+	l := s.lease(&call)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left
+}
+
+// scripts returns how many scripts a server has run.
+func scripts(server *redistest.Server) (n int64) {
+	for _, line := range strings.Split(server.Do("INFO commandstats"), "\r\n") {
+		for _, name := range []string{"fcall", "evalsha", "eval"} {
+			var calls int64
+			if _, err := fmt.Sscanf(line, "cmdstat_"+name+":calls=%d,", &calls); err == nil {
+				n += calls
+			}
+		}
+	}
+	return n
+}
+
+// Many callers need few scripts, and as many are admitted as the limit says.
+func TestLeaseOfACrowd(t *testing.T) {
+	s, server := open(t)
+	for _, r := range leasing(t, long) {
+		before := scripts(server)
+		admitted, failed := crowd(s, 64, 200, func() (context.Context, *engine.Call) {
+			call := of(r, 10_000, "a")
+			return context.Background(), &call
+		})
+		if admitted != 10_000 || failed != 0 {
+			t.Errorf("%s: %d of %d were admitted, %d failed", r.Name, admitted, 10_000, failed)
+		}
+		if n := scripts(server) - before; n > 3200 { // the 2,800 that are refused ask, up to 64 in a run
+			t.Errorf("%s: %d scripts for %d calls", r.Name, n, 64*200)
+		}
+	}
+}
+
+// Callers who find a lease used up take one more together.
+func TestOneLeaseForAll(t *testing.T) {
+	s, server := open(t)
+	call := of(leasing(t, long)[1], 1e6, "a")
+	for range 100 {
+		decideOnce(t, s, call)
+	}
+	l := s.lease(&call)
+	l.mu.Lock()
+	l.left = 0
+	l.mu.Unlock()
+	before := scripts(server)
+	server.Pause()
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() { decideOnce(t, s, call) })
+	}
+	waitFor(t, "a caller who takes the next lease", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.taking != nil
+	})
+	server.Resume()
+	all.Wait()
+	if n := scripts(server) - before; n != 1 {
+		t.Errorf("%d scripts", n)
+	}
+}
+
+// What is not used goes back when the lease ends, though no other call comes.
+func TestLeaseEnds(t *testing.T) {
+	s, _ := open(t)
+	for _, r := range append(leasing(t, 20*time.Millisecond), &engine.Rule{
+		Name: "bucket", Tag: "1h", Kind: engine.Bucket, Per: 3600 * second, Lease: 20_000,
+	}) {
+		call := of(r, 1000, "a")
+		_, used := handed(t, s, call)
+		waitFor(t, "what "+r.Name+" has left", func() bool { return rooms(t, s, call)[0] == 1000-used })
+		waitFor(t, "the end of leases", func() bool {
+			s.leases.mu.Lock()
+			defer s.leases.mu.Unlock()
+			return len(s.leases.byCall) == 0 && s.leases.order.Len() == 0
+		})
+	}
+}
+
+// No permit is handed out when its lease has ended by the server's clock.
+func TestLeaseEndsInTime(t *testing.T) {
+	s, server := open(t)
+	call := of(leasing(t, 3*time.Millisecond)[0], 1e6, "a")
+	l, leased := s.lease(&call), 0
+	for deadline := time.Now().Add(300 * time.Millisecond); time.Now().Before(deadline); {
+		for range 20 {
+			decideOnce(t, s, call)
+		}
+		before := serverTime(t, server)
+		v, c := decideOnce(t, s, call)
+		if l = s.lease(&call); !v.Leased {
+			continue
+		}
+		leased++
+		if end := c.Claims[0].At; before >= end || v.At >= end {
+			t.Fatalf("the lease ended at %d; a permit is handed out at %d, dated %d", end, before, v.At)
+		}
+	}
+	if l == nil || leased == 0 {
+		t.Error("nothing was handed out")
+	}
+}
+
+// Two processes hand out, give back and settle permits at random, with contexts that end at any time. In the end as many are used as
+// calls keep.
+func TestLeasesLoseNothing(t *testing.T) {
+	first, server := open(t)
+	second := New(connect(t, server.Addr), asking...).(*store)
+	rules := leasing(t, 5*time.Millisecond)
+	call := engine.Call{Prefix: "p"}
+	for _, r := range rules {
+		call.Claims = append(call.Claims, of(r, 1e6, "a").Claims...)
+	}
+	kept := make([]atomic.Int64, len(rules))
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for range 300 {
+				spend(t, []*store{first, second}[i%2], clone(&call), kept)
+			}
+		})
+	}
+	all.Wait()
+	for i, r := range rules {
+		want := int64(1e6) - kept[i].Load()
+		waitFor(t, "what "+r.Name+" has left", func() bool { return rooms(t, first, call)[i] == want })
+	}
+}
+
+// spend decides a call, changes its charge, and counts what it keeps of each rule.
+func spend(t *testing.T, s *store, call *engine.Call, kept []atomic.Int64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cost := rand.N(int64(3)) + 1
+	for i := range call.Claims {
+		call.Claims[i].Cost = cost
+	}
+	if rand.N(4) == 0 {
+		time.AfterFunc(rand.N(time.Millisecond), cancel)
+	}
+	if _, err := s.Decide(ctx, call); err != nil {
+		if ctx.Err() == nil {
+			t.Error(err)
+		}
+		return
+	}
+	if rand.N(8) == 0 {
+		time.Sleep(rand.N(10 * time.Millisecond))
+	}
+	all, what := rand.N(2) == 0, rand.N(3)
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if all || i == 0 {
+			c.Delta = []int64{0, -c.Charged, 2 - c.Charged}[what]
+		}
+		kept[i].Add(c.Charged + c.Delta)
+	}
+	if what > 0 {
+		if err := s.Adjust(context.Background(), call); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What a call gives back while its lease lasts is handed out again, and the server is not asked.
+func TestRefundToALease(t *testing.T) {
+	s, server := open(t)
+	for _, r := range leasing(t, long) {
+		call, _ := handed(t, s, of(r, 1000, "a"))
+		left, before := inHand(s, call), scripts(server)
+		call.Claims[0].Delta = -1
+		if err := s.Adjust(context.Background(), clone(&call)); err != nil {
+			t.Fatal(err)
+		}
+		if got := inHand(s, call); got != left+1 || scripts(server) != before {
+			t.Errorf("%s: %d permits in hand, want %d", r.Name, got, left+1)
+		}
+	}
+}
+
+// Where other rules of a call are settled otherwise, or the lease has ended, the server gives back.
+func TestRefundBesideALease(t *testing.T) {
+	s, _ := open(t)
+	rules := leasing(t, long)
+	call := of(rules[0], 1000, "a")
+	call.Claims = append(call.Claims, of(rules[1], 1000, "a").Claims...)
+	for name, end := range map[string]func(){"one rule": func() {}, "after the end": func() { s.lease(&call).close() }} {
+		charged, _ := handed(t, s, call)
+		end()
+		left, before := inHand(s, call), rooms(t, s, call)
+		charged.Claims[0].Delta = -1
+		if err := s.Adjust(context.Background(), &charged); err != nil || charged.Claims[0].Delta != 0 {
+			t.Fatal(err, charged.Claims[0].Delta)
+		}
+		if after := rooms(t, s, call); after[0] != before[0]+1 || after[1] != before[1] || inHand(s, call) != left {
+			t.Errorf("%s: %v are left, want one more than %v of the first rule", name, after, before)
+		}
+	}
+}
+
+// A reset forgets what was taken ahead, and what that took of other rules goes back.
+func TestResetEndsLeases(t *testing.T) {
+	s, _ := open(t)
+	rules := leasing(t, long)
+	call := of(rules[0], 20, "a")
+	call.Claims = append(call.Claims, of(rules[1], 1000, "a").Claims...)
+	used := int64(0)
+	for range 2 {
+		_, n := handed(t, s, call)
+		used += n
+		first := engine.Call{Prefix: call.Prefix, Claims: call.Claims[:1]}
+		if _, err := s.Reset(context.Background(), &first); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "what the other rule has left", func() bool { return slices.Equal(rooms(t, s, call), []int64{20, 1000 - used}) })
+	}
+	requireAdmits(t, s, func() engine.Call { return *clone(&call) }, 40, 20)
+}
+
+// A changed limit applies at once: a lease is of one limit.
+func TestLeaseAndChangedLimit(t *testing.T) {
+	s, _ := open(t)
+	for _, r := range leasing(t, long) {
+		handed(t, s, of(r, 100, "a"))
+		if v, _ := decideOnce(t, s, of(r, 1, "a")); v.Admitted {
+			t.Errorf("%s: a limit of 1 admits more", r.Name)
+		}
+	}
+}
+
+// A process holds only so many leases. The oldest one goes first, with what is left of it.
+func TestLeasesAreBounded(t *testing.T) {
+	s, _ := open(t)
+	s.leases.max = 3
+	r := leasing(t, long)[0]
+	for i := range 10 {
+		_, used := handed(t, s, of(r, 1000, fmt.Sprint(i)))
+		if n := len(s.leases.byCall); n != min(i+1, 3) || n != s.leases.order.Len() {
+			t.Fatalf("%d leases of %d", n, i+1)
+		}
+		if i >= 3 {
+			call := of(r, 1000, fmt.Sprint(i-3))
+			waitFor(t, "what the oldest lease had left", func() bool { return rooms(t, s, call)[0] == 1000-used })
+		}
+	}
+}
+
+// Permits are not taken ahead where a call needs the count of all, where its rules differ in cost or lease, and where its rules may be on
+// several servers.
+func TestWhatIsNotLeased(t *testing.T) {
+	s, _ := open(t)
+	rules, other := leasing(t, long), leasing(t, 2*long)[0]
+	for name, change := range map[string]func(call *engine.Call){
+		"peek":             func(call *engine.Call) { call.Peek = true },
+		"up to":            func(call *engine.Call) { call.UpTo = true },
+		"refused":          func(call *engine.Call) { call.Refused = true },
+		"wait":             func(call *engine.Call) { call.Claims[1].Wait = 1 },
+		"shadow":           func(call *engine.Call) { call.Claims[1].Mode = engine.Shadow },
+		"another cost":     func(call *engine.Call) { call.Claims[1].Cost = 2 },
+		"another lease":    func(call *engine.Call) { call.Claims[0].Rule = other },
+		"another subject":  func(call *engine.Call) { call.Claims[0].Subject = "b"; s.split.Store(true) },
+		"a rule without":   func(call *engine.Call) { r := *rules[0]; r.Lease = 0; call.Claims[0].Rule = &r },
+		"a rule of blocks": func(call *engine.Call) { r := *rules[0]; r.Block = 1; call.Claims[0].Rule = &r },
+	} {
+		call := of(rules[0], 1000, "a")
+		call.Claims = append(call.Claims, of(rules[1], 1000, "a").Claims...)
+		if s.lease(&call) == nil {
+			t.Fatal("permits of a plain call are not taken ahead")
+		}
+		change(&call)
+		if s.lease(&call) != nil {
+			t.Errorf("%s: permits are taken ahead", name)
+		}
+		s.split.Store(false)
+	}
+}
+
+// A cluster is told by its first error that calls cannot be sent as one.
+func TestLeaseOnAHiddenCluster(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+	t.Cleanup(func() { _ = client.Close() })
+	s := New(struct{ redis.UniversalClient }{client}, asking...).(*store)
+	rules := leasing(t, long)
+	call := of(rules[0], 1000, "a")
+	call.Claims = append(call.Claims, of(rules[1], 1000, "b").Claims...)
+	requireAdmits(t, s, func() engine.Call { return *clone(&call) }, 10, 10)
+	handed(t, s, of(rules[0], 1000, "c"))
+}
+
+// Decisions say that they come of a lease, and reports count down.
+func TestSourceLease(t *testing.T) {
+	s, _ := open(t)
+	limiter := ratelimit.New(s)
+	r := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 100, Per: time.Hour, Lease: time.Minute}}
+	leased := 0
+	for i := range int64(100) {
+		ctx, report := ratelimit.WithReport(context.Background())
+		d, err := limiter.Allow(ctx, r)
+		if err != nil || !d.Allowed {
+			t.Fatalf("call %d: %+v, %v", i, d, err)
+		}
+		if d.Source == ratelimit.SourceLease {
+			leased++
+		}
+		q := report.Quotas()[0]
+		if q.Remaining != 99-i || q.Reset <= 0 || q.Reset > time.Hour+time.Minute {
+			t.Errorf("call %d: %+v", i, q)
+		}
+	}
+	if leased < 50 {
+		t.Errorf("%d decisions come of a lease", leased)
+	}
+	if d, err := limiter.Allow(context.Background(), r); err != nil || d.Allowed || d.Source != ratelimit.SourceStore {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
+
+// BenchmarkLease hands out the permits of one subject as fast as it can.
+func BenchmarkLease(b *testing.B) {
+	s, server := open(b)
+	rule := &engine.Rule{Name: "bucket", Tag: "bucket", Kind: engine.Bucket, Per: second, Lease: 200_000}
+	limiter := ratelimit.New(s)
+	public := ratelimit.Rule{Name: "b", Algorithm: ratelimit.TokenBucket, Limit: 1e7, Per: time.Second, Lease: 200 * time.Millisecond}
+	rules := wrap.NewRules("p.T.M", public)
+	call := engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "a", Cost: 1, Limit: 1e7, Burst: 1e7}}}
+	for name, decide := range map[string]func() bool{
+		"decide": func() bool {
+			v, err := s.Decide(context.Background(), &call)
+			return err == nil && v.Admitted
+		},
+		"allow": func() bool {
+			d, err := limiter.Allow(context.Background(), ratelimit.Request{Rule: public, Key: "a"})
+			return err == nil && d.Allowed
+		},
+		"wrapper": func() bool { return wrap.Take(context.Background(), limiter, rules, "a") == nil },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			before := scripts(server)
+			for b.Loop() {
+				if !decide() {
+					b.Fatal("not admitted")
+				}
+			}
+			b.ReportMetric(float64(scripts(server)-before)/float64(b.N), "scripts/op")
+		})
+	}
+}
