@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -135,5 +136,36 @@ func BenchmarkObserve(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		observe(b.Context(), e)
+	}
+}
+
+// The page names every metric with its unit, and every attribute.
+func TestReadme(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	observe, reader := open(t)
+	for _, kind := range []ratelimit.EventKind{ratelimit.EventAdmitted, ratelimit.EventFailed} {
+		observe(t.Context(), &ratelimit.Event{
+			Kind: kind, Err: &ratelimit.StoreError{Err: errors.New("gone")}, Waited: time.Second, Rules: []ratelimit.Outcome{{Rule: "r"}},
+		})
+	}
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(all.ScopeMetrics[0].Metrics); n != 5 {
+		t.Errorf("%d metrics", n)
+	}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if row := "| `" + m.Name + "` | `" + m.Unit + "` |"; !strings.Contains(string(page), row) {
+			t.Errorf("README.md has no row %s", row)
+		}
+	}
+	for _, key := range []attribute.Key{ruleKey, rulesKey, outcomeKey, sourceKey, eventKey, retryKey} {
+		if !strings.Contains(string(page), "`"+string(key)+"`") {
+			t.Errorf("README.md does not name %s", key)
+		}
 	}
 }
