@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
@@ -38,6 +42,22 @@ func Example() {
 	//   ann joins d: refused: Too many requests. Retry after 1h0m0s.
 	// Gestures beyond the limit are dropped.
 	//   5 waves, 2 seen
+}
+
+// The story on Redis is that of Example, but for the delays, which depend on the time of day.
+func TestOnRedis(t *testing.T) {
+	var here, there bytes.Buffer
+	if err := errors.Join(run(&here, ""), run(&there, "redis://"+redistest.Start(t).Addr)); err != nil {
+		t.Fatal(err)
+	}
+	delay := regexp.MustCompile(`Retry after \S+`)
+	got, want := delay.ReplaceAllString(there.String(), ""), delay.ReplaceAllString(here.String(), "")
+	if got != want {
+		t.Errorf("got\n%s\nexpected\n%s", got, want)
+	}
+	if err := run(&here, "localhost"); err == nil || !strings.HasPrefix(err.Error(), "REDIS_URL: ") {
+		t.Error(err)
+	}
 }
 
 // crashing is an arena whose matches crash.

@@ -2,73 +2,113 @@
 // levels decide how much; strangers a day, of whom each counts once; matches that could really be entered; and gestures
 // that are dropped rather than refused. The directives stand in arena.go.
 //
+// It counts in this process, with a clock that it moves by hand, or on Redis when REDIS_URL is set:
+//
 //	go run .
+//	REDIS_URL=redis://127.0.0.1:6379 go run .
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 func main() {
-	now := time.Date(2026, time.March, 2, 3, 0, 0, 0, time.UTC) // noon in Tokyo
-	limiter := ratelimit.New(
-		memstore.New(memstore.WithClock(func() time.Time { return now })),
+	if err := run(os.Stdout, os.Getenv("REDIS_URL")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run tells the story on the Redis that a URL names, or in this process if there is none.
+func run(out io.Writer, url string) error {
+	s := &story{out: out, pass: time.Sleep}
+	if url == "" {
+		now := time.Date(2026, time.March, 2, 3, 0, 0, 0, time.UTC) // noon in Tokyo
+		s.pass = func(d time.Duration) { now = now.Add(d) }
+		return s.tell(memstore.New(memstore.WithClock(func() time.Time { return now })))
+	}
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return fmt.Errorf("REDIS_URL: %w", err)
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	return s.tell(redisstore.New(client))
+}
+
+// story makes calls and prints what becomes of them.
+type story struct {
+	out  io.Writer
+	pass func(time.Duration)
+}
+
+func (s *story) tell(store ratelimit.Store) error {
+	// A program has one prefix for good. This one takes a new one each time, so that it always tells the same story.
+	limiter := ratelimit.New(store, ratelimit.WithPrefix(fmt.Sprintf("game-demo-%d", time.Now().UnixMicro())),
 		ratelimit.WithTrigger(func(_ context.Context, t ratelimit.Trigger) {
-			fmt.Printf("  trigger %s: %s has %d points of %d\n", t.Rule, t.Key, t.Used, t.Limit)
-		}),
-	)
+			fmt.Fprintf(s.out, "  trigger %s: %s has %d points of %d\n", t.Rule, t.Key, t.Used, t.Limit)
+		}))
+	if err := limiter.Ping(context.Background()); err != nil {
+		return err
+	}
 	plain := &hall{}
 	arena := NewLimitedArena(plain, limiter)
 	ctx := context.Background()
 
-	fmt.Println("1000 points within 3 seconds set off a trigger, once.")
+	fmt.Fprintln(s.out, "1000 points within 3 seconds set off a trigger, once.")
 	for range 4 {
-		say("ann scores 400", arena.Score(ctx, "ann", 400))
-		now = now.Add(time.Second / 2)
+		s.say("ann scores 400", arena.Score(ctx, "ann", 400))
+		s.pass(time.Second / 2)
 	}
 
-	fmt.Println("The level decides how much gold may be spent a day.")
-	say("bob spends 1500 on level 1", arena.Trade(ctx, &Player{"bob", 1}, 1500))
-	say("bob spends 1500 on level 2", arena.Trade(ctx, &Player{"bob", 2}, 1500))
-	say("bob spends 1500 more", arena.Trade(ctx, &Player{"bob", 2}, 1500))
+	fmt.Fprintln(s.out, "The level decides how much gold may be spent a day.")
+	s.say("bob spends 1500 on level 1", arena.Trade(ctx, &Player{"bob", 1}, 1500))
+	s.say("bob spends 1500 on level 2", arena.Trade(ctx, &Player{"bob", 2}, 1500))
+	s.say("bob spends 1500 more", arena.Trade(ctx, &Player{"bob", 2}, 1500))
 
-	fmt.Println("Ten strangers a day.")
+	fmt.Fprintln(s.out, "Ten strangers a day.")
 	for i := range 10 {
 		if err := arena.Talk(ctx, "ann", fmt.Sprint("player", i), "hello"); err != nil {
-			say("ann talks to a stranger", err)
+			s.say("ann talks to a stranger", err)
 		}
 	}
-	say("ann talks to the eleventh stranger", arena.Talk(ctx, "ann", "player10", "hello"))
-	say("ann talks to the first one again", arena.Talk(ctx, "ann", "player0", "hello again"))
-	say("ann talks to a friend", arena.Talk(ctx, "ann", "bob", "hello"))
+	s.say("ann talks to the eleventh stranger", arena.Talk(ctx, "ann", "player10", "hello"))
+	s.say("ann talks to the first one again", arena.Talk(ctx, "ann", "player0", "hello again"))
+	s.say("ann talks to a friend", arena.Talk(ctx, "ann", "bob", "hello"))
 
-	fmt.Println("A match that could not be entered does not count.")
+	fmt.Fprintln(s.out, "A match that could not be entered does not count.")
 	for _, match := range []string{"full", "full", "full", "full", "a", "b", "c", "d"} {
-		say("ann joins "+match, arena.Join(ctx, "ann", match))
+		s.say("ann joins "+match, arena.Join(ctx, "ann", match))
 	}
 
-	fmt.Println("Gestures beyond the limit are dropped.")
+	fmt.Fprintln(s.out, "Gestures beyond the limit are dropped.")
 	for range 5 {
 		arena.Wave("ann")
 	}
-	fmt.Printf("  5 waves, %d seen\n", plain.waves)
+	fmt.Fprintf(s.out, "  5 waves, %d seen\n", plain.waves)
+	return nil
 }
 
 // say prints what became of a call.
-func say(what string, err error) {
+func (s *story) say(what string, err error) {
 	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
-		fmt.Printf("  %s: refused: %s Retry after %s.\n", what, refusal.Message, refusal.RetryAfter)
+		fmt.Fprintf(s.out, "  %s: refused: %s Retry after %s.\n", what, refusal.Message, refusal.RetryAfter)
 		return
 	}
 	if err != nil {
-		fmt.Printf("  %s: %s\n", what, err)
+		fmt.Fprintf(s.out, "  %s: %s\n", what, err)
 		return
 	}
-	fmt.Printf("  %s: done\n", what)
+	fmt.Fprintf(s.out, "  %s: done\n", what)
 }

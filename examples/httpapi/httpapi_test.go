@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,6 +164,27 @@ func TestWhatIsNotLimited(t *testing.T) {
 		s.want(s.ask("GET", "/hours", ""), http.StatusOK, "")
 	}
 	s.want(s.ask("POST", "/reservations?isbn=0", "ann"), http.StatusNotFound, "")
+}
+
+// The demonstration tells the same story in this process and on Redis.
+func TestDemo(t *testing.T) {
+	for name, url := range map[string]string{"memory": "", "redis": "redis://" + redistest.Start(t).Addr} {
+		var out bytes.Buffer
+		if err := run(&out, "127.0.0.1:0", url, "library"); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			`as ann: 200 OK`, `RateLimit: "search";r=4;t=1, "client";r=299;t=60`, `as ann: 429 Too Many Requests`, `"violated-policies":["search"]`,
+			`as bob: 204 No Content`, "9780134190440 is in great demand today.", `as nobody: 429 Too Many Requests`, `as nobody: 401 Unauthorized`,
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: expected %s in\n%s", name, want, &out)
+			}
+		}
+	}
+	if err := run(nil, "127.0.0.1:0", "localhost", "library"); err == nil || !strings.HasPrefix(err.Error(), "REDIS_URL: ") {
+		t.Error(err)
+	}
 }
 
 func TestStoreOutOfReach(t *testing.T) {

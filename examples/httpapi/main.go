@@ -1,16 +1,19 @@
-// Httpapi serves a library over HTTP. Package httplimit tells clients what they have left, and answers refused calls: status 429, a
-// Retry-After header, and a problem in JSON that names the violated policies. The directives are in library.go.
+// Httpapi shows limits over HTTP, in the service of a library. Package httplimit tells clients what they have left, and answers refused
+// calls: status 429, a Retry-After header, and a problem in JSON that names the violated policies. The directives are in library.go.
 //
-//	go run . &
-//	curl -i -H 'Authorization: Bearer ann' '127.0.0.1:8080/books?title=go'
+//	go run . -demo    makes some requests, prints what became of them, and ends
+//	go run .          serves; curl -i -H 'Authorization: Bearer ann' '127.0.0.1:8080/books?title=go'
 //
-// It counts in this process, or on Redis when REDIS_ADDR is set.
+// It counts in this process, or on Redis when REDIS_URL is set: REDIS_URL=redis://127.0.0.1:6379 go run . -demo
 package main
 
 import (
-	"cmp"
 	"context"
+	"flag"
+	"fmt"
+	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -23,24 +26,57 @@ import (
 )
 
 func main() {
-	limiter := ratelimit.New(newStore(), ratelimit.WithPrefix("library"))
-	if err := limiter.Ping(context.Background()); err != nil {
+	addr := flag.String("addr", "127.0.0.1:8080", "the `address` to serve at")
+	prefix := flag.String("prefix", "library", "the `text` that the keys in Redis begin with")
+	story := flag.Bool("demo", false, "serve at a free port, make some requests, print what became of them, and end")
+	flag.Parse()
+	var tell io.Writer
+	if *story {
+		tell, *addr = os.Stdout, "127.0.0.1:0"
+		*prefix = fmt.Sprintf("library-demo-%d", time.Now().UnixMicro()) // so that it always tells the same story
+	}
+	if err := run(tell, *addr, os.Getenv("REDIS_URL"), *prefix); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// run serves until that fails or, if there is somebody to tell it to, until a story has been told.
+func run(tell io.Writer, addr, redisURL, prefix string) error {
+	store, err := newStore(redisURL)
+	if err != nil {
+		return err
+	}
+	limiter := ratelimit.New(store, ratelimit.WithPrefix(prefix))
+	if err := limiter.Ping(context.Background()); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
 	server := &http.Server{
-		Addr:              cmp.Or(os.Getenv("ADDR"), "127.0.0.1:8080"),
 		Handler:           newHandler(NewLimitedLibrary(books, limiter), newLimitedExport(&export{books}, limiter), users),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
-	log.Printf("listening on %s", server.Addr)
-	log.Fatal(server.ListenAndServe())
+	if tell == nil {
+		log.Printf("listening on %s", listener.Addr())
+		return server.Serve(listener)
+	}
+	go server.Serve(listener)
+	defer server.Close()
+	return demo(tell, "http://"+listener.Addr().String())
 }
 
-func newStore() ratelimit.Store {
-	if addr := os.Getenv("REDIS_ADDR"); addr != "" {
-		return redisstore.New(redis.NewClient(&redis.Options{Addr: addr}))
+// newStore returns a store on the Redis that a URL names, or in this process if there is none.
+func newStore(url string) (ratelimit.Store, error) {
+	if url == "" {
+		return memstore.New(), nil
 	}
-	return memstore.New()
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, fmt.Errorf("REDIS_URL: %w", err)
+	}
+	return redisstore.New(redis.NewClient(options)), nil
 }
 
 var books = shelf{

@@ -1,11 +1,11 @@
 // Outbound limits calls to somebody else: a weather service allows 20 calls a second, so that calls of the whole fleet wait for
 // their turn rather than fail. The directive stands in client.go, on a struct.
 //
-// It counts in this process, or on Redis when REDIS_ADDR is set. Start it there twice at a time, and the two of them share the
+// It counts in this process, or on Redis when REDIS_URL is set. Start it there twice at a time, and the two of them share the
 // 20 calls:
 //
 //	go run .
-//	REDIS_ADDR=127.0.0.1:6379 go run . & REDIS_ADDR=127.0.0.1:6379 go run .
+//	export REDIS_URL=redis://127.0.0.1:6379; go run . & go run .
 //
 // It prints when it made each call.
 package main
@@ -27,20 +27,29 @@ import (
 )
 
 func main() {
-	limiter := ratelimit.New(memstore.New())
-	if addr := os.Getenv("REDIS_ADDR"); addr != "" {
-		client := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: time.Second})
-		defer client.Close()
-		limiter = ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("outbound"))
-	}
-	err := limiter.Ping(context.Background())
-	if err == nil {
-		err = ask(os.Stdout, limiter)
-	}
-	if err != nil {
+	if err := run(os.Stdout, os.Getenv("REDIS_URL")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// run counts on the Redis that a URL names, or in this process if there is none.
+func run(out io.Writer, url string) error {
+	store := memstore.New()
+	if url != "" {
+		options, err := redis.ParseURL(url)
+		if err != nil {
+			return fmt.Errorf("REDIS_URL: %w", err)
+		}
+		client := redis.NewClient(options)
+		defer client.Close()
+		store = redisstore.New(client)
+	}
+	limiter := ratelimit.New(store, ratelimit.WithPrefix("outbound"))
+	if err := limiter.Ping(context.Background()); err != nil {
+		return err
+	}
+	return ask(out, limiter)
 }
 
 // The calls of one process: at most 5 are under way at a time, so that those of two wait half a second or so.

@@ -1,10 +1,10 @@
 // Sms shows limits at work: login codes are sent by text message, which costs money and annoys the wrong people. A phone gets
 // one code a minute and ten a day, and one client address may ask for a hundred an hour. The directives stand in sender.go.
 //
-// It counts in this process, with a clock that it moves by hand, or on Redis when REDIS_ADDR is set:
+// It counts in this process, with a clock that it moves by hand, or on Redis when REDIS_URL is set:
 //
 //	go run .
-//	REDIS_ADDR=127.0.0.1:6379 go run .
+//	REDIS_URL=redis://127.0.0.1:6379 go run .
 package main
 
 import (
@@ -23,8 +23,8 @@ import (
 
 func main() {
 	tell := inProcess
-	if addr := os.Getenv("REDIS_ADDR"); addr != "" {
-		tell = func(out io.Writer) error { return onRedis(out, addr) }
+	if url := os.Getenv("REDIS_URL"); url != "" {
+		tell = func(out io.Writer) error { return onRedis(out, url) }
 	}
 	if err := tell(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -56,16 +56,20 @@ func inProcess(out io.Writer) error {
 
 // onRedis shares its counts with every process that uses the same server and prefix. Its clock is the server's, so the parts
 // of the story that need another minute or day are left out.
-func onRedis(out io.Writer, addr string) error {
-	client := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: time.Second})
+func onRedis(out io.Writer, url string) error {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return fmt.Errorf("REDIS_URL: %w", err)
+	}
+	client := redis.NewClient(options)
 	defer client.Close()
 	// A program has one prefix for good. The demonstration takes a new one each time, so that it always tells the same story.
 	prefix := fmt.Sprintf("sms-demo-%d", time.Now().UnixMicro())
 	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix(prefix))
 	if err := limiter.Ping(context.Background()); err != nil {
-		return fmt.Errorf("REDIS_ADDR: %w", err)
+		return fmt.Errorf("REDIS_URL: %w", err)
 	}
-	fmt.Fprintf(out, "Counting on Redis at %s, in keys that begin with %s.\n", addr, prefix)
+	fmt.Fprintf(out, "Counting on Redis at %s, in keys that begin with %s.\n", options.Addr, prefix)
 	s := &story{out: out, sender: NewLimitedSender(gateway{}, limiter), now: time.Now}
 	s.secondCode()
 	s.oneAddress()

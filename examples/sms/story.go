@@ -108,5 +108,5 @@ func (s *story) try(phone, ip string) error {
 func (s *story) title(text string) { fmt.Fprintf(s.out, "\n%s\n", text) }
 
 func (s *story) line(format string, args ...any) {
-	fmt.Fprintf(s.out, "%s  %s\n", s.now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+	fmt.Fprintf(s.out, "%s  %s\n", s.now().Format("15:04:05.999999"), fmt.Sprintf(format, args...))
 }
