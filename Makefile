@@ -5,7 +5,7 @@ FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo test alerts faults model expressions fuzz wild bench bench-generate generate pictures check lint
+.PHONY: help demo test alerts dashboard faults model expressions fuzz wild bench bench-generate generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -19,6 +19,9 @@ test: ## every test of every module, with the race detector; RACE= leaves that o
 	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) ./...
 	$(if $(RACE),go test -run=AllocatesNothing ./runtime/wrap) # the race detector makes pools forget
 	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
+
+dashboard: ## draw contrib/promlimit/dashboard.svg from a run of examples/shop
+	cd examples/shop && go run ./dashboard -out ../../contrib/promlimit/dashboard.svg
 
 alerts: ## check contrib/promlimit/alerts.yaml by promtool
 	@command -v promtool >/dev/null || { echo "promtool not found: install Prometheus, which has it"; exit 1; }

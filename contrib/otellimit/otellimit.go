@@ -85,7 +85,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		metric.WithExplicitBucketBoundaries(1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1))
 	i.waits, errs[4] = meter.Float64Histogram("ratelimit.wait.duration",
 		metric.WithUnit("s"), metric.WithDescription("How long calls waited for permits, of those that did."),
-		metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300))
+		metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
 	return i, errors.Join(errs[:]...)
 }
 

@@ -67,7 +67,7 @@ func New() *Collector {
 		}, []string{"source"}),
 		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "ratelimit_wait_seconds", Help: "How long calls waited for permits, of those that did.",
-			Buckets: []float64{0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300},
+			Buckets: []float64{0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300},
 		}),
 		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ratelimit_store_errors_total", Help: "Decisions, refunds and settles that the store failed.",

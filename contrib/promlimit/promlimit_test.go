@@ -62,9 +62,12 @@ func TestDecisionsAreCounted(t *testing.T) {
 			# TYPE ratelimit_wait_seconds histogram
 			ratelimit_wait_seconds_bucket{le="0.001"} 0
 			ratelimit_wait_seconds_bucket{le="0.01"} 0
+			ratelimit_wait_seconds_bucket{le="0.05"} 0
 			ratelimit_wait_seconds_bucket{le="0.1"} 0
+			ratelimit_wait_seconds_bucket{le="0.25"} 0
 			ratelimit_wait_seconds_bucket{le="0.5"} 0
 			ratelimit_wait_seconds_bucket{le="1"} 0
+			ratelimit_wait_seconds_bucket{le="2.5"} 0
 			ratelimit_wait_seconds_bucket{le="5"} 0
 			ratelimit_wait_seconds_bucket{le="10"} 0
 			ratelimit_wait_seconds_bucket{le="30"} 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
+	"github.com/ratelimit-go/ratelimit/internal/svg"
 )
 
 // The places of a picture, in pixels. The results stand below each other, each with its rules, its calls and its budgets.
@@ -26,32 +27,6 @@ const (
 // shownRules is how many rules of a result have a line in a picture.
 const shownRules = 6
 
-const style = `
-text{font:12px ui-sans-serif,system-ui,"Segoe UI",Helvetica,Arial,sans-serif}
-.label,.end,.mid{fill:#59636e}
-.title{font-size:16px;font-weight:600;fill:#1f2328}
-.rule{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1f2328}
-.end{text-anchor:end}
-.mid{text-anchor:middle}
-.back{fill:#ffffff}
-.grid{stroke:#d8dee4;fill:none}
-.admitted{fill:#2f81d7}
-.waited{fill:#9ec5f0}
-.refused{fill:#e8590c}
-.left{fill:none;stroke-width:1.6;stroke-linejoin:round}
-.c0{stroke:#1a7f37}.c1{stroke:#8250df}.c2{stroke:#9a6700}.c3{stroke:#0b7285}.c4{stroke:#bf3989}.c5{stroke:#57606a}
-@media (prefers-color-scheme:dark){
-.label,.end,.mid{fill:#9198a1}
-.title,.rule{fill:#f0f6fc}
-.back{fill:#0d1117}
-.grid{stroke:#30363d}
-.admitted{fill:#4493f8}
-.waited{fill:#1f4f86}
-.refused{fill:#ff8c42}
-.c0{stroke:#3fb950}.c1{stroke:#b392f0}.c2{stroke:#e3b341}.c3{stroke:#56d4dd}.c4{stroke:#f778ba}.c5{stroke:#b1bac4}
-}
-`
-
 // Draw returns an SVG of the results of one load. The calls of all of them have one scale. The title may be empty.
 func Draw(title string, results ...*Result) []byte {
 	load := results[0].Load
@@ -64,15 +39,15 @@ func Draw(title string, results ...*Result) []byte {
 	if title == "" {
 		title = "Simulation of " + load.Text
 	}
-	s := newSVG(width, height, printable.Text(title, 200), style)
-	s.text("title", point{left, 28}, printable.Text(title, 90))
-	s.text("label", point{left, 48}, fmt.Sprintf("%s: %s, %s", load, count(int64(len(load.Calls)), "call"), count(int64(len(load.Keys)), "key")))
+	s := svg.New(width, height, printable.Text(title, 200))
+	s.Text("title", svg.At(left, 28), printable.Text(title, 90))
+	s.Text("label", svg.At(left, 48), fmt.Sprintf("%s: %s, %s", load, count(int64(len(load.Calls)), "call"), count(int64(len(load.Keys)), "key")))
 	y := headHeight
 	for _, r := range results {
 		r.draw(s, y, ceiling(most))
 		y += r.height()
 	}
-	return s.end()
+	return s.End()
 }
 
 func (r *Result) height() float64 {
@@ -103,15 +78,15 @@ func ceiling(n int64) int64 {
 }
 
 // draw draws one result with its top at y.
-func (r *Result) draw(s *svg, y float64, most int64) {
+func (r *Result) draw(s *svg.Drawing, y float64, most int64) {
 	for i, rule := range r.Rules {
 		y += lineHeight
 		if i == shownRules {
-			s.text("rule", point{left + 26, y - 5}, fmt.Sprintf("and %d more", len(r.Rules)-shownRules))
+			s.Text("rule", svg.At(left+26, y-5), fmt.Sprintf("and %d more", len(r.Rules)-shownRules))
 			break
 		}
-		s.line(color(i), point{left, y - 9}, point{left + 18, y - 9})
-		s.text("rule", point{left + 26, y - 5}, printable.Text(rule.Rule.Text, 90))
+		s.Line(color(i), svg.At(left, y-9), svg.At(left+18, y-9))
+		s.Text("rule", svg.At(left+26, y-5), printable.Text(rule.Rule.Text, 90))
 	}
 	r.drawLegend(s, y+18)
 	y += 28
@@ -123,28 +98,28 @@ func (r *Result) draw(s *svg, y float64, most int64) {
 
 func color(rule int) string { return "left c" + strconv.Itoa(rule) }
 
-func (r *Result) drawLegend(s *svg, y float64) {
-	s.text("label", point{left, y}, "calls offered in "+period.Format(r.Timeline.Step))
-	s.rect("admitted", 420, y-9, 10, 10)
-	s.text("label", point{435, y}, fmt.Sprintf("%d admitted", r.Admitted-r.Waited))
+func (r *Result) drawLegend(s *svg.Drawing, y float64) {
+	s.Text("label", svg.At(left, y), "calls offered in "+period.Format(r.Timeline.Step))
+	s.Rect("admitted", 420, y-9, 10, 10)
+	s.Text("label", svg.At(435, y), fmt.Sprintf("%d admitted", r.Admitted-r.Waited))
 	if r.Waited > 0 {
-		s.rect("waited", 300, y-9, 10, 10)
-		s.text("label", point{315, y}, fmt.Sprintf("%d waited", r.Waited))
+		s.Rect("waited", 300, y-9, 10, 10)
+		s.Text("label", svg.At(315, y), fmt.Sprintf("%d waited", r.Waited))
 	}
-	s.rect("refused", 560, y-9, 10, 10)
-	s.text("label", point{575, y}, fmt.Sprintf("%d refused%s", r.Refused, share(r.Refused, r.Admitted+r.Refused)))
+	s.Rect("refused", 560, y-9, 10, 10)
+	s.Text("label", svg.At(575, y), fmt.Sprintf("%d refused%s", r.Refused, share(r.Refused, r.Admitted+r.Refused)))
 }
 
 // drawCalls draws the calls of each step that were admitted at once and, above them, those that waited and those that were refused, so
 // that a whole bar is what was offered.
-func (r *Result) drawCalls(s *svg, y float64, most int64) {
+func (r *Result) drawCalls(s *svg.Drawing, y float64, most int64) {
 	t := &r.Timeline
 	drawGrid(s, y, callHeight, strconv.FormatInt(most, 10))
 	step := (right - left) / float64(len(t.Admitted))
 	bar := max(step-1, step*0.8)
-	feet := make([]point, len(t.Admitted))
+	feet := make([]svg.Point, len(t.Admitted))
 	for i := range feet {
-		feet[i] = point{left + step*float64(i), y + callHeight}
+		feet[i] = svg.At(left+step*float64(i), y+callHeight)
 	}
 	for _, part := range []struct {
 		class string
@@ -158,15 +133,15 @@ func (r *Result) drawCalls(s *svg, y float64, most int64) {
 		for i := range feet {
 			heights[i] = callHeight * float64(part.of(i)) / float64(most)
 		}
-		s.bars(part.class, bar, feet, heights)
+		s.Bars(part.class, bar, feet, heights)
 		for i := range feet {
-			feet[i].y -= heights[i]
+			feet[i].Y -= heights[i]
 		}
 	}
 }
 
 // drawLeft draws the budget of each rule, in parts of the largest one that the rule has. The first rules are drawn above the others.
-func (r *Result) drawLeft(s *svg, y float64) {
+func (r *Result) drawLeft(s *svg.Drawing, y float64) {
 	t := &r.Timeline
 	title, top := "budget left", "full"
 	if slices.ContainsFunc(r.Rules, func(rule RuleResult) bool { return rule.Rule.Key != "" }) {
@@ -175,37 +150,37 @@ func (r *Result) drawLeft(s *svg, y float64) {
 	if len(r.Rules) == 1 {
 		top = strconv.FormatInt(r.Rules[0].Rule.capacity(), 10)
 	}
-	s.text("label", point{left, y - 8}, title)
+	s.Text("label", svg.At(left, y-8), title)
 	drawGrid(s, y, leftHeight, top)
 	for i := min(len(r.Rules), shownRules) - 1; i >= 0; i-- {
 		full := float64(max(1, r.Rules[i].Rule.capacity()))
-		points := make([]point, len(t.Left[i]))
+		points := make([]svg.Point, len(t.Left[i]))
 		for n, permits := range t.Left[i] {
 			x := float64(n) * float64(t.LeftStep) / float64(t.length())
-			points[n] = point{left + (right-left)*x, y + leftHeight*(1-float64(permits)/full)}
+			points[n] = svg.At(left+(right-left)*x, y+leftHeight*(1-float64(permits)/full))
 		}
-		s.polyline(color(i), points)
+		s.Polyline(color(i), points)
 	}
 }
 
 // drawGrid draws the lines of a panel at nothing and at the top, which has a label.
-func drawGrid(s *svg, y, height float64, top string) {
-	s.line("grid", point{left, y}, point{right, y})
-	s.line("grid", point{left, y + height}, point{right, y + height})
-	s.text("end", point{left - 8, y + 4}, top)
-	s.text("end", point{left - 8, y + height + 4}, "0")
+func drawGrid(s *svg.Drawing, y, height float64, top string) {
+	s.Line("grid", svg.At(left, y), svg.At(right, y))
+	s.Line("grid", svg.At(left, y+height), svg.At(right, y+height))
+	s.Text("end", svg.At(left-8, y+4), top)
+	s.Text("end", svg.At(left-8, y+height+4), "0")
 }
 
 // drawTimes labels the time axis, with the time since the start.
-func drawTimes(s *svg, y float64, length time.Duration) {
+func drawTimes(s *svg.Drawing, y float64, length time.Duration) {
 	step := stepFor(length, 10)
 	for at := time.Duration(0); at <= length; at += step {
 		x := left + (right-left)*float64(at)/float64(length)
-		s.line("grid", point{x, y}, point{x, y + 5})
+		s.Line("grid", svg.At(x, y), svg.At(x, y+5))
 		label := "0"
 		if at > 0 {
 			label = period.Format(at)
 		}
-		s.text("mid", point{x, y + 18}, label)
+		s.Text("mid", svg.At(x, y+18), label)
 	}
 }
