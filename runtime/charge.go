@@ -102,7 +102,7 @@ func (c *charged) adjust(ctx context.Context, kind EventKind, delta func(h *held
 	more, failed := c.adjustPart(ctx, true, delta)
 	c.done = !left && !more
 	err = storeError(ctx, c.method, join(err, failed))
-	c.limiter.observeAfter(ctx, kind, c.method, err)
+	c.limiter.tell(ctx, kind, c.method, err)
 	return err
 }
 
@@ -160,5 +160,5 @@ func (c *charged) Settle(ctx context.Context, costs ...int64) {
 
 // SettleFailed implements bridge.Taken.
 func (c *charged) SettleFailed(ctx context.Context, err error) {
-	c.limiter.observeAfter(ctx, EventSettled, c.method, err)
+	c.limiter.tell(ctx, EventSettled, c.method, err)
 }

@@ -24,7 +24,7 @@ type Limiter struct {
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)
 	logger    *slog.Logger
-	lost      atomic.Bool // the store failed the last time
+	failed    atomic.Int64 // when the store failed the last time, in nanoseconds; 0 if it is not lost
 
 	requested ruleCache
 	overrides Overrides
@@ -75,14 +75,22 @@ func (l *Limiter) now() time.Time {
 	return time.Now()
 }
 
-// noteStore logs when the store is lost, and when it is back.
+// quiet is how long no call must have failed until the store counts as back. While one of several servers is lost, some calls fail and
+// others do not.
+const quiet = 5 * time.Second
+
+// noteStore logs when the store is lost, and when it is back, and tells observers. err is what became of a call.
 func (l *Limiter) noteStore(ctx context.Context, err error) {
-	if lost := err != nil; lost == l.lost.Load() || l.lost.Swap(lost) == lost {
+	if err != nil {
+		if l.failed.Swap(l.now().UnixNano()) == 0 {
+			l.logger.WarnContext(ctx, "the store of the rate limits fails; calls follow their failure policies", "err", oneLine(err.Error()))
+			l.tell(ctx, EventStoreLost, "", err)
+		}
 		return
 	}
-	if err != nil {
-		l.logger.WarnContext(ctx, "the store of the rate limits fails; calls follow their failure policies", "err", oneLine(err.Error()))
-	} else {
+	last := l.failed.Load()
+	if last != 0 && l.now().UnixNano()-last >= int64(quiet) && l.failed.CompareAndSwap(last, 0) {
 		l.logger.InfoContext(ctx, "the store of the rate limits is back")
+		l.tell(ctx, EventStoreBack, "", nil)
 	}
 }

@@ -10,7 +10,9 @@ import (
 
 func init() {
 	bridge.Prepare = func(method string, rules any) (bridge.Rules, error) { return prepareMethod(method, rules.([]Rule)) }
-	bridge.Failed = func(ctx context.Context, limiter any, err error) { limiter.(*Limiter).failed(ctx, err) }
+	bridge.Failed = func(ctx context.Context, limiter any, method string, err error) {
+		limiter.(*Limiter).tell(ctx, EventFailed, method, err)
+	}
 	bridge.Describe = describe
 }
 

@@ -17,14 +17,16 @@ const (
 	EventAbandoned                  // the context ended while the call waited; its place went back
 	EventRefunded                   // a charge was given back, or not: see Err
 	EventSettled                    // a charge became what the call cost, or not: see Err
+	EventStoreLost                  // a call failed for the store's sake, as Err says, and none did before
+	EventStoreBack                  // a call was decided by the store that was lost, and for five seconds none has failed
 )
 
-// String returns "admitted", "refused", "failed", "abandoned", "refunded" or "settled".
+// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost" or "store_back".
 func (k EventKind) String() string {
-	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled")
+	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back")
 }
 
-// Event tells an observer of one decision, or of what became of its charge later. It is valid only while the observer runs: an
+// Event tells an observer of one decision, of what became of its charge later, or of the store. It is valid only while the observer runs: an
 // observer that keeps something copies it.
 type Event struct {
 	Kind       EventKind
@@ -81,8 +83,10 @@ func (e *Event) Result(o *Outcome) Result {
 	}
 }
 
-// WithObserver adds a function that is told of every decision and refund, once; [Limiter.Peek] is none. It may be given more
-// than once. Many goroutines may call it at once, and the call waits for it. A nil function panics.
+// WithObserver adds a function that is told of every decision, refund and settle, once: also of calls that fail, that a [FailurePolicy]
+// decides, or whose key cannot be computed. [Limiter.Peek] is no decision. The function is also told when the store is lost and when it is
+// back. The option may be given more than once. Many goroutines may call the function at once, and the call waits for it. A nil function
+// panics.
 func WithObserver(observe func(ctx context.Context, e *Event)) Option {
 	if observe == nil {
 		panic("ratelimit.WithObserver: the function is nil")
@@ -98,20 +102,11 @@ func (l *Limiter) observe(ctx context.Context, e *Event) {
 	}
 }
 
-// observeAfter tells of what became of a charge.
-func (l *Limiter) observeAfter(ctx context.Context, kind EventKind, method string, err error) {
+// tell tells of something that is no decision on rules.
+func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err error) {
 	if l.observed() {
 		l.observe(ctx, &Event{Kind: kind, Method: method, Err: err})
 	}
-}
-
-// failed tells of a call that was not made since its key, cost or limit could not be computed.
-func (l *Limiter) failed(ctx context.Context, err error) {
-	method := ""
-	if e, ok := err.(*KeyError); ok {
-		method = e.Method
-	}
-	l.observeAfter(ctx, EventFailed, method, err)
 }
 
 // observe tells of the call's decision, which took so long in all.

@@ -30,7 +30,7 @@ func (l *Limiter) takeAtOnce(ctx context.Context, method string, rule *prepared,
 		store = l.local
 	}
 	switch {
-	case store == nil, rule.plain == nil, subject == "" && rule.Key != "", ctx.Err() != nil,
+	case store == nil, rule.plain == nil, subject == "" && rule.Key != "", len(subject) > maxText, ctx.Err() != nil,
 		reportOf(ctx) != nil, l.overrides.table.Load() != nil, l.blocks.table.Load() != nil, rule.usedIn.Load() != l.used.turn.Load():
 		return 0, false
 	}

@@ -30,13 +30,18 @@ func TestCostOfASlidingWindowIsBounded(t *testing.T) {
 // A key or a member of over 64 KiB is an error. It is neither hashed nor sent.
 func TestLongKeysAndMembers(t *testing.T) {
 	limiter := ratelimit.New(memstore.New())
-	rule := ratelimit.Rule{Name: "r", Distinct: "{who}", Limit: 5, Per: time.Hour}
+	simple := ratelimit.Rule{Name: "s", Limit: 5, Per: time.Hour}
+	distinct := ratelimit.Rule{Name: "d", Distinct: "{who}", Limit: 5, Per: time.Hour}
 	for _, c := range []struct {
+		rule        ratelimit.Rule
 		key, member int
 		fits        bool
-	}{{1, 1, true}, {64 << 10, 64 << 10, true}, {64<<10 + 1, 1, false}, {1, 64<<10 + 1, false}} {
+	}{
+		{simple, 64 << 10, 0, true}, {simple, 64<<10 + 1, 0, false},
+		{distinct, 64 << 10, 64 << 10, true}, {distinct, 64<<10 + 1, 1, false}, {distinct, 1, 64<<10 + 1, false},
+	} {
 		_, err := limiter.Allow(context.Background(), ratelimit.Request{
-			Rule: rule, Key: strings.Repeat("k", c.key), Member: strings.Repeat("m", c.member),
+			Rule: c.rule, Key: strings.Repeat("k", c.key), Member: strings.Repeat("m", c.member),
 		})
 		if _, wrong := errors.AsType[*ratelimit.KeyError](err); wrong == c.fits || c.fits && err != nil {
 			t.Errorf("a key of %d and a member of %d bytes: got %v", c.key, c.member, err)

@@ -60,7 +60,11 @@ func ask(l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
 // Failed tells the limiter's observers of a call that is not made since a key, cost or limit could not be computed, and returns
 // err, which says so.
 func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
-	bridge.Failed(ctx, l, err)
+	method := ""
+	if e, ok := err.(*ratelimit.KeyError); ok {
+		method = e.Method
+	}
+	bridge.Failed(ctx, l, method, err)
 	return err
 }
 

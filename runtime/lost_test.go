@@ -1,0 +1,68 @@
+package ratelimit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
+)
+
+// twoNodes is a store of two servers, of which one may be away.
+type twoNodes struct {
+	*limittest.Outage
+	away bool
+}
+
+func (s *twoNodes) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	if s.away && call.Claims[0].Subject == "away" {
+		return engine.Verdict{}, errors.New("one node is away")
+	}
+	return s.Outage.Decide(ctx, call)
+}
+
+// While one node of several is away, calls fail and succeed by turns. That is one change of state: one line and one event, and one of
+// each when the node is back.
+func TestPartialOutage(t *testing.T) {
+	clock, log, events := limittest.NewClock(), new(bytes.Buffer), []string(nil)
+	store := &twoNodes{Outage: limittest.NewOutage(clock), away: true}
+	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.NewTextHandler(log, nil))), ratelimit.WithFailurePolicy(ratelimit.FailOpen),
+		ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) { events = append(events, fmt.Sprint(e.Kind, " ", e.Source)) }))
+	rule := ratelimit.Rule{Name: "r", Limit: 100, Per: time.Hour}
+	call := func(key string) ratelimit.Source {
+		d, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: key})
+		if err != nil || !d.Allowed {
+			t.Errorf("%s: %+v, error %v", key, d, err)
+		}
+		clock.Advance(100 * time.Millisecond)
+		return d.Source
+	}
+	for range 3 {
+		if call("here") != ratelimit.SourceStore || call("away") != ratelimit.SourcePolicy {
+			t.Error("a decision does not say whether a policy made it")
+		}
+	}
+	store.away = false
+	call("away")
+	clock.Advance(5 * time.Second)
+	call("here")
+	call("away")
+	want := []string{
+		"admitted store", "store_lost store", "admitted policy", "admitted store", "admitted policy", "admitted store", "admitted policy",
+		"admitted store", "store_back store", "admitted store", "admitted store",
+	}
+	if !slices.Equal(events, want) {
+		t.Errorf("got events\n%q, want\n%q", events, want)
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 2 {
+		t.Errorf("%d lines are logged, want two:\n%s", lines, log)
+	}
+}
