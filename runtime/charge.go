@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -58,12 +59,16 @@ func (c *call) keep() *charged {
 // refund gives back what is wanted.
 func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
 	c.open()
-	return c.adjust(ctx, EventRefunded, func(h *held, _ int) int64 {
+	did, err := c.adjust(ctx, func(h *held, _ int) int64 {
 		if !wanted(h) {
 			return 0
 		}
 		return -h.claim.Charged
 	})
+	if did {
+		c.limiter.tell(ctx, EventRefunded, c.method, err)
+	}
+	return err
 }
 
 func (c *charged) settle(ctx context.Context, costs []int64) error {
@@ -82,28 +87,37 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 			totals[owner] += min(cost, maxLimit)
 		}
 	}
-	return c.adjust(ctx, EventSettled, func(h *held, i int) int64 {
-		if h.distinct || kept[i] {
+	var beyond error
+	did, err := c.adjust(ctx, func(h *held, i int) int64 {
+		delta, most := totals[i]-h.claim.Charged, h.claim.MostSettled()
+		switch {
+		case h.distinct || kept[i]:
 			return 0
+		case most >= 0 && delta > most:
+			delta = most
+			beyond = &RuleError{Rule: h.claim.Rule.Name, Argument: "settle", Reason: fmt.Sprintf(
+				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], h.claim.Charged+most)}
 		}
-		return totals[i] - h.claim.Charged
+		return delta
 	})
+	if did {
+		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, beyond))
+	}
+	return err
 }
 
-// adjust changes what was charged, once, by the permits that delta returns: to take, or, negated, to give back. What the stores have
-// surely not done may be tried again.
-func (c *charged) adjust(ctx context.Context, kind EventKind, delta func(h *held, i int) int64) error {
+// adjust changes what was charged, once, by the permits that delta returns: to take, or, negated, to give back. It reports whether this
+// was the time. What the stores have surely not done may be tried again.
+func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) int64) (did bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done {
-		return nil
+		return false, nil
 	}
 	left, err := c.adjustPart(ctx, false, delta)
 	more, failed := c.adjustPart(ctx, true, delta)
 	c.done = !left && !more
-	err = storeError(ctx, c.method, join(err, failed))
-	c.limiter.tell(ctx, kind, c.method, err)
-	return err
+	return true, storeError(ctx, c.method, join(err, failed))
 }
 
 // adjustPart adjusts what one store charged. It reports whether some of that surely was not done.

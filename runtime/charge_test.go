@@ -189,3 +189,63 @@ func TestReport(t *testing.T) {
 		t.Errorf("got %+v", again)
 	}
 }
+
+// A settlement beyond what a bucket gains in 24 hours is charged up to that, and observers are told.
+func TestDebtOfASettlement(t *testing.T) {
+	for _, rule := range []ratelimit.Rule{
+		{Algorithm: ratelimit.TokenBucket, Burst: 5}, {Algorithm: ratelimit.LeakyBucket}, {Algorithm: ratelimit.TokenBucket, Prepay: true, Burst: 5},
+		{Algorithm: ratelimit.TokenBucket, Warmup: time.Hour},
+	} {
+		rule.Name, rule.Limit, rule.Per = "b", 1, time.Minute
+		for _, cost := range []int64{24 * 60, 24*60 + 100, 1 << 60} {
+			l, events := watched()
+			q := ratelimit.Request{Rule: rule, Key: "k"}
+			d, err := l.Allow(t.Context(), q)
+			if err != nil || !d.Allowed {
+				t.Fatalf("%+v, error %v", d, err)
+			}
+			if err := d.Settle(t.Context(), cost); err != nil {
+				t.Fatal(err)
+			}
+			told := (*events)[1]
+			if told.Kind != ratelimit.EventSettled || (told.Err != nil) != (cost > 24*60) {
+				t.Errorf("%s: a settlement of %d is told as %+v", rule.Window(), cost, told)
+			}
+			after, err := l.Peek(t.Context(), q)
+			if err != nil || after.Allowed || after.RetryAfter > 24*time.Hour+rule.Warmup/2+time.Minute {
+				t.Errorf("%s: after a settlement of %d: %+v, error %v", rule.Window(), cost, after, err)
+			}
+		}
+	}
+}
+
+// A call may go into a debt of 24 hours, or of one permit, and no further.
+func TestDebtOfAPrepaidCall(t *testing.T) {
+	for _, c := range []struct {
+		rule ratelimit.Rule
+		most int64
+	}{
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 1, Per: time.Minute, Prepay: true}, 24 * 60},
+		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket, Limit: 1, Per: time.Hour, Prepay: true}, 24},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 1, Per: 7 * 24 * time.Hour, Prepay: true}, 1},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 1, Per: time.Minute, Warmup: 2 * time.Hour}, 23 * 60},
+	} {
+		l, _ := watched()
+		c.rule.Name = "b"
+		_, err := l.Allow(t.Context(), ratelimit.Request{Rule: c.rule, Key: "k", Cost: c.most + 1})
+		if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); !ok || never.Limit != c.most {
+			t.Errorf("%s: one above %d: got error %v", c.rule.Window(), c.most, err)
+		}
+		one := ratelimit.Request{Rule: c.rule, Key: "k"}
+		if c.rule.Algorithm == ratelimit.TokenBucket && c.rule.Warmup == 0 {
+			allow(t, l, one) // so that all of the next cost is debt
+		}
+		q := one
+		if q.Cost = c.most; !allow(t, l, q).Allowed {
+			t.Errorf("%s: a cost of %d is refused", c.rule.Window(), c.most)
+		}
+		if d, err := l.Peek(t.Context(), one); err != nil || d.RetryAfter > max(24*time.Hour, c.rule.Per) {
+			t.Errorf("%s: a debt lasts %s, error %v", c.rule.Window(), d.RetryAfter, err)
+		}
+	}
+}

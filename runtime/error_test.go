@@ -31,11 +31,11 @@ func TestErrorTexts(t *testing.T) {
 func TestCostThatIsNeverAdmitted(t *testing.T) {
 	l := ratelimit.New(memstore.New())
 	for want, rule := range map[string]ratelimit.Rule{
-		"r: a cost of 20000000 can never be admitted: the limit is 10":              {Limit: 10},
-		"r: a cost of 20000000 can never be admitted: the limit is 11":              {Limit: 11, Algorithm: ratelimit.TokenBucket},
-		"r: a cost of 20000000 can never be admitted: the burst is 1":               {Limit: 10, Algorithm: ratelimit.LeakyBucket},
-		"r: a cost of 20000000 can never be admitted: the burst is 5":               {Limit: 10, Algorithm: ratelimit.TokenBucket, Burst: 5},
-		"r: a cost of 20000000 can never be admitted: the largest debt is 10000000": {Limit: 10, Algorithm: ratelimit.LeakyBucket, Prepay: true},
+		"r: a cost of 20000000 can never be admitted: the limit is 10":            {Limit: 10},
+		"r: a cost of 20000000 can never be admitted: the limit is 11":            {Limit: 11, Algorithm: ratelimit.TokenBucket},
+		"r: a cost of 20000000 can never be admitted: the burst is 1":             {Limit: 10, Algorithm: ratelimit.LeakyBucket},
+		"r: a cost of 20000000 can never be admitted: the burst is 5":             {Limit: 10, Algorithm: ratelimit.TokenBucket, Burst: 5},
+		"r: a cost of 20000000 can never be admitted: the largest debt is 864000": {Limit: 10, Algorithm: ratelimit.LeakyBucket, Prepay: true},
 	} {
 		rule.Name, rule.Per = "r", time.Second
 		_, err := l.Allow(context.Background(), ratelimit.Request{Rule: rule, Cost: 20_000_000})

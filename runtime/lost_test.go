@@ -35,7 +35,9 @@ func TestPartialOutage(t *testing.T) {
 	clock, log, events := limittest.NewClock(), new(bytes.Buffer), []string(nil)
 	store := &twoNodes{Outage: limittest.NewOutage(clock), away: true}
 	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.NewTextHandler(log, nil))), ratelimit.WithFailurePolicy(ratelimit.FailOpen),
-		ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) { events = append(events, fmt.Sprint(e.Kind, " ", e.Source)) }))
+		ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+			events = append(events, fmt.Sprint(e.Kind, " ", e.Source))
+		}))
 	rule := ratelimit.Rule{Name: "r", Limit: 100, Per: time.Hour}
 	call := func(key string) ratelimit.Source {
 		d, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: key})

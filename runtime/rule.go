@@ -30,7 +30,8 @@ type Rule struct {
 	TZ string
 	// Burst is the capacity of a TokenBucket; 0 is Limit. At most 10,000,000, and full within a hundred years.
 	Burst int64
-	// Prepay lets a call of a TokenBucket or LeakyBucket pass that takes more than is stored: the next one waits for it.
+	// Prepay lets a call of a TokenBucket or LeakyBucket pass that takes more than is stored: the next one waits for it. Such a debt lasts
+	// at most 24 hours, or as long as one permit takes; a call that costs more is a [NeverAdmissibleError].
 	Prepay bool
 	// Warmup is the time in which a TokenBucket's rate ramps up after idling: from a third of it, as Guava's SmoothWarmingUp
 	// does. Such a bucket has no burst, and its calls are prepaid. At most 24 hours.

@@ -112,8 +112,8 @@ func TestStateKey(t *testing.T) {
 var subjects = []string{
 	"", "a", "a:b", "a::b", ":a", "a:", "{a}", "a}", "{a", "}", "{", "{}", "a}:1m", "a}:1h:{a", "%", "%7B", "%7Ba%7D", "%257B", `\`, `\:`, "a\\:b",
 	"a\x00", "a\x00b", "a\r\nDEL a", "\x1b[31mred", "\xff\xfe", "é", "e\u0301", "e", "É", "a b", " a", "a ", "A", "\u2028", "٣", "3",
-	strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("x", 129), strings.Repeat("x", 100_000),
-	strings.Repeat("x", 128) + "y", strings.Repeat("x", 99_999) + "y", strings.Repeat("{", 128), strings.Repeat("%", 128),
+	strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("x", 129), strings.Repeat("x", 64<<10),
+	strings.Repeat("x", 128) + "y", strings.Repeat("x", 64<<10-1) + "y", strings.Repeat("{", 128), strings.Repeat("%", 128),
 }
 
 func TestFault_KeysForgedByValues(t *testing.T) {

@@ -28,9 +28,25 @@ func mostByBurst(c *Claim) (int64, string) {
 	return c.Burst, "burst"
 }
 
-// mostByDebt is the debt that a bucket can gain in a hundred years.
+// maxDebt is how long a debt lasts at most: that of a call in a Prepaid or Warmup, and of a charge beyond the limit.
+const maxDebt = 24 * 3600 * 1_000_000
+
+// mostByDebt is the largest cost whose debt lasts no longer than maxDebt. One permit is always admitted.
 func mostByDebt(c *Claim) (int64, string) {
-	return int64(min(10_000_000, longest/float64(c.Rule.Per)*float64(c.Limit))), "largest debt"
+	return max(1, c.debt(maxDebt-c.Rule.Warmup/2)), "largest debt" // a cold Warmup is up to half of its time longer in debt
+}
+
+// debt returns how many permits a bucket gains in a time, at most in maxDebt.
+func (c *Claim) debt(d int64) int64 { return min(d*c.Limit/c.Rule.Per, 10_000_000) }
+
+// MostSettled returns how many permits can at most be charged beyond what the claim was charged: those in a full bucket, and what it gains
+// in maxDebt. It is below 0 if there is no bound.
+func (c *Claim) MostSettled() int64 {
+	switch c.Rule.Kind {
+	case Bucket, Prepaid, Warmup:
+		return c.Burst + c.debt(maxDebt)
+	}
+	return -1
 }
 
 // needed returns how many permits may be missing from a full bucket for n permits to pass, negated. In a Prepaid bucket the next
@@ -132,9 +148,6 @@ func (b *bucket) add(c *Claim, n, now int64) {
 	x, y = gain(x, y, n, c.Limit, c.Rule.Per)
 	*b = bucket{x, y, c.Limit}
 }
-
-// maxDebt bounds how far a charge beyond the limit carries an empty bucket ahead.
-const maxDebt = 24 * 3600 * 1_000_000
 
 func (b *bucket) Charge(c *Claim, n, now int64) {
 	before, _ := b.in(c, now)
