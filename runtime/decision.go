@@ -40,8 +40,9 @@ func (d Decision) Refund(ctx context.Context) error {
 }
 
 // Settle makes the charge what the call really cost: one cost for each request, in their order. What was charged too much goes back.
-// What was charged too little is taken now, also beyond the limits: a bucket pays that debt first, at most 24 hours of it: what is
-// beyond is not charged, and observers are told; a sliding window keeps at most its limit in permits. Rules with Distinct are not settled. A refusal has nothing to settle.
+// What was charged too little is taken now, also beyond the limits. A bucket pays that debt first. It lasts at most 24 hours: what is
+// beyond is not charged, and observers are told. A sliding window keeps at most its limit in permits. Rules with Distinct are not settled.
+// A refusal has nothing to settle.
 //
 // Refund and Settle take effect once; later calls return nil. Another number of costs than requests, or a cost below 0, is a *RuleError.
 // The other errors are those of Refund.
