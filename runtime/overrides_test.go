@@ -77,6 +77,10 @@ func TestMalformedOverrideTexts(t *testing.T) {
 		`{}`:                               `rule "r": override: found no change; expected limit, per, burst or mode`,
 		`{"until":"2026-11-22T18:00:00Z"}`: `rule "r": override: found no change; expected limit, per, burst or mode`,
 		`{"limits":5}`:                     `json: unknown field "limits"`,
+		`{"limit":NaN}`:                    `invalid character 'N' looking for beginning of value`,
+		`{"limit":1e30}`:                   `json: cannot unmarshal number 1e30 into Go struct field overrideText.limit of type int64`,
+		`{"limit":0.5}`:                    `json: cannot unmarshal number 0.5 into Go struct field overrideText.limit of type int64`,
+		`{"limit":5}{"limit":6}`:           `invalid character '{' after top-level value`,
 		`{"limit":-1}`:                     `rule "r": limit: found -1; expected 0 to 1000000000000000 for a fixed-window`,
 		`{"limit":5,"per":"day"}`:          `per is "day"; expected a duration above zero, such as 90s, 24h or 1d`,
 		`{"mode":"off"}`:                   `mode: found "off"; expected enforce, shadow or trigger`,
@@ -309,5 +313,38 @@ func BenchmarkOverridden(b *testing.B) {
 		if got, _ := l.overrides.applied(rule); got != rule {
 			b.Fatal("overridden")
 		}
+	}
+}
+
+// full returns as many overrides as are followed, each about as long as it may be.
+func full() map[string]string {
+	texts := make(map[string]string, maxOverrides)
+	for i := range maxOverrides {
+		text := fmt.Sprintf(`{"limit":%d,"per":"1m","burst":5,"mode":"shadow","until":"2126-11-22T18:00:00Z","by":%q}`, i+1, strings.Repeat("a", maxBy))
+		texts[fmt.Sprint("rule", i)] = text + strings.Repeat(" ", maxOverrideText-len(text))
+	}
+	return texts
+}
+
+// As many overrides as there may be are followed. What has not changed since the last reading is not parsed again.
+func TestAsManyOverridesAsThereMayBe(t *testing.T) {
+	o := New(memory.New(nil, 10, 1<<20)).Overrides()
+	o.take(full(), nil)
+	first := o.table.Load()
+	if first == nil || len(first.overrides) != maxOverrides || o.Err() != nil {
+		t.Fatalf("they are not followed; error %v", o.Err())
+	}
+	if o.take(full(), nil); o.table.Load() != first {
+		t.Error("what has not changed is parsed again")
+	}
+}
+
+// BenchmarkTakeOverrides takes in a full store, as often as it changes: at most once a second.
+func BenchmarkTakeOverrides(b *testing.B) {
+	o := New(memory.New(nil, 10, 1<<20), WithLogger(slog.New(slog.DiscardHandler))).Overrides()
+	texts := full()
+	for b.Loop() {
+		o.texts = nil
+		o.take(texts, nil)
 	}
 }
