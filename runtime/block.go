@@ -130,7 +130,8 @@ func (l *Limiter) makeRoom(ctx context.Context, store engine.Settings, fields []
 		blocked[field] = true
 	}
 	if len(blocked) > maxBlocks {
-		return &RuleError{Argument: "block", Reason: fmt.Sprintf("found %d keys that would be blocked; expected at most %d", len(blocked), maxBlocks)}
+		reason := fmt.Sprintf("found %d keys that would be blocked; expected at most %d", len(blocked), maxBlocks)
+		return &RuleError{Argument: "block", Reason: reason}
 	}
 	return nil
 }

@@ -64,8 +64,8 @@ func (l *Limiter) newCall(method string) *call {
 	l.overrides.follow()
 	c := calls.Get().(*call)
 	*c = call{
-		limiter: l, method: method, asked: c.asked[:0], owners: c.owners[:0], fleet: c.fleet.fresh(l.prefix, l.store), local: c.local.fresh(l.prefix, l.local),
-		event: Event{Rules: c.event.Rules},
+		limiter: l, method: method, asked: c.asked[:0], owners: c.owners[:0], event: Event{Rules: c.event.Rules},
+		fleet: c.fleet.fresh(l.prefix, l.store), local: c.local.fresh(l.prefix, l.local),
 	}
 	return c
 }
@@ -188,7 +188,8 @@ func (c *call) check(a *asked, charge *bridge.Charge) error {
 	case charge.Cost > 1 && rule.Distinct != "":
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", charge.Cost))
 	case charge.Cost > maxWindowCost && rule.keepsTimes() && charge.Cost <= a.limit:
-		return rule.wrong("cost", "found %d; expected at most %d for a sliding-window; algorithm=sliding-counter takes more", charge.Cost, maxWindowCost)
+		return rule.wrong("cost", "found %d; expected at most %d for a sliding-window; algorithm=sliding-counter takes more",
+			charge.Cost, maxWindowCost)
 	case charge.Limit.Given && rule.wrongLimit(a.limit) != "":
 		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(a.limit))
 	case charge.Limit.Given && rule.refillsTooSlowly(a.limit):

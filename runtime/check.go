@@ -75,7 +75,8 @@ func (r Rule) checkName() error {
 		}
 	}
 	if method, n, _ := strings.Cut(r.Name, "#"); !r.unnamed && n != "" && strings.Trim(n, "0123456789") == "" {
-		return r.wrong("name", "found a name as of a further unnamed rule; expected %s, which is the name of all unnamed rules of a method", method)
+		return r.wrong("name", "found a name as of a further unnamed rule; expected %s, which is the name of all unnamed rules of a method",
+			method)
 	}
 	return nil
 }

@@ -35,6 +35,16 @@ const (
 
 func (r Refund) String() string { return word("Refund", uint8(r), "never", "error") }
 
+// find returns the first value, from 0 to last, whose word this is.
+func find[T ~uint8](last T, word string, of func(T) string) (value T, ok bool) {
+	for v := range last + 1 {
+		if of(v) == word {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
 // word returns the directives' word for a value of a type.
 func word(name string, value uint8, words ...string) string {
 	if int(value) < len(words) {

@@ -112,7 +112,10 @@ func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err e
 // observe tells of the call's decision, which took so long in all.
 func (c *call) observe(ctx context.Context, took time.Duration) {
 	e := &c.event
-	*e = Event{Rules: e.Rules[:0], Kind: EventRefused, Method: c.method, Source: c.answer.source, Err: c.err, Waited: c.answer.waited, Took: took - c.answer.waited}
+	*e = Event{
+		Rules: e.Rules[:0], Kind: EventRefused, Method: c.method, Source: c.answer.source, Err: c.err,
+		Waited: c.answer.waited, Took: took - c.answer.waited,
+	}
 	switch {
 	case c.abandoned:
 		e.Kind, e.Waited, e.Took = EventAbandoned, took, 0

@@ -105,11 +105,9 @@ func (v *Override) UnmarshalJSON(b []byte) error {
 	if text.Mode == "" {
 		return nil
 	}
-	for mode := ModeEnforce; mode <= ModeTrigger; mode++ {
-		if mode.String() == text.Mode {
-			v.Mode = &mode
-			return nil
-		}
+	if mode, ok := find(ModeTrigger, text.Mode, Mode.String); ok {
+		v.Mode = &mode
+		return nil
 	}
 	return fmt.Errorf("mode: found %q; expected enforce, shadow or trigger", text.Mode)
 }

@@ -80,7 +80,9 @@ func (c *call) quotas() []Quota {
 	quotas := make([]Quota, 0, len(c.asked))
 	for i := range c.asked {
 		a := &c.asked[i]
-		q := Quota{Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Reset: a.blocked, policy: a.policy(c.method)}
+		q := Quota{
+			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Reset: a.blocked, policy: a.policy(c.method),
+		}
 		if a.part != nil && c.refusedHere() {
 			continue // the stores were not asked
 		}

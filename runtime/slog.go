@@ -113,5 +113,6 @@ func (e *Event) fields(shown func(key string) string) []slog.Attr {
 
 func (o *Outcome) fields(key string) []slog.Attr {
 	return filled(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", key),
-		slog.String("mode", o.Mode.String()), slog.Int64("limit", o.Limit), slog.Int64("cost", o.Cost), slog.String("retry_after", words(o.RetryAfter)))
+		slog.String("mode", o.Mode.String()), slog.Int64("limit", o.Limit), slog.Int64("cost", o.Cost),
+		slog.String("retry_after", words(o.RetryAfter)))
 }

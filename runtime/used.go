@@ -218,15 +218,12 @@ func parseUsed(text string) (UsedRule, error) {
 	if t.Unhashed {
 		r.Hash = HashNever
 	}
-	for r.Algorithm.String() != t.Algorithm {
-		if r.Algorithm++; int(r.Algorithm) == len(algorithms) {
-			return UsedRule{}, fmt.Errorf("unknown algorithm %q", t.Algorithm)
-		}
+	var known bool
+	if r.Algorithm, known = find(Algorithm(len(algorithms)-1), t.Algorithm, Algorithm.String); !known {
+		return UsedRule{}, fmt.Errorf("unknown algorithm %q", t.Algorithm)
 	}
-	for r.Mode.String() != t.Mode && t.Mode != "" {
-		if r.Mode++; r.Mode > ModeTrigger {
-			return UsedRule{}, fmt.Errorf("unknown mode %q", t.Mode)
-		}
+	if r.Mode, known = find(ModeTrigger, t.Mode, Mode.String); !known && t.Mode != "" {
+		return UsedRule{}, fmt.Errorf("unknown mode %q", t.Mode)
 	}
 	for d, field := range map[*time.Duration]string{&r.Per: t.Per, &r.Warmup: t.Warmup, &r.Wait: t.Wait, &r.Block: t.Block} {
 		if field == "" {

@@ -209,7 +209,8 @@ var predicates = map[string]bool{
 
 // plainResults are those of our functions whose values are plain.
 var plainResults = map[string]bool{
-	"$in": true, "$equal": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true, "$shifted": true, "$total": true,
+	"$in": true, "$equal": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true,
+	"$shifted": true, "$total": true,
 	"$least": true, "$greatest": true, "$added": true,
 }
 

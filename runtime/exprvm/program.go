@@ -68,7 +68,8 @@ func (p *Program) Err() error {
 // functions are what expr is to call. A $ keeps their names apart from those of variables.
 func (p *Program) functions() map[string]func(...any) (any, error) {
 	return map[string]func(...any) (any, error){
-		"at": boundedResult(p.at), "look": boundedResult(look), "call": boundedResult(call), "in": in, "equal": equal, "within": within, "hold": hold, "held": held, "value": value, "shown": shown,
+		"at": boundedResult(p.at), "look": boundedResult(look), "call": boundedResult(call), "in": in, "equal": equal, "within": within,
+		"hold": hold, "held": held, "value": value, "shown": shown,
 		"plain":  func(args ...any) (any, error) { return plain(args[0]), nil },
 		"list":   func(args ...any) (any, error) { return list(args[0]), nil },
 		"number": func(args ...any) (any, error) { return number(args[0]), nil },

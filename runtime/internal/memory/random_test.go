@@ -196,7 +196,7 @@ func requireWhole(t interface{ Fatalf(string, ...any) }, s *Store) {
 	keys, bytes := int64(0), int64(0)
 	for i := range s.shards {
 		shard := &s.shards[i]
-		owners := make(map[*owned]int)
+		groups := make(map[*group]int)
 		for n := range shard.count {
 			e := shard.at(n)
 			k := key{e.space, e.prefix, e.rule, e.subject, uint32(i), s.hash.of(e)}
@@ -206,18 +206,18 @@ func requireWhole(t interface{ Fatalf(string, ...any) }, s *Store) {
 			if s.hash.subject(e.subject)%shards != uint64(i) {
 				t.Fatalf("%s is in shard %d", e.subject, i)
 			}
-			owners[e.owned]++
+			groups[e.group]++
 			keys++
 			bytes += e.size()
 		}
-		if shard.index.used != shard.count || len(shard.owners) != len(owners) || len(shard.pages) != (shard.count+perPage-1)/perPage {
-			t.Fatalf("shard %d has %d entries, %d in the index, %d owners of %d, %d pages",
-				i, shard.count, shard.index.used, len(shard.owners), len(owners), len(shard.pages))
+		if shard.index.used != shard.count || len(shard.groups) != len(groups) || len(shard.pages) != (shard.count+perPage-1)/perPage {
+			t.Fatalf("shard %d has %d entries, %d in the index, %d groups of %d, %d pages",
+				i, shard.count, shard.index.used, len(shard.groups), len(groups), len(shard.pages))
 		}
-		for o, n := range owners {
-			bytes += ownerBytes
-			if o.entries != n {
-				t.Fatalf("an owner counts %d entries; expected %d", o.entries, n)
+		for g, n := range groups {
+			bytes += groupBytes
+			if g.entries != n {
+				t.Fatalf("a group counts %d entries; expected %d", g.entries, n)
 			}
 		}
 		if len(shard.work.targets)+len(shard.work.cells) > 0 {

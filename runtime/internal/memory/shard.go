@@ -16,7 +16,7 @@ type shard struct {
 	count  int    // entries
 	pages  [][]entry
 	index  index
-	owners map[owner]*owned
+	groups map[groupName]*group
 	work   work         // of the call that has locked this shard first
 	claim  engine.Claim // of Admit
 
@@ -25,20 +25,20 @@ type shard struct {
 
 // entry is what is kept of one rule for one subject.
 type entry struct {
-	*owned
+	*group
 	subject string
 	record  engine.Record
 }
 
-// owner is what the keys of many subjects have in common.
-type owner struct {
+// groupName tells the groups of a shard apart.
+type groupName struct {
 	space             *space
 	prefix, name, tag string
 	kind              engine.Kind
 }
 
-// owned is what the entries of one owner in a shard share. Of equal rules it has the one that was used first.
-type owned struct {
+// group is what the entries of one rule in a shard share. Of equal rules it has the one that was used first.
+type group struct {
 	space   *space
 	prefix  string
 	rule    *engine.Rule
@@ -83,8 +83,8 @@ func (s *shard) find(k *key) (*entry, int) {
 // entryBytes is what an entry takes besides its text and what its record refers to: its part of a page and of the index.
 const entryBytes = 56 + 14
 
-// ownerBytes is what an owner takes besides its texts.
-const ownerBytes = 256
+// groupBytes is what a group takes besides its texts.
+const groupBytes = 256
 
 func textBytes(text string) int64 { return int64(len(text)+15) &^ 15 }
 
@@ -93,7 +93,7 @@ func (e *entry) size() int64 { return entryBytes + textBytes(e.subject) + e.reco
 
 // add keeps a new record, and returns the bytes that this takes.
 func (s *shard) add(k *key, r engine.Record) (bytes int64) {
-	o, bytes := s.own(k)
+	g, bytes := s.enter(k)
 	if s.count == len(s.pages)*perPage {
 		s.pages = append(s.pages, nil)
 	}
@@ -101,27 +101,24 @@ func (s *shard) add(k *key, r engine.Record) (bytes int64) {
 	if len(s.pages) > 1 && *page == nil {
 		*page = make([]entry, 0, perPage)
 	}
-	*page = append(*page, entry{o, strings.Clone(k.subject), r})
+	*page = append(*page, entry{g, strings.Clone(k.subject), r})
 	s.index.put(k.hash, s.count)
 	s.count++
 	return bytes + s.at(s.count-1).size()
 }
 
-// own returns the owner of a key, and the bytes that it takes if it is new.
-func (s *shard) own(k *key) (*owned, int64) {
-	name := owner{k.space, k.prefix, k.rule.Name, k.rule.Tag, k.rule.Kind}
-	bytes := int64(0)
-	o := s.owners[name]
-	if o == nil {
-		if s.owners == nil {
-			s.owners = make(map[owner]*owned)
+// enter counts one more entry of the group of a key. It returns the group, and the bytes that it takes if it is new.
+func (s *shard) enter(k *key) (g *group, bytes int64) {
+	name := groupName{k.space, k.prefix, k.rule.Name, k.rule.Tag, k.rule.Kind}
+	if g = s.groups[name]; g == nil {
+		if s.groups == nil {
+			s.groups = make(map[groupName]*group)
 		}
-		o = &owned{space: k.space, prefix: k.prefix, rule: k.rule}
-		s.owners[name] = o
-		bytes = ownerBytes
+		g = &group{space: k.space, prefix: k.prefix, rule: k.rule}
+		s.groups[name], bytes = g, groupBytes
 	}
-	o.entries++
-	return o, bytes
+	g.entries++
+	return g, bytes
 }
 
 // remove forgets the i-th entry, and returns the bytes that it took.
@@ -130,8 +127,8 @@ func (s *shard) remove(i int, hash hasher) (bytes int64) {
 	bytes = e.size()
 	s.index.remove(hash.of(e), i)
 	if e.entries--; e.entries == 0 {
-		delete(s.owners, owner{e.space, e.prefix, e.rule.Name, e.rule.Tag, e.rule.Kind})
-		bytes += ownerBytes
+		delete(s.groups, groupName{e.space, e.prefix, e.rule.Name, e.rule.Tag, e.rule.Kind})
+		bytes += groupBytes
 	}
 	if e != last {
 		s.index.replace(hash.of(last), s.count-1, i)
