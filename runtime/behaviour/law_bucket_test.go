@@ -2,6 +2,7 @@ package behaviour_test
 
 import (
 	"math/big"
+	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -47,8 +48,9 @@ func (l bucketLaw) most() int64 {
 	switch {
 	case l.rule.Limit == 0:
 		return 0
-	case l.prepays():
-		return mostOfABucket
+	case l.prepays(): // a debt lasts a day, and one permit is always admitted
+		day := 24*time.Hour - l.rule.Warmup/2
+		return max(1, min(mostOfABucket, day.Microseconds()*l.rule.Limit/l.rule.Per.Microseconds()))
 	default:
 		return l.burst()
 	}
