@@ -174,7 +174,7 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
 	x, y := b.in(c, now)
 	refilled := max(0, now+c.Rule.Lease-c.At)
-	if whole, parts := gain(x, y, -n, c.Limit, c.Rule.Per); whole+min(parts, 1) <= c.At {
+	if whole, parts := gain(x, y, -n, c.Limit, c.Rule.Per); c.Rule.Kind == Bucket && whole+min(parts, 1) <= c.At {
 		refilled = 0 // this was the last charge
 	}
 	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now {

@@ -134,7 +134,7 @@ end
 function bucket.subtract(c, n, now, at, extra, dated)
   local refilled = max(0, now + (tonumber(c.text) or 0) - at)
   local x, y = bucket.gain(c.x, c.y, -n, c.limit, c.a)
-  if x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
+  if c.kind == BUCKET and x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
   if refilled > (bucket.gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
   if c.kind == BUCKET and (at <= now or dated) and lacks(c, -c.b, now, now) > now then return end
   c.x, c.y = bucket.gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
