@@ -147,13 +147,14 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	return found, nil
 }
 
-// StateKey returns the key under which package redisstore keeps the count of a request: prefix:name:{subject}:tag. It is for tools that
-// look into the store; what the key holds may change. The error is a *RuleError.
+// StateKey returns the key under which package redisstore keeps the count of a request, under the overrides that are known:
+// prefix:name:{subject}:tag. It is for tools that look into the store; what the key holds may change. The error is a *RuleError.
 func (l *Limiter) StateKey(r Request) (string, error) {
 	rule, err := l.prepare(&r.Rule)
 	if err != nil {
 		return "", err
 	}
+	rule, _ = l.overrides.applied(rule)
 	return key.State(l.prefix, rule.Name, l.subject(&rule.Rule, r.Key), rule.tag), nil
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"log/slog"
+	"net/url"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,17 +20,23 @@ const patience = 5 * time.Second
 // connect connects to the server, or to the cluster that it is of.
 func (t *tool) connect(ctx context.Context) error {
 	to, err := redis.ParseURL(t.url)
+	if wrong, ok := errors.AsType[*url.Error](err); ok {
+		err = wrong.Err // without the password in the URL
+	}
 	if err != nil {
 		return misused(fmt.Sprintf("-redis: %v; expected a URL such as redis://user:password@host:6379/0", err))
 	}
+	to.MaxRetries, to.DialerRetries = -1, 1
 	single := redis.NewClient(to)
 	t.client = single
-	if text, err := single.Info(ctx, "cluster").Result(); err == nil && strings.Contains(text, "cluster_enabled:1") {
+	if single.ClusterSlots(ctx).Err() == nil {
 		t.client = redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: []string{to.Addr}, Username: to.Username, Password: to.Password, TLSConfig: to.TLSConfig,
+			Addrs: []string{to.Addr}, DialerRetries: 1, Username: to.Username, Password: to.Password, TLSConfig: to.TLSConfig,
 		})
 		_ = single.Close()
 	}
-	t.limiter = ratelimit.New(redisstore.New(t.client, redisstore.WithTimeout(patience)), ratelimit.WithPrefix(t.prefix))
+	t.limiter = ratelimit.New(redisstore.New(t.client, redisstore.WithTimeout(patience), redisstore.WithoutFunctions()),
+		ratelimit.WithPrefix(t.prefix),
+		ratelimit.WithLogger(slog.New(slog.DiscardHandler))) // errors tell as much
 	return nil
 }

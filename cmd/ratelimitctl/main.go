@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
+	"unicode/utf16"
 
 	"github.com/redis/go-redis/v9"
 
@@ -36,7 +38,9 @@ commands:
                                         change a rule while programs run
   override clear RULE                   end that
   override list                         overrides in the store
+  top [-once] [-every 2s]               what processes with redisstore.WithStats() decide, live
   acl                                   the permissions that a limiter needs
+  doctor                                what is wrong with the server, and what to do
 
 exit status: 0, or 1 if something failed, or 2 if the command line is wrong
 
@@ -59,6 +63,7 @@ func (m misused) Error() string { return string(m) }
 type tool struct {
 	url, prefix string
 	json        bool
+	listed      []ratelimit.UsedRule // of -rules
 
 	client  redis.UniversalClient
 	limiter *ratelimit.Limiter
@@ -88,6 +93,7 @@ func run(ctx context.Context, args []string, url string, stdout, stderr io.Write
 	flags.StringVar(&t.prefix, "prefix", ratelimit.DefaultPrefix, "`prefix` of the limiters, as in WithPrefix")
 	flags.BoolVar(&t.json, "json", false, "print JSON")
 	printVersion := flags.Bool("version", false, "print the version")
+	file := flags.String("rules", "", "`file` of rules that may not be in use yet: the output of ratelimit -list -json")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, usage)
@@ -99,10 +105,13 @@ func run(ctx context.Context, args []string, url string, stdout, stderr io.Write
 		fmt.Fprintln(stdout, version.Of("ratelimitctl"))
 		return done
 	}
+	if err != nil {
+		err = misused(err.Error())
+	} else if *file != "" {
+		t.listed, err = readListed(*file)
+	}
 	if err == nil {
 		err = t.do(ctx, flags.Args())
-	} else {
-		err = misused(err.Error())
 	}
 	switch wrong, isMisuse := errors.AsType[misused](err); {
 	case err == nil:
@@ -132,7 +141,9 @@ var commands = map[string]command{
 	"override set":   {1, 1, (*tool).setOverride, "limit per burst mode for"},
 	"override clear": {1, 1, (*tool).clearOverride, ""},
 	"override list":  {0, 0, (*tool).listOverrides, ""},
+	"top":            {0, 0, (*tool).top, "once every"},
 	"acl":            {0, 0, (*tool).printACL, ""},
+	"doctor":         {0, 0, (*tool).doctor, ""},
 }
 
 func (t *tool) do(ctx context.Context, args []string) error {
@@ -179,19 +190,49 @@ const maxText = 1000
 // print prints a value as JSON, or lines of cells, the first of which is their heading. Cells are escaped.
 func (t *tool) print(v any, lines ...[]string) error {
 	if t.json {
-		e := json.NewEncoder(t.stdout)
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
 		e.SetIndent("", "\t")
 		e.SetEscapeHTML(false)
-		return e.Encode(v)
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+		_, err := t.stdout.Write(escaped(b.Bytes()))
+		return err
 	}
 	w := tabwriter.NewWriter(t.stdout, 0, 8, 2, ' ', 0)
 	for _, cells := range lines {
-		for i, cell := range cells {
-			if cells[i] = printable.Text(cell, maxText); cell == "" {
-				cells[i] = "-"
-			}
-		}
-		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), " "))
+		writeCells(w, cells)
 	}
 	return w.Flush()
+}
+
+// writeCells writes a line of cells, which are escaped.
+func writeCells(w io.Writer, cells []string) {
+	for i, cell := range cells {
+		if cells[i] = shown(cell); cell == "" {
+			cells[i] = "-"
+		}
+	}
+	fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), " "))
+}
+
+// shown returns a text that may come from the store as it is printed.
+func shown(text string) string { return printable.Text(text, maxText) }
+
+// escaped returns JSON with all that does not print as \u....
+func escaped(text []byte) []byte {
+	var b bytes.Buffer
+	for _, c := range string(text) {
+		switch {
+		case c == '\n' || c == '\t' || printable.Rune(c):
+			b.WriteRune(c)
+		case c > 0xffff:
+			high, low := utf16.EncodeRune(c)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+	}
+	return b.Bytes()
 }

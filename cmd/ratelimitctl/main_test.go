@@ -40,7 +40,7 @@ func TestCommands(t *testing.T) {
 	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 5, Per: time.Minute}, Key: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	require(t, server.Addr, done, "login  5      1m      {user}", "rules")
+	require(t, server.Addr, done, "login  5      1m      {user}  enforce", "rules")
 	require(t, server.Addr, done, "login  1m      1     5      4", "inspect", "login", "ann")
 	require(t, server.Addr, misuse, "counts by {user}: name a key", "inspect", "login")
 	require(t, server.Addr, failed, `has used a rule`, "inspect", "no\n")
@@ -54,32 +54,6 @@ func TestCommands(t *testing.T) {
 	require(t, server.Addr, done, "1 counts forgotten", "reset", "login", "ann")
 	require(t, server.Addr, misuse, "unknown command", "forget\n")
 	require(t, server.Addr, misuse, "found no -for", "block", "login", "ann")
-}
-
-// A limiter works with just the commands that acl prints, and does not without any of them.
-func TestACL(t *testing.T) {
-	server := redistest.Start(t)
-	out, _ := ctl(t, server.Addr, "acl")
-	line, _, _ := strings.Cut(out, "\n")
-	user := func(name, more string) error {
-		server.Do(strings.Replace(strings.Replace(line, " ratelimit ", " "+name+" ", 1), "PASSWORD", "x", 1) + more)
-		client := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "x"})
-		defer client.Close()
-		l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
-		if err := l.Ping(t.Context()); err != nil {
-			return err
-		}
-		_, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.PerMinute(5)})
-		return err
-	}
-	if err := user("all", ""); err != nil {
-		t.Error(err)
-	}
-	for _, command := range required() {
-		if err := user("no"+command, " -"+strings.ToLower(command)); err == nil {
-			t.Errorf("it works without %s", command)
-		}
-	}
 }
 
 // The version needs no server.

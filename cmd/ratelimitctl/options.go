@@ -17,6 +17,8 @@ type options struct {
 	limit        *int64
 	burst        int64
 	mode         *ratelimit.Mode
+	once         bool
+	every        time.Duration
 }
 
 // parseOptions reads the flags of a command, which may stand before and after its arguments.
@@ -45,6 +47,8 @@ func (o *options) define(flags *flag.FlagSet, known []string) {
 	all := map[string]func(){
 		"for":   func() { flags.Func("for", "", duration(&o.forTime)) },
 		"per":   func() { flags.Func("per", "", duration(&o.per)) },
+		"every": func() { flags.Func("every", "", duration(&o.every)) },
+		"once":  func() { flags.BoolVar(&o.once, "once", false, "") },
 		"burst": func() { flags.Int64Var(&o.burst, "burst", 0, "") },
 		"limit": func() {
 			flags.Func("limit", "", func(text string) error {

@@ -5,32 +5,74 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-func (t *tool) printRules(ctx context.Context, _ []string, _ options) error {
+// rules returns the rules that limiters used, and after them those of -rules that none has used.
+func (t *tool) rules(ctx context.Context) ([]ratelimit.UsedRule, error) {
 	rules, err := t.limiter.Rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, listed := range t.listed {
+		if !slices.ContainsFunc(rules, func(r ratelimit.UsedRule) bool {
+			return r.Name == listed.Name && r.Window() == listed.Window() && r.Key == listed.Key
+		}) {
+			rules = append(rules, listed)
+		}
+	}
+	return rules, nil
+}
+
+// shownRule is a rule as JSON.
+type shownRule struct {
+	Rule   string    `json:"rule"`
+	Limit  *int64    `json:"limit,omitempty"` // none where each call brings its own
+	Window string    `json:"window"`
+	Key    string    `json:"key,omitempty"`
+	Mode   string    `json:"mode"`
+	Seen   time.Time `json:"seen,omitzero"`
+}
+
+func (t *tool) printRules(ctx context.Context, _ []string, _ options) error {
+	rules, err := t.rules(ctx)
 	if err != nil {
 		return err
 	}
-	lines := [][]string{{"RULE", "LIMIT", "WINDOW", "KEY", "SEEN"}}
+	lines, shown := [][]string{{"RULE", "LIMIT", "WINDOW", "KEY", "MODE", "SEEN"}}, []shownRule{}
 	for _, r := range rules {
-		limit := strconv.FormatInt(r.Limit, 10)
-		if r.Varies {
-			limit = "varies"
+		row := shownRule{Rule: r.Name, Window: r.Window(), Key: r.Key, Mode: r.Mode.String(), Seen: r.Seen}
+		limit, seen := "varies", "not yet"
+		if !r.Varies {
+			row.Limit, limit = &r.Limit, strconv.FormatInt(r.Limit, 10)
 		}
-		lines = append(lines, []string{r.Name, limit, r.Window(), r.Key, r.Seen.Local().Format(time.DateTime)})
+		if !r.Seen.IsZero() {
+			seen = r.Seen.Local().Format(time.DateTime)
+		}
+		shown = append(shown, row)
+		lines = append(lines, []string{r.Name, limit, row.Window, r.Key, row.Mode, seen})
 	}
-	return t.print(rules, lines...)
+	return t.print(shown, lines...)
 }
 
-// find returns requests for a key under all rules of a name.
-func (t *tool) find(ctx context.Context, args []string) ([]ratelimit.Request, error) {
-	used, err := t.limiter.Rules(ctx)
+// find returns the rules of a name.
+func (t *tool) find(ctx context.Context, name string) ([]ratelimit.UsedRule, error) {
+	rules, err := t.rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rules = slices.DeleteFunc(rules, func(r ratelimit.UsedRule) bool { return r.Name != name })
+	if len(rules) == 0 {
+		return nil, fmt.Errorf("no limiter of prefix %q has used a rule %q within a day; \"ratelimitctl rules\" lists those that were used, and -rules tells of others", t.prefix, name)
+	}
+	return rules, nil
+}
+
+// requests returns requests for a key under all rules of a name.
+func (t *tool) requests(ctx context.Context, args []string) ([]ratelimit.Request, error) {
+	rules, err := t.find(ctx, args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -39,55 +81,20 @@ func (t *tool) find(ctx context.Context, args []string) ([]ratelimit.Request, er
 		key = args[1]
 	}
 	var requests []ratelimit.Request
-	for _, r := range used {
-		switch {
-		case r.Name != args[0]:
-		case r.Key != "" && key == "":
+	for _, r := range rules {
+		if r.Key != "" && key == "" {
 			return nil, misused(fmt.Sprintf("rule %s counts by %s: name a key", r.Name, r.Key))
-		default:
-			requests = append(requests, ratelimit.Request{Rule: r.Rule, Key: key})
 		}
-	}
-	if len(requests) == 0 {
-		return nil, fmt.Errorf("no limiter of prefix %q has used a rule %q within a day; ratelimitctl rules lists those that were", t.prefix, args[0])
+		if r.Key == "" && key != "" {
+			return nil, misused(fmt.Sprintf("rule %s has one count for everybody: leave out the key", r.Name))
+		}
+		requests = append(requests, ratelimit.Request{Rule: r.Rule, Key: key})
 	}
 	return requests, nil
 }
 
-func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
-	requests, err := t.find(ctx, args)
-	if err != nil {
-		return err
-	}
-	if err := t.limiter.Ping(ctx); err != nil { // reads overrides and blocks
-		return err
-	}
-	lines, quotas := [][]string{{"RULE", "WINDOW", "USED", "LIMIT", "REMAINING", "RESET IN", "RETRY AFTER"}}, []ratelimit.Quota{}
-	for _, q := range requests {
-		d, err := t.limiter.Peek(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, quota := range d.Quotas {
-			quotas = append(quotas, quota)
-			lines = append(lines, []string{
-				quota.Rule, quota.Window, strconv.FormatInt(quota.Limit-quota.Remaining, 10), strconv.FormatInt(quota.Limit, 10),
-				strconv.FormatInt(quota.Remaining, 10), words(quota.Reset), words(d.RetryAfter),
-			})
-		}
-	}
-	return t.print(quotas, lines...)
-}
-
-func words(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.Round(time.Millisecond).String()
-}
-
 func (t *tool) reset(ctx context.Context, args []string, _ options) error {
-	requests, err := t.find(ctx, args)
+	requests, err := t.requests(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -96,39 +103,4 @@ func (t *tool) reset(ctx context.Context, args []string, _ options) error {
 		return err
 	}
 	return t.print(map[string]int{"forgotten": n}, []string{fmt.Sprintf("%d counts forgotten", n)})
-}
-
-func (t *tool) block(ctx context.Context, args []string, o options) error {
-	if o.forTime == 0 {
-		return misused("block: found no -for; expected one such as -for 1h")
-	}
-	if err := t.limiter.Block(ctx, o.forTime, ratelimit.Request{Rule: ratelimit.Rule{Name: args[0]}, Key: args[1]}); err != nil {
-		return err
-	}
-	until := time.Now().Add(o.forTime)
-	return t.print(map[string]time.Time{"until": until}, []string{"blocked until " + until.Format(time.DateTime)})
-}
-
-func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
-	if err := t.limiter.Unblock(ctx, ratelimit.Request{Rule: ratelimit.Rule{Name: args[0]}, Key: args[1]}); err != nil {
-		return err
-	}
-	return t.print(map[string]bool{"blocked": false}, []string{"not blocked"})
-}
-
-// required are the commands without which a limiter does not decide.
-func required() []string {
-	return append(lua.Commands(), "EVAL", "EVALSHA", "HGETALL")
-}
-
-func (t *tool) printACL(context.Context, []string, options) error {
-	commands := required()
-	slices.Sort(commands)
-	line := "ACL SETUSER ratelimit on >PASSWORD resetkeys resetchannels ~" + t.prefix + ":* -@all"
-	for _, c := range commands {
-		line += " +" + strings.ToLower(c)
-	}
-	return t.print(commands,
-		[]string{line}, []string{"# for faster decisions also: +fcall +function|load"},
-		[]string{"# to be listed by ratelimitctl rules, and for overrides and blocks, also: +hset +hsetnx +hdel +pexpire"})
 }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// finding is the result of one check, in one line.
+type finding struct {
+	Status  string `json:"status"`
+	Server  string `json:"server,omitempty"` // of a cluster
+	Check   string `json:"check"`
+	Found   string `json:"found"`
+	Meaning string `json:"meaning,omitempty"`
+	Advice  string `json:"advice,omitempty"`
+}
+
+// The status of a finding.
+const (
+	fine  = "ok"
+	warn  = "warn" // limits, overrides or blocks may be lost
+	bad   = "bad"  // calls fail, or soon do
+	hides = "?"    // the user may not ask
+)
+
+// patient is a server that is examined, and what it says of itself.
+type patient struct {
+	redis.UniversalClient
+	tool   *tool
+	info   map[string]string // INFO; nil if the user may not run it
+	config map[string]string // CONFIG GET; nil if the user may not run it
+}
+
+// checks are made at the single server, or at each master of a cluster, in this order.
+var checks = []func(context.Context, *patient) finding{
+	checkVersion, checkEviction, checkMemory, checkPersistence, checkReplicas, checkClock, checkCluster, checkExpiries,
+}
+
+// doctor checks the servers. It fails if a finding is bad.
+func (t *tool) doctor(ctx context.Context, _ []string, _ options) error {
+	findings := []finding{t.checkReady(ctx)}
+	var err error
+	if cluster, ok := t.client.(*redis.ClusterClient); ok {
+		var mu sync.Mutex
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+			found := t.examine(ctx, master, master.Options().Addr)
+			mu.Lock()
+			defer mu.Unlock()
+			findings = append(findings, found...)
+			return nil
+		})
+		slices.SortStableFunc(findings, func(a, b finding) int { return strings.Compare(a.Server, b.Server) })
+	} else {
+		findings = append(findings, t.examine(ctx, t.client, "")...)
+	}
+	var lines [][]string
+	ill := 0
+	for _, f := range findings {
+		if f.Status == bad {
+			ill++
+		}
+		lines = append(lines, f.line())
+	}
+	if err := cmp.Or(t.print(findings, lines...), err); err != nil {
+		return err
+	}
+	if ill > 0 {
+		return fmt.Errorf("%d of %d checks are bad", ill, len(findings))
+	}
+	return nil
+}
+
+// line says what was found, what it means, and what to do.
+func (f *finding) line() []string {
+	text := f.Found
+	if f.Meaning != "" {
+		text += ": " + f.Meaning
+	}
+	if f.Advice != "" {
+		text += ". " + f.Advice
+	}
+	if f.Server != "" {
+		return []string{f.Status, f.Server, f.Check, text}
+	}
+	return []string{f.Status, f.Check, text}
+}
+
+// checkReady tries what limiters do, as the user of the tool.
+func (t *tool) checkReady(ctx context.Context) finding {
+	if err := t.limiter.Ping(ctx); err != nil {
+		return finding{Status: bad, Check: "ready", Found: strings.TrimPrefix(err.Error(), "store: "), Meaning: "calls fail"}
+	}
+	return finding{Status: fine, Check: "ready", Found: "this user may run all that decisions need"}
+}
+
+// examine makes all checks at one server.
+func (t *tool) examine(ctx context.Context, server redis.UniversalClient, name string) (found []finding) {
+	p := &patient{UniversalClient: server, tool: t}
+	text, err := server.Info(ctx).Result()
+	switch {
+	case err == nil:
+		p.info = fields(text)
+	case !isDenied(err):
+		return []finding{{Status: bad, Server: name, Check: "server", Found: err.Error(), Meaning: "calls fail", Advice: "Check whether it runs"}}
+	}
+	config := redis.NewMapStringStringCmd(ctx, "config", "get", "save", "appendfsync", "stop-writes-on-bgsave-error", "min-replicas-to-write",
+		"cluster-node-timeout", "cluster-require-full-coverage")
+	if server.Process(ctx, config) == nil {
+		p.config = config.Val()
+	}
+	for _, check := range checks {
+		if f := check(ctx, p); f.Check != "" {
+			f.Server = name
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func isDenied(err error) bool { return strings.HasPrefix(err.Error(), "NOPERM ") }
+
+// unknown is the finding of a check that the user may not make.
+func unknown(check, permission string) finding {
+	return finding{Status: hides, Check: check, Found: "this user may not ask", Advice: "Permit " + permission + ", or use another user"}
+}
+
+// fields returns the fields of a reply to INFO, or to CLUSTER INFO.
+func fields(text string) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(text) {
+		if field, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			found[field] = value
+		}
+	}
+	return found
+}

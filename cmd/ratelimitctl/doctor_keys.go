@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+const (
+	maxScans  = 100  // of one server
+	scanned   = 1000 // keys of all prefixes, of one scan
+	maxSample = 1000 // keys of the prefix
+)
+
+// sample returns some keys of the prefix.
+func (p *patient) sample(ctx context.Context) (keys []string, err error) {
+	cursor := uint64(0)
+	for range maxScans {
+		var some []string
+		some, cursor, err = p.Scan(ctx, cursor, pattern(key.Escape(p.tool.prefix))+":*", scanned).Result()
+		if keys = append(keys, some...); err != nil || cursor == 0 || len(keys) >= maxSample {
+			break
+		}
+	}
+	return keys[:min(len(keys), maxSample)], err
+}
+
+// each asks something of each key, and takes in the answers that are no errors.
+func (p *patient) each(ctx context.Context, keys []string, ask func(redis.Pipeliner, string), take func(key string, answer redis.Cmder)) {
+	if len(keys) == 0 {
+		return
+	}
+	answers, _ := p.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, k := range keys {
+			ask(pipe, k)
+		}
+		return nil
+	})
+	for i, answer := range answers {
+		if answer.Err() == nil {
+			take(keys[i], answer)
+		}
+	}
+}
+
+// sizes says how many bytes counts take on average, by the beginnings of their windows, which name algorithms.
+func (p *patient) sizes(ctx context.Context) string {
+	keys, err := p.sample(ctx)
+	if err != nil {
+		return ""
+	}
+	var order []string
+	bytes, counts := map[string]int64{}, map[string]int64{}
+	p.each(ctx, keys, func(pipe redis.Pipeliner, k string) { pipe.MemoryUsage(ctx, k) }, func(k string, answer redis.Cmder) {
+		word := algorithmOf(k)
+		if word == "" {
+			return
+		}
+		if counts[word]++; counts[word] == 1 {
+			order = append(order, word)
+		}
+		bytes[word] += answer.(*redis.IntCmd).Val()
+	})
+	slices.Sort(order)
+	for i, word := range order {
+		order[i] = fmt.Sprintf("%d bytes of a %s", bytes[word]/counts[word], word)
+	}
+	return strings.Join(order, ", ")
+}
+
+// algorithmOf says by the key of a count how that counts, or "" if it is no key of a count.
+func algorithmOf(k string) string {
+	_, tag, ok := strings.Cut(k, "}:")
+	switch {
+	case !ok || strings.HasPrefix(tag, "free:") || strings.HasPrefix(tag, "block:"):
+		return ""
+	case strings.HasPrefix(tag, "cron:"):
+		return ratelimit.Calendar.String()
+	case strings.HasPrefix(tag, "distinct:"):
+		return "distinct"
+	}
+	for a := ratelimit.FixedWindow; a <= ratelimit.SlidingCounter; a++ {
+		window := ratelimit.Rule{Algorithm: a, Per: time.Minute}.Window()
+		if word, _, named := strings.Cut(window, ":"); named && strings.HasPrefix(tag, word+":") {
+			return a.String()
+		}
+	}
+	return ratelimit.SlidingWindow.String()
+}
+
+// checkExpiries looks for keys that stay for ever. The lists of overrides and blocks are meant to.
+func checkExpiries(ctx context.Context, p *patient) finding {
+	keys, err := p.sample(ctx)
+	if err != nil {
+		return unknown("expiry", "+scan +pttl")
+	}
+	prefix := key.Escape(p.tool.prefix)
+	keys = slices.DeleteFunc(keys, func(k string) bool { return k == prefix+":overrides" || k == prefix+":blocked" })
+	asked := 0
+	var lasting []string
+	p.each(ctx, keys, func(pipe redis.Pipeliner, k string) { pipe.PTTL(ctx, k) }, func(k string, answer redis.Cmder) {
+		if asked++; answer.(*redis.DurationCmd).Val() == -1 {
+			lasting = append(lasting, k)
+		}
+	})
+	f := finding{Status: fine, Check: "expiry", Found: fmt.Sprintf("all of %d keys expire", asked)}
+	switch {
+	case len(keys) > asked:
+		return unknown("expiry", "+scan +pttl")
+	case asked == 0:
+		f.Found = fmt.Sprintf("no keys of prefix %s", p.tool.prefix)
+	case len(lasting) > 0:
+		f.Status, f.Found = warn, fmt.Sprintf("%d of %d keys do not expire, such as %s", len(lasting), asked, lasting[0])
+		f.Meaning, f.Advice = "no limiter of this version leaves such keys, so others use the prefix", "Give the limiters a prefix of their own, or remove the keys"
+	}
+	return f
+}

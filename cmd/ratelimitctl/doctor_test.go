@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// examined returns what doctor finds by check, of one server.
+func examined(t *testing.T, addr string, args ...string) (found map[string]finding, status int) {
+	t.Helper()
+	text, status := ctl(t, addr, append([]string{"-json"}, append(args, "doctor")...)...)
+	var all []finding
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&all); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	found = map[string]finding{}
+	for _, f := range all {
+		found[f.Check] = f
+	}
+	return found, status
+}
+
+// requireFinding checks the finding of one check, whose advice is there if it is not fine.
+func requireFinding(t *testing.T, found map[string]finding, check, status, text string) {
+	t.Helper()
+	f := found[check]
+	if all := strings.Join(f.line(), " "); f.Status != status || !strings.Contains(all, text) {
+		t.Errorf("%s: got %q, want %s, %q", check, all, status, text)
+	}
+	if (status == warn || status == bad) && check != "ready" && (f.Advice == "" || f.Meaning == "") {
+		t.Errorf("%s: it does not say what it means and what to do: %+v", check, f)
+	}
+}
+
+// A server with nothing wrong has no finding that is not fine.
+func TestDoctorOfAHealthyServer(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "yes")
+	f := newFleet(t, server.Addr)
+	f.allow(3, ratelimit.Rule{Name: "login", Limit: 5, Per: time.Hour}, "ann")
+	f.allow(3, ratelimit.Rule{Name: "search", Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket}, "ann")
+	found, status := examined(t, server.Addr)
+	for _, f := range found {
+		if f.Status != fine {
+			t.Errorf("got %+v", f)
+		}
+	}
+	if status != done || len(found) != len(checks) { // checkCluster finds nothing here, and checkReady is none of checks
+		t.Errorf("status %d, %d findings", status, len(found))
+	}
+	requireFinding(t, found, "memory", fine, "bytes of a sliding-window, ")
+	requireFinding(t, found, "memory", fine, "bytes of a token-bucket")
+	requireFinding(t, found, "expiry", fine, "all of 2 keys expire")
+	text, _ := ctl(t, server.Addr, "doctor")
+	if lines := strings.Count(text, "\n"); lines != len(found) {
+		t.Errorf("%d lines for %d findings:\n%s", lines, len(found), text)
+	}
+}
+
+// Each bad setting is found at a real server that has it.
+func TestDoctorFindsBadSettings(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		args     []string // of the server
+		commands []string // to the server
+		check    string
+		status   string
+		text     string
+	}{
+		{"allkeys", []string{"--maxmemory-policy", "allkeys-lru"}, nil, "eviction", warn, "overrides and blocks are removed"},
+		{"volatile", []string{"--maxmemory-policy", "volatile-ttl"}, nil, "eviction", warn, "since they expire"},
+		{"nearly full", []string{"--maxmemory", "60mb"}, []string{"SETRANGE big 52000000 x"}, "memory", warn, "calls fail when it is full. Raise maxmemory"},
+		{"full", []string{"--maxmemory", "1kb"}, nil, "memory", bad, "calls fail when it is full"},
+		{"full, not ready", []string{"--maxmemory", "1kb"}, nil, "ready", bad, "memory is full"},
+		{"no persistence", nil, nil, "persistence", warn, "overrides and blocks are gone"},
+		{"snapshots", []string{"--save", "3600 1"}, nil, "persistence", fine, "snapshots only"},
+		{"always", []string{"--appendonly", "yes", "--appendfsync", "always"}, nil, "persistence", warn, "waits for the disk"},
+		{"replica", nil, []string{"REPLICAOF 127.0.0.1 1"}, "replicas", bad, "Connect to its master 127.0.0.1:1"},
+		{"replica, not ready", nil, []string{"REPLICAOF 127.0.0.1 1"}, "ready", bad, "read-only replica"},
+		{"too few replicas", []string{"--min-replicas-to-write", "1"}, nil, "replicas", bad, "the server refuses writes"},
+		{"too few replicas, not ready", []string{"--min-replicas-to-write", "1"}, nil, "ready", bad, "too few replicas"},
+		{"lasting key", nil, []string{"SET ratelimit:x:{y}:1m z"}, "expiry", warn, "1 of 1 keys do not expire, such as ratelimit:x:{y}:1m"},
+		{"overrides last", nil, []string{"HSET ratelimit:overrides a b"}, "expiry", fine, "no keys"},
+		{"others' keys", nil, []string{"SET ratelimits z"}, "expiry", fine, "no keys"},
+		{"no INFO", nil, []string{"ACL SETUSER default -info"}, "eviction", hides, "+info"},
+		{"no CONFIG", nil, []string{"ACL SETUSER default -config"}, "persistence", hides, "+config|get"},
+		{"no SCAN", nil, []string{"ACL SETUSER default -scan"}, "expiry", hides, "+scan"},
+		{"no EVAL", nil, []string{"ACL SETUSER default -eval"}, "ready", bad, "calls fail"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := redistest.Start(t, test.args...)
+			for _, command := range test.commands {
+				server.Do(command)
+			}
+			found, status := examined(t, server.Addr)
+			requireFinding(t, found, test.check, test.status, test.text)
+			if (status == failed) != (strings.Contains(fmt.Sprint(found), "{"+bad)) {
+				t.Errorf("status %d of %+v", status, found)
+			}
+		})
+	}
+}
+
+// A failed snapshot stops writes.
+func TestDoctorOfAFullDisk(t *testing.T) {
+	server := redistest.Start(t, "--save", "3600 1", "--enable-protected-configs", "yes")
+	server.Do("CONFIG SET dir /proc") // nothing can be written there
+	server.Do("SET k v")
+	server.Do("BGSAVE")
+	for !strings.Contains(server.Do("INFO persistence"), "rdb_last_bgsave_status:err") {
+		time.Sleep(time.Millisecond)
+	}
+	found, _ := examined(t, server.Addr)
+	requireFinding(t, found, "persistence", bad, "the last snapshot failed")
+	requireFinding(t, found, "ready", bad, "cannot save its data")
+}
+
+func TestDoctorOfReplicas(t *testing.T) {
+	master, replica := redistest.Start(t, "--min-replicas-to-write", "1"), redistest.Start(t)
+	host, port, _ := strings.Cut(master.Addr, ":")
+	replica.Do("REPLICAOF " + host + " " + port)
+	for !strings.Contains(master.Do("INFO replication"), "min_slaves_good_slaves:1") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	found, _ := examined(t, master.Addr)
+	requireFinding(t, found, "replicas", fine, "1: a failover may lose")
+	master.Do("CONFIG SET min-replicas-to-write 0")
+	found, _ = examined(t, master.Addr)
+	requireFinding(t, found, "replicas", fine, "a master that is cut off goes on deciding")
+}
+
+// The tool's own machine cannot be set wrong in a test, so the arithmetic is.
+func TestDoctorOfClocks(t *testing.T) {
+	sent := time.Now()
+	for ahead, want := range map[time.Duration]string{
+		0: fine, 400 * time.Millisecond: fine, -400 * time.Millisecond: fine, 2 * time.Second: "2s ahead of", -time.Hour: "1h0m0s behind",
+	} {
+		for took := range 3 {
+			d := time.Duration(took) * 10 * time.Millisecond
+			f := skew(sent.Add(ahead+d/2), sent, d)
+			if got := f.Status + " " + f.Found; !strings.Contains(got, want) || (f.Status == fine) != (want == fine) {
+				t.Errorf("%s ahead: got %+v", ahead, f)
+			}
+		}
+	}
+}
+
+func TestDoctorOfACluster(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3, "--appendonly", "yes")
+	text, status := ctl(t, cluster[0].Addr, "doctor")
+	if status != done || strings.Count(text, "\n") != 1+3*len(checks) || strings.Contains(text, warn) {
+		t.Errorf("status %d:\n%s", status, text)
+	}
+	for _, server := range cluster {
+		if !strings.Contains(text, server.Addr) {
+			t.Errorf("%s is not there:\n%s", server.Addr, text)
+		}
+	}
+	cluster[1].Do("CONFIG SET maxmemory-policy allkeys-lfu")
+	cluster[2].Do("CLUSTER DELSLOTS 16383")
+	for !strings.Contains(cluster[2].Do("CLUSTER INFO"), "cluster_state:fail") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	text, status = ctl(t, cluster[0].Addr, "doctor")
+	for _, want := range []string{
+		"warn  " + cluster[1].Addr + "  eviction", "bad   " + cluster[2].Addr + "  cluster", "state fail, 16383 of 16384", "all calls fail",
+	} {
+		if status != failed || !strings.Contains(text, want) {
+			t.Errorf("status %d, no %q:\n%s", status, want, text)
+		}
+	}
+}
+
+func TestDoctorOfAServerThatIsDown(t *testing.T) {
+	server := redistest.Start(t)
+	server.Stop()
+	text, status := ctl(t, server.Addr, "doctor")
+	if status != failed || !strings.Contains(text, "cannot be reached: check the address") {
+		t.Errorf("status %d: %s", status, text)
+	}
+}
+
+// A prefix is no pattern.
+func TestDoctorLooksUnderThePrefix(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	for _, k := range []string{"a*:x:{y}:1m", "ab:x:{y}:1m", "a*b"} {
+		if err := client.Set(t.Context(), k, "", time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, _ := examined(t, server.Addr, "-prefix", "a*")
+	requireFinding(t, found, "expiry", fine, "all of 1 keys expire")
+}

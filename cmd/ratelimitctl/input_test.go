@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/internal/stats"
+)
+
+// Bad input is one line that says what was found.
+func TestBadInput(t *testing.T) {
+	server := redistest.Start(t)
+	newFleet(t, server.Addr).known(map[string]string{
+		"login 1m": `{"name":"login","key":"{user}","limit":5,"per":"1m","algorithm":"sliding-window"}`,
+		"all 1m":   `{"name":"all","limit":5,"per":"1m","algorithm":"sliding-window"}`,
+	})
+	for _, test := range []struct {
+		status int
+		want   string
+		args   string // separated by spaces; _ is an empty argument
+	}{
+		{misuse, "found no command", ""},
+		{misuse, `unknown command "forget"`, "forget"},
+		{misuse, `unknown command "override"`, "override"},
+		{misuse, `unknown command "override drop"`, "override drop"},
+		{misuse, "not defined: -x", "-x rules"},
+		{misuse, "not defined: -x", "rules -x"},
+		{misuse, "rules: found 1 arguments; expected 0", "rules login"},
+		{misuse, "inspect: found 0 arguments; expected 1 or 2", "inspect"},
+		{misuse, "inspect: found 3 arguments", "inspect a b c"},
+		{misuse, "counts by {user}: name a key", "inspect login"},
+		{misuse, "counts by {user}: name a key", "inspect login _"},
+		{misuse, "one count for everybody: leave out the key", "inspect all ann"},
+		{failed, `has used a rule "log\x1bin"`, "inspect log\x1bin ann"},
+		{misuse, "found no -for; expected one such as -for 1h", "block login ann"},
+		{misuse, "expected a duration above zero", "block login ann -for -1h"},
+		{misuse, "invalid value", "block login ann -for soon"},
+		{failed, "expected up to 30d", "block login ann -for 31d"},
+		{misuse, "an argument is empty", "block login _ -for 1h"},
+		{misuse, "found 1 arguments; expected 2", "unblock login"},
+		{misuse, "invalid value", "override set login -limit many"},
+		{misuse, "invalid value", "override set login -limit 1.5"},
+		{misuse, "expected enforce, shadow or trigger", "override set login -mode off"},
+		{failed, "found no change", "override set login"},
+		{failed, "expected 0 to", "override set login -limit -1"},
+		{failed, "name: found", "override set a:b -limit 1"},
+		{misuse, "-every: found 1ms; expected 1s or more", "top -every 1ms"},
+		{misuse, "not defined: -once", "rules -once"},
+		{misuse, "-rules: /none: no such file", "-rules /none rules"},
+		{misuse, "expected a URL such as redis://", "-redis http://127.0.0.1 rules"},
+		{misuse, "expected a URL such as redis://", "-redis redis://u:s3cret@h:port rules"},
+		{misuse, "needs an argument", "-redis"},
+		{failed, "cannot be reached", "-redis redis://127.0.0.1:1 rules"},
+	} {
+		args := strings.Fields(test.args)
+		for i := range args {
+			args[i] = strings.TrimPrefix(args[i], "_")
+		}
+		require(t, server.Addr, test.status, test.want, args...)
+		if text, _ := ctl(t, server.Addr, args...); strings.Contains(text, "s3cret") || !strings.HasPrefix(text, "ratelimitctl: ") {
+			t.Errorf("%s: %s", test.args, text)
+		}
+	}
+}
+
+// Nothing that stands in the store reaches a terminal unescaped.
+func TestHostileStore(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	const evil = "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\x00\r\xff"
+	quoted := `\u001b[2J\u001b]0;owned\u0007\u202e\u009b31m\u0000\r`
+	ctx, seen := t.Context(), time.Now().UTC().Format(time.RFC3339)
+	for _, set := range [][]any{
+		{"hset", "ratelimit:rules", evil, evil, "login 1m", `{"name":"login","key":"` + quoted + `","limit":5,"per":"1m","algorithm":"sliding-window","seen":"` + seen + `"}`},
+		{"hset", "ratelimit:rules", "b", `{"name":"` + quoted + `","limit":5,"per":"1m","algorithm":"sliding-window","seen":"` + seen + `"}`},
+		{"hset", "ratelimit:overrides", evil, evil, "login", `{"limit":5,"by":"` + quoted + `"}`, "x" + evil, `{"limit":5}`},
+		{"hset", "ratelimit:blocked", evil, evil, "login:{" + evil + "}", `{"until":"2999-01-01T00:00:00Z","by":"` + quoted + `"}`},
+		{"zadd", stats.List("ratelimit"), time.Now().UnixMilli(), evil, time.Now().UnixMilli(), "p"},
+		{"set", stats.Key("ratelimit", evil), evil},
+		{"set", stats.Key("ratelimit", "p"), `{"seconds":1,"rules":[{"name":"` + quoted + `","tag":"` + quoted + `","calls":1,"refused":1,"shadow":1,"subjects":[{"subject":"` +
+			quoted + `","calls":1,"refused":1,"shadow":1}]}]}`},
+		{"set", "ratelimit:" + evil, evil},
+		{"set", "ratelimit:login:{ann}:1m", evil},
+	} {
+		if err := client.Do(ctx, set...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, command := range []string{
+		"rules", "inspect login ann", "reset login ann", "inspect login ann", "block login ann -for 1h", "unblock login ann",
+		"override list", "override set login -limit 3", "top -once", "doctor", "acl", "inspect nobody",
+	} {
+		for _, flags := range [][]string{nil, {"-json"}} {
+			var out, errs bytes.Buffer
+			_ = run(ctx, append(flags, strings.Fields(command)...), "redis://"+server.Addr, &out, &errs)
+			requirePrintable(t, strings.ReplaceAll(out.String()+errs.String(), "\t", ""))
+			if out.Len()+errs.Len() == 0 {
+				t.Errorf("%s prints nothing", command)
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// inspected is what a key has used under a rule, as JSON.
+type inspected struct {
+	Rule       string  `json:"rule"`
+	Window     string  `json:"window"`
+	Key        string  `json:"key,omitempty"`
+	Used       int64   `json:"used"`
+	Limit      int64   `json:"limit"`
+	Remaining  int64   `json:"remaining"`
+	ResetIn    string  `json:"resetIn,omitempty"`
+	RetryAfter string  `json:"retryAfter,omitempty"`
+	Waiting    []place `json:"waiting,omitempty"`
+	Free       []place `json:"free,omitempty"`
+}
+
+func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
+	requests, err := t.requests(ctx, args)
+	if err != nil {
+		return err
+	}
+	if err := t.limiter.Ping(ctx); err != nil { // reads overrides and blocks
+		return err
+	}
+	shown := []inspected{}
+	for _, q := range requests {
+		d, err := t.limiter.Peek(ctx, q)
+		if err != nil {
+			return err
+		}
+		waiting, free, err := t.places(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, quota := range d.Quotas {
+			shown = append(shown, inspected{
+				Rule: quota.Rule, Window: quota.Window, Key: quota.Key, Used: quota.Limit - quota.Remaining, Limit: quota.Limit,
+				Remaining: quota.Remaining, ResetIn: words(quota.Reset), RetryAfter: words(d.RetryAfter), Waiting: waiting, Free: free,
+			})
+		}
+	}
+	return t.print(shown, inspectedLines(shown)...)
+}
+
+func inspectedLines(shown []inspected) [][]string {
+	lines := [][]string{{"RULE", "WINDOW", "USED", "LIMIT", "REMAINING", "RESET IN", "RETRY AFTER"}}
+	for _, s := range shown {
+		lines = append(lines, []string{
+			s.Rule, s.Window, strconv.FormatInt(s.Used, 10), strconv.FormatInt(s.Limit, 10), strconv.FormatInt(s.Remaining, 10),
+			s.ResetIn, s.RetryAfter,
+		})
+	}
+	for _, s := range shown {
+		if len(s.Waiting) > 0 {
+			lines = append(lines, []string{fmt.Sprintf("%s: calls wait for %s", s.Window, inWords(s.Waiting))})
+		}
+		if len(s.Free) > 0 {
+			lines = append(lines, []string{fmt.Sprintf("%s: calls that gave up left %s, which the next calls that wait may use", s.Window, inWords(s.Free))})
+		}
+	}
+	return lines
+}
+
+// inWords says how many permits there are at the places, and when.
+func inWords(places []place) string {
+	permits := int64(0)
+	for _, p := range places {
+		permits += p.Permits
+	}
+	first, last := places[0].In, places[len(places)-1].In
+	noun := "permits"
+	if permits == 1 {
+		noun = "permit"
+	}
+	if first == last {
+		return fmt.Sprintf("%d %s in %s", permits, noun, first)
+	}
+	return fmt.Sprintf("%d %s, the first in %s and the last in %s", permits, noun, first, last)
+}
+
+func words(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.Round(time.Millisecond).String()
+}

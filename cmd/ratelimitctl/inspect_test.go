@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// fleet is a program whose limits the tool looks after.
+type fleet struct {
+	*ratelimit.Limiter
+	client *redis.Client
+	t      *testing.T
+}
+
+func newFleet(t *testing.T, addr string, options ...redisstore.Option) *fleet {
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { _ = client.Close() })
+	options = append(options, redisstore.WithTimeout(20*time.Second))
+	return &fleet{ratelimit.New(redisstore.New(client, options...)), client, t}
+}
+
+// allow makes calls under a rule.
+func (f *fleet) allow(n int, rule ratelimit.Rule, key string) {
+	f.t.Helper()
+	for range n {
+		if _, err := f.Allow(f.t.Context(), ratelimit.Request{Rule: rule, Key: key}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// wait makes calls that wait, one after the other, and returns what makes one of them give up.
+func (f *fleet) wait(n int, rule ratelimit.Rule, key string) (giveUp []func()) {
+	for range n {
+		ctx, cancel := context.WithCancel(f.t.Context())
+		done := make(chan struct{})
+		before := f.state(rule, key)
+		go func() {
+			defer close(done)
+			_, _ = f.Wait(ctx, ratelimit.Request{Rule: rule, Key: key})
+		}()
+		for f.state(rule, key) == before {
+			time.Sleep(time.Millisecond)
+		}
+		giveUp = append(giveUp, func() { cancel(); <-done })
+	}
+	return giveUp
+}
+
+// state is all that is kept for a key under a rule.
+func (f *fleet) state(rule ratelimit.Rule, key string) string {
+	f.t.Helper()
+	state, err := f.StateKey(ratelimit.Request{Rule: rule, Key: key})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	text, err := f.client.Dump(f.t.Context(), state).Result()
+	if err != nil && err != redis.Nil {
+		f.t.Fatal(err)
+	}
+	return text
+}
+
+// known writes the rules as limiters do some seconds after their first call.
+func (f *fleet) known(texts map[string]string) {
+	f.t.Helper()
+	for field, text := range texts {
+		text = strings.TrimSuffix(text, "}") + `,"seen":"` + time.Now().UTC().Format(time.RFC3339) + `"}`
+		if err := f.client.HSet(f.t.Context(), "ratelimit:rules", field, text).Err(); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// Whoever waits is shown, with all algorithms for which calls wait, and so is what calls gave up.
+func TestInspectShowsWhoWaits(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	hourly := func(name string, algorithm ratelimit.Algorithm) ratelimit.Rule {
+		return ratelimit.Rule{Name: name, Limit: 2, Per: time.Hour, Algorithm: algorithm}
+	}
+	for _, test := range []struct {
+		rule ratelimit.Rule
+		free bool // what is given up is left to others
+		want []string
+	}{
+		{hourly("sliding", ratelimit.SlidingWindow), true, []string{"59m5", "59m5", "1h59m5"}},
+		{hourly("fixed", ratelimit.FixedWindow), false, []string{"59m5", "59m5", "1h59m5"}},
+		{hourly("leaky", ratelimit.LeakyBucket), true, []string{"29m5", "59m5", "1h29m5"}},
+		{ratelimit.Rule{Name: "bucket", Limit: 2, Per: time.Hour, Algorithm: ratelimit.TokenBucket}, true, []string{"29m5", "59m5", "1h29m5"}},
+		{ratelimit.Rule{Name: "yearly", Limit: 2, Cron: "@yearly"}, false, []string{"h", "h", "h"}},
+	} {
+		rule, used := test.rule, 2
+		if rule.Algorithm == ratelimit.LeakyBucket {
+			used = 1
+		}
+		f.known(map[string]string{rule.Name: ruleText(rule)})
+		f.allow(used, rule, "")
+		got := inspectedBy(t, server, rule.Name)
+		if len(got.Waiting)+len(got.Free) > 0 {
+			t.Errorf("%s: nobody waits, but it shows %+v", rule.Name, got)
+		}
+		giveUp := f.wait(3, rule, "")
+		got = inspectedBy(t, server, rule.Name)
+		permits := int64(0)
+		for _, p := range got.Waiting {
+			permits += p.Permits
+		}
+		if permits != 3 || len(got.Free) > 0 {
+			t.Errorf("%s: three calls wait, but it shows %+v", rule.Name, got)
+		}
+		for i, want := range test.want {
+			if i < len(got.Waiting) && got.Waiting[i].Permits == 1 && !strings.Contains(got.Waiting[i].In, want) {
+				t.Errorf("%s: call %d waits for %s, want %s", rule.Name, i, got.Waiting[i].In, want)
+			}
+		}
+		require(t, server.Addr, done, rule.Window()+": calls wait for 3 permits", "inspect", rule.Name)
+		giveUp[1]()
+		got = inspectedBy(t, server, rule.Name)
+		if test.free != (len(got.Free) == 1) {
+			t.Errorf("%s: a call gave up, and it shows %+v", rule.Name, got)
+		}
+		giveUp[0]()
+		giveUp[2]()
+	}
+}
+
+func ruleText(r ratelimit.Rule) string {
+	text, _ := json.Marshal(map[string]any{"name": r.Name, "limit": r.Limit, "per": "1h", "algorithm": r.Algorithm.String()})
+	if r.Cron != "" {
+		text, _ = json.Marshal(map[string]any{"name": r.Name, "limit": r.Limit, "cron": r.Cron, "algorithm": "calendar"})
+	}
+	return string(text)
+}
+
+// inspectedBy returns what inspect shows of a rule that is everybody's.
+func inspectedBy(t *testing.T, server *redistest.Server, rule string) inspected {
+	t.Helper()
+	text, status := ctl(t, server.Addr, "-json", "inspect", rule)
+	var shown []inspected
+	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || status != done {
+		t.Fatalf("inspect %s: status %d, %s", rule, status, text)
+	}
+	return shown[0]
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/stats"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+const (
+	topEvery     = 2 * time.Second // between two frames
+	maxProcesses = 1000
+)
+
+// clear empties a terminal.
+const clear = "\x1b[H\x1b[2J\x1b[3J"
+
+// top shows what processes decide, until it is interrupted.
+func (t *tool) top(ctx context.Context, _ []string, o options) error {
+	if o.every == 0 {
+		o.every = topEvery
+	}
+	if o.every < time.Second {
+		return misused("top: -every: found " + o.every.String() + "; expected 1s or more")
+	}
+	for first := true; ; first = false {
+		reports, err := t.reports(ctx)
+		if err == nil {
+			err = t.show(ctx, reports, first)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil || o.once {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(o.every):
+		}
+	}
+}
+
+// show prints one frame.
+func (t *tool) show(ctx context.Context, reports []stats.Report, first bool) error {
+	rules, err := t.rules(ctx)
+	if err != nil {
+		return err
+	}
+	f := newFrame(t.prefix, reports, t.names(rules))
+	if t.json {
+		return t.print(f)
+	}
+	text := f.text(time.Now())
+	switch {
+	case isTerminal(t.stdout):
+		text = clear + text
+	case !first:
+		text = "\n" + text
+	}
+	_, err = io.WriteString(t.stdout, text)
+	return err
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// reports returns what the processes published last.
+func (t *tool) reports(ctx context.Context) (reports []stats.Report, err error) {
+	prefix := key.Escape(t.prefix)
+	processes, err := t.client.ZRange(ctx, stats.List(prefix), -maxProcesses, -1).Result()
+	if err != nil || len(processes) == 0 {
+		return nil, err
+	}
+	answers, err := t.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, process := range processes {
+			p.Get(ctx, stats.Key(prefix, process))
+		}
+		return nil
+	})
+	for _, answer := range answers {
+		text, failed := answer.(*redis.StringCmd).Result()
+		if failed == redis.Nil {
+			continue // idle, or gone
+		}
+		if failed != nil {
+			return nil, err
+		}
+		if r, err := stats.Parse(text); err == nil {
+			reports = append(reports, r)
+		}
+	}
+	return reports, nil
+}
+
+// named is a rule as people know it.
+type named struct{ Rule, Window string }
+
+// names returns how rules are shown, by their names and tags in keys.
+func (t *tool) names(rules []ratelimit.UsedRule) map[named]named {
+	names := map[named]named{}
+	for _, r := range rules {
+		state, err := t.limiter.StateKey(ratelimit.Request{Rule: r.Rule, Key: "x"})
+		if err != nil {
+			continue
+		}
+		name, tag, _ := strings.Cut(strings.TrimPrefix(state, key.Escape(t.prefix)+":"), ":{x}:")
+		names[named{name, tag}] = named{r.Name, r.Window()}
+	}
+	return names
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/internal/stats"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+var update = flag.Bool("update", false, "rewrite the frames in testdata")
+
+func TestFrames(t *testing.T) {
+	many := stats.Report{Seconds: 5}
+	for i := range 20 {
+		r := stats.Rule{Name: fmt.Sprintf("rule%02d", i), Tag: "1m", Counts: stats.Counts{Calls: 100 - int64(i)}}
+		for j := range 5 {
+			r.Subjects = append(r.Subjects, stats.Subject{Name: fmt.Sprintf("k%d", j), Counts: stats.Counts{Calls: 20 - int64(i)/4}})
+		}
+		many.Rules = append(many.Rules, r)
+	}
+	login := func(calls, refused int64, subjects ...stats.Subject) stats.Rule {
+		return stats.Rule{Name: "login", Tag: "1m", Counts: stats.Counts{Calls: calls, Refused: refused}, Subjects: subjects}
+	}
+	subject := func(name string, calls, refused, shadow int64) stats.Subject {
+		return stats.Subject{Name: name, Counts: stats.Counts{Calls: calls, Refused: refused, Shadow: shadow}}
+	}
+	for name, reports := range map[string][]stats.Report{
+		"nobody": nil,
+		"one":    {{Seconds: 5, Rules: []stats.Rule{login(10, 0, subject("ann", 10, 0, 0))}}},
+		"two": {
+			{Seconds: 5, Rules: []stats.Rule{
+				login(100, 40, subject("ann", 60, 40, 0), subject("bob", 40, 0, 0)),
+				{Name: "p.T.M", Tag: "1h:{ip}", Counts: stats.Counts{Calls: 50, Shadow: 25}, Subjects: []stats.Subject{subject("192.0.2.1", 50, 0, 25)}},
+			}},
+			{Seconds: 2.5, Rules: []stats.Rule{login(30, 5, subject("ann", 10, 5, 0), subject("%all", 20, 0, 0))}},
+		},
+		"many": {many},
+		"hostile": {{Seconds: 1, Rules: []stats.Rule{
+			{Name: "\x1b[2J\nlogin", Tag: "\u202e1m\t", Counts: stats.Counts{Calls: 1, Refused: 1}, Subjects: []stats.Subject{subject("\x1b]0;x\a\u009b2J\xff", 1, 1, 1)}},
+		}}},
+	} {
+		frame := newFrame("shop", reports, map[named]named{{"p.T.M", "1h:{ip}"}: {"p.T.M#2", "1h"}})
+		got := frame.text(time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC))
+		golden := filepath.Join("testdata", name+".txt")
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(golden); err != nil || got != string(want) {
+			t.Errorf("%s: %v; run \"go test -update\" if this is right:\n%s", name, err, got)
+		}
+		requirePrintable(t, got)
+	}
+}
+
+// requirePrintable checks that a text has nothing that a terminal obeys.
+func requirePrintable(t *testing.T, text string) {
+	t.Helper()
+	for _, line := range strings.Split(text, "\n") {
+		if shown(line) != line && strings.Trim(line, "\t") == line {
+			t.Errorf("%q is not escaped", line)
+		}
+	}
+}
+
+// What processes decide is shown, by several processes, and is gone when they decide no more.
+func TestTop(t *testing.T) {
+	server := redistest.Start(t)
+	require(t, server.Addr, done, "No process tells of decisions", "top", "-once")
+	login := ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}
+	for range 2 {
+		newFleet(t, server.Addr, redisstore.WithStats()).allow(5, login, "ann")
+	}
+	var f frame
+	for deadline := time.Now().Add(20 * time.Second); f.Processes < 2 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		text, status := ctl(t, server.Addr, "-json", "top", "-once")
+		if err := json.Unmarshal([]byte(text), &f); err != nil || status != done {
+			t.Fatalf("status %d, error %v: %s", status, err, text)
+		}
+	}
+	if len(f.Rules) != 1 || f.Rules[0].Rule != "login" || len(f.Refused) != 1 || f.Refused[0].Key != "ann" {
+		t.Fatalf("got %+v", f)
+	}
+	// 10 calls, of which 7 were refused, in about 5 seconds.
+	if r := f.Rules[0]; r.Calls < 0.5 || r.Calls > 2 || r.Refused/r.Calls < 0.69 || r.Refused/r.Calls > 0.71 {
+		t.Errorf("got %+v", r)
+	}
+	require(t, server.Addr, done, "2 processes", "top", "-once")
+}
+
+// Frames go on until the tool is interrupted, and are plain where there is no terminal.
+func TestTopGoesOn(t *testing.T) {
+	server := redistest.Start(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	frames := writerFunc(func(b []byte) (int, error) {
+		if out.Write(b); strings.Count(out.String(), "prefix ratelimit") == 2 {
+			interrupt()
+		}
+		return len(b), nil
+	})
+	if status := run(ctx, []string{"top", "-every", "1s"}, "redis://"+server.Addr, frames, &errs); status != done || errs.Len() > 0 {
+		t.Errorf("status %d, %s", status, errs.String())
+	}
+	if text := out.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "\n\n") {
+		t.Errorf("got %q", text)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
