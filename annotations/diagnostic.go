@@ -109,14 +109,30 @@ func (m Message) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, text)
 }
 
-// Messages returns the diagnostics sorted by their places, each once. Files are named relative to dir where that is shorter.
+// Sorted returns the diagnostics in the order of their places, each once. Those about no file come first.
+func (ds Diagnostics) Sorted(fset *token.FileSet) Diagnostics {
+	sorted := slices.SortedStableFunc(slices.Values(ds), func(a, b Diagnostic) int {
+		at, other := fset.PositionFor(a.Pos, false), fset.PositionFor(b.Pos, false)
+		return cmp.Or(
+			cmp.Compare(at.Filename, other.Filename),
+			cmp.Compare(at.Line, other.Line),
+			cmp.Compare(at.Column, other.Column),
+			cmp.Compare(a.Severity, b.Severity),
+			cmp.Compare(a.Msg, b.Msg))
+	})
+	return slices.CompactFunc(sorted, func(a, b Diagnostic) bool {
+		return a.Severity == b.Severity && a.Msg == b.Msg && fset.PositionFor(a.Pos, false) == fset.PositionFor(b.Pos, false)
+	})
+}
+
+// Messages returns the diagnostics sorted, with their places. Files are named relative to dir where that is shorter.
 func (ds Diagnostics) Messages(fset *token.FileSet, dir string) []Message {
 	span := func(pos, end token.Pos) Span {
 		from, to := fset.PositionFor(pos, false), fset.PositionFor(end, false)
 		return Span{from.Line, from.Column, to.Line, to.Column}
 	}
 	var all []Message
-	for _, d := range ds {
+	for _, d := range ds.Sorted(fset) {
 		m := Message{Span: span(d.Pos, d.End), Severity: d.Severity, Code: d.Code, Text: d.Msg}
 		if d.Pos.IsValid() {
 			m.File = Relative(dir, fset.PositionFor(d.Pos, false).Filename)
@@ -126,15 +142,7 @@ func (ds Diagnostics) Messages(fset *token.FileSet, dir string) []Message {
 		}
 		all = append(all, m)
 	}
-	slices.SortStableFunc(all, func(a, b Message) int {
-		return cmp.Or(
-			cmp.Compare(a.File, b.File),
-			cmp.Compare(a.Line, b.Line),
-			cmp.Compare(a.Column, b.Column),
-			cmp.Compare(a.Severity, b.Severity),
-			cmp.Compare(a.Text, b.Text))
-	})
-	return slices.CompactFunc(all, func(a, b Message) bool { return a.String() == b.String() })
+	return all
 }
 
 // Join writes messages, a line each. Of more than a hundred it counts the rest.

@@ -120,12 +120,12 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 	}
 	t := c.want(root, want)
 	if len(c.errs) > 0 || t == nil {
-		return nil, c.sorted()
+		return nil, c.errs
 	}
 	code := &Code{Type: t.source, Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, env: env, value: t}
 	if c.machine {
 		if code.Program, code.value = c.program(t, want); code.value == nil {
-			return nil, c.sorted()
+			return nil, c.errs
 		}
 		code.Constant, code.Spelled = nil, false
 	}
@@ -200,8 +200,3 @@ func (*anyNames) FailNil(string) string     { return "return" }
 func (*anyNames) Fail(string) string        { return "return" }
 func (*anyNames) FailErr(string) string     { return "return" }
 func (*anyNames) Program(*Program) string   { return "ʻ" }
-
-func (c *compiler) sorted() annotations.Diagnostics {
-	slices.SortStableFunc(c.errs, func(a, b annotations.Diagnostic) int { return int(a.Pos) - int(b.Pos) })
-	return c.errs
-}

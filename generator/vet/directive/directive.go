@@ -10,7 +10,6 @@ package directive
 
 import (
 	"bytes"
-	"cmp"
 	"go/token"
 	"path/filepath"
 	"slices"
@@ -88,11 +87,7 @@ const remedy = "run go tool ratelimit in this directory"
 
 // report reports what was found in the order of the source, each finding once.
 func report(pass *analysis.Pass, found annotations.Diagnostics) {
-	slices.SortStableFunc(found, func(a, b annotations.Diagnostic) int {
-		return cmp.Or(cmp.Compare(a.Pos, b.Pos), cmp.Compare(a.Msg, b.Msg))
-	})
-	found = slices.CompactFunc(found, func(a, b annotations.Diagnostic) bool { return a.Pos == b.Pos && a.Msg == b.Msg })
-	for _, f := range found {
+	for _, f := range found.Sorted(pass.Fset) {
 		d := analysis.Diagnostic{Pos: f.Pos, End: f.End, Category: f.Code, Message: f.Msg}
 		if !d.End.IsValid() {
 			d.End = wordEnd(pass, f.Pos)
