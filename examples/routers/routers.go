@@ -1,5 +1,5 @@
 // Package routers shows how routers limit their handlers by package httplimit: those that take middleware of net/http as it is, and
-// those with contexts of their own. In each of them GET /hello is limited, and GET /free is not.
+// those with contexts of their own. In each of them GET /hello is limited, and GET /free is not. Run them with go test.
 package routers
 
 import (
