@@ -225,8 +225,9 @@ func TestRulesThatNoCallWaitsFor(t *testing.T) {
 // The longest warm-up is exact: its products exceed 64 bits.
 func TestLongWarmup(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
-		rule := ratelimit.Rule{Name: "r", Limit: 7, Per: 24 * time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: 24*time.Hour - 3*time.Microsecond}
+		rule := ratelimit.Rule{Name: "r", Per: 24 * time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: 24*time.Hour - 3*time.Microsecond}
 		for _, cost := range []int64{1, 2, 3, 5, 1000} {
+			rule.Limit = max(7, 2*cost)
 			w, q := newModel(), ratelimit.Request{Rule: rule, Key: time.Duration(cost).String(), Cost: cost}
 			first := s.admit(t, q)
 			w.allow(first.At.UnixMicro(), asksOf([]ratelimit.Request{q}, 0))
@@ -238,21 +239,24 @@ func TestLongWarmup(t *testing.T) {
 	})
 }
 
-// A debt is paid within a hundred years, or never made.
-func TestDebtWithoutEnd(t *testing.T) {
+// A debt is paid within a day, or one permit is. Otherwise it is never made.
+func TestLongestDebt(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for _, rule := range []ratelimit.Rule{
 			{Name: "prepaid", Limit: 1, Per: 3660 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true},
 			{Name: "warm", Limit: 1, Per: 3660 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: time.Second},
 		} {
-			q := ratelimit.Request{Rule: rule, Key: "k", Cost: 11}
+			q := ratelimit.Request{Rule: rule, Key: "k", Cost: 2}
 			_, err := s.limiter.Allow(context.Background(), q)
-			if e, never := errors.AsType[*ratelimit.NeverAdmissibleError](err); !never || e.Limit != 10 {
+			if e, never := errors.AsType[*ratelimit.NeverAdmissibleError](err); !never || e.Limit != 1 {
 				t.Errorf("%s: got error %v", rule.Name, err)
 			}
-			q.Cost = 10
+			q.Cost = 1
+			if rule.Prepay {
+				s.admit(t, q) // the one that is stored
+			}
 			s.admit(t, q)
-			if d := s.refuse(t, q); d.RetryAfter < 90*365*24*time.Hour {
+			if d := s.refuse(t, q); d.RetryAfter < 3600*24*time.Hour || d.RetryAfter > rule.Per+rule.Warmup {
 				t.Errorf("%s: retry after %v", rule.Name, d.RetryAfter)
 			}
 		}
