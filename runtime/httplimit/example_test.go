@@ -58,3 +58,21 @@ func ExampleError() {
 	// 200 done
 	// 429 {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429,"detail":"Too many requests.","violated-policies":["rule-1"]}
 }
+
+// The last address in X-Forwarded-For that no proxy of ours has is the client. What a client writes before it is ignored.
+func ExampleClientIP() {
+	clients := httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8"))
+	for _, forwarded := range []string{"", "203.0.113.9", "1.2.3.4, 203.0.113.9, 10.0.0.2", "2001:db8::1"} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = "10.0.0.1:4711"
+		if forwarded != "" {
+			r.Header.Set("X-Forwarded-For", forwarded)
+		}
+		fmt.Println(clients.Of(r))
+	}
+	// Output:
+	// 10.0.0.1 <nil>
+	// 203.0.113.9 <nil>
+	// 203.0.113.9 <nil>
+	// 2001:db8::/64 <nil>
+}

@@ -1,0 +1,142 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
+)
+
+// A refusal of Wait, or of a generated wrapper, is an error that says when to come back.
+func ExampleTooManyRequestsError() {
+	limiter := ratelimit.New(noon())
+	rule := ratelimit.Rule{Name: "codes", Limit: 1, Per: time.Minute, Message: "One code a minute."}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+
+	for range 2 {
+		_, err := limiter.Wait(ctx, ratelimit.Request{Rule: rule, Key: "+4915550100"})
+		var refusal *ratelimit.TooManyRequestsError
+		switch {
+		case errors.As(err, &refusal):
+			fmt.Println(refusal.Message, refusal.RetryAfter)
+		case err != nil:
+			fmt.Println(err)
+		default:
+			fmt.Println("sent")
+		}
+	}
+	// Output:
+	// sent
+	// One code a minute. 1m0s
+}
+
+func ExampleLimiter_Block() {
+	ctx, limiter := context.Background(), ratelimit.New(noon())
+	login := ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 10, Per: time.Minute}, Key: "mallory"}
+	if err := limiter.Block(ctx, time.Hour, login); err != nil {
+		fmt.Println(err)
+	}
+	decision, _ := limiter.Allow(ctx, login)
+	fmt.Println(decision.Allowed, decision.Source)
+
+	if err := limiter.Unblock(ctx, login); err != nil {
+		fmt.Println(err)
+	}
+	decision, _ = limiter.Allow(ctx, login)
+	fmt.Println(decision.Allowed, decision.Source)
+	// Output:
+	// false memory
+	// true store
+}
+
+// A readiness check asks whether the limiter could decide.
+func ExampleLimiter_Ping() {
+	store := limittest.NewOutage(limittest.NewClock()) // in a program redisstore.New(client)
+	limiter := ratelimit.New(store)
+	fmt.Println(limiter.Ping(context.Background()))
+	store.Begin(errors.New("connection refused"))
+	fmt.Println(limiter.Ping(context.Background()))
+	// Output:
+	// <nil>
+	// store: connection refused
+}
+
+// While the store fails, each of four processes admits a quarter of the limit.
+func ExampleFailLocalShare() {
+	store := limittest.NewOutage(limittest.NewClock())
+	limiter := ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailLocalShare(4)), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	store.Begin(errors.New("connection refused"))
+
+	rule := ratelimit.Rule{Name: "search", Limit: 8, Per: time.Minute}
+	for range 3 {
+		decision, err := limiter.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "ann"})
+		fmt.Println(decision.Allowed, decision.Source, err)
+	}
+	// Output:
+	// true policy <nil>
+	// true policy <nil>
+	// false policy <nil>
+}
+
+// The observer logs refusals. Keys are hashed, unless WithPlainKeys says otherwise.
+func ExampleSlogObserver() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	limiter := ratelimit.New(noon(), ratelimit.WithObserver(ratelimit.SlogObserver(logger, slog.LevelInfo, ratelimit.WithPlainKeys())))
+	rule := ratelimit.Rule{Name: "login", Limit: 1, Per: time.Minute}
+	for range 2 {
+		_, _ = limiter.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "ann"})
+	}
+	// Output:
+	// level=INFO msg="rate limit refused" retry_after=1m0s source=store rule.name=login rule.window=1m rule.key=ann rule.mode=enforce rule.limit=1 rule.cost=1 rule.retry_after=1m0s
+}
+
+// Neither keys of the store nor errors show a subject, but what a secret makes of it.
+func ExampleWithSubjectHash() {
+	secret := []byte("0123456789abcdef0123456789abcdef") // in a program from where its other secrets are
+	limiter := ratelimit.New(noon(), ratelimit.WithSubjectHash(secret))
+	rule := ratelimit.Rule{Name: "codes", Limit: 0, Per: time.Minute}
+	decision, _ := limiter.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "+4915550100"})
+	fmt.Println(decision.Violations[0])
+	// Output:
+	// codes: 0 per minute for "PVDFpvB4L_e6nkm7EvlbtQ"
+}
+
+// Overrides in the store hold for all limiters of a prefix on it.
+func ExampleOverrides_Set() {
+	ctx, store := context.Background(), noon()
+	ours, theirs := ratelimit.New(store), ratelimit.New(store)
+	err := ours.Overrides().Set(ctx, "search", ratelimit.Override{Limit: new(int64(2)), By: "ann"})
+	if err != nil {
+		fmt.Println(err)
+	}
+	all, err := theirs.Overrides().All(ctx)
+	fmt.Println(*all["search"].Limit, all["search"].By, err)
+	// Output:
+	// 2 ann <nil>
+}
+
+func ExampleRule_Boundaries() {
+	rule := ratelimit.Rule{Name: "day", Limit: 10, Cron: "@daily", TZ: "Europe/Berlin"}
+	ends, err := rule.Boundaries(time.Date(2026, time.March, 28, 12, 0, 0, 0, time.UTC), 2)
+	fmt.Println(ends, err) // the second day has 23 hours
+	// Output:
+	// [2026-03-29 00:00:00 +0100 CET 2026-03-30 00:00:00 +0200 CEST] <nil>
+}
+
+func ExampleRule_Validate() {
+	rule := ratelimit.Rule{Name: "search", Algorithm: ratelimit.FixedWindow, Limit: 10, Per: time.Minute, Burst: 20}
+	fmt.Println(rule.Validate())
+	// Output:
+	// rule "search": burst: found a fixed-window; expected a token-bucket
+}
