@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 )
 
@@ -97,6 +98,36 @@ func FuzzUsedRule(f *testing.F) {
 		again, err := parseUsed(string(line))
 		if err != nil || again.Rule != used.Rule || again.Varies != used.Varies {
 			t.Errorf("%s became %s, which is %+v, %v", text, line, again, err)
+		}
+	})
+}
+
+// FuzzCron: a cron expression is an error of one line, or gives windows that end one after the other, in any time zone.
+func FuzzCron(f *testing.F) {
+	f.Add("0 0 0 * * *", "Asia/Shanghai")
+	f.Add("@daily", "")
+	f.Add("*/15 9-17 * jan-jun mon", "America/New_York")
+	f.Add("0 0 31 2 *", "UTC")
+	f.Add("TZ=UTC * * * * *", "Local")
+	f.Add("@every 1h", "../etc/passwd")
+	f.Add("? ? ? ? ?", "\x00")
+	f.Add("0 0 29 2 ?", "Europe/Berlin")
+	f.Fuzz(func(t *testing.T, cron, tz string) {
+		rule := Rule{Name: "a", Limit: 1, Cron: cron, TZ: tz}
+		if err := rule.Validate(); err != nil {
+			checkLine(t, err)
+			return
+		}
+		now := time.Date(2026, 3, 29, 0, 30, 0, 0, time.UTC)
+		ends, err := rule.Boundaries(now, 3)
+		if err != nil {
+			t.Fatalf("%q in %q: %v", cron, tz, err)
+		}
+		for _, end := range ends {
+			if !end.After(now) {
+				t.Errorf("%q in %q: %s does not come after %s", cron, tz, end, now)
+			}
+			now = end
 		}
 	})
 }
