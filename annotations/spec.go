@@ -81,7 +81,7 @@ var Verbs = []Verb{
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
 		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "how many calls of cost 1 may wait at a time"},
 		{Name: "block", Kind: DurationKind, Field: "Block", Doc: "after a refusal, refuse the key for this long"},
-		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "permits may be taken ahead for this long and handed out in this process"},
+		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "a process may take permits ahead for this long and hand them out itself: fewer round trips, but see performance.md"},
 		{Name: "mode", Kind: EnumKind, Field: "Mode", Words: []Word{
 			{"enforce", "ModeEnforce"}, {"shadow", "ModeShadow"}, {"trigger", "ModeTrigger"},
 		}, Doc: "refuse; only report; or call the limiter's trigger function; enforce if absent"},

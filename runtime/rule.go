@@ -62,9 +62,9 @@ type Rule struct {
 	Refund Refund
 	// OnError is what to do while the store fails; the default is the limiter's policy.
 	OnError FailurePolicy
-	// Lease is how long permits may be taken ahead of time and handed out in this process; 0 is none. It is checked, but the stores
-	// do not take permits ahead yet: each call is decided by itself, which admits the same. All rules of a method have the same
-	// Lease. It goes with SlidingWindow, FixedWindow, Calendar and TokenBucket in their plain form. At most a minute.
+	// Lease is for how long a process may take permits ahead and hand them out itself; 0 is not at all. At most a minute.
+	// Package redisstore does so for calls whose rules have the same Lease and the same cost; other stores ignore it. It goes with
+	// SlidingWindow, FixedWindow, Calendar and TokenBucket in their plain form.
 	Lease time.Duration
 	// Hash is whether [WithSubjectHash] applies to the rule, as it does by default.
 	Hash Hash
