@@ -94,7 +94,7 @@ func (f *finding) line() []string {
 // checkReady tries what limiters do, as the user of the tool.
 func (t *tool) checkReady(ctx context.Context) finding {
 	if err := t.limiter.Ping(ctx); err != nil {
-		return finding{Status: bad, Check: "ready", Found: strings.TrimPrefix(err.Error(), "store: "), Meaning: "calls fail"}
+		return finding{Status: bad, Check: "ready", Found: strings.TrimSuffix(strings.TrimPrefix(err.Error(), "store: "), "."), Meaning: "calls fail"}
 	}
 	return finding{Status: fine, Check: "ready", Found: "this user may run all that decisions need"}
 }

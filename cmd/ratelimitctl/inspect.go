@@ -75,14 +75,17 @@ func inWords(places []place) string {
 		permits += p.Permits
 	}
 	first, last := places[0].In, places[len(places)-1].In
-	noun := "permits"
-	if permits == 1 {
-		noun = "permit"
-	}
 	if first == last {
-		return fmt.Sprintf("%d %s in %s", permits, noun, first)
+		return counted(permits, "permit") + " in " + first
 	}
-	return fmt.Sprintf("%d %s, the first in %s and the last in %s", permits, noun, first, last)
+	return fmt.Sprintf("%s, the first in %s and the last in %s", counted(permits, "permit"), first, last)
+}
+
+func counted(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func words(d time.Duration) string {

@@ -51,7 +51,7 @@ func TestCommands(t *testing.T) {
 	require(t, server.Addr, done, `{"limit":9,"until":`, "override", "list")
 	require(t, server.Addr, done, "1     9      8", "inspect", "login", "ann")
 	require(t, server.Addr, done, "cleared", "override", "clear", "login")
-	require(t, server.Addr, done, "1 counts forgotten", "reset", "login", "ann")
+	require(t, server.Addr, done, "1 count forgotten", "reset", "login", "ann")
 	require(t, server.Addr, misuse, "unknown command", "forget\n")
 	require(t, server.Addr, misuse, "found no -for", "block", "login", "ann")
 }

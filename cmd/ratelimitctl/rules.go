@@ -102,5 +102,5 @@ func (t *tool) reset(ctx context.Context, args []string, _ options) error {
 	if err != nil {
 		return err
 	}
-	return t.print(map[string]int{"forgotten": n}, []string{fmt.Sprintf("%d counts forgotten", n)})
+	return t.print(map[string]int{"forgotten": n}, []string{counted(int64(n), "count") + " forgotten"})
 }

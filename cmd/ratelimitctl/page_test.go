@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+// TestPages runs what the pages show, on a server that a shop uses. All but times and sizes must be as on the page.
+func TestPages(t *testing.T) {
+	for name, policy := range map[string]string{"ratelimitctl": "allkeys-lru", "operating": "noeviction"} {
+		server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", policy)
+		openShop(t, server)
+		page := filepath.Join("../../docs", name+".md")
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := 0
+		got := session.ReplaceAllStringFunc(string(text), func(block string) string {
+			ran++
+			return "```text\n" + replay(t, server, block) + "```"
+		})
+		if ran == 0 {
+			t.Errorf("%s shows no run", page)
+		}
+		if *update {
+			if err := os.WriteFile(page, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shown, now := strings.Split(settled(string(text)), "\n"), strings.Split(settled(got), "\n")
+		for i := range min(len(shown), len(now)) {
+			if shown[i] != now[i] && !*update {
+				t.Errorf("%s has\n%s\nbut the tool prints\n%s\nrun \"go test -update\" if this is right", page, shown[i], now[i])
+			}
+		}
+	}
+}
+
+var (
+	session = regexp.MustCompile("(?s)```text\n\\$ (?:ratelimitctl|redis-cli) .*?```")
+	prompt  = regexp.MustCompile(`(?m)^\$ (ratelimitctl|redis-cli) (.*)$`)
+)
+
+// replay runs the commands of a block, and returns them with what they print.
+func replay(t *testing.T, server *redistest.Server, block string) string {
+	var b strings.Builder
+	for i, m := range prompt.FindAllStringSubmatch(block, -1) {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if m[1] == "redis-cli" {
+			b.WriteString(m[0] + "\n" + server.Do(m[2]) + "\n")
+			continue
+		}
+		args := strings.Fields(m[2])
+		for i := range args {
+			if args[i] == "rules.json" {
+				args[i] = listFile(t)
+			}
+		}
+		text, _ := ctl(t, server.Addr, args...)
+		b.WriteString(m[0] + "\n" + text)
+	}
+	return b.String()
+}
+
+// varying is what differs between two runs.
+var varying = []struct {
+	pattern *regexp.Regexp
+	by      string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\dZ?`), "DATE"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
+	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|s)\b`), "DURATION"},
+	{regexp.MustCompile(`"by":"[^"]*"`), `"by":WHO`},
+	{regexp.MustCompile(`(Redis|Valkey) [0-9.]+`), "VERSION"},
+	{regexp.MustCompile(`\d+ bytes`), "BYTES"},
+	{regexp.MustCompile(`\d+\.\d+`), "NUMBER"},
+	{regexp.MustCompile(`  +`), "  "},
+}
+
+func settled(text string) string {
+	for _, v := range varying {
+		text = v.pattern.ReplaceAllString(text, v.by)
+	}
+	return text
+}
+
+// openShop is two processes whose limits the pages show. One of them goes on until the test ends, and publishes statistics.
+func openShop(t *testing.T, server *redistest.Server) {
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	ctx, end := context.WithCancel(t.Context())
+	quiet := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
+	shop := ratelimit.New(redisstore.New(client, redisstore.WithStats(), redisstore.WithTimeout(20*time.Second)))
+	login := ratelimit.Rule{Name: "login", Key: "{user}", Limit: 5, Per: time.Hour}
+	exports := ratelimit.Rule{Name: "exports", Key: "{user}", Limit: 2, Per: time.Hour, Mode: ratelimit.ModeShadow}
+	carrier := ratelimit.Rule{Name: "carrier", Limit: 6, Per: time.Hour, Algorithm: ratelimit.LeakyBucket}
+	codes := wrap.NewRules("shop.Sender.SendCode",
+		ratelimit.Rule{Key: "{phone}", Limit: 1, Per: time.Hour}, ratelimit.Rule{Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour})
+	f := &fleet{quiet, client, t}
+	f.allow(6, login, "ann")
+	f.allow(1, carrier, "")
+	giveUp := f.wait(3, carrier, "")
+	for _, phone := range []string{"5550100", "5550101"} {
+		if err := wrap.Take(ctx, quiet, codes, phone, "192.0.2.1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	traffic := make(chan struct{})
+	go func() {
+		defer close(traffic)
+		for i := 0; ctx.Err() == nil; i++ {
+			_, _ = shop.Allow(ctx, ratelimit.Request{Rule: login, Key: "eve"})
+			if i%3 == 0 {
+				_, _ = shop.Allow(ctx, ratelimit.Request{Rule: exports, Key: "bob"})
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	t.Cleanup(func() {
+		end()
+		<-traffic
+		for _, give := range giveUp {
+			give()
+		}
+		_ = client.Close()
+	})
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		rules, _ := ctl(t, server.Addr, "rules")
+		top, _ := ctl(t, server.Addr, "top", "-once")
+		if strings.Count(rules, "\n") == 6 && strings.Contains(top, "exports") {
+			return
+		}
+	}
+	t.Fatal("the shop does not tell of its rules and decisions")
+}
+
+// listFile writes a list of a rule that nobody has used.
+func listFile(t *testing.T) string {
+	file := filepath.Join(t.TempDir(), "rules.json")
+	list := `[{"file":"reports.go","line":9,"method":"shop.Reports.Send","rule":"reports","key":"{user}","limit":10,"window":"@daily","algorithm":"calendar"}]`
+	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
