@@ -1,20 +1,65 @@
 package expr
 
 import (
+	"go/token"
 	"go/types"
 	"reflect"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 )
 
-// chain is a chain such as a?.b, which is nil where a is. The machine computes it.
+// chain is a chain such as a?.b, which is nil where a is. One of fields that are never nil becomes Go, as far as ?? takes it. The
+// machine computes any other.
 func (c *compiler) chain(n *ast.ChainNode) *term {
 	before := c.optional
 	inner := c.term(n.Node)
 	if inner == nil || inner.gone || c.optional == before {
 		return inner
 	}
-	return c.maybeNil(n, inner.typ)
+	parts, ends := inner.parts()
+	if ends < c.optional-before || nilable(inner.typ) {
+		return c.maybeNil(n, inner.typ)
+	}
+	t := *inner
+	t.present = func(w *writer) (operand, func(*writer) operand) { return w.gates(parts) }
+	return &t
+}
+
+// parts are the fields that t is made of, the first one first, and how many of them end a chain: none if behind the first of
+// these another one may be nil.
+func (t *term) parts() (parts []*term, ends int) {
+	for ; t.part != nil; t = t.base {
+		parts = append(parts, t)
+	}
+	slices.Reverse(parts)
+	for _, p := range parts {
+		if p.ends {
+			ends++
+		} else if ends > 0 && panicsIfNil(p.base.typ) {
+			return nil, 0
+		}
+	}
+	return parts, ends
+}
+
+// gates writes the condition that no chain ends in parts, and what writes the last one then.
+func (w *writer) gates(parts []*term) (open operand, value func(*writer) operand) {
+	known := len(w.known)
+	o := parts[0].base.emit(w)
+	for _, p := range parts {
+		if o = w.twice(p.base.hint, o); p.ends && !w.knows(o.text) {
+			gate := w.againstNil(token.NEQ, o, p.base.typ)
+			if yes := append(open.yes, gate.yes...); open.text != "" {
+				gate = join(token.LAND, open, gate)
+				gate.yes = yes
+			}
+			open, w.known = gate, append(w.known, o.text)
+		}
+		o = p.part(w, o)
+	}
+	w.known = w.known[:known]
+	return open, func(*writer) operand { return o }
 }
 
 // mayEnd notes that a chain ends at n where base is nil.
@@ -135,12 +180,16 @@ func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int
 	if base.src != "" {
 		t.src = base.src + "." + f.Name()
 	}
-	t.emit = func(w *writer) operand {
-		o := base.receiver(w, base.emit(w), path[:len(path)-1])
+	part := func(w *writer, o operand) operand {
+		o = base.receiver(w, o, path[:len(path)-1])
 		o.text, o.prec = o.in(highest)+"."+f.Name(), highest
 		o.addr = o.addr || pointee(base.typ) != nil
 		o.stable = false
 		return o
+	}
+	t.emit = func(w *writer) operand { return part(w, base.emit(w)) }
+	if len(path) == 1 { // else what is embedded may be nil
+		t.part, t.base, t.ends = part, base, n.Optional && nilable(base.typ)
 	}
 	return t
 }

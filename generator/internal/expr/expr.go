@@ -1,8 +1,8 @@
 // Package expr turns the expressions of directives into Go code. It parses an expression with expr's parser and checks it
 // against the types of the method's parameters and of what its package declares. What keys, costs and conditions are mostly
-// made of becomes Go: names, fields, calls, texts, comparisons, arithmetic, ?: and ??. Any other expression, such as one with ?.
-// or an index, stays whole: package exprvm runs it on expr's machine. Only a value of type any, or of a type parameter, is
-// checked no earlier than when a call comes. Package emit puts expressions together to keys and messages.
+// made of becomes Go: names, fields, calls, texts, comparisons, arithmetic, ?: and ??, also of fields behind ?. Any other
+// expression, such as one with an index, stays whole: package exprvm runs it on expr's machine. Only a value of type any, or of a
+// type parameter, is checked no earlier than when a call comes. Package emit puts expressions together to keys and messages.
 //
 // # Values
 //

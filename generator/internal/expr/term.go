@@ -27,6 +27,10 @@ type term struct {
 	// present writes a term that may turn out to be nil, which emit leaves the method for: the condition under which it is
 	// there, and what writes the value behind that.
 	present func(*writer) (open operand, value func(*writer) operand)
+	// part writes the term where it is a field of what base is, which o holds. It ends an optional chain where that is nil.
+	part func(w *writer, o operand) operand
+	base *term
+	ends bool
 	// bare is the term without a check that emit makes.
 	bare  *term
 	maybe bool // it may be nil on the machine, whatever its type
