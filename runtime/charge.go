@@ -174,5 +174,5 @@ func (c *charged) Settle(ctx context.Context, costs ...int64) {
 
 // SettleFailed implements bridge.Taken.
 func (c *charged) SettleFailed(ctx context.Context, err error) {
-	c.limiter.tell(ctx, EventSettled, c.method, err)
+	c.limiter.tell(ctx, EventSettled, c.method, c.limiter.discreet(err))
 }

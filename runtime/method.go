@@ -10,8 +10,11 @@ import (
 
 func init() {
 	bridge.Prepare = func(method string, rules any) (bridge.Rules, error) { return prepareMethod(method, rules.([]Rule)) }
-	bridge.Failed = func(ctx context.Context, limiter any, method string, err error) {
-		limiter.(*Limiter).tell(ctx, EventFailed, method, err)
+	bridge.Failed = func(ctx context.Context, limiter any, method string, err error) error {
+		l := limiter.(*Limiter)
+		err = l.discreet(err)
+		l.tell(ctx, EventFailed, method, err)
+		return err
 	}
 	bridge.Describe = describe
 }

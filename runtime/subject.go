@@ -9,11 +9,10 @@ import (
 	"sync"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/printable"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
-func init() { bridge.Shown = shown }
+func init() { bridge.Hashed = hashed }
 
 // Hash is whether [WithSubjectHash] applies to a rule.
 type Hash uint8
@@ -31,7 +30,7 @@ const minSecret = 32
 
 // WithSubjectHash keeps personal data, such as phone numbers, out of the store, errors, events and logs. Subjects and members are
 // replaced by the unpadded base64url text of the first 16 bytes of their HMAC-SHA-256 (RFC 2104) under the secret, and so are the key
-// expressions in messages. Rules with HashNever are exempt. All processes that share counts need the same secret, and a new secret
+// expressions in messages. A [KeyError] does not show the text of its cause. Rules with HashNever are exempt. All processes that share counts need the same secret, and a new secret
 // starts every count anew. A secret of fewer than 32 bytes panics.
 func WithSubjectHash(secret []byte) Option {
 	if len(secret) < minSecret {
@@ -51,9 +50,12 @@ type mac struct {
 	sum [sha256.Size]byte
 }
 
+// usualText is how many bytes a text has at most as a rule.
+const usualText = 128
+
 func newHasher(secret []byte) *hasher {
 	secret = append([]byte(nil), secret...)
-	return &hasher{sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret), in: make([]byte, 0, maxShown)} }}}
+	return &hasher{sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret), in: make([]byte, 0, usualText)} }}}
 }
 
 // hashBytes is how much of a hash stands for a text.
@@ -80,13 +82,29 @@ func (l *Limiter) hidden(rule *Rule, text string) string {
 // subject returns whom a key of a call under a rule names.
 func (l *Limiter) subject(rule *Rule, text string) string { return key.Subject(l.hidden(rule, text)) }
 
-// maxShown is how many bytes of a caller's text a message shows.
-const maxShown = 128
-
-// shown returns the text of a key expression for the message of a refusal.
-func shown(err error, text string) string {
-	if refusal, ok := err.(*TooManyRequestsError); ok && refusal.hasher != nil {
-		return refusal.hasher.hash(text)
+// hashed returns the hash of a key expression for the message of a refusal, if the limiter hashes subjects.
+func hashed(err error, text string) (string, bool) {
+	refusal, ok := err.(*TooManyRequestsError)
+	if !ok || refusal.hasher == nil {
+		return "", false
 	}
-	return printable.Text(text, maxShown)
+	return refusal.hasher.hash(text), true
 }
+
+// discreet returns err such that its text does not have its cause's, in which a subject may stand, if the limiter hashes subjects.
+func (l *Limiter) discreet(err error) error {
+	e, ok := err.(*KeyError)
+	if l.hasher == nil || !ok || e.Err == nil {
+		return err
+	}
+	shown := *e
+	shown.Err = hiddenCause{e.Err}
+	return &shown
+}
+
+// hiddenCause is an error that errors.Is and errors.As find, and nobody reads.
+type hiddenCause struct{ cause error }
+
+func (hiddenCause) Error() string { return "the cause is not shown, as subjects are hashed" }
+
+func (h hiddenCause) Unwrap() error { return h.cause }

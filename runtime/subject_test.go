@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -115,6 +116,28 @@ func TestSubjectHashExemption(t *testing.T) {
 	h.provoke(t, ratelimit.Rule{Name: "code", Limit: 1, Per: time.Hour, Hash: ratelimit.HashNever})
 	if strings.Contains(h.String(), hashOf) || strings.Count(h.String(), phone) < 20 {
 		t.Errorf("the subject is hashed: %s", h.String())
+	}
+}
+
+// An expression may fail with its value in the error's text. The cause is still there, for errors.Is, and nobody reads it.
+func TestSubjectHashOfFailures(t *testing.T) {
+	var h heard
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{int(phone)}", Limit: 1, Per: time.Hour})
+	cause := fmt.Errorf("int(%s): %w", phone, io.ErrUnexpectedEOF)
+	l := h.limiter()
+	err := wrap.Failed(t.Context(), l, rules.KeyError(0, "int(phone)", cause))
+	h.add(err)
+	taken, begun := wrap.Begin(t.Context(), l, rules, wrap.Charge{Key: phone, Cost: 1})
+	if begun != nil {
+		t.Fatal(begun)
+	}
+	taken.SettleFailed(t.Context(), rules.KeyError(0, "int(phone)", cause))
+	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(h.String(), phone) || strings.Count(h.String(), "int(phone)") < 3 {
+		t.Errorf("%v: %s", err, h.String())
+	}
+	plain := rules.KeyError(0, "int(phone)", cause)
+	if err := wrap.Failed(t.Context(), ratelimit.New(memstore.New()), plain); err != plain {
+		t.Errorf("without a secret: %v", err)
 	}
 }
 

@@ -57,15 +57,14 @@ func ask(l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
 	return call
 }
 
-// Failed tells the limiter's observers of a call that is not made since a key, cost or limit could not be computed, and returns
-// err, which says so.
+// Failed tells the limiter's observers of a call that is not made since a key, cost or limit could not be computed. It returns
+// err, which says so, but for the text of its cause if the limiter hashes subjects.
 func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
 	method := ""
 	if e, ok := err.(*ratelimit.KeyError); ok {
 		method = e.Method
 	}
-	bridge.Failed(ctx, l, method, err)
-	return err
+	return bridge.Failed(ctx, l, method, err)
 }
 
 // Describe gives a refusal the message of the rule that it is about. The messages stand in the order of the rules; "" leaves the
@@ -74,7 +73,12 @@ func Describe(err error, messages ...string) error { return bridge.Describe(err,
 
 // Shown returns a caller's text that stands in a key, fit for the message of a refusal: hashed if the limiter hashes subjects, else as
 // [Printable] does.
-func Shown(err error, text string) string { return bridge.Shown(err, text) }
+func Shown(err error, text string) string {
+	if hash, ok := bridge.Hashed(err, text); ok {
+		return hash
+	}
+	return Printable(text)
+}
 
 // ClientIP returns what [ratelimit.WithClientIP] put into ctx, or "".
 func ClientIP(ctx context.Context) string {

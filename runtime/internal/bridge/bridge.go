@@ -57,12 +57,13 @@ const Keep int64 = -1 << 62
 var (
 	// Prepare prepares the []ratelimit.Rule of a method, pkg.Type.Method. The error is a *ratelimit.RuleError.
 	Prepare func(method string, rules any) (Rules, error)
-	// Failed tells the observers of a *ratelimit.Limiter of a call of a method whose charges could not be computed.
-	Failed func(ctx context.Context, limiter any, method string, err error)
+	// Failed tells the observers of a *ratelimit.Limiter of a call of a method whose charges could not be computed, and returns the
+	// error without what must not be shown.
+	Failed func(ctx context.Context, limiter any, method string, err error) error
 	// Describe gives a refusal the message of the rule that it is about.
 	Describe func(err error, messages []string) error
-	// Shown returns the text of a key expression for the message of a refusal.
-	Shown func(err error, text string) string
+	// Hashed returns the hash of a key expression for the message of a refusal, if the limiter hashes subjects.
+	Hashed func(err error, text string) (hash string, ok bool)
 )
 
 // identity is a key of a value in a context.
