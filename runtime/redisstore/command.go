@@ -139,7 +139,9 @@ func (w *way) process(ctx context.Context, commands []redis.Cmder) bool {
 const retryAfter = 10 * time.Millisecond
 
 // handedOver reports whether the keys of a part are on their way from one server to another.
-func (p *part) handedOver() bool { return p.err != nil && strings.HasPrefix(p.err.Error(), "TRYAGAIN ") }
+func (p *part) handedOver() bool {
+	return p.err != nil && strings.HasPrefix(p.err.Error(), "TRYAGAIN ")
+}
 
 // another finds the way for a part that a server has not begun with, if there is one.
 func (n *node) another(ctx context.Context, w way, next *way, err error) bool {

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"container/list"
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,23 +10,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-const (
-	maxLeases = 16_384 // calls whose use is counted, and whose permits may be taken ahead
-	maxAhead  = 10_000 // permits of one lease
-)
+const maxAhead = 10_000 // permits of one lease
 
 var began = time.Now()
 
 // clock returns the time on this process's monotonic clock.
 func clock() time.Duration { return time.Since(began) }
-
-// leases are the permits that this process took ahead and hands out itself.
-type leases struct {
-	max    int
-	mu     sync.RWMutex
-	byCall map[uint64]*lease
-	order  list.List // oldest first
-}
 
 // lease is what was taken ahead for calls under the same rules and subjects. It lasts from the reading of the clock before it was asked
 // for, so it ends here no later than on the server. Each lease is as large as the use in the last such time, or smaller.
@@ -49,81 +37,6 @@ type lease struct {
 
 	used, before int64 // permits, since a time and in a length before that
 	since        time.Duration
-}
-
-func newLeases() *leases { return &leases{max: maxLeases, byCall: make(map[uint64]*lease)} }
-
-// leasable reports whether permits for a call may be taken ahead: as many of each rule, all from one server.
-func (s *store) leasable(call *engine.Call) bool {
-	first := &call.Claims[0]
-	if first.Rule.Lease == 0 || call.Peek || call.UpTo || call.Refused {
-		return false
-	}
-	for i := range call.Claims {
-		c := &call.Claims[i]
-		if c.Rule.Lease != first.Rule.Lease || c.Cost != first.Cost || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 {
-			return false
-		}
-	}
-	return !s.isSplit(call)
-}
-
-// lease returns the lease for a call, or nil if nothing is taken ahead for it.
-func (s *store) lease(call *engine.Call) *lease {
-	if !s.leasable(call) {
-		return nil
-	}
-	id := hash(call)
-	l := s.leases.find(id)
-	if l == nil {
-		l = s.addLease(id, call)
-	}
-	if !equal(l.call, call) {
-		return nil
-	}
-	return l
-}
-
-func (m *leases) find(id uint64) *lease {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.byCall[id]
-}
-
-// addLease makes room for a lease if there are too many.
-func (s *store) addLease(id uint64, call *engine.Call) *lease {
-	m := s.leases
-	var oldest *lease
-	m.mu.Lock()
-	l := m.byCall[id]
-	if l == nil {
-		if len(m.byCall) == m.max {
-			oldest = m.order.Front().Value.(*lease)
-			m.remove(oldest)
-		}
-		l = &lease{store: s, call: clone(call), id: id, length: time.Duration(call.Claims[0].Rule.Lease) * time.Microsecond}
-		l.element = m.order.PushBack(l)
-		l.mu.Lock()
-		l.timer = time.AfterFunc(l.length, l.end)
-		l.mu.Unlock()
-		m.byCall[id] = l
-	}
-	m.mu.Unlock()
-	if oldest != nil {
-		oldest.mu.Lock()
-		back := oldest.close()
-		oldest.mu.Unlock()
-		s.giveBack(back)
-	}
-	return l
-}
-
-// remove forgets a lease. What it has in hand is not given back. The leases are locked.
-func (m *leases) remove(l *lease) {
-	if m.byCall[l.id] == l {
-		delete(m.byCall, l.id)
-		m.order.Remove(l.element)
-	}
 }
 
 // hand admits a call by permits that were taken ahead.
@@ -272,78 +185,4 @@ func (l *lease) end() {
 		l.store.leases.mu.Unlock()
 	}
 	l.store.giveBack(back)
-}
-
-// giveBack sends what is given back in the next run. Nobody waits for it.
-func (s *store) giveBack(call *engine.Call) {
-	if call == nil || len(call.Claims) == 0 {
-		return
-	}
-	n, err := s.node(context.Background(), call.Claims[0].Subject)
-	if err != nil {
-		return // it counts as used until its window ends
-	}
-	n.mu.Lock()
-	n.join(&request{call: call, adjust: true}, false)
-	n.start()
-	n.mu.Unlock()
-}
-
-// adjust changes the charge of a call that the present lease admitted, if all its rules are to have as many permits more or less. It
-// reports whether it did.
-func (m *leases) adjust(call *engine.Call) bool {
-	if len(call.Claims) == 0 || !call.Claims[0].Dated {
-		return false
-	}
-	l := m.find(hash(call))
-	if l == nil || !equal(l.call, call) {
-		return false
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delta := call.Claims[0].Delta
-	if clock() >= l.until || l.left < delta {
-		return false
-	}
-	for i := range call.Claims {
-		if c := &call.Claims[i]; c.Delta != delta || c.At != l.charge.Claims[i].At {
-			return false
-		}
-	}
-	l.left -= delta
-	for i := range call.Claims {
-		call.Claims[i].Delta = 0
-	}
-	return true
-}
-
-// forgetLeases ends the leases of states that were reset. What is left of them goes back to the other states only.
-func (s *store) forgetLeases(reset *engine.Call) {
-	isReset := func(c engine.Claim) bool {
-		return slices.ContainsFunc(reset.Claims, func(r engine.Claim) bool {
-			return r.Subject == c.Subject && r.Rule.Name == c.Rule.Name && r.Rule.Tag == c.Rule.Tag
-		})
-	}
-	var ended []*lease
-	s.leases.mu.RLock()
-	for _, l := range s.leases.byCall {
-		if l.call.Prefix == reset.Prefix && slices.ContainsFunc(l.call.Claims, isReset) {
-			ended = append(ended, l)
-		}
-	}
-	s.leases.mu.RUnlock()
-	for _, l := range ended {
-		l.mu.Lock()
-		if taking := l.taking; taking != nil { // it may have been asked for before the reset
-			l.mu.Unlock()
-			<-taking
-			l.mu.Lock()
-		}
-		back := l.close()
-		l.mu.Unlock()
-		if back != nil {
-			back.Claims = slices.DeleteFunc(back.Claims, isReset)
-			s.giveBack(back)
-		}
-	}
 }
