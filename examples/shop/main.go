@@ -99,5 +99,5 @@ func newStore(url string) (ratelimit.Store, func() error, error) {
 		return nil, nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
 	client := redis.NewClient(options)
-	return redisstore.New(client), client.Close, nil
+	return redisstore.New(client, redisstore.WithStats()), client.Close, nil
 }
