@@ -38,11 +38,11 @@ type blockText struct {
 
 // Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This
 // limiter follows at once, the others within about two seconds. A refusal says in RetryAfter how long the block still lasts, by
-// this process's clock; no call waits for its end. Of a rule only Name, Key and Hash matter; one in shadow or trigger mode goes
-// on refusing nothing. The user of [WithUserID] is kept with the block in the store, as who set it.
+// this process's clock; no call waits for its end. Of a rule only Name, Key and Hash matter. A rule in shadow or trigger mode still
+// refuses nothing. The store also keeps the user of [WithUserID], as the one who set the block.
 //
-// At most 1,000 keys are blocked at once. More are a *RuleError, and so are no request, a rule without a name, and another d. The
-// other errors are those of [Limiter.Reset].
+// At most 1,000 keys are blocked at once. It is a *RuleError if there would be more, if there is no request, if a rule has no name, or
+// if d is not above 0 and at most 30 days. The other errors are those of [Limiter.Reset].
 func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Request) error {
 	if d <= 0 || d > maxBlock {
 		return &RuleError{Argument: "block", Reason: fmt.Sprintf("found %s; expected up to %s", d, period.Format(maxBlock))}

@@ -117,7 +117,7 @@ func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) int64) 
 	left, err := c.adjustPart(ctx, false, delta)
 	more, failed := c.adjustPart(ctx, true, delta)
 	c.done = !left && !more
-	return true, storeError(ctx, c.method, join(err, failed))
+	return true, storeError(ctx, c.method, joinErrors(err, failed))
 }
 
 // adjustPart adjusts what one store charged. It reports whether some of that surely was not done.

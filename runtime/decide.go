@@ -180,7 +180,7 @@ func (c *call) askBoth(ctx context.Context) (v engine.Verdict, again bool, err e
 		}
 	}
 	if err := c.askPart(ctx, &c.fleet); err != nil {
-		return v, false, join(err, c.rollBack(ctx, &c.local))
+		return v, false, joinErrors(err, c.rollBack(ctx, &c.local))
 	}
 	v.Now = max(c.fleet.verdict.Now, c.local.verdict.Now)
 	v.At = v.Now
@@ -190,7 +190,7 @@ func (c *call) askBoth(ctx context.Context) (v engine.Verdict, again bool, err e
 	}
 	delay, again := c.delay()
 	v.At += delay
-	return v, again, join(c.rollBack(ctx, &c.fleet), c.rollBack(ctx, &c.local))
+	return v, again, joinErrors(c.rollBack(ctx, &c.fleet), c.rollBack(ctx, &c.local))
 }
 
 // admitsNow reports whether a part admits the call without a wait.
@@ -305,11 +305,11 @@ func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	failed := join(c.rollBack(back, &c.fleet), c.rollBack(back, &c.local))
+	failed := joinErrors(c.rollBack(back, &c.fleet), c.rollBack(back, &c.local))
 	if back.Err() != nil {
 		failed = nil // it is still going on, and would look like a deadline of ctx
 	}
-	return join(err, failed)
+	return joinErrors(err, failed)
 }
 
 // sleep waits for a number of microseconds. It returns an error if ctx ends first.

@@ -11,7 +11,7 @@ import (
 // there it is up to a millisecond longer than the rest of the rule's window, and never shorter.
 type Decision struct {
 	Allowed    bool
-	Never      bool          // a rule of limit 0 refuses: to retry is pointless
+	Never      bool          // a rule of limit 0 refuses: retrying is pointless
 	RetryAfter time.Duration // until all rules would admit the call; 0 if it is allowed, or Never
 	Violations []Violation   // the rules that refused; if the call is allowed, those in shadow mode that would have
 	Taken      int64         // of requests with UpTo: the permits taken from each rule; 0 after Peek
@@ -25,13 +25,12 @@ type Decision struct {
 	charged *charged // nil if nothing was charged
 }
 
-// Refund gives exactly this charge back, once; later calls return nil. Permits that have left their window stay gone. A bucket, which
-// keeps no history, gets back what has not refilled since the charge, and nothing while calls wait for it: at 100 permits a second,
-// one permit is refilled after 10 ms. A refusal has nothing to give back.
+// Refund gives exactly this charge back, once; later calls return nil. A refusal has nothing to give back. Permits that have left their
+// window stay gone. A bucket keeps no history: it gets back what has not refilled since the charge, and nothing while calls wait for it.
+// At 100 permits a second, for example, a permit has refilled after 10 ms.
 //
-// The error is a *StoreError, or wraps the context's. If it came before a server took the permits back, since none could be
-// reached, the next Refund tries again. If the reply of a server was lost, or the context ended meanwhile, no Refund does:
-// permits may stay taken, but none goes back twice.
+// The error is a *StoreError, or wraps the context's. If no server could be reached, the next Refund tries again. If the reply of a
+// server was lost, or the context ended meanwhile, it does not: permits may stay taken, but none goes back twice.
 func (d Decision) Refund(ctx context.Context) error {
 	if d.charged == nil {
 		return nil

@@ -13,18 +13,18 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// ErrTooManyRequests is what errors.Is finds in every refusal.
+// ErrTooManyRequests is matched, with errors.Is, by every [TooManyRequestsError].
 var ErrTooManyRequests = errors.New("too many requests")
 
 const defaultMessage = "Too many requests."
 
 // TooManyRequestsError is a refusal: the call was not made, and nothing was charged. A caller who comes back earlier than
-// RetryAfter says may still be admitted where a rule lets calls wait. How exact RetryAfter is, [Decision] says.
+// RetryAfter says may still be admitted where a rule lets calls wait. [Decision] says how exact RetryAfter is.
 type TooManyRequestsError struct {
 	Method     string        // pkg.Type.Method; "" for requests
 	Message    string        // of the refusing rule with the longest delay
 	RetryAfter time.Duration // until all rules would admit the call, if nothing else is admitted before; 0 if Never
-	Never      bool          // a rule of limit 0 refused: to retry is pointless
+	Never      bool          // a rule of limit 0 refused: retrying is pointless
 	Violations []Violation   // the rules that refused, in their order
 
 	hasher *hasher // of the limiter
@@ -120,7 +120,7 @@ func (e *TooManyRequestsError) Error() string {
 // Is reports that every TooManyRequestsError is [ErrTooManyRequests].
 func (e *TooManyRequestsError) Is(target error) bool { return target == ErrTooManyRequests }
 
-// NeverAdmissibleError says that a call costs more than a rule can ever admit. To retry is pointless. It is no
+// NeverAdmissibleError says that a call costs more than a rule can ever admit. Retrying is pointless. It does not match
 // [ErrTooManyRequests].
 type NeverAdmissibleError struct {
 	Method string // pkg.Type.Method; "" for requests
@@ -149,13 +149,14 @@ func (e *StoreError) Error() string { return oneLine(where(e.Method, "store") + 
 // Unwrap returns the cause.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// KeyError says that it could not be computed whom a call counts for, or how much. The call was not made.
+// KeyError says that the key, cost or limit of a call could not be computed, or is too long or out of range. The call was not made, and
+// nothing was charged.
 type KeyError struct {
 	Method string // pkg.Type.Method; "" for requests
 	Rule   string // its name
 	Expr   string // the expression or template, as written
 	Reason string // such as "doc is nil"; "" if Err says it all
-	Err    error  // the cause, if an error was
+	Err    error  // the cause, or nil
 }
 
 func (e *KeyError) Error() string {
@@ -189,8 +190,8 @@ func (e *RuleError) Error() string {
 // errorList is several errors in one. Its text is one line, from which the last ones may be cut off.
 type errorList struct{ errs []error }
 
-// join returns the errors that are not nil as one, or nil. It is as errors.Join, but for the one line.
-func join(errs ...error) error {
+// joinErrors returns the errors that are not nil as one, or nil. It is as errors.Join, but for the one line.
+func joinErrors(errs ...error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	switch len(errs) {
 	case 0:

@@ -1,8 +1,8 @@
 package ratelimit
 
-// Check returns nil if the rules are valid and the limiter's store can decide each of them, or else a *RuleError for each that
-// it cannot. Not every store knows every algorithm. Call Check when the program starts; without it, the first call of such a
-// rule fails with that error and charges nothing.
+// Check returns nil if all rules are valid and the limiter's store can decide each of them. Otherwise the error wraps a *RuleError for
+// each rule that is not. Not every store knows every algorithm. Call Check when the program starts: without it, the first call of such
+// a rule fails with that error and charges nothing.
 func (l *Limiter) Check(rules ...Rule) error {
 	var failed []error
 	for _, rule := range rules {
@@ -12,7 +12,7 @@ func (l *Limiter) Check(rules ...Rule) error {
 		}
 		failed = append(failed, err)
 	}
-	return join(failed...)
+	return joinErrors(failed...)
 }
 
 // supports returns why the store cannot decide a rule that may delay its calls by a wait, or nil.

@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
-// Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter is of no use.
+// Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter cannot be used.
 type Limiter struct {
 	store     engine.Store
 	process   *memory.Store  // the store, if it is in this process and decides by the system's clock
@@ -46,7 +46,8 @@ const (
 	maxLocalBytes = 256 << 20
 )
 
-// New returns a limiter that counts in store: memstore.New, redisstore.New and plain.New make one. A nil store panics.
+// New returns a limiter that counts in store, which memstore.New, redisstore.New or plain.New makes. It panics if store is nil. Any number
+// of limiters may share a store; those of one prefix share their counts.
 func New(store Store, options ...Option) *Limiter {
 	if store == nil {
 		panic("ratelimit.New: the store is nil")

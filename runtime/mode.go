@@ -2,15 +2,16 @@ package ratelimit
 
 import "fmt"
 
-// Mode is what becomes of a rule's refusal.
+// Mode is what the refusal of a rule does.
 type Mode uint8
 
 const (
 	ModeEnforce Mode = iota // the call is refused
-	ModeShadow              // it is only reported: see [WithObserver]
-	ModeTrigger             // there is none: the function of [WithTrigger] is called when the limit is reached
+	ModeShadow              // the refusal is only reported: see [WithObserver]
+	ModeTrigger             // the rule never refuses: the function of [WithTrigger] is called when its limit is reached
 )
 
+// String returns the directives' word: "enforce", "shadow" or "trigger".
 func (m Mode) String() string {
 	return word("Mode", uint8(m), "enforce", "shadow", "trigger")
 }
@@ -19,13 +20,14 @@ func (m Mode) String() string {
 type Scope uint8
 
 const (
-	ScopeFleet    Scope = iota // all that use the store
-	ScopeInstance              // this limiter only
+	ScopeFleet    Scope = iota // all limiters of one prefix on the store share them
+	ScopeInstance              // each limiter has its own
 )
 
+// String returns the directives' word: "fleet" or "instance".
 func (s Scope) String() string { return word("Scope", uint8(s), "fleet", "instance") }
 
-// Refund is whether the permits of a call go back.
+// Refund is when the permits of a call are given back.
 type Refund uint8
 
 const (
@@ -33,6 +35,7 @@ const (
 	RefundError        // if the wrapped call returns an error, or panics
 )
 
+// String returns the directives' word: "never" or "error".
 func (r Refund) String() string { return word("Refund", uint8(r), "never", "error") }
 
 // find returns the first value, from 0 to last, whose word this is.

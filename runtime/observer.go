@@ -14,11 +14,11 @@ const (
 	EventAdmitted  EventKind = iota // the call was admitted, and waited for that if it had to
 	EventRefused                    // rules refused the call
 	EventFailed                     // the call was not decided: see Err
-	EventAbandoned                  // the context ended while the call waited; its place went back
-	EventRefunded                   // a charge was given back, or not: see Err
-	EventSettled                    // a charge became what the call cost, or not: see Err
-	EventStoreLost                  // a call failed for the store's sake, as Err says, and none did before
-	EventStoreBack                  // a call was decided by the store that was lost, and for five seconds none has failed
+	EventAbandoned                  // the context ended while the call waited; its permits were given back
+	EventRefunded                   // a charge was given back, or could not be: see Err
+	EventSettled                    // a charge was changed to what the call cost, or could not be: see Err
+	EventStoreLost                  // the store failed to decide a call, and had not failed before; Err says why
+	EventStoreBack                  // the store decides again, and has not failed for five seconds
 )
 
 // String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost" or "store_back".
@@ -26,8 +26,8 @@ func (k EventKind) String() string {
 	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back")
 }
 
-// Event tells an observer of one decision, of what became of its charge later, or of the store. It is valid only while the observer runs: an
-// observer that keeps something copies it.
+// Event tells an observer of one decision, of what became of its charge later, or of the store. It is valid only while the observer runs.
+// An observer that keeps an event must copy it, and its Rules.
 type Event struct {
 	Kind       EventKind
 	Method     string        // pkg.Type.Method; "" for requests
@@ -58,10 +58,10 @@ type Outcome struct {
 type Result uint8
 
 const (
-	ResultAdmitted      Result = iota // the call was admitted, and the rule did not object
+	ResultAdmitted      Result = iota // the call was admitted, and so would the rule alone have done
 	ResultRefused                     // the rule refused the call
 	ResultShadowRefused               // the rule would have refused the call, were it not in shadow mode
-	ResultOtherRefused                // the rule did not object; another one refused the call
+	ResultOtherRefused                // the rule would have admitted the call; another one refused it
 )
 
 // String returns "admitted", "refused", "shadow_refused" or "other_refused".
@@ -69,7 +69,7 @@ func (r Result) String() string {
 	return word("Result", uint8(r), "admitted", "refused", "shadow_refused", "other_refused")
 }
 
-// Result returns what a rule of the event did to the call. It is of use for EventAdmitted and EventRefused.
+// Result returns what a rule of the event did to the call. It has a meaning for EventAdmitted and EventRefused only.
 func (e *Event) Result(o *Outcome) Result {
 	switch {
 	case o.Refused && o.Mode == ModeShadow:

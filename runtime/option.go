@@ -13,14 +13,14 @@ type Option func(*Limiter)
 // DefaultPrefix is what all keys in the store begin with, unless [WithPrefix] says otherwise.
 const DefaultPrefix = "ratelimit"
 
-// WithPrefix sets what all keys in the store begin with, instead of [DefaultPrefix]. Give each application that shares a Redis a
-// prefix of its own. Braces are escaped.
+// WithPrefix sets what all keys in the store begin with, instead of [DefaultPrefix]. Applications that share a Redis need different
+// prefixes. Braces, percent signs and unprintable characters are escaped; over 128 bytes the rest is replaced by a hash.
 func WithPrefix(prefix string) Option {
 	return func(l *Limiter) { l.prefix = key.Escape(prefix) }
 }
 
-// WithFailurePolicy sets what becomes of calls while the store fails, for rules that do not say. Of the rules of one call the
-// strictest policy counts: FailClosed, then FailLocal, then FailOpen. Without it, calls fail closed.
+// WithFailurePolicy sets what happens to calls while the store fails, for rules without a policy of their own. The default is FailClosed.
+// If the rules of one call differ, the strictest policy holds: FailClosed, then FailLocal, then FailOpen.
 func WithFailurePolicy(policy FailurePolicy) Option {
 	return func(l *Limiter) { l.policy = policy }
 }
@@ -40,12 +40,12 @@ type Trigger struct {
 	Rule   string // the rule's name
 	Key    string // as in Violation
 	Limit  int64  // permits per window
-	Used   int64  // permits used in the window by now; of one call at most 2*10^15 count
+	Used   int64  // permits used in the window by now; one call counts for at most 2*10^15
 }
 
 // WithTrigger sets a function that is called, before the call goes on, each time the permits used under a rule in trigger mode
 // rise from below its limit to the limit or above. Many goroutines may call it at once, and the call waits for it. Peek does not
-// call it. Without it such rules count, and nobody hears of it. A nil function panics.
+// call it. Without this option such rules count, and nobody is told. A nil function panics.
 func WithTrigger(trigger func(context.Context, Trigger)) Option {
 	if trigger == nil {
 		panic("ratelimit.WithTrigger: the function is nil")

@@ -12,19 +12,20 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// Override is what [Overrides] change of the rules of a name. What is nil or zero stays as the rule says. A rule that an override
-// puts in shadow or trigger mode does without its Wait, Queue and Block.
+// Override is what [Overrides] change of the rules of a name. A field that is nil or zero leaves the rule's own value. In shadow or trigger
+// mode the rule has no Wait, Queue and Block.
 //
-// As JSON it is {"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann","at":"…"}: so also by
-// hand, with HSET <prefix>:overrides <rule> on Redis. A field that is not known is an error.
+// On Redis an override is a field of the hash <prefix>:overrides. The field is the rule's name, and the value is JSON:
+// {"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann","at":"…"}. So HSET sets one by hand. A
+// member that is not known is an error.
 type Override struct {
 	Limit *int64        // permits per window; 0 refuses everything. Also instead of the limit that a call brings along
 	Per   time.Duration // the window, for a rule with Per
 	Burst int64         // the capacity of a TokenBucket
-	Mode  *Mode
-	Until time.Time // when the override ends, by this process's clock; zero is never
-	By    string    // who set it, up to 200 bytes of UTF-8; nothing depends on it
-	At    time.Time // when it was set; nothing depends on it
+	Mode  *Mode         // what a refusal does
+	Until time.Time     // when the override ends, by this process's clock; zero is never
+	By    string        // who set it, up to 200 bytes of UTF-8; nothing depends on it
+	At    time.Time     // when it was set; nothing depends on it
 }
 
 const maxBy = 200

@@ -15,15 +15,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Overrides change the rules of a limiter while the program runs, by their names. Those in the store hold for all limiters of one
-// prefix on it, and last as long as the store's data. Those set by SetLocal hold for one limiter, before what the store says.
+// Overrides change rules by their names while the program runs. Those in the store hold for all limiters of one prefix on it, and last as
+// long as the store's data. Those set by SetLocal hold for one limiter, and come before those in the store.
 //
-// A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. A
-// text in the store that is not understood never replaces an override that was; one line is logged.
+// A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. At most 1,000
+// overrides of 1,000 bytes are followed. One that is not understood changes nothing: an earlier one of the same name still holds, and one
+// line is logged.
 //
-// Usage so far still counts: under a raised limit the difference passes, under a lowered one nothing until enough permits have
-// left. Of a bucket the number of missing permits stays the same. Another Per starts from nothing, and the way back finds what
-// is still known of the earlier window.
+// Usage so far still counts. After a limit is raised, the difference passes at once; after it is lowered, nothing passes until enough
+// permits have left the window. A bucket keeps the number of permits that are missing. Another Per starts from zero; when it ends, what is
+// still known of the earlier window counts again.
 type Overrides struct {
 	limiter *Limiter
 	store   engine.Settings // nil if the limiter's store keeps none
@@ -71,35 +72,36 @@ func (o *Overrides) start(l *Limiter) {
 }
 
 // Set changes the rules of a name for all limiters of this prefix on the store, instead of any earlier override there. This
-// limiter follows at once, the others within about two seconds. The name is that of a directive's name=, or pkg.Type.Method; a
-// name that no rule has is no error. At is set to now if it is zero.
+// limiter follows at once, the others within about two seconds. The name is that of a directive's name=, or pkg.Type.Method. It is
+// no error if no rule has that name. At is set to now if it is zero.
 //
-// The error is a *RuleError about what no rule can have, a *StoreError, or wraps the context's. A rule that the override does not
-// suit, such as one of Cron with a Per, stays as it is: see [Overrides.Err].
+// The error is a *RuleError if no rule can be like that, a *StoreError, or wraps the context's. A rule that the override does not suit
+// stays as it is: see [Overrides.Err].
 func (o *Overrides) Set(ctx context.Context, rule string, v Override) error {
 	_, err := o.set(ctx, rule, v, false)
 	return err
 }
 
-// SetNew is Set where no override is set in the store, and else changes nothing. It reports which. The error is as of Set.
+// SetNew is [Overrides.Set] if the store has no override of the name, and otherwise changes nothing. It reports whether it set one. The
+// errors are those of Set.
 func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, error) {
 	return o.set(ctx, rule, v, true)
 }
 
-// Clear ends what Set began. The error is a *StoreError, or wraps the context's.
+// Clear removes the override of a name from the store. It is no error if there is none. The error is a *StoreError, or wraps the context's.
 func (o *Overrides) Clear(ctx context.Context, rule string) error {
 	return o.write(ctx, func(store engine.Settings) error { return store.Unset(ctx, o.limiter.list(listOverrides), rule) })
 }
 
-// All returns the overrides in the store, as they are there now. Those that are not understood are left out, and are the error; it
-// is a *StoreError, or wraps the context's, if the store could not be read.
+// All returns the overrides that are in the store now. If some are not understood, the error says so, and the others are returned. If the
+// store cannot be read, the error is a *StoreError or wraps the context's.
 func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	if o.store == nil {
 		return nil, &StoreError{Err: errNoOverrides}
 	}
 	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
 	if err != nil || ctx.Err() != nil {
-		return nil, storeError(ctx, "", join(err, ctx.Err()))
+		return nil, storeError(ctx, "", joinErrors(err, ctx.Err()))
 	}
 	all, malformed := map[string]Override{}, []error(nil)
 	for name, text := range texts {
@@ -113,7 +115,7 @@ func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 }
 
 // SetLocal changes the rules of a name for this limiter, instead of any earlier override of them here or in the store. The name
-// is as for Set. The error is a *RuleError about what no rule can have.
+// is as for Set. The error is a *RuleError if no rule can be like that.
 func (o *Overrides) SetLocal(rule string, v Override) error {
 	if err := v.check(rule); err != nil {
 		return err
@@ -128,7 +130,7 @@ func (o *Overrides) SetLocal(rule string, v Override) error {
 	return nil
 }
 
-// ClearLocal ends what SetLocal began. The rules of the name are what the store's override makes of them, or as written.
+// ClearLocal removes the override that SetLocal set. The store's override then holds, if there is one.
 func (o *Overrides) ClearLocal(rule string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,8 +138,8 @@ func (o *Overrides) ClearLocal(rule string) {
 	o.enforce()
 }
 
-// Err returns what is wrong with the overrides: that the store's could not be read the last time, so that older ones hold;
-// those that are not understood; and those that did not suit a rule which was called since. It is nil if nothing is.
+// Err returns what is wrong with the overrides, or nil: the store could not be read the last time, so that older ones hold; some are not
+// understood; or some do not suit a rule that was called, such as a Per for a rule with Cron.
 func (o *Overrides) Err() error {
 	o.mu.Lock()
 	errs := slices.Collect(maps.Values(o.malformed))
@@ -159,7 +161,7 @@ func (o *Overrides) Err() error {
 // joined returns the errors as one, in the order of their texts.
 func joined(errs []error) error {
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return join(errs...)
+	return joinErrors(errs...)
 }
 
 var errNoOverrides = errors.New("it keeps no overrides and no blocks")
@@ -235,7 +237,7 @@ func (o *Overrides) read(ctx context.Context) error {
 	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
 	o.take(texts, err)
 	o.limiter.used.again()
-	err = join(err, o.limiter.blocks.read(ctx, o.limiter, o.store))
+	err = joinErrors(err, o.limiter.blocks.read(ctx, o.limiter, o.store))
 	time.AfterFunc(readEvery, func() { o.due.Store(true) })
 	return err
 }

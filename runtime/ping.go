@@ -7,8 +7,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Ping reports whether the limiter is ready to decide: its store answers and permits all that decisions need, and the overrides and
-// blocks in it are read. It is for readiness checks such as /readyz, and for the start of a program; a decision does not need it.
+// Ping returns nil if the limiter is ready to decide: its store answers and permits all that decisions need, and the overrides and blocks
+// in it have been read. It is for readiness checks such as /readyz, and for the start of a program. Decisions do not need it.
 //
 // The error is a *StoreError that says what to do about an unknown user, a wrong password, a missing permission, a server that
 // is too old, or a read-only replica; or it wraps the context's.

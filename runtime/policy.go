@@ -8,22 +8,22 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// FailurePolicy is what becomes of a call that the store fails to decide: the store is out of reach, full, or answers with an
-// error. The zero value is the limiter's policy, and of a limiter FailClosed.
+// FailurePolicy is what happens to a call that the store fails to decide: the store cannot be reached, is full, or answers with an
+// error. The zero value is DefaultPolicy.
 type FailurePolicy uint32
 
 const (
 	DefaultPolicy FailurePolicy = iota // of a rule: the limiter's; of a limiter: FailClosed
 	FailClosed                         // the call fails with a *StoreError; the directives' word is deny
 	FailOpen                           // the call passes; the directives' word is allow
-	FailLocal                          // this limiter counts by itself, from nothing; the directives' word is local
+	FailLocal                          // this limiter counts in this process, starting at zero; the directives' word is local
 )
 
 // shareShift is where a FailLocal has the number of processes that share the limits.
 const shareShift = 8
 
 // FailLocalShare returns FailLocal for a fleet of n processes: each of them admits max(1, limit / n) permits while the store
-// fails. n is at least 1 and at most 10,000,000; what is beyond is cut.
+// fails. An n below 1 stands for 1, and one above 10,000,000 for that.
 func FailLocalShare(n int) FailurePolicy {
 	return FailLocal | FailurePolicy(min(max(n, 1), 10_000_000))<<shareShift
 }

@@ -60,8 +60,8 @@ func (p policy) of(rule string) (QuotaPolicy, bool) {
 	return QuotaPolicy{cmp.Or(rule, "rule-"+strconv.Itoa(p.index+1)), p.quota, p.window}, !p.silent
 }
 
-// Policy returns what clients may be told of the rule. It reports false for a rule that refuses nothing, which is not their business.
+// Policy returns what clients may be told of the rule. It reports false for a rule in shadow or trigger mode, which they should not be told.
 func (v Violation) Policy() (QuotaPolicy, bool) { return v.policy.of(v.Rule) }
 
-// Policy returns what clients may be told of the rule. It reports false for a rule that refuses nothing, which is not their business.
+// Policy returns what clients may be told of the rule. It reports false for a rule in shadow or trigger mode, which they should not be told.
 func (q Quota) Policy() (QuotaPolicy, bool) { return q.policy.of(q.Rule) }

@@ -17,7 +17,7 @@ type Quota struct {
 	Key       string        // as in Violation
 	Limit     int64         // permits per window; of a bucket, its burst
 	Remaining int64         // permits that are left after the decision
-	Reset     time.Duration // until all of them are there again; 0 if they are
+	Reset     time.Duration // until all permits are there again; 0 if they are there now
 
 	policy policy
 }
@@ -33,8 +33,8 @@ const maxQuotas = 100
 
 type reportKey struct{}
 
-// WithReport returns a context whose decisions are collected in the report, wherever below they are made. A decision that reports costs
-// the store somewhat more. [Limiter.Peek] adds nothing.
+// WithReport returns a context, and a report that collects the quotas of all decisions made under it, wherever in the call tree. A
+// decision that reports costs the store somewhat more. [Limiter.Peek] adds nothing to a report.
 func WithReport(ctx context.Context) (context.Context, *Report) {
 	r := new(Report)
 	return context.WithValue(ctx, reportKey{}, r), r
@@ -51,7 +51,8 @@ func reportOf(ctx context.Context) *Report {
 	return r
 }
 
-// Quotas returns the quota of each rule and subject after its last decision, in the order of the first ones. There are at most 100.
+// Quotas returns the quota of each rule and key after its last decision, in the order in which they were first decided. A report keeps
+// at most 100, and leaves out later ones.
 func (r *Report) Quotas() []Quota {
 	r.mu.Lock()
 	defer r.mu.Unlock()

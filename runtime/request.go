@@ -13,8 +13,8 @@ import (
 type Request struct {
 	Rule   Rule
 	Key    string // whose permits, at most 64 KiB; "" is everybody's, unless the rule has a Key
-	Cost   int64  // permits; 0 means 1. Below 0 is a *KeyError, and so is above 1 if the rule is Distinct
-	Member string // what is counted, if the rule is Distinct; at most 64 KiB
+	Cost   int64  // permits; 0 means 1. A cost below 0 is a *KeyError, and so is one above 1 if the rule has Distinct
+	Member string // what is counted, if the rule has Distinct; at most 64 KiB
 
 	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. It stands on
 	// all requests of a call, with equal Costs, and goes with Allow and Peek. It does not go with Distinct, Prepay or Warmup.
@@ -22,9 +22,10 @@ type Request struct {
 }
 
 // Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
-// Decision, not an error. The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. No
-// request is a *RuleError. Equal rules for one key add their costs; different rules of one name, window and key are a
-// *RuleError.
+// Decision, not an error. Two requests with equal rules and keys add their costs.
+//
+// The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. It is a *RuleError if there is no
+// request, or if two requests have different rules of one name, window and key.
 func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, error) {
 	if d, ok := l.allowAtOnce(ctx, requests); ok {
 		return d, nil
@@ -32,19 +33,19 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 	return l.decide(ctx, requests, 0, false)
 }
 
-// Peek returns what Allow would, and charges and writes nothing. A request reaches the counts of a directive's rule by its name
-// and window.
+// Peek returns what Allow would return, and charges and writes nothing. A request finds the counts of a directive's rule by the rule's
+// name and window. The errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.decide(ctx, requests, 0, true)
 }
 
-// Wait is Allow for a caller that has time. It takes the earliest place that suits all rules and sleeps until then. It returns a
-// nil error only if the call was admitted. How long it may sleep is for the context to say; without a deadline that is up to
-// 3660 days, whatever Wait the rules have.
+// Wait is Allow for a caller that has time: it takes the next permits to come, and sleeps until then. On one server, calls are admitted in
+// the order in which they came. The error is nil only if the call was admitted. Wait sleeps until the context's deadline at most, and
+// without one up to 3660 days, whatever Wait the rules have.
 //
-// What cannot be admitted before the deadline is a *[TooManyRequestsError] at once. If the context ends while the call sleeps, the
-// place goes back, and the error wraps the context's. Calls cannot wait for a SlidingCounter or a rule with Distinct: that is a
-// *RuleError, and nothing is charged. The other errors are those of Allow.
+// A call that cannot be admitted before the deadline gets a *[TooManyRequestsError] at once. If the context ends while the call sleeps,
+// the permits are given back, and the error wraps the context's. Calls cannot wait for a SlidingCounter or a rule with Distinct: that is
+// a *RuleError, and nothing is charged. The other errors are those of Allow.
 func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.decide(ctx, requests, longestWait, false)
 }
@@ -118,8 +119,8 @@ func (c *call) decision() Decision {
 	return d
 }
 
-// Reset forgets what the subjects of the requests have used under their rules, which are named as for Peek, and returns how many
-// counts it found. Costs do not matter. No request is a *RuleError; the other errors are those of Allow.
+// Reset forgets what the keys of the requests have used under their rules, and returns how many counts it found. It finds them as Peek
+// does. Costs do not matter. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	c := l.newCall("")
 	defer c.free()

@@ -11,11 +11,11 @@ import (
 
 // Rule is one limit: plain data with the fields of the rule directive. The zero values are the directive's defaults.
 type Rule struct {
-	// Name says what the rule counts: rules of one Name and one window share their counts. In generated code it is the
-	// directive's name, or pkg.Type.Method.
+	// Name says whose counts these are: rules of one Name and one window share their counts. At most 256 bytes, without spaces and
+	// without {}%:"'`. In generated code it is the directive's name, or pkg.Type.Method.
 	Name string
-	// Key is the directive's key template as written. Where there is one, an empty subject is a [KeyError]; where there is
-	// none, it stands for everybody.
+	// Key is the directive's key template as written. It computes nothing here. If a rule has one, a request with an empty Key is a
+	// [KeyError]; if not, that stands for everybody.
 	Key string
 	// Algorithm is SlidingWindow by default, Calendar if there is a Cron.
 	Algorithm Algorithm
@@ -30,34 +30,32 @@ type Rule struct {
 	TZ string
 	// Burst is the capacity of a TokenBucket; 0 is Limit. At most 10,000,000, and full within a hundred years.
 	Burst int64
-	// Prepay lets a call of a TokenBucket or LeakyBucket pass that takes more than is stored: the next one waits for it. Such a debt lasts
-	// at most 24 hours, or as long as one permit takes; a call that costs more is a [NeverAdmissibleError].
+	// Prepay lets a call take more than a TokenBucket or LeakyBucket holds: the next call waits for that debt. A debt lasts at most 24
+	// hours, or as long as one permit takes. A call that costs more is a [NeverAdmissibleError].
 	Prepay bool
 	// Warmup is the time in which a TokenBucket's rate ramps up after idling: from a third of it, as Guava's SmoothWarmingUp
 	// does. Such a bucket has no burst, and its calls are prepaid. At most 24 hours.
 	Warmup time.Duration
 	// Slices is how many slices a SlidingCounter's window has; 0 is 60. At most 10,000.
 	Slices int64
-	// Distinct is the directive's template of the members that are counted instead of calls; where there is one, a request
-	// names its Member. A member that is known costs nothing, and any other one permit. It is known from its first admission
-	// in the window on: further ones do not prolong that, and where the first is given back it is known no more. It goes with
+	// Distinct is the directive's template of the members that are counted instead of calls. A request names its Member. The first call
+	// of a member costs one permit, and further ones cost nothing until the first has left the window or is given back. It goes with
 	// SlidingWindow and Calendar.
 	Distinct string
-	// Wait is how long a call waits for its permits instead of being refused at once; up to 3660 days. It is for generated wrappers:
-	// requests wait in [Limiter.Wait], whatever their rules say. A call under a rule with Distinct waits for none of its rules, as a
-	// member that is known now may be forgotten later.
+	// Wait is how long a call may wait for its permits instead of being refused at once; up to 3660 days. It is for generated wrappers:
+	// requests wait in [Limiter.Wait], whatever their rules say. It does not go with SlidingCounter. If any rule of a call has Distinct,
+	// the call does not wait.
 	Wait time.Duration
-	// Queue is how many permits may be due to the calls that wait in a bucket, the new one's among them: where each costs 1,
-	// how many calls may wait. 0 is any number. It goes with Wait, which requests do without, and not with Prepay or Warmup,
-	// whose calls wait for the permits of earlier ones.
+	// Queue bounds how many permits the calls that wait for a bucket may need together: if each costs 1, how many calls may wait. 0 is any
+	// number. It needs Wait, but not for requests, and does not go with Prepay or Warmup.
 	Queue int64
-	// Block is how long a subject is refused after a refusal, in whole microseconds. At most 30 days.
+	// Block is for how long a key is refused after a refusal, in whole microseconds; 0 is not at all. At most 30 days.
 	Block time.Duration
-	// Mode is what becomes of a refusal.
+	// Mode is what a refusal does; ModeEnforce by default.
 	Mode Mode
-	// Scope is who shares the counts.
+	// Scope is who shares the counts; ScopeFleet by default.
 	Scope Scope
-	// Refund is whether a call gives its permits back when it fails. It is for generated wrappers: [Decision.Refund] gives back
+	// Refund is when a call gives its permits back; RefundNever by default. It is for generated wrappers: [Decision.Refund] gives back
 	// what requests took.
 	Refund Refund
 	// OnError is what to do while the store fails; the default is the limiter's policy.
@@ -68,7 +66,7 @@ type Rule struct {
 	Lease time.Duration
 	// Hash is whether [WithSubjectHash] applies to the rule, as it does by default.
 	Hash Hash
-	// Message is what a caller is told on a refusal; "" is "Too many requests.".
+	// Message is what a refused caller is told; "" is "Too many requests.".
 	Message string
 
 	// unnamed says that a rule is called like its method or type, perhaps with a number behind, and that its keys end with its
@@ -76,8 +74,8 @@ type Rule struct {
 	unnamed bool
 }
 
-// Validate returns nil or a *RuleError. It is as strict as for a rule of a method, also where the rule is for requests, which
-// need no Wait for their Queue.
+// Validate returns nil if the rule is valid for a method, or else a *RuleError. A rule that is only for requests may also have a Queue
+// without a Wait.
 func (r Rule) Validate() error {
 	_, err := r.prepare("")
 	return cmp.Or(err, r.checkQueue())

@@ -37,8 +37,9 @@ func WithLinesPerSecond(n int) SlogOption {
 	return func(s *slogger) { s.perSecond = int64(max(1, n)) }
 }
 
-// SlogObserver returns an observer that logs refusals, with the rules that refused and the delay, and what failed: calls that were
-// not decided, decisions of a [FailurePolicy], refunds and settles. It does not log admitted calls. A nil logger panics.
+// SlogObserver returns an observer for [WithObserver] that logs refusals, with the rules that refused and the delay, and failures: calls
+// that were not decided, calls that a [FailurePolicy] decided, and refunds and settles that failed. It does not log admitted calls. It
+// panics if logger is nil.
 func SlogObserver(logger *slog.Logger, level slog.Level, options ...SlogOption) func(context.Context, *Event) {
 	if logger == nil {
 		panic("ratelimit.SlogObserver: the logger is nil")

@@ -137,9 +137,9 @@ func pruneUsed(ctx context.Context, store engine.Settings, list string) error {
 	return nil
 }
 
-// Rules returns the rules that limiters of this prefix on the store have used within a day, by name. They are for requests that ask
-// about the counts of others: with [Limiter.Peek], [Limiter.Reset] and [Limiter.Block]. Rules of instance scope are not
-// there. The error is a *StoreError, or wraps the context's.
+// Rules returns the rules that limiters of this prefix on the store have used within the last day, sorted by name; at most 1,000, and none
+// of instance scope. A tool that does not know the program can ask with them: [Limiter.Peek], [Limiter.Reset], [Limiter.Block]. A rule
+// appears some seconds after its first use. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 	if l.overrides.store == nil {
 		return nil, &StoreError{Err: errNoOverrides}
