@@ -17,8 +17,7 @@ func WithErrorHandler(answer func(w http.ResponseWriter, r *http.Request, err er
 	return func(o *options) { o.answer = answer }
 }
 
-// Answer is [Error] for those who have no answer of their own to other errors: for them the status is 503 if the request's context has
-// ended, and 500 else.
+// Answer is [Error] that also answers all other errors: with 503 if the request's context has ended, and otherwise with 500.
 func Answer(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case Error(w, r, err):

@@ -22,11 +22,11 @@ type options struct {
 // has the fewest permits left. Reset is in seconds from now.
 func WithXRateLimit() Option { return func(o *options) { o.old = true } }
 
-// Report returns a handler that calls next and tells the client what the rules have left that were decided meanwhile under the
-// request's context, in whatever service below: in the fields RateLimit-Policy and RateLimit, written with the header of the response.
-// Decisions that come after the first byte of the body are too late. A Report inside another one does nothing.
+// Report returns a handler that calls next and tells the client what the rules have left, in the fields RateLimit-Policy and RateLimit of
+// the response. It tells of all decisions under the request's context, in whatever service below, that were made before the header was
+// written. A Report inside another one does nothing.
 //
-// To report costs the store somewhat more for each decision.
+// A decision that reports costs the store somewhat more.
 func Report(next http.Handler, opts ...Option) http.Handler {
 	o := collect(opts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.report(next, w, r) })

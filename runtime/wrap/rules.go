@@ -27,15 +27,15 @@ func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 // Rules returns the rules, with the names that they got. The caller must not change them.
 func (r *Rules) Rules() []ratelimit.Rule { return r.rules }
 
-// NilKey returns the *ratelimit.KeyError of a call that is not made since expr, which a rule needs, is nil. The rule is an index.
+// NilKey returns a *ratelimit.KeyError: expr, which a rule needs, is nil. The rule is its index in NewRules.
 func (r *Rules) NilKey(rule int, expr string) error { return r.Missing(rule, expr, expr+" is nil") }
 
-// Missing returns the *ratelimit.KeyError of a call that is not made since expr, which a rule needs, has no value.
+// Missing returns a *ratelimit.KeyError: expr, which a rule needs, has no value for this reason.
 func (r *Rules) Missing(rule int, expr, reason string) error {
 	return &ratelimit.KeyError{Method: r.method, Rule: r.rules[rule].Name, Expr: expr, Reason: reason}
 }
 
-// KeyError returns the *ratelimit.KeyError of a call that is not made since expr, which a rule needs, fails with err.
+// KeyError returns a *ratelimit.KeyError: expr, which a rule needs, fails with err.
 func (r *Rules) KeyError(rule int, expr string, err error) error {
 	return &ratelimit.KeyError{Method: r.method, Rule: r.rules[rule].Name, Expr: expr, Err: err}
 }

@@ -39,7 +39,7 @@ func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...s
 	return call.Take(ctx)
 }
 
-// TakeCharges is [Take] for rules that are charged something else than one permit for a subject.
+// TakeCharges is [Take] for rules with a cost, a condition, a member or a limit of their own in each call.
 func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error {
 	return ask(l, rules, charges).Take(ctx)
 }
@@ -57,8 +57,8 @@ func ask(l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
 	return call
 }
 
-// Failed tells the limiter's observers of a call that is not made since a key, cost or limit could not be computed. It returns
-// err, which says so, but for the text of its cause if the limiter hashes subjects.
+// Failed tells the limiter's observers that a call is not made because a key, cost or limit could not be computed. It returns err. If
+// the limiter hashes subjects, the text of the cause is left out, as a subject may be in it.
 func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
 	method := ""
 	if e, ok := err.(*ratelimit.KeyError); ok {
