@@ -29,7 +29,7 @@ func (t *tool) connect(ctx context.Context) error {
 	to.MaxRetries, to.DialerRetries = -1, 1
 	single := redis.NewClient(to)
 	t.client = single
-	if single.ClusterSlots(ctx).Err() == nil {
+	if single.Do(ctx, "cluster", "slots").Err() == nil { // which a limiter's user may run on a cluster too
 		t.client = redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: []string{to.Addr}, DialerRetries: 1, Username: to.Username, Password: to.Password, TLSConfig: to.TLSConfig,
 		})

@@ -63,3 +63,18 @@ func TestRulesAreRegistered(t *testing.T) {
 		t.Errorf("got %v, error %v", got, err)
 	}
 }
+
+// On a cluster each master is asked.
+func TestPingOfACluster(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ReadTimeout: 20 * time.Second, DialTimeout: 20 * time.Second})
+	defer client.Close()
+	l := ratelimit.New(New(client), ratelimit.WithPrefix("p"))
+	if err := l.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	cluster[1].Do("ACL SETUSER default -bitfield")
+	if err := l.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), cluster[1].Addr+": the user may not run BITFIELD ") {
+		t.Errorf("got %v", err)
+	}
+}
