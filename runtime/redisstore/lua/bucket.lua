@@ -55,20 +55,29 @@ end
 
 function bucket.earliest(c, now, from) return lacks(c, needed(c, c.cost), now, from) end
 
+local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then
+
+-- Loads a state that is not as the last charge at the claim's limit left it.
+local function load(c, state, now)
+  local old, s, x, y, z
+  state, old = current(c, state, 32)
+  if not state then return end
+  s, x, y, z = parse('<dddd', state, 2)
+  if not (valid(s, x, y) and valid(z, 0, 0) and x <= now + FARTHEST) then return damage(c) end
+  if z ~= c.limit then x, y = adapt(c, now, x, y, z), 0 end
+  if old and c.kind ~= WARMUP then s = 0 end -- so that the whole state is written
+  c.s, c.x, c.y = s, x, y
+end
+
 -- Loads x and y as they are at the claim's limit. Without a state the bucket is full since long ago.
 function bucket.check(c, now)
-  c.s, c.x, c.y = nil, -1, 0
-  local state, old = get(c, c.key, 32)
-  if state then
-    local s, x, y, z = parse('<dddd', state, 2)
-    if not (valid(s, y, z) and valid(x, 0, 0) and x <= now + LONGEST + HORIZON) then
-      damage(c)
-    elseif z == c.limit then
-      c.s, c.x, c.y = s, x, y
-    else
-      c.s, c.x = s, adapt(c, now, x, y, z)
-    end
-    if old and c.kind ~= WARMUP then c.s = 0 end -- so that the whole state is written
+  local state, layout, s, x, y, z = call('GET', c.key), nil, nil, -1, 0, nil
+  if state and #state == 33 then layout, s, x, y, z = parse('<Bdddd', state) end
+  if layout == LAYOUT and z == c.limit and x >= 0 and x <= now + FARTHEST and y >= 0 and s % 1 + x % 1 + y % 1 == 0 then
+    c.s, c.x, c.y = s, x, y
+  else
+    c.s, c.x, c.y = nil, -1, 0
+    if state then load(c, state, now) end
   end
   return lacks(c, needed(c, c.cost), now, now)
 end

@@ -24,6 +24,7 @@
 local SLIDING, FIXED, CALENDAR, BUCKET, PREPAID, WARMUP = 1, 2, 3, 4, 5, 6
 local DISTINCT, DISTINCT_CALENDAR = 8, 9
 local ENFORCE, SHADOW, TRIGGER = 0, 1, 2
+local FREE, BLOCK = 1, 2 -- which keys a claim has besides its state, as a sum
 local MOST_USED = 2 ^ 51 -- permits beyond are not counted; only triggers, which admit any cost, come so far
 local LAYOUT, LAYOUTS = 1, 32
 local HEAD = '\1' -- LAYOUT as it stands in a state
@@ -60,9 +61,13 @@ local function set(key, state, expiry) call('SET', key, state, 'PXAT', integer(c
 -- Reports whether numbers are whole, and not negative. What is not a number is not whole, nor is infinity.
 local function valid(x, y, z) return x >= 0 and y >= 0 and z >= 0 and x % 1 + y % 1 + z % 1 == 0 and x + y + z < 2 ^ 53 end
 
-local damaged -- says in the reply whose states are damaged, if there are any
+local notes -- entries that the reply ends with, if there are any: see decide.lua
 
-local function damage(c) damaged = char(c.number, 5) .. (damaged or '') end
+-- Notes that the state of a claim is damaged.
+local function damage(c) notes = char(c.number, 5) .. (notes or '') end
+
+-- Notes the time that a charge is recorded at.
+local function record(c, at) notes = pack('<BBd', c.number, 6, at) .. (notes or '') end
 
 local function fail_later_layout(layout) error('LAYOUT ' .. layout, 0) end
 

@@ -14,19 +14,23 @@ local function note_block(c, now)
   c.stop_block, c.earliest, c.refused = stop, max(c.earliest, stop), true
 end
 
--- Notes whether each rule refuses its claim. Returns when all admit the call, whether one refuses it, and whether one lets it wait.
+-- Notes whether each rule refuses its claim. Returns when all admit the call, whether one refuses it, whether one lets it wait, and
+-- whether one has a block.
 local function note(claims, now)
-  local at, refused, waits = now, false, false
+  local at, refused, waits, blocks = now, false, false, false
   for i = 1, #claims do
     local c = claims[i]
     if c.mode == TRIGGER then c.earliest = now end
     c.refused, c.fired, c.stop_block = c.earliest > now + c.wait, false, false
-    if c.blocked then note_block(c, now) end
+    if c.has >= BLOCK then
+      note_block(c, now)
+      blocks = true
+    end
     if c.earliest > now and c.mode == ENFORCE then
       at, refused, waits = max(at, c.earliest), refused or c.refused, waits or c.wait > 0
     end
   end
-  return at, refused, waits
+  return at, refused, waits, blocks
 end
 
 -- Finds the time for which a call that cannot be admitted now is charged, if its rules give it the time to wait. Returns that time,
@@ -102,15 +106,14 @@ local function commit(claims, n, now, at)
   load(claims, now)
   for _, c in ipairs(claims) do
     if not c.refused then charge(c, n or c.cost, now, at) end
-    tells = tells or c.refused or c.fired or c.extra or c.recorded
+    tells = tells or c.refused or c.fired or c.extra
   end
   return tells
 end
 
 -- Begins the blocks that follow from a refusal.
-local function refuse(claims, now, peek)
-  for i = 1, #claims do
-    local c = claims[i]
+local function block(claims, now, peek)
+  for _, c in ipairs(claims) do
     if c.blocked and c.refused and not c.stop_block then
       c.stop_block = now + c.block
       c.earliest = max(c.earliest, c.stop_block)
@@ -119,18 +122,10 @@ local function refuse(claims, now, peek)
   end
 end
 
--- Says what a rule has to tell of a decision, in entries as below.
-local function tell(c, now, report)
-  local entry = ''
-  if report or c.fired or c.refused and c.cost > 1 then
-    local room = c.stop_block and 0 or c.is.room(c, now)
-    entry = pack('<BBddddd', c.number, c.refused and 4 or 3, now, c.earliest, room, c.is.full(c, now), c.fired or 0)
-  elseif c.refused then
-    entry = pack('<BBdd', c.number, 1, now, c.earliest)
-  end
-  if c.extra and c.extra + c.used_up > 0 then entry = entry .. pack('<BBdd', c.number, 2, c.extra, c.used_up) end
-  if c.recorded then entry = entry .. pack('<BBd', c.number, 6, c.recorded) end
-  return entry
+-- Says all that a rule has to tell of a decision, in entries as below.
+local function tell(c, now)
+  local room = c.stop_block and 0 or c.is.room(c, now)
+  return pack('<BBddddd', c.number, c.refused and 4 or 3, now, c.earliest, room, c.is.full(c, now), c.fired or 0)
 end
 
 -- The reply is one of
@@ -151,17 +146,22 @@ local function reply_of(claims, now, at, admitted, taken, report)
   local reply = ''
   for i = #claims, 1, -1 do
     local c = claims[i]
-    if report or c.refused or c.fired or c.extra or c.recorded then reply = tell(c, now, report) .. reply end
+    if report or c.fired or c.refused and c.cost > 1 then
+      reply = tell(c, now) .. reply
+    elseif c.refused then
+      reply = pack('<BBdd', c.number, 1, now, c.earliest) .. reply
+    end
+    if c.extra and c.extra + c.used_up > 0 then reply = pack('<BBdd', c.number, 2, c.extra, c.used_up) .. reply end
   end
   if admitted or at > 0 or reply == '' then
     reply = pack('<BBddd', 0, admitted and 7 or at > 0 and 8 or 9, now, at, taken) .. reply
   end
-  return damaged and reply .. damaged or reply
+  return notes and reply .. notes or reply
 end
 
 -- Decides a call whose rules have been asked when they admit it.
 local function decide_asked(claims, now, op)
-  local at, refused, waits = note(claims, now)
+  local at, refused, waits, blocks = note(claims, now)
   local admitted, tells, taken = at == now, op ~= PLAIN, nil
   if op.refused then
     refused = true
@@ -170,23 +170,21 @@ local function decide_asked(claims, now, op)
   end
   if refused then
     at, admitted = 0, false
-    refuse(claims, now, op.peek)
+    if blocks then block(claims, now, op.peek) end
   elseif op.lease and admitted then
     load(claims, now)
-    local recorded
-    taken, at, recorded = use('lease').take(claims, now, op)
-    return reply_of(claims, now, at, admitted, taken, op.report) .. recorded
+    taken, at = use('lease').take(claims, now, op)
   elseif admitted and not op.peek then
     taken = op.most and available(claims, now, op.most)
     tells = commit(claims, taken, now, at) or tells
   end
-  if admitted and not tells and not damaged then return now end
+  if admitted and not tells and not notes then return now end
   return reply_of(claims, now, at, admitted, taken or 0, op.report)
 end
 
 function decide.call(claims, now, op)
   local plain = op == PLAIN -- and all rules admit the call now, and have nothing to tell: most calls are such
-  damaged = nil
+  notes = nil
   for i = 1, #claims do
     local c = claims[i]
     local earliest, unknown = c.check(c, now)
@@ -194,15 +192,13 @@ function decide.call(claims, now, op)
     c.earliest = earliest
     plain = plain and earliest == now and c.plain
   end
-  if not plain or damaged then return decide_asked(claims, now, op) end
-  load(claims, now)
-  local recorded
+  if not plain or notes then return decide_asked(claims, now, op) end
+  if claims[2] then load(claims, now) end
   for i = 1, #claims do
     local c = claims[i]
     c.commit(c, c.cost, now, now)
-    recorded = recorded or c.recorded
   end
-  if not recorded then return now end
+  if not notes then return now end
   note(claims, now)
   return reply_of(claims, now, now, true, 0)
 end

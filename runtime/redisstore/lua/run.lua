@@ -8,7 +8,6 @@
 
 local decide = use('decide')
 
-local FREE, BLOCK = 1, 2
 local MAX_KNOWN = 1000
 
 -- Claims by the text they were sent as, which is the same for all subjects. A library parses such a text once.

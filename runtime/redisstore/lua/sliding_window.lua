@@ -4,20 +4,23 @@ local sliding_window = {}
 
 local MAX_MOVED = 64 -- later permits that a charge is put before; if there are more, it takes the time of the newest one
 
--- Returns the time of the permit at an index, or nothing if there is none or the list is damaged.
-local function time_at(c, index, now)
-  local permit = call('LINDEX', c.key, index)
-  if not permit then return end
+-- Returns the time of a permit, or 0 if there is none or the list is damaged.
+local function time_of(c, permit, now)
+  if not permit then return 0 end
   if #permit ~= 8 then fail_later_layout(#permit) end
   local time = parse('<d', permit)
   if time % 1 == 0 and time >= 0 and time <= now + HORIZON then return time end
   c.damaged = true
+  return 0
 end
 
+local function time_at(c, index, now) return time_of(c, call('LINDEX', c.key, index), now) end
+
 function sliding_window.check(c, now)
-  c.damaged, c.recorded = false, nil
-  local time = time_at(c, c.text, now)
-  local leaves = time and time + c.a or now
+  local permit = call('LINDEX', c.key, c.text)
+  c.newest, c.damaged, c.leaves = false, false, now
+  if not permit then return now end
+  local leaves = time_of(c, permit, now) + c.a
   c.leaves = leaves
   return leaves > now and leaves or now
 end
@@ -28,7 +31,7 @@ function sliding_window.load(c, now)
   if c.damaged then
     damage(c)
     call('DEL', c.key)
-    c.newest = nil
+    c.newest = 0
   end
 end
 
@@ -42,22 +45,18 @@ local function later_than(c, now, time, high)
   high = min(high, call('LLEN', c.key))
   while low < high do
     local middle = ceil((low + high) / 2)
-    if (time_at(c, -middle, now) or 0) > time then low = middle else high = middle - 1 end
+    if time_at(c, -middle, now) > time then low = middle else high = middle - 1 end
   end
   return low
 end
 
 function sliding_window.room(c, now) return c.limit - later_than(c, now, now - c.a, c.limit) end
 
-function sliding_window.full(c, now)
-  local newest = time_at(c, '-1', now)
-  return max(now, newest and newest + c.a or now)
-end
+function sliding_window.full(c, now) return max(now, time_at(c, '-1', now) + c.a) end
 
 function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, now, at) == at end
 
 local function append(c, n, permit)
-  if n == 1 then return call('RPUSH', c.key, permit) end
   local permits, length = {}, 0
   for i = 1, min(n, 1000) do permits[i] = permit end -- Lua's stack holds no more than some thousands
   for done = 0, n - 1, 1000 do
@@ -75,46 +74,47 @@ local function insert(c, n, permit, later)
 end
 
 -- Drops what is beyond the limit. What is in the window still counts if this charge is given back, or for rules of other limits.
--- Where a charge is admitted now, all that is beyond the limit has left the window.
-local function drop(c, over, now, admitted)
-  if admitted then
-    call('LPOP', c.key, over)
-    return
-  end
-  while over > 0 and (time_at(c, '0', now) or 0) <= now - c.a do
+local function drop(c, over, now)
+  while over > 0 and time_at(c, '0', now) <= now - c.a do
     call('LPOP', c.key)
     over = over - 1
   end
 end
 
--- Charges n permits, and returns the time they are recorded at. The claim says so if it is another one.
-local function record(c, n, now, at, admitted)
+-- Charges n permits, and returns the time they are recorded at. Where they are charged as of now, or beyond the limit, all that is beyond
+-- it leaves the list.
+function sliding_window.commit(c, n, now, at, beyond)
+  if not c.newest then sliding_window.load(c, now) end
+  beyond = beyond or at == now
   if n > c.limit then n = c.limit end -- the cost of a trigger has no bound
-  local newest, length = c.newest, nil
-  if newest and newest > at and (time_at(c, -1 - MAX_MOVED, now) or 0) > at then
-    at, c.recorded = newest, newest
+  local newest, permit, length = c.newest, nil, nil
+  if newest > at and time_at(c, -1 - MAX_MOVED, now) > at then
+    at = newest
+    record(c, at)
   end
-  if newest and newest > at then
-    length = insert(c, n, pack('<d', at), later_than(c, now, at, MAX_MOVED))
+  permit = pack('<d', at)
+  if newest > at then
+    length = insert(c, n, permit, later_than(c, now, at, MAX_MOVED))
   else
-    length = append(c, n, pack('<d', at))
+    length = n == 1 and call('RPUSH', c.key, permit) or append(c, n, permit)
     local step = (c.a - c.a % 8) / 8 + 1 -- the expiry is set once a step, by the first charge of it
     local began = at - at % step
-    if not newest or newest < began then expire(c.key, began + step + c.a) end
+    if newest < began then expire(c.key, began + step + c.a) end
   end
-  if length > c.limit then drop(c, length - c.limit, now, admitted) end
+  if length > c.limit then
+    if beyond then call('LPOP', c.key, length - c.limit) else drop(c, length - c.limit, now) end
+  end
   return at
 end
 
-function sliding_window.commit(c, n, now, at) record(c, n, now, at, at == now) end
-
 -- Keeps at most the limit in permits: to wait for more would be to wait for ever.
-function sliding_window.charge(c, n, now) record(c, n, now, now, true) end
+function sliding_window.charge(c, n, now) sliding_window.commit(c, n, now, now, true) end
 
-function sliding_window.last(c, n, now, at) return (time_at(c, '-1', now) or 0) <= at end
+function sliding_window.last(c, n, now, at) return time_at(c, '-1', now) <= at end
 
 function sliding_window.give_back(c, n, now, at)
   if at > now - c.a then call('LREM', c.key, -n, pack('<d', at)) end
 end
 
-function sliding_window.lease(c, n, now, stop) return record(c, n, now, stop, true) end
+-- Charges permits that are handed out from now to stop, and returns the time they are recorded at.
+function sliding_window.lease(c, n, now, stop) return sliding_window.commit(c, n, now, stop, true) end
