@@ -259,16 +259,17 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 		return err
 	}
 	c.answer.source = SourceStore
+	_, unreadable := errors.AsType[*engine.StateError](err)
 	switch {
 	case v.Remembered:
 		c.answer.source = SourceMemory // which tells nothing of the store
 	case v.Leased:
 		c.answer.source = SourceLease // nor does this
-	case ctx.Err() == nil:
+	case ctx.Err() == nil && !unreadable:
 		c.limiter.noteStore(ctx, err)
 	}
-	if err == nil || ctx.Err() != nil {
-		return err
+	if err == nil || unreadable || ctx.Err() != nil {
+		return err // a state that cannot be read counts on, so no policy applies
 	}
 	if unfit := c.fits(); unfit != nil {
 		return unfit // as the store knows only now: it has not failed, so that no policy applies

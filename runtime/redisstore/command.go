@@ -99,7 +99,7 @@ func (w *way) exchange(ctx context.Context, parts []*part) {
 	}
 	for i, p := range parts {
 		cmd := commands[i].(once.Cmd)
-		p.reply, p.err = cmd.Val(), cmd.Err()
+		p.reply, p.err = cmd.Val(), lua.Fault(cmd.Err())
 	}
 }
 

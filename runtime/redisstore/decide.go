@@ -87,7 +87,7 @@ func (r *request) read(reply any) {
 	}
 	switch reply := reply.(type) {
 	case error:
-		r.err = reply
+		r.err = lua.Fault(reply)
 	case int64:
 		r.err, r.verdict.Now = nil, reply
 		if reply <= 0 {

@@ -97,7 +97,7 @@ func (p *parcel) share(v engine.Verdict) {
 			r.err = errAgain
 			continue
 		}
-		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Admitted: v.Admitted}, nil
+		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Admitted: v.Admitted, Damaged: v.Damaged}, nil
 		for j := range r.call.Claims {
 			c, told := &r.call.Claims[j], p.call.Claims[j]
 			told.Cost, told.Delta = c.Cost, c.Delta

@@ -67,6 +67,9 @@ func (n *node) unpack(f freight) {
 				reply = replies[j]
 			}
 			p.deliver(reply, err)
+			if r := p.requests[0]; r.err == nil && r.verdict.Damaged {
+				n.store.tellDamage()
+			}
 		}
 	}
 }

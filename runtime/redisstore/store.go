@@ -5,6 +5,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,7 @@ type store struct {
 	nodes     sync.Map    // of *node by redis.UniversalClient
 	split     atomic.Bool // different subjects may live on different servers
 	reloaded  atomic.Int64
+	damaged   atomic.Bool // a state was, which is told
 	notify    atomic.Pointer[func(string, error)]
 	search    *breaker.Breaker // around the search for the server of a subject
 	refusals  *refusals
@@ -86,6 +88,15 @@ func (s *store) Notify(notify func(notice string, cause error)) { s.notify.Store
 func (s *store) tell(notice string, cause error) {
 	if notify := s.notify.Load(); notify != nil {
 		(*notify)(notice, cause)
+	}
+}
+
+var errDamaged = errors.New("the length of a key, or a number in it, is not that of a count")
+
+// tellDamage tells the operator once that a state was damaged.
+func (s *store) tellDamage() {
+	if !s.damaged.Swap(true) {
+		s.tell("counts were damaged; they start anew", errDamaged)
 	}
 }
 

@@ -143,7 +143,7 @@ type Verdict struct {
 	Admitted bool
 	Taken    int64 // of an UpTo call or a lease: the permits taken from each rule
 
-	Damaged    bool // the state of a claim could not be read, and counts as none
+	Damaged    bool // the state of a claim is damaged, and counted as none
 	Remembered bool // the store was not asked, since it is known to refuse the call still
 	Leased     bool // the store was not asked, since the permits were taken ahead
 }
@@ -174,6 +174,18 @@ type Store interface {
 	// Reset forgets the states of all claims, and returns how many there were.
 	Reset(ctx context.Context, call *Call) (int, error)
 }
+
+// StateError is why a Store could not read a state: a key holds another type, or a layout of a later program. The store is there, and so
+// are its counts, so such a call is refused whatever the failure policy is. Nothing was charged.
+type StateError struct {
+	Found string // and what to do about it
+	Err   error  // as the server says it
+}
+
+func (e *StateError) Error() string { return e.Found }
+
+// Unwrap returns what the server says.
+func (e *StateError) Unwrap() error { return e.Err }
 
 // Settings is a store that also keeps lists of texts by name, as lasting as its counts, for all processes that use it. The name of
 // a list is a prefix, a colon and a word.

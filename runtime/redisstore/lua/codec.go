@@ -3,7 +3,9 @@ package lua
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"regexp"
 
 	"github.com/redis/go-redis/v9"
 
@@ -123,6 +125,23 @@ type WindowsAt int64
 
 func (WindowsAt) Error() string { return "the calendar windows are not those of the server's time" }
 
+// Fault returns what an error of the script means: an *engine.StateError if a key holds what the script cannot read.
+func Fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	if found := laterLayout.FindStringSubmatch(err.Error()); found != nil {
+		return &engine.StateError{Found: fmt.Sprintf("state has layout %s; this program knows layout %s: update it", found[1], found[2]), Err: err}
+	}
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return &engine.StateError{Found: "the key of a count holds another type; delete the key, or choose another prefix: " + err.Error(), Err: err}
+	}
+	return err
+}
+
+// laterLayout is how common.lua fails.
+var laterLayout = regexp.MustCompile(`LAYOUT (\d+) (\d+)`)
+
 // ReadDecision takes in the script's reply to a decision. The error is a WindowsAt if the call is to be sent again.
 func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 	for i := range call.Claims {
@@ -130,7 +149,7 @@ func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 	}
 	switch reply := reply.(type) {
 	case redis.Error:
-		return engine.Verdict{}, reply
+		return engine.Verdict{}, Fault(reply)
 	case int64:
 		if reply <= 0 {
 			return engine.Verdict{}, WindowsAt(-reply)

@@ -69,14 +69,14 @@ local function damage(c) notes = char(c.number, 5) .. (notes or '') end
 -- Notes the time that a charge is recorded at.
 local function record(c, at) notes = pack('<BBd', c.number, 6, at) .. (notes or '') end
 
-local function fail_later_layout(layout) error('LAYOUT ' .. layout, 0) end
+local function fail_later_layout(layout, known) error('LAYOUT ' .. layout .. ' ' .. known, 0) end
 
 -- Returns a state as LAYOUT and groups of so many bytes, and whether it was of an older layout; or nothing if it is damaged.
 local function current(c, state, group)
   local length, layout = #state, byte(state)
   if layout == LAYOUT and length % group == 1 and length > 1 then return state end
   if length % group == 0 and length > 0 then return HEAD .. state, true end
-  if length % 8 > 0 and layout > LAYOUT and layout < LAYOUTS then fail_later_layout(layout) end
+  if length % 8 > 0 and layout > LAYOUT and layout < LAYOUTS then fail_later_layout(layout, LAYOUT) end
   damage(c)
 end
 

@@ -7,7 +7,7 @@ local MAX_MOVED = 64 -- later permits that a charge is put before; if there are 
 -- Returns the time of a permit, or 0 if there is none or the list is damaged.
 local function time_of(c, permit, now)
   if not permit then return 0 end
-  if #permit ~= 8 then fail_later_layout(#permit) end
+  if #permit ~= 8 then fail_later_layout(#permit, 8) end
   local time = parse('<d', permit)
   if time % 1 == 0 and time >= 0 and time <= now + HORIZON then return time end
   c.damaged = true

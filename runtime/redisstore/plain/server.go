@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // run is how commands get to a server: in a pipeline, or in a transaction.
@@ -32,11 +34,11 @@ func (s *store) ask(ctx context.Context, run run, counters []*counter, what func
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, err
+		return 0, lua.Fault(err)
 	}
 	for _, c := range commands { // a window that exists already is a redis.Nil, which hides later errors
 		if err := c.Err(); err != nil && !errors.Is(err, redis.Nil) {
-			return 0, err
+			return 0, lua.Fault(err)
 		}
 	}
 	now := clock.Val().UnixMicro()
