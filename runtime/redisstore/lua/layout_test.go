@@ -1,0 +1,243 @@
+package lua
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// The file has the states that subjects of each kind of rule leave, as the script wrote them before states had a layout. It was written
+// by TestWriteStates with -layout.write at the last commit before that.
+const statesWithoutLayout = "testdata/states_without_layout.txt"
+
+var writeLayout = flag.String("layout.write", "", "write the states that the present script makes to a file")
+
+// usage is what one subject did.
+type usage struct {
+	name  string
+	claim engine.Claim
+	steps []string // "call", "leave": the second one that waits gives up
+}
+
+func usages(t testing.TB) []usage {
+	spec, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse("0 * * * * *")
+	if err != nil {
+		t.Fatal(err)
+	}
+	minutes := engine.NewSchedule(spec.Next, true, time.UTC)
+	var all []usage
+	add := func(name string, kind engine.Kind, steps ...string) *usage {
+		r := &engine.Rule{Name: name, Tag: "tag", Kind: kind, Per: 60 * second, Slices: 4, Warmup: 10 * second}
+		if kind == engine.Calendar || kind == engine.DistinctCalendar {
+			r.Per, r.Schedule = 0, minutes
+		}
+		c := engine.Claim{Rule: r, Subject: "s", Cost: 1, Limit: 5, Burst: 5}
+		if kind == engine.Warmup {
+			c.Limit, c.Burst = 50, 0
+		}
+		all = append(all, usage{name: name, claim: c, steps: steps})
+		return &all[len(all)-1]
+	}
+	for kind := engine.SlidingWindow; kind <= engine.SlidingCounter; kind++ {
+		add(fmt.Sprint("used", kind), kind, "call", "call", "call")
+	}
+	for kind := engine.SlidingWindow; kind <= engine.Bucket; kind++ {
+		u := add(fmt.Sprint("waiting", kind), kind, "call", "call", "call", "call", "call", "call", "call", "call", "leave")
+		u.claim.Wait = 600 * second
+	}
+	for kind := engine.Distinct; kind <= engine.DistinctCalendar; kind++ {
+		add(fmt.Sprint("members", kind), kind, "x", "y", "x")
+	}
+	blocked := add("blocked", engine.FixedWindow, "call", "call", "call", "call", "call", "call")
+	blocked.claim.Rule.Block = 300 * second
+	return all
+}
+
+// play makes a subject do what it did, a second a step.
+func (u *usage) play(set func(int64), decide func(*engine.Call), adjust func(*engine.Call)) {
+	var waiting []*engine.Call
+	for i, step := range u.steps {
+		set(start + int64(i+1)*second)
+		if step == "leave" {
+			waiting[1].Claims[0].Delta = -1
+			adjust(waiting[1])
+			continue
+		}
+		call := &engine.Call{Prefix: "p", Claims: []engine.Claim{u.claim}}
+		call.Claims[0].Member = step
+		if decide(call); call.Claims[0].At > start+int64(i+1)*second {
+			waiting = append(waiting, call)
+		}
+	}
+}
+
+// later is when the states are read.
+const later = start + 10*second
+
+func TestWriteStates(t *testing.T) {
+	if *writeLayout == "" {
+		*writeLayout = t.TempDir() + "/states.txt"
+	}
+	v := newVirtual(t)
+	for _, u := range usages(t) {
+		u.play(v.set, func(call *engine.Call) {
+			if _, err := v.decide(call); err != nil {
+				t.Fatal(err)
+			}
+		}, v.adjust)
+	}
+	var text strings.Builder
+	dump := v.dump()
+	for _, key := range slices.Sorted(maps.Keys(dump)) {
+		fmt.Fprintf(&text, "%s %d %x\n", key, v.client.PExpireTime(t.Context(), key).Val().Milliseconds(), dump[key])
+	}
+	if err := os.WriteFile(*writeLayout, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), "\n"); n < len(usages(t)) {
+		t.Errorf("%d subjects left %d states", len(usages(t)), n)
+	}
+}
+
+// States from before layouts are read as they are, also while many calls come at once, and get a layout when they are written.
+func TestStatesWithoutLayout(t *testing.T) {
+	v := newVirtual(t)
+	restore(v)
+	v.set(later)
+	for _, u := range usages(t) {
+		now := int64(0)
+		cells := []*engine.Cell{new(engine.Cell)}
+		*cells[0] = engine.NewCell(u.claim.Rule)
+		u.play(func(at int64) { now = at }, func(call *engine.Call) { call.Decide(cells, now) }, func(call *engine.Call) { call.Adjust(cells, now) })
+
+		const calls = 40
+		want := make(map[int64]int) // by the time that calls are admitted for
+		for i := range calls {
+			call := u.call(i)
+			if w := call.Decide(cells, later); w.Admitted {
+				want[w.At]++
+			}
+		}
+		if got := u.storm(v, calls); !maps.Equal(got, want) {
+			t.Errorf("%s: calls are admitted for %v, want %v", u.name, got, want)
+		}
+		if len(want) == 0 && u.name != "blocked" {
+			t.Errorf("%s: nothing is admitted, so nothing is written", u.name)
+		}
+	}
+	for key := range v.dump() {
+		if v.client.Type(t.Context(), key).Val() != "string" || strings.HasPrefix(key, "p:blocked:") {
+			continue
+		}
+		if state := v.client.Get(t.Context(), key).Val(); len(state)%8 != 1 || state[0] != 1 {
+			t.Errorf("%s has %d bytes, %q", key, len(state), state)
+		}
+	}
+}
+
+func (u *usage) call(i int) *engine.Call {
+	call := &engine.Call{Prefix: "p", Claims: []engine.Claim{u.claim}}
+	call.Claims[0].Member = fmt.Sprint("m", i)
+	return call
+}
+
+// storm makes many calls at once, and returns how many of them are admitted for each time.
+func (u *usage) storm(v *virtual, calls int) map[int64]int {
+	var mu sync.Mutex
+	var done sync.WaitGroup
+	got := make(map[int64]int)
+	for i := range calls {
+		done.Go(func() {
+			w, err := v.decide(u.call(i))
+			if err != nil {
+				v.t.Errorf("%s: %v", u.name, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if w.Admitted {
+				got[w.At]++
+			}
+		})
+	}
+	done.Wait()
+	return got
+}
+
+func restore(v *virtual) {
+	file, err := os.Open(statesWithoutLayout)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var key, text string
+		var expiry int64
+		if _, err := fmt.Sscan(lines.Text(), &key, &expiry, &text); err != nil {
+			v.t.Fatal(err)
+		}
+		dump, _ := hex.DecodeString(text)
+		if err := v.client.Do(v.t.Context(), "restore", key, expiry, dump, "absttl").Err(); err != nil {
+			v.t.Fatal(err)
+		}
+	}
+}
+
+// A call that meets a later layout fails, names it, and charges nothing.
+func TestLaterLayout(t *testing.T) {
+	v := newVirtual(t)
+	for _, u := range usages(t) {
+		v.client.FlushDB(t.Context())
+		u.play(v.set, func(call *engine.Call) { v.decide(call) }, v.adjust)
+		v.set(later)
+		for key, state := range v.dump() {
+			if strings.HasPrefix(u.name, "members") {
+				continue // a set has no layout; a later one would be another type
+			}
+			layout, known := v.age(key), 1
+			if layout > 2 {
+				known = 8
+			}
+			before := v.dump()
+			call := u.call(0)
+			other := engine.Claim{Rule: &engine.Rule{Name: "other", Tag: "tag", Kind: engine.FixedWindow, Per: second}, Subject: "s", Cost: 1, Limit: 3}
+			call.Claims = []engine.Claim{other, u.claim}
+			_, err := v.decide(call)
+			want := fmt.Sprintf("state has layout %d; this program knows layout %d: update it", layout, known)
+			if unreadable, ok := errors.AsType[*engine.StateError](err); !ok || unreadable.Error() != want {
+				t.Errorf("%s: the error is %v, want %s", key, err, want)
+			}
+			if !maps.Equal(before, v.dump()) {
+				t.Errorf("%s: the call has written", key)
+			}
+			v.client.RestoreReplace(t.Context(), key, 0, state)
+		}
+	}
+}
+
+// age gives a state a later layout, which it returns.
+func (v *virtual) age(key string) int {
+	ctx := v.t.Context()
+	if v.client.Type(ctx, key).Val() != "list" {
+		v.client.SetRange(ctx, key, 0, "\x02")
+		return 2
+	}
+	n := v.client.LLen(ctx, key).Val()
+	v.client.Del(ctx, key)
+	for range n {
+		v.client.RPush(ctx, key, "of sixteen bytes")
+	}
+	return len("of sixteen bytes")
+}

@@ -1,0 +1,71 @@
+package lua
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// virtual is the script on a server of its own, by a clock that the test sets.
+type virtual struct {
+	t      testing.TB
+	client *redis.Client
+	sha    string
+	now    int64
+}
+
+func newVirtual(t testing.TB) *virtual {
+	t.Helper()
+	v := &virtual{t: t, client: redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr, ReadTimeout: time.Minute})}
+	t.Cleanup(func() { v.client.Close() })
+	sha, err := v.client.ScriptLoad(t.Context(), join(virtualClock)+"return run(KEYS, ARGV)\n").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.sha = sha
+	v.set(start)
+	return v
+}
+
+func (v *virtual) set(now int64) {
+	v.now = now
+	v.client.Set(v.t.Context(), "clock", now, 0)
+}
+
+func (v *virtual) run(r *Run) (any, error) {
+	args := append([]any{"evalsha", v.sha, len(r.Keys)}, r.Keys...)
+	reply, err := v.client.Do(v.t.Context(), append(args, r.Args...)...).Result()
+	return reply, Fault(err)
+}
+
+// decide decides a call. It may be called by several goroutines.
+func (v *virtual) decide(call *engine.Call) (engine.Verdict, error) {
+	run := new(Run)
+	run.AddDecision(call, v.now)
+	reply, err := v.run(run)
+	if err != nil {
+		return engine.Verdict{}, err
+	}
+	return ReadDecision(reply, call)
+}
+
+func (v *virtual) adjust(call *engine.Call) {
+	run := new(Run)
+	run.AddAdjustment(call, v.now)
+	if reply, err := v.run(run); reply != v.now {
+		v.t.Fatalf("adjusting gives %v, %v", reply, err)
+	}
+}
+
+// dump returns all keys but the clock, with their states.
+func (v *virtual) dump() map[string]string {
+	dump := make(map[string]string)
+	for _, key := range v.client.Keys(v.t.Context(), "p:*").Val() {
+		dump[key] = v.client.Dump(v.t.Context(), key).Val()
+	}
+	return dump
+}
