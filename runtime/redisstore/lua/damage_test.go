@@ -1,7 +1,9 @@
 package lua
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,39 +38,114 @@ func oneClaim(kind engine.Kind) *engine.Call {
 	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "s", Cost: 1, Limit: 3, Burst: 3}}}
 }
 
-// A damaged state counts as none: it neither admits everybody for ever nor bars its subject.
+// damages are states that no program writes, of a kind whose states are strings.
+func damages(kind engine.Kind, now float64) map[string]string {
+	numbers := 4
+	if kind == engine.FixedWindow || kind == engine.SlidingCounter {
+		numbers = 3
+	}
+	damages := map[string]string{"empty": "", "text": "hello", "a layout alone": "\x01", "short": "\x01" + packed(now), "long": packed(now, now, now, now, now)[1:]}
+	for _, n := range []float64{math.NaN(), math.Inf(-1), math.Inf(1), -5, 0.5, 1e300} {
+		state := packed(slices.Repeat([]float64{n}, numbers)...)
+		damages[fmt.Sprint(n, " without a layout")], damages[fmt.Sprint(n)] = state, "\x01"+state
+	}
+	const century = 120 * 366 * 86400e6
+	switch kind {
+	case engine.FixedWindow:
+		damages["far"] = "\x01" + packed(now, now+century, 3)
+		damages["far start"] = "\x01" + packed(now+century, now+century+1, 3)
+		damages["half a permit"] = "\x01" + packed(now, now+1e6, 2.5)
+		damages["negative"] = "\x01" + packed(now, now+1e6, -1)
+		damages["the second window"] = "\x01" + packed(now, now+1e6, 3, now+1e6, now+2e6, -1)
+	case engine.SlidingCounter:
+		damages["far"] = "\x01" + packed(now, 3, 3)
+	default:
+		damages["far"] = "\x01" + packed(now, now+century, 0, 3)
+		damages["a part of a microsecond"] = "\x01" + packed(now+1e6, now+1e6, 0.5, 3)
+	}
+	return damages
+}
+
+// A damaged state counts as none, and is told: it neither admits everybody for ever nor bars its subject.
 func TestDamagedStateCountsAsNone(t *testing.T) {
-	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
-	defer client.Close()
-	for kind := engine.FixedWindow; kind <= engine.SlidingCounter; kind++ {
-		if kind == engine.Calendar {
-			continue // kept as fixed windows are
+	v := newVirtual(t)
+	for _, kind := range []engine.Kind{engine.FixedWindow, engine.Bucket, engine.Prepaid, engine.Warmup, engine.SlidingCounter} {
+		for name, state := range damages(kind, start) {
+			v.client.FlushDB(t.Context())
+			sound := v.admits(kind, 6)
+			v.client.Set(t.Context(), "p:r:{s}:tag", state, 0)
+			call := oneClaim(kind)
+			w, err := v.decide(call)
+			if err != nil || !w.Admitted || !w.Damaged {
+				t.Errorf("kind %d, %s: %+v, %v", kind, name, w, err)
+			}
+			if more := v.admits(kind, 5); more != sound-1 {
+				t.Errorf("kind %d, %s: %d calls are admitted, want %d", kind, name, more+1, sound)
+			}
 		}
-		for _, number := range []float64{math.NaN(), math.Inf(-1), math.Inf(1), -5, 1e300} {
-			state := packed(number, number, number, number)
-			if kind == engine.FixedWindow || kind == engine.SlidingCounter {
-				state = packed(number, number, number)
-			}
-			if err := client.Set(t.Context(), "p:r:{s}:tag", state, 0).Err(); err != nil {
-				t.Fatal(err)
-			}
-			admitted := 0
-			for range 6 {
-				call := oneClaim(kind)
-				v, err := ReadDecision(decideOn(t, client, call)[0], call)
-				if err != nil {
-					t.Fatalf("kind %d, %v: %v", kind, number, err)
+	}
+}
+
+// admits returns how many of n calls are admitted.
+func (v *virtual) admits(kind engine.Kind, n int) (admitted int) {
+	v.t.Helper()
+	v.set(v.now)
+	for range n {
+		w, err := v.decide(oneClaim(kind))
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		if w.Admitted {
+			admitted++
+		}
+	}
+	return admitted
+}
+
+// Of lists and sets the times may be damaged, and of blocks and free places as well.
+func TestDamagedTimesCountAsNone(t *testing.T) {
+	v := newVirtual(t)
+	const far = start + 120*366*86400*second
+	for _, n := range []float64{math.Inf(1), -5, 0.5, far} {
+		for _, kind := range []engine.Kind{engine.SlidingWindow, engine.Distinct} {
+			v.client.FlushDB(t.Context())
+			v.set(start)
+			for i := range 3 {
+				if kind == engine.Distinct {
+					v.client.ZAdd(t.Context(), "p:r:{s}:tag", redis.Z{Score: math.Abs(n) + 0.25, Member: i})
+				} else {
+					v.client.RPush(t.Context(), "p:r:{s}:tag", packed(n))
 				}
-				if v.Admitted {
-					admitted++
-				}
 			}
-			if want := 3; kind != engine.Prepaid && kind != engine.Warmup && admitted != want {
-				t.Errorf("kind %d, %v: %d calls are admitted, want %d", kind, number, admitted, want)
-			} else if admitted == 0 || admitted == 6 {
-				t.Errorf("kind %d, %v: %d of 6 calls are admitted", kind, number, admitted)
-			}
-			client.Del(t.Context(), "p:r:{s}:tag")
+			v.requireNone(oneClaim(kind))
+		}
+		v.client.FlushDB(t.Context())
+		v.set(start)
+		v.client.Set(t.Context(), "p:r:{s}:block:tag", "\x01"+packed(math.Abs(n)+far), 0)
+		blocked := oneClaim(engine.FixedWindow)
+		blocked.Claims[0].Rule.Block = second
+		v.requireNone(blocked)
+	}
+	v.client.FlushDB(t.Context())
+	v.set(start)
+	v.admits(engine.SlidingWindow, 3)
+	v.client.Set(t.Context(), "p:r:{s}:free:tag", "\x01"+packed(far, 1, start+second, 0.5), 0)
+	waits := oneClaim(engine.SlidingWindow)
+	waits.Claims[0].Wait = 100 * second
+	if w, err := v.decide(waits); err != nil || w.At != start+60*second || !w.Damaged {
+		t.Errorf("damaged free places: %+v, %v", w, err)
+	}
+}
+
+// requireNone checks that a damaged state of the call counts as none, and is told once.
+func (v *virtual) requireNone(call *engine.Call) {
+	v.t.Helper()
+	for i := range 3 {
+		call.Claims[0].Member = fmt.Sprint("m", i)
+		w, err := v.decide(call)
+		first := i == 0 || call.Claims[0].Rule.Block > 0 // nothing writes the block
+		if err != nil || !w.Admitted || w.Damaged != first {
+			v.t.Errorf("kind %d, call %d: %+v, %v", call.Claims[0].Rule.Kind, i, w, err)
 		}
 	}
 }

@@ -22,7 +22,9 @@ local function load_numbers(c)
   if byte(head) == LAYOUT and #head == 1 + NUMBERS then return parse('<ddd', head, 2) end
   local state, old = get(c, c.key, 8)
   if old then c.ring, c.old = NUMBERS, state end
-  if state and #state > NUMBERS then return parse('<ddd', state, 2) end
+  if not state then return end
+  if #state > NUMBERS then return parse('<ddd', state, 2) end
+  damage(c)
 end
 
 -- Loads the state as it is now: the present slice's number, the permits of all slices, and those of the present one. After the clock

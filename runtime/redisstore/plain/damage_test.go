@@ -65,6 +65,12 @@ func TestWrongTypeIsLeftAlone(t *testing.T) {
 			s.server.Do("FLUSHALL")
 			s.client.HSet(t.Context(), key, "field", "value")
 			before := s.dump(t)
+			for _, policy := range []ratelimit.FailurePolicy{ratelimit.FailOpen, ratelimit.FailLocal} {
+				tolerant := ratelimit.New(s.store, ratelimit.WithFailurePolicy(policy))
+				if d, err := tolerant.Allow(t.Context(), call...); err == nil {
+					t.Errorf("%s, %s: by the policy %v: %+v", rule.Name, way, policy, d)
+				}
+			}
 			_, err := s.Allow(t.Context(), call...)
 			if !errors.As(err, new(*ratelimit.StoreError)) || !strings.Contains(err.Error(), "WRONGTYPE") {
 				t.Errorf("%s, %s: got error %v", rule.Name, way, err)
