@@ -19,17 +19,21 @@ type line struct {
 	now      time.Time
 	parks    bool    // calls have to sleep
 	current  *caller // whose call is being decided
+	only     caller  // where no call sleeps
 	sleepers sleepers
-	slept    int // how many calls have gone to sleep
+	idle     []*caller // coroutines whose calls are decided
+	slept    int       // how many calls have gone to sleep
 }
 
-// caller is a call that is being decided.
+// caller is a call that is being decided, and its coroutine.
 type caller struct {
-	call  Call
-	next  func() (wake time.Time, asleep bool) // runs the call until it sleeps or is decided
+	call   Call
+	decide func() error
+	err    error
+
+	next  func() (wake time.Time, ok bool) // runs the call until it sleeps; or is decided: then the time is zero
 	stop  func()
 	sleep func(until time.Time) bool
-	err   error
 
 	wake  time.Time
 	order int // of those that wake at one time
@@ -54,23 +58,39 @@ func (l *line) Sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// enter runs decide, which decides the call of c, until it sleeps or is done.
-func (l *line) enter(c *caller, decide func() error) error {
+// enter runs decide, which decides a call, until it sleeps or is done.
+func (l *line) enter(call Call, decide func() error) error {
 	if !l.parks {
-		l.current = c
+		l.current = &l.only
+		l.only.call = call
 		return decide()
 	}
+	if len(l.idle) == 0 {
+		l.idle = append(l.idle, newCaller())
+	}
+	c := l.idle[len(l.idle)-1]
+	l.idle = l.idle[:len(l.idle)-1]
+	c.call, c.decide = call, decide
+	return l.resume(c)
+}
+
+// newCaller returns a caller that decides one call after the other.
+func newCaller() *caller {
+	c := new(caller)
 	c.next, c.stop = iter.Pull(func(sleep func(time.Time) bool) {
 		c.sleep = sleep
-		c.err = decide()
+		for more := true; more; more = sleep(time.Time{}) {
+			c.err = c.decide()
+		}
 	})
-	return l.resume(c)
+	return c
 }
 
 func (l *line) resume(c *caller) error {
 	l.current = c
-	wake, asleep := c.next()
-	if !asleep {
+	wake, _ := c.next()
+	if wake.IsZero() {
+		l.idle = append(l.idle, c)
 		return c.err
 	}
 	l.slept++
@@ -99,7 +119,7 @@ func (l *line) wakeUntil(ctx context.Context, end time.Time) error {
 
 // leave ends the calls that still sleep. Their context has ended.
 func (l *line) leave() {
-	for _, c := range l.sleepers {
+	for _, c := range append(l.sleepers, l.idle...) {
 		l.current = c
 		c.stop()
 	}

@@ -104,7 +104,7 @@ func (r *run) decideAll(ctx context.Context) error {
 		if err := r.advance(ctx, call.After); err != nil {
 			return err
 		}
-		if err := r.enter(&caller{call: call}, func() error { return r.decide(ctx, call) }); err != nil {
+		if err := r.enter(call, func() error { return r.decide(ctx, call) }); err != nil {
 			return err
 		}
 	}

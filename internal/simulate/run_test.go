@@ -257,6 +257,41 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// countdown is a context that ends when it has been asked for so many values, as each decision does.
+type countdown struct {
+	context.Context
+	end  func()
+	left int
+}
+
+func (c *countdown) Value(key any) any {
+	if c.left--; c.left == 0 {
+		c.end()
+	}
+	return c.Context.Value(key)
+}
+
+// A run that is interrupted ends, whoever sleeps at that time.
+func TestInterruptedWhileWaiting(t *testing.T) {
+	rule := ratelimit.Rule{Limit: 1, Per: time.Minute, Wait: time.Hour}
+	other := ratelimit.Rule{Limit: 1, Per: time.Second, Algorithm: ratelimit.TokenBucket, Wait: time.Hour}
+	interrupted := 0
+	for left := range 20 {
+		ctx, end := context.WithCancel(t.Context())
+		_, err := Run(&countdown{ctx, end, left + 1}, []Rule{{Rule: rule}, {Rule: other}}, calls(t, "0,a\n1,a\n2,a\n3,a\n4,a\n"))
+		end()
+		switch {
+		case errors.Is(err, context.Canceled):
+			interrupted++
+		case err != nil:
+			t.Fatal(err)
+		}
+	}
+	if interrupted < 5 {
+		t.Errorf("%d of 20 runs were interrupted", interrupted)
+	}
+}
+
 func TestMissingKey(t *testing.T) {
 	rule := Rule{Rule: ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Second}, Text: "limit=1"}
 	const want = `the rule "limit=1" has a key, but a call of the load has none`
