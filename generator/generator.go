@@ -119,9 +119,6 @@ func (r *run) generate() {
 		r.found = append(r.found, d.generate(r.set.Fset, p)...)
 		r.done = append(r.done, d)
 	}
-	if r.set.Found.HasErrors() {
-		r.found = nil // not all is loaded: these may follow
-	}
 	slices.SortFunc(r.done, func(a, b *done) int { return strings.Compare(a.path, b.path) })
 	var counts []check.Count
 	for _, d := range r.done {

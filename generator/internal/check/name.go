@@ -14,17 +14,17 @@ import (
 
 // Count is what a rule counts, as far as a rule elsewhere may count the same.
 type Count struct {
-	Package string // its path
-	Name    string
-	Named   bool // by the directive itself
-	Twin    bool // it is an error, as another rule of its method counts the same
-	State   string
-	Window  string
-	Key     string    // the template
-	shape   string    // of the key
-	limit   int64     // -1 if that is not known
-	rule    token.Pos // of the directive
-	at      token.Pos // of the name, or of the verb
+	pkg    string // the path of its package
+	name   string
+	named  bool // by the directive itself
+	twin   bool // it is an error, as another rule of its method counts the same
+	state  string
+	window string
+	key    string    // the template
+	shape  string    // of the key
+	limit  int64     // -1 if that is not known
+	rule   token.Pos // of the directive
+	at     token.Pos // of the name, or of the verb
 }
 
 // counts returns what the rules of a package count, in the order of the source. A rule of a type is there once.
@@ -47,9 +47,9 @@ func (a *analysis) counts(pkg *model.Package) []Count {
 				at = argument(r, "name")
 			}
 			found = append(found, Count{
-				Package: pkg.Types.Path(), Name: r.Limit.Name, Named: named, Twin: a.twin[r.Pos],
-				State:  key.State("", r.Limit.Name, "", key.Tag(r.Limit.Name, m.Scope, r.Limit.Window(), r.Limit.Key)),
-				Window: r.Limit.Window(), Key: r.Key.Value, shape: shape(r), limit: limit, rule: r.Pos, at: at,
+				pkg: pkg.Types.Path(), name: r.Limit.Name, named: named, twin: a.twin[r.Pos],
+				state:  key.State("", r.Limit.Name, "", key.Tag(r.Limit.Name, m.Scope, r.Limit.Window(), r.Limit.Key)),
+				window: r.Limit.Window(), key: r.Key.Value, shape: shape(r), limit: limit, rule: r.Pos, at: at,
 			})
 		}
 	}
@@ -82,9 +82,9 @@ func Shared(fset *token.FileSet, counts []Count) annotations.Diagnostics {
 	firsts := map[string]*Count{} // by name, or else by state
 	for i := range counts {
 		c := &counts[i]
-		id := c.State
-		if c.Named {
-			id = "name=" + c.Name
+		id := c.state
+		if c.named {
+			id = "name=" + c.name
 		}
 		first := firsts[id]
 		if first == nil {
@@ -93,19 +93,19 @@ func Shared(fset *token.FileSet, counts []Count) annotations.Diagnostics {
 		}
 		at := annotations.Line(fset, first.rule, c.rule)
 		switch {
-		case !c.Named && c.Package != first.Package:
+		case !c.named && c.pkg != first.pkg:
 			found.Warn(c.at, "this rule shares the counts of the one of %s in %s, since both are called %s; give one of them a name",
-				at, first.Package, c.Name)
-		case !c.Named || c.Twin:
-		case c.Window != first.Window:
+				at, first.pkg, c.name)
+		case !c.named || c.twin:
+		case c.window != first.window:
 			found.Warn(c.at, "rules called %s share a budget only if they have one window: this has %s, the one of %s has %s",
-				c.Name, c.Window, at, first.Window)
+				c.name, c.window, at, first.window)
 		case c.limit >= 0 && first.limit >= 0 && c.limit != first.limit:
 			found.Warn(c.at, "rules called %s share one budget, but have different limits: this has %d, the one of %s has %d",
-				c.Name, c.limit, at, first.limit)
+				c.name, c.limit, at, first.limit)
 		case c.shape != first.shape:
 			found.Warn(c.at, "rules called %s share one budget, but have different keys: this has %q, the one of %s has %q",
-				c.Name, c.Key, at, first.Key)
+				c.name, c.key, at, first.key)
 		}
 	}
 	return found.Coded("rule")

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
@@ -98,17 +100,19 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diag
 
 // each parses and checks the packages of the set, and forgets the syntax of each behind the next stages.
 func (l *loader) each(yield func(*source.Package) bool) {
-	d := newDependencies(l)
+	d, broken := newDependencies(l), map[string]bool{}
 	slices.SortFunc(l.packages, func(a, b *pkg) int { return d.ranks[a.Path] - d.ranks[b.Path] })
 	for _, p := range l.packages {
-		l.set.Found = append(l.set.Found, l.parse(p)...)
-		if l.set.Found.HasErrors() {
+		errs := l.parse(p)
+		l.set.Found = append(l.set.Found, errs...)
+		if len(errs) > 0 || len(broken) > 0 && imports(p.meta, broken) {
+			broken[p.Path] = true
 			continue
 		}
 		d.askFor(p)
 		d.settle()
 		d.check(p)
-		if l.set.Found = append(l.set.Found, d.faults...); !p.asked() || l.set.Found.HasErrors() {
+		if l.set.Found = append(l.set.Found, d.faults...); !p.asked() || len(d.faults) > 0 {
 			continue
 		}
 		l.set.Found = append(l.set.Found, p.warnings...)
@@ -117,6 +121,16 @@ func (l *loader) each(yield func(*source.Package) bool) {
 		}
 		p.Package, p.standIns = &source.Package{Path: p.Path, Types: p.Types}, nil
 	}
+}
+
+// imports reports whether p imports one of the packages of these paths, directly or not.
+func imports(p *packages.Package, paths map[string]bool) bool {
+	found := false
+	packages.Visit([]*packages.Package{p}, func(i *packages.Package) bool {
+		found = found || paths[i.PkgPath]
+		return !found
+	}, nil)
+	return found
 }
 
 func (p *pkg) annotated() bool {

@@ -33,8 +33,8 @@ type Set struct {
 	Found   annotations.Diagnostics // notes, warnings, and what does not parse; complete behind the last package
 
 	// Packages parses and checks one package after the other, each behind those that it imports. Only one is in memory at a
-	// time. What does not parse is left out, and after that nothing more is checked. A package that does not type-check is
-	// there, as generated code may be what it lacks.
+	// time. What does not parse is left out, with all that imports it. A package that does not type-check is there, as
+	// generated code may be what it lacks.
 	Packages iter.Seq[*source.Package]
 }
 
