@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -54,9 +53,12 @@ type asked struct {
 	wait    time.Duration // how long the rule may delay the call
 	blocked time.Duration // how long the subject is still blocked
 	part    *part         // nil if no store is asked, since the rule would never admit the call, or the subject is blocked
-	claim   int           // of the part
+	number  int           // of the claim, in the part
 	held    int           // of what an admitted call keeps, or -1
 }
+
+// claim returns the claim that asks a rule of its store. There is none if part is nil.
+func (a *asked) claim() *engine.Claim { return &a.part.Claims[a.number] }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
@@ -116,11 +118,11 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		c.blocked = true
 	case claim.Cost <= most || rule.Mode == ModeTrigger || c.fleet.UpTo && most > 0:
 		if same != nil {
-			same.part.Claims[same.claim].Cost = claim.Cost
+			same.claim().Cost = claim.Cost
 			return nil
 		}
 		a.part = c.partOf(rule)
-		a.claim = a.part.put(claim)
+		a.number = a.part.put(claim)
 	case rule.Mode == ModeEnforce && a.limit > 0:
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: what,
@@ -148,7 +150,7 @@ func (c *call) join(same, a *asked, claim *engine.Claim) (done bool, err error) 
 	if same.part == nil {
 		return true, nil
 	}
-	first := &same.part.Claims[same.claim]
+	first := same.claim()
 	if first.Member != claim.Member {
 		return false, c.keyError(a.rule, a.rule.Distinct, "found two members for one budget; expected one for each call")
 	}
@@ -242,78 +244,4 @@ func (p *part) fresh(prefix string, store engine.Store) part {
 func (p *part) put(claim *engine.Claim) int {
 	p.Claims = append(p.Claims, *claim)
 	return len(p.Claims) - 1
-}
-
-// state says what a rule answered to the call.
-type state struct {
-	refused   bool
-	remaining int64
-	retry     time.Duration // until the rule would admit the call; 0 if it admits it now, or never
-}
-
-// never reports whether the rule refuses every such call.
-func (a *asked) never() bool { return a.part == nil && a.blocked == 0 }
-
-// refusedHere reports whether a rule refuses the call without its store being asked. Then no store is.
-func (c *call) refusedHere() bool { return c.never || c.blocked }
-
-// state returns the answer of a rule that was asked.
-func (a *asked) state() state {
-	if a.part == nil {
-		return state{refused: true, retry: a.blocked}
-	}
-	claim, now := &a.part.Claims[a.claim], a.part.verdict.Now
-	return state{
-		refused: claim.Refused, remaining: claim.Room, retry: max(0, time.Duration(claim.Earliest-now)*time.Microsecond),
-	}
-}
-
-// violations returns the refusals of the rules of a mode, and the longest delay.
-func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
-	for i := range c.asked {
-		a := &c.asked[i]
-		if a.rule.Mode != mode || a.part != nil && c.refusedHere() && mode == ModeEnforce {
-			continue // a call that is never admitted is not asked of the stores
-		}
-		s := a.state()
-		if !s.refused {
-			continue
-		}
-		longest = max(longest, s.retry)
-		list = append(list, Violation{
-			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Remaining: s.remaining,
-			RetryAfter: s.retry, Never: a.never(), policy: a.policy(c.method), message: a.rule.Message,
-		})
-	}
-	if c.never {
-		longest = 0
-	}
-	return longest, list
-}
-
-// refusal returns the error of a call that is refused.
-func (c *call) refusal() *TooManyRequestsError {
-	e := &TooManyRequestsError{Method: c.method, Never: c.never, Message: defaultMessage, hasher: c.limiter.hasher}
-	if e.RetryAfter, e.Violations = c.violations(ModeEnforce); len(e.Violations) == 0 {
-		return e
-	}
-	if message := e.longest().message; message != "" {
-		e.Message = message
-	}
-	return e
-}
-
-// fire calls the limiter's trigger for the rules whose limit is reached.
-func (c *call) fire(ctx context.Context) {
-	for i := range c.asked {
-		a := &c.asked[i]
-		if a.rule.Mode != ModeTrigger || a.part == nil {
-			continue
-		}
-		if claim := &a.part.Claims[a.claim]; claim.Fired > 0 {
-			c.limiter.trigger(ctx, Trigger{
-				Method: c.method, Rule: a.rule.shown, Key: key.Shown(a.subject), Limit: a.limit, Used: claim.Fired,
-			})
-		}
-	}
 }

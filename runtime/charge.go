@@ -39,12 +39,12 @@ func (c *call) keep() *charged {
 	for i := range c.asked {
 		a := &c.asked[i]
 		a.held = -1
-		if a.part == nil || a.part.Claims[a.claim].Charged == 0 {
+		if a.part == nil || a.claim().Charged == 0 {
 			continue
 		}
 		a.held = len(kept.held)
 		kept.held = append(kept.held, held{
-			claim: a.part.Claims[a.claim], local: a.part == &c.local, distinct: a.rule.Distinct != "", refunds: a.rule.Refund == RefundError,
+			claim: *a.claim(), local: a.part == &c.local, distinct: a.rule.Distinct != "", refunds: a.rule.Refund == RefundError,
 		})
 	}
 	for _, owner := range c.owners {

@@ -25,16 +25,6 @@ func (s Source) String() string {
 	return word("Source", uint8(s), "store", "memory", "lease", "policy")
 }
 
-// answer is what became of a whole call.
-type answer struct {
-	admitted bool
-	taken    int64     // of an UpTo call: the permits taken from each rule
-	at       time.Time // by the store's clock: of the admission, or else of the refusal
-	source   Source
-	failure  error         // of the store, if a policy decided
-	waited   time.Duration // until the admission
-}
-
 // run decides the call and, if it has to wait, sleeps. It is the one way to a decision.
 func (c *call) run(ctx context.Context) error {
 	observed := c.limiter.observed() && !c.peek
@@ -85,9 +75,6 @@ func (c *call) decide(ctx context.Context) error {
 	return c.decideInTime(ctx)
 }
 
-// isSplit reports whether the call has rules of the fleet and of this instance.
-func (c *call) isSplit() bool { return len(c.local.Claims) > 0 && len(c.fleet.Claims) > 0 }
-
 // decideInTime asks the stores, and sleeps until the call's place. Where no place can be kept for it, it asks again when it would be
 // admitted.
 func (c *call) decideInTime(ctx context.Context) error {
@@ -132,7 +119,7 @@ func (c *call) conclude(ctx context.Context, v engine.Verdict) error {
 func (c *call) shortenWaits(waited time.Duration) {
 	for i := range c.asked {
 		if a := &c.asked[i]; a.part != nil {
-			claim := &a.part.Claims[a.claim]
+			claim := a.claim()
 			claim.Wait = min(claim.Wait, max(0, a.wait-waited).Microseconds())
 		}
 	}
@@ -149,93 +136,6 @@ func (c *call) askStores(ctx context.Context) (v engine.Verdict, again bool, err
 	}
 	err = c.askPart(ctx, p)
 	return p.verdict, p.AskAgain(p.verdict), err
-}
-
-// withoutPlaces makes the two stores of a call refuse what they do not admit at once, as they cannot keep a place for the same instant.
-// A rule with a block keeps its wait: its refusal for want of time would begin the block.
-func (c *call) withoutPlaces() {
-	for i := range c.asked {
-		a := &c.asked[i]
-		if a.part == nil {
-			continue
-		}
-		claim := &a.part.Claims[a.claim]
-		if a.wait = min(a.wait, time.Duration(claim.Wait)*time.Microsecond); claim.Rule.Block == 0 {
-			claim.Wait = 0
-		}
-	}
-}
-
-// askBoth asks this instance's store and then the fleet's. Unless both admit the call now, what was charged is given back, and the verdict
-// says when both would admit it.
-func (c *call) askBoth(ctx context.Context) (v engine.Verdict, again bool, err error) {
-	c.local.Refused, c.fleet.Refused = false, false
-	if err := c.askPart(ctx, &c.local); err != nil {
-		return v, false, err
-	}
-	c.fleet.Refused = !c.local.admitsNow()
-	if taken := c.local.verdict.Taken; taken > 0 {
-		for i := range c.fleet.Claims {
-			c.fleet.Claims[i].Cost = taken
-		}
-	}
-	if err := c.askPart(ctx, &c.fleet); err != nil {
-		return v, false, joinErrors(err, c.rollBack(ctx, &c.local))
-	}
-	v.Now = max(c.fleet.verdict.Now, c.local.verdict.Now)
-	v.At = v.Now
-	if c.local.admitsNow() && c.fleet.admitsNow() {
-		v.Admitted, v.Taken = true, c.fleet.verdict.Taken
-		return v, false, c.level(ctx, v.Taken)
-	}
-	delay, again := c.delay()
-	v.At += delay
-	return v, again, joinErrors(c.rollBack(ctx, &c.fleet), c.rollBack(ctx, &c.local))
-}
-
-// admitsNow reports whether a part admits the call without a wait.
-func (p *part) admitsNow() bool {
-	return p.verdict.Admitted && (p.verdict.At == p.verdict.Now || p.Peek)
-}
-
-// delay returns in how many microseconds both stores would admit the call, and whether its rules let it wait so long.
-func (c *call) delay() (delay int64, inTime bool) {
-	inTime = true
-	for i := range c.asked {
-		a := &c.asked[i]
-		if a.part == nil || a.rule.Mode != ModeEnforce {
-			continue
-		}
-		claim, retry := &a.part.Claims[a.claim], a.state().retry
-		if claim.Rule.Block == 0 {
-			claim.Refused = claim.Refused && retry > a.wait-c.answer.waited
-		}
-		inTime = inTime && !claim.Refused
-		delay = max(delay, retry.Microseconds(), a.part.verdict.At-a.part.verdict.Now)
-	}
-	return delay, inTime
-}
-
-// level gives back what this instance's rules were charged beyond what an UpTo call takes of the fleet's.
-func (c *call) level(ctx context.Context, taken int64) error {
-	excess := c.local.verdict.Taken - taken
-	if excess <= 0 {
-		return nil
-	}
-	for i := range c.local.Claims {
-		if claim := &c.local.Claims[i]; claim.Charged > 0 {
-			claim.Delta = -excess
-		}
-	}
-	if err := c.local.store.Adjust(ctx, &c.local.Call); err != nil {
-		return err
-	}
-	for i := range c.local.Claims {
-		if claim := &c.local.Claims[i]; claim.Charged > 0 {
-			claim.Charged, claim.Room = taken, claim.Room+excess
-		}
-	}
-	return nil
 }
 
 // rollBack returns what a part was charged for a call that is not made.
@@ -292,7 +192,7 @@ func (c *call) limitWaits(ctx context.Context) {
 	for i := range c.asked {
 		a := &c.asked[i]
 		if a.wait = min(a.wait, left); a.part != nil {
-			claim := &a.part.Claims[a.claim]
+			claim := a.claim()
 			claim.Wait = min(claim.Wait, a.wait.Microseconds())
 		}
 	}

@@ -80,7 +80,7 @@ func (c *call) followPolicy(ctx context.Context, failure error) error {
 // split leaves a claim the part of its limit that falls to one of n processes.
 func (a *asked) split(n int64) {
 	if n > 1 {
-		claim := &a.part.Claims[a.claim]
+		claim := a.claim()
 		a.limit = max(1, a.limit/n)
 		claim.Limit, claim.Burst = a.limit, max(min(claim.Burst, 1), claim.Burst/n)
 		most, _ := claim.Most()

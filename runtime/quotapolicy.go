@@ -42,7 +42,7 @@ func (a *asked) burst() int64 {
 	if a.part == nil {
 		return 0
 	}
-	switch claim := &a.part.Claims[a.claim]; claim.Rule.Kind {
+	switch claim := a.claim(); claim.Rule.Kind {
 	case engine.Bucket, engine.Prepaid:
 		return max(1, claim.Burst)
 	case engine.Warmup:

@@ -88,7 +88,7 @@ func (c *call) quotas() []Quota {
 			continue // the stores were not asked
 		}
 		if a.part != nil {
-			claim := &a.part.Claims[a.claim]
+			claim := a.claim()
 			q.Remaining, q.Reset = claim.Room, max(0, time.Duration(claim.Full-a.part.verdict.Now)*time.Microsecond)
 			q.Limit = cmp.Or(a.burst(), q.Limit)
 		}

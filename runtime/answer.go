@@ -1,0 +1,92 @@
+package ratelimit
+
+import (
+	"context"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+)
+
+// answer is what became of a whole call.
+type answer struct {
+	admitted bool
+	taken    int64     // of an UpTo call: the permits taken from each rule
+	at       time.Time // by the store's clock: of the admission, or else of the refusal
+	source   Source
+	failure  error         // of the store, if a policy decided
+	waited   time.Duration // until the admission
+}
+
+// state says what a rule answered to the call.
+type state struct {
+	refused   bool
+	remaining int64
+	retry     time.Duration // until the rule would admit the call; 0 if it admits it now, or never
+}
+
+// never reports whether the rule refuses every such call.
+func (a *asked) never() bool { return a.part == nil && a.blocked == 0 }
+
+// refusedHere reports whether a rule refuses the call without its store being asked. Then no store is.
+func (c *call) refusedHere() bool { return c.never || c.blocked }
+
+// state returns the answer of a rule that was asked.
+func (a *asked) state() state {
+	if a.part == nil {
+		return state{refused: true, retry: a.blocked}
+	}
+	claim, now := a.claim(), a.part.verdict.Now
+	return state{
+		refused: claim.Refused, remaining: claim.Room, retry: max(0, time.Duration(claim.Earliest-now)*time.Microsecond),
+	}
+}
+
+// violations returns the refusals of the rules of a mode, and the longest delay.
+func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.rule.Mode != mode || a.part != nil && c.refusedHere() && mode == ModeEnforce {
+			continue // a call that is never admitted is not asked of the stores
+		}
+		s := a.state()
+		if !s.refused {
+			continue
+		}
+		longest = max(longest, s.retry)
+		list = append(list, Violation{
+			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Remaining: s.remaining,
+			RetryAfter: s.retry, Never: a.never(), policy: a.policy(c.method), message: a.rule.Message,
+		})
+	}
+	if c.never {
+		longest = 0
+	}
+	return longest, list
+}
+
+// refusal returns the error of a call that is refused.
+func (c *call) refusal() *TooManyRequestsError {
+	e := &TooManyRequestsError{Method: c.method, Never: c.never, Message: defaultMessage, hasher: c.limiter.hasher}
+	if e.RetryAfter, e.Violations = c.violations(ModeEnforce); len(e.Violations) == 0 {
+		return e
+	}
+	if message := e.longest().message; message != "" {
+		e.Message = message
+	}
+	return e
+}
+
+// fire calls the limiter's trigger for the rules whose limit is reached.
+func (c *call) fire(ctx context.Context) {
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.rule.Mode != ModeTrigger || a.part == nil {
+			continue
+		}
+		if claim := a.claim(); claim.Fired > 0 {
+			c.limiter.trigger(ctx, Trigger{
+				Method: c.method, Rule: a.rule.shown, Key: key.Shown(a.subject), Limit: a.limit, Used: claim.Fired,
+			})
+		}
+	}
+}
