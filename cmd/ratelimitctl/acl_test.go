@@ -31,95 +31,122 @@ func aclOf(t *testing.T, addr string) (p printedACL, setUser string) {
 	return p, strings.Replace(setUser, "PASSWORD", "x", 1)
 }
 
-// exercise does all that limiters do, with rules of all kinds, and returns the first error. It does not use Ping, which tries each
-// command.
-func exercise(t *testing.T, store ratelimit.Store) error {
-	l, ctx := ratelimit.New(store), t.Context()
-	var failed error
-	check := func(err error) {
-		if failed == nil {
-			failed = err
+// exercise is a limiter that does all that limiters do, and its first error. It does not use Ping, which tries each command.
+type exercise struct {
+	*ratelimit.Limiter
+	ctx context.Context
+	err error
+}
+
+// doAll returns the first error of a limiter on a store that does all it can.
+func doAll(t *testing.T, store ratelimit.Store) error {
+	e := &exercise{Limiter: ratelimit.New(store), ctx: t.Context()}
+	for _, step := range []func(){e.decide, e.giveUp, e.insert, e.members, e.settings} {
+		if step(); e.err != nil {
+			break
 		}
 	}
-	allow := func(requests ...ratelimit.Request) ratelimit.Decision {
-		d, err := l.Allow(ctx, requests...)
-		check(err)
-		return d
+	return e.err
+}
+
+func (e *exercise) check(err error) {
+	if e.err == nil {
+		e.err = err
 	}
-	abandon := func(r ratelimit.Request) {
-		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-		defer cancel()
-		_, _ = l.Wait(ctx, r) // its end is no failure
-	}
-	rules := []ratelimit.Rule{
-		{Name: "sliding", Limit: 2, Per: 100 * time.Millisecond},
+}
+
+func (e *exercise) allow(requests ...ratelimit.Request) ratelimit.Decision {
+	d, err := e.Allow(e.ctx, requests...)
+	e.check(err)
+	return d
+}
+
+var sliding = ratelimit.Rule{Name: "sliding", Limit: 2, Per: 100 * time.Millisecond}
+
+// decide charges, refuses, gives back, settles, peeks and forgets, under rules of all kinds.
+func (e *exercise) decide() {
+	for _, rule := range []ratelimit.Rule{
+		sliding,
 		{Name: "counter", Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
 		{Name: "distinct", Limit: 5, Per: time.Hour, Distinct: "{m}"},
 		{Name: "calendar", Limit: 5, Cron: "@yearly"},
 		{Name: "fixed", Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
 		{Name: "bucket", Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
 		{Name: "warm", Limit: 5, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: time.Minute},
-		{Name: "leaky", Limit: 5, Per: 100 * time.Millisecond, Algorithm: ratelimit.LeakyBucket},
+		{Name: "leased", Limit: 50, Per: time.Hour, Lease: 100 * time.Millisecond},
 		{Name: "block", Limit: 1, Per: time.Hour, Block: time.Hour},
 		{Name: "shadow", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeShadow},
 		{Name: "trigger", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeTrigger},
-	}
-	for _, rule := range rules {
+	} {
 		r := ratelimit.Request{Rule: rule, Key: "k"}
 		if rule.Distinct != "" {
 			r.Member = "m"
 		}
-		d := allow(r)
-		check(d.Refund(ctx))
+		e.check(e.allow(r).Refund(e.ctx))
 		if rule.Distinct == "" {
-			check(allow(r).Settle(ctx, 2))
+			e.check(e.allow(r).Settle(e.ctx, 2))
 		}
 		for range 3 {
-			allow(r)
+			e.allow(r)
 		}
-		_, err := l.Peek(ctx, r)
-		check(err)
-		_, err = l.Reset(ctx, r)
-		check(err)
+		_, err := e.Peek(e.ctx, r)
+		e.check(err)
+		_, err = e.Reset(e.ctx, r)
+		e.check(err)
 	}
-	if failed != nil {
-		return failed
-	}
-	// Calls that wait and give up, one that is admitted before a later one, and one after all of a window has left.
+}
+
+// giveUp makes calls that wait and give up, twice, so that those of the second time find free places.
+func (e *exercise) giveUp() {
+	leaky := ratelimit.Rule{Name: "leaky", Limit: 5, Per: 100 * time.Millisecond, Algorithm: ratelimit.LeakyBucket}
+	short := ratelimit.Rule{Name: "short", Limit: 1, Per: 40 * time.Millisecond}
 	for range 2 {
-		for _, rule := range []ratelimit.Rule{rules[0], rules[7], {Name: "short", Limit: 1, Per: 40 * time.Millisecond}} {
+		for _, rule := range []ratelimit.Rule{sliding, leaky, short} {
 			r := ratelimit.Request{Rule: rule, Key: "w"}
-			allow(r)
-			allow(r)
-			abandon(r)
+			e.allow(r)
+			e.allow(r)
+			ctx, cancel := context.WithTimeout(e.ctx, 50*time.Millisecond)
+			_, _ = e.Wait(ctx, r) // its end is no failure
+			cancel()
 		}
 	}
+}
+
+// insert charges calls while another one has a later place.
+func (e *exercise) insert() {
 	one, more := ratelimit.Rule{Name: "late", Limit: 1, Per: 400 * time.Millisecond}, ratelimit.Rule{Name: "late", Limit: 9, Per: 400 * time.Millisecond}
-	allow(ratelimit.Request{Rule: one})
+	e.allow(ratelimit.Request{Rule: one})
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
-		_, _ = l.Wait(ctx, ratelimit.Request{Rule: one})
+		_, _ = e.Wait(e.ctx, ratelimit.Request{Rule: one})
 	}()
 	time.Sleep(20 * time.Millisecond)
-	check(allow(ratelimit.Request{Rule: more, Cost: 2}).Refund(ctx))
+	e.check(e.allow(ratelimit.Request{Rule: more, Cost: 2}).Refund(e.ctx))
 	<-waited
-	distinct := ratelimit.Rule{Name: "members", Limit: 2, Per: 30 * time.Millisecond, Distinct: "{m}"}
+}
+
+// members counts members that come and go.
+func (e *exercise) members() {
+	rule := ratelimit.Rule{Name: "members", Limit: 2, Per: 30 * time.Millisecond, Distinct: "{m}"}
 	for i := range 6 {
-		d := allow(ratelimit.Request{Rule: distinct, Member: fmt.Sprint(i % 4)})
+		d := e.allow(ratelimit.Request{Rule: rule, Member: fmt.Sprint(i % 4)})
 		if i == 0 {
-			check(d.Refund(ctx))
+			e.check(d.Refund(e.ctx))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	check(l.Overrides().Set(ctx, "sliding", ratelimit.Override{Per: time.Minute}))
-	_, err := l.Overrides().SetNew(ctx, "fixed", ratelimit.Override{Per: time.Minute})
-	check(err)
-	check(l.Overrides().Clear(ctx, "sliding"))
-	check(l.Block(ctx, time.Hour, ratelimit.Request{Rule: rules[0], Key: "b"}))
-	_, err = l.Rules(ctx)
-	check(err)
-	return failed
+}
+
+// settings changes overrides and blocks, and reads the rules.
+func (e *exercise) settings() {
+	e.check(e.Overrides().Set(e.ctx, "sliding", ratelimit.Override{Per: time.Minute}))
+	_, err := e.Overrides().SetNew(e.ctx, "fixed", ratelimit.Override{Per: time.Minute})
+	e.check(err)
+	e.check(e.Overrides().Clear(e.ctx, "sliding"))
+	e.check(e.Block(e.ctx, time.Hour, ratelimit.Request{Rule: sliding, Key: "b"}))
+	_, err = e.Rules(e.ctx)
+	e.check(err)
 }
 
 // A limiter does all it can with the commands that acl prints, and fails without any one of them.
@@ -132,7 +159,7 @@ func TestACL(t *testing.T) {
 		server.Do(strings.Replace(setUser, " ratelimit ", " "+name+" ", 1) + more)
 		client := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "x"})
 		defer client.Close()
-		return exercise(t, redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
+		return doAll(t, redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
 	}
 	writing := permitted(printed.Writing)
 	if err := as("all", writing); err != nil {

@@ -30,6 +30,7 @@ func (t *tool) top(ctx context.Context, _ []string, o options) error {
 	if o.every < time.Second {
 		return misused("top: -every: found " + o.every.String() + "; expected 1s or more")
 	}
+	_ = t.limiter.Ping(ctx) // reads overrides, which change windows; without them, rules are shown as keys name them
 	for first := true; ; first = false {
 		reports, err := t.reports(ctx)
 		if err == nil {
@@ -119,7 +120,7 @@ func (t *tool) names(rules []ratelimit.UsedRule) map[named]named {
 			continue
 		}
 		name, tag, _ := strings.Cut(strings.TrimPrefix(state, key.Escape(t.prefix)+":"), ":{x}:")
-		names[named{name, tag}] = named{r.Name, r.Window()}
+		names[named{name, tag}] = named{r.Name, strings.TrimSuffix(tag, ":"+r.Key)}
 	}
 	return names
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	"github.com/ratelimit-go/ratelimit/internal/stats"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -98,6 +100,25 @@ func TestTop(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	require(t, server.Addr, done, "2 processes", "top", "-once")
+}
+
+// Rules without names are shown as errors show them, also under an override.
+func TestTopNamesRules(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{
+		"p.T.M 1h:{ip}": `{"name":"p.T.M#2","unnamed":true,"key":"{ip}","limit":5,"per":"1h","algorithm":"sliding-window"}`,
+	})
+	if err := f.Overrides().Set(t.Context(), "p.T.M", ratelimit.Override{Per: 2 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := json.Marshal(stats.Report{Seconds: 5, Rules: []stats.Rule{{Name: "p.T.M", Tag: "2h:{ip}", Counts: stats.Counts{Calls: 5}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.client.ZAdd(t.Context(), stats.List("ratelimit"), redis.Z{Score: 1, Member: "p"})
+	f.client.Set(t.Context(), stats.Key("ratelimit", "p"), report, time.Minute)
+	require(t, server.Addr, done, "p.T.M#2  2h      1.0", "top", "-once")
 }
 
 // Frames go on until the tool is interrupted, and are plain where there is no terminal.
