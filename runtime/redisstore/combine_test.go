@@ -211,18 +211,7 @@ func TestContextsThatEnd(t *testing.T) {
 // Where connections break in the middle of runs, each call is charged at most once.
 func TestKilledConnections(t *testing.T) {
 	s, server := open(t)
-	done := make(chan struct{})
-	var killer sync.WaitGroup
-	killer.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(2 * time.Millisecond):
-				kill(server)
-			}
-		}
-	})
+	stop := keepKilling(server)
 	admitted, failed := crowd(s, 100, 200, func() (context.Context, *engine.Call) {
 		call := of(combinable[1], 1e6, "a")
 		call.Claims[0].Cost = 1 + rand.N(int64(2)) // some go by themselves
@@ -231,8 +220,7 @@ func TestKilledConnections(t *testing.T) {
 		}
 		return context.Background(), &call
 	})
-	close(done)
-	killer.Wait()
+	stop()
 	used := int64(0)
 	waitFor(t, "the server", func() bool {
 		call := of(combinable[1], 1e6, "a")
@@ -247,6 +235,26 @@ func TestKilledConnections(t *testing.T) {
 	}
 	if used < admitted || used > admitted+failed || failed == 0 {
 		t.Errorf("%d permits are used, %d calls were admitted, %d failed", used, admitted, failed)
+	}
+}
+
+// keepKilling breaks the connections of a server again and again, until the result is called.
+func keepKilling(server *redistest.Server) (stop func()) {
+	done := make(chan struct{})
+	var killer sync.WaitGroup
+	killer.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(2 * time.Millisecond):
+				kill(server)
+			}
+		}
+	})
+	return func() {
+		close(done)
+		killer.Wait()
 	}
 }
 

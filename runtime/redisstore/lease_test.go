@@ -217,6 +217,34 @@ func spend(t *testing.T, s *store, call *engine.Call, kept []atomic.Int64) {
 	}
 }
 
+// Where connections break, permits may be lost that were taken ahead, but none is handed out that the server did not charge.
+func TestLeasesAndKilledConnections(t *testing.T) {
+	s, server := open(t)
+	rules := leasing(t, 5*time.Millisecond)
+	stop := keepKilling(server)
+	admitted, failed := crowd(s, 32, 300, func() (context.Context, *engine.Call) {
+		call := of(rules[0], 1e6, "a")
+		call.Claims = append(call.Claims, of(rules[1], 1e6, "a").Claims...)
+		return context.Background(), &call
+	})
+	stop()
+	waitFor(t, "the server", func() bool {
+		call := of(rules[2], 1e6, "a")
+		_, err := s.Decide(context.Background(), &call)
+		return err == nil
+	})
+	waitFor(t, "the end of leases", func() bool {
+		s.leases.mu.Lock()
+		defer s.leases.mu.Unlock()
+		return len(s.leases.byCall) == 0
+	})
+	for _, r := range rules[:2] {
+		if used := 1e6 - rooms(t, s, of(r, 1e6, "a"))[0]; used < admitted {
+			t.Errorf("%s: %d permits are used, %d calls were admitted, %d failed", r.Name, used, admitted, failed)
+		}
+	}
+}
+
 // What a call gives back while its lease lasts is handed out again, and the server is not asked.
 func TestRefundToALease(t *testing.T) {
 	s, server := open(t)
