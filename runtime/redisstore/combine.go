@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	maxFlying  = 2   // runs on the way to one server: the other one goes on if a connection hangs
-	maxCalls   = 256 // of one run
-	maxPermits = 512 // that sliding windows write for one run; a call that takes more goes alone
+	maxSending = 2   // batches on the way to one server: the other one goes on if a connection hangs
+	maxCalls   = 256 // of one batch
+	maxPermits = 512 // that sliding windows write for one batch; a call that takes more goes alone
 )
 
-// lane is the way to one server. A caller who finds it free sends at once, in its own goroutine. Those who come meanwhile form the
-// next run, and one of them sends that for all.
-type lane struct {
+// queue is the requests on their way to one server. A caller who finds it empty sends at once, in its own goroutine. Those who come
+// meanwhile form the next batch, and one of them sends that for all.
+type queue struct {
 	mu      sync.Mutex
-	flying  int
-	waiting []*run // oldest first
+	sending int      // batches
+	waiting []*batch // oldest first
 }
 
-// run is requests that are sent together.
-type run struct {
+// batch is requests that are sent together.
+type batch struct {
 	requests []*request
 	permits  int64
 	since    time.Time     // the arrival of its first request
 	leaders  int           // callers who can send it
-	started  bool          // guarded by the lane's mu, like all above
-	lead     chan struct{} // makes the caller who receives from it send the run
+	started  bool          // guarded by the queue's mu, like all above
+	lead     chan struct{} // makes the caller who receives from it send the batch
 	done     chan struct{} // closed when all requests are answered
 
 	mu       sync.Mutex // held while the calls of the requests are read or written
@@ -45,98 +45,100 @@ func (n *node) do(ctx context.Context, r *request) error {
 	leads := !ok || time.Until(deadline) > n.store.timeout
 	n.mu.Lock()
 	if r.back != nil {
-		n.join(&request{call: r.back, adjust: true}, false)
+		n.enqueue(&request{call: r.back, adjust: true}, false)
 		r.back = nil
 	}
-	free := n.flying < maxFlying && len(n.waiting) == 0
+	free := n.sending < maxSending && len(n.waiting) == 0
 	if free && leads {
-		n.flying++
+		n.sending++
 		n.mu.Unlock()
-		n.fly(ctx, &run{requests: []*request{r}, since: time.Now()})
-		return n.landed(ctx, r)
+		n.sendBatch(ctx, &batch{requests: []*request{r}, since: time.Now()})
+		return n.finish(ctx, r)
 	}
-	q := n.join(r, leads)
+	b := n.enqueue(r, leads)
 	n.start()
 	n.mu.Unlock()
 	var lead chan struct{}
 	if leads {
-		lead = q.lead
+		lead = b.lead
 	}
 	select {
-	case <-q.done:
+	case <-b.done:
 	case <-lead:
-		n.fly(ctx, q)
+		n.sendBatch(ctx, b)
 	case <-ctx.Done():
-		return n.leave(ctx, q, r, leads)
+		return n.leave(ctx, b, r, leads)
 	}
-	return n.landed(ctx, r)
+	return n.finish(ctx, r)
 }
 
-// join adds a request to the last run that has room for it. The lane is locked.
-func (n *node) join(r *request, leads bool) *run {
+// enqueue adds a request to the last batch that has room for it. The queue is locked.
+func (n *node) enqueue(r *request, leads bool) *batch {
 	permits := r.permits()
-	var q *run
+	var b *batch
 	if last := len(n.waiting) - 1; last >= 0 {
-		q = n.waiting[last]
+		b = n.waiting[last]
 	}
-	if q == nil || len(q.requests) == maxCalls || q.permits > 0 && q.permits+permits > maxPermits {
-		q = &run{since: time.Now(), lead: make(chan struct{}, 1), done: make(chan struct{})}
-		n.waiting = append(n.waiting, q)
+	if b == nil || len(b.requests) == maxCalls || b.permits > 0 && b.permits+permits > maxPermits {
+		b = &batch{since: time.Now(), lead: make(chan struct{}, 1), done: make(chan struct{})}
+		n.waiting = append(n.waiting, b)
 	}
-	q.requests = append(q.requests, r)
-	q.permits += permits
+	b.requests = append(b.requests, r)
+	b.permits += permits
 	if leads {
-		q.leaders++
+		b.leaders++
 	}
-	return q
+	return b
 }
 
-// start sends the next run as soon as there is one and the lane is free. The lane is locked.
+// start sends the next batch if there is one and not too many are on the way. The queue is locked.
 func (n *node) start() {
-	if len(n.waiting) == 0 || n.flying == maxFlying {
+	if len(n.waiting) == 0 || n.sending == maxSending {
 		return
 	}
-	q := n.waiting[0]
+	b := n.waiting[0]
 	n.waiting = slices.Delete(n.waiting, 0, 1)
-	n.flying++
-	q.started = true
-	if q.leaders > 0 {
-		q.lead <- struct{}{}
+	n.sending++
+	b.started = true
+	if b.leaders > 0 {
+		b.lead <- struct{}{}
 	} else {
-		go n.fly(context.Background(), q)
+		go n.sendBatch(context.Background(), b)
 	}
 }
 
-// fly sends a run, gives the lane to the next one, and answers the requests.
-func (n *node) fly(ctx context.Context, q *run) {
+// sendBatch sends a batch, answers its requests, and starts the next batch.
+func (n *node) sendBatch(ctx context.Context, b *batch) {
 	m := n.store.refusals
-	q.mu.Lock()
-	f := n.pack(slices.DeleteFunc(slices.Clone(q.requests), func(r *request) bool { return q.done != nil && r.recalled(m) }))
-	q.mu.Unlock()
+	b.mu.Lock()
+	runs := n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool { return b.done != nil && r.recalled(m) }))
+	b.mu.Unlock()
 	sent, changes := time.Now(), m.changes.Load()
-	n.send(ctx, q.since.Add(n.store.timeout), f.parts)
-	q.mu.Lock()
-	n.unpack(f)
-	f.note(m, sent, changes)
-	q.answered = true
-	q.mu.Unlock()
+	n.sendRuns(ctx, b.since.Add(n.store.timeout), runs)
+	b.mu.Lock()
+	for _, r := range runs {
+		r.unpack()
+		r.note(n.store, sent, changes)
+	}
+	b.answered = true
+	b.mu.Unlock()
 
-	for _, r := range q.requests {
+	for _, r := range b.requests {
 		if r.left {
 			n.undo(r)
 		}
 	}
 	n.mu.Lock()
-	n.flying--
+	n.sending--
 	n.start()
 	n.mu.Unlock()
-	if q.done != nil {
-		close(q.done)
+	if b.done != nil {
+		close(b.done)
 	}
 }
 
-// landed returns the error of a request that was answered. It is the end of ctx if that came first.
-func (n *node) landed(ctx context.Context, r *request) error {
+// finish returns the error of a request that was answered. It is the end of ctx if that came first.
+func (n *node) finish(ctx context.Context, r *request) error {
 	if r.err != nil || r.adjust || ctx.Err() == nil {
 		return r.err
 	}
@@ -145,31 +147,31 @@ func (n *node) landed(ctx context.Context, r *request) error {
 	return ctx.Err()
 }
 
-// leave takes a caller out of a run whose context ended.
-func (n *node) leave(ctx context.Context, q *run, r *request, leads bool) error {
+// leave takes a caller whose context ended out of a batch.
+func (n *node) leave(ctx context.Context, b *batch, r *request, leads bool) error {
 	n.mu.Lock()
-	if !q.started {
-		q.requests = slices.DeleteFunc(q.requests, func(other *request) bool { return other == r })
-		q.permits -= r.permits()
+	if !b.started {
+		b.requests = slices.DeleteFunc(b.requests, func(other *request) bool { return other == r })
+		b.permits -= r.permits()
 		if leads {
-			q.leaders--
+			b.leaders--
 		}
-		if len(q.requests) == 0 {
-			n.waiting = slices.DeleteFunc(n.waiting, func(other *run) bool { return other == q })
+		if len(b.requests) == 0 {
+			n.waiting = slices.DeleteFunc(n.waiting, func(other *batch) bool { return other == b })
 		}
 		n.mu.Unlock()
 		return ctx.Err()
 	}
 	n.mu.Unlock()
 	select {
-	case <-q.lead: // nobody else may be there to take it
-		go n.fly(context.WithoutCancel(ctx), q)
+	case <-b.lead: // nobody else may be there to take it
+		go n.sendBatch(context.WithoutCancel(ctx), b)
 	default:
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	r.call = clone(r.call) // the caller may use its own again
-	if q.answered {
+	if b.answered {
 		n.undo(r)
 	} else {
 		r.left = true
@@ -187,7 +189,7 @@ func (n *node) undo(r *request) {
 		r.call.Claims[i].Delta = -r.call.Claims[i].Charged
 	}
 	n.mu.Lock()
-	n.join(&request{call: r.call, adjust: true}, false)
+	n.enqueue(&request{call: r.call, adjust: true}, false)
 	n.start()
 	n.mu.Unlock()
 }

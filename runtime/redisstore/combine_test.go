@@ -23,21 +23,21 @@ var combinable = []*engine.Rule{
 	{Name: "counter", Tag: "1h", Kind: engine.SlidingCounter, Per: 3600 * second, Slices: 6},
 }
 
-// together decides calls in one run, and returns their errors.
+// together decides calls in one batch, and returns their errors.
 func together(t rapid.TB, s *store, calls []*engine.Call) []*request {
 	n, err := s.node(context.Background(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &run{since: time.Now()}
+	b := &batch{since: time.Now()}
 	for _, call := range calls {
-		q.requests = append(q.requests, &request{call: call})
+		b.requests = append(b.requests, &request{call: call})
 	}
 	n.mu.Lock()
-	n.flying++
+	n.sending++
 	n.mu.Unlock()
-	n.fly(context.Background(), q)
-	return q.requests
+	n.sendBatch(context.Background(), b)
+	return b.requests
 }
 
 // Calls of one run are answered as if they had come one after the other. Of equal ones the first to arrive are admitted, and the
@@ -58,7 +58,7 @@ func TestRunLikeOneByOne(t *testing.T) {
 			calls, want = append(calls, &call), append(want, clone(&call))
 		}
 		decided := together(t, s, calls)
-		for _, p := range merge(asked(want)) { // in the order in which the script decides
+		for _, p := range join(asked(want)) { // in the order in which the script decides
 			for _, r := range p.requests {
 				checkAnswer(t, m, decided[indexOf(want, r.call)], r.call)
 			}
@@ -197,7 +197,7 @@ func TestContextsThatEnd(t *testing.T) {
 	waitFor(t, "what is on the way", func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		return n.flying == 0 && len(n.waiting) == 0
+		return n.sending == 0 && len(n.waiting) == 0
 	})
 	used := int64(0)
 	for _, r := range lasting {

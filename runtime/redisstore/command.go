@@ -17,108 +17,101 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// part is what one script decides: calls of one slot.
-type part struct {
-	lua.Run
-	reply any
-	err   error
-}
-
-// way is how parts get to their server.
-type way struct {
+// route is how runs get to their server.
+type route struct {
 	client       redis.UniversalClient
 	verb, script string
 }
 
-func (n *node) way() way {
+func (n *node) route() route {
 	if n.functions.Load() {
-		return way{n.client, "fcall", lua.Function}
+		return route{n.client, "fcall", lua.Function}
 	}
-	return way{n.client, "evalsha", lua.SHA}
+	return route{n.client, "evalsha", lua.SHA}
 }
 
-// send sends the parts before a deadline and takes in their replies. A part is sent again only if the server says that it has not begun with it.
-func (n *node) send(ctx context.Context, deadline time.Time, parts []*part) {
+// sendRuns sends the runs before a deadline and takes in their replies. A run is sent again only if the server says that it has not begun with it.
+func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 	sent, err := false, ctx.Err()
 	if err == nil {
 		err = n.breaker.Try(func() error {
 			sent = true
-			return n.sendAll(ctx, parts)
+			return n.sendAll(ctx, runs)
 		})
 	}
-	for _, p := range parts {
+	for _, r := range runs {
 		if !sent {
-			p.err = err
+			r.err = err
 		}
-		if errors.Is(p.err, context.DeadlineExceeded) {
-			p.err = breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.timeout)}
+		if errors.Is(r.err, context.DeadlineExceeded) {
+			r.err = breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.timeout)}
 		}
 	}
-	if i := slices.IndexFunc(parts, func(p *part) bool { return !breaker.Reached(p.err) }); sent && i >= 0 {
-		n.lost(parts[i].Keys[0].(string), err)
+	if i := slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); sent && i >= 0 {
+		n.lost(runs[i].Keys[0].(string), err)
 	}
 }
 
-func (n *node) sendAll(ctx context.Context, parts []*part) (err error) {
-	for w := n.way(); len(parts) > 0; {
-		w.exchange(ctx, parts)
-		if slices.ContainsFunc(parts, (*part).handedOver) {
+func (n *node) sendAll(ctx context.Context, runs []*run) (err error) {
+	for to := n.route(); len(runs) > 0; {
+		to.exchange(ctx, runs)
+		if slices.ContainsFunc(runs, (*run).handedOver) {
 			time.Sleep(retryAfter)
 		}
-		next, again := w, []*part(nil)
-		for _, p := range parts {
-			if p.err == nil {
+		next, again := to, []*run(nil)
+		for _, r := range runs {
+			if r.err == nil {
 				continue
 			}
-			if n.another(ctx, w, &next, p.err) {
-				again = append(again, p)
-			} else if err == nil || !breaker.Reached(p.err) {
-				err = p.err
+			if n.another(ctx, to, &next, r.err) {
+				again = append(again, r)
+			} else if err == nil || !breaker.Reached(r.err) {
+				err = r.err
 			}
 		}
-		w, parts = next, again
+		to, runs = next, again
 	}
 	return err
 }
 
-// exchange sends the parts once, together.
-func (w *way) exchange(ctx context.Context, parts []*part) {
-	commands := make([]redis.Cmder, len(parts))
-	for i, p := range parts {
-		args := make([]any, 0, 3+len(p.Keys)+len(p.Args))
-		args = append(args, w.verb, w.script, len(p.Keys))
-		commands[i] = once.New(ctx, append(append(args, p.Keys...), p.Args...)...)
+// exchange sends the runs once, together.
+func (to *route) exchange(ctx context.Context, runs []*run) {
+	commands := make([]redis.Cmder, len(runs))
+	for i, r := range runs {
+		args := make([]any, 0, 3+len(r.Keys)+len(r.Args))
+		args = append(args, to.verb, to.script, len(r.Keys))
+		commands[i] = once.New(ctx, append(append(args, r.Keys...), r.Args...)...)
 	}
-	if !w.process(ctx, commands) {
-		for _, p := range parts {
-			p.err = fmt.Errorf("no reply of the cluster in time: %w", os.ErrDeadlineExceeded)
+	if !to.process(ctx, commands) {
+		for _, r := range runs {
+			r.err = fmt.Errorf("no reply of the cluster in time: %w", os.ErrDeadlineExceeded)
 		}
 		return
 	}
-	for i, p := range parts {
+	for i, r := range runs {
 		cmd := commands[i].(once.Cmd)
-		p.reply, p.err = cmd.Val(), lua.Fault(cmd.Err())
+		r.reply, r.err = cmd.Val(), lua.Fault(cmd.Err())
 	}
 }
 
 // process sends the commands. It reports whether they were answered, or failed, before ctx ends: a client for one server sees to that
 // itself, by the time-outs it was given, and others may take longer.
-func (w *way) process(ctx context.Context, commands []redis.Cmder) bool {
+func (to *route) process(ctx context.Context, commands []redis.Cmder) bool {
 	send := func() {
 		if len(commands) == 1 {
-			_ = w.client.Process(ctx, commands[0])
+			_ = to.client.Process(ctx, commands[0])
 			return
 		}
-		_, _ = w.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for _, c := range commands {
-				_ = p.Process(ctx, c)
+		_, _ = to.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, cmd := range commands {
+				_ = p.Process(ctx, cmd)
 			}
 			return nil
 		})
 	}
-	if _, single := w.client.(*redis.Client); single {
+	if _, single := to.client.(*redis.Client); single {
 		send()
 		return true
 	}
@@ -138,27 +131,27 @@ func (w *way) process(ctx context.Context, commands []redis.Cmder) bool {
 // retryAfter is when to ask a server again that is handing over a slot.
 const retryAfter = 10 * time.Millisecond
 
-// handedOver reports whether the keys of a part are on their way from one server to another.
-func (p *part) handedOver() bool {
-	return p.err != nil && strings.HasPrefix(p.err.Error(), "TRYAGAIN ")
+// handedOver reports whether the keys of a run are on their way from one server to another.
+func (r *run) handedOver() bool {
+	return r.err != nil && strings.HasPrefix(r.err.Error(), "TRYAGAIN ")
 }
 
-// another finds the way for a part that a server has not begun with, if there is one.
-func (n *node) another(ctx context.Context, w way, next *way, err error) bool {
+// another finds the route for a run that a server has not begun with, if there is one.
+func (n *node) another(ctx context.Context, from route, next *route, err error) bool {
 	text := err.Error()
 	cluster, _ := n.store.client.(*redis.ClusterClient)
 	switch has := func(prefix string) bool { return strings.HasPrefix(text, prefix) }; {
-	case w.verb == "fcall" && has("ERR Function not found"):
+	case from.verb == "fcall" && has("ERR Function not found"):
 		n.load()
 		next.verb, next.script = "eval", lua.Script
-	case w.verb == "fcall" && (has("ERR unknown command") || has("NOPERM ") && strings.Contains(text, "'fcall'")):
+	case from.verb == "fcall" && (has("ERR unknown command") || has("NOPERM ") && strings.Contains(text, "'fcall'")):
 		n.dropFunctions(err)
 		next.verb, next.script = "evalsha", lua.SHA
-	case w.verb == "evalsha" && has("NOSCRIPT "):
+	case from.verb == "evalsha" && has("NOSCRIPT "):
 		next.verb, next.script = "eval", lua.Script
 	case has("TRYAGAIN "): // some time has passed
 		return ctx.Err() == nil
-	case cluster != nil && w.client != cluster && (has("MOVED ") || has("ASK ") || has("READONLY ")):
+	case cluster != nil && from.client != cluster && (has("MOVED ") || has("ASK ") || has("READONLY ")):
 		next.client = cluster
 	default:
 		return false

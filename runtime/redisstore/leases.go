@@ -105,7 +105,7 @@ func (s *store) giveBack(call *engine.Call) {
 		return // it counts as used until its window ends
 	}
 	n.mu.Lock()
-	n.join(&request{call: call, adjust: true}, false)
+	n.enqueue(&request{call: call, adjust: true}, false)
 	n.start()
 	n.mu.Unlock()
 }

@@ -14,7 +14,7 @@ import (
 
 // node is a server, as far as calls are concerned: a single one, a master of a cluster, or a shard of a ring.
 type node struct {
-	lane
+	queue
 	store     *store
 	client    redis.UniversalClient
 	breaker   *breaker.Breaker

@@ -7,103 +7,101 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// freight is the requests of a run as they are sent.
-type freight struct {
-	parts  []*part
-	loaded [][]parcel // of each part
+// run is what one script decides: calls of one slot.
+type run struct {
+	lua.Run
+	calls []joined
+	reply any
+	err   error
 }
 
-// parcel is what the script takes for one call: that of a request, or one that stands for several equal ones.
-type parcel struct {
+// joined is a call as the script takes it: that of one request, or one that stands for several equal ones.
+type joined struct {
 	call     *engine.Call
 	requests []*request
 }
 
-// pack puts the requests into as few scripts as can take them: one, or one a slot where subjects may be on different servers.
-func (n *node) pack(requests []*request) freight {
-	var f freight
+// pack puts the requests into as few runs as can take them: one, or one a slot where subjects may be on different servers.
+func (n *node) pack(requests []*request) []*run {
+	var runs []*run
 	now, split := n.now(), n.store.split.Load()
-	slots := make(map[string]int)
-	for _, p := range merge(requests) {
-		i := 0
+	bySubject := make(map[string]*run)
+	for _, j := range join(requests) {
+		subject := ""
 		if split {
-			subject, ok := p.call.Claims[0].Subject, false
-			if i, ok = slots[subject]; !ok {
-				i = len(slots)
-				slots[subject] = i
-			}
+			subject = j.call.Claims[0].Subject
 		}
-		if i == len(f.parts) {
-			f.parts, f.loaded = append(f.parts, new(part)), append(f.loaded, nil)
+		r := bySubject[subject]
+		if r == nil {
+			r = new(run)
+			bySubject[subject], runs = r, append(runs, r)
 		}
-		p.add(&f.parts[i].Run, now)
-		f.loaded[i] = append(f.loaded[i], p)
+		r.add(j, now)
 	}
-	return f
+	return runs
 }
 
-func (p *parcel) add(run *lua.Run, now int64) {
-	if p.requests[0].adjust {
-		run.AddAdjustment(p.call, now)
+func (r *run) add(j joined, now int64) {
+	if j.requests[0].adjust {
+		r.AddAdjustment(j.call, now)
 	} else {
-		run.AddDecision(p.call, now)
+		r.AddDecision(j.call, now)
 	}
+	r.calls = append(r.calls, j)
 }
 
-// unpack answers the requests.
-func (n *node) unpack(f freight) {
-	for i, part := range f.parts {
-		replies, ok := []any{part.reply}, true
-		if len(f.loaded[i]) > 1 && part.err == nil {
-			replies, ok = part.reply.([]any)
-			ok = ok && len(replies) == len(f.loaded[i])
+// unpack answers the requests of a run.
+func (r *run) unpack() {
+	replies, err := []any{r.reply}, r.err
+	if len(r.calls) > 1 && err == nil {
+		var ok bool
+		if replies, ok = r.reply.([]any); !ok || len(replies) != len(r.calls) {
+			err = lua.ErrReply
 		}
-		for j := range f.loaded[i] {
-			p, err, reply := &f.loaded[i][j], part.err, any(nil)
-			if !ok {
-				err = lua.ErrReply
-			}
-			if err == nil {
-				reply = replies[j]
-			}
-			p.deliver(reply, err)
-			if r := p.requests[0]; r.err == nil && r.verdict.Damaged {
-				n.store.tellDamage()
-			}
+	}
+	for i := range r.calls {
+		if j := &r.calls[i]; err != nil {
+			j.fail(err)
+		} else {
+			j.read(replies[i])
 		}
 	}
 }
 
-// deliver answers the requests of a parcel.
-func (p *parcel) deliver(reply any, err error) {
-	r := p.requests[0]
-	if err == nil {
+// read takes in the script's reply to a call.
+func (j *joined) read(reply any) {
+	r := j.requests[0]
+	if len(j.requests) == 1 {
 		r.err = nil
-		if len(p.requests) == 1 {
-			r.read(reply)
-			return
-		}
-		var v engine.Verdict
-		if v, err = lua.ReadDecision(reply, p.call); err == nil {
-			p.share(v)
-			return
-		}
+		r.read(reply)
+		return
 	}
-	for _, r := range p.requests {
+	v, err := lua.ReadDecision(reply, j.call)
+	if err != nil {
+		j.fail(err)
+		return
+	}
+	j.share(v)
+}
+
+func (j *joined) fail(err error) {
+	for _, r := range j.requests {
 		r.err = err
 	}
 }
 
-// note takes in which calls were refused, and which charges were changed.
-func (f *freight) note(m *refusals, sent time.Time, changes int64) {
-	for _, parcels := range f.loaded {
-		for _, p := range parcels {
-			switch r := p.requests[0]; {
-			case r.adjust:
-				m.forget(r.call)
-			case r.err == nil && !r.verdict.Admitted:
-				m.remember(r.call, r.verdict, sent, changes)
-			}
+// note takes in which calls of a run were refused, which charges were changed, and whether states were damaged.
+func (r *run) note(s *store, sent time.Time, changes int64) {
+	for _, j := range r.calls {
+		first := j.requests[0]
+		switch {
+		case first.adjust:
+			s.refusals.forget(first.call)
+		case first.err == nil && !first.verdict.Admitted:
+			s.refusals.remember(first.call, first.verdict, sent, changes)
+		}
+		if first.err == nil && first.verdict.Damaged {
+			s.tellDamage()
 		}
 	}
 }

@@ -7,40 +7,40 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// merge returns the requests as parcels, those of equal plain calls as one: "up to n of this".
-func merge(requests []*request) []parcel {
-	parcels := make([]parcel, 0, len(requests))
+// join returns the calls of the requests, equal plain ones as one: "up to n of this".
+func join(requests []*request) []joined {
+	calls := make([]joined, 0, len(requests))
 	if len(requests) == 1 {
-		return append(parcels, parcel{requests[0].call, requests})
+		return append(calls, joined{requests[0].call, requests})
 	}
 	type kind struct{ name, subject string }
 	first := make(map[kind]int, len(requests))
 	for i, r := range requests {
 		if !r.joins() {
-			parcels = append(parcels, parcel{r.call, requests[i : i+1]})
+			calls = append(calls, joined{r.call, requests[i : i+1]})
 			continue
 		}
 		k := kind{r.call.Claims[0].Rule.Name, r.call.Claims[0].Subject}
 		at, ok := first[k]
-		if ok && parcels[at].call.Report == r.call.Report && equal(parcels[at].call, r.call) {
-			parcels[at].requests = append(parcels[at].requests, r)
+		if ok && calls[at].call.Report == r.call.Report && equal(calls[at].call, r.call) {
+			calls[at].requests = append(calls[at].requests, r)
 			continue
 		}
 		if !ok {
-			first[k] = len(parcels)
+			first[k] = len(calls)
 		}
-		parcels = append(parcels, parcel{r.call, requests[i : i+1 : i+1]})
+		calls = append(calls, joined{r.call, requests[i : i+1 : i+1]})
 	}
-	for i := range parcels {
-		if p := &parcels[i]; len(p.requests) > 1 {
-			p.call = clone(p.call)
-			p.call.UpTo = true
-			for j := range p.call.Claims {
-				p.call.Claims[j].Cost = int64(len(p.requests))
+	for i := range calls {
+		if j := &calls[i]; len(j.requests) > 1 {
+			j.call = clone(j.call)
+			j.call.UpTo = true
+			for k := range j.call.Claims {
+				j.call.Claims[k].Cost = int64(len(j.requests))
 			}
 		}
 	}
-	return parcels
+	return calls
 }
 
 // joins reports whether the request is a plain call that takes one permit of each rule.
@@ -90,22 +90,22 @@ func alike(a, b *engine.Rule) bool {
 
 // share gives each of equal requests its part of the answer: the first ones to arrive are admitted. Those that come too late ask
 // again, since the answer does not tell why they are refused.
-func (p *parcel) share(v engine.Verdict) {
-	for i, r := range p.requests {
+func (j *joined) share(v engine.Verdict) {
+	for i, r := range j.requests {
 		n := int64(i) + 1
 		if v.Admitted && n > v.Taken {
 			r.err = errAgain
 			continue
 		}
 		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Admitted: v.Admitted, Damaged: v.Damaged}, nil
-		for j := range r.call.Claims {
-			c, told := &r.call.Claims[j], p.call.Claims[j]
+		for k := range r.call.Claims {
+			c, told := &r.call.Claims[k], j.call.Claims[k]
 			told.Cost, told.Delta = c.Cost, c.Delta
 			if v.Admitted {
 				told.Charged = 1
 				told.Room += v.Taken - n
 			}
-			if !p.call.Report {
+			if !j.call.Report {
 				told.Room, told.Full = 0, 0
 			}
 			*c = told
