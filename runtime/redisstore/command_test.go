@@ -130,7 +130,13 @@ func TestLostReply(t *testing.T) {
 	proxy := redistest.StartProxy(t, server.Addr)
 	s := New(connect(t, proxy.Addr), WithTimeout(20*time.Second)).(*store)
 	requireAdmits(t, s, func() engine.Call { return of(minute, 9, "warm") }, 1, 1)
-	waitFor(t, "the function", func() bool { return strings.Contains(server.Do("FUNCTION LIST"), lua.Function) })
+	n, err := s.node(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the function, and all that is asked meanwhile", func() bool {
+		return strings.Contains(server.Do("FUNCTION LIST"), lua.Function) && !n.loading.Load()
+	})
 	for i := range 10 {
 		requireAdmits(t, s, func() engine.Call { return of(minute, 99, "warm") }, 1, 1) // there is a connection
 		proxy.Replies.Store(0)
