@@ -17,8 +17,11 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 			request := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour, Algorithm: algorithm}, Key: "k"}
 			other := ratelimit.Request{Rule: ratelimit.Rule{Name: "other", Limit: 3, Per: time.Hour}, Key: "k"}
 			for name, spoil := range map[string]func(key string){
-				"another type":   func(key string) { s.client.Del(t.Context(), key); s.client.HSet(t.Context(), key, "field", "value") },
-				"a later layout": func(key string) { s.client.Del(t.Context(), key); s.client.Set(t.Context(), key, "\x02of a later layout", 0) },
+				"another type": func(key string) { s.client.Del(t.Context(), key); s.client.HSet(t.Context(), key, "field", "value") },
+				"a later layout": func(key string) {
+					s.client.Del(t.Context(), key)
+					s.client.Set(t.Context(), key, "\x02of a later layout", 0)
+				},
 			} {
 				server.Do("FLUSHALL")
 				if d, err := limiter.Allow(t.Context(), request); err != nil || !d.Allowed {
