@@ -69,7 +69,9 @@ func bucketLaw(rule ratelimit.Rule, per, slow int64) Law {
 	return Law{Most: gains(per), Least: gains(slow), Prepaid: rule.Prepay}
 }
 
-// fixedLaw allows the limit in a window. Where no refusal tells a window, a span shorter than one may hold parts of two.
+// fixedLaw allows the limit in a window. Where no refusal tells a window, a span shorter than one may lie in one, or
+// in two, with what was charged beyond the limit afterwards. The store without
+// scripts may prolong a window to a whole millisecond.
 func fixedLaw(rule ratelimit.Rule, entries []Entry) Law {
 	per := rule.Per.Microseconds()
 	var ends []int64
@@ -80,20 +82,22 @@ func fixedLaw(rule ratelimit.Rule, entries []Entry) Law {
 	}
 	slices.Sort(ends)
 	ends = slices.Compact(ends)
-	most := func(from, to int64) int64 {
-		i, found := slices.BinarySearch(ends, to)
-		if found {
-			i++
+	within := func(longer, unknown int64) func(from, to int64) int64 {
+		return func(from, to int64) int64 {
+			i, found := slices.BinarySearch(ends, to)
+			if found {
+				i++
+			}
+			switch {
+			case i < len(ends) && ends[i]-per-longer <= from && (i == 0 || ends[i-1] <= from):
+				return rule.Limit
+			case to-from < per:
+				return unknown
+			}
+			return anyNumber
 		}
-		switch {
-		case i < len(ends) && ends[i]-per <= from:
-			return rule.Limit
-		case to-from < per:
-			return 2 * rule.Limit
-		}
-		return anyNumber
 	}
-	return Law{Most: most, Least: most, Span: per}
+	return Law{Most: within(0, 4*rule.Limit), Least: within(1000, rule.Limit), Span: per + 1000}
 }
 
 // calendarLaw allows the limit between two fire times. It knows one kind of cron expression: every minute, or so many seconds.

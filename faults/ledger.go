@@ -71,7 +71,7 @@ func (l Law) checkMost(charges []charge) error {
 func (l Law) justifies(charges []charge, e Entry) bool {
 	sum := e.Cost
 	if l.Prepaid {
-		sum = 1
+		sum = 0
 	}
 	end, _ := slices.BinarySearchFunc(charges, e.At+1, func(c charge, at int64) int { return cmp.Compare(c.from, at) })
 	for _, c := range charges[:end] { // with an unknown outcome: they may be as late as that

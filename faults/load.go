@@ -79,7 +79,7 @@ func (b *Book) Call(ctx context.Context, decide Decide, requests ...ratelimit.Re
 		e.At = d.At.UnixMicro()
 	default:
 		e.Outcome, e.At, e.RetryAfter = Refused, d.At.UnixMicro(), d.RetryAfter.Microseconds()
-		if ahead := e.At - e.Received; ahead > 0 && d.Source == ratelimit.SourceMemory { // it counts from when the first one was sent
+		if ahead := e.At - e.Received; 0 < ahead && ahead < 100_000 && d.Source == ratelimit.SourceMemory { // it counts from when the first one was sent
 			e.At, e.RetryAfter = e.Received, e.RetryAfter+ahead
 		}
 	}

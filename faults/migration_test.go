@@ -4,7 +4,7 @@ package faults
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,11 +37,6 @@ func migrate(masters redistest.Cluster, from, to *redistest.Server, tag string) 
 // While a slot moves, with its keys on two masters, no call fails, and none is charged twice.
 func TestSlotMigration(t *testing.T) {
 	masters := redistest.StartCluster(t, 3)
-	owner := func(tag string) int {
-		var slot int
-		_, _ = fmt.Sscan(masters[0].Do("CLUSTER KEYSLOT "+tag), &slot)
-		return slot * 3 / 16384
-	}
 	for name, hide := range map[string]bool{"shown": false, "hidden": true} {
 		t.Run(name, func(t *testing.T) {
 			var client redis.UniversalClient = connectCluster(t, masters)
@@ -55,7 +50,7 @@ func TestSlotMigration(t *testing.T) {
 			go func() {
 				defer close(over)
 				for _, key := range keys {
-					i := owner(key)
+					i := slotOf(masters[0], key) * 3 / 16384
 					migrate(masters, masters[i], masters[(i+1)%3], key)
 					migrate(masters, masters[(i+1)%3], masters[i], key)
 				}
@@ -88,4 +83,10 @@ func report(t *testing.T, b *Book) {
 	}
 	t.Logf("%d calls were admitted, %d refused, %d failed; the longest took %v; failures %v", b.Count(Admitted), b.Count(Refused), b.Count(Unknown),
 		time.Duration(longest)*time.Microsecond, causes)
+}
+
+// slotOf returns the slot of a hash tag.
+func slotOf(server *redistest.Server, tag string) int {
+	slot, _ := strconv.Atoi(server.Do("CLUSTER KEYSLOT " + tag))
+	return slot
 }

@@ -75,25 +75,33 @@ func TestServerFaults(t *testing.T) {
 			server := redistest.Start(t, persistent...)
 			limiter := ratelimit.New(redisstore.New(connect(t, server.Addr)), quiet())
 			var b Book
-			over, stop := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(over)
-				for {
-					select {
-					case <-stop:
-						return
-					case <-time.After(f.apart):
-						f.do(server)
-					}
-				}
-			}()
+			stop := again(f.apart, func() { f.do(server) })
 			press(&b, limiter, 2500*time.Millisecond, append(rules(), sums()...), name == "contexts that end")
-			close(stop)
-			<-over
+			stop()
 			waitUntilWell(t, limiter)
 			audit(t, &b, rules())
 			requireSums(t, &b, limiter, sums())
 		})
+	}
+}
+
+// again does something again and again until it is stopped.
+func again(apart time.Duration, do func()) (stop func()) {
+	stopped, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			select {
+			case <-stopped:
+				return
+			case <-time.After(apart):
+				do()
+			}
+		}
+	}()
+	return func() {
+		close(stopped)
+		<-over
 	}
 }
 
