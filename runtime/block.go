@@ -136,7 +136,7 @@ func (l *Limiter) makeRoom(ctx context.Context, store engine.Settings, fields []
 	return nil
 }
 
-// parseBlock reads a block of the store.
+// parseBlock reads a block from its field and text in the store.
 func parseBlock(field, text string) (of blocked, b blockText, err error) {
 	name, subject, ok := strings.Cut(strings.TrimSuffix(field, "}"), ":{")
 	switch {
@@ -150,7 +150,7 @@ func parseBlock(field, text string) (of blocked, b blockText, err error) {
 	return blocked{name, subject}, b, err
 }
 
-// read reads the blocks in the store. One call at a time does.
+// read follows the blocks in the store. The caller makes sure that only one goroutine reads.
 func (b *blocks) read(ctx context.Context, l *Limiter, store engine.Settings) error {
 	texts, err := store.Settings(ctx, l.list(listBlocked))
 	switch {

@@ -5,9 +5,8 @@ import "time"
 // farthest is how far ahead the fire times of a cron expression are known.
 const farthest = 5 * 366 * 24 * time.Hour
 
-// Boundaries returns the next n times after now at which the calendar windows of the rule end, in the rule's time zone. There
-// are fewer if the cron expression fires no more within five years, and none for a rule without Cron, whose windows depend on
-// the calls.
+// Boundaries returns the next n times after now at which the calendar windows of the rule end, in the rule's time zone. There are fewer
+// if five years pass between two of them, and none for a rule without Cron, whose windows depend on the calls. The error is a *RuleError.
 func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
 	if err := r.check(); err != nil || r.Cron == "" {
 		return nil, err

@@ -6,20 +6,20 @@ import (
 	"sync/atomic"
 )
 
-// ruleCache keeps what was made of the rules that are asked for. It is bounded, and has no cliff: a rule beyond the bound takes
-// the place of one that was not asked for since long.
+// ruleCache keeps the prepared rules of requests. It has two generations: when the young one is full, it becomes the old one. So it is
+// bounded, and a rule that is often asked for is never lost.
 type ruleCache struct {
 	recent [recentRules]atomic.Pointer[prepared]
 
 	mu       sync.Mutex
 	young    map[Rule]*prepared // at most cachedRules
-	old      map[Rule]*prepared // those that were young before
+	old      map[Rule]*prepared // the generation before
 	capacity int                // of young; 0 is cachedRules
 }
 
 const (
 	cachedRules = 10_000
-	// recentRules is how many rules are found by comparing, which takes a tenth of the time of hashing them.
+	// recentRules is how many rules are found by comparing them, which takes a tenth of the time of hashing one.
 	recentRules = 64
 )
 

@@ -75,7 +75,7 @@ func (l *Limiter) newCall(method string) *call {
 // free gives c back to the pool.
 func (c *call) free() { calls.Put(c) }
 
-// ask adds the claim of the next rule. After the first failure it does nothing.
+// ask adds the claim of the next rule to the call. After the first error it does nothing.
 func (c *call) ask(rule *prepared, charge *bridge.Charge) {
 	if c.err == nil {
 		c.owners = append(c.owners, -1)
@@ -134,15 +134,14 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	return nil
 }
 
-// same returns which of asked is about the state of a already, or -1.
+// same returns which of the rules asked already counts on the same state as a, or -1.
 func (c *call) same(a *asked) int {
 	return slices.IndexFunc(c.asked, func(b asked) bool {
 		return b.subject == a.subject && b.rule.Name == a.rule.Name && b.rule.tag == a.rule.tag && b.rule.Scope == a.rule.Scope
 	})
 }
 
-// join adds the cost of the claim that is asked already to that of another one of the same rule. It reports whether nothing else
-// is to be asked.
+// join adds the cost of a claim that is asked already to claim, which is of an equal rule. It reports whether there is nothing else to ask.
 func (c *call) join(same, a *asked, claim *engine.Claim) (done bool, err error) {
 	if same.limit != a.limit || same.rule != a.rule && same.rule.Rule != a.rule.Rule {
 		return false, a.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")

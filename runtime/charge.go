@@ -28,8 +28,8 @@ type charged struct {
 type held struct {
 	claim    engine.Claim
 	local    bool
-	distinct bool
-	refunds  bool // it goes back when the call fails
+	distinct bool // a rule with Distinct charged it
+	refunds  bool // it is given back when the call fails
 }
 
 // keep copies what the call took.
@@ -106,8 +106,8 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 	return err
 }
 
-// adjust changes what was charged, once, by the permits that delta returns: to take, or, negated, to give back. It reports whether this
-// was the time. What the stores have surely not done may be tried again.
+// adjust changes each charge by delta, once: above 0 it takes permits, below 0 it gives them back. It reports false if that was done
+// before. What the stores have surely not done may be tried again.
 func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) int64) (did bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -177,8 +177,8 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 	return c.followPolicy(ctx, err)
 }
 
-// limitWaits keeps the call from waiting beyond the deadline of ctx, and at all if it counts members: who is known now need not
-// be known at a later place.
+// limitWaits keeps the call from waiting beyond the deadline of ctx. A call that counts members does not wait at all: a member that is known
+// now may be forgotten by then.
 func (c *call) limitWaits(ctx context.Context) {
 	deadline, ok := ctx.Deadline()
 	counts := slices.ContainsFunc(c.asked, func(a asked) bool { return a.rule.Distinct != "" })
@@ -249,7 +249,7 @@ func contextError(ctx context.Context, method string) error {
 	return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())
 }
 
-// storeError tells a store that failed from a context that ended meanwhile.
+// storeError returns the error of a call whose store returned err: the context's if that has ended, or else a *RuleError or *StoreError.
 func storeError(ctx context.Context, method string, err error) error {
 	var unfit *RuleError
 	switch {

@@ -77,7 +77,7 @@ func (c *call) followPolicy(ctx context.Context, failure error) error {
 	return c.askPart(ctx, &c.fleet)
 }
 
-// split leaves a claim the part of its limit that falls to one of n processes.
+// split lowers the limit of a claim to the share of one of n processes.
 func (a *asked) split(n int64) {
 	if n > 1 {
 		claim := a.claim()
@@ -88,7 +88,7 @@ func (a *asked) split(n int64) {
 	}
 }
 
-// nothing is the store of what is not counted.
+// nothing is a store that admits everything and counts nothing.
 type nothing struct{ engine.Store }
 
 func (nothing) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {

@@ -83,9 +83,8 @@ func (r Rule) sliceCount() int64 {
 	return r.Slices
 }
 
-// delay returns for how many microseconds the rule may delay a call that waits, at a limit: no longer than the permits of its
-// queue take to leave. As places are, that is rounded up; where a bucket holds one permit, each place is counted from the one
-// before it.
+// delay returns for how many microseconds the rule may delay a call at a limit: at most longest, and no longer than the permits of its
+// queue take to leave. That time is rounded up, as places are. In a bucket of one permit each place is rounded from the one before.
 func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	wait := longest.Microseconds()
 	if r.Queue > 0 && limit > 0 {
@@ -137,7 +136,7 @@ func (r Rule) schedule() (*engine.Schedule, error) {
 	return engine.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
 }
 
-// cronReason says in other words what the parser of cron expressions says of something that is no number.
+// cronReason says what is wrong with a cron expression. The parser's own text about something that is no number speaks of its insides.
 func cronReason(text string) string {
 	if _, word, ok := strings.Cut(text, "failed to parse int from "); ok {
 		word, _, _ = strings.Cut(word, ": ")

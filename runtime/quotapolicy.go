@@ -16,7 +16,7 @@ type QuotaPolicy struct {
 	Window time.Duration // how long the whole quota takes to come back; 0 for a calendar, whose windows differ
 }
 
-// policy is the QuotaPolicy of a rule, in parts that cost nothing to copy.
+// policy is what a QuotaPolicy is made from when somebody asks for it.
 type policy struct {
 	index   int // of the rule among those of its method, or among the requests
 	unnamed bool

@@ -28,16 +28,16 @@ const (
 	maxUsed      = 1000 // rules in the store, and of one limiter
 	maxRuleText  = 1000 // bytes
 	usedLife     = 24 * time.Hour
-	usedAgain    = 6 * time.Hour // when a limiter says again which rules it uses
+	usedAgain    = 6 * time.Hour // after which a limiter tells its rules again
 	usedTimeout  = 5 * time.Second
 	usedDelay    = 5 * time.Second // so that rules are written together
 	usedTurnBits = 16
 )
 
-// used tells the store which rules a limiter uses, so that tools know them. No call waits for that.
+// used tells the store which rules a limiter uses, so that tools can list them. No call waits for that.
 type used struct {
 	store  engine.Registry // nil if the limiter's store keeps no such list
-	turn   atomic.Uint64   // the limiter's number, and how often it began to tell
+	turn   atomic.Uint64   // the limiter's number, and how often it began to tell its rules
 	mu     sync.Mutex
 	began  time.Time
 	known  map[ruleID]bool   // what was told in this turn
@@ -91,7 +91,7 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 	u.untold[rule.Name+" "+rule.tag] = string(text)
 }
 
-// again makes the limiter tell its rules again when that was long ago.
+// again makes the limiter tell its rules again if it last did long ago.
 func (u *used) again() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -101,7 +101,7 @@ func (u *used) again() {
 	}
 }
 
-// tell writes what was not told yet to the store. That it fails has no effect on decisions.
+// tell writes the rules that the store does not have yet. Decisions do not depend on it.
 func (u *used) tell(l *Limiter) {
 	ctx, cancel := context.WithTimeout(context.Background(), usedTimeout)
 	defer cancel()

@@ -36,7 +36,7 @@ const (
 //	ratelimit_decision_duration_seconds{source}          histogram: how long a decision took, without waiting
 //	ratelimit_wait_seconds                               histogram: how long calls waited that did
 //	ratelimit_store_errors_total                         decisions, refunds and settles that the store failed
-//	ratelimit_failures_total{event}                      calls that were not decided, or gave up waiting; refunds and settles that failed
+//	ratelimit_failures_total{event}                      calls that were not decided, or gave up waiting; refunds and settles that failed; losses of the store
 //
 // The source is store, memory, lease or policy: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
 type Collector struct {

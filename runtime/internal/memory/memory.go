@@ -23,7 +23,7 @@ type Store struct {
 	settings settings
 }
 
-// space keeps the counts of stores that share a table apart. Its address is its identity, so it must not have size zero.
+// space tells the counts of stores that share a table apart. Its address is its identity, so its size must not be zero.
 type space struct{ _ byte }
 
 // table is all that is kept, by all stores that share it.

@@ -20,7 +20,7 @@ func (w *work) clear() {
 	w.targets, w.cells = w.targets[:0], w.cells[:0]
 }
 
-// target is the entry that a claim is decided on, or the room for one that is added if the call leaves something to keep.
+// target is the entry that a claim is decided on. If there is none, one is added if the call leaves something to keep.
 type target struct {
 	key
 	shard    *shard
