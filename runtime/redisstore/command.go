@@ -99,19 +99,20 @@ func (to *route) exchange(ctx context.Context, runs []*run) {
 // process sends the commands. It reports whether they were answered, or failed, before ctx ends: a client for one server sees to that
 // itself, by the time-outs it was given, and others may take longer.
 func (to *route) process(ctx context.Context, commands []redis.Cmder) bool {
+	client := to.client // a goroutine may still send when the route has changed
 	send := func() {
 		if len(commands) == 1 {
-			_ = to.client.Process(ctx, commands[0])
+			_ = client.Process(ctx, commands[0])
 			return
 		}
-		_, _ = to.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, cmd := range commands {
 				_ = p.Process(ctx, cmd)
 			}
 			return nil
 		})
 	}
-	if _, single := to.client.(*redis.Client); single {
+	if _, single := client.(*redis.Client); single {
 		send()
 		return true
 	}
