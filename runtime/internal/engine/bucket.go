@@ -33,7 +33,7 @@ const maxDebt = 24 * 3600 * 1_000_000
 
 // mostByDebt is the largest cost whose debt lasts no longer than maxDebt. One permit is always admitted.
 func mostByDebt(c *Claim) (int64, string) {
-	return max(1, c.debt(maxDebt-c.Rule.Warmup/2)), "largest debt" // a cold Warmup is up to half of its time longer in debt
+	return max(1, c.debt(maxDebt-(c.Rule.Warmup+1)/2)), "largest debt" // a cold Warmup is up to half of its time longer in debt
 }
 
 // debt returns how many permits a bucket gains in a time, at most in maxDebt.
