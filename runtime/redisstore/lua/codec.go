@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -76,10 +77,7 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 }
 
 func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent) {
-	if r.Args == nil {
-		r.Args = append(r.Args, nil) // the header
-	}
-	r.header = append(r.header, flags, byte(len(call.Claims)))
+	r.addHeader(flags, byte(len(call.Claims)))
 	switch {
 	case flags&flagUpTo != 0:
 		r.Args = append(r.Args, call.Claims[0].Cost)
@@ -104,10 +102,20 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		}
 		r.Args = append(r.Args, append(append(record, t.Text...), 0))
 	}
-	r.Args[0] = r.header
-	if len(r.header) == 2 && flags == 0 {
-		r.Args[0] = "" // one call without flags
+}
+
+// addHeader adds a call to the header, which a run of one call without flags does not need.
+func (r *Run) addHeader(flags, claims byte) {
+	if r.header == nil {
+		r.header = []byte{0}
 	}
+	r.header = append(r.header, flags, claims)
+	if alone := len(r.header) == 3; alone && flags == 0 {
+		return
+	} else if alone || len(r.header) == 5 && r.header[1] == 0 {
+		r.Args = slices.Insert(r.Args, 0, any(nil))
+	}
+	r.Args[0] = r.header
 }
 
 // sent is what a claim is sent as besides its kind, mode and limit.

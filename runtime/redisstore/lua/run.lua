@@ -1,7 +1,7 @@
 -- A run decides one call or many, one after the other, at one reading of the clock.
 --
--- The first argument has two bytes for each call: what to do, which is a sum of the flags of operation, and the number of its claims. It
--- is empty for one call without flags. A call that takes up to a cost has that cost as an argument; one that takes permits ahead has
+-- The first argument is a header: a zero byte, and two bytes for each call: what to do, which is a sum of the flags of operation, and the
+-- number of its claims. One call without flags has no header. A call that takes up to a cost has that cost as an argument; one that takes permits ahead has
 -- the most permits, and for how long they are. Each claim is an argument: kind, mode, which keys it has, and its number in the call;
 -- limit, cost, a, b, wait and the length of a block; and text. The keys of a claim are its state, its free places if it has any, and its
 -- block if it has one.
@@ -29,6 +29,19 @@ local function new_claim(record)
   return c
 end
 
+-- Reads the keys that some claims have besides. They begin at keys[k]. Returns where the next ones are.
+local function read_keys(c, keys, k)
+  if c.has % 2 >= FREE then
+    c.free = keys[k]
+    k = k + 1
+  end
+  if c.has >= BLOCK then
+    c.blocked = keys[k]
+    k = k + 1
+  end
+  return k
+end
+
 -- Reads the claims from args[a] to args[last], whose keys begin at keys[k]. Returns where the next keys are.
 local function read_claims(keys, args, k, a, last)
   for i = #claims, last - a + 2, -1 do claims[i] = nil end
@@ -36,14 +49,7 @@ local function read_claims(keys, args, k, a, last)
     local c = known[args[i]] or new_claim(args[i])
     claims[i - a + 1], c.key = c, keys[k]
     k = k + 1
-    if c.has % 2 >= FREE then
-      c.free = keys[k]
-      k = k + 1
-    end
-    if c.has >= BLOCK then
-      c.blocked = keys[k]
-      k = k + 1
-    end
+    if c.has > 0 then k = read_keys(c, keys, k) end
   end
   return k
 end
@@ -59,12 +65,12 @@ end
 local function run(keys, args)
   if not call then bind() end
   local now, header = clock(), args[1]
-  if header == '' then -- one call without flags
-    read_claims(keys, args, 1, 2, #args)
+  if known[header] or byte(header) > 0 then -- it is a claim
+    read_claims(keys, args, 1, 1, #args)
     return decide.call(claims, now, decide.PLAIN)
   end
   local replies, k, a = {}, 1, 2
-  for from = 1, #header, 2 do
+  for from = 2, #header, 2 do
     local flags, count = byte(header, from, from + 1)
     local op = operation(flags)
     if op.up_to then
@@ -75,7 +81,7 @@ local function run(keys, args)
     k = read_claims(keys, args, k, a, a + count - 1)
     a = a + count
     local act = op.adjust and decide.adjust or decide.call
-    if #header == 2 then return act(claims, now, op) end
+    if #header == 3 then return act(claims, now, op) end
     local done, reply = pcall(act, claims, now, op)
     if not done then reply = { err = type(reply) == 'table' and reply.err or reply } end
     replies[#replies + 1] = reply -- a fault is the reply of its call alone

@@ -4,9 +4,8 @@ local sliding_window = {}
 
 local MAX_MOVED = 64 -- later permits that a charge is put before; if there are more, it takes the time of the newest one
 
--- Returns the time of a permit, or 0 if there is none or the list is damaged.
+-- Returns the time of a permit, or 0 if the list is damaged.
 local function time_of(c, permit, now)
-  if not permit then return 0 end
   if #permit ~= 8 then fail_later_layout(#permit, 8) end
   local time = parse('<d', permit)
   if time % 1 == 0 and time >= 0 and time <= now + HORIZON then return time end
@@ -14,7 +13,11 @@ local function time_of(c, permit, now)
   return 0
 end
 
-local function time_at(c, index, now) return time_of(c, call('LINDEX', c.key, index), now) end
+-- Returns the time of the permit at an index, or 0 if there is none or the list is damaged.
+local function time_at(c, index, now)
+  local permit = call('LINDEX', c.key, index)
+  return permit and time_of(c, permit, now) or 0
+end
 
 function sliding_window.check(c, now)
   local permit = call('LINDEX', c.key, c.text)
@@ -27,7 +30,8 @@ end
 
 -- Loads the time of the newest permit, which only a charge needs, and forgets a damaged list.
 function sliding_window.load(c, now)
-  c.newest = time_at(c, '-1', now)
+  local permit = call('LINDEX', c.key, '-1')
+  c.newest = permit and time_of(c, permit, now) or 0
   if c.damaged then
     damage(c)
     call('DEL', c.key)
