@@ -182,25 +182,43 @@ local function decide_asked(claims, now, op)
   return reply_of(claims, now, at, admitted, taken or 0, op.report)
 end
 
+-- The reply to a plain call that is refused.
+local function refusal(claims, now)
+  local reply = ''
+  for i = #claims, 1, -1 do
+    local c = claims[i]
+    if c.earliest > now then reply = pack('<BBdd', c.number, 1, now, c.earliest) .. reply end
+  end
+  return reply
+end
+
+-- Charges a plain call.
+local function commit_plain(claims, now)
+  if claims[2] then load(claims, now) end
+  for i = 1, #claims do
+    local c = claims[i]
+    c.commit(c, 1, now, now)
+  end
+  if not notes then return now end
+  note(claims, now)
+  return reply_of(claims, now, now, true, 0)
+end
+
+-- Decides a call. Most calls are plain: they have no flags, and each rule enforces its limit without waits and blocks on a cost of 1.
 function decide.call(claims, now, op)
-  local plain = op == PLAIN -- and all rules admit the call now, and have nothing to tell: most calls are such
+  local plain, at = op == PLAIN, now
   notes = nil
   for i = 1, #claims do
     local c = claims[i]
     local earliest, unknown = c.check(c, now)
     if unknown then return -now end
     c.earliest = earliest
-    plain = plain and earliest == now and c.plain
+    if earliest > at then at = earliest end
+    plain = plain and c.plain
   end
   if not plain or notes then return decide_asked(claims, now, op) end
-  if claims[2] then load(claims, now) end
-  for i = 1, #claims do
-    local c = claims[i]
-    c.commit(c, c.cost, now, now)
-  end
-  if not notes then return now end
-  note(claims, now)
-  return reply_of(claims, now, now, true, 0)
+  if at > now then return refusal(claims, now) end
+  return commit_plain(claims, now)
 end
 
 -- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.

@@ -20,7 +20,7 @@ local function new_claim(record)
   local is = use(KINDS[kind])
   local c = {
     kind = kind, mode = mode, has = has, number = number, limit = limit, cost = cost, a = p, b = q, wait = wait, block = block,
-    text = text, is = is, check = is.check, commit = is.commit, plain = mode == ENFORCE and kind ~= WARMUP and has < BLOCK,
+    text = text, is = is, check = is.check, commit = is.commit, plain = mode == ENFORCE and kind ~= WARMUP and has == 0 and cost == 1,
   }
   if kind < DISTINCT then -- members are of one call
     if size == MAX_KNOWN then known, size = {}, 0 end
