@@ -9,12 +9,14 @@ local MAX_DEBT = DAY -- how far a charge beyond the limit carries an empty bucke
 
 -- Adds to a time, whole and in parts of limit, the time in which a bucket gains n permits. The products are exact, as limit and n
 -- are at most 10^7.
-function bucket.gain(x, y, n, limit, period)
+local function gain(x, y, n, limit, period)
   local rest = period % limit
   local parts = y + n * rest
   local left = parts % limit
   return x + n * ((period - rest) / limit) + (parts - left) / limit, left
 end
+
+bucket.gain = gain
 
 -- Returns a time in which a bucket gains at a new limit what it gains at an old one in d, rounded up.
 local function rescale(d, old, limit)
@@ -31,7 +33,7 @@ local function adapt(c, now, x, y, z)
   if x <= now or z == 0 then return x end
   local missing, debt = x - now, 0
   if c.kind ~= BUCKET then
-    local stored, part = bucket.gain(0, 0, c.kind == PREPAID and c.b or 0, z, c.a)
+    local stored, part = gain(0, 0, c.kind == PREPAID and c.b or 0, z, c.a)
     stored = min(missing, stored + min(part, 1))
     missing, debt = stored, missing - stored
   end
@@ -48,7 +50,7 @@ end
 local function lacks(c, permits, now, from)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
-  x, y = bucket.gain(x, y, permits, c.limit, c.a)
+  x, y = gain(x, y, permits, c.limit, c.a)
   if y > 0 then x = x + 1 end
   return x > from and x or from
 end
@@ -73,7 +75,7 @@ end
 function bucket.check(c, now)
   local state, layout, s, x, y, z = call('GET', c.key), nil, nil, -1, 0, nil
   if state and #state == 33 then layout, s, x, y, z = parse('<Bdddd', state) end
-  if layout == LAYOUT and z == c.limit and x >= 0 and x <= now + FARTHEST and y >= 0 and s % 1 + x % 1 + y % 1 == 0 then
+  if layout == LAYOUT and z == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0 then
     c.s, c.x, c.y = s, x, y
   else
     c.s, c.x, c.y = nil, -1, 0
@@ -99,30 +101,33 @@ function bucket.full(c, now) return lacks(c, 0, now, now) end
 -- it ahead for everybody.
 function bucket.reserves(c, now, at) return bucket.earliest(c, now, now) == at end
 
-function bucket.add(c, n, now)
-  if c.x < now then c.x, c.y = now, 0 end
-  c.x, c.y = bucket.gain(c.x, c.y, n, c.limit, c.a)
+local function add(c, n, now)
+  local x, y = c.x, c.y
+  if x < now then x, y = now, 0 end
+  c.x, c.y = gain(x, y, n, c.limit, c.a)
 end
 
+bucket.add = add
+
 local function write(c)
-  local expiry = c.x + 1
-  if c.s and expiry <= c.s then
+  local s, expiry = c.s, c.x + 1
+  if s and expiry <= s then
     call('SETRANGE', c.key, '9', pack('<ddd', c.x, c.y, c.limit))
     return
   end
-  if c.s then expiry = expiry + floor(c.a / 8) end -- so that under load most calls find it late enough
+  if s then expiry = expiry + floor(c.a / 8) end -- so that under load most calls find it late enough
   set(c.key, pack('<Bdddd', LAYOUT, expiry, c.x, c.y, c.limit), expiry)
 end
 
 function bucket.commit(c, n, now)
-  bucket.add(c, n, now)
+  add(c, n, now)
   write(c)
 end
 
 function bucket.add_beyond(c, n, now)
   local before, most = c.x, (LONGEST - LONGEST % (floor(c.a / c.limit) + 1)) / (floor(c.a / c.limit) + 1)
-  bucket.add(c, min(n, most), now)
-  local empty = bucket.gain(now, 0, -needed(c, 0), c.limit, c.a)
+  add(c, min(n, most), now)
+  local empty = gain(now, 0, -needed(c, 0), c.limit, c.a)
   most = max(before, empty + MAX_DEBT)
   if c.x >= most then c.x, c.y = most, 0 end
 end
@@ -133,7 +138,7 @@ function bucket.charge(c, n, now)
 end
 
 function bucket.last(c, n, now, at, extra)
-  local x, y = bucket.gain(c.x - (extra or 0), c.y, needed(c, n) - n, c.limit, c.a)
+  local x, y = gain(c.x - (extra or 0), c.y, needed(c, n) - n, c.limit, c.a)
   return x + min(y, 1) <= at
 end
 
@@ -142,11 +147,11 @@ end
 -- places, what another call left is lost: the places stay, so the bucket would have run over.
 function bucket.subtract(c, n, now, at, extra, dated)
   local refilled = max(0, now + (tonumber(c.text) or 0) - at)
-  local x, y = bucket.gain(c.x, c.y, -n, c.limit, c.a)
+  local x, y = gain(c.x, c.y, -n, c.limit, c.a)
   if c.kind == BUCKET and x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
-  if refilled > (bucket.gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
+  if refilled > (gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
   if c.kind == BUCKET and (at <= now or dated) and lacks(c, -c.b, now, now) > now then return end
-  c.x, c.y = bucket.gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
+  c.x, c.y = gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
   return true
 end
 

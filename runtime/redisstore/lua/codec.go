@@ -187,7 +187,8 @@ const (
 
 // numbersOf is how many numbers an entry has.
 var numbersOf = [...]int{
-	entryRefusal: 2, entryPrice: 2, entryQuota: 5, entryRefusedMore: 5, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryAskAgain: 3, entryRefused: 3,
+	entryRefusal: 2, entryPrice: 2, entryQuota: 5, entryRefusedMore: 5, entryDamage: 0, entryRecorded: 1,
+	entryAdmitted: 3, entryAskAgain: 3, entryRefused: 3,
 }
 
 // readEntries reads what decide.lua calls entries.

@@ -192,18 +192,6 @@ local function refusal(claims, now)
   return reply
 end
 
--- Charges a plain call.
-local function commit_plain(claims, now)
-  if claims[2] then load(claims, now) end
-  for i = 1, #claims do
-    local c = claims[i]
-    c.commit(c, 1, now, now)
-  end
-  if not notes then return now end
-  note(claims, now)
-  return reply_of(claims, now, now, true, 0)
-end
-
 -- Decides a call. Most calls are plain: they have no flags, and each rule enforces its limit without waits and blocks on a cost of 1.
 function decide.call(claims, now, op)
   local plain, at = op == PLAIN, now
@@ -218,7 +206,14 @@ function decide.call(claims, now, op)
   end
   if not plain or notes then return decide_asked(claims, now, op) end
   if at > now then return refusal(claims, now) end
-  return commit_plain(claims, now)
+  if claims[2] then load(claims, now) end
+  for i = 1, #claims do
+    local c = claims[i]
+    c.commit(c, 1, now, now)
+  end
+  if not notes then return now end
+  note(claims, now)
+  return reply_of(claims, now, now, true, 0)
 end
 
 -- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.

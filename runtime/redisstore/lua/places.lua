@@ -1,6 +1,6 @@
 -- Places to come that were given up while others were behind them. Their permits stay charged, since the places behind were found
--- with them, and a later call may use them. The state is a string: LAYOUT; then time and permits of each place, in the order of time. Beyond
--- MAX_PLACES a place is lost.
+-- with them, and a later call may use them. The state is a string: LAYOUT; then time and permits of each place, in the order of time.
+-- Beyond MAX_PLACES a place is lost.
 local places = {}
 
 local MAX_PLACES = 64
@@ -95,6 +95,7 @@ function places.give_back(c, n, now, rollback)
   end
   c.is.give_back(c, n, now, at, rollback)
   if not pending or not c.places[1] then return end
+  local text = c.text
   if c.kind ~= BUCKET then c.text = '' end -- the price of this charge is not that of the places
   local p = c.places[#c.places]
   while p and c.is.last(c, p.permits, now, p.at) do
@@ -102,5 +103,6 @@ function places.give_back(c, n, now, rollback)
     table.remove(c.places)
     p = c.places[#c.places]
   end
+  c.text = text
   write_places(c)
 end

@@ -1,10 +1,10 @@
 -- A run decides one call or many, one after the other, at one reading of the clock.
 --
 -- The first argument is a header: a zero byte, and two bytes for each call: what to do, which is a sum of the flags of operation, and the
--- number of its claims. One call without flags has no header. A call that takes up to a cost has that cost as an argument; one that takes permits ahead has
--- the most permits, and for how long they are. Each claim is an argument: kind, mode, which keys it has, and its number in the call;
--- limit, cost, a, b, wait and the length of a block; and text. The keys of a claim are its state, its free places if it has any, and its
--- block if it has one.
+-- number of its claims. One call without flags has no header. A call that takes up to a cost has that cost as an argument; one that takes
+-- permits ahead has the most permits, and for how long they are. Each claim is an argument: kind, mode, which keys it has, and its number
+-- in the call; limit, cost, a, b, wait and the length of a block; and text. The keys of a claim are its state, its free places if it has
+-- any, and its block if it has one.
 
 local decide = use('decide')
 
