@@ -32,6 +32,14 @@ func (m *meter) count(n int64) error {
 
 // bounded returns an error for a text or a list that is too long to look at.
 func bounded(v any) error {
+	switch v := v.(type) {
+	case nil, bool, int, int64, float64:
+		return nil
+	case string:
+		if len(v) <= maxSize {
+			return nil
+		}
+	}
 	r := reflect.Indirect(reflect.ValueOf(v))
 	n := 0
 	switch r.Kind() {
