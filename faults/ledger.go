@@ -31,9 +31,8 @@ func Audit(law Law, entries []Entry) error {
 		}
 	}
 	all = append(all, known...)
-	byTime := func(a, b charge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.cost, b.cost)) } // what is prepaid comes last
-	slices.SortFunc(known, byTime)
-	slices.SortFunc(all, byTime)
+	sortCharges(known)
+	sortCharges(all)
 	if err := law.checkMost(known); err != nil {
 		return err
 	}
@@ -43,6 +42,11 @@ func Audit(law Law, entries []Entry) error {
 		}
 	}
 	return nil
+}
+
+// sortCharges sorts by time, and at one time by cost: what is prepaid comes last.
+func sortCharges(charges []charge) {
+	slices.SortFunc(charges, func(a, b charge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.cost, b.cost)) })
 }
 
 // clockSlack is how far the clock of this machine and a server's reading of it may be apart, in microseconds.
