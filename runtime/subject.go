@@ -30,8 +30,8 @@ const minSecret = 32
 
 // WithSubjectHash keeps personal data, such as phone numbers, out of the store, errors, events and logs. Subjects and members are
 // replaced by the unpadded base64url text of the first 16 bytes of their HMAC-SHA-256 (RFC 2104) under the secret, and so are the key
-// expressions in messages. A [KeyError] does not show the text of its cause. Rules with HashNever are exempt. All processes that share counts need the same secret, and a new secret
-// starts every count anew. A secret of fewer than 32 bytes panics.
+// expressions in messages. A [KeyError] does not show the text of its cause. Rules with HashNever are exempt. All processes that share
+// counts need the same secret, and a new secret starts every count anew. A secret of fewer than 32 bytes panics.
 func WithSubjectHash(secret []byte) Option {
 	if len(secret) < minSecret {
 		panic(fmt.Sprintf("ratelimit.WithSubjectHash: the secret has %d bytes; expected at least %d", len(secret), minSecret))
