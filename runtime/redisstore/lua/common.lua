@@ -33,10 +33,12 @@ local HORIZON = 3661 * DAY -- a call waits for 3660 days at most, and the clock 
 
 -- Names that a library cannot look up while it loads. The first run binds them.
 local call, byte, char, format, pack, parse, floor, ceil, max, min
+local whole -- how format writes an integer
 
 local function bind()
   call, byte, char, format, pack, parse = redis.call, string.byte, string.char, string.format, struct.pack, struct.unpack
   floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+  whole = format('%d', 2 ^ 40) == '1099511627776' and '%d' or '%.0f' -- the first one is faster, but has 32 bits on some servers
 end
 
 local modules, used = {}, {}
@@ -52,11 +54,11 @@ local function use(name)
 end
 
 -- Returns n as text that Redis reads as an integer.
-local function integer(n) return format('%.0f', n) end
+local function integer(n) return format(whole, n) end
 
-local function expire(key, at) call('PEXPIREAT', key, integer(ceil(at / 1000))) end
+local function expire(key, at) call('PEXPIREAT', key, format(whole, ceil(at / 1000))) end
 
-local function set(key, state, expiry) call('SET', key, state, 'PXAT', integer(ceil(expiry / 1000))) end
+local function set(key, state, expiry) call('SET', key, state, 'PXAT', format(whole, ceil(expiry / 1000))) end
 
 -- Reports whether numbers are whole, and not negative. What is not a number is not whole, nor is infinity.
 local function valid(x, y, z) return x >= 0 and y >= 0 and z >= 0 and x % 1 + y % 1 + z % 1 == 0 and x + y + z < 2 ^ 53 end

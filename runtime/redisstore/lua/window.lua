@@ -9,7 +9,7 @@ local ONE = 25 -- bytes of a state with one window
 -- Loads the windows that have not ended. A damaged state counts as none.
 local function load(c, state, now)
   local list, last, old = {}, now + HORIZON + c.a, false
-  if state then state, old = current(c, state, 24) end
+  state, old = current(c, state, 24)
   c.windows, c.changed = list, old
   for from = 2, state and #state or 0, 24 do
     local start, stop, used = parse('<ddd', state, from)
@@ -65,7 +65,7 @@ function window.check(c, now)
       return used + c.cost <= c.limit and now or stop
     end
   end
-  load(c, state, now)
+  if state then load(c, state, now) else c.windows = {} end
   local unknown = c.kind == CALENDAR and not c.windows[1] and (now < c.a or now >= c.b)
   return window.earliest(c, now, now), unknown
 end
