@@ -90,7 +90,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 }
 
 func (i *instruments) observe(ctx context.Context, e *ratelimit.Event) {
-	if e.Err != nil {
+	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the call that found it lost has an event of its own
 		i.countError(ctx, e)
 	}
 	if e.Waited > 0 {

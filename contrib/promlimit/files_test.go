@@ -2,13 +2,17 @@ package promlimit
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // alerts is what the tests read of alerts.yaml.
@@ -90,6 +94,46 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("incomplete: %+v", r)
 		}
 	}
+}
+
+// TestPage compares the rows of the page on metrics with what the collector has.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New()
+	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventRefused, Rules: []ratelimit.Outcome{{Rule: "login"}}})
+	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: errors.New("gone")})
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil || len(families) == 0 {
+		t.Fatal(families, err)
+	}
+	var want []string
+	for _, f := range families {
+		row := f.GetName() + " " + strings.ToLower(f.GetType().String())
+		for _, label := range f.GetMetric()[0].GetLabel() {
+			row += " " + label.GetName()
+		}
+		want = append(want, row)
+	}
+	if got := rows(string(page)); !slices.Equal(got, want) {
+		t.Errorf("the page has\n%s\nthe collector has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// rows returns the metrics that a page has a row for, sorted: name, type and sorted labels.
+func rows(page string) []string {
+	var found []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `(ratelimit_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(page, -1) {
+		labels := regexp.MustCompile("`\\w+`").FindAllString(m[3], -1)
+		slices.Sort(labels)
+		found = append(found, strings.ReplaceAll(strings.Join(append([]string{m[1], m[2]}, labels...), " "), "`", ""))
+	}
+	slices.Sort(found)
+	return found
 }
 
 func TestDashboard(t *testing.T) {

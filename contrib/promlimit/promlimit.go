@@ -103,7 +103,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 
 // Observe is for ratelimit.WithObserver.
 func (c *Collector) Observe(_ context.Context, e *ratelimit.Event) {
-	if e.Err != nil {
+	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the call that found it lost has an event of its own
 		c.countError(e)
 	}
 	if e.Waited > 0 {

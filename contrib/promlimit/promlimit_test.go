@@ -86,11 +86,15 @@ func TestStoreErrorsAreCounted(t *testing.T) {
 	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: &ratelimit.StoreError{Err: gone}})
 	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventAdmitted, Err: gone, Source: ratelimit.SourcePolicy})
 	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: &ratelimit.KeyError{}})
+	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventStoreLost, Err: &ratelimit.StoreError{Err: gone}}) // no failure by itself
 	if n := testutil.ToFloat64(metrics.storeErrors); n != 2 {
 		t.Errorf("%v store errors", n)
 	}
 	if n := testutil.ToFloat64(metrics.failures.WithLabelValues("failed")); n != 2 {
 		t.Errorf("%v failures", n)
+	}
+	if n := testutil.CollectAndCount(metrics.failures); n != 1 {
+		t.Errorf("failures of %d kinds", n)
 	}
 }
 
