@@ -59,7 +59,9 @@ var shopSearchRules = wrap.NewRules("shop.Shop.Search",
 func (s *LimitedShop) Search(ctx context.Context, text string) ([]Product, error) {
 	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return nil, wrap.Failed(ctx, s.limiter, shopSearchRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"))
+		return nil, wrap.Failed(ctx, s.limiter,
+			shopSearchRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
+		)
 	}
 	if err := wrap.Take(ctx, s.limiter, shopSearchRules, clientIP, clientIP); err != nil {
 		return nil, err
@@ -85,11 +87,15 @@ var shopOrderRules = wrap.NewRules("shop.Shop.Order",
 func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, err error) {
 	userID := wrap.UserID(ctx)
 	if userID == "" {
-		return 0, wrap.Failed(ctx, s.limiter, shopOrderRules.Missing(0, "userID(ctx)", "the context carries no user ID"))
+		return 0, wrap.Failed(ctx, s.limiter,
+			shopOrderRules.Missing(0, "userID(ctx)", "the context carries no user ID"),
+		)
 	}
 	clientIP := wrap.ClientIP(ctx)
 	if clientIP == "" {
-		return 0, wrap.Failed(ctx, s.limiter, shopOrderRules.Missing(1, "clientIP(ctx)", "the context carries no client IP"))
+		return 0, wrap.Failed(ctx, s.limiter,
+			shopOrderRules.Missing(1, "clientIP(ctx)", "the context carries no client IP"),
+		)
 	}
 	taken, err := wrap.Begin(ctx, s.limiter, shopOrderRules,
 		wrap.Charge{Key: userID, Cost: 1},
