@@ -38,13 +38,13 @@ type Overrides struct {
 	shared    map[string]Override
 	malformed map[string]error
 	failed    error // of the last attempt to read
-	ends      *time.Timer
 }
 
 // overrideTable is the overrides in force. It is replaced as a whole.
 type overrideTable struct {
 	overrides map[string]Override
-	rules     sync.Map // *prepared to overridden
+	until     time.Time // when the first of them ends; zero is never
+	rules     sync.Map  // *prepared to overridden
 	count     atomic.Int64
 }
 
@@ -147,7 +147,7 @@ func (o *Overrides) Err() error {
 		errs = append(errs, &StoreError{Err: o.failed})
 	}
 	o.mu.Unlock()
-	if table := o.table.Load(); table != nil {
+	if table := o.inForce(); table != nil {
 		table.rules.Range(func(_, by any) bool {
 			if err := by.(*overridden).err; err != nil {
 				errs = append(errs, err)
@@ -271,9 +271,9 @@ func (o *Overrides) take(texts map[string]string, err error) {
 	o.enforce()
 }
 
-// enforce puts in force what is set, and comes back when the next one ends. The caller holds the lock.
+// enforce puts in force what is set and has not ended. The caller holds the lock.
 func (o *Overrides) enforce() {
-	now, next := time.Now(), time.Time{}
+	now, next := o.limiter.now(), time.Time{}
 	all := make(map[string]Override, len(o.shared)+len(o.own))
 	for _, some := range []map[string]Override{o.shared, o.own} {
 		for name, v := range some {
@@ -289,23 +289,27 @@ func (o *Overrides) enforce() {
 	if len(all) == 0 {
 		o.table.Store(nil)
 	} else {
-		o.table.Store(&overrideTable{overrides: all})
+		o.table.Store(&overrideTable{overrides: all, until: next})
 	}
-	if o.ends != nil {
-		o.ends.Stop()
+}
+
+// inForce returns the overrides that are in force now, or nil.
+func (o *Overrides) inForce() *overrideTable {
+	table := o.table.Load()
+	if table == nil || table.until.IsZero() || o.limiter.now().Before(table.until) {
+		return table
 	}
-	if !next.IsZero() {
-		o.ends = time.AfterFunc(next.Sub(now), func() {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			o.enforce()
-		})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.table.Load() == table {
+		o.enforce()
 	}
+	return o.table.Load()
 }
 
 // applied returns what a rule is by now, and whether its limit holds against those that calls bring along.
 func (o *Overrides) applied(rule *prepared) (_ *prepared, pinned bool) {
-	table := o.table.Load()
+	table := o.inForce()
 	if table == nil {
 		return rule, false
 	}

@@ -48,6 +48,27 @@ func TestAdvance(t *testing.T) {
 	limittest.RequireAllowed(t, call())
 }
 
+// Overrides end by the clock.
+func TestOverrideEnds(t *testing.T) {
+	limiter, clock := limittest.New(t)
+	send := sends(limiter, ratelimit.Rule{Name: "minute", Limit: 5, Per: time.Minute})
+	for name, set := range map[string]func(ratelimit.Override) error{
+		"everywhere": func(v ratelimit.Override) error { return limiter.Overrides().Set(t.Context(), "minute", v) },
+		"here":       func(v ratelimit.Override) error { return limiter.Overrides().SetLocal("minute", v) },
+	} {
+		if err := set(ratelimit.Override{Limit: new(int64(2)), Until: clock.Now().Add(time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+		call := func() error { return send(t.Context()) }
+		for after, expected := range []int{2, 5} {
+			if n := limittest.Exhaust(t, call); n != expected {
+				t.Errorf("%s: admitted %d after %d hours; expected %d", name, n, after, expected)
+			}
+			clock.Advance(time.Hour)
+		}
+	}
+}
+
 // Waiting calls are admitted in their order, each at its time on the clock and not before, also under rules that keep no place.
 func TestWaiting(t *testing.T) {
 	for name, rules := range map[string][]ratelimit.Rule{
