@@ -44,12 +44,12 @@ type blockText struct {
 // At most 1,000 keys are blocked at once. It is a *RuleError if there would be more, if there is no request, if a rule has no name, or
 // if d is not above 0 and at most 30 days. The other errors are those of [Limiter.Reset].
 func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Request) error {
-	if d <= 0 || d > maxBlock {
-		return &RuleError{Argument: "block", Reason: fmt.Sprintf("found %s; expected up to %s", d, period.Format(maxBlock))}
-	}
 	fields, err := l.blockFields(requests)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case d <= 0 || d > maxBlock:
+		return requests[0].Rule.wrong("block", "found %s; expected up to %s", period.Format(d), period.Format(maxBlock))
 	}
 	by, _ := ctx.Value(bridge.UserID).(string)
 	text, err := json.Marshal(blockText{Until: l.now().Add(d).UTC(), By: printable.Text(by, maxBy)})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
@@ -68,6 +69,9 @@ func (r Rule) wrong(argument, format string, args ...any) error {
 func (r Rule) checkName() error {
 	if len(r.Name) > maxName {
 		return r.wrong("name", "found %d bytes; expected at most %d", len(r.Name), maxName)
+	}
+	if !utf8.ValidString(r.Name) {
+		return r.wrong("name", "found %q, which is no UTF-8", r.Name)
 	}
 	for _, c := range r.Name {
 		if strings.ContainsRune("{}%:\"'`", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) {

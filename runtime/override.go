@@ -124,7 +124,7 @@ func parseOverride(name, text string) (v Override, err error) {
 		}
 	}
 	if err != nil {
-		err = errors.New(oneLine(fmt.Sprintf("override of rule %q in the store: %s", printable.Text(name, maxName), err)))
+		err = errors.New(oneLine(fmt.Sprintf(`override of rule "%s" in the store: %s`, printable.Text(name, maxName), err)))
 	}
 	return v, err
 }

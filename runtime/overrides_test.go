@@ -94,6 +94,9 @@ func TestMalformedOverrideTexts(t *testing.T) {
 			t.Errorf("%.100s:\n got %v\nwant %s", text, err, want)
 		}
 	}
+	if _, err := parseOverride("r\x1b", "5"); err == nil || !strings.HasPrefix(err.Error(), `override of rule "r\x1b" in`) {
+		t.Errorf("got %v", err)
+	}
 }
 
 // What no rule can have is refused at once.

@@ -48,6 +48,7 @@ func TestRuleValidate(t *testing.T) {
 		{"endless burst", Rule{Algorithm: TokenBucket, Limit: 1, Per: maxPer, Burst: 11}, "burst", "over a hundred years"},
 		{"brace", Rule{Name: "a{b", Limit: 1, Per: time.Minute}, "name", `found '{'`},
 		{"line break", Rule{Name: "a\nb", Limit: 1, Per: time.Minute}, "name", `found '\n'`},
+		{"no text", Rule{Name: "a\xff", Limit: 1, Per: time.Minute}, "name", `found "a\xff", which is no UTF-8`},
 		{"long name", Rule{Name: strings.Repeat("a", 257), Limit: 1, Per: time.Minute}, "name", "found 257 bytes"},
 
 		{"warmup without a bucket", Rule{Limit: 1, Per: time.Minute, Warmup: time.Second}, "warmup", "expected a token-bucket"},

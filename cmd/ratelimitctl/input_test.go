@@ -33,6 +33,8 @@ func TestBadInput(t *testing.T) {
 		{misuse, "rules: found 1 arguments; expected 0", "rules login"},
 		{misuse, "inspect: found 0 arguments; expected 1 or 2", "inspect"},
 		{misuse, "inspect: found 3 arguments", "inspect a b c"},
+		{misuse, "inspect: found 3 arguments", "inspect -- a -b -c"},
+		{failed, `has used a rule "-a"`, "inspect -- -a -b"},
 		{misuse, "counts by {user}: name a key", "inspect login"},
 		{misuse, "counts by {user}: name a key", "inspect login _"},
 		{misuse, "one count for everybody: leave out the key", "inspect all ann"},

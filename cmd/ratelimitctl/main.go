@@ -42,6 +42,8 @@ commands:
   acl                                   the permissions that a limiter needs
   doctor                                what is wrong with the server, and what to do
 
+A key that begins with - stands behind --, such as inspect login -- -1001.
+
 exit status: 0, or 1 if something failed, or 2 if the command line is wrong
 
 flags:

@@ -21,7 +21,7 @@ type options struct {
 	every        time.Duration
 }
 
-// parseOptions reads the flags of a command, which may stand before and after its arguments.
+// parseOptions reads the flags of a command, which may stand before and after its arguments. Behind "--" are arguments only.
 func parseOptions(name string, known, args []string) (rest []string, o options, err error) {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -29,6 +29,10 @@ func parseOptions(name string, known, args []string) (rest []string, o options, 
 	for len(args) > 0 {
 		if err := flags.Parse(args); err != nil {
 			return nil, o, misused(name + ": " + err.Error())
+		}
+		read := len(args) - flags.NArg()
+		if read > 0 && args[read-1] == "--" {
+			return append(rest, flags.Args()...), o, nil
 		}
 		if args = flags.Args(); len(args) > 0 {
 			rest, args = append(rest, args[0]), args[1:]
