@@ -16,14 +16,15 @@ const (
 	DefaultPolicy FailurePolicy = iota // of a rule: the limiter's; of a limiter: FailClosed
 	FailClosed                         // the call fails with a *StoreError; the directives' word is deny
 	FailOpen                           // the call passes; the directives' word is allow
-	FailLocal                          // this limiter counts in this process, starting at zero; the directives' word is local
+	FailLocal                          // this limiter counts in this process, apart from the store; the directives' word is local
 )
 
 // shareShift is where a FailLocal has the number of processes that share the limits.
 const shareShift = 8
 
 // FailLocalShare returns FailLocal for a fleet of n processes: each of them admits max(1, limit / n) permits while the store
-// fails. An n below 1 stands for 1, and one above 10,000,000 for that.
+// fails, so that the fleet admits max(limit, n) at most. A call that costs more than a process may admit fails with a *StoreError. An n
+// below 1 stands for 1, and one above 10,000,000 for that.
 func FailLocalShare(n int) FailurePolicy {
 	return FailLocal | FailurePolicy(min(max(n, 1), 10_000_000))<<shareShift
 }
@@ -64,7 +65,9 @@ func (c *call) followPolicy(ctx context.Context, failure error) error {
 		case FailOpen:
 		case FailLocal:
 			policy = FailLocal
-			a.split(p.share())
+			if !a.split(p.share()) {
+				return failure
+			}
 		default:
 			return failure
 		}
@@ -77,15 +80,20 @@ func (c *call) followPolicy(ctx context.Context, failure error) error {
 	return c.askPart(ctx, &c.fleet)
 }
 
-// split lowers the limit of a claim to the share of one of n processes.
-func (a *asked) split(n int64) {
-	if n > 1 {
-		claim := a.claim()
-		a.limit = max(1, a.limit/n)
-		claim.Limit, claim.Burst = a.limit, max(min(claim.Burst, 1), claim.Burst/n)
-		most, _ := claim.Most()
-		claim.Cost = min(claim.Cost, max(1, most))
+// split lowers the limit of a claim to the share of one of n processes. It reports false if the call costs more than that.
+func (a *asked) split(n int64) bool {
+	if n == 1 {
+		return true
 	}
+	claim := a.claim()
+	a.limit = max(1, a.limit/n)
+	claim.Limit, claim.Burst = a.limit, max(min(claim.Burst, 1), claim.Burst/n)
+	most, _ := claim.Most()
+	if claim.Mode == engine.Enforce && !a.part.UpTo && claim.Cost > most {
+		return false
+	}
+	claim.Cost = min(claim.Cost, most)
+	return true
 }
 
 // nothing is a store that admits everything and counts nothing.

@@ -3,15 +3,18 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -134,4 +137,48 @@ func TestLocalCountsOfBothScopesAreApart(t *testing.T) {
 	s.admit(t, fleet)
 	s.refuse(t, here)
 	s.refuse(t, fleet)
+}
+
+// While the store fails, the n processes of a fleet together admit max(limit, n) permits a window at most, however often the store comes
+// back in between.
+func TestSharesOfAFleet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rule := rapid.SampledFrom([]ratelimit.Rule{
+			{Per: time.Hour}, {Per: time.Hour, Algorithm: ratelimit.FixedWindow}, {Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
+			{Per: time.Hour, Algorithm: ratelimit.TokenBucket}, {Per: time.Hour, Algorithm: ratelimit.LeakyBucket}, {Cron: "@hourly"},
+		}).Draw(t, "rule")
+		rule.Name, rule.Limit = "r", rapid.Int64Range(1, 20).Draw(t, "limit")
+		n := rapid.Int64Range(1, 30).Draw(t, "processes")
+		store := limittest.NewOutage(limittest.NewClock())
+		admitted := int64(0)
+		for range n {
+			l := ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailLocalShare(int(n))), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+			for call := range 10 {
+				q := ratelimit.Request{Rule: rule, Key: "k", UpTo: rapid.Bool().Draw(t, "up to")}
+				if q.Cost = 1; rule.Algorithm != ratelimit.LeakyBucket {
+					q.Cost = rapid.Int64Range(1, rule.Limit).Draw(t, "cost")
+				}
+				store.Begin(nil)
+				d, err := l.Allow(context.Background(), q)
+				_, failed := errors.AsType[*ratelimit.StoreError](err)
+				switch {
+				case err != nil && (!failed || q.Cost == 1 || q.UpTo) || err == nil && d.Source != ratelimit.SourcePolicy:
+					t.Fatalf("got %+v, error %v", d, err)
+				case call == 0 && q.Cost == 1 && !d.Allowed:
+					t.Fatal("a process admits nothing")
+				case d.Allowed && q.UpTo:
+					admitted += d.Taken
+				case d.Allowed:
+					admitted += q.Cost
+				}
+				store.End()
+				if _, err := l.Peek(context.Background(), q); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if admitted > max(rule.Limit, n) {
+			t.Errorf("%d processes admitted %d permits under a limit of %d", n, admitted, rule.Limit)
+		}
+	})
 }
