@@ -81,7 +81,7 @@ func fullCases(server *redisServer, e effort) []fullCase {
 const copied = 60_000
 
 // written is calls of n subjects. It takes hours for their states to come about, so these are written before each round, as
-// script.lua keeps them: that of one subject, and copies of it.
+// the script keeps them: that of one subject, and copies of it.
 func written(server *redisServer, n int, d decide, write func(key string) error) *traffic {
 	subjects := make([]string, n)
 	for i := range subjects {
@@ -188,7 +188,7 @@ func (s sliced) traffic(n int, d decide) *traffic {
 		}
 		const size = slicesByDefault + 1
 		newest := time.Now().UnixMicro()/(long.Microseconds()/slicesByDefault) - s.age
-		head, ring := state[:24], state[len(state)-8*size:]
+		head, ring := state[1:25], state[len(state)-8*size:] // behind the byte of the layout
 		put(head, newest, s.used)
 		for i := range int64(size) { // from the oldest slice on, which has one permit at least
 			permits := share(s.used, i+1, size) - share(s.used, i, size)
@@ -203,7 +203,7 @@ func (s sliced) traffic(n int, d decide) *traffic {
 	})
 }
 
-// put writes numbers as script.lua does.
+// put writes numbers as the script does.
 func put(b []byte, numbers ...int64) {
 	for i, n := range numbers {
 		binary.LittleEndian.PutUint64(b[8*i:], math.Float64bits(float64(n)))
