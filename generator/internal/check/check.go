@@ -43,6 +43,7 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 			a.keyIsMember(r)
 			a.neverFails(r)
 			a.boundaryBurst(r)
+			a.longLease(r)
 		}
 		a.twins(m.Rules)
 		a.neverWaits(m)
