@@ -120,7 +120,7 @@ func (f *frame) text(now time.Time) string {
 	fmt.Fprintln(&b)
 	line("RULE", "WINDOW", "DECISIONS/S", "REFUSED/S", "WOULD REFUSE/S")
 	for _, r := range f.Rules[:min(len(f.Rules), shownRules)] {
-		line(append([]string{r.Rule, r.Window}, r.cells()...)...)
+		line(append([]string{r.Rule, perWindow(r.Window)}, r.cells()...)...)
 	}
 	if more := len(f.Rules) - shownRules; more > 0 {
 		line(fmt.Sprintf("and %d more rules", more))
@@ -136,7 +136,7 @@ func (f *frame) text(now time.Time) string {
 		fmt.Fprintln(&b)
 		line(list.title, "RULE", "WINDOW", "DECISIONS/S", "REFUSED/S", "WOULD REFUSE/S")
 		for _, s := range list.subjects {
-			line(append([]string{cmp.Or(s.Key, "everybody"), s.Rule, s.Window}, s.cells()...)...)
+			line(append([]string{cmp.Or(s.Key, "everybody"), s.Rule, perWindow(s.Window)}, s.cells()...)...)
 		}
 	}
 	_ = w.Flush()

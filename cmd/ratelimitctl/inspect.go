@@ -13,12 +13,14 @@ type inspected struct {
 	Window     string  `json:"window"`
 	Key        string  `json:"key,omitempty"`
 	Used       int64   `json:"used"`
-	Limit      int64   `json:"limit"`
+	Limit      int64   `json:"limit"` // of a bucket, its burst
 	Remaining  int64   `json:"remaining"`
 	ResetIn    string  `json:"resetIn,omitempty"`
 	RetryAfter string  `json:"retryAfter,omitempty"`
 	Waiting    []place `json:"waiting,omitempty"`
 	Free       []place `json:"free,omitempty"`
+
+	words string // the rule's limit
 }
 
 func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
@@ -35,7 +37,11 @@ func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
 		if err != nil {
 			return err
 		}
-		waiting, free, err := t.places(ctx, q)
+		rule, err := t.overridden(ctx, q.Rule)
+		if err != nil {
+			return err
+		}
+		waiting, free, err := t.places(ctx, q, rule)
 		if err != nil {
 			return err
 		}
@@ -43,6 +49,7 @@ func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
 			shown = append(shown, inspected{
 				Rule: quota.Rule, Window: quota.Window, Key: quota.Key, Used: quota.Limit - quota.Remaining, Limit: quota.Limit,
 				Remaining: quota.Remaining, ResetIn: words(quota.Reset), RetryAfter: words(d.RetryAfter), Waiting: waiting, Free: free,
+				words: fmt.Sprint(rule.Limit, " ", perWindow(rule.Window())),
 			})
 		}
 	}
@@ -50,19 +57,18 @@ func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
 }
 
 func inspectedLines(shown []inspected) [][]string {
-	lines := [][]string{{"RULE", "WINDOW", "USED", "LIMIT", "REMAINING", "RESET IN", "RETRY AFTER"}}
+	lines := [][]string{{"RULE", "LIMIT", "USED", "REMAINING", "RESET IN", "RETRY AFTER"}}
 	for _, s := range shown {
 		lines = append(lines, []string{
-			s.Rule, s.Window, strconv.FormatInt(s.Used, 10), strconv.FormatInt(s.Limit, 10), strconv.FormatInt(s.Remaining, 10),
-			s.ResetIn, s.RetryAfter,
+			s.Rule, s.words, fmt.Sprintf("%d of %d", s.Used, s.Limit), strconv.FormatInt(s.Remaining, 10), s.ResetIn, s.RetryAfter,
 		})
 	}
 	for _, s := range shown {
 		if len(s.Waiting) > 0 {
-			lines = append(lines, []string{fmt.Sprintf("%s: calls wait for %s", s.Window, inWords(s.Waiting))})
+			lines = append(lines, []string{fmt.Sprintf("%s: calls wait for %s", s.words, inWords(s.Waiting))})
 		}
 		if len(s.Free) > 0 {
-			lines = append(lines, []string{fmt.Sprintf("%s: calls that gave up left %s, which the next calls that wait may use", s.Window, inWords(s.Free))})
+			lines = append(lines, []string{fmt.Sprintf("%s: calls that gave up left %s, which the next calls that wait may use", s.words, inWords(s.Free))})
 		}
 	}
 	return lines

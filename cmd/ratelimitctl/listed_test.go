@@ -39,9 +39,9 @@ func TestListedRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	const method = "examples/sms.Sender.SendCode"
-	require(t, server.Addr, done, method+"#3  1h      1     100    99", "-rules", file, "inspect", method+"#3", "192.0.2.1")
-	require(t, server.Addr, done, method+"#2  cron:0 0 0 * * *:Asia/Shanghai  1     10     9", "-rules", file, "inspect", method+"#2", "555")
-	require(t, server.Addr, done, "varies  cron:@daily:Asia/Tokyo", "-rules", file, "rules")
+	require(t, server.Addr, done, method+"#3  100 per hour  1 of 100  99", "-rules", file, "inspect", method+"#3", "192.0.2.1")
+	require(t, server.Addr, done, method+"#2  10 per calendar day (Asia/Shanghai)  1 of 10  9", "-rules", file, "inspect", method+"#2", "555")
+	require(t, server.Addr, done, "varies per calendar day (Asia/Tokyo)", "-rules", file, "rules")
 	require(t, server.Addr, done, "not yet", "-rules", file, "rules")
 
 	// A block by the name of a further unnamed rule refuses.

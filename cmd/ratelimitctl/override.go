@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os/user"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -36,16 +39,39 @@ func (t *tool) listOverrides(ctx context.Context, _ []string, _ options) error {
 	if all == nil {
 		return err
 	}
-	lines := [][]string{{"RULE", "OVERRIDE"}}
+	lines := [][]string{{"RULE", "CHANGE", "UNTIL", "SET BY", "SET AT"}}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		text, err := all[name].MarshalJSON()
-		if err != nil {
-			return err
-		}
-		lines = append(lines, []string{name, string(text)})
+		v := all[name]
+		lines = append(lines, []string{name, changes(v), local(v.Until), v.By, local(v.At)})
 	}
 	if printed := t.print(all, lines...); printed != nil {
 		return printed
 	}
 	return err // of those that are not understood
+}
+
+// changes says what an override changes, as arguments of a directive.
+func changes(v ratelimit.Override) string {
+	var texts []string
+	if v.Limit != nil {
+		texts = append(texts, fmt.Sprint("limit=", *v.Limit))
+	}
+	if v.Per != 0 {
+		texts = append(texts, "per="+period.Format(v.Per))
+	}
+	if v.Burst != 0 {
+		texts = append(texts, fmt.Sprint("burst=", v.Burst))
+	}
+	if v.Mode != nil {
+		texts = append(texts, "mode="+v.Mode.String())
+	}
+	return strings.Join(texts, " ")
+}
+
+// local returns a time as the user's clock shows it.
+func local(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.Local().Format(time.DateTime)
 }

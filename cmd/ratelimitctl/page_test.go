@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -85,11 +86,18 @@ var varying = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\dZ?`), "DATE"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|s)\b`), "DURATION"},
-	{regexp.MustCompile(`"by":"[^"]*"`), `"by":WHO`},
+	{regexp.MustCompile(`\broot\b|\b` + regexp.QuoteMeta(username()) + `\b`), "WHO"},
 	{regexp.MustCompile(`(Redis|Valkey) [0-9.]+`), "VERSION"},
 	{regexp.MustCompile(`\d+ bytes`), "BYTES"},
 	{regexp.MustCompile(`\d+\.\d+`), "NUMBER"},
 	{regexp.MustCompile(`  +`), "  "},
+}
+
+func username() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "-"
 }
 
 func settled(text string) string {

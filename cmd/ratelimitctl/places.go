@@ -21,11 +21,11 @@ type place struct {
 // maxPermits is how many of the newest permits of a sliding window are looked at.
 const maxPermits = 10_000
 
-// places returns the permits that calls wait for, and those that calls gave up while others waited behind them.
-func (t *tool) places(ctx context.Context, q ratelimit.Request) (waiting, free []place, err error) {
-	rule, err := t.overridden(ctx, q.Rule)
-	if err != nil || rule.Distinct != "" || rule.Prepay || rule.Warmup > 0 || rule.Algorithm == ratelimit.SlidingCounter {
-		return nil, nil, err // no call waits for its own permits
+// places returns the permits that calls wait for, and those that calls gave up while others waited behind them. The rule is q's as the
+// overrides leave it.
+func (t *tool) places(ctx context.Context, q ratelimit.Request, rule ratelimit.Rule) (waiting, free []place, err error) {
+	if rule.Distinct != "" || rule.Prepay || rule.Warmup > 0 || rule.Algorithm == ratelimit.SlidingCounter {
+		return nil, nil, nil // no call waits for its own permits
 	}
 	key, err := t.limiter.StateKey(q)
 	if err != nil {
@@ -83,6 +83,9 @@ func (t *tool) overridden(ctx context.Context, rule ratelimit.Rule) (ratelimit.R
 	o, ok := all[name]
 	if !ok || !o.Until.IsZero() && o.Until.Before(time.Now()) {
 		return rule, nil
+	}
+	if o.Limit != nil {
+		rule.Limit = *o.Limit
 	}
 	if o.Per > 0 {
 		rule.Per = o.Per

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -41,7 +42,7 @@ func (t *tool) printRules(ctx context.Context, _ []string, _ options) error {
 	if err != nil {
 		return err
 	}
-	lines, shown := [][]string{{"RULE", "LIMIT", "WINDOW", "KEY", "MODE", "SEEN"}}, []shownRule{}
+	lines, shown := [][]string{{"RULE", "LIMIT", "KEY", "MODE", "SEEN"}}, []shownRule{}
 	for _, r := range rules {
 		row := shownRule{Rule: r.Name, Window: r.Window(), Key: r.Key, Mode: r.Mode.String(), Seen: r.Seen}
 		limit, seen := "varies", "not yet"
@@ -49,12 +50,17 @@ func (t *tool) printRules(ctx context.Context, _ []string, _ options) error {
 			row.Limit, limit = &r.Limit, strconv.FormatInt(r.Limit, 10)
 		}
 		if !r.Seen.IsZero() {
-			seen = r.Seen.Local().Format(time.DateTime)
+			seen = local(r.Seen)
 		}
 		shown = append(shown, row)
-		lines = append(lines, []string{r.Name, limit, row.Window, r.Key, row.Mode, seen})
+		lines = append(lines, []string{r.Name, limit + " " + perWindow(row.Window), r.Key, row.Mode, seen})
 	}
 	return t.print(shown, lines...)
+}
+
+// perWindow says a window in words, as errors do: "per hour (leaky-bucket)" for "leaky:1h".
+func perWindow(window string) string {
+	return strings.TrimPrefix(ratelimit.Violation{Window: window}.String(), "0 ")
 }
 
 // find returns the rules of a name.

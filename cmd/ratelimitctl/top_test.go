@@ -52,7 +52,7 @@ func TestFrames(t *testing.T) {
 			{Name: "\x1b[2J\nlogin", Tag: "\u202e1m\t", Counts: stats.Counts{Calls: 1, Refused: 1}, Subjects: []stats.Subject{subject("\x1b]0;x\a\u009b2J\xff", 1, 1, 1)}},
 		}}},
 	} {
-		frame := newFrame("shop", reports, map[named]named{{"p.T.M", "1h:{ip}"}: {"p.T.M#2", "1h"}})
+		frame := newFrame("shop", reports, map[named]named{{"p.T.M", "1h:{ip}"}: {"p.T.M#2", "leaky:1h"}})
 		got := frame.text(time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC))
 		golden := filepath.Join("testdata", name+".txt")
 		if *update {
@@ -118,7 +118,7 @@ func TestTopNamesRules(t *testing.T) {
 	}
 	f.client.ZAdd(t.Context(), stats.List("ratelimit"), redis.Z{Score: 1, Member: "p"})
 	f.client.Set(t.Context(), stats.Key("ratelimit", "p"), report, time.Minute)
-	require(t, server.Addr, done, "p.T.M#2  2h      1.0", "top", "-once")
+	require(t, server.Addr, done, "p.T.M#2  per 2h  1.0", "top", "-once")
 }
 
 // Frames go on until the tool is interrupted, and are plain where there is no terminal.
