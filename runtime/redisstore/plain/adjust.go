@@ -15,7 +15,9 @@ import (
 // succeeds or ctx ends.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	return repeat(ctx, noEnd, func() error {
-		return s.guard(ctx, func(ctx context.Context) error { return s.adjust(ctx, call) })
+		return s.guard(ctx, call.Claims[0].Subject, func(ctx context.Context, server redis.UniversalClient) error {
+			return s.adjust(ctx, server, call)
+		})
 	})
 }
 
@@ -29,7 +31,7 @@ func (s *store) undo(ctx context.Context, call *engine.Call) error {
 }
 
 // adjust tries once. It clears the Deltas of a call unless nothing was done.
-func (s *store) adjust(ctx context.Context, call *engine.Call) error {
+func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *engine.Call) error {
 	var counters []*counter
 	for i := range call.Claims {
 		switch c := &call.Claims[i]; {
@@ -44,7 +46,6 @@ func (s *store) adjust(ctx context.Context, call *engine.Call) error {
 	if len(counters) == 0 {
 		return nil
 	}
-	server := s.server(counters[0].key)
 	err := watch(ctx, server, counters, func(tx *redis.Tx) error {
 		changed, err := s.adjustable(ctx, tx, counters)
 		if err != nil || len(changed) == 0 {
@@ -131,8 +132,8 @@ func (s *store) discard(ctx context.Context, server redis.UniversalClient, count
 func (s *store) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	for i := range call.Claims {
 		err := repeat(ctx, maxTries, func() error {
-			return s.guard(ctx, func(ctx context.Context) error {
-				n, err := s.forget(ctx, call, &call.Claims[i])
+			return s.guard(ctx, call.Claims[i].Subject, func(ctx context.Context, server redis.UniversalClient) error {
+				n, err := s.forget(ctx, server, call, &call.Claims[i])
 				found += n
 				return err
 			})
@@ -145,9 +146,9 @@ func (s *store) Reset(ctx context.Context, call *engine.Call) (found int, err er
 }
 
 // forget removes the count of a claim, and returns how many it found.
-func (s *store) forget(ctx context.Context, call *engine.Call, c *engine.Claim) (found int, err error) {
+func (s *store) forget(ctx context.Context, server redis.UniversalClient, call *engine.Call, c *engine.Claim) (found int, err error) {
 	n := newCounter(call, c, s.now())
-	now, err := s.ask(ctx, s.server(n.key).TxPipelined, []*counter{n}, (*counter).forget)
+	now, err := s.ask(ctx, server.TxPipelined, []*counter{n}, (*counter).forget)
 	if err == nil && !n.holds(now) {
 		err = errAgain
 	}

@@ -38,7 +38,7 @@ func TestContentionIsARefusal(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: s.server.Addr, ReadTimeout: patience})
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(restless{s.client, new(atomic.Bool)})
-	l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
+	l := ratelimit.New(New(client, WithTimeout(patience)), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
 	d, err := l.Allow(context.Background(), ask(hourly, "k"), ask(yearly, "k"))
 	if err != nil || d.Allowed || d.RetryAfter <= 0 || len(d.Violations) == 0 {
 		t.Errorf("got %+v, error %v", d, err)

@@ -42,32 +42,12 @@ func repeat(ctx context.Context, tries int, try func() error) error {
 	}
 }
 
-// guard tries once, unless the server could not be reached a moment ago. A try does not end with ctx: a charge whose reply nobody
-// awaits would stay.
-func (s *store) guard(ctx context.Context, try func(context.Context) error) (err error) {
-	ctx = context.WithoutCancel(ctx)
-	if s.breaker == nil {
-		return try(ctx)
-	}
-	unsent := s.breaker.Try(func() error {
-		if err = try(ctx); errors.Is(err, errAgain) {
-			return nil // the server is well
-		}
-		return err
-	})
-	if err == nil {
-		err = unsent
-	}
-	return err
-}
-
 // try decides a call once.
-func (s *store) try(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
+func (s *store) try(ctx context.Context, server redis.UniversalClient, call *engine.Call) (v engine.Verdict, err error) {
 	counters, now := make([]*counter, len(call.Claims)), s.now()
 	for i := range counters {
 		counters[i] = newCounter(call, &call.Claims[i], now)
 	}
-	server := s.server(counters[0].key)
 	switch {
 	case call.Peek || call.Refused:
 		return s.look(ctx, server.TxPipelined, call, counters)

@@ -126,14 +126,14 @@ func TestCluster(t *testing.T) {
 	servers := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Addrs()})
 	t.Cleanup(func() { _ = client.Close() })
-	splitSubjects(t, ratelimit.New(New(client)))
+	splitSubjects(t, ratelimit.New(New(client, WithTimeout(patience))))
 }
 
 // A client of one server of a cluster learns from it that subjects are apart, and no policy lets calls pass then.
 func TestClusterThatTheClientHides(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.StartCluster(t, 1)[0].Addr})
 	t.Cleanup(func() { _ = client.Close() })
-	l := ratelimit.New(New(client), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
+	l := ratelimit.New(New(client, WithTimeout(patience)), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
 	for range 2 {
 		_, err := l.Allow(context.Background(), ask(hourly, "x"), ask(yearly, "y"))
 		requireRuleError(t, err, "key")
@@ -146,7 +146,7 @@ func TestRing(t *testing.T) {
 		"a": redistest.Start(t).Addr, "b": redistest.Start(t).Addr,
 	}})
 	t.Cleanup(func() { _ = client.Close() })
-	splitSubjects(t, ratelimit.New(New(client)))
+	splitSubjects(t, ratelimit.New(New(client, WithTimeout(patience))))
 }
 
 // splitSubjects tests a store whose subjects live on several servers.

@@ -19,7 +19,7 @@ func TestShadowAndTrigger(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: patience})
 	t.Cleanup(func() { _ = client.Close() })
 	var fired []ratelimit.Trigger
-	l := ratelimit.New(New(client), ratelimit.WithTrigger(func(_ context.Context, t ratelimit.Trigger) { fired = append(fired, t) }))
+	l := ratelimit.New(New(client, WithTimeout(patience)), ratelimit.WithTrigger(func(_ context.Context, t ratelimit.Trigger) { fired = append(fired, t) }))
 	shadow, trigger := hourly, hourly
 	shadow.Name, shadow.Mode = "shadow", ratelimit.ModeShadow
 	trigger.Name, trigger.Mode = "trigger", ratelimit.ModeTrigger

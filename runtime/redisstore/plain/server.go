@@ -7,20 +7,66 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // run is how commands get to a server: in a pipeline, or in a transaction.
 type run func(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error)
 
-// server returns the client for the server of a key. A ring by itself would spread the commands of a transaction.
-func (s *store) server(key string) redis.UniversalClient {
-	if ring, ok := s.client.(*redis.Ring); ok {
-		if shard, err := ring.GetShardClientForKey(key); err == nil {
-			return shard
-		}
+// node is a server, as far as calls are concerned: a single one, a master of a cluster, or a shard of a ring.
+type node struct {
+	client  redis.UniversalClient
+	breaker *breaker.Breaker
+}
+
+// node returns the server of a subject. A ring by itself would spread the commands of a transaction.
+func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
+	client := s.client
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		err = s.search.Try(func() error {
+			client, err = c.MasterForKey(ctx, subject)
+			return err
+		})
+	case *redis.Ring:
+		client, err = c.GetShardClientForKey(subject)
 	}
-	return s.client
+	if err != nil {
+		return nil, err
+	}
+	if n, ok := s.nodes.Load(client); ok {
+		return n.(*node), nil
+	}
+	n = &node{client, breaker.New()}
+	if _, cluster := s.client.(*redis.ClusterClient); cluster {
+		n.client = s.client // which follows slots that move
+	}
+	found, _ := s.nodes.LoadOrStore(client, n)
+	return found.(*node), nil
+}
+
+// guard tries once, unless the server of a subject could not be reached a moment ago. A try does not end with ctx: a charge whose
+// reply nobody awaits would stay.
+func (s *store) guard(ctx context.Context, subject string, try func(context.Context, redis.UniversalClient) error) (err error) {
+	ctx = context.WithoutCancel(ctx)
+	n, err := s.node(ctx, subject)
+	if err != nil {
+		return err
+	}
+	unsent := n.breaker.Try(func() error {
+		if err = try(ctx, n.client); errors.Is(err, errAgain) {
+			return nil // the server is well
+		}
+		return err
+	})
+	if cluster, ok := s.client.(*redis.ClusterClient); ok && !breaker.Reached(unsent) {
+		cluster.ReloadState(ctx) // another master may be in its place
+	}
+	if err == nil {
+		err = unsent
+	}
+	return err
 }
 
 // ask sends commands for all counters, and returns the server's time just before them.

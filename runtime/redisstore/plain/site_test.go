@@ -36,7 +36,7 @@ func on(t *testing.T, server *redistest.Server, addr string) *site {
 		ReadTimeout: patience, Addr: addr, PoolSize: 80, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: time.Millisecond,
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	s := New(client).(*store)
+	s := New(client, WithTimeout(patience)).(*store)
 	return &site{ratelimit.New(s), server, client, s}
 }
 

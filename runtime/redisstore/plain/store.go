@@ -15,8 +15,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,26 +35,43 @@ type lists interface{ engine.Registry }
 type store struct {
 	lists
 	client  redis.UniversalClient
-	breaker *breaker.Breaker // of a single server; else nil, as one server says nothing about the others
+	timeout time.Duration
+	nodes   sync.Map         // of *node by the client for a server
+	search  *breaker.Breaker // around the search for the server of a subject
 	split   atomic.Bool      // different subjects may be on different servers
 	ahead   atomic.Int64     // microseconds that the server's clock was ahead of ours when it was last asked
 	notify  atomic.Pointer[func(string, error)]
 	told    atomic.Bool // that a count was damaged
 }
 
+// Option changes how a store works.
+type Option func(*store)
+
+// WithTimeout bounds how long a call waits for one try to decide it, whatever the client's own options say. The default is 250 ms. What
+// is decided later is given back. The client's own time-outs bound the try itself, and what gives permits back. New panics unless d is
+// positive.
+func WithTimeout(d time.Duration) Option {
+	if d <= 0 {
+		panic("plain.WithTimeout: found " + d.String() + ", expected a positive duration")
+	}
+	return func(s *store) { s.timeout = d }
+}
+
+const defaultTimeout = 250 * time.Millisecond
+
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays the
 // caller's to close. New panics if client is nil.
 //
-// The time-outs of client apply; its defaults are too long for most services. On a cluster or a ring, the rules of one call must have
-// one subject: without scripts, different servers cannot decide together.
-func New(client redis.UniversalClient) engine.Store {
+// On a cluster or a ring, the rules of one call must have one subject: without scripts, different servers cannot decide together.
+func New(client redis.UniversalClient, options ...Option) engine.Store {
 	if client == nil {
 		panic("plain.New: the client is nil")
 	}
-	s := &store{client: client, lists: redisstore.New(client).(engine.Registry)}
+	s := &store{client: client, timeout: defaultTimeout, search: breaker.New(), lists: redisstore.New(client).(engine.Registry)}
+	for _, option := range options {
+		option(s)
+	}
 	switch client.(type) {
-	case *redis.Client:
-		s.breaker = breaker.New()
 	case *redis.ClusterClient, *redis.Ring:
 		s.split.Store(true)
 	}
@@ -90,39 +109,44 @@ func (s *store) Unfit(claims []engine.Claim) (argument, reason string) {
 // Notify implements engine.Notifier.
 func (s *store) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
 
-// Decide implements engine.Store. It returns when ctx ends; what is decided later nevertheless is given back.
+// Decide implements engine.Store. It returns when ctx ends, or the server is silent; what is decided later nevertheless is given back.
 func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	if ctx.Done() == nil {
-		return s.decide(ctx, call)
-	}
 	type answer struct {
 		verdict engine.Verdict
 		err     error
 	}
 	own, answered := *call, make(chan answer, 1)
 	own.Claims = slices.Clone(call.Claims) // the caller may use its own again before the answer comes
+	silent := time.NewTimer(s.timeout)
+	defer silent.Stop()
 	go func() {
-		v, err := s.decide(ctx, &own)
+		v, err := s.decide(ctx, &own, silent)
 		answered <- answer{v, err}
 	}()
+	err := error(nil)
 	select {
 	case a := <-answered:
 		copy(call.Claims, own.Claims)
 		return a.verdict, a.err
 	case <-ctx.Done():
-		go func() {
-			if a := <-answered; a.err == nil {
-				_ = s.undo(ctx, &own)
-			}
-		}()
-		return engine.Verdict{}, ctx.Err()
+		err = ctx.Err()
+	case <-silent.C:
+		err = fmt.Errorf("no reply of the server within %v: %w", s.timeout, os.ErrDeadlineExceeded)
 	}
+	go func() {
+		if a := <-answered; a.err == nil {
+			_ = s.undo(ctx, &own)
+		}
+	}()
+	return engine.Verdict{}, err
 }
 
-func (s *store) decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
+// decide tries until the call is decided. Each try restarts the timer.
+func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Timer) (v engine.Verdict, err error) {
 	err = repeat(ctx, maxTries, func() error {
-		err := s.guard(ctx, func(ctx context.Context) (err error) {
-			v, err = s.try(ctx, call)
+		silent.Reset(s.timeout)
+		err := s.guard(ctx, call.Claims[0].Subject, func(ctx context.Context, server redis.UniversalClient) (err error) {
+			v, err = s.try(ctx, server, call)
 			return err
 		})
 		if errors.Is(err, errMisplaced) {
