@@ -1,8 +1,7 @@
-// Outbound limits calls to somebody else: a weather service allows 20 calls a second, so that calls of the whole fleet wait for
-// their turn rather than fail. The directive stands in client.go, on a struct.
+// Outbound shows calls to somebody else's service that wait for their turn. A weather service allows 20 calls a second, so further calls
+// sleep instead of failing. The directive is in client.go, on a struct.
 //
-// It counts in this process, or on Redis when REDIS_URL is set. Start it there twice at a time, and the two of them share the
-// 20 calls:
+// It counts in this process, or on Redis when REDIS_URL is set. Two that run on one Redis at a time share the 20 calls:
 //
 //	go run .
 //	export REDIS_URL=redis://127.0.0.1:6379; go run . & go run .
