@@ -35,6 +35,8 @@ func TestBadInput(t *testing.T) {
 		{misuse, "inspect: found 3 arguments", "inspect a b c"},
 		{misuse, "inspect: found 3 arguments", "inspect -- a -b -c"},
 		{failed, `has used a rule "-a"`, "inspect -- -a -b"},
+		{misuse, `-shown: found "a{b"; expected a whole key`, "inspect -shown login a{b"},
+		{misuse, `-shown: found "a%#0"; expected a whole key`, "block login a%#0 -shown -for 1h"},
 		{misuse, "counts by {user}: name a key", "inspect login"},
 		{misuse, "counts by {user}: name a key", "inspect login _"},
 		{misuse, "one count for everybody: leave out the key", "inspect all ann"},

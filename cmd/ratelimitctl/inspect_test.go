@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,19 @@ func (f *fleet) known(texts map[string]string) {
 			f.t.Fatal(err)
 		}
 	}
+}
+
+// With -shown a key is named as errors and top show it.
+func TestKeyAsItIsShown(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{"login 1h": `{"name":"login","key":"{user}","limit":5,"per":"1h","algorithm":"sliding-window"}`})
+	f.allow(1, ratelimit.Rule{Name: "login", Key: "{user}", Limit: 5, Per: time.Hour}, "a{b")
+	require(t, server.Addr, done, "blocked until", "block", "login", "a%7Bb", "-shown", "-for", "1h")
+	if blocked := f.client.HKeys(t.Context(), "ratelimit:blocked").Val(); !slices.Equal(blocked, []string{"login:{a%7Bb}"}) {
+		t.Errorf("blocked are %q", blocked)
+	}
+	require(t, server.Addr, done, "1 count forgotten", "reset", "-shown", "login", "a%7Bb")
 }
 
 // Whoever waits is shown, with all algorithms for which calls wait, and so is what calls gave up.

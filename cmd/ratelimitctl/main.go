@@ -42,6 +42,8 @@ commands:
   acl                                   the permissions that a limiter needs
   doctor                                what is wrong with the server, and what to do
 
+A key is what a program calls with. Errors and top escape some characters of
+it: with -shown, such as inspect -shown login a%7Bb, KEY is as they show it.
 A key that begins with - stands behind --, such as inspect login -- -1001.
 
 exit status: 0, or 1 if something failed, or 2 if the command line is wrong
@@ -136,10 +138,10 @@ type command struct {
 
 var commands = map[string]command{
 	"rules":          {0, 0, (*tool).printRules, ""},
-	"inspect":        {1, 2, (*tool).inspect, ""},
-	"reset":          {1, 2, (*tool).reset, ""},
-	"block":          {2, 2, (*tool).block, "for"},
-	"unblock":        {2, 2, (*tool).unblock, ""},
+	"inspect":        {1, 2, (*tool).inspect, "shown"},
+	"reset":          {1, 2, (*tool).reset, "shown"},
+	"block":          {2, 2, (*tool).block, "for shown"},
+	"unblock":        {2, 2, (*tool).unblock, "shown"},
 	"override set":   {1, 1, (*tool).setOverride, "limit per burst mode for"},
 	"override clear": {1, 1, (*tool).clearOverride, ""},
 	"override list":  {0, 0, (*tool).listOverrides, ""},
@@ -168,6 +170,9 @@ func (t *tool) do(ctx context.Context, args []string) error {
 		return misused(fmt.Sprintf("%s: found %d arguments; expected %s", name, len(rest), expected(c)))
 	case slices.Contains(rest, "") && name != "inspect" && name != "reset":
 		return misused(name + ": an argument is empty")
+	}
+	if err := o.unescape(name, rest); err != nil {
+		return err
 	}
 	if err := t.connect(ctx); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -17,7 +18,7 @@ type options struct {
 	limit        *int64
 	burst        int64
 	mode         *ratelimit.Mode
-	once         bool
+	once, shown  bool
 	every        time.Duration
 }
 
@@ -41,6 +42,19 @@ func parseOptions(name string, known, args []string) (rest []string, o options, 
 	return rest, o, nil
 }
 
+// unescape turns the key among the arguments into the one that a program called with, if it stands there as errors and top show it.
+func (o *options) unescape(name string, args []string) error {
+	if !o.shown || len(args) < 2 {
+		return nil
+	}
+	text, ok := key.Unescape(args[1])
+	if !ok {
+		return misused(fmt.Sprintf("%s: -shown: found %q; expected a whole key as errors and top show it", name, args[1]))
+	}
+	args[1] = text
+	return nil
+}
+
 func (o *options) define(flags *flag.FlagSet, known []string) {
 	duration := func(d *time.Duration) func(string) error {
 		return func(text string) (err error) {
@@ -53,6 +67,7 @@ func (o *options) define(flags *flag.FlagSet, known []string) {
 		"per":   func() { flags.Func("per", "", duration(&o.per)) },
 		"every": func() { flags.Func("every", "", duration(&o.every)) },
 		"once":  func() { flags.BoolVar(&o.once, "once", false, "") },
+		"shown": func() { flags.BoolVar(&o.shown, "shown", false, "") },
 		"burst": func() { flags.Int64Var(&o.burst, "burst", 0, "") },
 		"limit": func() {
 			flags.Func("limit", "", func(text string) error {

@@ -4,6 +4,7 @@ package key
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +27,12 @@ func Escape(text string) string {
 		return text
 	}
 	return abbreviate(escape(text), text)
+}
+
+// Unescape returns the text that Escape shows so. It reports false if there is none, or if it was cut.
+func Unescape(shown string) (text string, ok bool) {
+	text, err := url.PathUnescape(shown)
+	return text, err == nil && Escape(text) == shown
 }
 
 func isClean(text string) bool {

@@ -42,7 +42,8 @@ func checkSubject(t interface{ Fatalf(string, ...any) }, text, subject string) {
 	}
 }
 
-// Two texts never give one subject, also where one is made to look like the other's escaped or cut form.
+// Two texts never give one subject, also where one is made to look like the other's escaped or cut form. What was not cut gives the text
+// again.
 func TestEscapeIsInjective(t *testing.T) {
 	text := rapid.OneOf(
 		rapid.String(),
@@ -56,6 +57,9 @@ func TestEscapeIsInjective(t *testing.T) {
 		checkSubject(t, a, Escape(a))
 		if a != b && Escape(a) == Escape(b) {
 			t.Fatalf("%q and %q both give %q", a, b, Escape(a))
+		}
+		if back, ok := Unescape(Escape(a)); ok == strings.Contains(Escape(a), cut) || ok && back != a {
+			t.Fatalf("%q gives %q, which gives %q, %v", a, Escape(a), back, ok)
 		}
 	})
 }
