@@ -48,7 +48,11 @@ func (n *node) do(ctx context.Context, r *request) error {
 		n.enqueue(&request{call: r.back, adjust: true}, false)
 		r.back = nil
 	}
-	free := n.sending < maxSending && len(n.waiting) == 0
+	most := maxSending
+	if r.asked {
+		most = 1
+	}
+	free := n.sending < most && len(n.waiting) == 0
 	if free && leads {
 		n.sending++
 		n.mu.Unlock()
@@ -56,7 +60,9 @@ func (n *node) do(ctx context.Context, r *request) error {
 		return n.finish(ctx, r)
 	}
 	b := n.enqueue(r, leads)
-	n.start()
+	if free || !r.asked {
+		n.start()
+	}
 	n.mu.Unlock()
 	var lead chan struct{}
 	if leads {

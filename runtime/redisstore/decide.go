@@ -14,6 +14,7 @@ type request struct {
 	adjust bool
 	back   *engine.Call // what is given back before, or nil
 	solo   bool         // it is not taken together with equal ones
+	asked  bool         // the same was asked a moment ago: it waits for what is on its way, if anything is
 
 	verdict engine.Verdict
 	err     error
@@ -25,8 +26,8 @@ type request struct {
 const maxAsks = 5
 
 // decide decides a call whose claims are on one server.
-func (s *store) decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	r := &request{call: call}
+func (s *store) decide(ctx context.Context, call *engine.Call, asked bool) (engine.Verdict, error) {
+	r := &request{call: call, asked: asked}
 	if err := s.do(ctx, r); err != nil {
 		return engine.Verdict{}, err
 	}
@@ -58,7 +59,7 @@ func (r *request) recalled(m *refusals) (known bool) {
 	if r.adjust {
 		return false
 	}
-	if r.verdict, known = m.recall(r.call); known {
+	if r.verdict, known, _ = m.recall(r.call); known {
 		r.err = nil
 	}
 	return known

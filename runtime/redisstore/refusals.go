@@ -33,6 +33,7 @@ type refusal struct {
 	now         int64 // of the server, when it refused
 	sent, until time.Time
 	changes     int64
+	asked       atomic.Bool // a caller has asked the server again since it ended
 }
 
 func newRefusals() *refusals {
@@ -99,28 +100,29 @@ func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Time,
 	m.known.Store(int64(len(m.byCall)))
 }
 
-// recall answers a call that is known to be refused.
-func (m *refusals) recall(call *engine.Call) (engine.Verdict, bool) {
+// recall answers a call that is known to be refused. Where that has just ended, it reports whether another caller has asked the server
+// again, so that not all do.
+func (m *refusals) recall(call *engine.Call) (v engine.Verdict, known, asked bool) {
 	if m.known.Load() == 0 || !m.remembers(call) {
-		return engine.Verdict{}, false
+		return v, false, false
 	}
 	id := m.id(call)
 	m.mu.RLock()
 	r := m.byCall[id]
 	m.mu.RUnlock()
 	if r == nil || !r.answers(call) {
-		return engine.Verdict{}, false
+		return v, false, false
 	}
 	for i := range call.Claims {
 		if m.change(&call.Claims[i]).Load() > r.changes {
-			return engine.Verdict{}, false
+			return v, false, false
 		}
 	}
 	now := time.Now()
-	if !now.Before(r.until) {
-		return engine.Verdict{}, false
+	if over := now.Sub(r.until); over >= 0 {
+		return v, false, r.asked.Swap(true) && over < m.span
 	}
-	return r.tell(call, r.now+now.Sub(r.sent).Microseconds()), true
+	return r.tell(call, r.now+now.Sub(r.sent).Microseconds()), true, false
 }
 
 // answers reports whether the refusal means that a call is refused, and tells all that the call asks for.

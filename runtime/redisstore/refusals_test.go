@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestRefusalThatARefundOvertakes(t *testing.T) {
 	}
 	s.refusals.forget(&call)
 	s.refusals.remember(refused, v, time.Now(), changes)
-	if v, known := s.refusals.recall(clone(&call)); known {
+	if v, known, _ := s.refusals.recall(clone(&call)); known {
 		t.Errorf("recalled %+v", v)
 	}
 }
@@ -142,7 +143,7 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 	} {
 		other := clone(&call)
 		change(other)
-		if v, known := s.refusals.recall(other); known {
+		if v, known, _ := s.refusals.recall(other); known {
 			t.Errorf("%s: recalled %+v", name, v)
 		}
 	}
@@ -247,4 +248,47 @@ func BenchmarkRecall(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Where a refusal has ended, one caller asks the server again, and the others wait for its answer.
+func TestOneAsksAgain(t *testing.T) {
+	s, server := openRemembering(t)
+	s.timeout = time.Minute
+	call := of(minute, 1, "a")
+	decideOnce(t, s, call)
+	requireRemembered(t, s, call, false)
+	s.refusals.byCall[s.refusals.id(&call)].until = time.Now()
+	n, err := s.node(context.Background(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := func() int { n.mu.Lock(); defer n.mu.Unlock(); return n.sending + len(n.waiting) }
+	waiting := func() (calls int) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, b := range n.waiting {
+			calls += len(b.requests)
+		}
+		return calls
+	}
+	before := scripts(server)
+	server.Pause()
+	var callers sync.WaitGroup
+	ask := func() {
+		v, err := s.Decide(context.Background(), clone(&call))
+		if err != nil || v.Admitted {
+			t.Errorf("got %+v, %v; want a refusal", v, err)
+		}
+	}
+	callers.Go(ask)
+	waitFor(t, "the first caller", func() bool { return sent() == 1 })
+	for range 20 {
+		callers.Go(ask)
+	}
+	waitFor(t, "the other callers", func() bool { return waiting() == 20 })
+	server.Resume()
+	callers.Wait()
+	if n := scripts(server) - before; n != 1 {
+		t.Errorf("%d scripts ran; want 1", n)
+	}
 }

@@ -49,7 +49,7 @@ func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Ver
 	admitted, taken := true, int64(0)
 	for _, g := range groups {
 		g.prepare(call.Refused || !admitted, taken)
-		v, err := s.decide(ctx, &g.call)
+		v, err := s.decide(ctx, &g.call, false)
 		if err != nil {
 			return engine.Verdict{}, errors.Join(err, s.rollback(ctx, groups))
 		}

@@ -117,16 +117,17 @@ func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, 
 			return v, nil
 		}
 	}
-	if v, known := s.refusals.recall(call); known {
+	v, known, asked := s.refusals.recall(call)
+	if known {
 		return v, nil
 	}
 	if l == nil {
-		return s.ask(ctx, call)
+		return s.ask(ctx, call, asked)
 	}
 	if v, answered, err := l.take(ctx, call); answered {
 		return v, err
 	}
-	v, err := s.ask(ctx, call)
+	v, err := s.ask(ctx, call, asked)
 	if err == nil && v.Admitted {
 		l.count(call)
 	}
@@ -135,8 +136,8 @@ func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, 
 
 const crossSlot = "CROSSSLOT " // how the error of a cluster begins that finds subjects of different slots in one run
 
-// ask lets the servers decide a call.
-func (s *store) ask(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+// ask lets the servers decide a call. If another caller has asked the same, this one waits for what is on its way.
+func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.Verdict, error) {
 	if s.isSplit(call) {
 		sent, changes := time.Now(), s.refusals.changes.Load()
 		v, err := s.decideSpread(ctx, call)
@@ -146,10 +147,10 @@ func (s *store) ask(ctx context.Context, call *engine.Call) (engine.Verdict, err
 		return v, err
 	}
 	split := s.split.Load()
-	v, err := s.decide(ctx, call)
+	v, err := s.decide(ctx, call, asked)
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
 		s.split.Store(true) // the client is for a cluster and does not show it; nothing was done
-		return s.ask(ctx, call)
+		return s.ask(ctx, call, asked)
 	}
 	return v, err
 }
