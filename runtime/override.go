@@ -13,7 +13,7 @@ import (
 )
 
 // Override is what [Overrides] change of the rules of a name. A field that is nil or zero leaves the rule's own value. In shadow or trigger
-// mode the rule has no Wait, Queue and Block.
+// mode the rule has no Wait, Queue, Block and Lease.
 //
 // On Redis an override is a field of the hash <prefix>:overrides. The field is the rule's name, and the value is JSON:
 // {"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann","at":"…"}. So HSET sets one by hand. A
@@ -58,7 +58,7 @@ func (v Override) apply(r Rule) Rule {
 	}
 	if v.Mode != nil {
 		if r.Mode = *v.Mode; r.Mode != ModeEnforce {
-			r.Wait, r.Queue, r.Block = 0, 0, 0
+			r.Wait, r.Queue, r.Block, r.Lease = 0, 0, 0, 0
 		}
 	}
 	return r

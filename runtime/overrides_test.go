@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -96,6 +97,24 @@ func TestMalformedOverrideTexts(t *testing.T) {
 	}
 	if _, err := parseOverride("r\x1b", "5"); err == nil || !strings.HasPrefix(err.Error(), `override of rule "r\x1b" in`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An override puts any rule in shadow or trigger mode, whatever it has that only refusals need.
+func TestOverrideOfTheMode(t *testing.T) {
+	for _, r := range []Rule{
+		{Limit: 1, Per: time.Minute, Wait: time.Second, Block: time.Second},
+		{Limit: 1, Per: time.Minute, Algorithm: LeakyBucket, Wait: time.Second, Queue: 1},
+		{Limit: 1, Per: time.Minute, Lease: time.Millisecond},
+	} {
+		for _, mode := range []Mode{ModeShadow, ModeTrigger} {
+			if mode == ModeTrigger && r.Algorithm == LeakyBucket {
+				continue
+			}
+			if err := cmp.Or(r.Validate(), Override{Mode: &mode}.apply(r).Validate()); err != nil {
+				t.Errorf("%+v in mode %s: %v", r, mode, err)
+			}
+		}
 	}
 }
 
