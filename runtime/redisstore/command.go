@@ -173,7 +173,6 @@ func (n *node) load() {
 		if err != nil && breaker.Reached(err) && !strings.HasSuffix(err.Error(), "already exists") {
 			n.dropFunctions(err)
 		}
-		n.store.lookAtMemory(ctx, n.client)
 	}()
 }
 

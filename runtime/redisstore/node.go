@@ -43,8 +43,12 @@ func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
 	if n, ok := s.nodes.Load(client); ok {
 		return n.(*node), nil
 	}
-	found, _ := s.nodes.LoadOrStore(client, s.newNode(client))
-	return found.(*node), nil
+	found, known := s.nodes.LoadOrStore(client, s.newNode(client))
+	n = found.(*node)
+	if !known {
+		go n.lookAtMemory()
+	}
+	return n, nil
 }
 
 func (s *store) newNode(client redis.UniversalClient) *node {
@@ -56,6 +60,13 @@ func (s *store) newNode(client redis.UniversalClient) *node {
 	}
 	n.functions.Store(s.functions)
 	return n
+}
+
+// lookAtMemory tells once if the server removes counts. No call waits for it.
+func (n *node) lookAtMemory() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	n.store.lookAtMemory(ctx, n.client)
 }
 
 // now returns the server's time as far as it is known here.
