@@ -7,7 +7,7 @@ type X interface {
 	//                                     ^ warmup: found a sliding-window; expected a token-bucket
 	Warm() error
 	//ratelimit:rule limit=1 per=1m lease=200ms
-	//                                    ^ lease: the rule of line 11 has another one; all rules of a method have the same lease
+	//                                    ^ lease: the rule of line 11 has another lease, or none; write the same lease= on all rules of a method, or on none
 	//ratelimit:rule key="{a}" limit=1 per=1m
 	Leased(a string) error
 	//ratelimit:rule limit=1 per=1m lease=200ms algorithm=leaky-bucket
