@@ -167,7 +167,7 @@ func (t *tool) do(ctx context.Context, args []string) error {
 	case err != nil:
 		return err
 	case len(rest) < c.least || len(rest) > c.most:
-		return misused(fmt.Sprintf("%s: found %d arguments; expected %s", name, len(rest), expected(c)))
+		return misused(fmt.Sprintf("%s: found %s; expected %s", name, counted(int64(len(rest)), "argument"), expected(c)))
 	case slices.Contains(rest, "") && name != "inspect" && name != "reset":
 		return misused(name + ": an argument is empty")
 	}
