@@ -19,8 +19,8 @@ import (
 
 // WithStats makes this process publish, every five seconds while it decides, how many calls each rule decided and refused, and for
 // which subjects: of at most 100 rules about the 128 subjects with the most calls. Reports expire after 30 seconds. "ratelimitctl top"
-// shows them. Subjects are published as they stand in keys, so ratelimit.WithSubjectHash hides them here too. Calls that a block or a
-// limit of 0 refuses are not counted.
+// shows them. Subjects are published as they stand in keys, so ratelimit.WithSubjectHash hides them here too. Calls that
+// ratelimit.Limiter.Block or a limit of 0 refuses are not counted; those that block= refuses are.
 func WithStats() Option {
 	return func(s *store) { s.stats = &statistics{store: s, seed: maphash.MakeSeed(), process: rand.Text()} }
 }

@@ -1,6 +1,6 @@
 // Package engine holds the algorithms of rate limiting as arithmetic on integers. It answers three questions: when does a rule
 // admit a cost, what does an admission change, and what does giving it back change. The Lua files of package redisstore are the
-// same arithmetic on Redis: a file here and its twin there have the same functions in the same order.
+// same arithmetic on Redis: functions that do the same have the same name in a file here and in its twin there.
 //
 // The package is not a store. It has no locks, reads no clock, and does no input or output.
 //

@@ -19,7 +19,7 @@ const (
 //
 // To add an algorithm:
 //
-//   - write its State in a Go file here, and the same functions in the same order in a Lua file of package lua;
+//   - write its State in a Go file here, and functions of the same names in a Lua file of package lua;
 //   - give it a Kind and a row in the table here;
 //   - give it an Algorithm and a row in package ratelimit's algorithm.go;
 //   - give it a word in annotations/spec.go, and run make generate for the documentation.
