@@ -89,83 +89,101 @@ type lease struct {
 	end  float64
 }
 
-// simulate lets processes call in virtual time. A process takes some time for each decision. A node decides run after run.
-func simulate(c costs, subjects string, nodes, processes int) state {
-	random := rand.New(rand.NewPCG(1, uint64(nodes*1000+processes)))
-	var queue events
-	now, decided := 0.0, 0
-	after := func(at float64, do func()) { heap.Push(&queue, event{at, do}) }
-	servers, programs := make([]worker, nodes), make([]worker, processes)
-	leases := make([]lease, processes)
-	ways := make([]way, nodes*processes)
-	clientCost := map[string]float64{cold: c.client, hot: c.clientEqual, leased: c.leased}[subjects] / cores
+// simulation is processes that call nodes in virtual time. A process takes some time for each decision. A node decides run after run.
+type simulation struct {
+	costs    costs
+	subjects string
+	random   *rand.Rand
+	queue    events
+	now      float64 // microseconds
+	decided  int     // decisions that count
 
-	var call func(process int)
-	var send func(process, node int)
-	done := func(process int) {
-		if now > virtual/3 {
-			decided++
-		}
-		call(process)
-	}
-	call = func(process int) {
-		after(programs[process].serve(now, clientCost), func() {
-			if l := &leases[process]; l.left > 0 && now < l.end {
-				l.left--
-				done(process)
-				return
-			}
-			slot := 0
-			if subjects == cold {
-				slot = random.IntN(slots)
-			}
-			node := slot * nodes / slots
-			w := &ways[process*nodes+node]
-			w.waiting = append(w.waiting, slot)
-			send(process, node)
-		})
-	}
-	send = func(process, node int) {
-		w := &ways[process*nodes+node]
-		if w.flying == flying || len(w.waiting) == 0 {
-			return
-		}
-		n := min(len(w.waiting), mostCalls)
-		took := c.trip + c.work(w.waiting[:n], subjects)
-		w.waiting = append([]int(nil), w.waiting[n:]...)
-		w.flying++
-		us := float64(network.Microseconds())
-		after(now+us, func() {
-			after(servers[node].serve(now, took)+us, func() {
-				w.flying--
-				if subjects == leased {
-					leases[process] = lease{grant, now + lasts}
-				}
-				for range n {
-					done(process)
-				}
-				send(process, node)
-			})
-		})
+	nodes, processes []worker
+	ways             []way   // of each process to each node
+	leases           []lease // of each process
+}
+
+func simulate(c costs, subjects string, nodes, processes int) state {
+	s := &simulation{
+		costs: c, subjects: subjects, random: rand.New(rand.NewPCG(1, uint64(nodes*1000+processes))),
+		nodes: make([]worker, nodes), processes: make([]worker, processes),
+		ways: make([]way, nodes*processes), leases: make([]lease, processes),
 	}
 	for process := range processes {
 		for range callersEach {
-			call(process)
+			s.call(process)
 		}
 	}
-	for now < virtual {
-		e := heap.Pop(&queue).(event)
-		now = e.at
+	for s.now < virtual {
+		e := heap.Pop(&s.queue).(event)
+		s.now = e.at
 		e.do()
 	}
-	s := state{processes: processes, rate: float64(decided) / (virtual * 2 / 3) * 1e6}
-	for _, w := range servers {
-		s.node = max(s.node, min(1, w.busy/now))
+	return state{
+		processes: processes, rate: float64(s.decided) / (virtual * 2 / 3) * 1e6,
+		node: s.busiest(s.nodes), process: s.busiest(s.processes),
 	}
-	for _, w := range programs {
-		s.process = max(s.process, min(1, w.busy/now))
+}
+
+func (s *simulation) busiest(workers []worker) (share float64) {
+	for _, w := range workers {
+		share = max(share, min(1, w.busy/s.now))
 	}
-	return s
+	return share
+}
+
+func (s *simulation) after(at float64, do func()) { heap.Push(&s.queue, event{at, do}) }
+
+// call makes a caller of a process ask for a decision, and for the next one when it has that.
+func (s *simulation) call(process int) {
+	each := map[string]float64{cold: s.costs.client, hot: s.costs.clientEqual, leased: s.costs.leased}[s.subjects] / cores
+	s.after(s.processes[process].serve(s.now, each), func() {
+		if l := &s.leases[process]; l.left > 0 && s.now < l.end {
+			l.left--
+			s.done(process)
+			return
+		}
+		slot := 0
+		if s.subjects == cold {
+			slot = s.random.IntN(slots)
+		}
+		node := slot * len(s.nodes) / slots
+		w := &s.ways[process*len(s.nodes)+node]
+		w.waiting = append(w.waiting, slot)
+		s.send(process, node)
+	})
+}
+
+func (s *simulation) done(process int) {
+	if s.now > virtual/3 {
+		s.decided++
+	}
+	s.call(process)
+}
+
+// send sends the calls that wait for a node, unless enough are on their way.
+func (s *simulation) send(process, node int) {
+	w := &s.ways[process*len(s.nodes)+node]
+	if w.flying == flying || len(w.waiting) == 0 {
+		return
+	}
+	n := min(len(w.waiting), mostCalls)
+	took := s.costs.trip + s.costs.work(w.waiting[:n], s.subjects)
+	w.waiting = append([]int(nil), w.waiting[n:]...)
+	w.flying++
+	us := float64(network.Microseconds())
+	s.after(s.now+us, func() {
+		s.after(s.nodes[node].serve(s.now, took)+us, func() {
+			w.flying--
+			if s.subjects == leased {
+				s.leases[process] = lease{grant, s.now + lasts}
+			}
+			for range n {
+				s.done(process)
+			}
+			s.send(process, node)
+		})
+	})
 }
 
 // work is what a run costs a server besides its trip: a script for each slot, and its decisions.
