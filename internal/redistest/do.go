@@ -82,3 +82,17 @@ func readArray(r *bufio.Reader, n int) (string, error) {
 	}
 	return strings.Join(elements, "\n"), nil
 }
+
+// WaitInfo waits until clients have asked for INFO since CONFIG RESETSTAT. Its own questions do not count.
+func (s *Server) WaitInfo() {
+	s.t.Helper()
+	for own := range 2000 {
+		_, calls, _ := strings.Cut(s.Do("INFO commandstats"), "cmdstat_info:calls=")
+		calls, _, _ = strings.Cut(calls, ",")
+		if n, _ := strconv.Atoi(calls); n > own {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.t.Fatal("no client asked for INFO in ten seconds")
+}
