@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
 // finding is the result of one check, in one line.
@@ -105,7 +107,7 @@ func (t *tool) examine(ctx context.Context, server redis.UniversalClient, name s
 	text, err := server.Info(ctx).Result()
 	switch {
 	case err == nil:
-		p.info = fields(text)
+		p.info = redisinfo.Fields(text)
 	case !isDenied(err):
 		return []finding{{Status: bad, Server: name, Check: "server", Found: err.Error(), Meaning: "calls fail", Advice: "Check whether it runs"}}
 	}
@@ -128,15 +130,4 @@ func isDenied(err error) bool { return strings.HasPrefix(err.Error(), "NOPERM ")
 // unknown is the finding of a check that the user may not make.
 func unknown(check, permission string) finding {
 	return finding{Status: hides, Check: check, Found: "this user may not ask", Advice: "Permit " + permission + ", or use another user"}
-}
-
-// fields returns the fields of a reply to INFO, or to CLUSTER INFO.
-func fields(text string) map[string]string {
-	found := map[string]string{}
-	for line := range strings.Lines(text) {
-		if field, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			found[field] = value
-		}
-	}
-	return found
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
 // oldest is the first version of Redis that has what the script uses.
@@ -161,7 +163,7 @@ func checkCluster(ctx context.Context, p *patient) finding {
 	if err != nil {
 		return unknown("cluster", "+cluster|info")
 	}
-	info := fields(text)
+	info := redisinfo.Fields(text)
 	f := finding{Status: fine, Check: "cluster", Found: fmt.Sprintf("%s masters, all %s slots served", info["cluster_size"], info["cluster_slots_ok"])}
 	if info["cluster_state"] != "ok" || info["cluster_slots_ok"] != "16384" {
 		f.Status, f.Found = bad, fmt.Sprintf("state %s, %s of 16384 slots served", info["cluster_state"], info["cluster_slots_ok"])

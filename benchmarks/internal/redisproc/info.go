@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
 // Info returns the fields of those sections of INFO that measurements read.
@@ -14,12 +16,7 @@ func Info(ctx context.Context, client *redis.Client) (map[string]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	fields := make(map[string]string)
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		fields[name] = value
-	}
-	return fields, nil
+	return redisinfo.Fields(text), nil
 }
 
 // Parse reads a number of INFO's. What is not there counts as 0: a command that was not called.
@@ -28,8 +25,9 @@ func Parse(s string) float64 {
 	return x
 }
 
-// Spent is what a server has spent so far: scripts, and microseconds.
+// Spent is what a server has spent so far: reads, scripts, and microseconds.
 type Spent struct {
+	Reads   float64 // of connections
 	Scripts float64 // how many ran
 	Script  float64 // inside them
 	CPU     float64
@@ -41,7 +39,7 @@ func SpentBy(ctx context.Context, client *redis.Client) (Spent, error) {
 	if err != nil {
 		return Spent{}, err
 	}
-	var s Spent
+	s := Spent{Reads: Parse(info["total_reads_processed"])}
 	for _, command := range []string{"cmdstat_fcall", "cmdstat_evalsha", "cmdstat_eval"} {
 		for field := range strings.SplitSeq(info[command], ",") {
 			switch name, value, _ := strings.Cut(field, "="); name {

@@ -1,0 +1,15 @@
+// Package redisinfo reads what a Redis server says of itself. It asks nothing.
+package redisinfo
+
+import "strings"
+
+// Fields returns the fields of a reply to INFO, or to CLUSTER INFO.
+func Fields(text string) map[string]string {
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		if field, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[field] = value
+		}
+	}
+	return fields
+}
