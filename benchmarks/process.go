@@ -217,13 +217,17 @@ func mustAllow(d decide, subject string) {
 
 func nanoseconds(r testing.BenchmarkResult) float64 { return float64(r.T.Nanoseconds()) / float64(r.N) }
 
+// keeping returns a limiter to measure many keys on.
+func (l local) keeping() (decide, error) {
+	if l.kept != nil {
+		return l.kept()
+	}
+	return l.make()
+}
+
 // overKeys returns the nanoseconds of a call of one of n keys, any of them, which have state already.
 func (l local) overKeys(n int, e effort) (float64, error) {
-	limiter := l.kept
-	if limiter == nil {
-		limiter = l.make
-	}
-	d, err := limiter()
+	d, err := l.keeping()
 	if err != nil {
 		return 0, err
 	}
@@ -255,11 +259,7 @@ const held = 3 * time.Second
 
 // bytes returns what each of n keys takes after one call, the key's own bytes included.
 func (l local) bytes(n int) (int64, error) {
-	limiter := l.kept
-	if limiter == nil {
-		limiter = l.make
-	}
-	d, err := limiter()
+	d, err := l.keeping()
 	if err != nil {
 		return 0, err
 	}

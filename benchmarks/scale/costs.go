@@ -1,6 +1,9 @@
 package main
 
-import "errors"
+import (
+	"errors"
+	"math"
+)
 
 // costs are microseconds of processor time.
 type costs struct {
@@ -53,12 +56,12 @@ func solve(m [3][4]float64) (x [3]float64, ok bool) {
 	for i := range 3 {
 		pivot := i
 		for j := i + 1; j < 3; j++ {
-			if abs(m[j][i]) > abs(m[pivot][i]) {
+			if math.Abs(m[j][i]) > math.Abs(m[pivot][i]) {
 				pivot = j
 			}
 		}
 		m[i], m[pivot] = m[pivot], m[i]
-		if abs(m[i][i]) < 1e-9 {
+		if math.Abs(m[i][i]) < 1e-9 {
 			return x, false
 		}
 		for j := range 3 {
@@ -76,5 +79,3 @@ func solve(m [3][4]float64) (x [3]float64, ok bool) {
 	}
 	return x, true
 }
-
-func abs(x float64) float64 { return max(x, -x) }

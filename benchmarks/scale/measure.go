@@ -112,33 +112,25 @@ func (l *load) measure(client redis.UniversalClient, span time.Duration) error {
 	}
 	l.rate, l.client = n/time.Since(start).Seconds(), (processorTime()-used)/n
 	after, err := spentBy(ctx, client)
-	l.reads, l.scripts, l.server = (after.reads-before.reads)/n, (after.Scripts-before.Scripts)/n, (after.CPU-before.CPU)/n
+	l.reads, l.scripts, l.server = (after.Reads-before.Reads)/n, (after.Scripts-before.Scripts)/n, (after.CPU-before.CPU)/n
 	return err
 }
 
-// spending is what all servers of a client have spent so far.
-type spending struct {
-	redisproc.Spent
-	reads float64
-}
-
-func spentBy(ctx context.Context, client redis.UniversalClient) (all spending, err error) {
+// spentBy returns what all servers of a client have spent so far.
+func spentBy(ctx context.Context, client redis.UniversalClient) (all redisproc.Spent, err error) {
+	cluster, ok := client.(*redis.ClusterClient)
+	if !ok {
+		return redisproc.SpentBy(ctx, client.(*redis.Client))
+	}
 	var mu sync.Mutex
-	add := func(ctx context.Context, c *redis.Client) error {
+	err = cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
 		spent, err := redisproc.SpentBy(ctx, c)
-		if err != nil {
-			return err
-		}
-		info, err := redisproc.Info(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()
-		all.Scripts, all.CPU, all.reads = all.Scripts+spent.Scripts, all.CPU+spent.CPU, all.reads+redisproc.Parse(info["total_reads_processed"])
+		all.Reads, all.Scripts, all.CPU = all.Reads+spent.Reads, all.Scripts+spent.Scripts, all.CPU+spent.CPU
 		return err
-	}
-	if cluster, ok := client.(*redis.ClusterClient); ok {
-		return all, cluster.ForEachMaster(ctx, add)
-	}
-	return all, add(ctx, client.(*redis.Client))
+	})
+	return all, err
 }
 
 // processorTime returns the microseconds that this process has used.
