@@ -105,7 +105,7 @@ func again(apart time.Duration, do func()) (stop func()) {
 	}
 }
 
-// waitUntilWell waits until the limiter decides again.
+// waitUntilWell waits until the limiter can decide calls again.
 func waitUntilWell(t *testing.T, limiter *ratelimit.Limiter) {
 	t.Helper()
 	var err error

@@ -114,8 +114,8 @@ func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	return all, joined(malformed)
 }
 
-// SetLocal changes the rules of a name for this limiter, instead of any earlier override of them here or in the store. The name
-// is as for Set. The error is a *RuleError if no rule can be like that.
+// SetLocal changes the rules of a name for this limiter, instead of any earlier override of them here or in the store. It takes
+// the names that Set takes. The error is a *RuleError if no rule can have these values.
 func (o *Overrides) SetLocal(rule string, v Override) error {
 	if err := v.check(rule); err != nil {
 		return err

@@ -27,7 +27,7 @@ type teller struct {
 	rpc shoppb.ShopClient
 }
 
-// demo tells a story to the shop at two addresses.
+// demo calls the shop at its HTTP and gRPC addresses as customers would, and prints what becomes of each call.
 func demo(ctx context.Context, out io.Writer, web, rpc string) error {
 	conn, err := grpc.NewClient(rpc, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUnaryInterceptor(grpclimit.UnaryClientInterceptor()))

@@ -21,7 +21,7 @@ func (u users) of(authorization string) string {
 	return u[token]
 }
 
-// require lets requests of users pass, and says in their context who it is.
+// require passes on the requests of known users, with the user in their context. Others are told to log in.
 func (u users) require(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		user := u.of(r.Header.Get("Authorization"))

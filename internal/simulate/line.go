@@ -125,7 +125,7 @@ func (l *line) leave() {
 	}
 }
 
-// sleepers is a heap of calls by the time at which they wake.
+// sleepers is a heap of sleeping calls. The first one wakes first.
 type sleepers []*caller
 
 func (s sleepers) Len() int      { return len(s) }

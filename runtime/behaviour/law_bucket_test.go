@@ -12,8 +12,8 @@ const mostOfABucket = 10_000_000
 // bucketLaw: TAT + cost*P/L - B*P/L <= t, or TAT - B*P/L <= t where the next call pays. TAT is the instant at which the bucket is
 // full again, after all that was charged, for calls that wait as well. So places are given out first come, first served.
 //
-// A warm-up is Guava's SmoothWarmingUp with a cold factor of 3. What is stored is a time: at most W, and W in the beginning. Half
-// of it costs what it is worth; the permits above that cost up to three times as much, in the mean of their range:
+// A warm-up is Guava's SmoothWarmingUp with a cold factor of 3. It stores idle time: at most W, and W in the beginning. Half
+// of that costs what it is worth; the permits above that cost up to three times as much, in the mean of their range:
 // 2*cold*(2*above-cold)/W more than they are worth. A call passes from the end of what those before it cost.
 type bucketLaw struct{ rule ratelimit.Rule }
 

@@ -149,7 +149,7 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 	}
 }
 
-// A call that costs more than one that was refused has a delay of its own.
+// A remembered refusal does not answer a call that costs more, since such a call has a longer delay.
 func TestRefusalOfAHigherCost(t *testing.T) {
 	s, _ := openRemembering(t)
 	call := of(combinable[0], 2, "a")

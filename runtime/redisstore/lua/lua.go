@@ -29,7 +29,7 @@ func files() []string {
 	return append(names, "places", "lease", "decide", "run")
 }
 
-// filesOfKinds returns the Lua file of each kind of rules, from kind 1 on.
+// filesOfKinds returns the name of the Lua file of each kind, in the order of the kinds.
 func filesOfKinds() (names []string) {
 	for _, kind := range engine.Kinds() {
 		names = append(names, kind.LuaFile())

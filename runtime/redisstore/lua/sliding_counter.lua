@@ -15,7 +15,7 @@ local function ring(c, from, to)
   return call('GETRANGE', c.key, first, c.ring + 8 * c.b + 7) .. call('GETRANGE', c.key, c.ring, last)
 end
 
--- Loads the first numbers of the state, and where its ring begins.
+-- Returns the numbers at the head of the state, and notes in the claim where its ring begins.
 local function load_numbers(c)
   local head = call('GETRANGE', c.key, '0', '24')
   c.ring, c.old = 1 + NUMBERS, nil
