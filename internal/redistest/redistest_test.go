@@ -92,3 +92,14 @@ func TestStartSentinels(t *testing.T) {
 	s.Stop()
 	replica.WaitFor("ROLE", "master")
 }
+
+func TestWaitForAsksAgainWhenItsConnectionIsClosed(t *testing.T) {
+	s := redistest.Start(t)
+	go func() {
+		s.WaitFor("INFO clients", "blocked_clients:1")
+		s.Do("CLIENT KILL TYPE normal")
+		s.WaitFor("INFO clients", "blocked_clients:1")
+		s.Do("RPUSH list item")
+	}()
+	s.WaitFor("BLPOP list 0", "item")
+}

@@ -69,16 +69,17 @@ func (s *Server) StartSentinels(t testing.TB, name string, n, missed, replicas i
 	return sentinels
 }
 
-// WaitFor waits until the reply to a command has all the words.
+// WaitFor waits until the reply to a command has all the words. It asks again when the server closes the connection, as a server does
+// to all its clients when a sentinel promotes it.
 func (s *Server) WaitFor(command string, words ...string) {
 	s.t.Helper()
-	reply := ""
-	has := func(word string) bool { return strings.Contains(reply, word) }
+	reply, err := "", error(nil)
+	missing := func(word string) bool { return !strings.Contains(reply, word) }
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		reply = s.Do(command)
-		if !slices.ContainsFunc(words, func(w string) bool { return !has(w) }) {
+		reply, err = ask(s.Addr, command)
+		if err == nil && !slices.ContainsFunc(words, missing) {
 			return
 		}
 	}
-	s.t.Fatalf("%s did not answer %s with %q within %v:\n%s", s.Addr, command, words, patience, reply)
+	s.t.Fatalf("%s did not answer %s with %q within %v:\n%s (error: %v)", s.Addr, command, words, patience, reply, err)
 }
