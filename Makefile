@@ -64,10 +64,11 @@ check: ## report generated files that are stale
 	go run ./cmd/ratelimit -check ./...
 	for m in testdata/grpc contrib/grpclimit examples/shop; do (cd $$m && go tool ratelimit -check ./...) || exit; done
 
-lint: ## gofmt, go vet, ratelimit vet, staticcheck
+lint: ## gofmt, go mod tidy, go vet, ratelimit vet, staticcheck
 	@unformatted=$$(find . -name '*.go' -not -path '*/testdata/*' -exec gofmt -l {} +); \
 	if [ -n "$$unformatted" ]; then echo "gofmt -w is due for:"; echo "$$unformatted"; exit 1; fi
+	go mod tidy -diff
 	go vet ./...
 	go run ./cmd/ratelimit vet ./examples/...
 	$(STATICCHECK) ./...
-	for m in $(MODULES); do (cd $$m && go vet ./... && $(STATICCHECK) ./...) || exit; done
+	for m in $(MODULES); do (cd $$m && go mod tidy -diff && go vet ./... && $(STATICCHECK) ./...) || exit; done

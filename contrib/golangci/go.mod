@@ -12,8 +12,6 @@ require (
 	github.com/dave/jennifer v1.7.1 // indirect
 	github.com/expr-lang/expr v1.17.8 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
-	golang.org/x/mod v0.42.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
 )
 
 replace github.com/ratelimit-go/ratelimit => ../..
