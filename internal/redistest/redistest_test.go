@@ -3,6 +3,7 @@ package redistest_test
 import (
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,11 +96,13 @@ func TestStartSentinels(t *testing.T) {
 
 func TestWaitForAsksAgainWhenItsConnectionIsClosed(t *testing.T) {
 	s := redistest.Start(t)
-	go func() {
+	var other sync.WaitGroup
+	other.Go(func() {
 		s.WaitFor("INFO clients", "blocked_clients:1")
 		s.Do("CLIENT KILL TYPE normal")
 		s.WaitFor("INFO clients", "blocked_clients:1")
 		s.Do("RPUSH list item")
-	}()
+	})
 	s.WaitFor("BLPOP list 0", "item")
+	other.Wait()
 }
