@@ -87,23 +87,29 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 			totals[owner] += min(cost, maxLimit)
 		}
 	}
-	var beyond error
 	did, err := c.adjust(ctx, func(h *held, i int) int64 {
-		delta, most := totals[i]-h.claim.Charged, h.claim.MostSettled()
-		switch {
-		case h.distinct || kept[i]:
-			return 0
-		case most >= 0 && delta > most:
-			delta = most
-			beyond = &RuleError{Rule: h.claim.Rule.Name, Argument: "settle", Reason: fmt.Sprintf(
-				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], h.claim.Charged+most)}
+		if h.distinct || kept[i] {
+			totals[i] = h.claim.Charged
 		}
-		return delta
+		return min(totals[i]-h.claim.Charged, h.claim.MostSettled())
 	})
 	if did {
-		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, beyond))
+		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, c.beyond(totals)))
 	}
 	return err
+}
+
+// beyond returns an error if debts had no room for what claims were to be charged.
+func (c *charged) beyond(totals []int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.held {
+		if claim := &c.held[i].claim; claim.Charged < totals[i] {
+			return &RuleError{Rule: claim.Rule.Name, Argument: "settle", Reason: fmt.Sprintf(
+				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], claim.Charged)}
+		}
+	}
+	return nil
 }
 
 // adjust changes each charge by delta, once: above 0 it takes permits, below 0 it gives them back. It reports false if that was done
@@ -142,11 +148,9 @@ func (c *charged) adjustPart(ctx context.Context, local bool, delta func(h *held
 	}
 	err = store.Adjust(ctx, &call)
 	for i, h := range of {
-		if call.Claims[i].Delta == 0 {
-			h.claim.Charged += h.claim.Delta // so that another attempt leaves it alone
-		} else {
-			left = true
-		}
+		rest := call.Claims[i].Delta
+		h.claim.Charged += h.claim.Delta - rest // so that another attempt leaves it alone
+		left = left || err != nil && rest != 0
 	}
 	return left, err
 }

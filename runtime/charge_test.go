@@ -3,7 +3,9 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,30 +192,35 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A settlement beyond what a bucket gains in 24 hours is charged up to that, and observers are told.
+// A settlement beyond what a bucket gains in 24 hours is charged up to that, and observers are told of the first permit beyond.
 func TestDebtOfASettlement(t *testing.T) {
-	for _, rule := range []ratelimit.Rule{
-		{Algorithm: ratelimit.TokenBucket, Burst: 5}, {Algorithm: ratelimit.LeakyBucket}, {Algorithm: ratelimit.TokenBucket, Prepay: true, Burst: 5},
-		{Algorithm: ratelimit.TokenBucket, Warmup: time.Hour},
+	for _, c := range []struct {
+		rule ratelimit.Rule
+		most int64
+	}{
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Burst: 5}, 5 + 24*60},
+		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket}, 1 + 24*60},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Prepay: true, Burst: 5}, 5 + 24*60},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Warmup: time.Hour}, 24*60 - 2}, // the first permit takes nearly three minutes
 	} {
-		rule.Name, rule.Limit, rule.Per = "b", 1, time.Minute
-		for _, cost := range []int64{24 * 60, 24*60 + 100, 1 << 60} {
+		c.rule.Name, c.rule.Limit, c.rule.Per = "b", 1, time.Minute
+		for _, cost := range []int64{c.most - 1, c.most, c.most + 1, c.most + 100, 1 << 60} {
 			l, events := watched()
-			q := ratelimit.Request{Rule: rule, Key: "k"}
-			d, err := l.Allow(t.Context(), q)
-			if err != nil || !d.Allowed {
-				t.Fatalf("%+v, error %v", d, err)
-			}
+			q := ratelimit.Request{Rule: c.rule, Key: "k"}
+			d := allow(t, l, q)
 			if err := d.Settle(t.Context(), cost); err != nil {
 				t.Fatal(err)
 			}
-			told := (*events)[1]
-			if told.Kind != ratelimit.EventSettled || (told.Err != nil) != (cost > 24*60) {
-				t.Errorf("%s: a settlement of %d is told as %+v", rule.Window(), cost, told)
+			told, want := (*events)[1], ""
+			if cost > c.most {
+				want = fmt.Sprintf("charged %d, as a debt lasts at most 24 hours", c.most)
+			}
+			if text := fmt.Sprint(told.Err); told.Kind != ratelimit.EventSettled || (told.Err != nil) != (cost > c.most) || !strings.Contains(text, want) {
+				t.Errorf("%s: a settlement of %d is told as %+v; want %q", c.rule.Window(), cost, told, want)
 			}
 			after, err := l.Peek(t.Context(), q)
-			if err != nil || after.Allowed || after.RetryAfter > 24*time.Hour+rule.Warmup/2+time.Minute {
-				t.Errorf("%s: after a settlement of %d: %+v, error %v", rule.Window(), cost, after, err)
+			if err != nil || after.Allowed || after.RetryAfter > 24*time.Hour+time.Minute {
+				t.Errorf("%s: after a settlement of %d: %+v, error %v", c.rule.Window(), cost, after, err)
 			}
 		}
 	}

@@ -2,7 +2,10 @@ package behaviour_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -65,4 +68,28 @@ func TestReturnAfterAnOutage(t *testing.T) {
 			t.Errorf("%d of 5 permits left after a return", left)
 		}
 	}
+}
+
+// Settlements of several calls have 24 hours of debt together. Observers are told which was not charged in full, and how much was.
+func TestSettlementsThatAddUp(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		var told []error
+		s.limiter = ratelimit.New(s.store, ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+			if e.Kind == ratelimit.EventSettled {
+				told = append(told, e.Err)
+			}
+		}))
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "b", Algorithm: ratelimit.TokenBucket, Limit: 1, Per: 24 * time.Hour, Burst: 5}, Key: "k"}
+		calls := []ratelimit.Decision{s.admit(t, q), s.admit(t, q), s.admit(t, q)}
+		for i, cost := range []int64{3, 9, 2} { // the burst and a day's permit are 6
+			if err := calls[i].Settle(t.Context(), cost); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, want := range []string{"<nil>", "found a cost of 9; charged 2,", "found a cost of 2; charged 1,"} {
+			if text := fmt.Sprint(told[i]); !strings.Contains(text, want) {
+				t.Errorf("settlement %d is told as %s, want %s", i, text, want)
+			}
+		}
+	})
 }

@@ -23,8 +23,11 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 		if err != nil && untaken(err) {
 			continue
 		}
-		for _, i := range g.index {
+		for of, i := range g.index {
 			call.Claims[i].Delta = 0
+			if err == nil {
+				call.Claims[i].Delta = g.call.Claims[of].Delta
+			}
 		}
 	}
 	return failed

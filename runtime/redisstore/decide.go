@@ -82,19 +82,9 @@ func (r *request) permits() (n int64) {
 
 // read takes in the script's reply to the request.
 func (r *request) read(reply any) {
-	if !r.adjust {
+	if r.adjust {
+		r.verdict.Now, r.err = lua.ReadAdjustment(reply, r.call)
+	} else {
 		r.verdict, r.err = lua.ReadDecision(reply, r.call)
-		return
-	}
-	switch reply := reply.(type) {
-	case error:
-		r.err = lua.Fault(reply)
-	case int64:
-		r.err, r.verdict.Now = nil, reply
-		if reply <= 0 {
-			r.err = lua.WindowsAt(-reply)
-		}
-	default:
-		r.err = lua.ErrReply
 	}
 }

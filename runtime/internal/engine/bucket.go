@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"sort"
 	"strconv"
 )
@@ -40,13 +41,24 @@ func mostByDebt(c *Claim) (int64, string) {
 func (c *Claim) debt(d int64) int64 { return min(d*c.Limit/c.Rule.Per, 10_000_000) }
 
 // MostSettled returns how many permits can at most be charged beyond what the claim was charged: those in a full bucket, and what it gains
-// in maxDebt. It is below 0 if there is no bound.
+// in maxDebt.
 func (c *Claim) MostSettled() int64 {
 	switch c.Rule.Kind {
 	case Bucket, Prepaid, Warmup:
-		return c.Burst + c.debt(maxDebt)
+		return c.Burst + c.debt(maxDebt) + 1
 	}
-	return -1
+	return math.MaxInt64
+}
+
+// Left returns how many of n permits a debt has no room for that would last too long by d. A part of a permit counts as one.
+func (c *Claim) Left(n, d int64) int64 {
+	if d <= 0 {
+		return 0
+	}
+	if worth, _ := gain(0, 0, n, c.Limit, c.Rule.Per); d > worth {
+		return n
+	}
+	return mulDiv(d, c.Limit, c.Rule.Per)
 }
 
 // needed returns how many permits may be missing from a full bucket for n permits to pass, negated. In a Prepaid bucket the next
@@ -151,9 +163,11 @@ func (b *bucket) add(c *Claim, n, now int64) {
 
 func (b *bucket) Charge(c *Claim, n, now int64) {
 	before, _ := b.in(c, now)
-	b.add(c, min(n, longest/(c.Rule.Per/c.Limit+1)), now)
+	b.add(c, n, now)
 	empty, _ := gain(now, 0, c.Burst, c.Limit, c.Rule.Per)
-	if most := max(before, empty+maxDebt); b.full >= most {
+	most := max(before, empty+maxDebt)
+	c.Delta = c.Left(n, b.full-most)
+	if b.full >= most {
 		b.full, b.parts = most, 0
 	}
 }

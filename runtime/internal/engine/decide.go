@@ -154,14 +154,15 @@ func (call *Call) report(cells []*Cell, v Verdict) {
 func (call *Call) Adjust(cells []*Cell, now int64) {
 	for i := range call.Claims {
 		c, cell := &call.Claims[i], cells[i]
-		switch {
-		case c.Delta > 0:
-			cell.State.Charge(c, c.Delta, now)
-		case c.Delta < 0 && c.Dated: // nobody's place, so none is kept free
-			cell.State.GiveBack(c, -c.Delta, now, call.Rollback)
-		case c.Delta < 0:
-			cell.giveBack(c, -c.Delta, now, call.Rollback)
-		}
+		n := c.Delta
 		c.Delta = 0
+		switch {
+		case n > 0:
+			cell.State.Charge(c, n, now)
+		case n < 0 && c.Dated: // nobody's place, so none is kept free
+			cell.State.GiveBack(c, -n, now, call.Rollback)
+		case n < 0:
+			cell.giveBack(c, -n, now, call.Rollback)
+		}
 	}
 }

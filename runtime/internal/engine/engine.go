@@ -100,7 +100,7 @@ type Claim struct {
 	Room int64 // permits that are left after the decision
 	Full int64 // when all permits are there again; the time of the decision if they are there now
 
-	Delta int64 // what Adjust does: permits to give back, negated, or to take beyond the limit
+	Delta int64 // what Adjust is to do: permits to give back, negated, or to take beyond the limit
 }
 
 // Clear empties the fields that a decision fills in, for the next decision.
@@ -167,8 +167,8 @@ type Store interface {
 	// Decide checks all claims, and then charges all of them or none: none if the call is refused or an error is returned.
 	Decide(ctx context.Context, call *Call) (Verdict, error)
 
-	// Adjust changes what the claims of an admitted call were charged by their Deltas, once. Where it fails, those claims keep
-	// their Delta for which nothing was done, and nothing will be.
+	// Adjust changes what the claims of an admitted call were charged by their Deltas, once. Afterwards a Delta is what was not done, and
+	// will not be: all of it where Adjust fails, or the permits that a debt has no room for.
 	Adjust(ctx context.Context, call *Call) error
 
 	// Reset forgets the states of all claims, and returns how many there were.

@@ -99,7 +99,7 @@ type State interface {
 	// whether it charged anything: a member that is known costs nothing.
 	Commit(c *Claim, n, now, at int64) bool
 
-	// Charge takes n permits now, beyond the limit where need be.
+	// Charge takes n permits now, beyond the limit where need be. It leaves in the claim's Delta what a debt has no room for.
 	Charge(c *Claim, n, now int64)
 
 	// Last reports whether nobody has a later place than n permits of c at a time to come.

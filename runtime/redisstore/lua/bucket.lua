@@ -124,17 +124,21 @@ function bucket.commit(c, n, now)
   write(c)
 end
 
+-- Returns by how much the debt would last too long.
 function bucket.add_beyond(c, n, now)
-  local before, most = c.x, (LONGEST - LONGEST % (floor(c.a / c.limit) + 1)) / (floor(c.a / c.limit) + 1)
-  add(c, min(n, most), now)
+  local before = c.x
+  add(c, n, now)
   local empty = gain(now, 0, -needed(c, 0), c.limit, c.a)
-  most = max(before, empty + MAX_DEBT)
-  if c.x >= most then c.x, c.y = most, 0 end
+  local most = max(before, empty + MAX_DEBT)
+  local beyond = c.x - most
+  if beyond >= 0 then c.x, c.y = most, 0 end
+  return beyond
 end
 
 function bucket.charge(c, n, now)
-  bucket.add_beyond(c, n, now)
+  local beyond = bucket.add_beyond(c, n, now)
   write(c)
+  return beyond
 end
 
 function bucket.last(c, n, now, at, extra)

@@ -172,6 +172,35 @@ func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 	}
 }
 
+// ReadAdjustment takes in the script's reply to an adjustment, and returns its time. The Deltas become the permits that debts have no room
+// for. The error is a WindowsAt if the call is to be sent again.
+func ReadAdjustment(reply any, call *engine.Call) (now int64, err error) {
+	switch reply := reply.(type) {
+	case redis.Error:
+		return 0, Fault(reply)
+	case int64:
+		if reply <= 0 {
+			return 0, WindowsAt(-reply)
+		}
+		for i := range call.Claims {
+			call.Claims[i].Delta = 0
+		}
+		return reply, nil
+	case []any:
+		if len(reply) != 1+len(call.Claims) {
+			return 0, ErrReply
+		}
+		for i := range call.Claims {
+			c := &call.Claims[i]
+			beyond, _ := reply[1+i].(int64)
+			c.Delta = c.Left(c.Delta, beyond)
+		}
+		now, _ = reply[0].(int64)
+		return now, nil
+	}
+	return 0, ErrReply
+}
+
 // The kinds of entries in a reply, as reply_of in decide.lua knows them.
 const (
 	entryRefusal     = 1

@@ -217,6 +217,7 @@ function decide.call(claims, now, op)
 end
 
 -- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.
+-- The reply is the time. If debts would last too long, it is a list of the time, and by how much the debt of each claim would.
 function decide.adjust(claims, now, op)
   for _, c in ipairs(claims) do
     local _, unknown = c.check(c, now)
@@ -224,14 +225,17 @@ function decide.adjust(claims, now, op)
     if c.kind == SLIDING then c.is.load(c, now) end
     if c.free and c.wait > now then use('places').load(c, now) end
   end
-  for _, c in ipairs(claims) do
+  local reply, told = { now }, false
+  for i, c in ipairs(claims) do
+    local beyond = 0
     if c.cost > 0 then
-      c.is.charge(c, c.cost, now)
+      beyond = c.is.charge(c, c.cost, now) or 0
     elseif c.free then
       use('places').give_back(c, -c.cost, now, op.rollback)
     else -- it was nobody's place, so none is kept free
       c.is.give_back(c, -c.cost, now, c.wait, op.rollback, true)
     end
+    reply[i + 1], told = beyond, told or beyond > 0
   end
-  return now
+  return told and reply or now
 end

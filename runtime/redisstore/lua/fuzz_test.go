@@ -2,6 +2,7 @@ package lua
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,11 +24,20 @@ func FuzzReply(f *testing.F) {
 			call.Lease = 1000
 		}
 		for i := range form & 3 {
-			call.Claims = append(call.Claims, engine.Claim{Rule: &engine.Rule{}, Cost: 1, Mode: engine.Mode(i)})
+			call.Claims = append(call.Claims, engine.Claim{Rule: &engine.Rule{Kind: engine.Bucket, Per: 1000}, Limit: 3, Cost: 1, Delta: 7, Mode: engine.Mode(i)})
 		}
-		for _, reply := range []any{report, n, nil, []any{n}} {
-			v, err := ReadDecision(reply, call)
+		for _, reply := range []any{n, nil, report, []any{n}, []any{n, n}} {
+			adjusted := engine.Call{Claims: slices.Clone(call.Claims)}
 			var windows WindowsAt
+			if _, err := ReadAdjustment(reply, &adjusted); err != nil && !errors.Is(err, ErrReply) && !errors.As(err, &windows) {
+				t.Errorf("%v: %v", reply, err)
+			}
+			for _, c := range adjusted.Claims {
+				if c.Delta < 0 || c.Delta > 7 {
+					t.Errorf("%v: of 7 permits %d are left", reply, c.Delta)
+				}
+			}
+			v, err := ReadDecision(reply, call)
 			if err != nil && !errors.Is(err, ErrReply) && !errors.As(err, &windows) {
 				t.Errorf("%v: %v", reply, err)
 			}

@@ -41,8 +41,9 @@ function warmup.commit(c, n, now)
 end
 
 function warmup.charge(c, n, now)
-  bucket.add_beyond(c, n, now)
+  local beyond = bucket.add_beyond(c, n, now)
   write(c)
+  return beyond
 end
 
 local function price(c)
