@@ -26,38 +26,35 @@ const (
 	SlidingCounter
 )
 
-// algorithm is what the rest of the package knows of an algorithm. How it counts is in package engine, which says how to add one.
-type algorithm struct {
-	word  string      // in directives
-	kind  engine.Kind // without distinct, prepay and warmup
-	tag   string      // in front of the window in keys; "" or a word and a colon
-	most  int64       // the largest limit
-	takes string      // which arguments go with it, of those that do not go with every algorithm
+// numAlgorithms is how many algorithms there are. Their order is that of the engine's kinds.
+var numAlgorithms = Algorithm(len(engine.Named()))
+
+// Algorithms returns all algorithms, in the order of their numbers.
+func Algorithms() []Algorithm {
+	all := make([]Algorithm, numAlgorithms)
+	for i := range all {
+		all[i] = Algorithm(i)
+	}
+	return all
 }
 
-// algorithms has a row for each algorithm.
-var algorithms = [...]algorithm{
-	SlidingWindow:  {"sliding-window", engine.SlidingWindow, "", maxSlidingLimit, "wait distinct lease trigger"},
-	FixedWindow:    {"fixed-window", engine.FixedWindow, "fixed:", maxLimit, "wait lease trigger"},
-	Calendar:       {"calendar", engine.Calendar, "", maxLimit, "wait distinct lease trigger"},
-	TokenBucket:    {"token-bucket", engine.Bucket, "bucket:", maxBucketLimit, "wait burst prepay warmup queue lease"},
-	LeakyBucket:    {"leaky-bucket", engine.Bucket, "leaky:", maxBucketLimit, "wait prepay queue"},
-	SlidingCounter: {"sliding-counter", engine.SlidingCounter, "counter:", maxLimit, "slices trigger"},
-}
+// named returns the kind that directives name so.
+func (a Algorithm) named() engine.Kind { return engine.Kind(a) + engine.SlidingWindow }
 
-// row returns the row of the rule's algorithm, which is Calendar if there is a Cron, or an empty row if there is no such algorithm.
-func (r *Rule) row() algorithm {
+// algorithm returns the kind that the rule has without distinct, prepay and warmup: Calendar if there is a Cron, and 0 if there is no such
+// algorithm.
+func (r *Rule) algorithm() engine.Kind {
 	switch {
 	case r.Cron != "":
-		return algorithms[Calendar]
-	case int(r.Algorithm) < len(algorithms):
-		return algorithms[r.Algorithm]
+		return engine.Calendar
+	case r.Algorithm < numAlgorithms:
+		return r.Algorithm.named()
 	}
-	return algorithm{}
+	return 0
 }
 
 // takes reports whether an argument goes with the rule's algorithm.
-func (r *Rule) takes(argument string) bool { return strings.Contains(r.row().takes, argument) }
+func (r *Rule) takes(argument string) bool { return r.algorithm().Takes(argument) }
 
 // checkTakes returns what is wrong if a rule has an argument that does not go with its algorithm.
 func (r *Rule) checkTakes(argument string, has bool) error {
@@ -65,9 +62,9 @@ func (r *Rule) checkTakes(argument string, has bool) error {
 		return nil
 	}
 	var words []string
-	for _, a := range algorithms {
-		if strings.Contains(a.takes, argument) {
-			words = append(words, a.word)
+	for _, kind := range engine.Named() {
+		if kind.Takes(argument) {
+			words = append(words, kind.String())
 		}
 	}
 	return r.wrong(argument, "found %s; expected a %s", r.what(), alternatives(words))
@@ -84,8 +81,8 @@ func alternatives(words []string) string {
 
 // String returns the word that directives use.
 func (a Algorithm) String() string {
-	if int(a) < len(algorithms) {
-		return algorithms[a].word
+	if a < numAlgorithms {
+		return a.named().String()
 	}
 	return fmt.Sprintf("Algorithm(%d)", a)
 }
@@ -101,6 +98,6 @@ func (r *Rule) kind() engine.Kind {
 	case r.Prepay:
 		return engine.Prepaid
 	default:
-		return r.row().kind
+		return r.algorithm()
 	}
 }

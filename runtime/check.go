@@ -12,18 +12,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 const (
-	maxName         = 256
-	maxPer          = 3660 * 24 * time.Hour
-	maxBlock        = 30 * 24 * time.Hour
-	maxLimit        = 1_000_000_000_000_000
-	maxSlidingLimit = 1_000_000
-	maxBucketLimit  = 10_000_000
-	maxRefill       = 36600 * 24 * time.Hour // how long a bucket may take from empty to full
-	maxSlices       = 10_000
-	defaultSlices   = 60
+	maxName        = 256
+	maxPer         = 3660 * 24 * time.Hour
+	maxBlock       = 30 * 24 * time.Hour
+	maxLimit       = engine.MaxLimit
+	maxBucketLimit = engine.MaxBucketLimit
+	maxRefill      = 36600 * 24 * time.Hour // how long a bucket may take from empty to full
+	maxSlices      = 10_000
+	defaultSlices  = 60
 )
 
 var checks = []func(Rule) error{
@@ -95,8 +95,8 @@ func (r Rule) checkWindow() error {
 		return nil
 	case r.Algorithm == Calendar:
 		return r.wrong("algorithm", "calendar needs cron, which says when its windows end")
-	case int(r.Algorithm) >= len(algorithms):
-		return r.wrong("algorithm", "found %s; expected %s to %s", r.Algorithm, Algorithm(0), Algorithm(len(algorithms)-1))
+	case r.Algorithm >= numAlgorithms:
+		return r.wrong("algorithm", "found %s; expected %s to %s", r.Algorithm, Algorithm(0), numAlgorithms-1)
 	case r.TZ != "":
 		return r.wrong("tz", "found a time zone without cron")
 	case r.Per == 0:
@@ -122,10 +122,10 @@ func (r Rule) checkLimit() error {
 
 // wrongLimit says what is wrong with a limit for this rule: its own, or one that a call brings along.
 func (r Rule) wrongLimit(limit int64) string {
-	most, what := r.row().most, r.what()
+	most, what := r.algorithm().Row().MaxLimit, r.what()
 	switch {
 	case r.Distinct != "":
-		most = maxSlidingLimit
+		most = engine.MaxTimes
 	case r.keepsTimes():
 		what += ", which keeps the time of each permit"
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // ErrTooManyRequests is matched, with errors.Is, by every [TooManyRequestsError].
@@ -69,12 +70,9 @@ func perWindow(window string) string {
 		}
 		return members + "per " + cmp.Or(calendarWords[expr], "period of cron "+expr) + inParentheses(notes)
 	}
-	for _, algorithm := range algorithms {
-		if rest, ok := strings.CutPrefix(window, algorithm.tag); ok && algorithm.tag != "" {
-			window, _, _ = strings.Cut(rest, ":")
-			notes = append(notes, algorithm.word)
-			break
-		}
+	if kind, rest := engine.KindOf(window); rest != window {
+		window, _, _ = strings.Cut(rest, ":")
+		notes = append(notes, kind.String())
 	}
 	return members + "per " + cmp.Or(periodWords[window], window) + inParentheses(notes)
 }

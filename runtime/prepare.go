@@ -59,7 +59,7 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 }
 
 // keepsTimes reports whether the time of each permit is written down.
-func (r *Rule) keepsTimes() bool { return r.kind() == engine.SlidingWindow }
+func (r *Rule) keepsTimes() bool { return r.kind().KeepsTimes() }
 
 // capacity is how many permits a bucket holds at a limit.
 func (r *Rule) capacity(limit int64) int64 {
@@ -89,7 +89,7 @@ func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	wait := longest.Microseconds()
 	if r.Queue > 0 && limit > 0 {
 		per := r.Per.Microseconds()
-		if r.Algorithm == LeakyBucket || r.Burst == 1 {
+		if r.capacity(limit) == 1 {
 			per += (limit - per%limit) % limit
 		}
 		high, low := bits.Mul64(uint64(r.Queue), uint64(per))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // QuotaPolicy is what clients may be told of a rule. It names no methods and no keys.
@@ -42,14 +41,11 @@ func (a *asked) burst() int64 {
 	if a.part == nil {
 		return 0
 	}
-	switch claim := a.claim(); claim.Rule.Kind {
-	case engine.Bucket, engine.Prepaid:
-		return max(1, claim.Burst)
-	case engine.Warmup:
-		return 1
-	default:
+	claim := a.claim()
+	if !claim.Rule.Kind.Row().IsBucket {
 		return 0
 	}
+	return max(1, claim.Burst)
 }
 
 // of returns the policy of a rule of this name. It reports whether the rule refuses calls.

@@ -90,11 +90,11 @@ func (r Rule) Window() string {
 			window += ":" + r.TZ
 		}
 	}
-	window = r.row().tag + window
+	window = r.algorithm().Row().Tag + window
 	switch {
 	case r.Warmup > 0:
 		window += ":" + period.Format(r.Warmup)
-	case r.Algorithm == SlidingCounter:
+	case r.takes("slices"):
 		window += ":" + strconv.FormatInt(r.sliceCount(), 10)
 	}
 	if r.Distinct != "" {

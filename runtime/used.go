@@ -219,7 +219,7 @@ func parseUsed(text string) (UsedRule, error) {
 		r.Hash = HashNever
 	}
 	var known bool
-	if r.Algorithm, known = find(Algorithm(len(algorithms)-1), t.Algorithm, Algorithm.String); !known {
+	if r.Algorithm, known = find(numAlgorithms-1, t.Algorithm, Algorithm.String); !known {
 		return UsedRule{}, fmt.Errorf("unknown algorithm %q", t.Algorithm)
 	}
 	if r.Mode, known = find(ModeTrigger, t.Mode, Mode.String); !known && t.Mode != "" {

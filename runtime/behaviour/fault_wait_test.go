@@ -21,7 +21,7 @@ const hour = int64(time.Hour / time.Microsecond)
 // kinds are rules as stores see them, of four permits an hour, for which calls may wait.
 func kinds() map[string]*engine.Rule {
 	rules := map[string]*engine.Rule{
-		"sliding": {Kind: engine.SlidingWindow}, "fixed": {Kind: engine.FixedWindow}, "bucket": {Kind: engine.Bucket},
+		"sliding": {Kind: engine.SlidingWindow}, "fixed": {Kind: engine.FixedWindow}, "bucket": {Kind: engine.TokenBucket},
 		"prepaid": {Kind: engine.Prepaid}, "warm": {Kind: engine.Warmup, Warmup: hour},
 		"calendar": {Kind: engine.Calendar, Schedule: engine.NewSchedule(nextHour, true, time.UTC)},
 	}

@@ -119,7 +119,7 @@ func TestOneLeaseForAll(t *testing.T) {
 func TestLeaseEnds(t *testing.T) {
 	s, _ := open(t)
 	for _, r := range append(leasing(t, 20*time.Millisecond), &engine.Rule{
-		Name: "bucket", Tag: "1h", Kind: engine.Bucket, Per: 3600 * second, Lease: 20_000,
+		Name: "bucket", Tag: "1h", Kind: engine.TokenBucket, Per: 3600 * second, Lease: 20_000,
 	}) {
 		call := of(r, 1000, "a")
 		_, used := handed(t, s, call)
@@ -402,7 +402,7 @@ func TestSourceLease(t *testing.T) {
 // BenchmarkLease hands out the permits of one subject as fast as it can.
 func BenchmarkLease(b *testing.B) {
 	s, server := open(b)
-	rule := &engine.Rule{Name: "bucket", Tag: "bucket", Kind: engine.Bucket, Per: second, Lease: 200_000}
+	rule := &engine.Rule{Name: "bucket", Tag: "bucket", Kind: engine.TokenBucket, Per: second, Lease: 200_000}
 	limiter := ratelimit.New(s)
 	public := ratelimit.Rule{Name: "b", Algorithm: ratelimit.TokenBucket, Limit: 1e7, Per: time.Second, Lease: 200 * time.Millisecond}
 	rules := wrap.NewRules("p.T.M", public)

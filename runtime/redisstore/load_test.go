@@ -38,7 +38,7 @@ func BenchmarkDecide(b *testing.B) {
 		{Name: "sliding", Tag: "1s", Kind: engine.SlidingWindow, Per: second},
 		{Name: "day", Tag: "cron", Kind: engine.Calendar, Schedule: schedule(b, "0 0 0 * * *")},
 	}
-	bucket := []*engine.Rule{{Name: "bucket", Tag: "bucket", Kind: engine.Bucket, Per: second}, rules[1]}
+	bucket := []*engine.Rule{{Name: "bucket", Tag: "bucket", Kind: engine.TokenBucket, Per: second}, rules[1]}
 	for _, load := range []struct {
 		callers, subjects int
 		rules             []*engine.Rule

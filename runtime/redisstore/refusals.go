@@ -68,7 +68,7 @@ func (m *refusals) remembers(call *engine.Call) bool {
 		return false
 	}
 	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
-		return c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind == engine.Distinct || c.Rule.Kind == engine.DistinctCalendar
+		return c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.CountsMembers()
 	})
 }
 

@@ -95,12 +95,12 @@ func drawCall(t *rapid.T, rules []*engine.Rule) engine.Call {
 		if r.Kind == engine.Warmup {
 			c.Burst = 0
 		}
-		if r.Kind < engine.Distinct {
+		if !r.Kind.CountsMembers() {
 			c.Cost = rapid.Int64Range(1, 3).Draw(t, "cost")
 		} else {
 			c.Member = rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "member")
 		}
-		if r.Kind < engine.SlidingCounter {
+		if r.Kind.Takes("wait") {
 			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 50 * second}).Draw(t, "wait") // the script is told 64 windows ahead
 		}
 		call.Claims = append(call.Claims, c)

@@ -38,13 +38,12 @@ func mostByDebt(c *Claim) (int64, string) {
 }
 
 // debt returns how many permits a bucket gains in a time, at most in maxDebt.
-func (c *Claim) debt(d int64) int64 { return min(d*c.Limit/c.Rule.Per, 10_000_000) }
+func (c *Claim) debt(d int64) int64 { return min(d*c.Limit/c.Rule.Per, MaxBucketLimit) }
 
 // MostSettled returns how many permits can at most be charged beyond what the claim was charged: those in a full bucket, and what it gains
 // in maxDebt.
 func (c *Claim) MostSettled() int64 {
-	switch c.Rule.Kind {
-	case Bucket, Prepaid, Warmup:
+	if c.Rule.Kind.Row().IsBucket {
 		return c.Burst + c.debt(maxDebt) + 1
 	}
 	return math.MaxInt64
@@ -61,13 +60,15 @@ func (c *Claim) Left(n, d int64) int64 {
 	return mulDiv(d, c.Limit, c.Rule.Per)
 }
 
-// needed returns how many permits may be missing from a full bucket for n permits to pass, negated. In a Prepaid bucket the next
-// call pays.
+// isPrepaid reports whether the next call pays.
+func (k Kind) isPrepaid() bool { return k == Prepaid || k == Warmup }
+
+// needed returns how many permits may be missing from a full bucket for n permits to pass, negated.
 func (c *Claim) needed(n int64) int64 {
-	if c.Rule.Kind == Bucket {
-		return n - c.Burst
+	if c.Rule.Kind.isPrepaid() {
+		return -c.Burst
 	}
-	return -c.Burst
+	return n - c.Burst
 }
 
 // in returns when the bucket is full again at the claim's limit. After a change of the limit as many permits are missing as
@@ -81,7 +82,7 @@ func (b *bucket) in(c *Claim, now int64) (whole, parts int64) {
 		return whole, 0
 	}
 	missing, debt := whole-now, int64(0)
-	if c.Rule.Kind != Bucket {
+	if c.Rule.Kind.isPrepaid() {
 		stored, part := gain(0, 0, c.Burst, b.limit, c.Rule.Per)
 		stored = min(missing, stored+min(part, 1))
 		missing, debt = stored, missing-stored
@@ -188,13 +189,13 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
 	x, y := b.in(c, now)
 	refilled := max(0, now+c.Rule.Lease-c.At)
-	if whole, parts := gain(x, y, -n, c.Limit, c.Rule.Per); c.Rule.Kind == Bucket && whole+min(parts, 1) <= c.At {
+	if whole, parts := gain(x, y, -n, c.Limit, c.Rule.Per); !c.Rule.Kind.isPrepaid() && whole+min(parts, 1) <= c.At {
 		refilled = 0 // this was the last charge
 	}
 	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now {
 		return false
 	}
-	if c.Rule.Kind == Bucket && (c.At <= now || c.Dated) && b.lacks(c, -c.Burst, now, now) > now {
+	if !c.Rule.Kind.isPrepaid() && (c.At <= now || c.Dated) && b.lacks(c, -c.Burst, now, now) > now {
 		return false
 	}
 	x, y = gain(x-extra+refilled, y, -n, c.Limit, c.Rule.Per)

@@ -50,7 +50,7 @@ func (s *subject) require(what string, got, want int) {
 
 // What is missing from a bucket stays when its rate changes. The new rate holds from the next charge on.
 func TestChangedRateKeepsWhatIsMissing(t *testing.T) {
-	s := newSubject(t, Rule{Kind: Bucket, Per: second})
+	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
 	fast, slow := Claim{Cost: 1, Limit: 10, Burst: 50}, Claim{Cost: 1, Limit: 2, Burst: 50}
 	s.require("a full bucket", s.admits(100, fast), 50)
 	s.require("an empty one at a lower rate", s.admits(100, slow), 0)
@@ -77,7 +77,7 @@ func TestChangedRateKeepsDebts(t *testing.T) {
 
 // A late refund gives back only what has not refilled since.
 func TestLateRefundKeepsTheBurst(t *testing.T) {
-	s := newSubject(t, Rule{Kind: Bucket, Per: second})
+	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
 	five, one := Claim{Cost: 5, Limit: 5, Burst: 5}, Claim{Cost: 1, Limit: 5, Burst: 5}
 	first, _ := s.ask(five)
 	s.now += second
@@ -137,7 +137,7 @@ func TestSettleBeyondTheLimit(t *testing.T) {
 	}{
 		{Rule{Kind: SlidingWindow, Per: second}, second},
 		{Rule{Kind: FixedWindow, Per: second}, second},
-		{Rule{Kind: Bucket, Per: second}, 9*second/5 + second/5}, // 1+9 permits at five a second, of which one suffices
+		{Rule{Kind: TokenBucket, Per: second}, 9*second/5 + second/5}, // 1+9 permits at five a second, of which one suffices
 		{Rule{Kind: SlidingCounter, Per: second, Slices: 1}, 2 * second},
 	} {
 		s := newSubject(t, test.rule)
@@ -171,7 +171,7 @@ func TestUpTo(t *testing.T) {
 
 // A bucket gives a place only at the time that it dictates itself: a call that another rule delays asks again.
 func TestNoPlaceAheadInABucket(t *testing.T) {
-	log, shared := Rule{Name: "log", Kind: SlidingWindow, Per: 60 * second}, Rule{Name: "shared", Kind: Bucket, Per: second}
+	log, shared := Rule{Name: "log", Kind: SlidingWindow, Per: 60 * second}, Rule{Name: "shared", Kind: TokenBucket, Per: second}
 	first, other := NewCell(&log), NewCell(&shared)
 	call := Call{Claims: []Claim{
 		{Rule: &log, Cost: 1, Limit: 1, Wait: 100 * second}, {Rule: &shared, Cost: 1, Limit: 10, Burst: 1, Wait: 100 * second},
@@ -190,7 +190,7 @@ func TestNoPlaceAheadInABucket(t *testing.T) {
 
 // A refund while a call waits for its place does not let the next call come closer to that than the rate allows.
 func TestRefundBehindWhichCallsWait(t *testing.T) {
-	s := newSubject(t, Rule{Kind: Bucket, Per: second})
+	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
 	c := Claim{Cost: 1, Limit: 200, Burst: 1, Wait: second}
 	first, _ := s.ask(c)
 	_, waits := s.ask(c)

@@ -14,6 +14,9 @@ type distinct struct {
 
 func newDistinct(*Rule) State { return new(distinct) }
 
+// CountsMembers reports whether the kind counts members instead of permits.
+func (k Kind) CountsMembers() bool { return k == Distinct || k == DistinctCalendar }
+
 func distinctTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per, Text: []byte(c.Member)} }
 
 func distinctCalendarTerms(c *Claim, now, _ int64) Terms {

@@ -62,8 +62,8 @@ func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 	}{
 		"sliding window": {Rule{Kind: SlidingWindow, Per: second}, 50, 0},
 		"fixed window":   {Rule{Kind: FixedWindow, Per: second}, 50, 0},
-		"token bucket":   {Rule{Kind: Bucket, Per: second}, 50, 10},
-		"leaky bucket":   {Rule{Kind: Bucket, Per: second}, 50, 1},
+		"token bucket":   {Rule{Kind: TokenBucket, Per: second}, 50, 10},
+		"leaky bucket":   {Rule{Kind: LeakyBucket, Per: second}, 50, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran, given := simulate(&test.rule, test.limit, test.burst, second/2, second/200, 60*second)
@@ -86,7 +86,7 @@ func requireWithin(t *testing.T, rule *Rule, ran []int64, limit, burst int64) {
 			switch {
 			case rule.Kind == SlidingWindow && span < rule.Per && n > limit,
 				rule.Kind == FixedWindow && span < rule.Per && n > 2*limit,
-				rule.Kind == Bucket && n > burst+(span*limit+rule.Per-1)/rule.Per:
+				(rule.Kind == TokenBucket || rule.Kind == LeakyBucket) && n > burst+(span*limit+rule.Per-1)/rule.Per:
 				t.Fatalf("%d calls ran within %d us", n, span)
 			case span > rule.Per:
 				j = len(ran)

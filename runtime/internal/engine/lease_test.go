@@ -44,7 +44,7 @@ type fleet struct {
 func drawFleet(t *rapid.T) *fleet {
 	f := &fleet{t: t, now: 1_000_000 * second, lease: rapid.SampledFrom([]int64{1, 10, 100, 500}).Draw(t, "lease")}
 	for range rapid.IntRange(1, 2).Draw(t, "rules") {
-		r := &Rule{Kind: rapid.SampledFrom([]Kind{SlidingWindow, FixedWindow, Calendar, Bucket}).Draw(t, "kind"), Per: 1000, Lease: f.lease}
+		r := &Rule{Kind: rapid.SampledFrom([]Kind{SlidingWindow, FixedWindow, Calendar, TokenBucket}).Draw(t, "kind"), Per: 1000, Lease: f.lease}
 		if r.Kind == Calendar {
 			r.Schedule = NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Second).Add(time.Second) }, true, time.UTC)
 		}

@@ -19,8 +19,8 @@ func NewRecord(r *Rule) Record {
 	return Record{cell: &cell}
 }
 
-// isBucket reports whether the kind has the state of a plain bucket.
-func (k Kind) isBucket() bool { return k == Bucket || k == Prepaid }
+// isBucket reports whether the kind has a bucket as its state.
+func (k Kind) isBucket() bool { return k == TokenBucket || k == LeakyBucket || k == Prepaid }
 
 func (r *Record) bucket() bucket { return bucket{r.numbers[0], r.numbers[1], r.numbers[2]} }
 func (r *Record) window() window { return window{r.numbers[0], r.numbers[1], r.numbers[2]} }
@@ -38,7 +38,7 @@ func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
 	if r.cell != nil {
 		return r.cell
 	}
-	if rule.Kind == Bucket || rule.Kind == Prepaid {
+	if rule.Kind.isBucket() {
 		u.bucket = r.bucket()
 		u.cell = Cell{State: &u.bucket, Until: longAgo}
 	} else {
@@ -125,7 +125,7 @@ func (r *Record) Expiry(rule *Rule) int64 {
 	if r.cell != nil {
 		return r.cell.Expiry(rule)
 	}
-	if rule.Kind == Bucket || rule.Kind == Prepaid {
+	if rule.Kind.isBucket() {
 		b := r.bucket()
 		return b.Expiry(rule)
 	}

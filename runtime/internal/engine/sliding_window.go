@@ -8,6 +8,9 @@ type slidingWindow struct{ times ring }
 
 func newSlidingWindow(*Rule) State { return new(slidingWindow) }
 
+// KeepsTimes reports whether a state of the kind grows with the permits charged: it has the time of each.
+func (k Kind) KeepsTimes() bool { return k == SlidingWindow }
+
 // slidingWindowTerms are the period, and the index of the permit that must have left the window for the cost to fit.
 func slidingWindowTerms(c *Claim, _, _ int64) Terms {
 	return Terms{A: c.Rule.Per, Text: strconv.AppendInt(nil, c.Cost-c.Limit-1, 10)}

@@ -15,7 +15,7 @@ var admitting = []struct {
 	rule  engine.Rule
 	limit int64
 }{
-	{"bucket", engine.Rule{Kind: engine.Bucket, Per: 10_000_000}, 1e8},
+	{"bucket", engine.Rule{Kind: engine.TokenBucket, Per: 10_000_000}, 1e8},
 	{"fixed", engine.Rule{Kind: engine.FixedWindow, Per: 3_600_000_000}, 1e15},
 	{"sliding", engine.Rule{Kind: engine.SlidingWindow, Per: 50}, 1000},
 }

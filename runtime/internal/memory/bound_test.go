@@ -46,8 +46,8 @@ func TestEstimate(t *testing.T) {
 		costs   int64
 		text    string // in front of each subject
 	}{
-		{"buckets", engine.Bucket, 1, 1, ""},
-		{"long subjects", engine.Bucket, 1, 1, "a subject of one hundred and twenty bytes, as they are at most before what was too long is cut and hashed: ...."},
+		{"buckets", engine.TokenBucket, 1, 1, ""},
+		{"long subjects", engine.TokenBucket, 1, 1, "a subject of one hundred and twenty bytes, as they are at most before what was too long is cut and hashed: ...."},
 		{"prepaid", engine.Prepaid, 1, 1, ""},
 		{"warm-ups", engine.Warmup, 1, 1, ""},
 		{"fixed windows", engine.FixedWindow, 1, 1, ""},
@@ -94,7 +94,7 @@ func TestBucketBytes(t *testing.T) {
 		}
 		before := heap()
 		s := New(nil, 1e9, 1<<40)
-		call := callOf("", 1, ruleOf(engine.Bucket, hour))
+		call := callOf("", 1, ruleOf(engine.TokenBucket, hour))
 		for i := range subjects {
 			call.Claims[0].Subject = subjects[i]
 			if v, err := s.Decide(t.Context(), call); err != nil || !v.Admitted {
@@ -208,7 +208,7 @@ func TestExpiryFrees(t *testing.T) {
 	before := heap()
 	s := New(clock.time, 1e9, 1<<40)
 	const keys = 200_000
-	call := callOf("", 1e9, ruleOf(engine.Bucket, 1e12))
+	call := callOf("", 1e9, ruleOf(engine.TokenBucket, 1e12))
 	for i := range keys {
 		call.Claims[0].Subject = subject(i)
 		if _, err := s.Decide(t.Context(), call); err != nil {

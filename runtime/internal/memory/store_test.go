@@ -161,7 +161,7 @@ func TestBlockKeepsItsPlace(t *testing.T) {
 // What was given back in full makes room at once.
 func TestReturnedStateMakesRoom(t *testing.T) {
 	s := New((&hand{now: hour}).time, 1, 1e6)
-	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.Bucket, engine.Distinct} {
+	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.TokenBucket, engine.Distinct} {
 		call := callOf("a", 1, ruleOf(kind, 100))
 		expect(t, s, call, true)
 		call.Claims[0].Delta = -1

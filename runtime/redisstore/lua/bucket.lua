@@ -1,7 +1,7 @@
 -- Buckets: the generic cell rate algorithm. The state is a string: LAYOUT, s, x, y, z. The bucket is full again at x + y/z, its theoretical
 -- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time
--- that is still stored at x. a is the period, and b the burst; in a prepaid bucket the next call pays. text is for how long permits are
--- taken ahead, if they are.
+-- that is still stored at x. a is the period, and b the burst. text is for how long permits are taken ahead, if they are. From kind
+-- PREPAID on the next call pays.
 local bucket = {}
 
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
@@ -32,7 +32,7 @@ local function adapt(c, now, x, y, z)
   x = x + min(y, 1)
   if x <= now or z == 0 then return x end
   local missing, debt = x - now, 0
-  if c.kind ~= BUCKET then
+  if c.kind >= PREPAID then
     local stored, part = gain(0, 0, c.kind == PREPAID and c.b or 0, z, c.a)
     stored = min(missing, stored + min(part, 1))
     missing, debt = stored, missing - stored
@@ -42,7 +42,7 @@ end
 
 -- Returns how many permits may be missing from a full bucket for n permits to pass, negated.
 local function needed(c, n)
-  if c.kind == BUCKET then return n - c.b end
+  if c.kind < PREPAID then return n - c.b end
   return c.kind == PREPAID and -c.b or 0
 end
 
@@ -152,9 +152,9 @@ end
 function bucket.subtract(c, n, now, at, extra, dated)
   local refilled = max(0, now + (tonumber(c.text) or 0) - at)
   local x, y = gain(c.x, c.y, -n, c.limit, c.a)
-  if c.kind == BUCKET and x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
+  if c.kind < PREPAID and x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
   if refilled > (gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
-  if c.kind == BUCKET and (at <= now or dated) and lacks(c, -c.b, now, now) > now then return end
+  if c.kind < PREPAID and (at <= now or dated) and lacks(c, -c.b, now, now) > now then return end
   c.x, c.y = gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
   return true
 end

@@ -2,7 +2,7 @@
 -- holds an integer. A claim is a table:
 --
 --   number            of the claim in its call
---   kind, mode        numbers, as in package engine
+--   kind, mode        numbers, as in package engine. Kinds have names here, such as TOKEN_BUCKET
 --   limit, cost       permits
 --   a, b, text        terms of the algorithm; see its file
 --   wait              how long the rule may delay the call; when giving back, the time of the charge
@@ -21,8 +21,6 @@
 --
 -- Damage: a state of an invalid length, or with numbers that no program wrote, counts as none.
 
-local SLIDING, FIXED, CALENDAR, BUCKET, PREPAID, WARMUP = 1, 2, 3, 4, 5, 6
-local DISTINCT, DISTINCT_CALENDAR = 8, 9
 local ENFORCE, SHADOW, TRIGGER = 0, 1, 2
 local FREE, BLOCK = 1, 2 -- which keys a claim has besides its state, as a sum
 local MOST_USED = 2 ^ 51 -- permits beyond are not counted; only triggers, which admit any cost, come so far

@@ -38,15 +38,17 @@ func oneClaim(kind engine.Kind) *engine.Call {
 	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "s", Cost: 1, Limit: 3, Burst: 3}}}
 }
 
+// numbersIn is how many numbers a state of each kind has at least, or 0 if it is no string, or that of another kind.
+var numbersIn = map[engine.Kind]int{
+	engine.SlidingWindow: 0, engine.FixedWindow: 3, engine.Calendar: 0, engine.TokenBucket: 4, engine.LeakyBucket: 4, engine.SlidingCounter: 3,
+	engine.Prepaid: 4, engine.Warmup: 4, engine.Distinct: 0, engine.DistinctCalendar: 0,
+}
+
 // damages are states that no program writes, of a kind whose states are strings.
 func damages(kind engine.Kind, now float64) map[string]string {
-	numbers := 4
-	if kind == engine.FixedWindow || kind == engine.SlidingCounter {
-		numbers = 3
-	}
 	damages := map[string]string{"empty": "", "text": "hello", "a layout alone": "\x01", "short": "\x01" + packed(now), "long": packed(now, now, now, now, now)[1:]}
 	for _, n := range []float64{math.NaN(), math.Inf(-1), math.Inf(1), -5, 0.5, 1e300} {
-		state := packed(slices.Repeat([]float64{n}, numbers)...)
+		state := packed(slices.Repeat([]float64{n}, numbersIn[kind])...)
 		damages[fmt.Sprint(n, " without a layout")], damages[fmt.Sprint(n)] = state, "\x01"+state
 	}
 	const century = 120 * 366 * 86400e6
@@ -69,7 +71,14 @@ func damages(kind engine.Kind, now float64) map[string]string {
 // A damaged state counts as none, and is told: it neither admits everybody for ever nor bars its subject.
 func TestDamagedStateCountsAsNone(t *testing.T) {
 	v := newVirtual(t)
-	for _, kind := range []engine.Kind{engine.FixedWindow, engine.Bucket, engine.Prepaid, engine.Warmup, engine.SlidingCounter} {
+	for _, kind := range engine.Kinds() {
+		n, known := numbersIn[kind]
+		if !known {
+			t.Errorf("numbersIn lacks %s", kind)
+		}
+		if n == 0 {
+			continue
+		}
 		for name, state := range damages(kind, start) {
 			v.client.FlushDB(t.Context())
 			sound := v.admits(kind, 6)

@@ -70,10 +70,10 @@ local function available(claims, now, most)
   for _, c in ipairs(claims) do
     if c.mode == SHADOW and c.is.room(c, now) < n then
       c.cost = min(n, c.limit)
-      if c.kind == SLIDING then c.text = integer(c.cost - c.limit - 1) end
+      if c.kind == SLIDING_WINDOW then c.text = integer(c.cost - c.limit - 1) end
       c.refused, c.earliest = true, c.check(c, now)
       c.cost = 1
-      if c.kind == SLIDING then c.text = integer(-c.limit) end
+      if c.kind == SLIDING_WINDOW then c.text = integer(-c.limit) end
     end
   end
   return n
@@ -95,7 +95,7 @@ end
 local function load(claims, now)
   for i = 1, #claims do
     local c = claims[i]
-    if c.kind == SLIDING then c.is.load(c, now) end
+    if c.kind == SLIDING_WINDOW then c.is.load(c, now) end
   end
 end
 
@@ -222,7 +222,7 @@ function decide.adjust(claims, now, op)
   for _, c in ipairs(claims) do
     local _, unknown = c.check(c, now)
     if unknown and c.cost > 0 then return -now end
-    if c.kind == SLIDING then c.is.load(c, now) end
+    if c.kind == SLIDING_WINDOW then c.is.load(c, now) end
     if c.free and c.wait > now then use('places').load(c, now) end
   end
   local reply, told = { now }, false

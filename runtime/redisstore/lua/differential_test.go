@@ -90,7 +90,7 @@ func drawRules(t *rapid.T) []*engine.Rule {
 		if rapid.IntRange(0, 4).Draw(t, "blocks") == 0 {
 			r.Block = rapid.SampledFrom([]int64{1000, second}).Draw(t, "block")
 		}
-		if r.Kind == engine.Bucket {
+		if r.Kind == engine.TokenBucket {
 			r.Lease = rapid.SampledFrom([]int64{0, 1000, 7 * second}).Draw(t, "may lease for")
 		}
 		rules[i] = r
@@ -127,7 +127,7 @@ func (p *pair) drawCall() engine.Call {
 	}
 	cost := rapid.Int64Range(1, 6).Draw(t, "cost")
 	for _, r := range p.rules {
-		call.UpTo = call.UpTo && r.Kind != engine.Distinct && r.Kind != engine.DistinctCalendar && r.Kind != engine.Prepaid && r.Kind != engine.Warmup
+		call.UpTo = call.UpTo && r.Kind.IsNamed()
 	}
 	if rapid.IntRange(0, 3).Draw(t, "leases") == 0 {
 		if lease := p.drawLease(cost); len(lease.Claims) > 0 {
@@ -148,23 +148,17 @@ func (p *pair) drawCall() engine.Call {
 		if r.Kind == engine.Prepaid && rapid.Bool().Draw(t, "leaky") || r.Kind == engine.Warmup {
 			c.Burst = 0
 		}
-		if c.Mode == engine.Trigger && (r.Kind == engine.Bucket || r.Kind == engine.Prepaid || r.Kind == engine.Warmup) {
+		if c.Mode == engine.Trigger && !r.Kind.Takes("trigger") {
 			c.Mode = engine.Enforce
 		}
-		switch r.Kind {
-		case engine.Distinct, engine.DistinctCalendar:
-			c.Member, c.Cost = rapid.SampledFrom([]string{"x", "y", "z", "u", "v"}).Draw(t, "member"), 1
-		case engine.Prepaid, engine.Warmup:
+		if r.Kind.Takes("wait") {
 			c.Wait = p.drawWait(patient && c.Mode == engine.Enforce)
-		case engine.SlidingCounter:
-		default:
-			c.Wait = p.drawWait(patient && c.Mode == engine.Enforce)
-			if c.Mode != engine.Trigger && !call.UpTo {
-				c.Cost = min(c.Cost, c.Limit, max(c.Burst, 1))
-			}
 		}
-		if r.Kind == engine.SlidingCounter && c.Mode != engine.Trigger && !call.UpTo {
-			c.Cost = min(c.Cost, c.Limit)
+		if r.Kind.CountsMembers() {
+			c.Member, c.Cost = rapid.SampledFrom([]string{"x", "y", "z", "u", "v"}).Draw(t, "member"), 1
+		} else if c.Mode != engine.Trigger && !call.UpTo {
+			most, _ := c.Most()
+			c.Cost = min(c.Cost, most)
 		}
 		call.Claims = append(call.Claims, c)
 	}
@@ -178,7 +172,7 @@ func (p *pair) drawLease(cost int64) engine.Call {
 	call.Lease = rapid.SampledFrom([]int64{1, 5, 1000, second, 7 * second}).Draw(t, "lease")
 	call.Ahead = rapid.SampledFrom([]int64{1, 2, 5, 150}).Draw(t, "ahead")
 	for _, r := range p.rules {
-		if r.Kind > engine.Bucket || r.Block > 0 {
+		if r.Kind > engine.TokenBucket || r.Block > 0 {
 			continue
 		}
 		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject")}

@@ -32,7 +32,13 @@ type usage struct {
 	steps []string // "call", "leave": the second one that waits gives up
 }
 
-func usages(t testing.TB) []usage {
+// kindsWithoutLayout are the kinds of the programs before layouts, in the order of the numbers they had there.
+var kindsWithoutLayout = []engine.Kind{
+	engine.SlidingWindow, engine.FixedWindow, engine.Calendar, engine.TokenBucket, engine.Prepaid, engine.Warmup, engine.SlidingCounter,
+	engine.Distinct, engine.DistinctCalendar,
+}
+
+func usages(t testing.TB, kinds []engine.Kind) []usage {
 	spec, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse("0 * * * * *")
 	if err != nil {
 		t.Fatal(err)
@@ -51,15 +57,16 @@ func usages(t testing.TB) []usage {
 		all = append(all, usage{name: name, claim: c, steps: steps})
 		return &all[len(all)-1]
 	}
-	for kind := engine.SlidingWindow; kind <= engine.SlidingCounter; kind++ {
-		add(fmt.Sprint("used", kind), kind, "call", "call", "call")
-	}
-	for kind := engine.SlidingWindow; kind <= engine.Bucket; kind++ {
-		u := add(fmt.Sprint("waiting", kind), kind, "call", "call", "call", "call", "call", "call", "call", "call", "leave")
-		u.claim.Wait = 600 * second
-	}
-	for kind := engine.Distinct; kind <= engine.DistinctCalendar; kind++ {
-		add(fmt.Sprint("members", kind), kind, "x", "y", "x")
+	for i, kind := range kinds {
+		if kind.CountsMembers() {
+			add(fmt.Sprint("members", i+1), kind, "x", "y", "x")
+			continue
+		}
+		add(fmt.Sprint("used", i+1), kind, "call", "call", "call")
+		if kind.IsNamed() && kind.Takes("wait") {
+			u := add(fmt.Sprint("waiting", i+1), kind, "call", "call", "call", "call", "call", "call", "call", "call", "leave")
+			u.claim.Wait = 600 * second
+		}
 	}
 	blocked := add("blocked", engine.FixedWindow, "call", "call", "call", "call", "call", "call")
 	blocked.claim.Rule.Block = 300 * second
@@ -92,7 +99,7 @@ func TestWriteStates(t *testing.T) {
 		*writeLayout = t.TempDir() + "/states.txt"
 	}
 	v := newVirtual(t)
-	for _, u := range usages(t) {
+	for _, u := range usages(t, kindsWithoutLayout) {
 		u.play(v.set, func(call *engine.Call) {
 			if _, err := v.decide(call); err != nil {
 				t.Fatal(err)
@@ -107,8 +114,8 @@ func TestWriteStates(t *testing.T) {
 	if err := os.WriteFile(*writeLayout, []byte(text.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(text.String(), "\n"); n < len(usages(t)) {
-		t.Errorf("%d subjects left %d states", len(usages(t)), n)
+	if n := strings.Count(text.String(), "\n"); n < len(usages(t, kindsWithoutLayout)) {
+		t.Errorf("%d subjects left %d states", len(usages(t, kindsWithoutLayout)), n)
 	}
 }
 
@@ -117,7 +124,7 @@ func TestStatesWithoutLayout(t *testing.T) {
 	v := newVirtual(t)
 	restore(v)
 	v.set(later)
-	for _, u := range usages(t) {
+	for _, u := range usages(t, kindsWithoutLayout) {
 		now := int64(0)
 		cells := []*engine.Cell{new(engine.Cell)}
 		*cells[0] = engine.NewCell(u.claim.Rule)
@@ -198,7 +205,7 @@ func restore(v *virtual) {
 // A call that meets a later layout fails, names it, and charges nothing.
 func TestLaterLayout(t *testing.T) {
 	v := newVirtual(t)
-	for _, u := range usages(t) {
+	for _, u := range usages(t, engine.Kinds()) {
 		v.client.FlushDB(t.Context())
 		u.play(v.set, func(call *engine.Call) { v.decide(call) }, v.adjust)
 		v.set(later)

@@ -32,7 +32,7 @@ func files() []string {
 // filesOfKinds returns the name of the Lua file of each kind, in the order of the kinds.
 func filesOfKinds() (names []string) {
 	for _, kind := range engine.Kinds() {
-		names = append(names, kind.LuaFile())
+		names = append(names, kind.Row().Lua)
 	}
 	return names
 }
@@ -82,7 +82,7 @@ var commandPattern = regexp.MustCompile(`call\('([A-Z]+)'`)
 // join returns all files as one text, with another clock if one is given.
 func join(clock string) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "-- The files of the kinds of rules, from kind 1 on.\nlocal KINDS = { '%s' }\n", strings.Join(filesOfKinds(), "', '"))
+	text.WriteString(kinds())
 	for _, name := range files() {
 		file := mustRead(name)
 		if name == "clock" && clock != "" {
@@ -94,6 +94,16 @@ func join(clock string) string {
 			fmt.Fprintf(&text, "%s\n", file)
 		}
 	}
+	return text.String()
+}
+
+// kinds returns the names of the kinds of rules, which stand for their numbers, and the list of their files.
+func kinds() string {
+	var text strings.Builder
+	for _, kind := range engine.Kinds() {
+		fmt.Fprintf(&text, "local %s = %d\n", strings.ToUpper(strings.ReplaceAll(kind.String(), "-", "_")), kind)
+	}
+	fmt.Fprintf(&text, "local KINDS = { '%s' }\n", strings.Join(filesOfKinds(), "', '"))
 	return text.String()
 }
 

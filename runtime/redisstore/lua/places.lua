@@ -96,7 +96,7 @@ function places.give_back(c, n, now, rollback)
   c.is.give_back(c, n, now, at, rollback)
   if not pending or not c.places[1] then return end
   local text = c.text
-  if c.kind ~= BUCKET then c.text = '' end -- the price of this charge is not that of the places
+  if c.kind ~= TOKEN_BUCKET then c.text = '' end -- the price of this charge is not that of the places
   local p = c.places[#c.places]
   while p and c.is.last(c, p.permits, now, p.at) do
     c.is.give_back(c, p.permits, now, p.at)

@@ -38,7 +38,7 @@ local function find(c, at)
   for i = 1, #list do
     local w = list[i]
     if at < w.stop then
-      return (i == 1 or w.start <= at or c.kind == FIXED and w.start < at + c.a) and w or nil, i
+      return (i == 1 or w.start <= at or c.kind == FIXED_WINDOW and w.start < at + c.a) and w or nil, i
     end
   end
   return nil, #list + 1
@@ -85,7 +85,7 @@ end
 
 -- Returns start and stop of the window that a charge at a time opens, or nothing if the caller did not tell it.
 local function bounds(c, at)
-  if c.kind == FIXED then return at, at + c.a end
+  if c.kind == FIXED_WINDOW then return at, at + c.a end
   if at < c.a then return end
   local start, stop = c.a, c.b
   for next in string.gmatch(c.text, '%d+') do
@@ -123,7 +123,7 @@ function window.commit(c, n, now, at)
   end
   if at > now and not windows(c)[1] then -- the present window comes first, so that the next one is not taken for it
     local present = open(c, now, 1)
-    if c.kind == FIXED then present.stop = min(present.stop, at) end
+    if c.kind == FIXED_WINDOW then present.stop = min(present.stop, at) end
   end
   local w, i = find(c, at)
   w = w or open(c, at, i)

@@ -83,7 +83,7 @@ func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string
 	switch {
 	case r.Block > 0:
 		return "block", "without scripts a refusal cannot begin a block"
-	case r.Kind == engine.Distinct || r.Kind == engine.DistinctCalendar:
+	case r.Kind.CountsMembers():
 		return "distinct", "without scripts members cannot be counted exactly"
 	case r.Kind != engine.FixedWindow && r.Kind != engine.Calendar:
 		return "algorithm", "without scripts only fixed-window and calendar windows can be counted exactly"
