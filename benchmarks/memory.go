@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func measureMemory(server *redisServer, e effort) ([]table, error) {
@@ -110,11 +113,11 @@ func keyMemory(server *redisServer) (int64, error) {
 	return usage(server, keys)
 }
 
-// usage returns what keys take.
+// usage returns what keys take. A key that has expired takes nothing.
 func usage(server *redisServer, keys []string) (sum int64, err error) {
 	for _, key := range keys {
 		bytes, err := server.client.MemoryUsage(ctx, key, 0).Result()
-		if err != nil {
+		if err != nil && !errors.Is(err, redis.Nil) {
 			return 0, err
 		}
 		sum += bytes
