@@ -86,3 +86,25 @@ func TestLedgerRejectsAnotherLimit(t *testing.T) {
 
 // isLoose reports whether the law permits refusals that the definition might not.
 func (l Law) isLoose() bool { return l.Most(0, 1_000_000) != l.Least(0, 1_000_000) }
+
+// longestSpan is how much of the past a charge can exceed a limit with, in microseconds; of buckets it is as much as a test looks at.
+const longestSpan = 2_000_000
+
+// requireNoExcess checks that nobody got too much, by the times that the server told. Refusals tell where fixed windows end.
+func requireNoExcess(t *testing.T, rule ratelimit.Rule, key string, entries []Entry) {
+	t.Helper()
+	var charges []charge
+	for _, e := range entries {
+		if e.Outcome == Admitted {
+			charges = append(charges, charge{e.Cost, e.At, e.At})
+		}
+	}
+	sortCharges(charges)
+	law := LawOf(rule, entries)
+	if law.Span == 0 {
+		law.Span = longestSpan
+	}
+	if err := law.checkMost(charges); err != nil {
+		t.Errorf("%s of %s: %v", rule.Name, key, err)
+	}
+}

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"os"
 	"testing"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -8,5 +9,8 @@ import (
 
 func TestMain(m *testing.M) {
 	logging.Disable() // the client logs each connection that fails
+	if addr := os.Getenv(enduringOn); addr != "" {
+		endure(addr)
+	}
 	m.Run()
 }

@@ -123,20 +123,7 @@ func TestKilledPrograms(t *testing.T) {
 func requireMost(t *testing.T, b *Book) {
 	for _, rule := range rules() {
 		for _, key := range keys {
-			var charges []charge
-			for _, e := range b.Of(rule.Name, key) {
-				if e.Outcome == Admitted {
-					charges = append(charges, charge{e.Cost, e.At, e.At})
-				}
-			}
-			sortCharges(charges)
-			law := LawOf(rule, nil)
-			if law.Span == 0 {
-				law.Span = 2_000_000 // of a bucket
-			}
-			if err := law.checkMost(charges); err != nil {
-				t.Errorf("%s of %s: %v", rule.Name, key, err)
-			}
+			requireNoExcess(t, rule, key, b.Of(rule.Name, key))
 		}
 	}
 }
