@@ -23,10 +23,16 @@ type Law struct {
 
 const anyNumber = math.MaxInt64 / 4
 
-// LawOf returns the law of a rule. The entries tell where fixed windows lie: a refusal tells when its window ends.
+// LawOf returns the law of a rule. The entries tell where fixed windows lie: a refusal tells when its window ends. A lease bounds what a
+// span may hold as the rule does without; but no span has to hold anything for a refusal, since others may have taken the permits ahead.
 func LawOf(rule ratelimit.Rule, entries []Entry) Law {
 	per := rule.Per.Microseconds()
 	switch {
+	case rule.Lease > 0:
+		rule.Lease = 0
+		law := LawOf(rule, entries)
+		law.Least = func(from, to int64) int64 { return 0 }
+		return law
 	case rule.Cron != "":
 		return calendarLaw(rule)
 	case rule.Warmup > 0:

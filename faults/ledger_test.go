@@ -25,6 +25,17 @@ func rules() []ratelimit.Rule {
 	}
 }
 
+// leased has rules whose permits may be taken ahead.
+func leased() []ratelimit.Rule {
+	const per, lease = 300 * time.Millisecond, 100 * time.Millisecond
+	return []ratelimit.Rule{
+		{Name: "leased-sliding", Limit: 12, Per: per, Lease: lease},
+		{Name: "leased-fixed", Limit: 12, Per: per, Algorithm: ratelimit.FixedWindow, Lease: lease},
+		{Name: "leased-calendar", Limit: 40, Cron: "* * * * * *", Lease: lease},
+		{Name: "leased-token", Limit: 12, Per: per, Burst: 15, Algorithm: ratelimit.TokenBucket, Lease: lease},
+	}
+}
+
 var keys = []string{"a", "b"}
 
 // press makes calls under the rules for a time. Some callers of an impatient crowd give up soon.

@@ -28,6 +28,7 @@ type Entry struct {
 	Sent, Received int64
 	At             int64 // of the server: when the call was admitted, or refused; 0 if the outcome is unknown
 	RetryAfter     int64
+	Leased         bool  // the permits had been taken ahead
 	Err            error // of an unknown outcome
 }
 
@@ -76,7 +77,7 @@ func (b *Book) Call(ctx context.Context, decide Decide, requests ...ratelimit.Re
 	case err != nil && !errors.Is(err, ratelimit.ErrTooManyRequests):
 		e.Outcome, e.Err = Unknown, err
 	case d.Allowed:
-		e.At = d.At.UnixMicro()
+		e.At, e.Leased = d.At.UnixMicro(), d.Source == ratelimit.SourceLease
 	default:
 		e.Outcome, e.At, e.RetryAfter = Refused, d.At.UnixMicro(), d.RetryAfter.Microseconds()
 		if ahead := e.At - e.Received; 0 < ahead && ahead < 100_000 && d.Source == ratelimit.SourceMemory { // it counts from when the first one was sent

@@ -62,7 +62,7 @@ func TestSlotMigration(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			})
 			<-over
-			requireSums(t, &b, limiter, sums()[:2])
+			requireSums(t, &b, limiter, sums()[:2], nil)
 			report(t, &b)
 			if n := b.Count(Unknown); n > 0 {
 				t.Errorf("%d of %d calls failed", n, len(b.Entries()))

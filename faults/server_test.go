@@ -76,11 +76,12 @@ func TestServerFaults(t *testing.T) {
 			limiter := ratelimit.New(redisstore.New(connect(t, server.Addr)), quiet())
 			var b Book
 			stop := again(f.apart, func() { f.do(server) })
-			press(&b, limiter, 2500*time.Millisecond, append(rules(), sums()...), name == "contexts that end")
+			audited := append(rules(), leased()...)
+			press(&b, limiter, 2500*time.Millisecond, append(audited, sums()...), name == "contexts that end")
 			stop()
 			waitUntilWell(t, limiter)
-			audit(t, &b, rules())
-			requireSums(t, &b, limiter, sums())
+			audit(t, &b, audited)
+			requireSums(t, &b, limiter, sums(), nil)
 		})
 	}
 }
@@ -118,8 +119,8 @@ func waitUntilWell(t *testing.T, limiter *ratelimit.Limiter) {
 }
 
 // requireSums checks that each call was charged once: what is left is what clients were not told that they took, less at most what
-// they do not know.
-func requireSums(t *testing.T, b *Book, limiter *ratelimit.Limiter, rules []ratelimit.Rule) {
+// they do not know, and what they held when they were killed.
+func requireSums(t *testing.T, b *Book, limiter *ratelimit.Limiter, rules []ratelimit.Rule, held map[counted]int64) {
 	t.Helper()
 	for _, rule := range rules {
 		for _, key := range keys {
@@ -132,8 +133,9 @@ func requireSums(t *testing.T, b *Book, limiter *ratelimit.Limiter, rules []rate
 					unknown += e.Cost
 				}
 			}
-			if used := usedOf(t, limiter, rule, key); used < taken || used > taken+unknown {
-				t.Errorf("%s of %s: %d permits are used; clients took %d, and %d they do not know", rule.Name, key, used, taken, unknown)
+			used, most := usedOf(t, limiter, rule, key), held[counted{rule.Name, key}]
+			if used < taken || used > taken+unknown+most {
+				t.Errorf("%s of %s: %d permits are used; clients took %d, %d they do not know, and %d they held at most", rule.Name, key, used, taken, unknown, most)
 			}
 		}
 	}

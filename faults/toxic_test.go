@@ -54,7 +54,7 @@ func TestToxics(t *testing.T) {
 			waitUntilWell(t, limiter)
 			report(t, &b)
 			audit(t, &b, rules())
-			requireSums(t, &b, ratelimit.New(redisstore.New(connect(t, server.Addr)), quiet()), sums())
+			requireSums(t, &b, ratelimit.New(redisstore.New(connect(t, server.Addr)), quiet()), sums(), nil)
 		})
 	}
 }
