@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 const (
@@ -59,7 +58,7 @@ func (p *patient) sizes(ctx context.Context) string {
 	var order []string
 	bytes, counts := map[string]int64{}, map[string]int64{}
 	p.each(ctx, keys, func(pipe redis.Pipeliner, k string) { pipe.MemoryUsage(ctx, k) }, func(k string, answer redis.Cmder) {
-		word := algorithmOf(k)
+		word := lua.AlgorithmOf(k)
 		if word == "" {
 			return
 		}
@@ -73,26 +72,6 @@ func (p *patient) sizes(ctx context.Context) string {
 		order[i] = fmt.Sprintf("%d bytes of a %s", bytes[word]/counts[word], word)
 	}
 	return strings.Join(order, ", ")
-}
-
-// algorithmOf says by the key of a count how that counts, or "" if it is no key of a count.
-func algorithmOf(k string) string {
-	_, tag, ok := strings.Cut(k, "}:")
-	switch {
-	case !ok || strings.HasPrefix(tag, "free:") || strings.HasPrefix(tag, "block:"):
-		return ""
-	case strings.HasPrefix(tag, "cron:"):
-		return ratelimit.Calendar.String()
-	case strings.HasPrefix(tag, "distinct:"):
-		return "distinct"
-	}
-	for a := ratelimit.FixedWindow; a <= ratelimit.SlidingCounter; a++ {
-		window := ratelimit.Rule{Algorithm: a, Per: time.Minute}.Window()
-		if word, _, named := strings.Cut(window, ":"); named && strings.HasPrefix(tag, word+":") {
-			return a.String()
-		}
-	}
-	return ratelimit.SlidingWindow.String()
 }
 
 // checkExpiries looks for keys that stay for ever. The lists of overrides and blocks are meant to.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
@@ -90,11 +91,11 @@ func (row *listedRule) rule() (r ratelimit.Rule, err error) {
 	if s.Scope == ratelimit.ScopeInstance.String() {
 		r.Scope = ratelimit.ScopeInstance
 	}
-	if r.Algorithm, err = wordOf("algorithm", row.Algorithm, ratelimit.SlidingWindow, ratelimit.SlidingCounter); err != nil {
+	if r.Algorithm, err = wordOf("algorithm", row.Algorithm, ratelimit.Algorithms()); err != nil {
 		return r, err
 	}
 	if s.Mode != "" {
-		if r.Mode, err = wordOf("mode", s.Mode, ratelimit.ModeEnforce, ratelimit.ModeTrigger); err != nil {
+		if r.Mode, err = wordOf("mode", s.Mode, []ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow, ratelimit.ModeTrigger}); err != nil {
 			return r, err
 		}
 	}
@@ -116,15 +117,11 @@ func (row *listedRule) rule() (r ratelimit.Rule, err error) {
 	return r, nil
 }
 
-// wordOf returns which of the values from first to last has a text.
-func wordOf[T interface {
-	~uint8
-	fmt.Stringer
-}](what, text string, first, last T) (T, error) {
-	for v := first; v <= last; v++ {
-		if v.String() == text {
-			return v, nil
-		}
+// wordOf returns which of the values has a text.
+func wordOf[T fmt.Stringer](what, text string, values []T) (T, error) {
+	i := slices.IndexFunc(values, func(v T) bool { return v.String() == text })
+	if i < 0 {
+		return *new(T), fmt.Errorf("unknown %s %q", what, text)
 	}
-	return first, fmt.Errorf("unknown %s %q", what, text)
+	return values[i], nil
 }

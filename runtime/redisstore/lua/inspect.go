@@ -1,62 +1,140 @@
 package lua
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
+	"errors"
 	"math"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Due is permits for a time to come, in microseconds.
-type Due struct{ At, Permits int64 }
-
-// DueOfPermits returns what calls that wait have of a sliding window, from its newest permits.
-func DueOfPermits(permits []string, now int64) (due []Due) {
-	for _, p := range permits {
-		if n := numbers(p, 1); n != nil && n[0] > now {
-			due = append(due, Due{n[0], 1})
-		}
-	}
-	return due
+// Due is permits for a time to come.
+type Due struct {
+	In      time.Duration
+	Permits int64
 }
 
-// DueOfWindows returns what calls that wait have of fixed or calendar windows.
-func DueOfWindows(state string, now int64) (due []Due) {
-	for state = current(state, 24); len(state) >= 24; state = state[24:] {
-		if n := numbers(state, 3); n != nil && n[0] > now && n[2] > 0 {
-			due = append(due, Due{n[0], n[2]})
-		}
-	}
-	return due
+// count is what a key holds, and what of its rule and the clock is needed to read it.
+type count struct {
+	client redis.Cmdable
+	key    string
+	period int64 // microseconds
+	burst  int64 // of a bucket; 0 is its limit
+	now    int64
 }
 
-// maxDue is how many permits of a bucket are told at most.
-const maxDue = 10_000
+// due returns the permits that calls wait for, by the Lua files of the algorithms that let calls wait.
+var due = map[string]func(*count, context.Context) ([]Due, error){
+	"sliding_window": (*count).ofPermits, "window": (*count).ofWindows, "bucket": (*count).ofBucket,
+}
 
-// DueOfBucket returns what calls that wait have of a bucket. The period is in microseconds; a burst of 0 is the limit.
-func DueOfBucket(state string, period, burst, now int64) (due []Due) {
-	n := numbers(current(state, 32), 4)
-	if n == nil || n[3] == 0 {
+// Places returns the permits that calls wait for, of the count at a key, and those that calls gave up while others waited behind them. The
+// rule of the key has a period, and a burst unless that is 0, and none of distinct, prepay and warmup.
+func Places(ctx context.Context, client redis.Cmdable, key string, period time.Duration, burst int64) (waiting, free []Due, err error) {
+	_, tag, _ := strings.Cut(key, "}:")
+	kind, _ := engine.KindOf(tag)
+	read := due[kind.Row().Lua]
+	if read == nil {
+		return nil, nil, nil // no call waits
+	}
+	clock, err := client.Time(ctx).Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &count{client, key, period.Microseconds(), burst, clock.UnixMicro()}
+	if kind == engine.LeakyBucket {
+		c.burst = 1
+	}
+	if waiting, err = read(c, ctx); err != nil {
+		return nil, nil, err
+	}
+	c.key = strings.Replace(key, "}:", "}:free:", 1)
+	free, err = c.ofFree(ctx)
+	return waiting, free, err
+}
+
+// AlgorithmOf says by the key of a count how that counts: "fixed-window", or "distinct". It is "" if this is no key of a count.
+func AlgorithmOf(key string) string {
+	_, tag, ok := strings.Cut(key, "}:")
+	switch {
+	case !ok || strings.HasPrefix(tag, "free:") || strings.HasPrefix(tag, "block:"):
+		return ""
+	case strings.HasPrefix(tag, "distinct:"):
+		return engine.Distinct.String()
+	}
+	kind, _ := engine.KindOf(tag)
+	return kind.String()
+}
+
+// until returns permits for a time, if that is to come.
+func (c *count) until(at, permits int64) []Due {
+	if at <= c.now || permits == 0 {
 		return nil
 	}
-	if burst == 0 {
-		burst = n[3]
-	}
-	each := float64(period) / float64(n[3])
-	last := float64(n[1]-now) + float64(n[2])/float64(n[3]) - float64(burst)*each // from now
-	permits := min(math.Ceil(last/each), maxDue)
-	for i := permits - 1; i >= 0; i-- {
-		due = append(due, Due{now + int64(math.Ceil(last-i*each)), 1})
-	}
-	return due
+	return []Due{{time.Duration(at-c.now) * time.Microsecond, permits}}
 }
 
-// FreePlaces returns the free places of a state.
-func FreePlaces(state string, now int64) (free []Due) {
-	for state = current(state, 16); len(state) >= 16; state = state[16:] {
-		if n := numbers(state, 2); n != nil && n[0] > now {
-			free = append(free, Due{n[0], n[1]})
+// maxDue is how many permits are told at most.
+const maxDue = 10_000
+
+func (c *count) ofPermits(ctx context.Context) (found []Due, err error) {
+	permits, err := c.client.LRange(ctx, c.key, -maxDue, -1).Result()
+	for _, p := range permits {
+		if n := numbers(p, 1); n != nil {
+			found = append(found, c.until(n[0], 1)...)
 		}
 	}
-	return free
+	return found, err
+}
+
+func (c *count) ofWindows(ctx context.Context) (found []Due, err error) {
+	state, err := c.state(ctx, 24)
+	for ; len(state) >= 24; state = state[24:] {
+		if n := numbers(state, 3); n != nil {
+			found = append(found, c.until(n[0], n[2])...)
+		}
+	}
+	return found, err
+}
+
+func (c *count) ofBucket(ctx context.Context) (found []Due, err error) {
+	state, err := c.state(ctx, 32)
+	n := numbers(state, 4)
+	if n == nil || n[3] == 0 {
+		return nil, err
+	}
+	each := float64(c.period) / float64(n[3])
+	last := float64(n[1]-c.now) + float64(n[2])/float64(n[3]) - float64(cmp.Or(c.burst, n[3]))*each // from now
+	permits := min(math.Ceil(last/each), maxDue)
+	for i := permits - 1; i >= 0; i-- {
+		found = append(found, c.until(c.now+int64(math.Ceil(last-i*each)), 1)...)
+	}
+	return found, nil
+}
+
+func (c *count) ofFree(ctx context.Context) (found []Due, err error) {
+	state, err := c.state(ctx, 16)
+	for ; len(state) >= 16; state = state[16:] {
+		if n := numbers(state, 2); n != nil {
+			found = append(found, c.until(n[0], n[1])...)
+		}
+	}
+	return found, err
+}
+
+// state returns the groups of so many bytes that the key holds.
+func (c *count) state(ctx context.Context, group int) (string, error) {
+	text, err := c.client.Get(ctx, c.key).Result()
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	return current(text, group), err
 }
 
 // layout is what common.lua calls LAYOUT.
