@@ -52,9 +52,11 @@ func LawOf(rule ratelimit.Rule, entries []Entry) Law {
 		return fixedLaw(rule, entries)
 	case rule.Algorithm == ratelimit.SlidingCounter:
 		return Law{Most: within(rule.Limit, per), Least: within(rule.Limit, per+2*per/max(1, rule.Slices)), Span: 3 * per}
+	case rule.Algorithm == ratelimit.SlidingWindow:
+		most := within(rule.Limit, per)
+		return Law{Most: most, Least: most, Span: per}
 	}
-	most := within(rule.Limit, per)
-	return Law{Most: most, Least: most, Span: per}
+	panic("LawOf has no law for " + rule.Algorithm.String())
 }
 
 // within allows n permits in any span shorter than a time.

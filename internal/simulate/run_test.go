@@ -15,17 +15,20 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
+// periodic are the algorithms with periods.
+var periodic = slices.DeleteFunc(ratelimit.Algorithms(), func(a ratelimit.Algorithm) bool { return a == ratelimit.Calendar })
+
 func drawRule(t *rapid.T) Rule {
 	r := ratelimit.Rule{
 		Key:       rapid.SampledFrom([]string{"", "{user}"}).Draw(t, "key"),
 		Limit:     rapid.Int64Range(0, 20).Draw(t, "limit"),
 		Per:       rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second}).Draw(t, "per"),
-		Algorithm: rapid.SampledFrom([]ratelimit.Algorithm{0, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.LeakyBucket, ratelimit.SlidingCounter}).Draw(t, "algorithm"),
+		Algorithm: rapid.SampledFrom(periodic).Draw(t, "algorithm"),
 		Mode:      rapid.SampledFrom([]ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow}).Draw(t, "mode"),
 	}
 	r.Scope = rapid.SampledFrom([]ratelimit.Scope{ratelimit.ScopeFleet, ratelimit.ScopeInstance}).Draw(t, "scope")
-	if r.Algorithm != ratelimit.SlidingCounter && r.Mode == ratelimit.ModeEnforce {
-		r.Wait = rapid.SampledFrom([]time.Duration{0, 0, time.Second, 5 * time.Second}).Draw(t, "wait")
+	if r.Wait = rapid.SampledFrom([]time.Duration{0, 0, time.Second, 5 * time.Second}).Draw(t, "wait"); r.Validate() != nil {
+		r.Wait = 0
 	}
 	return Rule{Rule: r, Text: fmt.Sprint(r), Cost: rapid.Int64Range(0, 2).Draw(t, "cost")}
 }

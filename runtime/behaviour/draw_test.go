@@ -37,12 +37,9 @@ func drawLimit(t *rapid.T, r ratelimit.Rule) int64 {
 // anyRule draws rules without names.
 var anyRule = rapid.Custom(func(t *rapid.T) ratelimit.Rule {
 	r := ratelimit.Rule{
-		Algorithm: rapid.SampledFrom([]ratelimit.Algorithm{
-			ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.TokenBucket, ratelimit.LeakyBucket,
-			ratelimit.SlidingCounter, ratelimit.Calendar,
-		}).Draw(t, "algorithm"),
-		Scope:  scopes.Draw(t, "scope"),
-		Refund: ratelimit.Refund(rapid.IntRange(0, 1).Draw(t, "refund")),
+		Algorithm: rapid.SampledFrom(append(ratelimit.Algorithms(), ratelimit.TokenBucket)).Draw(t, "algorithm"), // which has three forms
+		Scope:     scopes.Draw(t, "scope"),
+		Refund:    ratelimit.Refund(rapid.IntRange(0, 1).Draw(t, "refund")),
 	}
 	r.Limit = drawLimit(t, r)
 	if r.Algorithm != ratelimit.Calendar {
@@ -82,24 +79,28 @@ func drawBucket(t *rapid.T, r *ratelimit.Rule) {
 	}
 }
 
-// drawRefusal draws what becomes of a refusal.
+// drawRefusal draws what becomes of a refusal, of what goes with the rule.
 func drawRefusal(t *rapid.T, r *ratelimit.Rule) {
-	isBucket := r.Algorithm == ratelimit.TokenBucket || r.Algorithm == ratelimit.LeakyBucket
+	plain := *r
 	switch n := rapid.IntRange(0, 11).Draw(t, "refusal"); {
 	case n == 0:
 		r.Mode = ratelimit.ModeShadow
-	case n == 1 && !isBucket:
+	case n == 1:
 		r.Mode = ratelimit.ModeTrigger
 		if overruns(*r) {
 			r.Scope = ratelimit.ScopeFleet // which is decided last, so that nothing goes back
 		}
 	case n < 4:
 		r.Block = periods.Draw(t, "block")
-	case n < 9 && r.Distinct == "" && r.Algorithm != ratelimit.SlidingCounter:
+	case n < 9:
 		r.Wait = periods.Draw(t, "wait") * time.Duration(rapid.IntRange(1, 3).Draw(t, "times"))
-		if isBucket && !r.Prepay && r.Warmup == 0 && rapid.Bool().Draw(t, "queues") {
-			r.Queue = rapid.Int64Range(1, 10).Draw(t, "queue")
+		waits := *r
+		if r.Queue = rapid.Int64Range(0, 10).Draw(t, "queue"); r.Validate() != nil {
+			*r = waits
 		}
+	}
+	if r.Validate() != nil {
+		*r = plain
 	}
 }
 

@@ -95,7 +95,7 @@ func TestFault_StateWithoutAnExpiry(t *testing.T) {
 			t.Fatal(err)
 		}
 		requireExpiries(t, server)
-		if rule.Distinct == "" && rule.Algorithm != ratelimit.SlidingCounter { // for which no call waits
+		if letsWait(rule) {
 			rule.Block = 0 // it has begun
 			other := ratelimit.Request{Rule: rule, Key: "another"}
 			for s.allow(t, other).Allowed {

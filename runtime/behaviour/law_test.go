@@ -37,7 +37,7 @@ func lawOf(r ratelimit.Rule) law {
 	case r.Algorithm == ratelimit.TokenBucket, r.Algorithm == ratelimit.LeakyBucket:
 		return bucketLaw{r}
 	}
-	panic(fmt.Sprintf("the model has no law for algorithm %d", r.Algorithm))
+	panic(fmt.Sprintf("lawOf has no law for %s", r.Algorithm))
 }
 
 // first returns the first instant that fits, from one on. An ask begins to fit when something leaves the window.

@@ -118,8 +118,14 @@ func (w *walk) request(what string) {
 // mayWait reports whether a program may wait for all of the rules. Only those of the fleet are decided where the witness sees it.
 func mayWait(asks []ask) bool {
 	return !slices.ContainsFunc(asks, func(q ask) bool {
-		return q.rule.Scope == ratelimit.ScopeInstance || q.rule.Distinct != "" || q.rule.Algorithm == ratelimit.SlidingCounter
+		return q.rule.Scope == ratelimit.ScopeInstance || !letsWait(q.rule)
 	})
+}
+
+// letsWait reports whether calls can wait for a rule.
+func letsWait(r ratelimit.Rule) bool {
+	r.Mode, r.Wait = ratelimit.ModeEnforce, time.Second
+	return r.Validate() == nil
 }
 
 // forever is how long a call waits whose context has no deadline.

@@ -1,0 +1,21 @@
+package faults
+
+import (
+	"slices"
+	"testing"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+func TestEveryAlgorithmHasALaw(t *testing.T) {
+	for _, a := range ratelimit.Algorithms() {
+		i := slices.IndexFunc(rules(), func(r ratelimit.Rule) bool { return r.Algorithm == a || a == ratelimit.Calendar && r.Cron != "" })
+		if i < 0 {
+			t.Errorf("rules lacks %s", a)
+			continue
+		}
+		if law := LawOf(rules()[i], nil); law.Most == nil || law.Least == nil {
+			t.Errorf("the law of %s is %+v", a, law)
+		}
+	}
+}
