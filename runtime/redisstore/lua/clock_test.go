@@ -50,7 +50,7 @@ func TestClockGoesBack(t *testing.T) {
 				continue
 			}
 			if !log.add(real) {
-				t.Fatalf("kind %d: the admission at %d is beyond the limit: %v", c.Rule.Kind, real, log.times)
+				t.Fatalf("%s: the admission at %d is beyond the limit: %v", c.Rule.Kind, real, log.times)
 			}
 		}
 	})
@@ -90,9 +90,9 @@ func (a *admissions) add(at int64) bool {
 			}
 		}
 		return true
-	case engine.Calendar: // a span of a minute touches two windows
-		return n <= 6 || a.times[n-7] <= at-60*second
-	default:
+	case engine.SlidingWindow, engine.SlidingCounter:
 		return n <= 3 || a.times[n-4] <= at-60*second
+	default: // a span of a minute touches two windows
+		return n <= 6 || a.times[n-7] <= at-60*second
 	}
 }

@@ -31,7 +31,7 @@ type load struct {
 // States from before layouts are converted while several clients call all the time. Over the whole, as many calls are admitted as the
 // engine admits, which made the same calls before and goes on from there.
 func TestConversionUnderLoad(t *testing.T) {
-	l := &load{virtual: newVirtual(t), usages: usages(t), told: make(map[*engine.Rule]map[string][]answer)}
+	l := &load{virtual: newVirtual(t), usages: usages(t, kindsWithoutLayout), told: make(map[*engine.Rule]map[string][]answer)}
 	for i := range 20 {
 		l.subjects = append(l.subjects, fmt.Sprint("s", i))
 	}
