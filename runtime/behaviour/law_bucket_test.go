@@ -131,12 +131,27 @@ func (b bucket) putBack(e event) bucket {
 	if refilled.Cmp(worth) > 0 || floor(back.tat).Cmp(now) < 0 {
 		return b
 	}
-	if law := (bucketLaw{e.rule}); !law.prepays() && roundUp(new(big.Rat).Sub(back.tat, refill(e.rule, law.burst()))).Cmp(now) > 0 {
+	if back.othersWait(e) {
 		return b
 	}
 	back.tat = refilled.Add(refilled, back.tat).Sub(refilled, refill(e.rule, e.cost)).Sub(refilled, extra)
 	back.stored = least(back.most(), new(big.Rat).Add(back.stored, taken))
 	return back
+}
+
+// othersWait tells those that wait by the debt. That of a bucket that prepays may be of calls that ran: without a burst of this one alone,
+// with a burst of others as well, unless the rule lets calls wait.
+func (b bucket) othersWait(e event) bool {
+	law := bucketLaw{e.rule}
+	paid := roundUp(new(big.Rat).Sub(b.tat, refill(e.rule, law.burst())))
+	if paid.Cmp(instantOf(e.now)) <= 0 {
+		return false
+	}
+	own := new(big.Rat).Add(instantOf(e.at), refill(e.rule, e.cost))
+	if e.extra != nil {
+		own.Add(own, e.extra)
+	}
+	return !law.prepays() || (e.wait > 0 || law.burst() == 0) && roundUp(b.tat).Cmp(roundUp(own)) > 0
 }
 
 // of is the bucket under another limit: as many permits are missing as before. What the next call has to pay keeps its time.

@@ -31,6 +31,7 @@ type event struct {
 	rule     ratelimit.Rule // as it was then
 	member   string
 	cost     int64
+	wait     int64 // how long the rule might have delayed the call
 	now      int64 // when it happened
 	at       int64 // when the permits count as taken: later than now for a call that waits
 	back     bool  // this event gives an earlier one back
@@ -256,7 +257,7 @@ func (m *model) take(now int64, q ask, o *outcome) {
 			o.triggers = append(o.triggers, ratelimit.Trigger{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit, Used: before + q.cost})
 		}
 	}
-	e := event{decision: m.decisions, rule: q.rule, member: q.member, now: now, at: at, cost: q.cost}
+	e := event{decision: m.decisions, rule: q.rule, member: q.member, wait: q.wait, now: now, at: at, cost: q.cost}
 	if bucket, ok := law.(bucketLaw); ok && q.rule.Warmup > 0 {
 		e.extra, e.taken = bucket.price(h, now, q.cost)
 	}

@@ -13,11 +13,15 @@ type bucket struct{ full, parts, limit int64 }
 
 func newBucket(*Rule) State { return &bucket{full: longAgo} }
 
-// bucketTerms are the period and the burst, and for how long permits are taken ahead if they are.
+// bucketTerms are the period and the burst, and for how long permits are taken ahead if they are. To give back to a Prepaid bucket, they
+// are until when its debt may be that of calls that ran.
 func bucketTerms(c *Claim, _, _ int64) Terms {
 	t := Terms{A: c.Rule.Per, B: c.Burst}
-	if c.Rule.Lease > 0 {
+	switch {
+	case c.Rule.Lease > 0:
 		t.Text = strconv.AppendInt(nil, c.Rule.Lease, 10)
+	case c.Rule.Kind == Prepaid && c.Delta < 0:
+		t.Text = strconv.AppendInt(nil, c.ownDebt(), 10)
 	}
 	return t
 }
@@ -182,9 +186,38 @@ func (b *bucket) Last(c *Claim, n, now, at int64) bool {
 
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) { b.subtract(c, n, now) }
 
+// ownDebt returns until when the debt of a Prepaid bucket may be that of calls that ran. If it lasts longer, others wait for their places.
+// Without a burst, nobody else runs before a charge is paid. With a burst others may, so this asks whether calls wait under the rule.
+func (c *Claim) ownDebt() int64 {
+	if c.Wait == 0 && c.Burst > 0 {
+		return never
+	}
+	whole, parts := gain(c.At+c.Extra, 0, c.Charged, c.Limit, c.Rule.Per)
+	return whole + min(parts, 1)
+}
+
+// debtOf returns for how long n permits of a place hold up the next place.
+func (c *Claim) debtOf(n int64) int64 {
+	if !c.Rule.Kind.isPrepaid() {
+		return 0
+	}
+	whole, parts := gain(0, 0, n, c.Limit, c.Rule.Per)
+	return whole + min(parts, 1)
+}
+
+// othersWait reports whether there may be calls that wait for other places than the charge's.
+func (b *bucket) othersWait(c *Claim, now int64) bool {
+	isPlace := c.At > now && !c.Dated
+	if isPlace || b.lacks(c, -c.Burst, now, now) <= now {
+		return false
+	}
+	x, y := b.in(c, now)
+	return !c.Rule.Kind.isPrepaid() || x+min(y, 1) > c.ownDebt()
+}
+
 // subtract gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without
-// the rest of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While calls wait for
-// their places, what another call left is lost: the places stay, so the bucket would have run over.
+// the rest of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While others wait,
+// the charge is lost: their places stay, so the bucket would have run over.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
 	x, y := b.in(c, now)
@@ -192,10 +225,7 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	if whole, parts := gain(x, y, -n, c.Limit, c.Rule.Per); !c.Rule.Kind.isPrepaid() && whole+min(parts, 1) <= c.At {
 		refilled = 0 // this was the last charge
 	}
-	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now {
-		return false
-	}
-	if !c.Rule.Kind.isPrepaid() && (c.At <= now || c.Dated) && b.lacks(c, -c.Burst, now, now) > now {
+	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now || b.othersWait(c, now) {
 		return false
 	}
 	x, y = gain(x-extra+refilled, y, -n, c.Limit, c.Rule.Per)

@@ -1,96 +1,151 @@
 package engine
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
 )
 
-// caller is one call of a simulation: it has its place, and may give it up before.
+// load is calls under one rule, one each gap, that wait for their places.
+type load struct {
+	rule         Rule
+	limit, burst int64
+	most         int64 // the largest cost
+	refunds      bool  // a third of the calls is given back within a period after its place, most of it early
+}
+
+const (
+	gap    = second / 200
+	length = 60 * second
+)
+
+// caller is one call of a load: it has its place, and may give it up before, or give back what it took afterwards.
 type caller struct {
 	call  Call
 	place int64
-	gives int64 // when it gives up; 0 is never
+	gives int64 // when it gives up, or gives back; 0 is never
 }
 
-// simulate sends calls that wait, at so many a second, of which a third gives up at a random time before its place. It returns when
-// calls ran, and how many permits the rule had to give.
-func simulate(rule *Rule, limit, burst, wait, gap, length int64) (ran []int64, given int64) {
-	random := rand.New(rand.NewPCG(1, uint64(rule.Kind)))
-	cell := NewCell(rule)
+// ran is a call that ran and was not given back.
+type ran struct{ at, cost int64 }
+
+// run makes the calls. A third of those that have to wait gives up at a random time before its place.
+func (l *load) run() (all []ran) {
+	random := rand.New(rand.NewPCG(1, uint64(l.rule.Kind)))
+	cell := NewCell(&l.rule)
 	cells := []*Cell{&cell}
 	var waiting []*caller
 	start := int64(1_000_000_000)
 	for now := start; now < start+length; now += gap {
-		for _, w := range slices.Clone(waiting) {
+		waiting = slices.DeleteFunc(waiting, func(w *caller) bool {
 			switch {
-			case w.gives != 0 && w.gives <= now && w.gives < w.place:
-				w.call.Claims[0].Delta, w.call.Rollback = -w.call.Claims[0].Charged, true
-				w.call.Adjust(cells, w.gives)
-			case w.place <= now:
-				ran = append(ran, w.place)
+			case w.gives != 0 && w.gives <= now:
+				w.call.Claims[0].Delta, w.call.Rollback = -w.call.Claims[0].Charged, w.gives < w.place
+				w.call.Adjust(cells, now)
+			case w.gives == 0 && w.place <= now:
+				all = append(all, ran{w.place, w.call.Claims[0].Charged})
 			default:
-				continue
+				return false
 			}
-			waiting = slices.DeleteFunc(waiting, func(other *caller) bool { return other == w })
-		}
-		call := Call{Claims: []Claim{{Rule: rule, Cost: 1, Limit: limit, Burst: burst, Wait: wait}}}
-		v := call.Decide(cells, now)
-		switch {
-		case !v.Admitted:
-		case v.At == now:
-			ran = append(ran, now)
-		default:
-			w := &caller{call: call, place: v.At}
-			if random.IntN(3) == 0 {
-				w.gives = now + 1 + random.Int64N(v.At-now)
-			}
+			return true
+		})
+		if w := l.call(random, cells, now); w != nil {
 			waiting = append(waiting, w)
 		}
 	}
-	slices.Sort(ran)
-	return ran, limit * length / rule.Per
+	slices.SortFunc(all, func(a, b ran) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.cost, b.cost)) })
+	return all
+}
+
+// call makes a call, and returns it if it has a place.
+func (l *load) call(random *rand.Rand, cells []*Cell, now int64) *caller {
+	cost := 1 + random.Int64N(l.most)
+	w := &caller{call: Call{Claims: []Claim{{Rule: &l.rule, Cost: cost, Limit: l.limit, Burst: l.burst, Wait: second / 2}}}}
+	v := w.call.Decide(cells, now)
+	if !v.Admitted {
+		return nil
+	}
+	w.place = v.At
+	switch n := random.IntN(3); {
+	case n == 0 && v.At > now+gap:
+		w.gives = now + random.Int64N(v.At-now-gap)
+	case n == 1 && l.refunds:
+		w.gives = v.At + random.Int64N(l.rule.Per)>>random.IntN(8)
+	}
+	return w
+}
+
+// requireWithin checks that no span of calls is denser than the rule allows.
+func (l *load) requireWithin(t *testing.T, all []ran) {
+	t.Helper()
+	for i := range all {
+		sum := int64(0)
+		for _, last := range all[i:] {
+			span, before := last.at-all[i].at, sum
+			sum += last.cost
+			gained := (span*l.limit + l.rule.Per - 1) / l.rule.Per
+			switch l.rule.Kind {
+			case SlidingWindow, FixedWindow:
+				most := l.limit
+				if l.rule.Kind == FixedWindow {
+					most *= 2
+				}
+				if span < l.rule.Per && sum > most {
+					t.Fatalf("%d permits within %d us", sum, span)
+				}
+			case Prepaid, Warmup: // the last call pays later
+				if before > l.burst+gained {
+					t.Fatalf("%d permits in the %d us before a call", before, span)
+				}
+			case TokenBucket, LeakyBucket:
+				if sum > l.burst+gained {
+					t.Fatalf("%d permits within %d us", sum, span)
+				}
+			}
+			if span > l.rule.Per {
+				break
+			}
+		}
+	}
 }
 
 // A third of the waiting calls gives up while others keep coming. What they leave goes to the next callers: at least 95 % of the limit
 // is used, and never more than it.
 func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
-	const second = 1_000_000
-	for name, test := range map[string]struct {
-		rule         Rule
-		limit, burst int64
-	}{
-		"sliding window": {Rule{Kind: SlidingWindow, Per: second}, 50, 0},
-		"fixed window":   {Rule{Kind: FixedWindow, Per: second}, 50, 0},
-		"token bucket":   {Rule{Kind: TokenBucket, Per: second}, 50, 10},
-		"leaky bucket":   {Rule{Kind: LeakyBucket, Per: second}, 50, 1},
+	for name, l := range map[string]load{
+		"sliding window": {rule: Rule{Kind: SlidingWindow, Per: second}, limit: 50},
+		"fixed window":   {rule: Rule{Kind: FixedWindow, Per: second}, limit: 50},
+		"token bucket":   {rule: Rule{Kind: TokenBucket, Per: second}, limit: 50, burst: 10},
+		"leaky bucket":   {rule: Rule{Kind: LeakyBucket, Per: second}, limit: 50, burst: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ran, given := simulate(&test.rule, test.limit, test.burst, second/2, second/200, 60*second)
-			used := float64(len(ran)) / float64(given)
-			t.Logf("%d of %d permits used: %.3f", len(ran), given, used)
+			l.most = 1
+			all, given := l.run(), l.limit*length/l.rule.Per
+			used := float64(len(all)) / float64(given)
+			t.Logf("%d of %d permits used: %.3f", len(all), given, used)
 			if used < 0.95 {
 				t.Errorf("%.3f of the limit is used", used)
 			}
-			requireWithin(t, &test.rule, ran, test.limit, test.burst)
+			l.requireWithin(t, all)
 		})
 	}
 }
 
-// requireWithin checks that no span of calls is denser than its rule allows.
-func requireWithin(t *testing.T, rule *Rule, ran []int64, limit, burst int64) {
-	t.Helper()
-	for i := range ran {
-		for j := i; j < len(ran); j++ {
-			span, n := ran[j]-ran[i], int64(j-i+1)
-			switch {
-			case rule.Kind == SlidingWindow && span < rule.Per && n > limit,
-				rule.Kind == FixedWindow && span < rule.Per && n > 2*limit,
-				(rule.Kind == TokenBucket || rule.Kind == LeakyBucket) && n > burst+(span*limit+rule.Per-1)/rule.Per:
-				t.Fatalf("%d calls ran within %d us", n, span)
-			case span > rule.Per:
-				j = len(ran)
-			}
-		}
+// What calls give back after they ran is room for no more than the limit, while other calls wait for their places.
+func TestRefundsKeepTheLimit(t *testing.T) {
+	for name, l := range map[string]load{
+		"sliding window": {rule: Rule{Kind: SlidingWindow, Per: second}, limit: 50, most: 10},
+		"fixed window":   {rule: Rule{Kind: FixedWindow, Per: second}, limit: 50, most: 10},
+		"token bucket":   {rule: Rule{Kind: TokenBucket, Per: second}, limit: 50, burst: 10, most: 10},
+		"leaky bucket":   {rule: Rule{Kind: LeakyBucket, Per: second}, limit: 50, burst: 1, most: 1},
+		"prepaid":        {rule: Rule{Kind: Prepaid, Per: second}, limit: 50, burst: 3, most: 10},
+		"prepaid, leaky": {rule: Rule{Kind: Prepaid, Per: second}, limit: 50, most: 3},
+		"warm-up":        {rule: Rule{Kind: Warmup, Per: second, Warmup: second / 10}, limit: 50, most: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.refunds = true
+			l.requireWithin(t, l.run())
+		})
 	}
 }

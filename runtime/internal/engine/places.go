@@ -24,16 +24,19 @@ func (p places) has(at, n int64) bool {
 	return slices.ContainsFunc(p, func(q place) bool { return q.at == at && q.permits >= n })
 }
 
-// take takes n permits of the place at a time. It reports whether there was such a place. The rest of it stays free.
-func (p *places) take(at, n, now int64) bool {
+// take takes n permits of the place at a time. It reports whether there was such a place. The rest of it stays free; in a Prepaid bucket
+// for when those permits are paid.
+func (p *places) take(c *Claim, at, n, now int64) bool {
 	i := slices.IndexFunc(*p, func(q place) bool { return q.at == at && q.permits >= n })
 	if i < 0 {
 		return false
 	}
-	if (*p)[i].permits -= n; (*p)[i].permits == 0 {
-		*p = slices.Delete(*p, i, i+1)
-	}
+	rest := (*p)[i].permits - n
+	*p = slices.Delete(*p, i, i+1)
 	p.drop(now)
+	if rest > 0 {
+		p.add(at+c.debtOf(n), rest, now)
+	}
 	return true
 }
 

@@ -15,10 +15,14 @@ type warmup struct {
 
 func newWarmup(r *Rule) State { return &warmup{bucket: bucket{full: longAgo}, stored: r.Warmup} }
 
-// warmupTerms are the period and the warm-up. To give back, they have the price of the charge.
+// warmupTerms are the period and the warm-up. To give back, they have the price of the charge, and until when a debt may be its own.
 func warmupTerms(c *Claim, _, _ int64) Terms {
-	extra, stored := c.Price(-c.Delta)
-	return Terms{A: c.Rule.Per, B: c.Rule.Warmup, Text: fmt.Appendf(nil, "%d %d", extra, stored)}
+	t := Terms{A: c.Rule.Per, B: c.Rule.Warmup}
+	if c.Delta < 0 {
+		extra, stored := c.Price(-c.Delta)
+		t.Text = fmt.Appendf(nil, "%d %d %d", extra, stored, c.ownDebt())
+	}
+	return t
 }
 
 // idle returns the time that is stored by now.

@@ -1,7 +1,7 @@
 -- Buckets: the generic cell rate algorithm. The state is a string: LAYOUT, s, x, y, z. The bucket is full again at x + y/z, its theoretical
 -- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time
 -- that is still stored at x. a is the period, and b the burst. text is for how long permits are taken ahead, if they are. From kind
--- PREPAID on the next call pays.
+-- PREPAID on the next call pays; to give back to that kind, text is until when its debt may be that of calls that ran.
 local bucket = {}
 
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
@@ -146,21 +146,29 @@ function bucket.last(c, n, now, at, extra)
   return x + min(y, 1) <= at
 end
 
+-- Reports whether there may be calls that wait for other places than the charge's. If the debt of a prepaid bucket lasts longer than that
+-- of calls that ran, others wait.
+local function others_wait(c, now, at, dated, own_debt)
+  local is_place = at > now and not dated
+  if is_place or lacks(c, needed(c, 0), now, now) <= now then return false end
+  return c.kind < PREPAID or c.x + min(c.y, 1) > own_debt
+end
+
 -- Gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without the rest
--- of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While calls wait for their
--- places, what another call left is lost: the places stay, so the bucket would have run over.
-function bucket.subtract(c, n, now, at, extra, dated)
-  local refilled = max(0, now + (tonumber(c.text) or 0) - at)
+-- of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While others wait, the
+-- charge is lost: their places stay, so the bucket would have run over.
+function bucket.subtract(c, n, now, at, extra, dated, own_debt)
+  local lease = c.kind < PREPAID and tonumber(c.text) or 0
+  local refilled = max(0, now + lease - at)
   local x, y = gain(c.x, c.y, -n, c.limit, c.a)
   if c.kind < PREPAID and x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
-  if refilled > (gain(extra, 0, n, c.limit, c.a)) or c.x < now then return end
-  if c.kind < PREPAID and (at <= now or dated) and lacks(c, -c.b, now, now) > now then return end
+  if refilled > (gain(extra, 0, n, c.limit, c.a)) or c.x < now or others_wait(c, now, at, dated, own_debt) then return end
   c.x, c.y = gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
   return true
 end
 
 function bucket.give_back(c, n, now, at, _, dated)
-  if bucket.subtract(c, n, now, at, 0, dated) then write(c) end
+  if bucket.subtract(c, n, now, at, 0, dated, tonumber(c.text)) then write(c) end
 end
 
 function bucket.lease(c, n, now, stop)

@@ -34,17 +34,6 @@ local function place_at(c, at, n)
   end
 end
 
--- Takes n permits of the free place at a time, and reports whether there is one. The rest of it stays free.
-function places.take(c, at, n)
-  local i = place_at(c, at, n)
-  if not i then return false end
-  local p = c.places[i]
-  p.permits = p.permits - n
-  if p.permits == 0 then table.remove(c.places, i) end
-  write_places(c)
-  return true
-end
-
 local function add_place(c, at, n)
   local i = 1
   while c.places[i] and c.places[i].at < at do i = i + 1 end
@@ -55,6 +44,25 @@ local function add_place(c, at, n)
     table.insert(c.places, i, { at = at, permits = n })
   end
   write_places(c)
+end
+
+-- Takes n permits of the free place at a time, and reports whether there is one. The rest of it stays free; in a prepaid bucket for when
+-- those permits are paid.
+function places.take(c, at, n)
+  local i = place_at(c, at, n)
+  if not i then return false end
+  local rest = c.places[i].permits - n
+  table.remove(c.places, i)
+  if rest > 0 then
+    if c.kind == PREPAID or c.kind == WARMUP then
+      local whole, parts = use('bucket').gain(at, 0, n, c.limit, c.a)
+      at = whole + min(parts, 1)
+    end
+    add_place(c, at, rest)
+  else
+    write_places(c)
+  end
+  return true
 end
 
 -- Reports whether every rule of a call has a free place at a time to come, or admits the call then behind all its own places.

@@ -1,6 +1,6 @@
 -- A prepaid bucket without a burst whose rate ramps up after idling. The idle time is stored, up to b; a is the period. Stored time
 -- above half of b is cold: its permits cost up to three times as much. When giving back, text is the price of the charge: how much
--- longer than usual it lasts, and the stored time that it used up.
+-- longer than usual it lasts, and the stored time that it used up; and until when a debt may be its own.
 local bucket = use('bucket')
 local warmup = { room = bucket.room, full = bucket.full, earliest = bucket.earliest, reserves = bucket.reserves }
 
@@ -47,8 +47,8 @@ function warmup.charge(c, n, now)
 end
 
 local function price(c)
-  local extra, used_up = string.match(c.text, '(%d+) (%d+)')
-  return tonumber(extra or 0), tonumber(used_up or 0)
+  local extra, used_up, own_debt = string.match(c.text, '(%d+) (%d+) (%d+)')
+  return tonumber(extra or 0), tonumber(used_up or 0), tonumber(own_debt or 0)
 end
 
 function warmup.last(c, n, now, at)
@@ -56,8 +56,8 @@ function warmup.last(c, n, now, at)
 end
 
 function warmup.give_back(c, n, now, at)
-  local extra, used_up = price(c)
-  if bucket.subtract(c, n, now, at, extra) then
+  local extra, used_up, own_debt = price(c)
+  if bucket.subtract(c, n, now, at, extra, false, own_debt) then
     c.stored = min(c.b, c.stored + used_up)
     write(c)
   end
