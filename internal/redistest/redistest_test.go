@@ -2,6 +2,7 @@ package redistest_test
 
 import (
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,8 +80,11 @@ func TestStartCluster(t *testing.T) {
 }
 
 func TestReplicate(t *testing.T) {
-	c := redistest.StartCluster(t, 3, "--cluster-node-timeout", "500")
-	replicas := c.Replicate(t, "--cluster-node-timeout", "500")
+	c := redistest.StartCluster(t, 3)
+	replicas := c.Replicate(t)
+	for _, s := range slices.Concat(c, replicas) {
+		s.Do("CONFIG SET cluster-node-timeout 500")
+	}
 	c[0].Stop()
 	replicas[0].WaitFor("ROLE", "master")
 	replicas[1].WaitFor("CLUSTER INFO", "cluster_state:ok")
@@ -89,7 +93,9 @@ func TestReplicate(t *testing.T) {
 func TestStartSentinels(t *testing.T) {
 	s := redistest.Start(t)
 	replica := s.StartReplica(t)
-	s.StartSentinels(t, "limits", 3, 300, 1)
+	for _, sentinel := range s.StartSentinels(t, "limits", 3, 10_000, 1) {
+		sentinel.Do("SENTINEL SET limits down-after-milliseconds 300")
+	}
 	s.Stop()
 	replica.WaitFor("ROLE", "master")
 }
