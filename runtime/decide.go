@@ -90,7 +90,7 @@ func (c *call) decideInTime(ctx context.Context) error {
 		if began.IsZero() {
 			began = c.limiter.now()
 		}
-		if err := c.sleep(ctx, max(v.At-v.Now, shortestSleep)); err != nil {
+		if err := c.sleep(ctx, max(v.At-v.Now, shortestSleep), false); err != nil {
 			return err
 		}
 		c.answer.waited = c.limiter.now().Sub(began)
@@ -200,7 +200,7 @@ func (c *call) limitWaits(ctx context.Context) {
 
 // sleepInPlace sleeps until the call's place, in microseconds from now. If ctx ends first, it gives the place back.
 func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
-	err := c.sleep(ctx, wait)
+	err := c.sleep(ctx, wait, true)
 	if err == nil {
 		return nil
 	}
@@ -214,13 +214,13 @@ func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
 }
 
 // sleep waits for a number of microseconds. It returns an error if ctx ends first.
-func (c *call) sleep(ctx context.Context, us int64) error {
+func (c *call) sleep(ctx context.Context, us int64, placed bool) error {
 	if us <= 0 {
 		return nil
 	}
 	d := time.Duration(us) * time.Microsecond
 	until := c.limiter.now().Add(d)
-	c.limiter.sleep(ctx, d)
+	c.limiter.sleep(ctx, d, placed)
 	if ctx.Err() == nil || !c.limiter.now().Before(until) { // where it ends at the deadline, that is not too late
 		return nil
 	}
@@ -229,9 +229,9 @@ func (c *call) sleep(ctx context.Context, us int64) error {
 }
 
 // sleep waits for d, or until ctx ends.
-func (l *Limiter) sleep(ctx context.Context, d time.Duration) {
+func (l *Limiter) sleep(ctx context.Context, d time.Duration, placed bool) {
 	if l.sleeper != nil {
-		l.sleeper.Sleep(ctx, d)
+		l.sleeper.Sleep(ctx, d, placed)
 		return
 	}
 	timer := time.NewTimer(d)

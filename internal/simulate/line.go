@@ -12,17 +12,32 @@ import (
 )
 
 // line is a store in virtual time, and the calls that wait in line on it. A call that sleeps is a coroutine: it goes on when virtual
-// time has come to where it wakes. Only one of them runs at a time. Under a single rule a call's place is certain when it goes to sleep;
-// then it need not sleep.
+// time has come to where it wakes. Only one of them runs at a time. A call need not sleep where its place is certain, as it is under a
+// single rule. All other calls ask again when they wake.
 type line struct {
 	ratelimit.Store
-	now      time.Time
-	parks    bool    // calls have to sleep
-	current  *caller // whose call is being decided
-	only     caller  // where no call sleeps
-	sleepers sleepers
-	idle     []*caller // coroutines whose calls are decided
-	slept    int       // how many calls have gone to sleep
+	now     time.Time
+	keyed   bool    // a rule has a key, so calls of different keys get different answers
+	parks   bool    // calls may have to sleep
+	current *caller // whose call is being decided
+	only    caller  // where no call sleeps
+	queues  queues
+	alike   map[alike]*queue
+	idle    []*caller // coroutines whose calls are decided
+	slept   int       // how many calls have gone to sleep
+}
+
+// alike is what equal calls have in common.
+type alike struct {
+	key  int
+	cost int64
+}
+
+// queue is equal calls that sleep, in the order of their arrival. What the first of them is told when it asks, all of them would be: so
+// they sleep on until it is admitted or refused. Else each permit would wake all of them.
+type queue struct {
+	alike
+	sleepers []*caller
 }
 
 // caller is a call that is being decided, and its coroutine.
@@ -43,7 +58,7 @@ type caller struct {
 var longest = time.UnixMicro(math.MaxInt64)
 
 func newLine(counts int) *line {
-	l := &line{}
+	l := &line{alike: map[alike]*queue{}}
 	l.Store = memstore.New(memstore.WithClock(l.Time), memstore.WithMaxKeys(counts))
 	return l
 }
@@ -52,8 +67,8 @@ func newLine(counts int) *line {
 func (l *line) Time() time.Time { return l.now }
 
 // Sleep lets other calls run until d has passed.
-func (l *line) Sleep(ctx context.Context, d time.Duration) {
-	if l.parks && ctx.Err() == nil {
+func (l *line) Sleep(ctx context.Context, d time.Duration, placed bool) {
+	if l.parks && !placed && ctx.Err() == nil {
 		l.current.sleep(l.now.Add(d))
 	}
 }
@@ -71,7 +86,29 @@ func (l *line) enter(call Call, decide func() error) error {
 	c := l.idle[len(l.idle)-1]
 	l.idle = l.idle[:len(l.idle)-1]
 	c.call, c.decide = call, decide
-	return l.resume(c)
+	wake := l.resume(c)
+	if wake.IsZero() {
+		return c.err
+	}
+	l.queueUp(c, wake)
+	return nil
+}
+
+// queueUp puts a call that sleeps behind those that are equal.
+func (l *line) queueUp(c *caller, wake time.Time) {
+	l.slept++
+	c.order, c.wake = l.slept, wake
+	of := alike{cost: c.call.Cost}
+	if l.keyed {
+		of.key = c.call.Key
+	}
+	if q := l.alike[of]; q != nil {
+		q.sleepers = append(q.sleepers, c)
+		return
+	}
+	q := &queue{alike: of, sleepers: []*caller{c}}
+	l.alike[of] = q
+	heap.Push(&l.queues, q)
 }
 
 // newCaller returns a caller that decides one call after the other.
@@ -86,28 +123,23 @@ func newCaller() *caller {
 	return c
 }
 
-func (l *line) resume(c *caller) error {
+// resume runs a call until it sleeps, and returns when it wakes, or zero if it is decided.
+func (l *line) resume(c *caller) time.Time {
 	l.current = c
 	wake, _ := c.next()
 	if wake.IsZero() {
 		l.idle = append(l.idle, c)
-		return c.err
 	}
-	l.slept++
-	c.wake, c.order = wake, l.slept
-	heap.Push(&l.sleepers, c)
-	return nil
+	return wake
 }
 
 // wakeUntil wakes the calls whose time has come by then, each at its time.
 func (l *line) wakeUntil(ctx context.Context, end time.Time) error {
-	for len(l.sleepers) > 0 && !l.sleepers[0].wake.After(end) {
+	for len(l.queues) > 0 && !l.queues[0].sleepers[0].wake.After(end) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		c := heap.Pop(&l.sleepers).(*caller)
-		l.now = c.wake
-		if err := l.resume(c); err != nil {
+		if err := l.wakeFirst(l.queues[0]); err != nil {
 			return err
 		}
 	}
@@ -117,28 +149,53 @@ func (l *line) wakeUntil(ctx context.Context, end time.Time) error {
 	return ctx.Err()
 }
 
+// wakeFirst lets the first call of the queue that wakes first ask again.
+func (l *line) wakeFirst(q *queue) error {
+	c := q.sleepers[0]
+	l.now = c.wake
+	if c.wake = l.resume(c); !c.wake.IsZero() {
+		heap.Fix(&l.queues, 0)
+		return nil
+	}
+	if q.sleepers = q.sleepers[1:]; len(q.sleepers) == 0 {
+		heap.Pop(&l.queues)
+		delete(l.alike, q.alike)
+		return c.err
+	}
+	if next := q.sleepers[0]; next.wake.Before(l.now) {
+		next.wake = l.now
+	}
+	heap.Fix(&l.queues, 0)
+	return c.err
+}
+
 // leave ends the calls that still sleep. Their context has ended.
 func (l *line) leave() {
-	for _, c := range append(l.sleepers, l.idle...) {
+	left := l.idle
+	for _, q := range l.queues {
+		left = append(left, q.sleepers...)
+	}
+	for _, c := range left {
 		l.current = c
 		c.stop()
 	}
 }
 
-// sleepers is a heap of sleeping calls. The first one wakes first.
-type sleepers []*caller
+// queues is a heap by their first calls.
+type queues []*queue
 
-func (s sleepers) Len() int      { return len(s) }
-func (s sleepers) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s sleepers) Less(i, j int) bool {
-	if c := s[i].wake.Compare(s[j].wake); c != 0 {
-		return c < 0
-	}
-	return s[i].order < s[j].order
+func (q queues) Len() int { return len(q) }
+
+func (q queues) Less(i, j int) bool {
+	a, b := q[i].sleepers[0], q[j].sleepers[0]
+	return a.wake.Before(b.wake) || a.wake.Equal(b.wake) && a.order < b.order
 }
-func (s *sleepers) Push(c any) { *s = append(*s, c.(*caller)) }
-func (s *sleepers) Pop() any {
-	last := (*s)[len(*s)-1]
-	*s = (*s)[:len(*s)-1]
+func (q queues) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+func (q *queues) Push(x any) { *q = append(*q, x.(*queue)) }
+
+func (q *queues) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
 	return last
 }

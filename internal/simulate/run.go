@@ -78,7 +78,7 @@ func (r *run) prepare() error {
 		rule.Mode = ratelimit.ModeEnforce // what is left does not depend on it
 		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule, Key: r.subject(i, r.timeline.busiest), Member: "any"})
 		r.tallies = append(r.tallies, make([]tally, len(r.load.Keys)))
-		r.parks = r.parks || rule.Wait > 0 && len(r.rules) > 1
+		r.parks, r.keyed = r.parks || rule.Wait > 0 && len(r.rules) > 1, r.keyed || rule.Key != ""
 	}
 	r.prepared, r.charges = wrap.NewRules("simulate", named...), make([]wrap.Charge, len(named))
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +147,45 @@ func TestAskAgain(t *testing.T) {
 	if err != nil || r.Admitted != 5 || r.Waited != 3 || r.LongestWait != 116*time.Second {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// Equal calls that sleep let the first of them ask. That changes nothing: a further rule that admits everything sets all calls apart.
+func TestEqualCallsWaitTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rule := func(name string, algorithms ...ratelimit.Algorithm) Rule {
+			return Rule{Rule: ratelimit.Rule{
+				Limit: rapid.Int64Range(2, 9).Draw(t, name+" limit"), Per: time.Duration(rapid.IntRange(1, 20).Draw(t, name+" per")) * time.Second,
+				Algorithm: rapid.SampledFrom(algorithms).Draw(t, name+" algorithm"),
+				Wait:      time.Duration(rapid.IntRange(0, 60).Draw(t, name+" wait")) * time.Second,
+			}}
+		}
+		rules := []Rule{
+			rule("one", ratelimit.TokenBucket, ratelimit.LeakyBucket),
+			rule("other", ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket),
+		}
+		var text strings.Builder
+		at, cost := 0, rapid.IntRange(1, 2).Draw(t, "cost")
+		for i := range rapid.IntRange(1, 60).Draw(t, "calls") {
+			at += rapid.IntRange(0, 3000).Draw(t, "later") // milliseconds
+			fmt.Fprintf(&text, "%d.%03d,%d,%d\n", at/1000, at%1000, i, cost)
+		}
+		load, err := ReadCSV(strings.NewReader(text.String()), Span{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		together, err := Run(t.Context(), rules, load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apart, err := Run(t.Context(), append(rules, Rule{Rule: ratelimit.Rule{Key: "{user}", Limit: 1000, Per: time.Second}}), load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apart.Rules, apart.Timeline.Left = apart.Rules[:2], apart.Timeline.Left[:2]
+		if !reflect.DeepEqual(together, apart) {
+			t.Fatalf("%+v\nbut apart %+v\n%s", together.Rules, apart.Rules, text.String())
+		}
+	})
 }
 
 func TestDistinct(t *testing.T) {

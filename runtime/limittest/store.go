@@ -69,7 +69,7 @@ func (o *Outage) failure() error {
 func (o *Outage) Time() time.Time { return o.clock.Now() }
 
 // Sleep implements the store's clock.
-func (o *Outage) Sleep(ctx context.Context, d time.Duration) { o.clock.Sleep(ctx, d) }
+func (o *Outage) Sleep(ctx context.Context, d time.Duration, _ bool) { o.clock.Sleep(ctx, d) }
 
 // Ping is for [ratelimit.Limiter.Ping].
 func (o *Outage) Ping(context.Context, string) error { return o.failure() }

@@ -224,8 +224,9 @@ type Limited interface {
 type Sleeper interface {
 	// Time returns the time on the clock.
 	Time() time.Time
-	// Sleep waits until so much time has passed on the clock, or ctx ends.
-	Sleep(ctx context.Context, d time.Duration)
+	// Sleep waits until so much time has passed on the clock, or ctx ends. A call that is placed is admitted then, whatever other
+	// calls do.
+	Sleep(ctx context.Context, d time.Duration, placed bool)
 }
 
 // Notifier is a store that has notices for those who run it: what it found a server to lack, and how it goes on.
