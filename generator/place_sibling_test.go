@@ -18,9 +18,12 @@ func TestSiblings(t *testing.T) {
 		"package clause":    {"y.go", "package y\n", "y.go:1:9: found package y; expected x, as in other files of this folder", ""},
 		"no package clause": {"y.go", "packag x\n", "y.go:1:1: expected 'package', found packag", ""},
 		"brace": {
-			"y.go", "package x\n\nfunc f() {\n\tif true {\n}\n\nfunc (S) Other() error { return nil }\n", "y.go:7:18: expected ';', found error", "",
+			"y.go", "package x\n\nfunc f() {\n\tif true {\n}\n\nfunc (S) Other() error { return nil }\n", "", "y.go:7:18: warning: expected ';', found error",
 		},
-		"body":      {"y.go", "package x\n\nfunc f() { 1 + }\n\nfunc (S) Other() error { return nil }\n", "", "y.go:3:16: warning: expected operand, found '}'"},
+		"last brace": {
+			"y.go", "package x\n\nfunc f() {\n\tg()\n\nfunc (S) Other() error { return nil }\n", "y.go:6:18: expected ';', found error", "",
+		},
+		"body":      {"y.go", "package x\n\nfunc f() {\n\t1 +\n}\n\nfunc (S) Other() error { return nil }\n", "", "y.go:5:1: warning: expected operand, found '}'"},
 		"body type": {"y.go", "package x\n\nfunc f() { return 1 + nothing }\n", "", ""},
 		"tests": {
 			"y_test.go", "package z\n", "", "x.go:1:9: warning: the go command cannot build this package: found packages x (x.go) and z (y_test.go)",

@@ -38,7 +38,7 @@ func (l *loader) parse(p *pkg) (errs annotations.Diagnostics) {
 		}
 		syntax, found := l.parseFile(path, src)
 		if len(found) > 0 {
-			if hollow, errs := l.parseFile(path, hollow(src)); len(errs) == 0 { // all that it declares is known
+			if hollow, errs := l.parseFile(path, withoutBodies(src)); len(errs) == 0 { // all that it declares is known
 				p.warnings.Warn(found[0].Pos, "%s", found[0].Msg) // the others may follow from it
 				syntax, found = hollow, nil
 			}

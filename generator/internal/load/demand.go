@@ -69,11 +69,14 @@ func (d *dependencies) ask(s *dependency, name string) {
 		return
 	}
 	s.asked[name] = true
-	for _, decl := range s.named[name] {
-		if taken := decl.take(d.set.Fset); taken != nil {
-			d.pending = append(d.pending, s)
-			d.askMentioned(s, decl.file, taken)
+	for _, n := range s.named[name] {
+		if n.taken {
+			continue
 		}
+		n.taken = true
+		n.file.wanted = append(n.file.wanted, n.decl)
+		d.pending = append(d.pending, s)
+		d.askMentioned(s, n.file, n.decl)
 	}
 	for _, alias := range s.aliases[name] { // which methods may be declared with
 		d.ask(s, alias)

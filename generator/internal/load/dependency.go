@@ -1,8 +1,7 @@
 package load
 
 import (
-	"github.com/ratelimit-go/ratelimit/generator/internal/source"
-
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // dependency is a package of which only some declarations are checked: those that have been asked for, and what they mention.
@@ -39,7 +40,6 @@ type sourceFile struct {
 type declaration struct {
 	file  *sourceFile
 	decl  ast.Decl
-	text  string // that decl is parsed from, of a function
 	taken bool
 }
 
@@ -59,20 +59,19 @@ func (s *dependency) parse(fset *token.FileSet) {
 		if err != nil {
 			continue
 		}
-		rest, functions := strip(src)
-		syntax, _ := parser.ParseFile(fset, path, rest, parser.SkipObjectResolution)
+		syntax, _ := parser.ParseFile(fset, path, withoutBodies(src), parser.SkipObjectResolution)
 		if syntax == nil {
 			continue
 		}
 		f := newSourceFile(syntax, s.Package)
 		s.files = append(s.files, f)
 		for _, d := range syntax.Decls {
-			if d, ok := d.(*ast.GenDecl); ok {
+			switch d := d.(type) {
+			case *ast.GenDecl:
 				s.index(f, d)
+			case *ast.FuncDecl:
+				s.add(&declaration{file: f, decl: d}, cmp.Or(source.Receiver(d), d.Name.Name))
 			}
-		}
-		for _, fn := range functions {
-			s.add(&declaration{file: f, text: fn.text}, fn.name)
 		}
 	}
 }
@@ -106,23 +105,6 @@ func (s *dependency) add(d *declaration, name string) {
 	if name != "_" && name != "init" {
 		s.named[name] = append(s.named[name], d)
 	}
-}
-
-// take adds d to what is wanted of its file. It is nil if it was there, or does not parse.
-func (d *declaration) take(fset *token.FileSet) ast.Decl {
-	if d.taken {
-		return nil
-	}
-	d.taken = true
-	if d.decl == nil {
-		f, err := parser.ParseFile(fset, "", "package p;"+d.text, parser.SkipObjectResolution)
-		if err != nil || len(f.Decls) != 1 {
-			return nil
-		}
-		d.decl = f.Decls[0]
-	}
-	d.file.wanted = append(d.file.wanted, d.decl)
-	return d.decl
 }
 
 // newSourceFile finds what a file of p imports.

@@ -116,9 +116,9 @@ func hasRuleInside(t *ast.TypeSpec) bool {
 
 func hasRule(cg *ast.CommentGroup) bool { return Begins(cg, "//ratelimit:rule") }
 
-// Receiver is the name of the type that a method is declared for, or "".
+// Receiver is the name of the type that a method is declared for; "" if that is unknown, or of a function.
 func Receiver(d *ast.FuncDecl) string {
-	if len(d.Recv.List) == 0 {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return ""
 	}
 	return NameOf(d.Recv.List[0].Type)
