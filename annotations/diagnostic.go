@@ -176,6 +176,18 @@ func (ds Diagnostics) Err(fset *token.FileSet, dir string) error {
 	return errors.New(Join(ds.Messages(fset, dir)))
 }
 
+// OneLine returns nil if there are no diagnostics, and else one error with their messages, without positions, on one line.
+func (ds Diagnostics) OneLine() error {
+	if len(ds) == 0 {
+		return nil
+	}
+	texts := make([]string, len(ds))
+	for i, d := range ds {
+		texts[i] = d.Msg
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
 // Line names the line of a position as it is seen from another one.
 func Line(fset *token.FileSet, of, from token.Pos) string {
 	at, here := fset.PositionFor(of, false), fset.PositionFor(from, false)

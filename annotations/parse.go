@@ -104,6 +104,16 @@ func Parse(cg *ast.CommentGroup) (Group, Diagnostics) {
 	return g, p.errs.Coded("directive")
 }
 
+// ParseRule reads the arguments of a rule that stands on nothing, such as limit=10 per=1m.
+func ParseRule(arguments string) (Rule, error) {
+	comment := &ast.Comment{Slash: 1, Text: "//" + tool + ":rule " + arguments}
+	group, errs := Parse(&ast.CommentGroup{List: []*ast.Comment{comment}})
+	if len(errs) > 0 {
+		return Rule{}, errs.OneLine()
+	}
+	return group.Rules[0], nil
+}
+
 // once appends v, whose directive is d, to an empty slice.
 func once[T any](p *parser, to []T, v T, d Directive) []T {
 	if len(to) > 0 {

@@ -17,12 +17,13 @@
 //	   |  compile   compiles the expressions of each rule for each method that it limits, with package expr
 //	   v
 //	model.Package   with the code of the expressions
-//	   |  check     finds rules that are valid by themselves and do not do what they seem to; in the end it compares the
-//	   v            rules of all packages
-//	diagnostics
-//	   |  emit      writes a Go file for each annotated one, unless there are errors
+//	   |- check     finds rules that are valid by themselves and do not do what they seem to; in the end it compares the
+//	   |            rules of all packages
+//	   |  emit      writes a Go file for each annotated one, unless a stage has found errors
 //	   v
 //	files           for Write and Check
+//
+// Each stage also returns diagnostics: generator.go collects them.
 //
 // Below all stages are annotations (the language), reach (what generated code may name where it stands), names (identifiers and
 // imports of a file) and expr (an expression as Go). What a valid rule is, ratelimit.Rule.Problems says.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/internal/fields"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -23,26 +24,26 @@ var columns = []string{"name", "key", "limit", "per", "cron", "algorithm", "mess
 
 // settings returns them in the order of the table of arguments.
 func settings(r *model.Rule) []Setting {
-	fields := map[string]any{}
-	for arg, value := range model.Arguments(r.Limit) {
-		fields[arg.Name] = shown(value.Interface())
+	values := map[string]any{}
+	for arg, value := range fields.Given(r.Limit) {
+		values[arg.Name] = shown(value.Interface())
 	}
 	if r.Limit.TZ == "UTC" {
-		delete(fields, "tz")
+		delete(values, "tz")
 	}
 	if cost := r.Rule.Cost; cost.Expr.IsZero() && cost.Pos.IsValid() && cost.Int != 1 {
-		fields["cost"] = cost.Int
+		values["cost"] = cost.Int
 	} else if !cost.Expr.IsZero() {
-		fields["cost"] = cost.Expr.Value
+		values["cost"] = cost.Expr.Value
 	}
 	for _, computed := range []string{"when", "settle"} {
 		if text := r.Text(computed); text != "" {
-			fields[computed] = text
+			values[computed] = text
 		}
 	}
 	var found []Setting
 	for _, arg := range annotations.LookUp("rule").Args {
-		if value, ok := fields[arg.Name]; ok && !slices.Contains(columns, arg.Name) {
+		if value, ok := values[arg.Name]; ok && !slices.Contains(columns, arg.Name) {
 			found = append(found, Setting{arg.Name, value})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
-	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/internal/fields"
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -19,7 +19,7 @@ import (
 // TestRowsAreFields compares the table of arguments with the fields of Rule.
 func TestRowsAreFields(t *testing.T) {
 	typ := reflect.TypeFor[ratelimit.Rule]()
-	var rows, fields []string
+	var rows, named []string
 	for _, a := range annotations.LookUp("rule").Args {
 		if a.Field == "" {
 			continue
@@ -27,7 +27,7 @@ func TestRowsAreFields(t *testing.T) {
 		rows = append(rows, a.Field)
 		for _, w := range a.Words {
 			var r ratelimit.Rule
-			model.SetField(&r, annotations.Value{Argument: &a, Text: w.Text})
+			fields.Set(&r, annotations.Value{Argument: &a, Text: w.Text})
 			if got := fmt.Sprint(reflect.ValueOf(r).FieldByName(a.Field).Interface()); got != w.Text {
 				t.Errorf("%s=%s gives the field the value %q", a.Name, w.Text, got)
 			}
@@ -35,13 +35,13 @@ func TestRowsAreFields(t *testing.T) {
 	}
 	for i := range typ.NumField() {
 		if f := typ.Field(i); f.IsExported() {
-			fields = append(fields, f.Name)
+			named = append(named, f.Name)
 		}
 	}
 	slices.Sort(rows)
-	slices.Sort(fields)
-	if !slices.Equal(rows, fields) {
-		t.Errorf("the table has %v, Rule has %v", rows, fields)
+	slices.Sort(named)
+	if !slices.Equal(rows, named) {
+		t.Errorf("the table has %v, Rule has %v", rows, named)
 	}
 }
 

@@ -10,37 +10,32 @@ import (
 	"unicode"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/listed"
 )
 
 // row is a rule as it is printed.
 type row struct {
-	File      string `json:"file"`
-	Line      int    `json:"line"`
-	Method    string `json:"method"`
-	Rule      string `json:"rule"`
-	Key       string `json:"key"`
-	Limit     *int64 `json:"limit,omitempty"`
-	LimitExpr string `json:"limitExpr,omitempty"` // in place of a number
-	Window    string `json:"window"`
-	Algorithm string `json:"algorithm"`
-	// Settings are the other arguments that are not what they are by default.
-	Settings   map[string]any `json:"settings,omitempty"`
-	Boundaries []string       `json:"boundaries,omitempty"` // of a calendar
-
-	written string // the settings as in a directive
+	listed.Row
+	settings string // as in a directive
 }
 
 // shownBoundaries is how many ends of calendar windows are printed.
 const shownBoundaries = 3
 
 func (c *command) rowOf(r generator.Rule, now time.Time) row {
-	printed := row{
+	printed := row{Row: listed.Row{
 		File: c.relative(r.File), Line: r.Line, Method: r.Method, Rule: r.Name, Key: r.Key, LimitExpr: r.LimitExpr,
-		Window: r.Window, Algorithm: r.Algorithm.String(), Settings: byName(r.Settings), written: written(r.Settings),
-	}
+		Window: r.Window, Algorithm: r.Algorithm.String(), Settings: map[string]any{},
+	}}
 	if r.LimitExpr == "" {
 		printed.Limit = &r.Limit
 	}
+	var settings []string
+	for _, s := range r.Settings {
+		printed.Settings[s.Name] = s.Value
+		settings = append(settings, listed.Argument(s.Name, s.Value))
+	}
+	printed.settings = strings.Join(settings, " ")
 	for _, b := range r.Boundaries(now, shownBoundaries) {
 		printed.Boundaries = append(printed.Boundaries, b.Format(time.RFC3339))
 	}
@@ -103,7 +98,7 @@ func (r row) cells() []string {
 		limit = strconv.FormatInt(*r.Limit, 10)
 	}
 	cells := []string{
-		fmt.Sprintf("%s:%d", r.File, r.Line), r.Method, r.Rule, r.Key, limit, r.Window, r.Algorithm, r.written,
+		fmt.Sprintf("%s:%d", r.File, r.Line), r.Method, r.Rule, r.Key, limit, r.Window, r.Algorithm, r.settings,
 		strings.Join(r.Boundaries, " "),
 	}
 	for i, cell := range cells {

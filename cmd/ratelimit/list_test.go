@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
-const listed = `package x
+const listedSource = `package x
 
 import "context"
 
@@ -31,7 +31,7 @@ type X interface {
 // printed returns what -list prints at noon before a night with 25 hours.
 func printed(t *testing.T, change func(*command)) string {
 	t.Helper()
-	dir := module(t, "x.go", listed)
+	dir := module(t, "x.go", listedSource)
 	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
 	if err != nil {
 		t.Fatal(err)

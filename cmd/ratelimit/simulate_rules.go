@@ -2,19 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/listed"
 	"github.com/ratelimit-go/ratelimit/internal/simulate"
 )
 
@@ -85,13 +82,13 @@ func (s *simulation) listedRules(ctx context.Context) ([]string, error) {
 	var texts []string
 	for _, r := range rows {
 		if r.Method == method {
-			texts = append(texts, r.directive())
+			texts = append(texts, r.Directive())
 		}
 	}
 	return texts, nil
 }
 
-func (s *simulation) rows(ctx context.Context) ([]row, error) {
+func (s *simulation) rows(ctx context.Context) ([]listed.Row, error) {
 	if s.file != "" {
 		return readRows(s.file)
 	}
@@ -104,35 +101,29 @@ func (s *simulation) rows(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows []row
+	var rows []listed.Row
 	for _, r := range result.Rules {
-		rows = append(rows, s.rowOf(r, time.Time{}))
+		rows = append(rows, s.rowOf(r, time.Time{}).Row)
 	}
 	return rows, nil
 }
 
 // readRows reads the output of ratelimit -list -json.
-func readRows(name string) ([]row, error) {
+func readRows(name string) ([]listed.Row, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	rows, err := decodeRows(f)
+	rows, err := listed.Decode(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: expected the output of ratelimit -list -json: %w", name, err)
 	}
 	return rows, nil
 }
 
-func decodeRows(in io.Reader) (rows []row, err error) {
-	d := json.NewDecoder(in)
-	d.UseNumber()
-	return rows, d.Decode(&rows)
-}
-
 // choose returns the method whose rules are meant.
-func (s *simulation) choose(rows []row) (string, error) {
+func (s *simulation) choose(rows []listed.Row) (string, error) {
 	var methods, meant []string
 	for _, r := range rows {
 		if !slices.Contains(methods, r.Method) {
@@ -153,23 +144,4 @@ func (s *simulation) choose(rows []row) (string, error) {
 		return "", misused{fmt.Errorf("-method is %q; expected %s", s.method, strings.Join(methods, ", "))}
 	}
 	return "", misused{fmt.Errorf("choose one method with -method: %s", strings.Join(meant, ", "))}
-}
-
-// directive returns the arguments of a rule directive that says the same.
-func (r row) directive() string {
-	settings := []generator.Setting{{Name: "key", Value: r.Key}, {Name: "limit", Value: r.LimitExpr}, {Name: "per", Value: r.Window}}
-	if r.Limit != nil {
-		settings[1].Value = strconv.FormatInt(*r.Limit, 10)
-	}
-	switch r.Algorithm {
-	case "calendar":
-		settings[2].Name = "cron"
-	case "sliding-window":
-	default:
-		settings = append(settings, generator.Setting{Name: "algorithm", Value: r.Algorithm})
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
-		settings = append(settings, generator.Setting{Name: name, Value: r.Settings[name]})
-	}
-	return written(slices.DeleteFunc(settings, func(s generator.Setting) bool { return s.Value == "" }))
 }

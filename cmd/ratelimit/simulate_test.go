@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
@@ -104,23 +106,35 @@ func TestSimulateUsage(t *testing.T) {
 	}
 }
 
-// What -list prints of a rule reads back as that rule.
+// What -list prints of a rule reads back as that rule, whichever arguments it has.
 func TestListedRulesReadBack(t *testing.T) {
-	for _, written := range []string{
+	texts := []string{
 		"per=1m", `per=1d12h key="{a}\t|"`, "per=1m block=1d12h wait=45s refund=error on-error=local", "per=1m cost=3",
 		"per=1m mode=trigger", "per=1m algorithm=token-bucket burst=20 wait=2s queue=7", "per=1m algorithm=leaky-bucket prepay",
 		"per=1m algorithm=token-bucket warmup=5s", "per=1m algorithm=sliding-counter slices=6 scope=instance",
 		"cron=@daily tz=Asia/Shanghai", `cron="0  0 * * *"`, `cost="len(a)" per=1m when="len(a) > 3"`, "algorithm=fixed-window per=1500us",
-	} {
+		`distinct="{a}" per=1m`, "lease=1s hash=false per=1m", `cost="len(a)" settle="len(a) * 2" per=1m`,
+	}
+	for _, arg := range annotations.LookUp("rule").Args {
+		has := func(text string) bool { return strings.Contains(" "+text, " "+arg.Name) }
+		if !slices.Contains([]string{"name", "limit", "message"}, arg.Name) && !slices.ContainsFunc(texts, has) {
+			t.Errorf("no text has %s", arg.Name)
+		}
+	}
+	for _, written := range texts {
 		row := rowWith(t, "limit=1_000 "+written)
 		_, want, err := generator.ParseRule("limit=1_000 " + written)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, got, err := generator.ParseRule(row.directive())
+		_, got, err := generator.ParseRule(row.Directive())
 		want.Cron = strings.Join(strings.Fields(want.Cron), " ")
 		if err != nil || got != want {
-			t.Errorf("%s is listed as %s, which is %+v, error %v; expected %+v", written, row.directive(), got, err, want)
+			t.Errorf("%s is listed as %s, which is %+v, error %v; expected %+v", written, row.Directive(), got, err, want)
+		}
+		want.Name = row.Rule
+		if rule, err := row.AsRule(); err != nil || rule != want {
+			t.Errorf("%s is listed as %s, which a tool reads as %+v, error %v; expected %+v", written, row.Directive(), rule, err, want)
 		}
 	}
 }

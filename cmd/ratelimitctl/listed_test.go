@@ -63,7 +63,7 @@ func TestBadLists(t *testing.T) {
 	for text, want := range map[string]string{
 		"":               "expected the output of ratelimit -list -json",
 		"{}":             "expected the output of ratelimit -list -json",
-		`[{"rule":"a"}]`: `rule a: unknown algorithm ""`,
+		`[{"rule":"a"}]`: `rule a: rule "a": per: found neither`,
 		`[{"rule":"a","method":"p.T.M","algorithm":"sliding-window"}]`:                                       "rule a: rule \"a\": per: found neither",
 		`[{"rule":"a b","method":"p.T.M","algorithm":"sliding-window","window":"1m"}]`:                       "expected no spaces",
 		`[{"rule":"a","method":"p.T.M","algorithm":"sliding-window","window":"1m","settings":{"mode":"x"}}]`: `unknown mode "x"`,

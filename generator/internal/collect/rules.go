@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"go/token"
 	"slices"
-	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/internal/fields"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -16,7 +16,7 @@ import (
 func (c *collector) rules(directives []annotations.Rule, scope string, wrap annotations.Wrap, ofType bool) []*model.Rule {
 	var rules []*model.Rule
 	for _, d := range directives {
-		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Limit: limitOf(d)}
+		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Limit: fields.Of(d)}
 		r.Limit.Name = cmp.Or(r.Limit.Name, scope)
 		if prefix := wrap.Text("prefix"); prefix != "" {
 			r.Limit.Name = prefix + "." + r.Limit.Name
@@ -25,7 +25,7 @@ func (c *collector) rules(directives []annotations.Rule, scope string, wrap anno
 			r.Limit.TZ, r.Zone = zone.Value.Value, zone.Value.Pos
 		}
 		if policy, ok := wrap.Arg("on-error"); ok && d.Text("on-error") == "" {
-			model.SetField(&r.Limit, annotations.Value{Argument: onError, Text: policy.Value.Value})
+			fields.Set(&r.Limit, annotations.Value{Argument: onError, Text: policy.Value.Value})
 		}
 		r.Bad = r.Bad || !c.isValid(r)
 		rules = append(rules, r)
@@ -38,32 +38,6 @@ var onError = func() *annotations.Argument {
 	args := annotations.LookUp("rule").Args
 	return &args[slices.IndexFunc(args, func(a annotations.Argument) bool { return a.Name == "on-error" })]
 }()
-
-// limitOf is what a directive says by itself.
-func limitOf(d annotations.Rule) ratelimit.Rule {
-	r := ratelimit.Rule{Key: d.Key.Value, Distinct: d.Distinct.Value, Limit: d.Limit.Int, Message: static(d.Message)}
-	if !d.Limit.Expr.IsZero() {
-		r.Limit = 1 // stands for what the calls bring along
-	}
-	for _, v := range d.Values {
-		if v.Field != "" {
-			model.SetField(&r, v)
-		}
-	}
-	return r
-}
-
-// static is the text of a template without islands.
-func static(t annotations.Template) string {
-	var b strings.Builder
-	for _, p := range t.Parts {
-		if !p.Island.IsZero() {
-			return ""
-		}
-		b.WriteString(p.Literal)
-	}
-	return b.String()
-}
 
 // isValid asks the runtime, which says what a valid rule is, and reports its answers at the arguments that they are about.
 func (c *collector) isValid(r *model.Rule) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/internal/fields"
 )
 
 // planned are the names of a file.
@@ -94,7 +95,7 @@ func (p *planned) addMethod(w *model.Wrapper, m *model.Method) {
 		}
 	}
 	for _, r := range m.Rules {
-		for arg := range model.Arguments(r.Limit) {
+		for arg := range fields.Given(r.Limit) {
 			if arg.Kind == annotations.DurationKind {
 				p.imports.Add(timePackage)
 			}

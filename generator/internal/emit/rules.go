@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/internal/fields"
 )
 
 // rulesVar declares the variable with the rules of m, which stands above it.
@@ -46,11 +47,11 @@ func (p *planned) rule(r *model.Rule, method string) string {
 	if rule.Limit == 0 {
 		rule.Limit = -1 // to be among the fields
 	}
-	var fields []string
-	for arg, value := range model.Arguments(rule) {
-		fields = append(fields, arg.Field+": "+p.value(r, arg, value))
+	var given []string
+	for arg, value := range fields.Given(rule) {
+		given = append(given, arg.Field+": "+p.value(r, arg, value))
 	}
-	return literal(p.ratelimit("Rule"), fields...)
+	return literal(p.ratelimit("Rule"), given...)
 }
 
 // value writes the value of an argument of r.
