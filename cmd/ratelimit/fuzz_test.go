@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/ratelimit-go/ratelimit/internal/listed"
 )
 
 // FuzzLock: what ratelimit.lock says is written as it was read, has no changes against itself, and tells each change in a line.
@@ -15,19 +17,19 @@ func FuzzLock(f *testing.F) {
 	f.Add([]byte("\r\n{\"rule\":\"\\u0000\",\"key\":\"{a\\n}\"}\r\n"), []byte("{}\n{}{}"))
 	f.Add([]byte(`{"rule":"a\nb","key":"\u001b[31m{a}"}`), []byte(`{"rule":"a\nb","key":"\r","tag":"1m"}`))
 	f.Fuzz(func(t *testing.T, one, other []byte) {
-		before, _, err := parseLock(one)
+		before, _, err := parseLock(lockName, one)
 		if err != nil {
 			return
 		}
 		written := formatLock(before)
-		again, _, err := parseLock(written)
+		again, _, err := parseLock(lockName, written)
 		if err != nil || !bytes.Equal(formatLock(again), written) {
 			t.Errorf("%q became %q and then %q, %v", one, written, formatLock(again), err)
 		}
 		if found := changes(slices.Clone(before), again); len(found) > 0 {
 			t.Errorf("%q is not like itself: %v", one, found)
 		}
-		now, line, err := parseLock(other)
+		now, line, err := parseLock(lockName, other)
 		if err != nil {
 			if line < 1 || line > bytes.Count(other, []byte("\n"))+1 {
 				t.Errorf("line %d of %q: %v", line, other, err)
@@ -52,12 +54,12 @@ func FuzzList(f *testing.F) {
 	f.Add([]byte(`[{"method":"x.X.M","limitExpr":"len(a)","window":"@daily","algorithm":"calendar","settings":{"tz":"UTC","when":"a > \"b\""}}]`))
 	f.Add([]byte(`[{"settings":{"a b":{"c":[1]},"":null}}] x`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		rows, err := decodeRows(bytes.NewReader(text))
+		rows, err := listed.Decode(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
 		for _, r := range rows {
-			directive := r.directive()
+			directive := r.Directive()
 			rule, err := simulated(directive)
 			if err != nil {
 				continue

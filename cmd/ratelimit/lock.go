@@ -33,6 +33,14 @@ type locked struct {
 	at annotations.Message // where the rule or the line stands
 }
 
+// effective returns the line without a burst that is the limit, as it is where nobody writes one.
+func (l locked) effective() locked {
+	if l.Burst == l.Limit {
+		l.Burst = ""
+	}
+	return l
+}
+
 // counts returns the line without its limits.
 func (l locked) counts() locked {
 	l.Limit, l.Burst, l.at = "", "", annotations.Message{}
@@ -80,7 +88,7 @@ func (c *command) lockOf(rules []generator.Rule) []locked {
 				l.Burst = fmt.Sprint(s.Value)
 			}
 		}
-		lines = append(lines, l)
+		lines = append(lines, l.effective())
 	}
 	slices.SortStableFunc(lines, func(a, b locked) int { return strings.Compare(a.text(), b.text()) })
 	return slices.CompactFunc(lines, func(a, b locked) bool { return a.text() == b.text() })
@@ -104,8 +112,8 @@ func formatLock(lines []locked) []byte {
 	return []byte(text)
 }
 
-// parseLock reads what formatLock writes. An error is about a line, which counts from 1.
-func parseLock(text []byte) (lines []locked, line int, err error) {
+// parseLock reads what formatLock writes to a file of this name. An error is about a line, which counts from 1.
+func parseLock(name string, text []byte) (lines []locked, line int, err error) {
 	for text := range bytes.Lines(text) {
 		line++
 		text = bytes.TrimSpace(text)
@@ -118,8 +126,8 @@ func parseLock(text []byte) (lines []locked, line int, err error) {
 		if err := d.Decode(&l); err != nil || d.More() {
 			return nil, line, errors.New("this line is not as ratelimit -lock writes it")
 		}
-		l.at = annotations.Message{File: lockName, Span: annotations.Span{Line: line, Column: 1}}
-		lines = append(lines, l)
+		l.at = annotations.Message{File: name, Span: annotations.Span{Line: line, Column: 1}}
+		lines = append(lines, l.effective())
 	}
 	return lines, 0, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +55,7 @@ func TestLock(t *testing.T) {
 	}{
 		"nothing":        {},
 		"a comment":      {changes: []string{"package x", "// Package x is here.\npackage x"}},
+		"a default":      {changes: []string{"limit=5 per=1s algorithm=token-bucket burst=20", "limit=20 per=1s algorithm=token-bucket burst=20"}, want: []string{"x.go:14:1: the limit of x.X.Shout is 20 instead of 5 with a burst of 20; what is used counts on"}},
 		"a message":      {changes: []string{"per=1m", `per=1m message="Not now."`}},
 		"the order":      {changes: []string{"\t//ratelimit:rule key=\"{phone}\" limit=1 per=1m\n", "", "tz=Asia/Tokyo", "tz=Asia/Tokyo\n\t//ratelimit:rule key=\"{phone}\" limit=1 per=1m"}},
 		"a limit":        {[]string{"limit=10 ", "limit=20 "}, []string{"x.go:8:1: the limit of day is 20 instead of 10; what is used counts on"}},
@@ -86,6 +88,61 @@ func TestLock(t *testing.T) {
 			expect(t, 0, dir, "-check", ".") // is not about all packages of the module
 		})
 	}
+}
+
+// TestLockDefault writes out a burst that is the default, and what an earlier file says of it.
+func TestLockDefault(t *testing.T) {
+	const short, long = "algorithm=token-bucket", "algorithm=token-bucket burst=1"
+	with := func(arguments string) string { return strings.Replace(source, "limit=1", "limit=1 "+arguments, 1) }
+	dir := module(t, "x.go", with(short))
+	expect(t, 0, dir, "-lock")
+	lock := read(t, dir, lockName)
+	for _, arguments := range []string{short, long} {
+		write(t, dir, "x.go", with(arguments))
+		expect(t, 0, dir)
+		write(t, dir, lockName, lock)
+		expect(t, 0, dir, "-check", "./...")
+		write(t, dir, lockName, strings.Replace(lock, `"limit":"1"`, `"limit":"1","burst":"1"`, 1))
+		expect(t, 0, dir, "-check", "./...")
+		if expect(t, 0, dir, "-lock"); read(t, dir, lockName) != lock {
+			t.Errorf("%s gives\n%s", arguments, read(t, dir, lockName))
+		}
+	}
+}
+
+// TestLockWorkspace compares the rules of each module that is checked with the module's own ratelimit.lock.
+func TestLockWorkspace(t *testing.T) {
+	const mod = "module example.com/%s\n\ngo 1.26\n"
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.work":  "go 1.26\n\nuse (\n\t./a\n\t./a/in\n\t./b\n)\n",
+		"a/go.mod": fmt.Sprintf(mod, "a"), "a/x.go": source,
+		"a/in/go.mod": fmt.Sprintf(mod, "a/in"), "a/in/x.go": source,
+		"b/go.mod": fmt.Sprintf(mod, "b"), "b/x.go": source,
+	} {
+		write(t, dir, name, text)
+	}
+	all := []string{"./a/...", "./a/in/...", "./b/..."}
+	for _, module := range []string{"a", "a/in", "b"} {
+		expect(t, 0, filepath.Join(dir, module), "-lock")
+	}
+	expect(t, 0, dir, all...)
+	expect(t, 0, dir, append([]string{"-check"}, all...)...)
+	changed := strings.Replace(source, "limit=1", "limit=2", 1)
+	write(t, dir, "a/x.go", changed)
+	write(t, dir, "b/x.go", changed)
+	expect(t, 0, dir, all...)
+	_, stderr := expect(t, 1, dir, append([]string{"-check"}, all...)...)
+	var want string
+	for _, module := range []string{"a", "b"} {
+		want += fmt.Sprintf("%s/ratelimit.lock: the rules are not those that were accepted; to accept them, run: go tool ratelimit -lock, in %[1]s\n"+
+			"%[1]s/x.go:4:1: the limit of x is 2 instead of 1; what is used counts on\n", module)
+	}
+	if !strings.HasSuffix(stderr, want) {
+		t.Errorf("printed\n%sexpected at its end\n%s", stderr, want)
+	}
+	expect(t, 0, dir, "-check", "./a/in/...")
+	expect(t, 1, dir, "-check", filepath.Join(dir, "b")+"/...")
 }
 
 // TestLockAndStale fails for each of the two reasons, and tells both.
@@ -143,7 +200,7 @@ func TestLockLayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, _, err := parseLock([]byte(lockText))
+	lines, _, err := parseLock(lockName, []byte(lockText))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
@@ -15,20 +16,32 @@ import (
 
 // toModule makes the command one about all packages of the module around the working directory.
 func (c *command) toModule() error {
-	for dir := c.config.Dir; ; dir = filepath.Dir(dir) {
-		if isModule(dir) {
-			c.config.Dir, c.config.Patterns = dir, []string{"./..."}
-			return nil
-		}
-		if dir == filepath.Dir(dir) {
-			return errors.New("there is no go.mod in this directory or above it")
-		}
+	root := moduleAround(c.config.Dir)
+	if root == "" {
+		return errors.New("there is no go.mod in this directory or above it")
 	}
+	c.config.Dir, c.config.Patterns = root, []string{"./..."}
+	return nil
 }
 
-func isModule(dir string) bool {
+// moduleAround returns the root of the module that a directory is in; "" if it is in none.
+func moduleAround(dir string) string {
+	for goMod(dir) == nil {
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// goMod describes the go.mod file of a directory; nil if there is none.
+func goMod(dir string) fs.FileInfo {
 	info, err := os.Stat(filepath.Join(dir, "go.mod"))
-	return err == nil && info.Mode().IsRegular()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return info
 }
 
 // writeLock writes ratelimit.lock.
@@ -36,28 +49,48 @@ func (c *command) writeLock(rules []generator.Rule) error {
 	return os.WriteFile(filepath.Join(c.config.Dir, lockName), formatLock(c.lockOf(rules)), 0o644)
 }
 
-// checkLock compares the rules with ratelimit.lock, if there is one and the command is about the whole module.
-func (c *command) checkLock(rules []generator.Rule) int {
-	if !slices.Equal(c.config.Patterns, []string{"./..."}) || !isModule(c.config.Dir) {
-		return done
+// checkLocks compares the rules of each module that the command is about as a whole with its ratelimit.lock, if it has one.
+func (c *command) checkLocks(rules []generator.Rule) int {
+	status := done
+	for _, pattern := range c.config.Patterns {
+		root, whole := strings.CutSuffix(filepath.ToSlash(pattern), "/...")
+		if !filepath.IsAbs(root) {
+			root = filepath.Join(c.config.Dir, root)
+		}
+		if module := goMod(root); whole && module != nil {
+			own := slices.DeleteFunc(slices.Clone(rules), func(r generator.Rule) bool {
+				return !os.SameFile(goMod(moduleAround(filepath.Dir(r.File))), module)
+			})
+			status = max(status, c.checkLock(root, own))
+		}
 	}
-	text, err := os.ReadFile(filepath.Join(c.config.Dir, lockName))
+	return status
+}
+
+// checkLock compares the rules of a module with its ratelimit.lock, if there is one.
+func (c *command) checkLock(root string, rules []generator.Rule) int {
+	path := filepath.Join(root, lockName)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return done
 	} else if err != nil {
 		return c.fail(err)
 	}
+	name := c.relative(path)
 	var messages []annotations.Message
-	if before, line, err := parseLock(text); err != nil {
-		messages = []annotations.Message{{File: lockName, Span: annotations.Span{Line: line, Column: 1}, Text: err.Error()}}
+	if before, line, err := parseLock(name, text); err != nil {
+		messages = []annotations.Message{{File: name, Span: annotations.Span{Line: line, Column: 1}, Text: err.Error()}}
 	} else {
 		messages = changes(before, c.lockOf(rules))
 	}
 	if len(messages) == 0 {
 		return done
 	}
-	const accept = "the rules are not those that were accepted; to accept them, run: go tool ratelimit -lock"
-	messages = slices.Insert(messages, 0, annotations.Message{File: lockName, Text: accept})
+	accept := "the rules are not those that were accepted; to accept them, run: go tool ratelimit -lock"
+	if folder := filepath.Dir(name); folder != "." {
+		accept += ", in " + folder
+	}
+	messages = slices.Insert(messages, 0, annotations.Message{File: name, Text: accept})
 	for i := range messages {
 		messages[i].Code = "lock"
 	}

@@ -131,7 +131,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case c.lock:
 		err = c.writeLock(result.Rules)
 	case c.check:
-		return max(c.printStale(result.Files), c.checkLock(result.Rules))
+		return max(c.printStale(result.Files), c.checkLocks(result.Rules))
 	default:
 		_, err = generator.Write(result.Files)
 	}
