@@ -27,7 +27,7 @@ const (
 )
 
 // numAlgorithms is how many algorithms there are. Their order is that of the engine's kinds.
-var numAlgorithms = Algorithm(len(engine.Named()))
+var numAlgorithms = Algorithm(len(engine.Algorithms()))
 
 // Algorithms returns all algorithms, in the order of their numbers.
 func Algorithms() []Algorithm {
@@ -38,19 +38,44 @@ func Algorithms() []Algorithm {
 	return all
 }
 
-// named returns the kind that directives name so.
-func (a Algorithm) named() engine.Kind { return engine.Kind(a) + engine.SlidingWindow }
-
-// algorithm returns the kind that the rule has without distinct, prepay and warmup: Calendar if there is a Cron, and 0 if there is no such
-// algorithm.
-func (r *Rule) algorithm() engine.Kind {
-	switch {
-	case r.Cron != "":
-		return engine.Calendar
-	case r.Algorithm < numAlgorithms:
-		return r.Algorithm.named()
+// kind returns the engine's number of the algorithm, or 0 if there is no such algorithm.
+func (a Algorithm) kind() engine.Kind {
+	if a >= numAlgorithms {
+		return 0
 	}
-	return 0
+	return engine.Kind(a) + engine.SlidingWindow
+}
+
+// String returns the word that directives use.
+func (a Algorithm) String() string {
+	if kind := a.kind(); kind != 0 {
+		return kind.String()
+	}
+	return fmt.Sprintf("Algorithm(%d)", a)
+}
+
+// algorithm returns how the rule counts, apart from distinct, prepay and warmup: by the calendar if there is a Cron.
+func (r *Rule) algorithm() engine.Kind {
+	if r.Cron != "" {
+		return engine.Calendar
+	}
+	return r.Algorithm.kind()
+}
+
+// kind returns how the rule counts.
+func (r *Rule) kind() engine.Kind {
+	switch {
+	case r.Distinct != "" && r.Cron != "":
+		return engine.DistinctCalendar
+	case r.Distinct != "":
+		return engine.Distinct
+	case r.Warmup > 0:
+		return engine.Warmup
+	case r.Prepay:
+		return engine.Prepaid
+	default:
+		return r.algorithm()
+	}
 }
 
 // takes reports whether an argument goes with the rule's algorithm.
@@ -62,7 +87,7 @@ func (r *Rule) checkTakes(argument string, has bool) error {
 		return nil
 	}
 	var words []string
-	for _, kind := range engine.Named() {
+	for _, kind := range engine.Algorithms() {
 		if kind.Takes(argument) {
 			words = append(words, kind.String())
 		}
@@ -77,27 +102,4 @@ func alternatives(words []string) string {
 		return words[0]
 	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
-// String returns the word that directives use.
-func (a Algorithm) String() string {
-	if a < numAlgorithms {
-		return a.named().String()
-	}
-	return fmt.Sprintf("Algorithm(%d)", a)
-}
-
-func (r *Rule) kind() engine.Kind {
-	switch {
-	case r.Distinct != "" && r.Cron != "":
-		return engine.DistinctCalendar
-	case r.Distinct != "":
-		return engine.Distinct
-	case r.Warmup > 0:
-		return engine.Warmup
-	case r.Prepay:
-		return engine.Prepaid
-	default:
-		return r.algorithm()
-	}
 }

@@ -70,7 +70,7 @@ func perWindow(window string) string {
 		}
 		return members + "per " + cmp.Or(calendarWords[expr], "period of cron "+expr) + inParentheses(notes)
 	}
-	if kind, rest := engine.KindOf(window); rest != window {
+	if kind, rest := engine.AlgorithmOf(window); rest != window {
 		window, _, _ = strings.Cut(rest, ":")
 		notes = append(notes, kind.String())
 	}

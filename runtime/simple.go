@@ -14,7 +14,7 @@ import (
 
 // plainClaim returns the claim of one permit under a rule that may only admit or refuse, or nil.
 func (p *prepared) plainClaim() *engine.Claim {
-	if p.Mode != ModeEnforce || p.Distinct != "" || p.Prepay || p.Warmup > 0 || p.Limit == 0 {
+	if p.Mode != ModeEnforce || p.kind().IsVariant() || p.Limit == 0 {
 		return nil
 	}
 	a := asked{rule: p, cost: 1, limit: p.Limit}

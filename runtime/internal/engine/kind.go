@@ -2,7 +2,7 @@ package engine
 
 import "strings"
 
-// Kind is how a rule counts: an algorithm that directives name, or what further arguments make of one. The script is told the numbers.
+// Kind is how a rule counts: an algorithm, or the variant of one that distinct, prepay or warmup makes. The script is told the numbers.
 type Kind uint8
 
 const (
@@ -14,15 +14,17 @@ const (
 	LeakyBucket // a TokenBucket of one permit
 	SlidingCounter
 
+	// The variants come last.
+
 	Prepaid          // a bucket in which the next call pays
 	Warmup           // a prepaid bucket whose rate ramps up after idling
 	Distinct         // members of a sliding window
 	DistinctCalendar // members of a calendar window
 )
 
-// Algorithm is a row of the table below: all that other files and packages know of a kind. CONTRIBUTING.md says how to add one.
-type Algorithm struct {
-	Name     string // the word of directives; only shown if arguments of a rule make the kind
+// Row is what the table says of a kind: all that other files and packages know of it. CONTRIBUTING.md says how to add one.
+type Row struct {
+	Name     string // the word of directives; of a variant, a word for those who test it
 	Tag      string // in front of the window in keys; "" or a word and a colon
 	MaxLimit int64
 	Takes    string // the arguments of a rule that go with it, of those that do not go with every algorithm
@@ -40,7 +42,7 @@ const (
 	MaxBucketLimit = 10_000_000
 )
 
-var algorithms = [...]Algorithm{
+var table = [...]Row{
 	SlidingWindow: {
 		Name: "sliding-window", MaxLimit: MaxTimes, Takes: "wait distinct lease trigger",
 		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit,
@@ -80,37 +82,37 @@ var algorithms = [...]Algorithm{
 	},
 }
 
-// Kinds returns all kinds, in the order of their numbers, which begin with 1. The first ones are those that directives name.
+// Kinds returns all kinds, in the order of their numbers, which begin with 1.
 func Kinds() []Kind {
-	kinds := make([]Kind, len(algorithms)-1)
+	kinds := make([]Kind, len(table)-1)
 	for i := range kinds {
 		kinds[i] = Kind(i + 1)
 	}
 	return kinds
 }
 
-// Named returns the kinds that directives name.
-func Named() []Kind { return Kinds()[:Prepaid-1] }
+// Algorithms returns the kinds that are no variants.
+func Algorithms() []Kind { return Kinds()[:Prepaid-1] }
 
 // Row returns what the table says of the kind.
-func (k Kind) Row() *Algorithm { return &algorithms[k] }
+func (k Kind) Row() *Row { return &table[k] }
 
 // Takes reports whether an argument of a rule goes with the kind.
-func (k Kind) Takes(argument string) bool { return strings.Contains(algorithms[k].Takes, argument) }
+func (k Kind) Takes(argument string) bool { return strings.Contains(table[k].Takes, argument) }
 
-func (k Kind) String() string { return algorithms[k].Name }
+func (k Kind) String() string { return table[k].Name }
 
-// IsNamed reports whether directives name the kind: no further argument changes how it counts. Equal calls under such a rule may be
-// decided as one call that takes up to a number of permits.
-func (k Kind) IsNamed() bool { return k < Prepaid }
+// IsVariant reports whether distinct, prepay or warmup changes how the algorithm counts. A call cannot take up to a number of permits of a
+// variant.
+func (k Kind) IsVariant() bool { return k >= Prepaid }
 
-// KindOf returns the named kind of a window as it stands in keys, and the window without the kind's tag.
-func KindOf(window string) (k Kind, rest string) {
+// AlgorithmOf returns the algorithm of a window as it stands in keys, and the window without the algorithm's tag.
+func AlgorithmOf(window string) (k Kind, rest string) {
 	if strings.HasPrefix(window, "cron:") {
 		return Calendar, window
 	}
-	for _, k := range Named() {
-		if tag := algorithms[k].Tag; tag != "" && strings.HasPrefix(window, tag) {
+	for _, k := range Algorithms() {
+		if tag := table[k].Tag; tag != "" && strings.HasPrefix(window, tag) {
 			return k, window[len(tag):]
 		}
 	}
@@ -124,14 +126,14 @@ type Terms struct {
 }
 
 // Terms returns what the Lua functions are told of a claim that is decided now, and may have to wait until a time.
-func (c *Claim) Terms(now, until int64) Terms { return algorithms[c.Rule.Kind].terms(c, now, until) }
+func (c *Claim) Terms(now, until int64) Terms { return table[c.Rule.Kind].terms(c, now, until) }
 
 // Most returns the largest cost that the claim can ever be admitted, and what it is called. It is 0 for a limit of 0.
 func (c *Claim) Most() (cost int64, what string) {
 	if c.Limit == 0 {
 		return 0, "limit"
 	}
-	return algorithms[c.Rule.Kind].most(c)
+	return table[c.Rule.Kind].most(c)
 }
 
 func mostByLimit(c *Claim) (int64, string) { return c.Limit, "limit" }

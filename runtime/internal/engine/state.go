@@ -49,7 +49,7 @@ type Cell struct {
 }
 
 // NewCell returns the cell of a subject that was never charged.
-func NewCell(r *Rule) Cell { return Cell{State: algorithms[r.Kind].state(r), Until: longAgo} }
+func NewCell(r *Rule) Cell { return Cell{State: table[r.Kind].state(r), Until: longAgo} }
 
 // Expiry returns the time from which the cell says no more than a new one.
 func (cell *Cell) Expiry(r *Rule) int64 {

@@ -16,7 +16,7 @@ func TestClockGoesBack(t *testing.T) {
 	v := newVirtual(t)
 	rapid.Check(t, func(t *rapid.T) {
 		v.client.FlushDB(v.t.Context())
-		call := oneClaim(rapid.SampledFrom(engine.Named()).Draw(t, "kind"))
+		call := oneClaim(rapid.SampledFrom(engine.Algorithms()).Draw(t, "kind"))
 		c := &call.Claims[0]
 		if c.Rule.Kind == engine.Calendar {
 			c.Rule.Schedule = everyMinute(t)

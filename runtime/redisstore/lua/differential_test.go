@@ -127,7 +127,7 @@ func (p *pair) drawCall() engine.Call {
 	}
 	cost := rapid.Int64Range(1, 6).Draw(t, "cost")
 	for _, r := range p.rules {
-		call.UpTo = call.UpTo && r.Kind.IsNamed()
+		call.UpTo = call.UpTo && !r.Kind.IsVariant()
 	}
 	if rapid.IntRange(0, 3).Draw(t, "leases") == 0 {
 		if lease := p.drawLease(cost); len(lease.Claims) > 0 {

@@ -38,7 +38,7 @@ var due = map[string]func(*count, context.Context) ([]Due, error){
 // rule of the key has a period, and a burst unless that is 0, and none of distinct, prepay and warmup.
 func Places(ctx context.Context, client redis.Cmdable, key string, period time.Duration, burst int64) (waiting, free []Due, err error) {
 	_, tag, _ := strings.Cut(key, "}:")
-	kind, _ := engine.KindOf(tag)
+	kind, _ := engine.AlgorithmOf(tag)
 	read := due[kind.Row().Lua]
 	if read == nil {
 		return nil, nil, nil // no call waits
@@ -68,7 +68,7 @@ func AlgorithmOf(key string) string {
 	case strings.HasPrefix(tag, "distinct:"):
 		return engine.Distinct.String()
 	}
-	kind, _ := engine.KindOf(tag)
+	kind, _ := engine.AlgorithmOf(tag)
 	return kind.String()
 }
 

@@ -8,7 +8,7 @@ import (
 
 // ratelimitctl can tell who waits, whatever the algorithm.
 func TestPlacesOfEveryAlgorithm(t *testing.T) {
-	for _, kind := range engine.Named() {
+	for _, kind := range engine.Algorithms() {
 		if file := kind.Row().Lua; kind.Takes("wait") != (due[file] != nil) {
 			t.Errorf("calls wait for a %s: %v; the map due has an entry for %s: %v", kind, kind.Takes("wait"), file, due[file] != nil)
 		}
