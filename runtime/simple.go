@@ -36,7 +36,7 @@ func (l *Limiter) takeAtOnce(ctx context.Context, method string, rule *prepared,
 	}
 	l.overrides.follow()
 	subject = l.subject(&rule.Rule, subject)
-	at, admitted = store.Admit(l.prefix, rule.plain, subject)
+	at, admitted = store.Admit(l.prefix, []*engine.Claim{rule.plain}, []string{subject})
 	if admitted && l.observed() {
 		l.observeSimple(ctx, method, rule, subject, store.Since(at))
 	}

@@ -74,50 +74,47 @@ func (r *Record) Pack(u *Unpacked) {
 	}
 }
 
-// Take decides the only claim of a plain call as [Call.Decide] does, if that is simple: the rule enforces its limit, admits the claim
-// at once, and needs no more memory. It reports whether it did. Most calls are such.
-func (r *Record) Take(c *Claim, now int64) bool {
-	if c.Mode != Enforce {
+// Admits reports whether a claim of a plain call is simple: its rule enforces its limit, admits the claim at once, as [Call.Decide] does,
+// and needs no more memory for it. Most claims are such.
+func (r *Record) Admits(c *Claim, now int64) bool {
+	switch {
+	case c.Mode != Enforce:
 		return false
-	}
-	c.Clear()
-	c.Charged, c.At, c.Earliest = c.Cost, now, now
-	if r.cell != nil {
-		return r.cell.take(c, now)
-	}
-	if c.Rule.Kind.isBucket() {
+	case r.cell != nil:
+		return r.cell.Until <= now && r.cell.State.Earliest(c, now, now) <= now && r.cell.State.Grows(c, now) == 0
+	case c.Rule.Kind.isBucket():
 		b := r.bucket()
-		if b.Earliest(c, now, now) > now {
-			return false
-		}
-		b.add(c, c.Cost, now)
-		r.numbers = [3]int64{b.full, b.parts, b.limit}
-		return true
+		return b.Earliest(c, now, now) <= now
 	}
-	w := r.window()
-	if w.stop <= now {
-		w = open(c.Rule, now)
-	}
-	if w.used+c.Cost > c.Limit {
-		return false
-	}
-	w.start = min(w.start, now)
-	w.used += c.Cost
-	r.numbers = [3]int64{w.start, w.stop, w.used}
-	return true
+	w := r.windowAt(c.Rule, now)
+	return w.used+c.Cost <= c.Limit
 }
 
-func (cell *Cell) take(c *Claim, now int64) bool {
-	if cell.Until > now {
-		return false
+// Charge charges a claim that is simple.
+func (r *Record) Charge(c *Claim, now int64) {
+	c.Clear()
+	c.Charged, c.At, c.Earliest = c.Cost, now, now
+	switch {
+	case r.cell != nil:
+		if !r.cell.State.Commit(c, c.Cost, now, now) {
+			c.Charged, c.At = 0, 0
+		}
+	case c.Rule.Kind.isBucket():
+		b := r.bucket()
+		b.add(c, c.Cost, now)
+		r.numbers = [3]int64{b.full, b.parts, b.limit}
+	default:
+		w := r.windowAt(c.Rule, now)
+		r.numbers = [3]int64{min(w.start, now), w.stop, w.used + c.Cost}
 	}
-	if cell.State.Earliest(c, now, now) > now || cell.State.Grows(c, now) > 0 {
-		return false
+}
+
+// windowAt returns the window that is open at a time.
+func (r *Record) windowAt(rule *Rule, now int64) window {
+	if w := r.window(); w.stop > now {
+		return w
 	}
-	if !cell.State.Commit(c, c.Cost, now, now) {
-		c.Charged, c.At = 0, 0
-	}
-	return true
+	return open(rule, now)
 }
 
 // Expiry returns the time from which the record says no more than a new one.

@@ -54,11 +54,12 @@ func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 		at = s.times.at(size - 1)
 	}
 	s.times.insert(at, int(n))
-	over := s.times.len() - int(c.Limit)
-	if c.Mode != Trigger { // those in the window still count if this charge is given back, or for rules of other limits
-		over = min(over, s.times.search(now-c.Rule.Per+1))
+	for over := s.times.len() - int(c.Limit); over > 0; over-- {
+		if c.Mode != Trigger && s.times.at(0) > now-c.Rule.Per {
+			break // it still counts if this charge is given back, or for rules of other limits
+		}
+		s.times.drop(1)
 	}
-	s.times.drop(over)
 	return at
 }
 

@@ -92,43 +92,35 @@ func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, er
 }
 
 func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
-	if len(call.Claims) != 1 {
-		err = s.locked(call, func(w *work, now int64) (err error) {
-			v, err = s.step(call, w, now)
-			return err
-		})
-		return v, err
-	}
-	c := &call.Claims[0]
-	k := s.key(call.Prefix, c.Rule, c.Subject)
-	shard := &s.shards[k.shard]
-	now := s.clock.now() // before the lock, which is held the shorter
-	shard.Lock()
-	plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused
-	if e, _ := shard.find(&k); plain && e != nil && e.record.Take(c, now) {
+	var few [fewKeys]key
+	keys := s.keys(few[:0], call)
+	now := s.clock.now() // before the locks, which are held the shorter
+	w := s.lock(keys)
+	if plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused; plain && w.admit(call.Claims, now) {
 		v = engine.Verdict{Now: now, At: now, Admitted: true}
 	} else { // at a time that is not before any at which another call was admitted, or removed what expired
-		shard.work.targets = append(shard.work.targets, target{key: k, shard: shard, entry: e})
-		v, err = s.step(call, &shard.work, s.clock.now())
-		shard.work.clear()
+		v, err = s.step(call, keys, w, s.clock.now())
 	}
-	s.leave(shard)
+	s.unlock(w)
 	return v, err
 }
 
-// Admit decides a plain call that makes the claim for a subject, if [engine.Record.Take] does. It returns the time of the admission,
-// and whether there was one; if not, nothing was done.
-func (s *Store) Admit(prefix string, claim *engine.Claim, subject string) (now int64, admitted bool) {
-	k := s.key(prefix, claim.Rule, subject)
-	shard := &s.shards[k.shard]
-	now = s.clock.now()
-	shard.Lock()
-	if e, _ := shard.find(&k); e != nil {
-		shard.claim = *claim
-		shard.claim.Subject = subject
-		admitted = e.record.Take(&shard.claim, now)
+// Admit decides a plain call that makes the claims for the subjects, if all of them are simple. It returns the time of the admission, and
+// whether there was one; if not, nothing was done.
+func (s *Store) Admit(prefix string, claims []*engine.Claim, subjects []string) (now int64, admitted bool) {
+	var few [fewKeys]key
+	keys := few[:0]
+	for i, c := range claims {
+		keys = append(keys, s.key(prefix, c.Rule, subjects[i]))
 	}
-	s.leave(shard)
+	now = s.clock.now()
+	w := s.lock(keys)
+	for i, c := range claims {
+		w.claims = append(w.claims, *c)
+		w.claims[i].Subject = subjects[i]
+	}
+	admitted = w.admit(w.claims, now)
+	s.unlock(w)
 	return now, admitted
 }
 
@@ -137,43 +129,47 @@ func (s *Store) Since(at int64) time.Duration {
 	return max(0, time.Duration(s.clock.now()-at)*time.Microsecond)
 }
 
-// leave unlocks a shard after a call, and now and then removes what has expired from another one.
-func (s *Store) leave(shard *shard) {
-	shard.calls++
-	due := shard.calls%sweepEvery == 0
-	shard.Unlock()
+// fewKeys is how many claims of a call need no memory for their keys.
+const fewKeys = 4
+
+// keys appends the keys of a call's claims.
+func (s *Store) keys(keys []key, call *engine.Call) []key {
+	for i := range call.Claims {
+		keys = append(keys, s.key(call.Prefix, call.Claims[i].Rule, call.Claims[i].Subject))
+	}
+	return keys
+}
+
+// lock locks the shards of the keys of a call, in ascending order, so that no two calls wait for each other. It finds the entries.
+func (s *Store) lock(keys []key) *work {
+	locked := uint64(0)
+	for i := range keys {
+		locked |= 1 << keys[i].shard
+	}
+	locked = max(locked, 1) // of a call without claims
+	for m := locked; m != 0; m &= m - 1 {
+		s.shards[bits.TrailingZeros64(m)].Lock()
+	}
+	w := &s.shards[bits.TrailingZeros64(locked)].work
+	w.locked = locked
+	for i := range keys {
+		e, _ := s.shards[keys[i].shard].find(&keys[i])
+		w.entries = append(w.entries, e)
+	}
+	return w
+}
+
+// unlock unlocks the shards of a call, and now and then removes what has expired from another one.
+func (s *Store) unlock(w *work) {
+	w.clear()
+	w.calls++
+	due := w.calls%sweepEvery == 0
+	for m := w.locked; m != 0; m &= m - 1 {
+		s.shards[bits.TrailingZeros64(m)].Unlock()
+	}
 	if due {
 		s.sweep(1)
 	}
-}
-
-// locked runs step while the shards of a call are locked. They are locked in ascending order, so that no two calls wait for each
-// other.
-func (s *Store) locked(call *engine.Call, step func(w *work, now int64) error) error {
-	if len(call.Claims) == 0 {
-		return step(new(work), s.clock.now())
-	}
-	var mask uint64
-	for i := range call.Claims {
-		mask |= 1 << (s.hash.subject(call.Claims[i].Subject) % shards)
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		s.shards[bits.TrailingZeros64(m)].Lock()
-	}
-	w := &s.shards[bits.TrailingZeros64(mask)].work
-	for i := range call.Claims {
-		c := &call.Claims[i]
-		k := s.key(call.Prefix, c.Rule, c.Subject)
-		shard := &s.shards[k.shard]
-		e, _ := shard.find(&k)
-		w.targets = append(w.targets, target{key: k, shard: shard, entry: e})
-	}
-	err := step(w, s.clock.now())
-	w.clear()
-	for m := mask; m != 0; m &= m - 1 {
-		s.shards[bits.TrailingZeros64(m)].Unlock()
-	}
-	return err
 }
 
 // sweepEvery is after how many calls of one shard another one is swept.

@@ -11,14 +11,12 @@ import (
 // that is removed.
 type shard struct {
 	sync.Mutex
-	calls  uint32 // how often it was asked
-	cursor int    // the entry that expire looks at next
-	count  int    // entries
+	cursor int // the entry that expire looks at next
+	count  int // entries
 	pages  [][]entry
 	index  index
 	groups map[groupName]*group
-	work   work         // of the call that has locked this shard first
-	claim  engine.Claim // of Admit
+	work   work // of the call that has locked this shard first
 
 	_ [64]byte // so that the locks of two shards do not share a cache line
 }

@@ -9,142 +9,161 @@ import (
 
 // work is memory for one call at a time.
 type work struct {
+	calls   uint32         // how many there were
+	locked  uint64         // the shards of the call, as a set
+	entries []*entry       // of the claims; nil where there is none
+	claims  []engine.Claim // of Admit
 	targets []target
 	cells   []*engine.Cell
 }
 
 // clear makes the memory ready for the next call.
 func (w *work) clear() {
-	clear(w.targets)
-	clear(w.cells)
-	w.targets, w.cells = w.targets[:0], w.cells[:0]
-}
-
-// target is the entry that a claim is decided on. If there is none, one is added if the call leaves something to keep.
-type target struct {
-	key
-	shard    *shard
-	entry    *entry        // nil as long as there is none
-	fresh    engine.Record // then
-	unpacked engine.Unpacked
-	size     int64 // of the record before the call
-}
-
-func (p *target) record() *engine.Record {
-	if p.entry != nil {
-		return &p.entry.record
+	w.entries, w.claims = w.entries[:0], w.claims[:0]
+	if len(w.targets) > 0 {
+		clear(w.targets)
+		clear(w.cells)
+		w.targets, w.cells = w.targets[:0], w.cells[:0]
 	}
-	return &p.fresh
 }
 
-// unpack fills in the cells of all targets.
-func (w *work) unpack() {
-	for i := range w.targets {
-		p := &w.targets[i]
-		if p.entry == nil {
-			p.fresh = engine.NewRecord(p.rule)
+// admit charges the claims of a plain call if all of them are simple, and reports whether it did.
+func (w *work) admit(claims []engine.Claim, now int64) bool {
+	for i, e := range w.entries {
+		if e == nil || !e.record.Admits(&claims[i], now) || slices.Contains(w.entries[:i], e) {
+			return false
 		}
-		p.size = p.record().Size()
-		w.cells = append(w.cells, p.record().Unpack(p.rule, &p.unpacked))
+	}
+	for i, e := range w.entries {
+		e.record.Charge(&claims[i], now)
+	}
+	return true
+}
+
+// target is what a claim is decided on. If there is no entry, one is added if the call leaves something to keep.
+type target struct {
+	*engine.Record               // of the entry, or fresh
+	fresh          engine.Record // where there is no entry
+	unpacked       engine.Unpacked
+	size           int64 // of the record before the call
+}
+
+// unpack fills in the targets and cells of all claims.
+func (w *work) unpack(keys []key) {
+	w.targets = slices.Grow(w.targets, len(keys))[:len(keys)]
+	for i := range w.targets {
+		p, rule := &w.targets[i], keys[i].rule
+		if e := w.entries[i]; e != nil {
+			p.Record = &e.record
+		} else {
+			p.fresh = engine.NewRecord(rule)
+			p.Record = &p.fresh
+		}
+		p.size = p.Size()
+		w.cells = append(w.cells, p.Unpack(rule, &p.unpacked))
 	}
 }
 
 // step decides a call whose shards are locked.
-func (s *Store) step(call *engine.Call, w *work, now int64) (engine.Verdict, error) {
-	w.unpack()
-	keys, bytes := int64(0), int64(0)
+func (s *Store) step(call *engine.Call, keys []key, w *work, now int64) (engine.Verdict, error) {
+	w.unpack(keys)
+	entries, bytes := int64(0), int64(0)
 	if !call.Peek {
-		keys, bytes = w.needs(call, now)
+		entries, bytes = w.needs(call, keys, now)
 	}
-	if keys+bytes > 0 && !s.bound.reserve(keys, bytes) {
+	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
 		dry := *call
 		dry.Claims, dry.Peek = slices.Clone(call.Claims), true
 		if v := dry.Decide(w.cells, now); v.Admitted {
 			return v, ErrFull
 		}
-		keys, bytes = 0, 0
+		entries, bytes = 0, 0
 	}
 	v := call.Decide(w.cells, now)
 	if !call.Peek {
-		s.keep(w, now, keys, bytes)
+		s.keep(keys, w, now, entries, bytes)
 	}
 	return v, nil
 }
 
 // needs returns how many entries and bytes a call may add.
-func (w *work) needs(call *engine.Call, now int64) (keys, bytes int64) {
+func (w *work) needs(call *engine.Call, keys []key, now int64) (entries, bytes int64) {
 	for i := range w.targets {
-		p := &w.targets[i]
 		bytes += w.cells[i].State.Grows(&call.Claims[i], now)
-		if p.entry == nil {
-			keys++
-			bytes += entryBytes + textBytes(p.subject) + p.size
+		if w.entries[i] == nil {
+			entries++
+			bytes += entryBytes + textBytes(keys[i].subject) + w.targets[i].size
 		}
 	}
-	return keys, bytes
+	return entries, bytes
 }
 
 // keep keeps what a call made of its cells, in place of what was reserved.
-func (s *Store) keep(w *work, now, keys, bytes int64) {
-	keys, bytes = -keys, -bytes
+func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
+	entries, bytes = -entries, -bytes
 	for i := range w.targets {
 		p := &w.targets[i]
-		p.record().Pack(&p.unpacked)
-		if p.entry != nil {
-			bytes += p.record().Size() - p.size
+		p.Pack(&p.unpacked)
+		if w.entries[i] != nil {
+			bytes += p.Size() - p.size
 		}
 	}
 	for i := range w.targets { // adding entries may move those that there are
-		p := &w.targets[i]
-		if p.entry == nil && p.fresh.Expiry(p.rule) > now {
-			keys++
-			bytes += p.shard.add(&p.key, p.fresh)
-			removed, freed := p.shard.expire(now, 4, s.hash)
-			keys, bytes = keys-removed, bytes-freed
+		k, p := &keys[i], &w.targets[i]
+		if w.entries[i] == nil && p.fresh.Expiry(k.rule) > now {
+			shard := &s.shards[k.shard]
+			entries++
+			bytes += shard.add(k, p.fresh)
+			removed, freed := shard.expire(now, 4, s.hash)
+			entries, bytes = entries-removed, bytes-freed
 		}
 	}
-	s.bound.add(keys, bytes)
+	s.bound.add(entries, bytes)
 }
 
 // Adjust implements engine.Store.
 func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
-	return s.locked(call, func(w *work, now int64) error {
-		w.unpack()
-		keys, bytes := int64(0), int64(0)
-		for i := range w.targets {
-			if p := &w.targets[i]; p.entry == nil && call.Claims[i].Delta > 0 {
-				keys, bytes = keys+1, bytes+entryBytes+textBytes(p.subject)+p.size
-			}
+	keys := s.keys(nil, call)
+	w := s.lock(keys)
+	defer s.unlock(w)
+	now := s.clock.now()
+	w.unpack(keys)
+	entries, bytes := int64(0), int64(0)
+	for i := range keys {
+		if w.entries[i] == nil && call.Claims[i].Delta > 0 {
+			entries, bytes = entries+1, bytes+entryBytes+textBytes(keys[i].subject)+w.targets[i].size
 		}
-		if keys > 0 && !s.bound.reserve(keys, bytes) {
-			return ErrFull
-		}
-		call.Adjust(w.cells, now)
-		s.keep(w, now, keys, bytes)
-		s.drop(w, func(e *entry) bool { return e.record.Expiry(e.rule) <= now })
-		return nil
-	})
+	}
+	if entries > 0 && !s.bound.reserve(entries, bytes) {
+		return ErrFull
+	}
+	call.Adjust(w.cells, now)
+	s.keep(keys, w, now, entries, bytes)
+	s.drop(keys, func(e *entry) bool { return e.record.Expiry(e.rule) <= now })
+	return nil
 }
 
 // Reset implements engine.Store.
 func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err error) {
-	return found, s.locked(call, func(w *work, now int64) error {
-		for i := range w.targets {
-			if e := w.targets[i].entry; e != nil && e.record.Expiry(e.rule) > now {
-				found++
-			}
+	keys := s.keys(nil, call)
+	w := s.lock(keys)
+	defer s.unlock(w)
+	now := s.clock.now()
+	for _, e := range w.entries {
+		if e != nil && e.record.Expiry(e.rule) > now {
+			found++
 		}
-		s.drop(w, func(*entry) bool { return true })
-		return nil
-	})
+	}
+	s.drop(keys, func(*entry) bool { return true })
+	return found, nil
 }
 
 // drop removes the entries of a call that are to go.
-func (s *Store) drop(w *work, goes func(*entry) bool) {
-	for i := range w.targets {
-		p := &w.targets[i]
-		if e, n := p.shard.find(&p.key); e != nil && goes(e) { // removing one may have moved the others
-			bytes := p.shard.remove(n, s.hash)
+func (s *Store) drop(keys []key, goes func(*entry) bool) {
+	for i := range keys {
+		shard := &s.shards[keys[i].shard]
+		if e, n := shard.find(&keys[i]); e != nil && goes(e) { // removing one may have moved the others
+			bytes := shard.remove(n, s.hash)
 			s.bound.add(-1, -bytes)
 		}
 	}
