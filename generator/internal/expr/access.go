@@ -1,72 +1,35 @@
 package expr
 
 import (
-	"go/token"
 	"go/types"
 	"reflect"
-	"slices"
 
 	"github.com/expr-lang/expr/ast"
 )
 
-// chain is a chain such as a?.b, which is nil where a is. One of fields that are never nil becomes Go, as far as ?? takes it. The
-// machine computes any other.
+// chain is a chain such as a?.b, which is nil where a is.
 func (c *compiler) chain(n *ast.ChainNode) *term {
-	before := c.optional
 	inner := c.term(n.Node)
-	if inner == nil || inner.gone || c.optional == before {
-		return inner
-	}
-	parts, ends := inner.parts()
-	if ends < c.optional-before || nilable(inner.typ) {
-		return c.maybeNil(n, inner.typ)
+	if inner == nil {
+		return nil
 	}
 	t := *inner
-	t.present = func(w *writer) (operand, func(*writer) operand) { return w.gates(parts) }
+	t.node = n
 	return &t
 }
 
-// parts are the fields that t is made of, the first one first, and how many of them end a chain: none if behind the first of
-// these another one may be nil.
-func (t *term) parts() (parts []*term, ends int) {
-	for ; t.part != nil; t = t.base {
-		parts = append(parts, t)
-	}
-	slices.Reverse(parts)
-	for _, p := range parts {
-		if p.ends {
-			ends++
-		} else if ends > 0 && panicsIfNil(p.base.typ) {
-			return nil, 0
-		}
-	}
-	return parts, ends
+// passes reports whether n, a member of t, is nil where t is or where the chain has ended before.
+func (t *term) passes(n *ast.MemberNode) bool {
+	_, closed := t.node.(*ast.ChainNode)
+	return n.Optional && nilable(t.typ) || t.optional() && (n.Optional || !closed)
 }
 
-// gates writes the condition that no chain ends in parts, and what writes the last one then.
-func (w *writer) gates(parts []*term) (open operand, value func(*writer) operand) {
-	known := len(w.known)
-	o := parts[0].base.emit(w)
-	for _, p := range parts {
-		if o = w.twice(p.base.hint, o); p.ends && !w.knows(o.text) {
-			gate := w.againstNil(token.NEQ, o, p.base.typ)
-			if yes := append(open.yes, gate.yes...); open.text != "" {
-				gate = join(token.LAND, open, gate)
-				gate.yes = yes
-			}
-			open, w.known = gate, append(w.known, o.text)
-		}
-		o = p.part(w, o)
+// ending is t, a member of base that is no field, which the machine has to compute where a chain may end.
+func (c *compiler) ending(n *ast.MemberNode, base, t *term) *term {
+	if t != nil && base.passes(n) {
+		t.maybe, c.machine = true, true
 	}
-	w.known = w.known[:known]
-	return open, func(*writer) operand { return o }
-}
-
-// mayEnd notes that a chain ends at n where base is nil.
-func (c *compiler) mayEnd(n *ast.MemberNode, base *term) {
-	if n.Optional && (nilable(base.typ) || base.optional()) {
-		c.optional++
-	}
+	return t
 }
 
 // member lowers a field, or an element of a map, an array or a slice.
@@ -87,9 +50,8 @@ func (c *compiler) memberOf(base *term, n *ast.MemberNode) *term {
 		return c.ofAbsent(n)
 	}
 	name, ok := n.Property.(*ast.StringNode)
-	c.mayEnd(n, base)
 	if !ok {
-		return c.index(n, base)
+		return c.ending(n, base, c.index(n, base))
 	}
 	if isAny(base.typ) {
 		return c.onMachine(n, anything)
@@ -108,7 +70,7 @@ func (c *compiler) memberOf(base *term, n *ast.MemberNode) *term {
 		return c.onMachine(n, anything) // it may stand for a type that has it
 	}
 	if m, ok := aggregate(base.typ).(*types.Map); ok && (isText(m.Key()) || isAny(m.Key())) {
-		return c.index(n, base)
+		return c.ending(n, base, c.index(n, base))
 	}
 	return c.noMember(name, base.typ)
 }
@@ -176,20 +138,23 @@ func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int
 		return nil
 	}
 	c.hide(n.Property, base.typ, f, path)
-	t := &term{node: n, typ: f.Type(), hint: hintOf(f.Name())}
+	t := &term{node: n, typ: f.Type(), hint: hintOf(f.Name()), maybe: base.passes(n)}
 	if base.src != "" {
 		t.src = base.src + "." + f.Name()
 	}
-	part := func(w *writer, o operand) operand {
+	t.write = func(w *writer) operand {
+		o := w.term(base)
+		if n.Optional && nilable(base.typ) {
+			o = w.there(o, base)
+		}
 		o = base.receiver(w, o, path[:len(path)-1])
 		o.text, o.prec = o.in(highest)+"."+f.Name(), highest
 		o.addr = o.addr || pointee(base.typ) != nil
 		o.stable = false
 		return o
 	}
-	t.emit = func(w *writer) operand { return part(w, base.emit(w)) }
-	if len(path) == 1 { // else what is embedded may be nil
-		t.part, t.base, t.ends = part, base, n.Optional && nilable(base.typ)
+	if t.maybe && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
+		c.machine = true // what follows may be nil without ending the chain
 	}
 	return t
 }
@@ -275,7 +240,7 @@ func (c *compiler) element(n *ast.MemberNode, base, key *term, elem types.Type) 
 	if base.src != "" && key.src != "" {
 		t.src = base.src + "[" + key.src + "]"
 	}
-	t.emit = func(w *writer) operand {
+	t.write = func(w *writer) operand {
 		o := w.all(base, key)
 		r := o[0].from(o[0].in(highest) + "[" + o[1].text + "]")
 		r.calls, r.stable = o[0].calls || o[1].calls, false

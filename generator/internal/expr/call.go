@@ -36,9 +36,9 @@ func (c *compiler) callName(n *ast.CallNode, callee *ast.IdentifierNode) *term {
 	if !ok || c.env.param(callee.Value) >= 0 || c.env.Hidden(callee.Value) {
 		return c.callVariable(n, callee)
 	}
-	emit := func(w *writer) operand { return variable(w.word(f.Name())) }
-	c.named(f.Name(), emit)
-	return c.invoke(n, f.Name(), f.Signature(), emit)
+	write := func(w *writer) operand { return variable(w.word(f.Name())) }
+	c.named(f.Name(), write)
+	return c.invoke(n, f.Name(), f.Signature(), write)
 }
 
 func (c *compiler) callVariable(n *ast.CallNode, callee *ast.IdentifierNode) *term {
@@ -89,12 +89,11 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 		return nil
 	}
 	c.hide(callee.Property, base.typ, m, path)
-	c.mayEnd(callee, base)
-	t := c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, base.emit(w), m, path) })
+	t := c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, w.term(base), m, path) })
 	if t != nil && base.src != "" && t.src != "" {
 		t.src = base.src + "." + t.src
 	}
-	return t
+	return c.ending(callee, base, t)
 }
 
 // method writes m of o, which t wrote.
@@ -125,7 +124,11 @@ func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
 		}
 		return c.errorf(n.Callee, "%s cannot be called: it is %s%s", f.said(), c.a(f.typ), hint)
 	}
-	return c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(f.emit(w), f.typ, "f", f.said()) })
+	t := c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(w.term(f), f.typ, "f", f.said()) })
+	if t != nil && f.optional() {
+		return c.maybeNil(n, t.typ)
+	}
+	return t
 }
 
 // invoke lowers a call of callee. An error that the call returns leaves the method.
@@ -144,10 +147,10 @@ func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, ca
 		return nil
 	}
 	t := &term{node: n, typ: result, src: called(name, args), hint: c.resultHint(name, result)}
-	t.emit = func(w *writer) operand {
+	t.write = func(w *writer) operand {
 		ops := []operand{callee(w)}
 		for _, a := range args {
-			ops = w.then(ops, a.emit)
+			ops = w.then(ops, a)
 		}
 		w.called = true
 		o := w.callOf(ops[0].text, ops[1:]...)
@@ -250,20 +253,20 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	c.named(name, func(w *writer) operand {
 		return operand{text: w.std(machinePath, "OrNil") + "(" + w.std(wrapPath, id.fn) + ")", prec: highest}
 	})
-	plain := &term{node: n, typ: text, hint: name, emit: func(w *writer) operand {
+	plain := &term{node: n, typ: text, hint: name, write: func(w *writer) operand {
 		o := w.callOf(w.std(wrapPath, id.fn), w.all(args...)...)
 		o.calls = true
 		return o
 	}}
-	t := &term{node: n, typ: plain.typ, src: called(name, args), hint: name, bare: plain}
-	t.emit = func(w *writer) operand {
-		o := w.define(name, plain.emit(w))
-		w.failIf(o.text+` == ""`, w.names.Fail("the context carries no "+id.what))
+	t := &term{node: n, typ: plain.typ, src: called(name, args), hint: name, bare: plain, maybe: true}
+	t.write = func(w *writer) operand {
+		o := w.define(name, w.term(plain))
+		if w.gates == nil {
+			w.failIf(o.text+` == ""`, w.names.Fail("the context carries no "+id.what))
+		} else {
+			w.gate(operand{text: o.text + ` != ""`})
+		}
 		return o
-	}
-	t.present = func(w *writer) (operand, func(*writer) operand) {
-		o := w.define(name, plain.emit(w))
-		return operand{text: o.text + ` != ""`}, func(*writer) operand { return o }
 	}
 	return t
 }

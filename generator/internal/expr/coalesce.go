@@ -33,7 +33,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		return terms[0]
 	}
 	for _, t := range terms[:len(terms)-1] {
-		if t.present == nil && !t.maybe && !nilable(t.typ) {
+		if !t.maybe && !nilable(t.typ) {
 			return c.errorf(n, "?? has no effect: %s is never nil", t.said())
 		}
 	}
@@ -45,7 +45,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		return c.maybeNil(n, met[0].typ)
 	}
 	t := together(n, met)
-	t.emit = func(w *writer) operand { return w.firstOf(t, met) }
+	t.write = func(w *writer) operand { return w.firstOf(t, met) }
 	return t
 }
 
@@ -69,7 +69,7 @@ func (c *compiler) settled(terms []*term) []*term {
 func (w *writer) firstOf(t *term, terms []*term) operand {
 	name := w.local(t.hint)
 	last := terms[len(terms)-1]
-	other, o := w.block(nil, last.emit)
+	other, o := w.block(nil, last)
 	if len(other) == 0 && o.stable && o.text != "nil" {
 		w.add(name + " := " + o.typed(w, last).text)
 	} else {
@@ -85,36 +85,62 @@ func (w *writer) alternatives(name string, terms []*term, other []string) []stri
 	if len(terms) == 0 {
 		return other
 	}
-	stmts, _ := w.block(nil, func(w *writer) operand {
-		open, value := terms[0].opened(w)
-		body, v := w.block(open.yes, value)
-		body = append(body, name+" = "+v.text)
-		if open.text == "" {
-			w.stmts = append(w.stmts, body...)
-			return operand{}
-		}
+	outer := w.stmts
+	w.stmts = nil
+	open, body, value := w.opened(terms[0])
+	body = append(body, name+" = "+value.text)
+	if open.text == "" {
+		w.stmts = append(w.stmts, body...)
+	} else {
 		rest := w.alternatives(name, terms[1:], other)
 		w.add("if " + open.text + " {" + indented(body) + "}" + otherwise(rest))
-		return operand{}
-	})
+	}
+	stmts := w.stmts
+	w.stmts = outer
 	return stmts
 }
 
-// opened writes the condition under which t is there, "" if it is known to be, and what writes its value then.
-func (t *term) opened(w *writer) (open operand, value func(*writer) operand) {
-	if t.present != nil {
-		return t.present(w)
-	}
-	return w.unlessNil(t, func(_ *writer, o operand) operand { return o })
+// gates are what a value has to pass that may be absent.
+type gates struct {
+	open operand // the condition under which it is there; no text if it always is
+	at   int     // how many statements stand before the condition
 }
 
-// unlessNil writes the condition under which t is not nil, and what writes f of it then.
-func (w *writer) unlessNil(t *term, f func(*writer, operand) operand) (open operand, value func(*writer) operand) {
-	o := w.twice(t.hint, t.emit(w))
-	if !w.knows(o.text) {
-		open = w.againstNil(token.NEQ, o, t.typ)
+// opened writes t: the condition under which it is there, and the statements and the value behind that.
+func (w *writer) opened(t *term) (open operand, body []string, value operand) {
+	outer, known := w.gates, len(w.known)
+	w.gates = &gates{at: len(w.stmts)}
+	value = t.write(w)
+	if nilable(t.typ) {
+		value = w.there(value, t)
 	}
-	return open, func(w *writer) operand { return f(w, o) }
+	open, body = w.gates.open, slices.Clone(w.stmts[w.gates.at:])
+	w.stmts = w.stmts[:w.gates.at]
+	w.gates, w.known = outer, w.known[:known]
+	return open, body, value
+}
+
+// there is o, which t wrote, after making sure that it is not nil: ?? then takes the next value, if it stands behind, else the method is left.
+func (w *writer) there(o operand, t *term) operand {
+	if w.gates == nil {
+		return w.notNil(o, t.typ, t.hint, t.said())
+	}
+	o = w.twice(t.hint, o)
+	if !w.knows(o.text) {
+		w.gate(w.againstNil(token.NEQ, o, t.typ))
+	}
+	return o
+}
+
+// gate adds a condition under which a value is there.
+func (w *writer) gate(cond operand) {
+	yes := append(w.gates.open.yes, cond.yes...)
+	if w.gates.open.text != "" {
+		cond = join(token.LAND, w.gates.open, cond)
+	}
+	cond.yes = yes
+	w.gates.open, w.gates.at = cond, len(w.stmts)
+	w.known = append(w.known, yes...)
 }
 
 func otherwise(stmts []string) string {

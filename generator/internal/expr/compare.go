@@ -91,14 +91,14 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 		return literal(n, op == token.EQL)
 	case t.bare != nil:
 		return infix(n, truth, op, t.bare, literal(n, ""))
-	case t.maybe, t.present != nil:
+	case t.maybe:
 		return c.onMachine(n, truth)
 	case !nilable(t.typ):
 		return c.errorf(n, "%s is never nil: it is %s", t.said(), c.a(t.typ))
 	}
 	v := &term{node: n, typ: truth, hint: "ok"}
-	v.emit = func(w *writer) operand {
-		o := t.emit(w)
+	v.write = func(w *writer) operand {
+		o := w.term(t)
 		if o.path && w.knows(o.text) {
 			return fixed(w.word(strconv.FormatBool(op != token.EQL)))
 		}

@@ -89,6 +89,6 @@ func (c *compiler) context(n *ast.IdentifierNode) *term {
 		t = c.callMethod(n, t, "Context", contextMethod(t.typ).Signature().Results().At(0).Type())
 	}
 	t.src, t.hint = "ctx", "ctx"
-	c.named("ctx", t.emit)
+	c.named("ctx", t.write)
 	return t
 }

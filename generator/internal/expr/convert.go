@@ -18,16 +18,9 @@ func (t *term) as(kind types.BasicKind) *term {
 
 // then is t with f applied to what it is written as.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
-	v := &term{node: t.node, typ: to, con: t.con, src: t.src, hint: t.hint}
-	v.emit = func(w *writer) operand { return f(w, t.emit(w)) }
-	v.maybe = t.maybe
-	if t.present != nil {
-		v.present = func(w *writer) (operand, func(*writer) operand) {
-			open, value := t.present(w)
-			return open, func(w *writer) operand { return f(w, value(w)) }
-		}
-	}
-	return v
+	return &term{node: t.node, typ: to, con: t.con, src: t.src, hint: t.hint, maybe: t.maybe, write: func(w *writer) operand {
+		return f(w, w.term(t))
+	}}
 }
 
 // integer is t, an integer, in the type named. A value that does not fit leaves the method.
@@ -44,7 +37,7 @@ func (c *compiler) checked(n ast.Node, t types.Type, fn string, args ...*term) *
 	if hint == "" {
 		hint = "n"
 	}
-	return &term{node: n, typ: t, hint: hint, emit: func(w *writer) operand {
+	return &term{node: n, typ: t, hint: hint, write: func(w *writer) operand {
 		if _, to, ok := strings.Cut(strings.TrimSuffix(fn, "]"), "["); ok {
 			w.word(to)
 		}
@@ -55,7 +48,7 @@ func (c *compiler) checked(n ast.Node, t types.Type, fn string, args ...*term) *
 // plainly is t as a value that must be there.
 func (t *term) plainly() *term {
 	v := *t
-	v.present, v.maybe, v.src = nil, false, ""
+	v.maybe, v.src = false, ""
 	return &v
 }
 
@@ -69,15 +62,9 @@ func (t *term) value() *term {
 	if elem == nil || !isBasic(elem) {
 		return t
 	}
-	v := &term{node: t.node, typ: elem, src: t.src, hint: t.hint}
-	v.emit = func(w *writer) operand {
-		return star(w.notNil(t.emit(w), t.typ, t.hint, t.said()))
-	}
-	v.present = func(w *writer) (operand, func(*writer) operand) {
-		return w.unlessNil(t, func(_ *writer, o operand) operand { return star(o) })
-	}
-	v.maybe = t.maybe
-	return v
+	return &term{node: t.node, typ: elem, src: t.src, hint: t.hint, maybe: true, write: func(w *writer) operand {
+		return star(w.there(w.term(t), t))
+	}}
 }
 
 func star(o operand) operand {
@@ -123,8 +110,8 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 
 // pointed is what t points to, whatever that is.
 func (c *compiler) pointed(t *term) *term {
-	return &term{node: t.node, typ: pointee(t.typ), src: t.src, hint: t.hint, emit: func(w *writer) operand {
-		return star(w.notNil(t.emit(w), t.typ, t.hint, t.said()))
+	return &term{node: t.node, typ: pointee(t.typ), src: t.src, hint: t.hint, write: func(w *writer) operand {
+		return star(w.notNil(w.term(t), t.typ, t.hint, t.said()))
 	}}
 }
 

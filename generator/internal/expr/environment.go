@@ -30,8 +30,12 @@ func (c *compiler) ofAbsent(n *ast.MemberNode) *term {
 
 // given reports that t is $env?.name for a parameter that the method has and that is never nil.
 func (c *compiler) given(t *term) bool {
-	name, ok := ofEnv(t.node)
-	if !ok || !t.node.(*ast.MemberNode).Optional {
+	chain, ok := t.node.(*ast.ChainNode)
+	if !ok {
+		return false
+	}
+	name, ok := ofEnv(chain.Node)
+	if !ok {
 		return false
 	}
 	i := c.env.param(name.Value)

@@ -152,7 +152,7 @@ func (f Facts) Forget() {
 // Write writes the code where facts are known, and adds to these what it checks itself.
 func (c *Code) Write(n Names, facts Facts) Written {
 	w := c.writer(n, facts)
-	op := c.value.emit(w)
+	op := w.term(c.value)
 	for i, s := range w.stmts {
 		w.stmts[i] = formatted(s)
 	}
@@ -178,7 +178,7 @@ func (c *Code) writer(n Names, facts Facts) *writer {
 // rehearse writes the code once with any names, to find out what it refers to.
 func (c *Code) rehearse() {
 	w := c.writer(&anyNames{}, nil)
-	c.value.emit(w)
+	w.term(c.value)
 	c.Uses = slices.Sorted(maps.Keys(w.uses))
 	for _, path := range slices.Sorted(maps.Keys(w.imports)) {
 		c.Imports = append(c.Imports, w.imports[path])

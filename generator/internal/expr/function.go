@@ -124,7 +124,7 @@ func (c *compiler) inGo(n *ast.BuiltinNode, fn string, result types.Type, args [
 	for i, t := range args {
 		texts[i] = t.asText()
 	}
-	return &term{node: n, typ: result, src: called(n.Name, args), hint: "text", emit: func(w *writer) operand {
+	return &term{node: n, typ: result, src: called(n.Name, args), hint: "text", write: func(w *writer) operand {
 		return w.callOf(w.std("strings", fn), w.all(texts...)...)
 	}}
 }
@@ -287,7 +287,7 @@ func (c *compiler) length(n *ast.BuiltinNode, t *term) *term {
 	v := &term{node: n, typ: whole, src: called(n.Name, []*term{t}), hint: "n"}
 	if isText(t.typ) {
 		t = t.asText()
-		v.emit = func(w *writer) operand { return w.callOf(w.std("unicode/utf8", "RuneCountInString"), t.emit(w)) }
+		v.write = func(w *writer) operand { return w.callOf(w.std("unicode/utf8", "RuneCountInString"), w.term(t)) }
 		return v
 	}
 	switch aggregate(t.typ).(type) {
@@ -295,8 +295,8 @@ func (c *compiler) length(n *ast.BuiltinNode, t *term) *term {
 		if pointee(t.typ) != nil {
 			return c.onMachine(n, whole)
 		}
-		v.emit = func(w *writer) operand {
-			o := t.emit(w)
+		v.write = func(w *writer) operand {
+			o := w.term(t)
 			return o.from(w.word("len") + "(" + o.text + ")")
 		}
 		return v
@@ -325,7 +325,7 @@ func (c *compiler) extreme(n *ast.BuiltinNode, args []*term) *term {
 	if met == nil || len(met) < len(args) {
 		return c.onMachine(n, anything)
 	}
-	return &term{node: n, typ: met[0].typ, src: called(n.Name, args), hint: "n", emit: func(w *writer) operand {
+	return &term{node: n, typ: met[0].typ, src: called(n.Name, args), hint: "n", write: func(w *writer) operand {
 		return w.callOf(w.word(n.Name), w.all(met...)...)
 	}}
 }

@@ -60,7 +60,7 @@ func (c *compiler) instantiated(n ast.Node, name string, i types.Instance) {
 	c.instances[name] = i.Type
 	for at, v := range c.values {
 		if v.name == name {
-			c.values[at].emit = func(w *writer) operand {
+			c.values[at].write = func(w *writer) operand {
 				var args []string
 				for t := range i.TypeArgs.Types() {
 					args = append(args, w.typ(t))

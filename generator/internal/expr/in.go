@@ -90,7 +90,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		}
 		x = l
 	}
-	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
+	return &term{node: n, typ: truth, hint: "found", write: func(w *writer) operand {
 		ops := w.all(append([]*term{value}, items...)...)
 		left := w.twice(value.hint, ops[0])
 		all := join(token.EQL, left, ops[1])
@@ -145,7 +145,7 @@ func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
 	if l.optional() || r.optional() {
 		return c.onMachine(n, truth)
 	}
-	return &term{node: n, typ: truth, hint: "found", emit: func(w *writer) operand {
+	return &term{node: n, typ: truth, hint: "found", write: func(w *writer) operand {
 		return w.callOf(w.std("strings", fn), w.all(l, r)...)
 	}}
 }

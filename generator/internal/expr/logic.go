@@ -14,8 +14,8 @@ func (c *compiler) not(n ast.Node, t *term) *term {
 		opposite.sure = t.sure
 		return opposite
 	}
-	return &term{node: n, typ: truth, hint: "ok", emit: func(w *writer) operand {
-		o := t.emit(w)
+	return &term{node: n, typ: truth, hint: "ok", write: func(w *writer) operand {
+		o := w.term(t)
 		return operand{text: "!" + o.in(unary), prec: unary, calls: o.calls, stable: o.stable, yes: o.no, no: o.yes}
 	}}
 }
@@ -88,16 +88,16 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 
 // shortCircuit writes an operator whose right side is computed only if the left one leaves it open.
 func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
-	return &term{node: n, typ: truth, hint: "ok", emit: func(w *writer) operand {
-		a := l.emit(w)
+	return &term{node: n, typ: truth, hint: "ok", write: func(w *writer) operand {
+		a := w.term(l)
 		if known := map[token.Token]string{token.LAND: "true", token.LOR: "false"}[op]; a.text == known {
-			return r.emit(w)
+			return w.term(r)
 		}
 		facts := a.yes
 		if op == token.LOR {
 			facts = a.no
 		}
-		stmts, b := w.block(facts, r.emit)
+		stmts, b := w.block(facts, r)
 		if len(stmts) == 0 {
 			o := join(op, a, b)
 			if p := op.Precedence(); b.prec == p {
@@ -141,7 +141,7 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 		return c.maybeNil(n, met[0].typ)
 	}
 	t := together(n, met)
-	t.emit = func(w *writer) operand { return w.branch(t, cond.emit(w), met[0], met[1]) }
+	t.write = func(w *writer) operand { return w.branch(t, w.term(cond), met[0], met[1]) }
 	return t
 }
 
@@ -162,8 +162,8 @@ func together(n ast.Node, terms []*term) *term {
 
 // branch writes a choice of two values.
 func (w *writer) branch(t *term, cond operand, x, y *term) operand {
-	then, a := w.block(cond.yes, x.emit)
-	other, b := w.block(cond.no, y.emit)
+	then, a := w.block(cond.yes, x)
+	other, b := w.block(cond.no, y)
 	name := w.local(t.hint)
 	then = append(then, name+" = "+a.text)
 	if len(other) == 0 && b.stable && b.text != "nil" {

@@ -18,14 +18,14 @@ const maxParts = 10_000
 
 // value is what an expression calls by a name of the method or of the package.
 type value struct {
-	name string
-	emit func(*writer) operand
+	name  string
+	write func(*writer) operand
 }
 
 // named remembers a value that the machine would have to be given.
-func (c *compiler) named(name string, emit func(*writer) operand) {
+func (c *compiler) named(name string, write func(*writer) operand) {
 	if !slices.ContainsFunc(c.values, func(v value) bool { return v.name == name }) {
-		c.values = append(c.values, value{name, emit})
+		c.values = append(c.values, value{name, write})
 	}
 }
 
@@ -58,7 +58,7 @@ func seenByExpr(t types.Type, member types.Object, path []int) bool {
 // onMachine is a term that does not become Go: the whole expression goes to expr's machine.
 func (c *compiler) onMachine(n ast.Node, t types.Type) *term {
 	c.machine = true
-	return &term{node: n, typ: t, source: t, plain: isBool(t) || isInt(t)}
+	return &term{node: n, typ: t}
 }
 
 // maybeNil is a term of type t that may be nil, as an optional chain is. Go has no variable for that: the machine computes it.
@@ -70,7 +70,7 @@ func (c *compiler) maybeNil(n ast.Node, t types.Type) *term {
 
 // optional reports whether t may be nil, whatever its type, where it is not made a text: a text must be there.
 func (t *term) optional() bool {
-	return t.maybe || t.present != nil && t.bare == nil && t.source == nil
+	return t.maybe && t.bare == nil && t.source == nil
 }
 
 // program hands the whole expression, whose value is t, to the machine.
@@ -98,10 +98,10 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 	}
 	method := map[Want]string{Island: ".Text(", Bool: ".Bool(", Int: ".Int("}[want]
 	hint := map[Want]string{Island: "text", Bool: "ok", Int: "n"}[want]
-	return p, &term{node: t.node, typ: t.typ, emit: func(w *writer) operand {
+	return p, &term{node: t.node, typ: t.typ, write: func(w *writer) operand {
 		var args []string
 		for _, v := range c.values {
-			args = append(args, v.emit(w).text)
+			args = append(args, v.write(w).text)
 		}
 		w.called = true
 		return w.must(hint, w.names.Program(p)+method+strings.Join(args, ", ")+")")

@@ -106,7 +106,7 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	case "method":
 		t := literal(n, c.env.Method)
 		t.src = n.Value
-		c.named(n.Value, t.emit)
+		c.named(n.Value, t.write)
 		return t
 	}
 	if _, ok := identities[n.Value]; ok {
@@ -180,12 +180,12 @@ func (c *compiler) hint(name string) string {
 }
 
 // variable is a parameter or a variable of the package.
-func (c *compiler) variable(n ast.Node, name string, t types.Type, emit func(*writer) operand) *term {
+func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*writer) operand) *term {
 	if !c.valid(n, t) {
 		return nil
 	}
-	c.named(name, emit)
-	return &term{node: n, typ: t, src: name, hint: hintOf(name), emit: emit}
+	c.named(name, write)
+	return &term{node: n, typ: t, src: name, hint: hintOf(name), write: write}
 }
 
 func (c *compiler) param(n ast.Node, i int) *term {
@@ -222,8 +222,8 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 	default:
 		return c.errorf(n, "%s cannot be used here: it is a complex number", n.Value)
 	}
-	t.emit = func(w *writer) operand { return fixed(w.word(o.Name())) }
-	c.named(n.Value, t.emit)
+	t.write = func(w *writer) operand { return fixed(w.word(o.Name())) }
+	c.named(n.Value, t.write)
 	return t
 }
 

@@ -26,8 +26,8 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 	case n.Operator == "-" && isInt(t.typ):
 		return c.checked(n, t.typ, "Negate", t)
 	case n.Operator == "-" && isNumber(t.typ):
-		return &term{node: n, typ: t.typ, hint: "n", emit: func(w *writer) operand {
-			o := t.emit(w)
+		return &term{node: n, typ: t.typ, hint: "n", write: func(w *writer) operand {
+			o := w.term(t)
 			return operand{text: "-" + o.in(highest), prec: unary, calls: o.calls, stable: o.stable}
 		}}
 	}
@@ -81,7 +81,7 @@ func (c *compiler) mixed(n *ast.BinaryNode, l, r *term) *term {
 
 // infix writes a binary operator.
 func infix(n ast.Node, t types.Type, op token.Token, l, r *term) *term {
-	return &term{node: n, typ: t, emit: func(w *writer) operand {
+	return &term{node: n, typ: t, write: func(w *writer) operand {
 		o := w.all(l, r)
 		return join(op, o[0], o[1])
 	}}

@@ -23,17 +23,11 @@ type term struct {
 	src     string     // the expression's own words for it, if they are few
 	hint    string     // what a variable for it is called
 
-	emit func(*writer) operand
-	// present writes a term that may turn out to be nil, which emit leaves the method for: the condition under which it is
-	// there, and what writes the value behind that.
-	present func(*writer) (open operand, value func(*writer) operand)
-	// part writes the term where it is a field of what base is, which o holds. It ends an optional chain where that is nil.
-	part func(w *writer, o operand) operand
-	base *term
-	ends bool
-	// bare is the term without a check that emit makes.
+	write func(*writer) operand // a value that must be there leaves the method where it is not; see [writer.term]
+
+	// bare is the term without a check that write makes.
 	bare  *term
-	maybe bool // it may be nil on the machine, whatever its type
+	maybe bool // it may be nil, whatever its type, as an optional chain may
 	gone  bool // it is nil, for the method has no such parameter
 	sure  bool // it is true or false by what parameters the method has
 
@@ -55,7 +49,6 @@ type compiler struct {
 
 	closures []closure // that are being checked, the innermost last
 	machine  bool      // a part of the expression does not become Go
-	optional int       // how many ?. there are so far behind what may be nil
 	values   []value   // what the expression names
 	hidden   []Hidden
 	hiddenAt []ast.Node
@@ -147,7 +140,7 @@ func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
 
 // missing is nil.
 func missing(n ast.Node) *term {
-	return &term{node: n, typ: types.Typ[types.UntypedNil], lit: true, src: "nil", emit: func(w *writer) operand { return fixed(w.word("nil")) }}
+	return &term{node: n, typ: types.Typ[types.UntypedNil], lit: true, src: "nil", write: func(w *writer) operand { return fixed(w.word("nil")) }}
 }
 
 // fixed is a constant as Go writes it.
@@ -173,7 +166,7 @@ func literal(n ast.Node, v any) *term {
 	case string:
 		t.typ = text
 	}
-	t.emit = func(w *writer) operand {
+	t.write = func(w *writer) operand {
 		switch {
 		case !t.lit:
 			return fixed(w.std("math", "Copysign") + "(0, -1)")

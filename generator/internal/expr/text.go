@@ -189,17 +189,13 @@ func (c *compiler) marshalled(t *term) *term {
 func (c *compiler) onMethod(t *term, name string, result types.Type, f func(*writer, string) operand) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
-	v := &term{node: t.node, typ: result, src: t.src, hint: "text"}
-	on := func(w *writer, o operand) operand { return f(w, t.method(w, o, m, path).text) }
-	v.emit = func(w *writer) operand { return on(w, t.emit(w)) }
-	switch {
-	case t.present != nil:
-		v.present = t.then(result, on).present
-	case nilable(t.typ):
-		v.present = func(w *writer) (operand, func(*writer) operand) { return w.unlessNil(t, on) }
-	}
-	v.maybe = t.maybe
-	return v
+	return &term{node: t.node, typ: result, src: t.src, hint: "text", maybe: t.maybe || nilable(t.typ), write: func(w *writer) operand {
+		o := w.term(t)
+		if nilable(t.typ) && w.gates != nil {
+			o = w.there(o, t)
+		}
+		return f(w, t.method(w, o, m, path).text)
+	}}
 }
 
 // stable writes a text, a bool or an integer as a text.

@@ -45,6 +45,7 @@ type writer struct {
 	facts  Facts    // what was known before
 	known  []string // what was found not to be nil on the way here
 	called bool     // a function of the user's is called
+	gates  *gates   // of the value that ?? asks for; nil where an absent one leaves the method
 
 	imports map[string]*types.Package // by path
 	uses    map[string]bool           // the identifiers that no import or variable of the method's stands for
@@ -118,12 +119,21 @@ func (w *writer) notNil(o operand, t types.Type, hint, src string) operand {
 
 func (w *writer) knows(text string) bool { return w.facts[text] || slices.Contains(w.known, text) }
 
-// block collects the statements of emit for a block of its own, in which facts are not nil.
-func (w *writer) block(facts []string, emit func(*writer) operand) ([]string, operand) {
+// term writes t. Nothing that it is made of ends a chain, unless t may be nil itself.
+func (w *writer) term(t *term) operand {
+	if gates := w.gates; !t.maybe {
+		w.gates = nil
+		defer func() { w.gates = gates }()
+	}
+	return t.write(w)
+}
+
+// block collects the statements of t for a block of its own, in which facts are not nil.
+func (w *writer) block(facts []string, t *term) ([]string, operand) {
 	outer, known := w.stmts, len(w.known)
 	w.stmts = nil
 	w.known = append(w.known, facts...)
-	o := emit(w)
+	o := w.term(t)
 	inner := w.stmts
 	w.stmts, w.known = outer, w.known[:known]
 	return inner, o
@@ -133,15 +143,15 @@ func (w *writer) block(facts []string, emit func(*writer) operand) ([]string, op
 func (w *writer) all(terms ...*term) []operand {
 	ops := make([]operand, 0, len(terms))
 	for _, t := range terms {
-		ops = w.then(ops, t.emit)
+		ops = w.then(ops, t)
 	}
 	return ops
 }
 
 // then writes one more operand behind ops. The statements it needs must not overtake the calls in ops.
-func (w *writer) then(ops []operand, emit func(*writer) operand) []operand {
+func (w *writer) then(ops []operand, t *term) []operand {
 	begin := len(w.stmts)
-	o := emit(w)
+	o := w.term(t)
 	if late := append([]string(nil), w.stmts[begin:]...); len(late) > 0 {
 		w.stmts = w.stmts[:begin]
 		for i := range ops {
