@@ -12,47 +12,58 @@ var comparisons = map[string]token.Token{
 	"==": token.EQL, "!=": token.NEQ, "<": token.LSS, "<=": token.LEQ, ">": token.GTR, ">=": token.GEQ,
 }
 
-// alike returns l and r in a type in which Go compares them as expr would, or ok false if there is none. Integers that
-// are too great for an int64 are compared by their bits.
-func alike(l, r *term, ordered bool) (a, b *term, ok bool) {
-	as := func(f func(*term) *term) (*term, *term, bool) { return f(l), f(r), true }
+// alike returns l and r in a type in which Go compares them as expr would, or nil if there is none. Integers that are too great for
+// an int64 are compared by their bits.
+func alike(l, r *term) (a, b *term) {
+	both := func(is func(types.Type) bool) bool { return is(l.typ) && is(r.typ) }
+	kind := types.Float64
 	switch {
-	case isInt(l.typ) && isInt(r.typ):
-		if types.Identical(l.typ, r.typ) || l.fits(r.typ) || r.fits(l.typ) {
-			return l, r, true
-		}
-		return as(func(t *term) *term { return t.as(types.Int64) })
-	case isNumber(l.typ) && isNumber(r.typ):
-		if types.Identical(l.typ, r.typ) {
-			return l, r, true
-		}
-		return as((*term).asFloat)
-	case isText(l.typ) && isText(r.typ), isBool(l.typ) && isBool(r.typ) && !ordered:
-		if types.Identical(l.typ, r.typ) || l.fits(r.typ) || r.fits(l.typ) {
-			return l, r, true
-		}
-		if isText(l.typ) {
-			return as((*term).asText)
-		}
-		return as((*term).asBool)
+	case both(isText):
+		kind = types.String
+	case both(isBool):
+		kind = types.Bool
+	case both(isInt):
+		kind = types.Int64
+	case !both(isNumber):
+		return nil, nil
 	}
-	return nil, nil, false
+	if types.Identical(l.typ, r.typ) || kind != types.Float64 && (l.fits(r.typ) || r.fits(l.typ)) {
+		return l, r
+	}
+	return l.as(kind), r.as(kind)
 }
 
-func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
-	if isTime(l.typ) && isTime(r.typ) {
-		return c.onMachine(n, truth)
+// comparable reports whether expr's machine compares values of these types.
+func comparable(a, b types.Type) bool {
+	for _, is := range []func(types.Type) bool{isNumber, isText, isBool, isList} {
+		if is(a) && is(b) {
+			return true
+		}
 	}
-	a, b, ok := alike(l, r, true)
-	switch {
-	case !ok:
-		return c.mixed(n, l, r)
-	case isInt(l.typ) && isInt(r.typ) && wide(l.typ) != wide(r.typ) && !l.fits(r.typ) && !r.fits(l.typ):
-		return c.onMachine(n, truth) // which compares their values
+	return types.AssignableTo(a, b) || types.AssignableTo(b, a)
+}
+
+// compared writes a comparison in Go, if that does what expr does. The machine compares what pointers point to, lists by their
+// elements, and times in any zone.
+func (c *compiler) compared(n *ast.BinaryNode, l, r *term) *term {
+	a, b := alike(l, r)
+	if a == nil {
+		return c.onMachine(n, truth)
 	}
 	t := infix(n, truth, comparisons[n.Operator], a, b)
 	t.hint = "ok"
 	return t
+}
+
+func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
+	both := func(is func(types.Type) bool) bool { return is(l.typ) && is(r.typ) }
+	switch {
+	case !both(isNumber) && !both(isText) && !both(isTime):
+		return c.mixed(n, l, r)
+	case both(isInt) && (wide(l.typ) || wide(r.typ)) && !types.Identical(l.typ, r.typ) && !l.fits(r.typ) && !r.fits(l.typ):
+		return c.onMachine(n, truth) // which compares their values
+	}
+	return c.compared(n, l, r)
 }
 
 // equal lowers == and !=. A side that may be absent equals nothing but nil.
@@ -61,26 +72,20 @@ func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
 		both := isNil(l.typ) && isNil(r.typ)
 		return c.unequal(n, both == (n.Operator == "=="), l, r)
 	}
-	if isNil(r.typ) || isNil(l.typ) {
-		if isNil(r.typ) {
-			return c.equalNil(n, l)
-		}
+	if isNil(r.typ) {
+		return c.equalNil(n, l)
+	}
+	if isNil(l.typ) {
 		return c.equalNil(n, r)
 	}
 	l, r = l.carried().value(), r.carried().value()
-	a, b, ok := alike(l, r, false)
-	if !ok {
-		if c.comparable(l.typ, r.typ) {
-			return c.onMachine(n, truth) // it compares what pointers point to, lists by their elements, and times in any zone
-		}
+	switch {
+	case !comparable(l.typ, r.typ):
 		return c.mixed(n, l, r)
-	}
-	if l.optional() || r.optional() {
+	case l.optional() || r.optional():
 		return c.onMachine(n, truth)
 	}
-	t := infix(n, truth, comparisons[n.Operator], a, b)
-	t.hint = "ok"
-	return t
+	return c.compared(n, l, r)
 }
 
 // equalNil lowers a comparison with nil.

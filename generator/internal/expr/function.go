@@ -19,21 +19,21 @@ var (
 // A function is one of expr's.
 type function struct {
 	// takes are the lists of arguments, separated by spaces: s is a text, n an integer, q a number, Q a number or a list of
-	// numbers, l a list, T a list of texts, m a map, z a *time.Location, a anything. What is computed for each element of the list before is
-	// t, if it is true or false, x, if it is a number, or e. A + repeats the letter before it.
+	// numbers, l a list, T a list of texts, X a list of numbers, m a map, z a *time.Location, a anything. What is computed for each
+	// element of the list before is t, if it is true or false, x, if it is a number, or e. A letter with a + behind it may repeat.
 	takes string
 	// gives is the type of the value: s, n and a are as above, f is a float, b a bool, S a list of texts, N an integer or nil. 1 is
-	// the type of the first argument, o that of an element of it or nil, l a list of its elements. x is the type of a sum, e that
-	// of what is computed for each element, L a list of these.
+	// the type of the first argument, o that of an element of it or nil, l a list of its elements. M is the type of all arguments,
+	// or of the elements of the first one. x is the type of a sum, e that of what is computed for each element, L a list of these.
 	gives byte
 	// goes are the functions of package strings that compute the same, one for each list of arguments. Without one, expr's
-	// machine has to.
+	// machine has to, but for what method inGo knows.
 	goes string
 }
 
-// functions are all that can be called. What has no takes is checked by a method of its own.
+// functions are all that can be called.
 var functions = map[string]function{
-	"len": {}, "string": {}, "int": {}, "min": {}, "max": {},
+	"len": {"s l m", 'n', ""}, "string": {"a", 's', ""}, "int": {"q s", 'n', ""}, "min": {"Q+", 'M', ""}, "max": {"Q+", 'M', ""},
 
 	"lower": {"s", 's', "ToLower"}, "upper": {"s", 's', "ToUpper"}, "trim": {"s ss", 's', "TrimSpace Trim"},
 	"trimPrefix": {"ss s", 's', "TrimPrefix"}, "trimSuffix": {"ss s", 's', "TrimSuffix"},
@@ -57,11 +57,11 @@ var functions = map[string]function{
 
 	"all": {"lt", 'b', ""}, "any": {"lt", 'b', ""}, "none": {"lt", 'b', ""}, "one": {"lt", 'b', ""},
 	"filter": {"lt", 'l', ""}, "find": {"lt", 'o', ""}, "findLast": {"lt", 'o', ""},
-	"findIndex": {"lt", 'N', ""}, "findLastIndex": {"lt", 'N', ""}, "count": {"l lt", 'n', ""}, "sum": {"l lx", 'x', ""},
+	"findIndex": {"lt", 'N', ""}, "findLastIndex": {"lt", 'N', ""}, "count": {"l lt", 'n', ""}, "sum": {"X lx", 'x', ""},
 	"sortBy": {"le les", 'l', ""}, "map": {"le", 'L', ""}, "groupBy": {"le", 'a', ""}, "reduce": {"le lea", 'e', ""},
 }
 
-// builtin lowers a call of one of expr's functions.
+// builtin checks a call of one of expr's functions.
 func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 	f, ok := functions[n.Name]
 	if !ok {
@@ -77,28 +77,58 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 			return t
 		}
 	}
-	if f.takes == "" {
-		return c.special(n, args)
-	}
 	form, wrong := f.form(args)
 	switch {
-	case form < 0 && wrong < len(args) && f.has(len(args)):
-		return c.unfitArgument(n, args[wrong])
-	case form < 0:
+	case form < 0 && wrong < 0:
 		return c.errorf(n, "%s does not take %s", n.Name, count(len(args), false, "argument"))
-	case f.gives == 'x' && !takes('x', f.summand(args)):
-		return c.errorf(start(n.Arguments[0]), "%s needs numbers; there is %s", n.Name, c.a(f.summand(args)))
+	case form < 0:
+		return c.errorf(start(args[wrong].node), "%s cannot be used with %s", n.Name, c.a(args[wrong].typ))
 	case n.Name == "repeat" && args[1].con == nil:
 		return c.errorf(start(n.Arguments[1]), "repeat needs a constant count: a caller could make the text any length")
 	}
-	if goes := strings.Fields(f.goes); form < len(goes) && !slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }) {
-		return c.inGo(n, goes[form], f.result(args), args)
-	}
-	t := c.onMachine(n, f.result(args))
-	if f.gives == 'o' || f.gives == 'N' {
-		t.maybe = true
+	t := c.function(n, f, form, args)
+	if t != nil && t.src == "" {
+		t.src = called(n.Name, args)
 	}
 	return t
+}
+
+// function lowers a call that is right, as far as it can become Go.
+func (c *compiler) function(n *ast.BuiltinNode, f function, form int, args []*term) *term {
+	goes := strings.Fields(f.goes)
+	switch {
+	case slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }):
+	case form < len(goes):
+		return goCall(n, f.result(args), "text", "strings", goes[form], texts(args)...)
+	case n.Name == "string":
+		return c.string(n, args[0])
+	case n.Name == "int" && isInt(args[0].typ):
+		return c.integer(args[0], arithmeticKind(args[0])).plainly()
+	case n.Name == "len" && isText(args[0].typ):
+		return goCall(n, whole, "n", "unicode/utf8", "RuneCountInString", args[0].asText())
+	case n.Name == "len" && pointee(args[0].typ) == nil:
+		return goCall(n, whole, "n", "", n.Name, args[0])
+	case (n.Name == "min" || n.Name == "max") && !slices.ContainsFunc(args, func(t *term) bool { return !isInt(t.typ) }):
+		if met := c.meet(n, args); len(met) == len(args) {
+			return goCall(n, met[0].typ, "n", "", n.Name, met...)
+		}
+	}
+	t := c.onMachine(n, f.result(args))
+	t.maybe = f.gives == 'o' || f.gives == 'N'
+	return t
+}
+
+// goCall calls a function of a package, or one of Go's own.
+func goCall(n ast.Node, t types.Type, hint, path, fn string, args ...*term) *term {
+	return &term{node: n, typ: t, hint: hint, write: func(w *writer) operand { return w.callOf(w.std(path, fn), w.all(args...)...) }}
+}
+
+func texts(terms []*term) []*term {
+	all := make([]*term, len(terms))
+	for i, t := range terms {
+		all[i] = t.asText()
+	}
+	return all
 }
 
 // functionArguments checks the arguments of one of expr's functions; what is computed for each element stands for the body.
@@ -118,51 +148,27 @@ func (c *compiler) functionArguments(n *ast.BuiltinNode) (args []*term, ok bool)
 	return args, ok
 }
 
-// inGo calls a function of package strings.
-func (c *compiler) inGo(n *ast.BuiltinNode, fn string, result types.Type, args []*term) *term {
-	texts := make([]*term, len(args))
-	for i, t := range args {
-		texts[i] = t.asText()
-	}
-	return &term{node: n, typ: result, src: called(n.Name, args), hint: "text", write: func(w *writer) operand {
-		return w.callOf(w.std("strings", fn), w.all(texts...)...)
-	}}
-}
-
-// form returns which of the lists of arguments fits, or -1 and the first argument that fits in none.
+// form returns which of the lists of arguments fits, or -1 and the first argument that fits in none. That is -1, too, where no list
+// has as many arguments.
 func (f function) form(args []*term) (form, wrong int) {
-	for i, form := range strings.Split(f.takes, " ") {
-		at := misfit(form, args)
-		if at < 0 {
-			return i, 0
+	wrong = -1
+	for i, kinds := range strings.Split(f.takes, " ") {
+		if repeated, ok := strings.CutSuffix(kinds, "+"); ok {
+			kinds = strings.Repeat(repeated, max(1, len(args)))
+		}
+		if len(kinds) != len(args) {
+			continue
+		}
+		at := 0
+		for at < len(args) && takes(kinds[at], args[at].typ) {
+			at++
+		}
+		if at == len(args) {
+			return i, -1
 		}
 		wrong = max(wrong, at)
 	}
 	return -1, wrong
-}
-
-// has reports whether the function takes n arguments.
-func (f function) has(n int) bool {
-	return slices.ContainsFunc(strings.Split(f.takes, " "), func(form string) bool {
-		return len(form) == n || strings.HasSuffix(form, "+") && n > 0
-	})
-}
-
-// misfit returns the index of the first of args that the form does not take, or -1.
-func misfit(form string, args []*term) int {
-	kinds := strings.TrimSuffix(form, "+")
-	for i, t := range args {
-		switch {
-		case i < len(kinds) && takes(kinds[i], t.typ):
-		case i >= len(kinds) && kinds != form && takes(kinds[len(kinds)-1], t.typ):
-		default:
-			return i
-		}
-	}
-	if len(args) < len(kinds) {
-		return len(args)
-	}
-	return -1
 }
 
 func takes(kind byte, t types.Type) bool {
@@ -180,6 +186,8 @@ func takes(kind byte, t types.Type) bool {
 		return isBool(t) || isAny(t)
 	case 'l':
 		return isList(t) || isAny(t)
+	case 'X':
+		return isAny(t) || isList(t) && takes('q', elemOf(t))
 	case 'T':
 		return isAny(t) || isList(t) && takes('s', elemOf(t))
 	case 'm':
@@ -212,8 +220,13 @@ func (f function) result(args []*term) types.Type {
 			return types.NewSlice(anything)
 		}
 		return types.NewSlice(itemOf(args[0].typ))
+	case 'M':
+		return extreme(args)
 	case 'x':
-		return total(f.summand(args))
+		if len(args) == 1 {
+			return total(itemOf(args[0].typ))
+		}
+		return total(args[1].typ)
 	case 'e':
 		return args[1].typ
 	case 'L':
@@ -222,12 +235,16 @@ func (f function) result(args []*term) types.Type {
 	return anything
 }
 
-// summand is the type of what is summed up.
-func (f function) summand(args []*term) types.Type {
-	if len(args) == 1 {
-		return itemOf(args[0].typ)
+// extreme is the type of what is the least or the greatest.
+func extreme(args []*term) types.Type {
+	t := args[0].typ
+	switch {
+	case slices.ContainsFunc(args, func(o *term) bool { return !types.Identical(o.typ, t) }):
+		return anything
+	case isList(t):
+		return itemOf(t)
 	}
-	return args[1].typ
+	return t
 }
 
 // total is the type of a sum of numbers.
@@ -250,84 +267,6 @@ func itemOf(t types.Type) types.Type {
 		return m.Elem()
 	}
 	return anything
-}
-
-// special lowers the functions whose arguments are not of one kind.
-func (c *compiler) special(n *ast.BuiltinNode, args []*term) *term {
-	switch most := map[string]int{"min": 100, "max": 100}[n.Name]; {
-	case len(args) == 0 || len(args) > max(most, 1):
-		return c.errorf(n, "%s takes %s, not %d", n.Name, count(1, most > 0, "argument"), len(args))
-	case n.Name == "string" && !isAny(args[0].typ):
-		t := c.string(n, args[0])
-		if t != nil && t.src == "" {
-			t.src = called(n.Name, args)
-		}
-		return t
-	case n.Name == "len" && !isAny(args[0].typ):
-		return c.length(n, args[0])
-	case n.Name == "min", n.Name == "max":
-		return c.extreme(n, args)
-	case n.Name == "int" && isInt(args[0].typ):
-		return c.integer(args[0], arithmeticKind(args[0])).plainly()
-	case n.Name == "int" && !isNumber(args[0].typ) && !isText(args[0].typ) && !isAny(args[0].typ):
-		return c.unfitArgument(n, args[0])
-	case n.Name == "string":
-		return c.onMachine(n, text)
-	}
-	return c.onMachine(n, whole)
-}
-
-// unfitArgument says that a function does not take t.
-func (c *compiler) unfitArgument(n *ast.BuiltinNode, t *term) *term {
-	return c.errorf(start(t.node), "%s cannot be used with %s", n.Name, c.a(t.typ))
-}
-
-// length is how many letters a text has, or elements a list or a map.
-func (c *compiler) length(n *ast.BuiltinNode, t *term) *term {
-	v := &term{node: n, typ: whole, src: called(n.Name, []*term{t}), hint: "n"}
-	if isText(t.typ) {
-		t = t.asText()
-		v.write = func(w *writer) operand { return w.callOf(w.std("unicode/utf8", "RuneCountInString"), w.term(t)) }
-		return v
-	}
-	switch aggregate(t.typ).(type) {
-	case *types.Map, *types.Slice, *types.Array:
-		if pointee(t.typ) != nil {
-			return c.onMachine(n, whole)
-		}
-		v.write = func(w *writer) operand {
-			o := w.term(t)
-			return o.from(w.word("len") + "(" + o.text + ")")
-		}
-		return v
-	}
-	return c.unfitArgument(n, t)
-}
-
-// extreme lowers min and max: of integers of one type to Go's own.
-func (c *compiler) extreme(n *ast.BuiltinNode, args []*term) *term {
-	result := args[0].typ
-	for _, t := range args {
-		if !takes('Q', t.typ) {
-			return c.unfitArgument(n, t)
-		}
-		if !types.Identical(t.typ, result) {
-			result = anything
-		}
-	}
-	if isList(result) {
-		return c.onMachine(n, itemOf(result))
-	}
-	if slices.ContainsFunc(args, func(t *term) bool { return !isInt(t.typ) }) {
-		return c.onMachine(n, result)
-	}
-	met := c.meet(n, args)
-	if met == nil || len(met) < len(args) {
-		return c.onMachine(n, anything)
-	}
-	return &term{node: n, typ: met[0].typ, src: called(n.Name, args), hint: "n", write: func(w *writer) operand {
-		return w.callOf(w.word(n.Name), w.all(met...)...)
-	}}
 }
 
 // closure is what # stands for in what is computed for each element of a list.

@@ -24,7 +24,7 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 	return t
 }
 
-// among lowers a search for x in a list spelled out, a range, a slice, an array, a map or a struct.
+// among checks a search for x in a list spelled out, a range, a slice, an array, a map or a struct.
 func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
 	switch r := n.Right.(type) {
 	case *ast.ArrayNode:
@@ -44,25 +44,20 @@ func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
 	if y.gone {
 		return c.unequal(n, false, x, y)
 	}
-	if isAny(x.typ) || isAny(y.typ) {
-		return c.onMachine(n, truth)
-	}
-	switch a := aggregate(y.typ).(type) {
-	case *types.Map:
-		return c.inMap(n, x, a)
-	case *types.Slice, *types.Array:
-		return c.inSlice(n, x, y)
-	case *types.Struct:
-		return c.inStruct(n, x)
-	}
-	return c.errorf(n, "in needs a slice, an array, a map or a struct behind it; this is %s", c.a(y.typ))
-}
-
-// inStruct is a search for a field. As in expr it is found by its name in Go, if it is exported and no tag hides it, and there
-// is none in a nil pointer.
-func (c *compiler) inStruct(n *ast.BinaryNode, x *term) *term {
-	if !isText(x.typ) {
+	a := aggregate(y.typ)
+	m, isMap := a.(*types.Map)
+	_, isStruct := a.(*types.Struct)
+	elem := elemOf(y.typ)
+	switch {
+	case isAny(x.typ) || isAny(y.typ):
+	case isMap && c.assign(x, m.Key(), "what is looked for") == nil:
+		return nil
+	case elem != nil && !isAny(elem) && !comparable(x.typ, elem):
+		return c.errorf(n, "%s is never in %s", c.a(x.typ), c.a(y.typ))
+	case isStruct && !isText(x.typ):
 		return c.errorf(start(n.Left), "a field's name is a text; this is %s", c.a(x.typ))
+	case !isMap && !isStruct && elem == nil:
+		return c.errorf(n, "in needs a slice, an array, a map or a struct behind it; this is %s", c.a(y.typ))
 	}
 	return c.onMachine(n, truth)
 }
@@ -76,23 +71,21 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 	if x == nil || !ok {
 		return nil
 	}
-	value := x
 	for i, item := range items {
-		l, r, ok := alike(x, item.value(), false)
-		if isAny(x.typ) || isAny(item.typ) || item.value().optional() || item.bare != nil || !ok && c.comparable(x.typ, item.typ) {
-			return c.onMachine(n, truth)
-		}
-		if !ok {
+		v := item.value()
+		l, r := alike(x, v)
+		switch {
+		case !comparable(x.typ, v.typ):
 			return c.errorf(start(item.node), "%s is never equal to %s", c.a(x.typ), c.a(item.typ))
-		}
-		if value, items[i] = l, r; i > 0 && !types.Identical(l.typ, x.typ) || !r.lit && !types.Identical(l.typ, r.typ) {
+		case l == nil || v.optional() || item.bare != nil,
+			i > 0 && !types.Identical(l.typ, x.typ) || !r.lit && !types.Identical(l.typ, r.typ):
 			return c.onMachine(n, truth)
 		}
-		x = l
+		x, items[i] = l, r
 	}
 	return &term{node: n, typ: truth, hint: "found", write: func(w *writer) operand {
-		ops := w.all(append([]*term{value}, items...)...)
-		left := w.twice(value.hint, ops[0])
+		ops := w.all(append([]*term{x}, items...)...)
+		left := w.twice(x.hint, ops[0])
 		all := join(token.EQL, left, ops[1])
 		for _, o := range ops[2:] {
 			all = join(token.LOR, all, join(token.EQL, left, o))
@@ -115,22 +108,6 @@ func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term 
 	return c.onMachine(n, truth)
 }
 
-func (c *compiler) inMap(n *ast.BinaryNode, x *term, m *types.Map) *term {
-	if c.assign(x, m.Key(), "what is looked for") == nil {
-		return nil
-	}
-	return c.onMachine(n, truth)
-}
-
-// inSlice searches a slice, or an array.
-func (c *compiler) inSlice(n *ast.BinaryNode, x, y *term) *term {
-	elem := elemOf(y.typ)
-	if _, _, ok := alike(x, &term{typ: elem}, false); !ok && !isAny(elem) && !c.comparable(x.typ, elem) {
-		return c.errorf(n, "%s is never in %s", c.a(x.typ), c.a(y.typ))
-	}
-	return c.onMachine(n, truth)
-}
-
 // search lowers contains, startsWith and endsWith: false where a side is absent.
 func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
 	if l.gone || r.gone {
@@ -145,7 +122,5 @@ func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
 	if l.optional() || r.optional() {
 		return c.onMachine(n, truth)
 	}
-	return &term{node: n, typ: truth, hint: "found", write: func(w *writer) operand {
-		return w.callOf(w.std("strings", fn), w.all(l, r)...)
-	}}
+	return goCall(n, truth, "found", "strings", fn, l, r)
 }

@@ -131,11 +131,6 @@ func dynamicResult(op string) types.Type {
 	return truth
 }
 
-// comparable reports whether expr compares values of these types as wholes.
-func (c *compiler) comparable(a, b types.Type) bool {
-	return types.Identical(a, b) || isList(a) && isList(b) || types.AssignableTo(a, b) || types.AssignableTo(b, a)
-}
-
 // array is a list spelled out.
 func (c *compiler) array(n *ast.ArrayNode) *term {
 	items, ok := c.terms(n.Nodes)

@@ -164,8 +164,11 @@ func (w *writer) then(ops []operand, t *term) []operand {
 	return append(ops, o)
 }
 
-// std names a function of the standard library, or of the module's own runtime.
+// std names a function of the standard library or of the module's own runtime. One of Go's own has no path.
 func (w *writer) std(path, name string) string {
+	if path == "" {
+		return w.word(name)
+	}
 	return w.use(types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])) + "." + name
 }
 
