@@ -68,10 +68,6 @@ func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
 
 // equal lowers == and !=. A side that may be absent equals nothing but nil.
 func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
-	if l.gone || r.gone {
-		both := isNil(l.typ) && isNil(r.typ)
-		return c.unequal(n, both == (n.Operator == "=="), l, r)
-	}
 	if isNil(r.typ) {
 		return c.equalNil(n, l)
 	}

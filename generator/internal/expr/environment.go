@@ -64,8 +64,18 @@ func (c *compiler) absent(n ast.Node) *term {
 	return t
 }
 
-// unequal is the value of a comparison with a parameter that the method does not have.
-func (c *compiler) unequal(n ast.Node, value bool, l, r *term) *term {
+// unequal is an operator beside a parameter that the method does not have, which equals nothing but nil.
+func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
+	both, value := isNil(l.typ) && isNil(r.typ), false
+	switch n.Operator {
+	case "==":
+		value = both
+	case "!=":
+		value = !both
+	case "in", "contains", "startsWith", "endsWith":
+	default:
+		return c.mixed(n, l, r)
+	}
 	for _, t := range []*term{l, r} {
 		if !t.gone && t.con == nil && !isNil(t.typ) { // it may fail on the way
 			return c.onMachine(n, truth)

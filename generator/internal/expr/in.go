@@ -15,7 +15,7 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 		if y == nil {
 			return nil
 		}
-		return c.unequal(n, false, x, y)
+		return c.unequal(n, x, y)
 	}
 	t := c.among(n, x)
 	if t != nil && x.optional() {
@@ -42,7 +42,7 @@ func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
 		return nil
 	}
 	if y.gone {
-		return c.unequal(n, false, x, y)
+		return c.unequal(n, x, y)
 	}
 	a := aggregate(y.typ)
 	m, isMap := a.(*types.Map)
@@ -108,11 +108,8 @@ func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term 
 	return c.onMachine(n, truth)
 }
 
-// search lowers contains, startsWith and endsWith: false where a side is absent.
+// search lowers contains, startsWith and endsWith.
 func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
-	if l.gone || r.gone {
-		return c.unequal(n, false, l, r)
-	}
 	l, r = l.value(), r.value()
 	if !isText(l.typ) || !isText(r.typ) {
 		return c.mixed(n, l, r)

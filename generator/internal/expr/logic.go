@@ -20,55 +20,28 @@ func (c *compiler) not(n ast.Node, t *term) *term {
 	}}
 }
 
-// both lowers a chain of &&. It nests to the right, so that a variable of one operand is in scope for those behind it.
-func (c *compiler) both(n *ast.BinaryNode) *term {
-	var links []ast.Node
-	var left ast.Node = n
-	for b := n; b != nil; {
-		links = append(links, b.Right)
-		left = b.Left
-		next, _ := left.(*ast.BinaryNode)
-		if next == nil || next.Operator != "&&" && next.Operator != "and" {
-			break
-		}
-		b = next
+// logic lowers && and ||. A chain of && nests to the right, so that a variable of one operand is in scope for those behind it.
+func (c *compiler) logic(n *ast.BinaryNode, op token.Token) *term {
+	left, chained := n.Left.(*ast.BinaryNode)
+	if chained && op == token.LAND && (left.Operator == "&&" || left.Operator == "and") {
+		rest := &ast.BinaryNode{Operator: n.Operator, Left: left.Right, Right: n.Right}
+		rest.SetLocation(n.Location())
+		n = &ast.BinaryNode{Operator: left.Operator, Left: left.Left, Right: rest}
+		n.SetLocation(left.Location())
+		return c.logic(n, op)
 	}
-	links = append(links, left)
-	slices.Reverse(links)
-	var terms []*term
-	for i, link := range links {
-		t := c.condition(link, n.Operator)
-		if i+1 < len(links) && knows(t, true) {
-			continue
-		}
-		if terms = append(terms, t); knows(t, false) {
-			break
-		}
-	}
-	all := terms[len(terms)-1]
-	for i := len(terms) - 2; i >= 0; i-- {
-		if terms[i] == nil || all == nil {
-			all = nil
-			continue
-		}
-		all = shortCircuit(n, token.LAND, terms[i], all)
-	}
-	return all
-}
-
-func (c *compiler) either(n *ast.BinaryNode) *term {
 	l := c.condition(n.Left, n.Operator)
 	switch {
-	case knows(l, true):
+	case knows(l, op == token.LOR):
 		return l
-	case knows(l, false):
+	case knows(l, op == token.LAND):
 		return c.condition(n.Right, n.Operator)
 	}
 	r := c.condition(n.Right, n.Operator)
 	if l == nil || r == nil {
 		return nil
 	}
-	return shortCircuit(n, token.LOR, l, r)
+	return shortCircuit(n, op, l, r)
 }
 
 // condition lowers an operand that has to be a bool.

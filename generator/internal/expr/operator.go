@@ -38,9 +38,9 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 func (c *compiler) binary(n *ast.BinaryNode) *term {
 	switch n.Operator {
 	case "&&", "and":
-		return c.both(n)
+		return c.logic(n, token.LAND)
 	case "||", "or":
-		return c.either(n)
+		return c.logic(n, token.LOR)
 	case "??":
 		return c.coalesce(n, c.valueOf, c.valueOf)
 	case "in":
@@ -52,6 +52,9 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	}
 	if v, done := c.fold(n, l.value(), r.value()); done {
 		return v
+	}
+	if l.gone || r.gone {
+		return c.unequal(n, l, r)
 	}
 	switch n.Operator {
 	case "matches":
