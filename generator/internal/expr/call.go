@@ -169,7 +169,7 @@ func (c *compiler) result(n *ast.CallNode, name string, sig *types.Signature) ty
 	switch {
 	case r.Len() == 0:
 		c.errorf(n, "%s returns no value", name)
-	case r.Len() > 2, r.Len() == 2 && !types.Identical(r.At(1).Type(), types.Universe.Lookup("error").Type()):
+	case r.Len() > 2, r.Len() == 2 && !types.Identical(r.At(1).Type(), failure):
 		c.errorf(n, "%s returns %s; expected one value, or a value and an error", name, c.typeName(r))
 	case c.valid(n, r.At(0).Type()):
 		return r.At(0).Type()

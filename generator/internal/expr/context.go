@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"go/token"
 	"go/types"
 
 	"github.com/expr-lang/expr/ast"
@@ -53,26 +52,11 @@ func implementsContext(t types.Type) bool {
 	if results.Len() == 0 || types.Unalias(results.At(0).Type()).String() != "time.Time" {
 		return false
 	}
-	method := func(name string, param types.Type, results ...types.Type) *types.Func {
-		sig := types.NewSignatureType(nil, nil, nil, tuple(param), tuple(results...), false)
-		return types.NewFunc(token.NoPos, nil, name, sig)
-	}
 	done := types.NewChan(types.RecvOnly, types.NewStruct(nil, nil))
-	return types.Implements(t, types.NewInterfaceType([]*types.Func{
-		method("Deadline", nil, results.At(0).Type(), truth), method("Done", nil, done),
-		method("Err", nil, types.Universe.Lookup("error").Type()), method("Value", anything, anything),
-	}, nil).Complete())
-}
-
-// tuple makes a list of parameters or results of those types that are not nil.
-func tuple(ts ...types.Type) *types.Tuple {
-	var vars []*types.Var
-	for _, t := range ts {
-		if t != nil {
-			vars = append(vars, types.NewParam(token.NoPos, nil, "", t))
-		}
-	}
-	return types.NewTuple(vars...)
+	return types.Implements(t, having(
+		method("Deadline", nil, results.At(0).Type(), truth), method("Done", nil, done), method("Err", nil, failure),
+		method("Value", anything, anything),
+	))
 }
 
 // context is ctx on a method without a parameter of that name.

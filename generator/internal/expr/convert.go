@@ -52,17 +52,18 @@ func (t *term) plainly() *term {
 	return &v
 }
 
-func (t *term) asFloat() *term { return t.as(types.Float64) }
-func (t *term) asText() *term  { return t.as(types.String) }
-func (t *term) asBool() *term  { return t.as(types.Bool) }
 
 // value is what operators take: a pointer stands for what it points to, unless that has parts of its own.
 func (t *term) value() *term {
-	elem := pointee(t.typ)
-	if elem == nil || !isBasic(elem) {
-		return t
+	if elem := pointee(t.typ); elem != nil && isBasic(elem) {
+		return t.pointed()
 	}
-	return &term{node: t.node, typ: elem, src: t.src, hint: t.hint, maybe: true, write: func(w *writer) operand {
+	return t
+}
+
+// pointed is what t points to, whatever that is.
+func (t *term) pointed() *term {
+	return &term{node: t.node, typ: pointee(t.typ), src: t.src, hint: t.hint, maybe: true, write: func(w *writer) operand {
 		return star(w.there(w.term(t), t))
 	}}
 }
@@ -84,7 +85,7 @@ func (t *term) said() string {
 func (c *compiler) assign(t *term, to types.Type, role string) *term {
 	v := t
 	if elem := pointee(t.typ); elem != nil && !types.AssignableTo(t.typ, to) {
-		v = c.pointed(t)
+		v = t.pointed()
 	}
 	switch {
 	case t.fits(to), types.AssignableTo(t.typ, to):
@@ -106,13 +107,6 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 		return c.errorf(start(t.node), "%v does not fit %s", t.con, c.typeName(to))
 	}
 	return c.errorf(start(t.node), "%s is %s; expected %s", role, c.a(t.typ), c.typeName(to))
-}
-
-// pointed is what t points to, whatever that is.
-func (c *compiler) pointed(t *term) *term {
-	return &term{node: t.node, typ: pointee(t.typ), src: t.src, hint: t.hint, write: func(w *writer) operand {
-		return star(w.notNil(w.term(t), t.typ, t.hint, t.said()))
-	}}
 }
 
 // typed is o, which t wrote. It spells out the type of a literal where a declaration would give it another one.

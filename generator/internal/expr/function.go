@@ -105,7 +105,7 @@ func (c *compiler) function(n *ast.BuiltinNode, f function, form int, args []*te
 	case n.Name == "int" && isInt(args[0].typ):
 		return c.integer(args[0], arithmeticKind(args[0])).plainly()
 	case n.Name == "len" && isText(args[0].typ):
-		return goCall(n, whole, "n", "unicode/utf8", "RuneCountInString", args[0].asText())
+		return goCall(n, whole, "n", "unicode/utf8", "RuneCountInString", args[0].as(types.String))
 	case n.Name == "len" && pointee(args[0].typ) == nil:
 		return goCall(n, whole, "n", "", n.Name, args[0])
 	case (n.Name == "min" || n.Name == "max") && !slices.ContainsFunc(args, func(t *term) bool { return !isInt(t.typ) }):
@@ -126,7 +126,7 @@ func goCall(n ast.Node, t types.Type, hint, path, fn string, args ...*term) *ter
 func texts(terms []*term) []*term {
 	all := make([]*term, len(terms))
 	for i, t := range terms {
-		all[i] = t.asText()
+		all[i] = t.as(types.String)
 	}
 	return all
 }

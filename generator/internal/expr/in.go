@@ -114,7 +114,7 @@ func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
 	if !isText(l.typ) || !isText(r.typ) {
 		return c.mixed(n, l, r)
 	}
-	l, r = l.asText(), r.asText()
+	l, r = l.as(types.String), r.as(types.String)
 	fn := map[string]string{"contains": "Contains", "startsWith": "HasPrefix", "endsWith": "HasSuffix"}[n.Operator]
 	if l.optional() || r.optional() {
 		return c.onMachine(n, truth)

@@ -56,7 +56,7 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 	if !isBool(t.typ) {
 		return c.errorf(start(n), "%s needs a bool; this is %s", role, c.a(t.typ))
 	}
-	return t.asBool()
+	return t.as(types.Bool)
 }
 
 // shortCircuit writes an operator whose right side is computed only if the left one leaves it open.

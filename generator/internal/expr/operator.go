@@ -20,7 +20,7 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 	case isAny(t.typ):
 		return c.onMachine(n, dynamicResult(n.Operator))
 	case (n.Operator == "!" || n.Operator == "not") && isBool(t.typ):
-		return c.not(n, t.asBool())
+		return c.not(n, t.as(types.Bool))
 	case n.Operator == "+" && isNumber(t.typ):
 		return t
 	case n.Operator == "-" && isInt(t.typ):
@@ -111,7 +111,7 @@ func arithmeticKind(terms ...*term) types.BasicKind {
 func (c *compiler) arithmetic(n *ast.BinaryNode, l, r *term) *term {
 	switch {
 	case n.Operator == "+" && isText(l.typ) && isText(r.typ):
-		return infix(n, text, token.ADD, l.asText(), r.asText())
+		return infix(n, text, token.ADD, l.as(types.String), r.as(types.String))
 	case isTime(l.typ) || isTime(r.typ) || isDuration(l.typ) || isDuration(r.typ):
 		return c.moments(n, l, r)
 	case !isNumber(l.typ) || !isNumber(r.typ), n.Operator == "%" && !(isInt(l.typ) && isInt(r.typ)):
@@ -122,7 +122,7 @@ func (c *compiler) arithmetic(n *ast.BinaryNode, l, r *term) *term {
 		return c.integers(n, l, r)
 	}
 	op := map[string]token.Token{"+": token.ADD, "-": token.SUB, "*": token.MUL, "/": token.QUO}[n.Operator]
-	return infix(n, types.Typ[types.Float64], op, l.asFloat(), r.asFloat())
+	return infix(n, types.Typ[types.Float64], op, l.as(types.Float64), r.as(types.Float64))
 }
 
 // integers is an operator on integers, whose result may not fit.

@@ -2,7 +2,7 @@ package expr
 
 import (
 	"errors"
-	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,10 +32,6 @@ func (c *compiler) parse() ast.Node {
 	}
 	if name, ok := strings.CutPrefix(src, "#"); ok {
 		c.errorAt(0, "unexpected #; write {%s}", strings.Trim(name, "{}"))
-		return nil
-	}
-	if i := endless(src); i >= 0 {
-		c.errorAt(i, "this comment would take all that follows; expected one between /* and */")
 		return nil
 	}
 	// Names of the package and of the parameters come before expr's functions, as in expr's own environments.
@@ -90,25 +86,6 @@ func spaced(src string) string {
 	return b.String()
 }
 
-// endless returns where a comment begins that never ends, or -1.
-func endless(src string) int {
-	end := 0
-	for _, word := range append(words(src), lexer.Token{}) {
-		gap := strings.TrimLeftFunc(src[end:], unicode.IsSpace)
-		for closed := true; closed && strings.HasPrefix(gap, "/*"); {
-			var rest string
-			if _, rest, closed = strings.Cut(gap[2:], "*/"); closed {
-				gap = strings.TrimLeftFunc(rest, unicode.IsSpace)
-			}
-		}
-		if strings.HasPrefix(gap, "//") || strings.HasPrefix(gap, "/*") {
-			return len(src) - len(gap)
-		}
-		end = offset(src, word.To)
-	}
-	return -1
-}
-
 // shadowed completes the message about an error at i, where a name before it means a parameter or something of the package.
 func (c *compiler) shadowed(i int) (hint string) {
 	all := words(c.expr.Value)
@@ -155,33 +132,25 @@ func numberBefore(src string, i int) int {
 	return begin + 1
 }
 
-// syntaxMessage puts what expr's parser says into our words.
+// syntaxMessages say what expr's parser says in our words.
+var syntaxMessages = []struct {
+	parser *regexp.Regexp
+	ours   string
+}{
+	{regexp.MustCompile(`^unexpected token \w+\("="\)$`), "unexpected =; write == to compare"},
+	{regexp.MustCompile(`^unexpected token \w+\("(.*)"\)$`), "unexpected $1"},
+	{regexp.MustCompile(`^unrecognized character: \S+ (.*)$`), "unexpected character $1"},
+	{regexp.MustCompile(`^Operator \((.*?)\).*$`), "?? and $1 cannot be mixed without parentheses"},
+	{regexp.MustCompile(`^literal not terminated$`), "the text has no closing quote"},
+	{regexp.MustCompile(`^unclosed comment$`), "the comment has no closing */"},
+	{regexp.MustCompile(`^compilation failed: .* maximum allowed nodes$`), "the expression has too many parts"},
+}
+
 func syntaxMessage(msg string) string {
-	if token, ok := strings.CutPrefix(msg, "unexpected token "); ok {
-		if _, quoted, ok := strings.Cut(token, "("); ok {
-			var word string
-			if _, err := fmt.Sscanf(strings.TrimSuffix(quoted, ")"), "%q", &word); err == nil {
-				if word == "=" {
-					return "unexpected =; write == to compare"
-				}
-				return "unexpected " + word
-			}
+	for _, m := range syntaxMessages {
+		if m.parser.MatchString(msg) {
+			return m.parser.ReplaceAllString(msg, m.ours)
 		}
-		return "unexpected " + strings.ToLower(token)
-	}
-	if _, char, ok := strings.Cut(msg, "unrecognized character: "); ok {
-		_, char, _ = strings.Cut(char, " ")
-		return "unexpected character " + char
-	}
-	if op, ok := strings.CutPrefix(msg, "Operator ("); ok {
-		op, _, _ = strings.Cut(op, ")")
-		return "?? and " + op + " cannot be mixed without parentheses"
-	}
-	switch msg {
-	case "literal not terminated":
-		return "the text has no closing quote"
-	case "compilation failed: expression exceeds maximum allowed nodes":
-		return "the expression has too many parts"
 	}
 	r, n := utf8.DecodeRuneInString(msg)
 	return string(unicode.ToLower(r)) + msg[n:]

@@ -26,7 +26,7 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 		}
 		t = c.onMachine(n, t.typ)
 	case want == Bool && isBool(t.typ):
-		t = t.asBool().plainly()
+		t = t.as(types.Bool).plainly()
 	case want == Bool:
 		return c.errorf(start(n), "a bool is needed here; this is %s", c.a(t.typ))
 	case isInt(t.typ):
@@ -107,14 +107,16 @@ func (c *compiler) text(t *term) *term {
 		return c.errorf(start(t.node), "this method has no such parameter, and no ?? says what to take instead")
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
-	case c.printer(source, "MarshalText") != nil:
+	case prints(source, "MarshalText"):
 		t = c.marshalled(t)
-	case c.printer(source, "String") != nil:
+	case prints(source, "String"):
 		t = c.callMethod(t.node, t, "String", text)
 	case isText(source), isBool(source), isInt(source):
-		if m := c.ofPointer(source); m != "" {
-			return c.errorf(start(t.node), "the method %s of %s is its pointer's and would not count: write string(...) around it",
-				m, c.typeName(source))
+		for _, m := range []string{"MarshalText", "String"} {
+			if prints(types.NewPointer(source), m) {
+				return c.errorf(start(t.node), "the method %s of %s is its pointer's and would not count: write string(...) around it",
+					m, c.typeName(source))
+			}
 		}
 		t = stable(t)
 	default:
@@ -134,39 +136,6 @@ func textHint(t types.Type) string {
 		return `; ?? "" behind it gives what it points to`
 	case is(t, types.IsFloat):
 		return "; write int(...) around it"
-	}
-	return ""
-}
-
-// printer returns the method of t that makes a text of it, if t has it without its address being taken.
-func (c *compiler) printer(t types.Type, name string) *types.Func {
-	s := types.NewMethodSet(t).Lookup(c.env.Package, name)
-	if s == nil {
-		return nil
-	}
-	f, ok := s.Obj().(*types.Func)
-	if !ok || f.Signature().Params().Len() > 0 {
-		return nil
-	}
-	if want := map[string]string{"MarshalText": "([]byte, error)"}[name]; want != "" {
-		if r := f.Signature().Results(); r.Len() != 2 || types.TypeString(r.At(0).Type(), nil) != "[]byte" ||
-			types.TypeString(r.At(1).Type(), nil) != "error" {
-			return nil
-		}
-		return f
-	}
-	if r := f.Signature().Results(); r.Len() != 1 || !types.Identical(r.At(0).Type(), text) {
-		return nil
-	}
-	return f
-}
-
-// ofPointer names the method of *t that makes a text, where t itself has none.
-func (c *compiler) ofPointer(t types.Type) string {
-	for _, name := range []string{"MarshalText", "String"} {
-		if c.printer(types.NewPointer(t), name) != nil {
-			return name
-		}
 	}
 	return ""
 }
@@ -204,7 +173,7 @@ func stable(t *term) *term {
 		return literal(t.node, fmt.Sprint(t.con))
 	}
 	if isText(t.typ) {
-		return t.asText()
+		return t.as(types.String)
 	}
 	b := t.typ.Underlying().(*types.Basic)
 	fn, to, rest := "FormatInt", types.Typ[types.Int64], ", 10"
@@ -229,7 +198,7 @@ func stable(t *term) *term {
 // string lowers string(x): what %v prints.
 func (c *compiler) string(n *ast.BuiltinNode, t *term) *term {
 	for _, m := range []string{"Error", "String"} {
-		if printer := c.printer(t.typ, m); printer != nil {
+		if prints(t.typ, m) {
 			return c.callMethod(n, t, m, text)
 		}
 	}
@@ -237,7 +206,7 @@ func (c *compiler) string(n *ast.BuiltinNode, t *term) *term {
 	case isEnv(t.node), !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
 		return c.errorf(start(t.node), "string of %s may show an address, which is another one for each call", c.a(t.typ))
 	case isText(t.typ):
-		return t.plainly().asText()
+		return t.plainly().as(types.String)
 	case isBool(t.typ), isInt(t.typ):
 		return stable(t)
 	}

@@ -3,7 +3,6 @@ package expr
 import (
 	"go/token"
 	"go/types"
-	"math"
 	"slices"
 
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
@@ -133,37 +132,29 @@ func wide(t types.Type) bool {
 	return ok && (b.Kind() == types.Uint || b.Kind() == types.Uint64)
 }
 
-// limits returns the least and the greatest value of an integer type; the greatest of a wide one counts as MaxInt64. An int has
-// word bits.
-func limits(t types.Type, word int) (least, greatest int64) {
-	size := map[types.BasicKind]int{
-		types.Int: word, types.Int8: 8, types.Int16: 16, types.Int32: 32, types.UntypedRune: 32, types.Uint8: 8, types.Uint16: 16, types.Uint32: 32,
-	}[t.Underlying().(*types.Basic).Kind()]
-	switch {
-	case size == 0 || size == 64:
-		least, greatest = math.MinInt64, math.MaxInt64
-	case is(t, types.IsUnsigned):
-		greatest = 1<<size - 1
-	default:
-		least, greatest = -1<<(size-1), 1<<(size-1)-1
-	}
-	if wide(t) {
-		least = 0
-	}
-	return least, greatest
-}
+// narrow and full are the sizes of types where an int has 32 bits, and where it has 64.
+var narrow, full = types.SizesFor("gc", "386"), types.SizesFor("gc", "amd64")
 
 // holds reports whether every value of the integer type from is one of the integer type to, on 32 bits as on 64.
 func holds(to, from types.Type) bool {
-	if types.Identical(to.Underlying(), from.Underlying()) {
+	a, b := narrow.Sizeof(to), full.Sizeof(from)
+	switch unsigned := is(from, types.IsUnsigned); {
+	case types.Identical(to.Underlying(), from.Underlying()):
 		return true
+	case unsigned == is(to, types.IsUnsigned):
+		return a >= b
+	default:
+		return unsigned && a > b
 	}
-	if wide(from) {
-		return wide(to) && to.Underlying().(*types.Basic).Kind() == types.Uint64
+}
+
+// represents reports whether n is a value of the integer type t, on 32 bits as on 64.
+func represents(t types.Type, n int64) bool {
+	unused := 64 - 8*narrow.Sizeof(t)
+	if is(t, types.IsUnsigned) {
+		return n >= 0 && n<<unused>>unused == n
 	}
-	a, b := limits(to, 32)
-	x, y := limits(from, 64)
-	return a <= x && y <= b
+	return n<<unused>>unused == n
 }
 
 // fits reports whether a literal can stand where a t is needed.
@@ -173,11 +164,7 @@ func (t *term) fits(to types.Type) bool {
 	}
 	switch v := t.con.(type) {
 	case int:
-		if isInt(to) {
-			least, greatest := limits(to, 32)
-			return least <= int64(v) && int64(v) <= greatest
-		}
-		return is(to, types.IsFloat)
+		return isInt(to) && represents(to, int64(v)) || is(to, types.IsFloat)
 	case float64:
 		return is(to, types.IsFloat)
 	case string:
@@ -212,4 +199,38 @@ func (c *compiler) a(t types.Type) string {
 		return name
 	}
 	return naming.Article(name) + " " + name
+}
+
+// failure is the type error.
+var failure = types.Universe.Lookup("error").Type()
+
+// printers are the methods that make a text of a value.
+var printers = map[string]*types.Interface{
+	"MarshalText": having(method("MarshalText", nil, types.NewSlice(types.Typ[types.Byte]), failure)),
+	"String":      having(method("String", nil, text)),
+	"Error":       having(method("Error", nil, text)),
+}
+
+// prints reports whether values of type t have such a method without their address being taken.
+func prints(t types.Type, name string) bool { return types.Implements(t, printers[name]) }
+
+func having(methods ...*types.Func) *types.Interface {
+	return types.NewInterfaceType(methods, nil).Complete()
+}
+
+// method is one that takes a value, or none where takes is nil.
+func method(name string, takes types.Type, gives ...types.Type) *types.Func {
+	var params []types.Type
+	if takes != nil {
+		params = append(params, takes)
+	}
+	return types.NewFunc(token.NoPos, nil, name, types.NewSignatureType(nil, nil, nil, tuple(params...), tuple(gives...), false))
+}
+
+func tuple(ts ...types.Type) *types.Tuple {
+	var vars []*types.Var
+	for _, t := range ts {
+		vars = append(vars, types.NewParam(token.NoPos, nil, "", t))
+	}
+	return types.NewTuple(vars...)
 }
