@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"go/types"
 	"slices"
 	"strings"
 
@@ -125,14 +124,14 @@ func (w *writer) described(err string, leave func(err string) string) string {
 func (w *writer) message(r *model.Rule, err string) string {
 	return join(r.Message, func(p model.Piece, _ bool) (string, bool) {
 		hashed := r.Limit.Hash == ratelimit.HashSubject && w.isHashed(p.Expr)
-		if text, ok := spelled(p.Code); ok && harmless(p.Code) && !hashed {
+		if text, ok := spelled(p.Code); ok && p.Code.Plain && !hashed {
 			return text, true
 		}
 		value := w.render(p.Code).Value
 		switch {
 		case hashed:
 			return w.wrap("Shown") + "(" + err + ", " + value + ")", false
-		case harmless(p.Code):
+		case p.Code.Plain:
 			return value, false
 		}
 		return w.wrap("Printable") + "(" + value + ")", false
@@ -145,10 +144,4 @@ func (w *writer) isHashed(expr string) bool {
 		is := func(p model.Piece) bool { return p.Code != nil && p.Expr == expr }
 		return r.Limit.Hash == ratelimit.HashSubject && (slices.ContainsFunc(r.Subject, is) || slices.ContainsFunc(r.Member, is))
 	})
-}
-
-// harmless reports whether the text of a value is of digits or letters alone.
-func harmless(c *expr.Code) bool {
-	b, ok := c.Type.Underlying().(*types.Basic)
-	return ok && b.Info()&(types.IsNumeric|types.IsBoolean) != 0
 }

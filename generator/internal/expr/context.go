@@ -70,7 +70,7 @@ func (c *compiler) context(n *ast.IdentifierNode) *term {
 		return nil
 	}
 	if called {
-		t = c.callMethod(n, t, "Context", contextMethod(t.typ).Signature().Results().At(0).Type())
+		t = c.callMethod(t, "Context", contextMethod(t.typ).Signature().Results().At(0).Type())
 	}
 	t.src, t.hint = "ctx", "ctx"
 	c.named("ctx", t.write)

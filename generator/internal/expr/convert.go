@@ -26,7 +26,9 @@ func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
 // integer is t, an integer, in the type named. A value that does not fit leaves the method.
 func (c *compiler) integer(t *term, kind types.BasicKind) *term {
 	if to := types.Typ[kind]; !t.fits(to) && !holds(to, t.typ) {
-		return c.checked(t.node, to, "To["+to.Name()+"]", t)
+		v := c.checked(t.node, to, "To["+to.Name()+"]", t)
+		v.maybe = t.maybe
+		return v
 	}
 	return t.as(kind)
 }
@@ -51,7 +53,6 @@ func (t *term) plainly() *term {
 	v.maybe, v.src = false, ""
 	return &v
 }
-
 
 // value is what operators take: a pointer stands for what it points to, unless that has parts of its own.
 func (t *term) value() *term {
@@ -111,7 +112,7 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 
 // typed is o, which t wrote. It spells out the type of a literal where a declaration would give it another one.
 func (o operand) typed(w *writer, t *term) operand {
-	if !t.lit || types.Identical(t.typ, literal(t.node, t.con).typ) {
+	if !t.lit || types.Identical(t.typ, defaultType(t.con)) {
 		return o
 	}
 	return o.from(w.typ(t.typ) + "(" + o.text + ")")

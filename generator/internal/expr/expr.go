@@ -73,8 +73,6 @@ type Names interface {
 
 // Code is an expression that was found right.
 type Code struct {
-	// Type is the type of the expression before it was made a string or an int64.
-	Type types.Type
 	// Constant is the value where it is known when generating, else nil: a string for an Island, else a bool, an int or a float64.
 	Constant any
 	// Spelled reports that the code of a constant is the value itself, and not the name of a constant of the package.
@@ -122,7 +120,7 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 	if len(c.errs) > 0 || t == nil {
 		return nil, c.errs
 	}
-	code := &Code{Type: t.source, Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, env: env, value: t}
+	code := &Code{Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, env: env, value: t}
 	if c.machine {
 		if code.Program, code.value = c.program(t, want); code.value == nil {
 			return nil, c.errs

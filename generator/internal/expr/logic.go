@@ -120,15 +120,12 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 
 // together is a term, yet to be written, that takes the value of one of terms.
 func together(n ast.Node, terms []*term) *term {
-	t := &term{node: n, typ: terms[0].typ, source: terms[0].source, plain: true}
+	t := &term{node: n, typ: terms[0].typ, final: terms[0].final, plain: true}
 	for _, each := range terms {
 		if t.hint == "" {
 			t.hint = each.hint
 		}
 		t.plain = t.plain && each.plain
-		if t.source != nil && !types.Identical(t.source, each.source) {
-			t.source = t.typ
-		}
 	}
 	return t
 }

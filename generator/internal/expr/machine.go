@@ -70,7 +70,7 @@ func (c *compiler) maybeNil(n ast.Node, t types.Type) *term {
 
 // optional reports whether t may be nil, whatever its type, where it is not made a text: a text must be there.
 func (t *term) optional() bool {
-	return t.maybe && t.bare == nil && t.source == nil
+	return t.maybe && t.bare == nil && !t.final
 }
 
 // program hands the whole expression, whose value is t, to the machine.

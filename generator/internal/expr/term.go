@@ -31,9 +31,8 @@ type term struct {
 	gone  bool // it is nil, for the method has no such parameter
 	sure  bool // it is true or false by what parameters the method has
 
-	// For a text in its stable form: the type it was made of, and whether it is free of bytes to be escaped.
-	source types.Type
-	plain  bool
+	final bool // it is what the place of the expression needs, and must be there
+	plain bool // it is free of bytes to be escaped
 }
 
 // compiler checks one expression.
@@ -151,20 +150,14 @@ func fixed(text string) operand {
 // literal is a constant that the expression spells out or that folding gave.
 func literal(n ast.Node, v any) *term {
 	words := spelled(v)
-	t := &term{node: n, con: v, lit: true, spelled: true, src: words}
+	t := &term{node: n, typ: defaultType(v), con: v, lit: true, spelled: true, src: words}
 	switch v := v.(type) {
-	case bool:
-		t.typ = truth
 	case int:
-		t.typ = whole
 		if int(int32(v)) != v { // an int may have 32 bits
 			t.typ = types.Typ[types.Int64]
 		}
 	case float64:
-		t.typ = types.Typ[types.Float64]
 		t.lit = v != 0 || !math.Signbit(v) // Go has no literal for -0
-	case string:
-		t.typ = text
 	}
 	t.write = func(w *writer) operand {
 		switch {
@@ -180,6 +173,21 @@ func literal(n ast.Node, v any) *term {
 		return o
 	}
 	return t
+}
+
+// defaultType is the type of a variable that is declared with a literal.
+func defaultType(v any) types.Type {
+	switch v.(type) {
+	case bool:
+		return truth
+	case int:
+		return whole
+	case float64:
+		return types.Typ[types.Float64]
+	case string:
+		return text
+	}
+	return types.Typ[types.UntypedNil]
 }
 
 // spelled is how Go and expr write a constant. A float is one also where nothing else says so.

@@ -8,93 +8,60 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// want lowers the whole expression to what its place needs.
+// want lowers the whole expression to what its place needs. The values between which ?: and ?? choose become that one by one, so
+// that they may be of different types.
 func (c *compiler) want(n ast.Node, want Want) *term {
-	if want == Island {
-		return c.island(n)
-	}
-	t := c.term(n)
-	if t == nil {
-		return nil
-	}
-	source := t.typ
-	t = t.value()
-	switch {
-	case isAny(t.typ):
-		if c.unfit(n, want) {
-			return nil
+	each := func(n ast.Node) *term { return c.want(n, want) }
+	alternative := func(n ast.Node) *term {
+		t := c.valueOf(n)
+		if t == nil || isNil(t.typ) {
+			return t
 		}
-		t = c.onMachine(n, t.typ)
-	case want == Bool && isBool(t.typ):
-		t = t.as(types.Bool).plainly()
-	case want == Bool:
-		return c.errorf(start(n), "a bool is needed here; this is %s", c.a(t.typ))
-	case isInt(t.typ):
-		t = c.int64(t)
-	case is(t.typ, types.IsFloat) && t.con != nil:
-		return c.errorf(start(n), "found %v; a whole number is needed here", t.con)
-	case is(t.typ, types.IsFloat):
-		return c.errorf(start(n), "an integer is needed here; this is %s: write int(...) around it", c.a(t.typ))
-	default:
-		return c.errorf(start(n), "an integer is needed here; this is %s", c.a(t.typ))
+		return c.finally(t, want)
 	}
-	t.source, t.plain = source, true
-	return t
-}
-
-// unfit reports a value of ?: or ?? that is known to have the wrong type.
-func (c *compiler) unfit(n ast.Node, want Want) bool {
-	switch choice := n.(type) {
-	case *ast.ConditionalNode:
-		return c.unfit(choice.Exp1, want) || c.unfit(choice.Exp2, want)
-	case *ast.BinaryNode:
-		if choice.Operator == "??" {
-			return c.unfit(choice.Left, want) || c.unfit(choice.Right, want)
-		}
-	}
-	if c.seen[n] == nil {
-		return false
-	}
-	t := c.seen[n].value()
-	if isAny(t.typ) || isNil(t.typ) || want == Bool && isBool(t.typ) || want == Int && isInt(t.typ) {
-		return false
-	}
-	c.errorf(start(n), "%s is needed here; this is %s", map[Want]string{Bool: "a bool", Int: "an integer"}[want], c.a(t.typ))
-	return true
-}
-
-// int64 makes an int64 of any integer.
-func (c *compiler) int64(t *term) *term {
-	return c.integer(t, types.Int64).plainly()
-}
-
-// island lowers an expression to a text. The values between which ?: and ?? choose become texts one by one, so that
-// they may be of different types.
-func (c *compiler) island(n ast.Node) *term {
 	switch n := n.(type) {
 	case *ast.ConditionalNode:
-		return c.conditional(n, c.island)
+		return c.conditional(n, each)
 	case *ast.VariableDeclaratorNode:
-		return c.let(n, c.island)
+		return c.let(n, each)
 	case *ast.BinaryNode:
 		if n.Operator == "??" {
-			return c.coalesce(n, c.alternative, c.island)
+			return c.coalesce(n, alternative, each)
 		}
 	}
-	t := c.term(n)
+	return c.finally(c.term(n), want)
+}
+
+// finally makes t what the place of the expression needs.
+func (c *compiler) finally(t *term, want Want) *term {
 	if t == nil {
 		return nil
 	}
-	return c.text(t)
-}
-
-// alternative lowers an operand of ??, but not the last one.
-func (c *compiler) alternative(n ast.Node) *term {
-	t := c.valueOf(n)
-	if t == nil || isNil(t.typ) {
-		return t
+	if want == Island {
+		return c.text(t)
 	}
-	return c.text(t)
+	switch t = t.value(); {
+	case isAny(t.typ):
+		t = c.onMachine(t.node, t.typ)
+	case want == Bool && isBool(t.typ):
+		t = t.as(types.Bool)
+	case want == Bool:
+		return c.errorf(start(t.node), "a bool is needed here; this is %s", c.a(t.typ))
+	case isInt(t.typ):
+		t = c.integer(t, types.Int64)
+	case is(t.typ, types.IsFloat) && t.con != nil:
+		return c.errorf(start(t.node), "found %v; a whole number is needed here", t.con)
+	case is(t.typ, types.IsFloat):
+		return c.errorf(start(t.node), "an integer is needed here; this is %s: write int(...) around it", c.a(t.typ))
+	default:
+		return c.errorf(start(t.node), "an integer is needed here; this is %s", c.a(t.typ))
+	}
+	v := *t
+	v.final, v.plain = true, true
+	if want == Int && v.lit {
+		v.typ = types.Typ[types.Int64]
+	}
+	return &v
 }
 
 // text makes t a text with a stable form: by its own method MarshalText, else by its method String, else by its kind.
@@ -108,9 +75,9 @@ func (c *compiler) text(t *term) *term {
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
 	case prints(source, "MarshalText"):
-		t = c.marshalled(t)
+		t = c.callMethod(t, "MarshalText", text)
 	case prints(source, "String"):
-		t = c.callMethod(t.node, t, "String", text)
+		t = c.callMethod(t, "String", text)
 	case isText(source), isBool(source), isInt(source):
 		for _, m := range []string{"MarshalText", "String"} {
 			if prints(types.NewPointer(source), m) {
@@ -123,7 +90,7 @@ func (c *compiler) text(t *term) *term {
 		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(source))
 	}
 	v := *t
-	v.source = source
+	v.final = true
 	s, constant := v.con.(string)
 	v.plain = constant && !strings.ContainsAny(s, `:\`) || t.plain
 	return &v
@@ -140,22 +107,8 @@ func textHint(t types.Type) string {
 	return ""
 }
 
-// callMethod calls a method without arguments on t. Where t may be absent so may be the result.
-func (c *compiler) callMethod(n ast.Node, t *term, name string, result types.Type) *term {
-	return c.onMethod(t, name, result, func(w *writer, callee string) operand {
-		w.called = true
-		return operand{text: callee + "()", prec: highest, calls: true}
-	})
-}
-
-func (c *compiler) marshalled(t *term) *term {
-	return c.onMethod(t, "MarshalText", text, func(w *writer, callee string) operand {
-		w.called = true
-		return w.conversion(text, w.must("text", callee+"()"))
-	})
-}
-
-func (c *compiler) onMethod(t *term, name string, result types.Type, f func(*writer, string) operand) *term {
+// callMethod calls a method without arguments, which gives a text, or a context. Where t may be absent so may be the result.
+func (c *compiler) callMethod(t *term, name string, result types.Type) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
 	return &term{node: t.node, typ: result, src: t.src, hint: "text", maybe: t.maybe || nilable(t.typ), write: func(w *writer) operand {
@@ -163,7 +116,12 @@ func (c *compiler) onMethod(t *term, name string, result types.Type, f func(*wri
 		if nilable(t.typ) && w.gates != nil {
 			o = w.there(o, t)
 		}
-		return f(w, t.method(w, o, m, path).text)
+		call := t.method(w, o, m, path).text + "()"
+		w.called = true
+		if m.Signature().Results().Len() > 1 {
+			return w.conversion(result, w.must("text", call))
+		}
+		return operand{text: call, prec: highest, calls: true}
 	}}
 }
 
@@ -199,7 +157,7 @@ func stable(t *term) *term {
 func (c *compiler) string(n *ast.BuiltinNode, t *term) *term {
 	for _, m := range []string{"Error", "String"} {
 		if prints(t.typ, m) {
-			return c.callMethod(n, t, m, text)
+			return c.callMethod(t, m, text)
 		}
 	}
 	switch {
