@@ -19,6 +19,7 @@ func TestFault_ClientClockAtABoundary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // time.Now is in the year 2000 here, and stands still
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		defer client.Close()
+		defer time.Sleep(time.Minute) // on the virtual clock: until the store asks the server nothing more by itself
 		s := &subject{limiter: ratelimit.New(bare{redisstore.New(client)})}
 		day := ratelimit.Rule{Name: "day", Limit: 3, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"}
 		w := newModel()

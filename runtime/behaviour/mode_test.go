@@ -185,6 +185,7 @@ func TestFault_ClientClockAtABoundaryOfMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in the year 2000
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		defer client.Close()
+		defer time.Sleep(time.Minute) // on the virtual clock: until the store asks the server nothing more by itself
 		wrong, right := ratelimit.New(bare{redisstore.New(client)}), onServer(t, server)
 		rule := ratelimit.Rule{Name: "day", Limit: 1, Cron: yearly, Distinct: "{who}"}
 		right.admit(t, ratelimit.Request{Rule: rule, Key: "k", Member: "a"})

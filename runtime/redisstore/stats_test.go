@@ -35,6 +35,7 @@ func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
 		defer client.Close()
+		defer time.Sleep(time.Minute) // on the virtual clock: until the store asks the server nothing more by itself
 		l := ratelimit.New(New(client, WithStats(), WithTimeout(time.Minute)), ratelimit.WithPrefix("p"), ratelimit.WithSubjectHash(make([]byte, 32)))
 		login := ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}
 		shadow := ratelimit.Rule{Name: "shadow", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeShadow}
