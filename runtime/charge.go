@@ -21,7 +21,7 @@ type charged struct {
 	held   []held
 	owners []int // for each rule of the method, or each request: which of held it is charged to, or -1
 
-	simple simple // if there is one, held and owners are made of it when they are needed
+	simple []simple // of a simple call: held and owners are made of them when they are needed
 }
 
 // held is what one claim was charged.

@@ -63,11 +63,8 @@ func (r *methodRules) Open(limiter any) bridge.Call {
 }
 
 // TakeAtOnce implements bridge.Rules.
-func (r *methodRules) TakeAtOnce(ctx context.Context, limiter any, subject string) bool {
-	if len(r.rules) != 1 {
-		return false
-	}
-	_, admitted := limiter.(*Limiter).takeAtOnce(ctx, r.method, r.rules[0], subject)
+func (r *methodRules) TakeAtOnce(ctx context.Context, limiter any, subjects [bridge.Few]string) bool {
+	_, admitted := limiter.(*Limiter).takeAtOnce(ctx, r.method, r.rules, subjects[:len(r.rules)])
 	return admitted
 }
 

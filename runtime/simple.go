@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Most calls in this process are simple: one rule, one permit, admitted at once, and nobody asks for more. Making a call of them would
+// Most calls in this process are simple: one permit of each rule, admitted at once, and nobody asks for more. Making a call of them would
 // take twice the time that the decision takes.
 
 // plainClaim returns the claim of one permit under a rule that may only admit or refuse, or nil.
 func (p *prepared) plainClaim() *engine.Claim {
-	if p.Mode != ModeEnforce || p.kind().IsVariant() || p.Limit == 0 {
+	if p.Mode != ModeEnforce || p.Distinct != "" || p.Prepay || p.Warmup > 0 || p.Limit == 0 {
 		return nil
 	}
 	a := asked{rule: p, cost: 1, limit: p.Limit}
@@ -22,64 +23,89 @@ func (p *prepared) plainClaim() *engine.Claim {
 	return &claim
 }
 
-// takeAtOnce charges one permit to a rule if the call, of a method or of none, is simple. It returns the time, by the store's clock, and
-// whether it did; if not, nothing is done.
-func (l *Limiter) takeAtOnce(ctx context.Context, method string, rule *prepared, subject string) (at int64, admitted bool) {
-	store := l.process
-	if rule.Scope == ScopeInstance {
-		store = l.local
-	}
+// takeAtOnce charges one permit to each rule if the call, of a method or of none, is simple. It returns the time, by the store's clock,
+// and whether it did; if not, nothing is done. It puts what the store calls them in place of the subjects.
+func (l *Limiter) takeAtOnce(ctx context.Context, method string, rules []*prepared, subjects []string) (at int64, admitted bool) {
 	switch {
-	case store == nil, rule.plain == nil, subject == "" && rule.Key != "", len(subject) > maxText, ctx.Err() != nil,
-		reportOf(ctx) != nil, l.overrides.table.Load() != nil, l.blocks.table.Load() != nil, rule.usedIn.Load() != l.used.turn.Load():
+	case len(rules) == 0, ctx.Err() != nil, reportOf(ctx) != nil, l.overrides.table.Load() != nil, l.blocks.table.Load() != nil:
 		return 0, false
 	}
+	store, turn := l.process, l.used.turn.Load()
+	if rules[0].Scope == ScopeInstance {
+		store = l.local
+	}
+	var claims [bridge.Few]*engine.Claim
+	for i, rule := range rules {
+		switch text := subjects[i]; {
+		case store == nil, rule.plain == nil, rule.Scope != rules[0].Scope, rule.usedIn.Load() != turn, text == "" && rule.Key != "", len(text) > maxText:
+			return 0, false
+		}
+		claims[i] = rule.plain
+	}
 	l.overrides.follow()
-	subject = l.subject(&rule.Rule, subject)
-	at, admitted = store.Admit(l.prefix, []*engine.Claim{rule.plain}, []string{subject})
+	for i, rule := range rules {
+		subjects[i] = l.subject(&rule.Rule, subjects[i])
+	}
+	at, admitted = store.Admit(l.prefix, claims[:len(rules)], subjects)
 	if admitted && l.observed() {
-		l.observeSimple(ctx, method, rule, subject, store.Since(at))
+		l.observeSimple(ctx, method, rules, subjects, store.Since(at))
 	}
 	return at, admitted
 }
 
-// simpleEvent is an [Event] of one rule.
+// simpleEvent is an [Event] of few rules.
 type simpleEvent struct {
 	Event
-	outcome [1]Outcome
+	outcomes [bridge.Few]Outcome
 }
 
 var simpleEvents = sync.Pool{New: func() any { return new(simpleEvent) }}
 
 // observeSimple tells of a simple call that was admitted.
-func (l *Limiter) observeSimple(ctx context.Context, method string, rule *prepared, subject string, took time.Duration) {
+func (l *Limiter) observeSimple(ctx context.Context, method string, rules []*prepared, subjects []string, took time.Duration) {
 	e := simpleEvents.Get().(*simpleEvent)
-	e.outcome[0] = Outcome{Rule: rule.shown, Window: rule.window, Key: key.Shown(subject), Limit: rule.Limit, Cost: 1}
-	e.Event = Event{Kind: EventAdmitted, Method: method, Rules: e.outcome[:], Took: took}
+	for i, rule := range rules {
+		e.outcomes[i] = Outcome{Rule: rule.shown, Window: rule.window, Key: key.Shown(subjects[i]), Limit: rule.Limit, Cost: 1}
+	}
+	e.Event = Event{Kind: EventAdmitted, Method: method, Rules: e.outcomes[:len(rules)], Took: took}
 	l.observe(ctx, &e.Event)
 	simpleEvents.Put(e)
 }
 
 // allowAtOnce decides the requests of Allow if the call is simple, and reports whether it did.
 func (l *Limiter) allowAtOnce(ctx context.Context, requests []Request) (Decision, bool) {
-	if len(requests) != 1 || requests[0].Cost > 1 || requests[0].Cost < 0 || requests[0].UpTo {
+	if len(requests) > bridge.Few {
 		return Decision{}, false
 	}
-	rule, err := l.prepare(&requests[0].Rule)
-	if err != nil {
-		return Decision{}, false
+	var rules [bridge.Few]*prepared
+	var subjects [bridge.Few]string
+	for i := range requests {
+		r := &requests[i]
+		rule, err := l.prepare(&r.Rule)
+		if err != nil || r.Cost > 1 || r.Cost < 0 || r.UpTo {
+			return Decision{}, false
+		}
+		rules[i], subjects[i] = rule, r.Key
 	}
-	at, admitted := l.takeAtOnce(ctx, "", rule, requests[0].Key)
+	n := len(requests)
+	at, admitted := l.takeAtOnce(ctx, "", rules[:n], subjects[:n])
 	if !admitted {
 		return Decision{}, false
 	}
-	kept := &charged{limiter: l, fleet: l.store, simple: simple{rule, requests[0].Key, at}}
-	return Decision{Allowed: true, At: time.UnixMicro(at), charged: kept}, true
+	kept := &struct {
+		charged
+		only [1]simple // most calls are of one rule, and cost one allocation
+	}{charged: charged{limiter: l, fleet: l.store}}
+	kept.simple = kept.only[:0]
+	for i := range n {
+		kept.simple = append(kept.simple, simple{rules[i], subjects[i], at})
+	}
+	return Decision{Allowed: true, At: time.UnixMicro(at), charged: &kept.charged}, true
 }
 
 // simple is what a simple call took: a permit of a rule.
 type simple struct {
-	rule    *prepared // nil if the call was not simple
+	rule    *prepared
 	subject string
 	at      int64
 }
@@ -88,11 +114,10 @@ type simple struct {
 func (c *charged) open() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	rule := c.simple.rule
-	if rule == nil || c.held != nil {
-		return
+	for i, s := range c.simple {
+		claim := *s.rule.plain
+		claim.Subject, claim.Charged, claim.At = s.subject, 1, s.at
+		c.held, c.owners = append(c.held, held{claim: claim, local: s.rule.Scope == ScopeInstance}), append(c.owners, i)
 	}
-	claim := *rule.plain
-	claim.Subject, claim.Charged, claim.At = c.limiter.subject(&rule.Rule, c.simple.subject), 1, c.simple.at
-	c.held, c.owners = []held{{claim: claim, local: rule.Scope == ScopeInstance}}, []int{0}
+	c.simple = nil
 }

@@ -41,32 +41,42 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 			{Name: "shadow", Limit: 1, Per: time.Second, Mode: ratelimit.ModeShadow},
 			{Name: "prepaid", Limit: 5, Per: time.Second, Algorithm: ratelimit.TokenBucket, Prepay: true},
 		}
-		type pair struct{ simple, reported ratelimit.Decision }
+		type pair struct {
+			simple, reported ratelimit.Decision
+			requests         int
+		}
 		var kept []pair
 		ctx := t.Context()
 		asking, _ := ratelimit.WithReport(ctx)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			r := ratelimit.Request{Rule: rapid.SampledFrom(rules).Draw(t, "rule"), Key: rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "key")}
+			requests := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ratelimit.Request {
+				return ratelimit.Request{Rule: rapid.SampledFrom(rules).Draw(t, "rule"), Key: rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "key")}
+			}), 1, 5).Draw(t, "requests")
 			switch step := rapid.SampledFrom([]string{"allow", "allow", "allow", "take", "later", "refund", "settle"}).Draw(t, "step"); {
 			case step == "allow":
-				a, err := simple.Allow(ctx, r)
-				b, wrong := reported.Allow(asking, r)
+				a, err := simple.Allow(ctx, requests...)
+				b, wrong := reported.Allow(asking, requests...)
 				if a.Allowed != b.Allowed || a.Allowed && !a.At.Equal(b.At) || a.RetryAfter != b.RetryAfter || a.Source != b.Source || (err == nil) != (wrong == nil) {
-					t.Fatalf("%s for %q: at once %+v, %v; else %+v, %v", r.Rule.Name, r.Key, a, err, b, wrong)
+					t.Fatalf("at once %+v, %v; else %+v, %v", a, err, b, wrong)
 				}
-				kept = append(kept, pair{a, b})
+				kept = append(kept, pair{a, b, len(requests)})
 			case step == "take":
-				prepared := wrap.NewRules("p.T.M", r.Rule)
-				err, wrong := wrap.Take(ctx, simple, prepared, r.Key), wrap.Take(asking, reported, prepared, r.Key)
+				var rules []ratelimit.Rule
+				var subjects []string
+				for _, r := range requests {
+					rules, subjects = append(rules, r.Rule), append(subjects, r.Key)
+				}
+				prepared := wrap.NewRules("p.T.M", rules...)
+				err, wrong := wrap.Take(ctx, simple, prepared, subjects...), wrap.Take(asking, reported, prepared, subjects...)
 				if (err == nil) != (wrong == nil) {
-					t.Fatalf("%s for %q: at once %v; else %v", r.Rule.Name, r.Key, err, wrong)
+					t.Fatalf("at once %v; else %v", err, wrong)
 				}
 			case step == "later":
 				now = now.Add(time.Duration(rapid.IntRange(0, 700_000).Draw(t, "us")) * time.Microsecond)
 			case len(kept) > 0:
 				p := rapid.SampledFrom(kept).Draw(t, "charge")
 				for _, d := range []ratelimit.Decision{p.simple, p.reported} {
-					if err := change(ctx, d, step); err != nil {
+					if err := change(ctx, d, step, p.requests); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -74,20 +84,27 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 			if !slices.Equal(told[0], told[1]) {
 				t.Fatalf("observers were told %q; else %q", told[0], told[1])
 			}
-			if r.Key == "" {
-				continue
-			}
-			a, _ := simple.Peek(ctx, r)
-			if b, _ := reported.Peek(ctx, r); a.Quotas[0] != b.Quotas[0] {
-				t.Fatalf("%s for %q: at once %+v; else %+v", r.Rule.Name, r.Key, a.Quotas[0], b.Quotas[0])
+			for _, r := range requests {
+				if r.Key == "" {
+					continue
+				}
+				a, _ := simple.Peek(ctx, r)
+				if b, _ := reported.Peek(ctx, r); a.Quotas[0] != b.Quotas[0] {
+					t.Fatalf("%s for %q: at once %+v; else %+v", r.Rule.Name, r.Key, a.Quotas[0], b.Quotas[0])
+				}
 			}
 		}
 	})
 }
 
-func change(ctx context.Context, d ratelimit.Decision, step string) error {
+// change gives back what a call took, or makes it 2, 3 and so on.
+func change(ctx context.Context, d ratelimit.Decision, step string, requests int) error {
 	if step == "refund" {
 		return d.Refund(ctx)
 	}
-	return d.Settle(ctx, 2)
+	var costs []int64
+	for i := range requests {
+		costs = append(costs, int64(2+i))
+	}
+	return d.Settle(ctx, costs...)
 }

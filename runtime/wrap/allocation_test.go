@@ -5,6 +5,7 @@ package wrap_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
@@ -14,10 +15,12 @@ import (
 // The way from generated code to the limiter costs no allocation.
 func TestTakeAllocatesNothing(t *testing.T) {
 	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket), context.Background()
+	two := wrap.NewRules("p.T.N", bucket, ratelimit.Rule{Name: "n", Limit: 1_000_000, Per: time.Second})
 	observed := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(context.Context, *ratelimit.Event) {}))
 	observedRules := wrap.NewRules("p.T.M", bucket)
 	for what, take := range map[string]func() error{
 		"Take":        func() error { return wrap.Take(ctx, l, rules, "k") },
+		"two rules":   func() error { return wrap.Take(ctx, l, two, "k", "k") },
 		"observed":    func() error { return wrap.Take(ctx, observed, observedRules, "k") },
 		"TakeCharges": func() error { return wrap.TakeCharges(ctx, l, rules, wrap.Charge{Key: "k", Cost: 1}) },
 	} {

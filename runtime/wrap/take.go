@@ -29,8 +29,11 @@ type Taken = bridge.Taken
 // Take charges one permit to each rule, for the subjects in the order of the rules, and waits where the rules say so. It returns
 // nil if the call is admitted, else an error of package ratelimit or the context's, wrapped.
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
-	if len(subjects) == 1 && rules.prepared.TakeAtOnce(ctx, l, subjects[0]) {
-		return nil
+	if n := len(subjects); n == len(rules.rules) && n <= bridge.Few {
+		var few [bridge.Few]string
+		if copy(few[:], subjects); rules.prepared.TakeAtOnce(ctx, l, few) {
+			return nil
+		}
 	}
 	call := rules.prepared.Open(l)
 	for _, subject := range subjects {

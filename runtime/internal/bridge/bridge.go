@@ -24,10 +24,13 @@ type Rules interface {
 	Rules() any
 	// Open starts a call of the method on a *ratelimit.Limiter.
 	Open(limiter any) Call
-	// TakeAtOnce charges one permit to the only rule of the method if there is nothing else to do, and reports whether it did. If
+	// TakeAtOnce charges one permit to each of the method's few rules if there is nothing else to do, and reports whether it did. If
 	// not, Open a call.
-	TakeAtOnce(ctx context.Context, limiter any, subject string) bool
+	TakeAtOnce(ctx context.Context, limiter any, subjects [Few]string) bool
 }
+
+// Few is how many rules [Rules.TakeAtOnce] takes. Subjects in an array stay on the caller's stack.
+const Few = 4
 
 // Call is a call of a method that is to be decided. Ask is called once for each rule, in their order, and then Take or Begin,
 // after which the Call must not be used.
