@@ -10,6 +10,9 @@ import (
 
 // FailurePolicy is what happens to a call that the store fails to decide: the store cannot be reached, is full, or answers with an
 // error. The zero value is DefaultPolicy.
+//
+// Under FailLocal a limiter keeps its own counts until they expire, also when the store is back. Were they dropped then, each outage would
+// let a subject have another limit; so it has one limit more in a window from each process, however often the store fails.
 type FailurePolicy uint32
 
 const (

@@ -182,3 +182,52 @@ func TestSharesOfAFleet(t *testing.T) {
 		}
 	})
 }
+
+// However often the store fails and comes back, a subject gets at most one further limit in a window from each process, and from all
+// processes together if they share it.
+func TestFlappingStore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rule := ratelimit.Rule{Name: "r", Limit: rapid.Int64Range(1, 10).Draw(t, "limit"), Per: time.Minute}
+		n, policy := rapid.IntRange(1, 5).Draw(t, "processes"), ratelimit.FailLocal
+		most := rule.Limit * int64(1+n)
+		if rapid.Bool().Draw(t, "shared") {
+			policy, most = ratelimit.FailLocalShare(n), rule.Limit+max(rule.Limit, int64(n))
+		}
+		clock := limittest.NewClock()
+		store := limittest.NewOutage(clock)
+		fleet := make([]*ratelimit.Limiter, n)
+		for i := range fleet {
+			fleet[i] = ratelimit.New(store, ratelimit.WithFailurePolicy(policy), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+		}
+		var admitted []time.Time
+		for range 300 {
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0:
+				store.Begin(nil)
+			case 1:
+				store.End()
+			case 2:
+				clock.Advance(rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second, time.Minute}).Draw(t, "later"))
+			default:
+				d, err := rapid.SampledFrom(fleet).Draw(t, "process").Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "k"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Allowed {
+					admitted = append(admitted, clock.Now())
+				}
+			}
+		}
+		for i, first := range admitted {
+			held := int64(0)
+			for _, at := range admitted[i:] {
+				if at.Sub(first) < rule.Per {
+					held++
+				}
+			}
+			if held > most {
+				t.Fatalf("a window holds %d permits; %d processes may admit %d under a limit of %d", held, n, most, rule.Limit)
+			}
+		}
+	})
+}
