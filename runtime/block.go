@@ -18,7 +18,7 @@ import (
 )
 
 // maxBlocks is how many subjects may be blocked at once.
-const maxBlocks = 1000
+const maxBlocks = engine.MaxSettings
 
 // blocks are the subjects that are refused without asking what they have used.
 type blocks struct {
@@ -157,7 +157,7 @@ func (b *blocks) read(ctx context.Context, l *Limiter, store engine.Settings) er
 	case err != nil:
 		return err
 	case len(texts) > maxBlocks:
-		return fmt.Errorf("there are more than %d blocks; they are not followed", maxBlocks)
+		return errManyBlocks
 	case maps.Equal(texts, b.texts) && (b.next.IsZero() || l.now().Before(b.next)):
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 // long as the store's data. Those set by SetLocal hold for one limiter, and come before those in the store.
 //
 // A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. At most 1,000
-// overrides of 1,000 bytes are followed. One that is not understood changes nothing: an earlier one of the same name still holds, and one
-// line is logged.
+// overrides of 1,000 bytes are followed. If there are more, they are not read to the end: what was known before holds, and one line is
+// logged. One that is not understood changes nothing: an earlier one of the same name still holds, and one line is logged.
 //
 // Usage so far still counts. After a limit is raised, the difference passes at once; after it is lowered, nothing passes until enough
 // permits have left the window. A bucket keeps the number of permits that are missing. Another Per starts from zero; when it ends, what is
@@ -30,6 +30,7 @@ type Overrides struct {
 	store   engine.Settings // nil if the limiter's store keeps none
 	due     atomic.Bool     // the store is to be read
 	reading chan struct{}   // holds a value while the store is read or written
+	many    bool            // a list was too long the last time; guarded by reading
 	table   atomic.Pointer[overrideTable]
 
 	mu        sync.Mutex
@@ -55,8 +56,8 @@ type overridden struct {
 }
 
 const (
-	maxOverrides     = 1000 // in the store
-	maxOverrideText  = 1000 // bytes
+	maxOverrides     = engine.MaxSettings // in the store
+	maxOverrideText  = 1000               // bytes
 	readEvery        = time.Second
 	readTimeout      = 5 * time.Second
 	maxOverriddenSet = 10_000
@@ -102,6 +103,9 @@ func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
 	if err != nil || ctx.Err() != nil {
 		return nil, storeError(ctx, "", joinErrors(err, ctx.Err()))
+	}
+	if len(texts) > maxOverrides {
+		return nil, storeError(ctx, "", errManyOverrides)
 	}
 	all, malformed := map[string]Override{}, []error(nil)
 	for name, text := range texts {
@@ -164,7 +168,11 @@ func joined(errs []error) error {
 	return joinErrors(errs...)
 }
 
-var errNoOverrides = errors.New("it keeps no overrides and no blocks")
+var (
+	errNoOverrides   = errors.New("it keeps no overrides and no blocks")
+	errManyOverrides = errors.New("there are more than 1000 overrides; they are not followed")
+	errManyBlocks    = errors.New("there are more than 1000 blocks; they are not followed")
+)
 
 func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bool) (set bool, err error) {
 	if err := v.check(rule); err != nil {
@@ -235,22 +243,27 @@ func (o *Overrides) follow() {
 // read reads the store's overrides and blocks.
 func (o *Overrides) read(ctx context.Context) error {
 	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
-	o.take(texts, err)
+	err = o.take(texts, err)
 	o.limiter.used.again()
 	err = joinErrors(err, o.limiter.blocks.read(ctx, o.limiter, o.store))
+	many := errors.Is(err, errManyOverrides) || errors.Is(err, errManyBlocks)
+	if many && !o.many {
+		o.limiter.logger.Warn("a list in the store is too long; what was known before holds", "err", oneLine(err.Error()))
+	}
+	o.many = many
 	time.AfterFunc(readEvery, func() { o.due.Store(true) })
 	return err
 }
 
-// take takes in what the store said.
-func (o *Overrides) take(texts map[string]string, err error) {
+// take takes in what the store said. It returns why nothing of it is followed.
+func (o *Overrides) take(texts map[string]string, err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.failed = err; err == nil && len(texts) > maxOverrides {
-		o.failed = errors.New("there are more than 1000 overrides; they are not followed")
+		o.failed = errManyOverrides
 	}
 	if o.failed != nil || maps.Equal(texts, o.texts) {
-		return
+		return o.failed
 	}
 	shared, malformed := make(map[string]Override, len(texts)), map[string]error{}
 	for name, text := range texts {
@@ -269,6 +282,7 @@ func (o *Overrides) take(texts map[string]string, err error) {
 	}
 	o.texts, o.shared, o.malformed = texts, shared, malformed
 	o.enforce()
+	return nil
 }
 
 // enforce puts in force what is set and has not ended. The caller holds the lock.

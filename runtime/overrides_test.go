@@ -309,18 +309,29 @@ func TestOverrideEnds(t *testing.T) {
 	})
 }
 
-// A store cannot make a limiter hold any number of overrides.
+// A store cannot make a limiter hold any number of overrides or blocks. The operator is told once.
 func TestTooManyOverrides(t *testing.T) {
-	store := memory.New(nil, 100, 1<<20)
-	for i := range maxOverrides + 1 {
-		if _, err := store.Set(t.Context(), DefaultPrefix+":"+listOverrides, fmt.Sprint("r", i), `{"limit":1}`, false); err != nil {
-			t.Fatal(err)
+	for list, text := range map[string]string{listOverrides: `{"limit":1}`, listBlocked: `{"until":"2126-11-22T18:00:00Z"}`} {
+		store := memory.New(nil, 100, 1<<20)
+		for i := range maxOverrides + 1 {
+			if _, err := store.Set(t.Context(), DefaultPrefix+":"+list, fmt.Sprintf("r:{%d}", i), text, false); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	l := New(store)
-	l.overrides.read(t.Context())
-	if l.overrides.table.Load() != nil || l.Overrides().Err() == nil {
-		t.Errorf("they are followed; error %v", l.Overrides().Err())
+		l, log := logged(store)
+		for range 3 {
+			_ = l.overrides.read(t.Context())
+		}
+		if err := l.Ping(t.Context()); l.overrides.table.Load() != nil || l.blocks.table.Load() != nil || err == nil {
+			t.Errorf("%s: they are followed; error %v", list, err)
+		}
+		if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "more than 1000") {
+			t.Errorf("%s: logged:\n%s", list, log)
+		}
+		all, err := l.Overrides().All(t.Context())
+		if _, failed := errors.AsType[*StoreError](err); failed != (list == listOverrides) || len(all) > 0 {
+			t.Errorf("%s: got %d overrides, error %v", list, len(all), err)
+		}
 	}
 }
 

@@ -25,8 +25,8 @@ type UsedRule struct {
 
 const (
 	listRules    = "rules"
-	maxUsed      = 1000 // rules in the store, and of one limiter
-	maxRuleText  = 1000 // bytes
+	maxUsed      = engine.MaxSettings // rules in the store, and of one limiter
+	maxRuleText  = 1000               // bytes
 	usedLife     = 24 * time.Hour
 	usedAgain    = 6 * time.Hour // after which a limiter tells its rules again
 	usedTimeout  = 5 * time.Second

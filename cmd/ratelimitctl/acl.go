@@ -13,10 +13,10 @@ import (
 
 // Permissions of a limiter, beside those of its script.
 var (
-	always     = []string{"EVAL", "EVALSHA", "HGETALL"}
+	always     = []string{"EVAL", "EVALSHA", "HSCAN"}
 	sharded    = []string{"CLUSTER|SLOTS"}
 	scriptless = []string{
-		"BITFIELD", "BITFIELD_RO", "DEL", "EXEC", "HGETALL", "MULTI", "PEXPIRETIME", "SET", "STRLEN", "TIME", "UNWATCH", "WATCH",
+		"BITFIELD", "BITFIELD_RO", "DEL", "EXEC", "HSCAN", "MULTI", "PEXPIRETIME", "SET", "STRLEN", "TIME", "UNWATCH", "WATCH",
 	}
 	writing = []string{"HDEL", "HSET", "HSETNX", "PEXPIRE"} // by the limiter itself, beside decisions
 	faster  = []string{"FCALL", "FUNCTION|LOAD"}

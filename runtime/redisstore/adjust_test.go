@@ -3,8 +3,11 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
@@ -105,5 +108,32 @@ func TestSettings(t *testing.T) {
 	}
 	if all, err := s.Settings(ctx, "p"); len(all) != 0 || err != nil {
 		t.Errorf("got %v, %v", all, err)
+	}
+}
+
+// Of a list that somebody has filled, little more is read than is followed.
+func TestSettingsOfALongList(t *testing.T) {
+	s, server := open(t)
+	texts := make(map[string]string)
+	for i := range 100_000 {
+		texts[fmt.Sprint("rule", i)] = strings.Repeat("x", 100)
+	}
+	if err := s.Register(t.Context(), "p", texts, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	server.Do("CONFIG RESETSTAT")
+	found, err := s.Settings(t.Context(), "p")
+	if err != nil || len(found) <= engine.MaxSettings || len(found) > 5*engine.MaxSettings {
+		t.Errorf("got %d texts, error %v", len(found), err)
+	}
+	_, sent, _ := strings.Cut(server.Do("INFO stats"), "total_net_output_bytes:")
+	var bytes int
+	if _, err := fmt.Sscan(sent, &bytes); err != nil || bytes > 5*engine.MaxSettings*200 {
+		t.Errorf("the server sent %d bytes, error %v", bytes, err)
+	}
+	for name, text := range found {
+		if texts[name] != text {
+			t.Fatalf("%s is %q", name, text)
+		}
 	}
 }

@@ -2,18 +2,32 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
-// Settings implements engine.Settings. A list is a hash of its name. No count has such a key: theirs have a subject.
+// Settings implements engine.Settings. A list is a hash of its name. No count has such a key: theirs have a subject. The list is read in
+// parts, so that no length of it holds up the server or this process.
 func (s *store) Settings(ctx context.Context, list string) (map[string]string, error) {
-	texts, err := s.client.HGetAll(ctx, list).Result()
-	return texts, probe.Reason(s.client, err)
+	texts := make(map[string]string)
+	for cursor := uint64(0); ; {
+		part, next, err := s.client.HScan(ctx, list, cursor, "", engine.MaxSettings+1).Result()
+		if err != nil {
+			return nil, probe.Reason(s.client, err)
+		}
+		for pair := range slices.Chunk(part, 2) {
+			texts[pair[0]] = pair[1]
+		}
+		if cursor = next; cursor == 0 || len(texts) > engine.MaxSettings {
+			return texts, nil
+		}
+	}
 }
 
 // Set implements engine.Settings. The command is sent once: repeated after its reply was lost, one that sets only where there is

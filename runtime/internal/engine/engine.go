@@ -187,10 +187,13 @@ func (e *StateError) Error() string { return e.Found }
 // Unwrap returns what the server says.
 func (e *StateError) Unwrap() error { return e.Err }
 
+// MaxSettings is how many texts of a list are followed.
+const MaxSettings = 1000
+
 // Settings is a store that also keeps lists of texts by name, as lasting as its counts, for all processes that use it. The name of
 // a list is a prefix, a colon and a word.
 type Settings interface {
-	// Settings returns all texts of a list.
+	// Settings returns the texts of a list. Of a list of more than MaxSettings it may leave some out, but returns more than so many.
 	Settings(ctx context.Context, list string) (map[string]string, error)
 	// Set sets a text; with onlyNew, only where there is none. It reports whether it did.
 	Set(ctx context.Context, list, name, text string, onlyNew bool) (bool, error)
