@@ -191,7 +191,7 @@ func TestStoreOutOfReach(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, DialerRetries: 1})
 	defer client.Close()
-	limited := NewLimitedLibrary(books, ratelimit.New(redisstore.New(client)))
+	limited := NewLimitedLibrary(books, ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute))))
 	s := &service{t: t, handler: newHandler(limited, http.NotFoundHandler(), users)}
 	s.want(s.ask("GET", "/books", "ann"), http.StatusOK, "")
 	server.Stop()

@@ -12,7 +12,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 func onBoth(name string, limit int64, per time.Duration) (fleet, here ratelimit.Request) {
@@ -25,7 +24,7 @@ func onBoth(name string, limit int64, per time.Duration) (fleet, here ratelimit.
 // When the fleet refuses after this instance has admitted, this instance keeps nothing of the call, nor a window that it opened.
 func TestRefusalOfTheFleetAfterThisInstance(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
-		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+		"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
 	} {
 		s := &subject{limiter: ratelimit.New(store)}
 		here, fleet := onBoth("r", 1, time.Hour)
@@ -101,7 +100,7 @@ func TestBlockUnderBothScopes(t *testing.T) {
 	const block = time.Hour
 	for _, blocking := range []string{"fleet", "here", "both"} {
 		for name, store := range map[string]ratelimit.Store{
-			"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+			"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
 		} {
 			l := ratelimit.New(store)
 			fleet, here := onBoth(blocking, 1, 50*time.Millisecond)

@@ -10,11 +10,10 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 func onCluster(t *testing.T, c redistest.Cluster) *subject {
-	return &subject{limiter: ratelimit.New(redisstore.New(connectCluster(t, c))), pass: time.Sleep, near: time.Sleep}
+	return &subject{limiter: ratelimit.New(scripted(connectCluster(t, c))), pass: time.Sleep, near: time.Sleep}
 }
 
 // On a cluster the subjects of one call lie on several nodes, and the call is still all or nothing.
@@ -47,7 +46,7 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("behind a client that does not show it", func(t *testing.T) {
 		wrapped := struct{ redis.UniversalClient }{connectCluster(t, servers)}
-		s := &subject{limiter: ratelimit.New(redisstore.New(wrapped)), pass: time.Sleep, near: time.Sleep}
+		s := &subject{limiter: ratelimit.New(scripted(wrapped)), pass: time.Sleep, near: time.Sleep}
 		rule := hourly
 		rule.Name, rule.Limit = "wrapped", 3
 		refusalAcrossNodes(t, s, rule)

@@ -13,7 +13,6 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 const hour = int64(time.Hour / time.Microsecond)
@@ -56,7 +55,7 @@ func place(t *testing.T, store ratelimit.Store, rule *engine.Rule) engine.Verdic
 func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
 		"memory": memstore.New(memstore.WithClock(newClock().now)),
-		"redis":  redisstore.New(connect(t, redistest.Start(t).Addr)),
+		"redis":  scripted(connect(t, redistest.Start(t).Addr)),
 	} {
 		for kind, rule := range kinds() {
 			first := place(t, store, rule)
@@ -80,7 +79,7 @@ func TestCallThatWaitsAsksOnce(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
 	load(t, client)
 	for kind, rule := range kinds() {
-		store := redisstore.New(client)
+		store := scripted(client)
 		for n := range 8 {
 			before := scripts(t, client)
 			if place(t, store, rule); scripts(t, client) != before+1 {
@@ -175,7 +174,7 @@ func TestFault_CalendarsInUTC(t *testing.T) {
 // Calls that compete for places in the windows to come all get one, each its own.
 func TestWaitersCompeteForCalendarWindows(t *testing.T) {
 	const callers = 40
-	store, rule := redisstore.New(connect(t, redistest.Start(t).Addr)), kinds()["calendar"]
+	store, rule := scripted(connect(t, redistest.Start(t).Addr)), kinds()["calendar"]
 	taken := make(chan int64, callers)
 	for range callers {
 		go func() {

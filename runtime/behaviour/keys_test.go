@@ -14,7 +14,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -49,7 +48,7 @@ func TestKeysFollowTheirPattern(t *testing.T) {
 	server := redistest.Start(t)
 	client := connect(t, server.Addr)
 	for _, prefix := range []string{"ratelimit", "shop"} {
-		l := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix(prefix))
+		l := ratelimit.New(scripted(client), ratelimit.WithPrefix(prefix))
 		for _, rule := range algorithms() {
 			rule.Name = "sms.Sender.SendCode"
 			if _, err := l.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "+8613800000000"}); err != nil {
@@ -80,7 +79,7 @@ func TestStateKey(t *testing.T) {
 	const method, text = "sms.Sender.SendCode", "a{b}"
 	server := redistest.Start(t)
 	client := connect(t, server.Addr)
-	l := ratelimit.New(redisstore.New(client))
+	l := ratelimit.New(scripted(client))
 	window := func(name, template string) ratelimit.Rule {
 		return ratelimit.Rule{Name: name, Key: template, Limit: 1, Per: time.Hour}
 	}

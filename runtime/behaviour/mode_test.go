@@ -57,7 +57,7 @@ func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
 // A shadow with a name of its own tries out a limit beside the rule in force, and neither takes from the other.
 func TestShadowBesideTheRuleInForce(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
-		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+		"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
 	} {
 		reported := 0
 		l := ratelimit.New(store, onShadow(func(_ context.Context, refused []ratelimit.Outcome) {
@@ -81,7 +81,7 @@ func TestShadowBesideTheRuleInForce(t *testing.T) {
 // Rules that apply to different calls count them apart if one has a name of its own.
 func TestRulesThatExcludeEachOther(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
-		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+		"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
 	} {
 		l := ratelimit.New(store)
 		rules := wrap.NewRules("x.X.M", window("x.X.M", 2, ratelimit.SlidingWindow), window("vip", 4, ratelimit.SlidingWindow))
@@ -99,7 +99,7 @@ func TestRulesThatExcludeEachOther(t *testing.T) {
 // A trigger counts whatever a call costs.
 func TestTriggerOfACostAboveItsLimit(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
-		"memory": memstore.New(), "redis": redisstore.New(connect(t, redistest.Start(t).Addr)),
+		"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
 	} {
 		var hits []ratelimit.Trigger
 		l := ratelimit.New(store, ratelimit.WithTrigger(func(_ context.Context, hit ratelimit.Trigger) { hits = append(hits, hit) }))
@@ -250,7 +250,7 @@ func TestReturnOfAHugeCost(t *testing.T) {
 func TestTriggerOfHugeCosts(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
 	for name, store := range map[string]ratelimit.Store{
-		"memory": memstore.New(), "redis": redisstore.New(client), "plain": plain.New(client),
+		"memory": memstore.New(), "redis": scripted(client), "plain": plain.New(client, plain.WithTimeout(patience)),
 	} {
 		for _, rule := range []ratelimit.Rule{
 			window("sliding", 10, ratelimit.SlidingWindow), window("counter", 10, ratelimit.SlidingCounter),

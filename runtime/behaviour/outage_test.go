@@ -62,7 +62,7 @@ func TestContextEndsACallToASilentServer(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() { _ = client.Close() })
-	s := &subject{limiter: ratelimit.New(redisstore.New(client))}
+	s := &subject{limiter: ratelimit.New(scripted(client, redisstore.WithTimeout(2*time.Second)))}
 	q := ratelimit.Request{Rule: hourly, Key: "k"}
 	s.admit(t, q)
 	server.Pause()
@@ -142,7 +142,7 @@ func TestFault_LostReplyIsChargedAgain(t *testing.T) {
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
 	between := redistest.StartProxy(t, server.Addr)
-	through := &subject{limiter: ratelimit.New(bare{redisstore.New(connect(t, between.Addr))})}
+	through := &subject{limiter: ratelimit.New(bare{scripted(connect(t, between.Addr))})}
 	server.Do("CONFIG RESETSTAT")
 	through.admit(t, ratelimit.Request{Rule: hourly, Key: "warm"})
 	server.WaitInfo() // which the store asks in the background: that reply is not to be the one that is lost
@@ -225,7 +225,7 @@ func TestImpatientCallerBarsNobody(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true, ReadTimeout: patience})
 	t.Cleanup(func() { _ = client.Close() })
-	for name, store := range map[string]ratelimit.Store{"scripts": redisstore.New(client), "plain": plain.New(client)} {
+	for name, store := range map[string]ratelimit.Store{"scripts": scripted(client), "plain": plain.New(client, plain.WithTimeout(patience))} {
 		s := &subject{limiter: ratelimit.New(store)}
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: 10, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, Key: "k"}
 		s.admit(t, q)

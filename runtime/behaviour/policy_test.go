@@ -15,7 +15,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -43,7 +42,7 @@ func TestFailurePolicies(t *testing.T) {
 	client := connect(t, server.Addr)
 	server.Stop()
 	for i, test := range tests {
-		l := ratelimit.New(redisstore.New(client), ratelimit.WithFailurePolicy(test.limiter))
+		l := ratelimit.New(scripted(client), ratelimit.WithFailurePolicy(test.limiter))
 		var rules []ratelimit.Rule
 		var subjects []string
 		for j, policy := range test.rules {
@@ -71,7 +70,7 @@ func TestFailurePolicies(t *testing.T) {
 // What was counted here during an outage is given back here.
 func TestReturnOfALocalDecision(t *testing.T) {
 	server := redistest.Start(t)
-	l := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
+	l := ratelimit.New(scripted(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
 	server.Stop()
 	ctx, q := context.Background(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
 	for range 3 {
@@ -104,7 +103,7 @@ func TestFault_EveryCallWaitsForTheConnectTimeout(t *testing.T) {
 			return net.Dial(network, addr)
 		}})
 	t.Cleanup(func() { _ = client.Close() })
-	s := &subject{limiter: ratelimit.New(redisstore.New(client))}
+	s := &subject{limiter: ratelimit.New(scripted(client))}
 	down.Store(true)
 	for range calls {
 		_, err := s.limiter.Allow(context.Background(), ratelimit.Request{Rule: hourly, Key: "k"})
@@ -128,7 +127,7 @@ func TestFault_EveryCallWaitsForTheConnectTimeout(t *testing.T) {
 // What is counted here while the store is lost is not what rules of this instance count.
 func TestLocalCountsOfBothScopesAreApart(t *testing.T) {
 	server := redistest.Start(t)
-	s := &subject{limiter: ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))}
+	s := &subject{limiter: ratelimit.New(scripted(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))}
 	server.Stop()
 	fleet := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
 	here := fleet

@@ -16,7 +16,6 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 // The test binary, started with this variable, is one more program on a server: it waits, and prints what came of it.
@@ -59,7 +58,7 @@ func wait(addr string, rule ratelimit.Rule) {
 	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: ofOneProcess, ReadTimeout: patience})
 	for range ofOneProcess {
 		all.Go(func() {
-			store := &witness{Store: redisstore.New(client), seen: make(chan seen, 1)}
+			store := &witness{Store: scripted(client), seen: make(chan seen, 1)}
 			d, err := ratelimit.New(store).Wait(context.Background(), ratelimit.Request{Rule: rule, Key: "k"})
 			woken := time.Now().UnixMicro()
 			output.Lock()

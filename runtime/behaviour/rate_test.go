@@ -10,7 +10,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 // eventually waits until something holds. No call waits for overrides: what it does not know, a later one does.
@@ -147,7 +146,7 @@ func TestMalformedRatesAreIgnored(t *testing.T) {
 // While the store cannot be reached, what was known of its overrides holds.
 func TestRatesOutliveAnOutage(t *testing.T) {
 	server := redistest.Start(t)
-	l := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
+	l := ratelimit.New(scripted(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
 	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour}, Key: "k"}
 	setRate(t, l, "r", ratelimit.Override{Limit: new(int64(1))})
 	server.Stop()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -41,7 +40,7 @@ func TestReturnAfterAnOutage(t *testing.T) {
 	q := ratelimit.Request{Rule: window("r", 5, ratelimit.FixedWindow), Key: "k"}
 	ctx := context.Background()
 
-	through := &subject{limiter: ratelimit.New(bare{redisstore.New(connect(t, between.Addr))})}
+	through := &subject{limiter: ratelimit.New(bare{scripted(connect(t, between.Addr))})}
 	server.Do("CONFIG RESETSTAT")
 	lost := through.admit(t, q)
 	server.WaitInfo() // which the store asks in the background: that reply is not to be the one that is lost

@@ -12,7 +12,7 @@ import (
 func TestRulesOfACallShareOneScript(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
 	load(t, client)
-	s := &subject{limiter: ratelimit.New(redisstore.New(client, redisstore.WithRefusalMemory(0)))}
+	s := &subject{limiter: ratelimit.New(scripted(client, redisstore.WithRefusalMemory(0)))}
 	var call []ratelimit.Request
 	for name, rule := range algorithms() {
 		rule.Name = name

@@ -43,18 +43,24 @@ func inMemory(c *clock) *subject {
 }
 
 func onServer(t testing.TB, server *redistest.Server) *subject {
-	store := redisstore.New(connect(t, server.Addr))
-	another := func() *ratelimit.Limiter { return ratelimit.New(redisstore.New(connect(t, server.Addr))) }
+	store := scripted(connect(t, server.Addr))
+	another := func() *ratelimit.Limiter { return ratelimit.New(scripted(connect(t, server.Addr))) }
 	return &subject{limiter: ratelimit.New(store), store: store, another: another, pass: time.Sleep, near: func(d time.Duration) {
 		time.Sleep(d - 200*time.Microsecond)
 	}}
 }
 
-// patience is how long clients wait for servers, which the machine may keep from answering.
+// patience is how long clients and stores wait for servers, which the machine may keep from answering.
 const patience = time.Minute
 
+// scripted returns a store on Redis with patience, unless an option says otherwise.
+func scripted(client redis.UniversalClient, options ...redisstore.Option) ratelimit.Store {
+	return redisstore.New(client, append([]redisstore.Option{redisstore.WithTimeout(patience)}, options...)...)
+}
+
+// connect returns a client that learns at once that a server is gone.
 func connect(t testing.TB, addr string) *redis.Client {
-	client := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience})
+	client := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience, DialerRetries: 1})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

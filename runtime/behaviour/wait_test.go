@@ -12,6 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -78,7 +79,7 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 // A waiter who is cancelled learns just that, also when the server is too slow for the place to be given back meanwhile.
 func TestCancelledWaiterOfASilentServer(t *testing.T) {
 	server := redistest.Start(t)
-	s := onServer(t, server)
+	s := &subject{limiter: ratelimit.New(scripted(connect(t, server.Addr), redisstore.WithTimeout(2*time.Second)))}
 	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
 	s.admit(t, q)
 	ctx, cancel := context.WithCancel(context.Background())
