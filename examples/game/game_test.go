@@ -47,7 +47,7 @@ func Example() {
 // The story on Redis is that of Example, but for the delays, which depend on the time of day.
 func TestOnRedis(t *testing.T) {
 	var here, there bytes.Buffer
-	if err := errors.Join(run(&here, ""), run(&there, "redis://"+redistest.Start(t).Addr)); err != nil {
+	if err := errors.Join(run(&here, ""), run(&there, "redis://"+redistest.Start(t).Addr+"?read_timeout=1m")); err != nil {
 		t.Fatal(err)
 	}
 	delay := regexp.MustCompile(`Retry after \S+`)

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,8 @@ func main() {
 	}
 }
 
-// run tells the story on the Redis that a URL names, or in this process if there is none.
+// run tells the story on the Redis that a URL names, or in this process if there is none. The URL's read_timeout bounds a
+// decision.
 func run(out io.Writer, url string) error {
 	s := &story{out: out, pass: time.Sleep}
 	if url == "" {
@@ -44,7 +46,7 @@ func run(out io.Writer, url string) error {
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
-	return s.tell(redisstore.New(client))
+	return s.tell(redisstore.New(client, redisstore.WithTimeout(cmp.Or(options.ReadTimeout, 250*time.Millisecond))))
 }
 
 // story makes calls and prints what becomes of them.

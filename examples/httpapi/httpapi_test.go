@@ -168,7 +168,7 @@ func TestWhatIsNotLimited(t *testing.T) {
 
 // The demonstration tells the same story in this process and on Redis.
 func TestDemo(t *testing.T) {
-	for name, url := range map[string]string{"memory": "", "redis": "redis://" + redistest.Start(t).Addr} {
+	for name, url := range map[string]string{"memory": "", "redis": "redis://" + redistest.Start(t).Addr + "?read_timeout=1m"} {
 		var out bytes.Buffer
 		if err := run(&out, "127.0.0.1:0", url, "library"); err != nil {
 			t.Fatal(err)

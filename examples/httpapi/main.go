@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -67,7 +68,8 @@ func run(tell io.Writer, addr, redisURL, prefix string) error {
 	return demo(tell, "http://"+listener.Addr().String())
 }
 
-// newStore returns a store on the Redis that a URL names, or in this process if there is none.
+// newStore returns a store on the Redis that a URL names, or in this process if there is none. The URL's read_timeout bounds a
+// decision.
 func newStore(url string) (ratelimit.Store, error) {
 	if url == "" {
 		return memstore.New(), nil
@@ -76,7 +78,7 @@ func newStore(url string) (ratelimit.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
-	return redisstore.New(redis.NewClient(options)), nil
+	return redisstore.New(redis.NewClient(options), redisstore.WithTimeout(cmp.Or(options.ReadTimeout, 250*time.Millisecond))), nil
 }
 
 var books = shelf{

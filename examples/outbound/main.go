@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func main() {
 	}
 }
 
-// run counts on the Redis that a URL names, or in this process if there is none.
+// run counts on the Redis that a URL names, or in this process if there is none. The URL's read_timeout bounds a decision.
 func run(out io.Writer, url string) error {
 	store := memstore.New()
 	if url != "" {
@@ -42,7 +43,7 @@ func run(out io.Writer, url string) error {
 		}
 		client := redis.NewClient(options)
 		defer client.Close()
-		store = redisstore.New(client)
+		store = redisstore.New(client, redisstore.WithTimeout(cmp.Or(options.ReadTimeout, 250*time.Millisecond)))
 	}
 	limiter := ratelimit.New(store, ratelimit.WithPrefix("outbound"))
 	if err := limiter.Ping(context.Background()); err != nil {

@@ -68,7 +68,7 @@ func TestTwoProcesses(t *testing.T) {
 	begin := time.Now()
 	for i := range processes {
 		cmd := exec.CommandContext(t.Context(), self)
-		cmd.Env = append(os.Environ(), "OUTBOUND_MAIN=1", "REDIS_URL=redis://"+server.Addr)
+		cmd.Env = append(os.Environ(), "OUTBOUND_MAIN=1", "REDIS_URL=redis://"+server.Addr+"?read_timeout=1m")
 		cmd.Stdout, cmd.Stderr = &out[i], &failed[i]
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

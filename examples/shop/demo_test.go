@@ -15,7 +15,7 @@ import (
 
 // The demonstration tells the same story in this process and on Redis.
 func TestDemo(t *testing.T) {
-	for name, url := range map[string]string{"memory": "", "redis": "redis://" + redistest.Start(t).Addr} {
+	for name, url := range map[string]string{"memory": "", "redis": "redis://" + redistest.Start(t).Addr + "?read_timeout=1m"} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			if err := run(t.Context(), &out, config{web: "127.0.0.1:0", rpc: "127.0.0.1:0", redis: url, prefix: "shop", demo: true}); err != nil {

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -89,7 +90,8 @@ func run(ctx context.Context, out io.Writer, c config) error {
 	return group.Wait()
 }
 
-// newStore returns a store on the Redis that a URL names, or in this process if there is none, and what closes it.
+// newStore returns a store on the Redis that a URL names, or in this process if there is none, and what closes it. The URL's
+// read_timeout bounds a decision.
 func newStore(url string) (ratelimit.Store, func() error, error) {
 	if url == "" {
 		return memstore.New(), func() error { return nil }, nil
@@ -99,5 +101,6 @@ func newStore(url string) (ratelimit.Store, func() error, error) {
 		return nil, nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
 	client := redis.NewClient(options)
-	return redisstore.New(client, redisstore.WithStats()), client.Close, nil
+	timeout := redisstore.WithTimeout(cmp.Or(options.ReadTimeout, 250*time.Millisecond))
+	return redisstore.New(client, redisstore.WithStats(), timeout), client.Close, nil
 }

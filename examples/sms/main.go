@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -65,7 +66,8 @@ func onRedis(out io.Writer, url string) error {
 	defer client.Close()
 	// A program has one prefix for good. The demonstration takes a new one each time, so that it always tells the same story.
 	prefix := fmt.Sprintf("sms-demo-%d", time.Now().UnixMicro())
-	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix(prefix))
+	store := redisstore.New(client, redisstore.WithTimeout(cmp.Or(options.ReadTimeout, 250*time.Millisecond)))
+	limiter := ratelimit.New(store, ratelimit.WithPrefix(prefix))
 	if err := limiter.Ping(context.Background()); err != nil {
 		return fmt.Errorf("REDIS_URL: %w", err)
 	}

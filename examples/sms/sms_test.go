@@ -41,7 +41,7 @@ func TestOnRedis(t *testing.T) {
 	server := redistest.Start(t)
 	for range 2 { // a second run must not meet the counts of the first
 		var out bytes.Buffer
-		if err := onRedis(&out, "redis://"+server.Addr); err != nil {
+		if err := onRedis(&out, "redis://"+server.Addr+"?read_timeout=1m"); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
@@ -64,7 +64,7 @@ func TestNoRedis(t *testing.T) {
 	server := redistest.Start(t)
 	server.Stop()
 	var out bytes.Buffer
-	err := onRedis(&out, "redis://"+server.Addr)
+	err := onRedis(&out, "redis://"+server.Addr+"?read_timeout=1m")
 	if err == nil || !strings.HasPrefix(err.Error(), "REDIS_URL: ") || out.Len() > 0 {
 		t.Errorf("got %v and output %q; expected an error that names REDIS_URL, and no output", err, out.String())
 	}
