@@ -47,9 +47,9 @@ func operate(args ...any) (any, error) {
 	}
 	compute := exact[op]
 	if compute == nil {
-		return compared(op, order(l, r)), nil
+		return compared[op][1+order(l, r)], nil
 	}
-	if op == "%" && isWide(l) {
+	if op == "%" && exceeds(l) {
 		return remainder(l, r)
 	}
 	a, err := whole(l)
@@ -102,45 +102,31 @@ func bits(v reflect.Value) uint64 {
 	return v.Uint()
 }
 
-func isInt(v reflect.Value) bool  { return v.CanInt() || v.CanUint() && v.Kind() != reflect.Uintptr }
-func isWide(v reflect.Value) bool { return v.Kind() == reflect.Uint || v.Kind() == reflect.Uint64 }
+func isInt(v reflect.Value) bool { return v.CanInt() || v.CanUint() && v.Kind() != reflect.Uintptr }
+
+// exceeds reports whether an integer is too great for an int64.
+func exceeds(v reflect.Value) bool { return v.CanUint() && v.Uint() > math.MaxInt64 }
 
 // whole is an integer as an int64, which too great a one does not become.
 func whole(v reflect.Value) (int64, error) {
-	switch {
-	case v.CanInt():
-		return v.Int(), nil
-	case v.Uint() > math.MaxInt64:
+	if exceeds(v) {
 		return 0, fmt.Errorf("%d does not fit an int", v.Uint())
 	}
-	return int64(v.Uint()), nil
+	return int64(bits(v)), nil
 }
 
-// compared is what an operator says of two values, which are less, equal or greater as d is less, equal or greater than 0.
-func compared(op string, d int) bool {
-	switch op {
-	case "<":
-		return d < 0
-	case "<=":
-		return d <= 0
-	case ">":
-		return d > 0
-	}
-	return d >= 0
-}
+// compared are what operators say of two values of which the first is less, equal and greater.
+var compared = map[string][3]bool{"<": {true, false, false}, "<=": {true, true, false}, ">": {false, false, true}, ">=": {false, true, true}}
 
+// order is below, at or above 0, as l is less than, equal to or greater than r.
 func order(l, r reflect.Value) int {
 	switch {
-	case l.CanInt() && r.CanInt():
-		return cmp.Compare(l.Int(), r.Int())
-	case l.CanInt() && l.Int() < 0:
+	case exceeds(l) && !exceeds(r):
+		return 1
+	case exceeds(r) && !exceeds(l):
 		return -1
-	case l.CanInt():
-		return cmp.Compare(uint64(l.Int()), r.Uint())
-	case r.CanInt():
-		return -order(r, l)
 	}
-	return cmp.Compare(l.Uint(), r.Uint())
+	return cmp.Compare(int64(bits(l)), int64(bits(r)))
 }
 
 // remainder is l % r, where l may be too great for an int, as a hash is.
@@ -155,50 +141,40 @@ func remainder(l, r reflect.Value) (any, error) {
 	return machineInt(int64(l.Uint() % uint64(by)))
 }
 
-// opposite is -v.
+// opposite is -v, of the same type.
 func opposite(args ...any) (any, error) {
 	v := plain(args[0])
 	r := reflect.ValueOf(v)
-	switch {
-	case !isInt(r):
+	if !isInt(r) {
 		return runtime.Negate(v), nil
-	case r.CanUint() && r.Uint() == 0:
-		return v, nil
-	case r.CanUint():
+	}
+	n, err := whole(r)
+	if err != nil {
 		return nil, errOverflow
 	}
-	if r.Int() == int64(-1)<<(r.Type().Bits()-1) {
-		return nil, errOverflow
+	n, err = checked.Negate(n)
+	if o := reflect.ValueOf(n); err == nil && keeps(o, r.Type()) {
+		return o.Convert(r.Type()).Interface(), nil
 	}
-	result := reflect.New(r.Type()).Elem()
-	result.SetInt(-r.Int())
-	return result.Interface(), nil
+	return nil, errOverflow
 }
 
 // absolute is abs(v).
 func absolute(args ...any) (any, error) {
 	v := plain(args[0])
-	if r := reflect.ValueOf(v); isInt(r) {
-		if r.CanInt() && r.Int() < 0 {
-			return opposite(v)
-		}
-		return v, nil
+	if r := reflect.ValueOf(v); r.CanInt() && r.Int() < 0 {
+		return opposite(v)
 	}
 	return builtin.Abs(v), nil
 }
 
 // integral is int(v).
 func integral(args ...any) (any, error) {
-	v := plain(args[0])
-	r := reflect.ValueOf(v)
-	switch {
-	case isInt(r):
-		n, err := whole(r)
-		if err != nil {
-			return nil, err
-		}
-		return machineInt(n)
-	case r.CanFloat() && !(math.MinInt <= r.Float() && r.Float() < math.MaxInt):
+	v, err := index(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if r := reflect.ValueOf(v); r.CanFloat() && !(math.MinInt <= r.Float() && r.Float() < math.MaxInt) {
 		return nil, fmt.Errorf("%v does not fit an int", v)
 	}
 	return builtin.Int(v), nil
@@ -280,7 +256,7 @@ func flattened(all []any, l reflect.Value) []any {
 
 // within tells whether a range has the first argument, without spelling it out.
 func within(args ...any) (any, error) {
-	v := plain(args[0])
+	v := number(args[0])
 	low, err := index(args[1])
 	if err != nil {
 		return nil, err
@@ -289,15 +265,13 @@ func within(args ...any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch r := reflect.ValueOf(v); {
-	case r.CanInt():
-		return int64(runtime.ToInt(low)) <= r.Int() && r.Int() <= int64(runtime.ToInt(high)), nil
-	case isInt(r): // whose bits are those of an int
-		n := int(r.Uint())
-		return runtime.ToInt(low) <= n && n <= runtime.ToInt(high), nil
-	case r.CanFloat():
-		f := r.Float()
-		return f == math.Trunc(f) && float64(runtime.ToInt(low)) <= f && f <= float64(runtime.ToInt(high)), nil
+	r := reflect.ValueOf(v)
+	if !isInt(r) && !(r.CanFloat() && r.Float() == math.Trunc(r.Float())) {
+		return false, nil
 	}
-	return false, nil
+	least, err := operate("<=", low, v)
+	if err != nil || least == false {
+		return false, err
+	}
+	return operate("<=", v, high)
 }

@@ -236,7 +236,7 @@ func TestIntAndBool(t *testing.T) {
 	}{
 		{level(3), 3, "", false, "a bool is needed; this is exprvm.level"},
 		{new(int), 0, "", false, "a bool is needed; this is *int"},
-		{uint64(1) << 63, 0, "9223372036854775808 does not fit an int64", false, "a bool is needed; this is uint64"},
+		{uint64(1) << 63, 0, "9223372036854775808 does not fit an int", false, "a bool is needed; this is uint64"},
 		{time.Second, int64(time.Second), "", false, "a bool is needed; this is time.Duration"},
 		{true, 0, "an integer is needed; this is bool", true, ""},
 		{1.0, 0, "an integer is needed; this is float64", false, "a bool is needed; this is float64"},

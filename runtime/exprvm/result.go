@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"strconv"
 
@@ -57,12 +56,8 @@ func integer(v any) (int64, error) {
 	switch {
 	case !r.IsValid():
 		return 0, errNil
-	case r.CanInt():
-		return r.Int(), nil
-	case r.CanUint() && r.Uint() <= math.MaxInt64:
-		return int64(r.Uint()), nil
-	case r.CanUint():
-		return 0, fmt.Errorf("%d does not fit an int64", r.Uint())
+	case isInt(r):
+		return whole(r)
 	}
 	return 0, fmt.Errorf("an integer is needed; this is %T", v)
 }
