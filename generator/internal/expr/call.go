@@ -14,40 +14,36 @@ import (
 func (c *compiler) call(n *ast.CallNode) *term {
 	switch callee := n.Callee.(type) {
 	case *ast.IdentifierNode:
-		return c.callName(n, callee)
+		if t, done := c.callName(n, callee); done {
+			return t
+		}
 	case *ast.MemberNode:
-		if name, ok := callee.Property.(*ast.StringNode); ok {
+		if name, ok := callee.Property.(*ast.StringNode); ok && !isEnv(callee.Node) {
 			return c.callMember(n, callee, name)
 		}
 	}
-	return c.callTerm(n)
-}
-
-// callTerm calls the value of an expression.
-func (c *compiler) callTerm(n *ast.CallNode) *term {
 	return c.callValue(n, c.term(n.Callee))
 }
 
-func (c *compiler) callName(n *ast.CallNode, callee *ast.IdentifierNode) *term {
-	if _, ok := identities[callee.Value]; ok && !c.env.declares(callee.Value) {
-		return c.identity(n, callee.Value)
-	}
-	f, ok := c.env.Package.Scope().Lookup(callee.Value).(*types.Func)
-	if !ok || c.env.param(callee.Value) >= 0 || c.env.Hidden(callee.Value) {
-		return c.callVariable(n, callee)
-	}
-	write := func(w *writer) operand { return variable(w.word(f.Name())) }
-	c.named(f.Name(), write)
-	return c.invoke(n, f.Name(), f.Signature(), write)
-}
-
-func (c *compiler) callVariable(n *ast.CallNode, callee *ast.IdentifierNode) *term {
-	_, let := c.lets[callee.Value]
-	if !let && !c.env.declares(callee.Value) && c.env.Package.Scope().Lookup(callee.Value) == nil {
+// callName calls what has a name, unless that is the name of a variable.
+func (c *compiler) callName(n *ast.CallNode, callee *ast.IdentifierNode) (t *term, done bool) {
+	name := callee.Value
+	_, let := c.lets[name]
+	_, ours := identities[name]
+	o := c.env.Package.Scope().Lookup(name)
+	f, isFunc := o.(*types.Func)
+	switch {
+	case ours && !c.env.declares(name):
+		return c.identity(n, name), true
+	case isFunc && c.env.param(name) < 0 && !c.env.Hidden(name):
+		write := func(w *writer) operand { return variable(w.word(name)) }
+		c.named(name, write)
+		return c.invoke(n, name, f.Signature(), write), true
+	case o == nil && !let && !c.env.declares(name):
 		c.terms(n.Arguments)
-		return c.errorf(callee, "unknown function %s%s", callee.Value, suggest(callee.Value, c.functions()))
+		return c.errorf(callee, "unknown function %s%s", name, suggest(name, c.functions())), true
 	}
-	return c.callTerm(n)
+	return nil, false
 }
 
 // functions returns the names that can be called.
@@ -64,20 +60,16 @@ func (c *compiler) functions() []string {
 }
 
 func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast.StringNode) *term {
-	if isEnv(callee.Node) {
-		return c.callTerm(n)
-	}
 	base := c.term(callee.Node)
-	if base == nil {
+	if base == nil || base.gone || isAny(base.typ) {
 		c.terms(n.Arguments)
+	}
+	switch {
+	case base == nil:
 		return nil
-	}
-	if base.gone {
-		c.terms(n.Arguments)
+	case base.gone:
 		return c.ofAbsent(callee)
-	}
-	if isAny(base.typ) {
-		c.terms(n.Arguments)
+	case isAny(base.typ):
 		return c.onMachine(n, anything)
 	}
 	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
@@ -107,28 +99,27 @@ func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
 
 // callValue calls what a variable, a field or an element holds.
 func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
-	if f == nil {
-		c.terms(n.Arguments)
-		return nil
+	if f != nil {
+		if sig, ok := f.typ.Underlying().(*types.Signature); ok {
+			t := c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(w.term(f), f.typ, "f", f.said()) })
+			if t != nil && f.optional() {
+				return c.maybeNil(n, t.typ)
+			}
+			return t
+		}
 	}
-	sig, ok := f.typ.Underlying().(*types.Signature)
-	if isAny(f.typ) {
-		c.terms(n.Arguments)
+	c.terms(n.Arguments)
+	switch {
+	case f == nil:
+		return nil
+	case isAny(f.typ):
 		return c.onMachine(n, anything)
 	}
-	if !ok {
-		c.terms(n.Arguments)
-		hint := ""
-		if id, ok := n.Callee.(*ast.IdentifierNode); ok && isFunction(id.Value) {
-			hint = "; " + ownWord(id.Value)
-		}
-		return c.errorf(n.Callee, "%s cannot be called: it is %s%s", f.said(), c.a(f.typ), hint)
+	hint := ""
+	if id, ok := n.Callee.(*ast.IdentifierNode); ok && isFunction(id.Value) {
+		hint = "; " + ownWord(id.Value)
 	}
-	t := c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(w.term(f), f.typ, "f", f.said()) })
-	if t != nil && f.optional() {
-		return c.maybeNil(n, t.typ)
-	}
-	return t
+	return c.errorf(n.Callee, "%s cannot be called: it is %s%s", f.said(), c.a(f.typ), hint)
 }
 
 // invoke lowers a call of callee. An error that the call returns leaves the method.

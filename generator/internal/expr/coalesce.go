@@ -67,16 +67,21 @@ func (c *compiler) settled(terms []*term) []*term {
 
 // firstOf writes the first of terms that is there.
 func (w *writer) firstOf(t *term, terms []*term) operand {
+	last := len(terms) - 1
+	return w.choice(t, terms[last], nil, func(name string, other []string) []string { return w.alternatives(name, terms[:last], other) })
+}
+
+// choice writes a variable with the value of t: that of last, where facts are not nil, unless what otherwise returns assigns another one.
+func (w *writer) choice(t, last *term, facts []string, unless func(name string, other []string) []string) operand {
 	name := w.local(t.hint)
-	last := terms[len(terms)-1]
-	other, o := w.block(nil, last)
+	other, o := w.block(facts, last)
 	if len(other) == 0 && o.stable && o.text != "nil" {
 		w.add(name + " := " + o.typed(w, last).text)
 	} else {
 		w.add("var " + name + " " + w.typ(t.typ))
 		other = append(other, name+" = "+o.text)
 	}
-	w.stmts = append(w.stmts, w.alternatives(name, terms[:len(terms)-1], other)...)
+	w.stmts = append(w.stmts, unless(name, other)...)
 	return variable(name)
 }
 

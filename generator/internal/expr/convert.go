@@ -2,7 +2,6 @@ package expr
 
 import (
 	"go/types"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -24,25 +23,19 @@ func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
 }
 
 // integer is t, an integer, in the type named. A value that does not fit leaves the method.
-func (c *compiler) integer(t *term, kind types.BasicKind) *term {
-	if to := types.Typ[kind]; !t.fits(to) && !holds(to, t.typ) {
-		v := c.checked(t.node, to, "To["+to.Name()+"]", t)
-		v.maybe = t.maybe
-		return v
+func (t *term) integer(kind types.BasicKind) *term {
+	to := types.Typ[kind]
+	if t.fits(to) || holds(to, t.typ) {
+		return t.as(kind)
 	}
-	return t.as(kind)
+	return &term{node: t.node, typ: to, hint: "n", maybe: t.maybe, write: func(w *writer) operand {
+		return w.must("n", w.std(checkedPath, "To")+"["+w.typ(to)+"]("+w.term(t).text+")")
+	}}
 }
 
 // checked calls a function of package checked. Its error leaves the method.
-func (c *compiler) checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
-	hint := map[string]string{"Add": "sum", "Subtract": "difference", "Multiply": "product", "Remainder": "remainder", "Negate": "opposite"}[fn]
-	if hint == "" {
-		hint = "n"
-	}
+func checked(n ast.Node, t types.Type, fn, hint string, args ...*term) *term {
 	return &term{node: n, typ: t, hint: hint, write: func(w *writer) operand {
-		if _, to, ok := strings.Cut(strings.TrimSuffix(fn, "]"), "["); ok {
-			w.word(to)
-		}
 		return w.must(hint, w.callOf(w.std(checkedPath, fn), w.all(args...)...).text)
 	}}
 }
@@ -95,7 +88,7 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 		return v
 	case is(to, types.IsFloat) && isInt(v.typ), isInt(v.typ) && isInt(to) && (holds(to, v.typ) || types.Identical(to, whole)):
 		if b, ok := types.Unalias(to).(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-			return c.integer(v, b.Kind())
+			return v.integer(b.Kind())
 		} else if ok {
 			return v.as(b.Kind())
 		}

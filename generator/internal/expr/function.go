@@ -103,7 +103,7 @@ func (c *compiler) function(n *ast.BuiltinNode, f function, form int, args []*te
 	case n.Name == "string":
 		return c.string(n, args[0])
 	case n.Name == "int" && isInt(args[0].typ):
-		return c.integer(args[0], arithmeticKind(args[0])).plainly()
+		return args[0].integer(arithmeticKind(args[0])).plainly()
 	case n.Name == "len" && isText(args[0].typ):
 		return goCall(n, whole, "n", "unicode/utf8", "RuneCountInString", args[0].as(types.String))
 	case n.Name == "len" && pointee(args[0].typ) == nil:

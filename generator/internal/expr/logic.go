@@ -132,17 +132,8 @@ func together(n ast.Node, terms []*term) *term {
 
 // branch writes a choice of two values.
 func (w *writer) branch(t *term, cond operand, x, y *term) operand {
-	then, a := w.block(cond.yes, x)
-	other, b := w.block(cond.no, y)
-	name := w.local(t.hint)
-	then = append(then, name+" = "+a.text)
-	if len(other) == 0 && b.stable && b.text != "nil" {
-		w.add(name + " := " + b.typed(w, y).text)
-		w.add("if " + cond.text + " {" + indented(then) + "}")
-		return variable(name)
-	}
-	other = append(other, name+" = "+b.text)
-	w.add("var " + name + " " + w.typ(t.typ))
-	w.add("if " + cond.text + " {" + indented(then) + "} else {" + indented(other) + "}")
-	return variable(name)
+	return w.choice(t, y, cond.no, func(name string, other []string) []string {
+		then, a := w.block(cond.yes, x)
+		return []string{"if " + cond.text + " {" + indented(append(then, name+" = "+a.text)) + "}" + otherwise(other)}
+	})
 }

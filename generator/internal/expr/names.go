@@ -68,9 +68,7 @@ func named(params []Param, name string) int {
 func (c *compiler) words() []string {
 	words := append(slices.Sorted(maps.Keys(identities)), "method")
 	words = append(words, slices.Sorted(maps.Keys(c.lets))...)
-	for _, p := range slices.Concat(c.env.Params, c.env.Results, []Param{c.env.Receiver}) {
-		words = append(words, p.Name)
-	}
+	words = append(words, namesOf(slices.Concat(c.env.Params, c.env.Results, []Param{c.env.Receiver}))...)
 	for _, name := range c.env.Package.Scope().Names() {
 		if c.env.declares(name) {
 			words = append(words, name)
@@ -148,11 +146,10 @@ func (c *compiler) hint(name string) string {
 		hint = ";"
 	}
 	const most = 8
-	var params []string
-	nameless := len(c.env.Params) > 0
-	for i, p := range c.env.Params {
-		params = append(params, p.Name)
-		nameless = nameless && p.Name == "arg"+strconv.Itoa(i)
+	params, results := namesOf(c.env.Params), namesOf(c.env.Results)
+	nameless := len(params) > 0
+	for i, p := range params {
+		nameless = nameless && p == "arg"+strconv.Itoa(i)
 	}
 	switch {
 	case nameless:
@@ -162,21 +159,23 @@ func (c *compiler) hint(name string) string {
 		return hint + " the parameters have no names here: " + strings.Join(params, ", ")
 	case len(params) == 0:
 		return hint + " the method has no parameters"
-	case len(params) == 1 && len(c.env.Results) == 0:
+	case len(params) == 1 && len(results) == 0:
 		return hint + " the parameter is " + params[0]
-	}
-	if len(params) > most {
+	case len(params) > most:
 		params = append(params[:most], "...")
 	}
 	hint += " the parameters are " + strings.Join(params, ", ")
-	if len(c.env.Results) > 0 {
-		var results []string
-		for _, r := range c.env.Results {
-			results = append(results, r.Name)
-		}
+	if len(results) > 0 {
 		hint += ", the results " + strings.Join(results, ", ")
 	}
 	return hint
+}
+
+func namesOf(params []Param) (names []string) {
+	for _, p := range params {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // variable is a parameter or a variable of the package.

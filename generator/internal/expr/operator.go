@@ -24,7 +24,7 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 	case n.Operator == "+" && isNumber(t.typ):
 		return t
 	case n.Operator == "-" && isInt(t.typ):
-		return c.checked(n, t.typ, "Negate", t)
+		return checked(n, t.typ, "Negate", "opposite", t)
 	case n.Operator == "-" && isNumber(t.typ):
 		return &term{node: n, typ: t.typ, hint: "n", write: func(w *writer) operand {
 			o := w.term(t)
@@ -134,26 +134,35 @@ func (c *compiler) integers(n *ast.BinaryNode, l, r *term) *term {
 		return c.onMachine(n, whole) // which takes what is too great for an int64
 	}
 	kind := arithmeticKind(l, r)
-	l, r = c.integer(l, kind), c.integer(r, kind)
+	l, r = l.integer(kind), r.integer(kind)
 	if n.Operator == "%" && r.con != nil {
 		return infix(n, types.Typ[kind], token.REM, l, r)
 	}
-	fn := map[string]string{"+": "Add", "-": "Subtract", "*": "Multiply", "%": "Remainder"}[n.Operator]
-	return c.checked(n, types.Typ[kind], fn, l, r)
+	does := map[string]struct{ fn, hint string }{
+		"+": {"Add", "sum"}, "-": {"Subtract", "difference"}, "*": {"Multiply", "product"}, "%": {"Remainder", "remainder"},
+	}[n.Operator]
+	return checked(n, types.Typ[kind], does.fn, does.hint, l, r)
 }
 
 // moments is an operator on times and durations, which is left to expr's machine.
 func (c *compiler) moments(n *ast.BinaryNode, l, r *term) *term {
-	switch op := n.Operator; {
-	case op == "-" && isTime(l.typ) && isTime(r.typ):
+	kind := func(t types.Type) string {
+		switch {
+		case isTime(t):
+			return "time"
+		case isDuration(t):
+			return "duration"
+		case isInt(t):
+			return "integer"
+		}
+		return ""
+	}
+	switch kind(l.typ) + n.Operator + kind(r.typ) {
+	case "time-time":
 		return c.onMachine(n, anything) // a duration
-	case (op == "+" || op == "-") && isTime(l.typ) && isDuration(r.typ):
+	case "time+duration", "time-duration", "duration+duration", "duration-duration", "duration*duration", "duration*integer":
 		return c.onMachine(n, l.typ)
-	case op == "+" && isDuration(l.typ) && isTime(r.typ):
-		return c.onMachine(n, r.typ)
-	case (op == "+" || op == "-") && isDuration(l.typ) && isDuration(r.typ), op == "*" && isDuration(l.typ) && isInt(r.typ):
-		return c.onMachine(n, l.typ)
-	case op == "*" && isInt(l.typ) && isDuration(r.typ):
+	case "duration+time", "integer*duration":
 		return c.onMachine(n, r.typ)
 	}
 	return c.mixed(n, l, r)

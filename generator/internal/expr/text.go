@@ -48,7 +48,7 @@ func (c *compiler) finally(t *term, want Want) *term {
 	case want == Bool:
 		return c.errorf(start(t.node), "a bool is needed here; this is %s", c.a(t.typ))
 	case isInt(t.typ):
-		t = c.integer(t, types.Int64)
+		t = t.integer(types.Int64)
 	case is(t.typ, types.IsFloat) && t.con != nil:
 		return c.errorf(start(t.node), "found %v; a whole number is needed here", t.con)
 	case is(t.typ, types.IsFloat):
@@ -133,20 +133,16 @@ func stable(t *term) *term {
 	if isText(t.typ) {
 		return t.as(types.String)
 	}
-	b := t.typ.Underlying().(*types.Basic)
-	fn, to, rest := "FormatInt", types.Typ[types.Int64], ", 10"
+	fn, kind, rest := "FormatInt", types.Int64, ", 10"
 	switch {
-	case b.Info()&types.IsBoolean != 0:
-		fn, to, rest = "FormatBool", truth, ""
+	case isBool(t.typ):
+		fn, kind, rest = "FormatBool", types.Bool, ""
 	case types.Identical(t.typ, whole):
-		fn, to, rest = "Itoa", whole, ""
-	case b.Info()&types.IsUnsigned != 0:
-		fn, to = "FormatUint", types.Typ[types.Uint64]
+		fn, kind, rest = "Itoa", types.Int, ""
+	case is(t.typ, types.IsUnsigned):
+		fn, kind = "FormatUint", types.Uint64
 	}
-	v := t.then(text, func(w *writer, o operand) operand {
-		if !types.Identical(t.typ, to) {
-			o = w.conversion(to, o)
-		}
+	v := t.as(kind).then(text, func(w *writer, o operand) operand {
 		return o.from(w.std("strconv", fn) + "(" + o.text + rest + ")")
 	})
 	v.plain, v.con = true, nil
