@@ -2,7 +2,6 @@ package expr
 
 import (
 	"go/types"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,7 +21,8 @@ type function struct {
 	// numbers, l a list, T a list of texts, X a list of numbers, m a map, z a *time.Location, a anything. What is computed for each
 	// element of the list before is t, if it is true or false, x, if it is a number, or e. A letter with a + behind it may repeat.
 	takes string
-	// gives is the type of the value: s, n and a are as above, f is a float, b a bool, S a list of texts, N an integer or nil. 1 is
+	// gives is the type of the value: s, n and a are as above, f is a float, b a bool, S a list of texts, N an integer or nil, I a list
+	// of integers. 1 is
 	// the type of the first argument, o that of an element of it or nil, l a list of its elements. M is the type of all arguments,
 	// or of the elements of the first one. x is the type of a sum, e that of what is computed for each element, L a list of these.
 	gives byte
@@ -207,6 +207,8 @@ func (f function) result(args []*term) types.Type {
 		return types.NewSlice(text)
 	case 'n', 'N':
 		return whole
+	case 'I':
+		return types.NewSlice(whole)
 	case 'f':
 		return types.Typ[types.Float64]
 	case 'b':
@@ -320,19 +322,4 @@ func (c *compiler) pointer(n *ast.PointerNode) *term {
 	t := c.onMachine(n, typ)
 	t.src = "#" + n.Name
 	return t
-}
-
-// matches is a search by a regular expression, which must be known: one that a caller sends could take any time.
-func (c *compiler) matches(n *ast.BinaryNode, l, r *term) *term {
-	if !takes('s', l.typ) || !takes('s', r.typ) {
-		return c.mixed(n, l, r)
-	}
-	pattern, ok := r.con.(string)
-	if !ok {
-		return c.errorf(start(n.Right), "matches needs a constant pattern")
-	}
-	if _, err := regexp.Compile(pattern); err != nil {
-		return c.errorf(start(n.Right), "%v", err)
-	}
-	return c.onMachine(n, truth)
 }

@@ -26,13 +26,8 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 
 // among checks a search for x in a list spelled out, a range, a slice, an array, a map or a struct.
 func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
-	switch r := n.Right.(type) {
-	case *ast.ArrayNode:
-		return c.inList(n, x, r)
-	case *ast.BinaryNode:
-		if r.Operator == ".." {
-			return c.inRange(n, x, r)
-		}
+	if list, ok := n.Right.(*ast.ArrayNode); ok {
+		return c.inList(n, x, list)
 	}
 	if isEnv(n.Right) {
 		return c.inEnv(n, x)
@@ -92,32 +87,4 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		}
 		return all
 	}}
-}
-
-// inRange is x in a..b, which the machine computes without making the list.
-func (c *compiler) inRange(n *ast.BinaryNode, x *term, r *ast.BinaryNode) *term {
-	low, high := c.valueOf(r.Left), c.valueOf(r.Right)
-	if x == nil || low == nil || high == nil {
-		return nil
-	}
-	for _, t := range []*term{x, low, high} {
-		if !takes('n', t.typ) {
-			return c.errorf(start(t.node), "a range has integers; this is %s", c.a(t.typ))
-		}
-	}
-	return c.onMachine(n, truth)
-}
-
-// search lowers contains, startsWith and endsWith.
-func (c *compiler) search(n *ast.BinaryNode, l, r *term) *term {
-	l, r = l.value(), r.value()
-	if !isText(l.typ) || !isText(r.typ) {
-		return c.mixed(n, l, r)
-	}
-	l, r = l.as(types.String), r.as(types.String)
-	fn := map[string]string{"contains": "Contains", "startsWith": "HasPrefix", "endsWith": "HasSuffix"}[n.Operator]
-	if l.optional() || r.optional() {
-		return c.onMachine(n, truth)
-	}
-	return goCall(n, truth, "found", "strings", fn, l, r)
 }

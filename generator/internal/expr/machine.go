@@ -123,7 +123,7 @@ func dynamicResult(op string) types.Type {
 	switch op {
 	case "+", "-", "*":
 		return anything
-	case "/", "**", "^":
+	case "/":
 		return types.Typ[types.Float64]
 	case "%":
 		return whole
@@ -169,14 +169,4 @@ func common(terms []*term) types.Type {
 		}
 	}
 	return terms[0].typ
-}
-
-// span is a range, except behind in.
-func (c *compiler) span(n *ast.BinaryNode, l, r *term) *term {
-	for _, t := range []*term{l, r} {
-		if !isInt(t.typ) && !isAny(t.typ) {
-			return c.errorf(start(t.node), "a range has integers; this is %s", c.a(t.typ))
-		}
-	}
-	return c.onMachine(n, types.NewSlice(whole))
 }

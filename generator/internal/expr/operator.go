@@ -3,6 +3,8 @@ package expr
 import (
 	"go/token"
 	"go/types"
+	"regexp"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -56,11 +58,8 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	if l.gone || r.gone {
 		return c.unequal(n, l, r)
 	}
-	switch n.Operator {
-	case "matches":
-		return c.matches(n, l.value(), r.value())
-	case "..":
-		return c.span(n, l.value(), r.value())
+	if f, ok := operators[n.Operator]; ok {
+		return c.operator(n, f, []*term{l.value(), r.value()})
 	}
 	if (isAny(l.typ) || isAny(r.typ)) && !isNil(l.typ) && !isNil(r.typ) {
 		return c.onMachine(n, dynamicResult(n.Operator))
@@ -70,12 +69,44 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 		return c.equal(n, l, r)
 	case "<", "<=", ">", ">=":
 		return c.order(n, l.value(), r.value())
-	case "+", "-", "*", "/", "%", "**", "^":
+	case "+", "-", "*", "/", "%":
 		return c.arithmetic(n, l.value(), r.value())
-	case "contains", "startsWith", "endsWith":
-		return c.search(n, l, r)
 	}
 	return c.errorf(n, "%s cannot be used here", n.Operator)
+}
+
+// operators are those that are functions of two arguments.
+var operators = map[string]function{
+	"contains": {"ss", 'b', "Contains"}, "startsWith": {"ss", 'b', "HasPrefix"}, "endsWith": {"ss", 'b', "HasSuffix"},
+	"matches": {"ss", 'b', ""}, "..": {"nn", 'I', ""}, "**": {"qq", 'f', ""}, "^": {"qq", 'f', ""},
+}
+
+func (c *compiler) operator(n *ast.BinaryNode, f function, args []*term) *term {
+	form, _ := f.form(args)
+	machine := slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) || t.optional() })
+	switch {
+	case form < 0:
+		return c.mixed(n, args[0], args[1])
+	case n.Operator == "matches" && !c.isPattern(args[1]):
+		return nil
+	case f.goes != "" && !machine:
+		return goCall(n, f.result(args), "found", "strings", f.goes, texts(args)...)
+	}
+	return c.onMachine(n, f.result(args))
+}
+
+// isPattern reports whether t is a regular expression, which must be known: one that a caller sends could take any time.
+func (c *compiler) isPattern(t *term) bool {
+	pattern, ok := t.con.(string)
+	if !ok {
+		c.errorf(start(t.node), "matches needs a constant pattern")
+		return false
+	}
+	_, err := regexp.Compile(pattern)
+	if err != nil {
+		c.errorf(start(t.node), "%v", err)
+	}
+	return err == nil
 }
 
 func (c *compiler) mixed(n *ast.BinaryNode, l, r *term) *term {
@@ -116,8 +147,6 @@ func (c *compiler) arithmetic(n *ast.BinaryNode, l, r *term) *term {
 		return c.moments(n, l, r)
 	case !isNumber(l.typ) || !isNumber(r.typ), n.Operator == "%" && !(isInt(l.typ) && isInt(r.typ)):
 		return c.mixed(n, l, r)
-	case n.Operator == "**", n.Operator == "^":
-		return c.onMachine(n, types.Typ[types.Float64])
 	case n.Operator != "/" && isInt(l.typ) && isInt(r.typ):
 		return c.integers(n, l, r)
 	}
