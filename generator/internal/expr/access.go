@@ -138,7 +138,7 @@ func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int
 		return nil
 	}
 	c.hide(n.Property, base.typ, f, path)
-	t := &term{node: n, typ: f.Type(), hint: hintOf(f.Name()), maybe: base.passes(n)}
+	t := &term{node: n, typ: f.Type(), hint: hintOf(f.Name()), maybe: base.passes(n), sure: base.sure && !nilable(f.Type())}
 	if base.src != "" {
 		t.src = base.src + "." + f.Name()
 	}

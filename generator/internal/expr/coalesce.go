@@ -10,24 +10,21 @@ import (
 
 // coalesce lowers a ?? b ?? c: the first that is there. each lowers a value and last the one behind the last ??.
 func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) *term {
-	terms := []*term{last(n.Right)}
-	var left ast.Node = n
-	for b, ok := n, true; ok; b, ok = left.(*ast.BinaryNode) {
-		if b.Operator != "??" {
-			break
-		}
-		if b != n {
-			terms = append(terms, each(b.Right))
-		}
-		left = b.Left
+	var all, terms []*term
+	for _, left := range operands(n.Left) {
+		all = append(all, each(left))
 	}
-	terms = append(terms, each(left))
-	slices.Reverse(terms)
-	if slices.Contains(terms, nil) {
+	all = append(all, last(n.Right))
+	if slices.Contains(all, nil) {
 		return nil
 	}
-	if open := c.settled(terms); len(open) < len(terms) {
-		terms = open
+	for i, t := range all {
+		if i == len(all)-1 || !isNil(t.typ) {
+			terms = append(terms, t)
+		}
+		if t.sure { // what follows may be for other methods
+			break
+		}
 	}
 	if len(terms) == 1 {
 		return terms[0]
@@ -49,20 +46,12 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	return t
 }
 
-// settled leaves out operands that are nil, such as a parameter that the method does not have, and all operands behind a
-// parameter that is never nil.
-func (c *compiler) settled(terms []*term) []*term {
-	last := terms[len(terms)-1]
-	var open []*term
-	for _, t := range terms {
-		if t == last || !isNil(t.typ) {
-			open = append(open, t)
-		}
-		if c.given(t) {
-			break
-		}
+// operands are those of a chain of ??.
+func operands(n ast.Node) []ast.Node {
+	if b, ok := n.(*ast.BinaryNode); ok && b.Operator == "??" {
+		return append(operands(b.Left), b.Right)
 	}
-	return open
+	return []ast.Node{n}
 }
 
 // firstOf writes the first of terms that is there.

@@ -12,7 +12,11 @@ import (
 // one, since the rule of a type covers many methods.
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	if i := c.env.param(name.Value); i >= 0 {
-		return c.param(n, i)
+		t := c.param(n, i)
+		if t != nil {
+			t.sure = n.Optional && !nilable(t.typ)
+		}
+		return t
 	}
 	if n.Optional {
 		return c.absent(n)
@@ -26,20 +30,6 @@ func (c *compiler) ofAbsent(n *ast.MemberNode) *term {
 		return c.absent(n)
 	}
 	return c.errorf(n.Property, "this method has no such parameter; expected ?. here")
-}
-
-// given reports that t is $env?.name for a parameter that the method has and that is never nil.
-func (c *compiler) given(t *term) bool {
-	chain, ok := t.node.(*ast.ChainNode)
-	if !ok {
-		return false
-	}
-	name, ok := ofEnv(chain.Node)
-	if !ok {
-		return false
-	}
-	i := c.env.param(name.Value)
-	return i >= 0 && !nilable(c.env.Params[i].Type)
 }
 
 // knows reports that the parameters of the method make t this value. The code that is then never reached is not checked: it may

@@ -29,7 +29,7 @@ type term struct {
 	bare  *term
 	maybe bool // it may be nil, whatever its type, as an optional chain may
 	gone  bool // it is nil, for the method has no such parameter
-	sure  bool // it is true or false by what parameters the method has
+	sure  bool // what parameters the method has tells its value, or that it is there
 
 	final bool // it is what the place of the expression needs, and must be there
 	plain bool // it is free of bytes to be escaped

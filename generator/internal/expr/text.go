@@ -40,6 +40,7 @@ func (c *compiler) finally(t *term, want Want) *term {
 	if want == Island {
 		return c.text(t)
 	}
+	sure := t.sure
 	switch t = t.value(); {
 	case isAny(t.typ):
 		t = c.onMachine(t.node, t.typ)
@@ -57,7 +58,7 @@ func (c *compiler) finally(t *term, want Want) *term {
 		return c.errorf(start(t.node), "an integer is needed here; this is %s", c.a(t.typ))
 	}
 	v := *t
-	v.final, v.plain = true, true
+	v.final, v.plain, v.sure = true, true, sure
 	if want == Int && v.lit {
 		v.typ = types.Typ[types.Int64]
 	}
@@ -66,7 +67,7 @@ func (c *compiler) finally(t *term, want Want) *term {
 
 // text makes t a text with a stable form: by its own method MarshalText, else by its method String, else by its kind.
 func (c *compiler) text(t *term) *term {
-	source := t.typ
+	source, sure := t.typ, t.sure
 	switch {
 	case isAny(source):
 		t = c.onMachine(t.node, source)
@@ -90,7 +91,7 @@ func (c *compiler) text(t *term) *term {
 		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(source))
 	}
 	v := *t
-	v.final = true
+	v.final, v.sure = true, sure
 	s, constant := v.con.(string)
 	v.plain = constant && !strings.ContainsAny(s, `:\`) || t.plain
 	return &v
