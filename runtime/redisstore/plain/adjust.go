@@ -76,9 +76,6 @@ func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counte
 		return nil, err
 	}
 	for _, n := range counters {
-		if err := n.read(now); err != nil {
-			return nil, err
-		}
 		if n.Delta > 0 && !n.holds(now) {
 			return nil, errAgain
 		}
@@ -100,21 +97,10 @@ var errDamaged = errors.New("the expiry, length or value of a key is not that of
 // discard forgets the counts that are damaged: kept on, they would let everybody pass, or nobody. On success it returns errAgain.
 func (s *store) discard(ctx context.Context, server redis.UniversalClient, counters []*counter) error {
 	err := watch(ctx, server, counters, func(tx *redis.Tx) error {
-		now, err := s.ask(ctx, tx.Pipelined, counters, (*counter).look)
-		if err != nil {
+		_, err := s.ask(ctx, tx.Pipelined, counters, (*counter).look)
+		damaged := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return !n.damaged })
+		if err != nil || len(damaged) == 0 { // somebody else was faster
 			return err
-		}
-		var damaged []*counter
-		for _, n := range counters {
-			if err := n.read(now); err != nil {
-				return err
-			}
-			if n.damaged {
-				damaged = append(damaged, n)
-			}
-		}
-		if len(damaged) == 0 {
-			return nil // somebody else was faster
 		}
 		_, err = s.ask(ctx, tx.TxPipelined, damaged, (*counter).forget)
 		return err

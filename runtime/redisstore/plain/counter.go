@@ -98,6 +98,7 @@ func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner, permits int64
 
 // forget removes the count.
 func (n *counter) forget(ctx context.Context, p redis.Pipeliner) {
+	n.counted = once.Cmd{}
 	n.deleted = once.New(ctx, "del", n.key)
 	_ = p.Process(ctx, n.deleted) // queued only: it cannot fail yet
 }
@@ -111,8 +112,11 @@ func (n *counter) send(ctx context.Context, p redis.Pipeliner, args ...any) {
 
 var errReply = errors.New("unexpected reply of the server")
 
-// read takes in the replies to look or charge at the server's time. A count that is damaged reads as none.
+// read takes in the replies at the server's time. A count that is damaged reads as none.
 func (n *counter) read(now int64) error {
+	if n.counted.Cmd == nil { // it was removed
+		return nil
+	}
 	numbers, ok := n.counted.Val().([]any)
 	expiry, known := n.expiry.Val().(int64)
 	if !ok || !known || len(numbers) == 0 {
@@ -149,8 +153,8 @@ func (n *counter) isOpen() bool {
 // fill tells the claim what was read at the server's time, and whether it is refused.
 func (n *counter) fill(now int64, refused bool) {
 	c := n.Claim
-	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired = 0, 0, 0, 0, refused, now, 0
-	c.Room, c.Full = max(0, c.Limit-n.used), now
+	c.Clear()
+	c.Refused, c.Earliest, c.Room, c.Full = refused, now, max(0, c.Limit-n.used), now
 	if n.used > 0 {
 		c.Full = max(n.end, now)
 	}

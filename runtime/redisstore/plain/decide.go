@@ -141,20 +141,16 @@ func (s *store) charge(ctx context.Context, run run, counters []*counter) (engin
 		return engine.Verdict{}, err
 	}
 	v := engine.Verdict{Now: now, At: now, Admitted: true}
-	err = answer(&v, counters, func(n *counter) bool { return n.charged })
-	if errors.Is(err, errAgain) {
+	if answer(&v, counters, func(n *counter) bool { return n.charged }) != nil {
 		err = errMisplaced
 	}
 	return v, err
 }
 
-// answer takes the replies into the claims and the verdict.
+// answer fills in the claims and the verdict. It returns errAgain if a window has ended.
 func answer(v *engine.Verdict, counters []*counter, fits func(*counter) bool) error {
 	ended := false
 	for _, n := range counters {
-		if err := n.read(v.Now); err != nil {
-			return err
-		}
 		n.fill(v.Now, n.Mode != engine.Trigger && !fits(n))
 		v.Admitted = v.Admitted && !(n.Refused && n.Mode == engine.Enforce)
 		ended = ended || !n.holds(v.Now) || n.Refused && v.Now >= n.end
@@ -173,9 +169,10 @@ func (s *store) contended(call *engine.Call) engine.Verdict {
 	v := engine.Verdict{Now: s.now(), Admitted: !call.Refused}
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		c.Charged, c.At, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, c.Mode == engine.Enforce, v.Now, 0, 0, v.Now
-		if c.Refused {
-			c.Earliest, v.Admitted = v.Now+millisecond, false
+		c.Clear()
+		c.Earliest, c.Full = v.Now, v.Now
+		if c.Mode == engine.Enforce {
+			c.Refused, c.Earliest, v.Admitted = true, v.Now+millisecond, false
 		}
 	}
 	if v.Admitted {

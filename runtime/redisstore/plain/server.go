@@ -69,7 +69,7 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 	return err
 }
 
-// ask sends commands for all counters, and returns the server's time just before them.
+// ask sends commands for all counters and takes in the replies. It returns the server's time just before the commands.
 func (s *store) ask(ctx context.Context, run run, counters []*counter, what func(*counter, context.Context, redis.Pipeliner)) (int64, error) {
 	var clock *redis.TimeCmd
 	commands, err := run(ctx, func(p redis.Pipeliner) error {
@@ -89,6 +89,11 @@ func (s *store) ask(ctx context.Context, run run, counters []*counter, what func
 	}
 	now := clock.Val().UnixMicro()
 	s.ahead.Store(now - time.Now().UnixMicro())
+	for _, n := range counters {
+		if err := n.read(now); err != nil {
+			return 0, err
+		}
+	}
 	return now, nil
 }
 
