@@ -17,45 +17,32 @@ type answer struct {
 	waited   time.Duration // until the admission
 }
 
-// state says what a rule answered to the call.
-type state struct {
-	refused   bool
-	remaining int64
-	retry     time.Duration // until the rule would admit the call; 0 if it admits it now, or never
-}
-
 // never reports whether the rule refuses every such call.
 func (a *asked) never() bool { return a.part == nil && a.blocked == 0 }
 
 // refusedHere reports whether a rule refuses the call without its store being asked. Then no store is.
 func (c *call) refusedHere() bool { return c.never || c.blocked }
 
-// state returns the answer of a rule that was asked.
-func (a *asked) state() state {
+// retry returns when the rule would admit the call: 0 is now, or never.
+func (a *asked) retry() time.Duration {
 	if a.part == nil {
-		return state{refused: true, retry: a.blocked}
+		return a.blocked
 	}
-	claim, now := a.claim(), a.part.verdict.Now
-	return state{
-		refused: claim.Refused, remaining: claim.Room, retry: max(0, time.Duration(claim.Earliest-now)*time.Microsecond),
-	}
+	return max(0, time.Duration(a.claim().Earliest-a.part.verdict.Now)*time.Microsecond)
 }
 
 // violations returns the refusals of the rules of a mode, and the longest delay.
 func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
 	for i := range c.asked {
 		a := &c.asked[i]
-		if a.rule.Mode != mode || a.part != nil && c.refusedHere() && mode == ModeEnforce {
-			continue // a call that is never admitted is not asked of the stores
-		}
-		s := a.state()
-		if !s.refused {
+		o := c.outcome(a)
+		if o.Mode != mode || !o.Refused {
 			continue
 		}
-		longest = max(longest, s.retry)
+		longest = max(longest, o.RetryAfter)
 		list = append(list, Violation{
-			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Remaining: s.remaining,
-			RetryAfter: s.retry, Never: a.never(), policy: a.policy(c.method), message: a.rule.Message,
+			Rule: o.Rule, Window: o.Window, Key: o.Key, Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
+			policy: a.policy(c.method), message: a.rule.Message,
 		})
 	}
 	if c.never {

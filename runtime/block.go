@@ -24,7 +24,6 @@ const maxBlocks = engine.MaxSettings
 type blocks struct {
 	table atomic.Pointer[map[blocked]time.Time] // until when; nil if nobody is blocked
 	texts map[string]string                     // what the store said the last time
-	next  time.Time                             // when the first of them ends
 }
 
 // blocked is a subject under the rules of a name.
@@ -158,22 +157,17 @@ func (b *blocks) read(ctx context.Context, l *Limiter, store engine.Settings) er
 		return err
 	case len(texts) > maxBlocks:
 		return errManyBlocks
-	case maps.Equal(texts, b.texts) && (b.next.IsZero() || l.now().Before(b.next)):
+	case maps.Equal(texts, b.texts) && b.table.Load() == nil:
 		return nil
 	}
 	table := make(map[blocked]time.Time, len(texts))
-	b.next = time.Time{}
 	for field, text := range texts {
 		of, block, err := parseBlock(field, text)
 		if err != nil && b.texts[field] != text {
 			l.logger.Warn("a block is not understood; it is not followed", "block", oneLine(field), "err", oneLine(err.Error()))
 		}
-		if err != nil || !block.Until.After(l.now()) {
-			continue
-		}
-		table[of] = block.Until
-		if b.next.IsZero() || block.Until.Before(b.next) {
-			b.next = block.Until
+		if err == nil && block.Until.After(l.now()) {
+			table[of] = block.Until
 		}
 	}
 	b.texts = texts

@@ -68,7 +68,7 @@ func (c *call) delay() (delay int64, inTime bool) {
 		if a.part == nil || a.rule.Mode != ModeEnforce {
 			continue
 		}
-		claim, retry := a.claim(), a.state().retry
+		claim, retry := a.claim(), a.retry()
 		if claim.Rule.Block == 0 {
 			claim.Refused = claim.Refused && retry > a.wait-c.answer.waited
 		}

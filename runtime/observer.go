@@ -145,13 +145,12 @@ func (c *call) outcome(a *asked) Outcome {
 	o := Outcome{
 		Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Mode: a.rule.Mode, Limit: a.limit, Cost: a.cost,
 	}
-	if a.part != nil && c.refusedHere() {
-		return o // the stores were not asked
+	if a.part != nil {
+		if c.refusedHere() || !a.claim().Refused { // in the first case the stores were not asked
+			return o
+		}
+		o.Remaining = a.claim().Room
 	}
-	s := a.state()
-	o.Refused, o.Never = s.refused, a.never()
-	if s.refused {
-		o.Remaining, o.RetryAfter = s.remaining, s.retry
-	}
+	o.Refused, o.Never, o.RetryAfter = true, a.never(), a.retry()
 	return o
 }
