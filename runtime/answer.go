@@ -18,15 +18,15 @@ type answer struct {
 }
 
 // never reports whether the rule refuses every such call.
-func (a *asked) never() bool { return a.part == nil && a.blocked == 0 }
+func (a *asked) never() bool { return a.part == nil && a.blockLeft == 0 }
 
 // refusedHere reports whether a rule refuses the call without its store being asked. Then no store is.
-func (c *call) refusedHere() bool { return c.never || c.blocked }
+func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
 // retry returns when the rule would admit the call: 0 is now, or never.
 func (a *asked) retry() time.Duration {
 	if a.part == nil {
-		return a.blocked
+		return a.blockLeft
 	}
 	return max(0, time.Duration(a.claim().Earliest-a.part.verdict.Now)*time.Microsecond)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,12 +21,12 @@ const maxBlocks = engine.MaxSettings
 
 // blocks are the subjects that are refused without asking what they have used.
 type blocks struct {
-	table atomic.Pointer[map[blocked]time.Time] // until when; nil if nobody is blocked
-	texts map[string]string                     // what the store said the last time
+	table atomic.Pointer[map[ruleSubject]time.Time] // until when; nil if nobody is blocked
+	texts map[string]string                         // what the store said the last time
 }
 
-// blocked is a subject under the rules of a name.
-type blocked struct{ rule, subject string }
+// ruleSubject is a subject under the rules of a name.
+type ruleSubject struct{ rule, subject string }
 
 // blockText is a block in the store.
 type blockText struct {
@@ -115,28 +114,26 @@ func (l *Limiter) makeRoom(ctx context.Context, store engine.Settings, fields []
 	if err != nil {
 		return err
 	}
+	all := make(map[string]bool, len(texts)+len(fields))
+	for _, field := range fields {
+		all[field] = true
+	}
 	for field, text := range texts {
 		if _, b, err := parseBlock(field, text); err == nil && b.Until.After(l.now()) {
-			continue
-		}
-		if err := store.Unset(ctx, l.list(listBlocked), field); err != nil {
+			all[field] = true
+		} else if err := store.Unset(ctx, l.list(listBlocked), field); err != nil {
 			return err
 		}
-		delete(texts, field)
 	}
-	blocked := make(map[string]bool, len(texts)+len(fields))
-	for _, field := range slices.AppendSeq(fields[:len(fields):len(fields)], maps.Keys(texts)) {
-		blocked[field] = true
-	}
-	if len(blocked) > maxBlocks {
-		reason := fmt.Sprintf("found %d keys that would be blocked; expected at most %d", len(blocked), maxBlocks)
+	if len(all) > maxBlocks {
+		reason := fmt.Sprintf("found %d keys that would be blocked; expected at most %d", len(all), maxBlocks)
 		return &RuleError{Argument: "block", Reason: reason}
 	}
 	return nil
 }
 
 // parseBlock reads a block from its field and text in the store.
-func parseBlock(field, text string) (of blocked, b blockText, err error) {
+func parseBlock(field, text string) (of ruleSubject, b blockText, err error) {
 	name, subject, ok := strings.Cut(strings.TrimSuffix(field, "}"), ":{")
 	switch {
 	case !ok || len(field) > maxOverrideText:
@@ -146,7 +143,7 @@ func parseBlock(field, text string) (of blocked, b blockText, err error) {
 	default:
 		err = json.Unmarshal([]byte(text), &b)
 	}
-	return blocked{name, subject}, b, err
+	return ruleSubject{name, subject}, b, err
 }
 
 // read follows the blocks in the store. The caller makes sure that only one goroutine reads.
@@ -160,7 +157,7 @@ func (b *blocks) read(ctx context.Context, l *Limiter, store engine.Settings) er
 	case maps.Equal(texts, b.texts) && b.table.Load() == nil:
 		return nil
 	}
-	table := make(map[blocked]time.Time, len(texts))
+	table := make(map[ruleSubject]time.Time, len(texts))
 	for field, text := range texts {
 		of, block, err := parseBlock(field, text)
 		if err != nil && b.texts[field] != text {
@@ -185,7 +182,7 @@ func (b *blocks) left(l *Limiter, rule *prepared, subject string) time.Duration 
 	if table == nil || rule.Mode != ModeEnforce {
 		return 0
 	}
-	until, ok := (*table)[blocked{rule.Name, subject}]
+	until, ok := (*table)[ruleSubject{rule.Name, subject}]
 	if !ok {
 		return 0
 	}

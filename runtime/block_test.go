@@ -139,9 +139,9 @@ func BenchmarkBlocked(b *testing.B) {
 	for _, n := range []int{0, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			l, rule := New(memory.New(nil, 100, 1<<20)), &prepared{Rule: Rule{Name: "r"}}
-			table := map[blocked]time.Time{}
+			table := map[ruleSubject]time.Time{}
 			for i := range n {
-				table[blocked{"r", fmt.Sprint(i)}] = time.Now().Add(time.Hour)
+				table[ruleSubject{"r", fmt.Sprint(i)}] = time.Now().Add(time.Hour)
 			}
 			if n > 0 {
 				l.blocks.table.Store(&table)

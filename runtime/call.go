@@ -20,7 +20,7 @@ type call struct {
 	next      int         // the rule that is asked next
 	err       error       // why the call cannot be decided
 	never     bool        // a rule of limit 0 refuses it
-	blocked   bool        // a subject of it is blocked
+	isBlocked bool        // one of its subjects is blocked
 	patient   bool        // of requests: any rule may delay the call by wait, whatever its own wait is
 	wait      time.Duration
 	peek      bool
@@ -45,16 +45,16 @@ type part struct {
 
 // asked is a rule that applies to the call, and the claim that asks it.
 type asked struct {
-	rule    *prepared
-	index   int // among the rules of the method, or among the requests
-	subject string
-	cost    int64
-	limit   int64
-	wait    time.Duration // how long the rule may delay the call
-	blocked time.Duration // how long the subject is still blocked
-	part    *part         // nil if no store is asked, since the rule would never admit the call, or the subject is blocked
-	number  int           // of the claim, in the part
-	held    int           // of what an admitted call keeps, or -1
+	rule      *prepared
+	index     int // among the rules of the method, or among the requests
+	subject   string
+	cost      int64
+	limit     int64
+	wait      time.Duration // how long the rule may delay the call
+	blockLeft time.Duration // how long the subject is still blocked
+	part      *part         // nil if no store is asked, since the rule would never admit the call, or the subject is blocked
+	number    int           // of the claim, in the part
+	held      int           // of what an admitted call keeps, or -1
 }
 
 // claim returns the claim that asks a rule of its store. There is none if part is nil.
@@ -112,10 +112,10 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 			return err
 		}
 	}
-	a.blocked = c.limiter.blocks.left(c.limiter, rule, a.subject)
+	a.blockLeft = c.limiter.blocks.left(c.limiter, rule, a.subject)
 	switch most, what := claim.Most(); {
-	case a.blocked > 0:
-		c.blocked = true
+	case a.blockLeft > 0:
+		c.isBlocked = true
 	case claim.Cost <= most || rule.Mode == ModeTrigger || c.fleet.UpTo && most > 0:
 		if same != nil {
 			same.claim().Cost = claim.Cost

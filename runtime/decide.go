@@ -57,7 +57,7 @@ func (c *call) decide(ctx context.Context) error {
 		return contextError(ctx, c.method)
 	case c.refusedHere():
 		c.answer.at = c.limiter.now()
-		if c.blocked {
+		if c.isBlocked {
 			c.answer.source = SourceMemory
 		}
 		return nil
