@@ -23,7 +23,7 @@ func (a *asked) never() bool { return a.part == nil && a.blockLeft == 0 }
 // refusedHere reports whether a rule refuses the call without its store being asked. Then no store is.
 func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
-// retry returns when the rule would admit the call: 0 is now, or never.
+// retry returns how long until the rule would admit the call: 0 if it would now, or never.
 func (a *asked) retry() time.Duration {
 	if a.part == nil {
 		return a.blockLeft

@@ -134,14 +134,14 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	return nil
 }
 
-// same returns which of the rules asked already counts on the same state as a, or -1.
+// same returns which of the rules asked before counts on the same state as a, or -1.
 func (c *call) same(a *asked) int {
 	return slices.IndexFunc(c.asked, func(b asked) bool {
 		return b.subject == a.subject && b.rule.Name == a.rule.Name && b.rule.tag == a.rule.tag && b.rule.Scope == a.rule.Scope
 	})
 }
 
-// join adds the cost of a claim that is asked already to claim, which is of an equal rule. It reports whether there is nothing else to ask.
+// join adds to claim the cost of an equal rule that was asked before. It reports whether nothing is left to ask.
 func (c *call) join(same, a *asked, claim *engine.Claim) (done bool, err error) {
 	if same.limit != a.limit || same.rule != a.rule && same.rule.Rule != a.rule.Rule {
 		return false, a.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")

@@ -65,7 +65,7 @@ func (r Rule) wrong(argument, format string, args ...any) error {
 	return &RuleError{Rule: r.Name, Argument: argument, Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkName guards the keys: a name with a brace would move the hash tag, one with a colon could be a prefix and a name.
+// checkName guards the keys: a name with a brace would move the hash tag, and one with a colon could pass for a prefix and a name.
 func (r Rule) checkName() error {
 	if len(r.Name) > maxName {
 		return r.wrong("name", "found %d bytes; expected at most %d", len(r.Name), maxName)
@@ -120,7 +120,7 @@ func (r Rule) checkLimit() error {
 	return nil
 }
 
-// wrongLimit says what is wrong with a limit for this rule: its own, or one that a call brings along.
+// wrongLimit says what is wrong with a limit for this rule, which is its own or comes with a call; "" is nothing.
 func (r Rule) wrongLimit(limit int64) string {
 	most, what := r.algorithm().Row().MaxLimit, r.what()
 	switch {
@@ -160,7 +160,7 @@ func (r Rule) checkBucket() error {
 	return nil
 }
 
-// refillsTooSlowly reports whether at a limit the times of the burst would be beyond what there are numbers for.
+// refillsTooSlowly reports whether the burst takes over a hundred years to fill at a limit: the engine cannot count with such times.
 func (r *Rule) refillsTooSlowly(limit int64) bool {
 	return limit > 0 && float64(r.Burst)/float64(limit)*float64(r.Per) > float64(maxRefill)
 }
@@ -169,7 +169,7 @@ const maxWarmup = 24 * time.Hour
 
 func (r Rule) checkDistinct() error { return r.checkTakes("distinct", r.Distinct != "") }
 
-// checkCanWait returns what is wrong with a rule for which calls are to wait.
+// checkCanWait returns why no call can wait for the rule, or nil.
 func (r *Rule) checkCanWait() error {
 	if r.Distinct != "" {
 		return r.wrong("wait", "found distinct as well; calls that count members do not wait")

@@ -25,7 +25,7 @@ func (s Source) String() string {
 	return word("Source", uint8(s), "store", "memory", "lease", "policy")
 }
 
-// run decides the call and, if it has to wait, sleeps. It is the one way to a decision.
+// run decides the call and, if it has to wait, sleeps. Only simple calls are decided elsewhere.
 func (c *call) run(ctx context.Context) error {
 	observed := c.limiter.observed() && !c.peek
 	var began time.Time
@@ -115,7 +115,7 @@ func (c *call) conclude(ctx context.Context, v engine.Verdict) error {
 	return c.sleepInPlace(ctx, v.At-v.Now)
 }
 
-// shortenWaits leaves the rules the rest of their waits.
+// shortenWaits takes the time that the call has waited off the waits of its rules.
 func (c *call) shortenWaits(waited time.Duration) {
 	for i := range c.asked {
 		if a := &c.asked[i]; a.part != nil {
@@ -172,7 +172,7 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 		return err // a state that cannot be read counts on, so no policy applies
 	}
 	if unfit := c.fits(); unfit != nil {
-		return unfit // as the store knows only now: it has not failed, so that no policy applies
+		return unfit // the store found that out only now; it has not failed, so no policy applies
 	}
 	return c.followPolicy(ctx, err)
 }
@@ -208,7 +208,7 @@ func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
 	defer cancel()
 	failed := joinErrors(c.rollBack(back, &c.fleet), c.rollBack(back, &c.local))
 	if back.Err() != nil {
-		failed = nil // it is still going on, and would look like a deadline of ctx
+		failed = nil // giving back goes on; its time-out would look like a deadline of ctx
 	}
 	return joinErrors(err, failed)
 }
@@ -221,7 +221,7 @@ func (c *call) sleep(ctx context.Context, us int64, placed bool) error {
 	d := time.Duration(us) * time.Microsecond
 	until := c.limiter.now().Add(d)
 	c.limiter.sleep(ctx, d, placed)
-	if ctx.Err() == nil || !c.limiter.now().Before(until) { // where it ends at the deadline, that is not too late
+	if ctx.Err() == nil || !c.limiter.now().Before(until) { // a sleep that ends at the deadline is in time
 		return nil
 	}
 	c.abandoned = true

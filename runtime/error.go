@@ -127,7 +127,7 @@ type NeverAdmissibleError struct {
 	Cost   int64  // permits
 	Limit  int64  // the largest cost that can be admitted
 
-	what string // that is, if not the limit
+	what string // what Limit is, if not the limit
 }
 
 func (e *NeverAdmissibleError) Error() string {
@@ -188,7 +188,7 @@ func (e *RuleError) Error() string {
 // errorList is several errors in one. Its text is one line, from which the last ones may be cut off.
 type errorList struct{ errs []error }
 
-// joinErrors returns the errors that are not nil as one, or nil. It is as errors.Join, but for the one line.
+// joinErrors returns the errors that are not nil as one, or nil. It is errors.Join with a text of one line.
 func joinErrors(errs ...error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	switch len(errs) {
@@ -215,8 +215,7 @@ func (l *errorList) Unwrap() []error { return l.errs }
 // whose names the method and the rule; a request under a rule without a name has neither.
 func whose(method, rule string) string { return cmp.Or(where(method, rule), "rate limit") }
 
-// where names the method, and what in it unless that has the same name. Further unnamed rules of the method have its name and a
-// number.
+// where names the method, and behind it what is meant in it, unless that has the method's name, perhaps with a number.
 func where(method, what string) string {
 	switch {
 	case method == "" || strings.HasPrefix(what, method+"#"):

@@ -16,7 +16,7 @@ const maxLine = 1024 - len("…")
 // oneLine returns the text of an error, which a caller's text may be in, as one line of at most 1 kB.
 func oneLine(s string) string { return printable.Text(s, maxLine) }
 
-// What errors and quotas have to show, in a log and as JSON. Durations are in words: "1m30s". What is zero is left out.
+// What errors show in a log and as JSON. Durations are in words: "1m30s". What is zero is left out.
 
 func (e *TooManyRequestsError) fields() []slog.Attr {
 	return filled(slog.String("message", e.Message), slog.String("method", e.Method),

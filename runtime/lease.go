@@ -6,7 +6,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// maxLease is far above what a lease is good for.
+// maxLease is far longer than any useful lease.
 const maxLease = time.Minute
 
 // checkLease refuses a lease where permits that are taken ahead would change what the rule means.

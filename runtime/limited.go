@@ -26,7 +26,7 @@ func (l *Limiter) supports(rule *prepared, wait int64) error {
 	return nil
 }
 
-// fits returns why the store cannot decide the rules of the call together, though it can decide each of them, or nil.
+// fits returns why the store cannot decide the rules of the call together, or nil. It can decide each of them.
 func (c *call) fits() error {
 	if c.limiter.limited == nil || len(c.fleet.Claims) == 0 {
 		return nil

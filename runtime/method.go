@@ -94,7 +94,7 @@ func (c *call) Begin(ctx context.Context) (bridge.Taken, error) {
 
 // take decides the call of a method.
 func (c *call) take(ctx context.Context) error {
-	if c.next != len(c.rules) { // else it would be limited too little
+	if c.next != len(c.rules) { // a rule without a charge would not limit the call
 		c.err = &KeyError{Method: c.method, Reason: fmt.Sprintf("found %d keys for %d rules", c.next, len(c.rules))}
 	}
 	if err := c.run(ctx); err != nil {

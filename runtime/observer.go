@@ -58,7 +58,7 @@ type Outcome struct {
 type Result uint8
 
 const (
-	ResultAdmitted      Result = iota // the call was admitted, and so would the rule alone have done
+	ResultAdmitted      Result = iota // the call was admitted, and the rule alone would have admitted it
 	ResultRefused                     // the rule refused the call
 	ResultShadowRefused               // the rule would have refused the call, were it not in shadow mode
 	ResultOtherRefused                // the rule would have admitted the call; another one refused it
@@ -102,7 +102,7 @@ func (l *Limiter) observe(ctx context.Context, e *Event) {
 	}
 }
 
-// tell tells of something that is no decision on rules.
+// tell tells observers of something other than a decision.
 func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err error) {
 	if l.observed() {
 		l.observe(ctx, &Event{Kind: kind, Method: method, Err: err})

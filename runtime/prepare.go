@@ -94,7 +94,7 @@ func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 		}
 		high, low := bits.Mul64(uint64(r.Queue), uint64(per))
 		low, carry := bits.Add64(low, uint64(limit-1), 0)
-		if high += carry; high < uint64(limit) { // else it takes longer than there are numbers for
+		if high += carry; high < uint64(limit) { // else it is longer than any wait
 			queue, _ := bits.Div64(high, low, uint64(limit))
 			wait = int64(min(uint64(wait), queue))
 		}
@@ -136,7 +136,7 @@ func (r Rule) schedule() (*engine.Schedule, error) {
 	return engine.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
 }
 
-// cronReason says what is wrong with a cron expression. The parser's own text about something that is no number speaks of its insides.
+// cronReason says what is wrong with a cron expression. Where a number is expected, the parser's text names a function of Go's library.
 func cronReason(text string) string {
 	if _, word, ok := strings.Cut(text, "failed to parse int from "); ok {
 		word, _, _ = strings.Cut(word, ": ")

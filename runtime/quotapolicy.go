@@ -35,8 +35,8 @@ func (a *asked) policy(method string) policy {
 	return p
 }
 
-// burst is how many permits a bucket has when it is full: at least the one that a call with a debt may take. It is 0 for a rule that
-// is no bucket, and for one that was not asked.
+// burst is how many permits a full bucket admits: at least one, since a bucket without a burst lets a call go into debt. It is 0 for a rule
+// that is no bucket, and for one that was not asked.
 func (a *asked) burst() int64 {
 	if a.part == nil {
 		return 0

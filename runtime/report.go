@@ -73,7 +73,7 @@ func (r *Report) add(quotas []Quota) {
 	}
 }
 
-// quotas returns what the rules of a call that reports have left.
+// quotas returns what the rules of the call have left, if that is asked for.
 func (c *call) quotas() []Quota {
 	if !c.reports {
 		return nil

@@ -82,7 +82,7 @@ func (s *slogger) mayLog(second int64) (left int64, ok bool) {
 	return left, true
 }
 
-// logHasher hashes keys in logs. Its secret is another one in each process.
+// logHasher hashes keys in logs. Each process has a secret of its own.
 var logHasher = sync.OnceValue(func() *hasher {
 	secret := make([]byte, minSecret)
 	_, _ = rand.Read(secret) // it never fails

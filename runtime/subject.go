@@ -91,7 +91,7 @@ func hashed(err error, text string) (string, bool) {
 	return refusal.hasher.hash(text), true
 }
 
-// discreet returns err such that its text does not have its cause's, in which a subject may stand, if the limiter hashes subjects.
+// discreet returns err. If the limiter hashes subjects, the text of a KeyError leaves out its cause, which may name a subject.
 func (l *Limiter) discreet(err error) error {
 	e, ok := err.(*KeyError)
 	if l.hasher == nil || !ok || e.Err == nil {
@@ -102,7 +102,7 @@ func (l *Limiter) discreet(err error) error {
 	return &shown
 }
 
-// hiddenCause is an error that errors.Is and errors.As find, and nobody reads.
+// hiddenCause is an error that errors.Is and errors.As find, and whose text is not shown.
 type hiddenCause struct{ cause error }
 
 func (hiddenCause) Error() string { return "the cause is not shown, as subjects are hashed" }

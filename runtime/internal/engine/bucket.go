@@ -13,7 +13,7 @@ type bucket struct{ full, parts, limit int64 }
 
 func newBucket(*Rule) State { return &bucket{full: longAgo} }
 
-// bucketTerms are the period and the burst, and for how long permits are taken ahead if they are. To give back to a Prepaid bucket, they
+// bucketTerms are the period, the burst, and how long a lease lasts, if the rule has one. To give back to a Prepaid bucket, they
 // are until when its debt may be that of calls that ran.
 func bucketTerms(c *Claim, _, _ int64) Terms {
 	t := Terms{A: c.Rule.Per, B: c.Burst}
@@ -64,10 +64,10 @@ func (c *Claim) Left(n, d int64) int64 {
 	return mulDiv(d, c.Limit, c.Rule.Per)
 }
 
-// isPrepaid reports whether the next call pays.
+// isPrepaid reports whether a call runs before its permits are there, so that the next one waits for them.
 func (k Kind) isPrepaid() bool { return k == Prepaid || k == Warmup }
 
-// needed returns how many permits may be missing from a full bucket for n permits to pass, negated.
+// needed returns how many permits may be missing from a full bucket for n permits to pass, as a negative number.
 func (c *Claim) needed(n int64) int64 {
 	if c.Rule.Kind.isPrepaid() {
 		return -c.Burst
@@ -121,7 +121,7 @@ func gain(whole, parts, n, limit, per int64) (int64, int64) {
 	return whole + carry, parts
 }
 
-// lacks returns the first time, from one on, at which the bucket lacks no more than so many permits, negated.
+// lacks returns the first time, not before from, at which no more permits are missing from a full bucket than needed says.
 func (b *bucket) lacks(c *Claim, needed, now, from int64) int64 {
 	x, y := b.in(c, now)
 	if x < now {
@@ -136,7 +136,7 @@ func (b *bucket) Earliest(c *Claim, now, from int64) int64 {
 }
 
 func (b *bucket) Room(c *Claim, now int64) int64 {
-	if c.Burst == 0 { // a debt has no room: the bucket admits the next call, or it does not
+	if c.Burst == 0 { // the bucket stores nothing: it admits the next call, or it does not
 		if b.lacks(c, 0, now, now) > now {
 			return 0
 		}
@@ -147,8 +147,8 @@ func (b *bucket) Room(c *Claim, now int64) int64 {
 
 func (b *bucket) Full(c *Claim, now int64) int64 { return b.lacks(c, 0, now, now) }
 
-// Reserves is true of the time alone that the bucket itself dictates. A later place, because of another rule of the call, would
-// carry the bucket ahead for everybody.
+// Reserves is true only at the time that the bucket itself dictates. A later place, which another rule of the call needs, would carry the
+// bucket ahead for everybody.
 func (b *bucket) Reserves(c *Claim, now, at int64) bool { return b.Earliest(c, now, now) == at }
 
 func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
@@ -156,7 +156,7 @@ func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
 	return true
 }
 
-// add charges n permits. A call that waits is charged as of now as well, since its place is where the bucket is full enough.
+// add charges n permits. That is the same for a call that waits: its place is the time at which the bucket has refilled enough.
 func (b *bucket) add(c *Claim, n, now int64) {
 	x, y := b.in(c, now)
 	if x < now {
@@ -215,9 +215,9 @@ func (b *bucket) othersWait(c *Claim, now int64) bool {
 	return !c.Rule.Kind.isPrepaid() || x+min(y, 1) > c.ownDebt()
 }
 
-// subtract gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without
-// the rest of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While others wait,
-// the charge is lost: their places stay, so the bucket would have run over.
+// subtract gives back what the bucket has not regained since the charge, and reports whether there is any. After a later lease the
+// bucket's time is up to a lease ahead, which it cannot tell; so a lease more counts as regained. While others wait, nothing goes back:
+// their places stay, and the bucket would have run over meanwhile.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
 	x, y := b.in(c, now)

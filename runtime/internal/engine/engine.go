@@ -109,7 +109,8 @@ func (c *Claim) Clear() {
 	c.Dated = false
 }
 
-// Price returns what n permits of a Warmup's charge cost besides their usual time. A part of a charge has no price of its own.
+// Price returns the Extra and Stored that go back with n permits of a Warmup's charge: with all of them or more, those of the charge; with
+// fewer, none.
 func (c *Claim) Price(n int64) (extra, stored int64) {
 	if n < c.Charged {
 		return 0, 0
@@ -148,8 +149,7 @@ type Verdict struct {
 	Leased     bool // the store was not asked, since the permits were taken ahead
 }
 
-// AskAgain reports whether the call is to be decided once more, at v.At: it has time until then, but no rule keeps a place for
-// it.
+// AskAgain reports whether the call is to be decided once more, at v.At: it has time until then, but no place could be kept for it.
 func (call *Call) AskAgain(v Verdict) bool {
 	if v.Admitted || call.Refused {
 		return false
@@ -175,8 +175,8 @@ type Store interface {
 	Reset(ctx context.Context, call *Call) (int, error)
 }
 
-// StateError is why a Store could not read a state: a key holds another type, or a layout of a later program. The store is there, and so
-// are its counts, so such a call is refused whatever the failure policy is. Nothing was charged.
+// StateError says why a Store could not read a state: a key holds another type, or a layout of a later program. The store works, and its
+// counts are there, so the call fails whatever the failure policy is. Nothing was charged.
 type StateError struct {
 	Found string // and what to do about it
 	Err   error  // as the server says it
@@ -201,7 +201,7 @@ type Settings interface {
 	Unset(ctx context.Context, list, name string) error
 }
 
-// Registry is a store whose lists may also be of things that are in use, and be gone when nothing is.
+// Registry is a store whose lists can also expire.
 type Registry interface {
 	Settings
 	// Register sets texts of a list that expires after life, unless more are set before.
@@ -216,10 +216,10 @@ type Pinger interface {
 
 // Limited is a store that cannot decide every rule.
 type Limited interface {
-	// Unsupported returns what is in the way of a rule that may delay its calls by wait: the argument of the directive, and
-	// the reason; or nothing.
+	// Unsupported says why the store cannot decide a rule that may delay its calls by wait: an argument of the directive, and what is
+	// wrong with it. Both are empty if it can.
 	Unsupported(r *Rule, wait int64) (argument, reason string)
-	// Unfit returns what is in the way of claims of one call whose rules are all supported; or nothing.
+	// Unfit says in the same way why the store cannot decide claims together, though it supports each of their rules.
 	Unfit(claims []Claim) (argument, reason string)
 }
 
@@ -232,7 +232,7 @@ type Sleeper interface {
 	Sleep(ctx context.Context, d time.Duration, placed bool)
 }
 
-// Notifier is a store that has notices for those who run it: what it found a server to lack, and how it goes on.
+// Notifier is a store that has notices for those who run it: what a server lacks, and how the store does without.
 type Notifier interface {
 	// Notify makes the store tell its notices from now on. Each is told once.
 	Notify(func(notice string, cause error))

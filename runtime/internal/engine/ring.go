@@ -2,7 +2,7 @@ package engine
 
 import "sort"
 
-// ring is a queue of times in ascending order. It grows to what it has to hold and keeps that room.
+// ring is a queue of times in ascending order. It grows as needed, and does not shrink.
 type ring struct {
 	times []int64 // its length is zero or a power of two
 	head  int     // index of the oldest time
@@ -14,7 +14,7 @@ func (r *ring) len() int { return r.n }
 // at returns the i-th oldest time.
 func (r *ring) at(i int) int64 { return r.times[(r.head+i)&(len(r.times)-1)] }
 
-// insert puts a time in its place, count times. It is nearly always the last one: only who waits has a later one.
+// insert inserts a time in order, count times. It is nearly always the newest: only calls that wait have later ones.
 func (r *ring) insert(t int64, count int) {
 	if r.n+count > len(r.times) {
 		r.grow(count)

@@ -17,8 +17,8 @@ type span struct{ start, stop int64 }
 
 // NewSchedule returns the schedule whose fire times, read off a wall clock in zone, are those that next walks through in UTC.
 //
-// Where a clock is put forward, the fire times that it skips are one, at the end of the gap. Where it is put back, the fire
-// times of the hour that comes twice count once, unless the schedule is hourly: fires in every hour of the day.
+// Where a clock is put forward, the fire times that it skips become one, at the end of the gap. Where it is put back, the fire
+// times of the hour that comes twice count once, unless the schedule is hourly: it fires in every hour of the day.
 func NewSchedule(next func(time.Time) time.Time, hourly bool, zone *time.Location) *Schedule {
 	return &Schedule{next: next, hourly: hourly, zone: zone}
 }
@@ -35,7 +35,7 @@ func (s *Schedule) Window(t int64) (start, stop int64) {
 
 const (
 	never  = 1 << 52                                             // a time in the year 2112, exact as a float
-	oldest = int64(20 * 366 * 24 * time.Hour / time.Microsecond) // how far back a fire time is looked for
+	oldest = int64(20 * 366 * 24 * time.Hour / time.Microsecond) // how far back to look for a fire time
 )
 
 // After returns the first fire time after t, or a far time if there is none.

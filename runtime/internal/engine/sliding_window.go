@@ -11,7 +11,7 @@ func newSlidingWindow(*Rule) State { return new(slidingWindow) }
 // KeepsTimes reports whether a state of the kind grows with the permits charged: it has the time of each.
 func (k Kind) KeepsTimes() bool { return k == SlidingWindow }
 
-// slidingWindowTerms are the period, and the index of the permit that must have left the window for the cost to fit.
+// slidingWindowTerms are the period, and the index of the permit that must leave the window before the cost fits.
 func slidingWindowTerms(c *Claim, _, _ int64) Terms {
 	return Terms{A: c.Rule.Per, Text: strconv.AppendInt(nil, c.Cost-c.Limit-1, 10)}
 }
@@ -36,7 +36,7 @@ func (s *slidingWindow) Full(c *Claim, now int64) int64 {
 
 func (s *slidingWindow) Reserves(c *Claim, now, at int64) bool { return s.Earliest(c, now, at) == at }
 
-// maxMoved is how many later permits a charge is put before. If there are more, it takes the time of the newest one.
+// maxMoved is how many later permits a charge is sorted in before. If there are more, it is recorded at the time of the newest one.
 const maxMoved = 64
 
 func (s *slidingWindow) Commit(c *Claim, n, now, at int64) bool {
@@ -63,7 +63,7 @@ func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 	return at
 }
 
-// Charge keeps at most the limit in permits: to wait for more would be to wait for ever.
+// Charge keeps at most the limit in permits, so that what it takes beyond has left the window after one period.
 func (s *slidingWindow) Charge(c *Claim, n, now int64) {
 	s.Commit(&Claim{Rule: c.Rule, Limit: c.Limit, Mode: Trigger}, n, now, now)
 }

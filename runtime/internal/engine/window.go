@@ -15,7 +15,7 @@ func newWindows(*Rule) State { return new(windows) }
 
 func periodTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
 
-// maxStops bounds of how many windows after the present one the Lua functions are told the ends. For a later one a call asks again.
+// maxStops is how many windows after the present one the Lua functions are told of. A call that has to wait for a later one asks again.
 const maxStops = 64
 
 // calendarTerms are start and stop of the present window, and the stops of the next ones.
@@ -29,7 +29,7 @@ func calendarTerms(c *Claim, now, until int64) Terms {
 	return t
 }
 
-// mostUsed is from where on permits are not counted any more. Only Triggers, which admit any cost, come so far.
+// mostUsed is the most permits that a count reaches. Only Triggers, which admit any cost, come so far.
 const mostUsed = 1 << 51
 
 // open returns the window that a charge at a time opens.
@@ -41,8 +41,8 @@ func open(r *Rule, at int64) window {
 	return window{start: at, stop: at + r.Per}
 }
 
-// find returns which window takes a charge at a time, and whether there is one; else where to insert a new one. A fixed window
-// that would reach into the next one becomes a part of that, which begins earlier then.
+// find returns the index of the window that takes a charge at a time, and true; or else where to insert a new one, and false. A fixed
+// window that would overlap the next one is not opened: the next one takes the charge, and begins earlier then.
 func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 	present := true
 	for i, x := range w.list {
