@@ -22,12 +22,11 @@ type function struct {
 	// element of the list before is t, if it is true or false, x, if it is a number, or e. A letter with a + behind it may repeat.
 	takes string
 	// gives is the type of the value: s, n and a are as above, f is a float, b a bool, S a list of texts, N an integer or nil, I a list
-	// of integers. 1 is
-	// the type of the first argument, o that of an element of it or nil, l a list of its elements. M is the type of all arguments,
+	// of integers. o is the type of an element of the first argument or nil, l a list of its elements. M is the type of all arguments,
 	// or of the elements of the first one. x is the type of a sum, e that of what is computed for each element, L a list of these.
 	gives byte
 	// goes are the functions of package strings that compute the same, one for each list of arguments. Without one, expr's
-	// machine has to, but for what method inGo knows.
+	// machine has to, unless [compiler.function] knows better.
 	goes string
 }
 
@@ -44,7 +43,7 @@ var functions = map[string]function{
 	"repeat": {"sn", 's', ""}, "type": {"a", 's', ""}, "toJSON": {"a", 's', ""}, "fromJSON": {"s", 'a', ""},
 	"toBase64": {"s", 's', ""}, "fromBase64": {"s", 's', ""},
 
-	"float": {"q s", 'f', ""}, "abs": {"q", '1', ""}, "ceil": {"q", 'f', ""}, "floor": {"q", 'f', ""}, "round": {"q", 'f', ""},
+	"float": {"q s", 'f', ""}, "abs": {"q", 'M', ""}, "ceil": {"q", 'f', ""}, "floor": {"q", 'f', ""}, "round": {"q", 'f', ""},
 	"mean": {"Q+", 'f', ""}, "median": {"Q+", 'f', ""},
 	"bitand": {"nn", 'n', ""}, "bitor": {"nn", 'n', ""}, "bitxor": {"nn", 'n', ""}, "bitnand": {"nn", 'n', ""}, "bitnot": {"n", 'n', ""},
 	"bitshl": {"nn", 'n', ""}, "bitshr": {"nn", 'n', ""}, "bitushr": {"nn", 'n', ""},
@@ -71,11 +70,8 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 	if !ok {
 		return nil
 	}
-	literals := len(args) > 0 && !slices.ContainsFunc(args, func(t *term) bool { return !t.lit || t.con == nil })
-	if t, done := (*term)(nil), false; literals {
-		if t, done = c.fold(n, args...); done {
-			return t
-		}
+	if t, done := c.fold(n, args...); done {
+		return t
 	}
 	form, wrong := f.form(args)
 	switch {
@@ -171,50 +167,36 @@ func (f function) form(args []*term) (form, wrong int) {
 	return -1, wrong
 }
 
+// kinds are what the letters of a function's arguments stand for.
+var kinds = map[byte]func(types.Type) bool{
+	's': isText, 'n': isInt, 'q': isNumber, 'x': isNumber, 't': isBool, 'l': isList,
+	'Q': func(t types.Type) bool { return isNumber(t) || isList(t) },
+	'X': listOf(isNumber), 'T': listOf(isText),
+	'z': func(t types.Type) bool { return pointee(t) != nil && isNamed(pointee(t), "time", "Location") },
+	'm': func(t types.Type) bool {
+		_, ok := aggregate(t).(*types.Map)
+		return ok
+	},
+}
+
+func listOf(is func(types.Type) bool) func(types.Type) bool {
+	return func(t types.Type) bool { return isList(t) && (isAny(elemOf(t)) || is(elemOf(t))) }
+}
+
 func takes(kind byte, t types.Type) bool {
-	_, isMap := aggregate(t).(*types.Map)
-	switch kind {
-	case 's':
-		return isText(t) || isAny(t)
-	case 'n':
-		return isInt(t) || isAny(t)
-	case 'q', 'x':
-		return isNumber(t) || isAny(t)
-	case 'Q':
-		return isNumber(t) || isList(t) || isAny(t)
-	case 't':
-		return isBool(t) || isAny(t)
-	case 'l':
-		return isList(t) || isAny(t)
-	case 'X':
-		return isAny(t) || isList(t) && takes('q', elemOf(t))
-	case 'T':
-		return isAny(t) || isList(t) && takes('s', elemOf(t))
-	case 'm':
-		return isMap || isAny(t)
-	case 'z':
-		return isAny(t) || pointee(t) != nil && isNamed(pointee(t), "time", "Location")
-	}
-	return true
+	is := kinds[kind]
+	return is == nil || isAny(t) || is(t)
+}
+
+// results are what letters of a function's value stand for, whatever its arguments.
+var results = map[byte]types.Type{
+	's': text, 'S': types.NewSlice(text), 'n': whole, 'N': whole, 'I': types.NewSlice(whole), 'f': types.Typ[types.Float64], 'b': truth,
+	'a': anything,
 }
 
 // result is the type of the value that the function gives for these arguments.
 func (f function) result(args []*term) types.Type {
 	switch f.gives {
-	case 's':
-		return text
-	case 'S':
-		return types.NewSlice(text)
-	case 'n', 'N':
-		return whole
-	case 'I':
-		return types.NewSlice(whole)
-	case 'f':
-		return types.Typ[types.Float64]
-	case 'b':
-		return truth
-	case '1':
-		return args[0].typ
 	case 'o':
 		return itemOf(args[0].typ)
 	case 'l':
@@ -234,7 +216,7 @@ func (f function) result(args []*term) types.Type {
 	case 'L':
 		return types.NewSlice(args[1].typ)
 	}
-	return anything
+	return results[f.gives]
 }
 
 // extreme is the type of what is the least or the greatest.

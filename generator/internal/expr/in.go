@@ -7,36 +7,20 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// in lowers x in y. A value that is absent is in nothing.
+// in checks x in y, where y is a list, a range, a map or a struct. A value that is absent is in nothing.
 func (c *compiler) in(n *ast.BinaryNode) *term {
 	x := c.valueOf(n.Left)
-	if x != nil && x.gone && !isEnv(n.Right) {
-		y := c.term(n.Right)
-		if y == nil {
-			return nil
-		}
-		return c.unequal(n, x, y)
-	}
-	t := c.among(n, x)
-	if t != nil && x.optional() {
-		return c.onMachine(n, truth)
-	}
-	return t
-}
-
-// among checks a search for x in a list spelled out, a range, a slice, an array, a map or a struct.
-func (c *compiler) among(n *ast.BinaryNode, x *term) *term {
-	if list, ok := n.Right.(*ast.ArrayNode); ok {
-		return c.inList(n, x, list)
-	}
 	if isEnv(n.Right) {
 		return c.inEnv(n, x)
+	}
+	if list, ok := n.Right.(*ast.ArrayNode); ok && x != nil && !x.gone {
+		return c.inList(n, x, list)
 	}
 	y := c.term(n.Right)
 	if x == nil || y == nil {
 		return nil
 	}
-	if y.gone {
+	if x.gone || y.gone {
 		return c.unequal(n, x, y)
 	}
 	a := aggregate(y.typ)
@@ -63,7 +47,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 	if len(items) == 0 {
 		return c.errorf(list, "nothing is in an empty list")
 	}
-	if x == nil || !ok {
+	if !ok {
 		return nil
 	}
 	for i, item := range items {
@@ -72,7 +56,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		switch {
 		case !comparable(x.typ, v.typ):
 			return c.errorf(start(item.node), "%s is never equal to %s", c.a(x.typ), c.a(item.typ))
-		case l == nil || v.optional() || item.bare != nil,
+		case l == nil || x.optional() || v.optional() || item.bare != nil,
 			i > 0 && !types.Identical(l.typ, x.typ) || !r.lit && !types.Identical(l.typ, r.typ):
 			return c.onMachine(n, truth)
 		}

@@ -223,7 +223,7 @@ func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
 		source = "::" + n.Name + "(" + strings.Join(names, ", ") + ")"
 	}
 	program := exprvm.New(source, names...)
-	if program.Err() != nil {
+	if len(operands) == 0 || program.Err() != nil {
 		return nil, false
 	}
 	v, err := program.Value(values...)
@@ -236,16 +236,9 @@ func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
 	default:
 		return c.errorf(n, "%v", err), true
 	}
-	switch v := v.(type) {
-	case bool, int:
-		return literal(n, v), true
-	case string:
-		return literal(n, v), len(v) <= maxLength
-	case float64:
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return c.errorf(n, "the result is not a finite number"), true
-		}
-		return literal(n, v), true
+	if f, ok := v.(float64); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
+		return c.errorf(n, "the result is not a finite number"), true
 	}
-	return nil, false
+	text, _ := v.(string)
+	return literal(n, v), !isNil(defaultType(v)) && len(text) <= maxLength
 }
