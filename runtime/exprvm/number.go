@@ -205,19 +205,6 @@ func index(v any) (any, error) {
 	return v, nil
 }
 
-// total is sum(list).
-func total(args ...any) (sum any, err error) {
-	sum = 0
-	r := reflect.ValueOf(list(args[0]))
-	if r.Kind() != reflect.Slice {
-		return nil, fmt.Errorf("%T has no sum", args[0])
-	}
-	for i := 0; i < r.Len() && err == nil; i++ {
-		sum, err = operate("+", r.Index(i).Interface(), sum)
-	}
-	return sum, err
-}
-
 // extreme returns min or max, which a later number is if it and the one before are in the order of op.
 func extreme(op string) func(args ...any) (any, error) {
 	return func(args ...any) (best any, err error) {

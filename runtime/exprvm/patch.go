@@ -95,14 +95,15 @@ var makers = map[string]func(args ...any) (any, error){
 	"repeat": counted("repeat", repeated), "replace": counted("replace", substituted), "join": counted("join", connected),
 }
 
-// sum makes a sum one of what map gives.
+// sum makes a sum a reduction, whose + is ours.
 func (p *patcher) sum(node *ast.Node, n *ast.BuiltinNode) {
-	all := n.Arguments[0]
+	sum := &ast.BinaryNode{Operator: "+", Left: &ast.PointerNode{Name: "acc"}, Right: &ast.PointerNode{}}
 	if len(n.Arguments) == 2 {
-		all = &ast.BuiltinNode{Name: "map", Arguments: n.Arguments}
-		p.done[all] = true
+		sum.Right = n.Arguments[1].(*ast.PredicateNode).Node
 	}
-	p.replace(node, "total", all)
+	each := &ast.PredicateNode{Node: sum}
+	p.binary(&each.Node, sum)
+	ast.Patch(node, &ast.BuiltinNode{Name: "reduce", Arguments: []ast.Node{n.Arguments[0], each, &ast.IntegerNode{}}})
 }
 
 // identifier makes a name an element of the values, which are the environment of the expression.
@@ -210,8 +211,8 @@ var predicates = map[string]bool{
 // plainResults are those of our functions whose values are plain.
 var plainResults = map[string]bool{
 	"$in": true, "$equal": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true,
-	"$shifted": true, "$total": true,
-	"$least": true, "$greatest": true, "$added": true,
+	"$shifted": true,
+	"$least":   true, "$greatest": true, "$added": true,
 }
 
 // plain makes the value of a node plain, unless it cannot be otherwise.

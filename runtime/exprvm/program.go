@@ -79,7 +79,7 @@ func (p *Program) functions() map[string]func(...any) (any, error) {
 
 		"operate": operate, "opposite": opposite, "absolute": absolute, "integral": integral, "shifted": shifted,
 		"read": read, "added": added, "repeat": makers["repeat"], "replace": makers["replace"], "join": makers["join"],
-		"total": total, "least": extreme(">"), "greatest": extreme("<"),
+		"least": extreme(">"), "greatest": extreme("<"),
 	}
 }
 

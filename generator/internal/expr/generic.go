@@ -55,7 +55,7 @@ func inferenceError(err error) string {
 // instantiated gives the machine the instance of a generic function that the call needs. It can have only one.
 func (c *compiler) instantiated(n ast.Node, name string, i types.Instance) {
 	if known := c.instances[name]; known != nil && !types.Identical(known, i.Type) {
-		c.again = append(c.again, n)
+		c.onlyGo(n, "expr's machine, which has to run this, cannot call a generic function with other types than before; write a function for it")
 	}
 	c.instances[name] = i.Type
 	for at, v := range c.values {

@@ -10,6 +10,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
 )
 
@@ -33,10 +34,18 @@ func (c *compiler) named(name string, write func(*writer) operand) {
 func (c *compiler) hide(n ast.Node, t types.Type, member types.Object, path []int) {
 	h := Hidden{t, member.Name()}
 	known := slices.ContainsFunc(c.hidden, func(o Hidden) bool { return o.Name == h.Name && types.Identical(o.Of, h.Of) })
-	if !known && !seenByExpr(t, member, path) {
-		c.hidden = append(c.hidden, h)
-		c.hiddenAt = append(c.hiddenAt, n)
+	if known || seenByExpr(t, member, path) {
+		return
 	}
+	if types.IsInterface(t) || !c.env.CanName(t) || reach.Mentions(t, isTypeParam) {
+		c.onlyGo(n, "%s of %s is not seen by expr's machine, which has to run this; write a function for it", h.Name, c.typeName(t))
+	}
+	c.hidden = append(c.hidden, h)
+}
+
+// onlyGo keeps an error for the case that the expression does not become Go.
+func (c *compiler) onlyGo(n ast.Node, format string, args ...any) {
+	c.refusals.Add(c.expr.At(offset(c.expr.Value, n.Location().From)), format, args...)
 }
 
 // seenByExpr reports whether reflection finds the member. It takes no addresses, which a method of a pointer may need, and a tag
@@ -87,24 +96,18 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 		c.refused(err)
 		return nil, nil
 	}
-	for i, h := range p.Hidden {
-		if _, ok := h.Of.Underlying().(*types.Interface); ok || !c.env.CanName(h.Of) || hasTypeParam(h.Of) {
-			return nil, c.errorf(c.hiddenAt[i], "%s of %s is not seen by expr's machine, which has to run this; write a function for it",
-				h.Name, c.typeName(h.Of))
-		}
+	if len(c.refusals) > 0 {
+		c.errs = append(c.errs, c.refusals[0])
+		return nil, nil
 	}
-	if len(c.again) > 0 {
-		return nil, c.errorf(c.again[0], "expr's machine, which has to run this, cannot call a generic function with other types than before; write a function for it")
-	}
-	method := map[Want]string{Island: ".Text(", Bool: ".Bool(", Int: ".Int("}[want]
-	hint := map[Want]string{Island: "text", Bool: "ok", Int: "n"}[want]
+	as := map[Want]struct{ method, hint string }{Island: {"Text", "text"}, Bool: {"Bool", "ok"}, Int: {"Int", "n"}}[want]
 	return p, &term{node: t.node, typ: t.typ, write: func(w *writer) operand {
 		var args []string
 		for _, v := range c.values {
 			args = append(args, v.write(w).text)
 		}
 		w.called = true
-		return w.must(hint, w.names.Program(p)+method+strings.Join(args, ", ")+")")
+		return w.must(as.hint, w.names.Program(p)+"."+as.method+"("+strings.Join(args, ", ")+")")
 	}}
 }
 

@@ -209,32 +209,25 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 	t := &term{node: n, typ: types.Default(o.Type()), src: n.Value}
 	b, _ := o.Type().Underlying().(*types.Basic)
 	t.lit = b != nil && b.Info()&types.IsUntyped != 0
-	switch v := o.Val(); v.Kind() {
-	case constant.Bool:
-		t.con = constant.BoolVal(v)
-	case constant.String:
-		t.con = constant.StringVal(v)
-	case constant.Int, constant.Float:
-		if !t.number(v) {
-			return c.errorf(n, "%s does not fit an int", n.Value)
-		}
+	fits := true
+	switch v := o.Val(); {
+	case isBool(t.typ), isText(t.typ):
+		t.con = constant.Val(v)
+	case is(t.typ, types.IsFloat):
+		f, _ := constant.Float64Val(v)
+		t.con, fits = f, !math.IsInf(f, 0)
+	case is(t.typ, types.IsInteger):
+		i, exact := constant.Int64Val(constant.ToInt(v))
+		t.con, fits = int(i), exact
 	default:
-		return c.errorf(n, "%s cannot be used here: it is a complex number", n.Value)
+		return c.errorf(n, "%s cannot be used here: it is %s", n.Value, c.a(t.typ))
+	}
+	if !fits {
+		return c.errorf(n, "%s does not fit an int", n.Value)
 	}
 	t.write = func(w *writer) operand { return fixed(w.word(o.Name())) }
 	c.named(n.Value, t.write)
 	return t
-}
-
-func (t *term) number(v constant.Value) bool {
-	if is(t.typ, types.IsFloat) {
-		f, _ := constant.Float64Val(v)
-		t.con = f
-		return !math.IsInf(f, 0)
-	}
-	i, exact := constant.Int64Val(constant.ToInt(v))
-	t.con = int(i)
-	return exact
 }
 
 // let binds a name to a value, which is left to expr's machine.

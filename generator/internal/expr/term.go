@@ -50,10 +50,9 @@ type compiler struct {
 	machine  bool      // a part of the expression does not become Go
 	values   []value   // what the expression names
 	hidden   []Hidden
-	hiddenAt []ast.Node
+	refusals annotations.Diagnostics // if the machine has to run it
 
 	instances map[string]types.Type // of the generic functions that it calls
-	again     []ast.Node            // calls of other instances
 
 	seen map[any]*term // by node: a chain of comparisons has its inner operands in the tree twice
 }

@@ -94,21 +94,6 @@ func isTypeParam(t types.Type) bool {
 	return ok
 }
 
-// hasTypeParam reports whether t depends on a type parameter. Only a named type or a pointer to one can have members.
-func hasTypeParam(t types.Type) bool {
-	if elem := pointee(t); elem != nil {
-		t = elem
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok {
-		for arg := range n.TypeArgs().Types() {
-			if hasTypeParam(arg) {
-				return true
-			}
-		}
-	}
-	return isTypeParam(t)
-}
-
 // nilable reports whether a value of type t may be nil.
 func nilable(t types.Type) bool {
 	switch t.Underlying().(type) {
