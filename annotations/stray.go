@@ -1,8 +1,10 @@
 package annotations
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
+	"math"
 	"strings"
 	"unicode"
 )
@@ -94,93 +96,74 @@ func (w place) reason(verb string) string {
 	return "a directive " + string(w) + " takes effect nowhere; " + instead
 }
 
+// placeOf finds where a comment stands: behind code, inside a function, or above what begins next.
 func placeOf(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup) place {
 	line := func(p token.Pos) int { return fset.PositionFor(p, false).Line }
 	first, last := line(cg.Pos()), line(cg.End())
-	behind := false // code on the line of cg
-	next := token.Pos(0)
-	for p := range edges(file) {
-		behind = behind || p < cg.Pos() && line(p) == first
-		if p >= cg.End() && (next == 0 || p < next) {
-			next = p
+	behind, inside := false, false
+	next, above := token.Pos(math.MaxInt), nowhere
+	ast.PreorderStack(file, nil, func(n ast.Node, around []ast.Node) bool {
+		edges := []token.Pos{n.Pos(), n.End() - 1}
+		switch n := n.(type) {
+		case *ast.CommentGroup:
+			return false
+		case *ast.File: // which ends with its last comment
+			edges = edges[:1]
+		case *ast.BlockStmt:
+			inside = inside || n.Pos() < cg.Pos() && cg.Pos() < n.End()
 		}
-	}
-	above, known := places(file)[next]
+		for _, p := range edges {
+			behind = behind || p < cg.Pos() && line(p) == first
+			if p >= cg.End() && p < next {
+				next, above = p, nowhere
+			}
+		}
+		if n.Pos() == next {
+			above = cmp.Or(aboveOf(n, around), above)
+		}
+		return true
+	})
 	switch {
 	case behind:
 		return behindCode
+	case inside:
+		return insideFunction
 	case above == aboveCarrier && line(next) > last+1:
 		return detached
-	case isInsideFunction(file, cg.Pos()):
-		return insideFunction
-	case known:
-		return above
 	}
-	return nowhere
+	return above
 }
 
-func isInsideFunction(file *ast.File, at token.Pos) bool {
-	found := false
-	ast.Inspect(file, func(n ast.Node) bool {
-		body, ok := n.(*ast.BlockStmt)
-		found = found || ok && body.Pos() < at && at < body.End()
-		return !ok
-	})
-	return found
-}
-
-// edges are the first and the last bytes of all that file consists of, but for comments.
-func edges(file *ast.File) map[token.Pos]bool {
-	found := map[token.Pos]bool{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n.(type) {
-		case nil, *ast.CommentGroup:
-			return false
-		case *ast.File: // which ends with its last comment
-			found[n.Pos()] = true
-		default:
-			found[n.Pos()], found[n.End()-1] = true, true
-		}
-		return true
-	})
-	return found
-}
-
-// places tells what is above the first bytes of the declarations.
-func places(file *ast.File) map[token.Pos]place {
-	found := map[token.Pos]place{}
-	fields := func(list []*ast.Field) {
-		for _, f := range list {
-			if found[f.Pos()] = aboveCarrier; len(f.Names) == 0 {
-				found[f.Pos()] = aboveEmbedded
+// aboveOf is the place above a declaration or a member of a type; "" for other nodes.
+func aboveOf(n ast.Node, around []ast.Node) place {
+	switch n := n.(type) {
+	case *ast.Field:
+		switch around[len(around)-2].(type) { // around the list of fields
+		case *ast.InterfaceType, *ast.StructType:
+			if len(n.Names) == 0 {
+				return aboveEmbedded
 			}
+			return aboveCarrier
 		}
+	case *ast.FuncDecl:
+		if n.Recv == nil {
+			return aboveFunction
+		}
+		return aboveCarrier
+	case *ast.TypeSpec:
+		return aboveCarrier
+	case *ast.GenDecl:
+		switch {
+		case n.Tok == token.VAR:
+			return "above a variable"
+		case n.Tok == token.CONST:
+			return "above a constant"
+		case n.Tok == token.IMPORT:
+			return "above an import"
+		case n.Lparen.IsValid():
+			return aboveGroup
+		}
+		return aboveCarrier
 	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.BlockStmt:
-			return false
-		case *ast.FuncDecl:
-			if found[n.Pos()] = aboveCarrier; n.Recv == nil {
-				found[n.Pos()] = aboveFunction
-			}
-		case *ast.TypeSpec:
-			found[n.Pos()] = aboveCarrier
-		case *ast.GenDecl:
-			switch {
-			case n.Tok != token.TYPE:
-				found[n.Pos()] = place("above " + map[token.Token]string{token.VAR: "a variable", token.CONST: "a constant", token.IMPORT: "an import"}[n.Tok])
-			case n.Lparen.IsValid():
-				found[n.Pos()] = aboveGroup
-			default:
-				found[n.Pos()] = aboveCarrier
-			}
-		case *ast.InterfaceType:
-			fields(n.Methods.List)
-		case *ast.StructType:
-			fields(n.Fields.List)
-		}
-		return true
-	})
-	return found
+	return ""
 }

@@ -22,7 +22,7 @@ func (c *collector) valid(t types.Type, node ast.Node) bool {
 	})
 	switch {
 	case len(inside) > 0:
-		c.found = append(c.found, inside...)
+		c.found = slices.Concat(c.found, inside, c.pkg.Unimported()) // one of which may bring a name that is undefined
 	case len(c.pkg.Errors) > 0:
 		c.found = append(c.found, c.pkg.Errors...)
 	default:

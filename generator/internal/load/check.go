@@ -199,48 +199,9 @@ func (d *dependencies) check(p *pkg) {
 		defer d.noteFault(syntax[0].Name.Pos())
 	}
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, nil)
-	p.explain()
 	p.Importer = allOf{d, p}
 	d.noteImports(p)
 	p.Limited = source.FindLimited(d.set.Fset, p.Package)
-}
-
-// explain leaves out what is undefined only since an import is not to be had, of which nobody knows what names it brings.
-func (p *pkg) explain() {
-	unimported := p.Unimported()
-	broken := map[string]bool{}
-	for _, f := range p.Files {
-		for _, i := range f.Syntax.Imports {
-			if slices.ContainsFunc(unimported, func(e annotations.Diagnostic) bool { return i.Pos() <= e.Pos && e.Pos < i.End() }) {
-				broken[i.Path.Value] = true
-			}
-		}
-	}
-	for _, f := range p.Files {
-		p.Errors = slices.DeleteFunc(p.Errors, func(e annotations.Diagnostic) bool {
-			return strings.HasPrefix(e.Msg, "undefined: ") && slices.ContainsFunc(f.Syntax.Imports, func(i *ast.ImportSpec) bool {
-				return broken[i.Path.Value] && mayDeclare(i, f.Syntax, e.Pos)
-			})
-		})
-	}
-}
-
-// mayDeclare reports whether the name that stands at pos in f, if it does, may be one that an import of an unknown package
-// brings: that of the package, or, by a dot import, one of its own.
-func mayDeclare(i *ast.ImportSpec, f *ast.File, pos token.Pos) bool {
-	switch {
-	case pos < f.FileStart || pos >= f.FileEnd:
-		return false
-	case i.Name != nil:
-		return i.Name.Name == "."
-	}
-	found := false
-	ast.Inspect(f, func(n ast.Node) bool {
-		s, ok := n.(*ast.SelectorExpr)
-		found = found || ok && s.X.Pos() == pos
-		return !found
-	})
-	return found
 }
 
 // withTypeError adds an error of the type checker. What goes on with a tab is a part of the error before: it has another place.

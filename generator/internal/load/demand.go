@@ -8,10 +8,12 @@ import (
 	"go/types"
 	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // dependencies are the packages that those of the set import, directly or not. They are checked from source, as export
@@ -237,7 +239,8 @@ func (d *dependencies) config(p *packages.Package, report func(error)) *types.Co
 	return conf
 }
 
-// importerOf gives the type checker what a package imports.
+// importerOf gives the type checker what a package imports. With an error comes a package for the type checker to go on with, about
+// which it has no further complaints.
 type importerOf struct {
 	*dependencies
 	by *packages.Package
@@ -247,18 +250,25 @@ func (i importerOf) Import(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
 	}
+	unknown := types.NewPackage(path, guessed(path))
 	p := i.by.Imports[path]
 	if p == nil {
-		return nil, errors.New("the go command does not know it")
+		return unknown, errors.New("the go command does not know it")
 	}
 	if own := i.own[p.PkgPath]; own != nil {
 		if own.Types == nil {
-			return nil, errors.New("import cycle")
+			return unknown, errors.New("import cycle")
 		}
 		return own.Types, nil
 	}
 	if s := i.source(p); s != nil && len(p.GoFiles) > 0 {
 		return s.types, nil
 	}
-	return nil, errors.New(message(p))
+	return unknown, errors.New(message(p))
+}
+
+// guessed is what a package of this path is probably called: redis for github.com/redis/go-redis/v9, yaml for gopkg.in/yaml.v3.
+func guessed(path string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(names.BaseOf(path), "go-"), ".")
+	return strings.TrimSuffix(name, "-go")
 }
