@@ -83,6 +83,9 @@ type Directive struct {
 	Bad bool
 }
 
+// IsZero reports whether d stands nowhere.
+func (d *Directive) IsZero() bool { return !d.Pos.IsValid() }
+
 // Arg returns the argument called name.
 func (d *Directive) Arg(name string) (Arg, bool) {
 	for _, a := range d.Args {
@@ -124,23 +127,12 @@ type Value struct {
 	Duration time.Duration // of a DurationKind, more than zero
 }
 
-// Wrap is the meaning of a wrap directive.
-type Wrap struct{ Directive }
-
-// Skip is the meaning of a skip directive.
-type Skip struct{ Directive }
-
-// Fallback is the meaning of a fallback directive: the function or method to call instead.
-type Fallback struct {
-	Directive
-
-	Func Text
-}
-
-// Group is what the directives of one comment group say, in source order.
+// Group is what the directives of one comment group say.
 type Group struct {
-	Rules     []Rule
-	Wraps     []Wrap     // at most one
-	Skips     []Skip     // at most one
-	Fallbacks []Fallback // at most one
+	All   []Directive // in source order, also those that are bad
+	Rules []Rule
+
+	// At most one of each may stand in a group; zero where there is none.
+	Wrap, Skip Directive
+	Fallback   Directive // its only argument is the function or method to call instead; none if it is bad
 }

@@ -43,14 +43,10 @@ func directives(g Group) []Directive {
 	for _, r := range g.Rules {
 		ds = append(ds, r.Directive)
 	}
-	for _, w := range g.Wraps {
-		ds = append(ds, w.Directive)
-	}
-	for _, s := range g.Skips {
-		ds = append(ds, s.Directive)
-	}
-	for _, f := range g.Fallbacks {
-		ds = append(ds, f.Directive)
+	for _, d := range []Directive{g.Wrap, g.Skip, g.Fallback} {
+		if !d.IsZero() {
+			ds = append(ds, d)
+		}
 	}
 	return ds
 }

@@ -65,43 +65,53 @@ func Parse(cg *ast.CommentGroup) (Group, Diagnostics) {
 	for _, c := range cg.List {
 		before := len(p.errs)
 		d, rest, ok := p.find(c)
-		if !ok {
+		switch {
+		case !ok:
 			continue
-		}
-		if d.Verb.Value == "bare" {
+		case d.Verb.Value == "bare":
 			p.add(d.Verb.Pos, "%s", misplacedBare)
 			continue
+		case d.Verb.Value == "rule" && len(g.Rules) == maxRules:
+			p.add(d.Verb.Pos, "more than %d rules stand here; the others are not read", maxRules)
+			return g, p.errs.Coded("directive")
 		}
 		d.Args = p.scan(rest)
-		verb := LookUp(d.Verb.Value)
-		switch verb.Name {
+		rule := Rule{}
+		switch verb := LookUp(d.Verb.Value); verb.Name {
 		case "rule":
-			if len(g.Rules) == maxRules {
-				p.add(d.Verb.Pos, "more than %d rules stand here; the others are not read", maxRules)
-				return g, p.errs.Coded("directive")
-			}
-			r := Rule{Directive: d}
-			p.read(&r.Directive, verb, func(a *Argument, v Text) { r.set(p, a, v) })
-			r.Bad = len(p.errs) > before
-			g.Rules = append(g.Rules, r)
-		case "wrap":
-			w := Wrap{d}
-			p.read(&w.Directive, verb, func(a *Argument, v Text) { p.value(a, v) })
-			w.Bad = len(p.errs) > before
-			g.Wraps = once(p, g.Wraps, w, d)
-		case "skip":
-			s := Skip{d}
-			p.read(&s.Directive, verb, nil)
-			s.Bad = len(p.errs) > before
-			g.Skips = once(p, g.Skips, s, d)
+			p.read(&d, verb, func(a *Argument, v Text) { rule.set(p, a, v) })
 		case "fallback":
-			f := Fallback{Directive: d}
-			p.fallback(&f, before)
-			f.Bad = len(p.errs) > before
-			g.Fallbacks = once(p, g.Fallbacks, f, d)
+			p.fallback(&d, before)
+		default:
+			p.read(&d, verb, func(a *Argument, v Text) { p.value(a, v) })
 		}
+		d.Bad = len(p.errs) > before
+		rule.Directive = d
+		g.add(p, rule)
 	}
 	return g, p.errs.Coded("directive")
+}
+
+// add adds a directive. Only that of a rule has more than that.
+func (g *Group) add(p *parser, r Rule) {
+	g.All = append(g.All, r.Directive)
+	var only *Directive
+	switch r.Verb.Value {
+	case "rule":
+		g.Rules = append(g.Rules, r)
+		return
+	case "wrap":
+		only = &g.Wrap
+	case "skip":
+		only = &g.Skip
+	case "fallback":
+		only = &g.Fallback
+	}
+	if !only.IsZero() {
+		p.add(r.Verb.Pos, "a second %s; only one may stand here", r.Verb.Value)
+		return
+	}
+	*only = r.Directive
 }
 
 // ParseRule reads the arguments of a rule that stands on nothing, such as limit=10 per=1m.
@@ -112,15 +122,6 @@ func ParseRule(arguments string) (Rule, error) {
 		return Rule{}, errs.OneLine()
 	}
 	return group.Rules[0], nil
-}
-
-// once appends v, whose directive is d, to an empty slice.
-func once[T any](p *parser, to []T, v T, d Directive) []T {
-	if len(to) > 0 {
-		p.add(d.Verb.Pos, "a second %s; only one may stand here", d.Verb.Value)
-		return to
-	}
-	return append(to, v)
 }
 
 const wantQuotes = "unexpected %q; expected name=value, and a value with spaces in quotes"
@@ -239,15 +240,15 @@ func (r *Rule) set(p *parser, a *Argument, v Text) {
 	}
 }
 
-// fallback reads the one argument of f, which has no name. If there is none, the errors from before on are about what stands there
+// fallback reads the one argument of d, which has no name. If there is none, the errors from before on are about what stands there
 // instead.
-func (p *parser) fallback(f *Fallback, before int) {
+func (p *parser) fallback(d *Directive, before int) {
 	const want = "a function or a method: Func, .Method or Type.Method"
-	args := f.Args
-	f.Args = nil
+	args := d.Args
+	d.Args = nil
 	if len(args) == 0 {
 		p.errs = p.errs[:before]
-		p.add(f.Verb.Pos, "fallback of what? expected %s", want)
+		p.add(d.Verb.Pos, "fallback of what? expected %s", want)
 		return
 	}
 	a := args[0]
@@ -263,8 +264,7 @@ func (p *parser) fallback(f *Fallback, before int) {
 	case len(args) > 1:
 		p.add(args[1].Name.Pos, "unexpected %q behind the function; fallback takes one", args[1].Name.Value)
 	default:
-		f.Func = a.Name
-		f.Args = []Arg{{Value: a.Name}}
+		d.Args = []Arg{{Value: a.Name}}
 	}
 }
 

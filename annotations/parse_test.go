@@ -39,16 +39,15 @@ func bare(v any) any {
 		v.Key, v.Distinct, v.Message = bareTemplate(v.Key), bareTemplate(v.Distinct), bareTemplate(v.Message)
 		v.Limit, v.Cost, v.When = bareAmount(v.Limit), bareAmount(v.Cost), bareExpr(v.When)
 		return v
-	case Wrap:
+	case Directive:
+		if v.Verb.Value != "wrap" {
+			return strings.TrimSpace(v.Verb.Value + " " + v.Text(""))
+		}
 		said := map[string]string{}
 		for _, a := range v.Args {
 			said[a.Name.Value] = a.Value.Value
 		}
 		return said
-	case Fallback:
-		return v.Func.Value
-	case Skip:
-		return "skip"
 	}
 	panic("bare: another kind of value")
 }
@@ -70,14 +69,10 @@ func all(g Group) []any {
 	for _, r := range g.Rules {
 		values = append(values, bare(r))
 	}
-	for _, w := range g.Wraps {
-		values = append(values, bare(w))
-	}
-	for _, s := range g.Skips {
-		values = append(values, bare(s))
-	}
-	for _, f := range g.Fallbacks {
-		values = append(values, bare(f))
+	for _, d := range []Directive{g.Wrap, g.Skip, g.Fallback} {
+		if !d.IsZero() {
+			values = append(values, bare(d))
+		}
 	}
 	return values
 }
@@ -148,9 +143,9 @@ func TestParse(t *testing.T) {
 			"name": "LimitedSénder", "prefix": "app/v1", "tz": "Europe/Paris", "on-error": "allow",
 		}},
 		{`//ratelimit:skip`, "skip"},
-		{`//ratelimit:fallback sendLater`, "sendLater"},
-		{`//ratelimit:fallback  .SendLater `, ".SendLater"},
-		{`//ratelimit:fallback Queue.SendLater`, "Queue.SendLater"},
+		{`//ratelimit:fallback sendLater`, "fallback sendLater"},
+		{`//ratelimit:fallback  .SendLater `, "fallback .SendLater"},
+		{`//ratelimit:fallback Queue.SendLater`, "fallback Queue.SendLater"},
 	} {
 		g, errs := Parse(comments(tt.line))
 		got := all(g)
@@ -164,7 +159,7 @@ func TestGroup(t *testing.T) {
 	g, errs := Parse(comments(
 		"// Send sends.", "//",
 		"//ratelimit:rule name=a", "//go:noinline", "//ratelimit:skip", "//ratelimit:rule limit=x, name=b", "//ratelimit:rule name=c"))
-	if len(errs) != 1 || len(g.Rules) != 3 || len(g.Skips) != 1 {
+	if len(errs) != 1 || len(g.Rules) != 3 || g.Skip.IsZero() {
 		t.Fatalf("got %+v, %v", g, errs)
 	}
 	for i, want := range []struct {

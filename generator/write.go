@@ -124,21 +124,14 @@ func removeAbandoned(files []File) {
 			continue
 		}
 		seen[dir] = true
-		entries, _ := os.ReadDir(dir) // what cannot be removed harms nobody
-		for _, e := range entries {
-			name := filepath.Join(dir, e.Name())
-			if info, err := e.Info(); err == nil && isTemporary(e.Name()) && time.Since(info.ModTime()) > age && isOurs(name) {
+		found, _ := fs.Glob(os.DirFS(dir), ".ratelimit-[0-9]*.tmp") // as beside calls them; what cannot be removed harms nobody
+		for _, base := range found {
+			name := filepath.Join(dir, base)
+			if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > age && isOurs(name) {
 				os.Remove(name)
 			}
 		}
 	}
-}
-
-// isTemporary reports whether a file is called as those of beside.
-func isTemporary(name string) bool {
-	name, before := strings.CutPrefix(name, ".ratelimit-")
-	name, after := strings.CutSuffix(name, ".tmp")
-	return before && after && strings.Trim(name, "0123456789") == ""
 }
 
 // isOurs reports whether a file was generated, or is the begin of one that was.

@@ -83,6 +83,7 @@ const (
 
 // command is a parsed command line.
 type command struct {
+	name                                       string // with that of the subcommand
 	check, list, lock, json, markdown, version bool
 
 	config         generator.Config
@@ -94,7 +95,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "simulate" {
 		return simulates(ctx, args[1:], stdout, stderr)
 	}
-	c := &command{stdout: stdout, stderr: stderr}
+	c := &command{name: "ratelimit", stdout: stdout, stderr: stderr}
 	if status, ok := c.parse(args); !ok {
 		return status
 	}
@@ -200,13 +201,12 @@ func (c *command) help(flags *flag.FlagSet, args []string) int {
 		flags.PrintDefaults()
 		return done
 	}
+	if v := annotations.LookUp(args[0]); v != nil {
+		fmt.Fprint(c.stdout, annotations.Grammar(v))
+		return done
+	}
 	var verbs []string
-	for i := range annotations.Verbs {
-		v := &annotations.Verbs[i]
-		if v.Name == args[0] {
-			fmt.Fprint(c.stdout, annotations.Grammar(v))
-			return done
-		}
+	for _, v := range annotations.Verbs {
 		verbs = append(verbs, v.Name)
 	}
 	return c.misuse(fmt.Sprintf("unknown verb %q; expected %s", args[0], strings.Join(verbs, ", ")))
@@ -222,7 +222,7 @@ func (c *command) warn(value string) error {
 }
 
 func (c *command) misuse(msg string) int {
-	fmt.Fprintf(c.stderr, "ratelimit: %s; see ratelimit -h\n", msg)
+	fmt.Fprintf(c.stderr, "%s: %s; see %[1]s -h\n", c.name, msg)
 	return misuse
 }
 

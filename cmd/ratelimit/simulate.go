@@ -64,7 +64,7 @@ type simulation struct {
 
 // simulates is [run] for the arguments after the word simulate.
 func simulates(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s := &simulation{command: &command{stdout: stdout, stderr: stderr}}
+	s := &simulation{command: &command{name: "ratelimit simulate", stdout: stdout, stderr: stderr}}
 	if status, ok := s.parse(args); !ok {
 		return status
 	}
@@ -114,12 +114,6 @@ func (s *simulation) end(err error) int {
 		return s.misuse(wrong.Error())
 	}
 	return s.fail(err)
-}
-
-// misuse prints what is wrong with the command line.
-func (s *simulation) misuse(msg string) int {
-	fmt.Fprintf(s.stderr, "ratelimit simulate: %s; see ratelimit simulate -h\n", msg)
-	return misuse
 }
 
 // parse reads the command line; unless ok, the command is over with status.

@@ -99,23 +99,8 @@ func (c *collector) group(cg *ast.CommentGroup) annotations.Group {
 	return g
 }
 
-// isEmpty reports whether a group has no directive at all.
-func isEmpty(g annotations.Group) bool {
-	return len(g.Rules)+len(g.Wraps)+len(g.Skips)+len(g.Fallbacks) == 0
-}
-
-// first is the position of a verb in a group that is not empty.
-func first(g annotations.Group) token.Pos {
-	switch {
-	case len(g.Wraps) > 0:
-		return g.Wraps[0].Verb.Pos
-	case len(g.Rules) > 0:
-		return g.Rules[0].Verb.Pos
-	case len(g.Skips) > 0:
-		return g.Skips[0].Verb.Pos
-	}
-	return g.Fallbacks[0].Verb.Pos
-}
+// first is the position of the first verb in a group that is not empty.
+func first(g annotations.Group) token.Pos { return g.All[0].Verb.Pos }
 
 // file collects the types whose wrappers stand in the output of one file.
 func (c *collector) file(f *source.File) *model.File {
@@ -136,7 +121,7 @@ func (c *collector) file(f *source.File) *model.File {
 func (c *collector) checkMethods(f *source.File) {
 	for d := range source.Methods(f.Syntax) {
 		g := c.group(d.Doc)
-		if isEmpty(g) {
+		if len(g.All) == 0 {
 			continue
 		}
 		switch s := c.receiverOf(d); {
@@ -152,7 +137,7 @@ func (c *collector) checkMethods(f *source.File) {
 func (c *collector) annotated(all []declaration) *declaration {
 	var found *declaration
 	for i := range all {
-		if !isEmpty(c.group(all[i].doc)) && found == nil {
+		if len(c.group(all[i].doc).All) > 0 && found == nil {
 			found = &all[i]
 		}
 	}

@@ -13,14 +13,14 @@ func (c *methods) ofConcrete() {
 	var order []string
 	for _, d := range c.methods {
 		order = append(order, d.name.Name)
-		if g := c.group(d.doc); !isEmpty(g) && !d.name.IsExported() {
+		if g := c.group(d.doc); len(g.All) > 0 && !d.name.IsExported() {
 			c.errorf(first(g), "%s is not exported: the wrapper has exported methods only", d.name.Name)
-		} else if !isEmpty(g) && c.onlyInTests(d) {
+		} else if len(g.All) > 0 && c.onlyInTests(d) {
 			c.errorf(first(g), "%s is declared in a test, but the wrapper is not", d.name.Name)
 		}
 	}
-	c.embed(unexportedMethods(c.object)) // to be registered where the type is
-	found := exportedMethods(c.object)
+	c.embed(methodsOf(c.object, false)) // to be registered where the type is
+	found := methodsOf(c.object, true)
 	sortAsWritten(found, order)
 	for _, f := range found {
 		var declared []declaration
@@ -40,22 +40,11 @@ func (c *methods) ofConcrete() {
 // onlyInTests reports whether a method is there in tests alone, but the wrapper always.
 func (c *methods) onlyInTests(d declaration) bool { return d.file.IsTest() && !c.home.IsTest() }
 
-// exportedMethods returns the exported methods of the pointer to a type, with the type's own type parameters.
-func exportedMethods(o *types.TypeName) []*types.Func {
+// methodsOf returns the exported or the unexported methods of the pointer to a type, with the type's own type parameters.
+func methodsOf(o *types.TypeName, exported bool) []*types.Func {
 	var found []*types.Func
 	for s := range types.NewMethodSet(types.NewPointer(self(o))).Methods() {
-		if f := s.Obj().(*types.Func); f.Exported() {
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
-// unexportedMethods returns the other methods of the pointer to a type.
-func unexportedMethods(o *types.TypeName) []*types.Func {
-	var found []*types.Func
-	for s := range types.NewMethodSet(types.NewPointer(self(o))).Methods() {
-		if f := s.Obj().(*types.Func); !f.Exported() {
+		if f := s.Obj().(*types.Func); f.Exported() == exported {
 			found = append(found, f)
 		}
 	}

@@ -35,19 +35,10 @@ func constraintOf(f *source.File) string {
 
 func isC(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` || spec.Path.Value == "`C`" }
 
+// conjunction is the expression that all terms are true; "" without any.
 func conjunction(terms []string) string {
-	var x constraint.Expr
-	for _, term := range terms {
-		y, err := constraint.Parse("//go:build " + term)
-		switch {
-		case err != nil:
-		case x == nil:
-			x = y
-		default:
-			x = &constraint.AndExpr{X: x, Y: y}
-		}
-	}
-	if x == nil {
+	x, err := constraint.Parse("//go:build (" + strings.Join(terms, ") && (") + ")")
+	if err != nil { // there are none
 		return ""
 	}
 	return x.String()

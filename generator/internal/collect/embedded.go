@@ -73,11 +73,10 @@ func (c *methods) warnOfImported(e, at *ast.Field) {
 // skips reports whether skip stands above what is embedded. No other directive may.
 func (c *methods) skips(at *ast.Field) bool {
 	g := c.group(at.Doc)
-	if !isEmpty(g) && len(g.Rules)+len(g.Wraps)+len(g.Fallbacks) > 0 {
-		g.Skips = nil
-		c.errorf(first(g), "above what is embedded only skip may stand: the rules of that type do not apply here")
+	if i := slices.IndexFunc(g.All, func(d annotations.Directive) bool { return d.Verb.Value != "skip" }); i >= 0 {
+		c.errorf(g.All[i].Verb.Pos, "above what is embedded only skip may stand: the rules of that type do not apply here")
 	}
-	return len(g.Skips) > 0
+	return !g.Skip.IsZero()
 }
 
 // declarations finds the syntax of an interface's methods, and the order of their names. A method that the interface itself

@@ -11,24 +11,24 @@ import (
 )
 
 // fallback finds the function of a directive and checks that it can stand in for m; nil if it cannot.
-func (c *methods) fallback(m *model.Method, d annotations.Fallback) *model.Fallback {
-	f := &model.Fallback{Fallback: d}
+func (c *methods) fallback(m *model.Method, d annotations.Directive) *model.Fallback {
+	f := &model.Fallback{Directive: d, Func: d.Args[0].Value}
 	o := c.find(f)
 	if o == nil {
 		return nil
 	}
 	sig, ok := o.Type().Underlying().(*types.Signature)
 	if _, isType := o.(*types.TypeName); isType || !ok {
-		c.errorf(d.Func.Pos, "%s is no function", d.Func.Value)
+		c.errorf(f.Func.Pos, "%s is no function", f.Func.Value)
 		return nil
 	}
 	if _, f.MayBeNil = o.(*types.Var); f.MayBeNil && f.Of == model.OfType {
-		c.errorf(d.Func.Pos, "%s is a field, which is nil in a new value; expected a method", d.Func.Value)
+		c.errorf(f.Func.Pos, "%s is a field, which is nil in a new value; expected a method", f.Func.Value)
 		return nil
 	}
 	if sig.TypeParams().Len() > 0 {
 		if sig = c.ofTypeParams(sig); sig == nil {
-			c.errorf(d.Func.Pos, "%s is generic; expected the type parameters of %s, or none", d.Func.Value, c.object.Name())
+			c.errorf(f.Func.Pos, "%s is generic; expected the type parameters of %s, or none", f.Func.Value, c.object.Name())
 			return nil
 		}
 		f.Generic = true
@@ -36,12 +36,12 @@ func (c *methods) fallback(m *model.Method, d annotations.Fallback) *model.Fallb
 	if !c.valid(sig, c.spec) {
 		return nil
 	}
-	if _, name, _ := strings.Cut(d.Func.Value, "."); f.Of == model.OfNext && name == m.Name {
-		c.errorf(d.Func.Pos, "%s is the method itself, past its limits, so that nothing would be limited; expected another one", d.Func.Value)
+	if _, name, _ := strings.Cut(f.Func.Value, "."); f.Of == model.OfNext && name == m.Name {
+		c.errorf(f.Func.Pos, "%s is the method itself, past its limits, so that nothing would be limited; expected another one", f.Func.Value)
 		return nil
 	}
 	if !stands(f, m.Signature, sig) {
-		c.errorf(d.Func.Pos, "%s is a %s; expected a %s, with or without a last parameter of type error", d.Func.Value, c.text(sig), c.text(m.Signature))
+		c.errorf(f.Func.Pos, "%s is a %s; expected a %s, with or without a last parameter of type error", f.Func.Value, c.text(sig), c.text(m.Signature))
 		return nil
 	}
 	return f

@@ -16,7 +16,7 @@ func (c *methods) ofFields() {
 		g := c.group(d.doc)
 		switch {
 		case f.Embedded():
-		case !isEmpty(g) && !ok && f.Type() != types.Typ[types.Invalid]:
+		case len(g.All) > 0 && !ok && f.Type() != types.Typ[types.Invalid]:
 			c.errorf(first(g), "%s is no func, so that nothing calls it", f.Name())
 		case !known: // a field of another package's struct
 			if ok && (f.Exported() || f.Pkg() == c.pkg.Types) {
@@ -24,7 +24,7 @@ func (c *methods) ofFields() {
 			}
 		case ok && f.Name() != "_":
 			c.add(f.Name(), sig, []declaration{d})
-		case !isEmpty(g):
+		case len(g.All) > 0:
 			c.valid(f.Type(), d.node)
 		}
 	}

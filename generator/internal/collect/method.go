@@ -16,7 +16,7 @@ type methods struct {
 	*collector
 	*typeSource
 	of   *model.Wrapper
-	wrap annotations.Wrap
+	wrap annotations.Directive
 
 	faulty bool // the type checker has left something out
 }
@@ -28,8 +28,8 @@ func (c *methods) collect(g annotations.Group) {
 		c.function(g)
 		return
 	}
-	for _, d := range g.Fallbacks {
-		c.errorf(d.Verb.Pos, "fallback stands on a method: it is called in that one's place")
+	if !g.Fallback.IsZero() {
+		c.errorf(g.Fallback.Verb.Pos, "fallback stands on a method: it is called in that one's place")
 	}
 	c.of.Rules = c.rules(g.Rules, c.of.Scope, c.wrap, true)
 	switch c.of.Kind {
@@ -78,7 +78,7 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 	spare := m.Error < 0
 	for _, d := range declared {
 		g := c.group(d.doc)
-		spare = spare && len(g.Fallbacks) == 0
+		spare = spare && g.Fallback.IsZero()
 		c.apply(m, d, g)
 	}
 	switch {
@@ -151,21 +151,19 @@ func (c *methods) needContext() {
 // it; what its own type shares with skip is that type's affair.
 func (c *methods) apply(m *model.Method, d declaration, g annotations.Group) {
 	if c.of.Kind != model.Func {
-		for _, wrap := range g.Wraps {
-			c.errorf(wrap.Verb.Pos, "wrap stands on a type")
+		if !g.Wrap.IsZero() {
+			c.errorf(g.Wrap.Verb.Pos, "wrap stands on a type")
 		}
 		if d.owner == c.of.Object {
-			m.Skipped = len(g.Skips) > 0
+			m.Skipped = !g.Skip.IsZero()
 		}
 	}
-	if m.Error < 0 && len(g.Fallbacks) == 0 && len(g.Rules) > 0 {
+	if m.Error < 0 && g.Fallback.IsZero() && len(g.Rules) > 0 {
 		c.errorf(g.Rules[0].Verb.Pos, "%s returns no error, so that its calls cannot be refused; a fallback can stand in for it", m.Name)
 		return
 	}
-	for _, f := range g.Fallbacks {
-		if !f.Bad && m.Fallback == nil {
-			m.Fallback = c.fallback(m, f)
-		}
+	if !g.Fallback.IsZero() && !g.Fallback.Bad && m.Fallback == nil {
+		m.Fallback = c.fallback(m, g.Fallback)
 	}
 	for _, r := range g.Rules {
 		if arg, ok := r.Arg("refund"); ok && m.Error < 0 && r.Text("refund") == "error" {
@@ -176,13 +174,13 @@ func (c *methods) apply(m *model.Method, d declaration, g annotations.Group) {
 }
 
 // skip is the directive by which the rules of the type do not apply.
-func (c *methods) skip(declared []declaration) annotations.Skip {
+func (c *methods) skip(declared []declaration) (skip annotations.Directive) {
 	for _, d := range declared {
-		if g := c.group(d.doc); d.owner == c.of.Object && len(g.Skips) > 0 {
-			return g.Skips[0]
+		if g := c.group(d.doc); d.owner == c.of.Object && skip.IsZero() {
+			skip = g.Skip
 		}
 	}
-	return annotations.Skip{}
+	return skip
 }
 
 // reportIneffective reports what limits nothing: a rule of a type that reaches none of its methods, and a wrapper without any rule.
@@ -198,8 +196,8 @@ func (c *methods) reportIneffective(g annotations.Group) {
 	case len(c.of.Rules) > 0 && !ofType:
 		c.found.Add(c.of.Rules[0].Verb.Pos,
 			"%s has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused", name)
-	case len(g.Wraps) > 0 && !any:
-		c.found.Add(g.Wraps[0].Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
+	case !g.Wrap.IsZero() && !any:
+		c.found.Add(g.Wrap.Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
 	default:
 		c.warnOfSpared()
 	}

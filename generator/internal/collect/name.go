@@ -14,7 +14,7 @@ import (
 )
 
 // name names what is generated for w: a type and its constructor, or one function.
-func (c *collector) name(w *model.Wrapper, wrap annotations.Wrap, home *source.File) {
+func (c *collector) name(w *model.Wrapper, wrap annotations.Directive, home *source.File) {
 	word := "limited"
 	if w.Kind == model.Func || w.Kind == model.Fields {
 		word = "limit"

@@ -13,7 +13,7 @@ import (
 
 // rules makes the limits of directives that stand on what is called scope. Those that are wrong are marked as bad: their
 // expressions are yet to be checked.
-func (c *collector) rules(directives []annotations.Rule, scope string, wrap annotations.Wrap, ofType bool) []*model.Rule {
+func (c *collector) rules(directives []annotations.Rule, scope string, wrap annotations.Directive, ofType bool) []*model.Rule {
 	var rules []*model.Rule
 	for _, d := range directives {
 		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Limit: fields.Of(d)}
@@ -63,7 +63,7 @@ func (c *collector) isValid(r *model.Rule) bool {
 }
 
 // zone reports a zone that is not known, also where no rule is in it.
-func (c *collector) zone(wrap annotations.Wrap) {
+func (c *collector) zone(wrap annotations.Directive) {
 	if arg, ok := wrap.Arg("tz"); ok {
 		c.isValid(&model.Rule{
 			Rule:  annotations.Rule{Limit: annotations.Amount{Pos: wrap.Pos}},

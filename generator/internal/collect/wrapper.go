@@ -13,7 +13,7 @@ func (c *collector) wrapper(s *typeSource) *model.Wrapper {
 	before := len(c.found)
 	g := c.group(s.doc)
 	onFields, onMethods := c.annotated(s.fields), c.annotated(s.methods)
-	if isEmpty(g) && onFields == nil && onMethods == nil || !c.canName(s) {
+	if len(g.All) == 0 && onFields == nil && onMethods == nil || !c.canName(s) {
 		return nil
 	}
 	w := &model.Wrapper{
@@ -77,7 +77,7 @@ func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
 			return model.Func
 		}
 	case *types.Struct:
-		if onMethods == nil && (onFields != nil || len(exportedMethods(s.object)) == 0 && hasFuncs(u)) {
+		if onMethods == nil && (onFields != nil || len(methodsOf(s.object, true)) == 0 && hasFuncs(u)) {
 			return model.Fields
 		}
 	}
@@ -86,20 +86,16 @@ func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
 
 // fill completes w, which is for s and has the directives of g. The errors from before on are about s.
 func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, before int) {
-	var wrap annotations.Wrap
-	if len(g.Wraps) > 0 {
-		wrap = g.Wraps[0]
-	}
 	w.Scope = scopeOf(c.pkg) + "." + w.Object.Name()
-	for _, d := range g.Skips {
-		c.errorf(d.Verb.Pos, "skip stands on a method: the rules of its type do not apply there")
+	if !g.Skip.IsZero() {
+		c.errorf(g.Skip.Verb.Pos, "skip stands on a method: the rules of its type do not apply there")
 	}
-	c.name(w, wrap, s.home)
+	c.name(w, g.Wrap, s.home)
 	w.TypeParamNames = typeParamNames(w.TypeParams, c.block.declared)
 	own, _, _ := types.LookupFieldOrMethod(s.object.Type(), true, c.pkg.Types, "RateLimits")
 	w.OwnRateLimits = own != nil
-	c.zone(wrap)
-	m := &methods{collector: c, typeSource: s, of: w, wrap: wrap, faulty: c.reportFaults(s, w.Kind)}
+	c.zone(g.Wrap)
+	m := &methods{collector: c, typeSource: s, of: w, wrap: g.Wrap, faulty: c.reportFaults(s, w.Kind)}
 	if !m.canMean() {
 		return
 	}

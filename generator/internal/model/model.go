@@ -99,7 +99,8 @@ type Method struct {
 
 // Fallback is what is called instead of a method that is refused.
 type Fallback struct {
-	annotations.Fallback
+	annotations.Directive
+	Func annotations.Text // the function or method as written
 
 	Import   *types.Package // where it is a function of another package, else nil
 	Of       FallbackOf

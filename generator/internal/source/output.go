@@ -49,8 +49,8 @@ func IsGenerated(f *ast.File) bool {
 // WrapperOf is the name of the type that is generated for s.
 func WrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
 	if doc != nil {
-		if g, _ := annotations.Parse(doc); len(g.Wraps) > 0 && g.Wraps[0].Text("name") != "" {
-			return g.Wraps[0].Text("name")
+		if g, _ := annotations.Parse(doc); g.Wrap.Text("name") != "" {
+			return g.Wrap.Text("name")
 		}
 	}
 	return names.Prefixed("limited", s.Name.Name)
