@@ -159,23 +159,6 @@ func Join(messages []Message) string {
 	return strings.Join(lines, "\n")
 }
 
-// Lines returns the messages as text.
-func (ds Diagnostics) Lines(fset *token.FileSet, dir string) []string {
-	var lines []string
-	for _, m := range ds.Messages(fset, dir) {
-		lines = append(lines, m.String())
-	}
-	return lines
-}
-
-// Err returns nil if there are no diagnostics, and else one error with their lines as its text.
-func (ds Diagnostics) Err(fset *token.FileSet, dir string) error {
-	if len(ds) == 0 {
-		return nil
-	}
-	return errors.New(Join(ds.Messages(fset, dir)))
-}
-
 // OneLine returns nil if there are no diagnostics, and else one error with their messages, without positions, on one line.
 func (ds Diagnostics) OneLine() error {
 	if len(ds) == 0 {

@@ -20,7 +20,7 @@ type Rule struct {
 	LimitExpr string // "" if it is a number
 	Window    string // such as 1m, or a calendar's expression
 	Algorithm ratelimit.Algorithm
-	Settings  []Setting // what departs from the defaults
+	Settings  map[string]any // the other arguments that are not what they are by default, by name
 
 	rule ratelimit.Rule
 }

@@ -2,28 +2,23 @@ package generator
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/internal/fields"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Setting is an argument of a rule that is not what it is by default, beside those that have a field in [Rule].
-type Setting struct {
-	Name  string
-	Value any // an int64, true for a flag, or else a string: a word, a duration, a template or an expression
-}
-
 // columns are the arguments that have fields in [Rule], and message, which limits nothing.
 var columns = []string{"name", "key", "limit", "per", "cron", "algorithm", "message"}
 
-// settings returns them in the order of the table of arguments.
-func settings(r *model.Rule) []Setting {
+// settings returns the others that are not what they are by default: an int64, true for a flag, or else a string, which is a word, a
+// duration, a template or an expression.
+func settings(r *model.Rule) map[string]any {
 	values := map[string]any{}
 	for arg, value := range fields.Given(r.Limit) {
 		values[arg.Name] = shown(value.Interface())
@@ -41,13 +36,8 @@ func settings(r *model.Rule) []Setting {
 			values[computed] = text
 		}
 	}
-	var found []Setting
-	for _, arg := range annotations.LookUp("rule").Args {
-		if value, ok := values[arg.Name]; ok && !slices.Contains(columns, arg.Name) {
-			found = append(found, Setting{arg.Name, value})
-		}
-	}
-	return found
+	maps.DeleteFunc(values, func(name string, _ any) bool { return slices.Contains(columns, name) })
+	return values
 }
 
 // shown is the value of a field as a list has it.

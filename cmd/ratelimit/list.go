@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
 	"github.com/ratelimit-go/ratelimit/internal/listed"
 )
@@ -25,15 +26,16 @@ const shownBoundaries = 3
 func (c *command) rowOf(r generator.Rule, now time.Time) row {
 	printed := row{Row: listed.Row{
 		File: c.relative(r.File), Line: r.Line, Method: r.Method, Rule: r.Name, Key: r.Key, LimitExpr: r.LimitExpr,
-		Window: r.Window, Algorithm: r.Algorithm.String(), Settings: map[string]any{},
+		Window: r.Window, Algorithm: r.Algorithm.String(), Settings: r.Settings,
 	}}
 	if r.LimitExpr == "" {
 		printed.Limit = &r.Limit
 	}
 	var settings []string
-	for _, s := range r.Settings {
-		printed.Settings[s.Name] = s.Value
-		settings = append(settings, listed.Argument(s.Name, s.Value))
+	for _, arg := range annotations.LookUp("rule").Args {
+		if value, ok := r.Settings[arg.Name]; ok {
+			settings = append(settings, listed.Argument(arg.Name, value))
+		}
 	}
 	printed.settings = strings.Join(settings, " ")
 	for _, b := range r.Boundaries(now, shownBoundaries) {

@@ -76,22 +76,21 @@ func (c *command) lockOf(rules []generator.Rule) []locked {
 	for _, r := range rules {
 		l := locked{
 			Rule: r.Name, Key: r.Key, Tag: r.Tag(), Limit: cmp.Or(r.LimitExpr, strconv.FormatInt(r.Limit, 10)),
+			Scope: setting(r, "scope"), Hash: setting(r, "hash"), Burst: setting(r, "burst"),
 			at: annotations.Message{File: c.relative(r.File), Span: annotations.Span{Line: r.Line, Column: 1}},
-		}
-		for _, s := range r.Settings {
-			switch s.Name {
-			case "scope":
-				l.Scope = fmt.Sprint(s.Value)
-			case "hash":
-				l.Hash = fmt.Sprint(s.Value)
-			case "burst":
-				l.Burst = fmt.Sprint(s.Value)
-			}
 		}
 		lines = append(lines, l.effective())
 	}
 	slices.SortStableFunc(lines, func(a, b locked) int { return strings.Compare(a.text(), b.text()) })
 	return slices.CompactFunc(lines, func(a, b locked) bool { return a.text() == b.text() })
+}
+
+// setting is the text of an argument; "" where it is what it is by default.
+func setting(r generator.Rule, name string) string {
+	if value, ok := r.Settings[name]; ok {
+		return fmt.Sprint(value)
+	}
+	return ""
 }
 
 // text is the line as it is written.

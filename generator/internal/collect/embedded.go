@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // warnOfEmbedded tells of the rules of types that another one embeds, or is an alias of: its own wrapper does not have them. If it
@@ -64,7 +65,7 @@ func asWritten(r annotations.Rule) string {
 
 // warnOfImported tells of the rules that a type of another package has there. What their expressions mean is known there alone.
 func (c *methods) warnOfImported(e, at *ast.Field) {
-	if o := c.pkg.ImportedType(e.Type); o != nil && c.pkg.Limited[o] && !c.isMeant(at) {
+	if o := c.pkg.ImportedType(e.Type); o != nil && source.IsLimited(c.fset, o) && !c.isMeant(at) {
 		c.warnf(at.Type.Pos(), "the wrapper of %s does not have the rules of %s, which count in its own package; "+
 			"repeat on %[1]s what is meant; //ratelimit:skip here says that this is done", c.object.Name(), types.ExprString(e.Type))
 	}

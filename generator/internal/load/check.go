@@ -201,7 +201,6 @@ func (d *dependencies) check(p *pkg) {
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, nil)
 	p.Importer = allOf{d, p}
 	d.noteImports(p)
-	p.Limited = source.FindLimited(d.set.Fset, p.Package)
 }
 
 // withTypeError adds an error of the type checker. What goes on with a tab is a part of the error before: it has another place.

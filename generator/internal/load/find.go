@@ -53,43 +53,31 @@ func search(dir string) (*folder, error) {
 	return f, nil
 }
 
-// hasDirective reports whether a comment in src is a directive or looks like one. Every line that package annotations takes for
-// such has the tool's name in it, if that is not misspelt, or else a colon and a verb.
+// hasDirective reports whether a comment in src is a directive or looks like one.
 func hasDirective(src []byte) bool {
-	return suspicious(src, "imit", anything) || suspicious(src, "IMIT", anything) || suspicious(src, ":", beginsWithVerb)
-}
-
-// suspicious reports whether package annotations may find something in a line of src with a hint, behind which is holds.
-func suspicious(src []byte, hint string, is func(behind []byte) bool) bool {
-	for rest := src; ; {
-		i := bytes.Index(rest, []byte(hint))
-		if i < 0 {
-			return false
-		}
-		behind := rest[i+len(hint):]
-		if !is(behind) {
-			rest = behind
-			continue
-		}
-		start := bytes.LastIndexByte(src[:len(src)-len(rest)+i], '\n') + 1
-		end := len(src)
-		if n := bytes.IndexByte(behind, '\n'); n >= 0 {
-			end = len(src) - len(behind) + n
-		}
-		if annotations.IsSuspect(string(src[start:end])) {
-			return true
-		}
-		rest = src[end:]
-	}
-}
-
-func anything([]byte) bool { return true }
-
-func beginsWithVerb(text []byte) bool {
-	if len(text) == 0 || text[0] < 'a' || text[0] > 'z' {
+	if !hasHint(src) {
 		return false
 	}
-	return slices.ContainsFunc(annotations.Verbs, func(v annotations.Verb) bool { return bytes.HasPrefix(text, []byte(v.Name)) })
+	for line := range bytes.Lines(src) {
+		if hasHint(line) && annotations.IsSuspect(string(bytes.TrimSuffix(line, []byte("\n")))) {
+			return true
+		}
+	}
+	return false
+}
+
+// hints are what every line has in it that package annotations takes for a directive: the tool's name, if that is not misspelt, or
+// else a colon and a verb.
+var hints = func() [][]byte {
+	found := [][]byte{[]byte("imit"), []byte("IMIT")}
+	for _, v := range annotations.Verbs {
+		found = append(found, []byte(":"+v.Name))
+	}
+	return found
+}()
+
+func hasHint(text []byte) bool {
+	return slices.ContainsFunc(hints, func(hint []byte) bool { return bytes.Contains(text, hint) })
 }
 
 // walk searches root and what lies below as the go command does for root/...; it leaves out what is empty.

@@ -9,42 +9,6 @@ import (
 	"os"
 )
 
-// FindLimited finds the types of other packages on which, or on whose methods, rules stand, as far as their sources can be read,
-// among those that p embeds or declares its types as.
-func FindLimited(fset *token.FileSet, p *Package) map[types.Object]bool {
-	found := map[types.Object]bool{}
-	for _, f := range p.Files {
-		for _, spec := range Types(f.Syntax) {
-			for _, e := range composed(spec) {
-				if o := p.ImportedType(e); o != nil && isLimited(fset, o) {
-					found[o] = true
-				}
-			}
-		}
-	}
-	return found
-}
-
-// composed returns the types that a declaration embeds, or is another name of.
-func composed(spec *ast.TypeSpec) []ast.Expr {
-	var list *ast.FieldList
-	switch t := ast.Unparen(spec.Type).(type) {
-	case *ast.InterfaceType:
-		list = t.Methods
-	case *ast.StructType:
-		list = t.Fields
-	default:
-		return []ast.Expr{t}
-	}
-	var found []ast.Expr
-	for _, f := range list.List {
-		if len(f.Names) == 0 {
-			found = append(found, f.Type)
-		}
-	}
-	return found
-}
-
 // ImportedType returns the type of another package that an expression in p names; nil if it names none.
 func (p *Package) ImportedType(e ast.Expr) types.Object {
 	x, ok := Bare(e).(*ast.SelectorExpr)
@@ -80,7 +44,8 @@ func (p *Package) ImportedAs(in token.Pos, name string) *types.Package {
 	return nil
 }
 
-func isLimited(fset *token.FileSet, o types.Object) bool {
+// IsLimited reports whether rules stand on a type of another package or on its methods, as far as its source can be read.
+func IsLimited(fset *token.FileSet, o types.Object) bool {
 	src, err := os.ReadFile(fset.Position(o.Pos()).Filename)
 	if err != nil || !bytes.Contains(src, []byte("//ratelimit:rule")) {
 		return false

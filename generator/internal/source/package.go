@@ -26,7 +26,6 @@ type Package struct {
 	Importer types.Importer
 	Imports  map[*ast.ImportSpec][]string // the names that files have from their imports
 	StandIns []string                     // the types that are declared for what is to be generated
-	Limited  map[types.Object]bool        // types of other packages that this one embeds or renames, and that have rules there
 }
 
 // File is a parsed file.
@@ -72,6 +71,5 @@ func Checked(fset *token.FileSet, pkg *types.Package, files []*ast.File) *Packag
 			p.Imports[spec] = NamesOf(spec, pkg.Imports(), func(i *types.Package) []string { return i.Scope().Names() })
 		}
 	}
-	p.Limited = FindLimited(fset, p)
 	return p
 }
