@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -31,8 +32,8 @@ func (a *asked) retry() time.Duration {
 	return max(0, time.Duration(a.claim().Earliest-a.part.verdict.Now)*time.Microsecond)
 }
 
-// violations returns the refusals of the rules of a mode, and the longest delay.
-func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
+// violations appends the refusals of the rules of a mode to a list. It also returns the longest delay.
+func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest time.Duration) {
 	for i := range c.asked {
 		a := &c.asked[i]
 		o := c.outcome(a)
@@ -42,25 +43,25 @@ func (c *call) violations(mode Mode) (longest time.Duration, list []Violation) {
 		longest = max(longest, o.RetryAfter)
 		list = append(list, Violation{
 			Rule: o.Rule, Window: o.Window, Key: o.Key, Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
-			policy: a.policy(c.method), message: a.rule.Message,
+			policy: a.policy(), message: a.rule.Message,
 		})
 	}
 	if c.never {
 		longest = 0
 	}
-	return longest, list
+	return list, longest
 }
 
 // refusal returns the error of a call that is refused.
 func (c *call) refusal() *TooManyRequestsError {
-	e := &TooManyRequestsError{Method: c.method, Never: c.never, Message: defaultMessage, hasher: c.limiter.hasher}
-	if e.RetryAfter, e.Violations = c.violations(ModeEnforce); len(e.Violations) == 0 {
-		return e
+	e := &struct {
+		TooManyRequestsError
+		only [1]Violation // most refusals are of one rule, and cost one allocation
+	}{TooManyRequestsError: TooManyRequestsError{Method: c.method, Never: c.never, Message: defaultMessage, hasher: c.limiter.hasher}}
+	if e.Violations, e.RetryAfter = c.violations(e.only[:0], ModeEnforce); len(e.Violations) > 0 {
+		e.Message = cmp.Or(e.longest().message, e.Message)
 	}
-	if message := e.longest().message; message != "" {
-		e.Message = message
-	}
-	return e
+	return &e.TooManyRequestsError
 }
 
 // fire calls the limiter's trigger for the rules whose limit is reached.

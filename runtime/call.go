@@ -3,7 +3,6 @@ package ratelimit
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +13,16 @@ import (
 
 // call is a decision in the making. Calls are pooled: a decision in this process allocates nothing.
 type call struct {
+	status
+	asked  []asked
+	owners []int // for each rule that was asked: which of asked answers for it, or -1
+	fleet  part
+	local  part
+	event  Event // what observers are told
+}
+
+// status is what is new in every call.
+type status struct {
 	limiter   *Limiter
 	method    string      // "" for requests
 	rules     []*prepared // of the method
@@ -26,14 +35,7 @@ type call struct {
 	peek      bool
 	abandoned bool // its context ended while it waited
 	reports   bool // its quotas are asked for
-
-	asked  []asked
-	owners []int        // for each rule that was asked: which of asked answers for it, or -1
-	claim  engine.Claim // of the rule that is asked
-	fleet  part
-	local  part
-	answer answer
-	event  Event // what observers are told
+	answer    answer
 }
 
 // part is what one store decides of a call.
@@ -65,10 +67,10 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 func (l *Limiter) newCall(method string) *call {
 	l.overrides.follow()
 	c := calls.Get().(*call)
-	*c = call{
-		limiter: l, method: method, asked: c.asked[:0], owners: c.owners[:0], event: Event{Rules: c.event.Rules},
-		fleet: c.fleet.fresh(l.prefix, l.store), local: c.local.fresh(l.prefix, l.local),
-	}
+	c.status = status{limiter: l, method: method}
+	c.asked, c.owners = c.asked[:0], c.owners[:0]
+	c.fleet.reset(l.prefix, l.store)
+	c.local.reset(l.prefix, l.local)
 	return c
 }
 
@@ -100,18 +102,29 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		return err
 	}
 	a.subject = c.limiter.subject(&rule.Rule, charge.Key)
-	c.claim = a.newClaim()
+	p := c.partOf(rule)
+	claim := p.put(&rule.claim)
+	a.fill(claim)
 	if rule.Distinct != "" {
-		c.claim.Member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
+		claim.Member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
 	}
-	claim := &c.claim
+	err := c.enter(&a, p, claim)
+	if a.part == nil {
+		p.drop()
+	}
+	return err
+}
+
+// enter adds a to what is asked, or joins it with what is. It sets the part of a if its claim, the last one of p, is to be decided.
+func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 	var same *asked
-	if i := c.same(&a); i >= 0 {
+	if i := c.same(a); i >= 0 {
 		same, c.owners[c.next] = &c.asked[i], i
-		if done, err := c.join(same, &a, claim); done || err != nil {
+		if done, err := c.join(same, a, claim); done || err != nil {
 			return err
 		}
 	}
+	rule := a.rule
 	a.blockLeft = c.limiter.blocks.left(c.limiter, rule, a.subject)
 	switch most, what := claim.Most(); {
 	case a.blockLeft > 0:
@@ -121,8 +134,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 			same.claim().Cost = claim.Cost
 			return nil
 		}
-		a.part = c.partOf(rule)
-		a.number = a.part.put(claim)
+		a.part, a.number = p, len(p.Claims)-1
 	case rule.Mode == ModeEnforce && a.limit > 0:
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: what,
@@ -130,15 +142,19 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	}
 	c.never = c.never || a.never() && rule.Mode == ModeEnforce
 	c.owners[c.next] = len(c.asked)
-	c.asked = append(c.asked, a)
+	c.asked = append(c.asked, *a)
 	return nil
 }
 
 // same returns which of the rules asked before counts on the same state as a, or -1.
 func (c *call) same(a *asked) int {
-	return slices.IndexFunc(c.asked, func(b asked) bool {
-		return b.subject == a.subject && b.rule.Name == a.rule.Name && b.rule.tag == a.rule.tag && b.rule.Scope == a.rule.Scope
-	})
+	for i := range c.asked {
+		b := &c.asked[i]
+		if b.subject == a.subject && b.rule.Name == a.rule.Name && b.rule.tag == a.rule.tag && b.rule.Scope == a.rule.Scope {
+			return i
+		}
+	}
+	return -1
 }
 
 // join adds to claim the cost of an equal rule that was asked before. It reports whether nothing is left to ask.
@@ -214,17 +230,19 @@ func (c *call) keyError(rule *prepared, expr, reason string) error {
 	return &KeyError{Method: c.method, Rule: rule.shown, Expr: expr, Reason: reason}
 }
 
-// newClaim returns the claim for what is asked, without a member.
-func (a *asked) newClaim() engine.Claim {
+// fill makes of a copy of the rule's claim what is asked, without a member.
+func (a *asked) fill(claim *engine.Claim) {
 	rule := a.rule
-	claim := engine.Claim{
-		Rule: rule.numbers, Subject: a.subject, Cost: a.cost, Limit: a.limit, Burst: rule.capacity(a.limit),
-		Wait: rule.delay(a.wait, a.limit), Mode: engine.Mode(rule.Mode),
+	claim.Subject, claim.Cost, claim.Limit = a.subject, a.cost, a.limit
+	if a.limit != rule.Limit {
+		claim.Burst = rule.capacity(a.limit)
+	}
+	if a.wait > 0 {
+		claim.Wait = rule.delay(a.wait, a.limit)
 	}
 	if rule.Mode == ModeTrigger {
 		claim.Cost = min(claim.Cost, 2*maxLimit)
 	}
-	return claim
 }
 
 func (c *call) partOf(rule *prepared) *part {
@@ -234,13 +252,17 @@ func (c *call) partOf(rule *prepared) *part {
 	return &c.fleet
 }
 
-// fresh returns a part without claims, which uses the memory of p.
-func (p *part) fresh(prefix string, store engine.Store) part {
-	return part{Call: engine.Call{Prefix: prefix, Claims: p.Claims[:0]}, store: store}
+// reset makes p a part without claims.
+func (p *part) reset(prefix string, store engine.Store) {
+	p.Call = engine.Call{Prefix: prefix, Claims: p.Claims[:0]}
+	p.store = store
 }
 
-// put adds a claim, and returns its number.
-func (p *part) put(claim *engine.Claim) int {
+// put adds a copy of a claim, and returns it.
+func (p *part) put(claim *engine.Claim) *engine.Claim {
 	p.Claims = append(p.Claims, *claim)
-	return len(p.Claims) - 1
+	return &p.Claims[len(p.Claims)-1]
 }
+
+// drop removes the claim that was put last.
+func (p *part) drop() { p.Claims = p.Claims[:len(p.Claims)-1] }

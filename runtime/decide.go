@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -180,9 +179,13 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 // limitWaits keeps the call from waiting beyond the deadline of ctx. A call that counts members does not wait at all: a member that is known
 // now may be forgotten by then.
 func (c *call) limitWaits(ctx context.Context) {
+	longest, counts := time.Duration(0), false
+	for i := range c.asked {
+		a := &c.asked[i]
+		longest, counts = max(longest, a.wait), counts || a.rule.Distinct != ""
+	}
 	deadline, ok := ctx.Deadline()
-	counts := slices.ContainsFunc(c.asked, func(a asked) bool { return a.rule.Distinct != "" })
-	if !ok && !counts {
+	if longest == 0 || !ok && !counts {
 		return
 	}
 	left := time.Duration(0)

@@ -228,10 +228,10 @@ func where(method, what string) string {
 }
 
 // longest returns the violation with the longest delay, the first one of several.
-func (e *TooManyRequestsError) longest() Violation {
-	longest := e.Violations[0]
-	for _, v := range e.Violations[1:] {
-		if !longest.Never && (v.Never || v.RetryAfter > longest.RetryAfter) {
+func (e *TooManyRequestsError) longest() *Violation {
+	longest := &e.Violations[0]
+	for i := range e.Violations {
+		if v := &e.Violations[i]; !longest.Never && (v.Never || v.RetryAfter > longest.RetryAfter) {
 			longest = v
 		}
 	}

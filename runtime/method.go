@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
@@ -39,7 +40,7 @@ func prepareMethod(method string, rules []Rule) (*methodRules, error) {
 		if err = cmp.Or(err, rule.checkQueue()); err != nil {
 			return nil, err
 		}
-		p.shown = shown
+		p.shown, p.nameless = shown, key.IsUnnamed(rule.Name, method)
 		r.rules = append(r.rules, p)
 	}
 	return r, nil

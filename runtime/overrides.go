@@ -352,6 +352,6 @@ func (o *Overrides) prepare(rule *prepared, v Override) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.shown = rule.shown
+	p.shown, p.nameless = rule.shown, rule.nameless
 	return p, o.limiter.supports(p, p.Wait.Microseconds())
 }

@@ -16,12 +16,14 @@ import (
 // prepared is a rule that is ready to be decided on.
 type prepared struct {
 	Rule
-	shown   string // the name in errors, events and quotas
-	window  string
-	tag     string // the end of its keys
-	numbers *engine.Rule
-	plain   *engine.Claim // see plainClaim
-	usedIn  atomic.Uint64 // where it is known to be used: see used.turn
+	shown    string // the name in errors, events and quotas
+	window   string
+	tag      string // the end of its keys
+	numbers  *engine.Rule
+	claim    engine.Claim  // of one permit, for nobody, without a wait
+	simple   bool          // it may only admit or refuse
+	nameless bool          // its author gave it no name: it is called like its method or type
+	usedIn   atomic.Uint64 // where it is known to be used: see used.turn
 }
 
 // prepare checks a rule of a method, or of requests if that is "", and turns it into numbers.
@@ -54,7 +56,8 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 		}
 	}
 	p := &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers}
-	p.plain = p.plainClaim()
+	p.claim = engine.Claim{Rule: &numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)}
+	p.simple = r.Mode == ModeEnforce && r.Distinct == "" && !r.Prepay && r.Warmup == 0 && r.Limit > 0
 	return p, nil
 }
 

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"strconv"
 	"time"
-
-	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
 // QuotaPolicy is what clients may be told of a rule. It names no methods and no keys.
@@ -24,11 +22,8 @@ type policy struct {
 	window  time.Duration
 }
 
-func (a *asked) policy(method string) policy {
-	p := policy{
-		index: a.index, unnamed: method != "" && key.IsUnnamed(a.rule.Name, method), silent: a.rule.Mode != ModeEnforce,
-		quota: a.limit, window: a.rule.Per,
-	}
+func (a *asked) policy() policy {
+	p := policy{index: a.index, unnamed: a.rule.nameless, silent: a.rule.Mode != ModeEnforce, quota: a.limit, window: a.rule.Per}
 	if burst := a.burst(); burst > 0 {
 		p.quota, p.window = burst, time.Duration(float64(a.rule.Per)*float64(burst)/float64(a.limit))
 	}

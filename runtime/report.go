@@ -82,7 +82,7 @@ func (c *call) quotas() []Quota {
 	for i := range c.asked {
 		a := &c.asked[i]
 		q := Quota{
-			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Reset: a.blockLeft, policy: a.policy(c.method),
+			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Reset: a.blockLeft, policy: a.policy(),
 		}
 		if a.part != nil && c.refusedHere() {
 			continue // the stores were not asked

@@ -109,10 +109,10 @@ func (c *call) decision() Decision {
 		Allowed: c.answer.admitted, Never: c.never, Taken: c.answer.taken, At: c.answer.at, Source: c.answer.source, Quotas: c.quotas(),
 	}
 	if !d.Allowed {
-		d.RetryAfter, d.Violations = c.violations(ModeEnforce)
+		d.Violations, d.RetryAfter = c.violations(nil, ModeEnforce)
 		return d
 	}
-	_, d.Violations = c.violations(ModeShadow)
+	d.Violations, _ = c.violations(nil, ModeShadow)
 	if !c.peek {
 		d.charged = c.keep()
 	}

@@ -8,20 +8,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
 // Most calls in this process are simple: one permit of each rule, admitted at once, and nobody asks for more. Making a call of them would
 // take twice the time that the decision takes.
-
-// plainClaim returns the claim of one permit under a rule that may only admit or refuse, or nil.
-func (p *prepared) plainClaim() *engine.Claim {
-	if p.Mode != ModeEnforce || p.Distinct != "" || p.Prepay || p.Warmup > 0 || p.Limit == 0 {
-		return nil
-	}
-	a := asked{rule: p, cost: 1, limit: p.Limit}
-	claim := a.newClaim()
-	return &claim
-}
 
 // takeAtOnce charges one permit to each rule if the call, of a method or of none, is simple. It returns the time, by the store's clock,
 // and whether it did; if not, nothing is done. It puts what the store calls them in place of the subjects.
@@ -30,17 +21,14 @@ func (l *Limiter) takeAtOnce(ctx context.Context, method string, rules []*prepar
 	case len(rules) == 0, ctx.Err() != nil, reportOf(ctx) != nil, l.overrides.table.Load() != nil, l.blocks.table.Load() != nil:
 		return 0, false
 	}
-	store, turn := l.process, l.used.turn.Load()
-	if rules[0].Scope == ScopeInstance {
-		store = l.local
-	}
+	store, turn := l.storeHere(rules[0].Scope), l.used.turn.Load()
 	var claims [bridge.Few]*engine.Claim
 	for i, rule := range rules {
 		switch text := subjects[i]; {
-		case store == nil, rule.plain == nil, rule.Scope != rules[0].Scope, rule.usedIn.Load() != turn, text == "" && rule.Key != "", len(text) > maxText:
+		case store == nil, !rule.simple, rule.Scope != rules[0].Scope, rule.usedIn.Load() != turn, text == "" && rule.Key != "", len(text) > maxText:
 			return 0, false
 		}
-		claims[i] = rule.plain
+		claims[i] = &rule.claim
 	}
 	l.overrides.follow()
 	for i, rule := range rules {
@@ -51,6 +39,14 @@ func (l *Limiter) takeAtOnce(ctx context.Context, method string, rules []*prepar
 		l.observeSimple(ctx, method, rules, subjects, store.Since(at))
 	}
 	return at, admitted
+}
+
+// storeHere returns the store in this process that counts the rules of a scope, or nil.
+func (l *Limiter) storeHere(scope Scope) *memory.Store {
+	if scope == ScopeInstance {
+		return l.local
+	}
+	return l.process
 }
 
 // simpleEvent is an [Event] of few rules.
@@ -74,7 +70,7 @@ func (l *Limiter) observeSimple(ctx context.Context, method string, rules []*pre
 
 // allowAtOnce decides the requests of Allow if the call is simple, and reports whether it did.
 func (l *Limiter) allowAtOnce(ctx context.Context, requests []Request) (Decision, bool) {
-	if len(requests) > bridge.Few {
+	if len(requests) == 0 || len(requests) > bridge.Few || l.storeHere(requests[0].Rule.Scope) == nil {
 		return Decision{}, false
 	}
 	var rules [bridge.Few]*prepared
@@ -115,7 +111,7 @@ func (c *charged) open() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, s := range c.simple {
-		claim := *s.rule.plain
+		claim := s.rule.claim
 		claim.Subject, claim.Charged, claim.At = s.subject, 1, s.at
 		c.held, c.owners = append(c.held, held{claim: claim, local: s.rule.Scope == ScopeInstance}), append(c.owners, i)
 	}

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,14 +61,30 @@ func (m *refusals) forget(call *engine.Call) {
 	}
 }
 
+// hasChanged reports whether a state of a call was changed after a number of changes.
+func (m *refusals) hasChanged(call *engine.Call, changes int64) bool {
+	if m.changes.Load() == changes {
+		return false
+	}
+	for i := range call.Claims {
+		if m.change(&call.Claims[i]).Load() > changes {
+			return true
+		}
+	}
+	return false
+}
+
 // remembers reports whether the refusal of a call may be remembered, and answer it.
 func (m *refusals) remembers(call *engine.Call) bool {
 	if m.span == 0 || call.Peek || call.UpTo || call.Refused {
 		return false
 	}
-	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
-		return c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.CountsMembers()
-	})
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.CountsMembers() {
+			return false
+		}
+	}
+	return true
 }
 
 // remember takes in a refusal. The time and the number of changes are those before the call was sent.
@@ -110,13 +125,8 @@ func (m *refusals) recall(call *engine.Call) (v engine.Verdict, known, asked boo
 	m.mu.RLock()
 	r := m.byCall[id]
 	m.mu.RUnlock()
-	if r == nil || !r.answers(call) {
+	if r == nil || !r.answers(call) || m.hasChanged(call, r.changes) {
 		return v, false, false
-	}
-	for i := range call.Claims {
-		if m.change(&call.Claims[i]).Load() > r.changes {
-			return v, false, false
-		}
 	}
 	now := time.Now()
 	if over := now.Sub(r.until); over >= 0 {
