@@ -2,13 +2,16 @@ package ratelimit
 
 // Check returns nil if all rules are valid and the limiter's store can decide each of them. Otherwise the error wraps a *RuleError for
 // each rule that is not. Not every store knows every algorithm. Call Check when the program starts: without it, the first call of such
-// a rule fails with that error and charges nothing.
+// a rule fails with that error and charges nothing. [Limiter.Ping] then asks for what the rules need.
 func (l *Limiter) Check(rules ...Rule) error {
 	var failed []error
 	for _, rule := range rules {
 		p, err := rule.prepare("")
 		if err == nil {
 			err = l.supports(p, p.Wait.Microseconds())
+		}
+		if err == nil {
+			l.used.expect(p)
 		}
 		failed = append(failed, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 func init() {
@@ -18,6 +19,7 @@ func init() {
 		return err
 	}
 	bridge.Describe = describe
+	bridge.Numbers = func(rule any) (*engine.Rule, error) { return rule.(Rule).toNumbers() }
 }
 
 // methodRules are the prepared rules of a method.

@@ -41,6 +41,15 @@ func (r Rule) prepare(method string) (*prepared, error) {
 	return p, err
 }
 
+// toNumbers returns the rule as stores know it.
+func (r Rule) toNumbers() (*engine.Rule, error) {
+	p, err := r.prepare("")
+	if err != nil {
+		return nil, err
+	}
+	return p.numbers, nil
+}
+
 func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 	if err := r.check(); err != nil {
 		return nil, err

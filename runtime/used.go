@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -40,8 +41,9 @@ type used struct {
 	turn   atomic.Uint64   // the limiter's number, and how often it began to tell its rules
 	mu     sync.Mutex
 	began  time.Time
-	known  map[ruleID]bool   // what was told in this turn
-	untold map[string]string // texts by field
+	known  map[ruleID]*engine.Rule // what was told in this turn
+	meant  map[ruleID]*engine.Rule // what Check was given
+	untold map[string]string       // texts by field
 }
 
 // ruleID is what tells the counts of rules apart.
@@ -69,13 +71,13 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 		rule.usedIn.Store(turn) // a rule that another limiter uses as well is looked up here each time
 	}
 	id := ruleID{rule.Name, rule.tag}
-	if u.store == nil || rule.Scope == ScopeInstance || u.known[id] || len(u.known) >= maxUsed {
+	if u.store == nil || rule.Scope == ScopeInstance || u.known[id] != nil || len(u.known) >= maxUsed {
 		return
 	}
 	if u.known == nil {
-		u.known, u.began = map[ruleID]bool{}, time.Now()
+		u.known, u.began = map[ruleID]*engine.Rule{}, time.Now()
 	}
-	u.known[id] = true
+	u.known[id] = rule.numbers
 	limit := rule.Limit
 	if charge.Limit.Given {
 		limit = charge.Limit.Permits
@@ -89,6 +91,34 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 		time.AfterFunc(usedDelay, func() { u.tell(l) })
 	}
 	u.untold[rule.Name+" "+rule.tag] = string(text)
+}
+
+// expect notes that a rule is going to be used.
+func (u *used) expect(rule *prepared) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.store == nil || rule.Scope == ScopeInstance || len(u.meant) >= maxUsed {
+		return
+	}
+	if u.meant == nil {
+		u.meant = map[ruleID]*engine.Rule{}
+	}
+	u.meant[ruleID{rule.Name, rule.tag}] = rule.numbers
+}
+
+// own returns the rules that the limiter uses, or is going to use.
+func (u *used) own() []*engine.Rule {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.AppendSeq(slices.Collect(maps.Values(u.known)), maps.Values(u.meant))
+}
+
+// knows reports whether a rule is one of those.
+func (u *used) knows(rule *prepared) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	id := ruleID{rule.Name, rule.tag}
+	return u.known[id] != nil || u.meant[id] != nil
 }
 
 // again makes the limiter tell its rules again if it last did long ago.

@@ -2,58 +2,127 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
+	"github.com/ratelimit-go/ratelimit/internal/stats"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
 )
 
-// Permissions of a limiter, beside those of its script.
+// Permissions of a limiter, beside those of its decisions.
 var (
-	always     = []string{"EVAL", "EVALSHA", "HSCAN"}
 	sharded    = []string{"CLUSTER|SLOTS"}
 	scriptless = []string{
 		"BITFIELD", "BITFIELD_RO", "DEL", "EXEC", "HSCAN", "MULTI", "PEXPIRETIME", "SET", "STRLEN", "TIME", "UNWATCH", "WATCH",
 	}
-	writing = []string{"HDEL", "HSET", "HSETNX", "PEXPIRE"} // by the limiter itself, beside decisions
-	faster  = []string{"FCALL", "FUNCTION|LOAD"}
+	writing    = []string{"HDEL", "HSET", "HSETNX", "PEXPIRE"} // by the limiter itself
+	faster     = []string{"FCALL", "FUNCTION|LOAD"}
+	warning    = []string{"INFO"}
+	statistics = []string{"DEL", "PEXPIRE", "SET", "ZADD", "ZREMRANGEBYSCORE"}
 )
 
-// required are the commands without which a limiter does not decide.
-func (t *tool) required() []string {
-	commands := append(lua.Commands(), always...)
-	if t.isCluster() {
-		commands = append(commands, sharded...)
+// permissions are the commands that limiters run, by what they are for.
+type permissions struct {
+	For        string   `json:"for"`      // the rules
+	Required   []string `json:"required"` // for decisions
+	Writing    []string `json:"writing"`
+	Faster     []string `json:"faster"`
+	Warning    []string `json:"warning"`
+	Statistics []string `json:"statistics,omitempty"` // if they are in use
+	Plain      []string `json:"plain,omitempty"`      // instead of those required, if the rules need no scripts
+}
+
+// printACL prints the commands that suffice for the rules in use.
+func (t *tool) printACL(ctx context.Context, _ []string, o options) error {
+	rules, origin := t.permittedRules(ctx, o.all)
+	p := permissions{For: origin, Writing: writing, Faster: faster, Warning: warning}
+	if rules == nil || ratelimit.New(plain.New(t.client)).Check(rules...) == nil {
+		p.Plain = scriptless
 	}
-	slices.Sort(commands)
-	return commands
+	if rules == nil {
+		rules = rulesOfAllKinds()
+	}
+	var err error
+	if p.Required, err = redisstore.Commands(rules...); err != nil {
+		return err
+	}
+	if t.isCluster() {
+		p.Required, p.Faster = append(p.Required, sharded...), append(slices.Clone(faster), "COMMAND")
+		slices.Sort(p.Required)
+	}
+	if t.client.Exists(ctx, stats.List(key.Escape(t.prefix))).Val() > 0 {
+		p.Statistics = statistics
+	}
+	return t.print(p, t.aclLines(&p)...)
+}
+
+// permittedRules returns the rules to permit, or nil for rules of all kinds, and says which these are.
+func (t *tool) permittedRules(ctx context.Context, all bool) (rules []ratelimit.Rule, origin string) {
+	if all {
+		return nil, "rules of all kinds"
+	}
+	used, err := t.limiter.Rules(ctx)
+	for _, r := range append(used, t.listed...) {
+		rules = append(rules, r.Rule)
+	}
+	switch {
+	case err != nil && rules == nil:
+		return nil, fmt.Sprintf("rules of all kinds, as those in use cannot be read: %v", err)
+	case rules == nil:
+		return nil, "rules of all kinds, as no limiter used a rule within a day, and -rules tells of none"
+	}
+	origin = counted(int64(len(used)), "rule") + " in use"
+	if len(t.listed) > 0 {
+		origin += fmt.Sprintf(" and %d of -rules", len(t.listed))
+	}
+	return rules, origin + `; rules of another kind may need more: "ratelimitctl acl -all" permits all kinds`
+}
+
+// rulesOfAllKinds returns rules that need all that any rule needs.
+func rulesOfAllKinds() []ratelimit.Rule {
+	rules := []ratelimit.Rule{{Name: "any", Limit: 1, Per: time.Minute, Distinct: "{x}", Block: time.Minute}}
+	for a := ratelimit.SlidingWindow; a <= ratelimit.SlidingCounter; a++ {
+		rule := ratelimit.Rule{Name: "any", Limit: 1, Algorithm: a, Per: time.Minute}
+		if a == ratelimit.Calendar {
+			rule.Per, rule.Cron = 0, "@daily"
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// aclLines says what to run on the server, and in comments what else there is.
+func (t *tool) aclLines(p *permissions) [][]string {
+	lines := [][]string{{t.setUser(p.Required)}, {"# this suffices for decisions of " + p.For}}
+	if t.isCluster() {
+		lines = append(lines, []string{"# do so on every server of the cluster"})
+	}
+	more := func(what string, commands []string) {
+		commands = slices.DeleteFunc(slices.Clone(commands), func(c string) bool { return slices.Contains(p.Required, c) })
+		if len(commands) > 0 {
+			lines = append(lines, []string{"# " + what + " also:" + permitted(commands)})
+		}
+	}
+	more("for overrides, blocks, and to be seen by ratelimitctl rules,", p.Writing)
+	more("for redisstore.WithStats(), which is in use,", p.Statistics)
+	more("for faster decisions", p.Faster)
+	more("to log a warning if the server removes counts,", p.Warning)
+	if p.Plain != nil {
+		lines = append(lines, []string{"# for package redisstore/plain, which uses no scripts, instead:"}, []string{"# " + t.setUser(p.Plain)})
+	}
+	return lines
 }
 
 func (t *tool) isCluster() bool {
 	_, is := t.client.(*redis.ClusterClient)
 	return is
-}
-
-// printACL prints the commands for rules of all kinds, so that a new rule needs no new permission.
-func (t *tool) printACL(context.Context, []string, options) error {
-	faster, lines := faster, [][]string{{t.setUser(t.required())}}
-	if t.isCluster() {
-		faster = append(slices.Clone(faster), "COMMAND")
-		lines = append(lines, []string{"# do so on every server of the cluster"})
-	}
-	lines = append(lines,
-		[]string{"# for overrides, blocks, and to be seen by ratelimitctl rules and top, also:" + permitted(writing)},
-		[]string{"# for faster decisions also:" + permitted(faster)},
-		[]string{"# to log a warning if the server removes counts, also: +info"},
-		[]string{"# for package redisstore/plain, which uses no scripts, instead:"},
-		[]string{"# " + t.setUser(scriptless)},
-	)
-	return t.print(map[string][]string{
-		"required": t.required(), "writing": writing, "faster": faster, "warning": {"INFO"}, "plain": scriptless,
-	}, lines...)
 }
 
 // setUser is the command that makes a user who may run some commands on keys of the prefix.

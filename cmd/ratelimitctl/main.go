@@ -39,12 +39,15 @@ commands:
   override clear RULE                   end that
   override list                         overrides in the store
   top [-once] [-every 2s]               what processes with redisstore.WithStats() decide, live
-  acl                                   the permissions that a limiter needs
+  acl [-all]                            the permissions that limiters need
   doctor                                what is wrong with the server, and what to do
 
 A key is what a program calls with. Errors and top escape some characters of
 it: with -shown, such as inspect -shown login a%7Bb, KEY is as they show it.
 A key that begins with - stands behind --, such as inspect login -- -1001.
+
+Acl goes by the rules that limiters used within a day and those of -rules. If
+there are none, or with -all, it permits what rules of all kinds need.
 
 exit status: 0, or 1 if something failed, or 2 if the command line is wrong
 
@@ -146,7 +149,7 @@ var commands = map[string]command{
 	"override clear": {1, 1, (*tool).clearOverride, ""},
 	"override list":  {0, 0, (*tool).listOverrides, ""},
 	"top":            {0, 0, (*tool).top, "once every"},
-	"acl":            {0, 0, (*tool).printACL, ""},
+	"acl":            {0, 0, (*tool).printACL, "all"},
 	"doctor":         {0, 0, (*tool).doctor, ""},
 }
 

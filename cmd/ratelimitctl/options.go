@@ -19,6 +19,7 @@ type options struct {
 	burst        int64
 	mode         *ratelimit.Mode
 	once, shown  bool
+	all          bool
 	every        time.Duration
 }
 
@@ -67,6 +68,7 @@ func (o *options) define(flags *flag.FlagSet, known []string) {
 		"per":   func() { flags.Func("per", "", duration(&o.per)) },
 		"every": func() { flags.Func("every", "", duration(&o.every)) },
 		"once":  func() { flags.BoolVar(&o.once, "once", false, "") },
+		"all":   func() { flags.BoolVar(&o.all, "all", false, "") },
 		"shown": func() { flags.BoolVar(&o.shown, "shown", false, "") },
 		"burst": func() { flags.Int64Var(&o.burst, "burst", 0, "") },
 		"limit": func() {

@@ -72,7 +72,7 @@ func (o *Outage) Time() time.Time { return o.clock.Now() }
 func (o *Outage) Sleep(ctx context.Context, d time.Duration, _ bool) { o.clock.Sleep(ctx, d) }
 
 // Ping is for [ratelimit.Limiter.Ping].
-func (o *Outage) Ping(context.Context, string) error { return o.failure() }
+func (o *Outage) Ping(context.Context, string, []*engine.Rule) error { return o.failure() }
 
 // Decide implements ratelimit.Store.
 func (o *Outage) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {

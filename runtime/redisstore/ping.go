@@ -4,22 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// Ping implements engine.Pinger. It tries the commands that decisions need at the single server, at each master of a cluster, or at each
-// shard of a ring.
-func (s *store) Ping(ctx context.Context, prefix string) error {
+// Ping implements engine.Pinger. It tries the commands at the single server, at each master of a cluster, or at each shard of a ring.
+func (s *store) Ping(ctx context.Context, prefix string, rules []*engine.Rule) error {
 	ctx, cancel := context.WithTimeout(ctx, max(s.timeout, time.Second))
 	defer cancel()
+	commands := append(lua.Commands(rules...), "HSCAN") // for overrides and blocks
 	return probe.Each(ctx, s.client, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
-		if err := ping(ctx, server, key); err != nil {
+		if err := ping(ctx, server, key, commands); err != nil {
 			return err
 		}
 		s.lookAtMemory(ctx, server)
@@ -28,8 +30,8 @@ func (s *store) Ping(ctx context.Context, prefix string) error {
 }
 
 // ping tries the commands on one key.
-func ping(ctx context.Context, c redis.UniversalClient, key string) error {
-	args := []any{1, key, time.Now().UnixMilli() + probe.Life}
+func ping(ctx context.Context, c redis.UniversalClient, key string, commands []string) error {
+	args := []any{1, key, time.Now().UnixMilli() + probe.Life, strings.Join(commands, " ")}
 	// A server that does not know the script of this hash and says so permits EVALSHA.
 	known := c.Do(ctx, append([]any{"evalsha", lua.PingSHA}, args...)...)
 	if err := known.Err(); err != nil && !strings.HasPrefix(err.Error(), "NOSCRIPT ") {
@@ -39,11 +41,11 @@ func ping(ctx context.Context, c redis.UniversalClient, key string) error {
 	if err != nil {
 		return probe.Reason(c, err)
 	}
-	return readPing(reply)
+	return readPing(reply, commands)
 }
 
-// readPing says what is wrong with a server by its reply to ping.lua.
-func readPing(reply []string) error {
+// readPing says what is wrong with a server by its reply to ping.lua, which was asked to try the commands.
+func readPing(reply, commands []string) error {
 	if len(reply) == 0 || reply[0] == "" {
 		return errors.New("the server is older than Redis 7: upgrade it to Redis 7 or Valkey")
 	}
@@ -53,7 +55,9 @@ func readPing(reply []string) error {
 		command, fault := reply[i], reply[i+1]
 		switch {
 		case isDenial(fault):
-			denied = append(denied, command)
+			if slices.Contains(commands, command) {
+				denied = append(denied, command)
+			}
 		case broken == nil:
 			broken = fmt.Errorf("%s: %w", command, probe.Reason(nil, probe.Fault(fault)))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -20,10 +21,17 @@ func as(t *testing.T, addr, user, password string) *store {
 	return New(client, WithTimeout(20*time.Second)).(*store)
 }
 
+func rulesOfAllKinds() (rules []*engine.Rule) {
+	for _, kind := range engine.Kinds() {
+		rules = append(rules, &engine.Rule{Kind: kind})
+	}
+	return rules
+}
+
 // requirePing checks that Ping fails with a text, in one line.
 func requirePing(t *testing.T, s *store, want string) {
 	t.Helper()
-	err := s.Ping(context.Background(), "p")
+	err := s.Ping(context.Background(), "p", rulesOfAllKinds())
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want %q", err, want)
 	}
@@ -31,7 +39,7 @@ func requirePing(t *testing.T, s *store, want string) {
 
 func TestPing(t *testing.T) {
 	server := redistest.Start(t)
-	if err := as(t, server.Addr, "", "").Ping(t.Context(), "p"); err != nil {
+	if err := as(t, server.Addr, "", "").Ping(t.Context(), "p", rulesOfAllKinds()); err != nil {
 		t.Error(err)
 	}
 	if keys := server.Do("KEYS *"); keys != "" {
@@ -51,14 +59,14 @@ func TestPing(t *testing.T) {
 func TestPingNamesWhatIsDenied(t *testing.T) {
 	server := redistest.Start(t)
 	server.Do("ACL SETUSER all on >x ~p:* +@all")
-	if err := as(t, server.Addr, "all", "x").Ping(t.Context(), "p"); err != nil {
+	if err := as(t, server.Addr, "all", "x").Ping(t.Context(), "p", rulesOfAllKinds()); err != nil {
 		t.Error(err)
 	}
-	for i, command := range append(lua.Commands(), "EVAL", "EVALSHA") {
+	for i, command := range append(lua.Commands(rulesOfAllKinds()...), "EVAL", "EVALSHA", "HSCAN") {
 		name := fmt.Sprint("user", i)
 		server.Do("ACL SETUSER " + name + " on >x ~p:* +@all -" + strings.ToLower(command))
 		requirePing(t, as(t, server.Addr, name, "x"), "the user may not run")
-		if err := as(t, server.Addr, name, "x").Ping(t.Context(), "p"); !strings.Contains(strings.ToUpper(err.Error()), command) {
+		if err := as(t, server.Addr, name, "x").Ping(t.Context(), "p", rulesOfAllKinds()); !strings.Contains(strings.ToUpper(err.Error()), command) {
 			t.Errorf("%s is not named: %v", command, err)
 		}
 	}
@@ -66,11 +74,36 @@ func TestPingNamesWhatIsDenied(t *testing.T) {
 	requirePing(t, as(t, server.Addr, "elsewhere", "x"), "permit it")
 }
 
+// Ping does not ask for what other rules need.
+func TestPingGoesByRules(t *testing.T) {
+	server := redistest.Start(t)
+	for i, kind := range engine.Kinds() {
+		rule := &engine.Rule{Kind: kind, Block: int64(i % 2)}
+		commands := append(lua.Commands(rule), "EVAL", "EVALSHA", "HSCAN")
+		server.Do("ACL SETUSER " + kind.String() + " on >x ~p:* -@all +" + strings.ToLower(strings.Join(commands, " +")))
+		if err := as(t, server.Addr, kind.String(), "x").Ping(t.Context(), "p", []*engine.Rule{rule}); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if keys := server.Do("KEYS *"); keys != "" {
+		t.Errorf("it left %q", keys)
+	}
+	server.Do("ACL SETUSER nothing on >x ~p:* -@all +del +time +eval +evalsha +hscan")
+	if err := as(t, server.Addr, "nothing", "x").Ping(t.Context(), "p", nil); err != nil {
+		t.Error(err)
+	}
+	server.Do("CONFIG SET maxmemory 1")
+	requirePing(t, as(t, server.Addr, "", ""), "the server's memory is full")
+	if err := as(t, server.Addr, "", "").Ping(t.Context(), "p", nil); err == nil || !strings.Contains(err.Error(), "the server's memory is full") {
+		t.Errorf("without rules: %v", err)
+	}
+}
+
 func TestPingOfAnOldServer(t *testing.T) {
-	if err := readPing([]string{""}); err == nil || !strings.Contains(err.Error(), "older than Redis 7") {
+	if err := readPing([]string{""}, nil); err == nil || !strings.Contains(err.Error(), "older than Redis 7") {
 		t.Errorf("got %v", err)
 	}
-	if err := readPing([]string{"7.0.0", "SET", "OOM command not allowed"}); err == nil || !strings.Contains(err.Error(), "SET: the server's memory is full") {
+	if err := readPing([]string{"7.0.0", "SET", "OOM command not allowed"}, nil); err == nil || !strings.Contains(err.Error(), "SET: the server's memory is full") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -80,7 +113,7 @@ func TestPingOfACluster(t *testing.T) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	t.Cleanup(func() { _ = client.Close() })
 	s := New(client, WithTimeout(20*time.Second)).(*store)
-	if err := s.Ping(t.Context(), "p"); err != nil {
+	if err := s.Ping(t.Context(), "p", rulesOfAllKinds()); err != nil {
 		t.Error(err)
 	}
 	for _, server := range cluster {
@@ -98,7 +131,7 @@ func TestPingOfACluster(t *testing.T) {
 // A server that removes counts is told of once, by Ping and at the first call, whoever has loaded the function.
 func TestEvictionIsTold(t *testing.T) {
 	for name, use := range map[string]func(*store) error{
-		"ping": func(s *store) error { return s.Ping(t.Context(), "p") },
+		"ping": func(s *store) error { return s.Ping(t.Context(), "p", rulesOfAllKinds()) },
 		"call": func(s *store) error {
 			_, err := s.node(t.Context(), "k")
 			return err

@@ -1,8 +1,12 @@
-// Package bridge is what package wrap asks of a limiter, and nobody else may. Package ratelimit sets the variables when it is
+// Package bridge is what package wrap and the stores ask of package ratelimit, and nobody else may. Package ratelimit sets the variables when it is
 // initialized, so that it needs no exported method for generated code. Nothing here decides anything.
 package bridge
 
-import "context"
+import (
+	"context"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
 
 // Charge is what one rule takes of a call.
 type Charge struct {
@@ -67,6 +71,8 @@ var (
 	Describe func(err error, messages []string) error
 	// Hashed returns the hash of a key expression for the message of a refusal, if the limiter hashes subjects.
 	Hashed func(err error, text string) (hash string, ok bool)
+	// Numbers returns a ratelimit.Rule as stores know it. The error is a *ratelimit.RuleError.
+	Numbers func(rule any) (*engine.Rule, error)
 )
 
 // identity is a key of a value in a context.

@@ -210,8 +210,9 @@ type Registry interface {
 
 // Pinger is a store that can say whether it is ready to decide.
 type Pinger interface {
-	// Ping returns why calls under a prefix cannot be decided, in one sentence that says what to do, or nil.
-	Ping(ctx context.Context, prefix string) error
+	// Ping returns why calls under a prefix cannot be decided, in one sentence that says what to do, or nil. It tries what the rules
+	// need, and what every rule needs.
+	Ping(ctx context.Context, prefix string, rules []*Rule) error
 }
 
 // Limited is a store that cannot decide every rule.

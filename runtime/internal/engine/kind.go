@@ -30,6 +30,7 @@ type Row struct {
 	Takes    string // the arguments of a rule that go with it, of those that do not go with every algorithm
 	IsBucket bool   // it gains permits all the time, and its claims have a Burst
 	Lua      string // the Lua file with the same functions
+	Commands string // what these run on Redis, besides DEL and TIME, which every rule needs
 
 	state func(r *Rule) State                      // of a subject that was never charged
 	terms func(c *Claim, now, until int64) Terms   // what the Lua functions are told
@@ -46,39 +47,49 @@ var table = [...]Row{
 	SlidingWindow: {
 		Name: "sliding-window", MaxLimit: MaxTimes, Takes: "wait distinct lease trigger",
 		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit,
+		Commands: "GET LINDEX LLEN LPOP LRANGE LREM LSET PEXPIREAT RPUSH SET",
 	},
 	FixedWindow: {
 		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Takes: "wait lease trigger",
 		Lua: "window", state: newWindows, terms: periodTerms, most: mostByLimit,
+		Commands: "GET SET SETRANGE",
 	},
 	Calendar: {
 		Name: "calendar", MaxLimit: MaxLimit, Takes: "wait distinct lease trigger",
 		Lua: "window", state: newWindows, terms: calendarTerms, most: mostByLimit,
+		Commands: "GET SET SETRANGE",
 	},
 	TokenBucket: {
 		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Takes: "wait burst prepay warmup queue lease",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
+		Commands: "GET SET SETRANGE",
 	},
 	LeakyBucket: {
 		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Takes: "wait prepay queue",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
+		Commands: "GET SET SETRANGE",
 	},
 	SlidingCounter: {
 		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Takes: "slices trigger",
 		Lua: "sliding_counter", state: newSlidingCounter, terms: sliceTerms, most: mostByLimit,
+		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE",
 	},
 
 	Prepaid: {
 		Name: "prepaid", Takes: "wait", IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByDebt,
+		Commands: "GET SET SETRANGE",
 	},
 	Warmup: {
 		Name: "warmup", Takes: "wait", IsBucket: true, Lua: "warmup", state: newWarmup, terms: warmupTerms, most: mostByDebt,
+		Commands: "GET SET",
 	},
 	Distinct: {
 		Name: "distinct", Takes: "trigger", Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,
+		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYSCORE ZSCORE",
 	},
 	DistinctCalendar: {
 		Name: "distinct-calendar", Takes: "trigger", Lua: "distinct", state: newDistinct, terms: distinctCalendarTerms, most: mostByLimit,
+		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYSCORE ZSCORE",
 	},
 }
 

@@ -8,7 +8,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -67,17 +66,18 @@ func mustRead(name string) string {
 	return string(file)
 }
 
-// Commands returns the commands of Redis that the script runs, in alphabetical order.
-func Commands() []string {
-	var names []string
-	for _, found := range commandPattern.FindAllStringSubmatch(body, -1) {
-		names = append(names, found[1])
+// Commands returns the commands of Redis that the script runs for the rules, in alphabetical order. DEL also forgets counts.
+func Commands(rules ...*engine.Rule) []string {
+	names := []string{"DEL", "TIME"}
+	for _, r := range rules {
+		names = append(names, strings.Fields(r.Kind.Row().Commands)...)
+		if r.Block > 0 {
+			names = append(names, "GET", "SET")
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
-
-var commandPattern = regexp.MustCompile(`call\('([A-Z]+)'`)
 
 // join returns all files as one text, with another clock if one is given.
 func join(clock string) string {

@@ -4,15 +4,32 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// ping.lua tries just what the script runs.
-func TestPingTriesEachCommand(t *testing.T) {
-	var tried []string
-	for _, found := range regexp.MustCompile(`{ '([A-Z]+)'`).FindAllStringSubmatch(Ping, -1) {
-		tried = append(tried, found[1])
+// The table of kinds names just what the script runs, and ping.lua tries just that, and HSCAN.
+func TestEachCommandIsNamedAndTried(t *testing.T) {
+	var rules []*engine.Rule
+	for _, kind := range engine.Kinds() {
+		rules = append(rules, &engine.Rule{Kind: kind})
 	}
-	if slices.Sort(tried); !slices.Equal(tried, Commands()) {
-		t.Errorf("ping.lua tries %q; the script runs %q", tried, Commands())
+	named := Commands(rules...)
+	if runs := found(`call\('([A-Z]+)'`, body); !slices.Equal(named, runs) {
+		t.Errorf("kinds name %q; the script runs %q", named, runs)
 	}
+	named = append(named, "HSCAN")
+	slices.Sort(named)
+	if tried := found(`{ '([A-Z]+)'`, Ping); !slices.Equal(named, tried) {
+		t.Errorf("kinds name %q; ping.lua tries %q", named, tried)
+	}
+}
+
+// found returns the words that a pattern finds in a text, in alphabetical order.
+func found(pattern, text string) (words []string) {
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		words = append(words, m[1])
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
 }

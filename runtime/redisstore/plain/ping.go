@@ -8,14 +8,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
 // pingTimeout bounds a Ping whose context has no end.
 const pingTimeout = 5 * time.Second
 
-// Ping implements engine.Pinger. It tries the commands that decisions need at each server.
-func (s *store) Ping(ctx context.Context, prefix string) error {
+// Ping implements engine.Pinger. It tries the commands that decisions need at each server. All rules need the same ones.
+func (s *store) Ping(ctx context.Context, prefix string, _ []*engine.Rule) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	return probe.Each(ctx, s.client, prefix, ping)

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/internal/stats"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// log is what a limiter logs.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *log) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
+// limiterOf returns a limiter of a user, on a prefix of that user's name, and its log.
+func limiterOf(client *redis.Client, options ...redisstore.Option) (*ratelimit.Limiter, *log) {
+	logged := new(log)
+	options = append(options, redisstore.WithTimeout(20*time.Second))
+	return ratelimit.New(redisstore.New(client, options...), ratelimit.WithPrefix(client.Options().Username),
+		ratelimit.WithLogger(slog.New(slog.NewTextHandler(logged, nil)))), logged
+}
+
+// aclFor is aclOf for a prefix on which nothing is in use.
+func aclFor(t *testing.T, server *redistest.Server, prefix string) (permissions, string) {
+	return aclOf(t, server.Addr, "-prefix", prefix, "acl", "-all")
+}
+
+// decideUntil decides until something is true.
+func decideUntil(t *testing.T, l *ratelimit.Limiter, is func() bool) {
+	t.Helper()
+	for !is() {
+		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1_000_000, Per: time.Hour}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Ping asks for what the rules in use need, by whomever, and the rules of Check.
+func TestPingGoesByRules(t *testing.T) {
+	server := redistest.Start(t)
+	fixed := ratelimit.Rule{Name: "fixed", Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow}
+	sliding := ratelimit.Rule{Name: "sliding", Limit: 5, Per: time.Hour}
+	register(t, server, "one", fixed)
+	_, setUser := aclOf(t, server.Addr, "-prefix", "one", "acl")
+	client := permit(t, server, setUser, "one", "", "")
+	l, _ := limiterOf(client)
+	if err := cmp.Or(l.Check(fixed), l.Ping(t.Context())); err != nil {
+		t.Error(err)
+	}
+	expecting, _ := limiterOf(client)
+	if err := expecting.Check(sliding); err != nil {
+		t.Error(err)
+	}
+	const want = "may not run LINDEX, LLEN, LPOP, LRANGE, LREM, LSET, RPUSH, PEXPIREAT on keys of this prefix"
+	if err := expecting.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("after Check: %v", err)
+	}
+	register(t, server, "one", sliding)
+	if err := l.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("after another limiter used the rule: %v", err)
+	}
+}
+
+// What acl prints for speed makes the server run functions. Without any of it, decisions go on without them, which is logged.
+func TestACLForSpeed(t *testing.T) {
+	server := redistest.Start(t)
+	printed, _ := aclFor(t, server, "x")
+	for i, command := range append([]string{""}, printed.Faster...) {
+		name := "speed" + string(rune('a'+i))
+		_, setUser := aclFor(t, server, name)
+		l, logged := limiterOf(permit(t, server, setUser, name, permitted(printed.Faster), command))
+		server.Do("FUNCTION FLUSH")
+		server.Do("CONFIG RESETSTAT")
+		decideUntil(t, l, func() bool {
+			return command == "" && ran(server, "fcall") || command != "" && logged.has("functions are not available")
+		})
+	}
+}
+
+// ran reports whether the server has run a command without a fault.
+func ran(server *redistest.Server, command string) bool {
+	var calls, failed, rejected int
+	var usec, each float64
+	text := redisinfo.Fields(server.Do("INFO commandstats"))["cmdstat_"+command]
+	n, _ := fmt.Sscanf(text, "calls=%d,usec=%f,usec_per_call=%f,rejected_calls=%d,failed_calls=%d", &calls, &usec, &each, &rejected, &failed)
+	return n == 5 && calls > failed
+}
+
+// What acl prints for a warning makes a limiter log it, and without that the limiter does not.
+func TestACLForWarnings(t *testing.T) {
+	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	for name, permits := range map[string]bool{"warned": true, "unwarned": false} {
+		printed, setUser := aclFor(t, server, name)
+		more := ""
+		if permits {
+			more = permitted(printed.Warning)
+		}
+		l, logged := limiterOf(permit(t, server, setUser, name, more, ""))
+		if err := l.Ping(t.Context()); err != nil || logged.has("removes counts") != permits {
+			t.Errorf("%s: error %v, log %s", name, err, &logged.text)
+		}
+	}
+}
+
+// With PEXPIRE, the list of rules does not outlive its programs.
+func TestACLForTheListOfRules(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--acllog-max-len", "1000")
+	admin := newFleet(t, server.Addr).client
+	for name, command := range map[string]string{"expires": "", "stays": "PEXPIRE", "unlisted": "HSET"} {
+		printed, setUser := aclFor(t, server, name)
+		l, _ := limiterOf(permit(t, server, setUser, name, permitted(printed.Writing), command))
+		decideUntil(t, l, func() bool {
+			return command == "" && admin.PTTL(t.Context(), name+":rules").Val() > 0 || denied(t, admin, name, command)
+		})
+		if lives := admin.PTTL(t.Context(), name+":rules").Val(); command == "PEXPIRE" && lives != -1 || command == "HSET" && lives != -2 {
+			t.Errorf("%s: without %s the list lives %s", name, command, lives)
+		}
+	}
+}
+
+// denied reports whether the server has denied a user a command.
+func denied(t *testing.T, admin *redis.Client, user, command string) bool {
+	t.Helper()
+	entries, err := admin.ACLLog(t.Context(), 1000).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Username == user && strings.EqualFold(e.Object, command) {
+			return true
+		}
+	}
+	return false
+}
+
+// Once a process publishes statistics, acl prints what that needs: with it nothing is denied, and all of it is used.
+func TestACLForStatistics(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--acllog-max-len", "1000")
+	admin := newFleet(t, server.Addr).client
+	if p, _ := aclFor(t, server, "idle"); p.Statistics != nil {
+		t.Errorf("nothing is in use, but it prints %q", p.Statistics)
+	}
+	published := func(name string) bool { return admin.Exists(t.Context(), stats.List(name)).Val() > 0 }
+	all, _ := limiterOf(permit(t, server, "ACL SETUSER ratelimit on >x ~counts:* +@all", "counts", "", ""), redisstore.WithStats())
+	decideUntil(t, all, func() bool { return published("counts") })
+	printed, setUser := aclOf(t, server.Addr, "-prefix", "counts", "acl", "-all")
+	if len(printed.Statistics) == 0 {
+		t.Fatal("statistics are in use, but it prints nothing for them")
+	}
+	if text, _ := ctl(t, server.Addr, "-prefix", "counts", "acl", "-all"); !strings.Contains(text, "WithStats(), which is in use, also:") {
+		t.Errorf("got %s", text)
+	}
+	var group sync.WaitGroup
+	for _, command := range append([]string{""}, printed.Statistics...) {
+		name := "counts" + strings.ToLower(command)
+		client := permit(t, server, setUser, name+"x", permitted(printed.Statistics)+" ~"+name+":*", command)
+		l := ratelimit.New(redisstore.New(client, redisstore.WithStats(), redisstore.WithTimeout(20*time.Second)), ratelimit.WithPrefix(name))
+		group.Go(func() {
+			for seen := false; !seen; time.Sleep(10 * time.Millisecond) {
+				if command != "DEL" || !published(name) { // a process that is idle deletes its report
+					_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour, Distinct: "{m}"}, Member: "m"})
+				}
+				seen = command == "" && published(name) || command != "" && denied(t, admin, name+"x", command)
+			}
+		})
+	}
+	group.Wait()
+	for _, command := range printed.Statistics {
+		if denied(t, admin, "countsx", command) {
+			t.Errorf("with what acl prints, %s is denied", command)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// exercise is a limiter that does all that limiters do under a rule, and its first error. It does not use Ping, which tries each command.
+type exercise struct {
+	*ratelimit.Limiter
+	t     *testing.T
+	rule  ratelimit.Rule
+	admin *fleet // sees what is kept
+	err   error
+}
+
+// doAll returns the first error of a limiter of a user under a rule, on a prefix of the rule's name.
+func doAll(t *testing.T, server *redistest.Server, user *redis.Client, rule ratelimit.Rule) error {
+	admin := newFleet(t, server.Addr)
+	admin.Limiter = ratelimit.New(redisstore.New(admin.client, redisstore.WithTimeout(20*time.Second)), ratelimit.WithPrefix(rule.Name))
+	_, _ = admin.Reset(t.Context(), ratelimit.Request{Rule: rule, Key: "k"})
+	e := &exercise{
+		Limiter: ratelimit.New(redisstore.New(user, redisstore.WithTimeout(20*time.Second)), ratelimit.WithPrefix(rule.Name),
+			ratelimit.WithLogger(slog.New(slog.DiscardHandler))),
+		t: t, rule: rule, admin: admin,
+	}
+	for _, step := range []func(){e.charge, e.refuse, e.wait, e.settings, e.reset} {
+		if step(); e.err != nil {
+			break
+		}
+	}
+	return e.err
+}
+
+func (e *exercise) check(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// request asks for some permits, or for a member.
+func (e *exercise) request(cost int64, member string) ratelimit.Request {
+	r := ratelimit.Request{Rule: e.rule, Key: "k", Cost: cost}
+	if e.rule.Distinct != "" {
+		r.Cost, r.Member = 1, member
+	}
+	return r
+}
+
+func (e *exercise) allow(requests ...ratelimit.Request) ratelimit.Decision {
+	d, err := e.Allow(e.t.Context(), requests...)
+	e.check(err)
+	return d
+}
+
+// charge charges, gives back, settles and peeks.
+func (e *exercise) charge() {
+	for _, member := range []string{"a", "b", "c"} {
+		e.allow(e.request(1, member))
+	}
+	e.check(e.allow(e.request(1, "d")).Refund(e.t.Context()))
+	if e.rule.Distinct == "" {
+		leased := e.request(1, "")
+		leased.Rule.Lease = 100 * time.Millisecond
+		if leased.Rule.Validate() == nil {
+			e.allow(leased)
+		}
+		e.check(e.allow(e.request(1, "")).Settle(e.t.Context(), 60))
+	}
+	_, err := e.Peek(e.t.Context(), e.request(1, "a"))
+	e.check(err)
+	e.reset()
+}
+
+// refuse goes on until a call is refused.
+func (e *exercise) refuse() {
+	for _, member := range []string{"a", "b", "c", "d", "e", "f"} {
+		e.allow(e.request(e.capacity(), member))
+	}
+	e.reset()
+}
+
+func (e *exercise) capacity() int64 {
+	if e.rule.Algorithm == ratelimit.LeakyBucket {
+		return 1
+	}
+	return e.rule.Limit
+}
+
+func (e *exercise) reset() {
+	_, err := e.Reset(e.t.Context(), e.request(1, "a"))
+	e.check(err)
+}
+
+// wait makes calls wait, charges another one before them, and makes them give up in the order in which they came, so that one of them
+// leaves a free place for the next.
+func (e *exercise) wait() {
+	if e.rule.Distinct != "" || e.rule.Algorithm == ratelimit.SlidingCounter {
+		return
+	}
+	e.allow(e.request(1, ""))
+	if n := e.capacity() - 1; n > 0 {
+		e.allow(e.request(n, ""))
+	}
+	first, second := e.queueUp(), e.queueUp()
+	if e.rule.Algorithm == ratelimit.SlidingWindow && e.rule.Cron == "" {
+		wider := e.request(1, "")
+		wider.Rule.Limit *= 2
+		e.allow(wider)
+	}
+	first()
+	third := e.queueUp()
+	second()
+	third()
+	e.reset()
+}
+
+// queueUp makes a call wait, and returns what makes it give up.
+func (e *exercise) queueUp() (giveUp func()) {
+	ctx, cancel := context.WithCancel(e.t.Context())
+	done, before := make(chan error, 1), e.kept()
+	go func() {
+		_, err := e.Wait(ctx, e.request(1, ""))
+		done <- err
+	}()
+	for len(done) == 0 && e.kept() == before {
+		time.Sleep(time.Millisecond)
+	}
+	return func() {
+		cancel()
+		err := <-done
+		if _, failed := errors.AsType[redis.Error](err); failed { // also to give the place back
+			e.check(err)
+		}
+	}
+}
+
+// kept is all that the server keeps for the key: the count, and free places.
+func (e *exercise) kept() string {
+	state := e.admin.state(e.rule, "k")
+	keys, err := e.admin.client.Keys(e.t.Context(), e.rule.Name+":*:free:*").Result()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for _, k := range keys {
+		state += e.admin.client.Get(e.t.Context(), k).Val()
+	}
+	return state
+}
+
+// settings changes overrides and blocks, and reads the rules.
+func (e *exercise) settings() {
+	ctx := e.t.Context()
+	limit := int64(3)
+	e.check(e.Overrides().Set(ctx, "other", ratelimit.Override{Limit: &limit}))
+	_, err := e.Overrides().SetNew(ctx, "other", ratelimit.Override{Limit: &limit})
+	e.check(err)
+	e.check(e.Overrides().Clear(ctx, "other"))
+	e.check(e.Block(ctx, time.Hour, e.request(1, "a")))
+	e.check(e.Unblock(ctx, e.request(1, "a")))
+	_, err = e.Rules(ctx)
+	e.check(err)
+}
