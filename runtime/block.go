@@ -1,15 +1,18 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
@@ -65,6 +68,36 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 		}
 		return nil
 	})
+}
+
+// Blocked is a key that [Limiter.Block] refuses.
+type Blocked struct {
+	Rule  string    // the name, of all unnamed rules of a method that of the method
+	Key   string    // as in Violation
+	Until time.Time // by the clock of the process that set it
+	By    string    // who set it, as [WithUserID] said
+}
+
+// Blocked returns the keys that [Limiter.Block] refuses now, by whichever process, in the order of rules and keys. Those that a rule with
+// Block refuses are not among them. The error is a *StoreError, or wraps the context's.
+func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
+	if l.overrides.store == nil {
+		return nil, &StoreError{Err: errNoOverrides}
+	}
+	texts, err := l.overrides.store.Settings(ctx, l.list(listBlocked))
+	if err != nil {
+		return nil, storeError(ctx, "", err)
+	}
+	var all []Blocked
+	for field, text := range texts {
+		if of, b, err := parseBlock(field, text); err == nil && b.Until.After(l.now()) {
+			all = append(all, Blocked{of.rule, key.Shown(of.subject), b.Until, b.By})
+		}
+	}
+	slices.SortFunc(all, func(a, b Blocked) int {
+		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
+	})
+	return all, nil
 }
 
 // Unblock ends what [Limiter.Block] began. A key that is not blocked is no error. The errors are those of Block.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -154,4 +155,26 @@ func BenchmarkBlocked(b *testing.B) {
 			}
 		})
 	}
+}
+
+// Blocked lists the blocks that have not ended, in order.
+func TestBlocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, ctx := New(memory.New(nil, 100, 1<<20)), WithUserID(context.Background(), "eve")
+		of := func(rule, key string) Request { return Request{Rule: Rule{Name: rule}, Key: key} }
+		for _, block := range []struct {
+			d time.Duration
+			r Request
+		}{{time.Hour, of("mail", "a\n{b")}, {time.Hour, of("login", "")}, {time.Hour, of("login", "ann")}, {time.Second, of("login", "bob")}} {
+			if err := l.Block(ctx, block.d, block.r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until := time.Now().Add(time.Hour).UTC()
+		time.Sleep(time.Minute)
+		want := []Blocked{{"login", "", until, "eve"}, {"login", "ann", until, "eve"}, {"mail", "a%0A%7Bb", until, "eve"}}
+		if got, err := l.Blocked(ctx); err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %+v, error %v; want %+v", got, err, want)
+		}
+	})
 }

@@ -20,6 +20,7 @@ type Limiter struct {
 	sleeper   engine.Sleeper // the store, if calls wait by its clock; else nil
 	prefix    string
 	hasher    *hasher // of subjects; nil if they stay as they are
+	shownKeys bool    // keys of requests are subjects
 	policy    FailurePolicy
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)

@@ -79,8 +79,19 @@ func (l *Limiter) hidden(rule *Rule, text string) string {
 	return l.hasher.hash(text)
 }
 
+// WithShownKeys makes the limiter take keys of requests as errors, events and [Quota] show them: with escaped characters, cut if they
+// are long, hashed if the program hashes them. It is for tools that act on what they are shown, by [Limiter.Peek], [Limiter.Reset] or
+// [Limiter.Block]. A key that nothing shows so stands for itself. A program that takes keys from its callers must not use it: they could
+// name each other's counts.
+func WithShownKeys() Option { return func(l *Limiter) { l.shownKeys = true } }
+
 // subject returns whom a key of a call under a rule names.
-func (l *Limiter) subject(rule *Rule, text string) string { return key.Subject(l.hidden(rule, text)) }
+func (l *Limiter) subject(rule *Rule, text string) string {
+	if l.shownKeys && text != "" && key.IsEscaped(text) {
+		return text
+	}
+	return key.Subject(l.hidden(rule, text))
+}
 
 // hashed returns the hash of a key expression for the message of a refusal, if the limiter hashes subjects.
 func hashed(err error, text string) (string, bool) {

@@ -194,3 +194,24 @@ func TestSubjectHashOfSimpleCalls(t *testing.T) {
 		t.Errorf("%v: %d used", err, used())
 	}
 }
+
+// A limiter for tools acts on keys as they are shown, however long or unprintable, and a key that nothing shows so is itself.
+func TestShownKeys(t *testing.T) {
+	store, rule := memstore.New(), ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour}
+	program, tool := ratelimit.New(store), ratelimit.New(store, ratelimit.WithShownKeys())
+	for _, text := range []string{"ann", "a{\x1b", "100%", "%all", strings.Repeat("x{", 100), ""} {
+		d, err := program.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 0, Per: time.Hour}, Key: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := program.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: text}); err != nil {
+			t.Fatal(err)
+		}
+		for key, used := range map[string]int64{d.Violations[0].Key: 1, text + "}": 0} {
+			d, err := tool.Peek(t.Context(), ratelimit.Request{Rule: rule, Key: key})
+			if err != nil || d.Quotas[0].Remaining != 5-used {
+				t.Errorf("%q shown as %q: %+v, error %v", text, key, d, err)
+			}
+		}
+	}
+}

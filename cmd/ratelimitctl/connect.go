@@ -17,8 +17,8 @@ import (
 // patience is how long the tool waits for an answer.
 const patience = 5 * time.Second
 
-// connect connects to the server, or to the cluster that it is of.
-func (t *tool) connect(ctx context.Context) error {
+// connect connects to the server, or to the cluster that it is of. Shown keys are named as errors show them.
+func (t *tool) connect(ctx context.Context, shownKeys bool) error {
 	to, err := redis.ParseURL(t.url)
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
 		err = wrong.Err // without the password in the URL
@@ -35,8 +35,13 @@ func (t *tool) connect(ctx context.Context) error {
 		})
 		_ = single.Close()
 	}
-	t.limiter = ratelimit.New(redisstore.New(t.client, redisstore.WithTimeout(patience), redisstore.WithoutFunctions()),
+	options := []ratelimit.Option{
 		ratelimit.WithPrefix(t.prefix),
-		ratelimit.WithLogger(slog.New(slog.DiscardHandler))) // errors tell as much
+		ratelimit.WithLogger(slog.New(slog.DiscardHandler)), // errors tell as much
+	}
+	if shownKeys {
+		options = append(options, ratelimit.WithShownKeys())
+	}
+	t.limiter = ratelimit.New(redisstore.New(t.client, redisstore.WithTimeout(patience), redisstore.WithoutFunctions()), options...)
 	return nil
 }

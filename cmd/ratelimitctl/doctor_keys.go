@@ -20,15 +20,23 @@ const (
 
 // sample returns some keys of the prefix.
 func (p *patient) sample(ctx context.Context) (keys []string, err error) {
+	keys, _, err = p.scan(ctx, pattern(key.Escape(p.tool.prefix))+":*", maxSample)
+	return keys, err
+}
+
+// scan returns at most so many keys that match, and whether these are all. It looks at some of a server's keys only, and may return a key
+// twice.
+func (p *patient) scan(ctx context.Context, match string, most int) (keys []string, all bool, err error) {
 	cursor := uint64(0)
 	for range maxScans {
 		var some []string
-		some, cursor, err = p.Scan(ctx, cursor, pattern(key.Escape(p.tool.prefix))+":*", scanned).Result()
-		if keys = append(keys, some...); err != nil || cursor == 0 || len(keys) >= maxSample {
+		some, cursor, err = p.Scan(ctx, cursor, match, scanned).Result()
+		if keys = append(keys, some...); err != nil || cursor == 0 || len(keys) >= most {
 			break
 		}
 	}
-	return keys[:min(len(keys), maxSample)], err
+	all = err == nil && cursor == 0 && len(keys) <= most
+	return keys[:min(len(keys), most)], all, err
 }
 
 // each asks something of each key, and takes in the answers that are no errors.

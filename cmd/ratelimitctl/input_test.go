@@ -98,7 +98,7 @@ func TestHostileStore(t *testing.T) {
 	}
 	for _, command := range []string{
 		"rules", "inspect login ann", "reset login ann", "inspect login ann", "block login ann -for 1h", "unblock login ann",
-		"override list", "override set login -limit 3", "top -once", "doctor", "acl", "inspect nobody",
+		"override list", "blocked", "blocked login", "override clear login", "override set login -limit 3", "top -once", "doctor", "acl", "inspect nobody",
 	} {
 		for _, flags := range [][]string{nil, {"-json"}} {
 			var out, errs bytes.Buffer

@@ -52,7 +52,7 @@ func TestListedRules(t *testing.T) {
 	if err := wrap.Take(t.Context(), limiter, generated, "556", "556", "192.0.2.1"); err == nil {
 		t.Error("a blocked address is admitted")
 	}
-	require(t, server.Addr, done, "not blocked", "-rules", file, "unblock", method+"#3", "192.0.2.1")
+	require(t, server.Addr, done, "no longer blocked", "-rules", file, "unblock", method+"#3", "192.0.2.1")
 	require(t, server.Addr, failed, "-rules tells of others", "block", method+"#3", "192.0.2.1", "-for", "1h")
 	require(t, server.Addr, failed, "which is the name of all unnamed rules", "override", "set", method+"#3", "-limit", "1")
 }

@@ -34,6 +34,7 @@ commands:
   reset RULE [KEY]                      forget what a key has used
   block RULE KEY -for 1h                refuse a key, up to 30d
   unblock RULE KEY                      end that
+  blocked [RULE]                        which keys are blocked, by whom, until when
   override set RULE [-limit N] [-per D] [-burst N] [-mode M] [-for D]
                                         change a rule while programs run
   override clear RULE                   end that
@@ -43,7 +44,8 @@ commands:
   doctor                                what is wrong with the server, and what to do
 
 A key is what a program calls with. Errors and top escape some characters of
-it: with -shown, such as inspect -shown login a%7Bb, KEY is as they show it.
+it, and cut a key of over 128 bytes: with -shown, such as
+inspect -shown login a%7Bb, KEY is as they show it.
 A key that begins with - stands behind --, such as inspect login -- -1001.
 
 Acl goes by the rules that limiters used within a day and those of -rules. If
@@ -145,6 +147,7 @@ var commands = map[string]command{
 	"reset":          {1, 2, (*tool).reset, "shown"},
 	"block":          {2, 2, (*tool).block, "for shown"},
 	"unblock":        {2, 2, (*tool).unblock, "shown"},
+	"blocked":        {0, 1, (*tool).printBlocked, ""},
 	"override set":   {1, 1, (*tool).setOverride, "limit per burst mode for"},
 	"override clear": {1, 1, (*tool).clearOverride, ""},
 	"override list":  {0, 0, (*tool).listOverrides, ""},
@@ -174,10 +177,10 @@ func (t *tool) do(ctx context.Context, args []string) error {
 	case slices.Contains(rest, "") && name != "inspect" && name != "reset":
 		return misused(name + ": an argument is empty")
 	}
-	if err := o.unescape(name, rest); err != nil {
+	if err := o.checkShown(name, rest); err != nil {
 		return err
 	}
-	if err := t.connect(ctx); err != nil {
+	if err := t.connect(ctx, o.shown); err != nil {
 		return err
 	}
 	defer t.client.Close()

@@ -43,16 +43,11 @@ func parseOptions(name string, known, args []string) (rest []string, o options, 
 	return rest, o, nil
 }
 
-// unescape turns the key among the arguments into the one that a program called with, if it stands there as errors and top show it.
-func (o *options) unescape(name string, args []string) error {
-	if !o.shown || len(args) < 2 {
-		return nil
-	}
-	text, ok := key.Unescape(args[1])
-	if !ok {
+// checkShown checks that the key among the arguments is one that errors and top show, if it is said to be.
+func (o *options) checkShown(name string, args []string) error {
+	if o.shown && len(args) > 1 && !key.IsEscaped(args[1]) {
 		return misused(fmt.Sprintf("%s: -shown: found %q; expected a whole key as errors and top show it", name, args[1]))
 	}
-	args[1] = text
 	return nil
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os/user"
@@ -9,6 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -28,10 +33,22 @@ func (t *tool) setOverride(ctx context.Context, args []string, o options) error 
 }
 
 func (t *tool) clearOverride(ctx context.Context, args []string, _ options) error {
+	text, err := t.client.HGet(ctx, key.Escape(t.prefix)+":overrides", args[0]).Result()
+	found := err == nil
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return err
+	}
 	if err := t.limiter.Overrides().Clear(ctx, args[0]); err != nil {
 		return err
 	}
-	return t.print(map[string]bool{"set": false}, []string{"cleared"})
+	said := "no override was set"
+	if found {
+		said = "cleared " + text
+		if v := (ratelimit.Override{}); json.Unmarshal([]byte(text), &v) == nil {
+			said = "cleared " + changes(v)
+		}
+	}
+	return t.print(map[string]bool{"set": false, "found": found}, []string{said})
 }
 
 func (t *tool) listOverrides(ctx context.Context, _ []string, _ options) error {

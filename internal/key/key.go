@@ -17,6 +17,7 @@ const (
 	// follow a percent sign.
 	everybody = "%all"
 	cut       = "%#"
+	hashBytes = 16 // of what is cut
 )
 
 // Escape returns the form in which a caller's text stands in keys and errors. Braces, percent signs and unprintable characters
@@ -27,6 +28,31 @@ func Escape(text string) string {
 		return text
 	}
 	return abbreviate(escape(text), text)
+}
+
+// IsEscaped reports whether a text is one that Escape may return.
+func IsEscaped(text string) bool {
+	if _, ok := Unescape(text); ok {
+		return true
+	}
+	at := strings.LastIndex(text, cut)
+	if at < 0 || len(text) > maxSubject {
+		return false
+	}
+	head, hash := text[:at], text[at+len(cut):]
+	_, err := hex.DecodeString(hash)
+	return err == nil && len(hash) == 2*hashBytes && hash == strings.ToLower(hash) && isEscapedHead(head)
+}
+
+// isEscapedHead reports whether a text is the head of one that Escape cut, which may have cut an escape in two.
+func isEscapedHead(head string) bool {
+	for i := max(0, len(head)-2); i < len(head); i++ {
+		if head[i] == '%' {
+			head = head[:i]
+		}
+	}
+	_, ok := Unescape(head)
+	return ok
 }
 
 // Unescape returns the text that Escape shows so. It reports false if there is none, or if it was cut.
@@ -78,7 +104,7 @@ func abbreviate(escaped, text string) string {
 		return escaped
 	}
 	hash := sha256.Sum256([]byte(text))
-	tail := cut + hex.EncodeToString(hash[:16])
+	tail := cut + hex.EncodeToString(hash[:hashBytes])
 	head := escaped[:maxSubject-len(tail)]
 	for !utf8.ValidString(head) {
 		head = head[:len(head)-1]

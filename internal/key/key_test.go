@@ -61,6 +61,12 @@ func TestEscapeIsInjective(t *testing.T) {
 		if back, ok := Unescape(Escape(a)); ok == strings.Contains(Escape(a), cut) || ok && back != a {
 			t.Fatalf("%q gives %q, which gives %q, %v", a, Escape(a), back, ok)
 		}
+		if !IsEscaped(Escape(a)) {
+			t.Fatalf("%q gives %q, which is no escaped text", a, Escape(a))
+		}
+		if a != "" && IsEscaped(a) {
+			checkSubject(t, a, a)
+		}
 	})
 }
 
@@ -70,6 +76,12 @@ func FuzzEscape(f *testing.F) {
 	f.Add(strings.Repeat("x", 200), Escape(strings.Repeat("x", 200)))
 	f.Fuzz(func(t *testing.T, a, b string) {
 		checkSubject(t, a, Escape(a))
+		if !IsEscaped(Escape(a)) {
+			t.Fatalf("Escape(%q) = %q, which is no escaped text", a, Escape(a))
+		}
+		if a != "" && IsEscaped(a) {
+			checkSubject(t, a, a)
+		}
 		if a != b && Escape(a) == Escape(b) {
 			t.Fatalf("%q and %q both give %q", a, b, Escape(a))
 		}

@@ -137,6 +137,14 @@ func (c *count) state(ctx context.Context, group int) (string, error) {
 	return current(text, group), err
 }
 
+// BlockedUntil returns the time at which a block ends, in microseconds, or 0.
+func BlockedUntil(state string) int64 {
+	if n := numbers(current(state, 8), 1); n != nil {
+		return n[0]
+	}
+	return 0
+}
+
 // layout is what common.lua calls LAYOUT.
 const layout = 1
 

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+var (
+	login  = ratelimit.Rule{Name: "login", Key: "{user}", Limit: 5, Per: time.Hour}
+	guess  = ratelimit.Rule{Name: "guess", Key: "{user}", Limit: 1, Per: time.Minute, Block: time.Hour}
+	export = ratelimit.Rule{Name: "export", Limit: 1, Per: time.Minute, Block: time.Hour}
+)
+
+// useBlocks has the rules known and some keys blocked: by the tool, and by refusals.
+func useBlocks(t *testing.T, server *redistest.Server, f *fleet) {
+	t.Helper()
+	for _, rule := range []ratelimit.Rule{login, guess, export} {
+		field := fmt.Sprintf(`{"name":%q,"key":%q,"limit":%d,"per":%q,"algorithm":"sliding-window","block":%q}`,
+			rule.Name, rule.Key, rule.Limit, rule.Per, map[bool]string{true: "1h"}[rule.Block > 0])
+		f.known(map[string]string{rule.Name: field})
+	}
+	f.allow(2, guess, "ann")
+	f.allow(2, guess, "a\x1b{b")
+	f.allow(2, export, "")
+	f.allow(1, guess, "bob") // who is not refused
+	require(t, server.Addr, done, "blocked until", "block", "login", "eve", "-for", "1h")
+}
+
+// All keys that are blocked are listed, by whomever they are.
+func TestBlocked(t *testing.T) {
+	server := redistest.Start(t)
+	require(t, server.Addr, done, "nobody is blocked", "blocked")
+	f := newFleet(t, server.Addr)
+	useBlocks(t, server, f)
+	text, status := ctl(t, server.Addr, "blocked")
+	var got []string
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
+		cells := strings.Fields(line)
+		got = append(got, cells[0]+" "+cells[1])
+	}
+	if want := "export everybody, guess a%1B%7Bb, guess ann, login eve"; status != done || strings.Join(got, ", ") != want {
+		t.Errorf("status %d, %s\nwant %s", status, text, want)
+	}
+	if strings.Count(text, "the rule's block=") != 3 || !strings.Contains(text, username()) {
+		t.Errorf("got %s", text)
+	}
+	if text, _ := ctl(t, server.Addr, "blocked", "login"); !strings.Contains(text, "eve") || strings.Contains(text, "ann") {
+		t.Errorf("got %s", text)
+	}
+	require(t, server.Addr, failed, `has used a rule "nosuch"`, "blocked", "nosuch")
+	require(t, server.Addr, done, `"byRule": true`, "-json", "blocked", "guess")
+}
+
+// Unblock says what it found, also that it does not end what a rule's block= began.
+func TestUnblockSaysWhatItFound(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	useBlocks(t, server, f)
+	require(t, server.Addr, done, "no longer blocked; it was until 20", "unblock", "login", "eve")
+	require(t, server.Addr, done, "blocked until", "block", "login", "eve", "-for", "1h")
+	require(t, server.Addr, done, ", by "+username(), "unblock", "login", "eve")
+	require(t, server.Addr, done, "it was not blocked", "unblock", "login", "ann")
+	require(t, server.Addr, done, "its rule guess refuses it until 20", "unblock", "guess", "ann")
+	require(t, server.Addr, done, "1 count forgotten", "reset", "guess", "ann")
+	if text, _ := ctl(t, server.Addr, "blocked", "guess"); strings.Contains(text, "ann") {
+		t.Errorf("after reset: %s", text)
+	}
+}
+
+// Clearing an override says what was cleared.
+func TestClearSaysWhatItFound(t *testing.T) {
+	server := redistest.Start(t)
+	require(t, server.Addr, done, "no override was set", "override", "clear", "login")
+	require(t, server.Addr, done, "set", "override", "set", "login", "-limit", "9", "-mode", "shadow")
+	require(t, server.Addr, done, "cleared limit=9 mode=shadow", "override", "clear", "login")
+	newFleet(t, server.Addr).client.HSet(t.Context(), "ratelimit:overrides", "login", "no\x1bJSON")
+	require(t, server.Addr, done, `cleared no\x1bJSON`, "override", "clear", "login")
+}
+
+// A server with many blocked keys is looked at in part, and a user who may not look is told so.
+func TestBlockedIsBounded(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	useBlocks(t, server, f)
+	state, err := f.StateKey(ratelimit.Request{Rule: guess, Key: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := f.client.Get(t.Context(), strings.Replace(state, "}:", "}:block:", 1)).Val()
+	_, err = f.client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		for i := range 3 * maxShownBlocks {
+			p.Set(t.Context(), key.Block("ratelimit", "guess", fmt.Sprint("user", i), "1m"), text, time.Hour)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	require(t, server.Addr, done, "there may be more that rules with block= refuse", "blocked")
+	server.Do("ACL SETUSER default -scan")
+	require(t, server.Addr, done, "this user may not run SCAN", "blocked")
+}
+
+func TestBlockedOnACluster(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
+	defer client.Close()
+	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
+	for i := range 20 {
+		for range 2 {
+			if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: guess, Key: fmt.Sprint("user", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if text, status := ctl(t, cluster[0].Addr, "blocked"); status != done || strings.Count(text, "guess  user") != 20 {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
+
+// A key of over 128 bytes is named as top and errors show it, which is cut.
+func TestLongKey(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	useBlocks(t, server, f)
+	long := strings.Repeat("a", 100) + "{\x1b" + strings.Repeat("b", 100)
+	shown := key.Escape(long)
+	f.allow(2, login, long)
+	require(t, server.Addr, done, "2 of 5", "inspect", "login", shown, "-shown")
+	require(t, server.Addr, done, "0 of 5", "inspect", "login", shown) // a key of that text
+	require(t, server.Addr, done, "1 count forgotten", "reset", "login", shown, "-shown")
+	require(t, server.Addr, done, "blocked until", "block", "login", shown, "-shown", "-for", "1h")
+	other := newFleet(t, server.Addr)
+	if err := other.Ping(t.Context()); err != nil { // reads blocks
+		t.Fatal(err)
+	}
+	d, err := other.Allow(t.Context(), ratelimit.Request{Rule: login, Key: long})
+	if err != nil || d.Allowed || d.Violations[0].Key != shown {
+		t.Errorf("got %+v, error %v", d, err)
+	}
+	require(t, server.Addr, done, shown, "blocked", "login")
+	require(t, server.Addr, done, "no longer blocked", "unblock", "login", shown, "-shown")
+	require(t, server.Addr, misuse, "expected a whole key", "unblock", "login", shown[:120], "-shown")
+}
