@@ -42,7 +42,7 @@ func copied[T any](of []*T) []*T {
 func compileRules(from reach.From, methods []*model.Method) annotations.Diagnostics {
 	var errs annotations.Diagnostics
 	ofType := &collected{}
-	spared, applied := map[token.Pos]bool{}, map[token.Pos]bool{} // by the position of a condition
+	applied := map[token.Pos]bool{} // to any method, by the position of a condition
 	for _, m := range methods {
 		m.Env = &expr.Env{From: from, Method: m.Scope, Params: m.Params}
 		if m.Receiver != nil {
@@ -52,7 +52,6 @@ func compileRules(from reach.From, methods []*model.Method) annotations.Diagnost
 		var rules []*model.Rule
 		for _, r := range m.Rules {
 			compiled, applies := c.rule(*r)
-			spared[r.Rule.When.Pos] = spared[r.Rule.When.Pos] || !applies
 			applied[r.Rule.When.Pos] = applied[r.Rule.When.Pos] || applies
 			if applies && !r.Bad {
 				rules = append(rules, compiled)
@@ -66,8 +65,8 @@ func compileRules(from reach.From, methods []*model.Method) annotations.Diagnost
 			}
 		}
 	}
-	for pos := range spared {
-		if !applied[pos] {
+	for pos, any := range applied {
+		if !any {
 			errs = append(errs, annotations.Diagnostic{Pos: pos, Msg: "when: this is never true, so that the rule never applies"})
 		}
 	}
