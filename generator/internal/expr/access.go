@@ -18,13 +18,13 @@ func (c *compiler) chain(n *ast.ChainNode) *term {
 	return &t
 }
 
-// passes reports whether n, a member of t, is nil where t is or where the chain has ended before.
+// passes reports whether n, a member of t, is nil where t is nil: because of its ?., or of one before it in the same chain.
 func (t *term) passes(n *ast.MemberNode) bool {
 	_, closed := t.node.(*ast.ChainNode)
 	return n.Optional && nilable(t.typ) || t.optional() && (n.Optional || !closed)
 }
 
-// ending is t, a member of base that is no field, which the machine has to compute where a chain may end.
+// ending is t, which is a member of base, but no field. The machine has to compute it where the chain may end before it.
 func (c *compiler) ending(n *ast.MemberNode, base, t *term) *term {
 	if t != nil && base.passes(n) {
 		t.maybe, c.machine = true, true

@@ -57,20 +57,21 @@ func operands(n ast.Node) []ast.Node {
 // firstOf writes the first of terms that is there.
 func (w *writer) firstOf(t *term, terms []*term) operand {
 	last := len(terms) - 1
-	return w.choice(t, terms[last], nil, func(name string, other []string) []string { return w.alternatives(name, terms[:last], other) })
+	return w.choice(t, terms[last], nil, func(name string, rest []string) []string { return w.alternatives(name, terms[:last], rest) })
 }
 
-// choice writes a variable with the value of t: that of last, where facts are not nil, unless what otherwise returns assigns another one.
-func (w *writer) choice(t, last *term, facts []string, unless func(name string, other []string) []string) operand {
+// choice writes a variable for t, which has the value of last, for which facts are not nil, unless another one applies. decide returns
+// the statements that assign the others; rest are those that assign last, none where the variable begins with it.
+func (w *writer) choice(t, last *term, facts []string, decide func(name string, rest []string) []string) operand {
 	name := w.local(t.hint)
-	other, o := w.block(facts, last)
-	if len(other) == 0 && o.stable && o.text != "nil" {
+	rest, o := w.block(facts, last)
+	if len(rest) == 0 && o.stable && o.text != "nil" {
 		w.add(name + " := " + o.typed(w, last).text)
 	} else {
 		w.add("var " + name + " " + w.typ(t.typ))
-		other = append(other, name+" = "+o.text)
+		rest = append(rest, name+" = "+o.text)
 	}
-	w.stmts = append(w.stmts, unless(name, other)...)
+	w.stmts = append(w.stmts, decide(name, rest)...)
 	return variable(name)
 }
 
@@ -87,16 +88,16 @@ func (w *writer) alternatives(name string, terms []*term, other []string) []stri
 		w.stmts = append(w.stmts, body...)
 	} else {
 		rest := w.alternatives(name, terms[1:], other)
-		w.add("if " + open.text + " {" + indented(body) + "}" + otherwise(rest))
+		w.add("if " + open.text + " " + braced(body) + otherwise(rest))
 	}
 	stmts := w.stmts
 	w.stmts = outer
 	return stmts
 }
 
-// gates are what a value has to pass that may be absent.
+// gates are the condition under which a value that may be absent is there.
 type gates struct {
-	open operand // the condition under which it is there; no text if it always is
+	open operand // the condition, without a text if the value is always there
 	at   int     // how many statements stand before the condition
 }
 
@@ -114,7 +115,8 @@ func (w *writer) opened(t *term) (open operand, body []string, value operand) {
 	return open, body, value
 }
 
-// there is o, which t wrote, after making sure that it is not nil: ?? then takes the next value, if it stands behind, else the method is left.
+// there is o, which t wrote, after making sure that it is not nil. Where it is nil, ?? takes its next value; without a ?? the method is
+// left.
 func (w *writer) there(o operand, t *term) operand {
 	if w.gates == nil {
 		return w.notNil(o, t.typ, t.hint, t.said())
@@ -144,5 +146,5 @@ func otherwise(stmts []string) string {
 	case len(stmts) == 1 && strings.HasPrefix(stmts[0], "if "):
 		return " else " + stmts[0]
 	}
-	return " else {" + indented(stmts) + "}"
+	return " else " + braced(stmts)
 }

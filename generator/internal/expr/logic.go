@@ -88,7 +88,7 @@ func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 		if op == token.LOR {
 			cond = "!" + cond
 		}
-		w.add("if " + cond + " {" + indented(append(stmts, ok.text+" = "+b.text)) + "}")
+		w.add("if " + cond + " " + braced(append(stmts, ok.text+" = "+b.text)))
 		return operand{text: ok.text, prec: highest, path: true}
 	}}
 }
@@ -132,8 +132,8 @@ func together(n ast.Node, terms []*term) *term {
 
 // branch writes a choice of two values.
 func (w *writer) branch(t *term, cond operand, x, y *term) operand {
-	return w.choice(t, y, cond.no, func(name string, other []string) []string {
+	return w.choice(t, y, cond.no, func(name string, rest []string) []string {
 		then, a := w.block(cond.yes, x)
-		return []string{"if " + cond.text + " {" + indented(append(then, name+" = "+a.text)) + "}" + otherwise(other)}
+		return []string{"if " + cond.text + " " + braced(append(then, name+" = "+a.text)) + otherwise(rest)}
 	})
 }

@@ -61,7 +61,7 @@ func (w *writer) add(stmt string) { w.stmts = append(w.stmts, stmt) }
 
 // failIf leaves the method if cond holds, with a statement of [Names].
 func (w *writer) failIf(cond, leave string) {
-	w.add("if " + cond + " {" + indented([]string{leave}) + "}")
+	w.add("if " + cond + " " + braced([]string{leave}))
 }
 
 // must keeps the first result of a call. The second, an error, leaves the method.
@@ -72,13 +72,8 @@ func (w *writer) must(hint, call string) operand {
 	return variable(value)
 }
 
-func indented(stmts []string) string {
-	var b strings.Builder
-	for _, s := range stmts {
-		b.WriteString("\n\t" + strings.ReplaceAll(s, "\n", "\n\t"))
-	}
-	return b.String() + "\n"
-}
+// braced are statements in braces, for gofmt to indent.
+func braced(stmts []string) string { return "{\n" + strings.Join(stmts, "\n") + "\n}" }
 
 // local returns a new variable's name, like hint where that hides nothing.
 func (w *writer) local(hint string) string {
@@ -119,7 +114,7 @@ func (w *writer) notNil(o operand, t types.Type, hint, src string) operand {
 
 func (w *writer) knows(text string) bool { return w.facts[text] || slices.Contains(w.known, text) }
 
-// term writes t. Nothing that it is made of ends a chain, unless t may be nil itself.
+// term writes t. A nil inside of t leaves the method, unless t itself is then nil, too.
 func (w *writer) term(t *term) operand {
 	if gates := w.gates; !t.maybe {
 		w.gates = nil
