@@ -105,7 +105,7 @@ type gates struct {
 func (w *writer) opened(t *term) (open operand, body []string, value operand) {
 	outer, known := w.gates, len(w.known)
 	w.gates = &gates{at: len(w.stmts)}
-	value = t.write(w)
+	value = w.term(t)
 	if nilable(t.typ) {
 		value = w.there(value, t)
 	}
