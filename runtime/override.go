@@ -113,15 +113,25 @@ func (v *Override) UnmarshalJSON(b []byte) error {
 	return fmt.Errorf("mode: found %q; expected enforce, shadow or trigger", text.Mode)
 }
 
+// parseOverrides reads the overrides of the store, and says what is wrong with those that are not understood.
+func parseOverrides(texts map[string]string) (all map[string]Override, malformed map[string]error) {
+	all, malformed = make(map[string]Override, len(texts)), map[string]error{}
+	for name, text := range texts {
+		if v, err := parseOverride(name, text); err != nil {
+			malformed[name] = err
+		} else {
+			all[name] = v
+		}
+	}
+	return all, malformed
+}
+
 // parseOverride reads an override from the store.
 func parseOverride(name, text string) (v Override, err error) {
-	switch {
-	case len(text) > maxOverrideText:
+	if len(text) > maxOverrideText {
 		err = fmt.Errorf("found %d bytes; expected at most %d", len(text), maxOverrideText)
-	default:
-		if err = json.Unmarshal([]byte(text), &v); err == nil {
-			err = v.check(name)
-		}
+	} else if err = json.Unmarshal([]byte(text), &v); err == nil {
+		err = v.check(name)
 	}
 	if err != nil {
 		err = errors.New(oneLine(fmt.Sprintf(`override of rule "%s" in the store: %s`, printable.Text(name, maxName), err)))

@@ -107,15 +107,8 @@ func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	if len(texts) > maxOverrides {
 		return nil, storeError(ctx, "", errManyOverrides)
 	}
-	all, malformed := map[string]Override{}, []error(nil)
-	for name, text := range texts {
-		if v, err := parseOverride(name, text); err != nil {
-			malformed = append(malformed, err)
-		} else {
-			all[name] = v
-		}
-	}
-	return all, joined(malformed)
+	all, malformed := parseOverrides(texts)
+	return all, joined(slices.Collect(maps.Values(malformed)))
 }
 
 // SetLocal changes the rules of a name for this limiter, instead of any earlier override of them here or in the store. It takes
@@ -265,18 +258,12 @@ func (o *Overrides) take(texts map[string]string, err error) error {
 	if o.failed != nil || maps.Equal(texts, o.texts) {
 		return o.failed
 	}
-	shared, malformed := make(map[string]Override, len(texts)), map[string]error{}
-	for name, text := range texts {
-		v, err := parseOverride(name, text)
-		if err == nil {
-			shared[name] = v
-			continue
-		}
-		malformed[name] = err
+	shared, malformed := parseOverrides(texts)
+	for name, err := range malformed {
 		if before, ok := o.shared[name]; ok {
 			shared[name] = before
 		}
-		if o.texts[name] != text {
+		if o.texts[name] != texts[name] {
 			o.limiter.logger.Warn("an override of a rate limit is not understood; what was known before holds", "err", err.Error())
 		}
 	}
