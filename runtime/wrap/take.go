@@ -31,7 +31,10 @@ type Taken = bridge.Taken
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
 	if n := len(subjects); n == len(rules.rules) && n <= bridge.Few {
 		var few [bridge.Few]string
-		if copy(few[:], subjects); rules.prepared.TakeAtOnce(ctx, l, few) {
+		for i, subject := range subjects {
+			few[i] = subject
+		}
+		if rules.prepared.TakeAtOnce(ctx, l, few) {
 			return nil
 		}
 	}

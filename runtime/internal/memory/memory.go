@@ -76,9 +76,11 @@ func (h hasher) within(subject uint64, prefix string, r *engine.Rule) uint32 {
 
 func (h hasher) of(e *entry) uint32 { return h.within(h.subject(e.subject), e.prefix, e.rule) }
 
-func (s *Store) key(prefix string, rule *engine.Rule, subject string) key {
+// setKey makes k the key of a count. It is written in place, since copying a key takes as long as finding its entry.
+func (s *Store) setKey(k *key, prefix string, rule *engine.Rule, subject string) {
 	hash := s.hash.subject(subject)
-	return key{s.space, prefix, rule, subject, uint32(hash % shards), s.hash.within(hash, prefix, rule)}
+	k.space, k.prefix, k.rule, k.subject = s.space, prefix, rule, subject
+	k.shard, k.hash = uint32(hash%shards), s.hash.within(hash, prefix, rule)
 }
 
 // Decide implements engine.Store.
@@ -93,7 +95,7 @@ func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, er
 
 func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 	var few [fewKeys]key
-	keys := s.keys(few[:0], call)
+	keys := s.keys(few[:], call)
 	now := s.clock.now() // before the locks, which are held the shorter
 	w := s.lock(keys)
 	if plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused; plain && w.admit(call.Claims, now) {
@@ -109,9 +111,9 @@ func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 // whether there was one; if not, nothing was done.
 func (s *Store) Admit(prefix string, claims []*engine.Claim, subjects []string) (now int64, admitted bool) {
 	var few [fewKeys]key
-	keys := few[:0]
+	keys := manyKeys(few[:], len(claims))
 	for i, c := range claims {
-		keys = append(keys, s.key(prefix, c.Rule, subjects[i]))
+		s.setKey(&keys[i], prefix, c.Rule, subjects[i])
 	}
 	now = s.clock.now()
 	w := s.lock(keys)
@@ -132,10 +134,19 @@ func (s *Store) Since(at int64) time.Duration {
 // fewKeys is how many claims of a call need no memory for their keys.
 const fewKeys = 4
 
-// keys appends the keys of a call's claims.
-func (s *Store) keys(keys []key, call *engine.Call) []key {
-	for i := range call.Claims {
-		keys = append(keys, s.key(call.Prefix, call.Claims[i].Rule, call.Claims[i].Subject))
+// manyKeys returns n keys, out of few if those are enough.
+func manyKeys(few []key, n int) []key {
+	if n <= len(few) {
+		return few[:n]
+	}
+	return make([]key, n)
+}
+
+// keys returns the keys of a call's claims, out of few if those are enough.
+func (s *Store) keys(few []key, call *engine.Call) []key {
+	keys := manyKeys(few, len(call.Claims))
+	for i := range keys {
+		s.setKey(&keys[i], call.Prefix, call.Claims[i].Rule, call.Claims[i].Subject)
 	}
 	return keys
 }
