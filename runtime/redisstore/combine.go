@@ -119,7 +119,7 @@ func (n *node) sendBatch(ctx context.Context, b *batch) {
 	b.mu.Lock()
 	runs := n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool { return b.done != nil && r.recalled(m) }))
 	b.mu.Unlock()
-	sent, changes := time.Now(), m.changes.Load()
+	sent, changes := clock(), m.changes.Load()
 	n.sendRuns(ctx, b.since.Add(n.store.timeout), runs)
 	b.mu.Lock()
 	for _, r := range runs {

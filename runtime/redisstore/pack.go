@@ -91,7 +91,7 @@ func (j *joined) fail(err error) {
 }
 
 // note takes in which calls of a run were refused, which charges were changed, and whether states were damaged.
-func (r *run) note(s *store, sent time.Time, changes int64) {
+func (r *run) note(s *store, sent time.Duration, changes int64) {
 	for _, j := range r.calls {
 		first := j.requests[0]
 		switch {

@@ -29,8 +29,8 @@ type refusals struct {
 type refusal struct {
 	id          uint64
 	call        *engine.Call
-	now         int64 // of the server, when it refused
-	sent, until time.Time
+	now         int64         // of the server, when it refused
+	sent, until time.Duration // by this process's clock
 	changes     int64
 	asked       atomic.Bool // a caller has asked the server again since it ended
 }
@@ -88,7 +88,7 @@ func (m *refusals) remembers(call *engine.Call) bool {
 }
 
 // remember takes in a refusal. The time and the number of changes are those before the call was sent.
-func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Time, changes int64) {
+func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Duration, changes int64) {
 	if !m.remembers(call) {
 		return
 	}
@@ -99,13 +99,13 @@ func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Time,
 		}
 	}
 	r := &refusal{id: m.id(call), call: clone(call), now: v.Now, sent: sent, changes: changes}
-	r.until = sent.Add(m.span)
+	r.until = sent + m.span
 	if delay < m.span.Microseconds() {
-		r.until = sent.Add(time.Duration(delay) * time.Microsecond)
+		r.until = sent + time.Duration(delay)*time.Microsecond
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for now := time.Now(); len(m.order) > 0 && (len(m.order) >= maxRefusals || now.After(m.order[0].until)); m.order = m.order[1:] {
+	for now := clock(); len(m.order) > 0 && (len(m.order) >= maxRefusals || now > m.order[0].until); m.order = m.order[1:] {
 		if oldest := m.order[0]; m.byCall[oldest.id] == oldest {
 			delete(m.byCall, oldest.id)
 		}
@@ -128,11 +128,11 @@ func (m *refusals) recall(call *engine.Call) (v engine.Verdict, known, asked boo
 	if r == nil || !r.answers(call) || m.hasChanged(call, r.changes) {
 		return v, false, false
 	}
-	now := time.Now()
-	if over := now.Sub(r.until); over >= 0 {
+	now := clock()
+	if over := now - r.until; over >= 0 {
 		return v, false, r.asked.Swap(true) && over < m.span
 	}
-	return r.tell(call, r.now+now.Sub(r.sent).Microseconds()), true, false
+	return r.tell(call, r.now+(now-r.sent).Microseconds()), true, false
 }
 
 // answers reports whether the refusal means that a call is refused, and tells all that the call asks for.
@@ -151,16 +151,15 @@ func (r *refusal) answers(call *engine.Call) bool {
 // tell fills in the claims as the server would, at a time. What does not refuse any more is left out.
 func (r *refusal) tell(call *engine.Call, now int64) engine.Verdict {
 	for i := range call.Claims {
-		c, told := &call.Claims[i], r.call.Claims[i]
-		told.Delta, told.Member = c.Delta, c.Member
-		told.Refused = told.Refused && told.Earliest > now
+		c, told := &call.Claims[i], &r.call.Claims[i]
+		c.Clear()
+		c.Refused, c.Room = told.Refused && told.Earliest > now, told.Room
 		if told.Earliest > 0 {
-			told.Earliest = max(told.Earliest, now)
+			c.Earliest = max(told.Earliest, now)
 		}
 		if told.Full > 0 {
-			told.Full = max(told.Full, now)
+			c.Full = max(told.Full, now)
 		}
-		*c = told
 	}
 	return engine.Verdict{Now: now, Remembered: true}
 }

@@ -110,7 +110,7 @@ func TestRefusalThatARefundOvertakes(t *testing.T) {
 		t.Fatal(v, err)
 	}
 	s.refusals.forget(&call)
-	s.refusals.remember(refused, v, time.Now(), changes)
+	s.refusals.remember(refused, v, clock(), changes)
 	if v, known, _ := s.refusals.recall(clone(&call)); known {
 		t.Errorf("recalled %+v", v)
 	}
@@ -212,7 +212,7 @@ func TestRefusalsSpareTheServer(t *testing.T) {
 	call.Claims[0].Refused, call.Claims[0].Earliest = true, 1e15
 	for i := range maxRefusals + 100 {
 		call.Claims[0].Subject = strconv.Itoa(i)
-		s.refusals.remember(&call, v, time.Now(), 0)
+		s.refusals.remember(&call, v, clock(), 0)
 	}
 	if known, order := len(s.refusals.byCall), len(s.refusals.order); known > maxRefusals || order > maxRefusals {
 		t.Errorf("%d refusals are known, in a list of %d", known, order)
@@ -257,7 +257,7 @@ func TestOneAsksAgain(t *testing.T) {
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
 	requireRemembered(t, s, call, false)
-	s.refusals.byCall[s.refusals.id(&call)].until = time.Now()
+	s.refusals.byCall[s.refusals.id(&call)].until = clock()
 	n, err := s.node(context.Background(), "a")
 	if err != nil {
 		t.Fatal(err)

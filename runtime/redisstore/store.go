@@ -139,7 +139,7 @@ const crossSlot = "CROSSSLOT " // how the error of a cluster begins that finds s
 // ask lets the servers decide a call. If another caller has asked the same, this one waits for what is on its way.
 func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.Verdict, error) {
 	if s.isSplit(call) {
-		sent, changes := time.Now(), s.refusals.changes.Load()
+		sent, changes := clock(), s.refusals.changes.Load()
 		v, err := s.decideSpread(ctx, call)
 		if err == nil && !v.Admitted {
 			s.refusals.remember(call, v, sent, changes)
