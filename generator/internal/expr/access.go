@@ -7,21 +7,16 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// chain is a chain such as a?.b, which is nil where a is.
-func (c *compiler) chain(n *ast.ChainNode) *term {
-	inner := c.term(n.Node)
-	if inner == nil {
-		return nil
-	}
-	t := *inner
-	t.node = n
-	return &t
-}
-
 // passes reports whether n, a member of t, is nil where t is nil: because of its ?., or of one before it in the same chain.
 func (t *term) passes(n *ast.MemberNode) bool {
-	_, closed := t.node.(*ast.ChainNode)
-	return n.Optional && nilable(t.typ) || t.optional() && (n.Optional || !closed)
+	if n.Optional {
+		return nilable(t.typ) || t.optional()
+	}
+	switch t.node.(type) {
+	case *ast.MemberNode, *ast.CallNode, *ast.SliceNode:
+		return t.optional()
+	}
+	return false
 }
 
 // ending is t, which is a member of base, but no field. The machine has to compute it where the chain may end before it.
@@ -280,10 +275,14 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 	switch {
 	case base == nil || !ok:
 		return nil
-	case isText(base.typ), isAny(base.typ):
-		return c.onMachine(n, base.typ)
 	case isList(base.typ):
-		return c.onMachine(n, types.NewSlice(itemOf(base.typ)))
+	case !isText(base.typ) && !isAny(base.typ) && !isList(base.typ):
+		return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
 	}
-	return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
+	t := c.onMachine(n, base.typ)
+	if isList(base.typ) {
+		t.typ = types.NewSlice(itemOf(base.typ))
+	}
+	t.maybe = base.optional()
+	return t
 }

@@ -139,6 +139,7 @@ var rare = []struct {
 	{Bool, "N64 == F"}, {Bool, "B == (N > 1)"}, {Bool, `1 < N <= 5 != B`},
 	{Island, `$env.S`}, {Island, `$env["S"] + $env?.T`}, {Bool, `"S" in $env`}, {Bool, `"Nope" in $env`}, {Int, `$env?.Nope?.Size ?? N`},
 	{Bool, `"Meta" in Doc`}, {Bool, `"Nope" in Doc`}, {Bool, `"Title" in Doc.Meta`}, {Bool, `"Title" in Doc?.Meta`}, {Bool, `"Owner" in Other`},
+	{Bool, "nil in [Note, Doc?.Note]"}, {Island, "Doc?.Owner[1:] ?? S"}, {Island, "Doc?.Labels[S] ?? T"}, {Int, "Count ?? U64"},
 	{Int, "((Flag ? Doc.Meta : Other.Meta) ?? Other.Load().Up()).Size"},
 	{Island, "clientIP(Ctx)"}, {Island, "clientIP(Ctx) ?? S"}, {Island, `"ip:" + (clientIP(Ctx) ?? T)`},
 }

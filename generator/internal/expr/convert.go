@@ -28,7 +28,7 @@ func (t *term) integer(kind types.BasicKind) *term {
 	if t.fits(to) || holds(to, t.typ) {
 		return t.as(kind)
 	}
-	return &term{node: t.node, typ: to, hint: "n", maybe: t.maybe, write: func(w *writer) operand {
+	return &term{node: t.node, typ: to, src: t.src, hint: "n", maybe: t.maybe, write: func(w *writer) operand {
 		return w.must("n", w.std(checkedPath, "To")+"["+w.typ(to)+"]("+w.term(t).text+")")
 	}}
 }

@@ -70,9 +70,6 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 	if !ok {
 		return nil
 	}
-	if t, done := c.fold(n, args...); done {
-		return t
-	}
 	form, wrong := f.form(args)
 	switch {
 	case form < 0 && wrong < 0:
@@ -81,6 +78,9 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 		return c.errorf(start(args[wrong].node), "%s cannot be used with %s", n.Name, c.a(args[wrong].typ))
 	case n.Name == "repeat" && args[1].con == nil:
 		return c.errorf(start(n.Arguments[1]), "repeat needs a constant count: a caller could make the text any length")
+	}
+	if t, done := c.fold(n, args...); done {
+		return t
 	}
 	t := c.function(n, f, form, args)
 	if t != nil && t.src == "" {

@@ -54,7 +54,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		v := item.value()
 		l, r := alike(x, v)
 		switch {
-		case !comparable(x.typ, v.typ):
+		case !comparable(x.typ, v.typ) && !comparable(x.typ, item.typ):
 			return c.errorf(start(item.node), "%s is never equal to %s", c.a(x.typ), c.a(item.typ))
 		case l == nil || x.optional() || v.optional() || item.bare != nil,
 			i > 0 && !types.Identical(l.typ, x.typ) || !r.lit && !types.Identical(l.typ, r.typ):

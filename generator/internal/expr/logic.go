@@ -59,6 +59,14 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 	return t.as(types.Bool)
 }
 
+// decided is what is known not to be nil where an operand leaves the operator open.
+func (o *operand) decided(op token.Token) *[]string {
+	if op == token.LOR {
+		return &o.no
+	}
+	return &o.yes
+}
+
 // shortCircuit writes an operator whose right side is computed only if the left one leaves it open.
 func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 	return &term{node: n, typ: truth, hint: "ok", write: func(w *writer) operand {
@@ -66,21 +74,13 @@ func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 		if known := map[token.Token]string{token.LAND: "true", token.LOR: "false"}[op]; a.text == known {
 			return w.term(r)
 		}
-		facts := a.yes
-		if op == token.LOR {
-			facts = a.no
-		}
-		stmts, b := w.block(facts, r)
+		stmts, b := w.block(*a.decided(op), r)
 		if len(stmts) == 0 {
 			o := join(op, a, b)
 			if p := op.Precedence(); b.prec == p {
 				o.text = a.in(p) + " " + op.String() + " " + b.text
 			}
-			if op == token.LAND {
-				o.yes = append(append(o.yes, a.yes...), b.yes...)
-			} else {
-				o.no = append(append(o.no, a.no...), b.no...)
-			}
+			*o.decided(op) = slices.Concat(*a.decided(op), *b.decided(op))
 			return o
 		}
 		ok := w.define("ok", a)

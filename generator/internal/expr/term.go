@@ -100,7 +100,7 @@ func (c *compiler) lower(n ast.Node) *term {
 	case *ast.ConditionalNode:
 		return c.conditional(n, c.term)
 	case *ast.ChainNode:
-		return c.chain(n)
+		return c.term(n.Node)
 	case *ast.MemberNode:
 		return c.member(n)
 	case *ast.SliceNode:
