@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -12,7 +13,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
-// node is a server, as far as calls are concerned: a single one, a master of a cluster, or a shard of a ring.
+// node is a server, as far as calls are concerned: a single one, a master of a cluster, or a shard of a ring. Where the client hides a
+// cluster, each range of slots is a node, so that a master that is lost fails no calls for the keys of others.
 type node struct {
 	queue
 	store     *store
@@ -26,6 +28,7 @@ type node struct {
 // node returns the server of a subject.
 func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
 	client := s.client
+	var slots any
 	switch c := client.(type) {
 	case *redis.ClusterClient:
 		err = s.search.Try(func() error {
@@ -36,16 +39,21 @@ func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
 		})
 	case *redis.Ring:
 		client, err = c.GetShardClientForKey(subject)
+	default:
+		if s.split.Load() {
+			slots = slotRange(subject)
+		}
 	}
 	if err != nil {
 		return nil, breaker.Unsent{Err: err}
 	}
-	if n, ok := s.nodes.Load(client); ok {
+	id := cmp.Or[any](slots, client)
+	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node), nil
 	}
-	found, known := s.nodes.LoadOrStore(client, s.newNode(client))
+	found, known := s.nodes.LoadOrStore(id, s.newNode(client))
 	n = found.(*node)
-	if !known {
+	if !known && slots == nil {
 		go n.lookAtMemory()
 	}
 	return n, nil
@@ -111,4 +119,20 @@ func (s *store) misdirect(key string) {
 	command := redis.NewCmd(ctx, "getrange", key, rand.IntN(1<<20), 0)
 	command.SetFirstKeyPos(2)
 	_ = s.client.Process(ctx, command)
+}
+
+// slotsOfARange is how many slots of a cluster make a range. Slots that follow each other are nearly always on one master.
+const slotsOfARange = 256
+
+// slotRange returns the range of the slot of a hash tag, which is the CRC-16/XMODEM of the tag, modulo 16,384.
+func slotRange(tag string) int {
+	var crc uint16
+	for i := range len(tag) {
+		crc ^= uint16(tag[i]) << 8
+		for range 8 {
+			top := crc >> 15
+			crc = crc<<1 ^ top*0x1021
+		}
+	}
+	return int(crc%16384) / slotsOfARange
 }

@@ -1,0 +1,64 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+)
+
+// hidden is a client of a cluster whose type does not show that.
+type hidden struct{ redis.UniversalClient }
+
+// The slots are those of the cluster specification.
+func TestSlotRange(t *testing.T) {
+	server := redistest.StartCluster(t, 1)[0]
+	for _, tag := range []string{"a", "k7", "123456789", "Straße", "a%3Ab"} {
+		var slot int
+		if _, err := fmt.Sscan(server.Do("CLUSTER KEYSLOT "+tag), &slot); err != nil || slotRange(tag) != slot/slotsOfARange {
+			t.Errorf("%s: got range %d, want that of slot %d, error %v", tag, slotRange(tag), slot, err)
+		}
+	}
+}
+
+// A master that is lost fails the calls for its own keys, also where the client hides that there are others.
+func TestLostMasterOfAHiddenCluster(t *testing.T) {
+	masters := redistest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: masters.Addrs(), ReadTimeout: time.Minute})
+	defer client.Close()
+	s := New(hidden{client}, asking...).(*store)
+	both := of(minute, 1000, "a", "b", "c")
+	if _, err := s.Decide(t.Context(), &both); err != nil || !s.split.Load() {
+		t.Fatalf("the store does not see a cluster; error %v", err)
+	}
+	masters[0].Stop()
+	var failed, others atomic.Int64
+	var callers sync.WaitGroup
+	for caller := range 8 {
+		callers.Go(func() {
+			for n := range 200 {
+				key := fmt.Sprint(caller, "-", n)
+				call := of(minute, 10, key)
+				_, err := s.Decide(context.Background(), &call)
+				lost := slotRange(key) < 5461/slotsOfARange
+				switch {
+				case err != nil && lost:
+					failed.Add(1)
+				case err != nil && slotRange(key) > 5461/slotsOfARange:
+					others.Add(1)
+					t.Log(err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	if failed.Load() == 0 || others.Load() > 0 {
+		t.Errorf("%d calls for keys of the lost master failed, and %d others", failed.Load(), others.Load())
+	}
+}
