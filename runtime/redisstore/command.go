@@ -20,14 +20,15 @@ import (
 // route is how runs get to their server.
 type route struct {
 	client       redis.UniversalClient
+	by           *redis.Client // see once.Cmd
 	verb, script string
 }
 
 func (n *node) route() route {
 	if n.functions.Load() {
-		return route{n.client, "fcall", lua.Function}
+		return route{n.client, n.own, "fcall", lua.Function}
 	}
-	return route{n.client, "evalsha", lua.SHA}
+	return route{n.client, n.own, "evalsha", lua.SHA}
 }
 
 // sendRuns sends the runs before a deadline and takes in their replies. A run is sent again only if the server says that it has not begun with it.
@@ -82,7 +83,9 @@ func (to *route) exchange(ctx context.Context, runs []*run) {
 	for i, r := range runs {
 		args := make([]any, 0, 3+len(r.Keys)+len(r.Args))
 		args = append(args, to.verb, to.script, len(r.Keys))
-		commands[i] = once.New(ctx, append(append(args, r.Keys...), r.Args...)...)
+		cmd := once.New(ctx, append(append(args, r.Keys...), r.Args...)...)
+		cmd.By = to.by
+		commands[i] = cmd
 	}
 	if !to.process(ctx, commands) {
 		for _, r := range runs {
@@ -169,7 +172,7 @@ func (n *node) load() {
 		defer n.loading.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		err := n.client.FunctionLoad(ctx, lua.Library).Err()
+		err := n.quick().FunctionLoad(ctx, lua.Library).Err()
 		if err != nil && breaker.Reached(err) && !strings.HasSuffix(err.Error(), "already exists") {
 			n.dropFunctions(err)
 		}

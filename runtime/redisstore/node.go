@@ -19,6 +19,7 @@ type node struct {
 	queue
 	store     *store
 	client    redis.UniversalClient
+	own       *redis.Client // the copy of client that sends decisions, or nil
 	breaker   *breaker.Breaker
 	functions atomic.Bool  // it may know our function
 	loading   atomic.Bool  // it is being told
@@ -61,20 +62,28 @@ func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
 
 func (s *store) newNode(client redis.UniversalClient) *node {
 	n := &node{store: s, client: client, breaker: breaker.New()}
-	if c, ok := client.(*redis.Client); ok {
-		own := c.WithTimeout(s.timeout)
-		own.Options().ContextTimeoutEnabled = true // these options are the copy's alone
-		n.client = own
-	}
 	n.functions.Store(s.functions)
+	if known, ok := s.nodes.Load(client); ok { // the whole of which n is a range
+		n.own = known.(*node).own
+	} else if c, ok := client.(*redis.Client); ok {
+		n.own = s.newCopy(c)
+	}
 	return n
+}
+
+// quick returns a client that has the store's time-out, if there is one.
+func (n *node) quick() redis.UniversalClient {
+	if n.own != nil {
+		return n.own
+	}
+	return n.client
 }
 
 // lookAtMemory tells once if the server removes counts. No call waits for it.
 func (n *node) lookAtMemory() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	n.store.lookAtMemory(ctx, n.client)
+	n.store.lookAtMemory(ctx, n.quick())
 }
 
 // now returns the server's time as far as it is known here.

@@ -67,6 +67,10 @@ type store struct {
 //
 // Rules of a call whose subjects are equal are decided in one step; so are all rules on a single server. On a cluster or a ring,
 // different subjects are decided one after the other, and when one refuses, what those before it took is given back.
+//
+// Hooks that the client has before New see the decisions; whether later ones do is not certain. The store adds a hook of its own, by which
+// decisions have its time-out and not the client's: so make one store for a client, not one for each call. On a cluster or a ring
+// decisions go to the clients of the servers, which get their hooks in OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	if client == nil {
 		panic("redisstore.New: the client is nil")

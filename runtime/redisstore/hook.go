@@ -1,0 +1,51 @@
+package redisstore
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
+)
+
+// inTime is a hook of a server's client. It hands the commands of a node to a copy of the client with the store's time-out. The copies
+// that go-redis makes have no hooks: so the commands go to the client itself, through the hooks that it had before, and from here on
+// through the copy.
+type inTime struct{ copy *redis.Client }
+
+// newCopy returns a copy of a server's client that has the store's time-out, and makes the client hand commands to it.
+func (s *store) newCopy(client *redis.Client) *redis.Client {
+	own := client.WithTimeout(s.timeout)
+	own.Options().ContextTimeoutEnabled = true // these options are the copy's alone
+	client.AddHook(inTime{own})
+	return own
+}
+
+func (h inTime) owns(cmd redis.Cmder) bool {
+	c, ok := cmd.(once.Cmd)
+	return ok && c.By == h.copy
+}
+
+// DialHook implements redis.Hook.
+func (inTime) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (h inTime) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.owns(cmd) {
+			return h.copy.Process(ctx, cmd)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (h inTime) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if len(cmds) == 0 || !h.owns(cmds[0]) {
+			return next(ctx, cmds)
+		}
+		_, err := h.copy.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, cmds...) })
+		return err
+	}
+}
