@@ -96,12 +96,12 @@ func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, er
 func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 	var few [fewKeys]key
 	keys := s.keys(few[:], call)
-	now := s.clock.now() // before the locks, which are held the shorter
 	w := s.lock(keys)
+	now := s.clock.now() // under the locks, so that time does not go back from one call to the next
 	if plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused; plain && w.admit(call.Claims, now) {
 		v = engine.Verdict{Now: now, At: now, Admitted: true}
-	} else { // at a time that is not before any at which another call was admitted, or removed what expired
-		v, err = s.step(call, keys, w, s.clock.now())
+	} else {
+		v, err = s.step(call, keys, w, now)
 	}
 	s.unlock(w)
 	return v, err
@@ -115,8 +115,8 @@ func (s *Store) Admit(prefix string, claims []*engine.Claim, subjects []string) 
 	for i, c := range claims {
 		s.setKey(&keys[i], prefix, c.Rule, subjects[i])
 	}
-	now = s.clock.now()
 	w := s.lock(keys)
+	now = s.clock.now()
 	for i, c := range claims {
 		w.claims = append(w.claims, *c)
 		w.claims[i].Subject = subjects[i]
