@@ -20,7 +20,7 @@ const (
 
 // Entry is a call as its client saw it. Times are microseconds since 1970, on the one clock of this machine.
 type Entry struct {
-	Rule           ratelimit.Rule
+	Rule           ratelimit.Rule `json:"-"`
 	Key            string
 	Cost           int64
 	Member         string
@@ -29,7 +29,7 @@ type Entry struct {
 	At             int64 // of the server: when the call was admitted, or refused; 0 if the outcome is unknown
 	RetryAfter     int64
 	Leased         bool  // the permits had been taken ahead
-	Err            error // of an unknown outcome
+	Err            error `json:"-"` // of an unknown outcome
 }
 
 // Book is what clients saw. It is safe for concurrent use.

@@ -1,18 +1,23 @@
 package faults
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 )
 
-// checkTime bounds the search for an order of operations.
-const checkTime = 5 * time.Second
+// checkTime bounds the search for an order of operations, which takes milliseconds.
+const checkTime = 2 * time.Minute
 
 // memory is for how long a refusal may be remembered, in microseconds: it is right if the store refused the call at some instant of
 // that time.
 const memory = 100_000
+
+// ever is later than all times.
+const ever = math.MaxInt64 / 4
 
 // Operation is a call of a client, or a change of what a call was charged.
 type Operation struct {
@@ -22,23 +27,25 @@ type Operation struct {
 	UpTo       bool  // the call takes what there is, at most Cost
 	Taken      int64 // of a call with UpTo
 	Waits      bool  // the call may be admitted later than it is decided
+	Until      int64 // of a call that waits: its deadline
 	Remembered bool  // the call was refused without asking the store
+	Failover   bool  // no call: another server takes over, which may not know of some charges
 }
 
 // held is a charge in a state of the model.
 type held struct {
 	id, cost int64
 	from, to int64 // when, on the server's clock: a single time if that is known
-	maybe    bool  // it is unknown whether it was made, or how much of it was given back
+	maybe    bool  // it is unknown whether it was made, whether it was forgotten, or how much of it was given back
 	member   string
 }
 
 // state is what a limiter of one rule and one subject may have done so far. It is not changed.
 type state struct {
-	now     int64 // of the last decision
-	held    []held
-	blocked int64 // until when the subject is certainly refused
-	maybe   int64 // until when it may be
+	now     int64  // of the last decision
+	held    []held // that can still count, in order of from
+	blocked int64  // until when the subject is certainly refused
+	maybe   int64  // until when it may be
 }
 
 // Model is the sequential limiter of one rule and one subject that keeps to a law: it decides one operation after the other, at times
@@ -47,20 +54,28 @@ type Model struct {
 	Law      Law
 	Distinct bool
 	Block    int64 // microseconds
+	Keeps    int64 // how many permits are left after a charge beyond the limit; the oldest ones are forgotten. 0 is all
 	Bucket   bool  // what is given back late may have refilled already
 	Waits    bool  // some calls wait; what is charged beyond the limit moves none of their places
 }
 
 // Linearizable compares operations with the model.
+//
+// A call with an unknown outcome may be charged at any time after it was sent, or never. So one state stands for all that it may have
+// done, from when it was sent: its charge counts against no admission and for every refusal. This keeps the search short, as the call
+// has one place in the order.
 func (m Model) Linearizable(operations []Operation) porcupine.CheckResult {
 	var history []porcupine.Operation
 	for i, o := range operations {
-		begin, end := o.Sent, o.Received
-		if o.Remembered {
-			begin -= memory
+		if slices.ContainsFunc(operations, o.followsFrom) {
+			continue
 		}
-		if o.Outcome == Unknown {
-			end += lateness
+		begin, end := o.Sent, o.Received
+		switch {
+		case o.Remembered:
+			begin -= memory
+		case o.Outcome == Unknown:
+			end = begin
 		}
 		history = append(history, porcupine.Operation{ClientId: i, Input: o, Call: begin, Return: end})
 	}
@@ -68,7 +83,7 @@ func (m Model) Linearizable(operations []Operation) porcupine.CheckResult {
 		Init: func() any { return state{} },
 		Step: func(s, input, _ any) (bool, any) {
 			next, ok := m.step(s.(state), input.(Operation))
-			return ok, next
+			return ok, m.forget(next)
 		},
 		Equal: func(a, b any) bool {
 			x, y := a.(state), b.(state)
@@ -77,20 +92,42 @@ func (m Model) Linearizable(operations []Operation) porcupine.CheckResult {
 	}, history, checkTime)
 }
 
+// followsFrom reports whether the store's own refusal of another call, at whatever time of its own, shows that a remembered one is right.
+// Such operations would only multiply the orders to try.
+func (o Operation) followsFrom(other Operation) bool {
+	asked := other.Outcome == Refused && !other.Remembered && !other.Waits
+	return o.Remembered && asked && other.Cost <= o.Cost && other.Member == o.Member &&
+		o.Sent-memory <= other.Sent && other.Received <= o.Received
+}
+
 // step returns the state after an operation, and whether the operation can have its outcome.
 func (m Model) step(s state, o Operation) (state, bool) {
 	switch {
+	case o.Failover:
+		return s.doubt(), true
 	case o.Change:
 		return m.change(s, o), true
 	case o.Outcome == Unknown:
-		s.maybe = max(s.maybe, o.Received+lateness+m.Block)
-		return s.with(held{int64(o.ID), o.Cost, s.now, o.Received + lateness, true, o.Member}), true
+		if m.Block > 0 {
+			s.maybe = ever
+		}
+		return s.with(held{int64(o.ID), o.Cost, o.Sent - clockSlack, ever, true, o.Member}), true
 	case !o.Remembered && o.At < s.now && !(o.Waits && o.Outcome == Refused):
 		return s, false
 	case o.Outcome == Refused:
 		return m.refuse(s, o)
 	}
 	return m.admit(s, o)
+}
+
+// doubt returns the state after a failover: each charge may be forgotten.
+func (s state) doubt() state {
+	s.held = slices.Clone(s.held)
+	for i := range s.held {
+		s.held[i].maybe = true
+	}
+	s.blocked, s.maybe = 0, max(s.maybe, s.blocked)
+	return s
 }
 
 func (m Model) admit(s state, o Operation) (state, bool) {
@@ -106,7 +143,7 @@ func (m Model) admit(s state, o Operation) (state, bool) {
 			return s, false
 		}
 		maybe = perhaps
-		s = m.forget(s).with(held{int64(o.ID), taken, o.At, o.At, maybe, o.Member})
+		s = s.with(held{int64(o.ID), taken, o.At, o.At, maybe, o.Member})
 	}
 	if !o.Waits {
 		s.now = o.At
@@ -115,27 +152,28 @@ func (m Model) admit(s state, o Operation) (state, bool) {
 }
 
 func (m Model) refuse(s state, o Operation) (state, bool) {
-	at := o.At
+	now, at := o.At, o.At
 	switch {
-	case o.Waits: // a wait that is refused does not tell when
-		at = max(s.now, o.Sent)
+	case o.Waits: // it does not tell when it was decided; it would have taken a place until its deadline
+		now = max(s.now, o.Sent-clockSlack)
+		at = max(now, o.Until-clockSlack)
 	case o.Remembered:
-		at = s.now
+		now, at = s.now, s.now
 	}
 	known, _ := m.knows(s, o)
 	switch {
-	case at < s.blocked:
-	case known || at >= s.maybe && !m.full(s, at, o.Cost, o.Member):
+	case now < s.blocked:
+	case known || now >= s.maybe && !m.full(s, at, o.Cost, o.Member):
 		return s, false
 	case o.Remembered: // it begins nothing
 		return s, true
 	case m.Block > 0:
-		if at >= s.maybe {
-			s.blocked = at + m.Block
+		if now >= s.maybe {
+			s.blocked = now + m.Block
 		}
-		s.maybe = max(s.maybe, at+m.Block)
+		s.maybe = max(s.maybe, now+m.Block)
 	}
-	s.now = at
+	s.now = now
 	return s, true
 }
 
@@ -151,8 +189,10 @@ func (m Model) change(s state, o Operation) state {
 	switch more := o.Cost - h.cost; {
 	case m.Distinct && o.Outcome == Admitted:
 		s.held = slices.Delete(s.held, i, i+1)
+	case more > 0 && o.Outcome == Unknown:
+		return m.keep(s.with(held{-1, more, o.Sent - clockSlack, ever, true, ""}))
 	case more > 0:
-		s.held = append(s.held, held{-1, more, s.now, o.Received, o.Outcome == Unknown || m.Waits, ""})
+		return m.keep(s.with(held{-1, more, s.now, o.Received + clockSlack, m.Waits, ""}))
 	case o.Outcome == Unknown || m.Bucket:
 		h.maybe = true
 	default:
@@ -161,10 +201,21 @@ func (m Model) change(s state, o Operation) state {
 	return s
 }
 
+// keep returns the state after a charge beyond the limit, which makes the oldest permits be forgotten.
+func (m Model) keep(s state) state {
+	sum := int64(0)
+	for i := len(s.held) - 1; m.Keeps > 0 && i >= 0; i-- {
+		if sum += s.held[i].cost; sum > m.Keeps {
+			s.held[i].maybe = true
+		}
+	}
+	return s
+}
+
 // knows reports whether a member certainly costs nothing, and whether it perhaps does.
 func (m Model) knows(s state, o Operation) (known, perhaps bool) {
 	for _, h := range s.held {
-		if m.Distinct && h.member == o.Member && m.Law.Most(h.to, o.At) < anyNumber {
+		if m.Distinct && h.member == o.Member && m.Law.Most(min(h.to, o.At), o.At) < anyNumber {
 			known, perhaps = known || !h.maybe, true
 		}
 	}
@@ -227,8 +278,10 @@ func (m Model) spans(s state, at int64, holds func(from, to int64) bool) bool {
 	return true
 }
 
+// with returns the state with one more charge.
 func (s state) with(h held) state {
-	s.held = append(slices.Clip(s.held), h)
+	i, _ := slices.BinarySearchFunc(s.held, h, func(a, b held) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.id, b.id)) })
+	s.held = slices.Insert(slices.Clone(s.held), i, h)
 	return s
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -76,26 +77,30 @@ func TestUnknownMembersBeforeTheEpoch(t *testing.T) {
 	}
 }
 
-// A call that read the clock, and was stopped while another one removed what had expired, is not decided as of its reading: what
-// expired would count again from then on.
-func TestStaleReading(t *testing.T) {
+// Each call reads the clock while it holds the lock, so the times of decisions are in the order of the decisions. And nothing that a call counts
+// expires between its reading and its decision, and is removed by another call.
+func TestTimesAreInOrder(t *testing.T) {
 	var s *Store
-	rule := ruleOf(engine.FixedWindow, 100)
-	now := int64(0)
-	stopped := false
+	reads := 0
 	s = New(func() time.Time {
-		read := now
-		if stopped {
-			stopped, now = false, 100
-			s.sweep(shards)
+		reads++
+		for i := range s.shards {
+			if !s.shards[i].TryLock() {
+				return time.UnixMicro(hour)
+			}
+			s.shards[i].Unlock()
 		}
-		return time.UnixMicro(read)
-	}, 10, 1e6)
-	expect(t, s, callOf("a", 1, rule), true)
-	now, stopped = 99, true
-	expect(t, s, callOf("a", 1, rule), true)
-	now = 199
-	expect(t, s, callOf("a", 1, rule), false)
-	now = 200
-	expect(t, s, callOf("a", 1, rule), true)
+		t.Error("the clock is read without a lock")
+		return time.UnixMicro(hour)
+	}, 1e6, 1<<30)
+	rule := &engine.Rule{Name: "r", Kind: engine.TokenBucket, Per: 1_000_000}
+	for range 3 { // of a new state, of one that is there, and a refusal
+		if _, err := s.Decide(context.Background(), callOf("k", 2, rule)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Admit("ratelimit", []*engine.Claim{&callOf("other", 2, rule).Claims[0]}, []string{"k"})
+	if reads < 4 {
+		t.Errorf("the clock is read %d times", reads)
+	}
 }

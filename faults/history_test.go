@@ -1,0 +1,224 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// history is what some clients did at once under one rule, for one subject that nobody asked for before.
+type history struct {
+	Rule       ratelimit.Rule
+	Operations []Operation
+}
+
+func modelOf(rule ratelimit.Rule, operations []Operation) Model {
+	var entries []Entry
+	for _, o := range operations {
+		if !o.Change && !o.Waits && !o.Failover {
+			entries = append(entries, o.Entry)
+		}
+	}
+	m := Model{
+		Law: LawOf(rule, entries), Distinct: rule.Distinct != "", Block: rule.Block.Microseconds(),
+		Bucket: rule.Algorithm == ratelimit.TokenBucket || rule.Algorithm == ratelimit.LeakyBucket,
+		Waits:  slices.ContainsFunc(operations, func(o Operation) bool { return o.Waits }),
+	}
+	if rule.Algorithm == ratelimit.SlidingWindow && rule.Cron == "" {
+		m.Keeps = rule.Limit
+	}
+	return m
+}
+
+func (h history) check() porcupine.CheckResult {
+	return modelOf(h.Rule, h.Operations).Linearizable(h.Operations)
+}
+
+// rejects returns 1 if the history cannot be that of another rule, else 0.
+func (h history) rejects(rule ratelimit.Rule) int {
+	h.Rule = rule
+	if h.check() == porcupine.Illegal {
+		return 1
+	}
+	return 0
+}
+
+// require fails unless the history can be that of one limiter. It keeps the history otherwise.
+func (h history) require(t *testing.T) {
+	t.Helper()
+	got := h.check()
+	if got == porcupine.Ok {
+		return
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.CreateTemp("", "history-*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	t.Errorf("%s: %d operations are %s; to look at them again, move %s to testdata/histories and run TestHistories", h.Rule.Name,
+		len(h.Operations), got, file.Name())
+}
+
+// higher returns a rule whose limit is higher by so much.
+func higher(rule ratelimit.Rule, by int64) ratelimit.Rule {
+	rule.Limit += by
+	if rule.Burst > 0 {
+		rule.Burst += by
+	}
+	return rule
+}
+
+// crowd is clients that make the calls of histories.
+type crowd struct {
+	limiter   *ratelimit.Limiter
+	clients   int
+	calls     int           // of each client in a history
+	pace      time.Duration // between two calls of a client, in the mean
+	kinds     int           // of calls: one permit; two; up to three; with a wait
+	impatient bool          // half of the calls end within a millisecond
+}
+
+// allKinds of calls.
+const allKinds = 4
+
+// record makes a history under a rule.
+func (c *crowd) record(rule ratelimit.Rule, key string) history {
+	var ids atomic.Int64
+	var group sync.WaitGroup
+	clients := make([]client, c.clients)
+	for i := range clients {
+		clients[i] = client{crowd: c, rule: rule, key: key, ids: &ids}
+		group.Go(clients[i].run)
+	}
+	group.Wait()
+	h := history{Rule: rule}
+	for _, client := range clients {
+		h.Operations = append(h.Operations, client.done...)
+	}
+	return h
+}
+
+// client makes one call after the other.
+type client struct {
+	*crowd
+	rule    ratelimit.Rule
+	key     string
+	ids     *atomic.Int64
+	done    []Operation
+	unknown int // calls that failed
+}
+
+// mostUnknown calls of a client may fail. Every one makes more refusals possible, so the client stops then.
+const mostUnknown = 2
+
+// run makes the calls. Half of the time a client goes on almost at once, so that calls meet on the way.
+func (c *client) run() {
+	for n := 0; n < c.calls && c.unknown < mostUnknown; {
+		if !c.call() {
+			time.Sleep(10 * time.Millisecond) // the server is away
+			continue
+		}
+		n++
+		time.Sleep(rand.N([]time.Duration{50 * time.Microsecond, 4 * c.pace}[rand.IntN(2)]))
+	}
+}
+
+// call makes a call of a random kind, and may change what it was charged. It reports whether the call was sent.
+func (c *client) call() bool {
+	q := ratelimit.Request{Rule: c.rule, Key: c.key, Cost: 1}
+	o := Operation{ID: int(c.ids.Add(1))}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	prepaid, single := c.rule.Prepay || c.rule.Warmup > 0, c.rule.Algorithm == ratelimit.LeakyBucket
+	switch kind := rand.IntN(c.kinds); {
+	case c.rule.Distinct != "":
+		q.Member = fmt.Sprint("member", rand.IntN(6))
+	case kind == 1 && !single:
+		q.Cost = 2
+	case kind == 2 && !single && !prepaid:
+		q.UpTo, q.Cost = true, 3
+	case kind == 3 && c.rule.Algorithm != ratelimit.SlidingCounter && c.rule.Block == 0:
+		o.Waits = true
+		deadline := time.Now().Add(30 * time.Millisecond)
+		o.Until = deadline.UnixMicro()
+		patient, stop := context.WithDeadline(ctx, deadline)
+		defer stop()
+		ctx = patient
+		if rand.IntN(2) == 0 {
+			defer time.AfterFunc(rand.N(10*time.Millisecond), cancel).Stop() // it gives up
+		}
+	}
+	if c.impatient && rand.IntN(2) == 0 {
+		defer time.AfterFunc(rand.N(time.Millisecond), cancel).Stop()
+	}
+	d, sent := c.decide(ctx, o, q)
+	if d.Allowed && c.kinds == allKinds && rand.IntN(3) == 0 {
+		c.change(d, c.done[len(c.done)-1])
+	}
+	return sent
+}
+
+// decide makes a call and writes it down, unless it was not sent.
+func (c *client) decide(ctx context.Context, o Operation, q ratelimit.Request) (d ratelimit.Decision, sent bool) {
+	var b Book
+	decide := c.limiter.Allow
+	if o.Waits {
+		decide = c.limiter.Wait
+	}
+	d = b.Call(ctx, decide, q)
+	o.Entry, o.UpTo, o.Taken, o.Remembered = b.entries[0], q.UpTo, d.Taken, d.Source == ratelimit.SourceMemory
+	switch {
+	case o.Outcome == Unknown && unsent(o.Err):
+		return d, false
+	case o.Outcome == Unknown && ctx.Err() == nil:
+		c.unknown++
+	case o.UpTo && o.Outcome == Refused:
+		o.Cost = 1
+	}
+	c.done = append(c.done, o)
+	return d, true
+}
+
+// unsent reports whether a call failed before it was sent: nobody listened, or the client did not try again so soon.
+func unsent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial" || strings.Contains(err.Error(), "not tried")
+}
+
+// change gives back what a call was charged, or changes it.
+func (c *client) change(d ratelimit.Decision, o Operation) {
+	o.Change, o.Cost, o.Sent = true, 0, time.Now().UnixMicro()
+	var err error
+	if c.rule.Distinct == "" && rand.IntN(2) == 0 {
+		o.Cost = rand.Int64N(5)
+		err = d.Settle(context.Background(), o.Cost)
+	} else {
+		err = d.Refund(context.Background())
+	}
+	if err != nil {
+		o.Outcome, o.Err = Unknown, err
+	}
+	o.Received = time.Now().UnixMicro()
+	c.done = append(c.done, o)
+}
