@@ -148,6 +148,9 @@ func (r *rewriter) searched(t types.Type) iter.Seq[*types.Package] {
 	slices.SortFunc(imported, func(a, b *types.Package) int { return strings.Compare(a.Path(), b.Path()) })
 	return func(yield func(*types.Package) bool) {
 		for _, p := range append([]*types.Package{r.pkg.Types}, imported...) {
+			if all := r.pkg.Import(p.Path()); all != nil {
+				p = all
+			}
 			if !yield(p) {
 				return
 			}

@@ -144,8 +144,8 @@ func (p *pkg) asked() bool {
 // qualified is a name of another package in a directive.
 var qualified = regexp.MustCompile(`([\pL_][\pL_\p{Nd}]*)\.([\pL_][\pL_\p{Nd}]*)`)
 
-// askFor asks for all that p needs of what it imports: what its declarations mention; what its directives do; aliases, as they may
-// be the only names that p can give to something; and what expressions have without a mention, which is the time.
+// askFor asks for all that p needs of what it imports: what its declarations mention; what its directives do; and what
+// expressions have without a mention, which is the time.
 func (d *dependencies) askFor(p *pkg) {
 	for _, f := range p.Files {
 		file := newSourceFile(f.Syntax, p.meta)
@@ -158,9 +158,7 @@ func (d *dependencies) askFor(p *pkg) {
 		return
 	}
 	for _, i := range p.meta.Imports {
-		if s := d.source(i); s != nil {
-			d.askAliases(s)
-		}
+		d.source(i) // one of them may import time
 	}
 	d.ask(d.sources["time"], "Time")
 }

@@ -95,18 +95,6 @@ func (d *dependencies) askExported(s *dependency) {
 	}
 }
 
-// askAliases has the exported aliases in s checked.
-func (d *dependencies) askAliases(s *dependency) {
-	s.parse(d.set.Fset)
-	for _, names := range s.aliases {
-		for _, name := range names {
-			if token.IsExported(name) {
-				d.ask(s, name)
-			}
-		}
-	}
-}
-
 // askMentioned asks for what a node mentions, except in the bodies of functions. The node is in a file of the package in, or, if
 // that is nil, of one in the set.
 func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node) {

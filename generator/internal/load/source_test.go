@@ -230,9 +230,9 @@ func TestSourceIsLittle(t *testing.T) {
 // TestAskedWithoutMention finds what declarations do not mention, and other parts of the generator may look for.
 func TestAskedWithoutMention(t *testing.T) {
 	for comment, want := range map[string]string{
-		"//ratelimit:fallback b.Push": "Alias Push private",
+		"//ratelimit:fallback b.Push": "Push",
 		"//ratelimit:fallback b.Pull": "Alias Push Type private", // so that Push can be suggested
-		"// see b.Push":               "Alias private",
+		"// see b.Push":               "",
 	} {
 		dir := module(t, "x.go", "package x\n\nimport (\n\t_ \"context\"\n\t_ \"example.com/m/b\"\n)\n\n"+
 			"//ratelimit:wrap\ntype X interface{\n\t"+comment+"\n\tM() error\n}\n",
