@@ -57,12 +57,12 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 	if err != nil {
 		return err
 	}
-	return l.overrides.write(ctx, func(store engine.Settings) error {
-		if err := l.makeRoom(ctx, store, fields); err != nil {
+	return l.overrides.write(ctx, func() error {
+		if err := l.makeRoom(ctx, fields); err != nil {
 			return err
 		}
 		for _, field := range fields {
-			if _, err := store.Set(ctx, l.list(listBlocked), field, string(text), false); err != nil {
+			if _, err := l.store.Set(ctx, l.list(listBlocked), field, string(text), false); err != nil {
 				return err
 			}
 		}
@@ -81,10 +81,7 @@ type Blocked struct {
 // Blocked returns the keys that [Limiter.Block] refuses now, by whichever process, in the order of rules and keys. Those that a rule with
 // Block refuses are not among them. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
-	if l.overrides.store == nil {
-		return nil, &StoreError{Err: errNoOverrides}
-	}
-	texts, err := l.overrides.store.Settings(ctx, l.list(listBlocked))
+	texts, err := l.store.Settings(ctx, l.list(listBlocked))
 	if err != nil {
 		return nil, storeError(ctx, "", err)
 	}
@@ -106,9 +103,9 @@ func (l *Limiter) Unblock(ctx context.Context, requests ...Request) error {
 	if err != nil {
 		return err
 	}
-	return l.overrides.write(ctx, func(store engine.Settings) error {
+	return l.overrides.write(ctx, func() error {
 		for _, field := range fields {
-			if err := store.Unset(ctx, l.list(listBlocked), field); err != nil {
+			if err := l.store.Unset(ctx, l.list(listBlocked), field); err != nil {
 				return err
 			}
 		}
@@ -142,8 +139,8 @@ func (l *Limiter) blockFields(requests []Request) ([]string, error) {
 }
 
 // makeRoom removes the blocks that are over, and returns an error if there is no room for those to come.
-func (l *Limiter) makeRoom(ctx context.Context, store engine.Settings, fields []string) error {
-	texts, err := store.Settings(ctx, l.list(listBlocked))
+func (l *Limiter) makeRoom(ctx context.Context, fields []string) error {
+	texts, err := l.store.Settings(ctx, l.list(listBlocked))
 	if err != nil {
 		return err
 	}
@@ -154,7 +151,7 @@ func (l *Limiter) makeRoom(ctx context.Context, store engine.Settings, fields []
 	for field, text := range texts {
 		if _, b, err := parseBlock(field, text); err == nil && b.Until.After(l.now()) {
 			all[field] = true
-		} else if err := store.Unset(ctx, l.list(listBlocked), field); err != nil {
+		} else if err := l.store.Unset(ctx, l.list(listBlocked), field); err != nil {
 			return err
 		}
 	}
@@ -180,8 +177,8 @@ func parseBlock(field, text string) (of ruleSubject, b blockText, err error) {
 }
 
 // read follows the blocks in the store. The caller makes sure that only one goroutine reads.
-func (b *blocks) read(ctx context.Context, l *Limiter, store engine.Settings) error {
-	texts, err := store.Settings(ctx, l.list(listBlocked))
+func (b *blocks) read(ctx context.Context, l *Limiter) error {
+	texts, err := l.store.Settings(ctx, l.list(listBlocked))
 	switch {
 	case err != nil:
 		return err

@@ -27,10 +27,9 @@ import (
 // still known of the earlier window counts again.
 type Overrides struct {
 	limiter *Limiter
-	store   engine.Settings // nil if the limiter's store keeps none
-	due     atomic.Bool     // the store is to be read
-	reading chan struct{}   // holds a value while the store is read or written
-	many    bool            // a list was too long the last time; guarded by reading
+	due     atomic.Bool   // the store is to be read
+	reading chan struct{} // holds a value while the store is read or written
+	many    bool          // a list was too long the last time; guarded by reading
 	table   atomic.Pointer[overrideTable]
 
 	mu        sync.Mutex
@@ -68,8 +67,7 @@ func (l *Limiter) Overrides() *Overrides { return &l.overrides }
 
 func (o *Overrides) start(l *Limiter) {
 	o.limiter, o.reading = l, make(chan struct{}, 1)
-	o.store, _ = l.store.(engine.Settings)
-	o.due.Store(o.store != nil)
+	o.due.Store(true)
 }
 
 // Set changes the rules of a name for all limiters of this prefix on the store, instead of any earlier override there. This
@@ -91,16 +89,13 @@ func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, 
 
 // Clear removes the override of a name from the store. It is no error if there is none. The error is a *StoreError, or wraps the context's.
 func (o *Overrides) Clear(ctx context.Context, rule string) error {
-	return o.write(ctx, func(store engine.Settings) error { return store.Unset(ctx, o.limiter.list(listOverrides), rule) })
+	return o.write(ctx, func() error { return o.limiter.store.Unset(ctx, o.limiter.list(listOverrides), rule) })
 }
 
 // All returns the overrides that are in the store now. If some are not understood, the error says so, and the others are returned. If the
 // store cannot be read, the error is a *StoreError or wraps the context's.
 func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
-	if o.store == nil {
-		return nil, &StoreError{Err: errNoOverrides}
-	}
-	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
+	texts, err := o.limiter.store.Settings(ctx, o.limiter.list(listOverrides))
 	if err != nil || ctx.Err() != nil {
 		return nil, storeError(ctx, "", joinErrors(err, ctx.Err()))
 	}
@@ -162,7 +157,6 @@ func joined(errs []error) error {
 }
 
 var (
-	errNoOverrides   = errors.New("it keeps no overrides and no blocks")
 	errManyOverrides = errors.New("there are more than 1000 overrides; they are not followed")
 	errManyBlocks    = errors.New("there are more than 1000 blocks; they are not followed")
 )
@@ -178,21 +172,18 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bo
 	if err != nil {
 		return false, err
 	}
-	err = o.write(ctx, func(store engine.Settings) (err error) {
-		set, err = store.Set(ctx, o.limiter.list(listOverrides), rule, string(text), onlyNew)
+	err = o.write(ctx, func() (err error) {
+		set, err = o.limiter.store.Set(ctx, o.limiter.list(listOverrides), rule, string(text), onlyNew)
 		return err
 	})
 	return set, err
 }
 
 // write changes the store's overrides or blocks, and follows. That they cannot be read back is no error of the change.
-func (o *Overrides) write(ctx context.Context, change func(engine.Settings) error) error {
-	if o.store == nil {
-		return &StoreError{Err: errNoOverrides}
-	}
+func (o *Overrides) write(ctx context.Context, change func() error) error {
 	var err error
 	wait := o.alone(ctx, func() {
-		if err = change(o.store); err == nil {
+		if err = change(); err == nil {
 			_ = o.read(ctx) // Err tells
 		}
 	})
@@ -235,10 +226,10 @@ func (o *Overrides) follow() {
 
 // read reads the store's overrides and blocks.
 func (o *Overrides) read(ctx context.Context) error {
-	texts, err := o.store.Settings(ctx, o.limiter.list(listOverrides))
+	texts, err := o.limiter.store.Settings(ctx, o.limiter.list(listOverrides))
 	err = o.take(texts, err)
 	o.limiter.used.again()
-	err = joinErrors(err, o.limiter.blocks.read(ctx, o.limiter, o.store))
+	err = joinErrors(err, o.limiter.blocks.read(ctx, o.limiter))
 	many := errors.Is(err, errManyOverrides) || errors.Is(err, errManyBlocks)
 	if many && !o.many {
 		o.limiter.logger.Warn("a list in the store is too long; what was known before holds", "err", oneLine(err.Error()))

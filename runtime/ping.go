@@ -22,9 +22,6 @@ func (l *Limiter) Ping(ctx context.Context) error {
 			return storeError(ctx, "", err)
 		}
 	}
-	if l.overrides.store == nil {
-		return nil
-	}
 	var unread error
 	err := l.overrides.alone(ctx, func() { unread = l.overrides.read(ctx) })
 	if err = cmp.Or(err, unread); err != nil || !pings {

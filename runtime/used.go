@@ -37,8 +37,7 @@ const (
 
 // used tells the store which rules a limiter uses, so that tools can list them. No call waits for that.
 type used struct {
-	store  engine.Registry // nil if the limiter's store keeps no such list
-	turn   atomic.Uint64   // the limiter's number, and how often it began to tell its rules
+	turn   atomic.Uint64 // the limiter's number, and how often it began to tell its rules
 	mu     sync.Mutex
 	began  time.Time
 	known  map[ruleID]*engine.Rule // what was told in this turn
@@ -53,7 +52,6 @@ var limiterNumbers atomic.Uint64
 
 func (u *used) start(l *Limiter) {
 	u.turn.Store(limiterNumbers.Add(1) << usedTurnBits)
-	u.store, _ = l.store.(engine.Registry)
 }
 
 // use notes that a rule is used by a call.
@@ -71,7 +69,7 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 		rule.usedIn.Store(turn) // a rule that another limiter uses as well is looked up here each time
 	}
 	id := ruleID{rule.Name, rule.tag}
-	if u.store == nil || rule.Scope == ScopeInstance || u.known[id] != nil || len(u.known) >= maxUsed {
+	if rule.Scope == ScopeInstance || u.known[id] != nil || len(u.known) >= maxUsed {
 		return
 	}
 	if u.known == nil {
@@ -97,7 +95,7 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 func (u *used) expect(rule *prepared) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.store == nil || rule.Scope == ScopeInstance || len(u.meant) >= maxUsed {
+	if rule.Scope == ScopeInstance || len(u.meant) >= maxUsed {
 		return
 	}
 	if u.meant == nil {
@@ -139,14 +137,14 @@ func (u *used) tell(l *Limiter) {
 	texts := u.untold
 	u.untold = nil
 	u.mu.Unlock()
-	if u.store.Register(ctx, l.list(listRules), texts, usedLife) == nil {
-		_ = pruneUsed(ctx, u.store, l.list(listRules))
+	if l.store.Register(ctx, l.list(listRules), texts, usedLife) == nil {
+		_ = l.pruneUsed(ctx)
 	}
 }
 
 // pruneUsed removes rules that nobody used for a day, and the oldest ones of too many.
-func pruneUsed(ctx context.Context, store engine.Settings, list string) error {
-	texts, err := store.Settings(ctx, list)
+func (l *Limiter) pruneUsed(ctx context.Context) error {
+	texts, err := l.store.Settings(ctx, l.list(listRules))
 	if err != nil {
 		return err
 	}
@@ -160,7 +158,7 @@ func pruneUsed(ctx context.Context, store engine.Settings, list string) error {
 		if i < maxUsed && time.Since(seen[field]) < usedLife {
 			continue
 		}
-		if err := store.Unset(ctx, list, field); err != nil {
+		if err := l.store.Unset(ctx, l.list(listRules), field); err != nil {
 			return err
 		}
 	}
@@ -171,10 +169,7 @@ func pruneUsed(ctx context.Context, store engine.Settings, list string) error {
 // of instance scope. A tool that does not know the program can ask with them: [Limiter.Peek], [Limiter.Reset], [Limiter.Block]. A rule
 // appears some seconds after its first use. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
-	if l.overrides.store == nil {
-		return nil, &StoreError{Err: errNoOverrides}
-	}
-	texts, err := l.overrides.store.Settings(ctx, l.list(listRules))
+	texts, err := l.store.Settings(ctx, l.list(listRules))
 	if err != nil {
 		return nil, storeError(ctx, "", err)
 	}

@@ -28,6 +28,10 @@ type subject struct {
 // bare is a store that keeps no overrides, so that limiters ask it for their calls' decisions alone.
 type bare struct{ ratelimit.Store }
 
+func (bare) Settings(context.Context, string) (map[string]string, error) { return nil, nil }
+
+func (bare) Register(context.Context, string, map[string]string, time.Duration) error { return nil }
+
 // onEveryStore runs a scenario once for each store.
 func onEveryStore(t *testing.T, scenario func(*testing.T, *subject)) {
 	t.Run("memory", func(t *testing.T) { scenario(t, inMemory(newClock())) })

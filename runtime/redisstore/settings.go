@@ -42,7 +42,7 @@ func (s *store) Set(ctx context.Context, list, name, text string, onlyNew bool) 
 	return err == nil && (!onlyNew || set.Val() == int64(1)), probe.Reason(s.client, err)
 }
 
-// Register implements engine.Registry.
+// Register implements engine.Settings.
 func (s *store) Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error {
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.HSet(ctx, list, texts)

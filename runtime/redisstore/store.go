@@ -173,7 +173,6 @@ func (s *store) isSplit(call *engine.Call) bool {
 }
 
 var (
-	_ engine.Registry = (*store)(nil)
 	_ engine.Notifier = (*store)(nil)
 	_ engine.Pinger   = (*store)(nil)
 )

@@ -173,6 +173,8 @@ type Store interface {
 
 	// Reset forgets the states of all claims, and returns how many there were.
 	Reset(ctx context.Context, call *Call) (int, error)
+
+	Settings
 }
 
 // StateError says why a Store could not read a state: a key holds another type, or a layout of a later program. The store works, and its
@@ -190,8 +192,8 @@ func (e *StateError) Unwrap() error { return e.Err }
 // MaxSettings is how many texts of a list are followed.
 const MaxSettings = 1000
 
-// Settings is a store that also keeps lists of texts by name, as lasting as its counts, for all processes that use it. The name of
-// a list is a prefix, a colon and a word.
+// Settings are lists of texts by name, for all processes that use a store. They last as long as its counts. The name of a list is a
+// prefix, a colon and a word.
 type Settings interface {
 	// Settings returns the texts of a list. Of a list of more than MaxSettings it may leave some out, but returns more than so many.
 	Settings(ctx context.Context, list string) (map[string]string, error)
@@ -199,11 +201,6 @@ type Settings interface {
 	Set(ctx context.Context, list, name, text string, onlyNew bool) (bool, error)
 	// Unset removes a text.
 	Unset(ctx context.Context, list, name string) error
-}
-
-// Registry is a store whose lists can also expire.
-type Registry interface {
-	Settings
 	// Register sets texts of a list that expires after life, unless more are set before.
 	Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error
 }

@@ -39,7 +39,7 @@ func (s *Store) Set(_ context.Context, list, name, text string, onlyNew bool) (b
 	return true, nil
 }
 
-// Register implements engine.Registry. The list lasts as long as the process.
+// Register implements engine.Settings. The list lasts as long as the process.
 func (s *Store) Register(ctx context.Context, list string, texts map[string]string, _ time.Duration) error {
 	for name, text := range texts {
 		if _, err := s.Set(ctx, list, name, text, false); err != nil {

@@ -30,7 +30,7 @@ import (
 )
 
 // lists are kept as package redisstore keeps them: overrides, blocks, and the rules in use.
-type lists interface{ engine.Registry }
+type lists interface{ engine.Settings }
 
 type store struct {
 	lists
@@ -67,7 +67,7 @@ func New(client redis.UniversalClient, options ...Option) engine.Store {
 	if client == nil {
 		panic("plain.New: the client is nil")
 	}
-	s := &store{client: client, timeout: defaultTimeout, search: breaker.New(), lists: redisstore.New(client).(engine.Registry)}
+	s := &store{client: client, timeout: defaultTimeout, search: breaker.New(), lists: redisstore.New(client)}
 	for _, option := range options {
 		option(s)
 	}
@@ -169,7 +169,6 @@ func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Time
 
 var (
 	_ engine.Limited  = (*store)(nil)
-	_ engine.Registry = (*store)(nil)
 	_ engine.Notifier = (*store)(nil)
 	_ engine.Pinger   = (*store)(nil)
 )
