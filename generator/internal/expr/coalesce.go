@@ -38,11 +38,14 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	if met == nil {
 		return nil
 	}
-	if met[len(met)-1].optional() {
+	end := len(met) - 1
+	if met[end].optional() {
 		return c.maybeNil(n, met[0].typ)
 	}
 	t := together(n, met)
-	t.write = func(w *writer) operand { return w.firstOf(t, met) }
+	t.write = func(w *writer) operand {
+		return w.choice(t, met[end], nil, func(name string, rest []string) []string { return w.alternatives(name, met[:end], rest) })
+	}
 	return t
 }
 
@@ -52,12 +55,6 @@ func operands(n ast.Node) []ast.Node {
 		return append(operands(b.Left), b.Right)
 	}
 	return []ast.Node{n}
-}
-
-// firstOf writes the first of terms that is there.
-func (w *writer) firstOf(t *term, terms []*term) operand {
-	last := len(terms) - 1
-	return w.choice(t, terms[last], nil, func(name string, rest []string) []string { return w.alternatives(name, terms[:last], rest) })
 }
 
 // choice writes a variable for t, which has the value of last, for which facts are not nil, unless another one applies. decide returns
@@ -80,19 +77,14 @@ func (w *writer) alternatives(name string, terms []*term, other []string) []stri
 	if len(terms) == 0 {
 		return other
 	}
-	outer := w.stmts
-	w.stmts = nil
+	begin := len(w.stmts)
 	open, body, value := w.opened(terms[0])
 	body = append(body, name+" = "+value.text)
 	if open.text == "" {
-		w.stmts = append(w.stmts, body...)
-	} else {
-		rest := w.alternatives(name, terms[1:], other)
-		w.add("if " + open.text + " " + braced(body) + otherwise(rest))
+		return append(w.cut(begin), body...)
 	}
-	stmts := w.stmts
-	w.stmts = outer
-	return stmts
+	rest := w.alternatives(name, terms[1:], other)
+	return append(w.cut(begin), "if "+open.text+" "+braced(body)+otherwise(rest))
 }
 
 // gates are the condition under which a value that may be absent is there.
@@ -109,8 +101,7 @@ func (w *writer) opened(t *term) (open operand, body []string, value operand) {
 	if nilable(t.typ) {
 		value = w.there(value, t)
 	}
-	open, body = w.gates.open, slices.Clone(w.stmts[w.gates.at:])
-	w.stmts = w.stmts[:w.gates.at]
+	open, body = w.gates.open, w.cut(w.gates.at)
 	w.gates, w.known = outer, w.known[:known]
 	return open, body, value
 }

@@ -125,13 +125,18 @@ func (w *writer) term(t *term) operand {
 
 // block collects the statements of t for a block of its own, in which facts are not nil.
 func (w *writer) block(facts []string, t *term) ([]string, operand) {
-	outer, known := w.stmts, len(w.known)
-	w.stmts = nil
+	begin, known := len(w.stmts), len(w.known)
 	w.known = append(w.known, facts...)
 	o := w.term(t)
-	inner := w.stmts
-	w.stmts, w.known = outer, w.known[:known]
-	return inner, o
+	w.known = w.known[:known]
+	return w.cut(begin), o
+}
+
+// cut takes back the statements behind the first n.
+func (w *writer) cut(n int) []string {
+	late := slices.Clone(w.stmts[n:])
+	w.stmts = w.stmts[:n]
+	return late
 }
 
 // all writes terms in their order.
@@ -147,15 +152,13 @@ func (w *writer) all(terms ...*term) []operand {
 func (w *writer) then(ops []operand, t *term) []operand {
 	begin := len(w.stmts)
 	o := w.term(t)
-	if late := append([]string(nil), w.stmts[begin:]...); len(late) > 0 {
-		w.stmts = w.stmts[:begin]
-		for i := range ops {
-			if ops[i].calls {
-				ops[i] = w.define("value", ops[i])
-			}
+	late := w.cut(begin)
+	for i := range ops {
+		if ops[i].calls && len(late) > 0 {
+			ops[i] = w.define("value", ops[i])
 		}
-		w.stmts = append(w.stmts, late...)
 	}
+	w.stmts = append(w.stmts, late...)
 	return append(ops, o)
 }
 
