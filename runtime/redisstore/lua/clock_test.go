@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -28,23 +29,13 @@ func TestClockGoesBack(t *testing.T) {
 				back += step
 			}
 			v.set(real - back)
-			asked := *call
-			asked.Claims = append([]engine.Claim(nil), call.Claims...)
-			w, err := v.decide(&asked)
-			if windows, again := err.(WindowsAt); again {
-				run := new(Run)
-				run.AddDecision(&asked, int64(windows))
-				reply, failed := v.run(run)
-				if failed != nil {
-					t.Fatal(failed)
-				}
-				w, err = ReadDecision(reply, &asked)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			w, asked := v.decideAgain(t, call)
 			if !w.Admitted {
-				if delay := asked.Claims[0].Earliest - w.Now; delay > c.Rule.Per+back+60*second {
+				longest := 60*second + back
+				if c.Rule.Kind == engine.SlidingCounter {
+					longest += 60 * second / c.Rule.Slices
+				}
+				if delay := asked.Claims[0].Earliest - w.Now; delay > longest {
 					t.Fatalf("a step of %d us bars the subject for %d us", back, delay)
 				}
 				continue
@@ -54,6 +45,71 @@ func TestClockGoesBack(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Where the server's clock goes forward, a subject has at most one limit early: by real time, no span holds more than it could without the
+// step, and a limit.
+func TestClockGoesForward(t *testing.T) {
+	v := newVirtual(t)
+	rapid.Check(t, func(t *rapid.T) {
+		v.client.FlushDB(v.t.Context())
+		call := oneClaim(rapid.SampledFrom(engine.Algorithms()).Draw(t, "kind"))
+		rule := call.Claims[0].Rule
+		if rule.Kind == engine.Calendar {
+			rule.Schedule = everyMinute(t)
+		}
+		step := rapid.SampledFrom([]int64{1, second, 30 * second, 59 * second, 3600 * second, 86_400 * second}).Draw(t, "step")
+		real, ahead, when := int64(start), int64(0), rapid.IntRange(0, 59).Draw(t, "when")
+		var admitted []int64
+		for i := range 60 {
+			if i == when {
+				ahead = step
+			}
+			real += rapid.SampledFrom([]int64{0, 0, 1, second, 7 * second, 20 * second, 61 * second}).Draw(t, "later")
+			v.set(real + ahead)
+			if w, _ := v.decideAgain(t, call); !w.Admitted {
+				continue
+			}
+			admitted = append(admitted, real)
+			for first, from := range admitted {
+				if n, most := int64(len(admitted)-first), 3+mostWithin(rule.Kind, real-from); n > most {
+					t.Fatalf("%s: %d admissions from %d on; at most %d may be: %v", rule.Kind, n, from, most, admitted)
+				}
+			}
+		}
+	})
+}
+
+// mostWithin returns how many calls a limit of 3 a minute may admit in a span, both ends included.
+func mostWithin(kind engine.Kind, span int64) int64 {
+	switch kind {
+	case engine.TokenBucket, engine.LeakyBucket:
+		return 3 + span/(20*second)
+	case engine.SlidingWindow, engine.SlidingCounter:
+		return 3 * (1 + span/(60*second))
+	default: // windows may end within the span
+		return 3 * (2 + span/(60*second))
+	}
+}
+
+// decideAgain decides a copy of a call, once more if it has to be told another calendar window.
+func (v *virtual) decideAgain(t *rapid.T, call *engine.Call) (engine.Verdict, *engine.Call) {
+	asked := *call
+	asked.Claims = slices.Clone(call.Claims)
+	w, err := v.decide(&asked)
+	if windows, again := err.(WindowsAt); again {
+		run := new(Run)
+		run.AddDecision(&asked, int64(windows))
+		reply, failed := v.run(run)
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		w, err = ReadDecision(reply, &asked)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, &asked
 }
 
 func everyMinute(t rapid.TB) *engine.Schedule {
