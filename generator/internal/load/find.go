@@ -66,19 +66,27 @@ func hasDirective(src []byte) bool {
 	return false
 }
 
-// hints are what every line has in it that package annotations takes for a directive: the tool's name, if that is not misspelt, or
-// else a colon and a verb.
-var hints = func() [][]byte {
-	found := [][]byte{[]byte("imit"), []byte("IMIT")}
-	for _, v := range annotations.Verbs {
-		found = append(found, []byte(":"+v.Name))
-	}
-	return found
-}()
-
+// hasHint reports whether text has what every line has in it that package annotations takes for a directive: the tool's name, if that
+// is not misspelt, or else a colon and a verb.
 func hasHint(text []byte) bool {
-	return slices.ContainsFunc(hints, func(hint []byte) bool { return bytes.Contains(text, hint) })
+	if bytes.Contains(text, []byte("imit")) || bytes.Contains(text, []byte("IMIT")) {
+		return true
+	}
+	for {
+		_, behind, ok := bytes.Cut(text, []byte(":"))
+		if !ok || slices.ContainsFunc(verbs, func(verb []byte) bool { return bytes.HasPrefix(behind, verb) }) {
+			return ok
+		}
+		text = behind
+	}
 }
+
+var verbs = func() (names [][]byte) {
+	for _, v := range annotations.Verbs {
+		names = append(names, []byte(v.Name))
+	}
+	return names
+}()
 
 // walk searches root and what lies below as the go command does for root/...; it leaves out what is empty.
 func walk(root string) (found []*folder, err error) {
