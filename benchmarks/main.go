@@ -23,19 +23,21 @@ type effort struct {
 	calls    int           // in a round
 	limits   []int64       // of sliding windows
 	subjects int           // to measure memory over
-	bench    time.Duration // for each benchmark in process
-	load     time.Duration // for each load
-	repeats  int           // of each benchmark, of which the fastest counts
+	bench    time.Duration // for a turn of a benchmark in process
+	turn     time.Duration // for a turn of a load
+	turns    int           // of each benchmark or load, of which the best counts: they are short, as the machine is busy now and then
+	load     time.Duration // for each load without turns
+	repeats  int           // of what takes long or hardly differs, of which the best counts
 }
 
 var (
 	full = effort{
 		rounds: 60, calls: 600, limits: []int64{10, 100, 1_000, 10_000, 100_000}, subjects: 1_000_000,
-		bench: 300 * time.Millisecond, load: time.Second, repeats: 3,
+		bench: 20 * time.Millisecond, turn: 100 * time.Millisecond, turns: 30, load: time.Second, repeats: 3,
 	}
 	quick = effort{
 		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, subjects: 960, bench: 5 * time.Millisecond,
-		load: 20 * time.Millisecond, repeats: 1,
+		turn: 20 * time.Millisecond, turns: 1, load: 20 * time.Millisecond, repeats: 1,
 	}
 )
 

@@ -98,9 +98,9 @@ func (l load) measure(server *redisServer, e effort) (table, error) {
 	for i := range best {
 		best[i] = spending{0, math.Inf(1), math.Inf(1)}
 	}
-	for range e.repeats {
+	for range e.turns {
 		for i, c := range l.cases {
-			s, err := l.run(server, c.decide, e.load)
+			s, err := l.run(server, c.decide, e.turn)
 			if err != nil {
 				return t, fmt.Errorf("%s: %w", c.name, err)
 			}

@@ -31,9 +31,7 @@ type Taken = bridge.Taken
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
 	if n := len(subjects); n == len(rules.rules) && n <= bridge.Few {
 		var few [bridge.Few]string
-		for i, subject := range subjects {
-			few[i] = subject
-		}
+		copy(few[:], subjects)
 		if rules.prepared.TakeAtOnce(ctx, l, few) {
 			return nil
 		}
