@@ -35,7 +35,7 @@ func TestBlock(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		d := allowed(l, false, more, ann)
 		if d.Never || d.RetryAfter != 50*time.Minute || len(d.Violations) != 1 || d.Violations[0].Rule != "login" ||
-			d.Violations[0].RetryAfter != d.RetryAfter || d.Violations[0].Never || d.Source != SourceMemory {
+			d.Violations[0].RetryAfter != d.RetryAfter || d.Violations[0].Never || d.Source != SourceBlock {
 			t.Errorf("got %+v", d)
 		}
 		if _, err := l.Wait(ctx, ann); !errors.Is(err, ErrTooManyRequests) {

@@ -14,14 +14,15 @@ type Source uint8
 
 const (
 	SourceStore  Source = iota // the limiter's store
-	SourceMemory               // this process, from a refusal or a block that it remembers
+	SourceMemory               // this process, from a refusal that it remembers
 	SourceLease                // this process, from permits that it took ahead
 	SourcePolicy               // a FailurePolicy, since the store failed
+	SourceBlock                // a block that [Limiter.Block] set
 )
 
-// String returns "store", "memory", "lease" or "policy".
+// String returns "store", "memory", "lease", "policy" or "block".
 func (s Source) String() string {
-	return word("Source", uint8(s), "store", "memory", "lease", "policy")
+	return word("Source", uint8(s), "store", "memory", "lease", "policy", "block")
 }
 
 // run decides the call and, if it has to wait, sleeps. Only simple calls are decided elsewhere.
@@ -57,8 +58,9 @@ func (c *call) decide(ctx context.Context) error {
 	case c.refusedHere():
 		c.answer.at = c.limiter.now()
 		if c.isBlocked {
-			c.answer.source = SourceMemory
+			c.answer.source = SourceBlock
 		}
+		c.tellRefusal()
 		return nil
 	case len(c.local.Claims) == 0 && len(c.fleet.Claims) == 0:
 		c.answer.admitted, c.answer.at = true, c.limiter.now()
@@ -72,6 +74,22 @@ func (c *call) decide(ctx context.Context) error {
 		c.withoutPlaces()
 	}
 	return c.decideInTime(ctx)
+}
+
+// tellRefusal tells the store of a call that is refused without it.
+func (c *call) tellRefusal() {
+	if c.limiter.witness == nil || c.peek {
+		return
+	}
+	told := engine.Call{Prefix: c.limiter.prefix}
+	for i := range c.asked {
+		if a := &c.asked[i]; a.rule.Scope == ScopeFleet {
+			claim := a.rule.claim
+			claim.Subject, claim.Refused = a.subject, a.part == nil
+			told.Claims = append(told.Claims, claim)
+		}
+	}
+	c.limiter.witness.Witness(&told)
 }
 
 // decideInTime asks the stores, and sleeps until the call's place. Where no place can be kept for it, it asks again when it would be

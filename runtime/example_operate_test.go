@@ -51,7 +51,7 @@ func ExampleLimiter_Block() {
 	decision, _ = limiter.Allow(ctx, login)
 	fmt.Println(decision.Allowed, decision.Source)
 	// Output:
-	// false memory
+	// false block
 	// true store
 }
 

@@ -18,6 +18,7 @@ type Limiter struct {
 	fallback  engine.Store   // in place of store, while that is lost: its counts are not those of this instance
 	limited   engine.Limited // the store, if it cannot decide every rule
 	sleeper   engine.Sleeper // the store, if calls wait by its clock; else nil
+	witness   engine.Witness // the store, if it is told of what it did not decide; else nil
 	prefix    string
 	hasher    *hasher // of subjects; nil if they stay as they are
 	shownKeys bool    // keys of requests are subjects
@@ -58,6 +59,9 @@ func New(store Store, options ...Option) *Limiter {
 	l.process, _ = store.(*memory.Store)
 	l.limited, _ = store.(engine.Limited)
 	l.sleeper, _ = store.(engine.Sleeper)
+	if w, ok := store.(engine.Witness); ok && w.Watches() {
+		l.witness = w
+	}
 	for _, option := range options {
 		option(l)
 	}

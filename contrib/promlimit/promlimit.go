@@ -21,7 +21,7 @@ import (
 // The results and sources that decisions are counted by.
 const (
 	results = int(ratelimit.ResultOtherRefused) + 1
-	sources = int(ratelimit.SourcePolicy) + 1
+	sources = int(ratelimit.SourceBlock) + 1
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 //	ratelimit_store_errors_total                         decisions, refunds and settles that the store failed
 //	ratelimit_failures_total{event}                      calls that were not decided, or gave up waiting; refunds and settles that failed; losses of the store
 //
-// The source is store, memory, lease or policy: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
+// The source is store, memory, lease, policy or block: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
 type Collector struct {
 	decisions   *prometheus.CounterVec
 	durations   *prometheus.HistogramVec

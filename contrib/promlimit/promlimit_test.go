@@ -80,6 +80,20 @@ func TestDecisionsAreCounted(t *testing.T) {
 	})
 }
 
+// Refusals by Limiter.Block are told apart.
+func TestBlocksAreCounted(t *testing.T) {
+	metrics, ctx := New(), t.Context()
+	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
+	login := ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 2, Per: time.Minute}, Key: "eve"}
+	if err := l.Block(ctx, time.Hour, login); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = l.Allow(ctx, login)
+	if n := testutil.ToFloat64(metrics.decisions.WithLabelValues("login", "refused", "block")); n != 1 {
+		t.Errorf("%v are counted", n)
+	}
+}
+
 // A store that fails is counted, also where calls pass in spite of it.
 func TestStoreErrorsAreCounted(t *testing.T) {
 	metrics, gone := New(), errors.New("gone")
@@ -127,24 +141,43 @@ func TestLint(t *testing.T) {
 // BenchmarkOverhead compares whole decisions in this process: without an observer, with an empty one, and with metrics. They take turns,
 // and of each the fastest turn counts.
 func BenchmarkOverhead(b *testing.B) {
-	const turn = 1000 // decisions
-	rule := ratelimit.Rule{Limit: 10_000_000, Per: time.Second, Algorithm: ratelimit.TokenBucket}
-	limiters := []*ratelimit.Limiter{
-		ratelimit.New(memstore.New()),
-		ratelimit.New(memstore.New(), ratelimit.WithObserver(func(context.Context, *ratelimit.Event) {})),
-		ratelimit.New(memstore.New(), ratelimit.WithObserver(New().Observe)),
+	bucket := ratelimit.Rule{Limit: 10_000_000, Per: time.Second, Algorithm: ratelimit.TokenBucket}
+	used := ratelimit.Rule{Limit: 1, Per: 1000 * time.Hour, Algorithm: ratelimit.FixedWindow}
+	other, another := bucket, bucket
+	other.Name, another.Name = "other", "another"
+	for _, call := range []struct {
+		name  string
+		rules []ratelimit.Rule
+	}{
+		{"one", []ratelimit.Rule{bucket}}, {"three", []ratelimit.Rule{bucket, other, another}},
+		{"refused", []ratelimit.Rule{used}}, {"refused-of-three", []ratelimit.Rule{other, another, used}},
+	} {
+		b.Run(call.name, func(b *testing.B) { compare(b, call.rules) })
 	}
-	ctx, rules, fastest := b.Context(), []*wrap.Rules{}, []time.Duration{}
-	for range limiters {
-		rules, fastest = append(rules, wrap.NewRules("docs.Store.Get", rule)), append(fastest, time.Hour)
+}
+
+func compare(b *testing.B, rules []ratelimit.Rule) {
+	const turn = 1000 // decisions
+	observers := []func(context.Context, *ratelimit.Event){nil, func(context.Context, *ratelimit.Event) {}, New().Observe}
+	var decide []func()
+	fastest := []time.Duration{}
+	for _, observe := range observers {
+		options := []ratelimit.Option{}
+		if observe != nil {
+			options = append(options, ratelimit.WithObserver(observe))
+		}
+		l, prepared, charges := ratelimit.New(memstore.New(), options...), wrap.NewRules("docs.Store.Get", rules...), make([]wrap.Charge, len(rules))
+		for i := range charges {
+			charges[i].Cost = 1
+		}
+		decide = append(decide, func() { _ = wrap.TakeCharges(b.Context(), l, prepared, charges...) })
+		fastest = append(fastest, time.Hour)
 	}
 	for b.Loop() {
-		for i, l := range limiters {
+		for i := range decide {
 			began := time.Now()
 			for range turn {
-				if err := wrap.Take(ctx, l, rules[i], wrap.Everybody); err != nil {
-					b.Fatal(err)
-				}
+				decide[i]()
 			}
 			fastest[i] = min(fastest[i], time.Since(began))
 		}

@@ -19,8 +19,7 @@ import (
 
 // WithStats makes this process publish, every five seconds while it decides, how many calls each rule decided and refused, and for
 // which subjects: of at most 100 rules about the 128 subjects with the most calls. Reports expire after 30 seconds. "ratelimitctl top"
-// shows them. Subjects are published as they stand in keys, so ratelimit.WithSubjectHash hides them here too. Calls that
-// ratelimit.Limiter.Block or a limit of 0 refuses are not counted; those that block= refuses are.
+// shows them. Subjects are published as they stand in keys, so ratelimit.WithSubjectHash hides them here too.
 func WithStats() Option {
 	return func(s *store) { s.stats = &statistics{store: s, seed: maphash.MakeSeed(), process: rand.Text()} }
 }
@@ -45,6 +44,12 @@ type counted struct {
 	mu     sync.Mutex
 	sketch stats.Sketch
 }
+
+// Watches implements engine.Witness.
+func (s *store) Watches() bool { return s.stats != nil }
+
+// Witness implements engine.Witness.
+func (s *store) Witness(call *engine.Call) { s.stats.note(call, new(engine.Verdict)) }
 
 // note takes in the answer to a call.
 func (s *statistics) note(call *engine.Call, v *engine.Verdict) {

@@ -29,6 +29,40 @@ func published(t *testing.T, server *redistest.Server, prefix string) (r stats.R
 	return r, true
 }
 
+// Calls that a block or a limit of 0 refuses count, though they reach no server.
+func TestStatsOfBlocks(t *testing.T) {
+	server := redistest.Start(t)
+	synctest.Test(t, func(t *testing.T) {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
+		defer client.Close()
+		defer time.Sleep(time.Minute) // on the virtual clock, as above
+		l := ratelimit.New(New(client, WithStats(), WithTimeout(time.Minute)), ratelimit.WithPrefix("p"))
+		login := ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}, Key: "eve"}
+		closed := ratelimit.Request{Rule: ratelimit.Rule{Name: "closed", Limit: 0, Per: time.Hour}, Key: "eve"}
+		if err := l.Block(t.Context(), time.Hour, login); err != nil {
+			t.Fatal(err)
+		}
+		for _, requests := range [][]ratelimit.Request{{login}, {closed, login}, {closed}} {
+			if _, err := l.Allow(t.Context(), requests...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Peek(t.Context(), requests...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(stats.Every)
+		r, _ := published(t, server, "p")
+		for _, rule := range r.Rules {
+			if want := (stats.Counts{Calls: 2, Refused: 2}); rule.Counts != want || len(rule.Subjects) != 1 || rule.Subjects[0].Name != "eve" {
+				t.Errorf("got %+v, want %+v", rule, want)
+			}
+		}
+		if len(r.Rules) != 2 {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
 // A process publishes while it decides: calls that the server or a remembered refusal answers, no peeks, and nothing once it is idle.
 func TestStats(t *testing.T) {
 	server := redistest.Start(t)

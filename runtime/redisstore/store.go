@@ -175,4 +175,5 @@ func (s *store) isSplit(call *engine.Call) bool {
 var (
 	_ engine.Notifier = (*store)(nil)
 	_ engine.Pinger   = (*store)(nil)
+	_ engine.Witness  = (*store)(nil)
 )

@@ -205,6 +205,14 @@ type Settings interface {
 	Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error
 }
 
+// Witness is a store that may publish what becomes of calls.
+type Witness interface {
+	// Watches reports whether it does.
+	Watches() bool
+	// Witness is told of a call that was refused without the store, by a block or a limit of 0. Its claims say which rules refused it.
+	Witness(call *Call)
+}
+
 // Pinger is a store that can say whether it is ready to decide.
 type Pinger interface {
 	// Ping returns why calls under a prefix cannot be decided, in one sentence that says what to do, or nil. It tries what the rules
