@@ -28,9 +28,9 @@ func (s Source) String() string {
 // run decides the call and, if it has to wait, sleeps. Only simple calls are decided elsewhere.
 func (c *call) run(ctx context.Context) error {
 	observed := c.limiter.observed() && !c.peek
-	var began time.Time
+	var began time.Duration
 	if observed {
-		began = c.limiter.now()
+		began = c.limiter.elapsed()
 	}
 	report := reportOf(ctx)
 	c.reports = c.peek || report != nil
@@ -45,7 +45,7 @@ func (c *call) run(ctx context.Context) error {
 		c.fire(ctx)
 	}
 	if observed {
-		c.observe(ctx, c.limiter.now().Sub(began))
+		c.observe(ctx, c.limiter.elapsed()-began)
 	}
 	return c.err
 }

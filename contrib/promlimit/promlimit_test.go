@@ -166,11 +166,12 @@ func compare(b *testing.B, rules []ratelimit.Rule) {
 		if observe != nil {
 			options = append(options, ratelimit.WithObserver(observe))
 		}
-		l, prepared, charges := ratelimit.New(memstore.New(), options...), wrap.NewRules("docs.Store.Get", rules...), make([]wrap.Charge, len(rules))
-		for i := range charges {
-			charges[i].Cost = 1
+		l, prepared, ctx := ratelimit.New(memstore.New(), options...), wrap.NewRules("docs.Store.Get", rules...), b.Context()
+		subjects := make([]string, len(rules))
+		for i := range subjects {
+			subjects[i] = wrap.Everybody
 		}
-		decide = append(decide, func() { _ = wrap.TakeCharges(b.Context(), l, prepared, charges...) })
+		decide = append(decide, func() { _ = wrap.Take(ctx, l, prepared, subjects...) })
 		fastest = append(fastest, time.Hour)
 	}
 	for b.Loop() {
