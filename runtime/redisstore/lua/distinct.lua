@@ -3,17 +3,18 @@
 -- a is the period of a sliding window, or a and b the start and stop of the calendar window.
 local distinct = { reserves = at_once, last = always, charge = always }
 
--- Returns the time of the admission at an index, or nothing if there is none or the set is damaged.
+-- Returns the time of the admission at an index, or nothing if there is none. If the set is damaged, it deletes the set.
 local function time_at(c, index, now)
   local time = tonumber(call('ZRANGE', c.key, index, index, 'WITHSCORES')[2])
   if not time or time % 1 == 0 and time <= now + HORIZON then return time end
-  c.damaged = true
+  damage(c)
+  call('DEL', c.key)
 end
 
 -- After the clock went back, admissions of the next window count as well.
 function distinct.check(c, now)
   local admitted = call('ZSCORE', c.key, c.text)
-  c.admitted, c.since, c.damaged = admitted and tonumber(admitted), now - c.a, false
+  c.admitted, c.since = admitted and tonumber(admitted), now - c.a
   if c.kind == DISTINCT_CALENDAR then
     if now < c.a or now >= c.b then return now, true end
     c.since = c.a - 1
@@ -41,10 +42,6 @@ end
 
 function distinct.commit(c, n, now)
   if c.known then return end
-  if c.damaged then
-    damage(c)
-    call('DEL', c.key)
-  end
   call('ZREMRANGEBYSCORE', c.key, '-inf', integer(c.since))
   call('ZADD', c.key, integer(now), c.text)
   local newest = time_at(c, '-1', now) or now

@@ -4,44 +4,37 @@ local sliding_window = {}
 
 local MAX_MOVED = 64 -- later permits that a charge is put before; if there are more, it takes the time of the newest one
 
--- Returns the time of a permit, or 0 if the list is damaged.
+-- Returns the time of a permit. If the list is damaged, it deletes the list and returns 0.
 local function time_of(c, permit, now)
   if #permit ~= 8 then fail_later_layout(#permit, 8) end
   local time = parse('<d', permit)
   if time % 1 == 0 and time >= 0 and time <= now + HORIZON then return time end
-  c.damaged = true
+  damage(c)
+  call('DEL', c.key)
   return 0
 end
 
--- Returns the time of the permit at an index, or 0 if there is none or the list is damaged.
+-- Returns the time of the permit at an index, or 0 if there is none.
 local function time_at(c, index, now)
   local permit = call('LINDEX', c.key, index)
   return permit and time_of(c, permit, now) or 0
 end
 
 function sliding_window.check(c, now)
+  c.newest = false
   local permit = call('LINDEX', c.key, c.text)
-  c.newest, c.damaged, c.leaves = false, false, now
   if not permit then return now end
   local leaves = time_of(c, permit, now) + c.a
-  c.leaves = leaves
   return leaves > now and leaves or now
 end
 
--- Loads the time of the newest permit, which only a charge needs, and forgets a damaged list.
+-- Loads the time of the newest permit, which only a charge needs.
 function sliding_window.load(c, now)
   local permit = call('LINDEX', c.key, '-1')
   c.newest = permit and time_of(c, permit, now) or 0
-  if c.damaged then
-    damage(c)
-    call('DEL', c.key)
-    c.newest = 0
-  end
 end
 
-function sliding_window.earliest(c, now, from)
-  return max(from, c.leaves)
-end
+function sliding_window.earliest(c, now, from) return max(from, time_at(c, c.text, now) + c.a) end
 
 -- Returns how many permits at most high are later than a time.
 local function later_than(c, now, time, high)
