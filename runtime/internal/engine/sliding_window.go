@@ -23,8 +23,10 @@ func (s *slidingWindow) Earliest(c *Claim, _, from int64) int64 {
 	return from
 }
 
+// Room forgets the permits that have left the window. In Lua it is cheap to find those only if they do not stay.
 func (s *slidingWindow) Room(c *Claim, now int64) int64 {
-	return max(0, c.Limit-int64(s.times.len()-s.times.search(now-c.Rule.Per+1)))
+	s.times.drop(s.times.search(now - c.Rule.Per + 1))
+	return max(0, c.Limit-int64(s.times.len()))
 }
 
 func (s *slidingWindow) Full(c *Claim, now int64) int64 {

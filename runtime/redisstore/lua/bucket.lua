@@ -1,22 +1,36 @@
 -- Buckets: the generic cell rate algorithm. The state is a string: LAYOUT, s, x, y, z. The bucket is full again at x + y/z, its theoretical
 -- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time
--- that is still stored at x. a is the period, and b the burst. text is for how long permits are taken ahead, if they are. From kind
--- PREPAID on the next call pays; to give back to that kind, text is until when its debt may be that of calls that ran.
+-- that is still stored at x. a is the period, and b the burst. text is for how long permits are taken ahead, if they are. In a
+-- prepaid bucket the next call pays; to give back to that, text is until when its debt may be that of calls that ran.
 local bucket = {}
 
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
 local MAX_DEBT = DAY -- how far a charge beyond the limit carries an empty bucket ahead
+local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then
 
 -- Adds to a time, whole and in parts of limit, the time in which a bucket gains n permits. The products are exact, as limit and n
 -- are at most 10^7.
-local function gain(x, y, n, limit, period)
-  local rest = period % limit
-  local parts = y + n * rest
-  local left = parts % limit
-  return x + n * ((period - rest) / limit) + (parts - left) / limit, left
+local function gain(c, x, y, n)
+  local limit = c.limit
+  x, y = x + n * c.each, y + n * c.each_parts
+  if y >= 0 and y < limit then return x, y end
+  local left = y % limit
+  return x + (y - left) / limit, left
 end
 
 bucket.gain = gain
+
+-- Returns how many permits may be missing from a full bucket for n permits to pass, negated.
+local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
+
+-- Computes what is the same for all subjects: how long a permit takes, and how long before the bucket is full the claim fits, negated.
+function bucket.prepare(c)
+  c.prepaid = c.kind == PREPAID or c.kind == WARMUP
+  c.burst = c.kind == WARMUP and 0 or c.b
+  c.each_parts = c.a % c.limit
+  c.each = (c.a - c.each_parts) / c.limit
+  c.lead, c.lead_parts = gain(c, 0, 0, needed(c, c.cost))
+end
 
 -- Returns a time in which a bucket gains at a new limit what it gains at an old one in d, rounded up.
 local function rescale(d, old, limit)
@@ -32,32 +46,22 @@ local function adapt(c, now, x, y, z)
   x = x + min(y, 1)
   if x <= now or z == 0 then return x end
   local missing, debt = x - now, 0
-  if c.kind >= PREPAID then
-    local stored, part = gain(0, 0, c.kind == PREPAID and c.b or 0, z, c.a)
-    stored = min(missing, stored + min(part, 1))
+  if c.prepaid then
+    local parts = c.a % z
+    local stored = min(missing, c.burst * ((c.a - parts) / z) + ceil(c.burst * parts / z))
     missing, debt = stored, missing - stored
   end
   return now + rescale(missing, z, c.limit) + debt
-end
-
--- Returns how many permits may be missing from a full bucket for n permits to pass, negated.
-local function needed(c, n)
-  if c.kind < PREPAID then return n - c.b end
-  return c.kind == PREPAID and -c.b or 0
 end
 
 -- Returns the first time, from a time on, at which the bucket lacks no more than so many permits, negated.
 local function lacks(c, permits, now, from)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
-  x, y = gain(x, y, permits, c.limit, c.a)
+  x, y = gain(c, x, y, permits)
   if y > 0 then x = x + 1 end
   return x > from and x or from
 end
-
-function bucket.earliest(c, now, from) return lacks(c, needed(c, c.cost), now, from) end
-
-local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then
 
 -- Loads a state that is not as the last charge at the claim's limit left it.
 local function load(c, state, now)
@@ -80,19 +84,22 @@ function bucket.check(c, now)
   else
     c.s, c.x, c.y = nil, -1, 0
     if state then load(c, state, now) end
+    x, y = c.x, c.y
   end
-  return lacks(c, needed(c, c.cost), now, now)
+  if x < now then x, y = now, 0 end
+  x, y = x + c.lead, y + c.lead_parts
+  if y > 0 then x = x + (y > c.limit and 2 or 1) end
+  return x > now and x or now
 end
 
+function bucket.earliest(c, now, from) return lacks(c, needed(c, c.cost), now, from) end
+
 function bucket.room(c, now)
-  local burst = -needed(c, 0)
+  local burst = c.burst
   if burst == 0 then return lacks(c, 0, now, now) > now and 0 or 1 end
-  local low, high = 0, burst
-  while low < high do
-    local middle = ceil((low + high) / 2)
-    if lacks(c, middle - burst, now, now) <= now then low = middle else high = middle - 1 end
-  end
-  return low
+  local n = min(burst, burst - floor(((c.x - now) * c.limit + c.y) / c.a)) -- one too many, as it is not rounded up
+  while n > 0 and lacks(c, n - burst, now, now) > now do n = n - 1 end
+  return max(0, n)
 end
 
 function bucket.full(c, now) return lacks(c, 0, now, now) end
@@ -104,7 +111,7 @@ function bucket.reserves(c, now, at) return bucket.earliest(c, now, now) == at e
 local function add(c, n, now)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
-  c.x, c.y = gain(x, y, n, c.limit, c.a)
+  c.x, c.y = gain(c, x, y, n)
 end
 
 bucket.add = add
@@ -128,8 +135,7 @@ end
 function bucket.add_beyond(c, n, now)
   local before = c.x
   add(c, n, now)
-  local empty = gain(now, 0, -needed(c, 0), c.limit, c.a)
-  local most = max(before, empty + MAX_DEBT)
+  local most = max(before, gain(c, now, 0, c.burst) + MAX_DEBT)
   local beyond = c.x - most
   if beyond >= 0 then c.x, c.y = most, 0 end
   return beyond
@@ -142,7 +148,7 @@ function bucket.charge(c, n, now)
 end
 
 function bucket.last(c, n, now, at, extra)
-  local x, y = gain(c.x - (extra or 0), c.y, needed(c, n) - n, c.limit, c.a)
+  local x, y = gain(c, c.x - (extra or 0), c.y, needed(c, n) - n)
   return x + min(y, 1) <= at
 end
 
@@ -150,20 +156,20 @@ end
 -- of calls that ran, others wait.
 local function others_wait(c, now, at, dated, own_debt)
   local is_place = at > now and not dated
-  if is_place or lacks(c, needed(c, 0), now, now) <= now then return false end
-  return c.kind < PREPAID or c.x + min(c.y, 1) > own_debt
+  if is_place or lacks(c, -c.burst, now, now) <= now then return false end
+  return not c.prepaid or c.x + min(c.y, 1) > own_debt
 end
 
 -- Gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without the rest
 -- of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While others wait, the
 -- charge is lost: their places stay, so the bucket would have run over.
 function bucket.subtract(c, n, now, at, extra, dated, own_debt)
-  local lease = c.kind < PREPAID and tonumber(c.text) or 0
+  local lease = not c.prepaid and tonumber(c.text) or 0
   local refilled = max(0, now + lease - at)
-  local x, y = gain(c.x, c.y, -n, c.limit, c.a)
-  if c.kind < PREPAID and x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
-  if refilled > (gain(extra, 0, n, c.limit, c.a)) or c.x < now or others_wait(c, now, at, dated, own_debt) then return end
-  c.x, c.y = gain(c.x - extra + refilled, c.y, -n, c.limit, c.a)
+  local x, y = gain(c, c.x, c.y, -n)
+  if not c.prepaid and x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
+  if refilled > (gain(c, extra, 0, n)) or c.x < now or others_wait(c, now, at, dated, own_debt) then return end
+  c.x, c.y = gain(c, c.x - extra + refilled, c.y, -n)
   return true
 end
 

@@ -35,7 +35,8 @@ const (
 type Run struct {
 	Keys, Args []any // for EVALSHA or FCALL
 
-	header []byte
+	header    []byte
+	hasHeader bool // Args begins with it
 }
 
 // AddDecision adds a call to decide, with the calendar windows that hold now and those that the call may wait for.
@@ -77,7 +78,7 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 }
 
 func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent) {
-	r.addHeader(flags, byte(len(call.Claims)))
+	keys := len(r.Keys)
 	switch {
 	case flags&flagUpTo != 0:
 		r.Args = append(r.Args, call.Claims[0].Cost)
@@ -92,7 +93,7 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 			has |= hasFree
 			r.Keys = append(r.Keys, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
-		if t.block = c.Rule.Block > 0 && flags&flagAdjust == 0; t.block {
+		if c.Rule.Block > 0 && flags&flagAdjust == 0 {
 			has |= hasBlock
 			r.Keys = append(r.Keys, key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
@@ -102,18 +103,23 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		}
 		r.Args = append(r.Args, append(append(record, t.Text...), 0))
 	}
+	r.addHeader(flags, len(call.Claims), len(r.Keys)-keys)
 }
 
 // addHeader adds a call to the header, which a run of one call without flags does not need.
-func (r *Run) addHeader(flags, claims byte) {
-	if r.header == nil {
+func (r *Run) addHeader(flags byte, claims, keys int) {
+	alone := r.header == nil
+	if alone {
 		r.header = []byte{0}
 	}
-	r.header = append(r.header, flags, claims)
-	if alone := len(r.header) == 3; alone && flags == 0 {
+	r.header = append(r.header, flags)
+	r.header = binary.LittleEndian.AppendUint16(r.header, uint16(claims))
+	r.header = binary.LittleEndian.AppendUint16(r.header, uint16(keys))
+	if alone && flags == 0 {
 		return
-	} else if alone || len(r.header) == 5 && r.header[1] == 0 {
-		r.Args = slices.Insert(r.Args, 0, any(nil))
+	}
+	if !r.hasHeader {
+		r.Args, r.hasHeader = slices.Insert(r.Args, 0, any(nil)), true
 	}
 	r.Args[0] = r.header
 }
@@ -121,8 +127,8 @@ func (r *Run) addHeader(flags, claims byte) {
 // sent is what a claim is sent as besides its kind, mode and limit.
 type sent struct {
 	engine.Terms
-	cost, wait  int64
-	free, block bool
+	cost, wait int64
+	free       bool // its free places are needed
 }
 
 // ErrReply is the error of a reply that no script of this version gives.

@@ -1,17 +1,14 @@
--- Decides one call: checks all its rules first, and then charges all of them or none.
+-- Decides one call whose claims were asked: charges all its rules or none.
 
 local decide = {}
 
-local PLAIN = {} -- the operation of a call without flags
-decide.PLAIN = PLAIN
-
 -- Notes until when the subject of a claim is blocked, if it is.
 local function note_block(c, now)
-  local state = get(c, c.blocked, 8)
+  local state = get(c, c.block_key, 8)
   local stop = state and parse('<d', state, 2) or 0
   if stop <= now then return end
   if not valid(stop, 0, 0) or stop > now + HORIZON then return damage(c) end
-  c.stop_block, c.earliest, c.refused = stop, max(c.earliest, stop), true
+  c.blocked_until, c.earliest, c.refused = stop, max(c.earliest, stop), true
 end
 
 -- Notes whether each rule refuses its claim. Returns when all admit the call, whether one refuses it, whether one lets it wait, and
@@ -21,7 +18,7 @@ local function note(claims, now)
   for i = 1, #claims do
     local c = claims[i]
     if c.mode == TRIGGER then c.earliest = now end
-    c.refused, c.fired, c.stop_block = c.earliest > now + c.wait, false, false
+    c.refused, c.fired, c.blocked_until = c.earliest > now + c.wait, false, false
     if c.has >= BLOCK then
       note_block(c, now)
       blocks = true
@@ -70,10 +67,8 @@ local function available(claims, now, most)
   for _, c in ipairs(claims) do
     if c.mode == SHADOW and c.is.room(c, now) < n then
       c.cost = min(n, c.limit)
-      if c.kind == SLIDING_WINDOW then c.text = integer(c.cost - c.limit - 1) end
-      c.refused, c.earliest = true, c.check(c, now)
+      c.refused, c.earliest = true, c.is.earliest(c, now, now)
       c.cost = 1
-      if c.kind == SLIDING_WINDOW then c.text = integer(-c.limit) end
     end
   end
   return n
@@ -95,7 +90,7 @@ end
 local function load(claims, now)
   for i = 1, #claims do
     local c = claims[i]
-    if c.kind == SLIDING_WINDOW then c.is.load(c, now) end
+    if c.load then c.load(c, now) end
   end
 end
 
@@ -114,18 +109,18 @@ end
 -- Begins the blocks that follow from a refusal.
 local function block(claims, now, peek)
   for _, c in ipairs(claims) do
-    if c.blocked and c.refused and not c.stop_block then
-      c.stop_block = now + c.block
-      c.earliest = max(c.earliest, c.stop_block)
-      if not peek then set(c.blocked, pack('<Bd', LAYOUT, c.stop_block), c.stop_block) end
+    if c.block_key and c.refused and not c.blocked_until then
+      c.blocked_until = now + c.block
+      c.earliest = max(c.earliest, c.blocked_until)
+      if not peek then set(c.block_key, pack('<Bd', LAYOUT, c.blocked_until), c.blocked_until) end
     end
   end
 end
 
 -- Says all that a rule has to tell of a decision, in entries as below.
 local function tell(c, now)
-  local room = c.stop_block and 0 or c.is.room(c, now)
-  return pack('<BBddddd', c.number, c.refused and 4 or 3, now, c.earliest, room, c.is.full(c, now), c.fired or 0)
+  local room, full = c.is.room(c, now), c.is.full(c, now)
+  return pack('<BBddddd', c.number, c.refused and 4 or 3, now, c.earliest, c.blocked_until and 0 or room, full, c.fired or 0)
 end
 
 -- The reply is one of
@@ -159,10 +154,37 @@ local function reply_of(claims, now, at, admitted, taken, report)
   return notes and reply .. notes or reply
 end
 
--- Decides a call whose rules have been asked when they admit it.
-local function decide_asked(claims, now, op)
+-- Tells which rules refuse a call, and nothing else.
+local function refusal(claims, now)
+  local reply = notes or ''
+  for i = #claims, 1, -1 do
+    local c = claims[i]
+    if c.earliest > now then reply = pack('<BBdd', c.number, 1, now, c.earliest) .. reply end
+  end
+  return reply
+end
+
+-- Decides a plain call, which all rules admit at a time. Most calls are plain: each rule enforces its limit, without waits and blocks, on a
+-- cost of 1, and no more than a report is asked for.
+function decide.plain(claims, now, op, at)
+  local admitted, report = at == now, op.report
+  if not admitted and not report then return refusal(claims, now) end
+  if admitted then
+    if claims[2] then load(claims, now) end
+    for i = 1, #claims do
+      local c = claims[i]
+      c.commit(c, 1, now, now)
+    end
+    if not report and not notes then return now end
+  end
+  note(claims, now)
+  return reply_of(claims, now, admitted and now or 0, admitted, 0, report)
+end
+
+-- Decides any other call.
+function decide.call(claims, now, op)
   local at, refused, waits, blocks = note(claims, now)
-  local admitted, tells, taken = at == now, op ~= PLAIN, nil
+  local admitted, tells, taken = at == now, op.report, nil
   if op.refused then
     refused = true
   elseif waits then
@@ -171,66 +193,30 @@ local function decide_asked(claims, now, op)
   if refused then
     at, admitted = 0, false
     if blocks then block(claims, now, op.peek) end
-  elseif op.lease and admitted then
+  elseif op.leases and admitted then
     load(claims, now)
     taken, at = use('lease').take(claims, now, op)
   elseif admitted and not op.peek then
-    taken = op.most and available(claims, now, op.most)
+    taken = op.up_to and available(claims, now, op.most)
     tells = commit(claims, taken, now, at) or tells
   end
-  if admitted and not tells and not notes then return now end
+  if admitted and not tells and not taken and not notes then return now end
   return reply_of(claims, now, at, admitted, taken or 0, op.report)
-end
-
--- The reply to a plain call that is refused.
-local function refusal(claims, now)
-  local reply = ''
-  for i = #claims, 1, -1 do
-    local c = claims[i]
-    if c.earliest > now then reply = pack('<BBdd', c.number, 1, now, c.earliest) .. reply end
-  end
-  return reply
-end
-
--- Decides a call. Most calls are plain: they have no flags, and each rule enforces its limit without waits and blocks on a cost of 1.
-function decide.call(claims, now, op)
-  local plain, at = op == PLAIN, now
-  notes = nil
-  for i = 1, #claims do
-    local c = claims[i]
-    local earliest, unknown = c.check(c, now)
-    if unknown then return -now end
-    c.earliest = earliest
-    if earliest > at then at = earliest end
-    plain = plain and c.plain
-  end
-  if not plain or notes then return decide_asked(claims, now, op) end
-  if at > now then return refusal(claims, now) end
-  if claims[2] then load(claims, now) end
-  for i = 1, #claims do
-    local c = claims[i]
-    c.commit(c, 1, now, now)
-  end
-  if not notes then return now end
-  note(claims, now)
-  return reply_of(claims, now, now, true, 0)
 end
 
 -- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.
 -- The reply is the time. If debts would last too long, it is a list of the time, and by how much the debt of each claim would.
 function decide.adjust(claims, now, op)
+  load(claims, now)
   for _, c in ipairs(claims) do
-    local _, unknown = c.check(c, now)
-    if unknown and c.cost > 0 then return -now end
-    if c.kind == SLIDING_WINDOW then c.is.load(c, now) end
-    if c.free and c.wait > now then use('places').load(c, now) end
+    if c.free_key and c.wait > now then use('places').load(c, now) end
   end
   local reply, told = { now }, false
   for i, c in ipairs(claims) do
     local beyond = 0
     if c.cost > 0 then
       beyond = c.is.charge(c, c.cost, now) or 0
-    elseif c.free then
+    elseif c.free_key then
       use('places').give_back(c, -c.cost, now, op.rollback)
     else -- it was nobody's place, so none is kept free
       c.is.give_back(c, -c.cost, now, c.wait, op.rollback, true)

@@ -25,7 +25,7 @@ func files() []string {
 			names = append(names, name)
 		}
 	}
-	return append(names, "places", "lease", "decide", "run")
+	return append(names, "claims", "places", "lease", "decide", "run")
 }
 
 // filesOfKinds returns the name of the Lua file of each kind, in the order of the kinds.
@@ -109,7 +109,9 @@ func kinds() string {
 
 // isModule reports whether a file makes a table of its own name. It is put into a function that runs when the module is first used,
 // since EVALSHA makes all functions again at each run.
-func isModule(name string) bool { return name != "common" && name != "clock" && name != "run" }
+func isModule(name string) bool {
+	return name != "common" && name != "clock" && name != "claims" && name != "run"
+}
 
 func hash(text string) string {
 	sum := sha1.Sum([]byte(text))

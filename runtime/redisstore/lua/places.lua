@@ -8,7 +8,7 @@ local MAX_PLACES = 64
 -- Loads the free places of a claim whose time is to come.
 function places.load(c, now)
   c.places = {}
-  local state = get(c, c.free, 16) or ''
+  local state = get(c, c.free_key, 16) or ''
   for from = 2, #state, 16 do
     local at, permits = parse('<dd', state, from)
     if not valid(at, permits, 0) or at > now + HORIZON then
@@ -24,7 +24,7 @@ local function write_places(c)
   for _, p in ipairs(c.places) do
     state, last = state .. pack('<dd', p.at, p.permits), p.at
   end
-  if last then set(c.free, state, last) else call('DEL', c.free) end
+  if last then set(c.free_key, state, last) else call('DEL', c.free_key) end
 end
 
 -- Returns the number of the free place of n permits at a time, or nil.
@@ -54,8 +54,8 @@ function places.take(c, at, n)
   local rest = c.places[i].permits - n
   table.remove(c.places, i)
   if rest > 0 then
-    if c.kind == PREPAID or c.kind == WARMUP then
-      local whole, parts = use('bucket').gain(at, 0, n, c.limit, c.a)
+    if c.prepaid then
+      local whole, parts = use('bucket').gain(c, at, 0, n)
       at = whole + min(parts, 1)
     end
     add_place(c, at, rest)
@@ -69,7 +69,7 @@ end
 local function meets(claims, now, at)
   for _, c in ipairs(claims) do
     if c.mode == ENFORCE then
-      if c.stop_block or c.earliest > now and at > now + c.wait then return false end
+      if c.blocked_until or c.earliest > now and at > now + c.wait then return false end
       if not place_at(c, at, c.cost) and not (c.earliest <= at and c.is.reserves(c, now, at)) then return false end
     end
   end
@@ -80,7 +80,7 @@ end
 function places.first(claims, now)
   local first
   for _, c in ipairs(claims) do
-    if c.free and c.mode == ENFORCE then places.load(c, now) end
+    if c.free_key and c.mode == ENFORCE then places.load(c, now) end
   end
   for _, c in ipairs(claims) do
     if c.mode == ENFORCE and c.wait > 0 and c.earliest > now then

@@ -2,6 +2,9 @@
 -- calls that wait, and count already. a is the period, text the index of the permit that must have left the window.
 local sliding_window = {}
 
+-- Computes what is the same for all subjects: how often the expiry is set. The first charge of a step sets it.
+function sliding_window.prepare(c) c.step = (c.a - c.a % 8) / 8 + 1 end
+
 local MAX_MOVED = 64 -- later permits that a charge is put before; if there are more, it takes the time of the newest one
 
 -- Returns the time of a permit. If the list is damaged, it deletes the list and returns 0.
@@ -31,10 +34,12 @@ end
 -- Loads the time of the newest permit, which only a charge needs.
 function sliding_window.load(c, now)
   local permit = call('LINDEX', c.key, '-1')
-  c.newest = permit and time_of(c, permit, now) or 0
+  local newest = permit and time_of(c, permit, now) or 0
+  c.newest = newest
+  return newest
 end
 
-function sliding_window.earliest(c, now, from) return max(from, time_at(c, c.text, now) + c.a) end
+function sliding_window.earliest(c, now, from) return max(from, time_at(c, integer(c.cost - c.limit - 1), now) + c.a) end
 
 -- Returns how many permits at most high are later than a time.
 local function later_than(c, now, time, high)
@@ -47,7 +52,23 @@ local function later_than(c, now, time, high)
   return low
 end
 
-function sliding_window.room(c, now) return c.limit - later_than(c, now, now - c.a, c.limit) end
+-- Deletes the permits that have left the window.
+local function trim(c, now, length)
+  local low, high = -1, 0 -- the permit at low has left, and the one at high may have
+  while high < length and time_at(c, integer(high), now) <= now - c.a do low, high = high, 2 * high + 1 end
+  high = min(high, length)
+  while low + 1 < high do
+    local middle = floor((low + high) / 2)
+    if time_at(c, integer(middle), now) <= now - c.a then low = middle else high = middle end
+  end
+  if high > 0 then call('LPOP', c.key, integer(high)) end
+  return high
+end
+
+function sliding_window.room(c, now)
+  local length = call('LLEN', c.key)
+  return max(0, c.limit - length + trim(c, now, length))
+end
 
 function sliding_window.full(c, now) return max(now, time_at(c, '-1', now) + c.a) end
 
@@ -70,7 +91,7 @@ local function insert(c, n, permit, later)
   return call('RPUSH', c.key, unpack(tail, max(1, later - n + 1), later))
 end
 
--- Drops what is beyond the limit. What is in the window still counts if this charge is given back, or for rules of other limits.
+-- Drops permits beyond the limit. What is in the window still counts if this charge is given back, or for rules of other limits.
 local function drop(c, over, now)
   while over > 0 and time_at(c, '0', now) <= now - c.a do
     call('LPOP', c.key)
@@ -81,25 +102,24 @@ end
 -- Charges n permits, and returns the time they are recorded at. Where they are charged as of now, or beyond the limit, all that is beyond
 -- it leaves the list.
 function sliding_window.commit(c, n, now, at, beyond)
-  if not c.newest then sliding_window.load(c, now) end
-  beyond = beyond or at == now
-  if n > c.limit then n = c.limit end -- the cost of a trigger has no bound
-  local newest, permit, length = c.newest, nil, nil
+  local newest, limit, length = c.newest or sliding_window.load(c, now), c.limit, nil
+  if n > limit then n = limit end -- the cost of a trigger has no bound
   if newest > at and time_at(c, -1 - MAX_MOVED, now) > at then
-    at = newest
-    record(c, at)
+    record(c, newest)
+    beyond, at = beyond or at == now, newest
   end
-  permit = pack('<d', at)
+  local permit = pack('<d', at)
   if newest > at then
     length = insert(c, n, permit, later_than(c, now, at, MAX_MOVED))
   else
     length = n == 1 and call('RPUSH', c.key, permit) or append(c, n, permit)
-    local step = (c.a - c.a % 8) / 8 + 1 -- the expiry is set once a step, by the first charge of it
-    local began = at - at % step
-    if newest < began then expire(c.key, began + step + c.a) end
+    local began = at - at % c.step
+    if newest < began then expire(c.key, began + c.step + c.a) end
   end
-  if length > c.limit then
-    if beyond then call('LPOP', c.key, length - c.limit) else drop(c, length - c.limit, now) end
+  if length == limit + 1 and at == now then
+    call('LPOP', c.key)
+  elseif length > limit then
+    if beyond or at == now then call('LPOP', c.key, length - limit) else drop(c, length - limit, now) end
   end
   return at
 end

@@ -2,7 +2,10 @@
 -- above half of b is cold: its permits cost up to three times as much. When giving back, text is the price of the charge: how much
 -- longer than usual it lasts, and the stored time that it used up; and until when a debt may be its own.
 local bucket = use('bucket')
-local warmup = { room = bucket.room, full = bucket.full, earliest = bucket.earliest, reserves = bucket.reserves }
+local warmup = {
+  has_price = true, prepare = bucket.prepare,
+  room = bucket.room, full = bucket.full, earliest = bucket.earliest, reserves = bucket.reserves,
+}
 
 -- Returns m*n/divisor, rounded up. Each has at most 38 bits, but the product may have more than the 53 of a double.
 local function mul_div(m, n, divisor)
@@ -32,7 +35,7 @@ end
 
 function warmup.commit(c, n, now)
   local above = max(0, c.stored - floor(c.b / 2))
-  local worth = bucket.gain(0, 0, n, c.limit, c.a)
+  local worth = bucket.gain(c, 0, 0, n)
   local cold = min(above, worth)
   c.extra, c.used_up = mul_div(2 * cold, 2 * above - cold, c.b), min(c.stored, worth)
   bucket.add(c, n, now)

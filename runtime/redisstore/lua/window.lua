@@ -2,6 +2,9 @@
 -- oldest first. The first one is the present one, also after the clock went back behind its start; the others belong to calls that
 -- wait. a is the period of a fixed window. Of a calendar, a and b are the start and stop of the window that the caller takes for the
 -- present one, and text has the stops of the next ones, as far as the call may wait.
+--
+-- Mostly there is at most one window, and it holds now. It is kept as start, stop and used of the claim; used is nil if it is not open
+-- yet. Else windows lists them.
 local window = {}
 
 local ONE = 25 -- bytes of a state with one window
@@ -27,7 +30,9 @@ end
 
 -- Returns the windows that have not ended.
 local function windows(c)
-  if not c.windows then c.windows = { { start = c.start, stop = c.stop, used = c.used } } end
+  if not c.windows then
+    c.windows, c.changed = { c.used and { start = c.start, stop = c.stop, used = c.used } }, false
+  end
   return c.windows
 end
 
@@ -57,27 +62,36 @@ end
 
 function window.check(c, now)
   local state = call('GET', c.key)
-  c.windows = false
   if state and #state == ONE then
     local layout, start, stop, used = parse('<Bddd', state)
     if layout == LAYOUT and start <= now and now < stop and stop <= now + HORIZON + c.a and used >= 0 and used % 1 == 0 then
-      c.start, c.stop, c.used = start, stop, used
+      c.start, c.stop, c.used, c.windows = start, stop, used, false
       return used + c.cost <= c.limit and now or stop
     end
   end
-  if state then load(c, state, now) else c.windows = {} end
+  if not state then
+    local start, stop = c.a, c.b
+    if c.kind == FIXED_WINDOW then start, stop = now, now + c.a end
+    if start <= now and now < stop then
+      c.start, c.stop, c.used, c.windows = start, stop, nil, false
+      return now
+    end
+  end
+  c.windows = {}
+  if state then load(c, state, now) end
   local unknown = c.kind == CALENDAR and not c.windows[1] and (now < c.a or now >= c.b)
   return window.earliest(c, now, now), unknown
 end
-
 function window.room(c, now)
-  local w = windows(c)[1]
+  if not c.windows then return max(0, c.limit - (c.used or 0)) end
+  local w = c.windows[1]
   return w and max(0, c.limit - w.used) or c.limit
 end
 
 function window.full(c, now)
+  if not c.windows then return (c.used or 0) > 0 and c.stop or now end
   local full = now
-  for _, w in ipairs(windows(c)) do
+  for _, w in ipairs(c.windows) do
     if w.used > 0 then full = w.stop end
   end
   return full
@@ -117,8 +131,13 @@ end
 
 function window.commit(c, n, now, at)
   if at == now and not c.windows then
-    c.used = min(c.used + n, MOST_USED)
-    call('SETRANGE', c.key, '17', pack('<d', c.used))
+    local used = min((c.used or 0) + n, MOST_USED)
+    if c.used then
+      call('SETRANGE', c.key, '17', pack('<d', used))
+    else
+      set(c.key, pack('<Bddd', LAYOUT, c.start, c.stop, used), c.stop)
+    end
+    c.used = used
     return
   end
   if at > now and not windows(c)[1] then -- the present window comes first, so that the next one is not taken for it
@@ -155,7 +174,8 @@ end
 
 -- Returns the end of the present window.
 function window.ends(c, now)
-  local w = windows(c)[1]
+  if not c.windows then return c.stop end
+  local w = c.windows[1]
   if w then return w.stop end
   local _, stop = bounds(c, now)
   return stop

@@ -1,0 +1,34 @@
+-- The claims of a call, as they are sent. Each is an argument: kind, mode, which keys it has, and its number in the call; limit, cost, a, b,
+-- wait and the length of a block; and text. Its keys are its state, its free places if it has any, and its block if it has one.
+
+local MAX_KNOWN = 1000
+
+-- Claims by the text they were sent as, which is the same for all subjects. A library parses such a text once.
+local known, size = {}, 0
+
+local function new_claim(record)
+  local kind, mode, has, number, limit, cost, p, q, wait, block, text = parse('<BBBBdddddds', record)
+  local is = use(KINDS[kind])
+  local c = {
+    kind = kind, mode = mode, has = has, number = number, limit = limit, cost = cost, a = p, b = q, wait = wait, block = block,
+    text = text, is = is, check = is.check, load = is.load, commit = is.commit,
+    plain = mode == ENFORCE and has == 0 and cost == 1 and not is.has_price,
+  }
+  if is.prepare then is.prepare(c) end
+  if not is.of_one_call then
+    if size == MAX_KNOWN then known, size = {}, 0 end
+    known[record], size = c, size + 1
+  end
+  return c
+end
+
+-- Reads the keys that some claims have besides. They begin at keys[k]. Returns where the next ones are.
+local function read_keys(c, keys, k)
+  if c.has % 2 >= FREE then
+    c.free_key, k = keys[k], k + 1
+  end
+  if c.has >= BLOCK then
+    c.block_key, k = keys[k], k + 1
+  end
+  return k
+end
