@@ -102,8 +102,9 @@ func (l *load) decide(v *virtual, calls []*engine.Call) (again []*engine.Call) {
 		if err != nil || w.Damaged {
 			l.t.Errorf("%+v, error %v, of %+v", w, err, call.Claims[0])
 		}
-		if !w.Admitted {
-			w.At = 0
+		if err == nil && call.AskAgain(w) { // it was not told the window it would wait for
+			v.now, again = w.Now, append(again, call)
+			continue
 		}
 		c := &call.Claims[0]
 		if l.told[c.Rule] == nil {
