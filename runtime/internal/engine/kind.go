@@ -37,6 +37,7 @@ type Row struct {
 	most  func(c *Claim) (cost int64, what string) // the largest cost that a claim can ever be admitted, and what it is called
 }
 
+// The largest limits, in permits.
 const (
 	MaxLimit       = 1_000_000_000_000_000
 	MaxTimes       = 1_000_000 // where the time of each permit is kept
@@ -111,6 +112,7 @@ func (k Kind) Row() *Row { return &table[k] }
 // Takes reports whether an argument of a rule goes with the kind.
 func (k Kind) Takes(argument string) bool { return strings.Contains(table[k].Takes, argument) }
 
+// String returns the name of the kind.
 func (k Kind) String() string { return table[k].Name }
 
 // IsVariant reports whether distinct, prepay or warmup changes how the algorithm counts. A call cannot take up to a number of permits of a
