@@ -33,3 +33,20 @@ func found(pattern, text string) (words []string) {
 	slices.Sort(words)
 	return slices.Compact(words)
 }
+
+// The row of each kind names what its file runs, by itself or by functions of common.lua: a rule of that kind may be the only one in use.
+func TestEachKindNamesItsCommands(t *testing.T) {
+	shared := map[string]string{"get": "GET", "set": "SET", "expire": "PEXPIREAT"}
+	for _, kind := range engine.Kinds() {
+		file := mustRead(kind.Row().Lua)
+		runs := found(`call\('([A-Z]+)'`, file)
+		for _, function := range found(`\b(get|set|expire)\(`, file) {
+			runs = append(runs, shared[function])
+		}
+		for _, command := range runs {
+			if !slices.Contains(Commands(&engine.Rule{Kind: kind}), command) {
+				t.Errorf("the Commands of %s lack %s, which %s.lua runs", kind, command, kind.Row().Lua)
+			}
+		}
+	}
+}
