@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ func (s *simulation) ruleSets(ctx context.Context) ([][]simulate.Rule, error) {
 		var rules []simulate.Rule
 		for _, text := range texts {
 			rule, err := simulated(text)
+			if errors.Is(err, errLimit) {
+				err = fmt.Errorf("%w; write %s", err, withNumbers(texts))
+			}
 			if err != nil {
 				return nil, misused{fmt.Errorf("the rule %q: %w", text, err)}
 			}
@@ -50,9 +54,23 @@ func simulated(text string) (simulate.Rule, error) {
 	case err != nil:
 		return simulate.Rule{}, err
 	case !directive.Limit.Expr.IsZero():
-		return simulate.Rule{}, errors.New("the limit is an expression; write the rule with -rule and a number")
+		return simulate.Rule{}, errLimit
 	}
 	return simulate.Rule{Rule: rule, Text: text, Cost: directive.Cost.Int, Ignored: ignored(&directive)}, nil
+}
+
+var errLimit = errors.New("the limit is an expression, and no load tells its values")
+
+var limitExpression = regexp.MustCompile("(^| )limit=(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)")
+
+// withNumbers returns the rules as flags, with numbers for those limits that are expressions.
+func withNumbers(texts []string) string {
+	var flags []string
+	for _, text := range texts {
+		text = limitExpression.ReplaceAllString(text, "${1}limit=100")
+		flags = append(flags, "-rule '"+strings.ReplaceAll(text, "'", `'\''`)+"'")
+	}
+	return strings.Join(flags, " ") + ", or another number"
 }
 
 // ignored returns the arguments that depend on what only a program knows.
