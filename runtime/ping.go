@@ -8,7 +8,8 @@ import (
 )
 
 // Ping returns nil if the limiter is ready to decide: its store answers and permits all that decisions need, and the overrides and blocks
-// in it have been read. It is for readiness checks such as /readyz, and for the start of a program. Decisions do not need it.
+// in it have been read. It is for readiness checks such as /readyz, and for the start of a program. Decisions do not need it. Some seconds
+// after a rule is first used the limiter asks for what the rule needs by itself, and logs one line if that is missing.
 //
 // What decisions need depends on their rules. Ping knows those that limiters of the prefix used within a day, and those that were given to
 // [Limiter.Check].

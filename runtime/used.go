@@ -38,6 +38,7 @@ const (
 // used tells the store which rules a limiter uses, so that tools can list them. No call waits for that.
 type used struct {
 	turn   atomic.Uint64 // the limiter's number, and how often it began to tell its rules
+	warned atomic.Bool   // the store does not permit all that they need, and that was logged
 	mu     sync.Mutex
 	began  time.Time
 	known  map[ruleID]*engine.Rule // what was told in this turn
@@ -129,7 +130,8 @@ func (u *used) again() {
 	}
 }
 
-// tell writes the rules that the store does not have yet. Decisions do not depend on it.
+// tell writes the rules that the store does not have yet, and logs once if it does not permit what they need. Decisions do not depend on
+// it.
 func (u *used) tell(l *Limiter) {
 	ctx, cancel := context.WithTimeout(context.Background(), usedTimeout)
 	defer cancel()
@@ -139,6 +141,13 @@ func (u *used) tell(l *Limiter) {
 	u.mu.Unlock()
 	if l.store.Register(ctx, l.list(listRules), texts, usedLife) == nil {
 		_ = l.pruneUsed(ctx)
+	}
+	store, ok := l.store.(engine.Pinger)
+	if !ok {
+		return
+	}
+	if err := store.Ping(ctx, l.prefix, u.own()); err != nil && !u.warned.Swap(true) {
+		l.logger.Warn("the store of the rate limits is not ready for all rules that are in use", "err", oneLine(err.Error()))
 	}
 }
 

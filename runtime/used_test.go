@@ -1,14 +1,18 @@
 package ratelimit
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
@@ -128,6 +132,37 @@ func TestUsedRulesAreBounded(t *testing.T) {
 		synctest.Wait()
 		if texts, _ := store.Settings(ctx, l.list(listRules)); len(texts) != maxUsed || texts["forged"] != "" {
 			t.Errorf("%d are kept", len(texts))
+		}
+	})
+}
+
+// narrow is a store whose user may not run all commands.
+type narrow struct{ *memory.Store }
+
+func (narrow) Ping(_ context.Context, _ string, rules []*engine.Rule) error {
+	for _, r := range rules {
+		if r.Kind == engine.TokenBucket {
+			return errors.New("the user may not run SETRANGE")
+		}
+	}
+	return nil
+}
+
+// A command that a rule needs and the user lacks is logged once, soon after the rule is first used.
+func TestMissingCommandIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		l := New(narrow{memory.New(nil, 100, 1<<20)}, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		for i, want := range []int{0, 1, 1} {
+			rule := Rule{Name: fmt.Sprint("r", i), Limit: 5, Per: time.Minute, Algorithm: []Algorithm{SlidingWindow, TokenBucket, TokenBucket}[i]}
+			if _, err := l.Allow(t.Context(), Request{Rule: rule}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(usedDelay)
+			synctest.Wait()
+			if got := strings.Count(log.String(), "may not run SETRANGE"); got != want {
+				t.Errorf("rule %d: %d lines are logged, want %d:\n%s", i, got, want, &log)
+			}
 		}
 	})
 }
