@@ -66,6 +66,30 @@ func TestFault_ExpiryNotRenewed(t *testing.T) {
 	})
 }
 
+// Redis 7.0 deletes a key in the middle of a script if it is given an expiry in the past. A run of calls counts by the time at which it
+// began, so a server that is stopped in the middle of one forgot what its first calls took. States now outlive their windows.
+func TestFault_StateForgottenInTheMiddleOfARun(t *testing.T) {
+	server := redistest.Start(t)
+	s, client := onServer(t, server), connect(t, server.Addr)
+	const per = time.Minute
+	for _, rule := range []ratelimit.Rule{
+		{Name: "log", Limit: 2, Per: per},
+		{Name: "counter", Limit: 2, Per: per, Algorithm: ratelimit.SlidingCounter},
+		{Name: "members", Limit: 2, Per: per, Distinct: "{who}"},
+	} {
+		q := ratelimit.Request{Rule: rule, Key: "k", Member: "a"}
+		d := s.admit(t, q)
+		key, err := s.limiter.StateKey(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expiry := time.UnixMilli(client.PExpireTime(t.Context(), key).Val().Milliseconds())
+		if expiry.Before(d.At.Add(per + time.Second)) {
+			t.Errorf("%s: expires at %v, charged at %v", rule.Name, expiry, d.At)
+		}
+	}
+}
+
 // No kind of state stays for ever: not when it is written, reserved, given back, nor blocked.
 func TestFault_StateWithoutAnExpiry(t *testing.T) {
 	server := redistest.Start(t)

@@ -54,7 +54,9 @@ end
 -- Returns n as text that Redis reads as an integer.
 local function integer(n) return format(whole, n) end
 
-local function expire(key, at) call('PEXPIREAT', key, format(whole, ceil(at / 1000))) end
+-- Lets a key expire a second after its state has ceased to count. A run counts by the time at which it began, but Redis 7.0 deletes a key
+-- at once whose expiry is before its own time, which goes on if the server is stopped meanwhile. By then the callers have given up.
+local function expire(key, at) call('PEXPIREAT', key, format(whole, ceil(at / 1000) + 1000)) end
 
 local function set(key, state, expiry) call('SET', key, state, 'PXAT', format(whole, ceil(expiry / 1000))) end
 
