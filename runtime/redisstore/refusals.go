@@ -8,15 +8,18 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-const maxRefusals = 65_536
+const (
+	maxRefusals          = 65_536
+	defaultRefusalMemory = 100 * time.Millisecond
+)
 
 // refusals remembers calls that the server refused a moment ago and would refuse still, so that it is not asked for each of them.
 // A refusal answers calls under the same rules and subjects that cost the same: one that costs more is refused for longer. It is
-// known no longer than the rules refuse by the clock of this process, read before the call was sent, and no longer than span; and
+// known no longer than the rules refuse by the clock of this process, read before the call was sent, and no longer than memory; and
 // until a charge of one of its states is changed by this process.
 type refusals struct {
-	span  time.Duration
-	known atomic.Int64 // len(byCall)
+	memory time.Duration // how long a refusal is remembered at most; 0 is not at all
+	known  atomic.Int64  // len(byCall)
 
 	mu     sync.RWMutex
 	byCall map[uint64]*refusal
@@ -36,7 +39,7 @@ type refusal struct {
 }
 
 func newRefusals() *refusals {
-	return &refusals{span: 100 * time.Millisecond, byCall: make(map[uint64]*refusal)}
+	return &refusals{memory: defaultRefusalMemory, byCall: make(map[uint64]*refusal)}
 }
 
 // id is a hash of what a remembered call and one that it answers have in common.
@@ -76,7 +79,7 @@ func (m *refusals) hasChanged(call *engine.Call, changes int64) bool {
 
 // remembers reports whether the refusal of a call may be remembered, and answer it.
 func (m *refusals) remembers(call *engine.Call) bool {
-	if m.span == 0 || call.Peek || call.UpTo || call.Refused {
+	if m.memory == 0 || call.Peek || call.UpTo || call.Refused {
 		return false
 	}
 	for i := range call.Claims {
@@ -99,8 +102,8 @@ func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Durat
 		}
 	}
 	r := &refusal{id: m.id(call), call: clone(call), now: v.Now, sent: sent, changes: changes}
-	r.until = sent + m.span
-	if delay < m.span.Microseconds() {
+	r.until = sent + m.memory
+	if delay < m.memory.Microseconds() {
 		r.until = sent + time.Duration(delay)*time.Microsecond
 	}
 	m.mu.Lock()
@@ -130,7 +133,7 @@ func (m *refusals) recall(call *engine.Call) (v engine.Verdict, known, asked boo
 	}
 	now := clock()
 	if over := now - r.until; over >= 0 {
-		return v, false, r.asked.Swap(true) && over < m.span
+		return v, false, r.asked.Swap(true) && over < m.memory
 	}
 	return r.tell(call, r.now+(now-r.sent).Microseconds()), true, false
 }

@@ -192,7 +192,7 @@ func TestRefusalTellsAllRules(t *testing.T) {
 	}
 }
 
-// Of a subject that is refused the server hears once for each span, however many callers there are, and memory is bounded.
+// Of a subject that is refused the server hears once each time the memory ends, however many callers there are, and memory is bounded.
 func TestRefusalsSpareTheServer(t *testing.T) {
 	s, server := openRemembering(t)
 	for _, r := range combinable {
@@ -219,7 +219,7 @@ func TestRefusalsSpareTheServer(t *testing.T) {
 	}
 }
 
-// With the memory's span gone, what another process gives back is noticed.
+// Once the memory has ended, what another process gives back is noticed.
 func TestRefusalLastsForItsSpan(t *testing.T) {
 	s, server := open(t, WithRefusalMemory(20*time.Millisecond))
 	other := New(connect(t, server.Addr), asking...)

@@ -41,7 +41,7 @@ func WithRefusalMemory(d time.Duration) Option {
 	if d < 0 {
 		panic("redisstore.WithRefusalMemory: found " + d.String() + ", expected no negative duration")
 	}
-	return func(s *store) { s.refusals.span = d }
+	return func(s *store) { s.refusals.memory = d }
 }
 
 const defaultTimeout = 250 * time.Millisecond

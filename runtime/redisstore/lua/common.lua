@@ -7,12 +7,20 @@
 --   a, b, text        terms of the algorithm; see its file
 --   wait              how long the rule may delay the call; when giving back, the time of the charge
 --   key               the key of the state
---   free              the key of its free places, if the call may wait or gives back what may be a place
---   blocked, block    the key of its block, and how long a refusal blocks, if the rule has a block
+--   free_key          the key of its free places, if the call may wait or gives back what may be a place
+--   block_key, block  the key of its block, and how long a refusal blocks, if the rule has a block
+--   blocked_until     when the block ends that refuses the claim, or false
 --
--- An algorithm is a table of functions with the names of engine.State. Its check loads the state into the claim, and returns the
--- earliest time and whether the caller must tell the calendar window of now. So the types and layouts of all keys of a call are
--- checked before its first write.
+-- An algorithm is a table of functions with the names of engine.State, and these:
+--
+--   prepare           computes what is the same for all subjects of a rule; it may be missing
+--   check             loads the state into the claim. It returns the earliest time, and whether the caller must tell the calendar
+--                     window of now.
+--   load              loads what only a charge needs; it may be missing
+--
+-- All claims of a call are checked and loaded before its first write. So a key of another type, or of a later layout, fails the call as
+-- a whole. An algorithm may have the properties has_price, if a charge has a price to be told, and of_one_call, if no other call sends
+-- the same claim.
 --
 -- Layouts: a state that is a string begins with the byte LAYOUT. Programs before that byte wrote the numbers alone, so the length of
 -- their states is a multiple of 8; the next write of such a state adds the byte. A later layout has another first byte, below LAYOUTS,

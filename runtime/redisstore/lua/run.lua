@@ -21,7 +21,7 @@ end
 
 local claims = {} -- of the present call. A new table for each call would take longer.
 
--- Decides the call whose claims are args[a] to args[last], and whose keys begin at keys[k]. Asks first each rule when it admits its claim.
+-- Reads the claims from args[a] to args[last], whose keys begin at keys[k], asks each rule when it admits its claim, and decides the call.
 local function act(keys, args, k, a, last, now, op)
   local n, at, plain = 0, now, op.plain
   notes = nil
