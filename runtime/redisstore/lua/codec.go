@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// The flags of a call, as operation in run.lua knows them.
+// The flags of a call, as new_operation in run.lua knows them.
 const (
 	flagPeek     = 1
 	flagReport   = 2
@@ -25,13 +25,13 @@ const (
 	flagLease    = 64
 )
 
-// Which keys a claim has besides its state, as run.lua knows them.
+// Which keys a claim has besides its state, as common.lua knows them.
 const (
 	hasFree  = 1
 	hasBlock = 2
 )
 
-// Run is what the script is sent: calls as run.lua reads them.
+// Run is what the script is sent: calls as run.lua and claims.lua read them.
 type Run struct {
 	Keys, Args []any // for EVALSHA or FCALL
 

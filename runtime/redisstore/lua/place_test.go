@@ -53,3 +53,35 @@ func TestFreePlaceOfARuleThatDoesNotWait(t *testing.T) {
 		t.Errorf("three calls leave room for %d, want 7", room)
 	}
 }
+
+// A call of a run that fails at its first claim has no part in the keys of the next call.
+func TestFailedCallLeavesTheKeysOfTheNext(t *testing.T) {
+	v := newVirtual(t)
+	newCall := func(subject string) *engine.Call {
+		call := &engine.Call{Prefix: "p"}
+		for _, name := range []string{"first", "second"} {
+			r := &engine.Rule{Name: name, Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second, Block: second}
+			call.Claims = append(call.Claims, engine.Claim{Rule: r, Subject: subject, Cost: 1, Limit: 1, Wait: 600 * second})
+		}
+		return call
+	}
+	v.client.Set(t.Context(), "p:first:{broken}:1m", "no list", 0)
+	broken, whole, run := newCall("broken"), newCall("whole"), new(Run)
+	run.AddDecision(broken, v.now)
+	run.AddDecision(whole, v.now)
+	reply, err := v.run(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadDecision(reply.([]any)[0], broken); err == nil {
+		t.Error("a call whose key holds another type is decided")
+	}
+	if w, err := ReadDecision(reply.([]any)[1], whole); err != nil || !w.Admitted {
+		t.Errorf("the next call gives %+v, error %v", w, err)
+	}
+	for _, key := range []string{"p:first:{whole}:1m", "p:second:{whole}:1m"} {
+		if n := v.client.LLen(t.Context(), key).Val(); n != 1 {
+			t.Errorf("%s has %d permits, want 1", key, n)
+		}
+	}
+}

@@ -52,16 +52,18 @@ local function later_than(c, now, time, high)
   return low
 end
 
--- Deletes the permits that have left the window.
+-- Deletes the permits that have left the window, and returns how many there were.
 local function trim(c, now, length)
-  local low, high = -1, 0 -- the permit at low has left, and the one at high may have
-  while high < length and time_at(c, integer(high), now) <= now - c.a do low, high = high, 2 * high + 1 end
+  local since = now - c.a
+  if length == 0 or time_at(c, '0', now) > since then return 0 end
+  local low, high = 0, 1 -- the permit at low has left, and the one at high may have
+  while high < length and time_at(c, integer(high), now) <= since do low, high = high, 2 * high end
   high = min(high, length)
   while low + 1 < high do
     local middle = floor((low + high) / 2)
-    if time_at(c, integer(middle), now) <= now - c.a then low = middle else high = middle end
+    if time_at(c, integer(middle), now) <= since then low = middle else high = middle end
   end
-  if high > 0 then call('LPOP', c.key, integer(high)) end
+  call('LPOP', c.key, integer(high))
   return high
 end
 
@@ -70,7 +72,7 @@ function sliding_window.room(c, now)
   return max(0, c.limit - length + trim(c, now, length))
 end
 
-function sliding_window.full(c, now) return max(now, time_at(c, '-1', now) + c.a) end
+function sliding_window.full(c, now) return max(now, (c.newest or time_at(c, '-1', now)) + c.a) end
 
 function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, now, at) == at end
 
@@ -113,6 +115,7 @@ function sliding_window.commit(c, n, now, at, beyond)
     length = insert(c, n, permit, later_than(c, now, at, MAX_MOVED))
   else
     length = n == 1 and call('RPUSH', c.key, permit) or append(c, n, permit)
+    c.newest = at
     local began = at - at % c.step
     if newest < began then expire(c.key, began + c.step + c.a) end
   end
