@@ -43,5 +43,9 @@ func (t *tool) connect(ctx context.Context, shownKeys bool) error {
 		options = append(options, ratelimit.WithShownKeys())
 	}
 	t.limiter = ratelimit.New(redisstore.New(t.client, redisstore.WithTimeout(patience), redisstore.WithoutFunctions()), options...)
-	return nil
+	var listed []ratelimit.Rule
+	for _, r := range t.listed {
+		listed = append(listed, r.Rule)
+	}
+	return t.limiter.Check(listed...) // so that Ping asks for what they need
 }

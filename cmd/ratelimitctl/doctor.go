@@ -98,7 +98,11 @@ func (t *tool) checkReady(ctx context.Context) finding {
 	if err := t.limiter.Ping(ctx); err != nil {
 		return finding{Status: bad, Check: "ready", Found: strings.TrimSuffix(strings.TrimPrefix(err.Error(), "store: "), "."), Meaning: "calls fail"}
 	}
-	return finding{Status: fine, Check: "ready", Found: "this user may run all that decisions need"}
+	f := finding{Status: fine, Check: "ready", Found: "this user may run all that the rules in use need"}
+	if rules, err := t.rules(ctx); err == nil && len(rules) == 0 {
+		f.Found = "this user may run what every rule needs; no limiter used a rule within a day"
+	}
+	return f
 }
 
 // examine makes all checks at one server.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -112,7 +113,8 @@ func (f *frame) text(now time.Time) string {
 	}
 	fmt.Fprintf(&b, "%s  prefix %s  %d process%s\n", now.Format(time.TimeOnly), shown(f.Prefix), f.Processes, plural)
 	if f.Processes == 0 {
-		fmt.Fprintln(&b, "\nNo process tells of decisions. Those with redisstore.WithStats() do, some seconds after they begin to decide.")
+		fmt.Fprintln(&b, "\nNo process tells of decisions. Those with redisstore.WithStats() do, some seconds after they begin to decide, if their user may run "+
+			strings.Join(statistics, ", ")+".")
 		return b.String()
 	}
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
