@@ -18,7 +18,9 @@ const compareEvery = int64(time.Second / time.Microsecond)
 
 // newClock returns a clock that asks now, or goes by the system's clocks if now is nil.
 func newClock(now func() time.Time) *clock {
-	c := &clock{ask: now, start: time.Now()}
+	start := time.Now()
+	start = start.Add(-time.Duration(start.Nanosecond() % 1000)) // so that both clocks go on to the next microsecond together
+	c := &clock{ask: now, start: start}
 	c.ahead.Store(c.start.UnixMicro())
 	return c
 }

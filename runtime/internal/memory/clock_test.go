@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -63,6 +64,22 @@ func TestClockByHand(t *testing.T) {
 			t.Errorf("%s: got %d; expected %d", at, got, at.UnixMicro())
 		}
 	}
+}
+
+// The clock shows the same microsecond as the wall clock, whatever parts of one have passed.
+func TestClockShowsWholeMicroseconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, part := range []time.Duration{0, 1, 400, 600, 999} {
+			time.Sleep(part)
+			c := newClock(nil)
+			for range 2000 {
+				if got, want := c.now(), time.Now().UnixMicro(); got != want {
+					t.Fatalf("the clock shows %d at %d, after it was made %v later than a whole microsecond", got, want, part)
+				}
+				time.Sleep(999_900 * time.Nanosecond)
+			}
+		}
+	})
 }
 
 // A member that has not been admitted is unknown on any clock, also on one that a test starts at the epoch or before.
