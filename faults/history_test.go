@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,6 +98,7 @@ type crowd struct {
 	pace      time.Duration // between two calls of a client, in the mean
 	kinds     int           // of calls: one permit; two; up to three; with a wait
 	impatient bool          // half of the calls end within a millisecond
+	failures  int           // calls of a client that may fail in a history; each makes more refusals possible. 0 is 2
 }
 
 // allKinds of calls.
@@ -129,12 +131,9 @@ type client struct {
 	unknown int // calls that failed
 }
 
-// mostUnknown calls of a client may fail. Every one makes more refusals possible, so the client stops then.
-const mostUnknown = 2
-
 // run makes the calls. Half of the time a client goes on almost at once, so that calls meet on the way.
 func (c *client) run() {
-	for n := 0; n < c.calls && c.unknown < mostUnknown; {
+	for n := 0; n < c.calls && c.unknown < cmp.Or(c.failures, 2); {
 		if !c.call() {
 			time.Sleep(10 * time.Millisecond) // the server is away
 			continue
@@ -200,10 +199,11 @@ func (c *client) decide(ctx context.Context, o Operation, q ratelimit.Request) (
 	return d, true
 }
 
-// unsent reports whether a call failed before it was sent: nobody listened, or the client did not try again so soon.
+// unsent reports whether a call failed before it was decided: nobody listened, the client did not try again so soon, or a node of a
+// cluster said that the cluster is not ready.
 func unsent(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial" || strings.Contains(err.Error(), "not tried")
+	return ok && op.Op == "dial" || strings.Contains(err.Error(), "not tried") || strings.Contains(err.Error(), "CLUSTERDOWN")
 }
 
 // change gives back what a call was charged, or changes it.

@@ -154,19 +154,17 @@ func (m Model) admit(s state, o Operation) (state, bool) {
 func (m Model) refuse(s state, o Operation) (state, bool) {
 	now, at := o.At, o.At
 	switch {
+	case o.Remembered: // at some instant of its time; it begins nothing
+		return s, m.mayRefuse(s, o, max(s.now, o.Sent-memory)) || m.mayRefuse(s, o, max(s.now, o.Received))
 	case o.Waits: // it does not tell when it was decided; it would have taken a place until its deadline
 		now = max(s.now, o.Sent-clockSlack)
 		at = max(now, o.Until-clockSlack)
-	case o.Remembered:
-		now, at = s.now, s.now
 	}
 	known, _ := m.knows(s, o)
 	switch {
 	case now < s.blocked:
 	case known || now >= s.maybe && !m.full(s, at, o.Cost, o.Member):
 		return s, false
-	case o.Remembered: // it begins nothing
-		return s, true
 	case m.Block > 0:
 		if now >= s.maybe {
 			s.blocked = now + m.Block
@@ -175,6 +173,12 @@ func (m Model) refuse(s state, o Operation) (state, bool) {
 	}
 	s.now = now
 	return s, true
+}
+
+// mayRefuse reports whether the call may be refused at a time.
+func (m Model) mayRefuse(s state, o Operation, at int64) bool {
+	known, _ := m.knows(s, o)
+	return at < max(s.blocked, s.maybe) || !known && m.full(s, at, o.Cost, o.Member)
 }
 
 // change makes the charge of a call what it really cost. What is added counts as of now. What is given back to a bucket may have
