@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Diagnostic is something to tell about a source file, at the word that it is about.
+// Diagnostic is a message about a source file, with the position of the word that it is about.
 type Diagnostic struct {
-	Pos, End token.Pos // End is zero where only the begin is known; both are, where it is about no file
+	Pos, End token.Pos // End is zero if only the beginning is known. Both are zero if the diagnostic is about no file
 	Severity Severity
-	Code     string // the kind of problem, for tools; the same for all problems of a stage if it says nothing finer
+	Code     string // the kind of problem, for tools: often just the stage that found it
 	Msg      string
-	Fix      *Fix // nil if only the author can mend it
+	Fix      *Fix // nil if only the author can correct it
 }
 
 // Severity says what follows from a diagnostic. The zero value is an error: nothing is generated.
@@ -62,7 +62,7 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == SeverityError })
 }
 
-// Coded gives those without a code this one, and returns all.
+// Coded sets the code of those diagnostics that have none, and returns all.
 func (ds Diagnostics) Coded(code string) Diagnostics {
 	for i := range ds {
 		ds[i].Code = cmp.Or(ds[i].Code, code)
@@ -94,7 +94,7 @@ type Edit struct {
 	Text string `json:"text"`
 }
 
-// String writes a message as file:line:col: text. Whatever is no error says so before its text.
+// String writes a message as file:line:col: text. A warning or a note says so before its text.
 func (m Message) String() string {
 	text := m.Text
 	if m.Severity != SeverityError {

@@ -53,7 +53,7 @@
 //	}                             stand on the fields, or on the type if it has no exported methods.
 //	type Handler func(...) error  LimitHandler(next Handler, limiter) Handler. The directives stand on the type.
 //
-// What is said of methods below holds for func fields as well. To limit a type of another package, annotate an alias of it.
+// Below, whatever is said of methods holds for func fields as well. To limit a type of another package, annotate an alias of it.
 //
 // # Verbs
 //
@@ -79,10 +79,10 @@
 //
 // # Names
 //
-// A rule without a name is called pkg.Type.Method, where pkg is the path of the package inside its module. The root package of
-// a module counts by its name, and a program there by the last element of the module's path. Rules of one name and one window
-// share their count. Unnamed rules of one method are told apart by their keys, so two of them with one key and one window need
-// names, even if one only reports or each applies to other calls.
+// A rule without a name is called pkg.Type.Method, or pkg.Type if it stands on a type. Here pkg is the path of the package inside its
+// module. In the root package of a module, pkg is the name of the package, or the last element of the module's path if the package is a
+// program. Rules of one name and one window share their count. Unnamed rules of one method are told apart by their keys. So two of them
+// with one key and one window need names, even if one of them is in shadow mode, or if they have different conditions.
 //
 // # Values
 //
@@ -93,8 +93,8 @@
 // A duration is a sequence of decimal numbers with units, and more than zero: 90s, 1.5h, 1d, 1w2d12h. The units are those
 // of [time.ParseDuration], and d and w for 24 and 168 hours.
 //
-// A word consists of ASCII letters, digits, ".", "_", "-" and "/". An identifier is Go's. A text is any. A flag stands alone,
-// without "=" and a value.
+// A word consists of ASCII letters, digits, ".", "_", "-" and "/". An identifier is Go's. A text is any value. A flag stands alone, without
+// "=" and a value.
 //
 // An expression is one of expr-lang, such as len(items) or user?.ID == 7.
 //

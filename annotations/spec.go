@@ -60,7 +60,7 @@ var Verbs = []Verb{
 		{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "for the rules that do not say"},
 	}},
 	{Name: "rule", On: "a method, a func field, or a type", Doc: "one limit; any number of rules may stand together", Args: []Argument{
-		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent"},
+		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent, or pkg.Type on a type"},
 		{Name: "key", Kind: TemplateKind, Field: "Key", Doc: "whom the budget belongs to; one budget for everybody if absent"},
 		{Name: "distinct", Kind: TemplateKind, Field: "Distinct", Doc: "count different values of this instead of calls; excludes cost"},
 		{Name: "algorithm", Kind: EnumKind, Field: "Algorithm", Words: []Word{

@@ -16,7 +16,7 @@ const (
 	// FixedWindow admits Limit permits in a window that the first admitted call opens and that lasts Per. Around the end of
 	// a window up to twice the limit may pass within a moment.
 	FixedWindow
-	// Calendar admits Limit permits between two fire times of Cron. A rule with Cron has it by itself.
+	// Calendar admits Limit permits between two fire times of Cron. It is the default of a rule with Cron.
 	Calendar
 	// TokenBucket holds up to Burst permits and gains Limit of them in each Per, evenly spread.
 	TokenBucket

@@ -37,10 +37,10 @@ type blockText struct {
 	By    string    `json:"by,omitempty"`
 }
 
-// Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This
-// limiter follows at once, the others within about two seconds. A refusal says in RetryAfter how long the block still lasts, by
-// this process's clock; no call waits for its end. Of a rule only Name, Key and Hash matter. A rule in shadow or trigger mode still
-// refuses nothing. The store also keeps the user of [WithUserID], as the one who set the block.
+// Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This limiter
+// follows at once, the others within about two seconds. A refusal says in RetryAfter how long the block still lasts, by this process's
+// clock; no call waits for its end. Only the Name, Key and Hash of a rule matter. A rule in shadow or trigger mode still refuses nothing.
+// The store also keeps the user of [WithUserID], as the one who set the block.
 //
 // At most 1,000 keys are blocked at once. It is a *RuleError if there would be more, if there is no request, if a rule has no name, or
 // if d is not above 0 and at most 30 days. The other errors are those of [Limiter.Reset].
@@ -72,14 +72,14 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 
 // Blocked is a key that [Limiter.Block] refuses.
 type Blocked struct {
-	Rule  string    // the name, of all unnamed rules of a method that of the method
+	Rule  string    // the rule's name; for unnamed rules that of their method
 	Key   string    // as in Violation
-	Until time.Time // by the clock of the process that set it
-	By    string    // who set it, as [WithUserID] said
+	Until time.Time // by the clock of the process that set the block
+	By    string    // who set the block, as [WithUserID] said
 }
 
-// Blocked returns the keys that [Limiter.Block] refuses now, by whichever process, in the order of rules and keys. Those that a rule with
-// Block refuses are not among them. The error is a *StoreError, or wraps the context's.
+// Blocked returns the keys that [Limiter.Block] refuses now, whichever process blocked them, in the order of rules and keys. It leaves out
+// keys that are refused by the Block of a rule. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 	texts, err := l.store.Settings(ctx, l.list(listBlocked))
 	if err != nil {

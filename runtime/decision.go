@@ -7,8 +7,8 @@ import (
 
 // Decision is the answer to [Limiter.Allow], [Limiter.Wait] and [Limiter.Peek].
 //
-// RetryAfter is exact to the microsecond on the store's clock. In the store without scripts, fixed windows end at whole milliseconds:
-// there it is up to a millisecond longer than the rest of the rule's window, and never shorter.
+// RetryAfter is exact to the microsecond on the store's clock. In the store without scripts, fixed windows end at whole milliseconds. There
+// RetryAfter may be up to a millisecond longer than the rest of the rule's window, but never shorter.
 type Decision struct {
 	Allowed    bool
 	Never      bool          // a rule of limit 0 refuses: retrying is pointless
@@ -38,13 +38,13 @@ func (d Decision) Refund(ctx context.Context) error {
 	return d.charged.refund(ctx, func(*held) bool { return true })
 }
 
-// Settle makes the charge what the call really cost: one cost for each request, in their order. What was charged too much goes back.
-// What was charged too little is taken now, also beyond the limits. A bucket pays that debt first. It lasts at most 24 hours: what is
-// beyond is not charged, and observers are told. A sliding window keeps at most its limit in permits. Rules with Distinct are not settled.
-// A refusal has nothing to settle.
+// Settle makes the charge what the call really cost: one cost for each request, in their order. What was charged too much goes back. What
+// was charged too little is taken now, also beyond the limits. A bucket pays that debt first. A debt lasts at most 24 hours: permits beyond
+// that are not charged, and observers are told. A sliding window keeps at most its limit in permits. Rules with Distinct are not settled. A
+// refusal has nothing to settle.
 //
-// Refund and Settle take effect once; later calls return nil. Another number of costs than requests, or a cost below 0, is a *RuleError.
-// The other errors are those of Refund.
+// Refund and Settle take effect once; later calls return nil. If there are more or fewer costs than requests, or a cost is below 0, the
+// error is a *RuleError. The other errors are those of Refund.
 func (d Decision) Settle(ctx context.Context, costs ...int64) error {
 	if d.charged == nil {
 		return nil

@@ -34,9 +34,9 @@
 // whatever the limit. Around the end of a window up to twice the limit may pass within a moment: Limit at the end of one, and Limit at
 // the start of the next.
 //
-// [Calendar] is a FixedWindow that begins and ends when a cron expression fires in a time zone: at midnight in Tokyo, on the first of
-// a month. A day on which clocks are put forward has 23 hours. What is said of the end of a window holds as well. The expressions are
-// those of github.com/robfig/cron.
+// [Calendar] is a FixedWindow that begins and ends when a cron expression fires in a time zone: at midnight in Tokyo, on the first of a
+// month. A day on which clocks are put forward has 23 hours. Around the end of a window twice the limit may pass here, too. The expressions
+// are those of github.com/robfig/cron.
 //
 // [TokenBucket] holds up to Burst permits and gains Limit of them in each Per, evenly spread. It is the generic cell rate algorithm of
 // ITU-T Recommendation I.371, which needs one number only: the time at which the bucket is full again. A call of n permits moves that

@@ -1,8 +1,8 @@
 package ratelimit
 
-// Check returns nil if all rules are valid and the limiter's store can decide each of them. Otherwise the error wraps a *RuleError for
-// each rule that is not. Not every store knows every algorithm. Call Check when the program starts: without it, the first call of such
-// a rule fails with that error and charges nothing. [Limiter.Ping] then asks for what the rules need.
+// Check returns nil if all rules are valid and the limiter's store can decide each of them. Otherwise the error wraps a *RuleError for each
+// rule that is not. Not every store knows every algorithm. Call Check when the program starts: without it, the first call of such a rule
+// fails with that error and charges nothing. After Check, [Limiter.Ping] also asks for the permissions that these rules need.
 func (l *Limiter) Check(rules ...Rule) error {
 	var failed []error
 	for _, rule := range rules {

@@ -34,7 +34,7 @@ type Event struct {
 	Rules      []Outcome     // the answers of the rules that applied, in their order; none if Err came before them
 	RetryAfter time.Duration // of a refusal: until all rules would admit the call; 0 if Never
 	Never      bool          // of a refusal: a rule of limit 0 refused
-	Took       time.Duration // how long the decision took, without Waited; of most in this process, in whole microseconds
+	Took       time.Duration // how long the decision took, without Waited; in whole microseconds for most decisions of a store in this process
 	Waited     time.Duration // how long the call waited for its permits
 	Source     Source        // what decided
 	Err        error         // what failed; of a call that a FailurePolicy decided, the failure of the store; else nil

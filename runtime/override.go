@@ -12,14 +12,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// Override is what [Overrides] change of the rules of a name. A field that is nil or zero leaves the rule's own value. In shadow or trigger
-// mode the rule has no Wait, Queue, Block and Lease.
+// Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves the rule's own value. In shadow
+// or trigger mode the rule has no Wait, Queue, Block and Lease.
 //
 // On Redis an override is a field of the hash <prefix>:overrides. The field is the rule's name, and the value is JSON:
-// {"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann","at":"…"}. So HSET sets one by hand. A
-// member that is not known is an error.
+// {"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann","at":"…"}. So HSET sets one by hand. An unknown
+// member of the JSON is an error.
 type Override struct {
-	Limit *int64        // permits per window; 0 refuses everything. Also instead of the limit that a call brings along
+	Limit *int64        // permits per window; 0 refuses everything. It also replaces the limit that a call brings along
 	Per   time.Duration // the window, for a rule with Per
 	Burst int64         // the capacity of a TokenBucket
 	Mode  *Mode         // what a refusal does
@@ -87,8 +87,7 @@ func (v Override) MarshalJSON() ([]byte, error) {
 	return json.Marshal(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Per is a duration of the directives, such as 1d. A field that is not known is an
-// error.
+// UnmarshalJSON reads what MarshalJSON writes. Per is a duration of the directives, such as 1d. An unknown field is an error.
 func (v *Override) UnmarshalJSON(b []byte) error {
 	var text overrideText
 	decoder := json.NewDecoder(bytes.NewReader(b))

@@ -18,13 +18,14 @@ import (
 // Overrides change rules by their names while the program runs. Those in the store hold for all limiters of one prefix on it, and last as
 // long as the store's data. Those set by SetLocal hold for one limiter, and come before those in the store.
 //
-// A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. At most 1,000
-// overrides of 1,000 bytes are followed. If there are more, they are not read to the end: what was known before holds, and one line is
-// logged. One that is not understood changes nothing: an earlier one of the same name still holds, and one line is logged.
+// A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. A limiter
+// follows at most 1,000 overrides, each of at most 1,000 bytes. If the store has more, the limiter keeps to the overrides that it read
+// before, and logs one line. An override that is not understood changes nothing: an earlier override of the same name still holds, and the
+// limiter logs one line.
 //
 // Usage so far still counts. After a limit is raised, the difference passes at once; after it is lowered, nothing passes until enough
-// permits have left the window. A bucket keeps the number of permits that are missing. Another Per starts from zero; when it ends, what is
-// still known of the earlier window counts again.
+// permits have left the window. A bucket keeps the number of permits that are missing. Under another Per a rule starts from zero. When that
+// override ends, what the store still has of the earlier window counts again.
 type Overrides struct {
 	limiter *Limiter
 	due     atomic.Bool   // the store is to be read
@@ -70,9 +71,9 @@ func (o *Overrides) start(l *Limiter) {
 	o.due.Store(true)
 }
 
-// Set changes the rules of a name for all limiters of this prefix on the store, instead of any earlier override there. This
-// limiter follows at once, the others within about two seconds. The name is that of a directive's name=, or pkg.Type.Method. It is
-// no error if no rule has that name. At is set to now if it is zero.
+// Set changes the rules of a name for all limiters of this prefix on the store, instead of any earlier override there. This limiter follows
+// at once, the others within about two seconds. The name is that of a directive's name=, or pkg.Type.Method, or pkg.Type for unnamed rules
+// on a type. It is no error if no rule has that name. At is set to now if it is zero.
 //
 // The error is a *RuleError if no rule can be like that, a *StoreError, or wraps the context's. A rule that the override does not suit
 // stays as it is: see [Overrides.Err].

@@ -9,13 +9,13 @@ import (
 
 // Ping returns nil if the limiter is ready to decide: its store answers and permits all that decisions need, and the overrides and blocks
 // in it have been read. It is for readiness checks such as /readyz, and for the start of a program. Decisions do not need it. Some seconds
-// after a rule is first used the limiter asks for what the rule needs by itself, and logs one line if that is missing.
+// after a rule is first used, the limiter itself checks that the store permits what the rule needs, and logs one line if not.
 //
-// What decisions need depends on their rules. Ping knows those that limiters of the prefix used within a day, and those that were given to
-// [Limiter.Check].
+// What decisions need depends on their rules. Ping checks for the rules that limiters of the prefix used within a day, and for those that
+// were given to [Limiter.Check].
 //
-// The error is a *StoreError that says what to do about an unknown user, a wrong password, a missing permission, a server that
-// is too old, or a read-only replica; or it wraps the context's.
+// The error is a *StoreError, or wraps the context's. A *StoreError says what to do about an unknown user, a wrong password, a missing
+// permission, a server that is too old, or a read-only replica.
 func (l *Limiter) Ping(ctx context.Context) error {
 	store, pings := l.store.(engine.Pinger)
 	if pings {

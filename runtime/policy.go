@@ -11,8 +11,9 @@ import (
 // FailurePolicy is what happens to a call that the store fails to decide: the store cannot be reached, is full, or answers with an
 // error. The zero value is DefaultPolicy.
 //
-// Under FailLocal a limiter keeps its own counts until they expire, also when the store is back. Were they dropped then, each outage would
-// let a subject have another limit; so it has one limit more in a window from each process, however often the store fails.
+// Under FailLocal a limiter keeps its own counts until they expire, also when the store is back. If the limiter dropped them, each outage
+// would give a subject a whole new limit. As it keeps them, a subject gets at most one more limit in a window from each process, however
+// often the store fails.
 type FailurePolicy uint32
 
 const (
@@ -25,9 +26,9 @@ const (
 // shareShift is where a FailLocal has the number of processes that share the limits.
 const shareShift = 8
 
-// FailLocalShare returns FailLocal for a fleet of n processes: each of them admits max(1, limit / n) permits while the store
-// fails, so that the fleet admits max(limit, n) at most. A call that costs more than a process may admit fails with a *StoreError. An n
-// below 1 stands for 1, and one above 10,000,000 for that.
+// FailLocalShare returns FailLocal for a fleet of n processes: each of them admits max(1, limit / n) permits while the store fails, so that
+// the fleet admits max(limit, n) at most. A call that costs more than a process may admit fails with a *StoreError. An n below 1 means 1,
+// and an n above 10,000,000 means 10,000,000.
 func FailLocalShare(n int) FailurePolicy {
 	return FailLocal | FailurePolicy(min(max(n, 1), 10_000_000))<<shareShift
 }
@@ -38,7 +39,8 @@ func (p FailurePolicy) base() FailurePolicy { return p & (1<<shareShift - 1) }
 // share returns how many processes share a limit.
 func (p FailurePolicy) share() int64 { return max(1, int64(p>>shareShift)) }
 
-// String returns the directives' word: "deny", "allow" or "local"; "" for DefaultPolicy.
+// String returns the directives' word: "deny", "allow" or "local". It returns "" for DefaultPolicy, and a text such as "local of 3" for
+// FailLocalShare.
 func (p FailurePolicy) String() string {
 	s := word("FailurePolicy", uint8(p.base()), "", "deny", "allow", "local")
 	if p.share() > 1 {

@@ -16,8 +16,8 @@ type Request struct {
 	Cost   int64  // permits; 0 means 1. A cost below 0 is a *KeyError, and so is one above 1 if the rule has Distinct
 	Member string // what is counted, if the rule has Distinct; at most 64 KiB
 
-	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. It stands on
-	// all requests of a call, with equal Costs, and goes with Allow and Peek. It does not go with Distinct, Prepay or Warmup.
+	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. Set it on all
+	// requests of a call, with equal Costs. It works in Allow and Peek, but not with Distinct, Prepay or Warmup.
 	UpTo bool
 }
 
@@ -149,7 +149,7 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	return found, nil
 }
 
-// StateKey returns the key under which package redisstore keeps the count of a request, under the overrides that are known:
+// StateKey returns the key under which package redisstore keeps the count of a request, under the overrides that the limiter knows:
 // prefix:name:{subject}:tag. It is for tools that look into the store; what the key holds may change. The error is a *RuleError.
 func (l *Limiter) StateKey(r Request) (string, error) {
 	rule, err := l.prepare(&r.Rule)

@@ -11,11 +11,11 @@ import (
 
 // Rule is one limit: plain data with the fields of the rule directive. The zero values are the directive's defaults.
 type Rule struct {
-	// Name says whose counts these are: rules of one Name and one window share their counts. At most 256 bytes, without spaces and
-	// without {}%:"'`. In generated code it is the directive's name, or pkg.Type.Method.
+	// Name says whose counts these are: rules of one Name and one window share their counts. At most 256 bytes, without spaces and without
+	// {}%:"'`. In generated code it is the directive's name, or else pkg.Type.Method, or pkg.Type for a rule on a type.
 	Name string
-	// Key is the directive's key template as written. It computes nothing here. If a rule has one, a request with an empty Key is a
-	// [KeyError]; if not, that stands for everybody.
+	// Key is the directive's key template as written. It computes nothing here. If the rule has one, a request with an empty Key fails with
+	// a [KeyError]. If not, an empty Key in a request stands for everybody.
 	Key string
 	// Algorithm is SlidingWindow by default, Calendar if there is a Cron.
 	Algorithm Algorithm
@@ -28,13 +28,13 @@ type Rule struct {
 	Cron string
 	// TZ is the IANA name of Cron's time zone; "" is UTC.
 	TZ string
-	// Burst is the capacity of a TokenBucket; 0 is Limit. At most 10,000,000, and full within a hundred years.
+	// Burst is the capacity of a TokenBucket; 0 is Limit. At most 10,000,000, and an empty bucket must fill within a hundred years.
 	Burst int64
 	// Prepay lets a call take more than a TokenBucket or LeakyBucket holds: the next call waits for that debt. A debt lasts at most 24
-	// hours, or as long as one permit takes. A call that costs more is a [NeverAdmissibleError].
+	// hours, or the time of one permit if that is longer. A call that costs more fails with a [NeverAdmissibleError].
 	Prepay bool
-	// Warmup is the time in which a TokenBucket's rate ramps up after idling: from a third of it, as Guava's SmoothWarmingUp
-	// does. Such a bucket has no burst, and its calls are prepaid. At most 24 hours.
+	// Warmup is how long a TokenBucket's rate takes to rise after idling, from a third of Limit to Limit, as in Guava's SmoothWarmingUp.
+	// Such a bucket has no burst, and its calls are prepaid. At most 24 hours.
 	Warmup time.Duration
 	// Slices is how many slices a SlidingCounter's window has; 0 is 60. At most 10,000.
 	Slices int64
@@ -47,9 +47,9 @@ type Rule struct {
 	// the call does not wait.
 	Wait time.Duration
 	// Queue bounds how many permits the calls that wait for a bucket may need together: if each costs 1, how many calls may wait. 0 is any
-	// number. It needs Wait, but not for requests, and does not go with Prepay or Warmup.
+	// number. A rule for a method needs Wait, too; a rule for requests does not. Queue does not go with Prepay or Warmup.
 	Queue int64
-	// Block is for how long a key is refused after a refusal, in whole microseconds; 0 is not at all. At most 30 days.
+	// Block is how long a key stays refused after a refusal, in whole microseconds, at most 30 days. 0 is no block.
 	Block time.Duration
 	// Mode is what a refusal does; ModeEnforce by default.
 	Mode Mode
@@ -60,7 +60,7 @@ type Rule struct {
 	Refund Refund
 	// OnError is what to do while the store fails; the default is the limiter's policy.
 	OnError FailurePolicy
-	// Lease is for how long a process may take permits ahead and hand them out itself; 0 is not at all. At most a minute.
+	// Lease is how long a process may keep permits that it has taken ahead, to hand them out itself; at most a minute. 0 is no lease.
 	// Package redisstore does so for calls whose rules have the same Lease and the same cost; other stores ignore it. It goes with
 	// SlidingWindow, FixedWindow, Calendar and TokenBucket in their plain form.
 	Lease time.Duration

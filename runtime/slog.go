@@ -27,12 +27,12 @@ type slogger struct {
 // SlogOption changes what [SlogObserver] logs.
 type SlogOption func(*slogger)
 
-// WithPlainKeys logs keys as they are. Otherwise a log shows a hash of a key under a secret of the process: the lines of one key can
-// be told from others, and nobody learns a phone number from a log.
+// WithPlainKeys logs keys as they are. Without this option a log shows a hash of each key, under a secret of the process. So the lines of
+// one key can be told from others, and nobody learns a phone number from a log.
 func WithPlainKeys() SlogOption { return func(s *slogger) { s.plain = true } }
 
-// WithLinesPerSecond sets how many lines are logged a second at most, instead of 10. Where events were left out, the next line says
-// how many. n below 1 stands for 1.
+// WithLinesPerSecond sets how many lines are logged a second at most, instead of 10. Where events were left out, the next line says how
+// many. An n below 1 means 1.
 func WithLinesPerSecond(n int) SlogOption {
 	return func(s *slogger) { s.perSecond = int64(max(1, n)) }
 }

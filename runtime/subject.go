@@ -79,10 +79,10 @@ func (l *Limiter) hidden(rule *Rule, text string) string {
 	return l.hasher.hash(text)
 }
 
-// WithShownKeys makes the limiter take keys of requests as errors, events and [Quota] show them: with escaped characters, cut if they
-// are long, hashed if the program hashes them. It is for tools that act on what they are shown, by [Limiter.Peek], [Limiter.Reset] or
-// [Limiter.Block]. A key that nothing shows so stands for itself. A program that takes keys from its callers must not use it: they could
-// name each other's counts.
+// WithShownKeys makes the limiter take keys of requests as errors, events and [Quota] show them: with escaped characters, cut if they are
+// long, hashed if the program hashes them. It is for tools that act on what they are shown, by [Limiter.Peek], [Limiter.Reset] or
+// [Limiter.Block]. Any other key stands for itself. A program that takes keys from its callers must not use it: they could name each
+// other's counts.
 func WithShownKeys() Option { return func(l *Limiter) { l.shownKeys = true } }
 
 // subject returns whom a key of a call under a rule names.

@@ -17,11 +17,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// UsedRule is a rule that some limiter decided with.
+// UsedRule is a rule that some limiter has used in a decision.
 type UsedRule struct {
 	Rule
 	Varies bool      // calls bring their own limits; Limit is that of the first one
-	Seen   time.Time // when, within some hours
+	Seen   time.Time // when a limiter last used it, to within about six hours
 }
 
 const (
@@ -175,7 +175,7 @@ func (l *Limiter) pruneUsed(ctx context.Context) error {
 }
 
 // Rules returns the rules that limiters of this prefix on the store have used within the last day, sorted by name; at most 1,000, and none
-// of instance scope. A tool that does not know the program can ask with them: [Limiter.Peek], [Limiter.Reset], [Limiter.Block]. A rule
+// of instance scope. A tool that does not know the program can pass them to [Limiter.Peek], [Limiter.Reset] and [Limiter.Block]. A rule
 // appears some seconds after its first use. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 	texts, err := l.store.Settings(ctx, l.list(listRules))

@@ -8,7 +8,7 @@
 //
 //	ratelimit.decisions           {decision}  what each rule did, by ratelimit.rule, ratelimit.outcome and ratelimit.source
 //	ratelimit.decision.duration   s           how long a decision took, without waiting, by ratelimit.source
-//	ratelimit.wait.duration       s           how long calls waited that did
+//	ratelimit.wait.duration       s           how long calls waited for permits, if they waited
 //	ratelimit.store.errors        {error}     decisions, refunds and settles that the store failed
 //	ratelimit.failures            {failure}   calls not decided or given up; refunds and settles that failed; by ratelimit.event
 //
@@ -84,7 +84,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		metric.WithUnit("s"), metric.WithDescription("How long decisions took, without waiting for permits."),
 		metric.WithExplicitBucketBoundaries(1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1))
 	i.waits, errs[4] = meter.Float64Histogram("ratelimit.wait.duration",
-		metric.WithUnit("s"), metric.WithDescription("How long calls waited for permits, of those that did."),
+		metric.WithUnit("s"), metric.WithDescription("How long calls waited for permits, if they waited."),
 		metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
 	return i, errors.Join(errs[:]...)
 }

@@ -34,7 +34,7 @@ const (
 //
 //	ratelimit_decisions_total{rule,outcome,source}       what each rule did: admitted, refused, shadow_refused, other_refused
 //	ratelimit_decision_duration_seconds{source}          histogram: how long a decision took, without waiting
-//	ratelimit_wait_seconds                               histogram: how long calls waited that did
+//	ratelimit_wait_seconds                               histogram: how long calls waited for permits, if they waited
 //	ratelimit_store_errors_total                         decisions, refunds and settles that the store failed
 //	ratelimit_failures_total{event}                      calls that were not decided, or gave up waiting; refunds and settles that failed; losses of the store
 //
@@ -66,7 +66,7 @@ func New() *Collector {
 			Buckets: []float64{1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1},
 		}, []string{"source"}),
 		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "ratelimit_wait_seconds", Help: "How long calls waited for permits, of those that did.",
+			Name: "ratelimit_wait_seconds", Help: "How long calls waited for permits, if they waited.",
 			Buckets: []float64{0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300},
 		}),
 		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{

@@ -58,7 +58,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 			ratelimit_failures_total{event="failed"} 1
 		`)
 		requireMetrics(t, metrics, "ratelimit_wait_seconds", `
-			# HELP ratelimit_wait_seconds How long calls waited for permits, of those that did.
+			# HELP ratelimit_wait_seconds How long calls waited for permits, if they waited.
 			# TYPE ratelimit_wait_seconds histogram
 			ratelimit_wait_seconds_bucket{le="0.001"} 0
 			ratelimit_wait_seconds_bucket{le="0.01"} 0

@@ -10,7 +10,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Clients tells whose address a request comes from. [ClientIP] makes one.
+// Clients finds the address of the client that sent a request. [ClientIP] makes one.
 type Clients struct {
 	resolver clientip.Resolver
 	header   string

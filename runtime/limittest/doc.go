@@ -26,8 +26,8 @@
 //
 // # With testing/synctest
 //
-// In a bubble of testing/synctest all time is the bubble's, also that of a store in memory that is made there. So contexts with
-// deadlines, tickers and limits share one clock, and neither a Clock nor a goroutine more is needed:
+// In a bubble of testing/synctest all time is the bubble's, also that of a store in memory that is made there. So contexts with deadlines,
+// tickers and limits share one clock, and neither a Clock nor another goroutine is needed:
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		limiter := ratelimit.New(memstore.New())
@@ -37,5 +37,5 @@
 //		limittest.RequireAllowed(t, sender.SendCode(t.Context(), "13800000000"))
 //	})
 //
-// Package limittest is not for tests of the limits' exactness: those are this module's own.
+// Package limittest is not for testing that limits are exact: this module has tests of that.
 package limittest

@@ -12,8 +12,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
-// New returns a limiter that counts in memory, and the clock that it goes by. When the test ends, calls that still sleep on the clock
-// are an error of the test.
+// New returns a limiter that counts in memory, and the clock that it goes by. The test fails if calls still sleep on the clock when it
+// ends.
 func New(t testing.TB, options ...ratelimit.Option) (*ratelimit.Limiter, *Clock) {
 	t.Helper()
 	clock := NewClock()

@@ -1,6 +1,5 @@
-// Package redisstore keeps the counts of rate limits on Redis, or Valkey, shared by all processes that use it. Each call is
-// decided by one script, on the server's clock. The package knows servers, keys and scripts; what a rule means is known to
-// package engine and to the script.
+// Package redisstore keeps the counts of rate limits on Redis, or Valkey, shared by all processes that use it. Each call is decided by one
+// script, on the server's clock. The package knows servers, keys and scripts; package engine and the script know what a rule means.
 package redisstore
 
 import (
@@ -30,12 +29,12 @@ func WithTimeout(d time.Duration) Option {
 	return func(s *store) { s.timeout = d }
 }
 
-// WithoutFunctions makes the store use EVALSHA where it would otherwise load the script as a function of Redis 7, which costs the
-// server less for each call.
+// WithoutFunctions makes the store run its script by EVALSHA. Without this option the store loads the script as a function of Redis 7 where
+// it can; a function costs the server less for each call.
 func WithoutFunctions() Option { return func(s *store) { s.functions = false } }
 
-// WithRefusalMemory sets how long this process answers calls by itself that the server has refused, and would refuse still. The
-// default is 100 ms, and 0 turns it off. What another process gives back is noticed so much later at most. New panics if d is
+// WithRefusalMemory sets how long this process itself refuses calls like one that the server has refused and would still refuse. The
+// default is 100 ms, and 0 turns it off. Permits that another process gives back are noticed later by at most this time. New panics if d is
 // negative.
 func WithRefusalMemory(d time.Duration) Option {
 	if d < 0 {
@@ -65,12 +64,12 @@ type store struct {
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays
 // the caller's to close. It panics if client is nil.
 //
-// Rules of a call whose subjects are equal are decided in one step; so are all rules on a single server. On a cluster or a ring,
-// different subjects are decided one after the other, and when one refuses, what those before it took is given back.
+// Rules of a call whose subjects are equal are decided in one step; so are all rules on a single server. On a cluster or a ring, different
+// subjects are decided one after the other. If one of them is refused, the permits that the earlier ones took are given back.
 //
-// Hooks that the client has before New see the decisions; whether later ones do is not certain. The store adds a hook of its own, by which
-// decisions have its time-out and not the client's: so make one store for a client, not one for each call. On a cluster or a ring
-// decisions go to the clients of the servers, which get their hooks in OnNewNode.
+// Hooks that the client has before New see the decisions; hooks that are added later may not. The store adds a hook of its own, which gives
+// decisions the store's time-out instead of the client's. So make one store for a client, not one for each call. On a cluster or a ring,
+// decisions go to the clients of the servers; add your hooks to those in OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	if client == nil {
 		panic("redisstore.New: the client is nil")

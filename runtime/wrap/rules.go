@@ -14,7 +14,7 @@ type Rules struct {
 	prepared bridge.Rules
 }
 
-// NewRules prepares the rules of method, which is called pkg.Type.Method. A rule without a name is called the same. NewRules
+// NewRules prepares the rules of method, which is called pkg.Type.Method. A rule without a name gets the name of the method. NewRules
 // panics if a rule is not valid.
 func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 	prepared, err := bridge.Prepare(method, rules)
@@ -27,7 +27,7 @@ func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 // Rules returns the rules, with the names that they got. The caller must not change them.
 func (r *Rules) Rules() []ratelimit.Rule { return r.rules }
 
-// NilKey returns a *ratelimit.KeyError: expr, which a rule needs, is nil. The rule is its index in NewRules.
+// NilKey returns a *ratelimit.KeyError: expr, which a rule needs, is nil. The number rule is the rule's index in NewRules.
 func (r *Rules) NilKey(rule int, expr string) error { return r.Missing(rule, expr, expr+" is nil") }
 
 // Missing returns a *ratelimit.KeyError: expr, which a rule needs, has no value for this reason.

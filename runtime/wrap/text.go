@@ -7,7 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// Part escapes the value of one island of a template, so that two different lists of values never give the same text.
+// Part escapes the value of one expression in a template, so that two different lists of values never give the same text.
 func Part(s string) string {
 	if !strings.ContainsAny(s, `:\`) {
 		return s

@@ -3,9 +3,9 @@
 // Limiter.Check when the program starts. Where scripts are allowed, use package redisstore: it knows all rules, and decides several
 // in one round trip.
 //
-// A call under one rule is one transaction and one round trip, however many calls there are. A call under several rules, or one that
-// takes up to its cost, watches its counts and takes three round trips. If other calls change these counts again and again, it is
-// refused after 100 tries, whatever the failure policy is.
+// A call under one rule is one transaction and one round trip, however many calls there are. A call under several rules, or one with UpTo,
+// watches its counts and takes three round trips. If other calls change these counts again and again, the call is refused after 100 tries,
+// whatever the failure policy is.
 //
 // A fixed window ends at a whole millisecond of the server's clock. It is never shorter than its rule says, and up to a millisecond
 // longer.
@@ -47,9 +47,9 @@ type store struct {
 // Option changes how a store works.
 type Option func(*store)
 
-// WithTimeout bounds how long a call waits for one try to decide it, whatever the client's own options say. The default is 250 ms. What
-// is decided later is given back. The client's own time-outs bound the try itself, and what gives permits back. New panics unless d is
-// positive.
+// WithTimeout bounds how long a call waits for one try to decide it, whatever the client's own options say. The default is 250 ms. If the
+// server decides later, the permits are given back. The client's own time-outs bound the try itself, and the commands that give permits
+// back. New panics unless d is positive.
 func WithTimeout(d time.Duration) Option {
 	if d <= 0 {
 		panic("plain.WithTimeout: found " + d.String() + ", expected a positive duration")
