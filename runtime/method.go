@@ -29,6 +29,9 @@ type methodRules struct {
 }
 
 func prepareMethod(method string, rules []Rule) (*methodRules, error) {
+	if len(rules) > maxRules {
+		return nil, &RuleError{Rule: method, Argument: "rules", Reason: fmt.Sprintf("found %d; expected at most %d", len(rules), maxRules)}
+	}
 	r, unnamed := &methodRules{method: method}, 0
 	for _, rule := range rules {
 		shown := rule.Name

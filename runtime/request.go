@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -24,8 +25,8 @@ type Request struct {
 // Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
 // Decision, not an error. Two requests with equal rules and keys add their costs.
 //
-// The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. It is a *RuleError if there is no
-// request, or if two requests have different rules of one name, window and key.
+// The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. It is a *RuleError if there are no
+// requests or more than 255, or if two requests have different rules of one name, window and key.
 func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, error) {
 	if d, ok := l.allowAtOnce(ctx, requests); ok {
 		return d, nil
@@ -50,6 +51,9 @@ func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, erro
 	return l.decide(ctx, requests, longestWait, false)
 }
 
+// maxRules is how many rules a call may have: the script counts them in a byte.
+const maxRules = 255
+
 // longestWait is the wait of a program that sets no deadline.
 const longestWait = maxPer
 
@@ -68,8 +72,9 @@ func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Dura
 }
 
 func (c *call) askAll(requests []Request) {
-	if len(requests) == 0 {
-		c.err = &RuleError{Argument: "requests", Reason: "found none; expected one or more"}
+	if n := len(requests); n == 0 || n > maxRules {
+		c.err = &RuleError{Argument: "requests", Reason: fmt.Sprintf("found %d; expected 1 to %d", n, maxRules)}
+		return
 	}
 	for i := range requests {
 		r := &requests[i]

@@ -249,6 +249,33 @@ func TestBucketOfAnotherLimit(t *testing.T) {
 	})
 }
 
+// A call under the most rules is decided like any other, and one more is an error.
+func TestMostRulesOfACall(t *testing.T) {
+	const most = 255
+	var rules []ratelimit.Rule
+	var requests []ratelimit.Request
+	for i := range most + 1 {
+		rules = append(rules, ratelimit.Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Hour})
+		requests = append(requests, ratelimit.Request{Rule: rules[i]})
+	}
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		s.admit(t, requests[:most]...)
+		if d := s.refuse(t, requests[:most]...); len(d.Violations) != most {
+			t.Errorf("%d rules refused, want %d", len(d.Violations), most)
+		}
+		_, err := s.limiter.Allow(context.Background(), requests...)
+		if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok {
+			t.Errorf("%d requests: got error %v, want a *RuleError", most+1, err)
+		}
+	})
+	defer func() {
+		if _, ok := recover().(*ratelimit.RuleError); !ok {
+			t.Errorf("a method may have %d rules", most+1)
+		}
+	}()
+	wrap.NewRules("m", rules...)
+}
+
 // What generated code sees of a refusal.
 func TestRefusalOfTake(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
