@@ -32,7 +32,7 @@ model: ## compare the store in process with the model over a million random step
 	go test -count=1 -v -timeout=2h -run=ScriptLikeEngine ./runtime/redisstore/lua -differential.steps=10000000
 	go test -count=1 -v -timeout=2h -run=Model ./runtime/behaviour -model.memory=1000000
 
-faults: ## break servers, networks, clocks and programs under load for about 25 minutes, and check that no limit is exceeded
+faults: ## break servers, networks, clocks and programs under load for about 15 minutes, and check that no limit is exceeded
 	sh scripts/test-needs.sh
 	cd faults && go test -count=1 -v -timeout=1h -tags=faults . -endurance=10m
 

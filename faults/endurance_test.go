@@ -23,6 +23,7 @@ var enduranceTime = flag.Duration("endurance", 3*time.Second, "how long three pr
 // Programs run at full load, under all algorithms, with calls that are combined, leased or answered from memory. No limit is exceeded,
 // and the server has counted what the programs took. Their memory does not grow, and they leave no goroutine behind.
 func TestEndurance(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	round := min(2*time.Second, *enduranceTime/9)
 	programs := []*program{startProgram(t, server.Addr), startProgram(t, server.Addr), startProgram(t, server.Addr)}
@@ -44,7 +45,7 @@ func TestEndurance(t *testing.T) {
 		book.audit(t)
 	}
 	together(func(p *program) { p.end(t) })
-	book.requireTaken(t, ratelimit.New(redisstore.New(connect(t, server.Addr)), quiet()))
+	book.requireTaken(t, ratelimit.New(redisstore.New(connect(t, server.Addr), redisstore.WithTimeout(time.Minute)), quiet()))
 	logRounds(t, server, programs, round)
 	for _, p := range programs {
 		p.requireFlat(t)

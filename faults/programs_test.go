@@ -118,6 +118,7 @@ func (h holdings) add(entries []Entry) {
 // Programs that are killed at random leave the counts exact: each call that was answered is counted once, and of the others none twice.
 // The permits that a killed program had taken ahead count as used.
 func TestKilledPrograms(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var b Book
 	var group sync.WaitGroup
@@ -147,7 +148,7 @@ func TestKilledPrograms(t *testing.T) {
 	}
 	t.Logf("%d programs were killed; %d calls were admitted by leases", kills, leases)
 	report(t, &b)
-	limiter := ratelimit.New(redisstore.New(connect(t, server.Addr)), quiet())
+	limiter := ratelimit.New(redisstore.New(connect(t, server.Addr), redisstore.WithTimeout(time.Minute)), quiet())
 	requireSums(t, &b, limiter, append(sums(), aheadSums()...), held)
 	if kills < 3 || leases == 0 {
 		t.Error("the programs did nothing")
