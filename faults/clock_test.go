@@ -59,7 +59,7 @@ func TestClockSteps(t *testing.T) {
 	for _, step := range []time.Duration{-300 * time.Millisecond, -time.Hour, -24 * time.Hour, 300 * time.Millisecond, time.Hour, 24 * time.Hour} {
 		t.Run(step.String(), func(t *testing.T) {
 			server, clock := startFaked(t)
-			limiter := ratelimit.New(redisstore.New(connect(t, server.Addr)), quiet())
+			limiter := ratelimit.New(redisstore.New(connect(t, server.Addr), redisstore.WithTimeout(time.Minute)), quiet())
 			var b Book
 			time.AfterFunc(1500*time.Millisecond, func() { clock.step(step) })
 			begun := time.Now()

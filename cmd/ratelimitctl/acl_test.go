@@ -167,7 +167,7 @@ func TestACLWithoutScripts(t *testing.T) {
 		server.Do(strings.Replace(setUser, " ratelimit ", " "+name+" ", 1) + " -@all" + permitted(printed.Plain) + more)
 		client := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "x"})
 		defer client.Close()
-		l := ratelimit.New(plain.New(client))
+		l := ratelimit.New(plain.New(client, plain.WithTimeout(20*time.Second)))
 		if err := l.Ping(t.Context()); err != nil {
 			return err
 		}
