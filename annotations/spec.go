@@ -57,7 +57,7 @@ var Verbs = []Verb{
 		{Name: "name", Kind: IdentKind, Doc: "name of the generated type, or of the generated function Limit..."},
 		{Name: "prefix", Kind: NameKind, Doc: "goes before the names of all rules of the type, with a dot"},
 		{Name: "tz", Kind: TextKind, Doc: "time zone of the rules with cron= that have no tz="},
-		{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "for the rules that do not say"},
+		{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "what to do while the store fails, for the rules that have no on-error="},
 	}},
 	{Name: "rule", On: "a method, a func field, or a type", Doc: "one limit; any number of rules may stand together", Args: []Argument{
 		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent, or pkg.Type on a type"},

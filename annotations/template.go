@@ -73,7 +73,7 @@ func (p *parser) island(t Text, open int) (end int, ok bool) {
 // filled refuses an island of spaces.
 func (p *parser) filled(t Text, open, end int) bool {
 	if strings.TrimSpace(t.Value[open+1:end]) == "" {
-		p.add(t.At(open), "an empty island; expected {expression}")
+		p.add(t.At(open), "the braces are empty; expected {expression}")
 		return false
 	}
 	return true

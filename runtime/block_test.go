@@ -87,8 +87,8 @@ func TestImpossibleBlocks(t *testing.T) {
 		`rule "r": block: found 30d1h; exp`: l.Block(ctx, 721*time.Hour, q),
 		"found none; expected one or more":  l.Block(ctx, time.Hour),
 		"expected the name of the rule":     l.Unblock(ctx, Request{}),
-		"expected p.T.M, which":             l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "p.T.M#2"}}),
-		"expected p.T.N, which":             l.Overrides().Set(ctx, "p.T.N#12", Override{Per: time.Minute}),
+		"expected p.T.M, the name of all":   l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "p.T.M#2"}}),
+		"expected p.T.N, the name of all":   l.Overrides().Set(ctx, "p.T.N#12", Override{Per: time.Minute}),
 		"expected no spaces":                l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "a b"}}),
 		"the key is empty":                  l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "r", Key: "{x}"}}),
 	} {

@@ -167,7 +167,7 @@ func (c *call) join(same, a *asked, claim *engine.Claim) (done bool, err error) 
 	}
 	first := same.claim()
 	if first.Member != claim.Member {
-		return false, c.keyError(a.rule, a.rule.Distinct, "found two members for one budget; expected one for each call")
+		return false, c.keyError(a.rule, a.rule.Distinct, "found two members for one count; expected one member for each call")
 	}
 	claim.Cost += min(first.Cost, math.MaxInt64-claim.Cost)
 	if a.rule.Mode == ModeTrigger {

@@ -79,7 +79,7 @@ func (r Rule) checkName() error {
 		}
 	}
 	if method, n, _ := strings.Cut(r.Name, "#"); !r.unnamed && n != "" && strings.Trim(n, "0123456789") == "" {
-		return r.wrong("name", "found a name as of a further unnamed rule; expected %s, which is the name of all unnamed rules of a method",
+		return r.wrong("name", "found the name of one unnamed rule of a method; expected %s, the name of all of them",
 			method)
 	}
 	return nil
@@ -100,7 +100,7 @@ func (r Rule) checkWindow() error {
 	case r.TZ != "":
 		return r.wrong("tz", "found a time zone without cron")
 	case r.Per == 0:
-		return r.wrong("per", "found neither per nor cron; expected one of the two")
+		return r.wrong("per", "a rule needs a window: per=1m, or cron= for calendar times")
 	case r.Per < 0 || r.Per > maxPer || r.Per%time.Microsecond != 0:
 		return r.wrong("per", "found %s; expected whole microseconds, up to %s", period.Format(r.Per), period.Format(maxPer))
 	}
@@ -115,7 +115,7 @@ func (r Rule) checkLimit() error {
 		return err
 	}
 	if r.Slices < 1 || r.Slices > maxSlices || r.Per > 0 && r.Slices > r.Per.Microseconds() {
-		return r.wrong("slices", "found %d; expected 1 to %d, of a microsecond at least", r.Slices, maxSlices)
+		return r.wrong("slices", "found %d; expected 1 to %d, each at least a microsecond long", r.Slices, maxSlices)
 	}
 	return nil
 }

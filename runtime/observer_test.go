@@ -144,7 +144,7 @@ func requireOneLine(t *rapid.T, s string) {
 // An error that stands for several is one line too, and errors.Is and errors.As find each.
 func TestSeveralErrorsAreOneLine(t *testing.T) {
 	err := ratelimit.New(memstore.New()).Check(ratelimit.Rule{Name: "a"}, ratelimit.Rule{Name: "b", Limit: 1, Per: time.Minute}, ratelimit.Rule{Name: "c", Limit: -1})
-	want := `rule "a": per: found neither per nor cron; expected one of the two; rule "c": per: found neither per nor cron; expected one of the two`
+	want := `rule "a": per: a rule needs a window: per=1m, or cron= for calendar times; rule "c": per: a rule needs a window: per=1m, or cron= for calendar times`
 	if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

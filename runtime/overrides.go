@@ -233,7 +233,7 @@ func (o *Overrides) read(ctx context.Context) error {
 	err = joinErrors(err, o.limiter.blocks.read(ctx, o.limiter))
 	many := errors.Is(err, errManyOverrides) || errors.Is(err, errManyBlocks)
 	if many && !o.many {
-		o.limiter.logger.Warn("a list in the store is too long; what was known before holds", "err", oneLine(err.Error()))
+		o.limiter.logger.Warn("a list of overrides or blocks in the store is too long; the earlier ones stay in force", "err", oneLine(err.Error()))
 	}
 	o.many = many
 	time.AfterFunc(readEvery, func() { o.due.Store(true) })
@@ -256,7 +256,7 @@ func (o *Overrides) take(texts map[string]string, err error) error {
 			shared[name] = before
 		}
 		if o.texts[name] != texts[name] {
-			o.limiter.logger.Warn("an override of a rate limit is not understood; what was known before holds", "err", err.Error())
+			o.limiter.logger.Warn("an override of a rate limit is not understood; any earlier one stays in force", "err", err.Error())
 		}
 	}
 	o.texts, o.shared, o.malformed = texts, shared, malformed

@@ -25,7 +25,7 @@ func TestRuleValidate(t *testing.T) {
 		{"calendar", Rule{Algorithm: Calendar, Limit: 1, Cron: "@daily"}, "", ""},
 		{"bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Second, Burst: 9}, "", ""},
 
-		{"neither", Rule{Limit: 1}, "per", "found neither per nor cron"},
+		{"neither", Rule{Limit: 1}, "per", "a rule needs a window: per=1m, or cron="},
 		{"both", Rule{Limit: 1, Per: time.Minute, Cron: "@daily"}, "cron", "found per as well"},
 		{"negative limit", Rule{Limit: -1, Per: time.Minute}, "limit", "found -1"},
 		{"large limit", Rule{Limit: 1_000_001, Per: time.Minute}, "limit", "keeps the time of each permit"},

@@ -55,13 +55,13 @@ func TestLock(t *testing.T) {
 	}{
 		"nothing":        {},
 		"a comment":      {changes: []string{"package x", "// Package x is here.\npackage x"}},
-		"a default":      {changes: []string{"limit=5 per=1s algorithm=token-bucket burst=20", "limit=20 per=1s algorithm=token-bucket burst=20"}, want: []string{"x.go:14:1: the limit of x.X.Shout is 20 instead of 5 with a burst of 20; what is used counts on"}},
+		"a default":      {changes: []string{"limit=5 per=1s algorithm=token-bucket burst=20", "limit=20 per=1s algorithm=token-bucket burst=20"}, want: []string{"x.go:14:1: the limit of x.X.Shout is 20 instead of 5 with a burst of 20; usage so far still counts"}},
 		"a message":      {changes: []string{"per=1m", `per=1m message="Not now."`}},
 		"the order":      {changes: []string{"\t//ratelimit:rule key=\"{phone}\" limit=1 per=1m\n", "", "tz=Asia/Tokyo", "tz=Asia/Tokyo\n\t//ratelimit:rule key=\"{phone}\" limit=1 per=1m"}},
-		"a limit":        {[]string{"limit=10 ", "limit=20 "}, []string{"x.go:8:1: the limit of day is 20 instead of 10; what is used counts on"}},
-		"a burst":        {[]string{"burst=20", "burst=30"}, []string{"x.go:14:1: the limit of x.X.Shout is 5 with a burst of 30 instead of 5 with a burst of 20; what is used counts on"}},
-		"a limit's expr": {[]string{`"len(text)"`, `"len(text) + 1"`}, []string{"x.go:11:1: the limit of x.X.Talk is len(text) + 1 instead of len(text); what is used counts on"}},
-		"a parameter":    {[]string{"{phone}", "{number}", "phone string", "number string"}, []string{`x.go:8:1: the key of day is "{number}" instead of "{phone}"; its counts go on where both give the same text`, "x.go:7:1: the counts of x.X.Send start anew: they are *:x.X.Send:{{number}}:1m:{number} instead of *:x.X.Send:{{phone}}:1m:{phone}"}},
+		"a limit":        {[]string{"limit=10 ", "limit=20 "}, []string{"x.go:8:1: the limit of day is 20 instead of 10; usage so far still counts"}},
+		"a burst":        {[]string{"burst=20", "burst=30"}, []string{"x.go:14:1: the limit of x.X.Shout is 5 with a burst of 30 instead of 5 with a burst of 20; usage so far still counts"}},
+		"a limit's expr": {[]string{`"len(text)"`, `"len(text) + 1"`}, []string{"x.go:11:1: the limit of x.X.Talk is len(text) + 1 instead of len(text); usage so far still counts"}},
+		"a parameter":    {[]string{"{phone}", "{number}", "phone string", "number string"}, []string{`x.go:8:1: the key of day is "{number}" instead of "{phone}"; its counts continue where both give the same text`, "x.go:7:1: the counts of x.X.Send start anew: they are *:x.X.Send:{{number}}:1m:{number} instead of *:x.X.Send:{{phone}}:1m:{phone}"}},
 		"a window":       {[]string{"per=1h", "per=2h"}, []string{"x.go:5:1: the counts of x.X start anew: they are *:x.X:{{clientIP(ctx)}}:2h:{clientIP(ctx)} instead of *:x.X:{{clientIP(ctx)}}:1h:{clientIP(ctx)}"}},
 		"an algorithm":   {[]string{"per=1h", "per=1h algorithm=fixed-window"}, []string{"x.go:5:1: the counts of x.X start anew: they are *:x.X:{{clientIP(ctx)}}:fixed:1h:{clientIP(ctx)} instead of *:x.X:{{clientIP(ctx)}}:1h:{clientIP(ctx)}"}},
 		"a scope":        {[]string{" scope=instance", ""}, []string{"x.go:11:1: the counts of x.X.Talk start anew: they are *:x.X.Talk:{%all}:1s instead of *:x.X.Talk:{%all}:1s of each process"}},
@@ -80,7 +80,7 @@ func TestLock(t *testing.T) {
 				}
 				return
 			}
-			want := "ratelimit.lock: the rules are not those that were accepted; to accept them, run: go tool ratelimit -lock\n"
+			want := "ratelimit.lock: the rules have changed; to accept the changes, run: go tool ratelimit -lock\n"
 			_, stderr := expect(t, 1, dir, "-check", "./...")
 			if _, got, _ := strings.Cut(stderr, want); got != strings.Join(test.want, "\n")+"\n" {
 				t.Errorf("printed\n%sexpected\n%s", stderr, want+strings.Join(test.want, "\n"))
@@ -135,8 +135,8 @@ func TestLockWorkspace(t *testing.T) {
 	_, stderr := expect(t, 1, dir, append([]string{"-check"}, all...)...)
 	var want string
 	for _, module := range []string{"a", "b"} {
-		want += fmt.Sprintf("%s/ratelimit.lock: the rules are not those that were accepted; to accept them, run: go tool ratelimit -lock, in %[1]s\n"+
-			"%[1]s/x.go:4:1: the limit of x is 2 instead of 1; what is used counts on\n", module)
+		want += fmt.Sprintf("%s/ratelimit.lock: the rules have changed; to accept the changes, run: go tool ratelimit -lock, in %[1]s\n"+
+			"%[1]s/x.go:4:1: the limit of x is 2 instead of 1; usage so far still counts\n", module)
 	}
 	if !strings.HasSuffix(stderr, want) {
 		t.Errorf("printed\n%sexpected at its end\n%s", stderr, want)

@@ -86,7 +86,7 @@ func (c *command) checkLock(root string, rules []generator.Rule) int {
 	if len(messages) == 0 {
 		return done
 	}
-	accept := "the rules are not those that were accepted; to accept them, run: go tool ratelimit -lock"
+	accept := "the rules have changed; to accept the changes, run: go tool ratelimit -lock"
 	if folder := filepath.Dir(name); folder != "." {
 		accept += ", in " + folder
 	}
@@ -122,12 +122,12 @@ func changes(before, now []locked) []annotations.Message {
 	}
 	match(func(was, is locked) bool { return was.text() == is.text() }, func(was, is locked) {})
 	match(func(was, is locked) bool { return was.counts() == is.counts() }, func(was, is locked) {
-		add(is.at, "the limit of %s is %s instead of %s; what is used counts on", is.Rule, is.limits(), was.limits())
+		add(is.at, "the limit of %s is %s instead of %s; usage so far still counts", is.Rule, is.limits(), was.limits())
 	})
 	match(func(was, is locked) bool { return was.Rule == is.Rule }, func(was, is locked) {
 		alike := was
 		if alike.Key = is.Key; alike.counts() == is.counts() {
-			add(is.at, "the key of %s is %q instead of %q; its counts go on where both give the same text", is.Rule, is.Key, was.Key)
+			add(is.at, "the key of %s is %q instead of %q; its counts continue where both give the same text", is.Rule, is.Key, was.Key)
 		} else {
 			add(is.at, "the counts of %s start anew: they are %s instead of %s", is.Rule, is.layout(), was.layout())
 		}

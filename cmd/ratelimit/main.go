@@ -163,10 +163,10 @@ func (c *command) parse(args []string) (status int, ok bool) {
 	flags.SetOutput(io.Discard)
 	flags.BoolVar(&c.check, "check", false, "write nothing; exit with 1 and show a diff if a file is not up to date")
 	flags.BoolVar(&c.list, "list", false, "write nothing; print all rules as a table")
-	flags.BoolVar(&c.lock, "lock", false, "write ratelimit.lock alone: what the counts of each rule of the module depend on, and the limits")
+	flags.BoolVar(&c.lock, "lock", false, "write only ratelimit.lock: what the counts of each rule of the module depend on, and the limits")
 	flags.BoolVar(&c.json, "json", false, "print JSON: rules on standard output, and messages, one a line, on standard error")
 	flags.BoolVar(&c.markdown, "markdown", false, "with -list: print a Markdown table")
-	flags.Func("warn", "what a warning is: with `error`, nothing is written and the status is 1", c.warn)
+	flags.Func("warn", "how to treat warnings: as an `error`, nothing is written and the status is 1", c.warn)
 	flags.BoolVar(&c.version, "version", false, "print the version")
 	flags.StringVar(&c.config.Tags, "tags", "", "build `tags`, separated by commas")
 	if len(args) > 0 && args[0] == "help" {

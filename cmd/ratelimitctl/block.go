@@ -64,7 +64,7 @@ func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 			return err
 		}
 		if until.After(time.Now()) {
-			lines = append(lines, []string{fmt.Sprintf("its rule %s refuses it until %s, since that has block=; reset ends that", q.Rule.Name, local(until))})
+			lines = append(lines, []string{fmt.Sprintf("the block= of rule %s still refuses it until %s; reset ends that", q.Rule.Name, local(until))})
 		}
 	}
 	return t.print(map[string]bool{"blocked": false, "found": i >= 0}, lines...)

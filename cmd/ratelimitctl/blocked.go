@@ -109,11 +109,11 @@ func (t *tool) begunAt(ctx context.Context, server *redis.Client, names map[name
 	keys, whole, err := p.scan(ctx, pattern(prefix)+"*}:block:*", maxShownBlocks)
 	switch {
 	case err != nil && isDenied(err):
-		return nil, "those that rules with block= refuse are not here: this user may not run SCAN", nil
+		return nil, "keys that the block= of a rule refuses are not listed: this user may not run SCAN", nil
 	case err != nil:
 		return nil, "", err
 	case !whole:
-		missing = fmt.Sprintf("there may be more that rules with block= refuse: at most %d, among %d keys of a server, are looked for", maxShownBlocks, maxScans*scanned)
+		missing = fmt.Sprintf("there may be more keys that the block= of a rule refuses: at most %d of a server are listed, and about %d of its keys are searched", maxShownBlocks, maxScans*scanned)
 	}
 	slices.Sort(keys)
 	p.each(ctx, slices.Compact(keys), func(pipe redis.Pipeliner, k string) { pipe.Get(ctx, k) }, func(k string, answer redis.Cmder) {

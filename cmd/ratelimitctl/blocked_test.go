@@ -69,7 +69,7 @@ func TestUnblockSaysWhatItFound(t *testing.T) {
 	require(t, server.Addr, done, "blocked until", "block", "login", "eve", "-for", "1h")
 	require(t, server.Addr, done, ", by "+username(), "unblock", "login", "eve")
 	require(t, server.Addr, done, "it was not blocked", "unblock", "login", "ann")
-	require(t, server.Addr, done, "its rule guess refuses it until 20", "unblock", "guess", "ann")
+	require(t, server.Addr, done, "the block= of rule guess still refuses it until 20", "unblock", "guess", "ann")
 	require(t, server.Addr, done, "1 count forgotten", "reset", "guess", "ann")
 	if text, _ := ctl(t, server.Addr, "blocked", "guess"); strings.Contains(text, "ann") {
 		t.Errorf("after reset: %s", text)
@@ -105,7 +105,7 @@ func TestBlockedIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	require(t, server.Addr, done, "there may be more that rules with block= refuse", "blocked")
+	require(t, server.Addr, done, "there may be more keys that the block= of a rule refuses", "blocked")
 	server.Do("ACL SETUSER default -scan")
 	require(t, server.Addr, done, "this user may not run SCAN", "blocked")
 }

@@ -113,7 +113,7 @@ func (f *frame) text(now time.Time) string {
 	}
 	fmt.Fprintf(&b, "%s  prefix %s  %d process%s\n", now.Format(time.TimeOnly), shown(f.Prefix), f.Processes, plural)
 	if f.Processes == 0 {
-		fmt.Fprintln(&b, "\nNo process tells of decisions. Those with redisstore.WithStats() do, some seconds after they begin to decide, if their user may run "+
+		fmt.Fprintln(&b, "\nNo process publishes statistics. Those with redisstore.WithStats() do, some seconds after their first decision, if their user may run "+
 			strings.Join(statistics, ", ")+".")
 		return b.String()
 	}

@@ -54,7 +54,7 @@ func TestListedRules(t *testing.T) {
 	}
 	require(t, server.Addr, done, "no longer blocked", "-rules", file, "unblock", method+"#3", "192.0.2.1")
 	require(t, server.Addr, failed, "-rules tells of others", "block", method+"#3", "192.0.2.1", "-for", "1h")
-	require(t, server.Addr, failed, "which is the name of all unnamed rules", "override", "set", method+"#3", "-limit", "1")
+	require(t, server.Addr, failed, "the name of all of them", "override", "set", method+"#3", "-limit", "1")
 }
 
 func TestBadLists(t *testing.T) {
@@ -63,8 +63,8 @@ func TestBadLists(t *testing.T) {
 	for text, want := range map[string]string{
 		"":               "expected the output of ratelimit -list -json",
 		"{}":             "expected the output of ratelimit -list -json",
-		`[{"rule":"a"}]`: `rule a: rule "a": per: found neither`,
-		`[{"rule":"a","method":"p.T.M","algorithm":"sliding-window"}]`:                                       "rule a: rule \"a\": per: found neither",
+		`[{"rule":"a"}]`: `rule a: rule "a": per: a rule needs a window`,
+		`[{"rule":"a","method":"p.T.M","algorithm":"sliding-window"}]`:                                       "rule a: rule \"a\": per: a rule needs a window",
 		`[{"rule":"a b","method":"p.T.M","algorithm":"sliding-window","window":"1m"}]`:                       "expected no spaces",
 		`[{"rule":"a","method":"p.T.M","algorithm":"sliding-window","window":"1m","settings":{"mode":"x"}}]`: `unknown mode "x"`,
 		`[{"rule":"a","method":"p.T.M","algorithm":"sliding-window","window":"\u001b[2J"}]`:                  `\x1b`,

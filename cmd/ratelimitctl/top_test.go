@@ -80,7 +80,7 @@ func requirePrintable(t *testing.T, text string) {
 // What processes decide is shown, by several processes, and is gone when they decide no more.
 func TestTop(t *testing.T) {
 	server := redistest.Start(t)
-	require(t, server.Addr, done, "No process tells of decisions", "top", "-once")
+	require(t, server.Addr, done, "No process publishes statistics", "top", "-once")
 	login := ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}
 	for range 2 {
 		newFleet(t, server.Addr, redisstore.WithStats()).allow(5, login, "ann")

@@ -60,7 +60,7 @@ func (c *caller) context(ctx context.Context) (context.Context, error) {
 	id, err := c.user(ctx)
 	if err != nil {
 		if _, ok := status.FromError(err); !ok {
-			err = status.Error(codes.Unauthenticated, "it is not known who calls")
+			err = status.Error(codes.Unauthenticated, "the caller is not known")
 		}
 		return nil, err
 	}

@@ -106,9 +106,9 @@ func TestText(t *testing.T) {
 
 		// A text shows no address.
 		{`string([ptr ?? 1, n])`, "[0 5]", ""},
-		{`string([ptr, n])`, "", "a text would show an address, which is another one for each call"},
-		{`string({"a": [it]})`, "", "a text would show an address, which is another one for each call"},
-		{`string(it)`, "", "a text would show an address, which is another one for each call"},
+		{`string([ptr, n])`, "", "a text would show an address, which differs from call to call"},
+		{`string({"a": [it]})`, "", "a text would show an address, which differs from call to call"},
+		{`string(it)`, "", "a text would show an address, which differs from call to call"},
 		{`string(it.Next)`, "{9 [] <nil> 99}", ""},
 		{`string([role, token, nil, none, at - at])`, "[role-admin {t} <nil> <nil> 0s]", ""},
 		{`string([at])`, "[2026-01-02 03:04:05 +0000 UTC]", ""},

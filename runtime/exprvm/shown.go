@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-var errAddress = errors.New("a text would show an address, which is another one for each call")
+var errAddress = errors.New("a text would show an address, which differs from call to call")
 
 // shown is string(v).
 func shown(args ...any) (any, error) {

@@ -207,4 +207,4 @@ func clone(call *engine.Call) *engine.Call {
 }
 
 // errAgain is the error of a request that is to be sent again, since others took what it could have had.
-var errAgain = errors.New("other calls are faster, again and again")
+var errAgain = errors.New("other calls took the permits first, again and again")

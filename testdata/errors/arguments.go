@@ -5,7 +5,7 @@ type X interface {
 	//                                   ^ cron: found per as well; expected one of the two
 	Both() error
 	//ratelimit:rule limit=1
-	//          ^ per: found neither per nor cron; expected one of the two
+	//          ^ per: a rule needs a window: per=1m, or cron= for calendar times
 	Neither() error
 	//ratelimit:rule per=1m
 	//          ^ a rule needs limit=, the permits per window

@@ -4,13 +4,13 @@ const none, some = 0, 5
 
 type X interface {
 	//ratelimit:rule limit=5 per=1m cost=6
-	//                                   ^ cost: found 6, which no call is ever permitted; expected at most 5
+	//                                   ^ cost: found 6, which is never admitted; expected at most 5
 	Above() error
 	//ratelimit:rule limit=5 per=1m algorithm=token-bucket burst=2 cost=3
-	//                                                                  ^ cost: found 3, which no call is ever permitted; expected at most 2
+	//                                                                  ^ cost: found 3, which is never admitted; expected at most 2
 	Burst() error
 	//ratelimit:rule limit=5 per=1m algorithm=leaky-bucket cost=2
-	//                                                          ^ cost: found 2, which no call is ever permitted: a leaky-bucket holds 1 permit; expected prepay, or a token-bucket
+	//                                                          ^ cost: found 2, but a leaky-bucket holds 1 permit and never admits more; expected prepay, or a token-bucket
 	Leaky() error
 	//ratelimit:rule limit=2 per=1m algorithm=token-bucket burst=5 cost=5
 	UpToBurst() error

@@ -72,6 +72,6 @@ type X2 interface{ M() error }
 type Y struct{}
 
 //ratelimit:fallback noError
-//          ^ fallback stands on a method: it is called in that one's place
+//          ^ fallback stands on a method: its function is called instead of the method
 //ratelimit:rule limit=1 per=1m
 type Z interface{ M() error }

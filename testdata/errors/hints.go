@@ -23,10 +23,10 @@ type X interface {
 	//                     ^ unknown name phone; the parameters have no names here: arg0 context.Context, arg1 string
 	Nameless(context.Context, string) error
 	//ratelimit:rule key="#{#phone}" limit=1 per=1m
-	//                      ^ an expression stands in braces alone: write {phone} without the #
+	//                      ^ an expression needs only braces: write {phone} without the #
 	Spring(phone string) error
 	//ratelimit:rule key="${phone}" limit=1 per=1m
-	//                      ^ an expression stands in braces alone: write {phone} without the $
+	//                      ^ an expression needs only braces: write {phone} without the $
 	Shell(phone string) error
 	//ratelimit:rule key="{#phone}" limit=1 per=1m
 	//                     ^ unexpected #; write {phone}

@@ -5,15 +5,15 @@ package x
 type Lone interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
-//          ^ Empty has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused
+//          ^ Empty has no method that this rule reaches, so that it limits nothing; only methods that return an error can refuse calls
 type Empty interface{}
 
 //ratelimit:rule limit=1 per=1m
-//          ^ Silent has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused
+//          ^ Silent has no method that this rule reaches, so that it limits nothing; only methods that return an error can refuse calls
 type Silent interface{ M() int }
 
 //ratelimit:rule limit=1 per=1m
-//          ^ Skipped has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused
+//          ^ Skipped has no method that this rule reaches, so that it limits nothing; only methods that return an error can refuse calls
 type Skipped interface {
 	//ratelimit:skip
 	M() error

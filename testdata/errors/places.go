@@ -31,7 +31,7 @@ func f() {}
 
 //ratelimit:wrap
 type C interface{ ~int | ~string }
-//6: C is a constraint, not a type of values, so that nothing can wrap it
+//6: C is a constraint: there are no values of it to wrap
 
 //ratelimit:wrap
 type N int

@@ -38,7 +38,7 @@ type X interface {
 	//                                    ^ block: found 31d; expected whole microseconds, up to 30d
 	Block() error
 	//ratelimit:rule limit=1 per=1m algorithm=sliding-counter slices=10_001
-	//                                                               ^ slices: found 10001; expected 1 to 10000, of a microsecond at least
+	//                                                               ^ slices: found 10001; expected 1 to 10000, each at least a microsecond long
 	Slices() error
 	//ratelimit:rule limit=1 per=1m mode=trigger wait=1s
 	//                                                ^ wait: found mode=trigger, which delays no call
@@ -47,10 +47,10 @@ type X interface {
 	//                                                               ^ distinct: found a token-bucket; expected a sliding-window or calendar
 	Distinct(a string) error
 	//ratelimit:rule limit=10 per=1m distinct="{a}" cost="len(a)"
-	//                                                    ^ cost: found distinct as well, which counts a member once; what leaves calls out is when=
+	//                                                    ^ cost: found distinct as well, which counts a member once; to leave calls out, write when=
 	DistinctCost(a string) error
 	//ratelimit:rule limit=10 per=1m distinct="{a}" cost=1
-	//                                                   ^ cost: found distinct as well, which counts a member once; what leaves calls out is when=
+	//                                                   ^ cost: found distinct as well, which counts a member once; to leave calls out, write when=
 	DistinctOne(a string) error
 	//ratelimit:rule limit=1 per=1m distinct="{a}:{c}"
 	//                                             ^ unknown name c; the parameter is a

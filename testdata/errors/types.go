@@ -19,7 +19,7 @@ type n func()
 
 type T struct {
 	//ratelimit:rule limit=1 per=1m
-	//          ^ N is no func, so that nothing calls it
+	//          ^ N is not a func, so nothing can call it
 	N int
 	//ratelimit:wrap
 	//          ^ wrap stands on a type

@@ -76,19 +76,19 @@ func TestNeverApplies(t *testing.T) {
 
 func TestNeverPasses(t *testing.T) {
 	says := func(cost, most int) []string {
-		return []string{fmt.Sprintf("9:39: cost: found %d, which no call is ever permitted; expected at most %d", cost, most)}
+		return []string{fmt.Sprintf("9:39: cost: found %d, which is never admitted; expected at most %d", cost, most)}
 	}
 	check(t, []scenario{
 		{"arithmetic", "//ratelimit:rule limit=5 per=1m cost=\"2*3\"\nM(n int) error", says(6, 5)},
 		{"a constant", "//ratelimit:rule limit=5 per=1m cost=\"six\"\nM(n int) error", says(6, 5)},
 		{"a length", "//ratelimit:rule limit=5 per=1m cost=\"len('length')\"\nM(n int) error", says(6, 5)},
 		{"a number beside a constant limit", "//ratelimit:rule per=1m limit=\"six\" cost=7\nM(n int) error",
-			[]string{"9:42: cost: found 7, which no call is ever permitted; expected at most 6"}},
+			[]string{"9:42: cost: found 7, which is never admitted; expected at most 6"}},
 		{"more than the burst", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=token-bucket burst=5\nM(n int) error", says(6, 5)},
 		{"evenly spaced", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=leaky-bucket\nM(n int) error",
-			[]string{"9:39: cost: found 6, which no call is ever permitted: a leaky-bucket holds 1 permit; expected prepay, or a token-bucket"}},
+			[]string{"9:39: cost: found 6, but a leaky-bucket holds 1 permit and never admits more; expected prepay, or a token-bucket"}},
 		{"members", "//ratelimit:rule limit=5 per=1m cost=\"six\" distinct=\"{n}\"\nM(n int) error",
-			[]string{"9:39: cost: found distinct as well, which counts a member once; what leaves calls out is when="}},
+			[]string{"9:39: cost: found distinct as well, which counts a member once; to leave calls out, write when="}},
 		{"as much as the burst", "//ratelimit:rule limit=1 per=1m cost=\"six\" algorithm=token-bucket burst=6\nM(n int) error", nil},
 		{"prepaid", "//ratelimit:rule limit=1 per=1m cost=\"six\" algorithm=token-bucket prepay\nM(n int) error", nil},
 		{"a trigger", "//ratelimit:rule limit=1 per=1m cost=\"six\" mode=trigger\nM(n int) error", nil},
@@ -102,7 +102,7 @@ func TestDearLeaks(t *testing.T) {
 	const rule = "//ratelimit:rule limit=9 per=1m algorithm="
 	check(t, []scenario{
 		{"evenly spaced", rule + "leaky-bucket cost=\"n\"\nM(n int) error",
-			[]string{"9:62: warning: cost: a leaky-bucket holds 1 permit, so that no call is ever permitted which costs more; expected prepay, or a token-bucket"}},
+			[]string{"9:62: warning: cost: a leaky-bucket holds 1 permit, so it never admits a call that costs more; expected prepay, or a token-bucket"}},
 		{"prepaid", rule + "leaky-bucket prepay cost=\"n\"\nM(n int) error", nil},
 		{"one", rule + "leaky-bucket cost=\"six - 5\"\nM(n int) error", nil},
 		{"a burst", rule + "token-bucket cost=\"n\"\nM(n int) error", nil},
@@ -204,7 +204,7 @@ func TestLiteralKeysOfTypes(t *testing.T) {
 
 func TestOneMember(t *testing.T) {
 	says := func(text, instead string) []string {
-		return []string{fmt.Sprintf("9:44: distinct: the text %q is the same member for every call, so that the rule refuses none; %s", text, instead)}
+		return []string{fmt.Sprintf("9:44: distinct: the text %q is the same member for every call, so the rule refuses no call; %s", text, instead)}
 	}
 	members := func(template string) string {
 		return "//ratelimit:rule limit=100 per=1m distinct=" + template + "\nM(friend string) error"
@@ -249,7 +249,7 @@ func TestOneScope(t *testing.T) {
 	ofType := func(more string) string {
 		return "package b\n\n" + rule + more + "\ntype C interface { M(s string) error }\n"
 	}
-	says := []string{"a.B/b.go:3:13: warning: this rule shares the counts of the one of a.go:4 in example.com/x/a, since both are called a.B.C; give one of them a name"}
+	says := []string{"a.B/b.go:3:13: warning: this rule shares its counts with the rule of a.go:4 in example.com/x/a, since both are called a.B.C; give one of them a name"}
 	for name, c := range map[string]struct {
 		method, ofType string
 		found          []string
@@ -281,8 +281,8 @@ func TestTwins(t *testing.T) {
 	two := func(a, b string) string {
 		return "//ratelimit:rule per=1m " + a + "\n//ratelimit:rule per=1m " + b + "\nM(n int, s string) error"
 	}
-	const same = "10:13: this rule counts the same calls in the same window (1m) as the one of line 9; keep the stricter one, or give one a name"
-	const shared = "10:13: this rule shares one count with the one of line 9, as both are called login, so that each counts what the other takes, too; give one of them a name of its own"
+	const same = "10:13: this rule counts the same calls in the same window (1m) as the rule of line 9; keep the stricter one, or give one a name"
+	const shared = "10:13: this rule shares one count with the rule of line 9, since both are called login, so each also counts what the other takes; give one of them a name of its own"
 	check(t, []scenario{
 		{"two limits", two("limit=1", "limit=2"), []string{same}},
 		{"one key, spelled differently", two("limit=1 key=\"{n+1}\"", "limit=2 key=\"{ n + 1 }\""), []string{same}},
@@ -302,28 +302,28 @@ func TestSharedNames(t *testing.T) {
 	b := func(body string) string {
 		return strings.NewReplacer("package a", "package b", "type A", "type B", "s string", "t string").Replace(a(body))
 	}
-	const windows = "rules called login share a budget only if they have one window: this has "
-	const limits = "rules called login share one budget, but have different limits: this has "
-	const keys = "rules called login share one budget, but have different keys: this has "
+	const windows = "rules called login share a budget only if they have one window: this rule has "
+	const limits = "rules called login share one budget, but have different limits: this rule has "
+	const keys = "rules called login share one budget, but have different keys: this rule has "
 	for name, c := range map[string]struct {
 		first, second string
 		found         []string
 	}{
 		"two windows": {a(method("limit=1 per=1m")), b(method("limit=1 per=1h")),
-			[]string{"b/b.go:4:23: warning: " + windows + "1h, the one of a.go:4 has 1m"}},
+			[]string{"b/b.go:4:23: warning: " + windows + "1h, the rule of a.go:4 has 1m"}},
 		"one window": {a(method("limit=1 per=1m")), b(method("limit=1 per=60s")), nil},
 		"two limits": {a(method("limit=1 per=1m")), b(method("limit=2 per=60s")),
-			[]string{"b/b.go:4:23: warning: " + limits + "2, the one of a.go:4 has 1"}},
+			[]string{"b/b.go:4:23: warning: " + limits + "2, the rule of a.go:4 has 1"}},
 		"a limit of the call's own": {a(method("limit=1 per=1m")), b(method("limit=n per=60s")), nil},
 		"two windows on one method": {a(method("limit=9 per=1h", "limit=1 per=1m")), b("//ratelimit:rule limit=1 per=1m\nM() error\n"),
-			[]string{"a/a.go:5:23: warning: " + windows + "1m, the one of line 4 has 1h"}},
+			[]string{"a/a.go:5:23: warning: " + windows + "1m, the rule of line 4 has 1h"}},
 		"two keys": {a(method("limit=1 per=1m key={s}")), b(method("limit=1 per=1m key={n}")),
-			[]string{"b/b.go:4:23: warning: " + keys + `"{n}", the one of a.go:4 has "{s}"`}},
+			[]string{"b/b.go:4:23: warning: " + keys + `"{n}", the rule of a.go:4 has "{s}"`}},
 		"no key": {a(method("limit=1 per=1m key={s}")), b(method("limit=1 per=1m")),
-			[]string{"b/b.go:4:23: warning: " + keys + `"", the one of a.go:4 has "{s}"`}},
+			[]string{"b/b.go:4:23: warning: " + keys + `"", the rule of a.go:4 has "{s}"`}},
 		"a key that means the same": {a(method("limit=1 per=1m key={n}")), b("//ratelimit:rule name=login limit=1 per=1m key={m.N}\nM(m struct{N int}) error\n"), nil},
 		"two algorithms": {a(method("limit=100 per=1m")), b(method("limit=100 per=1m algorithm=fixed-window")),
-			[]string{"b/b.go:4:23: warning: " + windows + "fixed:1m, the one of a.go:4 has 1m"}},
+			[]string{"b/b.go:4:23: warning: " + windows + "fixed:1m, the rule of a.go:4 has 1m"}},
 		"other prefixes": {a(method("limit=1 per=1m")), strings.Replace(b(method("limit=1 per=1h")), "type", "//ratelimit:wrap prefix=b\ntype", 1), nil},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"a/a.go": c.first, "b/b.go": c.second}, c.found) })

@@ -44,7 +44,7 @@ func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
 	if instead == "" {
 		instead = "an expression stands in braces"
 	}
-	a.errorf(argument(r, "distinct"), "distinct: the text %q is the same member for every call, so that the rule refuses none; %s",
+	a.errorf(argument(r, "distinct"), "distinct: the text %q is the same member for every call, so the rule refuses no call; %s",
 		r.Rule.Distinct.Value, instead)
 }
 

@@ -18,7 +18,7 @@ func (a *analysis) keyIsMember(r *model.Rule) {
 		ok = ok && key[text]
 	}
 	if ok && len(member) > 0 {
-		a.errorf(argument(r, "distinct"), "distinct: the key holds the same, so that each key has one member and the rule refuses none")
+		a.errorf(argument(r, "distinct"), "distinct: the key contains the same values, so each key has only one member and the rule refuses no call")
 	}
 }
 
@@ -49,7 +49,7 @@ func (a *analysis) neverWaits(m *model.Method) {
 			if !counts.Rule.When.IsZero() {
 				report = a.warnf
 			}
-			report(argument(r, "wait"), "wait: calls that count members do not wait, and the rule of %s counts those of %s", a.line(counts, r), m.Name)
+			report(argument(r, "wait"), "wait: the rule of %s has distinct=, so calls of %s do not wait", a.line(counts, r), m.Name)
 		}
 	}
 }

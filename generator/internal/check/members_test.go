@@ -3,7 +3,7 @@ package check_test
 import "testing"
 
 func TestKeyIsMember(t *testing.T) {
-	const says = "distinct: the key holds the same, so that each key has one member and the rule refuses none"
+	const says = "distinct: the key contains the same values, so each key has only one member and the rule refuses no call"
 	const rule = "//ratelimit:rule per=1m "
 	check(t, []scenario{
 		{"the same", rule + "limit=3 key=\"{a}\" distinct=\"{a}\"\nM(a, b string) error", []string{"9:53: " + says}},
@@ -25,13 +25,13 @@ func TestNeverWaits(t *testing.T) {
 	const waits, counts = "//ratelimit:rule limit=3 per=1m wait=1s\n", "//ratelimit:rule limit=3 per=1h distinct=\"{a}\""
 	check(t, []scenario{
 		{"both", waits + counts + "\nM(ctx context.Context, a string) error",
-			[]string{"9:38: wait: calls that count members do not wait, and the rule of line 10 counts those of M"}},
+			[]string{"9:38: wait: the rule of line 10 has distinct=, so calls of M do not wait"}},
 		{"a condition", waits + counts + " when=\"a != ``\"\nM(ctx context.Context, a string) error",
-			[]string{"9:38: warning: wait: calls that count members do not wait, and the rule of line 10 counts those of M"}},
+			[]string{"9:38: warning: wait: the rule of line 10 has distinct=, so calls of M do not wait"}},
 		{"the type's wait", counts + "\nM(ctx context.Context, a string) error\nN(ctx context.Context, a string) error\n}\n\n" + waits + "type Y interface {\n" + counts + "\nM(ctx context.Context, a string) error\nN(ctx context.Context, a string) error",
-			[]string{"14:38: wait: calls that count members do not wait, and the rule of line 16 counts those of M"}},
+			[]string{"14:38: wait: the rule of line 16 has distinct=, so calls of M do not wait"}},
 		{"the type's members", "M(ctx context.Context, a string) error\n}\n\n" + counts + "\ntype Y interface {\n" + waits + "M(ctx context.Context, a string) error\n//ratelimit:skip",
-			[]string{"14:38: wait: calls that count members do not wait, and the rule of line 12 counts those of M"}},
+			[]string{"14:38: wait: the rule of line 12 has distinct=, so calls of M do not wait"}},
 		{"other methods", waits + "M(ctx context.Context, a string) error\n" + counts + "\nN(ctx context.Context, a string) error", nil},
 	})
 }

@@ -94,17 +94,17 @@ func Shared(fset *token.FileSet, counts []Count) annotations.Diagnostics {
 		at := annotations.Line(fset, first.rule, c.rule)
 		switch {
 		case !c.named && c.pkg != first.pkg:
-			found.Warn(c.at, "this rule shares the counts of the one of %s in %s, since both are called %s; give one of them a name",
+			found.Warn(c.at, "this rule shares its counts with the rule of %s in %s, since both are called %s; give one of them a name",
 				at, first.pkg, c.name)
 		case !c.named || c.twin:
 		case c.window != first.window:
-			found.Warn(c.at, "rules called %s share a budget only if they have one window: this has %s, the one of %s has %s",
+			found.Warn(c.at, "rules called %s share a budget only if they have one window: this rule has %s, the rule of %s has %s",
 				c.name, c.window, at, first.window)
 		case c.limit >= 0 && first.limit >= 0 && c.limit != first.limit:
-			found.Warn(c.at, "rules called %s share one budget, but have different limits: this has %d, the one of %s has %d",
+			found.Warn(c.at, "rules called %s share one budget, but have different limits: this rule has %d, the rule of %s has %d",
 				c.name, c.limit, at, first.limit)
 		case c.shape != first.shape:
-			found.Warn(c.at, "rules called %s share one budget, but have different keys: this has %q, the one of %s has %q",
+			found.Warn(c.at, "rules called %s share one budget, but have different keys: this rule has %q, the rule of %s has %q",
 				c.name, c.key, at, first.key)
 		}
 	}

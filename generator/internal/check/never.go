@@ -39,9 +39,9 @@ func (a *analysis) neverPasses(r *model.Rule) {
 	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 is said to refuse everything
 	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == ratelimit.ModeTrigger:
 	case r.Limit.Algorithm == ratelimit.LeakyBucket:
-		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which no call is ever permitted: a leaky-bucket holds 1 permit; expected %s", cost, dearer)
+		a.errorf(r.Rule.Cost.Pos, "cost: found %d, but a leaky-bucket holds 1 permit and never admits more; expected %s", cost, dearer)
 	case r.Rule.Cost.Pos.IsValid():
-		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which no call is ever permitted; expected at most %d", cost, most)
+		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which is never admitted; expected at most %d", cost, most)
 	}
 }
 
@@ -59,7 +59,7 @@ const dearer = "prepay, or a token-bucket"
 func (a *analysis) dearLeaks(r *model.Rule) {
 	_, constant := costOf(r)
 	if r.Limit.Algorithm == ratelimit.LeakyBucket && !r.Limit.Prepay && r.Cost != nil && !constant {
-		a.warnf(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so that no call is ever permitted which costs more; expected %s", dearer)
+		a.warnf(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so it never admits a call that costs more; expected %s", dearer)
 	}
 }
 

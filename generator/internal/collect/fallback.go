@@ -37,7 +37,7 @@ func (c *methods) fallback(m *model.Method, d annotations.Directive) *model.Fall
 		return nil
 	}
 	if _, name, _ := strings.Cut(f.Func.Value, "."); f.Of == model.OfNext && name == m.Name {
-		c.errorf(f.Func.Pos, "%s is the method itself, past its limits, so that nothing would be limited; expected another one", f.Func.Value)
+		c.errorf(f.Func.Pos, "%s is the method itself without its limits, so nothing would be limited; expected another method", f.Func.Value)
 		return nil
 	}
 	if !stands(f, m.Signature, sig) {

@@ -17,7 +17,7 @@ func (c *methods) ofFields() {
 		switch {
 		case f.Embedded():
 		case len(g.All) > 0 && !ok && f.Type() != types.Typ[types.Invalid]:
-			c.errorf(first(g), "%s is no func, so that nothing calls it", f.Name())
+			c.errorf(first(g), "%s is not a func, so nothing can call it", f.Name())
 		case !known: // a field of another package's struct
 			if ok && (f.Exported() || f.Pkg() == c.pkg.Types) {
 				c.add(f.Name(), sig, nil)

@@ -29,7 +29,7 @@ func (c *methods) collect(g annotations.Group) {
 		return
 	}
 	if !g.Fallback.IsZero() {
-		c.errorf(g.Fallback.Verb.Pos, "fallback stands on a method: it is called in that one's place")
+		c.errorf(g.Fallback.Verb.Pos, "fallback stands on a method: its function is called instead of the method")
 	}
 	c.of.Rules = c.rules(g.Rules, c.of.Scope, c.wrap, true)
 	switch c.of.Kind {
@@ -107,7 +107,7 @@ func (c *methods) warnOfMessages(m *model.Method) {
 	}
 	for _, r := range m.Rules {
 		if arg, ok := r.Arg("message"); ok && !r.OfType {
-			c.warnf(arg.Value.Pos, "message: nobody is told, as the fallback %s takes no error", f.Func.Value)
+			c.warnf(arg.Value.Pos, "message: nobody sees it, since the fallback %s takes no error", f.Func.Value)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func (c *methods) reportIneffective(g annotations.Group) {
 	switch {
 	case len(c.of.Rules) > 0 && !ofType:
 		c.found.Add(c.of.Rules[0].Verb.Pos,
-			"%s has no method that this rule reaches, so that it limits nothing; only what returns an error can be refused", name)
+			"%s has no method that this rule reaches, so that it limits nothing; only methods that return an error can refuse calls", name)
 	case !g.Wrap.IsZero() && !any:
 		c.found.Add(g.Wrap.Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
 	default:

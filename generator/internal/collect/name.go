@@ -51,7 +51,7 @@ func (c *collector) declare(pos token.Pos, name string, home *source.File) {
 		c.collide(pos, name, "what is imported in", home, p)
 	}
 	if name == "init" || name == "main" && c.pkg.Types.Name() == "main" || types.Universe.Lookup(name) != nil {
-		c.errorf(pos, "what is generated cannot be called %s; choose another name", name)
+		c.errorf(pos, "a generated type or function cannot be called %s; choose another name", name)
 	}
 }
 

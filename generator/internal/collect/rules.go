@@ -49,7 +49,7 @@ func (c *collector) isValid(r *model.Rule) bool {
 	switch cost := r.Rule.Cost; {
 	case !cost.Pos.IsValid():
 	case rule.Distinct != "":
-		c.errorf(cost.Pos, "cost: found distinct as well, which counts a member once; what leaves calls out is when=")
+		c.errorf(cost.Pos, "cost: found distinct as well, which counts a member once; to leave calls out, write when=")
 	case cost.Expr.IsZero() && cost.Int < 1:
 		c.errorf(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
 	}

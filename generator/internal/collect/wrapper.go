@@ -61,7 +61,7 @@ func (c *collector) canWrap(w *model.Wrapper, s *typeSource) bool {
 	case isUnknown(iface) && !c.valid(iface, s.spec):
 		return true
 	case !iface.IsMethodSet():
-		c.errorf(w.Pos, "%s is a constraint, not a type of values, so that nothing can wrap it", w.Object.Name())
+		c.errorf(w.Pos, "%s is a constraint: there are no values of it to wrap", w.Object.Name())
 		return false
 	}
 	return true

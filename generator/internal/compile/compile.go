@@ -155,7 +155,7 @@ func (c *compiler) key(t annotations.Template) []model.Piece {
 		if i+1 < len(t.Parts) && !t.Parts[i+1].Island.IsZero() && (strings.HasSuffix(p.Literal, "$") || strings.HasSuffix(p.Literal, "#")) {
 			island := t.Parts[i+1].Island
 			sign := p.Literal[len(p.Literal)-1:]
-			c.report(annotations.Diagnostic{Pos: island.Pos, Msg: fmt.Sprintf("an expression stands in braces alone: write {%s} without the %s",
+			c.report(annotations.Diagnostic{Pos: island.Pos, Msg: fmt.Sprintf("an expression needs only braces: write {%s} without the %s",
 				strings.TrimPrefix(island.Value, "#"), sign)})
 			return []model.Piece{{Expr: island.Value}}
 		}

@@ -36,7 +36,7 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 	case isStruct && !isText(x.typ):
 		return c.errorf(start(n.Left), "a field's name is a text; this is %s", c.a(x.typ))
 	case !isMap && !isStruct && elem == nil:
-		return c.errorf(n, "in needs a slice, an array, a map or a struct behind it; this is %s", c.a(y.typ))
+		return c.errorf(n, "in needs a slice, an array, a map or a struct after it; this is %s", c.a(y.typ))
 	}
 	return c.onMachine(n, truth)
 }

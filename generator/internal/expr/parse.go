@@ -49,7 +49,7 @@ func (c *compiler) parse() ast.Node {
 	case errors.As(err, &bad) && strings.HasPrefix(bad.Message, "unexpected token EOF"):
 		c.errorAt(len(src), "unexpected end of the expression%s", c.shadowed(len(src)))
 	case errors.As(err, &bad) && strings.Contains(bad.Message, " literal: "):
-		c.errorAt(numberBefore(src, offset(src, bad.To)), "the number is too large, or none")
+		c.errorAt(numberBefore(src, offset(src, bad.To)), "the number is too large, or is not a number")
 	case errors.As(err, &bad):
 		c.errorAt(offset(src, bad.From), "%s%s", syntaxMessage(bad.Message), c.shadowed(offset(src, bad.From)))
 	default:

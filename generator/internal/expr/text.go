@@ -82,7 +82,7 @@ func (c *compiler) text(t *term) *term {
 	case isText(source), isBool(source), isInt(source):
 		for _, m := range []string{"MarshalText", "String"} {
 			if prints(types.NewPointer(source), m) {
-				return c.errorf(start(t.node), "the method %s of %s is its pointer's and would not count: write string(...) around it",
+				return c.errorf(start(t.node), "the method %s of %s needs a pointer, so it would not be called: write string(...) around it",
 					m, c.typeName(source))
 			}
 		}
@@ -159,7 +159,7 @@ func (c *compiler) string(n *ast.BuiltinNode, t *term) *term {
 	}
 	switch {
 	case isEnv(t.node), !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
-		return c.errorf(start(t.node), "string of %s may show an address, which is another one for each call", c.a(t.typ))
+		return c.errorf(start(t.node), "string of %s may show an address, which differs from call to call", c.a(t.typ))
 	case isText(t.typ):
 		return t.plainly().as(types.String)
 	case isBool(t.typ), isInt(t.typ):

@@ -54,7 +54,7 @@ func (b *Breaker) Try(ask func() error) error {
 	if last := b.last.Load(); last != nil {
 		err = *last
 	}
-	return Unsent{fmt.Errorf("not tried, since a moment ago: %w", err)}
+	return Unsent{fmt.Errorf("not tried again so soon after: %w", err)}
 }
 
 // Unsent is the error of a command that was not sent.

@@ -72,7 +72,7 @@ var reasons = []struct{ prefix, advice string }{
 	{"NOAUTH ", "the server wants a password: set it in the client's options"},
 	{"NOPERM ", "the user may not run what decisions need: permit it, as \"ratelimitctl acl\" prints"},
 	{"READONLY ", "the server is a read-only replica: connect to its master"},
-	{"LOADING ", "the server is still loading its data: wait until it has"},
+	{"LOADING ", "the server is still loading its data: wait until it has finished"},
 	{"MASTERDOWN ", "the server is a replica that has lost its master: connect to the master"},
 	{"OOM ", "the server's memory is full: raise its maxmemory"},
 	{"MISCONF ", "the server cannot save its data and refuses writes: make room on its disk"},
