@@ -87,7 +87,7 @@ func (c *compiler) operator(n *ast.BinaryNode, f function, args []*term) *term {
 	switch {
 	case form < 0:
 		return c.mixed(n, args[0], args[1])
-	case n.Operator == "matches" && !c.isPattern(args[1]):
+	case n.Operator == "matches" && !c.isPattern(n.Right, args[1]):
 		return nil
 	case f.goes != "" && !machine:
 		return goCall(n, f.result(args), "found", "strings", f.goes, texts(args)...)
@@ -95,16 +95,16 @@ func (c *compiler) operator(n *ast.BinaryNode, f function, args []*term) *term {
 	return c.onMachine(n, f.result(args))
 }
 
-// isPattern reports whether t is a regular expression, which must be known: one that a caller sends could take any time.
-func (c *compiler) isPattern(t *term) bool {
+// isPattern reports whether t, the meaning of n, is a constant regular expression. A pattern that a caller sends could take any time.
+func (c *compiler) isPattern(n ast.Node, t *term) bool {
 	pattern, ok := t.con.(string)
 	if !ok {
-		c.errorf(start(t.node), "matches needs a constant pattern")
+		c.errorf(start(n), "matches needs a constant pattern")
 		return false
 	}
 	_, err := regexp.Compile(pattern)
 	if err != nil {
-		c.errorf(start(t.node), "%v", err)
+		c.errorf(start(n), "%v", err)
 	}
 	return err == nil
 }
