@@ -1,7 +1,8 @@
 -- Buckets: the generic cell rate algorithm. The state is a string: LAYOUT, s, x, y, z. The bucket is full again at x + y/z, its theoretical
--- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time
--- that is still stored at x. a is the period, and b the burst. text is for how long permits are taken ahead, if they are. In a
--- prepaid bucket the next call pays; to give back to that, text is until when its debt may be that of calls that ran.
+-- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time that is
+-- still stored at x. a is the period, and b the burst. If the rule has a lease, text is how long that lasts. In a prepaid bucket the next
+-- call pays for a debt. When permits are given back to such a bucket, text is the latest time until which calls that already ran can have
+-- put it in debt.
 local bucket = {}
 
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
@@ -20,10 +21,11 @@ end
 
 bucket.gain = gain
 
--- Returns how many permits may be missing from a full bucket for n permits to pass, negated.
+-- Returns, as a negative number, how many permits may be missing from a full bucket so that n permits still pass.
 local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
 
--- Computes what is the same for all subjects: how long a permit takes, and how long before the bucket is full the claim fits, negated.
+-- Computes what is the same for all subjects: how long a permit takes, and, as a negative number, how long before the bucket is full the
+-- claim fits.
 function bucket.prepare(c)
   c.prepaid = c.kind == PREPAID or c.kind == WARMUP
   c.burst = c.kind == WARMUP and 0 or c.b
@@ -54,7 +56,7 @@ local function adapt(c, now, x, y, z)
   return now + rescale(missing, z, c.limit) + debt
 end
 
--- Returns the first time, from a time on, at which the bucket lacks no more than so many permits, negated.
+-- Returns the first time, not before from, at which the bucket lacks no more than permits, which is negative.
 local function lacks(c, permits, now, from)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
@@ -63,7 +65,7 @@ local function lacks(c, permits, now, from)
   return x > from and x or from
 end
 
--- Loads a state that is not as the last charge at the claim's limit left it.
+-- Loads a state that has another limit, another layout or damage.
 local function load(c, state, now)
   local old, s, x, y, z
   state, old = current(c, state, 32)
@@ -160,9 +162,9 @@ local function others_wait(c, now, at, dated, own_debt)
   return not c.prepaid or c.x + min(c.y, 1) > own_debt
 end
 
--- Gives back what has not refilled since the charge, and reports whether there is any: the bucket would be as full without the rest
--- of the charge. A later lease may be recorded as late as it can last, and the bucket does not know of it. While others wait, the
--- charge is lost: their places stay, so the bucket would have run over.
+-- Gives back what has not refilled since the charge, and reports whether there is any. What has refilled is lost: without the charge the
+-- bucket would be no fuller. A later lease may have moved the bucket ahead by as long as a lease lasts, which the state does not show, so
+-- that time counts as refilled. While others wait, nothing goes back: their places stay, so the bucket would have run over.
 function bucket.subtract(c, n, now, at, extra, dated, own_debt)
   local lease = not c.prepaid and tonumber(c.text) or 0
   local refilled = max(0, now + lease - at)

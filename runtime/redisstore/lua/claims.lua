@@ -1,5 +1,5 @@
--- The claims of a call, as they are sent. Each is an argument: kind, mode, which keys it has, and its number in the call; limit, cost, a, b,
--- wait and the length of a block; and text. Its keys are its state, its free places if it has any, and its block if it has one.
+-- The claims of a call, as they are sent. Each claim is one argument: kind, mode, has, number, limit, cost, a, b, wait, block and text: see
+-- common.lua. Its keys are those of its state, of its free places if it has any, and of its block if it has one.
 
 local MAX_KNOWN = 1000
 
@@ -22,7 +22,7 @@ local function new_claim(record)
   return c
 end
 
--- Reads the keys that some claims have besides. They begin at keys[k]. Returns where the next ones are.
+-- Reads the further keys of a claim, which begin at keys[k], and returns the index behind them.
 local function read_keys(c, keys, k)
   if c.has % 2 >= FREE then
     c.free_key, k = keys[k], k + 1

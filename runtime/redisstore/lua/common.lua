@@ -6,6 +6,7 @@
 --   limit, cost       permits
 --   a, b, text        terms of the algorithm; see its file
 --   wait              how long the rule may delay the call; when giving back, the time of the charge
+--   has               which keys it has besides its state: a sum of FREE and BLOCK
 --   key               the key of the state
 --   free_key          the key of its free places, if the call may wait or gives back what may be a place
 --   block_key, block  the key of its block, and how long a refusal blocks, if the rule has a block

@@ -58,7 +58,7 @@ local function place(claims, now, at, refused)
   return at, admitted, refused
 end
 
--- Returns how many permits a call may take of each rule, and refuses them to the shadows that do not have so many.
+-- Returns how many permits a call may take of each rule. Notes that rules in shadow mode refuse if they have fewer permits.
 local function available(claims, now, most)
   local n = most
   for _, c in ipairs(claims) do
@@ -154,7 +154,7 @@ local function reply_of(claims, now, at, admitted, taken, report)
   return notes and reply .. notes or reply
 end
 
--- Tells which rules refuse a call, and nothing else.
+-- Returns the reply to a refused call that asks for no report: which rules refuse it.
 local function refusal(claims, now)
   local reply = notes or ''
   for i = #claims, 1, -1 do

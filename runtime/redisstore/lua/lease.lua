@@ -1,6 +1,6 @@
--- Permits that a process takes ahead, to hand them out itself until the lease ends. A lease is checked at its start, with all later
--- charges counted, and recorded at its end: so no span holds more than the limit, whenever the permits are handed out meanwhile. A window
--- is charged at the start, and ends the lease with itself.
+-- Permits that a process takes ahead, to hand them out itself until the lease ends. A lease is checked at its start, against all charges,
+-- also later ones, and recorded at its end. So no span holds more than the limit, whenever the process hands the permits out. A fixed or
+-- calendar window is charged at the start, and the lease ends with the window.
 local lease = {}
 
 -- Takes permits ahead for a call that is admitted: its cost, or more, up to half of what every rule has left. Returns how many, and

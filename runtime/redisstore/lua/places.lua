@@ -1,6 +1,6 @@
--- Places to come that were given up while others were behind them. Their permits stay charged, since the places behind were found
--- with them, and a later call may use them. The state is a string: LAYOUT; then time and permits of each place, in the order of time.
--- Beyond MAX_PLACES a place is lost.
+-- Places to come that were given up while others were behind them. Their permits stay charged, because the places behind them were computed
+-- with these charges. A later call may take such a free place. The state is a string: LAYOUT; then time and permits of each place, in the
+-- order of time. Beyond MAX_PLACES a place is lost.
 local places = {}
 
 local MAX_PLACES = 64
@@ -46,8 +46,8 @@ local function add_place(c, at, n)
   write_places(c)
 end
 
--- Takes n permits of the free place at a time, and reports whether there is one. The rest of it stays free; in a prepaid bucket for when
--- those permits are paid.
+-- Takes n permits of the free place at a time, and reports whether there is one. The rest of the place stays free. In a prepaid bucket it
+-- moves to the time at which the n permits are paid.
 function places.take(c, at, n)
   local i = place_at(c, at, n)
   if not i then return false end
@@ -65,7 +65,7 @@ function places.take(c, at, n)
   return true
 end
 
--- Reports whether every rule of a call has a free place at a time to come, or admits the call then behind all its own places.
+-- Reports whether each rule of a call either has a free place at a time to come, or admits the call at that time behind all other places.
 local function meets(claims, now, at)
   for _, c in ipairs(claims) do
     if c.mode == ENFORCE then
@@ -92,8 +92,8 @@ function places.first(claims, now)
   return first
 end
 
--- Gives back n permits of a charge. A place that others are behind is not closed up but becomes free. Free places that are the last
--- ones then are taken back as well.
+-- Gives back n permits of a charge. If others have places behind that of the charge, it becomes a free place. Otherwise its permits go
+-- back, and so do those of the free places that are then the last ones.
 function places.give_back(c, n, now, rollback)
   local at = c.wait
   local pending = at > now
