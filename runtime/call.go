@@ -252,10 +252,10 @@ func (c *call) partOf(rule *prepared) *part {
 	return &c.fleet
 }
 
-// reset makes p a part without claims.
+// reset makes p a part without claims that was not asked.
 func (p *part) reset(prefix string, store engine.Store) {
 	p.Call = engine.Call{Prefix: prefix, Claims: p.Claims[:0]}
-	p.store = store
+	p.store, p.verdict = store, engine.Verdict{}
 }
 
 // put adds a copy of a claim, and returns it.

@@ -17,7 +17,7 @@ const (
 	SourceMemory               // this process, from a refusal that it remembers
 	SourceLease                // this process, from permits that it took ahead
 	SourcePolicy               // a FailurePolicy, since the store failed
-	SourceBlock                // a block that [Limiter.Block] set
+	SourceBlock                // a block that [Limiter.Block] set. What the Block of a rule refuses has another source
 )
 
 // String returns "store", "memory", "lease", "policy" or "block".
@@ -81,7 +81,7 @@ func (c *call) tellRefusal() {
 	if c.limiter.witness == nil || c.peek {
 		return
 	}
-	told := engine.Call{Prefix: c.limiter.prefix}
+	told := engine.Call{Prefix: c.limiter.prefix, Refused: true}
 	for i := range c.asked {
 		if a := &c.asked[i]; a.rule.Scope == ScopeFleet {
 			claim := a.rule.claim
