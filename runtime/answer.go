@@ -32,6 +32,21 @@ func (a *asked) retry() time.Duration {
 	return max(0, time.Duration(a.claim().Earliest-a.part.verdict.Now)*time.Microsecond)
 }
 
+// outcome returns the answer of one rule, as errors, decisions and observers tell it.
+func (c *call) outcome(a *asked) Outcome {
+	o := Outcome{
+		Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Mode: a.rule.Mode, Limit: a.limit, Cost: a.cost,
+	}
+	if a.part != nil {
+		if c.refusedHere() || !a.claim().Refused { // in the first case the stores were not asked
+			return o
+		}
+		o.Remaining = a.claim().Room
+	}
+	o.Refused, o.Never, o.RetryAfter = true, a.never(), a.retry()
+	return o
+}
+
 // violations appends the refusals of the rules of a mode to a list. It also returns the longest delay.
 func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest time.Duration) {
 	for i := range c.asked {

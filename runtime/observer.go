@@ -3,8 +3,6 @@ package ratelimit
 import (
 	"context"
 	"time"
-
-	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
 // EventKind is what an [Event] tells of.
@@ -54,7 +52,7 @@ type Outcome struct {
 	Never      bool          // the rule refuses every such call
 }
 
-// Result is what one rule did to a call that was decided.
+// Result is what one rule did to a call that was decided. It is the outcome in metrics.
 type Result uint8
 
 const (
@@ -139,18 +137,4 @@ func (c *call) observe(ctx context.Context, took time.Duration) {
 		}
 	}
 	c.limiter.observe(ctx, e)
-}
-
-func (c *call) outcome(a *asked) Outcome {
-	o := Outcome{
-		Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Mode: a.rule.Mode, Limit: a.limit, Cost: a.cost,
-	}
-	if a.part != nil {
-		if c.refusedHere() || !a.claim().Refused { // in the first case the stores were not asked
-			return o
-		}
-		o.Remaining = a.claim().Room
-	}
-	o.Refused, o.Never, o.RetryAfter = true, a.never(), a.retry()
-	return o
 }

@@ -15,7 +15,7 @@ import (
 // take twice the time that the decision takes.
 
 // takeAtOnce charges one permit to each rule if the call, of a method or of none, is simple. It returns the time, by the store's clock,
-// and whether it did; if not, nothing is done. It puts what the store calls them in place of the subjects.
+// and whether it did; if not, nothing is charged. It may write over the subjects.
 func (l *Limiter) takeAtOnce(ctx context.Context, method string, rules []*prepared, subjects []string) (at int64, admitted bool) {
 	switch {
 	case len(rules) == 0, ctx.Err() != nil, reportOf(ctx) != nil, l.overrides.table.Load() != nil, l.blocks.table.Load() != nil:

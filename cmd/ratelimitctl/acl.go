@@ -88,7 +88,7 @@ func (t *tool) permittedRules(ctx context.Context, all bool) (rules []ratelimit.
 // rulesOfAllKinds returns rules that need all that any rule needs.
 func rulesOfAllKinds() []ratelimit.Rule {
 	rules := []ratelimit.Rule{{Name: "any", Limit: 1, Per: time.Minute, Distinct: "{x}", Block: time.Minute}}
-	for a := ratelimit.SlidingWindow; a <= ratelimit.SlidingCounter; a++ {
+	for _, a := range ratelimit.Algorithms() {
 		rule := ratelimit.Rule{Name: "any", Limit: 1, Algorithm: a, Per: time.Minute}
 		if a == ratelimit.Calendar {
 			rule.Per, rule.Cron = 0, "@daily"

@@ -36,7 +36,8 @@ type Row struct {
 func Decode(in io.Reader) (rows []Row, err error) {
 	d := json.NewDecoder(in)
 	d.UseNumber()
-	return rows, d.Decode(&rows)
+	err = d.Decode(&rows)
+	return rows, err
 }
 
 // bare is what a directive says without quotes.

@@ -1,5 +1,5 @@
-// Package bridge is what package wrap and the stores ask of package ratelimit, and nobody else may. Package ratelimit sets the variables when it is
-// initialized, so that it needs no exported method for generated code. Nothing here decides anything.
+// Package bridge is what package wrap and the stores ask of package ratelimit, and nobody else may. Package ratelimit sets the variables
+// when it is initialized, so that it needs no exported method for generated code. Nothing here decides anything.
 package bridge
 
 import (

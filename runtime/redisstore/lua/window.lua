@@ -82,6 +82,7 @@ function window.check(c, now)
   local unknown = c.kind == CALENDAR and not c.windows[1] and (now < c.a or now >= c.b)
   return window.earliest(c, now, now), unknown
 end
+
 function window.room(c, now)
   if not c.windows then return max(0, c.limit - (c.used or 0)) end
   local w = c.windows[1]
