@@ -205,7 +205,7 @@ func (m Model) change(s state, o Operation) state {
 	return s
 }
 
-// keep returns the state after a charge beyond the limit, which makes the oldest permits be forgotten.
+// keep returns the state after a charge beyond the limit, without the oldest permits, which are forgotten.
 func (m Model) keep(s state) state {
 	sum := int64(0)
 	for i := len(s.held) - 1; m.Keeps > 0 && i >= 0; i-- {

@@ -33,8 +33,8 @@ type alike struct {
 	cost int64
 }
 
-// queue is equal calls that sleep, in the order of their arrival. What the first of them is told when it asks, all of them would be: so
-// they sleep on until it is admitted or refused. Else each permit would wake all of them.
+// queue is equal calls that sleep, in the order of their arrival. All of them would get the answer that the first one gets. So the others
+// sleep until the first one is admitted or refused; otherwise each permit would wake all of them.
 type queue struct {
 	alike
 	sleepers []*caller

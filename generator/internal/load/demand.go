@@ -227,8 +227,8 @@ func (d *dependencies) config(p *packages.Package, report func(error)) *types.Co
 	return conf
 }
 
-// importerOf gives the type checker what a package imports. With an error comes a package for the type checker to go on with, about
-// which it has no further complaints.
+// importerOf gives the type checker what a package imports. Along with an error it returns a package about which the type checker does not
+// complain further.
 type importerOf struct {
 	*dependencies
 	by *packages.Package
