@@ -64,3 +64,21 @@ func TestHooksOfACluster(t *testing.T) {
 		t.Errorf("the hook saw %d decisions, error %v", d.seen.Load(), err)
 	}
 }
+
+// Hooks that a ring's options give to the clients of its servers see the decisions.
+func TestHooksOfARing(t *testing.T) {
+	d := new(decisions)
+	client := redis.NewRing(&redis.RingOptions{
+		Addrs: map[string]string{"one": redistest.Start(t).Addr, "two": redistest.Start(t).Addr},
+		NewClient: func(options *redis.Options) *redis.Client {
+			server := redis.NewClient(options)
+			server.AddHook(d)
+			return server
+		},
+	})
+	defer client.Close()
+	call := of(minute, 10, "a")
+	if _, err := New(client, asking...).Decide(t.Context(), &call); err != nil || d.seen.Load() == 0 {
+		t.Errorf("the hook saw %d decisions, error %v", d.seen.Load(), err)
+	}
+}

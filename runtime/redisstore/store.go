@@ -69,7 +69,8 @@ type store struct {
 //
 // Hooks that the client has before New see the decisions; hooks that are added later may not. The store adds a hook of its own, which gives
 // decisions the store's time-out instead of the client's. So make one store for a client, not one for each call. On a cluster or a ring,
-// decisions go to the clients of the servers; add your hooks to those in OnNewNode.
+// decisions go to the clients of the servers: add your hooks to those of a cluster in OnNewNode, and to those of a ring in
+// RingOptions.NewClient. A ring has made its clients before anybody can call its OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	if client == nil {
 		panic("redisstore.New: the client is nil")
