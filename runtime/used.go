@@ -213,6 +213,7 @@ type usedRule struct {
 	Wait      string    `json:"wait,omitempty"`
 	Queue     int64     `json:"queue,omitempty"`
 	Block     string    `json:"block,omitempty"`
+	Lease     string    `json:"lease,omitempty"`
 	Mode      string    `json:"mode,omitempty"`
 	Unhashed  bool      `json:"unhashed,omitempty"`
 	Seen      time.Time `json:"seen"`
@@ -225,7 +226,9 @@ func usedText(p *prepared, limit int64, varies bool) usedRule {
 		Algorithm: r.Algorithm.String(), Burst: r.Burst, Slices: r.Slices, Prepay: r.Prepay, Distinct: r.Distinct, Queue: r.Queue,
 		Unhashed: r.Hash == HashNever, Seen: time.Now().UTC().Truncate(time.Second),
 	}
-	for field, d := range map[*string]time.Duration{&text.Per: r.Per, &text.Warmup: r.Warmup, &text.Wait: r.Wait, &text.Block: r.Block} {
+	for field, d := range map[*string]time.Duration{
+		&text.Per: r.Per, &text.Warmup: r.Warmup, &text.Wait: r.Wait, &text.Block: r.Block, &text.Lease: r.Lease,
+	} {
 		if d != 0 {
 			*field = period.Format(d)
 		}
@@ -259,7 +262,9 @@ func parseUsed(text string) (UsedRule, error) {
 	if r.Mode, known = find(ModeTrigger, t.Mode, Mode.String); !known && t.Mode != "" {
 		return UsedRule{}, fmt.Errorf("unknown mode %q", t.Mode)
 	}
-	for d, field := range map[*time.Duration]string{&r.Per: t.Per, &r.Warmup: t.Warmup, &r.Wait: t.Wait, &r.Block: t.Block} {
+	for d, field := range map[*time.Duration]string{
+		&r.Per: t.Per, &r.Warmup: t.Warmup, &r.Wait: t.Wait, &r.Block: t.Block, &r.Lease: t.Lease,
+	} {
 		if field == "" {
 			continue
 		}

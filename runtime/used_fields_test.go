@@ -8,7 +8,7 @@ import (
 )
 
 // untoldFields matter to the calls of a program alone.
-var untoldFields = map[string]bool{"Scope": true, "Refund": true, "OnError": true, "Lease": true, "Message": true}
+var untoldFields = map[string]bool{"Scope": true, "Refund": true, "OnError": true, "Message": true}
 
 // TestUsedRuleHasEachField writes rules for tools and reads them back. Each field of Rule is there again, or is one that tools do
 // without.

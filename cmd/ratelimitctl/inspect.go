@@ -18,6 +18,7 @@ type inspected struct {
 	ResetIn    string  `json:"resetIn,omitempty"`
 	RetryAfter string  `json:"retryAfter,omitempty"`
 	Waiting    []place `json:"waiting,omitempty"`
+	Ahead      []place `json:"ahead,omitempty"` // what leases took
 	Free       []place `json:"free,omitempty"`
 
 	words string // the rule's limit
@@ -45,10 +46,14 @@ func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
 		if err != nil {
 			return err
 		}
+		var ahead []place
+		if rule.Lease > 0 {
+			ahead, waiting = waiting, nil // a lease counts from its end
+		}
 		for _, quota := range d.Quotas {
 			shown = append(shown, inspected{
 				Rule: quota.Rule, Window: quota.Window, Key: quota.Key, Used: quota.Limit - quota.Remaining, Limit: quota.Limit,
-				Remaining: quota.Remaining, ResetIn: words(quota.Reset), RetryAfter: words(d.RetryAfter), Waiting: waiting, Free: free,
+				Remaining: quota.Remaining, ResetIn: words(quota.Reset), RetryAfter: words(d.RetryAfter), Waiting: waiting, Ahead: ahead, Free: free,
 				words: fmt.Sprint(rule.Limit, " ", perWindow(rule.Window())),
 			})
 		}
@@ -66,6 +71,9 @@ func inspectedLines(shown []inspected) [][]string {
 	for _, s := range shown {
 		if len(s.Waiting) > 0 {
 			lines = append(lines, []string{fmt.Sprintf("%s: calls wait for %s", s.words, inWords(s.Waiting))})
+		}
+		if len(s.Ahead) > 0 {
+			lines = append(lines, []string{fmt.Sprintf("%s: processes took ahead %s", s.words, inWords(s.Ahead))})
 		}
 		if len(s.Free) > 0 {
 			lines = append(lines, []string{fmt.Sprintf("%s: calls that gave up left %s, which the next calls that wait may use", s.words, inWords(s.Free))})

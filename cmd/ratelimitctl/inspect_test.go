@@ -148,6 +148,25 @@ func TestInspectShowsWhoWaits(t *testing.T) {
 	}
 }
 
+// Permits that a process took ahead are not calls that wait.
+func TestInspectTellsLeasesFromCalls(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	rule := ratelimit.Rule{Name: "leased", Limit: 1000, Per: time.Hour, Lease: time.Minute}
+	f.known(map[string]string{rule.Name: `{"name":"leased","limit":1000,"per":"1h","algorithm":"sliding-window","lease":"1m"}`})
+	for leased := false; !leased; { // the first calls ask the server
+		d, err := f.Allow(t.Context(), ratelimit.Request{Rule: rule})
+		if err != nil || !d.Allowed {
+			t.Fatal(d, err)
+		}
+		leased = d.Source == ratelimit.SourceLease
+	}
+	if got := inspectedBy(t, server, rule.Name); len(got.Waiting) > 0 || len(got.Ahead) == 0 {
+		t.Errorf("nobody waits and a process took permits ahead, but it shows %+v", got)
+	}
+	require(t, server.Addr, done, "1000 per hour: processes took ahead ", "inspect", rule.Name)
+}
+
 func ruleText(r ratelimit.Rule) string {
 	text, _ := json.Marshal(map[string]any{"name": r.Name, "limit": r.Limit, "per": "1h", "algorithm": r.Algorithm.String()})
 	if r.Cron != "" {
