@@ -66,7 +66,7 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 	}
 	p := &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers}
 	p.claim = engine.Claim{Rule: &numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)}
-	p.simple = r.Mode == ModeEnforce && r.Distinct == "" && !r.Prepay && r.Warmup == 0 && r.Limit > 0
+	p.simple = r.Mode == ModeEnforce && !r.kind().IsVariant() && r.Limit > 0
 	return p, nil
 }
 

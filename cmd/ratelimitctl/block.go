@@ -78,7 +78,7 @@ func (t *tool) subject(q ratelimit.Request) (string, error) {
 	return subject, err
 }
 
-// ownBlock returns until when a rule with Block refuses a key, or zero.
+// ownBlock returns until when a rule with Block refuses a key: a time in the past if it does not.
 func (t *tool) ownBlock(ctx context.Context, q ratelimit.Request) (time.Time, error) {
 	if q.Rule.Block == 0 {
 		return time.Time{}, nil

@@ -11,7 +11,7 @@ import (
 // inTime is a hook of a server's client. It hands the commands of a node to a copy of the client with the store's time-out. The copies
 // that go-redis makes have no hooks: so the commands go to the client itself, through the hooks that it had before, and from here on
 // through the copy.
-type inTime struct{ copy *redis.Client }
+type inTime struct{ own *redis.Client }
 
 // newCopy returns a copy of a server's client that has the store's time-out, and makes the client hand commands to it.
 func (s *store) newCopy(client *redis.Client) *redis.Client {
@@ -23,7 +23,7 @@ func (s *store) newCopy(client *redis.Client) *redis.Client {
 
 func (h inTime) owns(cmd redis.Cmder) bool {
 	c, ok := cmd.(once.Cmd)
-	return ok && c.By == h.copy
+	return ok && c.By == h.own
 }
 
 // DialHook implements redis.Hook.
@@ -33,7 +33,7 @@ func (inTime) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (h inTime) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if h.owns(cmd) {
-			return h.copy.Process(ctx, cmd)
+			return h.own.Process(ctx, cmd)
 		}
 		return next(ctx, cmd)
 	}
@@ -45,7 +45,7 @@ func (h inTime) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 		if len(cmds) == 0 || !h.owns(cmds[0]) {
 			return next(ctx, cmds)
 		}
-		_, err := h.copy.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, cmds...) })
+		_, err := h.own.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, cmds...) })
 		return err
 	}
 }

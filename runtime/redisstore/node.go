@@ -52,12 +52,22 @@ func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
 	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node), nil
 	}
-	found, known := s.nodes.LoadOrStore(id, s.newNode(client))
-	n = found.(*node)
-	if !known && slots == nil {
+	return s.addNode(id, client, slots == nil), nil
+}
+
+// addNode makes one node for all who find none at the same time, since a node adds a hook to its client.
+func (s *store) addNode(id any, client redis.UniversalClient, whole bool) *node {
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	if n, ok := s.nodes.Load(id); ok {
+		return n.(*node)
+	}
+	n := s.newNode(client)
+	s.nodes.Store(id, n)
+	if whole {
 		go n.lookAtMemory()
 	}
-	return n, nil
+	return n
 }
 
 func (s *store) newNode(client redis.UniversalClient) *node {

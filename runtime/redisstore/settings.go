@@ -21,7 +21,7 @@ func (s *store) Settings(ctx context.Context, list string) (map[string]string, e
 		if err != nil {
 			return nil, probe.Reason(s.client, err)
 		}
-		for pair := range slices.Chunk(part, 2) {
+		for pair := range slices.Chunk(part[:len(part)&^1], 2) {
 			texts[pair[0]] = pair[1]
 		}
 		if cursor = next; cursor == 0 || len(texts) > engine.MaxSettings {

@@ -50,6 +50,7 @@ type store struct {
 	timeout   time.Duration
 	functions bool
 	nodes     sync.Map    // of *node by redis.UniversalClient, or by range of slots
+	adding    sync.Mutex  // of a node
 	split     atomic.Bool // different subjects may live on different servers
 	reloaded  atomic.Int64
 	damaged   atomic.Bool // a state was, which is told

@@ -198,10 +198,16 @@ func ReadAdjustment(reply any, call *engine.Call) (now int64, err error) {
 		}
 		for i := range call.Claims {
 			c := &call.Claims[i]
-			beyond, _ := reply[1+i].(int64)
+			beyond, ok := reply[1+i].(int64)
+			if !ok {
+				return 0, ErrReply
+			}
 			c.Delta = c.Left(c.Delta, beyond)
 		}
-		now, _ = reply[0].(int64)
+		now, ok := reply[0].(int64)
+		if !ok {
+			return 0, ErrReply
+		}
 		return now, nil
 	}
 	return 0, ErrReply
