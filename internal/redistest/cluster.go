@@ -62,5 +62,5 @@ func (s *Server) busAddr() string {
 // waitJoined waits until the server knows n nodes and the owners of all slots.
 func (s *Server) waitJoined(n int) {
 	s.t.Helper()
-	s.WaitFor("CLUSTER INFO", "cluster_state:ok", fmt.Sprintf("cluster_known_nodes:%d\r\n", n))
+	s.WaitFor("CLUSTER INFO", "cluster_state:ok", fmt.Sprintf("cluster_slots_ok:%d\r\n", slots), fmt.Sprintf("cluster_known_nodes:%d\r\n", n))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -53,6 +54,21 @@ func TestPing(t *testing.T) {
 	requirePing(t, as(t, server.Addr, "", ""), "the server wants a password")
 	server.Stop()
 	requirePing(t, as(t, server.Addr, "", ""), "cannot be reached")
+}
+
+// A program whose clock is decades behind the server's is ready, too, and leaves nothing there.
+func TestPingByAWrongClock(t *testing.T) {
+	server := redistest.Start(t)
+	synctest.Test(t, func(t *testing.T) { // in the year 2000
+		client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
+		defer client.Close()
+		if err := New(client, WithTimeout(time.Minute)).(*store).Ping(t.Context(), "p", rulesOfAllKinds()); err != nil {
+			t.Error(err)
+		}
+	})
+	if keys := server.Do("KEYS *"); keys != "" {
+		t.Errorf("it left %q", keys)
+	}
 }
 
 // Ping names each command that a user lacks, and keys that are not the prefix's.
