@@ -92,8 +92,8 @@ func (m Model) Linearizable(operations []Operation) porcupine.CheckResult {
 	}, history, checkTime)
 }
 
-// followsFrom reports whether the store's own refusal of another call, at whatever time of its own, shows that a remembered one is right.
-// Such operations would only multiply the orders to try.
+// followsFrom reports whether a remembered refusal needs no check: the store itself refused the other call, for no more permits, at a time
+// from which this one can have been remembered. Such operations would only multiply the orders to try.
 func (o Operation) followsFrom(other Operation) bool {
 	asked := other.Outcome == Refused && !other.Remembered && !other.Waits
 	return o.Remembered && asked && other.Cost <= o.Cost && other.Member == o.Member &&

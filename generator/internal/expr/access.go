@@ -171,8 +171,8 @@ func (c *compiler) reachable(n *ast.MemberNode, t types.Type, path []int) bool {
 	return true
 }
 
-// receiver is o, which t wrote, after making sure that neither it nor the embedded fields on path are nil. A map, a slice or a
-// function may be nil and have methods.
+// receiver returns what a method of t is called on. It makes sure that neither o, which is t in Go, nor the embedded fields on path are
+// nil. A map, a slice or a function may be nil and have methods.
 func (t *term) receiver(w *writer, o operand, path []int) operand {
 	if panicsIfNil(t.typ) {
 		o = w.notNil(o, t.typ, t.hint, t.said())

@@ -106,8 +106,8 @@ func (w *writer) opened(t *term) (open operand, body []string, value operand) {
 	return open, body, value
 }
 
-// there is o, which t wrote, after making sure that it is not nil. Where it is nil, ?? takes its next value; without a ?? the method is
-// left.
+// there returns o, which is t in Go, and makes sure that it is not nil. If it is nil, ?? takes its next value; without a ?? the generated
+// method returns an error.
 func (w *writer) there(o operand, t *term) operand {
 	if w.gates == nil {
 		return w.notNil(o, t.typ, t.hint, t.said())

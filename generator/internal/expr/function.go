@@ -17,13 +17,19 @@ var (
 
 // A function is one of expr's.
 type function struct {
-	// takes are the lists of arguments, separated by spaces: s is a text, n an integer, q a number, Q a number or a list of
-	// numbers, l a list, T a list of texts, X a list of numbers, m a map, z a *time.Location, a anything. What is computed for each
-	// element of the list before is t, if it is true or false, x, if it is a number, or e. A letter with a + behind it may repeat.
+	// takes are the lists of arguments, separated by spaces, with a letter for each argument. A letter with a + behind it may repeat.
+	//
+	//	s text     n integer     q number     a anything     l list     T list of texts     X list of numbers     m map
+	//	Q number or list of numbers     z *time.Location
+	//
+	// Three letters stand for what is computed for each element of the list before: t true or false, x number, e anything.
 	takes string
-	// gives is the type of the value: s, n and a are as above, f is a float, b a bool, S a list of texts, N an integer or nil, I a list
-	// of integers. o is the type of an element of the first argument or nil, l a list of its elements. M is the type of all arguments,
-	// or of the elements of the first one. x is the type of a sum, e that of what is computed for each element, L a list of these.
+	// gives is the type of the value. s, n and a are as in takes.
+	//
+	//	f float     b bool     S list of texts     N integer or nil     I list of integers
+	//	o type of an element of the first argument, or nil     l list of such elements
+	//	M type of all arguments, or of the elements of the first
+	//	x type of a sum     e type of what is computed for each element     L list of these
 	gives byte
 	// goes are the functions of package strings that compute the same, one for each list of arguments. Without one, expr's
 	// machine has to, unless [compiler.function] knows better.

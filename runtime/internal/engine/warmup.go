@@ -15,7 +15,8 @@ type warmup struct {
 
 func newWarmup(r *Rule) State { return &warmup{bucket: bucket{full: longAgo}, stored: r.Warmup} }
 
-// warmupTerms are the period and the warm-up. To give back, they have the price of the charge, and until when a debt may be its own.
+// warmupTerms are the period and the warm-up. To give back, they have the price of the charge, and the latest
+// end of a debt that calls which ran can have left.
 func warmupTerms(c *Claim, _, _ int64) Terms {
 	t := Terms{A: c.Rule.Per, B: c.Rule.Warmup}
 	if c.Delta < 0 {

@@ -2,7 +2,7 @@
 -- calls that wait, and count already. a is the period, text the index of the permit that must have left the window.
 local sliding_window = {}
 
--- Computes what is the same for all subjects: how often the expiry is set. The first charge of a step sets it.
+-- Computes what is the same for all subjects: the step, about an eighth of the period. Only the first charge in a step sets the expiry.
 function sliding_window.prepare(c) c.step = (c.a - c.a % 8) / 8 + 1 end
 
 local MAX_MOVED = 64 -- later permits that a charge is put before; if there are more, it takes the time of the newest one

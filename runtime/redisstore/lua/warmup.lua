@@ -1,6 +1,6 @@
 -- A prepaid bucket without a burst whose rate ramps up after idling. The idle time is stored, up to b; a is the period. Stored time
 -- above half of b is cold: its permits cost up to three times as much. When giving back, text is the price of the charge: how much
--- longer than usual it lasts, and the stored time that it used up; and until when a debt may be its own.
+-- longer than usual it lasts, and the stored time that it used up; and the latest end of a debt that calls which ran can have left.
 local bucket = use('bucket')
 local warmup = {
   has_price = true, prepare = bucket.prepare,
