@@ -40,15 +40,22 @@ func on(t *testing.T, server *redistest.Server, addr string) *site {
 	return &site{ratelimit.New(s), server, client, s}
 }
 
-// withoutOverrides returns the site with a limiter that does not ask for overrides, so that all commands are those of calls.
+// withoutOverrides returns the site with a limiter whose store has no lists, so that all commands are those of calls.
 func (s *site) withoutOverrides() *site {
 	own := *s
-	own.Limiter = ratelimit.New(struct {
-		engine.Store
-		engine.Limited
-	}{s.store, s.store})
+	own.Limiter = ratelimit.New(bare{s.store, s.store})
 	return &own
 }
+
+// bare is a store without lists of texts.
+type bare struct {
+	engine.Store
+	engine.Limited
+}
+
+func (bare) Settings(context.Context, string) (map[string]string, error) { return nil, nil }
+
+func (bare) Register(context.Context, string, map[string]string, time.Duration) error { return nil }
 
 var (
 	hourly = ratelimit.Rule{Name: "hourly", Limit: 3, Per: time.Hour, Algorithm: ratelimit.FixedWindow}
