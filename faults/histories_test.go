@@ -3,9 +3,7 @@
 package faults
 
 import (
-	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -156,17 +154,7 @@ func TestLinearizableUnderToxics(t *testing.T) {
 			server := redistest.Start(t)
 			proxy := startProxy(t, server.Addr)
 			clients := crowdOf(redisstore.New(connect(t, proxy.Listen)))
-			stop := again(200*time.Millisecond, func() {
-				added, err := proxy.Toxics.AddToxicJson(strings.NewReader(toxic.what))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				time.Sleep(toxic.span)
-				if err := proxy.Toxics.RemoveToxic(context.Background(), added.Name); err != nil {
-					t.Error(err)
-				}
-			})
+			stop := again(200*time.Millisecond, func() { toxic.apply(t, proxy) })
 			all := clients.recordAll(modelled(), some(manyHistories, anywhere))
 			stop()
 			v.add(t, all)

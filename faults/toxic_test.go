@@ -16,11 +16,26 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// toxics are what a network does to a connection, and for how long at a time.
-var toxics = map[string]struct {
+// toxic is what a network does to a connection, and for how long at a time.
+type toxic struct {
 	what string
 	span time.Duration
-}{
+}
+
+// apply does it once.
+func (x toxic) apply(t *testing.T, proxy *toxiproxy.Proxy) {
+	added, err := proxy.Toxics.AddToxicJson(strings.NewReader(x.what))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	time.Sleep(x.span)
+	if err := proxy.Toxics.RemoveToxic(context.Background(), added.Name); err != nil {
+		t.Error(err)
+	}
+}
+
+var toxics = map[string]toxic{
 	"slow":              {`{"type":"latency","attributes":{"latency":20,"jitter":20}}`, 200 * time.Millisecond},
 	"too slow":          {`{"type":"latency","attributes":{"latency":400}}`, 200 * time.Millisecond},
 	"reset at once":     {`{"type":"reset_peer","attributes":{"timeout":0}}`, 200 * time.Millisecond},
@@ -38,17 +53,7 @@ func TestToxics(t *testing.T) {
 			proxy := startProxy(t, server.Addr)
 			limiter := ratelimit.New(redisstore.New(connect(t, proxy.Listen)), quiet())
 			var b Book
-			stop := again(200*time.Millisecond, func() {
-				added, err := proxy.Toxics.AddToxicJson(strings.NewReader(toxic.what))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				time.Sleep(toxic.span)
-				if err := proxy.Toxics.RemoveToxic(context.Background(), added.Name); err != nil {
-					t.Error(err)
-				}
-			})
+			stop := again(200*time.Millisecond, func() { toxic.apply(t, proxy) })
 			press(&b, limiter, 8*time.Second, append(rules(), sums()...), false)
 			stop()
 			waitUntilWell(t, limiter)

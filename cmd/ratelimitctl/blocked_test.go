@@ -127,7 +127,7 @@ func TestBlockedOnACluster(t *testing.T) {
 	}
 }
 
-// A key of over 128 bytes is named as top and errors show it, which is cut.
+// A key of over 128 bytes can be named by the cut form that top and errors show.
 func TestLongKey(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)

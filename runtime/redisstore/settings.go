@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,8 +20,8 @@ func (s *store) Settings(ctx context.Context, list string) (map[string]string, e
 		if err != nil {
 			return nil, probe.Reason(s.client, err)
 		}
-		for pair := range slices.Chunk(part[:len(part)&^1], 2) {
-			texts[pair[0]] = pair[1]
+		for i := 0; i+1 < len(part); i += 2 {
+			texts[part[i]] = part[i+1]
 		}
 		if cursor = next; cursor == 0 || len(texts) > engine.MaxSettings {
 			return texts, nil

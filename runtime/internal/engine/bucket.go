@@ -53,8 +53,8 @@ func (c *Claim) MostSettled() int64 {
 	return math.MaxInt64
 }
 
-// Left returns how many of n permits a debt has no room for, if with all of them it would last too long by d. A part of a permit counts as
-// one.
+// Left returns how many of n permits have to be left out of a debt that would last too long by d with all of them. A part of a permit
+// counts as one.
 func (c *Claim) Left(n, d int64) int64 {
 	if d <= 0 {
 		return 0

@@ -42,7 +42,7 @@ func open(r *Rule, at int64) window {
 }
 
 // find returns the index of the window that takes a charge at a time, and true; or else where to insert a new one, and false. A fixed
-// window that would overlap the next one is not opened: the next one takes the charge, and begins earlier then.
+// window that would overlap the next one is not opened. Instead the next one begins earlier, and takes the charge.
 func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 	present := true
 	for i, x := range w.list {

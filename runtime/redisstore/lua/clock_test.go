@@ -92,7 +92,7 @@ func mostWithin(kind engine.Kind, span int64) int64 {
 	}
 }
 
-// decideAgain decides a copy of a call, once more if it has to be told another calendar window.
+// decideAgain decides a copy of a call. If the script asks for another calendar window, it decides the call once more.
 func (v *virtual) decideAgain(t *rapid.T, call *engine.Call) (engine.Verdict, *engine.Call) {
 	asked := *call
 	asked.Claims = slices.Clone(call.Claims)

@@ -55,7 +55,7 @@ func Places(ctx context.Context, client redis.Cmdable, key string, period time.D
 		return nil, nil, err
 	}
 	c.key = strings.Replace(key, "}:", "}:free:", 1)
-	free, err = c.ofFree(ctx)
+	free, err = c.ofGroups(ctx, 2)
 	return waiting, free, err
 }
 
@@ -93,11 +93,14 @@ func (c *count) ofPermits(ctx context.Context) (found []Due, err error) {
 	return found, err
 }
 
-func (c *count) ofWindows(ctx context.Context) (found []Due, err error) {
-	state, err := c.state(ctx, 24)
-	for ; len(state) >= 24; state = state[24:] {
-		if n := numbers(state, 3); n != nil {
-			found = append(found, c.until(n[0], n[2])...)
+func (c *count) ofWindows(ctx context.Context) ([]Due, error) { return c.ofGroups(ctx, 3) }
+
+// ofGroups reads a state of groups of so many numbers: the first is when the calls are admitted, the last how many permits they take.
+func (c *count) ofGroups(ctx context.Context, size int) (found []Due, err error) {
+	state, err := c.state(ctx, 8*size)
+	for ; len(state) >= 8*size; state = state[8*size:] {
+		if n := numbers(state, size); n != nil {
+			found = append(found, c.until(n[0], n[size-1])...)
 		}
 	}
 	return found, err
@@ -116,16 +119,6 @@ func (c *count) ofBucket(ctx context.Context) (found []Due, err error) {
 		found = append(found, c.until(c.now+int64(math.Ceil(last-i*each)), 1)...)
 	}
 	return found, nil
-}
-
-func (c *count) ofFree(ctx context.Context) (found []Due, err error) {
-	state, err := c.state(ctx, 16)
-	for ; len(state) >= 16; state = state[16:] {
-		if n := numbers(state, 2); n != nil {
-			found = append(found, c.until(n[0], n[1])...)
-		}
-	}
-	return found, err
 }
 
 // state returns the groups of so many bytes that the key holds.
