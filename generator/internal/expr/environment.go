@@ -2,17 +2,17 @@ package expr
 
 import (
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
 
-// argument is $env.name: the parameter, even where something else has the same name. With $env?.name the method need not have
+// argument is $env.name: the parameter or the receiver, even where something else has the same name. With $env?.name the method need not have
 // one, since the rule of a type covers many methods.
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
-	if i := c.env.param(name.Value); i >= 0 {
-		t := c.param(n, i)
+	if t, ok := c.input(n, name.Value); ok {
 		if t != nil {
 			t.sure = n.Optional && !nilable(t.typ)
 		}
@@ -40,7 +40,7 @@ func knows(t *term, value bool) bool {
 
 // reserved refuses a literal, such as nil, that is also the name of a parameter: it could mean either.
 func (c *compiler) reserved(n ast.Node, word string) bool {
-	if c.env.param(word) < 0 {
+	if !c.env.holds(word) {
 		return false
 	}
 	c.errorf(n, "%s is expr's own word; the parameter is %s.%s", word, envName, word)
@@ -76,8 +76,8 @@ func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
 
 // environment is $env as a whole: a map, for expr's machine.
 func (c *compiler) environment(n ast.Node) *term {
-	for _, p := range c.env.Params {
-		if !c.valid(n, p.Type) {
+	for _, p := range slices.Concat(c.env.Params, []Param{c.env.Receiver}) {
+		if p.Name != "" && !c.valid(n, p.Type) {
 			return nil
 		}
 	}
@@ -92,6 +92,9 @@ func (c *compiler) nameEnv() {
 		for i, p := range c.env.Params {
 			pairs = append(pairs, strconv.Quote(p.Name)+": "+w.names.Param(i))
 		}
+		if name := c.env.Receiver.Name; name != "" {
+			pairs = append(pairs, strconv.Quote(name)+": "+w.names.Receiver())
+		}
 		return operand{text: "map[" + w.word("string") + "]" + w.word("any") + "{" + strings.Join(pairs, ", ") + "}", prec: highest}
 	})
 }
@@ -103,7 +106,7 @@ func (c *compiler) inEnv(n *ast.BinaryNode, x *term) *term {
 	}
 	if name, ok := x.con.(string); ok {
 		c.nameEnv()
-		t := literal(n, c.env.param(name) >= 0)
+		t := literal(n, c.env.holds(name))
 		t.sure = true
 		return t
 	}

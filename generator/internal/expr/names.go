@@ -44,7 +44,7 @@ func Spoken(expression string) string {
 
 // declares reports whether a name is one of the method's or of the package's.
 func (e *Env) declares(name string) bool {
-	if e.param(name) >= 0 || e.result(name) >= 0 || name == e.Receiver.Name && name != "" {
+	if e.holds(name) || e.result(name) >= 0 {
 		return true
 	}
 	switch e.Package.Scope().Lookup(name).(type) {
@@ -52,6 +52,11 @@ func (e *Env) declares(name string) bool {
 		return true
 	}
 	return false
+}
+
+// holds reports whether a name is that of a parameter or of the receiver, which $env holds.
+func (e *Env) holds(name string) bool {
+	return e.param(name) >= 0 || name == e.Receiver.Name && name != ""
 }
 
 // param returns the index of a parameter, or -1.
@@ -80,20 +85,16 @@ func (c *compiler) words() []string {
 // suggest completes a message about an unknown word.
 var suggest = annotations.Suggest
 
-// name resolves an identifier: variables of the expression, parameters, our own names, the package's.
+// name resolves an identifier: variables of the expression, parameters, the receiver, results, our own names, the package's.
 func (c *compiler) name(n *ast.IdentifierNode) *term {
 	if value, ok := c.lets[n.Value]; ok {
 		return value
 	}
-	if i := c.env.param(n.Value); i >= 0 {
-		return c.param(n, i)
+	if t, ok := c.input(n, n.Value); ok {
+		return t
 	}
 	if i := c.env.result(n.Value); i >= 0 {
 		return c.variable(n, n.Value, c.env.Results[i].Type, func(w *writer) operand { return variable(w.names.Result(i)) })
-	}
-	if n.Value == c.env.Receiver.Name {
-		c.varies = true
-		return c.variable(n, n.Value, c.env.Receiver.Type, func(w *writer) operand { return variable(w.names.Receiver()) })
 	}
 	if c.env.Hidden(n.Value) {
 		return c.errorf(n, "%s is a type parameter, which cannot be used here", n.Value)
@@ -185,6 +186,18 @@ func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*w
 	}
 	c.named(name, write)
 	return &term{node: n, typ: t, src: name, hint: hintOf(name), write: write}
+}
+
+// input is the parameter or the receiver of a name, if there is one.
+func (c *compiler) input(n ast.Node, name string) (t *term, found bool) {
+	if i := c.env.param(name); i >= 0 {
+		return c.param(n, i), true
+	}
+	if !c.env.holds(name) {
+		return nil, false
+	}
+	c.varies = true
+	return c.variable(n, name, c.env.Receiver.Type, func(w *writer) operand { return variable(w.names.Receiver()) }), true
 }
 
 func (c *compiler) param(n ast.Node, i int) *term {

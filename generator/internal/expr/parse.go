@@ -95,7 +95,7 @@ func (c *compiler) shadowed(i int) (hint string) {
 		}
 		called := at+1 < len(all) && all[at+1].Is(lexer.Bracket, "(") && (at == 0 || !all[at-1].Is(lexer.Operator, "::"))
 		switch {
-		case word.Kind == lexer.Operator && c.env.param(word.Value) >= 0:
+		case word.Kind == lexer.Operator && c.env.holds(word.Value):
 			hint = "; the parameter " + word.Value + " is " + envName + "." + word.Value
 		case word.Kind == lexer.Operator && c.env.declares(word.Value):
 			hint = "; what the package calls " + word.Value + " cannot be named here"
