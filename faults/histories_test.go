@@ -186,13 +186,7 @@ func TestLinearizableUnderFailover(t *testing.T) {
 		requireFailover(t, connectCluster(t, masters), some(3, onFirst(masters)), masters[0], promoted)
 	})
 	t.Run("sentinels", func(t *testing.T) {
-		master := redistest.Start(t)
-		replica := master.StartReplica(t)
-		sentinels := master.StartSentinels(t, "limits", 3, 500, 1)
-		client := redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: "limits", SentinelAddrs: sentinels.Addrs(), DialTimeout: dialTimeout, ReadTimeout: dialTimeout, DialerRetries: 1,
-		})
-		t.Cleanup(func() { _ = client.Close() })
+		master, replica, _, client := startSentinels(t)
 		promoted := func() { replica.WaitFor("ROLE", "master") }
 		requireFailover(t, client, some(3, anywhere), master, promoted)
 	})

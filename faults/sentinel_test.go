@@ -24,13 +24,7 @@ func TestFailoverBySentinels(t *testing.T) {
 		"is silent": {(*redistest.Server).Pause, dialTimeout + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			master := redistest.Start(t)
-			replica := master.StartReplica(t)
-			sentinels := master.StartSentinels(t, "limits", 3, 500, 1)
-			client := redis.NewFailoverClient(&redis.FailoverOptions{
-				MasterName: "limits", SentinelAddrs: sentinels.Addrs(), DialTimeout: dialTimeout, ReadTimeout: dialTimeout, DialerRetries: 1,
-			})
-			t.Cleanup(func() { _ = client.Close() })
+			master, replica, sentinels, client := startSentinels(t)
 			promoted := func() {
 				for _, s := range sentinels {
 					s.WaitFor("SENTINEL GET-MASTER-ADDR-BY-NAME limits", strings.TrimPrefix(replica.Addr, "127.0.0.1:"))
@@ -39,4 +33,16 @@ func TestFailoverBySentinels(t *testing.T) {
 			failover{master, promoted, c.fail, c.bound}.check(t, ratelimit.New(redisstore.New(client), quiet()))
 		})
 	}
+}
+
+// startSentinels starts three sentinels that watch a master with a replica, and returns a client of theirs.
+func startSentinels(t *testing.T) (master, replica *redistest.Server, sentinels redistest.Cluster, client *redis.Client) {
+	master = redistest.Start(t)
+	replica = master.StartReplica(t)
+	sentinels = master.StartSentinels(t, "limits", 3, 500, 1)
+	client = redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: "limits", SentinelAddrs: sentinels.Addrs(), DialTimeout: dialTimeout, ReadTimeout: dialTimeout, DialerRetries: 1,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	return master, replica, sentinels, client
 }
