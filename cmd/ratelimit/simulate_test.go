@@ -88,7 +88,7 @@ func TestSimulateUsage(t *testing.T) {
 		"x.go: expected the output of ratelimit -list -json: ":                         {"-rules", "x.go"},
 		"./none: no such file or directory":                                            {"./none"},
 		"none/x.svg: no such file or directory\n":                                      {rule, "-svg", "none/x.svg"},
-		"counts distinct members; each call needs one, as the fourth field of a csv\n": {"-method", "O"},
+		"counts distinct members, which calls of this load lack; use -load csv:FILE, with a member in the fourth field of each line\n": {"-method", "O"},
 		"has a key, but a call of the load has none":                                   {"-rule", "key={a} limit=1 per=1m", "-load", "csv:empty.csv"},
 		"found no rules\n":                                                             {"-tags", "bare"},
 	} {

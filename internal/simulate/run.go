@@ -90,7 +90,7 @@ func (r *run) missing(rule Rule) error {
 		return fmt.Errorf("the rule %q has a key, but a call of the load has none", rule.Text)
 	}
 	if rule.Distinct != "" && (len(r.load.Members) == 0 || slices.Contains(r.load.Members, "")) {
-		return fmt.Errorf("the rule %q counts distinct members; each call needs one, as the fourth field of a csv", rule.Text)
+		return fmt.Errorf("the rule %q counts distinct members, which calls of this load lack; use -load csv:FILE, with a member in the fourth field of each line", rule.Text)
 	}
 	return nil
 }
