@@ -81,7 +81,7 @@ var Verbs = []Verb{
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
 		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "how many calls of cost 1 may wait at a time"},
 		{Name: "block", Kind: DurationKind, Field: "Block", Doc: "after a refusal, refuse the key for this long"},
-		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "a process may take permits ahead for this long and hand them out itself: fewer round trips, but see performance.md"},
+		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "a process may take permits ahead for this long and hand them out itself: fewer round trips, but see performance.md; all rules of a method need the same"},
 		{Name: "mode", Kind: EnumKind, Field: "Mode", Words: []Word{
 			{"enforce", "ModeEnforce"}, {"shadow", "ModeShadow"}, {"trigger", "ModeTrigger"},
 		}, Doc: "refuse; only report; or call the limiter's trigger function; enforce if absent"},
@@ -96,7 +96,7 @@ var Verbs = []Verb{
 		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "text of the error"},
 	}},
 	{Name: "skip", On: "a method, or an embedded type", Doc: "the rules of the type do not apply here; takes no arguments"},
-	{Name: "fallback", On: "a method or a func field", Doc: "a function to call instead of a refused call, such as fallback sendLater"},
+	{Name: "fallback", On: "a method or a func field", Doc: "a function or a method to call instead of a refused call, such as fallback sendLater or fallback .SendLater"},
 	{Name: "bare", On: "the end of a line of code", Doc: "this line uses the type without its limits on purpose; the reason follows"},
 }
 

@@ -73,7 +73,7 @@ func (o *Overrides) start(l *Limiter) {
 
 // Set changes the rules of a name for all limiters of this prefix on the store, instead of any earlier override there. This limiter follows
 // at once, the others within about two seconds. The name is that of a directive's name=, or pkg.Type.Method, or pkg.Type for unnamed rules
-// on a type. It is no error if no rule has that name. At is set to now if it is zero.
+// on a type; each with the prefix= of the type, if it has one. It is no error if no rule has that name. At is set to now if it is zero.
 //
 // The error is a *RuleError if no rule can be like that, a *StoreError, or wraps the context's. A rule that the override does not suit
 // stays as it is: see [Overrides.Err].
