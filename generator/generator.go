@@ -170,8 +170,11 @@ func emitted(p *model.Package) (files []File, faults annotations.Diagnostics) {
 			}
 			continue
 		}
-		src, errs := emit.File(p, f)
-		files, faults = append(files, File{Name: f.Output, Source: src}), append(faults, errs...)
+		src, err := emit.File(p, f)
+		if err != nil {
+			faults.Add(f.Wrappers[0].Pos, "internal error: %v", err)
+		}
+		files = append(files, File{Name: f.Output, Source: src})
 	}
 	return files, faults
 }

@@ -15,17 +15,13 @@ import (
 // writer writes the statements that come before the call. It gives the code of expressions its names.
 type writer struct {
 	*function
-	method *model.Method
-	stmts  []string
-	fail   func(failure) string // leaves where the expression that is being written cannot be computed
+	stmts []string
+	fail  func(failure) string // leaves where the expression that is being written cannot be computed
 
 	returned []string          // variables with the results of the wrapped call, once it is made
 	subjects map[string]string // expressions for subjects that were computed already, by their templates
 	facts    expr.Facts        // what was found not to be nil
 }
-
-// Import implements expr.Names.
-func (w *writer) Import(path string) string { return w.imports.Name(path) }
 
 // Param implements expr.Names.
 func (w *writer) Param(i int) string { return w.params[i] }
@@ -51,14 +47,14 @@ func (w *writer) Fail(reason string) string { return w.fail(failure{reason: reas
 // FailErr implements expr.Names.
 func (w *writer) FailErr(err string) string { return w.fail(failure{err: err}) }
 
-// body returns the statements of m.
-func (f *function) body(m *model.Method) []jen.Code {
-	if len(m.Rules) == 0 {
-		return statements(f.forward(m))
+// body returns the statements of the method.
+func (f *function) body() []jen.Code {
+	if len(f.method.Rules) == 0 {
+		return statements(f.forward())
 	}
-	w := &writer{function: f, method: m, subjects: map[string]string{}, facts: expr.Facts{}}
+	w := &writer{function: f, subjects: map[string]string{}, facts: expr.Facts{}}
 	w.checkContext()
-	if refunds(m) || settles(m) {
+	if refunds(f.method) || settles(f.method) {
 		w.begin()
 	} else {
 		w.take()
@@ -82,13 +78,13 @@ func (w *writer) take() {
 	}
 	asked := w.asked(fn, ask)
 	err := w.errorName()
-	w.stmts = append(w.stmts, "if "+err+" := "+asked+"; "+err+" != nil {\n"+w.refusal(err)+"\n}", w.forward(w.method))
+	w.stmts = append(w.stmts, "if "+err+" := "+asked+"; "+err+" != nil {\n"+w.refusal(err)+"\n}", w.forward())
 }
 
 // asked writes the call of fn, which asks the limiter, with the arguments that depend on the rules.
 func (w *writer) asked(fn string, arguments func() []string) string {
 	args := arguments()
-	return headed(fn, strings.Join([]string{w.context(w.method), w.limiter, w.rulesOf[w.method]}, ", "), args...)
+	return headed(fn, strings.Join([]string{w.context(), w.limiter, w.rulesOf[w.method]}, ", "), args...)
 }
 
 // errorName names the refusal. A variable of that name may be hidden, but no parameter: messages may name it.
@@ -101,15 +97,18 @@ func (f *function) errorName() string {
 }
 
 // context writes the context of the call.
-func (f *function) context(m *model.Method) string {
-	switch {
+func (f *function) context() string {
+	switch m := f.method; {
 	case m.Context < 0:
-		return f.imports.Name("context") + ".Background()"
+		return f.background()
 	case m.ByMethod:
 		return f.params[m.Context] + ".Context()"
+	default:
+		return f.params[m.Context]
 	}
-	return f.params[m.Context]
 }
+
+func (f *function) background() string { return f.Import(contextPackage) + ".Background()" }
 
 // mayLackContext reports whether the context comes from a parameter that may be nil.
 func mayLackContext(m *model.Method) bool {
@@ -130,13 +129,13 @@ func (w *writer) checkContext() {
 	}
 	name := w.params[w.method.Context]
 	err := w.rulesOf[w.method] + ".NilKey(0, " + quote(w.method.Params[w.method.Context].Name) + ")"
-	w.stmts = append(w.stmts, "if "+name+" == nil {\n"+w.keyFailure(w.imports.Name("context")+".Background()", err)+"\n}")
+	w.stmts = append(w.stmts, "if "+name+" == nil {\n"+w.keyFailure(w.background(), err)+"\n}")
 	w.facts[name] = true
 }
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
 func (w *writer) code(c *expr.Code, r *model.Rule, src string) expr.Written {
-	w.fail = func(f failure) string { return w.keyFailure(w.context(w.method), w.keyError(r, src, f)) }
+	w.fail = func(f failure) string { return w.keyFailure(w.context(), w.keyError(r, src, f)) }
 	return w.render(c)
 }
 

@@ -7,13 +7,16 @@ import (
 )
 
 // forward makes the wrapped call and returns what it returns.
-func (f *function) forward(m *model.Method) string {
-	return returned(m, f.callNext(m))
+func (f *function) forward() string {
+	if f.method.Signature.Results().Len() == 0 {
+		return f.callNext()
+	}
+	return "return " + f.callNext()
 }
 
 // callNext calls what is wrapped.
-func (f *function) callNext(m *model.Method) string {
-	return f.target + "(" + f.arguments(m.Signature.Variadic()) + ")"
+func (f *function) callNext() string {
+	return f.target + "(" + f.arguments(f.method.Signature.Variadic()) + ")"
 }
 
 // arguments passes on all parameters.
@@ -25,14 +28,6 @@ func (f *function) arguments(spread bool) string {
 	return args
 }
 
-// returned leaves m with what a call gives, at the end of its body.
-func returned(m *model.Method, call string) string {
-	if m.Signature.Results().Len() == 0 {
-		return call
-	}
-	return "return " + call
-}
-
 // failure returns the statements that leave the method with an error, or through its fallback where it cannot return one.
 func (w *writer) failure(err string) string {
 	if w.method.Error < 0 {
@@ -40,7 +35,7 @@ func (w *writer) failure(err string) string {
 	}
 	values := make([]string, w.method.Signature.Results().Len())
 	for i := range values {
-		values[i] = w.zero(w.method.Signature.Results().At(i).Type())
+		values[i], _ = w.zero(w.method.Signature.Results().At(i).Type(), w.variables...)
 	}
 	values[w.method.Error] = err
 	return "return " + strings.Join(values, ", ")
@@ -69,7 +64,7 @@ func (w *writer) fallback(f *model.Fallback) string {
 	case f.Of == model.OfType:
 		return "new(" + qualifier + ")." + name
 	case f.Import != nil:
-		return w.imports.Name(f.Import.Path()) + "." + name + w.typeArgs(f)
+		return w.Import(f.Import) + "." + name + w.typeArgs(f)
 	case dotted:
 		return f.Func.Value
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dave/jennifer/jen"
 	"pgregory.net/rapid"
 )
 
@@ -17,10 +18,11 @@ func TestDocIsGofmts(t *testing.T) {
 	}))
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOf(word).Draw(t, "words"), rapid.SampledFrom([]string{" ", "", "\n"}).Draw(t, "between"))
-		var src bytes.Buffer
-		src.WriteString("package x\n\n")
 		sentence := wrapped("It may be called once in 1m for one " + oneLine(text) + ".")
-		if err := render(&src, comment("X is documented.\n\n+build\n\t+build x\n"+sentence).Func().Id("X").Params().Block()); err != nil {
+		file := jen.NewFile("x")
+		file.Add(comment("X is documented.\n\n+build\n\t+build x\n" + sentence).Func().Id("X").Params().Block())
+		var src bytes.Buffer
+		if err := file.Render(&src); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		got, err := format.Source(src.Bytes())

@@ -1,5 +1,4 @@
-// Package emit writes the Go file of a file's annotated types. All names are settled before text is made. What a directive
-// means was decided before: a diagnostic of this package is a fault of the generator.
+// Package emit writes the Go file of a file's annotated types. What a directive means was decided before.
 //
 // Jennifer builds the declarations. The bodies of methods are text, since expressions and types come as text from packages expr
 // and go/types, which jennifer could only quote statement by statement.
@@ -7,15 +6,14 @@ package emit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/format"
 	"go/types"
-	"runtime/debug"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
@@ -29,67 +27,38 @@ var (
 	wrapPackage    = types.NewPackage(names.Wrap, "wrap")
 )
 
-// File returns the source of the file that is generated from f, a file of pkg with wrappers. A diagnostic is a fault of the
-// generator; it stands at the wrapper that it fails for.
-func File(pkg *model.Package, f *model.File) (src []byte, faults annotations.Diagnostics) {
-	at := f.Wrappers[0]
-	defer func() {
-		if r := recover(); r != nil {
-			faults.Add(at.Pos, "internal error: %v\n%s", r, debug.Stack())
-		}
-	}()
-	fault := func(err error) annotations.Diagnostics {
-		msg, _, _ := strings.Cut(err.Error(), " while formatting source:") // which would follow
-		return annotations.Diagnostics{{Pos: at.Pos, Msg: "internal error: " + strings.TrimPrefix(msg, "Error ")}}
-	}
+// File returns the source of the file that is generated from f, a file of pkg with wrappers. An error is a fault of the generator.
+func File(pkg *model.Package, f *model.File) ([]byte, error) {
 	p := plan(pkg, f)
-	var body bytes.Buffer
-	for _, at = range f.Wrappers {
-		for _, decl := range p.wrapper(at) {
-			if err := render(&body, decl); err != nil {
-				return nil, fault(err)
-			}
+	file := jen.NewFile(pkg.Types.Name())
+	header := source.Header
+	if f.Constraint != "" {
+		header += "\n\n//go:build " + f.Constraint
+	}
+	file.HeaderComment(header)
+	file.Id(p.importDecl(pkg.Module))
+	for _, w := range f.Wrappers {
+		for _, decl := range p.declarations(w) {
+			file.Line().Add(decl)
 		}
 	}
-	var file bytes.Buffer
-	p.frame(&file, pkg, f.Constraint)
-	file.Write(body.Bytes())
-	at = f.Wrappers[0]
-	src, err := format.Source(file.Bytes())
-	if err != nil {
-		return nil, fault(err)
+	var src bytes.Buffer
+	if err := file.Render(&src); err != nil {
+		msg, _, _ := strings.Cut(err.Error(), " while formatting source:") // which would follow
+		return nil, errors.New(strings.TrimPrefix(msg, "Error "))
 	}
-	return src, nil
+	return format.Source(src.Bytes()) // again, as some doc comments need
 }
 
-func render(to *bytes.Buffer, decl *jen.Statement) error {
-	to.WriteString("\n")
-	if err := decl.Render(to); err != nil {
-		return err
-	}
-	to.WriteString("\n")
-	return nil
-}
-
-// frame writes what stands above the declarations.
-func (p *planned) frame(to *bytes.Buffer, pkg *model.Package, constraint string) {
-	fmt.Fprintf(to, "%s\n\n", source.Header)
-	if constraint != "" {
-		fmt.Fprintf(to, "//go:build %s\n\n", constraint)
-	}
-	fmt.Fprintf(to, "package %s\n", pkg.Types.Name())
-	std, others := p.imports.Specs(pkg.Module)
-	if len(std)+len(others) == 0 {
-		return
-	}
-	fmt.Fprint(to, "\nimport (\n")
-	for i, group := range [][]names.Spec{std, others} {
-		if i > 0 && len(std) > 0 && len(others) > 0 {
-			fmt.Fprintln(to)
-		}
+// importDecl writes the import declaration of a file of a module.
+func (p *planned) importDecl(module string) string {
+	var b strings.Builder
+	std, others := p.imports.Specs(module)
+	for _, group := range [][]names.Spec{std, others} {
 		for _, s := range group {
-			fmt.Fprintf(to, "\t%s %q\n", s.Name, s.Path)
+			fmt.Fprintf(&b, "%s %q\n", s.Name, s.Path)
 		}
+		b.WriteString("\n")
 	}
-	fmt.Fprint(to, ")\n")
+	return "import (\n" + strings.TrimSpace(b.String()) + "\n)"
 }

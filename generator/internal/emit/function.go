@@ -1,29 +1,35 @@
 package emit
 
 import (
+	"go/types"
 	"strings"
+
+	"github.com/dave/jennifer/jen"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// function are the names in one function.
+// function is the function that is written for a method, and the names in it.
 type function struct {
 	*planned
 	*names.Scope
-	target  string // what is called: a method of next, a field of it, or itself
-	next    string // the wrapped value
-	limiter string
-	generic string // the type arguments of the wrapper, as in [K, V]
-	params  []string
-	results []string // "" if they have no names
+	method    *model.Method
+	variables []string // of the user, and the receiver: the packages that the body needs are not called so
+	target    string   // what is called: a method of next, a field of it, or itself
+	next      string   // the wrapped value
+	limiter   string
+	generic   string // the type arguments of the wrapper, as in [K, V]
+	params    []string
+	results   []string // "" if they have no names
 }
 
 // function names the variables of m. The users' names stay, but where the body needs what they hide: what is outer among it.
-func (p *planned) function(m *model.Method, outer ...string) *function {
-	f := &function{planned: p, Scope: names.NewScope(p.imports.Names()...)}
+func (w *wrapper) function(m *model.Method, outer ...string) *function {
+	f := &function{planned: w.planned, Scope: names.NewScope(w.imports.Names()...), method: m, generic: w.args}
+	f.variables = append(variablesOf(m.Signature), w.receiver)
 	f.Reserve(outer...)
-	needed := p.needed(m)
+	needed := w.needed(m)
 	f.Reserve(needed...)
 	hidden := names.NewScope(needed...)
 	hidden.Reserve(outer...)
@@ -72,7 +78,8 @@ func (p *planned) needed(m *model.Method) []string {
 		words = append(words, "new", strings.Split(m.Fallback.Func.Value, ".")[0])
 	}
 	for v := range m.Signature.Results().Variables() {
-		words = append(words, p.zeroWords(v.Type())...)
+		_, zero := p.zero(v.Type())
+		words = append(words, zero...)
 	}
 	for _, r := range m.Rules {
 		if r.When != nil || r.Cost != nil || r.Permits != nil || r.Settle != nil {
@@ -81,9 +88,45 @@ func (p *planned) needed(m *model.Method) []string {
 		for _, c := range r.Codes() {
 			words = append(words, c.Uses...)
 			if c.Program != nil {
-				words = append(words, p.variables[c.Program])
+				words = append(words, p.programOf[c.Program])
 			}
 		}
 	}
 	return words
+}
+
+// Import is how the body calls a package.
+func (f *function) Import(p *types.Package) string { return f.imports.Name(p, f.variables...) }
+
+// wrap is how the body spells a name of package wrap.
+func (f *function) wrap(name string) string { return f.Import(wrapPackage) + "." + name }
+
+// signature writes the parameters and results. Neighbours of one type share it, as one would write.
+func (f *function) signature() *jen.Statement {
+	sig := f.method.Signature
+	types := make([]string, sig.Params().Len())
+	for i := range types {
+		types[i] = f.imports.Type(sig.Params().At(i).Type())
+	}
+	if last := len(types) - 1; sig.Variadic() {
+		types[last] = "..." + strings.TrimPrefix(types[last], "[]")
+	}
+	var params, results []jen.Code
+	for i, t := range types {
+		if i+1 < len(types) && t == types[i+1] {
+			t = ""
+		}
+		params = append(params, jen.Id(f.params[i]).Id(t))
+	}
+	for i := range sig.Results().Len() {
+		results = append(results, jen.Id(f.results[i]).Id(f.imports.Type(sig.Results().At(i).Type())))
+	}
+	s := jen.Params(params...)
+	if len(results) == 1 && f.results[0] == "" {
+		return s.Add(results...)
+	}
+	if len(results) > 0 {
+		s.Params(results...)
+	}
+	return s
 }

@@ -1,53 +1,37 @@
 package emit
 
-import (
-	"github.com/dave/jennifer/jen"
-
-	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-)
+import "github.com/dave/jennifer/jen"
 
 // limitFunc declares the function that wraps the values of a func type.
-func (p *planned) limitFunc(w *model.Wrapper) *jen.Statement {
-	taken := p.around(w)
+func (w *wrapper) limitFunc() *jen.Statement {
+	taken := w.around()
 	next, limiter := taken.Take("next", "wrapped"), taken.Take("limiter", "limits")
-	m := w.Methods[0]
-	f := p.function(m, next, limiter)
-	_, args := p.typeParams(w)
-	f.target, f.next, f.limiter, f.generic = next, next, limiter, args
-	check := jen.Id(next + ", " + limiter + " = " + p.checked("Next", w, next) + ", " + p.checked("Limiter", w, limiter))
-	return p.limit(w, next, limiter, check, jen.Return(f.literal(m)))
+	f := w.function(w.Methods[0], next, limiter)
+	f.target, f.next, f.limiter = next, next, limiter
+	check := jen.Id(next + ", " + limiter + " = " + w.checked("Next", next) + ", " + w.checked("Limiter", limiter))
+	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(f.literal()))
 }
 
 // limitFields declares the function that wraps the funcs in a struct.
-func (p *planned) limitFields(w *model.Wrapper) *jen.Statement {
-	taken := p.around(w)
+func (w *wrapper) limitFields() *jen.Statement {
+	taken := w.around()
 	next, limiter, limited := taken.Take("next", "wrapped"), taken.Take("limiter", "limits"), taken.Take("limited", "copied")
-	_, args := p.typeParams(w)
-	body := []jen.Code{jen.Id(limiter + " = " + p.checked("Limiter", w, limiter)), jen.Id(limited).Op(":=").Id(next)}
+	body := []jen.Code{jen.Id(limiter + " = " + w.checked("Limiter", limiter)), jen.Id(limited).Op(":=").Id(next)}
 	for _, m := range w.Methods {
 		if len(m.Rules) == 0 {
-			continue
+			continue // the field stays as it is
 		}
-		f := p.function(m, next, limiter, limited)
-		f.target, f.next, f.limiter, f.generic = next+"."+m.Name, next, limiter, args
+		f := w.function(m, next, limiter, limited)
+		f.target, f.next, f.limiter = next+"."+m.Name, next, limiter
 		body = append(body, jen.If(jen.Id(f.target).Op("!=").Nil()).Block(
-			jen.Id(limited).Dot(m.Name).Op("=").Add(f.literal(m)),
+			jen.Id(limited).Dot(m.Name).Op("=").Add(f.literal()),
 		))
 	}
-	return p.limit(w, next, limiter, append(body, jen.Return(jen.Id(limited)))...)
+	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(append(body, jen.Return(jen.Id(limited)))...)
 }
 
-// limit declares the function of w.
-func (p *planned) limit(w *model.Wrapper, next, limiter string, body ...jen.Code) *jen.Statement {
-	params, args := p.typeParams(w)
-	wrapped := w.Object.Name() + args
-	return comment(limitDoc(w, next)).Func().Id(w.New+params).
-		Params(jen.Id(next).Id(wrapped), jen.Id(limiter).Id("*"+p.ratelimit("Limiter"))).
-		Id(wrapped).Block(body...)
-}
-
-// literal writes m as a function of its own.
-func (f *function) literal(m *model.Method) *jen.Statement {
-	body := f.body(m)
-	return jen.Func().Params(f.parameters(m)...).Add(f.resultTypes(m)).Block(body...)
+// literal writes the method as a function of its own.
+func (f *function) literal() *jen.Statement {
+	body := f.body()
+	return jen.Func().Add(f.signature()).Block(body...)
 }

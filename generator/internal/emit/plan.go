@@ -7,11 +7,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
-	"github.com/ratelimit-go/ratelimit/internal/fields"
 )
 
 // planned are the names of a file.
@@ -19,15 +17,18 @@ type planned struct {
 	pkg     *types.Package
 	imports *names.Imports
 	begin   names.Variables
-	rulesOf map[*model.Method]string // variables with the rules of methods
-	programs
+
+	// Variables of the file:
+	rulesOf   map[*model.Method]string          // the rules of methods
+	programOf map[*expr.Program]string          // what expr's machine runs
+	programs  map[*model.Method][]*expr.Program // of those that are equal, the first
 }
 
 // plan names all that a file declares and imports.
 func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
 		pkg: pkg.Types, imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
-		rulesOf: map[*model.Method]string{}, programs: programs{variables: map[*expr.Program]string{}},
+		rulesOf: map[*model.Method]string{}, programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{},
 	}
 	block, variables := names.NewScope(pkg.Declared...), names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
@@ -43,27 +44,17 @@ func plan(pkg *model.Package, f *model.File) *planned {
 		}
 	}
 	for _, w := range f.Wrappers {
-		for t := range w.TypeParams.TypeParams() {
-			p.imports.AddAll(t.Constraint())
-		}
-		p.imports.Add(runtimePackage)
-		p.imports.Add(wrapPackage)
-		p.imports.AddAll(w.Embeds...)
-		for _, m := range w.Methods {
-			if w.Kind != model.Fields || len(m.Rules) > 0 { // other fields stay as they are
-				p.addMethod(w, m)
-			}
-		}
+		p.declarations(w) // to find out what they import
 	}
 	p.imports.Plan(block)
 	return p
 }
 
 // ratelimit is how the file spells a name of package ratelimit.
-func (p *planned) ratelimit(name string) string { return p.imports.Name(names.Runtime) + "." + name }
+func (p *planned) ratelimit(name string) string { return p.imports.Name(runtimePackage) + "." + name }
 
 // wrap is how the file spells a name of package wrap.
-func (p *planned) wrap(name string) string { return p.imports.Name(names.Wrap) + "." + name }
+func (p *planned) wrap(name string) string { return p.imports.Name(wrapPackage) + "." + name }
 
 // variableOf begins the name of the variable that holds the rules of m.
 func (p *planned) variableOf(w *model.Wrapper, m *model.Method) string {
@@ -71,59 +62,6 @@ func (p *planned) variableOf(w *model.Wrapper, m *model.Method) string {
 		return p.begin.Of(w.Object.Name(), "Func")
 	}
 	return p.begin.Of(w.Object.Name(), m.Name)
-}
-
-// addMethod adds what m imports. What its body names must not be hidden by its parameters.
-func (p *planned) addMethod(w *model.Wrapper, m *model.Method) {
-	p.imports.AddAll(m.Signature)
-	if len(m.Rules) == 0 {
-		return
-	}
-	variables := variablesOf(m.Signature)
-	if w.Kind == model.Interface || w.Kind == model.Concrete {
-		variables = append(variables, receiverOf(w))
-	}
-	for _, pkg := range bodyImports(m) {
-		p.imports.Add(pkg)
-		p.imports.Avoid(pkg.Path(), variables...)
-	}
-	for v := range m.Signature.Results().Variables() {
-		if needsText(v.Type()) {
-			for _, path := range p.imports.AddAll(v.Type()) {
-				p.imports.Avoid(path, variables...)
-			}
-		}
-	}
-	for _, r := range m.Rules {
-		for arg := range fields.Given(r.Limit) {
-			if arg.Kind == annotations.DurationKind {
-				p.imports.Add(timePackage)
-			}
-			if arg.Name == "tz" && r.Limit.TZ != "UTC" && p.pkg.Name() == "main" { // zones are linked into programs alone
-				p.imports.Blank("time/tzdata")
-			}
-		}
-	}
-}
-
-// bodyImports returns the packages that the body of a method with rules names, but for those in zero values.
-func bodyImports(m *model.Method) []*types.Package {
-	pkgs := []*types.Package{wrapPackage}
-	if m.Context < 0 || mayLackContext(m) {
-		pkgs = append(pkgs, contextPackage)
-	}
-	if m.Fallback != nil && m.Error >= 0 {
-		pkgs = append(pkgs, errorsPackage, runtimePackage)
-	}
-	if m.Fallback != nil && m.Fallback.Import != nil {
-		pkgs = append(pkgs, m.Fallback.Import)
-	}
-	for _, r := range m.Rules {
-		for _, c := range r.Codes() {
-			pkgs = append(pkgs, c.Imports...)
-		}
-	}
-	return pkgs
 }
 
 // variablesOf returns the names of the parameters and results.
@@ -140,12 +78,12 @@ func variablesOf(sig *types.Signature) []string {
 }
 
 // around are the names that variables around the methods of w must not have: what stands in the methods must not hide them.
-func (p *planned) around(w *model.Wrapper) *names.Scope {
-	taken := names.NewScope(p.imports.Names()...)
+func (w *wrapper) around() *names.Scope {
+	taken := names.NewScope(w.imports.Names()...)
 	taken.Reserve(w.TypeParamNames...)
 	for _, m := range w.Methods {
 		taken.Reserve(variablesOf(m.Signature)...)
-		taken.Reserve(p.needed(m)...)
+		taken.Reserve(w.needed(m)...)
 	}
 	return taken
 }

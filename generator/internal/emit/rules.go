@@ -15,7 +15,17 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fields"
 )
 
-// rulesVar declares the variable with the rules of m, which stands above it.
+// vars declares the variables that stand above methods: their programs, and their rules.
+func (p *planned) vars(methods ...*model.Method) (vars []*jen.Statement) {
+	for _, m := range methods {
+		if len(m.Rules) > 0 {
+			vars = append(append(vars, p.programVars(m)...), p.rulesVar(m))
+		}
+	}
+	return vars
+}
+
+// rulesVar declares the variable with the rules of m.
 func (p *planned) rulesVar(m *model.Method) *jen.Statement {
 	args := []string{quote(m.Scope)}
 	for _, r := range m.Rules {
@@ -25,17 +35,17 @@ func (p *planned) rulesVar(m *model.Method) *jen.Statement {
 	return jen.Var().Id(p.rulesOf[m]).Op("=").Id(p.wrap("NewRules") + "(" + list + ")")
 }
 
-// rulesFunc declares the function that returns the rules of w.
-func (p *planned) rulesFunc(w *model.Wrapper) *jen.Statement {
+// rulesFunc declares the function that returns the rules of the type.
+func (w *wrapper) rulesFunc() *jen.Statement {
 	var vars []string
 	for _, m := range w.Methods {
 		if len(m.Rules) > 0 {
-			vars = append(vars, p.rulesOf[m])
+			vars = append(vars, w.rulesOf[m])
 		}
 	}
 	doc := w.RulesFunc + " returns the rules declared on " + link(w.Object.Name()) + "."
-	return comment(doc).Func().Id(w.RulesFunc).Params().Id("[]" + p.ratelimit("Rule")).
-		Block(jen.Return(jen.Id(call(p.wrap("RulesOf"), vars...))))
+	return comment(doc).Func().Id(w.RulesFunc).Params().Id("[]" + w.ratelimit("Rule")).
+		Block(jen.Return(jen.Id(call(w.wrap("RulesOf"), vars...))))
 }
 
 // rule is a composite literal without the fields that are zero. The name is left to NewRules where that is the method's.
@@ -49,6 +59,9 @@ func (p *planned) rule(r *model.Rule, method string) string {
 	}
 	var given []string
 	for arg, value := range fields.Given(rule) {
+		if arg.Name == "tz" && rule.TZ != "UTC" && p.pkg.Name() == "main" { // zones are linked into programs alone
+			p.imports.Blank("time/tzdata")
+		}
 		given = append(given, arg.Field+": "+p.value(r, arg, value))
 	}
 	return literal(p.ratelimit("Rule"), given...)
@@ -100,7 +113,7 @@ func (p *planned) duration(d time.Duration) string {
 		if d%u.Duration != 0 {
 			continue
 		}
-		unit := p.imports.Name("time") + "." + u.name
+		unit := p.imports.Name(timePackage) + "." + u.name
 		if n := d / u.Duration; n != 1 {
 			return strconv.FormatInt(int64(n), 10) + " * " + unit
 		}

@@ -41,7 +41,7 @@ func (w *writer) begin() {
 		return
 	}
 	ok := w.Take("ok")
-	w.add(ok+" := false", "defer "+taken+".RefundUnless("+w.context(w.method)+", &"+ok+")")
+	w.add(ok+" := false", "defer "+taken+".RefundUnless("+w.context()+", &"+ok+")")
 	w.callAndSettle(err, succeeded, taken, ok+" = "+succeeded)
 }
 
@@ -62,10 +62,10 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	}
 	leave := "return " + strings.Join(variables, ", ")
 	if len(variables) == 0 {
-		w.add(w.callNext(w.method))
+		w.add(w.callNext())
 		leave = "return"
 	} else {
-		w.add(strings.Join(variables, ", ") + " " + assign + " " + w.callNext(w.method))
+		w.add(strings.Join(variables, ", ") + " " + assign + " " + w.callNext())
 	}
 	w.add(noted...)
 	if settles(w.method) {
@@ -80,7 +80,7 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 // settlement returns the statements that settle what was taken, where the call has succeeded. What cannot be computed leaves the
 // charge and the results as they are.
 func (w *writer) settlement(succeeded, taken, leave string) []string {
-	ctx := w.context(w.method)
+	ctx := w.context()
 	block := w.inner(func() string {
 		args := []string{ctx}
 		for _, r := range w.method.Rules {

@@ -91,7 +91,7 @@ func (w *writer) refusal(err string) string {
 	if w.method.Error < 0 {
 		return instead
 	}
-	is := w.imports.Name(errorsPackage.Path()) + ".Is(" + err + ", " + w.ratelimit("ErrTooManyRequests") + ")"
+	is := w.Import(errorsPackage) + ".Is(" + err + ", " + w.Import(runtimePackage) + ".ErrTooManyRequests" + ")"
 	failure := w.failure(err)
 	if fallback.MayBeNil {
 		is += " && " + w.fallback(fallback) + " != nil"

@@ -10,109 +10,97 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// wrapper returns the declarations of a wrapper.
-func (p *planned) wrapper(w *model.Wrapper) []*jen.Statement {
-	switch w.Kind {
+// wrapper is an annotated type, with the texts that its declarations share.
+type wrapper struct {
+	*planned
+	*model.Wrapper
+	params, args string // its type parameters as a declaration has them, and as uses do; "" without any
+	wrapped      string // the type of what is wrapped
+	receiver     string // "" where a function wraps
+}
+
+// declarations returns what is declared for a type.
+func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
+	w := &wrapper{planned: p, Wrapper: of}
+	w.params, w.args = p.typeParams(of)
+	w.wrapped = of.Object.Name() + w.args
+	switch of.Kind {
 	case model.Func:
-		return append(p.allVars(w), p.limitFunc(w), p.rulesFunc(w))
+		return append(w.vars(of.Methods...), w.limitFunc(), w.rulesFunc())
 	case model.Fields:
-		return append(p.allVars(w), p.limitFields(w), p.rulesFunc(w))
+		return append(w.vars(of.Methods...), w.limitFields(), w.rulesFunc())
+	case model.Concrete:
+		w.wrapped = "*" + w.wrapped
 	}
-	next, limiter := fieldsOf(w)
-	decls := []*jen.Statement{p.structType(w, next, limiter)}
-	if w.Kind == model.Interface {
-		decls = append(decls, p.assertion(w))
+	next, limiter := fieldsOf(of)
+	w.receiver = receiverOf(of)
+	decls = append(decls, w.structType(next, limiter))
+	if of.Kind == model.Interface {
+		decls = append(decls, w.assertion())
 	}
-	decls = append(decls, p.constructor(w, next, limiter), p.rulesFunc(w))
-	receiver := receiverOf(w)
-	if !w.OwnRateLimits {
-		decls = append(decls, p.rateLimits(w, receiver))
+	decls = append(decls, w.constructor(next, limiter), w.rulesFunc())
+	if !of.OwnRateLimits {
+		decls = append(decls, comment("RateLimits returns the rules that the wrapper enforces.").
+			Add(w.method("RateLimits")).Params().Id("[]"+p.ratelimit("Rule")).Block(jen.Return(jen.Id(w.RulesFunc+"()"))))
 	}
-	_, args := p.typeParams(w)
-	outer := append(w.TypeParamNames, receiver) // in the block of each method
-	for _, m := range w.Methods {
-		f := p.function(m, outer...)
-		f.next, f.limiter, f.generic = receiver+"."+next, receiver+"."+limiter, args
+	outer := append(of.TypeParamNames, w.receiver) // in the block of each method
+	for _, m := range of.Methods {
+		f := w.function(m, outer...)
+		f.next, f.limiter = w.receiver+"."+next, w.receiver+"."+limiter
 		f.target = f.next + "." + m.Name
-		decls = append(append(decls, p.vars(m)...), f.declare(w, m, receiver, "*"+w.Name+args))
+		body := f.body()
+		decls = append(append(decls, w.vars(m)...), comment(methodDoc(of, m)).Add(w.method(m.Name)).Add(f.signature()).Block(body...))
 	}
 	return decls
 }
 
-// vars declares what stands above m.
-func (p *planned) vars(m *model.Method) []*jen.Statement {
-	if len(m.Rules) == 0 {
-		return nil
-	}
-	return append(p.programVars(m), p.rulesVar(m))
+// method begins the declaration of a method of the wrapper.
+func (w *wrapper) method(name string) *jen.Statement {
+	return jen.Func().Params(jen.Id(w.receiver).Id("*" + w.Name + w.args)).Id(name)
 }
 
-// allVars declares the variables of all methods of w.
-func (p *planned) allVars(w *model.Wrapper) (vars []*jen.Statement) {
-	for _, m := range w.Methods {
-		vars = append(vars, p.vars(m)...)
-	}
-	return vars
+// head begins the declaration of the function that wraps, whose parameters have these names.
+func (w *wrapper) head(next, limiter string) *jen.Statement {
+	return jen.Func().Id(w.New+w.params).Params(jen.Id(next).Id(w.wrapped), jen.Id(limiter).Id("*"+w.ratelimit("Limiter")))
 }
 
 // structType declares the type of the wrapper.
-func (p *planned) structType(w *model.Wrapper, next, limiter string) *jen.Statement {
-	params, _ := p.typeParams(w)
+func (w *wrapper) structType(next, limiter string) *jen.Statement {
 	var fields []jen.Code
 	for _, t := range w.Embeds {
-		fields = append(fields, jen.Id(p.imports.Type(t)))
+		fields = append(fields, jen.Id(w.imports.Type(t)))
 	}
 	if len(fields) > 0 {
 		fields = append(fields, jen.Line())
 	}
-	fields = append(fields, jen.Id(next).Id(p.wrappedType(w)), jen.Id(limiter).Id("*"+p.ratelimit("Limiter")))
-	return comment(typeDoc(w)).Type().Id(w.Name + params).Struct(fields...)
-}
-
-// wrappedType is the type of the wrapped value.
-func (p *planned) wrappedType(w *model.Wrapper) string {
-	_, args := p.typeParams(w)
-	if w.Kind == model.Concrete {
-		return "*" + w.Object.Name() + args
-	}
-	return w.Object.Name() + args
+	fields = append(fields, jen.Id(next).Id(w.wrapped), jen.Id(limiter).Id("*"+w.ratelimit("Limiter")))
+	return comment(typeDoc(w.Wrapper)).Type().Id(w.Name + w.params).Struct(fields...)
 }
 
 // constructor declares the function that makes a wrapper, whose fields have these names.
-func (p *planned) constructor(w *model.Wrapper, next, limiter string) *jen.Statement {
-	params, args := p.typeParams(w)
-	own := w.Name + args
+func (w *wrapper) constructor(next, limiter string) *jen.Statement {
+	own := w.Name + w.args
 	free := names.NewScope(w.TypeParamNames...)
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
-	value := literal("&"+own, next+": "+p.checked("Next", w, by), limiter+": "+p.checked("Limiter", w, with))
-	return comment(fmt.Sprintf("%s wraps %s with the limits declared on %s.", w.New, by, link(w.Object.Name()))).Func().Id(w.New+params).
-		Params(jen.Id(by).Id(p.wrappedType(w)), jen.Id(with).Id("*"+p.ratelimit("Limiter"))).Op("*").Id(own).
-		Block(jen.Return(jen.Id(value)))
+	value := literal("&"+own, next+": "+w.checked("Next", by), limiter+": "+w.checked("Limiter", with))
+	return comment(fmt.Sprintf("%s wraps %s with the limits declared on %s.", w.New, by, link(w.Object.Name()))).
+		Add(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))
 }
 
-// checked writes the call of a function of package wrap that checks an argument of the constructor of w.
-func (p *planned) checked(fn string, w *model.Wrapper, value string) string {
-	return p.wrap(fn) + "(" + quote(w.Scope) + ", " + value + ")"
-}
-
-// rateLimits declares the method by which a wrapper is known to be one.
-func (p *planned) rateLimits(w *model.Wrapper, receiver string) *jen.Statement {
-	_, args := p.typeParams(w)
-	return comment("RateLimits returns the rules that the wrapper enforces.").
-		Func().Params(jen.Id(receiver).Id("*" + w.Name + args)).Id("RateLimits").Params().Id("[]" + p.ratelimit("Rule")).
-		Block(jen.Return(jen.Id(w.RulesFunc + "()")))
+// checked writes the call of a function of package wrap that checks an argument of the function that wraps.
+func (w *wrapper) checked(fn, value string) string {
+	return w.wrap(fn) + "(" + quote(w.Scope) + ", " + value + ")"
 }
 
 // assertion makes an outdated wrapper a compile error that says what to do. For a generic one it is a function, so that no
 // type argument has to be chosen.
-func (p *planned) assertion(w *model.Wrapper) *jen.Statement {
-	params, args := p.typeParams(w)
+func (w *wrapper) assertion() *jen.Statement {
 	s := comment("If this does not compile, " + w.Object.Name() + ` has changed: run "go tool ratelimit" in this directory.`)
-	assert := jen.Var().Id("_").Id(p.wrappedType(w)).Op("=").Parens(jen.Op("*").Id(w.Name + args)).Parens(jen.Nil())
-	if params == "" {
+	assert := jen.Var().Id("_").Id(w.wrapped).Op("=").Parens(jen.Op("*").Id(w.Name + w.args)).Parens(jen.Nil())
+	if w.params == "" {
 		return s.Add(assert)
 	}
-	return s.Func().Id("_" + params).Params().Block(assert)
+	return s.Func().Id("_" + w.params).Params().Block(assert)
 }
 
 // typeParams returns the type parameters of w as its declaration has them, and as its uses do; both are "" without any.

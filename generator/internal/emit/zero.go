@@ -6,50 +6,28 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// zero is an expression for the zero value of t.
-func (p *planned) zero(t types.Type) string {
+// zero is an expression for the zero value of t where variables have the given names. The words are the identifiers in it, but for
+// packages.
+func (p *planned) zero(t types.Type, variables ...string) (text string, words []string) {
+	typed := func(before, behind string) (string, []string) {
+		return before + p.imports.Type(t, variables...) + behind, reach.From{Package: p.pkg}.Names(t)
+	}
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
-		return "*new(" + p.imports.Type(t) + ")"
+		text, words = typed("*new(", ")")
+		return text, append(words, "new")
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
 		switch info := u.Info(); {
 		case info&types.IsBoolean != 0:
-			return "false"
+			return "false", []string{"false"}
 		case info&types.IsNumeric != 0:
-			return "0"
+			return "0", nil
 		case info&types.IsString != 0:
-			return `""`
+			return `""`, nil
 		}
 	case *types.Struct, *types.Array:
-		return p.imports.Type(t) + "{}"
+		return typed("", "{}")
 	}
-	return "nil"
-}
-
-// zeroWords are the identifiers in the zero value of t, but for nil and packages.
-func (p *planned) zeroWords(t types.Type) []string {
-	if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsBoolean != 0 {
-		return []string{"false"}
-	}
-	if !needsText(t) {
-		return nil
-	}
-	words := reach.From{Package: p.pkg}.Names(t)
-	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
-		words = append(words, "new")
-	}
-	return words
-}
-
-// needsText reports whether the zero value of t is written with t's text.
-func needsText(t types.Type) bool {
-	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
-		return true
-	}
-	switch t.Underlying().(type) {
-	case *types.Struct, *types.Array:
-		return true
-	}
-	return false
+	return "nil", []string{"nil"}
 }

@@ -74,10 +74,9 @@ func (b *caseTable) add(env *Env, want Want, src string, machine bool) bool {
 		fmt.Fprintf(b, "{%q, %d, nil},\n", src, want)
 		return true
 	}
-	for _, p := range code.Imports {
-		b.imports[p.Path()] = true
-	}
-	written := code.Write(&worldNames{*names(env)}, Facts{})
+	n := &worldNames{*names(env)}
+	n.imports = b.imports
+	written := code.Write(n, Facts{})
 	fmt.Fprintf(b, "{%q, %d, func(w *World) (any, string) {\n%s\nreturn %s, \"\"\n}},\n", src, want, strings.Join(written.Stmts, "\n"), written.Value)
 	return true
 }

@@ -58,17 +58,17 @@ const (
 	Int                // the code's value is an int64, or a constant that becomes one where it is assigned
 )
 
-// Names gives the words for what the code refers to. The emitter implements it when the names of the file are settled.
+// Names gives the words for what the code refers to. The emitter implements it.
 type Names interface {
-	Import(path string) string  // the local name of an imported package
-	Param(i int) string         // the local name of parameter i
-	Result(i int) string        // the local name of result i
-	Receiver() string           // an expression for the wrapped value, which is not nil
-	Local(hint string) string   // a new local variable's name
-	FailNil(what string) string // a statement that leaves the method with a KeyError, as a part of this expression is nil
-	Fail(reason string) string  // the same, for another reason
-	FailErr(err string) string  // the same, with the error value that the Go expression err holds as the cause
-	Program(p *Program) string  // the variable of the package that holds an *exprvm.Program
+	Import(*types.Package) string // the local name of an imported package
+	Param(i int) string           // the local name of parameter i
+	Result(i int) string          // the local name of result i
+	Receiver() string             // an expression for the wrapped value, which is not nil
+	Local(hint string) string     // a new local variable's name
+	FailNil(what string) string   // a statement that leaves the method with a KeyError, as a part of this expression is nil
+	Fail(reason string) string    // the same, for another reason
+	FailErr(err string) string    // the same, with the error value that the Go expression err holds as the cause
+	Program(p *Program) string    // the variable of the package that holds an *exprvm.Program
 }
 
 // Code is an expression that was found right.
@@ -82,8 +82,6 @@ type Code struct {
 	Text string
 	// Varies reports that the expression names a parameter.
 	Varies bool
-	// Imports are the packages that the code names, in the order of their paths.
-	Imports []*types.Package
 	// Uses are the identifiers of the package block and of the universe that the code names, sorted: no parameter and no
 	// local variable in its scope may have such a name.
 	Uses []string
@@ -166,7 +164,7 @@ func (c *Code) Write(n Names, facts Facts) Written {
 }
 
 func (c *Code) writer(n Names, facts Facts) *writer {
-	w := &writer{names: n, from: c.env.From, facts: facts, imports: map[string]*types.Package{}, uses: map[string]bool{}}
+	w := &writer{names: n, from: c.env.From, facts: facts, uses: map[string]bool{}}
 	if c.env.Receiver.Name != "" {
 		w.known = []string{n.Receiver()}
 	}
@@ -178,9 +176,6 @@ func (c *Code) rehearse() {
 	w := c.writer(&anyNames{}, nil)
 	w.term(c.value)
 	c.Uses = slices.Sorted(maps.Keys(w.uses))
-	for _, path := range slices.Sorted(maps.Keys(w.imports)) {
-		c.Imports = append(c.Imports, w.imports[path])
-	}
 }
 
 // anyNames gives names that occur nowhere else.
@@ -190,11 +185,11 @@ func (n *anyNames) Local(string) string {
 	n.locals++
 	return "ʻ" + strconv.Itoa(n.locals)
 }
-func (*anyNames) Import(path string) string { return "ʻ" + path }
-func (*anyNames) Param(i int) string        { return "ʻp" + strconv.Itoa(i) }
-func (*anyNames) Result(i int) string       { return "ʻr" + strconv.Itoa(i) }
-func (*anyNames) Receiver() string          { return "ʻs" }
-func (*anyNames) FailNil(string) string     { return "return" }
-func (*anyNames) Fail(string) string        { return "return" }
-func (*anyNames) FailErr(string) string     { return "return" }
-func (*anyNames) Program(*Program) string   { return "ʻ" }
+func (*anyNames) Import(p *types.Package) string { return "ʻ" + p.Path() }
+func (*anyNames) Param(i int) string             { return "ʻp" + strconv.Itoa(i) }
+func (*anyNames) Result(i int) string            { return "ʻr" + strconv.Itoa(i) }
+func (*anyNames) Receiver() string               { return "ʻs" }
+func (*anyNames) FailNil(string) string          { return "return" }
+func (*anyNames) Fail(string) string             { return "return" }
+func (*anyNames) FailErr(string) string          { return "return" }
+func (*anyNames) Program(*Program) string        { return "ʻ" }

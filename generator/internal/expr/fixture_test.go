@@ -64,12 +64,14 @@ func compile(src string, env *Env, want Want) (*Code, annotations.Diagnostics) {
 
 // plainNames gives every name as it is.
 type plainNames struct {
-	env   *Env
-	taken map[string]bool
+	env     *Env
+	taken   map[string]bool
+	imports map[string]bool // the paths of what the code names
 }
 
-func (p *plainNames) Import(path string) string {
-	return path[strings.LastIndex(path, "/")+1:]
+func (p *plainNames) Import(of *types.Package) string {
+	p.imports[of.Path()] = true
+	return of.Name()
 }
 func (p *plainNames) Param(i int) string { return p.env.Params[i].Name }
 
@@ -92,7 +94,7 @@ func (p *plainNames) Program(*Program) string    { return "program" }
 func (p *plainNames) FailErr(err string) string  { return "return failErr(" + err + ")" }
 
 func names(env *Env) *plainNames {
-	p := &plainNames{env: env, taken: map[string]bool{}}
+	p := &plainNames{env: env, taken: map[string]bool{}, imports: map[string]bool{}}
 	for _, param := range env.Params {
 		p.taken[param.Name] = true
 	}
@@ -100,7 +102,7 @@ func names(env *Env) *plainNames {
 }
 
 // show is the code as it stands in a method.
-func show(c *Code, env *Env) string {
-	written := c.Write(names(env), Facts{})
+func show(c *Code, n Names) string {
+	written := c.Write(n, Facts{})
 	return strings.Join(append(written.Stmts, "=> "+written.Value), "\n")
 }

@@ -80,11 +80,8 @@ func TestGenerics(t *testing.T) {
 			t.Errorf("%s: %v", c.expr, errs)
 			continue
 		}
-		funcs.WriteString(genericCase(source, i, c.expr, c.want, code, env))
+		funcs.WriteString(table.genericCase(source, i, c.expr, c.want, code, env))
 		fmt.Fprintf(&calls, "\tfmt.Print(%q)\n\tfirst(%q, case%d)\n\tsecond(%q, case%d)\n\tfmt.Println()\n", c.expr, c.expr, i, c.expr, i)
-		for _, p := range code.Imports {
-			table.imports[p.Path()] = true
-		}
 	}
 	funcs.WriteString("func main() {\n" + calls.String() + "}\n\nvar _ = cmp.Compare[int]\n")
 	table.WriteString(funcs.String())
@@ -99,11 +96,12 @@ func TestGenerics(t *testing.T) {
 }
 
 // genericCase is a function with the type parameters and the parameters of the method Get in source.
-func genericCase(source string, i int, src string, want Want, code *Code, env *Env) string {
+func (b *caseTable) genericCase(source string, i int, src string, want Want, code *Code, env *Env) string {
 	_, rest, _ := strings.Cut(source, "type Store[")
 	types, rest, _ := strings.Cut(rest, "] interface {\n\tGet")
 	params, _, _ := strings.Cut(rest, "\n}")
 	n := &genericNames{*names(env), "program" + strconv.Itoa(i)}
+	n.imports = b.imports
 	written := code.Write(n, Facts{})
 	var args, program string
 	for _, p := range env.Params {

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -37,12 +38,13 @@ func TestLower(t *testing.T) {
 			continue
 		}
 		codes = append(codes, code)
-		fmt.Fprintf(&out, "# %s\n%s\n", head, show(code, env))
+		n := names(env)
+		fmt.Fprintf(&out, "# %s\n%s\n", head, show(code, n))
 		if len(code.Uses) > 0 {
 			fmt.Fprintf(&out, "uses %s\n", strings.Join(code.Uses, " "))
 		}
-		for _, p := range code.Imports {
-			fmt.Fprintf(&out, "imports %s\n", p.Path())
+		for _, path := range slices.Sorted(maps.Keys(n.imports)) {
+			fmt.Fprintf(&out, "imports %s\n", path)
 		}
 		if code.Plain && wants[word] == Island {
 			fmt.Fprintln(&out, "plain")
@@ -155,20 +157,18 @@ func (i imported) Import(path string) (*types.Package, error) {
 
 // compiles type-checks a function around each of codes as a part of package docs.
 func compiles(env *Env, codes ...*Code) error {
-	paths := []string{"context", "net/url", "time", machinePath}
+	paths := map[string]bool{"context": true, "net/url": true, "time": true, machinePath: true}
 	var body strings.Builder
 	for i, c := range codes {
-		for _, p := range c.Imports {
-			paths = append(paths, p.Path())
-		}
-		written := c.Write(names(env), Facts{})
+		n := names(env)
+		n.imports = paths
+		written := c.Write(n, Facts{})
 		fmt.Fprintf(&body, "%s error {\n%s\nuse(%s)\nreturn nil\n}\n",
 			strings.Replace(signature, "func(", fmt.Sprintf("func f%d(", i), 1), strings.Join(written.Stmts, "\n"), written.Value)
 	}
-	slices.Sort(paths)
 	var src strings.Builder
 	src.WriteString("package docs\n\n")
-	for _, p := range slices.Compact(paths) {
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
 		fmt.Fprintf(&src, "import %q\n", p)
 	}
 	src.WriteString("func fail(string) error { return nil }\nfunc failErr(error) error { return nil }\nfunc use(any) {}\n")
@@ -245,8 +245,8 @@ func TestTypeParam(t *testing.T) {
 			t.Errorf("%s: %v", name, errs)
 		case name == "comparable" && code.Program == nil:
 			t.Error("comparable: it is known before a call comes what the key is")
-		case name == "stringer" && show(code, env) != "if wrap.IsNil(key) {\n\treturn fail(\"key is nil\")\n}\n=> key.String()":
-			t.Errorf("stringer: got %s", show(code, env))
+		case name == "stringer" && show(code, names(env)) != "if wrap.IsNil(key) {\n\treturn fail(\"key is nil\")\n}\n=> key.String()":
+			t.Errorf("stringer: got %s", show(code, names(env)))
 		}
 	}
 }
@@ -308,7 +308,7 @@ func TestLong(t *testing.T) {
 				t.Errorf("%.20s...: neither code nor errors", src)
 			}
 			if code != nil {
-				if n := len(show(code, env)); n > 200*len(src) {
+				if n := len(show(code, names(env))); n > 200*len(src) {
 					t.Errorf("%.20s...: %d bytes of code for %d", src, n, len(src))
 				}
 			}

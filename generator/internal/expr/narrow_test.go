@@ -59,10 +59,8 @@ func TestOn32Bits(t *testing.T) {
 		if code == nil {
 			t.Fatalf("%s: %v", c.expr, errs)
 		}
-		for _, p := range code.Imports {
-			table.imports[p.Path()] = true
-		}
 		n := &genericNames{*names(env), fmt.Sprintf("program%d", i)}
+		n.imports = table.imports
 		written := code.Write(n, Facts{})
 		names := []string{"price", "n", "size", "names", "prices", "ok"}
 		machine := map[Want]string{Island: "Text", Bool: "Bool", Int: "Int"}[c.want]

@@ -47,8 +47,7 @@ type writer struct {
 	called bool     // a function of the user's is called
 	gates  *gates   // of the value that ?? asks for; nil where an absent one leaves the method
 
-	imports map[string]*types.Package // by path
-	uses    map[string]bool           // the identifiers that no import or variable of the method's stands for
+	uses map[string]bool // the identifiers that no import or variable of the method's stands for
 }
 
 // word names an identifier of Go's own or of the package.
@@ -167,12 +166,7 @@ func (w *writer) std(path, name string) string {
 	if path == "" {
 		return w.word(name)
 	}
-	return w.use(types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])) + "." + name
-}
-
-func (w *writer) use(p *types.Package) string {
-	w.imports[p.Path()] = p
-	return w.names.Import(p.Path())
+	return w.names.Import(types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])) + "." + name
 }
 
 // typ spells a type.
@@ -184,7 +178,7 @@ func (w *writer) typ(t types.Type) string {
 		if p == w.from.Package {
 			return ""
 		}
-		return w.use(p)
+		return w.names.Import(p)
 	})
 }
 

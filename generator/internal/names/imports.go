@@ -11,59 +11,27 @@ import (
 	"strings"
 )
 
-// Imports are the packages that a file imports, and their names in it.
+// Imports are the packages that a file imports, and their names in it. A file is written twice: first to find out what it imports,
+// and, when that is planned, with the right names.
 type Imports struct {
-	self     *types.Package
-	packages map[string]*types.Package
-	local    map[string]string          // names by path, when they are planned
-	avoid    map[string]map[string]bool // names that hide a package where the file needs it, by path
-	blank    []string                   // paths that are imported for their effect
+	self *types.Package
+	all  map[string]*imported // by path
+}
+
+type imported struct {
+	*types.Package
+	name  string // in the file, when it is planned
+	taken *Scope // names that hide a package where the file needs it
 }
 
 // NewImports returns the imports of a file in package self.
 func NewImports(self *types.Package) *Imports {
-	return &Imports{
-		self: self, packages: map[string]*types.Package{},
-		local: map[string]string{}, avoid: map[string]map[string]bool{},
-	}
-}
-
-// Add adds a package.
-func (im *Imports) Add(p *types.Package) {
-	if p.Path() != im.self.Path() {
-		im.packages[p.Path()] = p
-	}
+	return &Imports{self, map[string]*imported{}}
 }
 
 // Blank adds a package that is imported for its effect alone.
 func (im *Imports) Blank(path string) {
-	if !slices.Contains(im.blank, path) {
-		im.blank = append(im.blank, path)
-	}
-}
-
-// AddAll adds the packages that the text of the types names, and returns their paths.
-func (im *Imports) AddAll(ts ...types.Type) []string {
-	var paths []string
-	for _, t := range ts {
-		types.TypeString(t, func(p *types.Package) string {
-			im.Add(p)
-			paths = append(paths, p.Path())
-			return p.Name()
-		})
-	}
-	return paths
-}
-
-// Avoid says that the package of this path is needed where the names are taken by variables. The package gets another name,
-// so that users find the parameters they wrote.
-func (im *Imports) Avoid(path string, names ...string) {
-	if im.avoid[path] == nil {
-		im.avoid[path] = map[string]bool{}
-	}
-	for _, n := range names {
-		im.avoid[path][n] = true
-	}
+	im.all[path] = &imported{types.NewPackage(path, BaseOf(path)), "_", NewScope()}
 }
 
 // variable is how the names of the variables end that outputs declare.
@@ -73,21 +41,17 @@ var variable = regexp.MustCompile(`(Rules|Expr)[0-9]*$`)
 // of the paths, so that the names do not depend on anything but the set.
 func (im *Imports) Plan(block *Scope) {
 	used := NewScope("init", "main", "_")
-	for _, p := range slices.Sorted(maps.Keys(im.packages)) {
-		hint := im.packages[p].Name()
+	for _, path := range slices.Sorted(maps.Keys(im.all)) {
+		p := im.all[path]
+		hint := p.Name()
 		if variable.MatchString(hint) {
 			hint += "pkg" // as another output may have a variable of that name
 		}
-		free := NewScope()
-		for n := range im.avoid[p] {
-			free.Reserve(n)
-		}
-		for {
-			name := free.Take(hint)
+		for p.name == "" {
+			name := p.taken.Take(hint)
 			if !used.Has(name) && !block.Has(name) && types.Universe.Lookup(name) == nil && token.IsIdentifier(name) {
 				used.Reserve(name)
-				im.local[p] = name
-				break
+				p.name = name
 			}
 		}
 	}
@@ -99,11 +63,26 @@ const (
 	Wrap    = Runtime + "/wrap"
 )
 
-// Name returns the name of an imported package.
-func (im *Imports) Name(path string) string { return im.local[path] }
+// Name returns what the file calls a package, where variables have the given names. The package gets another name than they, so
+// that users find the parameters they wrote. Until the names are planned it is the package's own, and the file imports what is
+// asked for.
+func (im *Imports) Name(p *types.Package, variables ...string) string {
+	i := im.all[p.Path()]
+	if i == nil {
+		i = &imported{Package: p, taken: NewScope()}
+		im.all[p.Path()] = i
+	}
+	i.taken.Reserve(variables...)
+	return cmp.Or(i.name, p.Name())
+}
 
 // Names returns the names of all packages.
-func (im *Imports) Names() []string { return slices.Collect(maps.Values(im.local)) }
+func (im *Imports) Names() (names []string) {
+	for _, i := range im.all {
+		names = append(names, i.name)
+	}
+	return names
+}
 
 // Spec is a line of an import declaration.
 type Spec struct{ Name, Path string } // Name is "" if it is the package's own, as anybody can tell from Path
@@ -112,16 +91,12 @@ type Spec struct{ Name, Path string } // Name is "" if it is the package's own, 
 // the module of the file.
 func (im *Imports) Specs(module string) (std, others []Spec) {
 	var specs []Spec
-	for p, name := range im.local {
-		if name == im.packages[p].Name() && name == BaseOf(p) {
+	for path, i := range im.all {
+		name := i.name
+		if name == i.Name() && name == BaseOf(path) {
 			name = ""
 		}
-		specs = append(specs, Spec{name, p})
-	}
-	for _, p := range im.blank {
-		if im.packages[p] == nil {
-			specs = append(specs, Spec{"_", p})
-		}
+		specs = append(specs, Spec{name, path})
 	}
 	slices.SortFunc(specs, func(a, b Spec) int { return cmp.Compare(a.Path, b.Path) })
 	for _, s := range specs {
@@ -147,13 +122,13 @@ func BaseOf(p string) string {
 	return base
 }
 
-// Type returns the text of a type in this file.
-func (im *Imports) Type(t types.Type) string {
+// Type returns the text of a type in this file, where variables have the given names.
+func (im *Imports) Type(t types.Type, variables ...string) string {
 	text := types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == im.self.Path() {
 			return ""
 		}
-		return im.local[p.Path()]
+		return im.Name(p, variables...)
 	})
 	return strings.NewReplacer(rawTags(text)...).Replace(text)
 }

@@ -27,14 +27,14 @@ func TestPlan(t *testing.T) {
 	packages := []*types.Package{
 		types.NewPackage("text/template", "template"), types.NewPackage("html/template", "template"),
 		types.NewPackage("example.com/m/v2", "m"), types.NewPackage("example.com/go-yaml", "yaml"),
-		types.NewPackage("example.com/taken", "taken"), types.NewPackage("example.com/self", "self"),
+		types.NewPackage("example.com/taken", "taken"),
 		types.NewPackage("odd/string", "string"), types.NewPackage("mine/x", "x"),
 	}
 	im := NewImports(types.NewPackage("example.com/self", "self"))
 	for _, p := range packages {
-		im.Add(p)
+		im.Name(p)
 	}
-	im.Avoid("example.com/m/v2", "m", "m2")
+	im.Name(packages[2], "m", "m2")
 	im.Blank("time/tzdata")
 	im.Plan(NewScope("taken"))
 	std, others := im.Specs("mine")

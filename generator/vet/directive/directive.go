@@ -63,12 +63,11 @@ func stale(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnosti
 		}
 		expected[f.Output] = true
 		first, name := f.Wrappers[0].Pos, filepath.Base(f.Output)
-		want, faults := emit.File(pkg, f)
-		if found = append(found, faults...); len(faults) > 0 {
-			continue
-		}
+		want, fault := emit.File(pkg, f)
 		got, err := pass.ReadFile(f.Output)
 		switch {
+		case fault != nil:
+			found.Add(first, "internal error: %v", fault)
 		case err != nil:
 			found.Add(first, "%s is missing; %s", name, remedy)
 		case !bytes.Equal(bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")), want):
