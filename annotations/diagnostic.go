@@ -177,7 +177,7 @@ func Line(fset *token.FileSet, of, from token.Pos) string {
 	if at.Filename == here.Filename {
 		return fmt.Sprintf("line %d", at.Line)
 	}
-	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+	return fmt.Sprintf("%s:%d", Relative(filepath.Dir(here.Filename), at.Filename), at.Line)
 }
 
 // Relative returns the name of a file as seen from dir if that is shorter.

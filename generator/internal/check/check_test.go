@@ -249,7 +249,7 @@ func TestOneScope(t *testing.T) {
 	ofType := func(more string) string {
 		return "package b\n\n" + rule + more + "\ntype C interface { M(s string) error }\n"
 	}
-	says := []string{"a.B/b.go:3:13: warning: this rule shares its counts with the rule of a.go:4 in example.com/x/a, since both are called a.B.C; give one of them a name"}
+	says := []string{"a.B/b.go:3:13: warning: this rule shares its counts with the rule of ../a/a.go:4 in example.com/x/a, since both are called a.B.C; give one of them a name"}
 	for name, c := range map[string]struct {
 		method, ofType string
 		found          []string
@@ -310,20 +310,20 @@ func TestSharedNames(t *testing.T) {
 		found         []string
 	}{
 		"two windows": {a(method("limit=1 per=1m")), b(method("limit=1 per=1h")),
-			[]string{"b/b.go:4:23: warning: " + windows + "1h, the rule of a.go:4 has 1m"}},
+			[]string{"b/b.go:4:23: warning: " + windows + "1h, the rule of ../a/a.go:4 has 1m"}},
 		"one window": {a(method("limit=1 per=1m")), b(method("limit=1 per=60s")), nil},
 		"two limits": {a(method("limit=1 per=1m")), b(method("limit=2 per=60s")),
-			[]string{"b/b.go:4:23: warning: " + limits + "2, the rule of a.go:4 has 1"}},
+			[]string{"b/b.go:4:23: warning: " + limits + "2, the rule of ../a/a.go:4 has 1"}},
 		"a limit of the call's own": {a(method("limit=1 per=1m")), b(method("limit=n per=60s")), nil},
 		"two windows on one method": {a(method("limit=9 per=1h", "limit=1 per=1m")), b("//ratelimit:rule limit=1 per=1m\nM() error\n"),
 			[]string{"a/a.go:5:23: warning: " + windows + "1m, the rule of line 4 has 1h"}},
 		"two keys": {a(method("limit=1 per=1m key={s}")), b(method("limit=1 per=1m key={n}")),
-			[]string{"b/b.go:4:23: warning: " + keys + `"{n}", the rule of a.go:4 has "{s}"`}},
+			[]string{"b/b.go:4:23: warning: " + keys + `"{n}", the rule of ../a/a.go:4 has "{s}"`}},
 		"no key": {a(method("limit=1 per=1m key={s}")), b(method("limit=1 per=1m")),
-			[]string{"b/b.go:4:23: warning: " + keys + `"", the rule of a.go:4 has "{s}"`}},
+			[]string{"b/b.go:4:23: warning: " + keys + `"", the rule of ../a/a.go:4 has "{s}"`}},
 		"a key that means the same": {a(method("limit=1 per=1m key={n}")), b("//ratelimit:rule name=login limit=1 per=1m key={m.N}\nM(m struct{N int}) error\n"), nil},
 		"two algorithms": {a(method("limit=100 per=1m")), b(method("limit=100 per=1m algorithm=fixed-window")),
-			[]string{"b/b.go:4:23: warning: " + windows + "fixed:1m, the rule of a.go:4 has 1m"}},
+			[]string{"b/b.go:4:23: warning: " + windows + "fixed:1m, the rule of ../a/a.go:4 has 1m"}},
 		"other prefixes": {a(method("limit=1 per=1m")), strings.Replace(b(method("limit=1 per=1h")), "type", "//ratelimit:wrap prefix=b\ntype", 1), nil},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"a/a.go": c.first, "b/b.go": c.second}, c.found) })
