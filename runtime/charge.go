@@ -80,7 +80,11 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 	for i, cost := range costs {
 		switch owner := c.owners[i]; {
 		case cost < 0 && cost != bridge.Keep:
-			return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found a cost of %d; expected 0 or more", cost)}
+			err := &RuleError{Argument: "settle", Reason: fmt.Sprintf("found a cost of %d; expected 0 or more", cost)}
+			if owner >= 0 {
+				err.Rule = c.held[owner].claim.Rule.Name
+			}
+			return err
 		case owner >= 0 && cost == bridge.Keep:
 			kept[owner] = true
 		case owner >= 0:

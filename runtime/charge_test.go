@@ -39,10 +39,14 @@ func TestSettle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, costs := range [][]int64{{1}, {1, 2, 3}, {1, -1}} {
+	for want, costs := range map[string][]int64{
+		"settle: found 1 costs; expected 2, one for each request":  {1},
+		"settle: found 3 costs; expected 2, one for each request":  {1, 2, 3},
+		`rule "b": settle: found a cost of -1; expected 0 or more`: {1, -1},
+	} {
 		err := d.Settle(t.Context(), costs...)
-		if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok {
-			t.Errorf("Settle%v: got error %v", costs, err)
+		if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok || err.Error() != want {
+			t.Errorf("Settle%v: got error %v, want %s", costs, err, want)
 		}
 	}
 	for range 2 { // the second one does nothing

@@ -182,7 +182,11 @@ type RuleError struct {
 }
 
 func (e *RuleError) Error() string {
-	return oneLine(fmt.Sprintf("rule %s: %s: %s", strconv.Quote(e.Rule), e.Argument, e.Reason))
+	text := e.Argument + ": " + e.Reason
+	if e.Rule != "" {
+		text = "rule " + strconv.Quote(e.Rule) + ": " + text
+	}
+	return oneLine(text)
 }
 
 // errorList is several errors in one. Its text is one line, from which the last ones may be cut off.
