@@ -64,7 +64,9 @@ func (t *Timeline) most() int64 {
 }
 
 // length is that of the load, rounded up to whole steps.
-func (t *Timeline) length() time.Duration { return t.Step * time.Duration(len(t.Admitted)) }
+func (t *Timeline) length() time.Duration {
+	return time.Duration(t.Step) * time.Duration(len(t.Admitted))
+}
 
 // ceiling returns the lowest round number that is not below n: one digit with zeros.
 func ceiling(n int64) int64 {
@@ -99,7 +101,7 @@ func (r *Result) draw(s *svg.Drawing, y float64, most int64) {
 func color(rule int) string { return "left c" + strconv.Itoa(rule) }
 
 func (r *Result) drawLegend(s *svg.Drawing, y float64) {
-	s.Text("label", svg.At(left, y), "calls offered in "+period.Format(r.Timeline.Step))
+	s.Text("label", svg.At(left, y), "calls offered in "+r.Timeline.Step.String())
 	s.Rect("admitted", 420, y-9, 10, 10)
 	s.Text("label", svg.At(435, y), fmt.Sprintf("%d admitted", r.Admitted-r.Waited))
 	if r.Waited > 0 {

@@ -2,36 +2,60 @@ package simulate
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// Result is what became of a load.
+// Result is what became of a load. As JSON it has what the table and the picture show, and all keys that were refused.
 type Result struct {
-	Load     *Load
-	Admitted int64 // calls
-	Waited   int64 // calls that were admitted, but not at once
-	Refused  int64 // calls
+	Load     *Load `json:"-"`
+	Admitted int64 `json:"admitted"`         // calls
+	Waited   int64 `json:"waited,omitempty"` // calls that were admitted, but not at once
 	// LongestWait is that of a call that was admitted.
-	LongestWait time.Duration
-	Rules       []RuleResult
-	Timeline    Timeline
+	LongestWait Duration     `json:"longestWait,omitempty"`
+	Refused     int64        `json:"refused"` // calls
+	Rules       []RuleResult `json:"rules"`
+	Timeline    Timeline     `json:"timeline"`
 }
 
 // RuleResult is what one rule did. In shadow mode, its refusals are those that there would have been.
 type RuleResult struct {
-	Rule Rule
-	All  KeyResult   // the calls of all keys
-	Keys []KeyResult // the keys of which it refused a call; the most refused first. None if the rule has no key
+	Rule    Rule        `json:"rule"`
+	All     KeyResult   `json:"all"` // the calls of all keys
+	Ignored []string    `json:"notSimulated,omitempty"`
+	Keys    []KeyResult `json:"keys"` // the keys of which it refused a call; the most refused first. None if the rule has no key
 }
 
 // KeyResult is what one rule did to the calls of one key.
 type KeyResult struct {
-	Key          string
-	Calls        int64
-	Refused      int64
-	LongestDelay time.Duration // the longest retry delay that the rule told
-	Never        bool          // it refused a call that it can never admit
+	Key          string   `json:"key,omitempty"` // "" of all
+	Calls        int64    `json:"calls"`
+	Refused      int64    `json:"refused"`
+	LongestDelay Duration `json:"longestRetryDelay"` // that the rule told
+	Never        bool     `json:"never,omitempty"`   // it refused a call that it can never admit
+}
+
+// Duration is a duration whose text is spelled as in directives.
+type Duration time.Duration
+
+func (d Duration) String() string { return period.Format(time.Duration(d)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// MarshalJSON implements json.Marshaler.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	type fields Result
+	return json.Marshal(struct {
+		Load   string    `json:"load"`
+		Start  time.Time `json:"start"`
+		Length Duration  `json:"length"`
+		Calls  int       `json:"calls"`
+		*fields
+	}{r.Load.Text, r.Load.Start, Duration(r.Load.Length), len(r.Load.Calls), (*fields)(r)})
 }
 
 // together adds up the results of keys.
@@ -43,22 +67,14 @@ func together(keys []KeyResult) (all KeyResult) {
 	return all
 }
 
-// summarize turns the tallies into results by rule.
-func (r *run) summarize() {
-	calls := make([]int64, len(r.load.Keys))
-	for _, c := range r.load.Calls {
-		calls[c.Key]++
-	}
-	for i, rule := range r.rules {
-		var keys []KeyResult
-		for key, t := range r.tallies[i] {
-			keys = append(keys, KeyResult{r.load.Keys[key], calls[key], t.refused, t.longest, t.never})
-		}
-		result := RuleResult{Rule: rule, All: together(keys)}
-		if rule.Key != "" {
-			result.Keys = slices.DeleteFunc(keys, func(k KeyResult) bool { return k.Refused == 0 })
-			slices.SortStableFunc(result.Keys, func(a, b KeyResult) int { return cmp.Compare(b.Refused, a.Refused) })
-		}
-		r.result.Rules = append(r.result.Rules, result)
+// summarize adds up the calls, and of each rule leaves the keys that it refused.
+func (r *Result) summarize() {
+	t := &r.Timeline
+	r.Admitted, r.Waited, r.Refused = t.Admitted.sum(), t.Waited.sum(), t.Refused.sum()
+	for i := range r.Rules {
+		rule := &r.Rules[i]
+		rule.All = together(rule.Keys)
+		rule.Keys = slices.DeleteFunc(rule.Keys, func(k KeyResult) bool { return k.Refused == 0 || rule.Rule.Key == "" })
+		slices.SortStableFunc(rule.Keys, func(a, b KeyResult) int { return cmp.Compare(b.Refused, a.Refused) })
 	}
 }

@@ -22,6 +22,9 @@ type Rule struct {
 	Ignored []string // the arguments that are not simulated, since a load does not tell what they depend on
 }
 
+// MarshalText returns the text of the rule.
+func (r Rule) MarshalText() ([]byte, error) { return []byte(r.Text), nil }
+
 // run is one call of Run.
 type run struct {
 	*line
@@ -32,16 +35,8 @@ type run struct {
 	prepared *wrap.Rules
 	charges  []wrap.Charge       // one for each rule: what the call that is being decided takes
 	requests []ratelimit.Request // one for each rule: what is left for the busiest key
-	tallies  [][]tally           // by rule and key
-	result   *Result
-	timeline *timeline
-}
-
-// tally counts the refusals of one rule and key.
-type tally struct {
-	refused int64
-	longest time.Duration
-	never   bool
+	due      time.Duration       // when to measure what is left
+	result   *Result             // of each rule it has all keys, until it is summarized
 }
 
 // Run decides each call of the load under all rules. The rules keep their counts apart, whatever their names are.
@@ -49,9 +44,8 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	if n := len(rules) * len(load.Keys); n > maxCalls {
 		return nil, fmt.Errorf("%d rules and %d keys make %d counts; at most %d are possible", len(rules), len(load.Keys), n, maxCalls)
 	}
-	r := &run{load: load, rules: rules, result: &Result{Load: load}, timeline: newTimeline(load, len(rules))}
 	counts := 3 * len(rules) * max(1, len(load.Keys)) // a rule has at most its state, its block, and its free places
-	r.line = newLine(counts)
+	r := &run{load: load, rules: rules, line: newLine(counts)}
 	r.limiter = ratelimit.New(r.line, ratelimit.WithObserver(r.observe))
 	if err := r.prepare(); err != nil {
 		return nil, err
@@ -59,25 +53,31 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	if err := r.decideAll(ctx); err != nil {
 		return nil, err
 	}
-	r.summarize()
+	r.result.summarize()
 	return r.result, nil
 }
 
 // prepare checks the rules, and gives them names that set their counts apart and tell them in events.
 func (r *run) prepare() error {
+	busiest := r.load.busiest()
+	r.result = &Result{Load: r.load, Timeline: newTimeline(r.load, len(r.rules), busiest)}
 	var named []ratelimit.Rule
 	for i, rule := range r.rules {
 		if err := r.missing(rule); err != nil {
 			return err
 		}
+		result := RuleResult{Rule: rule, Ignored: rule.Ignored, Keys: make([]KeyResult, len(r.load.Keys))}
+		for key, name := range r.load.Keys {
+			result.Keys[key].Key = name
+		}
+		r.result.Rules = append(r.result.Rules, result)
 		rule.Name = strconv.Itoa(i)
 		if err := rule.Validate(); err != nil {
 			return r.explain(err)
 		}
 		named = append(named, rule.Rule)
 		rule.Mode = ratelimit.ModeEnforce // what is left does not depend on it
-		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule, Key: r.subject(i, r.timeline.busiest), Member: "any"})
-		r.tallies = append(r.tallies, make([]tally, len(r.load.Keys)))
+		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule, Key: r.subject(i, busiest), Member: "any"})
 		r.parks, r.keyed = r.parks || rule.Wait > 0 && len(r.rules) > 1, r.keyed || rule.Key != ""
 	}
 	r.prepared, r.charges = wrap.NewRules("simulate", named...), make([]wrap.Charge, len(named))
@@ -111,35 +111,48 @@ func (r *run) decideAll(ctx context.Context) error {
 	if err := r.advance(ctx, r.load.Length); err != nil {
 		return err
 	}
-	r.result.Timeline = r.timeline.Timeline
 	return r.wakeUntil(ctx, longest)
 }
 
 // advance wakes who waits, and measures what is left, until a time since the start of the load.
 func (r *run) advance(ctx context.Context, to time.Duration) error {
-	err := r.timeline.sampleUntil(to, func(at time.Duration) ([]int64, error) {
-		if err := r.wakeUntil(ctx, r.load.Start.Add(at)); err != nil {
-			return nil, err
+	for ; r.due <= to; r.due += time.Duration(r.result.Timeline.LeftStep) { // calls of that time come later
+		if err := r.wakeUntil(ctx, r.load.Start.Add(r.due)); err != nil {
+			return err
 		}
-		return r.left(ctx)
-	})
-	if err != nil {
-		return err
+		if err := r.measure(ctx); err != nil {
+			return err
+		}
 	}
 	return r.wakeUntil(ctx, r.load.Start.Add(to))
+}
+
+// measure adds to the timeline how many permits of each rule the busiest key could take now.
+func (r *run) measure(ctx context.Context) error {
+	for i, left := range r.result.Timeline.Left {
+		d, err := r.limiter.Peek(ctx, r.requests[i])
+		if err != nil {
+			return r.explain(err)
+		}
+		r.result.Timeline.Left[i] = append(left, d.Quotas[0].Remaining)
+	}
+	return nil
 }
 
 // decide decides one call as generated code does. The observer counts what becomes of it.
 func (r *run) decide(ctx context.Context, call Call) error {
 	for i, rule := range r.rules {
+		r.result.Rules[i].Keys[call.Key].Calls++
 		r.charges[i] = wrap.Charge{Key: r.subject(i, call.Key), Cost: cmp.Or(rule.Cost, call.Cost, 1)}
 		if rule.Distinct != "" {
 			r.charges[i].Member = r.load.Members[call.Member]
 		}
 	}
 	err := wrap.TakeCharges(ctx, r.limiter, r.prepared, r.charges...)
-	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok {
-		return r.refuseForEver(never.Rule)
+	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok { // which no event tells
+		r.refused(never.Rule, 0, true)
+		r.result.Timeline.Refused[r.result.Timeline.at(call)]++
+		return nil
 	}
 	if errors.Is(err, ratelimit.ErrTooManyRequests) {
 		return nil
@@ -147,53 +160,33 @@ func (r *run) decide(ctx context.Context, call Call) error {
 	return r.explain(err)
 }
 
-// refuseForEver counts a call that costs more than a rule can admit.
-func (r *run) refuseForEver(rule string) error {
-	i, err := strconv.Atoi(rule)
-	if err != nil || i >= len(r.rules) {
-		return fmt.Errorf("internal error: a rule %q refused", rule)
-	}
-	t := &r.tallies[i][r.current.call.Key]
-	t.refused, t.never = t.refused+1, true
-	r.count(r.current.call, refused, 0)
-	return nil
-}
-
 // observe counts what became of the call that is being decided.
 func (r *run) observe(_ context.Context, e *ratelimit.Event) {
-	call := r.current.call
+	t := &r.result.Timeline
+	at := t.at(r.current.call)
 	switch {
 	case e.Kind == ratelimit.EventRefused:
-		r.count(call, refused, 0)
-	case e.Kind == ratelimit.EventAdmitted && e.Waited > 0:
-		r.count(call, waited, e.Waited)
+		t.Refused[at]++
 	case e.Kind == ratelimit.EventAdmitted:
-		r.count(call, admitted, 0)
+		t.Admitted[at]++
+		if e.Waited > 0 {
+			t.Waited[at]++
+			r.result.LongestWait = max(r.result.LongestWait, Duration(e.Waited))
+		}
 	}
 	for i := range e.Rules {
 		o := &e.Rules[i]
-		if result := e.Result(o); result != ratelimit.ResultRefused && result != ratelimit.ResultShadowRefused {
-			continue
-		}
-		if rule, err := strconv.Atoi(o.Rule); err == nil && rule < len(r.rules) {
-			t := &r.tallies[rule][call.Key]
-			t.refused, t.longest, t.never = t.refused+1, max(t.longest, o.RetryAfter), t.never || o.Never
+		if result := e.Result(o); result == ratelimit.ResultRefused || result == ratelimit.ResultShadowRefused {
+			r.refused(o.Rule, o.RetryAfter, o.Never)
 		}
 	}
 }
 
-// count counts a call.
-func (r *run) count(call Call, what outcome, wait time.Duration) {
-	r.timeline.count(call.After, what)
-	switch what {
-	case refused:
-		r.result.Refused++
-		return
-	case waited:
-		r.result.Waited++
-		r.result.LongestWait = max(r.result.LongestWait, wait)
-	}
-	r.result.Admitted++
+// refused counts that a rule refuses the call that is being decided.
+func (r *run) refused(rule string, delay time.Duration, never bool) {
+	i, _ := strconv.Atoi(rule) // prepare gave the name
+	k := &r.result.Rules[i].Keys[r.current.call.Key]
+	k.Refused, k.LongestDelay, k.Never = k.Refused+1, max(k.LongestDelay, Duration(delay)), k.Never || never
 }
 
 // subject is whose permits a call of the key takes under a rule.
@@ -202,19 +195,6 @@ func (r *run) subject(rule, key int) string {
 		return ""
 	}
 	return r.load.Keys[key]
-}
-
-// left returns how many permits of each rule the busiest key could take now.
-func (r *run) left(ctx context.Context) ([]int64, error) {
-	left := make([]int64, len(r.rules))
-	for i := range r.requests {
-		d, err := r.limiter.Peek(ctx, r.requests[i])
-		if err != nil {
-			return nil, r.explain(err)
-		}
-		left[i] = d.Quotas[0].Remaining
-	}
-	return left, nil
 }
 
 // explain puts the text of a rule in place of its name.

@@ -46,7 +46,7 @@ func TestNothingIsLost(t *testing.T) {
 		if sum(r.Timeline.Admitted) != r.Admitted || sum(r.Timeline.Refused) != r.Refused || r.Admitted+r.Refused != n {
 			t.Fatalf("of %d calls, %d are admitted and %d refused; over time, %v and %v", n, r.Admitted, r.Refused, r.Timeline.Admitted, r.Timeline.Refused)
 		}
-		if sum(r.Timeline.Waited) != r.Waited || r.Waited > r.Admitted || (r.Waited > 0) != (r.LongestWait > 0) || r.LongestWait > 5*time.Second {
+		if sum(r.Timeline.Waited) != r.Waited || r.Waited > r.Admitted || (r.Waited > 0) != (r.LongestWait > 0) || r.LongestWait > Duration(5*time.Second) {
 			t.Fatalf("%d waited, up to %s; over time, %v", r.Waited, r.LongestWait, r.Timeline.Waited)
 		}
 		enforced := int64(0)
@@ -99,7 +99,7 @@ func TestLikeAList(t *testing.T) {
 			}
 		}
 		for _, k := range r.Rules[0].Keys {
-			if want[k.Key] != k.Refused || k.LongestDelay <= 0 || k.LongestDelay > per {
+			if want[k.Key] != k.Refused || k.LongestDelay <= 0 || k.LongestDelay > Duration(per) {
 				t.Fatalf("%+v; expected %d", k, want[k.Key])
 			}
 			delete(want, k.Key)
@@ -126,7 +126,7 @@ func TestLikeALine(t *testing.T) {
 				want.Refused++
 				continue
 			}
-			want.Admitted, want.LongestWait, next = want.Admitted+1, max(want.LongestWait, late), c.After+late+gap
+			want.Admitted, want.LongestWait, next = want.Admitted+1, max(want.LongestWait, Duration(late)), c.After+late+gap
 			if late > 0 {
 				want.Waited++
 			}
@@ -144,7 +144,7 @@ func TestAskAgain(t *testing.T) {
 		{Rule: ratelimit.Rule{Limit: 2, Per: time.Minute, Wait: time.Hour, Scope: ratelimit.ScopeInstance}},
 	}
 	r, err := Run(t.Context(), rules, calls(t, "0,a\n1,a\n2,a\n3,a\n4,a\n"))
-	if err != nil || r.Admitted != 5 || r.Waited != 3 || r.LongestWait != 116*time.Second {
+	if err != nil || r.Admitted != 5 || r.Waited != 3 || r.LongestWait != Duration(116*time.Second) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -276,7 +276,7 @@ func TestLeft(t *testing.T) {
 		}
 		var left []string
 		for _, second := range []time.Duration{0, 1, 2, 3, 4, 25, 30, 35} { // before the calls of that time
-			left = append(left, fmt.Sprint(r.Timeline.Left[0][second*time.Second/r.Timeline.LeftStep]))
+			left = append(left, fmt.Sprint(r.Timeline.Left[0][second*time.Second/time.Duration(r.Timeline.LeftStep)]))
 		}
 		if got := strings.Join(left, " "); got != want {
 			t.Errorf("%+v: left are %s; expected %s", rule, got, want)

@@ -29,7 +29,7 @@ func (r *Result) PrintTable(out io.Writer) error {
 		return err
 	}
 	for _, rule := range r.Rules {
-		if ignored := rule.Rule.Ignored; len(ignored) > 0 {
+		if ignored := rule.Ignored; len(ignored) > 0 {
 			fmt.Fprintf(out, "\nnot simulated: %s of %s\n", strings.Join(ignored, ", "), printable.Text(rule.Rule.Text, 200))
 		}
 	}
@@ -41,7 +41,7 @@ func (r *Result) waits() string {
 	if r.Waited == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d after up to %s)", r.Waited, inWords(r.LongestWait))
+	return fmt.Sprintf(" (%d after up to %s)", r.Waited, inWords(time.Duration(r.LongestWait)))
 }
 
 // String describes a load in a few words.
@@ -76,7 +76,7 @@ func (k *KeyResult) delay() string {
 	case k.Never && k.LongestDelay == 0:
 		return "never admitted"
 	}
-	return inWords(k.LongestDelay)
+	return inWords(time.Duration(k.LongestDelay))
 }
 
 func inWords(d time.Duration) string {

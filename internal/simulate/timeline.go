@@ -7,15 +7,28 @@ import (
 
 // Timeline is what became of the calls over time.
 type Timeline struct {
-	Step     time.Duration // what an element of Admitted and Refused stands for; the last may be cut short
-	Admitted []int64       // calls that came then and were admitted, at once or later
-	Waited   []int64       // those of Admitted that waited
-	Refused  []int64       // calls that came then
+	Step     Duration `json:"step"`            // what an element of Admitted and Refused stands for; the last may be cut short
+	Admitted series   `json:"admitted"`        // calls that came then and were admitted, at once or later
+	Waited   series   `json:"waited,omitzero"` // those of Admitted that waited
+	Refused  series   `json:"refused"`         // calls that came then
 
-	Key      string        // whose budget is in Left: that of the key with the most calls
-	LeftStep time.Duration // between two elements of Left; the first is at the start
-	Left     [][]int64     // by rule: the permits that a call could take
+	Key      string    `json:"key"`      // whose budget is in Left: that of the key with the most calls
+	LeftStep Duration  `json:"leftStep"` // between two elements of Left; the first is at the start
+	Left     [][]int64 `json:"left"`     // by rule: the permits that a call could take
 }
+
+// series are numbers of calls, one for each step.
+type series []int64
+
+func (s series) sum() (calls int64) {
+	for _, n := range s {
+		calls += n
+	}
+	return calls
+}
+
+// IsZero reports whether there are no calls, so that JSON can leave them out.
+func (s series) IsZero() bool { return s.sum() == 0 }
 
 const (
 	mostSteps      = 120 // of a timeline
@@ -44,26 +57,14 @@ func stepFor(length time.Duration, n int) time.Duration {
 	return steps[i]
 }
 
-// timeline is one in the making.
-type timeline struct {
-	Timeline
-	busiest int           // the key of Left
-	next    time.Duration // when Left is due
-}
-
-func newTimeline(l *Load, rules int) *timeline {
+// newTimeline returns the timeline of a load before its first call. Left is that of the key of this number.
+func newTimeline(l *Load, rules, key int) Timeline {
 	step := stepFor(l.Length, mostSteps)
 	n := (l.Length + step - 1) / step
-	t := &timeline{busiest: l.busiest()}
-	t.Timeline = Timeline{
-		Step: step, Admitted: make([]int64, n), Waited: make([]int64, n), Refused: make([]int64, n),
-		LeftStep: step / samplesPerStep, Left: make([][]int64, rules),
+	return Timeline{
+		Step: Duration(step), Admitted: make(series, n), Waited: make(series, n), Refused: make(series, n),
+		Key: l.Keys[key], LeftStep: Duration(max(step/samplesPerStep, time.Microsecond)), Left: make([][]int64, rules),
 	}
-	if len(l.Keys) > 0 {
-		t.Key = l.Keys[t.busiest]
-	}
-	t.LeftStep = max(t.LeftStep, time.Microsecond)
-	return t
 }
 
 // busiest returns the key with the most calls, the first one of several.
@@ -81,37 +82,7 @@ func (l *Load) busiest() int {
 	return most
 }
 
-// outcome is what becomes of a call.
-type outcome uint8
-
-const (
-	admitted outcome = iota // at once
-	waited                  // admitted, later
-	refused
-)
-
-func (t *timeline) count(after time.Duration, what outcome) {
-	i := min(int(after/t.Step), len(t.Admitted)-1) // a call that is rounded up may come at the very end
-	switch what {
-	case refused:
-		t.Refused[i]++
-		return
-	case waited:
-		t.Waited[i]++
-	}
-	t.Admitted[i]++
-}
-
-// sampleUntil measures what is left at each time that is due by then. Calls of that time come later.
-func (t *timeline) sampleUntil(end time.Duration, left func(at time.Duration) ([]int64, error)) error {
-	for ; t.next <= end; t.next += t.LeftStep {
-		now, err := left(t.next)
-		if err != nil {
-			return err
-		}
-		for rule, permits := range now {
-			t.Left[rule] = append(t.Left[rule], permits)
-		}
-	}
-	return nil
+// at returns the step of a call. One that is rounded up may come at the very end.
+func (t *Timeline) at(call Call) int {
+	return min(int(call.After/time.Duration(t.Step)), len(t.Admitted)-1)
 }
