@@ -50,7 +50,9 @@ func TestWrongCSV(t *testing.T) {
 		"1e300\n":                          `the timestamp is "1e300"`,
 		"1969-12-31T23:59:59Z\n":           `the timestamp is "1969-12-31T23:59:59Z"`,
 		"1,\"a\n":                          `extraneous or missing " in quoted-field`,
-		"1\n253402300799\n":                "at most 3660d are possible",
+		"1\n8999999999\n":                  "at most 3660d are possible",
+		"1\n2255-03-14T16:00:01Z\n":        `line 2: the timestamp is "2255-03-14T16:00:01Z"`,
+		"1\n9000000000\n":                  `line 2: the timestamp is "9000000000"`,
 		"1,\"\x1b[2J\"\n\"\x1b[2J\"\n":     `the timestamp is "\x1b[2J"`,
 		"1,\xff\n2,a,99999999999999999999": `the cost is "99999999999999999999"`,
 	} {
