@@ -18,9 +18,7 @@ type line struct {
 	ratelimit.Store
 	now     time.Time
 	keyed   bool    // a rule has a key, so calls of different keys get different answers
-	parks   bool    // calls may have to sleep
 	current *caller // whose call is being decided
-	only    caller  // where no call sleeps
 	queues  queues
 	alike   map[alike]*queue
 	idle    []*caller // coroutines whose calls are decided
@@ -68,18 +66,13 @@ func (l *line) Time() time.Time { return l.now }
 
 // Sleep lets other calls run until d has passed.
 func (l *line) Sleep(ctx context.Context, d time.Duration, placed bool) {
-	if l.parks && !placed && ctx.Err() == nil {
+	if !placed && ctx.Err() == nil {
 		l.current.sleep(l.now.Add(d))
 	}
 }
 
 // enter runs decide, which decides a call, until it sleeps or is done.
 func (l *line) enter(call Call, decide func() error) error {
-	if !l.parks {
-		l.current = &l.only
-		l.only.call = call
-		return decide()
-	}
 	if len(l.idle) == 0 {
 		l.idle = append(l.idle, newCaller())
 	}

@@ -78,7 +78,7 @@ func (r *run) prepare() error {
 		named = append(named, rule.Rule)
 		rule.Mode = ratelimit.ModeEnforce // what is left does not depend on it
 		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule, Key: r.subject(i, busiest), Member: "any"})
-		r.parks, r.keyed = r.parks || rule.Wait > 0 && len(r.rules) > 1, r.keyed || rule.Key != ""
+		r.keyed = r.keyed || rule.Key != ""
 	}
 	r.prepared, r.charges = wrap.NewRules("simulate", named...), make([]wrap.Charge, len(named))
 	return nil
