@@ -6,27 +6,16 @@ import (
 	"time"
 )
 
-// shapes are the loads that need no file. Each calls arrive with the time of each call since the start of the load, in order.
-var shapes = map[string]func(r rate, l *Load, random *rand.Rand, arrive func(after time.Duration)){
-	"constant": constant,
-	"poisson":  poisson,
-	"burst":    burst,
-	"daily":    daily,
-}
+// shape is a load that needs no file. It calls arrive with the time of each call since the start of the load, in order.
+type shape func(r rate, l *Load, random *rand.Rand, arrive func(after time.Duration))
+
+var shapes = map[string]shape{"constant": constant, "poisson": scattered(0), "burst": burst, "daily": scattered(0.8)}
 
 // constant spaces the calls evenly.
 func constant(r rate, l *Load, _ *rand.Rand, arrive func(time.Duration)) {
 	gap := float64(r.per) / float64(r.n)
 	for i := 0; time.Duration(float64(i)*gap) < l.Length; i++ {
 		arrive(time.Duration(float64(i) * gap))
-	}
-}
-
-// poisson makes the calls of many independent callers: the gaps between them are exponentially distributed.
-func poisson(r rate, l *Load, random *rand.Rand, arrive func(time.Duration)) {
-	mean := float64(r.per) / float64(r.n)
-	for at := random.ExpFloat64() * mean; at < float64(l.Length); at += random.ExpFloat64() * mean {
-		arrive(time.Duration(at))
 	}
 }
 
@@ -39,21 +28,21 @@ func burst(r rate, l *Load, _ *rand.Rand, arrive func(time.Duration)) {
 	}
 }
 
-const (
-	busiest = 15 * time.Hour // the time of day with the most calls
-	swing   = 0.8            // by how much of the mean rate the rate rises and falls
-)
+const busiest = 15 * time.Hour // the time of day with the most calls
 
-// daily is poisson with a rate that follows the time of day. It thins out a load of the highest rate, after Lewis and Shedler,
-// "Simulation of nonhomogeneous Poisson processes by thinning", 1979.
-func daily(r rate, l *Load, random *rand.Rand, arrive func(time.Duration)) {
-	midnight := time.Date(l.Start.Year(), l.Start.Month(), l.Start.Day(), 0, 0, 0, 0, l.Start.Location())
-	offset := l.Start.Sub(midnight) - busiest
-	mean := float64(r.per) / float64(r.n) / (1 + swing)
-	for at := random.ExpFloat64() * mean; at < float64(l.Length); at += random.ExpFloat64() * mean {
-		days := (at + float64(offset)) / float64(24*time.Hour)
-		if random.Float64()*(1+swing) < 1+swing*math.Cos(2*math.Pi*days) {
-			arrive(time.Duration(at))
+// scattered are the calls of many independent callers: the gaps between them are exponentially distributed. The rate follows the time of
+// day: it rises and falls by swing, a part of its mean. So a load of the highest rate is thinned out, after Lewis and Shedler, "Simulation
+// of nonhomogeneous Poisson processes by thinning", 1979.
+func scattered(swing float64) shape {
+	return func(r rate, l *Load, random *rand.Rand, arrive func(time.Duration)) {
+		midnight := time.Date(l.Start.Year(), l.Start.Month(), l.Start.Day(), 0, 0, 0, 0, l.Start.Location())
+		offset := l.Start.Sub(midnight) - busiest
+		mean := float64(r.per) / float64(r.n) / (1 + swing)
+		for at := random.ExpFloat64() * mean; at < float64(l.Length); at += random.ExpFloat64() * mean {
+			days := (at + float64(offset)) / float64(24*time.Hour)
+			if swing == 0 || random.Float64()*(1+swing) < 1+swing*math.Cos(2*math.Pi*days) {
+				arrive(time.Duration(at))
+			}
 		}
 	}
 }
