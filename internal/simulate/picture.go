@@ -30,28 +30,21 @@ const shownRules = 6
 // Draw returns an SVG of the results of one load. The calls of all of them have one scale. The title may be empty.
 func Draw(title string, results ...*Result) []byte {
 	load := results[0].Load
-	height := headHeight
 	most := int64(1)
 	for _, r := range results {
-		height += r.height()
 		most = max(most, r.Timeline.most())
 	}
 	if title == "" {
 		title = "Simulation of " + load.Text
 	}
-	s := svg.New(width, height, printable.Text(title, 200))
+	s := new(svg.Drawing)
 	s.Text("title", svg.At(left, 28), printable.Text(title, 90))
 	s.Text("label", svg.At(left, 48), fmt.Sprintf("%s: %s, %s", load, count(int64(len(load.Calls)), "call"), count(int64(len(load.Keys)), "key")))
 	y := headHeight
 	for _, r := range results {
-		r.draw(s, y, ceiling(most))
-		y += r.height()
+		y = r.draw(s, y, ceiling(most))
 	}
-	return s.End()
-}
-
-func (r *Result) height() float64 {
-	return lineHeight*float64(min(len(r.Rules), shownRules+1)) + 28 + callHeight + between + leftHeight + axisHeight
+	return s.SVG(width, y, printable.Text(title, 200))
 }
 
 // most returns the calls of the busiest step.
@@ -79,8 +72,8 @@ func ceiling(n int64) int64 {
 	}
 }
 
-// draw draws one result with its top at y.
-func (r *Result) draw(s *svg.Drawing, y float64, most int64) {
+// draw draws one result with its top at y, and returns where it ends.
+func (r *Result) draw(s *svg.Drawing, y float64, most int64) (bottom float64) {
 	for i, rule := range r.Rules {
 		y += lineHeight
 		if i == shownRules {
@@ -95,7 +88,9 @@ func (r *Result) draw(s *svg.Drawing, y float64, most int64) {
 	r.drawCalls(s, y, most)
 	y += callHeight + between
 	r.drawLeft(s, y)
-	drawTimes(s, y+leftHeight, r.Timeline.length())
+	y += leftHeight
+	drawTimes(s, y, r.Timeline.length())
+	return y + axisHeight
 }
 
 func color(rule int) string { return "left c" + strconv.Itoa(rule) }

@@ -45,21 +45,15 @@ type Point struct{ X, Y float64 }
 // At returns a position.
 func At(x, y float64) Point { return Point{x, y} }
 
-// New begins a drawing with a title for those who cannot see it.
-func New(width, height float64, title string) *Drawing {
-	s := new(Drawing)
-	s.element("<svg xmlns=%q viewBox=%q width=%q height=%q role=%q>", "http://www.w3.org/2000/svg",
+// SVG returns the drawing as a file. It has a title for those who cannot see it.
+func (s *Drawing) SVG(width, height float64, title string) []byte {
+	var head Drawing
+	head.element("<svg xmlns=%q viewBox=%q width=%q height=%q role=%q>", "http://www.w3.org/2000/svg",
 		"0 0 "+number(width)+" "+number(height), number(width), number(height), "img")
-	s.element("<title>%s</title>", escaped(title))
-	s.element("<style>%s</style>", style)
-	s.Rect("back", 0, 0, width, height)
-	return s
-}
-
-// End returns the drawing.
-func (s *Drawing) End() []byte {
-	s.element("</svg>")
-	return []byte(s.text.String())
+	head.element("<title>%s</title>", escaped(title))
+	head.element("<style>%s</style>", style)
+	head.Rect("back", 0, 0, width, height)
+	return []byte(head.text.String() + s.text.String() + "</svg>\n")
 }
 
 func (s *Drawing) element(format string, args ...any) { fmt.Fprintf(&s.text, format+"\n", args...) }

@@ -28,12 +28,12 @@ const (
 // draw draws the panels.
 func (b *board) draw(answers [][]series) []byte {
 	rows := (len(b.Panels) + columns - 1) / columns
-	s := svg.New(columns*width, head+float64(rows)*height, b.Title)
+	s := new(svg.Drawing)
 	s.Text("title", svg.At(left, 26), b.Title+": a run of the shop")
 	for i, p := range b.Panels {
 		p.draw(s, float64(i%columns)*width+left, head+float64(i/columns)*height, answers[i])
 	}
-	return s.End()
+	return s.SVG(columns*width, head+float64(rows)*height, b.Title)
 }
 
 // draw draws a panel with its plot's left edge at x and its title below y.
