@@ -32,7 +32,7 @@ func newBlock(p *source.Package) *block {
 			b.declared[name.Name] = append(b.declared[name.Name], place{name.Pos(), f})
 		}
 		for _, spec := range f.Syntax.Imports {
-			for _, name := range p.Imports[spec] {
+			for _, name := range p.ImportedNames(spec) {
 				b.imported[name] = append(b.imported[name], place{spec.Pos(), f})
 			}
 		}

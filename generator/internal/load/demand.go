@@ -1,7 +1,6 @@
 package load
 
 import (
-	"errors"
 	"go/ast"
 	"go/build"
 	"go/token"
@@ -12,8 +11,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // dependencies are the packages that those of the set import, directly or not. They are checked from source, as export
@@ -21,28 +19,17 @@ import (
 // are not parsed, and only what is asked for by name is checked, with what its declaration mentions in turn.
 type dependencies struct {
 	*loader
-	own     map[string]*pkg         // the set's
-	sources map[string]*dependency  // the others
-	ranks   map[string]int          // of all packages; one that imports another has the greater
-	ranked  int                     // how many have one
-	pending []*dependency           // with something to be checked
-	faults  annotations.Diagnostics // of the type checker itself, in what it has checked last
+	sources map[string]*dependency // also those of the set that are checked
+	pending []*dependency          // with something to be checked
 }
 
 func newDependencies(l *loader) *dependencies {
-	d := &dependencies{loader: l, own: map[string]*pkg{}, sources: map[string]*dependency{}, ranks: map[string]int{}}
-	for _, p := range l.packages {
-		d.own[p.Path] = p
-	}
-	for _, p := range l.packages {
-		d.rank(p.meta)
-	}
-	return d
+	return &dependencies{loader: l, sources: map[string]*dependency{}}
 }
 
-// source returns the package that p describes; nil if it is in the set or cannot be imported.
+// source returns the package that p describes; nil if it cannot be imported.
 func (d *dependencies) source(p *packages.Package) *dependency {
-	if p == nil || p.PkgPath == "unsafe" || p.Name == "" || d.own[p.PkgPath] != nil {
+	if p == nil || p.PkgPath == "unsafe" || p.Name == "" {
 		return nil
 	}
 	s := d.sources[p.PkgPath]
@@ -59,6 +46,43 @@ func (d *dependencies) source(p *packages.Package) *dependency {
 		s.types.SetImports(imports)
 	}
 	return s
+}
+
+// askFor asks for all that p needs of what it imports: what its declarations mention; what its directives may mention; what it
+// imports without a qualifier; and what expressions have without a mention, which is the time.
+func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
+	for _, f := range p.Files {
+		file := newSourceFile(f.Syntax, meta)
+		d.askMentioned(nil, file, f.Syntax)
+		if f.Annotated {
+			d.askDirectives(file)
+		}
+	}
+	for _, f := range slices.Concat(p.Files, p.Others) {
+		for _, dot := range newSourceFile(f.Syntax, meta).dots {
+			d.askExported(d.source(dot))
+		}
+	}
+	for _, i := range meta.Imports {
+		d.source(i) // one of them may import time
+	}
+	d.ask(d.sources["time"], "Time")
+}
+
+// askDirectives asks for the packages whose names stand in directives.
+func (d *dependencies) askDirectives(f *sourceFile) {
+	for _, group := range f.syntax.Comments {
+		for _, c := range group.List {
+			if !strings.HasPrefix(c.Text, "//ratelimit:") {
+				continue
+			}
+			for name, p := range f.imports {
+				if strings.Contains(c.Text, name+".") {
+					d.askExported(d.source(p))
+				}
+			}
+		}
+	}
 }
 
 // ask has a name of s checked, of a type its methods as well, if s has it.
@@ -80,13 +104,13 @@ func (d *dependencies) ask(s *dependency, name string) {
 		d.pending = append(d.pending, s)
 		d.askMentioned(s, n.file, n.decl)
 	}
-	for _, alias := range s.aliases[name] { // which methods may be declared with
-		d.ask(s, alias)
-	}
 }
 
 // askExported has all exported names of s checked.
 func (d *dependencies) askExported(s *dependency) {
+	if s == nil {
+		return
+	}
 	s.parse(d.set.Fset)
 	for _, name := range slices.Sorted(maps.Keys(s.named)) {
 		if token.IsExported(name) {
@@ -118,7 +142,7 @@ func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node
 				return false
 			}
 			if ok && id.Name == "C" && in != nil {
-				in.cgo = true
+				d.compileC(in)
 			}
 			d.askMentioned(in, f, n.X)
 			return false
@@ -132,84 +156,46 @@ func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node
 	})
 }
 
-// rank numbers a package and all that it imports, each behind what that imports.
-func (d *dependencies) rank(p *packages.Package) {
-	if _, done := d.ranks[p.PkgPath]; done {
+// compileC has the go command translate a package whose declarations need what C declares, unless a part of it is checked.
+// Where that fails, as there is no C compiler, types of C stay unknown.
+func (d *dependencies) compileC(s *dependency) {
+	if s.compiled || s.checker != nil {
 		return
 	}
-	d.ranks[p.PkgPath] = 0 // a cycle ends here
-	if own := d.own[p.PkgPath]; own != nil {
-		p = own.meta // which may be the one with tests
+	s.compiled = true
+	pkgs, err := d.list(metadata|packages.NeedCompiledGoFiles, false, []string{s.PkgPath})
+	if err != nil || len(pkgs[0].CompiledGoFiles) == 0 {
+		return
 	}
-	for _, path := range slices.Sorted(maps.Keys(p.Imports)) {
-		d.rank(p.Imports[path])
+	asked := s.asked
+	s.Package, s.parsed = pkgs[0], false
+	for name := range asked {
+		d.ask(s, name)
 	}
-	d.ranked++
-	d.ranks[p.PkgPath] = d.ranked
 }
 
 // settle checks what has been asked for.
 func (d *dependencies) settle() {
-	d.faults = nil
-	if err := d.compileC(); err != nil {
-		d.faults.Add(token.NoPos, "%v", err)
-		return
-	}
-	pending := d.pending
-	d.pending = nil
-	slices.SortFunc(pending, func(a, b *dependency) int { return d.ranks[a.PkgPath] - d.ranks[b.PkgPath] })
-	for _, s := range slices.Compact(pending) {
+	for _, s := range d.pending {
 		d.checkPending(s)
 	}
+	d.pending = nil
 }
 
-// noteFault makes an error of a panic of go/types, which broken sources have caused.
-func (d *dependencies) noteFault(pos token.Pos) {
-	if r := recover(); r != nil {
-		d.faults.Add(pos, "Go's own type checker fails at this package; does it compile? (%v)", r)
-	}
-}
-
-// compileC has the go command translate the packages whose declarations need what C declares. Where that fails, as there is
-// no C compiler, types of C stay unknown.
-func (d *dependencies) compileC() error {
-	var paths []string
-	for _, s := range d.sources {
-		if s.cgo && s.checker == nil {
-			paths = append(paths, s.PkgPath)
-		}
-	}
-	if len(paths) == 0 {
-		return nil
-	}
-	pkgs, err := d.list(metadata|packages.NeedCompiledGoFiles, false, paths)
-	if err != nil {
-		return err
-	}
-	for _, p := range pkgs {
-		s := d.sources[p.PkgPath]
-		if s == nil || len(p.CompiledGoFiles) == 0 {
-			continue
-		}
-		asked := s.asked
-		s.Package, s.parsed = p, false
-		for name := range asked {
-			d.ask(s, name)
-		}
-	}
-	return nil
-}
-
-// checkPending checks what of s has been asked for since the last time. Errors show in what is not there.
+// checkPending checks what of s has been asked for since the last time, behind what that needs. Errors show in what is not there.
 func (d *dependencies) checkPending(s *dependency) {
 	files := s.pending()
 	if len(files) == 0 {
 		return
 	}
+	for _, i := range s.Imports {
+		if below := d.source(i); below != nil {
+			d.checkPending(below)
+		}
+	}
 	if s.checker == nil {
 		s.checker = types.NewChecker(d.config(s.Package, func(error) {}), d.set.Fset, s.types, nil)
 	}
-	defer d.noteFault(files[0].Name.Pos())
 	_ = s.checker.Files(files)
 }
 
@@ -225,38 +211,4 @@ func (d *dependencies) config(p *packages.Package, report func(error)) *types.Co
 		conf.GoVersion = "go" + p.Module.GoVersion
 	}
 	return conf
-}
-
-// importerOf gives the type checker what a package imports. Along with an error it returns a package about which the type checker does not
-// complain further.
-type importerOf struct {
-	*dependencies
-	by *packages.Package
-}
-
-func (i importerOf) Import(path string) (*types.Package, error) {
-	if path == "unsafe" {
-		return types.Unsafe, nil
-	}
-	unknown := types.NewPackage(path, guessed(path))
-	p := i.by.Imports[path]
-	if p == nil {
-		return unknown, errors.New("the go command does not know it")
-	}
-	if own := i.own[p.PkgPath]; own != nil {
-		if own.Types == nil {
-			return unknown, errors.New("import cycle")
-		}
-		return own.Types, nil
-	}
-	if s := i.source(p); s != nil && len(p.GoFiles) > 0 {
-		return s.types, nil
-	}
-	return unknown, errors.New(message(p))
-}
-
-// guessed is what a package of this path is probably called: redis for github.com/redis/go-redis/v9, yaml for gopkg.in/yaml.v3.
-func guessed(path string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(names.BaseOf(path), "go-"), ".")
-	return strings.TrimSuffix(name, "-go")
 }

@@ -22,10 +22,10 @@ type dependency struct {
 	checker *types.Checker
 	parsed  bool
 	files   []*sourceFile
-	named   map[string][]*declaration // what is declared at the top level, and of a type its methods
-	aliases map[string][]string       // those of a type that is declared here, by its name; those of others by ""
+	named   map[string][]*declaration // what is declared at the top level, and of a type its methods and aliases
 	asked   map[string]bool           // which of the names have been asked for
-	cgo     bool                      // what was asked for mentions C
+
+	compiled bool // what was asked for mentions C
 }
 
 // sourceFile is a file of a source.
@@ -53,7 +53,7 @@ func (s *dependency) parse(fset *token.FileSet) {
 		paths = s.CompiledGoFiles
 	}
 	s.parsed, s.files = true, nil
-	s.named, s.aliases, s.asked = map[string][]*declaration{}, map[string][]string{}, map[string]bool{}
+	s.named, s.asked = map[string][]*declaration{}, map[string]bool{}
 	for _, path := range paths {
 		src, err := os.ReadFile(path)
 		if err != nil {
@@ -87,8 +87,7 @@ func (s *dependency) index(f *sourceFile, d *ast.GenDecl) {
 		case *ast.TypeSpec:
 			s.add(group, spec.Name.Name)
 			if spec.Assign.IsValid() {
-				of := source.NameOf(spec.Type) // a receiver may be an alias, also one of a pointer
-				s.aliases[of] = append(s.aliases[of], spec.Name.Name)
+				s.add(group, source.NameOf(spec.Type)) // whose methods may have the alias as their receiver
 			}
 		case *ast.ValueSpec:
 			if d.Tok == token.VAR && spec.Type != nil {

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -34,7 +35,7 @@ func (l *loader) list(mode packages.LoadMode, tests bool, patterns []string) ([]
 // modules, to learn its version.
 func fromGOFLAGS(name string) (env, flags []string) {
 	var others []string
-	for _, field := range goFlags() {
+	for _, field := range goFlag.FindAllString(os.Getenv("GOFLAGS"), -1) {
 		flag := strings.Trim(field, `'"`)
 		if found, _, _ := strings.Cut(flag, "="); found == name || found == "-"+name {
 			flags = append(flags, flag)
@@ -48,21 +49,8 @@ func fromGOFLAGS(name string) (env, flags []string) {
 	return append(os.Environ(), "GOFLAGS="+strings.Join(others, " ")), flags
 }
 
-// goFlags returns the flags in GOFLAGS, with the quotes that may stand around one.
-func goFlags() []string {
-	var flags []string
-	for rest := strings.TrimSpace(os.Getenv("GOFLAGS")); rest != ""; rest = strings.TrimSpace(rest) {
-		end := strings.IndexAny(rest, " \t\r\n")
-		if rest[0] == '\'' || rest[0] == '"' {
-			end = strings.IndexByte(rest[1:], rest[0]) + 2
-		}
-		if end < 2 {
-			end = len(rest)
-		}
-		flags, rest = append(flags, rest[:end]), rest[end:]
-	}
-	return flags
-}
+// goFlag is a flag in GOFLAGS, with the quotes that may stand around it.
+var goFlag = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]\S*`)
 
 // noteOverlay tells that what replaces files for the compiler does not do so here.
 func (l *loader) noteOverlay() {

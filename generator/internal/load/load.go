@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
 	"go/token"
 	"iter"
 	"regexp"
@@ -38,14 +37,6 @@ type Set struct {
 	Packages iter.Seq[*source.Package]
 }
 
-// pkg is a package in the making. Of one that all is done with, only the types remain.
-type pkg struct {
-	*source.Package
-	warnings annotations.Diagnostics // of the parser in the bodies of functions, and of the go command; told with the package
-	standIns *ast.File               // declares what is to be generated; it is not among Files
-	meta     *packages.Package
-}
-
 // Load finds the packages with directives. An error is one of the patterns or the go command's.
 //
 // The go command is called once, as a rule, for the names of the files of the packages with directives and of all below them. All is
@@ -71,9 +62,9 @@ type loader struct {
 	ctx       context.Context
 	cfg       Config
 	set       *Set
-	packages  []*pkg
-	annotated map[string]bool // the paths of files with directives, in folders with a file to generate from
-	asked     map[string]bool // the paths of files to generate from
+	packages  []*packages.Package // those with directives
+	annotated map[string]bool     // the paths of files with directives, in folders with a file to generate from
+	asked     map[string]bool     // the paths of files to generate from
 }
 
 // find resolves the patterns to the folders with directives.
@@ -184,8 +175,8 @@ func (l *loader) describe(folders []string) error {
 				l.noteIgnored(path)
 			}
 		}
-		if p.ForTest == "" || slices.ContainsFunc(p.GoFiles, func(path string) bool { return l.annotated[path] }) {
-			l.packages = append(l.packages, &pkg{Package: &source.Package{Path: p.PkgPath}, meta: p})
+		if slices.ContainsFunc(p.GoFiles, func(path string) bool { return l.annotated[path] }) {
+			l.packages = append(l.packages, p)
 		}
 	}
 	for path := range l.asked {
@@ -193,7 +184,23 @@ func (l *loader) describe(folders []string) error {
 			l.noteIgnored(path)
 		}
 	}
+	l.importVariants()
 	return nil
+}
+
+// importVariants has the packages with tests imported where the go command says that those without are.
+func (l *loader) importVariants() {
+	own := map[string]*packages.Package{}
+	for _, p := range l.packages {
+		own[p.PkgPath] = p
+	}
+	for p := range packages.Postorder(l.packages) {
+		for path, i := range p.Imports {
+			if variant := own[i.PkgPath]; variant != nil {
+				p.Imports[path] = variant
+			}
+		}
+	}
 }
 
 // variants leaves of each package and its variant for tests the one with the test files, and no test mains.

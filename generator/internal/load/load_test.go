@@ -151,15 +151,12 @@ func TestWrong(t *testing.T) {
 // TestFault makes an error of a panic in go/types.
 func TestFault(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\ntype T int\n"+annotated)
-	found := first(load(t, dir, "."))
-	loaded := found.Importer.(allOf)
-	l, p := loaded.loader, loaded.p
-	p.Package = found
+	p := first(load(t, dir, "."))
+	loaded := p.Importer.(allOf)
 	p.Files[0].Syntax.Decls = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}
 	const want = "a.go:1:9: Go's own type checker fails at this package; does it compile? ("
-	d := newDependencies(l)
-	d.check(p)
-	if got := annotations.Join(d.faults.Messages(l.set.Fset, dir)); !strings.HasPrefix(got, want) {
+	found := newDependencies(loaded.loader).check(p, loaded.by)
+	if got := annotations.Join(found.Messages(loaded.set.Fset, dir)); !strings.HasPrefix(got, want) {
 		t.Errorf("found %s, expected %s", got, want)
 	}
 }
@@ -202,6 +199,6 @@ func TestOnePackageInMemory(t *testing.T) {
 		before = append(before, weak.Make(p.Files[0].Syntax))
 	}
 	if len(before) != n {
-		t.Errorf("%d packages were loaded, expected %d", len(before), n)
+		t.Errorf("%d packages were loaded, expected %d: %v", len(before), n, set.Found)
 	}
 }

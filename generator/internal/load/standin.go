@@ -10,10 +10,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// addStandIns declares the types that are to be generated for p, as signatures may mention them before they are there. They
+// standIns declares the types that are to be generated for p, as signatures may mention them before they are there. They
 // have no methods, and no type parameters: a generic one cannot be mentioned.
-func (l *loader) addStandIns(p *pkg, name string) {
-	taken := declared(p)
+func (l *loader) standIns(p *source.Package, name string) *ast.File {
+	taken := map[string]bool{}
+	for _, f := range p.Files {
+		for name := range source.Names(f.Syntax) {
+			taken[name.Name] = true
+		}
+	}
 	src := strings.Builder{}
 	fmt.Fprintf(&src, "package %s\n", name)
 	for _, f := range p.Files {
@@ -30,16 +35,6 @@ func (l *loader) addStandIns(p *pkg, name string) {
 			fmt.Fprintf(&src, "type %s struct{}\n", wrapper)
 		}
 	}
-	p.standIns, _ = parser.ParseFile(l.set.Fset, "", src.String(), parser.SkipObjectResolution)
-}
-
-// declared returns the names that a package declares by itself.
-func declared(p *pkg) map[string]bool {
-	found := map[string]bool{}
-	for _, f := range p.Files {
-		for name := range source.Names(f.Syntax) {
-			found[name.Name] = true
-		}
-	}
-	return found
+	file, _ := parser.ParseFile(l.set.Fset, "", src.String(), parser.SkipObjectResolution)
+	return file
 }

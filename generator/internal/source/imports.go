@@ -10,11 +10,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// NamesOf returns the names that a file has from an import: that of the package, or all that it exports. The package is most
-// probably among those imported; declared tells what one declares.
-func NamesOf(spec *ast.ImportSpec, imported []*types.Package, declared func(*types.Package) []string) []string {
+// ImportedNames returns the names that a file of p, or of its others, has from an import: that of the package, or all that it exports.
+func (p *Package) ImportedNames(spec *ast.ImportSpec) []string {
 	path, _ := strconv.Unquote(spec.Path.Value)
-	i := slices.IndexFunc(imported, func(p *types.Package) bool { return p.Path() == path })
+	imported := p.Types.Imports()
+	i := slices.IndexFunc(imported, func(i *types.Package) bool { return i.Path() == path })
 	switch {
 	case spec.Name != nil && spec.Name.Name != ".":
 		return []string{spec.Name.Name}
@@ -25,5 +25,5 @@ func NamesOf(spec *ast.ImportSpec, imported []*types.Package, declared func(*typ
 	case spec.Name == nil:
 		return []string{imported[i].Name()}
 	}
-	return slices.DeleteFunc(declared(imported[i]), func(name string) bool { return !token.IsExported(name) })
+	return slices.DeleteFunc(imported[i].Scope().Names(), func(name string) bool { return !token.IsExported(name) })
 }

@@ -24,8 +24,8 @@ type Package struct {
 	// Importer gives packages that this one imports, directly or not, with all their exported names. It loads them when it is
 	// asked. It is nil where somebody else has checked the package, so that nothing is known of packages that it does not import.
 	Importer types.Importer
-	Imports  map[*ast.ImportSpec][]string // the names that files have from their imports
-	StandIns []string                     // the types that are declared for what is to be generated
+	Info     *types.Info // Defs and Uses of Files
+	StandIns []string    // the types that are declared for what is to be generated
 }
 
 // File is a parsed file.
@@ -60,16 +60,13 @@ func (p *Package) Unimported() annotations.Diagnostics {
 
 // Checked returns a package that somebody else has parsed and checked, and that has no errors. All its files are asked for, but
 // for what was generated.
-func Checked(fset *token.FileSet, pkg *types.Package, files []*ast.File) *Package {
-	p := &Package{Path: pkg.Path(), Types: pkg, Imports: map[*ast.ImportSpec][]string{}}
+func Checked(fset *token.FileSet, pkg *types.Package, info *types.Info, files []*ast.File) *Package {
+	p := &Package{Path: pkg.Path(), Types: pkg, Info: info}
 	for _, f := range files {
 		if IsGenerated(f) {
 			continue
 		}
 		p.Files = append(p.Files, &File{Path: fset.File(f.FileStart).Name(), Syntax: f, Annotated: true, Asked: true})
-		for _, spec := range f.Imports {
-			p.Imports[spec] = NamesOf(spec, pkg.Imports(), func(i *types.Package) []string { return i.Scope().Names() })
-		}
 	}
 	return p
 }

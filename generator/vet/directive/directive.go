@@ -35,7 +35,7 @@ var Analyzer = &analysis.Analyzer{
 }
 
 func run(pass *analysis.Pass) (any, error) {
-	p := source.Checked(pass.Fset, pass.Pkg, pass.Files)
+	p := source.Checked(pass.Fset, pass.Pkg, pass.TypesInfo, pass.Files)
 	if pass.Module != nil {
 		p.Module = pass.Module.Path
 	}
