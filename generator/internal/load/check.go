@@ -32,12 +32,9 @@ func (l *loader) each(yield func(*source.Package) bool) {
 		if !found.HasErrors() && !broken[meta.PkgPath] {
 			found = append(found, d.check(p, meta)...)
 		}
-		asked := slices.ContainsFunc(p.Files, func(f *source.File) bool { return f.Asked })
-		if asked || found.HasErrors() {
-			l.set.Found = append(l.set.Found, found...)
-		}
+		l.set.Found = append(l.set.Found, found...)
 		broken[meta.PkgPath] = broken[meta.PkgPath] || found.HasErrors()
-		if asked && !broken[meta.PkgPath] && (l.ctx.Err() != nil || !yield(p)) {
+		if !broken[meta.PkgPath] && (l.ctx.Err() != nil || !yield(p)) {
 			return
 		}
 	}
@@ -70,7 +67,7 @@ func (l *loader) parse(meta *packages.Package) (*source.Package, annotations.Dia
 			}
 		}
 		found = append(append(found, errs...), otherPackage(syntax, meta.Name)...)
-		p.Files = append(p.Files, &source.File{Path: path, Syntax: syntax, Annotated: l.annotated[path], Asked: l.asked[path]})
+		p.Files = append(p.Files, &source.File{Path: path, Syntax: syntax, Annotated: hasDirective(src), Asked: l.asked[path]})
 	}
 	l.addOthers(p, meta)
 	if len(meta.Errors) == 0 || found.HasErrors() { // else they are the same

@@ -45,7 +45,7 @@ type Set struct {
 func Load(ctx context.Context, cfg Config) (*Set, error) {
 	none := func(func(*source.Package) bool) {}
 	set := &Set{Fset: token.NewFileSet(), Packages: none}
-	l := &loader{ctx: ctx, cfg: cfg, set: set, annotated: map[string]bool{}, asked: map[string]bool{}}
+	l := &loader{ctx: ctx, cfg: cfg, set: set, asked: map[string]bool{}}
 	l.noteOverlay()
 	folders, err := l.find()
 	if err != nil || len(folders) == 0 {
@@ -122,8 +122,7 @@ func (l *loader) expand(patterns []string) (target, error) {
 	return t, nil
 }
 
-// choose notes which files are asked for, and returns their folders. The other annotated ones of these folders are still read: what is
-// generated from a file must not depend on which others it is generated with.
+// choose notes which files are asked for, and returns their folders.
 func (l *loader) choose(targets []target) []string {
 	var dirs []string
 	for _, t := range targets {
@@ -139,11 +138,6 @@ func (l *loader) choose(targets []target) []string {
 					dirs = append(dirs, f.path)
 				}
 			}
-			if slices.Contains(dirs, f.path) {
-				for _, path := range f.annotated {
-					l.annotated[path] = true
-				}
-			}
 		}
 	}
 	slices.Sort(dirs)
@@ -155,7 +149,7 @@ func (l *loader) choose(targets []target) []string {
 // describe asks the go command about the packages in folders.
 func (l *loader) describe(folders []string) error {
 	tests := false
-	for path := range l.annotated {
+	for path := range l.asked {
 		tests = tests || strings.HasSuffix(path, "_test.go")
 	}
 	pkgs, err := l.list(metadata, tests, folders)
@@ -175,7 +169,7 @@ func (l *loader) describe(folders []string) error {
 				l.noteIgnored(path)
 			}
 		}
-		if slices.ContainsFunc(p.GoFiles, func(path string) bool { return l.annotated[path] }) {
+		if slices.ContainsFunc(p.GoFiles, func(path string) bool { return l.asked[path] }) {
 			l.packages = append(l.packages, p)
 		}
 	}
