@@ -127,7 +127,7 @@ func (d *dependencies) check(p *source.Package, meta *packages.Package) (found a
 	p.Info = &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, p.Info)
 	p.Importer = allOf{d, meta}
-	d.sources[p.Path] = &dependency{types: p.Types, parsed: true, asked: map[string]bool{}} // which has all
+	d.sources[p.Path] = &dependency{types: p.Types, parsed: true} // all of it
 	return nil
 }
 

@@ -91,10 +91,6 @@ func (d *dependencies) ask(s *dependency, name string) {
 		return
 	}
 	s.parse(d.set.Fset)
-	if s.asked[name] {
-		return
-	}
-	s.asked[name] = true
 	for _, n := range s.named[name] {
 		if n.taken {
 			continue
@@ -127,13 +123,10 @@ func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node
 		case *ast.FuncDecl:
 			d.askMentioned(in, f, n.Type)
 			return false
-		case *ast.FuncLit:
-			d.askMentioned(in, f, n.Type)
-			return false
 		case *ast.Field: // its names are no mention of anything
 			d.askMentioned(in, f, n.Type)
 			return false
-		case *ast.ImportSpec:
+		case *ast.BlockStmt, *ast.ImportSpec:
 			return false
 		case *ast.SelectorExpr:
 			id, ok := n.X.(*ast.Ident)
@@ -167,10 +160,12 @@ func (d *dependencies) compileC(s *dependency) {
 	if err != nil || len(pkgs[0].CompiledGoFiles) == 0 {
 		return
 	}
-	asked := s.asked
+	before := s.named
 	s.Package, s.parsed = pkgs[0], false
-	for name := range asked {
-		d.ask(s, name)
+	for name, all := range before {
+		if slices.ContainsFunc(all, func(n *declaration) bool { return n.taken }) {
+			d.ask(s, name)
+		}
 	}
 }
 

@@ -23,7 +23,6 @@ type dependency struct {
 	parsed  bool
 	files   []*sourceFile
 	named   map[string][]*declaration // what is declared at the top level, and of a type its methods and aliases
-	asked   map[string]bool           // which of the names have been asked for
 
 	compiled bool // what was asked for mentions C
 }
@@ -52,8 +51,7 @@ func (s *dependency) parse(fset *token.FileSet) {
 	if len(s.CompiledGoFiles) > 0 {
 		paths = s.CompiledGoFiles
 	}
-	s.parsed, s.files = true, nil
-	s.named, s.asked = map[string][]*declaration{}, map[string]bool{}
+	s.parsed, s.files, s.named = true, nil, map[string][]*declaration{}
 	for _, path := range paths {
 		src, err := os.ReadFile(path)
 		if err != nil {

@@ -112,38 +112,44 @@ func walk(root string) (found []*folder, err error) {
 	return found, err
 }
 
-// target is what one pattern of the command line stands for.
-type target struct {
-	folders []*folder
-	file    string // the pattern was this file: the others of its folder do not count
-}
-
-// local resolves a pattern that names a path; ok is false for one that only the go command understands.
-func local(dir, pattern string) (t target, ok bool, err error) {
+// local finds the folders of a pattern that names a path; ok is false for one that only the go command understands.
+func local(dir, pattern string) (folders []*folder, ok bool, err error) {
 	isPath := pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") ||
 		filepath.IsAbs(pattern) || strings.HasSuffix(pattern, ".go")
-	if !isPath {
-		return t, false, nil
-	}
 	path := named(dir, pattern)
 	root, all := strings.CutSuffix(path, string(filepath.Separator)+"...")
-	if strings.Contains(root, "...") {
-		return t, false, nil
-	}
-	if all {
-		folders, err := walk(root)
-		known := err != nil || len(folders) == 0 || !ignores(root)
-		return target{folders: folders}, known, wrong(dir, pattern, err)
-	}
-	if strings.HasSuffix(path, ".go") {
-		if _, err := os.Stat(path); err != nil {
-			return t, true, wrong(dir, pattern, err)
+	switch {
+	case !isPath || strings.Contains(root, "..."):
+		return nil, false, nil
+	case all:
+		folders, err = walk(root)
+		if len(folders) > 0 && ignores(root) {
+			return nil, false, nil
 		}
-		t.file, root = path, filepath.Dir(path)
+	case strings.HasSuffix(path, ".go"):
+		folders, err = alone(path)
+	default:
+		folders = make([]*folder, 1)
+		folders[0], err = search(path)
 	}
-	f, err := search(root)
-	t.folders = []*folder{f}
-	return t, true, wrong(dir, pattern, err)
+	return folders, true, wrong(dir, pattern, err)
+}
+
+// alone returns the folder of a file as if it had no other files than that and what was generated from it.
+func alone(path string) ([]*folder, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	f, err := search(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	f.annotated = slices.DeleteFunc(f.annotated, func(other string) bool { return other != path })
+	f.outputs = slices.DeleteFunc(f.outputs, func(out string) bool {
+		src, _ := source.SourceOf(out)
+		return src != path
+	})
+	return []*folder{f}, nil
 }
 
 // ignores reports whether the go.mod file above dir may leave folders out of patterns.

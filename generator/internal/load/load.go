@@ -43,19 +43,15 @@ type Set struct {
 // checked from source: for export data it would have to compile, which takes seconds where the build cache is cold, and
 // which cannot work where a package uses what is to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
-	none := func(func(*source.Package) bool) {}
-	set := &Set{Fset: token.NewFileSet(), Packages: none}
+	set := &Set{Fset: token.NewFileSet()}
 	l := &loader{ctx: ctx, cfg: cfg, set: set, asked: map[string]bool{}}
+	set.Packages = l.each
 	l.noteOverlay()
 	folders, err := l.find()
 	if err != nil || len(folders) == 0 {
-		return l.set, err
+		return set, err
 	}
-	if err := l.describe(folders); err != nil {
-		return l.set, err
-	}
-	l.set.Packages = l.each
-	return l.set, nil
+	return set, l.describe(folders)
 }
 
 type loader struct {
@@ -70,74 +66,64 @@ type loader struct {
 // find resolves the patterns to the folders with directives.
 func (l *loader) find() ([]string, error) {
 	var errs []error
-	var targets []target
+	var folders []*folder
 	var others []string // which only the go command understands
 	for _, pattern := range l.cfg.Patterns {
-		t, ok, err := local(l.cfg.Dir, pattern)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case ok:
-			targets = append(targets, t)
-		default:
+		found, ok, err := local(l.cfg.Dir, pattern)
+		if !ok {
 			others = append(others, pattern)
 		}
-	}
-	if len(others) > 0 && len(errs) == 0 {
-		t, err := l.expand(others)
-		targets, errs = append(targets, t), append(errs, err)
+		folders, errs = append(folders, found...), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return l.choose(targets), nil
+	if len(others) > 0 {
+		found, err := l.expand(others)
+		if err != nil {
+			return nil, err
+		}
+		folders = append(folders, found...)
+	}
+	return l.choose(folders), nil
 }
 
 // word is what a command is called, but hardly a package.
 var word = regexp.MustCompile(`^[a-z]+$`)
 
 // expand asks the go command for the folders of patterns.
-func (l *loader) expand(patterns []string) (target, error) {
-	var t target
+func (l *loader) expand(patterns []string) (folders []*folder, err error) {
 	pkgs, err := l.list(packages.NeedName|packages.NeedFiles, false, patterns)
 	if err != nil {
-		return t, err
+		return nil, err
 	}
 	if len(pkgs) == 0 {
-		return t, fmt.Errorf("%s: no package matches", strings.Join(patterns, " "))
+		return nil, fmt.Errorf("%s: no package matches", strings.Join(patterns, " "))
 	}
 	for _, p := range pkgs {
 		if len(p.Errors) > 0 && p.Dir == "" {
 			if word.MatchString(p.PkgPath) {
-				return t, fmt.Errorf("%s is neither a package nor a command; see ratelimit -h", p.PkgPath)
+				return nil, fmt.Errorf("%s is neither a package nor a command; see ratelimit -h", p.PkgPath)
 			}
-			return t, listError(p)
+			return nil, listError(p)
 		}
 		f, err := search(p.Dir)
 		if err != nil {
-			return t, wrong(l.cfg.Dir, p.PkgPath, err)
+			return nil, wrong(l.cfg.Dir, p.PkgPath, err)
 		}
-		t.folders = append(t.folders, f)
+		folders = append(folders, f)
 	}
-	return t, nil
+	return folders, nil
 }
 
 // choose notes which files are asked for, and returns their folders.
-func (l *loader) choose(targets []target) []string {
+func (l *loader) choose(folders []*folder) []string {
 	var dirs []string
-	for _, t := range targets {
-		for _, f := range t.folders {
-			for _, out := range f.orphans() {
-				if src, _ := source.SourceOf(out); t.file == "" || t.file == src {
-					l.set.Orphans = append(l.set.Orphans, out)
-				}
-			}
-			for _, path := range f.annotated {
-				if t.file == "" || t.file == path {
-					l.asked[path] = true
-					dirs = append(dirs, f.path)
-				}
-			}
+	for _, f := range folders {
+		l.set.Orphans = append(l.set.Orphans, f.orphans()...)
+		for _, path := range f.annotated {
+			l.asked[path] = true
+			dirs = append(dirs, f.path)
 		}
 	}
 	slices.Sort(dirs)

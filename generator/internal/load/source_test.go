@@ -74,7 +74,7 @@ func compare(t *testing.T, d *dependencies, compiled types.Importer) (n int) {
 			}
 		}
 		for _, name := range want.Scope().Names() {
-			if s.asked[name] && s.types.Scope().Lookup(name) == nil {
+			if slices.ContainsFunc(s.named[name], func(n *declaration) bool { return n.taken }) && s.types.Scope().Lookup(name) == nil {
 				t.Errorf("%s.%s is missing", path, name)
 			}
 		}
