@@ -142,5 +142,5 @@ func beginsArguments(s string) bool {
 		return false
 	}
 	name, _, ok := strings.Cut(words[0], "=")
-	return ok && Nearest(name, argumentNames) != "" || isOneOf(words[0], LookUp("rule").flags())
+	return ok && Nearest(name, argumentNames) != "" || LookUp("rule").isFlag(words[0])
 }

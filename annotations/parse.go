@@ -170,7 +170,7 @@ func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
 
 // isStray reports whether a is a word that is none of the arguments, nor meant as one.
 func isStray(a Arg, verb *Verb) bool {
-	return a.Value.IsZero() && verb.argument(a.Name.Value) == nil && Nearest(a.Name.Value, verb.flags()) == ""
+	return a.Value.IsZero() && verb.argument(a.Name.Value) == nil && !verb.isFlag(Nearest(a.Name.Value, verb.names()))
 }
 
 // hasValue reports whether there is a value to read. It is an error if a flag has one, or anything else has none.
@@ -208,7 +208,7 @@ func (p *parser) unexpected(a Arg, verb *Verb) {
 		p.add(a.Name.Pos, "unexpected %q; it is a directive of its own, //%s:%[1]s", word, tool)
 	case a.Value.IsZero() && verb.takenBy(word) != "":
 		p.add(a.Name.Pos, "unexpected %q; expected %s=%[1]s", word, verb.takenBy(word))
-	case a.Value.IsZero() && Nearest(word, verb.flags()) == "":
+	case a.Value.IsZero() && !verb.isFlag(Nearest(word, valid)):
 		p.add(a.Name.Pos, wantQuotes, word)
 	case Nearest(word, valid) == "" && isOneOf(meant, valid):
 		p.add(a.Name.Pos, "unknown argument %q; did you mean %s?", word, meant)

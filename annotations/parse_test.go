@@ -305,7 +305,7 @@ func drawArguments(t *rapid.T, r *Rule) map[string]string {
 		case NameKind:
 			text = rapid.StringMatching(`[A-Za-z0-9._/-]+`).Draw(t, a.Name)
 			value = text
-		case TextKind:
+		case CronKind, ZoneKind:
 			text = rapid.StringMatching(`[0-9*?/,-]+( [0-9*?/,-]+){4,5}`).Draw(t, a.Name)
 			value = text
 		}

@@ -82,10 +82,8 @@ func (p *parser) scan(rest Text) []Arg {
 			return args
 		}
 		switch last := len(args) - 1; {
-		case broken && nameless: // a piece of what was broken
+		case broken && (nameless || ok && a.Value.IsZero()): // a piece of what was broken
 			s.errs = s.errs[:before]
-			continue
-		case broken && ok && a.Value.IsZero(): // the same
 			continue
 		case nameless && last >= 0 && args[last].isBare(): // the value before goes on here
 			args = args[:last]
@@ -145,102 +143,85 @@ func (s *scanner) arg() (Arg, bool) {
 
 // value reads what follows the = of name.
 func (s *scanner) value(name Text) (Text, bool) {
-	switch r := s.peek(); {
-	case r == '"':
-		return s.quoted(s.escaped)
-	case r == '`':
-		return s.quoted(s.raw)
-	case strings.ContainsRune("'“”„‘’‚«»", r):
-		s.add(s.At(s.next), "a value is quoted with \" or `, found %c", r)
-		s.skip(isNoSpace)
-		return Text{}, false
-	case s.rest() == "" || unicode.IsSpace(r):
-		s.add(name.Pos, "%s has no value; expected %[1]s=value, without a space", name.Value)
-		return Text{}, false
-	case r == '=':
-		s.add(s.At(s.next), "a second =; expected %s=value", name.Value)
-		s.skip(isNoSpace)
-		return Text{}, false
+	r := s.peek()
+	if r == '"' || r == '`' {
+		return s.quoted()
 	}
 	v := s.skip(isNoSpace)
-	if at := parted.FindStringIndex(v.Value); at != nil {
+	last, at := len(v.Value)-1, parted.FindStringIndex(v.Value)
+	switch {
+	case v.Value == "":
+		s.add(name.Pos, "%s has no value; expected %[1]s=value, without a space", name.Value)
+	case strings.ContainsRune("'“”„‘’‚«»", r):
+		s.add(v.Pos, "a value is quoted with \" or `, found %c", r)
+	case r == '=':
+		s.add(v.Pos, "a second =; expected %s=value", name.Value)
+	case at != nil:
 		s.add(v.At(at[0]), "unexpected %q; arguments are separated by spaces", []rune(v.Value[at[0]:])[0])
-		return Text{}, false
+	case v.Value[last] == ',':
+		s.add(v.At(last), "unexpected comma; arguments are separated by spaces")
+	case v.Value[last] == ';':
+		s.add(v.At(last), "unexpected semicolon; arguments are separated by spaces")
+	default:
+		return v, true
 	}
-	if n := len(v.Value) - 1; v.Value[n] == ',' || v.Value[n] == ';' {
-		s.add(v.At(n), "unexpected %s; arguments are separated by spaces", map[byte]string{',': "comma", ';': "semicolon"}[v.Value[n]])
-		return Text{}, false
-	}
-	return v, true
+	return Text{}, false
 }
 
 // parted is where a bare value has another argument behind a punctuation mark, which may be of East Asian width.
 var parted = regexp.MustCompile(`[,;，；、][a-z-]+=[^=]`)
 
-// quoted reads a string with the given reader of its inside, which stops before the closing quote.
-func (s *scanner) quoted(inside func() (Text, bool)) (Text, bool) {
-	opening, quote := s.At(s.next), s.peek()
-	s.next++
-	v, ok := inside()
-	if s.peek() != quote {
-		s.add(opening, "missing closing %c", quote)
+// quoted reads a Go string.
+func (s *scanner) quoted() (Text, bool) {
+	opening, quote, length := s.next, s.peek(), stringLen(s.rest())
+	if length == 0 {
+		s.add(s.At(opening), "missing closing %c", quote)
+		s.next = len(s.Value)
 		return Text{}, false
 	}
-	s.next++
-	if s.rest() != "" && !unicode.IsSpace(s.peek()) {
-		behind, instead := s.skip(isNoSpace), ""
+	s.next += length
+	inside := s.slice(opening+1, s.next-1)
+	if behind := s.skip(isNoSpace); behind.Value != "" {
+		instead := ""
 		if quote == '"' && strings.HasSuffix(behind.Value, `"`) {
 			instead = `, or \" for a quote inside`
 		}
 		s.add(behind.Pos, "unexpected %q behind the closing quote; expected a space%s", behind.Value, instead)
 		return Text{}, false
 	}
-	return v, ok
+	if quote == '`' {
+		return inside, true
+	}
+	return s.unescaped(inside)
 }
 
-func (s *scanner) raw() (Text, bool) {
-	return s.skip(func(r rune) bool { return r != '`' }), true
-}
-
-// escaped reads the inside of a Go string. It steps over a wrong escape, so that the rest of the line can be read.
-func (s *scanner) escaped() (Text, bool) {
-	start, ok := s.next, true
+// unescaped returns what the inside of a Go string stands for.
+func (p *parser) unescaped(t Text) (Text, bool) {
 	var value []byte
 	var source []int
-	for s.rest() != "" && s.peek() != '"' {
-		from := s.next
-		char, valid := s.char()
-		for range len(char) {
-			source = append(source, from-start)
+	ok := true
+	for at := 0; at < len(t.Value); {
+		char, n := t.Value[at:at+1], 1
+		if char == `\` {
+			r, wide, tail, err := strconv.UnquoteChar(t.Value[at:], '"')
+			if n = len(t.Value) - at - len(tail); err != nil {
+				_, width := utf8.DecodeRuneInString(t.Value[at+1:])
+				n, ok = 1+width, false
+				p.add(t.At(at), "unknown escape %s; a backslash is \\\\, or quote with `", t.Value[at:at+n])
+			}
+			if char = string([]byte{byte(r)}); wide {
+				char = string(r)
+			}
 		}
-		value, ok = append(value, char...), ok && valid
+		for range len(char) {
+			source = append(source, at)
+		}
+		value, at = append(value, char...), at+n
 	}
-	v := Text{Value: string(value), Pos: s.At(start)}
-	if len(value) != s.next-start {
-		v.source = append(source, s.next-start)
+	if len(value) == len(t.Value) {
+		return t, ok
 	}
-	return v, ok
-}
-
-// char reads one byte of a Go string, or one escape, and returns what it stands for.
-func (s *scanner) char() (string, bool) {
-	start := s.next
-	s.next++
-	if s.Value[start] != '\\' {
-		return s.Value[start:s.next], true
-	}
-	r, wide, tail, err := strconv.UnquoteChar(s.Value[start:], '"')
-	if err != nil {
-		_, n := utf8.DecodeRuneInString(s.rest())
-		s.next += n
-		s.add(s.At(start), "unknown escape %s; a backslash is \\\\, or quote with `", s.Value[start:s.next])
-		return "", false
-	}
-	s.next = len(s.Value) - len(tail)
-	if !wide {
-		return string([]byte{byte(r)}), true
-	}
-	return string(r), true
+	return Text{string(value), t.Pos, append(source, len(t.Value))}, ok
 }
 
 func (s *scanner) rest() string { return s.Value[s.next:] }

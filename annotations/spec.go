@@ -41,7 +41,8 @@ const (
 	CountKind    Kind = "count"
 	NameKind     Kind = "word"
 	IdentKind    Kind = "identifier"
-	TextKind     Kind = "text"
+	CronKind     Kind = "schedule"
+	ZoneKind     Kind = "time zone"
 	EnumKind     Kind = "one of"
 	FlagKind     Kind = "flag"
 )
@@ -56,7 +57,7 @@ var Verbs = []Verb{
 	{Name: "wrap", On: "a type", Doc: "options of the wrapper, at most once", Args: []Argument{
 		{Name: "name", Kind: IdentKind, Doc: "name of the generated type, or of the generated function Limit..."},
 		{Name: "prefix", Kind: NameKind, Doc: "goes before the names of all rules of the type, with a dot"},
-		{Name: "tz", Kind: TextKind, Doc: "time zone of the rules with cron= that have no tz="},
+		{Name: "tz", Kind: ZoneKind, Doc: "time zone of the rules with cron= that have no tz="},
 		{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "what to do while the store fails, for the rules that have no on-error="},
 	}},
 	{Name: "rule", On: "a method, a func field, or a type", Doc: "one limit; any number of rules may stand together", Args: []Argument{
@@ -69,8 +70,8 @@ var Verbs = []Verb{
 		}, Doc: "how to count; sliding-window with per, and calendar with cron, if absent"},
 		{Name: "limit", Kind: AmountKind, Field: "Limit", Doc: "permits in a window; an expression is computed in each call"},
 		{Name: "per", Kind: DurationKind, Field: "Per", Doc: "length of the window"},
-		{Name: "cron", Kind: TextKind, Field: "Cron", Doc: "instead of per: windows that begin at the times of a cron expression"},
-		{Name: "tz", Kind: TextKind, Field: "TZ", Doc: "time zone of cron; that of wrap if absent, or else UTC"},
+		{Name: "cron", Kind: CronKind, Field: "Cron", Doc: "instead of per: windows that begin at the times of a cron expression"},
+		{Name: "tz", Kind: ZoneKind, Field: "TZ", Doc: "time zone of cron; that of wrap if absent, or else UTC"},
 		{Name: "burst", Kind: CountKind, Field: "Burst", Doc: "capacity of a token bucket; limit if absent"},
 		{Name: "prepay", Kind: FlagKind, Field: "Prepay", Doc: "a call may go into debt; a leaky bucket needs this for costs above 1"},
 		{Name: "warmup", Kind: DurationKind, Field: "Warmup", Doc: "the rate of a token bucket rises over this time"},
@@ -119,23 +120,12 @@ func (v *Verb) argument(name string) *Argument {
 }
 
 // names returns the arguments of a verb.
-func (v *Verb) names() []string {
-	var found []string
-	for _, a := range v.Args {
-		found = append(found, a.Name)
-	}
-	return found
-}
+func (v *Verb) names() []string { return each(v.Args, func(a Argument) string { return a.Name }) }
 
-// flags returns the arguments of a verb that take no value.
-func (v *Verb) flags() []string {
-	var found []string
-	for _, a := range v.Args {
-		if a.Kind == FlagKind {
-			found = append(found, a.Name)
-		}
-	}
-	return found
+// isFlag reports whether name is an argument that takes no value.
+func (v *Verb) isFlag(name string) bool {
+	a := v.argument(name)
+	return a != nil && a.Kind == FlagKind
 }
 
 // takenBy returns the name of the argument that has word among its values, or "".
@@ -149,68 +139,50 @@ func (v *Verb) takenBy(word string) string {
 }
 
 // words returns the texts of an Enum.
-func (a *Argument) words() []string {
-	var found []string
-	for _, w := range a.Words {
-		found = append(found, w.Text)
+func (a *Argument) words() []string { return each(a.Words, func(w Word) string { return w.Text }) }
+
+// each returns what f gives for each element.
+func each[T, R any](of []T, f func(T) R) (results []R) {
+	for _, t := range of {
+		results = append(results, f(t))
 	}
-	return found
+	return results
 }
 
 // isSpaced reports whether a value of this kind often has spaces in it.
 func (k Kind) isSpaced() bool {
-	return k == TemplateKind || k == AmountKind || k == ExprKind || k == TextKind
+	return k == TemplateKind || k == AmountKind || k == ExprKind || k == CronKind
+}
+
+// wants says what is expected as a value.
+var wants = map[Kind]string{
+	TemplateKind: "text with {expressions}",
+	AmountKind:   "an integer or an expression",
+	ExprKind:     "an expression",
+	DurationKind: period.Want,
+	CountKind:    "an integer of at least 1",
+	NameKind:     "letters, digits and " + strings.Join(strings.Split(punctuation, ""), " "),
+	IdentKind:    "an identifier",
+	CronKind:     "a cron expression",
+	ZoneKind:     "a time zone",
 }
 
 // want says what is expected as the value of an argument.
 func (a *Argument) want() string {
-	switch a.Kind {
-	case TemplateKind:
-		return "text with {expressions}"
-	case AmountKind:
-		return "an integer or an expression"
-	case ExprKind:
-		return "an expression"
-	case DurationKind:
-		return period.Want
-	case CountKind:
-		return "an integer of at least 1"
-	case NameKind:
-		return "letters, digits and " + strings.Join(strings.Split(punctuation, ""), " ")
-	case IdentKind:
-		return "an identifier"
-	case EnumKind:
+	if a.Kind == EnumKind {
 		return list(a.words(), "or")
 	}
-	switch a.Name {
-	case "tz":
-		return "a time zone"
-	case "cron":
-		return "a cron expression"
-	}
-	return "a text"
+	return wants[a.Kind]
 }
 
 // punctuation is what a word may hold beside letters and digits: names stand in keys, headers and metrics.
 const punctuation = "._-/"
 
 // verbNames are those of the directives that stand in doc comments, and bare.
-var verbNames = func() []string {
-	var found []string
-	for _, v := range Verbs {
-		found = append(found, v.Name)
-	}
-	return found
-}()
+var verbNames = each(Verbs, func(v Verb) string { return v.Name })
 
 // argumentNames are those of every verb.
-var argumentNames = func() []string {
-	var found []string
-	for _, v := range Verbs {
-		found = append(found, v.names()...)
-	}
-	return found
-}()
+var argumentNames = slices.Concat(each(Verbs, func(v Verb) []string { return v.names() })...)
 
 // otherNames is what other systems call the arguments of rule.
 var otherNames = map[string]string{

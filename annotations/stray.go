@@ -17,19 +17,14 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 		if used[cg] {
 			continue
 		}
-		var where place
 		for _, c := range cg.List {
 			d, rest, ok := p.find(c)
-			if !ok {
-				continue
-			}
-			if where == "" {
-				where = placeOf(fset, file, cg)
-			}
-			if d.Verb.Value == "bare" {
-				p.bare(d, rest, where)
-			} else {
-				p.add(d.Pos, "%s", where.reason(d.Verb.Value))
+			switch {
+			case !ok:
+			case d.Verb.Value == "bare":
+				p.bare(d, rest, placeOf(fset, file, cg))
+			default:
+				p.add(d.Pos, "%s", placeOf(fset, file, cg).reason(d.Verb.Value))
 			}
 		}
 	}
@@ -57,43 +52,33 @@ func Bare(c *ast.Comment) (reason string, ok bool) {
 	return strings.TrimSpace(rest), true
 }
 
-// place is where a directive stands, as seen from the code.
-type place string
+// place is where a directive stands in vain, as seen from the code, and what to do about it.
+type place struct{ where, instead string }
 
-const (
-	nowhere        place = "here"
-	behindCode     place = "behind code"
-	insideFunction place = "inside a function"
-	detached       place = "above a blank line"
-	aboveCarrier   place = "above what carries directives"
-	aboveFunction  place = "above a function"
-	aboveGroup     place = "above a group of types"
-	aboveEmbedded  place = "above an embedded type"
+var (
+	nowhere        = place{"", "write it directly above a type, a method or a field"}
+	behindCode     = place{"behind code", "write it on a line of its own above the type, method or field"}
+	insideFunction = place{"inside a function", "write it above a type, a method or a field of the package"}
+	aboveVariable  = place{"above a variable", nowhere.instead}
+	aboveConstant  = place{"above a constant", nowhere.instead}
+	aboveImport    = place{"above an import", nowhere.instead}
+	aboveFunction  = place{"above a function", "write it above a method, or above a func type, whose values can be limited"}
+	aboveGroup     = place{"above a group of types", "write it above each type in the group that it is for"}
+	aboveEmbedded  = place{"above an embedded type", "write it above the type around it, or above the method, spelled out there"}
+	aboveCarrier   = place{"above a blank line", "remove the line"} // and below that, what carries directives
 )
 
 // reason says why a directive there takes effect nowhere, and what to do.
-func (w place) reason(verb string) string {
-	instead := "write it directly above a type, a method or a field"
-	switch w {
-	case detached:
-		return "a blank line detaches this directive from the declaration below, so that it takes effect nowhere; remove the line"
-	case nowhere, aboveCarrier:
-		return "a directive takes effect nowhere here; " + instead
-	case behindCode:
-		instead = "write it on a line of its own above the type, method or field"
-	case insideFunction:
-		instead = "write it above a type, a method or a field of the package"
-	case aboveFunction:
-		instead = "write it above a method, or above a func type, whose values can be limited"
-	case aboveGroup:
-		instead = "write it above each type in the group that it is for"
-	case aboveEmbedded:
-		instead = "write it above the type around it, or above the method, spelled out there"
-		if verb == "skip" {
-			return "skip takes effect nowhere here; it stands above a method, or above an embedded type whose rules a wrapper would leave out"
-		}
+func (p place) reason(verb string) string {
+	switch {
+	case p == nowhere:
+		return "a directive takes effect nowhere here; " + p.instead
+	case p == aboveCarrier:
+		return "a blank line detaches this directive from the declaration below, so that it takes effect nowhere; " + p.instead
+	case p == aboveEmbedded && verb == "skip":
+		return "skip takes effect nowhere here; it stands above a method, or above an embedded type whose rules a wrapper would leave out"
 	}
-	return "a directive " + string(w) + " takes effect nowhere; " + instead
+	return "a directive " + p.where + " takes effect nowhere; " + p.instead
 }
 
 // placeOf finds where a comment stands: behind code, inside a function, or above what begins next.
@@ -128,13 +113,13 @@ func placeOf(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup) place {
 		return behindCode
 	case inside:
 		return insideFunction
-	case above == aboveCarrier && line(next) > last+1:
-		return detached
+	case above == aboveCarrier && line(next) <= last+1:
+		return nowhere
 	}
 	return above
 }
 
-// aboveOf is the place above a declaration or a member of a type; "" for other nodes.
+// aboveOf is the place above a declaration or a member of a type; zero for other nodes.
 func aboveOf(n ast.Node, around []ast.Node) place {
 	switch n := n.(type) {
 	case *ast.Field:
@@ -153,17 +138,12 @@ func aboveOf(n ast.Node, around []ast.Node) place {
 	case *ast.TypeSpec:
 		return aboveCarrier
 	case *ast.GenDecl:
-		switch {
-		case n.Tok == token.VAR:
-			return "above a variable"
-		case n.Tok == token.CONST:
-			return "above a constant"
-		case n.Tok == token.IMPORT:
-			return "above an import"
-		case n.Lparen.IsValid():
+		if n.Tok == token.TYPE && n.Lparen.IsValid() {
 			return aboveGroup
 		}
-		return aboveCarrier
+		return map[token.Token]place{
+			token.TYPE: aboveCarrier, token.VAR: aboveVariable, token.CONST: aboveConstant, token.IMPORT: aboveImport,
+		}[n.Tok]
 	}
-	return ""
+	return place{}
 }
