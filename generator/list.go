@@ -6,59 +6,50 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/listed"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Rule is a rule as it applies to a method.
+// Rule is a rule as it applies to a method. The name of its file is absolute.
 type Rule struct {
-	File      string // its absolute path
-	Line      int
-	Method    string // pkg.Type.Method
-	Name      string
-	Key       string // the template
-	Limit     int64  // 0 if it is an expression
-	LimitExpr string // "" if it is a number
-	Window    string // such as 1m, or a calendar's expression
-	Algorithm ratelimit.Algorithm
-	Settings  map[string]any // the other arguments that are not what they are by default, by name
-
+	listed.Row
 	rule ratelimit.Rule
 }
 
-// Boundaries returns the next n times after now at which the rule's calendar windows end; none if they are no calendar's.
-func (r Rule) Boundaries(now time.Time, n int) []time.Time {
-	ends, err := r.rule.Boundaries(now, n)
-	if err != nil {
-		return nil // collect has found it valid
+// Ends returns the next n times after now at which the rule's calendar windows end; none if they are no calendar's.
+func (r Rule) Ends(now time.Time, n int) (ends []string) {
+	times, _ := r.rule.Boundaries(now, n) // collect has found it valid
+	for _, t := range times {
+		ends = append(ends, t.Format(time.RFC3339))
 	}
 	return ends
 }
 
 // Tag returns how the keys of the rule's counts end.
-func (r Rule) Tag() string { return key.Tag(r.Name, r.Method, r.rule.Window(), r.Key) }
+func (r Rule) Tag() string { return key.Tag(r.Rule, r.Method, r.rule.Window(), r.Key) }
 
 // rulesOf returns the rules of a package.
 func rulesOf(fset *token.FileSet, p *model.Package) []Rule {
 	var rules []Rule
 	for m := range p.Methods() {
 		for _, r := range m.Rules {
-			rules = append(rules, ruleOf(fset, m, r))
+			rules = append(rules, Rule{rowOf(fset, m, r), r.Limit})
 		}
 	}
 	return rules
 }
 
-func ruleOf(fset *token.FileSet, m *model.Method, r *model.Rule) Rule {
+func rowOf(fset *token.FileSet, m *model.Method, r *model.Rule) listed.Row {
 	at := fset.PositionFor(r.Pos, false)
-	row := Rule{
-		File: at.Filename, Line: at.Line, Method: m.Scope, Name: r.Limit.Name, Key: r.Limit.Key,
-		Limit: r.Limit.Limit, Window: window(r.Limit), Algorithm: r.Limit.Algorithm, Settings: settings(r), rule: r.Limit,
+	row := listed.Row{
+		File: at.Filename, Line: at.Line, Method: m.Scope, Rule: r.Limit.Name, Key: r.Limit.Key,
+		LimitExpr: r.Rule.Limit.Expr.Value, Window: window(r.Limit), Algorithm: r.Limit.Algorithm.String(), Settings: settings(r),
 	}
-	if row.LimitExpr = r.Rule.Limit.Expr.Value; row.LimitExpr != "" {
-		row.Limit = 0
+	if row.LimitExpr == "" {
+		row.Limit = &r.Limit.Limit
 	}
 	if r.Limit.Cron != "" {
-		row.Algorithm = ratelimit.Calendar
+		row.Algorithm = ratelimit.Calendar.String()
 	}
 	return row
 }

@@ -13,7 +13,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// columns are the arguments that have fields in [Rule], and message, which limits nothing.
+// columns are the arguments that have fields in a row, and message, which limits nothing.
 var columns = []string{"name", "key", "limit", "per", "cron", "algorithm", "message"}
 
 // settings returns the others that are not what they are by default: an int64, true for a flag, or else a string, which is a word, a

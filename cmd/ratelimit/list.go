@@ -14,42 +14,22 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/listed"
 )
 
-// row is a rule as it is printed.
-type row struct {
-	listed.Row
-	settings string // as in a directive
-}
+// shownEnds is how many ends of calendar windows are printed.
+const shownEnds = 3
 
-// shownBoundaries is how many ends of calendar windows are printed.
-const shownBoundaries = 3
-
-func (c *command) rowOf(r generator.Rule, now time.Time) row {
-	printed := row{Row: listed.Row{
-		File: c.relative(r.File), Line: r.Line, Method: r.Method, Rule: r.Name, Key: r.Key, LimitExpr: r.LimitExpr,
-		Window: r.Window, Algorithm: r.Algorithm.String(), Settings: r.Settings,
-	}}
-	if r.LimitExpr == "" {
-		printed.Limit = &r.Limit
-	}
-	var settings []string
-	for _, arg := range annotations.LookUp("rule").Args {
-		if value, ok := r.Settings[arg.Name]; ok {
-			settings = append(settings, listed.Argument(arg.Name, value))
-		}
-	}
-	printed.settings = strings.Join(settings, " ")
-	for _, b := range r.Boundaries(now, shownBoundaries) {
-		printed.Boundaries = append(printed.Boundaries, b.Format(time.RFC3339))
-	}
-	return printed
-}
-
-// printRules prints all rules; now is the time from which their next boundaries count.
-func (c *command) printRules(rules []generator.Rule, now time.Time) error {
-	rows := []row{} // JSON's null would be no list
+// rows returns the rules as they are printed; now is the time from which the next ends of their windows count.
+func (c *command) rows(rules []generator.Rule, now time.Time) []listed.Row {
+	rows := []listed.Row{} // JSON's null would be no list
 	for _, r := range rules {
-		rows = append(rows, c.rowOf(r, now))
+		row := r.Row
+		row.File, row.Boundaries = c.relative(row.File), r.Ends(now, shownEnds)
+		rows = append(rows, row)
 	}
+	return rows
+}
+
+// printRules prints all rules.
+func (c *command) printRules(rows []listed.Row) error {
 	switch {
 	case c.json:
 		e := json.NewEncoder(c.stdout)
@@ -63,22 +43,22 @@ func (c *command) printRules(rules []generator.Rule, now time.Time) error {
 	}
 }
 
-func (c *command) printTable(rows []row) error {
+func (c *command) printTable(rows []listed.Row) error {
 	t := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ToUpper(strings.Join(columns, "\t")))
 	for _, r := range rows {
-		fmt.Fprintln(t, strings.Join(r.cells(), "\t"))
+		fmt.Fprintln(t, strings.Join(cells(r), "\t"))
 	}
 	return t.Flush()
 }
 
-func (c *command) printMarkdown(rows []row) error {
+func (c *command) printMarkdown(rows []listed.Row) error {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 	line(columns)
 	b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
 	for _, r := range rows {
-		cells := r.cells()
+		cells := cells(r)
 		for i := range cells {
 			cells[i] = markdown.Replace(cells[i])
 		}
@@ -93,15 +73,17 @@ var markdown = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", 
 
 var columns = []string{"where", "method", "rule", "key", "limit", "window", "algorithm", "settings", "next"}
 
-// cells are the row's columns, each on one line.
-func (r row) cells() []string {
-	limit := r.LimitExpr
-	if r.Limit != nil {
-		limit = strconv.FormatInt(*r.Limit, 10)
+// cells are the columns of a row, each on one line.
+func cells(r listed.Row) []string {
+	var settings []string
+	for _, arg := range annotations.LookUp("rule").Args {
+		if value, ok := r.Settings[arg.Name]; ok {
+			settings = append(settings, listed.Argument(arg.Name, value))
+		}
 	}
 	cells := []string{
-		fmt.Sprintf("%s:%d", r.File, r.Line), r.Method, r.Rule, r.Key, limit, r.Window, r.Algorithm, r.settings,
-		strings.Join(r.Boundaries, " "),
+		fmt.Sprintf("%s:%d", r.File, r.Line), r.Method, r.Rule, r.Key, r.LimitText(), r.Window, r.Algorithm,
+		strings.Join(settings, " "), strings.Join(r.Boundaries, " "),
 	}
 	for i, cell := range cells {
 		switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/listed"
 )
 
 const listedSource = `package x
@@ -39,7 +40,7 @@ func printed(t *testing.T, change func(*command)) string {
 	var out bytes.Buffer
 	c := &command{stdout: &out, config: generator.Config{Dir: dir}}
 	change(c)
-	if err := c.printRules(result.Rules, time.Date(2026, 10, 24, 12, 0, 0, 0, time.UTC)); err != nil {
+	if err := c.printRules(c.rows(result.Rules, time.Date(2026, 10, 24, 12, 0, 0, 0, time.UTC))); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -68,7 +69,7 @@ func TestListSettings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := r.cells()[7] + " " + strings.NewReplacer(`\u003e`, ">").Replace(string(fields)); got != want {
+			if got := cells(r)[7] + " " + strings.NewReplacer(`\u003e`, ">").Replace(string(fields)); got != want {
 				t.Errorf("found %s, expected %s", got, want)
 			}
 		})
@@ -78,13 +79,13 @@ func TestListSettings(t *testing.T) {
 // TestListOddCells has what would begin another cell or row.
 func TestListOddCells(t *testing.T) {
 	r := rowWith(t, `limit="len(\n\ta)" per=1m key="{a}\t|"`)
-	if cells := r.cells(); cells[3] != `"{a}\t|"` || cells[4] != `"len(\n\ta)"` {
+	if cells := cells(r); cells[3] != `"{a}\t|"` || cells[4] != `"len(\n\ta)"` {
 		t.Errorf("the key is %s, the limit %s", cells[3], cells[4])
 	}
 }
 
 // rowWith returns the row of a method with a rule.
-func rowWith(t *testing.T, rule string) row {
+func rowWith(t *testing.T, rule string) listed.Row {
 	t.Helper()
 	src := "package x\n\nimport \"context\"\n\ntype X interface {\n\t//ratelimit:rule " + rule + "\n\tM(ctx context.Context, a string) error\n}\n"
 	dir := module(t, "x.go", src)
@@ -93,7 +94,7 @@ func rowWith(t *testing.T, rule string) row {
 		t.Fatal(err)
 	}
 	c := &command{config: generator.Config{Dir: dir}}
-	return c.rowOf(result.Rules[0], time.Time{})
+	return c.rows(result.Rules, time.Time{})[0]
 }
 
 func TestListTable(t *testing.T) {
@@ -132,7 +133,7 @@ func TestListJSON(t *testing.T) {
 	if want := read(t, "testdata", "list.json"); got != want {
 		t.Errorf("printed\n%sexpected\n%s", got, want)
 	}
-	var rows []row
+	var rows []listed.Row
 	if err := json.Unmarshal([]byte(got), &rows); err != nil || len(rows) != 6 {
 		t.Errorf("read back as %d rows, %v", len(rows), err)
 	}

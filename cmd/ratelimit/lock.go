@@ -2,12 +2,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -75,7 +73,7 @@ func (c *command) lockOf(rules []generator.Rule) []locked {
 	var lines []locked
 	for _, r := range rules {
 		l := locked{
-			Rule: r.Name, Key: r.Key, Tag: r.Tag(), Limit: cmp.Or(r.LimitExpr, strconv.FormatInt(r.Limit, 10)),
+			Rule: r.Rule, Key: r.Key, Tag: r.Tag(), Limit: r.LimitText(),
 			Scope: setting(r, "scope"), Hash: setting(r, "hash"), Burst: setting(r, "burst"),
 			at: annotations.Message{File: c.relative(r.File), Span: annotations.Span{Line: r.Line, Column: 1}},
 		}

@@ -128,7 +128,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case c.list:
-		err = c.printRules(result.Rules, time.Now())
+		err = c.printRules(c.rows(result.Rules, time.Now()))
 	case c.lock:
 		err = c.writeLock(result.Rules)
 	case c.check:

@@ -119,11 +119,7 @@ func (s *simulation) rows(ctx context.Context) ([]listed.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows []listed.Row
-	for _, r := range result.Rules {
-		rows = append(rows, s.rowOf(r, time.Time{}).Row)
-	}
-	return rows, nil
+	return s.command.rows(result.Rules, time.Time{}), nil
 }
 
 // readRows reads the output of ratelimit -list -json.

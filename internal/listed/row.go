@@ -64,11 +64,7 @@ func (r Row) Directive() string {
 		}
 	}
 	add("key", r.Key)
-	if r.Limit != nil {
-		add("limit", *r.Limit)
-	} else {
-		add("limit", r.LimitExpr)
-	}
+	add("limit", r.LimitText())
 	switch r.Algorithm {
 	case "calendar":
 		add("cron", r.Window)
@@ -82,6 +78,14 @@ func (r Row) Directive() string {
 		add(name, r.Settings[name])
 	}
 	return strings.Join(words, " ")
+}
+
+// LimitText is the limit, which may be an expression.
+func (r Row) LimitText() string {
+	if r.Limit != nil {
+		return strconv.FormatInt(*r.Limit, 10)
+	}
+	return r.LimitExpr
 }
 
 // AsRule returns the rule as a program has it. A limit that each call brings along is 1.
