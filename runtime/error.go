@@ -48,6 +48,9 @@ type Violation struct {
 // String returns a text such as "login: 10 per minute (leaky-bucket) for ann".
 func (v Violation) String() string {
 	s := strconv.FormatInt(v.Limit, 10) + " " + perWindow(v.Window)
+	if v.Window == "" { // a server that refused did not say
+		s = "limit " + strconv.FormatInt(v.Limit, 10)
+	}
 	if v.Rule != "" {
 		s = v.Rule + ": " + s
 	}

@@ -19,7 +19,11 @@ func TestErrorTexts(t *testing.T) {
 		"p.T.M: a cost of 2 can never be admitted: the limit is 1":      &ratelimit.NeverAdmissibleError{Method: "p.T.M", Rule: "p.T.M", Cost: 2, Limit: 1},
 		"rate limit: the cost is -1":                                    &ratelimit.KeyError{Reason: "the cost is -1"},
 		"p.T.M: r: doc.ID: doc is nil":                                  &ratelimit.KeyError{Method: "p.T.M", Rule: "r", Expr: "doc.ID", Reason: "doc is nil"},
-		"store: gone":                                                   &ratelimit.StoreError{Err: errors.New("gone")},
+		"settle: found 1 costs":                                         &ratelimit.RuleError{Argument: "settle", Reason: "found 1 costs"},
+		"Slow down (retry after 1s; r: limit 3)": &ratelimit.TooManyRequestsError{ // as a client of gRPC has it
+			Message: "Slow down.", RetryAfter: time.Second, Violations: []ratelimit.Violation{{Rule: "r", Limit: 3}},
+		},
+		"store: gone": &ratelimit.StoreError{Err: errors.New("gone")},
 	} {
 		if err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)
