@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"time"
@@ -34,6 +35,7 @@ func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
 	}
 	shown := []inspected{}
 	for _, q := range requests {
+		q.Member = rand.Text() // under distinct=, one that nobody has
 		d, err := t.limiter.Peek(ctx, q)
 		if err != nil {
 			return err

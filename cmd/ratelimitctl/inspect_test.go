@@ -167,6 +167,23 @@ func TestInspectTellsLeasesFromCalls(t *testing.T) {
 	require(t, server.Addr, done, "1000 per hour: processes took ahead ", "inspect", rule.Name)
 }
 
+// Members of a rule with distinct= are shown by their number, and the delay is that of one who is new.
+func TestInspectCountsMembers(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	rule := ratelimit.Rule{Name: "strangers", Limit: 2, Per: time.Hour, Distinct: "{friend}"}
+	f.known(map[string]string{rule.Name: `{"name":"strangers","limit":2,"per":"1h","algorithm":"sliding-window","distinct":"{friend}"}`})
+	for i, member := range []string{"ann", "bob"} {
+		if _, err := f.Allow(t.Context(), ratelimit.Request{Rule: rule, Member: member}); err != nil {
+			t.Fatal(err)
+		}
+		got := inspectedBy(t, server, rule.Name)
+		if used := int64(i + 1); got.Used != used || got.Remaining != 2-used || (got.RetryAfter != "") != (used == 2) {
+			t.Errorf("%d members called, and it shows %+v", used, got)
+		}
+	}
+}
+
 func ruleText(r ratelimit.Rule) string {
 	text, _ := json.Marshal(map[string]any{"name": r.Name, "limit": r.Limit, "per": "1h", "algorithm": r.Algorithm.String()})
 	if r.Cron != "" {
