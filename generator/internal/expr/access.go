@@ -133,10 +133,7 @@ func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int
 		return nil
 	}
 	c.hide(n.Property, base.typ, f, path)
-	t := &term{node: n, typ: f.Type(), hint: hintOf(f.Name()), maybe: base.passes(n), sure: base.sure && !nilable(f.Type())}
-	if base.src != "" {
-		t.src = base.src + "." + f.Name()
-	}
+	t := &term{node: n, typ: f.Type(), maybe: base.passes(n), sure: base.sure && !nilable(f.Type())}
 	t.write = func(w *writer) operand {
 		o := w.term(base)
 		if n.Optional && nilable(base.typ) {
@@ -175,7 +172,7 @@ func (c *compiler) reachable(n *ast.MemberNode, t types.Type, path []int) bool {
 // nil. A map, a slice or a function may be nil and have methods.
 func (t *term) receiver(w *writer, o operand, path []int) operand {
 	if panicsIfNil(t.typ) {
-		o = w.notNil(o, t.typ, t.hint, t.said())
+		o = w.notNil(o, t)
 	}
 	at, suffix := t.typ, ""
 	for _, i := range path {
@@ -186,8 +183,8 @@ func (t *term) receiver(w *writer, o operand, path []int) operand {
 		at = s.Field(i).Type()
 		suffix += "." + s.Field(i).Name()
 		if panicsIfNil(at) {
-			o = w.twice(t.hint, o)
-			w.notNil(operand{text: o.in(highest) + suffix, prec: highest, path: true}, at, "", t.said()+suffix)
+			o = w.twice(t, o)
+			w.check(operand{text: o.in(highest) + suffix, prec: highest, path: true}, at, t.said()+suffix)
 		}
 	}
 	return o
@@ -231,17 +228,12 @@ func (c *compiler) element(n *ast.MemberNode, base, key *term, elem types.Type) 
 	if pointee(base.typ) != nil || types.IsInterface(key.typ) {
 		return c.onMachine(n, elem)
 	}
-	t := &term{node: n, typ: elem, hint: "value"}
-	if base.src != "" && key.src != "" {
-		t.src = base.src + "[" + key.src + "]"
-	}
-	t.write = func(w *writer) operand {
+	return &term{node: n, typ: elem, write: func(w *writer) operand {
 		o := w.all(base, key)
 		r := o[0].from(o[0].in(highest) + "[" + o[1].text + "]")
 		r.calls, r.stable = o[0].calls || o[1].calls, false
 		return r
-	}
-	return t
+	}}
 }
 
 // fits reports whether key may be the index of an element of a list. A negative one counts from the end.

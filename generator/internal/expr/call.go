@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -81,18 +80,14 @@ func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast
 		return nil
 	}
 	c.hide(callee.Property, base.typ, m, path)
-	t := c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, w.term(base), m, path) })
-	if t != nil && base.src != "" && t.src != "" {
-		t.src = base.src + "." + t.src
-	}
-	return c.ending(callee, base, t)
+	return c.ending(callee, base, c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, w.term(base), m, path) }))
 }
 
 // method writes m of o, which t wrote.
 func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
 	o = t.receiver(w, o, path[:len(path)-1])
 	if _, pointer := m.Signature().Recv().Type().(*types.Pointer); pointer && !o.addr && pointee(t.typ) == nil {
-		o = w.define(t.hint, o)
+		o = w.define(t.hint(), o)
 	}
 	return operand{text: o.in(highest) + "." + m.Name(), prec: highest, calls: o.calls}
 }
@@ -101,7 +96,7 @@ func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
 func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
 	if f != nil {
 		if sig, ok := f.typ.Underlying().(*types.Signature); ok {
-			t := c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(w.term(f), f.typ, "f", f.said()) })
+			t := c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(w.term(f), f) })
 			if t != nil && f.optional() {
 				return c.maybeNil(n, t.typ)
 			}
@@ -137,7 +132,7 @@ func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, ca
 	if result == nil || !c.arguments(n, name, sig, args) {
 		return nil
 	}
-	t := &term{node: n, typ: result, src: called(name, args), hint: c.resultHint(name, result)}
+	t := &term{node: n, typ: result}
 	t.write = func(w *writer) operand {
 		ops := []operand{callee(w)}
 		for _, a := range args {
@@ -149,7 +144,7 @@ func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, ca
 		if sig.Results().Len() == 1 {
 			return o
 		}
-		return w.must(t.hint, o.text)
+		return w.must(t.hint(), o.text)
 	}
 	return t
 }
@@ -166,35 +161,6 @@ func (c *compiler) result(n *ast.CallNode, name string, sig *types.Signature) ty
 		return r.At(0).Type()
 	}
 	return nil
-}
-
-// called spells a call for a message.
-func called(name string, args []*term) string {
-	var texts []string
-	for _, a := range args {
-		if a == nil || a.src == "" {
-			return name + "(...)"
-		}
-		texts = append(texts, a.src)
-	}
-	return name + "(" + strings.Join(texts, ", ") + ")"
-}
-
-// resultHint names a variable for what a function returns: after the function, or after the type where that is taken.
-func (c *compiler) resultHint(name string, t types.Type) string {
-	hint := hintOf(strings.TrimPrefix(name, "Get"))
-	if c.env.Package.Scope().Lookup(hint) == nil && hint != "" && !strings.Contains(hint, ".") {
-		return hint
-	}
-	switch {
-	case isText(t):
-		return "text"
-	case isNumber(t):
-		return "n"
-	case isBool(t):
-		return "ok"
-	}
-	return "value"
 }
 
 // arguments converts the terms to what the parameters take. It reports whether that is possible.
@@ -244,12 +210,12 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	c.named(name, func(w *writer) operand {
 		return operand{text: w.std(machinePath, "OrNil") + "(" + w.std(wrapPath, id.fn) + ")", prec: highest}
 	})
-	plain := &term{node: n, typ: text, hint: name, write: func(w *writer) operand {
+	plain := &term{node: n, typ: text, write: func(w *writer) operand {
 		o := w.callOf(w.std(wrapPath, id.fn), w.all(args...)...)
 		o.calls = true
 		return o
 	}}
-	t := &term{node: n, typ: plain.typ, src: called(name, args), hint: name, bare: plain, maybe: true}
+	t := &term{node: n, typ: text, bare: plain, maybe: true}
 	t.write = func(w *writer) operand {
 		o := w.define(name, w.term(plain))
 		if w.gates == nil {

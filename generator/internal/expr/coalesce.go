@@ -60,7 +60,7 @@ func operands(n ast.Node) []ast.Node {
 // choice writes a variable for t, which has the value of last, for which facts are not nil, unless another one applies. decide returns
 // the statements that assign the others; rest are those that assign last, none where the variable begins with it.
 func (w *writer) choice(t, last *term, facts []string, decide func(name string, rest []string) []string) operand {
-	name := w.local(t.hint)
+	name := w.local(t.hint())
 	rest, o := w.block(facts, last)
 	if len(rest) == 0 && o.stable && o.text != "nil" {
 		w.add(name + " := " + o.typed(w, last).text)
@@ -110,9 +110,9 @@ func (w *writer) opened(t *term) (open operand, body []string, value operand) {
 // method returns an error.
 func (w *writer) there(o operand, t *term) operand {
 	if w.gates == nil {
-		return w.notNil(o, t.typ, t.hint, t.said())
+		return w.notNil(o, t)
 	}
-	o = w.twice(t.hint, o)
+	o = w.twice(t, o)
 	if !w.knows(o.text) {
 		w.gate(w.againstNil(token.NEQ, o, t.typ))
 	}

@@ -50,9 +50,7 @@ func (c *compiler) compared(n *ast.BinaryNode, l, r *term) *term {
 	if a == nil {
 		return c.onMachine(n, truth)
 	}
-	t := infix(n, truth, comparisons[n.Operator], a, b)
-	t.hint = "ok"
-	return t
+	return infix(n, truth, comparisons[n.Operator], a, b)
 }
 
 func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
@@ -97,15 +95,13 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	case !nilable(t.typ):
 		return c.errorf(n, "%s is never nil: it is %s", t.said(), c.a(t.typ))
 	}
-	v := &term{node: n, typ: truth, hint: "ok"}
-	v.write = func(w *writer) operand {
+	return &term{node: n, typ: truth, write: func(w *writer) operand {
 		o := w.term(t)
 		if o.path && w.knows(o.text) {
 			return fixed(w.word(strconv.FormatBool(op != token.EQL)))
 		}
 		return w.againstNil(op, o, t.typ)
-	}
-	return v
+	}}
 }
 
 // againstNil compares with nil. An interface may hold a nil pointer, which is nil, too, and so may a type parameter.

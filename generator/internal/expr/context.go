@@ -41,22 +41,17 @@ func contextMethod(t types.Type) *types.Func {
 	return m
 }
 
-// implementsContext reports whether t has the methods of a context. The package need not import that, so that the interface
-// itself, and time.Time, may be out of reach.
+// cancelled has the methods of a context but for Deadline, whose time.Time may be out of reach.
+var cancelled = having("Done() <-chan struct{}; Err() error; Value(any) any")
+
+// implementsContext reports whether t has the methods of a context. The package need not import that.
 func implementsContext(t types.Type) bool {
 	deadline := types.NewMethodSet(t).Lookup(nil, "Deadline")
-	if deadline == nil {
+	if deadline == nil || !types.Implements(t, cancelled) {
 		return false
 	}
 	results := deadline.Type().(*types.Signature).Results()
-	if results.Len() == 0 || types.Unalias(results.At(0).Type()).String() != "time.Time" {
-		return false
-	}
-	done := types.NewChan(types.RecvOnly, types.NewStruct(nil, nil))
-	return types.Implements(t, having(
-		method("Deadline", nil, results.At(0).Type(), truth), method("Done", nil, done), method("Err", nil, failure),
-		method("Value", anything, anything),
-	))
+	return results.Len() == 2 && types.Unalias(results.At(0).Type()).String() == "time.Time"
 }
 
 // context is ctx on a method without a parameter of that name.
@@ -72,7 +67,7 @@ func (c *compiler) context(n *ast.IdentifierNode) *term {
 	if called {
 		t = c.callMethod(t, "Context", contextMethod(t.typ).Signature().Results().At(0).Type())
 	}
-	t.src, t.hint = "ctx", "ctx"
+	t.node = n
 	c.named("ctx", t.write)
 	return t
 }

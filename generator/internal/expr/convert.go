@@ -1,9 +1,13 @@
 package expr
 
 import (
+	"cmp"
 	"go/types"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
+
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // as is t converted by Go's own conversion to the basic type named.
@@ -17,7 +21,7 @@ func (t *term) as(kind types.BasicKind) *term {
 
 // then is t with f applied to what it is written as.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
-	return &term{node: t.node, typ: to, con: t.con, src: t.src, hint: t.hint, maybe: t.maybe, write: func(w *writer) operand {
+	return &term{node: t.node, typ: to, con: t.con, maybe: t.maybe, write: func(w *writer) operand {
 		return f(w, w.term(t))
 	}}
 }
@@ -28,22 +32,24 @@ func (t *term) integer(kind types.BasicKind) *term {
 	if t.fits(to) || holds(to, t.typ) {
 		return t.as(kind)
 	}
-	return &term{node: t.node, typ: to, src: t.src, hint: "n", maybe: t.maybe, write: func(w *writer) operand {
+	return &term{node: t.node, typ: to, maybe: t.maybe, write: func(w *writer) operand {
 		return w.must("n", w.std(checkedPath, "To")+"["+w.typ(to)+"]("+w.term(t).text+")")
 	}}
 }
 
 // checked calls a function of package checked. Its error leaves the method.
-func checked(n ast.Node, t types.Type, fn, hint string, args ...*term) *term {
-	return &term{node: n, typ: t, hint: hint, write: func(w *writer) operand {
-		return w.must(hint, w.callOf(w.std(checkedPath, fn), w.all(args...)...).text)
-	}}
+func checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
+	v := &term{node: n, typ: t}
+	v.write = func(w *writer) operand {
+		return w.must(v.hint(), w.callOf(w.std(checkedPath, fn), w.all(args...)...).text)
+	}
+	return v
 }
 
 // plainly is t as a value that must be there.
 func (t *term) plainly() *term {
 	v := *t
-	v.maybe, v.src = false, ""
+	v.maybe = false
 	return &v
 }
 
@@ -57,7 +63,7 @@ func (t *term) value() *term {
 
 // pointed is what t points to, whatever that is.
 func (t *term) pointed() *term {
-	return &term{node: t.node, typ: pointee(t.typ), src: t.src, hint: t.hint, maybe: true, write: func(w *writer) operand {
+	return &term{node: t.node, typ: pointee(t.typ), maybe: true, write: func(w *writer) operand {
 		return star(w.there(w.term(t), t))
 	}}
 }
@@ -68,10 +74,37 @@ func star(o operand) operand {
 
 // said is what the expression calls t.
 func (t *term) said() string {
-	if t.src == "" || len(t.src) > 60 {
-		return "the value"
+	if s := t.node.String(); len(s) <= 60 {
+		return s
 	}
-	return t.src
+	return "the value"
+}
+
+// hint names a variable for t after what gives its value.
+func (t *term) hint() string { return naming.Lower(source(t.node)) }
+
+// source is the name of the variable, the field or the function that gives the value of n, or what its operator gives.
+func source(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		return n.Value
+	case *ast.MemberNode:
+		if name, ok := n.Property.(*ast.StringNode); ok {
+			return name.Value
+		}
+	case *ast.CallNode:
+		return strings.TrimPrefix(source(n.Callee), "Get")
+	case *ast.ChainNode:
+		return source(n.Node)
+	case *ast.ConditionalNode:
+		return cmp.Or(source(n.Exp1), source(n.Exp2))
+	case *ast.BinaryNode:
+		if n.Operator == "??" {
+			return cmp.Or(source(n.Left), source(n.Right))
+		}
+		return map[string]string{"+": "sum", "-": "difference", "*": "product", "%": "remainder"}[n.Operator]
+	}
+	return ""
 }
 
 // assign converts t so that Go can assign it to a variable of type to. It returns nil after reporting why that is impossible. A

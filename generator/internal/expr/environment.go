@@ -49,7 +49,7 @@ func (c *compiler) reserved(n ast.Node, word string) bool {
 
 // absent is a parameter that the method does not have, or a part of one.
 func (c *compiler) absent(n ast.Node) *term {
-	t := missing(n)
+	t := literal(n, nil)
 	t.gone = true
 	return t
 }

@@ -109,7 +109,7 @@ type Hidden struct {
 
 // Compile parses and checks e, and finds the code for it. Its errors stand at the word that is wrong.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagnostics) {
-	c := &compiler{expr: e.Text, env: env, seen: map[any]*term{}, size: map[any]int{}, instances: map[string]types.Type{}}
+	c := &compiler{expr: e.Text, env: env, instances: map[string]types.Type{}}
 	root := c.parse()
 	if root == nil {
 		return nil, c.errs

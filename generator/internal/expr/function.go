@@ -88,11 +88,7 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 	if t, done := c.fold(n, args...); done {
 		return t
 	}
-	t := c.function(n, f, form, args)
-	if t != nil && t.src == "" {
-		t.src = called(n.Name, args)
-	}
-	return t
+	return c.function(n, f, form, args)
 }
 
 // function lowers a call that is right, as far as it can become Go.
@@ -101,18 +97,18 @@ func (c *compiler) function(n *ast.BuiltinNode, f function, form int, args []*te
 	switch {
 	case slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }):
 	case form < len(goes):
-		return goCall(n, f.result(args), "text", "strings", goes[form], texts(args)...)
+		return goCall(n, f.result(args), "strings", goes[form], texts(args)...)
 	case n.Name == "string":
 		return c.string(n, args[0])
 	case n.Name == "int" && isInt(args[0].typ):
 		return args[0].integer(arithmeticKind(args[0])).plainly()
 	case n.Name == "len" && isText(args[0].typ):
-		return goCall(n, whole, "n", "unicode/utf8", "RuneCountInString", args[0].as(types.String))
+		return goCall(n, whole, "unicode/utf8", "RuneCountInString", args[0].as(types.String))
 	case n.Name == "len" && pointee(args[0].typ) == nil:
-		return goCall(n, whole, "n", "", n.Name, args[0])
+		return goCall(n, whole, "", n.Name, args[0])
 	case (n.Name == "min" || n.Name == "max") && !slices.ContainsFunc(args, func(t *term) bool { return !isInt(t.typ) }):
 		if met := c.meet(n, args); len(met) == len(args) {
-			return goCall(n, met[0].typ, "n", "", n.Name, met...)
+			return goCall(n, met[0].typ, "", n.Name, met...)
 		}
 	}
 	t := c.onMachine(n, f.result(args))
@@ -121,8 +117,8 @@ func (c *compiler) function(n *ast.BuiltinNode, f function, form int, args []*te
 }
 
 // goCall calls a function of a package, or one of Go's own.
-func goCall(n ast.Node, t types.Type, hint, path, fn string, args ...*term) *term {
-	return &term{node: n, typ: t, hint: hint, write: func(w *writer) operand { return w.callOf(w.std(path, fn), w.all(args...)...) }}
+func goCall(n ast.Node, t types.Type, path, fn string, args ...*term) *term {
+	return &term{node: n, typ: t, write: func(w *writer) operand { return w.callOf(w.std(path, fn), w.all(args...)...) }}
 }
 
 func texts(terms []*term) []*term {
@@ -307,7 +303,5 @@ func (c *compiler) pointer(n *ast.PointerNode) *term {
 	default:
 		return c.errorf(n, "there is no #%s here", n.Name)
 	}
-	t := c.onMachine(n, typ)
-	t.src = "#" + n.Name
-	return t
+	return c.onMachine(n, typ)
 }

@@ -20,7 +20,7 @@ func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.S
 	var words []string
 	for i, t := range args {
 		if t.lit {
-			words = append(words, t.src)
+			words = append(words, spelled(t.con))
 			continue
 		}
 		v := types.NewVar(token.NoPos, scope, "ʻ"+strconv.Itoa(i), t.typ)

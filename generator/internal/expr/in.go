@@ -62,9 +62,9 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		}
 		x, items[i] = l, r
 	}
-	return &term{node: n, typ: truth, hint: "found", write: func(w *writer) operand {
+	return &term{node: n, typ: truth, write: func(w *writer) operand {
 		ops := w.all(append([]*term{x}, items...)...)
-		left := w.twice(x.hint, ops[0])
+		left := w.twice(x, ops[0])
 		all := join(token.EQL, left, ops[1])
 		for _, o := range ops[2:] {
 			all = join(token.LOR, all, join(token.EQL, left, o))

@@ -14,7 +14,7 @@ func (c *compiler) not(n ast.Node, t *term) *term {
 		opposite.sure = t.sure
 		return opposite
 	}
-	return &term{node: n, typ: truth, hint: "ok", write: func(w *writer) operand {
+	return &term{node: n, typ: truth, write: func(w *writer) operand {
 		o := w.term(t)
 		return operand{text: "!" + o.in(unary), prec: unary, calls: o.calls, stable: o.stable, yes: o.no, no: o.yes}
 	}}
@@ -69,7 +69,7 @@ func (o *operand) decided(op token.Token) *[]string {
 
 // shortCircuit writes an operator whose right side is computed only if the left one leaves it open.
 func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
-	return &term{node: n, typ: truth, hint: "ok", write: func(w *writer) operand {
+	return &term{node: n, typ: truth, write: func(w *writer) operand {
 		a := w.term(l)
 		if known := map[token.Token]string{token.LAND: "true", token.LOR: "false"}[op]; a.text == known {
 			return w.term(r)
@@ -122,9 +122,6 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 func together(n ast.Node, terms []*term) *term {
 	t := &term{node: n, typ: terms[0].typ, final: terms[0].final, plain: true}
 	for _, each := range terms {
-		if t.hint == "" {
-			t.hint = each.hint
-		}
 		t.plain = t.plain && each.plain
 	}
 	return t

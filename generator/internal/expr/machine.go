@@ -14,9 +14,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
 )
 
-// maxParts bounds what expr compiles: it does so once for each place in the tree, and inner comparisons of a chain have two.
-const maxParts = 10_000
-
 // value is what an expression calls by a name of the method or of the package.
 type value struct {
 	name  string
@@ -84,10 +81,6 @@ func (t *term) optional() bool {
 
 // program hands the whole expression, whose value is t, to the machine.
 func (c *compiler) program(t *term, want Want) (*Program, *term) {
-	if c.parts > maxParts {
-		c.errorAt(0, "the expression has too many parts for expr's machine")
-		return nil, nil
-	}
 	p := &Program{Source: c.expr.Value, Hidden: c.hidden}
 	for _, v := range c.values {
 		p.Names = append(p.Names, v.name)

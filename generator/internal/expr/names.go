@@ -104,7 +104,6 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 		return c.environment(n)
 	case "method":
 		t := literal(n, c.env.Method)
-		t.src = n.Value
 		c.named(n.Value, t.write)
 		return t
 	}
@@ -185,7 +184,7 @@ func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*w
 		return nil
 	}
 	c.named(name, write)
-	return &term{node: n, typ: t, src: name, hint: hintOf(name), write: write}
+	return &term{node: n, typ: t, write: write}
 }
 
 // input is the parameter or the receiver of a name, if there is one.
@@ -219,7 +218,7 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 	if !c.valid(n, o.Type()) {
 		return nil
 	}
-	t := &term{node: n, typ: types.Default(o.Type()), src: n.Value}
+	t := &term{node: n, typ: types.Default(o.Type())}
 	b, _ := o.Type().Underlying().(*types.Basic)
 	t.lit = b != nil && b.Info()&types.IsUntyped != 0
 	fits := true
@@ -259,7 +258,6 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term)
 		return c.errorf(start(n.Value), "nil has no type here")
 	}
 	bound := c.onMachine(n.Value, value.typ)
-	bound.src = n.Name
 	bound.maybe = value.optional()
 	if c.lets == nil {
 		c.lets = map[string]*term{}

@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"go/types"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -46,7 +47,8 @@ var wideCases = []struct {
 func TestOn32Bits(t *testing.T) {
 	int64s := types.Typ[types.Int64]
 	pkg := types.NewPackage("main", "main")
-	double := types.NewSignatureType(nil, nil, nil, tuple(whole), tuple(whole), false)
+	one := types.NewTuple(types.NewParam(0, pkg, "", whole))
+	double := types.NewSignatureType(nil, nil, nil, one, one, false)
 	pkg.Scope().Insert(types.NewFunc(0, pkg, "double", double))
 	env := &Env{From: reach.From{Package: pkg}, Params: []Param{
 		{"price", int64s}, {"n", whole}, {"size", types.Typ[types.Uint64]}, {"names", types.NewSlice(text)}, {"prices", types.NewSlice(int64s)}, {"ok", truth},
@@ -99,5 +101,27 @@ func main() {
 	}
 	if out := runProgram(t, map[string]string{"cases.go": table.header() + table.String()}); len(out) > 0 {
 		t.Errorf("%s", out)
+	}
+}
+
+// TestRepresents compares with what package reflect says of the values around the powers of two.
+func TestRepresents(t *testing.T) {
+	signed := map[types.BasicKind]any{types.Int: int32(0), types.Int8: int8(0), types.Int16: int16(0), types.Int32: int32(0), types.Int64: int64(0)}
+	unsigned := map[types.BasicKind]any{types.Uint: uint32(0), types.Uint8: uint8(0), types.Uint16: uint16(0), types.Uint32: uint32(0), types.Uint64: uint64(0)}
+	for shift := range 64 {
+		for _, off := range []int64{-1, 0, 1} {
+			for _, n := range []int64{1<<shift + off, -1<<shift + off} {
+				for kind, zero := range signed {
+					if got := represents(types.Typ[kind], n); got == reflect.ValueOf(zero).OverflowInt(n) {
+						t.Errorf("%d as %T: %v", n, zero, got)
+					}
+				}
+				for kind, zero := range unsigned {
+					if got := represents(types.Typ[kind], n); got != (n >= 0 && !reflect.ValueOf(zero).OverflowUint(uint64(n))) {
+						t.Errorf("%d as %T: %v", n, zero, got)
+					}
+				}
+			}
+		}
 	}
 }

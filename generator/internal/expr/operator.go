@@ -26,9 +26,9 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 	case n.Operator == "+" && isNumber(t.typ):
 		return t
 	case n.Operator == "-" && isInt(t.typ):
-		return checked(n, t.typ, "Negate", "opposite", t)
+		return checked(n, t.typ, "Negate", t)
 	case n.Operator == "-" && isNumber(t.typ):
-		return &term{node: n, typ: t.typ, hint: "n", write: func(w *writer) operand {
+		return &term{node: n, typ: t.typ, write: func(w *writer) operand {
 			o := w.term(t)
 			return operand{text: "-" + o.in(highest), prec: unary, calls: o.calls, stable: o.stable}
 		}}
@@ -90,7 +90,7 @@ func (c *compiler) operator(n *ast.BinaryNode, f function, args []*term) *term {
 	case n.Operator == "matches" && !c.isPattern(n.Right, args[1]):
 		return nil
 	case f.goes != "" && !machine:
-		return goCall(n, f.result(args), "found", "strings", f.goes, texts(args)...)
+		return goCall(n, f.result(args), "strings", f.goes, texts(args)...)
 	}
 	return c.onMachine(n, f.result(args))
 }
@@ -167,10 +167,8 @@ func (c *compiler) integers(n *ast.BinaryNode, l, r *term) *term {
 	if n.Operator == "%" && r.con != nil {
 		return infix(n, types.Typ[kind], token.REM, l, r)
 	}
-	does := map[string]struct{ fn, hint string }{
-		"+": {"Add", "sum"}, "-": {"Subtract", "difference"}, "*": {"Multiply", "product"}, "%": {"Remainder", "remainder"},
-	}[n.Operator]
-	return checked(n, types.Typ[kind], does.fn, does.hint, l, r)
+	fn := map[string]string{"+": "Add", "-": "Subtract", "*": "Multiply", "%": "Remainder"}[n.Operator]
+	return checked(n, types.Typ[kind], fn, l, r)
 }
 
 // moments is an operator on times and durations, which is left to expr's machine.

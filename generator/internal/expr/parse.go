@@ -19,6 +19,9 @@ import (
 // maxLength bounds what is parsed: parentheses nest as deep as the text is long.
 const maxLength = 4 << 10
 
+// maxParts bounds what is compiled: a chain of comparisons has its inner operands in the tree twice.
+const maxParts = 10_000
+
 // parse returns the tree, or nil after reporting what is wrong.
 func (c *compiler) parse() ast.Node {
 	src := c.expr.Value
@@ -158,25 +161,19 @@ func syntaxMessage(msg string) string {
 
 // start returns the node with which the text of n begins: errors about a whole operand stand there.
 func start(n ast.Node) ast.Node {
-	for {
-		switch x := n.(type) {
-		case *ast.BinaryNode:
-			n = x.Left
-		case *ast.ChainNode:
-			n = x.Node
-		case *ast.MemberNode:
-			n = x.Node
-		case *ast.SliceNode:
-			n = x.Node
-		case *ast.CallNode:
-			n = x.Callee
-		case *ast.ConditionalNode:
-			n = x.Cond
-		default:
-			return n
+	first := n
+	ast.Walk(&n, visitor(func(o ast.Node) {
+		if o.Location().From < first.Location().From {
+			first = o
 		}
-	}
+	}))
+	return first
 }
+
+// visitor calls a function for each node.
+type visitor func(ast.Node)
+
+func (v visitor) Visit(n *ast.Node) { v(*n) }
 
 func (c *compiler) errorf(n ast.Node, format string, args ...any) *term {
 	c.errorAt(offset(c.expr.Value, n.Location().From), format, args...)

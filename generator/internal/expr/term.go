@@ -20,8 +20,6 @@ type term struct {
 	con     any        // an int, a float64, a string or a bool, if it is constant
 	lit     bool       // its text is an untyped constant, that takes the type it meets
 	spelled bool       // it is a constant without a name
-	src     string     // the expression's own words for it, if they are few
-	hint    string     // what a variable for it is called
 
 	write func(*writer) operand // a value that must be there leaves the method where it is not; see [writer.term]
 
@@ -43,8 +41,7 @@ type compiler struct {
 	lets   map[string]*term // the expression's own variables
 	varies bool             // a parameter is named
 
-	parts int         // of the tree, where what is in it twice counts twice
-	size  map[any]int // in parts, by node
+	parts int // of the tree: a chain of comparisons has its inner operands in the tree twice
 
 	closures []closure // that are being checked, the innermost last
 	machine  bool      // a part of the expression does not become Go
@@ -53,33 +50,22 @@ type compiler struct {
 	refusals annotations.Diagnostics // if the machine has to run it
 
 	instances map[string]types.Type // of the generic functions that it calls
-
-	seen map[any]*term // by node: a chain of comparisons has its inner operands in the tree twice
 }
 
 // term returns nil if there is something wrong with n, which then has been reported.
 func (c *compiler) term(n ast.Node) *term {
-	if t, ok := c.seen[n]; ok {
-		if c.parts < math.MaxInt/2 {
-			c.parts += c.size[n]
-		}
-		c.machine = true // which computes it once
-		return t
+	switch c.parts++; {
+	case c.parts == maxParts:
+		return c.errorf(n, "the expression has too many parts")
+	case c.parts > maxParts:
+		return nil
 	}
-	before := c.parts
-	c.parts++
-	t := c.lower(n)
-	c.seen[n], c.size[n] = t, c.parts-before
-	return t
-}
-
-func (c *compiler) lower(n ast.Node) *term {
 	switch n := n.(type) {
 	case *ast.NilNode:
 		if c.reserved(n, "nil") {
 			return nil
 		}
-		return missing(n)
+		return literal(n, nil)
 	case *ast.BoolNode:
 		if c.reserved(n, strconv.FormatBool(n.Value)) {
 			return nil
@@ -136,11 +122,6 @@ func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
 	return list, ok
 }
 
-// missing is nil.
-func missing(n ast.Node) *term {
-	return &term{node: n, typ: types.Typ[types.UntypedNil], lit: true, src: "nil", write: func(w *writer) operand { return fixed(w.word("nil")) }}
-}
-
 // fixed is a constant as Go writes it.
 func fixed(text string) operand {
 	return operand{text: text, prec: highest, stable: true, path: len(text) < 30}
@@ -149,7 +130,7 @@ func fixed(text string) operand {
 // literal is a constant that the expression spells out or that folding gave.
 func literal(n ast.Node, v any) *term {
 	words := spelled(v)
-	t := &term{node: n, typ: defaultType(v), con: v, lit: true, spelled: true, src: words}
+	t := &term{node: n, typ: defaultType(v), con: v, lit: true, spelled: true}
 	switch v := v.(type) {
 	case int:
 		if int(int32(v)) != v { // an int may have 32 bits
@@ -162,7 +143,7 @@ func literal(n ast.Node, v any) *term {
 		switch {
 		case !t.lit:
 			return fixed(w.std("math", "Copysign") + "(0, -1)")
-		case isBool(t.typ):
+		case isBool(t.typ), v == nil:
 			return fixed(w.word(words))
 		}
 		o := fixed(words)
@@ -192,7 +173,10 @@ func defaultType(v any) types.Type {
 // spelled is how Go and expr write a constant. A float is one also where nothing else says so.
 func spelled(v any) string {
 	f, ok := v.(float64)
-	if !ok {
+	switch {
+	case v == nil:
+		return "nil"
+	case !ok:
 		return fmt.Sprintf("%#v", v)
 	}
 	s := strconv.FormatFloat(f, 'g', -1, 64)

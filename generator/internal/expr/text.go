@@ -112,7 +112,7 @@ func textHint(t types.Type) string {
 func (c *compiler) callMethod(t *term, name string, result types.Type) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
-	return &term{node: t.node, typ: result, src: t.src, hint: "text", maybe: t.maybe || nilable(t.typ), write: func(w *writer) operand {
+	return &term{node: t.node, typ: result, maybe: t.maybe || nilable(t.typ), write: func(w *writer) operand {
 		o := w.term(t)
 		if nilable(t.typ) && w.gates != nil {
 			o = w.there(o, t)

@@ -3,6 +3,7 @@ package expr
 import (
 	"go/token"
 	"go/types"
+	"math/bits"
 	"slices"
 
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
@@ -135,11 +136,11 @@ func holds(to, from types.Type) bool {
 
 // represents reports whether n is a value of the integer type t, on 32 bits as on 64.
 func represents(t types.Type, n int64) bool {
-	unused := 64 - 8*narrow.Sizeof(t)
+	size := 8 * int(narrow.Sizeof(t))
 	if is(t, types.IsUnsigned) {
-		return n >= 0 && n<<unused>>unused == n
+		return n >= 0 && bits.Len64(uint64(n)) <= size
 	}
-	return n<<unused>>unused == n
+	return bits.Len64(uint64(n^n>>63)) < size
 }
 
 // fits reports whether a literal can stand where a t is needed.
@@ -191,31 +192,17 @@ var failure = types.Universe.Lookup("error").Type()
 
 // printers are the methods that make a text of a value.
 var printers = map[string]*types.Interface{
-	"MarshalText": having(method("MarshalText", nil, types.NewSlice(types.Typ[types.Byte]), failure)),
-	"String":      having(method("String", nil, text)),
-	"Error":       having(method("Error", nil, text)),
+	"MarshalText": having("MarshalText() ([]byte, error)"), "String": having("String() string"), "Error": having("Error() string"),
 }
 
 // prints reports whether values of type t have such a method without their address being taken.
 func prints(t types.Type, name string) bool { return types.Implements(t, printers[name]) }
 
-func having(methods ...*types.Func) *types.Interface {
-	return types.NewInterfaceType(methods, nil).Complete()
-}
-
-// method is one that takes a value, or none where takes is nil.
-func method(name string, takes types.Type, gives ...types.Type) *types.Func {
-	var params []types.Type
-	if takes != nil {
-		params = append(params, takes)
+// having is the interface with these methods.
+func having(methods string) *types.Interface {
+	t, err := types.Eval(token.NewFileSet(), nil, token.NoPos, "interface{ "+methods+" }")
+	if err != nil {
+		panic(err) // the methods are written above
 	}
-	return types.NewFunc(token.NoPos, nil, name, types.NewSignatureType(nil, nil, nil, tuple(params...), tuple(gives...), false))
-}
-
-func tuple(ts ...types.Type) *types.Tuple {
-	var vars []*types.Var
-	for _, t := range ts {
-		vars = append(vars, types.NewParam(token.NoPos, nil, "", t))
-	}
-	return types.NewTuple(vars...)
+	return t.Type.(*types.Interface)
 }

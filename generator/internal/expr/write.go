@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
@@ -93,22 +92,27 @@ func variable(name string) operand {
 	return operand{text: name, prec: token.HighestPrec, path: true, addr: true, stable: true}
 }
 
-// twice returns o in a form that may be written twice.
-func (w *writer) twice(hint string, o operand) operand {
+// twice returns o, which t is written as, in a form that may be written twice.
+func (w *writer) twice(t *term, o operand) operand {
 	if o.path {
 		return o
 	}
-	return w.define(hint, o)
+	return w.define(t.hint(), o)
 }
 
-// notNil returns o after making sure that it is not nil. src is how the expression spells it.
-func (w *writer) notNil(o operand, t types.Type, hint, src string) operand {
-	o = w.twice(hint, o)
+// notNil returns o, which t is written as, after making sure that it is not nil.
+func (w *writer) notNil(o operand, t *term) operand {
+	o = w.twice(t, o)
+	w.check(o, t.typ, t.said())
+	return o
+}
+
+// check leaves the method where o is nil, which the expression calls what.
+func (w *writer) check(o operand, t types.Type, what string) {
 	if !w.knows(o.text) {
-		w.failIf(w.againstNil(token.EQL, o, t).text, w.names.FailNil(src))
+		w.failIf(w.againstNil(token.EQL, o, t).text, w.names.FailNil(what))
 		w.known = append(w.known, o.text)
 	}
-	return o
 }
 
 func (w *writer) knows(text string) bool { return w.facts[text] || slices.Contains(w.known, text) }
@@ -207,6 +211,3 @@ func formatted(src string) string {
 	}
 	return src
 }
-
-// hintOf names a variable after a field or a method.
-func hintOf(name string) string { return naming.Lower(name) }
