@@ -27,7 +27,7 @@ func (c *compiler) ending(n *ast.MemberNode, base, t *term) *term {
 	return t
 }
 
-// member lowers a field, or an element of a map, an array or a slice.
+// member lowers a field, a method that is called, or an element of a map, an array or a slice.
 func (c *compiler) member(n *ast.MemberNode) *term {
 	if name, ok := ofEnv(n); ok {
 		return c.argument(n, name)
@@ -36,11 +36,6 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 	if base == nil {
 		return nil
 	}
-	return c.memberOf(base, n)
-}
-
-// memberOf lowers a field or an element of base.
-func (c *compiler) memberOf(base *term, n *ast.MemberNode) *term {
 	if base.gone {
 		return c.ofAbsent(n)
 	}
@@ -55,11 +50,8 @@ func (c *compiler) memberOf(base *term, n *ast.MemberNode) *term {
 	if obj == nil {
 		obj, path = c.tagged(base.typ, name.Value)
 	}
-	switch o := obj.(type) {
-	case *types.Var:
-		return c.field(n, base, o, path)
-	case *types.Func:
-		return c.errorf(name, "%s is a method; call it: %s(...)", name.Value, name.Value)
+	if obj != nil {
+		return c.selected(n, base, obj, path)
 	}
 	if isTypeParam(base.typ) {
 		return c.onMachine(n, anything) // it may stand for a type that has it
@@ -68,6 +60,36 @@ func (c *compiler) memberOf(base *term, n *ast.MemberNode) *term {
 		return c.ending(n, base, c.index(n, base))
 	}
 	return c.noMember(name, base.typ)
+}
+
+// selected lowers a field or a method of base.
+func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path []int) *term {
+	if !c.valid(n, o.Type()) || !c.reachable(n, base.typ, path) {
+		return nil
+	}
+	c.hide(n.Property, base.typ, o, path)
+	t := &term{node: n, typ: o.Type(), maybe: base.passes(n)}
+	if m, ok := o.(*types.Func); ok {
+		t.declared = true
+		t.write = func(w *writer) operand { return base.method(w, w.term(base), m, path) }
+		return t
+	}
+	t.sure = base.sure && !nilable(t.typ)
+	t.write = func(w *writer) operand {
+		f := w.term(base)
+		if n.Optional && nilable(base.typ) {
+			f = w.there(f, base)
+		}
+		f = base.receiver(w, f, path[:len(path)-1])
+		f.text, f.prec = f.in(highest)+"."+o.Name(), highest
+		f.addr = f.addr || pointee(base.typ) != nil
+		f.stable = false
+		return f
+	}
+	if t.maybe && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
+		c.machine = true // what follows may be nil without ending the chain
+	}
+	return t
 }
 
 // tagged finds the field whose tag gives it a name for expr. Embedded structs are not searched.
@@ -126,29 +148,6 @@ func aggregate(t types.Type) types.Type {
 		return elem.Underlying()
 	}
 	return t.Underlying()
-}
-
-func (c *compiler) field(n *ast.MemberNode, base *term, f *types.Var, path []int) *term {
-	if !c.valid(n, f.Type()) || !c.reachable(n, base.typ, path) {
-		return nil
-	}
-	c.hide(n.Property, base.typ, f, path)
-	t := &term{node: n, typ: f.Type(), maybe: base.passes(n), sure: base.sure && !nilable(f.Type())}
-	t.write = func(w *writer) operand {
-		o := w.term(base)
-		if n.Optional && nilable(base.typ) {
-			o = w.there(o, base)
-		}
-		o = base.receiver(w, o, path[:len(path)-1])
-		o.text, o.prec = o.in(highest)+"."+f.Name(), highest
-		o.addr = o.addr || pointee(base.typ) != nil
-		o.stable = false
-		return o
-	}
-	if t.maybe && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
-		c.machine = true // what follows may be nil without ending the chain
-	}
-	return t
 }
 
 // reachable reports whether the embedded pointers on the way can be compared with nil.

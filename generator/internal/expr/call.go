@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"go/types"
 	"maps"
 	"slices"
@@ -11,76 +12,47 @@ import (
 
 // call lowers a call of a function of the package, of a method, or of a variable that holds a function.
 func (c *compiler) call(n *ast.CallNode) *term {
-	switch callee := n.Callee.(type) {
+	id, named := n.Callee.(*ast.IdentifierNode)
+	if named && identities[id.Value].fn != "" && !c.env.declares(id.Value) {
+		return c.identity(n, id.Value)
+	}
+	f := c.callee(n.Callee)
+	if f != nil {
+		if sig, ok := f.typ.Underlying().(*types.Signature); ok {
+			return c.invoke(n, f, sig)
+		}
+	}
+	c.terms(n.Arguments)
+	_, direct := ofEnv(n.Callee)
+	switch {
+	case f == nil, f.gone && !direct:
+		return f
+	case isAny(f.typ):
+		return c.onMachine(n, anything)
+	case named && isFunction(id.Value):
+		return c.errorf(n.Callee, "%s cannot be called: it is %s; %s", f.said(), c.a(f.typ), ownWord(id.Value))
+	}
+	return c.errorf(n.Callee, "%s cannot be called: it is %s", f.said(), c.a(f.typ))
+}
+
+// callee lowers what is called.
+func (c *compiler) callee(n ast.Node) *term {
+	switch n := n.(type) {
 	case *ast.IdentifierNode:
-		if t, done := c.callName(n, callee); done {
-			return t
+		o := c.env.Package.Scope().Lookup(n.Value)
+		f, isFunc := o.(*types.Func)
+		switch {
+		case isFunc && c.env.param(n.Value) < 0 && !c.env.Hidden(n.Value):
+			write := func(w *writer) operand { return variable(w.word(n.Value)) }
+			c.named(n.Value, write)
+			return &term{node: n, typ: f.Signature(), declared: true, write: write}
+		case o == nil && c.lets[n.Value] == nil && !c.env.declares(n.Value):
+			return c.errorf(n, "unknown function %s%s", n.Value, suggest(n.Value, append(c.words(), slices.Sorted(maps.Keys(functions))...)))
 		}
 	case *ast.MemberNode:
-		if name, ok := callee.Property.(*ast.StringNode); ok && !isEnv(callee.Node) {
-			return c.callMember(n, callee, name)
-		}
+		return c.member(n)
 	}
-	return c.callValue(n, c.term(n.Callee))
-}
-
-// callName calls what has a name, unless that is the name of a variable.
-func (c *compiler) callName(n *ast.CallNode, callee *ast.IdentifierNode) (t *term, done bool) {
-	name := callee.Value
-	_, let := c.lets[name]
-	_, ours := identities[name]
-	o := c.env.Package.Scope().Lookup(name)
-	f, isFunc := o.(*types.Func)
-	switch {
-	case ours && !c.env.declares(name):
-		return c.identity(n, name), true
-	case isFunc && c.env.param(name) < 0 && !c.env.Hidden(name):
-		write := func(w *writer) operand { return variable(w.word(name)) }
-		c.named(name, write)
-		return c.invoke(n, name, f.Signature(), write), true
-	case o == nil && !let && !c.env.declares(name):
-		c.terms(n.Arguments)
-		return c.errorf(callee, "unknown function %s%s", name, suggest(name, c.functions())), true
-	}
-	return nil, false
-}
-
-// functions returns the names that can be called.
-func (c *compiler) functions() []string {
-	names := slices.Collect(maps.Keys(identities))
-	for _, name := range c.env.Package.Scope().Names() {
-		if _, ok := c.env.Package.Scope().Lookup(name).(*types.Func); ok {
-			names = append(names, name)
-		}
-	}
-	names = slices.AppendSeq(names, maps.Keys(functions))
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-func (c *compiler) callMember(n *ast.CallNode, callee *ast.MemberNode, name *ast.StringNode) *term {
-	base := c.term(callee.Node)
-	if base == nil || base.gone || isAny(base.typ) {
-		c.terms(n.Arguments)
-	}
-	switch {
-	case base == nil:
-		return nil
-	case base.gone:
-		return c.ofAbsent(callee)
-	case isAny(base.typ):
-		return c.onMachine(n, anything)
-	}
-	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
-	m, ok := obj.(*types.Func)
-	if !ok {
-		return c.callValue(n, c.memberOf(base, callee))
-	}
-	if !c.reachable(callee, base.typ, path) {
-		return nil
-	}
-	c.hide(callee.Property, base.typ, m, path)
-	return c.ending(callee, base, c.invoke(n, name.Value, m.Signature(), func(w *writer) operand { return base.method(w, w.term(base), m, path) }))
+	return c.term(n)
 }
 
 // method writes m of o, which t wrote.
@@ -92,37 +64,13 @@ func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
 	return operand{text: o.in(highest) + "." + m.Name(), prec: highest, calls: o.calls}
 }
 
-// callValue calls what a variable, a field or an element holds.
-func (c *compiler) callValue(n *ast.CallNode, f *term) *term {
-	if f != nil {
-		if sig, ok := f.typ.Underlying().(*types.Signature); ok {
-			t := c.invoke(n, f.said(), sig, func(w *writer) operand { return w.notNil(w.term(f), f) })
-			if t != nil && f.optional() {
-				return c.maybeNil(n, t.typ)
-			}
-			return t
-		}
-	}
-	c.terms(n.Arguments)
-	switch {
-	case f == nil:
-		return nil
-	case isAny(f.typ):
-		return c.onMachine(n, anything)
-	}
-	hint := ""
-	if id, ok := n.Callee.(*ast.IdentifierNode); ok && isFunction(id.Value) {
-		hint = "; " + ownWord(id.Value)
-	}
-	return c.errorf(n.Callee, "%s cannot be called: it is %s%s", f.said(), c.a(f.typ), hint)
-}
-
-// invoke lowers a call of callee. An error that the call returns leaves the method.
-func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, callee func(*writer) operand) *term {
+// invoke lowers a call of f. An error that the call returns leaves the method.
+func (c *compiler) invoke(n *ast.CallNode, f *term, sig *types.Signature) *term {
 	args, ok := c.terms(n.Arguments)
 	if !ok {
 		return nil
 	}
+	name := cmp.Or(source(n.Callee), "the function")
 	if sig.TypeParams().Len() > 0 {
 		if sig = c.instance(n, name, args); sig == nil {
 			return nil
@@ -132,9 +80,16 @@ func (c *compiler) invoke(n *ast.CallNode, name string, sig *types.Signature, ca
 	if result == nil || !c.arguments(n, name, sig, args) {
 		return nil
 	}
+	if f.optional() {
+		return c.maybeNil(n, result)
+	}
 	t := &term{node: n, typ: result}
 	t.write = func(w *writer) operand {
-		ops := []operand{callee(w)}
+		callee := w.term(f)
+		if !f.declared {
+			callee = w.notNil(callee, f)
+		}
+		ops := []operand{callee}
 		for _, a := range args {
 			ops = w.then(ops, a)
 		}

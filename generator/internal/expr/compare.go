@@ -54,11 +54,7 @@ func (c *compiler) compared(n *ast.BinaryNode, l, r *term) *term {
 }
 
 func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
-	both := func(is func(types.Type) bool) bool { return is(l.typ) && is(r.typ) }
-	switch {
-	case !both(isNumber) && !both(isText) && !both(isTime):
-		return c.mixed(n, l, r)
-	case both(isInt) && (wide(l.typ) || wide(r.typ)) && !types.Identical(l.typ, r.typ) && !l.fits(r.typ) && !r.fits(l.typ):
+	if isInt(l.typ) && isInt(r.typ) && (wide(l.typ) || wide(r.typ)) && !types.Identical(l.typ, r.typ) && !l.fits(r.typ) && !r.fits(l.typ) {
 		return c.onMachine(n, truth) // which compares their values
 	}
 	return c.compared(n, l, r)
@@ -74,6 +70,8 @@ func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
 	}
 	l, r = l.carried().value(), r.carried().value()
 	switch {
+	case isAny(l.typ) || isAny(r.typ):
+		return c.onMachine(n, truth)
 	case !comparable(l.typ, r.typ):
 		return c.mixed(n, l, r)
 	case l.optional() || r.optional():

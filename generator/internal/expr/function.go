@@ -20,17 +20,19 @@ type function struct {
 	// takes are the lists of arguments, separated by spaces, with a letter for each argument. A letter with a + behind it may repeat.
 	//
 	//	s text     n integer     q number     a anything     l list     T list of texts     X list of numbers     m map
-	//	Q number or list of numbers     z *time.Location
+	//	Q number or list of numbers     c time.Time     d time.Duration     i integer, but no d     r number, but no d
+	//	z *time.Location
 	//
 	// Three letters stand for what is computed for each element of the list before: t true or false, x number, e anything.
 	takes string
-	// gives is the type of the value. s, n and a are as in takes.
+	// gives is the type of the value, with a letter for all lists of arguments or one for each. s, n and a are as in takes.
 	//
 	//	f float     b bool     S list of texts     N integer or nil     I list of integers
 	//	o type of an element of the first argument, or nil     l list of such elements
 	//	M type of all arguments, or of the elements of the first
 	//	x type of a sum     e type of what is computed for each element     L list of these
-	gives byte
+	//	1 type of the first argument     2 type of the second
+	gives string
 	// goes are the functions of package strings that compute the same, one for each list of arguments. Without one, expr's
 	// machine has to, unless [compiler.function] knows better.
 	goes string
@@ -38,32 +40,32 @@ type function struct {
 
 // functions are all that can be called.
 var functions = map[string]function{
-	"len": {"s l m", 'n', ""}, "string": {"a", 's', ""}, "int": {"q s", 'n', ""}, "min": {"Q+", 'M', ""}, "max": {"Q+", 'M', ""},
+	"len": {"s l m", "n", ""}, "string": {"a", "s", ""}, "int": {"q s", "n", ""}, "min": {"Q+", "M", ""}, "max": {"Q+", "M", ""},
 
-	"lower": {"s", 's', "ToLower"}, "upper": {"s", 's', "ToUpper"}, "trim": {"s ss", 's', "TrimSpace Trim"},
-	"trimPrefix": {"ss s", 's', "TrimPrefix"}, "trimSuffix": {"ss s", 's', "TrimSuffix"},
-	"hasPrefix": {"ss", 'b', "HasPrefix"}, "hasSuffix": {"ss", 'b', "HasSuffix"},
-	"indexOf": {"ss", 'n', "Index"}, "lastIndexOf": {"ss", 'n', "LastIndex"}, "replace": {"sss sssn", 's', "ReplaceAll"},
-	"split": {"ss ssn", 'S', "Split"}, "splitAfter": {"ss ssn", 'S', "SplitAfter"}, "join": {"T Ts", 's', ""},
+	"lower": {"s", "s", "ToLower"}, "upper": {"s", "s", "ToUpper"}, "trim": {"s ss", "s", "TrimSpace Trim"},
+	"trimPrefix": {"ss s", "s", "TrimPrefix"}, "trimSuffix": {"ss s", "s", "TrimSuffix"},
+	"hasPrefix": {"ss", "b", "HasPrefix"}, "hasSuffix": {"ss", "b", "HasSuffix"},
+	"indexOf": {"ss", "n", "Index"}, "lastIndexOf": {"ss", "n", "LastIndex"}, "replace": {"sss sssn", "s", "ReplaceAll"},
+	"split": {"ss ssn", "S", "Split"}, "splitAfter": {"ss ssn", "S", "SplitAfter"}, "join": {"T Ts", "s", ""},
 
-	"repeat": {"sn", 's', ""}, "type": {"a", 's', ""}, "toJSON": {"a", 's', ""}, "fromJSON": {"s", 'a', ""},
-	"toBase64": {"s", 's', ""}, "fromBase64": {"s", 's', ""},
+	"repeat": {"sn", "s", ""}, "type": {"a", "s", ""}, "toJSON": {"a", "s", ""}, "fromJSON": {"s", "a", ""},
+	"toBase64": {"s", "s", ""}, "fromBase64": {"s", "s", ""},
 
-	"float": {"q s", 'f', ""}, "abs": {"q", 'M', ""}, "ceil": {"q", 'f', ""}, "floor": {"q", 'f', ""}, "round": {"q", 'f', ""},
-	"mean": {"Q+", 'f', ""}, "median": {"Q+", 'f', ""},
-	"bitand": {"nn", 'n', ""}, "bitor": {"nn", 'n', ""}, "bitxor": {"nn", 'n', ""}, "bitnand": {"nn", 'n', ""}, "bitnot": {"n", 'n', ""},
-	"bitshl": {"nn", 'n', ""}, "bitshr": {"nn", 'n', ""}, "bitushr": {"nn", 'n', ""},
+	"float": {"q s", "f", ""}, "abs": {"q", "M", ""}, "ceil": {"q", "f", ""}, "floor": {"q", "f", ""}, "round": {"q", "f", ""},
+	"mean": {"Q+", "f", ""}, "median": {"Q+", "f", ""},
+	"bitand": {"nn", "n", ""}, "bitor": {"nn", "n", ""}, "bitxor": {"nn", "n", ""}, "bitnand": {"nn", "n", ""}, "bitnot": {"n", "n", ""},
+	"bitshl": {"nn", "n", ""}, "bitshr": {"nn", "n", ""}, "bitushr": {"nn", "n", ""},
 
-	"now": {" z", 'a', ""}, "date": {"s ss sss zs zss", 'a', ""}, "duration": {"s", 'a', ""}, "timezone": {"s", 'a', ""},
+	"now": {" z", "a", ""}, "date": {"s ss sss zs zss", "a", ""}, "duration": {"s", "a", ""}, "timezone": {"s", "a", ""},
 
-	"first": {"l", 'o', ""}, "last": {"l", 'o', ""}, "get": {"la ma", 'o', ""}, "take": {"ln", 'l', ""}, "reverse": {"l", 'l', ""},
-	"uniq": {"l", 'l', ""}, "sort": {"l ls", 'l', ""}, "flatten": {"l", 'a', ""}, "concat": {"l+", 'l', ""},
-	"keys": {"m", 'a', ""}, "values": {"m", 'a', ""}, "toPairs": {"m", 'a', ""}, "fromPairs": {"l", 'a', ""},
+	"first": {"l", "o", ""}, "last": {"l", "o", ""}, "get": {"la ma", "o", ""}, "take": {"ln", "l", ""}, "reverse": {"l", "l", ""},
+	"uniq": {"l", "l", ""}, "sort": {"l ls", "l", ""}, "flatten": {"l", "a", ""}, "concat": {"l+", "l", ""},
+	"keys": {"m", "a", ""}, "values": {"m", "a", ""}, "toPairs": {"m", "a", ""}, "fromPairs": {"l", "a", ""},
 
-	"all": {"lt", 'b', ""}, "any": {"lt", 'b', ""}, "none": {"lt", 'b', ""}, "one": {"lt", 'b', ""},
-	"filter": {"lt", 'l', ""}, "find": {"lt", 'o', ""}, "findLast": {"lt", 'o', ""},
-	"findIndex": {"lt", 'N', ""}, "findLastIndex": {"lt", 'N', ""}, "count": {"l lt", 'n', ""}, "sum": {"X lx", 'x', ""},
-	"sortBy": {"le les", 'l', ""}, "map": {"le", 'L', ""}, "groupBy": {"le", 'a', ""}, "reduce": {"le lea", 'e', ""},
+	"all": {"lt", "b", ""}, "any": {"lt", "b", ""}, "none": {"lt", "b", ""}, "one": {"lt", "b", ""},
+	"filter": {"lt", "l", ""}, "find": {"lt", "o", ""}, "findLast": {"lt", "o", ""},
+	"findIndex": {"lt", "N", ""}, "findLastIndex": {"lt", "N", ""}, "count": {"l lt", "n", ""}, "sum": {"X lx", "x", ""},
+	"sortBy": {"le les", "l", ""}, "map": {"le", "L", ""}, "groupBy": {"le", "a", ""}, "reduce": {"le lea", "e", ""},
 }
 
 // builtin checks a call of one of expr's functions.
@@ -97,7 +99,7 @@ func (c *compiler) function(n *ast.BuiltinNode, f function, form int, args []*te
 	switch {
 	case slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }):
 	case form < len(goes):
-		return goCall(n, f.result(args), "strings", goes[form], texts(args)...)
+		return goCall(n, f.result(form, args), "strings", goes[form], texts(args)...)
 	case n.Name == "string":
 		return c.string(n, args[0])
 	case n.Name == "int" && isInt(args[0].typ):
@@ -111,8 +113,8 @@ func (c *compiler) function(n *ast.BuiltinNode, f function, form int, args []*te
 			return goCall(n, met[0].typ, "", n.Name, met...)
 		}
 	}
-	t := c.onMachine(n, f.result(args))
-	t.maybe = f.gives == 'o' || f.gives == 'N'
+	t := c.onMachine(n, f.result(form, args))
+	t.maybe = f.gives == "o" || f.gives == "N"
 	return t
 }
 
@@ -171,7 +173,9 @@ func (f function) form(args []*term) (form, wrong int) {
 
 // kinds are what the letters of a function's arguments stand for.
 var kinds = map[byte]func(types.Type) bool{
-	's': isText, 'n': isInt, 'q': isNumber, 'x': isNumber, 't': isBool, 'l': isList,
+	's': isText, 'n': isInt, 'q': isNumber, 'x': isNumber, 't': isBool, 'l': isList, 'c': isTime, 'd': isDuration,
+	'i': func(t types.Type) bool { return isInt(t) && !isDuration(t) },
+	'r': func(t types.Type) bool { return isNumber(t) && !isDuration(t) },
 	'Q': func(t types.Type) bool { return isNumber(t) || isList(t) },
 	'X': listOf(isNumber), 'T': listOf(isText),
 	'z': func(t types.Type) bool { return pointee(t) != nil && isNamed(pointee(t), "time", "Location") },
@@ -196,9 +200,17 @@ var results = map[byte]types.Type{
 	'a': anything,
 }
 
-// result is the type of the value that the function gives for these arguments.
-func (f function) result(args []*term) types.Type {
-	switch f.gives {
+// result is the type of the value that the function gives for these arguments, which are of a form.
+func (f function) result(form int, args []*term) types.Type {
+	if len(f.gives) > 1 && slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }) {
+		return anything
+	}
+	gives := f.gives[min(form, len(f.gives)-1)]
+	switch gives {
+	case '1':
+		return args[0].typ
+	case '2':
+		return args[1].typ
 	case 'o':
 		return itemOf(args[0].typ)
 	case 'l':
@@ -218,7 +230,7 @@ func (f function) result(args []*term) types.Type {
 	case 'L':
 		return types.NewSlice(args[1].typ)
 	}
-	return results[f.gives]
+	return results[gives]
 }
 
 // extreme is the type of what is the least or the greatest.

@@ -114,19 +114,6 @@ func (c *compiler) refused(err error) {
 	c.errorAt(offset(c.expr.Value, bad.From), "%s", syntaxMessage(bad.Message))
 }
 
-// dynamicResult is the type of an operator's value where its operands may be anything.
-func dynamicResult(op string) types.Type {
-	switch op {
-	case "+", "-", "*":
-		return anything
-	case "/":
-		return types.Typ[types.Float64]
-	case "%":
-		return whole
-	}
-	return truth
-}
-
 // array is a list spelled out.
 func (c *compiler) array(n *ast.ArrayNode) *term {
 	items, ok := c.terms(n.Nodes)

@@ -4,7 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
-	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -19,8 +19,10 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 		return v
 	}
 	switch {
+	case isAny(t.typ) && (n.Operator == "+" || n.Operator == "-"):
+		return c.onMachine(n, anything)
 	case isAny(t.typ):
-		return c.onMachine(n, dynamicResult(n.Operator))
+		return c.onMachine(n, truth)
 	case (n.Operator == "!" || n.Operator == "not") && isBool(t.typ):
 		return c.not(n, t.as(types.Bool))
 	case n.Operator == "+" && isNumber(t.typ):
@@ -55,45 +57,50 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	if v, done := c.fold(n, l.value(), r.value()); done {
 		return v
 	}
-	if l.gone || r.gone {
-		return c.unequal(n, l, r)
-	}
-	if f, ok := operators[n.Operator]; ok {
-		return c.operator(n, f, []*term{l.value(), r.value()})
-	}
-	if (isAny(l.typ) || isAny(r.typ)) && !isNil(l.typ) && !isNil(r.typ) {
-		return c.onMachine(n, dynamicResult(n.Operator))
-	}
-	switch n.Operator {
-	case "==", "!=":
-		return c.equal(n, l, r)
-	case "<", "<=", ">", ">=":
-		return c.order(n, l.value(), r.value())
-	case "+", "-", "*", "/", "%":
-		return c.arithmetic(n, l.value(), r.value())
-	}
-	return c.errorf(n, "%s cannot be used here", n.Operator)
-}
-
-// operators are those that are functions of two arguments.
-var operators = map[string]function{
-	"contains": {"ss", 'b', "Contains"}, "startsWith": {"ss", 'b', "HasPrefix"}, "endsWith": {"ss", 'b', "HasSuffix"},
-	"matches": {"ss", 'b', ""}, "..": {"nn", 'I', ""}, "**": {"qq", 'f', ""}, "^": {"qq", 'f', ""},
-}
-
-func (c *compiler) operator(n *ast.BinaryNode, f function, args []*term) *term {
-	form, _ := f.form(args)
-	machine := slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) || t.optional() })
 	switch {
-	case form < 0:
-		return c.mixed(n, args[0], args[1])
-	case n.Operator == "matches" && !c.isPattern(n.Right, args[1]):
-		return nil
-	case f.goes != "" && !machine:
-		return goCall(n, f.result(args), "strings", f.goes, texts(args)...)
+	case l.gone || r.gone:
+		return c.unequal(n, l, r)
+	case n.Operator == "==" || n.Operator == "!=":
+		return c.equal(n, l, r)
 	}
-	return c.onMachine(n, f.result(args))
+	return c.operator(n, l.value(), r.value())
 }
+
+// operators look at the types of both operands, as functions do, before they compute.
+var operators = map[string]function{
+	"contains": {"ss", "b", "Contains"}, "startsWith": {"ss", "b", "HasPrefix"}, "endsWith": {"ss", "b", "HasSuffix"},
+	"matches": {"ss", "b", ""}, "..": {"nn", "I", ""}, "**": {"qq", "f", ""}, "^": {"qq", "f", ""},
+	"<": {"qq ss cc", "b", ""}, "<=": {"qq ss cc", "b", ""}, ">": {"qq ss cc", "b", ""}, ">=": {"qq ss cc", "b", ""},
+	"+": {"ss ii rr dd cd dc", "snf112", ""}, "-": {"ii rr dd cd cc", "nf11a", ""}, "*": {"ii rr dd di id", "nf112", ""},
+	"/": {"rr", "f", ""}, "%": {"ii", "n", ""},
+}
+
+func (c *compiler) operator(n *ast.BinaryNode, l, r *term) *term {
+	f, args := operators[n.Operator], []*term{l, r}
+	form, _ := f.form(args)
+	if form < 0 {
+		return c.mixed(n, l, r)
+	}
+	switch takes, op := strings.Fields(f.takes)[form], signs[n.Operator]; {
+	case n.Operator == "matches" && !c.isPattern(n.Right, r):
+		return nil
+	case isAny(l.typ) || isAny(r.typ):
+	case f.goes != "" && !l.optional() && !r.optional():
+		return goCall(n, truth, "strings", f.goes, texts(args)...)
+	case comparisons[n.Operator] != 0:
+		return c.order(n, l, r)
+	case takes == "ss" && op != 0:
+		return infix(n, text, op, l.as(types.String), r.as(types.String))
+	case takes == "ii":
+		return c.integers(n, l, r)
+	case takes == "rr":
+		return infix(n, types.Typ[types.Float64], op, l.as(types.Float64), r.as(types.Float64))
+	}
+	return c.onMachine(n, f.result(form, args))
+}
+
+// signs are the operators of arithmetic in Go.
+var signs = map[string]token.Token{"+": token.ADD, "-": token.SUB, "*": token.MUL, "/": token.QUO}
 
 // isPattern reports whether t, the meaning of n, is a constant regular expression. A pattern that a caller sends could take any time.
 func (c *compiler) isPattern(n ast.Node, t *term) bool {
@@ -139,21 +146,6 @@ func arithmeticKind(terms ...*term) types.BasicKind {
 	return types.Int
 }
 
-func (c *compiler) arithmetic(n *ast.BinaryNode, l, r *term) *term {
-	switch {
-	case n.Operator == "+" && isText(l.typ) && isText(r.typ):
-		return infix(n, text, token.ADD, l.as(types.String), r.as(types.String))
-	case isTime(l.typ) || isTime(r.typ) || isDuration(l.typ) || isDuration(r.typ):
-		return c.moments(n, l, r)
-	case !isNumber(l.typ) || !isNumber(r.typ), n.Operator == "%" && !(isInt(l.typ) && isInt(r.typ)):
-		return c.mixed(n, l, r)
-	case n.Operator != "/" && isInt(l.typ) && isInt(r.typ):
-		return c.integers(n, l, r)
-	}
-	op := map[string]token.Token{"+": token.ADD, "-": token.SUB, "*": token.MUL, "/": token.QUO}[n.Operator]
-	return infix(n, types.Typ[types.Float64], op, l.as(types.Float64), r.as(types.Float64))
-}
-
 // integers is an operator on integers, whose result may not fit.
 func (c *compiler) integers(n *ast.BinaryNode, l, r *term) *term {
 	if n.Operator == "%" && r.con == 0 {
@@ -169,28 +161,4 @@ func (c *compiler) integers(n *ast.BinaryNode, l, r *term) *term {
 	}
 	fn := map[string]string{"+": "Add", "-": "Subtract", "*": "Multiply", "%": "Remainder"}[n.Operator]
 	return checked(n, types.Typ[kind], fn, l, r)
-}
-
-// moments is an operator on times and durations, which is left to expr's machine.
-func (c *compiler) moments(n *ast.BinaryNode, l, r *term) *term {
-	kind := func(t types.Type) string {
-		switch {
-		case isTime(t):
-			return "time"
-		case isDuration(t):
-			return "duration"
-		case isInt(t):
-			return "integer"
-		}
-		return ""
-	}
-	switch kind(l.typ) + n.Operator + kind(r.typ) {
-	case "time-time":
-		return c.onMachine(n, anything) // a duration
-	case "time+duration", "time-duration", "duration+duration", "duration-duration", "duration*duration", "duration*integer":
-		return c.onMachine(n, l.typ)
-	case "duration+time", "integer*duration":
-		return c.onMachine(n, r.typ)
-	}
-	return c.mixed(n, l, r)
 }

@@ -23,6 +23,8 @@ type term struct {
 
 	write func(*writer) operand // a value that must be there leaves the method where it is not; see [writer.term]
 
+	declared bool // it is a function or a method: only a call may follow
+
 	// bare is the term without a check that write makes.
 	bare  *term
 	maybe bool // it may be nil, whatever its type, as an optional chain may
@@ -88,7 +90,11 @@ func (c *compiler) term(n ast.Node) *term {
 	case *ast.ChainNode:
 		return c.term(n.Node)
 	case *ast.MemberNode:
-		return c.member(n)
+		t := c.member(n)
+		if t != nil && t.declared {
+			return c.errorf(n.Property, "%s is a method; call it: %[1]s(...)", source(n))
+		}
+		return t
 	case *ast.SliceNode:
 		return c.slice(n)
 	case *ast.CallNode:
