@@ -23,14 +23,10 @@ type writer struct {
 	facts    expr.Facts        // what was found not to be nil
 }
 
-// Param implements expr.Names.
-func (w *writer) Param(i int) string { return w.params[i] }
-
-// Result implements expr.Names.
-func (w *writer) Result(i int) string { return w.returned[i] }
-
-// Receiver implements expr.Names.
-func (w *writer) Receiver() string { return w.next }
+// Variable implements expr.Names.
+func (w *writer) Variable(i int) string {
+	return slices.Concat(w.params, []string{w.next}, w.returned)[i]
+}
 
 // Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/expr-lang/expr/ast"
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // passes reports whether n, a member of t, is nil where t is nil: because of its ?., or of one before it in the same chain.
@@ -122,11 +123,7 @@ func (c *compiler) members(t types.Type) []string {
 			names = append(names, o.Name())
 		}
 	}
-	set := types.NewMethodSet(t)
-	if _, ok := t.Underlying().(*types.Struct); ok {
-		set = types.NewMethodSet(types.NewPointer(t))
-	}
-	for m := range set.Methods() {
+	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
 		see(m.Obj())
 	}
 	if s, ok := aggregate(t).(*types.Struct); ok {

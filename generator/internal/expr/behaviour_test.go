@@ -145,7 +145,7 @@ var rare = []struct {
 
 type worldNames struct{ plainNames }
 
-func (n *worldNames) Param(i int) string         { return "w." + n.env.Params[i].Name }
+func (n *worldNames) Variable(i int) string      { return "w." + n.env.Params[i].Name }
 func (n *worldNames) FailNil(what string) string { return n.Fail(what + " is nil") }
 func (n *worldNames) Fail(reason string) string  { return "return nil, " + strconv.Quote(reason) }
 func (n *worldNames) FailErr(err string) string  { return "return nil, " + err + ".Error()" }

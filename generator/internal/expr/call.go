@@ -41,8 +41,9 @@ func (c *compiler) callee(n ast.Node) *term {
 	case *ast.IdentifierNode:
 		o := c.env.Package.Scope().Lookup(n.Value)
 		f, isFunc := o.(*types.Func)
+		i := c.env.find(n.Value)
 		switch {
-		case isFunc && c.env.param(n.Value) < 0 && !c.env.Hidden(n.Value):
+		case isFunc && (i < 0 || i >= len(c.env.Params)) && !c.env.Hidden(n.Value):
 			write := func(w *writer) operand { return variable(w.word(n.Value)) }
 			c.named(n.Value, write)
 			return &term{node: n, typ: f.Signature(), declared: true, write: write}

@@ -60,7 +60,7 @@ func (c *compiler) context(n *ast.IdentifierNode) *term {
 	if i < 0 {
 		return c.errorf(n, "unknown name ctx; the method has no parameter that is a context.Context or has a method Context() context.Context")
 	}
-	t := c.param(n, i)
+	t := c.ofMethod(n, i)
 	if t == nil {
 		return nil
 	}

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"go/types"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +11,8 @@ import (
 // argument is $env.name: the parameter or the receiver, even where something else has the same name. With $env?.name the method need not have
 // one, since the rule of a type covers many methods.
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
-	if t, ok := c.input(n, name.Value); ok {
+	if c.env.holds(name.Value) {
+		t := c.ofMethod(n, c.env.find(name.Value))
 		if t != nil {
 			t.sure = n.Optional && !nilable(t.typ)
 		}
@@ -38,13 +38,12 @@ func knows(t *term, value bool) bool {
 	return t != nil && t.sure && t.con == value
 }
 
-// reserved refuses a literal, such as nil, that is also the name of a parameter: it could mean either.
-func (c *compiler) reserved(n ast.Node, word string) bool {
-	if !c.env.holds(word) {
-		return false
+// word is nil, true or false, unless that is also the name of a parameter: it could mean either.
+func (c *compiler) word(n ast.Node, v any) *term {
+	if name := n.String(); c.env.holds(name) {
+		return c.errorf(n, "%s is expr's own word; the parameter is %s.%s", name, envName, name)
 	}
-	c.errorf(n, "%s is expr's own word; the parameter is %s.%s", word, envName, word)
-	return true
+	return literal(n, v)
 }
 
 // absent is a parameter that the method does not have, or a part of one.
@@ -76,7 +75,7 @@ func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
 
 // environment is $env as a whole: a map, for expr's machine.
 func (c *compiler) environment(n ast.Node) *term {
-	for _, p := range slices.Concat(c.env.Params, []Param{c.env.Receiver}) {
+	for _, p := range c.env.variables() {
 		if p.Name != "" && !c.valid(n, p.Type) {
 			return nil
 		}
@@ -89,11 +88,10 @@ func (c *compiler) nameEnv() {
 	c.varies = true
 	c.named(envName, func(w *writer) operand {
 		var pairs []string
-		for i, p := range c.env.Params {
-			pairs = append(pairs, strconv.Quote(p.Name)+": "+w.names.Param(i))
-		}
-		if name := c.env.Receiver.Name; name != "" {
-			pairs = append(pairs, strconv.Quote(name)+": "+w.names.Receiver())
+		for i, p := range c.env.variables() {
+			if c.env.holds(p.Name) {
+				pairs = append(pairs, strconv.Quote(p.Name)+": "+w.names.Variable(i))
+			}
 		}
 		return operand{text: "map[" + w.word("string") + "]" + w.word("any") + "{" + strings.Join(pairs, ", ") + "}", prec: highest}
 	})

@@ -61,9 +61,7 @@ const (
 // Names gives the words for what the code refers to. The emitter implements it.
 type Names interface {
 	Import(*types.Package) string // the local name of an imported package
-	Param(i int) string           // the local name of parameter i
-	Result(i int) string          // the local name of result i
-	Receiver() string             // an expression for the wrapped value, which is not nil
+	Variable(i int) string        // what holds variable i: the parameters, the receiver, which is not nil, and the results are counted
 	Local(hint string) string     // a new local variable's name
 	FailNil(what string) string   // a statement that leaves the method with a KeyError, as a part of this expression is nil
 	Fail(reason string) string    // the same, for another reason
@@ -166,7 +164,7 @@ func (c *Code) Write(n Names, facts Facts) Written {
 func (c *Code) writer(n Names, facts Facts) *writer {
 	w := &writer{names: n, from: c.env.From, facts: facts, uses: map[string]bool{}}
 	if c.env.Receiver.Name != "" {
-		w.known = []string{n.Receiver()}
+		w.known = []string{n.Variable(len(c.env.Params))}
 	}
 	return w
 }
@@ -186,9 +184,7 @@ func (n *anyNames) Local(string) string {
 	return "ʻ" + strconv.Itoa(n.locals)
 }
 func (*anyNames) Import(p *types.Package) string { return "ʻ" + p.Path() }
-func (*anyNames) Param(i int) string             { return "ʻp" + strconv.Itoa(i) }
-func (*anyNames) Result(i int) string            { return "ʻr" + strconv.Itoa(i) }
-func (*anyNames) Receiver() string               { return "ʻs" }
+func (*anyNames) Variable(i int) string          { return "ʻv" + strconv.Itoa(i) }
 func (*anyNames) FailNil(string) string          { return "return" }
 func (*anyNames) Fail(string) string             { return "return" }
 func (*anyNames) FailErr(string) string          { return "return" }

@@ -73,11 +73,7 @@ func (p *plainNames) Import(of *types.Package) string {
 	p.imports[of.Path()] = true
 	return of.Name()
 }
-func (p *plainNames) Param(i int) string { return p.env.Params[i].Name }
-
-func (p *plainNames) Result(i int) string { return p.env.Results[i].Name }
-
-func (p *plainNames) Receiver() string { return "s.next" }
+func (p *plainNames) Variable(i int) string { return p.env.variables()[i].Name }
 
 func (p *plainNames) Local(hint string) string {
 	name := hint

@@ -219,7 +219,11 @@ func (f function) result(form int, args []*term) types.Type {
 		}
 		return types.NewSlice(itemOf(args[0].typ))
 	case 'M':
-		return extreme(args)
+		t := common(args)
+		if isList(t) {
+			return itemOf(t)
+		}
+		return t
 	case 'x':
 		if len(args) == 1 {
 			return total(itemOf(args[0].typ))
@@ -231,18 +235,6 @@ func (f function) result(form int, args []*term) types.Type {
 		return types.NewSlice(args[1].typ)
 	}
 	return results[gives]
-}
-
-// extreme is the type of what is the least or the greatest.
-func extreme(args []*term) types.Type {
-	t := args[0].typ
-	switch {
-	case slices.ContainsFunc(args, func(o *term) bool { return !types.Identical(o.typ, t) }):
-		return anything
-	case isList(t):
-		return itemOf(t)
-	}
-	return t
 }
 
 // total is the type of a sum of numbers.

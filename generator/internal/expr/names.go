@@ -44,7 +44,7 @@ func Spoken(expression string) string {
 
 // declares reports whether a name is one of the method's or of the package's.
 func (e *Env) declares(name string) bool {
-	if e.holds(name) || e.result(name) >= 0 {
+	if e.find(name) >= 0 {
 		return true
 	}
 	switch e.Package.Scope().Lookup(name).(type) {
@@ -54,26 +54,25 @@ func (e *Env) declares(name string) bool {
 	return false
 }
 
-// holds reports whether a name is that of a parameter or of the receiver, which $env holds.
-func (e *Env) holds(name string) bool {
-	return e.param(name) >= 0 || name == e.Receiver.Name && name != ""
+// variables are the parameters, the receiver and the results.
+func (e *Env) variables() []Param { return slices.Concat(e.Params, []Param{e.Receiver}, e.Results) }
+
+// find returns the index of a name among the variables, or -1.
+func (e *Env) find(name string) int {
+	return slices.IndexFunc(e.variables(), func(p Param) bool { return p.Name == name && name != "" })
 }
 
-// param returns the index of a parameter, or -1.
-func (e *Env) param(name string) int { return named(e.Params, name) }
-
-// result returns the index of a result, or -1.
-func (e *Env) result(name string) int { return named(e.Results, name) }
-
-func named(params []Param, name string) int {
-	return slices.IndexFunc(params, func(p Param) bool { return p.Name == name })
+// holds reports whether a name is that of a parameter or of the receiver, which $env holds.
+func (e *Env) holds(name string) bool {
+	i := e.find(name)
+	return 0 <= i && i <= len(e.Params)
 }
 
 // words returns all names that mean something.
 func (c *compiler) words() []string {
 	words := append(slices.Sorted(maps.Keys(identities)), "method")
 	words = append(words, slices.Sorted(maps.Keys(c.lets))...)
-	words = append(words, namesOf(slices.Concat(c.env.Params, c.env.Results, []Param{c.env.Receiver}))...)
+	words = append(words, namesOf(c.env.variables())...)
 	for _, name := range c.env.Package.Scope().Names() {
 		if c.env.declares(name) {
 			words = append(words, name)
@@ -90,11 +89,8 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	if value, ok := c.lets[n.Value]; ok {
 		return value
 	}
-	if t, ok := c.input(n, n.Value); ok {
-		return t
-	}
-	if i := c.env.result(n.Value); i >= 0 {
-		return c.variable(n, n.Value, c.env.Results[i].Type, func(w *writer) operand { return variable(w.names.Result(i)) })
+	if i := c.env.find(n.Value); i >= 0 {
+		return c.ofMethod(n, i)
 	}
 	if c.env.Hidden(n.Value) {
 		return c.errorf(n, "%s is a type parameter, which cannot be used here", n.Value)
@@ -187,22 +183,11 @@ func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*w
 	return &term{node: n, typ: t, write: write}
 }
 
-// input is the parameter or the receiver of a name, if there is one.
-func (c *compiler) input(n ast.Node, name string) (t *term, found bool) {
-	if i := c.env.param(name); i >= 0 {
-		return c.param(n, i), true
-	}
-	if !c.env.holds(name) {
-		return nil, false
-	}
+// ofMethod is one of the variables of the method.
+func (c *compiler) ofMethod(n ast.Node, i int) *term {
 	c.varies = true
-	return c.variable(n, name, c.env.Receiver.Type, func(w *writer) operand { return variable(w.names.Receiver()) }), true
-}
-
-func (c *compiler) param(n ast.Node, i int) *term {
-	c.varies = true
-	p := c.env.Params[i]
-	return c.variable(n, p.Name, p.Type, func(w *writer) operand { return variable(w.names.Param(i)) })
+	v := c.env.variables()[i]
+	return c.variable(n, v.Name, v.Type, func(w *writer) operand { return variable(w.names.Variable(i)) })
 }
 
 func (c *compiler) valid(n ast.Node, t types.Type) bool {

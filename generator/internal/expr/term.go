@@ -64,15 +64,9 @@ func (c *compiler) term(n ast.Node) *term {
 	}
 	switch n := n.(type) {
 	case *ast.NilNode:
-		if c.reserved(n, "nil") {
-			return nil
-		}
-		return literal(n, nil)
+		return c.word(n, nil)
 	case *ast.BoolNode:
-		if c.reserved(n, strconv.FormatBool(n.Value)) {
-			return nil
-		}
-		return literal(n, n.Value)
+		return c.word(n, n.Value)
 	case *ast.IntegerNode:
 		return literal(n, n.Value)
 	case *ast.FloatNode:
@@ -163,15 +157,8 @@ func literal(n ast.Node, v any) *term {
 
 // defaultType is the type of a variable that is declared with a literal.
 func defaultType(v any) types.Type {
-	switch v.(type) {
-	case bool:
-		return truth
-	case int:
-		return whole
-	case float64:
-		return types.Typ[types.Float64]
-	case string:
-		return text
+	if t := types.Universe.Lookup(fmt.Sprintf("%T", v)); t != nil {
+		return t.Type()
 	}
 	return types.Typ[types.UntypedNil]
 }
