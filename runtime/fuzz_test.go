@@ -71,11 +71,11 @@ func FuzzBlock(f *testing.F) {
 
 // FuzzUsedRule: a rule of the store can be decided with and is written as it was read, or is an error.
 func FuzzUsedRule(f *testing.F) {
-	f.Add(`{"name":"login","key":"{user}","limit":5,"per":"1m","algorithm":"sliding-window","seen":"2026-11-22T18:00:00Z"}`)
-	f.Add(`{"name":"p.T.M#2","unnamed":true,"limit":5,"varies":true,"cron":"@daily","tz":"Asia/Tokyo","algorithm":"sliding-window","seen":"2026-11-22T18:00:00Z"}`)
-	f.Add(`{"name":"b","limit":5,"per":"1m","algorithm":"token-bucket","burst":7,"wait":"1s","queue":3,"block":"1h","unhashed":true,"seen":"2026-11-22T18:00:00Z"}`)
-	f.Add(`{"name":"c","limit":5,"per":"1m","algorithm":"sliding-counter","slices":7,"mode":"shadow"}`)
-	f.Add(`{"name":"w","limit":5,"per":"1m","algorithm":"token-bucket","warmup":"1s"}`)
+	f.Add(`{"name":"login","key":"{user}","limit":5,"per":60000000000,"seen":"2026-11-22T18:00:00Z"}`)
+	f.Add(`{"name":"p.T.M#2","unnamed":true,"limit":5,"varies":true,"cron":"@daily","tz":"Asia/Tokyo","seen":"2026-11-22T18:00:00Z"}`)
+	f.Add(`{"name":"b","limit":5,"per":60000000000,"algorithm":3,"burst":7,"wait":1000000000,"queue":3,"block":3600000000000,"hash":1,"seen":"2026-11-22T18:00:00Z"}`)
+	f.Add(`{"name":"c","limit":5,"per":60000000000,"algorithm":5,"slices":7,"mode":1}`)
+	f.Add(`{"name":"w","limit":5,"per":60000000000,"algorithm":3,"warmup":1000000000}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		used, err := parseUsed(text)
 		if err != nil {
@@ -86,7 +86,7 @@ func FuzzUsedRule(f *testing.F) {
 		if err != nil { // the cron expression is not looked at before
 			return
 		}
-		written := usedText(p, used.Limit, used.Varies)
+		written := p.used(used.Limit, used.Varies)
 		written.Seen = used.Seen
 		line, err := json.Marshal(written)
 		if err != nil {

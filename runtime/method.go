@@ -45,7 +45,7 @@ func prepareMethod(method string, rules []Rule) (*methodRules, error) {
 		if err = cmp.Or(err, rule.checkQueue()); err != nil {
 			return nil, err
 		}
-		p.shown, p.nameless = shown, key.IsUnnamed(rule.Name, method)
+		p.shown, p.unnamed = shown, key.IsUnnamed(rule.Name, method)
 		r.rules = append(r.rules, p)
 	}
 	return r, nil
@@ -56,7 +56,7 @@ func (r *methodRules) Rules() any {
 	rules := make([]Rule, len(r.rules))
 	for i, p := range r.rules {
 		rules[i] = p.Rule
-		rules[i].Name, rules[i].unnamed = p.shown, p.isUnnamed()
+		rules[i].Name = p.shown
 	}
 	return rules
 }

@@ -331,6 +331,6 @@ func (o *Overrides) prepare(rule *prepared, v Override) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.shown, p.nameless = rule.shown, rule.nameless
+	p.shown = rule.shown
 	return p, o.limiter.supports(p, p.Wait.Microseconds())
 }

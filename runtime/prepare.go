@@ -16,14 +16,13 @@ import (
 // prepared is a rule that is ready to be decided on.
 type prepared struct {
 	Rule
-	shown    string // the name in errors, events and quotas
-	window   string
-	tag      string // the end of its keys
-	numbers  *engine.Rule
-	claim    engine.Claim  // of one permit, for nobody, without a wait
-	simple   bool          // it may only admit or refuse
-	nameless bool          // its author gave it no name: it is called like its method or type
-	usedIn   atomic.Uint64 // where it is known to be used: see used.turn
+	shown   string // the name in errors, events and quotas
+	window  string
+	tag     string // the end of its keys
+	numbers *engine.Rule
+	claim   engine.Claim  // of one permit, for nobody, without a wait
+	simple  bool          // it may only admit or refuse
+	usedIn  atomic.Uint64 // where it is known to be used: see used.turn
 }
 
 // prepare checks a rule of a method, or of requests if that is "", and turns it into numbers.

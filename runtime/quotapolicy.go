@@ -23,7 +23,7 @@ type policy struct {
 }
 
 func (a *asked) policy() policy {
-	p := policy{index: a.index, unnamed: a.rule.nameless, silent: a.rule.Mode != ModeEnforce, quota: a.limit, window: a.rule.Per}
+	p := policy{index: a.index, unnamed: a.rule.unnamed, silent: a.rule.Mode != ModeEnforce, quota: a.limit, window: a.rule.Per}
 	if burst := a.burst(); burst > 0 {
 		p.quota, p.window = burst, time.Duration(float64(a.rule.Per)*float64(burst)/float64(a.limit))
 	}

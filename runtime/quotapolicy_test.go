@@ -46,6 +46,10 @@ func TestQuotaPolicies(t *testing.T) {
 		if fromRefusal, ok := refusal.Violations[0].Policy(); !ok || fromRefusal != test.want {
 			t.Errorf("of a violation: got %+v, %v; expected %+v", fromRefusal, ok, test.want)
 		}
+		d, err := limiter.Peek(ctx, ratelimit.Request{Rule: rules.Rules()[0], Key: "somebody"})
+		if fromRequest, ok := d.Quotas[0].Policy(); err != nil || !ok || fromRequest.Name != test.want.Name {
+			t.Errorf("of a request: got %+v, %v, error %v; expected %+v", fromRequest, ok, err, test.want)
+		}
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -53,6 +52,7 @@ var limiterNumbers atomic.Uint64
 
 func (u *used) start(l *Limiter) {
 	u.turn.Store(limiterNumbers.Add(1) << usedTurnBits)
+	u.began, u.known, u.meant, u.untold = time.Now(), map[ruleID]*engine.Rule{}, map[ruleID]*engine.Rule{}, map[string]string{}
 }
 
 // use notes that a rule is used by a call.
@@ -73,20 +73,16 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 	if rule.Scope == ScopeInstance || u.known[id] != nil || len(u.known) >= maxUsed {
 		return
 	}
-	if u.known == nil {
-		u.known, u.began = map[ruleID]*engine.Rule{}, time.Now()
-	}
 	u.known[id] = rule.numbers
 	limit := rule.Limit
 	if charge.Limit.Given {
 		limit = charge.Limit.Permits
 	}
-	text, err := json.Marshal(usedText(rule, limit, charge.Limit.Given))
+	text, err := json.Marshal(rule.used(limit, charge.Limit.Given))
 	if err != nil || len(text) > maxRuleText {
 		return
 	}
-	if u.untold == nil {
-		u.untold = map[string]string{}
+	if len(u.untold) == 0 {
 		time.AfterFunc(usedDelay, func() { u.tell(l) })
 	}
 	u.untold[rule.Name+" "+rule.tag] = string(text)
@@ -96,13 +92,9 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 func (u *used) expect(rule *prepared) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if rule.Scope == ScopeInstance || len(u.meant) >= maxUsed {
-		return
+	if rule.Scope == ScopeFleet && len(u.meant) < maxUsed {
+		u.meant[ruleID{rule.Name, rule.tag}] = rule.numbers
 	}
-	if u.meant == nil {
-		u.meant = map[ruleID]*engine.Rule{}
-	}
-	u.meant[ruleID{rule.Name, rule.tag}] = rule.numbers
 }
 
 // own returns the rules that the limiter uses, or is going to use.
@@ -124,8 +116,9 @@ func (u *used) knows(rule *prepared) bool {
 func (u *used) again() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.known != nil && time.Since(u.began) > usedAgain {
-		u.known = nil
+	if time.Since(u.began) > usedAgain {
+		u.began = time.Now()
+		clear(u.known)
 		u.turn.Add(1)
 	}
 }
@@ -137,7 +130,7 @@ func (u *used) tell(l *Limiter) {
 	defer cancel()
 	u.mu.Lock()
 	texts := u.untold
-	u.untold = nil
+	u.untold = map[string]string{}
 	u.mu.Unlock()
 	if l.store.Register(ctx, l.list(listRules), texts, usedLife) == nil {
 		_ = l.pruneUsed(ctx)
@@ -194,87 +187,59 @@ func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 	return rules, nil
 }
 
-// usedRule is a UsedRule as JSON.
-type usedRule struct {
-	Name      string    `json:"name"`
-	Unnamed   bool      `json:"unnamed,omitempty"`
-	Key       string    `json:"key,omitempty"`
-	Limit     int64     `json:"limit"`
-	Varies    bool      `json:"varies,omitempty"`
-	Per       string    `json:"per,omitempty"`
-	Cron      string    `json:"cron,omitempty"`
-	TZ        string    `json:"tz,omitempty"`
-	Algorithm string    `json:"algorithm"`
-	Burst     int64     `json:"burst,omitempty"`
-	Slices    int64     `json:"slices,omitempty"`
-	Prepay    bool      `json:"prepay,omitempty"`
-	Warmup    string    `json:"warmup,omitempty"`
-	Distinct  string    `json:"distinct,omitempty"`
-	Wait      string    `json:"wait,omitempty"`
-	Queue     int64     `json:"queue,omitempty"`
-	Block     string    `json:"block,omitempty"`
-	Lease     string    `json:"lease,omitempty"`
-	Mode      string    `json:"mode,omitempty"`
-	Unhashed  bool      `json:"unhashed,omitempty"`
-	Seen      time.Time `json:"seen"`
+// usedText is a rule in the store.
+type usedText struct {
+	ruleText
+	Unnamed bool      `json:"unnamed,omitzero"`
+	Varies  bool      `json:"varies,omitzero"`
+	Seen    time.Time `json:"seen"`
 }
 
-func usedText(p *prepared, limit int64, varies bool) usedRule {
-	r := p.Rule
-	text := usedRule{
-		Name: p.shown, Unnamed: p.isUnnamed(), Key: r.Key, Limit: limit, Varies: varies, Cron: r.Cron, TZ: r.TZ,
-		Algorithm: r.Algorithm.String(), Burst: r.Burst, Slices: r.Slices, Prepay: r.Prepay, Distinct: r.Distinct, Queue: r.Queue,
-		Unhashed: r.Hash == HashNever, Seen: time.Now().UTC().Truncate(time.Second),
-	}
-	for field, d := range map[*string]time.Duration{
-		&text.Per: r.Per, &text.Warmup: r.Warmup, &text.Wait: r.Wait, &text.Block: r.Block, &text.Lease: r.Lease,
-	} {
-		if d != 0 {
-			*field = period.Format(d)
-		}
-	}
-	if r.Mode != ModeEnforce {
-		text.Mode = r.Mode.String()
-	}
-	return text
+// ruleText is a Rule as JSON, without what matters to the calls of a program alone. Durations are in nanoseconds.
+type ruleText struct {
+	Name      string        `json:"name"`
+	Key       string        `json:"key,omitzero"`
+	Algorithm Algorithm     `json:"algorithm,omitzero"`
+	Limit     int64         `json:"limit"`
+	Per       time.Duration `json:"per,omitzero"`
+	Cron      string        `json:"cron,omitzero"`
+	TZ        string        `json:"tz,omitzero"`
+	Burst     int64         `json:"burst,omitzero"`
+	Prepay    bool          `json:"prepay,omitzero"`
+	Warmup    time.Duration `json:"warmup,omitzero"`
+	Slices    int64         `json:"slices,omitzero"`
+	Distinct  string        `json:"distinct,omitzero"`
+	Wait      time.Duration `json:"wait,omitzero"`
+	Queue     int64         `json:"queue,omitzero"`
+	Block     time.Duration `json:"block,omitzero"`
+	Mode      Mode          `json:"mode,omitzero"`
+	Scope     Scope         `json:"-"`
+	Refund    Refund        `json:"-"`
+	OnError   FailurePolicy `json:"-"`
+	Lease     time.Duration `json:"lease,omitzero"`
+	Hash      Hash          `json:"hash,omitzero"`
+	Message   string        `json:"-"`
+
+	unnamed bool
+}
+
+// used returns what the store keeps of a rule. Its call had this limit, perhaps one of its own.
+func (p *prepared) used(limit int64, varies bool) usedText {
+	rule := ruleText(p.Rule)
+	rule.Name, rule.Limit = p.shown, limit
+	return usedText{rule, p.unnamed, varies, time.Now().UTC().Truncate(time.Second)}
 }
 
 // parseUsed reads a rule of the store.
 func parseUsed(text string) (UsedRule, error) {
-	var t usedRule
+	var t usedText
 	if len(text) > maxRuleText {
 		return UsedRule{}, fmt.Errorf("found %d bytes; expected at most %d", len(text), maxRuleText)
 	}
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return UsedRule{}, err
 	}
-	r := Rule{
-		Name: t.Name, unnamed: t.Unnamed, Key: t.Key, Limit: t.Limit, Cron: t.Cron, TZ: t.TZ, Burst: t.Burst, Slices: t.Slices,
-		Prepay: t.Prepay, Distinct: t.Distinct, Queue: t.Queue,
-	}
-	if t.Unhashed {
-		r.Hash = HashNever
-	}
-	var known bool
-	if r.Algorithm, known = find(numAlgorithms-1, t.Algorithm, Algorithm.String); !known {
-		return UsedRule{}, fmt.Errorf("unknown algorithm %q", t.Algorithm)
-	}
-	if r.Mode, known = find(ModeTrigger, t.Mode, Mode.String); !known && t.Mode != "" {
-		return UsedRule{}, fmt.Errorf("unknown mode %q", t.Mode)
-	}
-	for d, field := range map[*time.Duration]string{
-		&r.Per: t.Per, &r.Warmup: t.Warmup, &r.Wait: t.Wait, &r.Block: t.Block, &r.Lease: t.Lease,
-	} {
-		if field == "" {
-			continue
-		}
-		var err error
-		if *d, _, err = period.Parse("duration", field); err != nil {
-			return UsedRule{}, err
-		}
-	}
-	return UsedRule{Rule: r, Varies: t.Varies, Seen: t.Seen}, r.check()
+	rule := UsedRule{Rule: Rule(t.ruleText), Varies: t.Varies, Seen: t.Seen}
+	rule.unnamed = t.Unnamed
+	return rule, rule.check()
 }
-
-// isUnnamed reports whether a rule is called like its method or type. Further ones of a method are shown with a number.
-func (p *prepared) isUnnamed() bool { return p.tag != p.window || p.shown != p.Name }

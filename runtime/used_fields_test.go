@@ -29,7 +29,7 @@ func TestUsedRuleHasEachField(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(usedText(p, rule.Limit, false))
+		text, err := json.Marshal(p.used(rule.Limit, false))
 		if err != nil {
 			t.Fatal(err)
 		}

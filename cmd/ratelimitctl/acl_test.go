@@ -97,23 +97,11 @@ func TestACL(t *testing.T) {
 func register(t *testing.T, server *redistest.Server, prefix string, rule ratelimit.Rule) {
 	t.Helper()
 	f := newFleet(t, server.Addr)
-	text := map[string]any{"name": rule.Name, "limit": rule.Limit, "algorithm": rule.Algorithm.String(), "seen": time.Now().UTC().Format(time.RFC3339)}
-	for field, value := range map[string]string{"cron": rule.Cron, "distinct": rule.Distinct} {
-		if value != "" {
-			text[field] = value
-		}
-	}
-	for field, value := range map[string]time.Duration{"per": rule.Per, "warmup": rule.Warmup, "block": rule.Block} {
-		if value != 0 {
-			text[field] = value.String()
-		}
-	}
-	text["prepay"] = rule.Prepay
-	field, err := json.Marshal(text)
+	text, err := json.Marshal(ratelimit.UsedRule{Rule: rule, Seen: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.client.HSet(t.Context(), prefix+":rules", rule.Name, field).Err(); err != nil {
+	if err := f.client.HSet(t.Context(), prefix+":rules", rule.Name, text).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

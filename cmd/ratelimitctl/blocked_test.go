@@ -24,9 +24,7 @@ var (
 func useBlocks(t *testing.T, server *redistest.Server, f *fleet) {
 	t.Helper()
 	for _, rule := range []ratelimit.Rule{login, guess, export} {
-		field := fmt.Sprintf(`{"name":%q,"key":%q,"limit":%d,"per":%q,"algorithm":"sliding-window","block":%q}`,
-			rule.Name, rule.Key, rule.Limit, rule.Per, map[bool]string{true: "1h"}[rule.Block > 0])
-		f.known(map[string]string{rule.Name: field})
+		f.known(map[string]string{rule.Name: ruleText(rule)})
 	}
 	f.allow(2, guess, "ann")
 	f.allow(2, guess, "a\x1b{b")

@@ -16,8 +16,8 @@ import (
 func TestBadInput(t *testing.T) {
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{
-		"login 1m": `{"name":"login","key":"{user}","limit":5,"per":"1m","algorithm":"sliding-window"}`,
-		"all 1m":   `{"name":"all","limit":5,"per":"1m","algorithm":"sliding-window"}`,
+		"login 1m": `{"name":"login","key":"{user}","limit":5,"per":60000000000}`,
+		"all 1m":   `{"name":"all","limit":5,"per":60000000000}`,
 	})
 	for _, test := range []struct {
 		status int
@@ -81,8 +81,8 @@ func TestHostileStore(t *testing.T) {
 	quoted := `\u001b[2J\u001b]0;owned\u0007\u202e\u009b31m\u0000\r`
 	ctx, seen := t.Context(), time.Now().UTC().Format(time.RFC3339)
 	for _, set := range [][]any{
-		{"hset", "ratelimit:rules", evil, evil, "login 1m", `{"name":"login","key":"` + quoted + `","limit":5,"per":"1m","algorithm":"sliding-window","seen":"` + seen + `"}`},
-		{"hset", "ratelimit:rules", "b", `{"name":"` + quoted + `","limit":5,"per":"1m","algorithm":"sliding-window","seen":"` + seen + `"}`},
+		{"hset", "ratelimit:rules", evil, evil, "login 1m", `{"name":"login","key":"` + quoted + `","limit":5,"per":60000000000,"seen":"` + seen + `"}`},
+		{"hset", "ratelimit:rules", "b", `{"name":"` + quoted + `","limit":5,"per":60000000000,"seen":"` + seen + `"}`},
 		{"hset", "ratelimit:overrides", evil, evil, "login", `{"limit":5,"by":"` + quoted + `"}`, "x" + evil, `{"limit":5}`},
 		{"hset", "ratelimit:blocked", evil, evil, "login:{" + evil + "}", `{"until":"2999-01-01T00:00:00Z","by":"` + quoted + `"}`},
 		{"zadd", stats.List("ratelimit"), time.Now().UnixMilli(), evil, time.Now().UnixMilli(), "p"},

@@ -86,7 +86,7 @@ func (f *fleet) known(texts map[string]string) {
 func TestKeyAsItIsShown(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
-	f.known(map[string]string{"login 1h": `{"name":"login","key":"{user}","limit":5,"per":"1h","algorithm":"sliding-window"}`})
+	f.known(map[string]string{"login 1h": `{"name":"login","key":"{user}","limit":5,"per":3600000000000}`})
 	f.allow(1, ratelimit.Rule{Name: "login", Key: "{user}", Limit: 5, Per: time.Hour}, "a{b")
 	require(t, server.Addr, done, "blocked until", "block", "login", "a%7Bb", "-shown", "-for", "1h")
 	if blocked := f.client.HKeys(t.Context(), "ratelimit:blocked").Val(); !slices.Equal(blocked, []string{"login:{a%7Bb}"}) {
@@ -153,7 +153,7 @@ func TestInspectTellsLeasesFromCalls(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	rule := ratelimit.Rule{Name: "leased", Limit: 1000, Per: time.Hour, Lease: time.Minute}
-	f.known(map[string]string{rule.Name: `{"name":"leased","limit":1000,"per":"1h","algorithm":"sliding-window","lease":"1m"}`})
+	f.known(map[string]string{rule.Name: ruleText(rule)})
 	for leased := false; !leased; { // the first calls ask the server
 		d, err := f.Allow(t.Context(), ratelimit.Request{Rule: rule})
 		if err != nil || !d.Allowed {
@@ -172,7 +172,7 @@ func TestInspectCountsMembers(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	rule := ratelimit.Rule{Name: "strangers", Limit: 2, Per: time.Hour, Distinct: "{friend}"}
-	f.known(map[string]string{rule.Name: `{"name":"strangers","limit":2,"per":"1h","algorithm":"sliding-window","distinct":"{friend}"}`})
+	f.known(map[string]string{rule.Name: ruleText(rule)})
 	for i, member := range []string{"ann", "bob"} {
 		if _, err := f.Allow(t.Context(), ratelimit.Request{Rule: rule, Member: member}); err != nil {
 			t.Fatal(err)
@@ -184,11 +184,9 @@ func TestInspectCountsMembers(t *testing.T) {
 	}
 }
 
+// ruleText is a rule as a limiter writes it down, and more.
 func ruleText(r ratelimit.Rule) string {
-	text, _ := json.Marshal(map[string]any{"name": r.Name, "limit": r.Limit, "per": "1h", "algorithm": r.Algorithm.String()})
-	if r.Cron != "" {
-		text, _ = json.Marshal(map[string]any{"name": r.Name, "limit": r.Limit, "cron": r.Cron, "algorithm": "calendar"})
-	}
+	text, _ := json.Marshal(r)
 	return string(text)
 }
 

@@ -32,7 +32,7 @@ func TestCommands(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
-	text := fmt.Sprintf(`{"name":"login","key":"{user}","limit":5,"per":"1m","algorithm":"sliding-window","seen":%q}`, time.Now().UTC().Format(time.RFC3339))
+	text := fmt.Sprintf(`{"name":"login","key":"{user}","limit":5,"per":60000000000,"seen":%q}`, time.Now().UTC().Format(time.RFC3339))
 	if err := client.HSet(t.Context(), "ratelimit:rules", "login 1m", text).Err(); err != nil {
 		t.Fatal(err)
 	}

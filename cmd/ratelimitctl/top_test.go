@@ -107,7 +107,7 @@ func TestTopNamesRules(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{
-		"p.T.M 1h:{ip}": `{"name":"p.T.M#2","unnamed":true,"key":"{ip}","limit":5,"per":"1h","algorithm":"sliding-window"}`,
+		"p.T.M 1h:{ip}": `{"name":"p.T.M#2","unnamed":true,"key":"{ip}","limit":5,"per":3600000000000}`,
 	})
 	if err := f.Overrides().Set(t.Context(), "p.T.M", ratelimit.Override{Per: 2 * time.Hour}); err != nil {
 		t.Fatal(err)
