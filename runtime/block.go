@@ -6,36 +6,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// maxBlocks is how many subjects may be blocked at once.
-const maxBlocks = engine.MaxSettings
-
-// blocks are the subjects that are refused without asking what they have used.
-type blocks struct {
-	table atomic.Pointer[map[ruleSubject]time.Time] // until when; nil if nobody is blocked
-	texts map[string]string                         // what the store said the last time
+// block is an entry of the store: a subject that is refused without asking what it has used.
+type block struct {
+	ruleSubject
+	Until time.Time `json:"until"`
+	By    string    `json:"by,omitempty"`
 }
 
 // ruleSubject is a subject under the rules of a name.
 type ruleSubject struct{ rule, subject string }
-
-// blockText is a block in the store.
-type blockText struct {
-	Until time.Time `json:"until"`
-	By    string    `json:"by,omitempty"`
-}
 
 // Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This limiter
 // follows at once, the others within about two seconds. A refusal says in RetryAfter how long the block still lasts, by this process's
@@ -53,11 +42,11 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 		return requests[0].Rule.wrong("block", "found %s; expected up to %s", period.Format(d), period.Format(maxBlock))
 	}
 	by, _ := ctx.Value(bridge.UserID).(string)
-	text, err := json.Marshal(blockText{Until: l.now().Add(d).UTC(), By: printable.Text(by, maxBy)})
+	text, err := json.Marshal(block{Until: l.now().Add(d).UTC(), By: printable.Text(by, maxBy)})
 	if err != nil {
 		return err
 	}
-	return l.overrides.write(ctx, func() error {
+	return l.settings.write(ctx, func() error {
 		if err := l.makeRoom(ctx, fields); err != nil {
 			return err
 		}
@@ -81,14 +70,15 @@ type Blocked struct {
 // Blocked returns the keys that [Limiter.Block] refuses now, whichever process blocked them, in the order of rules and keys. It leaves out
 // keys that are refused by the Block of a rule. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
-	texts, err := l.store.Settings(ctx, l.list(listBlocked))
+	texts, err := l.settings.texts(ctx, listBlocked)
 	if err != nil {
 		return nil, storeError(ctx, "", err)
 	}
 	var all []Blocked
-	for field, text := range texts {
-		if of, b, err := parseBlock(field, text); err == nil && b.Until.After(l.now()) {
-			all = append(all, Blocked{of.rule, key.Shown(of.subject), b.Until, b.By})
+	blocks, _ := parseAll(texts, parseBlock)
+	for _, b := range blocks {
+		if b.Until.After(l.now()) {
+			all = append(all, Blocked{b.rule, key.Shown(b.subject), b.Until, b.By})
 		}
 	}
 	slices.SortFunc(all, func(a, b Blocked) int {
@@ -103,7 +93,7 @@ func (l *Limiter) Unblock(ctx context.Context, requests ...Request) error {
 	if err != nil {
 		return err
 	}
-	return l.overrides.write(ctx, func() error {
+	return l.settings.write(ctx, func() error {
 		for _, field := range fields {
 			if err := l.store.Unset(ctx, l.list(listBlocked), field); err != nil {
 				return err
@@ -149,72 +139,41 @@ func (l *Limiter) makeRoom(ctx context.Context, fields []string) error {
 		all[field] = true
 	}
 	for field, text := range texts {
-		if _, b, err := parseBlock(field, text); err == nil && b.Until.After(l.now()) {
+		if b, err := parseBlock(field, text); err == nil && b.Until.After(l.now()) {
 			all[field] = true
 		} else if err := l.store.Unset(ctx, l.list(listBlocked), field); err != nil {
 			return err
 		}
 	}
-	if len(all) > maxBlocks {
-		reason := fmt.Sprintf("found %d keys that would be blocked; expected at most %d", len(all), maxBlocks)
+	if len(all) > maxSettings {
+		reason := fmt.Sprintf("found %d keys that would be blocked; expected at most %d", len(all), maxSettings)
 		return &RuleError{Argument: "block", Reason: reason}
 	}
 	return nil
 }
 
 // parseBlock reads a block from its field and text in the store.
-func parseBlock(field, text string) (of ruleSubject, b blockText, err error) {
+func parseBlock(field, text string) (b block, err error) {
 	name, subject, ok := strings.Cut(strings.TrimSuffix(field, "}"), ":{")
-	switch {
-	case !ok || len(field) > maxOverrideText:
-		err = errors.New("the field is no rule and key; expected rule:{key}")
-	case len(text) > maxOverrideText:
-		err = fmt.Errorf("found %d bytes; expected at most %d", len(text), maxOverrideText)
-	default:
-		err = json.Unmarshal([]byte(text), &b)
+	if err = decode(text, &b); err == nil && (!ok || len(field) > maxSetting || b.Until.IsZero()) {
+		err = errors.New("found no rule, key or end; expected rule:{key} with until")
 	}
-	return ruleSubject{name, subject}, b, err
+	if err != nil {
+		err = malformed("block of", field, err)
+	}
+	b.ruleSubject = ruleSubject{name, subject}
+	return b, err
 }
 
-// read follows the blocks in the store. The caller makes sure that only one goroutine reads.
-func (b *blocks) read(ctx context.Context, l *Limiter) error {
-	texts, err := l.store.Settings(ctx, l.list(listBlocked))
-	switch {
-	case err != nil:
-		return err
-	case len(texts) > maxBlocks:
-		return errManyBlocks
-	case maps.Equal(texts, b.texts) && b.table.Load() == nil:
-		return nil
-	}
-	table := make(map[ruleSubject]time.Time, len(texts))
-	for field, text := range texts {
-		of, block, err := parseBlock(field, text)
-		if err != nil && b.texts[field] != text {
-			l.logger.Warn("a block is not understood; it is not followed", "block", oneLine(field), "err", oneLine(err.Error()))
-		}
-		if err == nil && block.Until.After(l.now()) {
-			table[of] = block.Until
-		}
-	}
-	b.texts = texts
-	if len(table) == 0 {
-		b.table.Store(nil)
-	} else {
-		b.table.Store(&table)
-	}
-	return nil
-}
-
-// left returns how long a subject is still blocked.
-func (b *blocks) left(l *Limiter, rule *prepared, subject string) time.Duration {
-	table := b.table.Load()
-	if table == nil || rule.Mode != ModeEnforce {
+// blockLeft returns how long a subject is still blocked.
+func (s *settings) blockLeft(rule *prepared, subject string) time.Duration {
+	in := s.current.Load()
+	if in == nil || rule.Mode != ModeEnforce {
 		return 0
 	}
-	until, ok := (*table)[ruleSubject{rule.Name, subject}]
+	until, ok := in.blocks[ruleSubject{rule.Name, subject}]
 	if !ok {
 		return 0
 	}
-	return max(0, until.Sub(l.now()))
+	return max(0, until.Sub(s.limiter.now()))
 }

@@ -52,7 +52,7 @@ func TestBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		allowed(l, true, ann)
-		if l.blocks.table.Load() != nil {
+		if l.settings.current.Load() != nil {
 			t.Error("there is a table of nobody")
 		}
 		if err := l.Block(ctx, time.Minute, ann); err != nil {
@@ -61,7 +61,7 @@ func TestBlock(t *testing.T) {
 		time.Sleep(time.Minute)
 		allowed(l, true, ann)
 		synctest.Wait()
-		if l.blocks.table.Load() != nil {
+		if l.settings.current.Load() != nil {
 			t.Error("blocks that are over are kept")
 		}
 	})
@@ -109,10 +109,10 @@ func TestTooManyBlocks(t *testing.T) {
 			}
 			return all
 		}
-		if err := l.Block(ctx, time.Minute, requests(0, maxBlocks)...); err != nil {
+		if err := l.Block(ctx, time.Minute, requests(0, maxSettings)...); err != nil {
 			t.Fatal(err)
 		}
-		err, ok := errors.AsType[*RuleError](l.Block(ctx, time.Minute, requests(maxBlocks, 1)...))
+		err, ok := errors.AsType[*RuleError](l.Block(ctx, time.Minute, requests(maxSettings, 1)...))
 		if !ok || !strings.Contains(err.Error(), "found 1001 keys") {
 			t.Errorf("got %v", err)
 		}
@@ -120,16 +120,16 @@ func TestTooManyBlocks(t *testing.T) {
 		if _, err := store.Set(ctx, l.list(listBlocked), "forged", "{}", false); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Block(ctx, time.Minute, requests(maxBlocks, 1)...); err != nil {
+		if err := l.Block(ctx, time.Minute, requests(maxSettings, 1)...); err != nil {
 			t.Error(err)
 		}
 		if texts, err := store.Settings(ctx, l.list(listBlocked)); len(texts) != 1 || err != nil {
 			t.Errorf("%d are kept, error %v", len(texts), err)
 		}
-		for i := range maxBlocks {
+		for i := range maxSettings {
 			_, _ = store.Set(ctx, l.list(listBlocked), fmt.Sprintf("r:{x%d}", i), `{"until":"2999-01-01T00:00:00Z"}`, false)
 		}
-		if err := l.Ping(ctx); err == nil || !strings.Contains(err.Error(), "more than 1000 blocks") {
+		if err := l.Ping(ctx); err == nil || !strings.Contains(err.Error(), "blocked: there are more than 1000") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -140,16 +140,16 @@ func BenchmarkBlocked(b *testing.B) {
 	for _, n := range []int{0, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			l, rule := New(memory.New(nil, 100, 1<<20)), &prepared{Rule: Rule{Name: "r"}}
-			table := map[ruleSubject]time.Time{}
+			blocks := map[ruleSubject]time.Time{}
 			for i := range n {
-				table[ruleSubject{"r", fmt.Sprint(i)}] = time.Now().Add(time.Hour)
+				blocks[ruleSubject{"r", fmt.Sprint(i)}] = time.Now().Add(time.Hour)
 			}
 			if n > 0 {
-				l.blocks.table.Store(&table)
+				l.settings.current.Store(&inForce{blocks: blocks})
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if l.blocks.left(l, rule, "ann") > 0 {
+				if l.settings.blockLeft(rule, "ann") > 0 {
 					b.Fatal("blocked")
 				}
 			}

@@ -65,7 +65,7 @@ func (a *asked) claim() *engine.Claim { return &a.part.Claims[a.number] }
 var calls = sync.Pool{New: func() any { return new(call) }}
 
 func (l *Limiter) newCall(method string) *call {
-	l.overrides.follow()
+	l.settings.follow()
 	c := calls.Get().(*call)
 	c.status = status{limiter: l, method: method}
 	c.asked, c.owners = c.asked[:0], c.owners[:0]
@@ -93,7 +93,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	if !c.peek {
 		c.limiter.use(rule, charge)
 	}
-	rule, pinned := c.limiter.overrides.applied(rule)
+	rule, pinned := c.limiter.settings.applied(rule)
 	a := asked{rule: rule, index: c.next, cost: charge.Cost, limit: rule.Limit, wait: c.waitOf(rule)}
 	if charge.Limit.Given && !pinned {
 		a.limit = charge.Limit.Permits
@@ -125,7 +125,7 @@ func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 		}
 	}
 	rule := a.rule
-	a.blockLeft = c.limiter.blocks.left(c.limiter, rule, a.subject)
+	a.blockLeft = c.limiter.settings.blockLeft(rule, a.subject)
 	switch most, what := claim.Most(); {
 	case a.blockLeft > 0:
 		c.isBlocked = true

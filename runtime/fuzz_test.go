@@ -51,19 +51,19 @@ func FuzzBlock(f *testing.F) {
 	f.Add("login:{}", `{}`)
 	f.Add("}:{", `null`)
 	f.Fuzz(func(t *testing.T, field, text string) {
-		of, b, err := parseBlock(field, text)
+		b, err := parseBlock(field, text)
 		if err != nil {
 			checkLine(t, err)
 			return
 		}
-		if !strings.HasPrefix(field, of.rule+":{"+of.subject) {
-			t.Errorf("%q is about %+v", field, of)
+		if !strings.HasPrefix(field, b.rule+":{"+b.subject) {
+			t.Errorf("%q is about %+v", field, b)
 		}
 		written, err := json.Marshal(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, again, err := parseBlock(field, string(written)); err != nil || !again.Until.Equal(b.Until) || again.By != b.By {
+		if again, err := parseBlock(field, string(written)); err != nil || !again.Until.Equal(b.Until) || again.By != b.By {
 			t.Errorf("%s became %s and then %+v, %v", text, written, again, err)
 		}
 	})
@@ -92,7 +92,7 @@ func FuzzUsedRule(f *testing.F) {
 		if err != nil {
 			return // a year beyond 9999
 		}
-		if len(line) > maxRuleText {
+		if len(line) > maxSetting {
 			return // which nobody writes
 		}
 		again, err := parseUsed(string(line))

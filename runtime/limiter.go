@@ -29,18 +29,9 @@ type Limiter struct {
 	failed    atomic.Int64 // when the store failed the last time, in nanoseconds; 0 if it is not lost
 
 	requested ruleCache
-	overrides Overrides
-	blocks    blocks
+	settings  settings
 	used      used
 }
-
-// The lists of texts that a store keeps for the limiters of one prefix.
-const (
-	listOverrides = "overrides"
-	listBlocked   = "blocked"
-)
-
-func (l *Limiter) list(name string) string { return l.prefix + ":" + name }
 
 // What a limiter counts by itself is at most so many counts, and about so many bytes.
 const (
@@ -68,7 +59,7 @@ func New(store Store, options ...Option) *Limiter {
 	if n, ok := store.(engine.Notifier); ok {
 		n.Notify(func(notice string, cause error) { l.logger.Warn(notice, "err", oneLine(cause.Error())) })
 	}
-	l.overrides.start(l)
+	l.settings.start(l)
 	l.used.start(l)
 	return l
 }

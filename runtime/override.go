@@ -3,13 +3,11 @@ package ratelimit
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
-	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves the rule's own value. In shadow
@@ -112,28 +110,13 @@ func (v *Override) UnmarshalJSON(b []byte) error {
 	return fmt.Errorf("mode: found %q; expected enforce, shadow or trigger", text.Mode)
 }
 
-// parseOverrides reads the overrides of the store, and says what is wrong with those that are not understood.
-func parseOverrides(texts map[string]string) (all map[string]Override, malformed map[string]error) {
-	all, malformed = make(map[string]Override, len(texts)), map[string]error{}
-	for name, text := range texts {
-		if v, err := parseOverride(name, text); err != nil {
-			malformed[name] = err
-		} else {
-			all[name] = v
-		}
-	}
-	return all, malformed
-}
-
 // parseOverride reads an override from the store.
 func parseOverride(name, text string) (v Override, err error) {
-	if len(text) > maxOverrideText {
-		err = fmt.Errorf("found %d bytes; expected at most %d", len(text), maxOverrideText)
-	} else if err = json.Unmarshal([]byte(text), &v); err == nil {
+	if err = decode(text, &v); err == nil {
 		err = v.check(name)
 	}
 	if err != nil {
-		err = errors.New(oneLine(fmt.Sprintf(`override of rule "%s" in the store: %s`, printable.Text(name, maxName), err)))
+		err = malformed("override of rule", name, err)
 	}
 	return v, err
 }

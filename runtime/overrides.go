@@ -4,15 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Overrides change rules by their names while the program runs. Those in the store hold for all limiters of one prefix on it, and last as
@@ -26,50 +21,10 @@ import (
 // Usage so far still counts. After a limit is raised, the difference passes at once; after it is lowered, nothing passes until enough
 // permits have left the window. A bucket keeps the number of permits that are missing. Under another Per a rule starts from zero. When that
 // override ends, what the store still has of the earlier window counts again.
-type Overrides struct {
-	limiter *Limiter
-	due     atomic.Bool   // the store is to be read
-	reading chan struct{} // holds a value while the store is read or written
-	many    bool          // a list was too long the last time; guarded by reading
-	table   atomic.Pointer[overrideTable]
-
-	mu        sync.Mutex
-	own       map[string]Override
-	texts     map[string]string // what the store said the last time
-	shared    map[string]Override
-	malformed map[string]error
-	failed    error // of the last attempt to read
-}
-
-// overrideTable is the overrides in force. It is replaced as a whole.
-type overrideTable struct {
-	overrides map[string]Override
-	until     time.Time // when the first of them ends; zero is never
-	rules     sync.Map  // *prepared to overridden
-	count     atomic.Int64
-}
-
-// overridden is a rule after an override, or why it stays as it was.
-type overridden struct {
-	rule *prepared
-	err  error
-}
-
-const (
-	maxOverrides     = engine.MaxSettings // in the store
-	maxOverrideText  = 1000               // bytes
-	readEvery        = time.Second
-	readTimeout      = 5 * time.Second
-	maxOverriddenSet = 10_000
-)
+type Overrides struct{ settings *settings }
 
 // Overrides returns the limiter's overrides.
-func (l *Limiter) Overrides() *Overrides { return &l.overrides }
-
-func (o *Overrides) start(l *Limiter) {
-	o.limiter, o.reading = l, make(chan struct{}, 1)
-	o.due.Store(true)
-}
+func (l *Limiter) Overrides() *Overrides { return &Overrides{&l.settings} }
 
 // Set changes the rules of a name for all limiters of this prefix on the store, instead of any earlier override there. This limiter follows
 // at once, the others within about two seconds. The name is that of a directive's name=, or pkg.Type.Method, or pkg.Type for unnamed rules
@@ -90,20 +45,18 @@ func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, 
 
 // Clear removes the override of a name from the store. It is no error if there is none. The error is a *StoreError, or wraps the context's.
 func (o *Overrides) Clear(ctx context.Context, rule string) error {
-	return o.write(ctx, func() error { return o.limiter.store.Unset(ctx, o.limiter.list(listOverrides), rule) })
+	l := o.settings.limiter
+	return o.settings.write(ctx, func() error { return l.store.Unset(ctx, l.list(listOverrides), rule) })
 }
 
 // All returns the overrides that are in the store now. If some are not understood, the error says so, and the others are returned. If the
 // store cannot be read, the error is a *StoreError or wraps the context's.
 func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
-	texts, err := o.limiter.store.Settings(ctx, o.limiter.list(listOverrides))
-	if err != nil || ctx.Err() != nil {
-		return nil, storeError(ctx, "", joinErrors(err, ctx.Err()))
+	texts, err := o.settings.texts(ctx, listOverrides)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return nil, storeError(ctx, "", err)
 	}
-	if len(texts) > maxOverrides {
-		return nil, storeError(ctx, "", errManyOverrides)
-	}
-	all, malformed := parseOverrides(texts)
+	all, malformed := parseAll(texts, parseOverride)
 	return all, joined(slices.Collect(maps.Values(malformed)))
 }
 
@@ -113,35 +66,35 @@ func (o *Overrides) SetLocal(rule string, v Override) error {
 	if err := v.check(rule); err != nil {
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.own == nil {
-		o.own = map[string]Override{}
-	}
-	o.own[rule] = v
-	o.enforce()
+	s := o.settings
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own[rule] = v
+	s.enforce()
 	return nil
 }
 
 // ClearLocal removes the override that SetLocal set. The store's override then holds, if there is one.
 func (o *Overrides) ClearLocal(rule string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.own, rule)
-	o.enforce()
+	s := o.settings
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.own, rule)
+	s.enforce()
 }
 
 // Err returns what is wrong with the overrides, or nil: the store could not be read the last time, so that older ones hold; some are not
 // understood; or some do not suit a rule that was called, such as a Per for a rule with Cron.
 func (o *Overrides) Err() error {
-	o.mu.Lock()
-	errs := slices.Collect(maps.Values(o.malformed))
-	if o.failed != nil {
-		errs = append(errs, &StoreError{Err: o.failed})
+	s := o.settings
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	errs := slices.Collect(maps.Values(s.overrides.malformed))
+	if s.failed != nil {
+		errs = append(errs, &StoreError{Err: s.failed})
 	}
-	o.mu.Unlock()
-	if table := o.inForce(); table != nil {
-		table.rules.Range(func(_, by any) bool {
+	if in := s.current.Load(); in != nil {
+		in.rules.Range(func(_, by any) bool {
 			if err := by.(*overridden).err; err != nil {
 				errs = append(errs, err)
 			}
@@ -157,11 +110,6 @@ func joined(errs []error) error {
 	return joinErrors(errs...)
 }
 
-var (
-	errManyOverrides = errors.New("there are more than 1000 overrides; they are not followed")
-	errManyBlocks    = errors.New("there are more than 1000 blocks; they are not followed")
-)
-
 func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bool) (set bool, err error) {
 	if err := v.check(rule); err != nil {
 		return false, err
@@ -173,149 +121,45 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bo
 	if err != nil {
 		return false, err
 	}
-	err = o.write(ctx, func() (err error) {
-		set, err = o.limiter.store.Set(ctx, o.limiter.list(listOverrides), rule, string(text), onlyNew)
+	l := o.settings.limiter
+	err = o.settings.write(ctx, func() (err error) {
+		set, err = l.store.Set(ctx, l.list(listOverrides), rule, string(text), onlyNew)
 		return err
 	})
 	return set, err
 }
 
-// write changes the store's overrides or blocks, and follows. That they cannot be read back is no error of the change.
-func (o *Overrides) write(ctx context.Context, change func() error) error {
-	var err error
-	wait := o.alone(ctx, func() {
-		if err = change(); err == nil {
-			_ = o.read(ctx) // Err tells
-		}
-	})
-	return storeError(ctx, "", cmp.Or(wait, err))
+// overridden is a rule after an override, or why it stays as it was.
+type overridden struct {
+	rule *prepared
+	err  error
 }
 
-// alone reads or writes while nothing else does, or else an older answer could come later. The error is the context's.
-func (o *Overrides) alone(ctx context.Context, do func()) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	select {
-	case o.reading <- struct{}{}:
-		defer func() { <-o.reading }()
-		do()
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// follow has the store's overrides read in the background, if that is due.
-func (o *Overrides) follow() {
-	if !o.due.Load() || !o.due.CompareAndSwap(true, false) {
-		return
-	}
-	select {
-	case o.reading <- struct{}{}:
-	default: // being read or written, which may fail
-		o.due.Store(true)
-		return
-	}
-	go func() {
-		defer func() { <-o.reading }()
-		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-		defer cancel()
-		_ = o.read(ctx) // Err tells
-	}()
-}
-
-// read reads the store's overrides and blocks.
-func (o *Overrides) read(ctx context.Context) error {
-	texts, err := o.limiter.store.Settings(ctx, o.limiter.list(listOverrides))
-	err = o.take(texts, err)
-	o.limiter.used.again()
-	err = joinErrors(err, o.limiter.blocks.read(ctx, o.limiter))
-	many := errors.Is(err, errManyOverrides) || errors.Is(err, errManyBlocks)
-	if many && !o.many {
-		o.limiter.logger.Warn("a list of overrides or blocks in the store is too long; the earlier ones stay in force", "err", oneLine(err.Error()))
-	}
-	o.many = many
-	time.AfterFunc(readEvery, func() { o.due.Store(true) })
-	return err
-}
-
-// take takes in what the store said. It returns why nothing of it is followed.
-func (o *Overrides) take(texts map[string]string, err error) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.failed = err; err == nil && len(texts) > maxOverrides {
-		o.failed = errManyOverrides
-	}
-	if o.failed != nil || maps.Equal(texts, o.texts) {
-		return o.failed
-	}
-	shared, malformed := parseOverrides(texts)
-	for name, err := range malformed {
-		if before, ok := o.shared[name]; ok {
-			shared[name] = before
-		}
-		if o.texts[name] != texts[name] {
-			o.limiter.logger.Warn("an override of a rate limit is not understood; any earlier one stays in force", "err", err.Error())
-		}
-	}
-	o.texts, o.shared, o.malformed = texts, shared, malformed
-	o.enforce()
-	return nil
-}
-
-// enforce puts in force what is set and has not ended. The caller holds the lock.
-func (o *Overrides) enforce() {
-	now, next := o.limiter.now(), time.Time{}
-	all := make(map[string]Override, len(o.shared)+len(o.own))
-	for _, some := range []map[string]Override{o.shared, o.own} {
-		for name, v := range some {
-			if !v.Until.IsZero() && !v.Until.After(now) {
-				continue
-			}
-			all[name] = v
-			if !v.Until.IsZero() && (next.IsZero() || v.Until.Before(next)) {
-				next = v.Until
-			}
-		}
-	}
-	if len(all) == 0 {
-		o.table.Store(nil)
-	} else {
-		o.table.Store(&overrideTable{overrides: all, until: next})
-	}
-}
-
-// inForce returns the overrides that are in force now, or nil.
-func (o *Overrides) inForce() *overrideTable {
-	table := o.table.Load()
-	if table == nil || table.until.IsZero() || o.limiter.now().Before(table.until) {
-		return table
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.table.Load() == table {
-		o.enforce()
-	}
-	return o.table.Load()
-}
+// maxOverridden is how many overridden rules are kept.
+const maxOverridden = 10_000
 
 // applied returns what a rule is by now, and whether its limit holds against those that calls bring along.
-func (o *Overrides) applied(rule *prepared) (_ *prepared, pinned bool) {
-	table := o.inForce()
-	if table == nil {
+func (s *settings) applied(rule *prepared) (_ *prepared, pinned bool) {
+	in := s.current.Load()
+	if in == nil {
 		return rule, false
 	}
-	v, ok := table.overrides[rule.Name]
-	if !ok {
+	v, ok := in.overrides[rule.Name]
+	switch {
+	case !ok:
 		return rule, false
+	case !v.Until.IsZero() && !s.limiter.now().Before(v.Until):
+		s.mu.Lock()
+		s.enforce()
+		s.mu.Unlock()
+		return s.applied(rule)
 	}
-	known, ok := table.rules.Load(rule)
+	known, ok := in.rules.Load(rule)
 	if !ok {
-		p, err := o.prepare(rule, v)
+		p, err := s.change(rule, v)
 		known = &overridden{p, err}
-		if table.count.Add(1) <= maxOverriddenSet {
-			table.rules.Store(rule, known)
+		if in.count.Add(1) <= maxOverridden {
+			in.rules.Store(rule, known)
 		}
 	}
 	if by := known.(*overridden); by.err == nil {
@@ -324,7 +168,8 @@ func (o *Overrides) applied(rule *prepared) (_ *prepared, pinned bool) {
 	return rule, false
 }
 
-func (o *Overrides) prepare(rule *prepared, v Override) (*prepared, error) {
+// change prepares a rule as an override changes it.
+func (s *settings) change(rule *prepared, v Override) (*prepared, error) {
 	changed := v.apply(rule.Rule)
 	window := changed.Window()
 	p, err := changed.prepareAs(window, window+strings.TrimPrefix(rule.tag, rule.window))
@@ -332,5 +177,5 @@ func (o *Overrides) prepare(rule *prepared, v Override) (*prepared, error) {
 		return nil, err
 	}
 	p.shown = rule.shown
-	return p, o.limiter.supports(p, p.Wait.Microseconds())
+	return p, s.limiter.supports(p, p.Wait.Microseconds())
 }

@@ -142,7 +142,7 @@ func TestImpossibleOverrides(t *testing.T) {
 			}
 		}
 	}
-	if l.overrides.table.Load() != nil {
+	if l.settings.current.Load() != nil {
 		t.Error("a refused override is in force")
 	}
 }
@@ -158,18 +158,18 @@ func TestOverrideKeepsTheIdentity(t *testing.T) {
 		if err := l.Overrides().SetLocal("p.T.M", o); err != nil {
 			t.Fatal(err)
 		}
-		changed, _ := l.overrides.applied(rule)
+		changed, _ := l.settings.applied(rule)
 		if changed == rule || changed.tag != rule.tag {
 			t.Errorf("%+v: %+v has the tag %v, want %v", o, changed.Rule, changed.tag, rule.tag)
 		}
-		if again, _ := l.overrides.applied(rule); again != changed {
+		if again, _ := l.settings.applied(rule); again != changed {
 			t.Errorf("%+v: prepared for each call", o)
 		}
 	}
 	if err := l.Overrides().SetLocal("p.T.M", Override{Per: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	if changed, _ := l.overrides.applied(rule); changed.tag != "bucket:1h:{phone}" {
+	if changed, _ := l.settings.applied(rule); changed.tag != "bucket:1h:{phone}" {
 		t.Errorf("tag %v", changed.tag)
 	}
 }
@@ -180,7 +180,7 @@ func TestOverridesAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.overrides.due.Store(false)
+	l.settings.due.Store(false)
 	for _, changed := range []bool{false, true} {
 		if changed {
 			if err := l.Overrides().SetLocal("r", Override{Limit: new(int64(5))}); err != nil {
@@ -188,8 +188,8 @@ func TestOverridesAllocateNothing(t *testing.T) {
 			}
 		}
 		n := testing.AllocsPerRun(1000, func() {
-			l.overrides.follow()
-			if got, _ := l.overrides.applied(rule); (got.Limit == 5) != changed {
+			l.settings.follow()
+			if got, _ := l.settings.applied(rule); (got.Limit == 5) != changed {
 				t.Errorf("limit %d", got.Limit)
 			}
 		})
@@ -218,10 +218,10 @@ func TestMalformedOverrideReplacesNothing(t *testing.T) {
 		}
 		for range 3 { // the first call has the texts read
 			time.Sleep(readEvery + time.Millisecond)
-			l.overrides.follow()
+			l.settings.follow()
 			synctest.Wait()
 		}
-		if v := l.overrides.table.Load().overrides["r"]; v.Limit == nil || *v.Limit != 5 {
+		if v := l.settings.current.Load().overrides["r"]; v.Limit == nil || *v.Limit != 5 {
 			t.Errorf("in force is %+v", v)
 		}
 		if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "limits") {
@@ -281,7 +281,7 @@ func TestOverridesAreFollowedInTime(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			call()
 		}
-		if table := l.overrides.table.Load(); table == nil || *table.overrides["r"].Limit != 5 {
+		if table := l.settings.current.Load(); table == nil || *table.overrides["r"].Limit != 5 {
 			t.Error("the override is not known after two seconds")
 		}
 	})
@@ -298,8 +298,10 @@ func TestOverrideEnds(t *testing.T) {
 		}
 		for _, want := range []int{2, 1, 0} {
 			known := 0
-			if table := l.overrides.inForce(); table != nil {
-				known = len(table.overrides)
+			for _, name := range []string{"a", "b"} {
+				if _, pinned := l.settings.applied(&prepared{Rule: Rule{Name: name, Limit: 1, Per: time.Minute}}); pinned {
+					known++
+				}
 			}
 			if known != want {
 				t.Errorf("%d overrides are in force, want %d", known, want)
@@ -313,16 +315,16 @@ func TestOverrideEnds(t *testing.T) {
 func TestTooManyOverrides(t *testing.T) {
 	for list, text := range map[string]string{listOverrides: `{"limit":1}`, listBlocked: `{"until":"2126-11-22T18:00:00Z"}`} {
 		store := memory.New(nil, 100, 1<<20)
-		for i := range maxOverrides + 1 {
+		for i := range maxSettings + 1 {
 			if _, err := store.Set(t.Context(), DefaultPrefix+":"+list, fmt.Sprintf("r:{%d}", i), text, false); err != nil {
 				t.Fatal(err)
 			}
 		}
 		l, log := logged(store)
 		for range 3 {
-			_ = l.overrides.read(t.Context())
+			_ = l.settings.read(t.Context())
 		}
-		if err := l.Ping(t.Context()); l.overrides.table.Load() != nil || l.blocks.table.Load() != nil || err == nil {
+		if err := l.Ping(t.Context()); l.settings.current.Load() != nil || err == nil {
 			t.Errorf("%s: they are followed; error %v", list, err)
 		}
 		if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "more than 1000") {
@@ -342,7 +344,7 @@ func BenchmarkOverridden(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if got, _ := l.overrides.applied(rule); got != rule {
+		if got, _ := l.settings.applied(rule); got != rule {
 			b.Fatal("overridden")
 		}
 	}
@@ -350,33 +352,42 @@ func BenchmarkOverridden(b *testing.B) {
 
 // full returns as many overrides as are followed, each about as long as it may be.
 func full() map[string]string {
-	texts := make(map[string]string, maxOverrides)
-	for i := range maxOverrides {
+	texts := make(map[string]string, maxSettings)
+	for i := range maxSettings {
 		text := fmt.Sprintf(`{"limit":%d,"per":"1m","burst":5,"mode":"shadow","until":"2126-11-22T18:00:00Z","by":%q}`, i+1, strings.Repeat("a", maxBy))
-		texts[fmt.Sprint("rule", i)] = text + strings.Repeat(" ", maxOverrideText-len(text))
+		texts[fmt.Sprint("rule", i)] = text + strings.Repeat(" ", maxSetting-len(text))
 	}
 	return texts
 }
 
 // As many overrides as there may be are followed. What has not changed since the last reading is not parsed again.
 func TestAsManyOverridesAsThereMayBe(t *testing.T) {
-	o := New(memory.New(nil, 10, 1<<20)).Overrides()
-	o.take(full(), nil)
-	first := o.table.Load()
-	if first == nil || len(first.overrides) != maxOverrides || o.Err() != nil {
-		t.Fatalf("they are not followed; error %v", o.Err())
+	store := memory.New(nil, 10, 1<<20)
+	l := New(store)
+	if err := store.Register(t.Context(), l.list(listOverrides), full(), 0); err != nil {
+		t.Fatal(err)
 	}
-	if o.take(full(), nil); o.table.Load() != first {
+	read := func() *inForce {
+		if err := l.settings.read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return l.settings.current.Load()
+	}
+	first := read()
+	if first == nil || len(first.overrides) != maxSettings || l.Overrides().Err() != nil {
+		t.Fatalf("they are not followed; error %v", l.Overrides().Err())
+	}
+	if read() != first {
 		t.Error("what has not changed is parsed again")
 	}
 }
 
 // BenchmarkTakeOverrides takes in a full store, as often as it changes: at most once a second.
 func BenchmarkTakeOverrides(b *testing.B) {
-	o := New(memory.New(nil, 10, 1<<20), WithLogger(slog.New(slog.DiscardHandler))).Overrides()
-	texts := full()
+	l, texts := New(memory.New(nil, 10, 1<<20), WithLogger(slog.New(slog.DiscardHandler))), full()
 	for b.Loop() {
-		o.texts = nil
-		o.take(texts, nil)
+		l.settings.overrides.texts = nil
+		l.settings.overrides.take(texts, parseOverride, l.logger)
+		l.settings.enforce()
 	}
 }

@@ -24,7 +24,7 @@ func (l *Limiter) Ping(ctx context.Context) error {
 		}
 	}
 	var unread error
-	err := l.overrides.alone(ctx, func() { unread = l.overrides.read(ctx) })
+	err := l.settings.alone(ctx, func() { unread = l.settings.read(ctx) })
 	if err = cmp.Or(err, unread); err != nil || !pings {
 		return storeError(ctx, "", err)
 	}

@@ -161,7 +161,7 @@ func (l *Limiter) StateKey(r Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rule, _ = l.overrides.applied(rule)
+	rule, _ = l.settings.applied(rule)
 	return key.State(l.prefix, rule.Name, l.subject(&rule.Rule, r.Key), rule.tag), nil
 }
 
@@ -170,7 +170,7 @@ func (c *call) addReset(r *Request) error {
 	if err != nil {
 		return err
 	}
-	rule, _ = c.limiter.overrides.applied(rule)
+	rule, _ = c.limiter.settings.applied(rule)
 	if err := c.limiter.supports(rule, 0); err != nil {
 		return err
 	}

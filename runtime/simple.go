@@ -18,7 +18,7 @@ import (
 // and whether it did; if not, nothing is charged. It may write over the subjects.
 func (l *Limiter) takeAtOnce(ctx context.Context, method string, rules []*prepared, subjects []string) (at int64, admitted bool) {
 	switch {
-	case len(rules) == 0, ctx.Err() != nil, reportOf(ctx) != nil, l.overrides.table.Load() != nil, l.blocks.table.Load() != nil:
+	case len(rules) == 0, ctx.Err() != nil, reportOf(ctx) != nil, l.settings.current.Load() != nil:
 		return 0, false
 	}
 	store, turn := l.storeHere(rules[0].Scope), l.used.turn.Load()
@@ -30,7 +30,7 @@ func (l *Limiter) takeAtOnce(ctx context.Context, method string, rules []*prepar
 		}
 		claims[i] = &rule.claim
 	}
-	l.overrides.follow()
+	l.settings.follow()
 	for i, rule := range rules {
 		subjects[i] = l.subject(&rule.Rule, subjects[i])
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,9 +23,7 @@ type UsedRule struct {
 }
 
 const (
-	listRules    = "rules"
 	maxUsed      = engine.MaxSettings // rules in the store, and of one limiter
-	maxRuleText  = 1000               // bytes
 	usedLife     = 24 * time.Hour
 	usedAgain    = 6 * time.Hour // after which a limiter tells its rules again
 	usedTimeout  = 5 * time.Second
@@ -79,7 +76,7 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 		limit = charge.Limit.Permits
 	}
 	text, err := json.Marshal(rule.used(limit, charge.Limit.Given))
-	if err != nil || len(text) > maxRuleText {
+	if err != nil || len(text) > maxSetting {
 		return
 	}
 	if len(u.untold) == 0 {
@@ -233,10 +230,7 @@ func (p *prepared) used(limit int64, varies bool) usedText {
 // parseUsed reads a rule of the store.
 func parseUsed(text string) (UsedRule, error) {
 	var t usedText
-	if len(text) > maxRuleText {
-		return UsedRule{}, fmt.Errorf("found %d bytes; expected at most %d", len(text), maxRuleText)
-	}
-	if err := json.Unmarshal([]byte(text), &t); err != nil {
+	if err := decode(text, &t); err != nil {
 		return UsedRule{}, err
 	}
 	rule := UsedRule{Rule: Rule(t.ruleText), Varies: t.Varies, Seen: t.Seen}
