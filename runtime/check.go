@@ -222,7 +222,7 @@ func (r Rule) checkMode() error {
 		return r.wrong("refund", "found %d; expected never or error", r.Refund)
 	case r.Hash > HashNever:
 		return r.wrong("hash", "found %d; expected true or false", r.Hash)
-	case r.OnError > FailLocal:
+	case r.OnError.base() > FailLocal:
 		return r.wrong("on-error", "found %d; expected deny, allow or local", r.OnError)
 	}
 	return nil

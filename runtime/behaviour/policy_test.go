@@ -148,10 +148,15 @@ func TestSharesOfAFleet(t *testing.T) {
 		}).Draw(t, "rule")
 		rule.Name, rule.Limit = "r", rapid.Int64Range(1, 20).Draw(t, "limit")
 		n := rapid.Int64Range(1, 30).Draw(t, "processes")
+		ofLimiter, ofRule := ratelimit.FailLocalShare(int(n)), ratelimit.DefaultPolicy
+		if rapid.Bool().Draw(t, "the rule's policy") {
+			ofLimiter, ofRule = ratelimit.FailClosed, ofLimiter
+		}
+		rule.OnError = ofRule
 		store := limittest.NewOutage(limittest.NewClock())
 		admitted := int64(0)
 		for range n {
-			l := ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailLocalShare(int(n))), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+			l := ratelimit.New(store, ratelimit.WithFailurePolicy(ofLimiter), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
 			for call := range 10 {
 				q := ratelimit.Request{Rule: rule, Key: "k", UpTo: rapid.Bool().Draw(t, "up to")}
 				if q.Cost = 1; rule.Algorithm != ratelimit.LeakyBucket {
