@@ -17,7 +17,7 @@ const (
 )
 
 // queue is the requests on their way to one server. A caller who finds it empty sends at once, in its own goroutine. Those who come
-// meanwhile form the next batch, and one of them sends that for all.
+// meanwhile form the next batch.
 type queue struct {
 	mu      sync.Mutex
 	sending int      // batches
@@ -26,26 +26,24 @@ type queue struct {
 
 // batch is requests that are sent together.
 type batch struct {
+	ctx      context.Context // of the caller of its first request
+	since    time.Time       // the arrival of that request
 	requests []*request
 	permits  int64
-	since    time.Time     // the arrival of its first request
-	leaders  int           // callers who can send it
-	started  bool          // guarded by the queue's mu, like all above
-	lead     chan struct{} // makes the caller who receives from it send the batch
-	done     chan struct{} // closed when all requests are answered
+	done     chan struct{} // closed when all requests are answered; nil if nobody waits for that
 
 	mu       sync.Mutex // held while the calls of the requests are read or written
 	answered bool
 }
 
 // do brings a request to its server. If ctx ends meanwhile, it returns at once, and what the request is charged is undone. A caller
-// who is just sending stays until the reply or the time-out; so it does not send itself if its deadline is before that.
+// who sends by itself stays until the reply or the time-out, so it does not do that if its deadline is earlier.
 func (n *node) do(ctx context.Context, r *request) error {
 	deadline, ok := ctx.Deadline()
-	leads := !ok || time.Until(deadline) > n.store.timeout
+	canStay := !ok || time.Until(deadline) > n.store.timeout
 	n.mu.Lock()
 	if r.back != nil {
-		n.enqueue(&request{call: r.back, adjust: true}, false)
+		n.enqueue(ctx, &request{call: r.back, adjust: true})
 		r.back = nil
 	}
 	most := maxSending
@@ -53,87 +51,71 @@ func (n *node) do(ctx context.Context, r *request) error {
 		most = 1
 	}
 	free := n.sending < most && len(n.waiting) == 0
-	if free && leads {
+	if free && canStay {
 		n.sending++
 		n.mu.Unlock()
-		n.sendBatch(ctx, &batch{requests: []*request{r}, since: time.Now()})
-		return n.finish(ctx, r)
+		b := &batch{ctx: ctx, since: time.Now(), requests: []*request{r}}
+		n.sendBatch(b)
+		return n.finish(ctx, b, r)
 	}
-	b := n.enqueue(r, leads)
+	b := n.enqueue(ctx, r)
 	if free || !r.asked {
 		n.start()
 	}
 	n.mu.Unlock()
-	var lead chan struct{}
-	if leads {
-		lead = b.lead
-	}
 	select {
 	case <-b.done:
-	case <-lead:
-		n.sendBatch(ctx, b)
 	case <-ctx.Done():
-		return n.leave(ctx, b, r, leads)
 	}
-	return n.finish(ctx, r)
+	return n.finish(ctx, b, r)
 }
 
-// enqueue adds a request to the last batch that has room for it. The queue is locked.
-func (n *node) enqueue(r *request, leads bool) *batch {
+// enqueue adds a request to the last batch if that has room for it, else to a new one. The queue is locked.
+func (n *node) enqueue(ctx context.Context, r *request) *batch {
 	permits := r.permits()
 	var b *batch
 	if last := len(n.waiting) - 1; last >= 0 {
 		b = n.waiting[last]
 	}
 	if b == nil || len(b.requests) == maxCalls || b.permits > 0 && b.permits+permits > maxPermits {
-		b = &batch{since: time.Now(), lead: make(chan struct{}, 1), done: make(chan struct{})}
+		b = &batch{ctx: ctx, since: time.Now(), done: make(chan struct{})}
 		n.waiting = append(n.waiting, b)
 	}
 	b.requests = append(b.requests, r)
 	b.permits += permits
-	if leads {
-		b.leaders++
-	}
 	return b
 }
 
 // start sends the next batch if there is one and not too many are on the way. The queue is locked.
 func (n *node) start() {
-	if len(n.waiting) == 0 || n.sending == maxSending {
-		return
-	}
-	b := n.waiting[0]
-	n.waiting = slices.Delete(n.waiting, 0, 1)
-	n.sending++
-	b.started = true
-	if b.leaders > 0 {
-		b.lead <- struct{}{}
-	} else {
-		go n.sendBatch(context.Background(), b)
+	if len(n.waiting) > 0 && n.sending < maxSending {
+		n.sending++
+		go n.sendBatch(n.waiting[0])
+		n.waiting = slices.Delete(n.waiting, 0, 1)
 	}
 }
 
 // sendBatch sends a batch, answers its requests, and starts the next batch.
-func (n *node) sendBatch(ctx context.Context, b *batch) {
+func (n *node) sendBatch(b *batch) {
 	m := n.store.refusals
 	b.mu.Lock()
-	runs := n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool { return b.done != nil && r.recalled(m) }))
+	runs := n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool { return r.left || b.done != nil && r.recalled(m) }))
 	b.mu.Unlock()
 	sent, changes := clock(), m.changes.Load()
-	n.sendRuns(ctx, b.since.Add(n.store.timeout), runs)
+	n.sendRuns(b.ctx, b.since.Add(n.store.timeout), runs)
 	b.mu.Lock()
 	for _, r := range runs {
 		r.unpack()
 		r.note(n.store, sent, changes)
 	}
 	b.answered = true
-	b.mu.Unlock()
-
 	for _, r := range b.requests {
 		if r.left {
 			n.undo(r)
 		}
 	}
+	b.mu.Unlock()
+
 	n.mu.Lock()
 	n.sending--
 	n.start()
@@ -143,61 +125,38 @@ func (n *node) sendBatch(ctx context.Context, b *batch) {
 	}
 }
 
-// finish returns the error of a request that was answered. It is the end of ctx if that came first.
-func (n *node) finish(ctx context.Context, r *request) error {
-	if r.err != nil || r.adjust || ctx.Err() == nil {
-		return r.err
-	}
-	r.call = clone(r.call)
-	n.undo(r)
-	return ctx.Err()
-}
-
-// leave takes a caller whose context ended out of a batch.
-func (n *node) leave(ctx context.Context, b *batch, r *request, leads bool) error {
-	n.mu.Lock()
-	if !b.started {
-		b.requests = slices.DeleteFunc(b.requests, func(other *request) bool { return other == r })
-		b.permits -= r.permits()
-		if leads {
-			b.leaders--
-		}
-		if len(b.requests) == 0 {
-			n.waiting = slices.DeleteFunc(n.waiting, func(other *batch) bool { return other == b })
-		}
-		n.mu.Unlock()
-		return ctx.Err()
-	}
-	n.mu.Unlock()
-	select {
-	case <-b.lead: // nobody else may be there to take it
-		go n.sendBatch(context.WithoutCancel(ctx), b)
-	default:
-	}
+// finish returns the error of an answered request. If ctx ended before, it takes the caller out of the batch.
+func (n *node) finish(ctx context.Context, b *batch, r *request) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.answered && (r.err != nil || ctx.Err() == nil) {
+		return r.err
+	}
 	r.call = clone(r.call) // the caller may use its own again
-	if b.answered {
+	if r.left = !b.answered; !r.left {
 		n.undo(r)
-	} else {
-		r.left = true
 	}
 	return ctx.Err()
 }
 
 // undo gives back what an answered request was charged whose caller does not wait for it any more.
 func (n *node) undo(r *request) {
-	if r.err != nil || r.adjust || !r.verdict.Admitted || r.call.Peek {
+	if r.err != nil || !r.verdict.Admitted || r.call.Peek {
 		return
 	}
 	r.call.Rollback = true
 	for i := range r.call.Claims {
 		r.call.Claims[i].Delta = -r.call.Claims[i].Charged
 	}
+	n.adjust(r.call)
+}
+
+// adjust sends an adjustment in the next run. Nobody waits for it.
+func (n *node) adjust(call *engine.Call) {
 	n.mu.Lock()
-	n.enqueue(&request{call: r.call, adjust: true}, false)
+	defer n.mu.Unlock()
+	n.enqueue(context.Background(), &request{call: call, adjust: true})
 	n.start()
-	n.mu.Unlock()
 }
 
 func clone(call *engine.Call) *engine.Call {

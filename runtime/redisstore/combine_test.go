@@ -29,14 +29,14 @@ func together(t rapid.TB, s *store, calls []*engine.Call) []*request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &batch{since: time.Now()}
+	b := &batch{ctx: context.Background(), since: time.Now()}
 	for _, call := range calls {
 		b.requests = append(b.requests, &request{call: call})
 	}
 	n.mu.Lock()
 	n.sending++
 	n.mu.Unlock()
-	n.sendBatch(context.Background(), b)
+	n.sendBatch(b)
 	return b.requests
 }
 

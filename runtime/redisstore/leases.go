@@ -104,10 +104,7 @@ func (s *store) giveBack(call *engine.Call) {
 	if err != nil {
 		return // it counts as used until its window ends
 	}
-	n.mu.Lock()
-	n.enqueue(&request{call: call, adjust: true}, false)
-	n.start()
-	n.mu.Unlock()
+	n.adjust(call)
 }
 
 // adjust changes the charge of a call that the present lease admitted, if all its rules are to have as many permits more or less. It
