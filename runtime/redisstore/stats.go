@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"hash/maphash"
-	"maps"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,19 +27,16 @@ type statistics struct {
 	store   *store
 	seed    maphash.Seed
 	process string // its name in the store
-	rules   atomic.Pointer[map[uint64]*counted]
-	runs    atomic.Bool // a report is due
 
-	mu        sync.Mutex // held while rules is replaced
-	began     time.Time  // when the first decision of the next report was made, or the last report
-	published map[string]bool
+	mu    sync.Mutex
+	rules map[uint64]*counted // by hash; nil if no report is due
+	began time.Time           // of what rules has counted
 }
 
 // counted is the sketch of one rule.
 type counted struct {
 	prefix string
 	rule   *engine.Rule
-	mu     sync.Mutex
 	sketch stats.Sketch
 }
 
@@ -57,6 +52,12 @@ func (s *statistics) note(call *engine.Call, v *engine.Verdict) {
 		return
 	}
 	prefix := maphash.String(s.seed, call.Prefix)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rules == nil {
+		s.rules, s.began = map[uint64]*counted{}, time.Now()
+		time.AfterFunc(stats.Every, func() { s.publish(nil) })
+	}
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		if r := s.rule(prefix+c.Rule.Hash(), call.Prefix, c.Rule); r != nil {
@@ -67,99 +68,56 @@ func (s *statistics) note(call *engine.Call, v *engine.Verdict) {
 			case c.Refused:
 				n.Shadow = 1
 			}
-			hash := maphash.String(s.seed, c.Subject)
-			r.mu.Lock()
-			r.sketch.Count(c.Subject, hash, n)
-			r.mu.Unlock()
+			r.sketch.Count(c.Subject, maphash.String(s.seed, c.Subject), n)
 		}
-	}
-	if !s.runs.Load() {
-		s.start()
 	}
 }
 
-// rule returns the sketch of a rule, or nil if there are too many rules.
+// rule returns what is counted of a rule, or nil if there are too many rules. The statistics are locked.
 func (s *statistics) rule(id uint64, prefix string, rule *engine.Rule) *counted {
-	if rules := s.rules.Load(); rules != nil {
-		if r := (*rules)[id]; r != nil || len(*rules) >= stats.MaxRules {
-			return r
-		}
+	r := s.rules[id]
+	if r == nil && len(s.rules) < stats.MaxRules {
+		r = &counted{prefix: prefix, rule: rule}
+		s.rules[id] = r
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rules := map[uint64]*counted{}
-	if old := s.rules.Load(); old != nil {
-		rules = maps.Clone(*old)
-	}
-	if rules[id] == nil {
-		rules[id] = &counted{prefix: prefix, rule: rule}
-		s.rules.Store(&rules)
-	}
-	return rules[id]
+	return r
 }
 
-// start has the next report published, if nobody else does.
-func (s *statistics) start() {
-	if s.runs.CompareAndSwap(false, true) {
-		s.mu.Lock()
-		s.began = time.Now()
-		s.mu.Unlock()
-		time.AfterFunc(stats.Every, s.publish)
-	}
-}
-
-// publish tells what was decided, again and again. Where nothing was, it ends until the next decision.
-func (s *statistics) publish() {
-	if s.tell() {
-		time.AfterFunc(stats.Every, s.publish)
-		return
-	}
-	s.runs.Store(false)
-	if len(*s.rules.Load()) > 0 { // decided just now by somebody who saw that this runs
-		s.start()
-	}
-}
-
-// tell writes what was decided since the last time, and reports whether anything was.
-func (s *statistics) tell() bool {
+// publish writes what was decided since the last reports, again and again. Where nothing was, it ends until the next decision.
+func (s *statistics) publish(last map[string]*stats.Report) {
 	reports := s.take()
 	ctx, cancel := context.WithTimeout(context.Background(), stats.Every)
 	defer cancel()
-	for prefix := range s.published {
-		if reports[prefix] == nil {
-			s.withdraw(ctx, prefix)
-			delete(s.published, prefix)
+	for prefix := range last {
+		if reports[prefix] == nil { // nothing is decided under it any more
+			_ = s.store.client.Del(ctx, stats.Key(prefix, s.process)).Err()
 		}
 	}
 	for prefix, report := range reports {
 		s.write(ctx, prefix, report)
 	}
-	return len(reports) > 0
+	if len(reports) > 0 {
+		time.AfterFunc(stats.Every, func() { s.publish(reports) })
+	}
 }
 
-// take returns a report for each prefix, and begins the next ones.
+// take returns a report for each prefix. If there is one, it begins the next ones.
 func (s *statistics) take() map[string]*stats.Report {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	reports, left := map[string]*stats.Report{}, map[uint64]*counted{}
-	now := time.Now()
-	for id, r := range *s.rules.Load() {
-		r.mu.Lock()
-		sketch := r.sketch
-		r.sketch = stats.Sketch{}
-		r.mu.Unlock()
-		if sketch.Counts().Calls == 0 {
-			continue
-		}
-		left[id] = r
+	rules, began := s.rules, s.began
+	s.rules, s.began = nil, time.Now()
+	if len(rules) > 0 {
+		s.rules = map[uint64]*counted{}
+	}
+	s.mu.Unlock()
+	reports := map[string]*stats.Report{}
+	for _, r := range rules {
 		if reports[r.prefix] == nil {
-			reports[r.prefix] = &stats.Report{Seconds: now.Sub(s.began).Seconds()}
+			reports[r.prefix] = &stats.Report{Seconds: time.Since(began).Seconds()}
 		}
 		p := reports[r.prefix]
-		p.Rules = append(p.Rules, stats.Rule{Name: r.rule.Name, Tag: r.rule.Tag, Counts: sketch.Counts(), Subjects: sketch.Subjects()})
+		p.Rules = append(p.Rules, stats.Rule{Name: r.rule.Name, Tag: r.rule.Tag, Counts: r.sketch.Counts(), Subjects: r.sketch.Subjects()})
 	}
-	s.rules.Store(&left)
-	s.began = now
 	return reports
 }
 
@@ -169,10 +127,6 @@ func (s *statistics) write(ctx context.Context, prefix string, report *stats.Rep
 	if err != nil {
 		return
 	}
-	if s.published == nil {
-		s.published = map[string]bool{}
-	}
-	s.published[prefix] = true
 	now, list := time.Now(), stats.List(prefix)
 	_, _ = s.store.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.Set(ctx, stats.Key(prefix, s.process), text, stats.Life)
@@ -181,9 +135,4 @@ func (s *statistics) write(ctx context.Context, prefix string, report *stats.Rep
 		p.PExpire(ctx, list, stats.Unlisted)
 		return nil
 	})
-}
-
-// withdraw removes the report of a prefix under which nothing is decided any more.
-func (s *statistics) withdraw(ctx context.Context, prefix string) {
-	_ = s.store.client.Del(ctx, stats.Key(prefix, s.process)).Err()
 }

@@ -17,8 +17,7 @@ func BenchmarkStats(b *testing.B) {
 		}
 		v := engine.Verdict{Admitted: true}
 		b.Run(fmt.Sprint(subjects, " subjects"), func(b *testing.B) {
-			s := &statistics{seed: maphash.MakeSeed()}
-			s.runs.Store(true)
+			s := &statistics{seed: maphash.MakeSeed(), rules: map[uint64]*counted{}}
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
@@ -29,8 +28,7 @@ func BenchmarkStats(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprint(subjects, " subjects, parallel"), func(b *testing.B) {
-			s := &statistics{seed: maphash.MakeSeed()}
-			s.runs.Store(true)
+			s := &statistics{seed: maphash.MakeSeed(), rules: map[uint64]*counted{}}
 			b.RunParallel(func(p *testing.PB) {
 				for i := 0; p.Next(); i++ {
 					s.note(&calls[i%subjects], &v)
