@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"container/list"
 	"context"
 	"strings"
 	"sync"
@@ -20,11 +19,10 @@ func clock() time.Duration { return time.Since(began) }
 // lease is what was taken ahead for calls under the same rules and subjects. It lasts from the reading of the clock before it was asked
 // for, so it ends here no later than on the server. Each lease is as large as the use in the last such time, or smaller.
 type lease struct {
-	store   *store
-	call    *engine.Call // one of the calls, to know them by
-	id      uint64
-	length  time.Duration
-	element *list.Element
+	store  *store
+	call   *engine.Call // one of the calls, to know them by
+	id     uint64
+	length time.Duration
 
 	mu     sync.Mutex
 	left   int64         // permits
@@ -180,9 +178,7 @@ func (l *lease) end() {
 	}
 	l.mu.Unlock()
 	if unused {
-		l.store.leases.mu.Lock()
 		l.store.leases.remove(l)
-		l.store.leases.mu.Unlock()
 	}
 	l.store.giveBack(back)
 }

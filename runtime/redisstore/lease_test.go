@@ -127,7 +127,7 @@ func TestLeaseEnds(t *testing.T) {
 		waitFor(t, "the end of leases", func() bool {
 			s.leases.mu.Lock()
 			defer s.leases.mu.Unlock()
-			return len(s.leases.byCall) == 0 && s.leases.order.Len() == 0
+			return len(s.leases.byCall) == 0
 		})
 	}
 }
@@ -311,20 +311,23 @@ func TestLeaseAndChangedLimit(t *testing.T) {
 	}
 }
 
-// A process holds only so many leases. The oldest one goes first, with what is left of it.
+// A process holds only so many leases. Other calls ask the server.
 func TestLeasesAreBounded(t *testing.T) {
 	s, _ := open(t)
-	s.leases.max = 3
 	r := leasing(t, long)[0]
-	for i := range 10 {
-		_, used := handed(t, s, of(r, 1000, fmt.Sprint(i)))
-		if n := len(s.leases.byCall); n != min(i+1, 3) || n != s.leases.order.Len() {
-			t.Fatalf("%d leases of %d", n, i+1)
+	for i := range maxLeases + 10 {
+		call := of(r, 1000, fmt.Sprint(i))
+		if got := s.lease(&call) != nil; got != (i < maxLeases) {
+			t.Fatalf("call %d has a lease: %t", i, got)
 		}
-		if i >= 3 {
-			call := of(r, 1000, fmt.Sprint(i-3))
-			waitFor(t, "what the oldest lease had left", func() bool { return rooms(t, s, call)[0] == 1000-used })
+	}
+	for range 20 {
+		if v, _ := decideOnce(t, s, of(r, 1000, "a")); !v.Admitted || v.Leased {
+			t.Fatalf("got %+v, want that the server admits", v)
 		}
+	}
+	if n := len(s.leases.byCall); n != maxLeases {
+		t.Errorf("there are %d leases", n)
 	}
 }
 

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"container/list"
 	"context"
 	"slices"
 	"sync"
@@ -12,15 +11,13 @@ import (
 
 const maxLeases = 16_384 // calls whose use is counted, and whose permits may be taken ahead
 
-// leases are the permits that this process took ahead and hands out itself.
+// leases are the permits that this process took ahead and hands out itself. A lease that is not used any more leaves by itself.
 type leases struct {
-	max    int
 	mu     sync.RWMutex
 	byCall map[uint64]*lease
-	order  list.List // oldest first
 }
 
-func newLeases() *leases { return &leases{max: maxLeases, byCall: make(map[uint64]*lease)} }
+func newLeases() *leases { return &leases{byCall: make(map[uint64]*lease)} }
 
 // leasable reports whether permits for a call may be taken ahead: as many of each rule, all from one server.
 func (s *store) leasable(call *engine.Call) bool {
@@ -47,7 +44,7 @@ func (s *store) lease(call *engine.Call) *lease {
 	if l == nil {
 		l = s.addLease(id, call)
 	}
-	if !equal(l.call, call) {
+	if l == nil || !equal(l.call, call) {
 		return nil
 	}
 	return l
@@ -59,39 +56,28 @@ func (m *leases) find(id uint64) *lease {
 	return m.byCall[id]
 }
 
-// addLease makes room for a lease if there are too many.
+// addLease returns a lease that has no permits yet, or nil if there are too many leases.
 func (s *store) addLease(id uint64, call *engine.Call) *lease {
 	m := s.leases
-	var oldest *lease
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	l := m.byCall[id]
-	if l == nil {
-		if len(m.byCall) == m.max {
-			oldest = m.order.Front().Value.(*lease)
-			m.remove(oldest)
-		}
+	if l == nil && len(m.byCall) < maxLeases {
 		l = &lease{store: s, call: clone(call), id: id, length: time.Duration(call.Claims[0].Rule.Lease) * time.Microsecond}
-		l.element = m.order.PushBack(l)
 		l.mu.Lock()
 		l.timer = time.AfterFunc(l.length, l.end)
 		l.mu.Unlock()
 		m.byCall[id] = l
 	}
-	m.mu.Unlock()
-	if oldest != nil {
-		oldest.mu.Lock()
-		back := oldest.close()
-		oldest.mu.Unlock()
-		s.giveBack(back)
-	}
 	return l
 }
 
-// remove forgets a lease. What it has in hand is not given back. The leases are locked.
+// remove forgets a lease that has no permits.
 func (m *leases) remove(l *lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.byCall[l.id] == l {
 		delete(m.byCall, l.id)
-		m.order.Remove(l.element)
 	}
 }
 

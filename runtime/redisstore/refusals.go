@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxRefusals          = 65_536
+	maxRefusals          = 16_384
 	defaultRefusalMemory = 100 * time.Millisecond
 )
 
@@ -23,14 +23,12 @@ type refusals struct {
 
 	mu     sync.RWMutex
 	byCall map[uint64]*refusal
-	order  []*refusal // oldest first, with those that were replaced
 
 	changes atomic.Int64       // how many charges were changed here
 	changed [4096]atomic.Int64 // the last change of a state, by its hash
 }
 
 type refusal struct {
-	id          uint64
 	call        *engine.Call
 	now         int64         // of the server, when it refused
 	sent, until time.Duration // by this process's clock
@@ -101,20 +99,18 @@ func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Durat
 			delay = max(delay, c.Earliest-v.Now)
 		}
 	}
-	r := &refusal{id: m.id(call), call: clone(call), now: v.Now, sent: sent, changes: changes}
+	r := &refusal{call: clone(call), now: v.Now, sent: sent, changes: changes}
 	r.until = sent + m.memory
 	if delay < m.memory.Microseconds() {
 		r.until = sent + time.Duration(delay)*time.Microsecond
 	}
+	id := m.id(call)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for now := clock(); len(m.order) > 0 && (len(m.order) >= maxRefusals || now > m.order[0].until); m.order = m.order[1:] {
-		if oldest := m.order[0]; m.byCall[oldest.id] == oldest {
-			delete(m.byCall, oldest.id)
-		}
+	if len(m.byCall) == maxRefusals {
+		clear(m.byCall) // most of them have ended; the others are asked for once more
 	}
-	m.order = append(m.order, r)
-	m.byCall[r.id] = r
+	m.byCall[id] = r
 	m.known.Store(int64(len(m.byCall)))
 }
 
