@@ -51,16 +51,18 @@ func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Ver
 		g.prepare(call.Refused || !admitted, taken)
 		v, err := s.decide(ctx, &g.call, false)
 		if err != nil {
-			return engine.Verdict{}, errors.Join(err, s.rollback(ctx, groups))
+			return engine.Verdict{}, errors.Join(err, s.keep(ctx, groups, 0))
 		}
 		g.verdict, taken = v, v.Taken
 		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
 	}
 	if !admitted {
-		_ = s.rollback(ctx, groups) // the refusal stands, whatever became of this
+		_ = s.keep(ctx, groups, 0) // the refusal stands, whatever became of this
 		taken = 0
-	} else if err := s.level(ctx, groups, taken); err != nil {
-		return engine.Verdict{}, err
+	} else if call.UpTo {
+		if err := s.keep(ctx, groups, taken); err != nil {
+			return engine.Verdict{}, errors.Join(err, s.keep(ctx, groups, 0))
+		}
 	}
 	v := engine.Verdict{Now: groups[0].verdict.Now, At: groups[0].verdict.Now, Admitted: admitted, Taken: taken}
 	for _, g := range groups {
@@ -87,52 +89,32 @@ func (g *group) prepare(refused bool, taken int64) {
 	}
 }
 
-// level gives back what groups took beyond n permits, in a call that takes as many as there are.
-func (s *store) level(ctx context.Context, groups []*group, n int64) error {
-	for _, g := range groups {
-		if g.verdict.Taken <= n {
-			continue
-		}
-		for i := range g.call.Claims {
-			if c := &g.call.Claims[i]; c.Charged > 0 {
-				c.Delta = n - c.Charged
-			}
-		}
-		if err := s.Adjust(ctx, &g.call); err != nil {
-			return errors.Join(err, s.rollback(ctx, groups))
-		}
-		for i := range g.call.Claims {
-			if c := &g.call.Claims[i]; c.Charged > 0 {
-				c.Charged = n
-			}
-		}
-	}
-	return nil
-}
-
-// rollback undoes what the groups were charged.
-func (s *store) rollback(ctx context.Context, groups []*group) error {
+// keep gives back what groups were charged beyond n permits. If n is 0, it is as if the call had not been made.
+func (s *store) keep(ctx context.Context, groups []*group, n int64) error {
 	var failed error
 	for _, g := range groups {
-		failed = errors.Join(failed, s.undo(ctx, &g.call))
+		g.call.Rollback = n == 0
+		for i := range g.call.Claims {
+			c := &g.call.Claims[i]
+			c.Delta = min(0, n-c.Charged)
+		}
+		if err := s.Adjust(ctx, &g.call); err != nil {
+			failed = errors.Join(failed, err)
+			if n > 0 {
+				continue // all of it is to be given back
+			}
+		}
 		for i := range g.call.Claims {
 			c := &g.call.Claims[i]
 			if g.call.Report {
-				c.Room += c.Charged
+				c.Room += max(0, c.Charged-n)
 			}
-			c.Charged, c.At, c.Extra, c.Stored, c.Fired = 0, 0, 0, 0, 0
+			if c.Charged = min(c.Charged, n); n == 0 {
+				c.At, c.Extra, c.Stored, c.Fired = 0, 0, 0, 0
+			}
 		}
 	}
 	return failed
-}
-
-// undo gives back all that a call was charged, as if it had not been made.
-func (s *store) undo(ctx context.Context, call *engine.Call) error {
-	for i := range call.Claims {
-		call.Claims[i].Delta = -call.Claims[i].Charged
-	}
-	call.Rollback = true
-	return s.Adjust(ctx, call)
 }
 
 // tell takes the group's answer into the whole call, on the clock of the verdict.

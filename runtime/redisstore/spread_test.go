@@ -57,11 +57,12 @@ func TestSpreadIsAllOrNothing(t *testing.T) {
 }
 
 func checkSpread(t *rapid.T, s *store, all engine.Call) {
-	call, want, admitted := engine.Call{Prefix: all.Prefix, UpTo: rapid.Bool().Draw(t, "up to")}, []int64(nil), true
+	call := engine.Call{Prefix: all.Prefix, UpTo: rapid.Bool().Draw(t, "up to"), Report: rapid.Bool().Draw(t, "report")}
+	want, admitted := []int64(nil), true
 	cost, taken := rapid.Int64Range(1, 3).Draw(t, "cost"), int64(0)
-	before := rooms(t, s, all)
+	before, one := rooms(t, s, all), rapid.IntRange(0, len(all.Claims)-1).Draw(t, "one")
 	for i, c := range all.Claims {
-		if rapid.Bool().Draw(t, "wanted") || i == 0 {
+		if rapid.Bool().Draw(t, "wanted") || i == one {
 			c.Cost = cost
 			call.Claims = append(call.Claims, c)
 			want = append(want, before[i])
@@ -86,7 +87,7 @@ func checkSpread(t *rapid.T, s *store, all engine.Call) {
 		if call.UpTo {
 			asked = 1
 		}
-		if room != want[i]-taken || c.Charged != taken || c.Refused != (want[i] < asked) {
+		if room != want[i]-taken || c.Charged != taken || c.Refused != (want[i] < asked) || call.Report && c.Room != room {
 			t.Fatalf("room %d was %d, taken %d, claim %+v", room, want[i], taken, c)
 		}
 	}
