@@ -22,7 +22,12 @@ func Commands(rules ...ratelimit.Rule) ([]string, error) {
 		}
 		numbers = append(numbers, n)
 	}
-	commands := append(lua.Commands(numbers...), "EVAL", "EVALSHA", "HSCAN")
-	slices.Sort(commands)
-	return commands, nil
+	names := commandsOf(numbers)
+	slices.Sort(names)
+	return names, nil
+}
+
+// commandsOf returns what the script runs for the rules, how it is run, and how overrides and blocks are read.
+func commandsOf(rules []*engine.Rule) []string {
+	return append(lua.Commands(rules...), "EVAL", "EVALSHA", "HSCAN")
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -115,12 +117,30 @@ func TestPingGoesByRules(t *testing.T) {
 	}
 }
 
+// Servers before Redis 7 do not tell scripts their version.
 func TestPingOfAnOldServer(t *testing.T) {
-	if err := readPing([]string{""}, nil); err == nil || !strings.Contains(err.Error(), "older than Redis 7") {
-		t.Errorf("got %v", err)
+	client := connect(t, redistest.Start(t).Addr)
+	for _, try := range tries("p:{s}") {
+		if try[0] == "EVAL" {
+			try[1] = "local redis = { error_reply = redis.error_reply }; " + try[1].(string)
+			if err := probe.Try(t.Context(), client, [][]any{try}, nil); err == nil || !strings.Contains(err.Error(), "older than Redis 7") {
+				t.Errorf("got %v", err)
+			}
+		}
 	}
-	if err := readPing([]string{"7.0.0", "SET", "OOM command not allowed"}, nil); err == nil || !strings.Contains(err.Error(), "SET: the server's memory is full") {
-		t.Errorf("got %v", err)
+}
+
+// Ping tries just what rules of all kinds need.
+func TestPingTriesAll(t *testing.T) {
+	var tried []string
+	for _, try := range tries("") {
+		tried = append(tried, try[0].(string))
+	}
+	slices.Sort(tried)
+	needed := commandsOf(rulesOfAllKinds())
+	slices.Sort(needed)
+	if !slices.Equal(tried, needed) {
+		t.Errorf("tried are %q; needed are %q", tried, needed)
 	}
 }
 

@@ -52,12 +52,6 @@ var (
 	Library  = "#!lua name=" + Function + "\n" + body + "redis.register_function('" + Function + "', run)\n"
 )
 
-// Ping is the text of a script that tries what decisions need, and PingSHA its hash.
-var (
-	Ping    = mustRead("ping")
-	PingSHA = hash(Ping)
-)
-
 func mustRead(name string) string {
 	file, err := texts.ReadFile(name + ".lua")
 	if err != nil {

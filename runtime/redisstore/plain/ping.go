@@ -2,8 +2,6 @@ package plain
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,39 +17,19 @@ const pingTimeout = 5 * time.Second
 func (s *store) Ping(ctx context.Context, prefix string, _ []*engine.Rule) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	return probe.Each(ctx, s.client, prefix, ping)
+	var needed []string
+	for _, try := range tries("") {
+		needed = append(needed, try[0].(string))
+	}
+	return probe.Each(ctx, s.client, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
+		return probe.Try(ctx, server, tries(key), needed)
+	})
 }
 
-// tries are the commands of this package, on a key of their own. An EXEC that is denied ends its transaction all the same.
+// tries returns the commands of this package, on a key of their own. An EXEC that is denied ends its transaction all the same.
 func tries(key string) [][]any {
 	return [][]any{
-		{"time"}, {"set", key, zero, "nx", "px", probe.Life}, {"bitfield", key, "get", integer, 0}, {"bitfield_ro", key, "get", integer, 0},
-		{"strlen", key}, {"pexpiretime", key}, {"watch", key}, {"unwatch"}, {"multi"}, {"exec"}, {"del", key},
+		{"TIME"}, {"SET", key, zero, "NX", "PX", probe.Life}, {"BITFIELD", key, "GET", integer, 0}, {"BITFIELD_RO", key, "GET", integer, 0},
+		{"STRLEN", key}, {"PEXPIRETIME", key}, {"WATCH", key}, {"UNWATCH"}, {"MULTI"}, {"EXEC"}, {"DEL", key},
 	}
-}
-
-func ping(ctx context.Context, server redis.UniversalClient, key string) error {
-	commands, err := server.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, try := range tries(key) {
-			p.Do(ctx, try...)
-		}
-		return nil
-	})
-	var denied []string
-	for _, c := range commands {
-		switch err := c.Err(); {
-		case err == nil || errors.Is(err, redis.Nil):
-		case strings.Contains(err.Error(), "NOPERM "): // of EXEC behind other words
-			denied = append(denied, strings.ToUpper(c.Name()))
-		case strings.HasPrefix(err.Error(), "ERR unknown command"):
-			return errors.New("the server is older than Redis 7: upgrade it to Redis 7 or Valkey")
-		}
-	}
-	if len(denied) > 0 {
-		return probe.Denied(denied)
-	}
-	if errors.Is(err, redis.Nil) {
-		err = nil
-	}
-	return probe.Reason(server, err)
 }

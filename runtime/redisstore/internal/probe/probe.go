@@ -4,7 +4,10 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,9 +65,40 @@ func keyAt(ctx context.Context, cluster *redis.ClusterClient, master *redis.Clie
 	return keyOf(prefix, 0)
 }
 
-// Denied is the error of commands that the user may not run.
-func Denied(commands []string) error {
-	return fmt.Errorf("the user may not run %s on keys of this prefix: permit it, as \"ratelimitctl acl\" prints", strings.Join(commands, ", "))
+// harmless is how a server refuses a command that the user may run.
+var harmless = regexp.MustCompile("^(WRONGTYPE|NOSCRIPT|ERR no such key)")
+
+// Try sends commands, and says why the server would not run them. Only those that are needed, by their names, must be permitted.
+func Try(ctx context.Context, server redis.UniversalClient, commands [][]any, needed []string) error {
+	tried, err := server.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, args := range commands {
+			p.Do(ctx, args...)
+		}
+		return nil
+	})
+	if err != nil && !slices.ContainsFunc(tried, func(c redis.Cmder) bool { return errors.Is(err, c.Err()) }) {
+		return Reason(server, err) // nothing was sent
+	}
+	var denied []string
+	var broken error
+	for _, c := range tried {
+		name := strings.ToUpper(c.Name())
+		switch err := c.Err(); {
+		case err == nil || errors.Is(err, redis.Nil) || harmless.MatchString(err.Error()):
+		case strings.Contains(err.Error(), "NOPERM "): // of EXEC behind other words
+			if slices.Contains(needed, name) {
+				denied = append(denied, name)
+			}
+		case strings.HasPrefix(err.Error(), "ERR unknown command"):
+			return errors.New("the server is older than Redis 7: upgrade it to Redis 7 or Valkey")
+		case broken == nil:
+			broken = err
+		}
+	}
+	if len(denied) > 0 {
+		return fmt.Errorf("the user may not run %s on keys of this prefix: permit it, as \"ratelimitctl acl\" prints", strings.Join(denied, ", "))
+	}
+	return Reason(server, broken)
 }
 
 // reasons are what servers and clients say, and what to do about it.
@@ -101,14 +135,6 @@ func Reason(client any, err error) error {
 	}
 	return err
 }
-
-// Fault is what a server said inside a script.
-type Fault string
-
-func (f Fault) Error() string { return string(f) }
-
-// RedisError implements redis.Error.
-func (f Fault) RedisError() {}
 
 const unreachable = "cannot be reached"
 
