@@ -202,8 +202,8 @@ func (w *world) generate(t *testing.T, src string) {
 		}
 		files = append(files, &source.File{Path: "/x/y.go", Syntax: beside, Annotated: true, Asked: true})
 	}
-	pkg := &source.Package{Path: "example.com/x", Module: "example.com", Files: files}
-	pkg.Types = w.check(files, func(e types.Error) {
+	pkg := &source.Package{Path: "example.com/x", Module: "example.com", Files: files, Info: source.NewInfo()}
+	pkg.Types = w.check(pkg, func(e types.Error) {
 		pkg.Errors = append(pkg.Errors, annotations.Diagnostic{Pos: e.Pos, Msg: e.Msg})
 	})
 	if pkg.Types == nil {
@@ -227,7 +227,7 @@ func (w *world) generate(t *testing.T, src string) {
 }
 
 // check type-checks the declarations of files; nil if go/types itself cannot, which package load reports.
-func (w *world) check(files []*source.File, report func(types.Error)) (pkg *types.Package) {
+func (w *world) check(p *source.Package, report func(types.Error)) (pkg *types.Package) {
 	defer func() {
 		if recover() != nil {
 			pkg = nil
@@ -239,10 +239,10 @@ func (w *world) check(files []*source.File, report func(types.Error)) (pkg *type
 		}
 	}}
 	var syntax []*ast.File
-	for _, f := range files {
+	for _, f := range p.Files {
 		syntax = append(syntax, f.Syntax)
 	}
-	pkg, _ = conf.Check("example.com/x", w.fset, syntax, nil)
+	pkg, _ = conf.Check("example.com/x", w.fset, syntax, p.Info)
 	return pkg
 }
 

@@ -25,9 +25,11 @@ type place struct {
 }
 
 func newBlock(p *source.Package) *block {
-	b := &block{declared: map[string][]place{}, imported: map[string][]place{}, annotated: map[string]bool{}}
+	b := &block{declared: map[string][]place{}, imported: map[string][]place{}}
 	files := slices.Concat(p.Files, p.Others)
+	var syntax []*ast.File
 	for _, f := range files {
+		syntax = append(syntax, f.Syntax)
 		for name := range source.Names(f.Syntax) {
 			b.declared[name.Name] = append(b.declared[name.Name], place{name.Pos(), f})
 		}
@@ -37,7 +39,7 @@ func newBlock(p *source.Package) *block {
 			}
 		}
 	}
-	b.findAnnotated(files)
+	b.annotated = source.Annotated(syntax, directive)
 	for _, f := range files {
 		for doc, spec := range source.Types(f.Syntax) {
 			if b.annotated[spec.Name.Name] {
@@ -47,40 +49,6 @@ func newBlock(p *source.Package) *block {
 		}
 	}
 	return b
-}
-
-// findAnnotated finds the types with a directive on them, inside of them, or on their methods.
-func (b *block) findAnnotated(files []*source.File) {
-	aliased := map[string]string{} // types by their aliases, which receivers may be called by
-	for _, f := range files {
-		for doc, spec := range source.Types(f.Syntax) {
-			if carries(doc) || carriesInside(spec) {
-				b.annotated[spec.Name.Name] = true
-			}
-			if spec.Assign.IsValid() {
-				aliased[spec.Name.Name] = source.NameOf(spec.Type)
-			}
-		}
-	}
-	for _, f := range files {
-		for m := range source.Methods(f.Syntax) {
-			for name := source.Receiver(m); carries(m.Doc) && name != "" && !b.annotated[name]; name = aliased[name] {
-				b.annotated[name] = true
-			}
-		}
-	}
-}
-
-// carriesInside reports whether a method or a field of a type carries a directive.
-func carriesInside(spec *ast.TypeSpec) bool {
-	found := false
-	ast.Inspect(spec.Type, func(n ast.Node) bool {
-		if f, ok := n.(*ast.Field); ok {
-			found = found || carries(f.Doc)
-		}
-		return !found
-	})
-	return found
 }
 
 // taken returns the names that nothing else in the block of the package may have.

@@ -31,34 +31,14 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 		Annotated: slices.Sorted(maps.Keys(c.block.annotated)),
 		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
 	}
-	c.names = namesOfOthers(fset, p)
-	for _, f := range p.Files {
-		if f.Asked {
-			pkg.Files = append(pkg.Files, c.file(f))
-		}
-	}
+	c.files(false) // for their names alone: what is wrong with them is told when they are asked for
+	pkg.Files = c.files(true)
 	return pkg, c.found.Coded("declaration")
-}
-
-// namesOfOthers returns the names of the wrappers and constructors of files that are not asked for. What is wrong with these is told
-// when they are.
-func namesOfOthers(fset *token.FileSet, p *source.Package) []string {
-	files := slices.DeleteFunc(slices.Clone(p.Files), func(f *source.File) bool { return f.Asked || !f.Annotated })
-	if len(files) == 0 {
-		return nil
-	}
-	c := newCollector(fset, p)
-	c.index()
-	for _, f := range files {
-		c.file(f)
-	}
-	return c.names
 }
 
 func newCollector(fset *token.FileSet, p *source.Package) *collector {
 	return &collector{
-		fset: fset, pkg: p, groups: map[*ast.CommentGroup]annotations.Group{}, used: map[*ast.CommentGroup]bool{},
-		declared: map[types.Object]*typeSource{}, declaredAt: map[token.Pos]declaration{}, block: newBlock(p),
+		fset: fset, pkg: p, declared: map[types.Object]*typeSource{}, declaredAt: map[token.Pos]declaration{}, block: newBlock(p),
 	}
 }
 
@@ -101,6 +81,17 @@ func (c *collector) group(cg *ast.CommentGroup) annotations.Group {
 
 // first is the position of the first verb in a group that is not empty.
 func first(g annotations.Group) token.Pos { return g.All[0].Verb.Pos }
+
+// files collects the annotated files that are asked for, or else the others.
+func (c *collector) files(asked bool) (all []*model.File) {
+	c.groups, c.used, c.found = map[*ast.CommentGroup]annotations.Group{}, map[*ast.CommentGroup]bool{}, nil
+	for _, f := range c.pkg.Files {
+		if f.Annotated && f.Asked == asked {
+			all = append(all, c.file(f))
+		}
+	}
+	return all
+}
 
 // file collects the types whose wrappers stand in the output of one file.
 func (c *collector) file(f *source.File) *model.File {

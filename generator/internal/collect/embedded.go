@@ -65,7 +65,7 @@ func asWritten(r annotations.Rule) string {
 
 // warnOfImported tells of the rules that a type of another package has there. What their expressions mean is known there alone.
 func (c *methods) warnOfImported(e, at *ast.Field) {
-	if o := c.pkg.ImportedType(e.Type); o != nil && source.IsLimited(c.fset, o) && !c.isMeant(at) {
+	if o := c.pkg.Named(e.Type); o != nil && source.IsLimited(c.fset, o) && !c.isMeant(at) {
 		c.warnf(at.Type.Pos(), "the wrapper of %s does not have the rules of %s, which count in its own package; "+
 			"repeat on %[1]s the rules that should apply, and write //ratelimit:skip here", c.object.Name(), types.ExprString(e.Type))
 	}

@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"go/ast"
 	"go/types"
 	"slices"
 	"strings"
@@ -40,8 +39,12 @@ func (c *methods) ofFields() {
 // warnOfPromoted tells of the funcs in what a struct embeds: its rules do not reach them. The struct may share them with others.
 func (c *methods) warnOfPromoted() {
 	for _, at := range c.embeds {
+		embedded := c.pkg.Named(at.Type)
+		if embedded == nil {
+			continue
+		}
 		var found []string
-		for _, name := range funcsIn(c.typeOf(at), map[types.Type]bool{}) {
+		for _, name := range funcsIn(embedded.Type(), map[types.Type]bool{}) {
 			o, path, _ := types.LookupFieldOrMethod(c.object.Type(), true, c.pkg.Types, name)
 			if o != nil && len(path) > 1 && !slices.Contains(found, name) {
 				found = append(found, name)
@@ -52,16 +55,6 @@ func (c *methods) warnOfPromoted() {
 				strings.Join(found, ", "), types.ExprString(at.Type))
 		}
 	}
-}
-
-// typeOf returns the type of an embedded field.
-func (c *methods) typeOf(at *ast.Field) types.Type {
-	for f := range c.object.Type().Underlying().(*types.Struct).Fields() {
-		if at.Type.Pos() <= f.Pos() && f.Pos() < at.Type.End() {
-			return f.Type()
-		}
-	}
-	return types.Typ[types.Invalid]
 }
 
 // funcsIn returns the fields of a struct that are funcs, also those that it gets from what it embeds.

@@ -76,11 +76,16 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 	}
 	describe(m)
 	spare := m.Error < 0
+	var skip annotations.Directive
 	for _, d := range declared {
 		g := c.group(d.doc)
 		spare = spare && g.Fallback.IsZero()
-		c.apply(m, d, g)
+		if d.owner == c.of.Object && c.of.Kind != model.Func { // what another type shares with skip is its own affair
+			skip = g.Skip
+		}
+		c.apply(m, g)
 	}
+	m.Skipped = !skip.IsZero()
 	switch {
 	case m.Skipped:
 	case spare:
@@ -89,7 +94,7 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 		m.Rules = append(m.Rules, c.of.Rules...)
 	}
 	if m.Skipped && len(c.group(c.doc).Rules) == 0 {
-		c.errorf(c.skip(declared).Verb.Pos, "%s has no rules that could be skipped", c.object.Name())
+		c.errorf(skip.Verb.Pos, "%s has no rules that could be skipped", c.object.Name())
 	}
 	if m.Fallback != nil && len(m.Rules) == 0 {
 		c.errorf(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so that its fallback is never called", m.Name)
@@ -148,15 +153,10 @@ func (c *methods) needContext() {
 }
 
 // apply gives m the directives of one of its declarations. The rules of a promoted method limit it in each type that promotes
-// it; what its own type shares with skip is that type's affair.
-func (c *methods) apply(m *model.Method, d declaration, g annotations.Group) {
-	if c.of.Kind != model.Func {
-		if !g.Wrap.IsZero() {
-			c.errorf(g.Wrap.Verb.Pos, "wrap stands on a type")
-		}
-		if d.owner == c.of.Object {
-			m.Skipped = !g.Skip.IsZero()
-		}
+// it.
+func (c *methods) apply(m *model.Method, g annotations.Group) {
+	if c.of.Kind != model.Func && !g.Wrap.IsZero() {
+		c.errorf(g.Wrap.Verb.Pos, "wrap stands on a type")
 	}
 	if m.Error < 0 && g.Fallback.IsZero() && len(g.Rules) > 0 {
 		c.errorf(g.Rules[0].Verb.Pos, "%s returns no error, so that its calls cannot be refused; a fallback can stand in for it", m.Name)
@@ -171,16 +171,6 @@ func (c *methods) apply(m *model.Method, d declaration, g annotations.Group) {
 		}
 	}
 	m.Rules = append(m.Rules, c.rules(g.Rules, m.Scope, c.wrap, false)...)
-}
-
-// skip is the directive by which the rules of the type do not apply.
-func (c *methods) skip(declared []declaration) (skip annotations.Directive) {
-	for _, d := range declared {
-		if g := c.group(d.doc); d.owner == c.of.Object && skip.IsZero() {
-			skip = g.Skip
-		}
-	}
-	return skip
 }
 
 // reportIneffective reports what limits nothing: a rule of a type that reaches none of its methods, and a wrapper without any rule.

@@ -54,9 +54,8 @@ func (c *collector) index() {
 // add indexes one type.
 func (c *collector) add(f *source.File, doc *ast.CommentGroup, spec *ast.TypeSpec) {
 	s := &typeSource{spec: spec, doc: doc, file: f}
-	if o, ok := c.pkg.Types.Scope().Lookup(spec.Name.Name).(*types.TypeName); ok && o.Pos() == spec.Name.Pos() {
-		s.object = o
-		c.declared[o] = s
+	if s.object, _ = c.pkg.Info.Defs[spec.Name].(*types.TypeName); s.object != nil {
+		c.declared[s.object] = s
 	}
 	var list []*ast.Field
 	switch t := ast.Unparen(spec.Type).(type) {
@@ -102,29 +101,14 @@ func receiverName(d *ast.FuncDecl) string {
 	return d.Recv.List[0].Names[0].Name
 }
 
-// sourceOf returns the type of this package that is called name, or nil.
-func (c *collector) sourceOf(name string) *typeSource {
-	return c.declared[c.pkg.Types.Scope().Lookup(name)]
-}
-
 // localType returns the type of this package that an expression names, with or without a star or type arguments; nil if it
 // names none.
-func (c *collector) localType(e ast.Expr) *typeSource {
-	return c.sourceOf(source.NameOf(e))
-}
+func (c *collector) localType(e ast.Expr) *typeSource { return c.declared[c.pkg.Named(e)] }
 
-// receiverOf returns the type that a method is declared for, also if it says so by an alias; nil if it is unknown.
+// receiverOf returns the type that a method is declared for; nil if it is unknown.
 func (c *collector) receiverOf(d *ast.FuncDecl) *typeSource {
-	s := c.sourceOf(source.Receiver(d))
-	if s == nil || !s.object.IsAlias() {
-		return s
-	}
-	t := types.Unalias(s.object.Type())
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	if named, ok := t.(*types.Named); ok {
-		return c.declared[named.Obj()]
+	if fn, ok := c.pkg.Info.Defs[d.Name].(*types.Func); ok && fn.Signature().Recv() != nil {
+		return c.declared[source.TypeName(fn.Signature().Recv().Type())]
 	}
 	return nil
 }
@@ -148,5 +132,7 @@ func (s *typeSource) findHome() *source.File {
 	return home
 }
 
-// carries reports whether a comment has a directive, or what is meant as one.
-func carries(cg *ast.CommentGroup) bool { return source.Begins(cg, "//ratelimit:") }
+// directive is how each directive begins.
+const directive = "//ratelimit:"
+
+func carries(cg *ast.CommentGroup) bool { return source.Begins(cg, directive) }

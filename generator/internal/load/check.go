@@ -124,7 +124,7 @@ func (d *dependencies) check(p *source.Package, meta *packages.Package) (found a
 	for _, f := range p.Files {
 		syntax = append(syntax, f.Syntax)
 	}
-	p.Info = &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	p.Info = source.NewInfo()
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, p.Info)
 	p.Importer = allOf{d, meta}
 	d.sources[p.Path] = &dependency{types: p.Types, parsed: true} // all of it

@@ -24,8 +24,13 @@ type Package struct {
 	// Importer gives packages that this one imports, directly or not, with all their exported names. It loads them when it is
 	// asked. It is nil where somebody else has checked the package, so that nothing is known of packages that it does not import.
 	Importer types.Importer
-	Info     *types.Info // Defs and Uses of Files
+	Info     *types.Info // as NewInfo makes it, or with more
 	StandIns []string    // the types that are declared for what is to be generated
+}
+
+// NewInfo returns what the type checker has to fill for a package.
+func NewInfo() *types.Info {
+	return &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Implicits: map[ast.Node]types.Object{}}
 }
 
 // File is a parsed file.
@@ -49,6 +54,44 @@ func (p *Package) Import(path string) *types.Package {
 		return nil
 	}
 	return found
+}
+
+// Named returns what an expression such as T, *T or pkg.T[int] in the declarations of p names; nil if it is no name.
+func (p *Package) Named(e ast.Expr) types.Object {
+	switch e := Bare(e).(type) {
+	case *ast.Ident:
+		return p.Info.Uses[e]
+	case *ast.SelectorExpr:
+		return p.Info.Uses[e.Sel]
+	}
+	return nil
+}
+
+// TypeName returns the declaration of the named type that t is or points to; nil if it is none.
+func TypeName(t types.Type) *types.TypeName {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return n.Obj()
+	}
+	return nil
+}
+
+// ImportedAs returns the package that the file around a position imports under a name, or, as _, for its directives alone.
+func (p *Package) ImportedAs(in token.Pos, name string) *types.Package {
+	for _, f := range p.Files {
+		for _, spec := range f.Syntax.Imports {
+			as := p.Info.PkgNameOf(spec)
+			if in < f.Syntax.FileStart || in >= f.Syntax.FileEnd || as == nil {
+				continue
+			}
+			if as.Name() == name || as.Name() == "_" && as.Imported().Name() == name {
+				return as.Imported()
+			}
+		}
+	}
+	return nil
 }
 
 // Unimported returns the errors that tell which imports are not to be had.

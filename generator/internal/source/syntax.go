@@ -109,3 +109,11 @@ func Begins(cg *ast.CommentGroup, words string) bool {
 	}
 	return false
 }
+
+// Receiver is the name of the type that a method is declared for; "" if that is unknown, or of a function.
+func Receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return ""
+	}
+	return NameOf(d.Recv.List[0].Type)
+}

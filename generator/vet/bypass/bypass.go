@@ -128,7 +128,7 @@ func (c *checker) missing(from, iface types.Type) *limited {
 			}
 		}
 	}
-	l := c.limited[typeName(iface)]
+	l := c.limited[source.TypeName(iface)]
 	isOwn := l != nil && l.annotated.Pkg() == c.Pkg && c.Pkg.Name() != "main"
 	if l == nil || isOwn || len(l.methods) == 0 || from == types.Typ[types.UntypedNil] || c.decorates(from, iface, l) {
 		return nil
@@ -154,7 +154,7 @@ func (c *checker) ofStruct(method *types.Func) *limited {
 	if recv == nil {
 		return nil
 	}
-	l := c.limited[typeName(recv.Type())]
+	l := c.limited[source.TypeName(recv.Type())]
 	if l == nil || types.IsInterface(recv.Type()) || l.annotated.Pkg() == c.Pkg || !l.covers(method.Name()) {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (c *checker) checkTwice(call *ast.CallExpr) {
 	}
 	arg := c.unconverted(call.Args[0])
 	inner, ok := arg.(*ast.CallExpr)
-	if l.wrapper != nil && typeName(c.TypesInfo.TypeOf(arg)) == l.wrapper || ok && c.constructors[c.callee(inner)] == l {
+	if l.wrapper != nil && source.TypeName(c.TypesInfo.TypeOf(arg)) == l.wrapper || ok && c.constructors[c.callee(inner)] == l {
 		c.addAnyway(arg, "this is limited already; a second %s takes the permits of each call twice", c.nameOf(l))
 	}
 }

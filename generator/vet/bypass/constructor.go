@@ -50,11 +50,11 @@ func limitedBy(fn *types.Func) *limited {
 	if fn.Signature().Recv() != nil || params.Len() != 2 || results.Len() != 1 || !isLimiter(params.At(1).Type()) {
 		return nil
 	}
-	l := &limited{annotated: typeName(params.At(0).Type()), constructor: fn.Pkg().Name() + "." + fn.Name()}
+	l := &limited{annotated: source.TypeName(params.At(0).Type()), constructor: fn.Pkg().Name() + "." + fn.Name()}
 	if l.annotated == nil {
 		return nil
 	}
-	if result := typeName(results.At(0).Type()); result != l.annotated {
+	if result := source.TypeName(results.At(0).Type()); result != l.annotated {
 		l.wrapper = result
 	}
 	return l
@@ -86,7 +86,7 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 	}
 	for d := range source.Methods(f) {
 		method := c.TypesInfo.Defs[d.Name].(*types.Func)
-		if typeName(method.Signature().Recv().Type()) == l.wrapper && c.usesLimiter(d.Body) {
+		if source.TypeName(method.Signature().Recv().Type()) == l.wrapper && c.usesLimiter(d.Body) {
 			l.methods = append(l.methods, method.Name())
 		}
 	}
@@ -138,17 +138,6 @@ func (c *checker) importFacts() {
 func (c *checker) callee(call *ast.CallExpr) *types.Func {
 	if fn, ok := typeutil.Callee(c.TypesInfo, call).(*types.Func); ok {
 		return fn.Origin()
-	}
-	return nil
-}
-
-// typeName returns the declaration of the named type that t is or points to; nil if it is none.
-func typeName(t types.Type) *types.TypeName {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok {
-		return n.Obj()
 	}
 	return nil
 }

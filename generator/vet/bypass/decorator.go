@@ -1,6 +1,10 @@
 package bypass
 
-import "go/types"
+import (
+	"go/types"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
+)
 
 // decorates reports whether values of the type t hold something through which a limited method of iface can be called, which
 // may well be the wrapper: an interface with such a method, a func like it, or a func that makes one of these. Fields and elements
@@ -13,7 +17,7 @@ func (c *checker) decorates(t, iface types.Type, l *limited) bool {
 		}
 	}
 	d := decorator{checker: c, methods: methods, seen: map[string]bool{}}
-	if name := typeName(t); name != nil {
+	if name := source.TypeName(t); name != nil {
 		d.home = name.Pkg()
 	}
 	return d.holds(t)
@@ -49,7 +53,7 @@ func (d *decorator) holds(t types.Type) bool {
 	case *types.Signature:
 		return d.isFunc(u)
 	case *types.Struct:
-		if name := typeName(t); name != nil && name.Pkg() != d.home && !d.reaches(types.NewPointer(t)) {
+		if name := source.TypeName(t); name != nil && name.Pkg() != d.home && !d.reaches(types.NewPointer(t)) {
 			return false
 		}
 		for f := range u.Fields() {
