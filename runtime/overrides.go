@@ -37,8 +37,8 @@ func (o *Overrides) Set(ctx context.Context, rule string, v Override) error {
 	return err
 }
 
-// SetNew is [Overrides.Set] if the store has no override of the name, and otherwise changes nothing. It reports whether it set one. The
-// errors are those of Set.
+// SetNew is [Overrides.Set] if the store has no override of the name, and otherwise changes nothing. It reports whether it set one. An
+// override that has ended is one as well, until Set replaces it or Clear removes it. The errors are those of Set.
 func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, error) {
 	return o.set(ctx, rule, v, true)
 }
@@ -49,7 +49,7 @@ func (o *Overrides) Clear(ctx context.Context, rule string) error {
 	return o.settings.write(ctx, func() error { return l.store.Unset(ctx, l.list(listOverrides), rule) })
 }
 
-// All returns the overrides that are in the store now. If some are not understood, the error says so, and the others are returned. If the
+// All returns the overrides that are in the store now, also those that have ended. If some are not understood, the error says so, and the others are returned. If the
 // store cannot be read, the error is a *StoreError or wraps the context's.
 func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	texts, err := o.settings.texts(ctx, listOverrides)
