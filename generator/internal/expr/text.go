@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"go/types"
+	"math"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -50,7 +51,7 @@ func (c *compiler) finally(t *term, want Want) *term {
 		return c.errorf(start(t.node), "a bool is needed here; this is %s", c.a(t.typ))
 	case isInt(t.typ):
 		t = t.integer(types.Int64)
-	case is(t.typ, types.IsFloat) && t.con != nil:
+	case is(t.typ, types.IsFloat) && isFraction(t.con):
 		return c.errorf(start(t.node), "found %v; a whole number is needed here", t.con)
 	case is(t.typ, types.IsFloat):
 		return c.errorf(start(t.node), "an integer is needed here; this is %s: write int(...) around it", c.a(t.typ))
@@ -63,6 +64,11 @@ func (c *compiler) finally(t *term, want Want) *term {
 		v.typ = types.Typ[types.Int64]
 	}
 	return &v
+}
+
+func isFraction(con any) bool {
+	f, ok := con.(float64)
+	return ok && f != math.Trunc(f)
 }
 
 // text makes t a text with a stable form: by its own method MarshalText, else by its method String, else by its kind.
