@@ -189,7 +189,7 @@ func (w *world) generate(t *testing.T, src string) {
 	if syntax == nil {
 		return
 	}
-	files := []*source.File{{Path: "/x/x.go", Syntax: syntax, Annotated: err == nil, Asked: err == nil}}
+	files := []*source.File{{Path: "/x/x.go", Syntax: syntax, Asked: err == nil}}
 	defer func() {
 		for _, f := range files {
 			w.fset.RemoveFile(w.fset.File(f.Syntax.FileStart))
@@ -200,7 +200,7 @@ func (w *world) generate(t *testing.T, src string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, &source.File{Path: "/x/y.go", Syntax: beside, Annotated: true, Asked: true})
+		files = append(files, &source.File{Path: "/x/y.go", Syntax: beside, Asked: true})
 	}
 	pkg := &source.Package{Path: "example.com/x", Module: "example.com", Files: files, Info: source.NewInfo()}
 	pkg.Types = w.check(pkg, func(e types.Error) {

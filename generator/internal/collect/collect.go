@@ -82,11 +82,11 @@ func (c *collector) group(cg *ast.CommentGroup) annotations.Group {
 // first is the position of the first verb in a group that is not empty.
 func first(g annotations.Group) token.Pos { return g.All[0].Verb.Pos }
 
-// files collects the annotated files that are asked for, or else the others.
+// files collects the files that are asked for, or else the others.
 func (c *collector) files(asked bool) (all []*model.File) {
 	c.groups, c.used, c.found = map[*ast.CommentGroup]annotations.Group{}, map[*ast.CommentGroup]bool{}, nil
 	for _, f := range c.pkg.Files {
-		if f.Annotated && f.Asked == asked {
+		if f.Asked == asked {
 			all = append(all, c.file(f))
 		}
 	}

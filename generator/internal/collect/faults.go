@@ -15,6 +15,7 @@ import (
 func (c *collector) reportFaults(s *typeSource, kind model.Kind) (found bool) {
 	d := &declared{collector: c, kind: kind, seen: map[*typeSource]bool{}}
 	d.add(s)
+	d.addMentioned()
 	for _, e := range c.pkg.Errors {
 		if d.has(e.Pos) && !c.isOfStandIn(e.Msg) {
 			c.found, found = append(c.found, e), true
@@ -65,18 +66,13 @@ func (d *declared) add(s *typeSource) {
 	for _, e := range s.embeds {
 		d.add(d.localType(e.Type))
 	}
-	d.addMentioned(s)
 }
 
-// addMentioned adds the names of the types that s mentions: what is wrong with a type as such is told there.
-func (d *declared) addMentioned(s *typeSource) {
-	nodes := []ast.Node{s.spec}
-	for _, m := range s.methods {
-		nodes = append(nodes, m.node)
-	}
+// addMentioned adds the names of the types that the parts mention: what is wrong with a type as such is told there.
+func (d *declared) addMentioned() {
 	mentioned := map[string]bool{}
-	for _, n := range nodes {
-		ast.Inspect(n, func(n ast.Node) bool {
+	for _, part := range d.parts {
+		ast.Inspect(part, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok && d.has(id.Pos()) {
 				mentioned[id.Name] = true
 			}

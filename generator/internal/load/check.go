@@ -67,7 +67,7 @@ func (l *loader) parse(meta *packages.Package) (*source.Package, annotations.Dia
 			}
 		}
 		found = append(append(found, errs...), otherPackage(syntax, meta.Name)...)
-		p.Files = append(p.Files, &source.File{Path: path, Syntax: syntax, Annotated: hasDirective(src), Asked: l.asked[path]})
+		p.Files = append(p.Files, &source.File{Path: path, Syntax: syntax, Asked: l.asked[path]})
 	}
 	l.addOthers(p, meta)
 	if len(meta.Errors) == 0 || found.HasErrors() { // else they are the same
@@ -75,7 +75,7 @@ func (l *loader) parse(meta *packages.Package) (*source.Package, annotations.Dia
 	}
 	said := strings.ReplaceAll(listError(meta).Error(), " in "+meta.Dir, "")
 	if !slices.ContainsFunc(outputs, func(name string) bool { return strings.Contains(said, name) }) { // those will change
-		first := slices.IndexFunc(p.Files, func(f *source.File) bool { return f.Annotated })
+		first := slices.IndexFunc(p.Files, func(f *source.File) bool { return f.Asked })
 		found.Warn(p.Files[first].Syntax.Name.Pos(), "the go command cannot build this package: %s", said)
 	}
 	return p, found

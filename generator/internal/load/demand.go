@@ -54,9 +54,7 @@ func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
 	for _, f := range p.Files {
 		file := newSourceFile(f.Syntax, meta)
 		d.askMentioned(nil, file, f.Syntax)
-		if f.Annotated {
-			d.askDirectives(file)
-		}
+		d.askDirectives(file)
 	}
 	for _, f := range slices.Concat(p.Files, p.Others) {
 		for _, dot := range newSourceFile(f.Syntax, meta).dots {

@@ -30,7 +30,7 @@ func (l *loader) addOthers(p *source.Package, meta *packages.Package) {
 		}
 		syntax, _ := parser.ParseFile(l.set.Fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
 		if syntax != nil && syntax.Name.Name == meta.Name {
-			p.Others = append(p.Others, &source.File{Path: path, Syntax: syntax, Annotated: hasDirective(src)})
+			p.Others = append(p.Others, &source.File{Path: path, Syntax: syntax})
 		}
 	}
 }

@@ -13,21 +13,22 @@ import (
 // standIns declares the types that are to be generated for p, as signatures may mention them before they are there. They
 // have no methods, and no type parameters: a generic one cannot be mentioned.
 func (l *loader) standIns(p *source.Package, name string) *ast.File {
+	var files []*ast.File
 	taken := map[string]bool{}
 	for _, f := range p.Files {
+		files = append(files, f.Syntax)
 		for name := range source.Names(f.Syntax) {
 			taken[name.Name] = true
 		}
 	}
+	annotated := source.Annotated(files, "//ratelimit:")
 	src := strings.Builder{}
 	fmt.Fprintf(&src, "package %s\n", name)
-	for _, f := range p.Files {
-		if !f.Annotated {
-			continue
-		}
-		for doc, s := range source.Types(f.Syntax) {
+	for _, f := range files {
+		for doc, s := range source.Types(f) {
 			wrapper := source.WrapperOf(doc, s)
-			if _, isFunc := s.Type.(*ast.FuncType); isFunc || s.TypeParams != nil || taken[wrapper] || !token.IsIdentifier(wrapper) {
+			_, isFunc := s.Type.(*ast.FuncType)
+			if isFunc || s.TypeParams != nil || taken[wrapper] || !token.IsIdentifier(wrapper) || !annotated[s.Name.Name] {
 				continue
 			}
 			taken[wrapper] = true

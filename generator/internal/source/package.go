@@ -35,10 +35,9 @@ func NewInfo() *types.Info {
 
 // File is a parsed file.
 type File struct {
-	Path      string
-	Syntax    *ast.File
-	Annotated bool // it holds a directive, or what looks like one
-	Asked     bool // it is annotated, and to be generated from
+	Path   string
+	Syntax *ast.File
+	Asked  bool // it holds a directive, or what looks like one, and is to be generated from
 }
 
 // IsTest reports whether only tests are built from the file.
@@ -109,7 +108,7 @@ func Checked(fset *token.FileSet, pkg *types.Package, info *types.Info, files []
 		if IsGenerated(f) {
 			continue
 		}
-		p.Files = append(p.Files, &File{Path: fset.File(f.FileStart).Name(), Syntax: f, Annotated: true, Asked: true})
+		p.Files = append(p.Files, &File{Path: fset.File(f.FileStart).Name(), Syntax: f, Asked: true})
 	}
 	return p
 }

@@ -42,7 +42,7 @@ var Analyzer = &analysis.Analyzer{
 	Doc:       "report limited types that are used without their generated wrappers",
 	URL:       "https://pkg.go.dev/github.com/ratelimit-go/ratelimit/generator/vet/bypass",
 	Run:       run,
-	FactTypes: []analysis.Fact{new(isConstructor), new(isLimited), new(isWrapped)},
+	FactTypes: []analysis.Fact{new(isLimited), new(isWrapped)},
 }
 
 func run(pass *analysis.Pass) (any, error) {

@@ -15,19 +15,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// isConstructor is the fact that a function was generated to wrap its first argument.
-type isConstructor struct {
-	Methods []string // those with limits
-}
-
-func (*isConstructor) AFact()           {}
-func (f *isConstructor) String() string { return "wraps " + strings.Join(f.Methods, ", ") }
-
-// isLimited is the fact that a type is annotated. A package may use the type without importing it, and then knows nothing of its
-// constructor.
+// isLimited is the fact that a type is annotated, or that a function was generated to wrap such a type. A package may use the type
+// without importing it, and then knows nothing of that function.
 type isLimited struct {
-	Constructor string // with the name of its package
-	Methods     []string
+	Constructor string   // with the name of its package
+	Methods     []string // those with limits
 }
 
 func (*isLimited) AFact()           {}
@@ -90,9 +82,10 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 			l.methods = append(l.methods, method.Name())
 		}
 	}
-	c.ExportObjectFact(fn, &isConstructor{l.methods})
+	fact := &isLimited{l.constructor, l.methods}
+	c.ExportObjectFact(fn, fact)
 	if l.annotated.Pkg() == c.Pkg { // not so where an alias is annotated
-		c.ExportObjectFact(l.annotated, &isLimited{l.constructor, l.methods})
+		c.ExportObjectFact(l.annotated, fact)
 	}
 }
 
@@ -111,25 +104,21 @@ func (c *checker) usesLimiter(body *ast.BlockStmt) bool {
 func (c *checker) importFacts() {
 	facts := c.AllObjectFacts()
 	slices.SortFunc(facts, func(a, b analysis.ObjectFact) int { // where two packages wrap one type, always the same one counts
-		return cmp.Compare(fmt.Sprint(b.Object), fmt.Sprint(a.Object))
+		return cmp.Compare(fmt.Sprint(a.Object), fmt.Sprint(b.Object))
 	})
 	for _, f := range facts {
-		switch fact := f.Fact.(type) {
-		case *isConstructor:
-			fn := f.Object.(*types.Func)
-			l := limitedBy(fn)
+		fact, _ := f.Fact.(*isLimited)
+		switch o := f.Object.(type) {
+		case *types.Func:
+			l := limitedBy(o)
 			l.methods = fact.Methods
-			c.constructors[fn], c.limited[l.annotated] = l, l
+			c.constructors[o], c.limited[l.annotated] = l, l
 			c.wrappers[l.wrapper] = true
-			c.wrapped = append(c.wrapped, fn.Signature().Params().At(0))
-		case *isWrapped:
-			c.wrapped = append(c.wrapped, f.Object.(*types.Var))
-		}
-	}
-	for _, f := range facts {
-		if fact, ok := f.Fact.(*isLimited); ok {
-			o := f.Object.(*types.TypeName)
+			c.wrapped = append(c.wrapped, o.Signature().Params().At(0))
+		case *types.TypeName: // behind the functions
 			c.limited[o] = &limited{annotated: o, constructor: fact.Constructor, methods: fact.Methods}
+		case *types.Var:
+			c.wrapped = append(c.wrapped, o)
 		}
 	}
 }

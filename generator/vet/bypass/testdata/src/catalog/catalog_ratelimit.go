@@ -19,7 +19,7 @@ type LimitedServer struct {
 	limiter *ratelimit.Limiter
 }
 
-func NewLimitedServer(next *Server, limiter *ratelimit.Limiter) *LimitedServer { // want NewLimitedServer:"wraps Get"
+func NewLimitedServer(next *Server, limiter *ratelimit.Limiter) *LimitedServer { // want NewLimitedServer:"limits Get"
 	return &LimitedServer{next: next, limiter: limiter}
 }
 
@@ -38,7 +38,7 @@ type LimitedService struct {
 	limiter *ratelimit.Limiter
 }
 
-func NewLimitedService(next Service, limiter *ratelimit.Limiter) *LimitedService { // want NewLimitedService:"wraps Get"
+func NewLimitedService(next Service, limiter *ratelimit.Limiter) *LimitedService { // want NewLimitedService:"limits Get"
 	return &LimitedService{next: next, limiter: limiter}
 }
 

@@ -17,7 +17,7 @@ type LimitedClient struct {
 	limiter *ratelimit.Limiter
 }
 
-func NewLimitedClient(next *Client, limiter *ratelimit.Limiter) *LimitedClient { // want NewLimitedClient:"wraps Fetch, Do"
+func NewLimitedClient(next *Client, limiter *ratelimit.Limiter) *LimitedClient { // want NewLimitedClient:"limits Fetch, Do"
 	return &LimitedClient{next: next, limiter: limiter}
 }
 
@@ -37,7 +37,7 @@ func (c *LimitedClient) Do(r *http.Request) (*http.Response, error) {
 
 func (c *LimitedClient) Close() error { return c.next.Close() }
 
-func LimitHook(next Hook, limiter *ratelimit.Limiter) Hook { // want LimitHook:"wraps "
+func LimitHook(next Hook, limiter *ratelimit.Limiter) Hook { // want LimitHook:"limits "
 	return func(ctx context.Context) error {
 		if err := wrap.Take(ctx, limiter, rules); err != nil {
 			return err
@@ -46,6 +46,6 @@ func LimitHook(next Hook, limiter *ratelimit.Limiter) Hook { // want LimitHook:"
 	}
 }
 
-func LimitCallbacks(next Callbacks, limiter *ratelimit.Limiter) Callbacks { // want LimitCallbacks:"wraps "
+func LimitCallbacks(next Callbacks, limiter *ratelimit.Limiter) Callbacks { // want LimitCallbacks:"limits "
 	return next
 }

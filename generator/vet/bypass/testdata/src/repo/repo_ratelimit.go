@@ -16,7 +16,7 @@ type LimitedRepo[K comparable, V any] struct {
 	limiter *ratelimit.Limiter
 }
 
-func NewLimitedRepo[K comparable, V any](next Repo[K, V], limiter *ratelimit.Limiter) *LimitedRepo[K, V] { // want NewLimitedRepo:"wraps Get, Put"
+func NewLimitedRepo[K comparable, V any](next Repo[K, V], limiter *ratelimit.Limiter) *LimitedRepo[K, V] { // want NewLimitedRepo:"limits Get, Put"
 	return &LimitedRepo[K, V]{next: next, limiter: limiter}
 }
 

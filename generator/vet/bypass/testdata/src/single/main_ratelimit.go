@@ -16,7 +16,7 @@ type limitedSender struct {
 	limiter *ratelimit.Limiter
 }
 
-func newLimitedSender(next sender, limiter *ratelimit.Limiter) *limitedSender { // want newLimitedSender:"wraps Send"
+func newLimitedSender(next sender, limiter *ratelimit.Limiter) *limitedSender { // want newLimitedSender:"limits Send"
 	return &limitedSender{next: next, limiter: limiter}
 }
 

@@ -18,7 +18,7 @@ type LimitedSender struct {
 
 var _ Sender = (*LimitedSender)(nil)
 
-func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender { // want NewLimitedSender:"wraps SendCode"
+func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender { // want NewLimitedSender:"limits SendCode"
 	return &LimitedSender{next: wrap.Next("sms.Sender", next), limiter: wrap.Limiter("sms.Sender", limiter)}
 }
 
