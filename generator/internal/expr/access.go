@@ -23,7 +23,7 @@ func (t *term) passes(n *ast.MemberNode) bool {
 // ending is t, which is a member of base, but no field. The machine has to compute it where the chain may end before it.
 func (c *compiler) ending(n *ast.MemberNode, base, t *term) *term {
 	if t != nil && base.passes(n) {
-		t.maybe, c.machine = true, true
+		return c.maybeNil(n, t.typ)
 	}
 	return t
 }
@@ -69,7 +69,13 @@ func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path 
 		return nil
 	}
 	c.hide(n.Property, base.typ, o, path)
-	t := &term{node: n, typ: o.Type(), maybe: base.passes(n)}
+	t := &term{node: n, typ: o.Type()}
+	switch {
+	case n.Optional:
+		t.gates = base.orNil()
+	case base.passes(n):
+		t.gates = base.gates
+	}
 	if m, ok := o.(*types.Func); ok {
 		t.declared = true
 		t.write = func(w *writer) operand { return base.method(w, w.term(base), m, path) }
@@ -77,17 +83,13 @@ func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path 
 	}
 	t.sure = base.sure && !nilable(t.typ)
 	t.write = func(w *writer) operand {
-		f := w.term(base)
-		if n.Optional && nilable(base.typ) {
-			f = w.there(f, base)
-		}
-		f = base.receiver(w, f, path[:len(path)-1])
+		f := base.receiver(w, w.term(base), path[:len(path)-1])
 		f.text, f.prec = f.in(highest)+"."+o.Name(), highest
 		f.addr = f.addr || pointee(base.typ) != nil
 		f.stable = false
 		return f
 	}
-	if t.maybe && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
+	if len(t.gates) > 0 && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
 		c.machine = true // what follows may be nil without ending the chain
 	}
 	return t
@@ -267,10 +269,12 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 	case !isText(base.typ) && !isAny(base.typ) && !isList(base.typ):
 		return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
 	}
-	t := c.onMachine(n, base.typ)
-	if isList(base.typ) {
-		t.typ = types.NewSlice(itemOf(base.typ))
+	t := base.typ
+	if isList(t) {
+		t = types.NewSlice(itemOf(t))
 	}
-	t.maybe = base.optional()
-	return t
+	if base.optional() {
+		return c.maybeNil(n, t)
+	}
+	return c.onMachine(n, t)
 }

@@ -171,17 +171,13 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 		o.calls = true
 		return o
 	}}
-	t := &term{node: n, typ: text, bare: plain, maybe: true}
-	t.write = func(w *writer) operand {
-		o := w.define(name, w.term(plain))
-		if w.gates == nil {
+	return &term{node: n, typ: text, bare: plain, gates: []*term{plain}, write: func(w *writer) operand {
+		o := w.twice(plain, w.term(plain))
+		if !w.knows(o.text) {
 			w.failIf(o.text+` == ""`, w.names.Fail("the context carries no "+id.what))
-		} else {
-			w.gate(operand{text: o.text + ` != ""`})
 		}
 		return o
-	}
-	return t
+	}}
 }
 
 // carried is t as comparisons take it: there clientIP and userID are the empty text where the context carries none.

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"go/token"
+	"go/types"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		return terms[0]
 	}
 	for _, t := range terms[:len(terms)-1] {
-		if !t.maybe && !nilable(t.typ) {
+		if len(t.gates) == 0 && !nilable(t.typ) {
 			return c.errorf(n, "?? has no effect: %s is never nil", t.said())
 		}
 	}
@@ -87,47 +88,39 @@ func (w *writer) alternatives(name string, terms []*term, other []string) []stri
 	return append(w.cut(begin), "if "+open.text+" "+braced(body)+otherwise(rest))
 }
 
-// gates are the condition under which a value that may be absent is there.
-type gates struct {
-	open operand // the condition, without a text if the value is always there
-	at   int     // how many statements stand before the condition
-}
-
-// opened writes t: the condition under which it is there, and the statements and the value behind that.
+// opened writes t: the condition under which it is there, without a text if it always is, and the statements and the value behind that.
 func (w *writer) opened(t *term) (open operand, body []string, value operand) {
-	outer, known := w.gates, len(w.known)
-	w.gates = &gates{at: len(w.stmts)}
-	value = w.term(t)
-	if nilable(t.typ) {
-		value = w.there(value, t)
+	known, at := len(w.known), len(w.stmts)
+	for _, g := range t.orNil() {
+		o := w.twice(g, w.term(g))
+		w.written[g] = o
+		if w.knows(o.text) {
+			continue
+		}
+		open, at = open.and(w.present(o, g.typ)), len(w.stmts)
+		w.known = append(w.known, o.text)
 	}
-	open, body = w.gates.open, w.cut(w.gates.at)
-	w.gates, w.known = outer, w.known[:known]
+	value = w.term(t)
+	body, w.known = w.cut(at), w.known[:known]
 	return open, body, value
 }
 
-// there returns o, which is t in Go, and makes sure that it is not nil. If it is nil, ?? takes its next value; without a ?? the generated
-// method returns an error.
-func (w *writer) there(o operand, t *term) operand {
-	if w.gates == nil {
-		return w.notNil(o, t)
+// present is the condition under which a gate is open.
+func (w *writer) present(o operand, t types.Type) operand {
+	if isText(t) { // of a context
+		return join(token.NEQ, o, fixed(`""`))
 	}
-	o = w.twice(t, o)
-	if !w.knows(o.text) {
-		w.gate(w.againstNil(token.NEQ, o, t.typ))
-	}
-	return o
+	return w.againstNil(token.NEQ, o, t)
 }
 
-// gate adds a condition under which a value is there.
-func (w *writer) gate(cond operand) {
-	yes := append(w.gates.open.yes, cond.yes...)
-	if w.gates.open.text != "" {
-		cond = join(token.LAND, w.gates.open, cond)
+// and is o && other, where o may be nothing yet.
+func (o operand) and(other operand) operand {
+	if o.text == "" {
+		return other
 	}
-	cond.yes = yes
-	w.gates.open, w.gates.at = cond, len(w.stmts)
-	w.known = append(w.known, yes...)
+	both := join(token.LAND, o, other)
+	both.yes = append(o.yes, other.yes...)
+	return both
 }
 
 func otherwise(stmts []string) string {

@@ -88,7 +88,7 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 		return literal(n, op == token.EQL)
 	case t.bare != nil:
 		return infix(n, truth, op, t.bare, literal(n, ""))
-	case t.maybe:
+	case len(t.gates) > 0:
 		return c.onMachine(n, truth)
 	case !nilable(t.typ):
 		return c.errorf(n, "%s is never nil: it is %s", t.said(), c.a(t.typ))

@@ -21,7 +21,7 @@ func (t *term) as(kind types.BasicKind) *term {
 
 // then is t with f applied to what it is written as.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
-	return &term{node: t.node, typ: to, con: t.con, maybe: t.maybe, write: func(w *writer) operand {
+	return &term{node: t.node, typ: to, con: t.con, gates: t.gates, write: func(w *writer) operand {
 		return f(w, w.term(t))
 	}}
 }
@@ -32,7 +32,7 @@ func (t *term) integer(kind types.BasicKind) *term {
 	if t.fits(to) || holds(to, t.typ) {
 		return t.as(kind)
 	}
-	return &term{node: t.node, typ: to, maybe: t.maybe, write: func(w *writer) operand {
+	return &term{node: t.node, typ: to, gates: t.gates, write: func(w *writer) operand {
 		return w.must("n", w.std(checkedPath, "To")+"["+w.typ(to)+"]("+w.term(t).text+")")
 	}}
 }
@@ -49,7 +49,7 @@ func checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
 // plainly is t as a value that must be there.
 func (t *term) plainly() *term {
 	v := *t
-	v.maybe = false
+	v.gates = nil
 	return &v
 }
 
@@ -63,8 +63,8 @@ func (t *term) value() *term {
 
 // pointed is what t points to, whatever that is.
 func (t *term) pointed() *term {
-	return &term{node: t.node, typ: pointee(t.typ), maybe: true, write: func(w *writer) operand {
-		return star(w.there(w.term(t), t))
+	return &term{node: t.node, typ: pointee(t.typ), gates: t.orNil(), write: func(w *writer) operand {
+		return star(w.notNil(w.term(t), t))
 	}}
 }
 

@@ -162,7 +162,7 @@ func (c *Code) Write(n Names, facts Facts) Written {
 }
 
 func (c *Code) writer(n Names, facts Facts) *writer {
-	w := &writer{names: n, from: c.env.From, facts: facts, uses: map[string]bool{}}
+	w := &writer{names: n, from: c.env.From, facts: facts, uses: map[string]bool{}, written: map[*term]operand{}}
 	if c.env.Receiver.Name != "" {
 		w.known = []string{n.Variable(len(c.env.Params))}
 	}

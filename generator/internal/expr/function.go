@@ -113,9 +113,10 @@ func (c *compiler) function(n *ast.BuiltinNode, f function, form int, args []*te
 			return goCall(n, met[0].typ, "", n.Name, met...)
 		}
 	}
-	t := c.onMachine(n, f.result(form, args))
-	t.maybe = f.gives == "o" || f.gives == "N"
-	return t
+	if f.gives == "o" || f.gives == "N" {
+		return c.maybeNil(n, f.result(form, args))
+	}
+	return c.onMachine(n, f.result(form, args))
 }
 
 // goCall calls a function of a package, or one of Go's own.

@@ -70,13 +70,21 @@ func (c *compiler) onMachine(n ast.Node, t types.Type) *term {
 // maybeNil is a term of type t that may be nil, as an optional chain is. Go has no variable for that: the machine computes it.
 func (c *compiler) maybeNil(n ast.Node, t types.Type) *term {
 	m := c.onMachine(n, t)
-	m.maybe = true
+	m.gates = []*term{m}
 	return m
 }
 
 // optional reports whether t may be nil, whatever its type, where it is not made a text: a text must be there.
 func (t *term) optional() bool {
-	return t.maybe && t.bare == nil && !t.final
+	return len(t.gates) > 0 && t.bare == nil && !t.final
+}
+
+// orNil are the gates of what is nil where t is.
+func (t *term) orNil() []*term {
+	if !nilable(t.typ) {
+		return t.gates
+	}
+	return append(slices.Clip(t.gates), t)
 }
 
 // program hands the whole expression, whose value is t, to the machine.

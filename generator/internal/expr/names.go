@@ -243,7 +243,9 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term)
 		return c.errorf(start(n.Value), "nil has no type here")
 	}
 	bound := c.onMachine(n.Value, value.typ)
-	bound.maybe = value.optional()
+	if value.optional() {
+		bound = c.maybeNil(n.Value, value.typ)
+	}
 	if c.lets == nil {
 		c.lets = map[string]*term{}
 	}

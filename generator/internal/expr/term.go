@@ -26,8 +26,9 @@ type term struct {
 	declared bool // it is a function or a method: only a call may follow
 
 	// bare is the term without a check that write makes.
-	bare  *term
-	maybe bool // it may be nil, whatever its type, as an optional chain may
+	bare *term
+	// gates are the parts that may be nil, and then this is nil, whatever its type: what stands before ?. and pointers.
+	gates []*term
 	gone  bool // it is nil, for the method has no such parameter
 	sure  bool // what parameters the method has tells its value, or that it is there
 

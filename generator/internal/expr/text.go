@@ -118,12 +118,8 @@ func textHint(t types.Type) string {
 func (c *compiler) callMethod(t *term, name string, result types.Type) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
-	return &term{node: t.node, typ: result, maybe: t.maybe || nilable(t.typ), write: func(w *writer) operand {
-		o := w.term(t)
-		if nilable(t.typ) && w.gates != nil {
-			o = w.there(o, t)
-		}
-		call := t.method(w, o, m, path).text + "()"
+	return &term{node: t.node, typ: result, gates: t.orNil(), write: func(w *writer) operand {
+		call := t.method(w, w.term(t), m, path).text + "()"
 		w.called = true
 		if m.Signature().Results().Len() > 1 {
 			return w.conversion(result, w.must("text", call))

@@ -38,13 +38,13 @@ func (o operand) from(text string) operand {
 
 // writer turns terms into text.
 type writer struct {
-	names  Names
-	from   reach.From
-	stmts  []string
-	facts  Facts    // what was known before
-	known  []string // what was found not to be nil on the way here
-	called bool     // a function of the user's is called
-	gates  *gates   // of the value that ?? asks for; nil where an absent one leaves the method
+	names   Names
+	from    reach.From
+	stmts   []string
+	facts   Facts             // what was known before
+	known   []string          // what was found not to be nil on the way here
+	called  bool              // a function of the user's is called
+	written map[*term]operand // gates that ?? asked for
 
 	uses map[string]bool // the identifiers that no import or variable of the method's stands for
 }
@@ -117,11 +117,10 @@ func (w *writer) check(o operand, t types.Type, what string) {
 
 func (w *writer) knows(text string) bool { return w.facts[text] || slices.Contains(w.known, text) }
 
-// term writes t. A nil inside of t leaves the method, unless t itself is then nil, too.
+// term writes t. A nil inside of it leaves the method.
 func (w *writer) term(t *term) operand {
-	if gates := w.gates; !t.maybe {
-		w.gates = nil
-		defer func() { w.gates = gates }()
+	if o, ok := w.written[t]; ok {
+		return o
 	}
 	return t.write(w)
 }
