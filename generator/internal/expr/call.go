@@ -127,7 +127,7 @@ func (c *compiler) arguments(n *ast.CallNode, name string, sig *types.Signature,
 		fixed--
 	}
 	if given := len(terms); given < fixed || given > fixed && !sig.Variadic() {
-		c.errorf(n, "%s takes %s, not %d", name, count(fixed, sig.Variadic(), "argument"), given)
+		c.errorf(n, "wrong number of arguments for %s: %d; it is a %s", name, given, c.typeName(sig))
 		return false
 	}
 	ok := true
@@ -140,17 +140,6 @@ func (c *compiler) arguments(n *ast.CallNode, name string, sig *types.Signature,
 		ok = ok && terms[i] != nil
 	}
 	return ok
-}
-
-func count(n int, orMore bool, noun string) string {
-	s := strconv.Itoa(n) + " " + noun
-	if n != 1 {
-		s += "s"
-	}
-	if orMore {
-		return s + " or more"
-	}
-	return s
 }
 
 // identity lowers clientIP(ctx) and userID(ctx).

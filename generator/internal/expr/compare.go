@@ -8,10 +8,6 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-var comparisons = map[string]token.Token{
-	"==": token.EQL, "!=": token.NEQ, "<": token.LSS, "<=": token.LEQ, ">": token.GTR, ">=": token.GEQ,
-}
-
 // alike returns l and r in a type in which Go compares them as expr would, or nil if there is none. Integers that are too great for
 // an int64 are compared by their bits.
 func alike(l, r *term) (a, b *term) {
@@ -50,7 +46,7 @@ func (c *compiler) compared(n *ast.BinaryNode, l, r *term) *term {
 	if a == nil {
 		return c.onMachine(n, truth)
 	}
-	return infix(n, truth, comparisons[n.Operator], a, b)
+	return infix(n, truth, signs[n.Operator], a, b)
 }
 
 func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
@@ -69,6 +65,9 @@ func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
 		return c.equalNil(n, r)
 	}
 	l, r = l.carried().value(), r.carried().value()
+	if v, done := c.fold(n, l, r); done {
+		return v
+	}
 	switch {
 	case isAny(l.typ) || isAny(r.typ):
 		return c.onMachine(n, truth)
@@ -82,7 +81,7 @@ func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
 
 // equalNil lowers a comparison with nil.
 func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
-	op := comparisons[n.Operator]
+	op := signs[n.Operator]
 	switch {
 	case isNil(t.typ):
 		return literal(n, op == token.EQL)

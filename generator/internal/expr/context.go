@@ -2,6 +2,7 @@ package expr
 
 import (
 	"go/types"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -10,21 +11,17 @@ import (
 // implements it. Without one it is the first parameter with a method Context() context.Context, as an *http.Request and the
 // stream of gRPC have it, and called is true. The index is -1 if there is neither.
 func Context(params []Param) (i int, called bool) {
-	implements, carries := -1, -1
-	for i, p := range params {
-		switch {
-		case types.Unalias(p.Type).String() == "context.Context":
-			return i, false
-		case implements < 0 && implementsContext(p.Type):
-			implements = i
-		case carries < 0 && contextMethod(p.Type) != nil:
-			carries = i
-		}
+	find := func(is func(types.Type) bool) int {
+		return slices.IndexFunc(params, func(p Param) bool { return is(p.Type) })
 	}
-	if implements >= 0 {
-		return implements, false
+	if i = find(func(t types.Type) bool { return types.Unalias(t).String() == "context.Context" }); i < 0 {
+		i = find(implementsContext)
 	}
-	return carries, carries >= 0
+	if i >= 0 {
+		return i, false
+	}
+	i = find(func(t types.Type) bool { return contextMethod(t) != nil })
+	return i, i >= 0
 }
 
 // contextMethod returns the method of t that returns its context, or nil.

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -78,45 +79,94 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 	if !ok {
 		return nil
 	}
+	return c.apply(n, n.Name, f, args...)
+}
+
+// apply lowers a function or an operator.
+func (c *compiler) apply(n ast.Node, name string, f function, args ...*term) *term {
 	form, wrong := f.form(args)
 	switch {
-	case form < 0 && wrong < 0:
-		return c.errorf(n, "%s does not take %s", n.Name, count(len(args), false, "argument"))
 	case form < 0:
-		return c.errorf(start(args[wrong].node), "%s cannot be used with %s", n.Name, c.a(args[wrong].typ))
-	case n.Name == "repeat" && args[1].con == nil:
-		return c.errorf(start(n.Arguments[1]), "repeat needs a constant count: a caller could make the text any length")
+		return c.misfit(n, name, args, wrong)
+	case name == "repeat" && args[1].con == nil:
+		return c.errorf(start(args[1].node), "repeat needs a constant count: a caller could make the text any length")
+	case name == "matches" && !c.isPattern(args[1]):
+		return nil
 	}
 	if t, done := c.fold(n, args...); done {
 		return t
 	}
-	return c.function(n, f, form, args)
-}
-
-// function lowers a call that is right, as far as it can become Go.
-func (c *compiler) function(n *ast.BuiltinNode, f function, form int, args []*term) *term {
-	goes := strings.Fields(f.goes)
-	switch {
-	case slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }):
-	case form < len(goes):
-		return goCall(n, f.result(form, args), "strings", goes[form], texts(args)...)
-	case n.Name == "string":
-		return c.string(n, args[0])
-	case n.Name == "int" && isInt(args[0].typ):
-		return args[0].integer(arithmeticKind(args[0])).plainly()
-	case n.Name == "len" && isText(args[0].typ):
-		return goCall(n, whole, "unicode/utf8", "RuneCountInString", args[0].as(types.String))
-	case n.Name == "len" && pointee(args[0].typ) == nil:
-		return goCall(n, whole, "", n.Name, args[0])
-	case (n.Name == "min" || n.Name == "max") && !slices.ContainsFunc(args, func(t *term) bool { return !isInt(t.typ) }):
-		if met := c.meet(n, args); len(met) == len(args) {
-			return goCall(n, met[0].typ, "", n.Name, met...)
+	if !slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }) {
+		if t, ok := c.inGo(n, name, f, form, args); ok {
+			return t
 		}
 	}
 	if f.gives == "o" || f.gives == "N" {
 		return c.maybeNil(n, f.result(form, args))
 	}
 	return c.onMachine(n, f.result(form, args))
+}
+
+// misfit reports arguments of which the one at wrong fits least, or whose number is wrong.
+func (c *compiler) misfit(n ast.Node, name string, args []*term, wrong int) *term {
+	switch n := n.(type) {
+	case *ast.BinaryNode:
+		return c.mixed(n, args[0], args[1])
+	case *ast.UnaryNode:
+		return c.errorf(n, "%s cannot be used with %s", name, c.a(args[0].typ))
+	}
+	if wrong < 0 {
+		return c.errorf(n, "wrong number of arguments for %s: %d", name, len(args))
+	}
+	return c.errorf(start(args[wrong].node), "%s cannot be used with %s", name, c.a(args[wrong].typ))
+}
+
+// inGo lowers a function or an operator that Go has, too; ok is false if this is none.
+func (c *compiler) inGo(n ast.Node, name string, f function, form int, args []*term) (t *term, ok bool) {
+	takes := strings.Split(f.takes, " ")[form]
+	goes := strings.Fields(f.goes)
+	_, isFunction := n.(*ast.BuiltinNode)
+	switch name + " " + takes {
+	case "string a":
+		return c.string(n, args[0]), true
+	case "len s":
+		return goCall(n, whole, "unicode/utf8", "RuneCountInString", texts(args)...), true
+	case "len l", "len m":
+		return goCall(n, whole, "", name, args...), pointee(args[0].typ) == nil
+	case "int q":
+		return args[0].integer(arithmeticKind(args[0])).plainly(), isInt(args[0].typ)
+	case "min Q+", "max Q+":
+		return c.extreme(n, name, args)
+	case "! t", "not t":
+		return c.not(n, args[0].as(types.Bool)), true
+	case "+ q":
+		return args[0], true
+	case "- n":
+		return checked(n, args[0].typ, "Negate", args[0]), true
+	case "- q":
+		return negative(n, args[0]), true
+	case "+ ss":
+		return infix(n, text, token.ADD, texts(args)...), true
+	case "+ ii", "- ii", "* ii", "% ii":
+		return c.integers(n, name, args[0], args[1]), true
+	case "+ rr", "- rr", "* rr", "/ rr":
+		return infix(n, types.Typ[types.Float64], signs[name], args[0].as(types.Float64), args[1].as(types.Float64)), true
+	case "< qq", "<= qq", "> qq", ">= qq", "< ss", "<= ss", "> ss", ">= ss":
+		return c.order(n.(*ast.BinaryNode), args[0], args[1]), true
+	}
+	if form < len(goes) && (isFunction || !slices.ContainsFunc(args, (*term).optional)) {
+		return goCall(n, f.result(form, args), "strings", goes[form], texts(args)...), true
+	}
+	return nil, false
+}
+
+// extreme is the least or the greatest of integers of one type.
+func (c *compiler) extreme(n ast.Node, name string, args []*term) (t *term, ok bool) {
+	if slices.ContainsFunc(args, func(t *term) bool { return !isInt(t.typ) }) {
+		return nil, false
+	}
+	met := c.meet(n, args)
+	return goCall(n, met[0].typ, "", name, met...), len(met) == len(args)
 }
 
 // goCall calls a function of a package, or one of Go's own.

@@ -1,14 +1,12 @@
 package expr
 
 import (
-	"errors"
 	"go/types"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/file"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
@@ -110,16 +108,6 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 		w.called = true
 		return w.must(as.hint, w.names.Program(p)+"."+as.method+"("+strings.Join(args, ", ")+")")
 	}}
-}
-
-// refused reports what expr itself finds wrong.
-func (c *compiler) refused(err error) {
-	var bad *file.Error
-	if !errors.As(err, &bad) {
-		c.errorAt(0, "%v", err)
-		return
-	}
-	c.errorAt(offset(c.expr.Value, bad.From), "%s", syntaxMessage(bad.Message))
 }
 
 // array is a list spelled out.

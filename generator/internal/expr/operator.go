@@ -4,38 +4,19 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
 
+// unaries, like operators, are functions of their operands.
+var unaries = map[string]function{"-": {"n q", "1", ""}, "+": {"q", "1", ""}, "!": {"t", "b", ""}, "not": {"t", "b", ""}}
+
 func (c *compiler) unary(n *ast.UnaryNode) *term {
-	t := c.term(n.Node)
+	t := c.valueOf(n.Node)
 	if t == nil {
 		return nil
 	}
-	t = t.value()
-	if v, done := c.fold(n, t); done {
-		return v
-	}
-	switch {
-	case isAny(t.typ) && (n.Operator == "+" || n.Operator == "-"):
-		return c.onMachine(n, anything)
-	case isAny(t.typ):
-		return c.onMachine(n, truth)
-	case (n.Operator == "!" || n.Operator == "not") && isBool(t.typ):
-		return c.not(n, t.as(types.Bool))
-	case n.Operator == "+" && isNumber(t.typ):
-		return t
-	case n.Operator == "-" && isInt(t.typ):
-		return checked(n, t.typ, "Negate", t)
-	case n.Operator == "-" && isNumber(t.typ):
-		return &term{node: n, typ: t.typ, write: func(w *writer) operand {
-			o := w.term(t)
-			return operand{text: "-" + o.in(highest), prec: unary, calls: o.calls, stable: o.stable}
-		}}
-	}
-	return c.errorf(n, "%s cannot be used with %s", n.Operator, c.a(t.typ))
+	return c.apply(n, n.Operator, unaries[n.Operator], t)
 }
 
 // binary lowers an operator by its family.
@@ -54,19 +35,16 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	if l == nil || r == nil {
 		return nil
 	}
-	if v, done := c.fold(n, l.value(), r.value()); done {
-		return v
-	}
 	switch {
 	case l.gone || r.gone:
 		return c.unequal(n, l, r)
 	case n.Operator == "==" || n.Operator == "!=":
 		return c.equal(n, l, r)
 	}
-	return c.operator(n, l.value(), r.value())
+	return c.apply(n, n.Operator, operators[n.Operator], l.value(), r.value())
 }
 
-// operators look at the types of both operands, as functions do, before they compute.
+// operators are functions of both operands.
 var operators = map[string]function{
 	"contains": {"ss", "b", "Contains"}, "startsWith": {"ss", "b", "HasPrefix"}, "endsWith": {"ss", "b", "HasSuffix"},
 	"matches": {"ss", "b", ""}, "..": {"nn", "I", ""}, "**": {"qq", "f", ""}, "^": {"qq", "f", ""},
@@ -75,43 +53,22 @@ var operators = map[string]function{
 	"/": {"rr", "f", ""}, "%": {"ii", "n", ""},
 }
 
-func (c *compiler) operator(n *ast.BinaryNode, l, r *term) *term {
-	f, args := operators[n.Operator], []*term{l, r}
-	form, _ := f.form(args)
-	if form < 0 {
-		return c.mixed(n, l, r)
-	}
-	switch takes, op := strings.Fields(f.takes)[form], signs[n.Operator]; {
-	case n.Operator == "matches" && !c.isPattern(n.Right, r):
-		return nil
-	case isAny(l.typ) || isAny(r.typ):
-	case f.goes != "" && !l.optional() && !r.optional():
-		return goCall(n, truth, "strings", f.goes, texts(args)...)
-	case comparisons[n.Operator] != 0:
-		return c.order(n, l, r)
-	case takes == "ss" && op != 0:
-		return infix(n, text, op, l.as(types.String), r.as(types.String))
-	case takes == "ii":
-		return c.integers(n, l, r)
-	case takes == "rr":
-		return infix(n, types.Typ[types.Float64], op, l.as(types.Float64), r.as(types.Float64))
-	}
-	return c.onMachine(n, f.result(form, args))
+// signs are the operators that Go has, too.
+var signs = map[string]token.Token{
+	"==": token.EQL, "!=": token.NEQ, "<": token.LSS, "<=": token.LEQ, ">": token.GTR, ">=": token.GEQ,
+	"+": token.ADD, "-": token.SUB, "*": token.MUL, "/": token.QUO,
 }
 
-// signs are the operators of arithmetic in Go.
-var signs = map[string]token.Token{"+": token.ADD, "-": token.SUB, "*": token.MUL, "/": token.QUO}
-
-// isPattern reports whether t, the meaning of n, is a constant regular expression. A pattern that a caller sends could take any time.
-func (c *compiler) isPattern(n ast.Node, t *term) bool {
+// isPattern reports whether t is a constant regular expression. A pattern that a caller sends could take any time.
+func (c *compiler) isPattern(t *term) bool {
 	pattern, ok := t.con.(string)
 	if !ok {
-		c.errorf(start(n), "matches needs a constant pattern")
+		c.errorf(start(t.node), "matches needs a constant pattern")
 		return false
 	}
 	_, err := regexp.Compile(pattern)
 	if err != nil {
-		c.errorf(start(n), "%v", err)
+		c.errorf(start(t.node), "%v", err)
 	}
 	return err == nil
 }
@@ -120,10 +77,18 @@ func (c *compiler) mixed(n *ast.BinaryNode, l, r *term) *term {
 	return c.errorf(n, "%s cannot be used with %s and %s", n.Operator, c.typeName(l.typ), c.typeName(r.typ))
 }
 
+// negative is -t, for a t that always has an opposite.
+func negative(n ast.Node, t *term) *term {
+	return &term{node: n, typ: t.typ, write: func(w *writer) operand {
+		o := w.term(t)
+		return operand{text: "-" + o.in(highest), prec: unary, calls: o.calls, stable: o.stable}
+	}}
+}
+
 // infix writes a binary operator.
-func infix(n ast.Node, t types.Type, op token.Token, l, r *term) *term {
+func infix(n ast.Node, t types.Type, op token.Token, operands ...*term) *term {
 	return &term{node: n, typ: t, write: func(w *writer) operand {
-		o := w.all(l, r)
+		o := w.all(operands...)
 		return join(op, o[0], o[1])
 	}}
 }
@@ -147,18 +112,18 @@ func arithmeticKind(terms ...*term) types.BasicKind {
 }
 
 // integers is an operator on integers, whose result may not fit.
-func (c *compiler) integers(n *ast.BinaryNode, l, r *term) *term {
-	if n.Operator == "%" && r.con == 0 {
-		return c.errorf(start(n.Right), "division by zero")
+func (c *compiler) integers(n ast.Node, operator string, l, r *term) *term {
+	if operator == "%" && r.con == 0 {
+		return c.errorf(start(r.node), "division by zero")
 	}
-	if n.Operator == "%" && wide(l.typ) {
+	if operator == "%" && wide(l.typ) {
 		return c.onMachine(n, whole) // which takes what is too great for an int64
 	}
 	kind := arithmeticKind(l, r)
 	l, r = l.integer(kind), r.integer(kind)
-	if n.Operator == "%" && r.con != nil {
+	if operator == "%" && r.con != nil {
 		return infix(n, types.Typ[kind], token.REM, l, r)
 	}
-	fn := map[string]string{"+": "Add", "-": "Subtract", "*": "Multiply", "%": "Remainder"}[n.Operator]
+	fn := map[string]string{"+": "Add", "-": "Subtract", "*": "Multiply", "%": "Remainder"}[operator]
 	return checked(n, types.Typ[kind], fn, l, r)
 }

@@ -53,12 +53,21 @@ func (c *compiler) parse() ast.Node {
 		c.errorAt(len(src), "unexpected end of the expression%s", c.shadowed(len(src)))
 	case errors.As(err, &bad) && strings.Contains(bad.Message, " literal: "):
 		c.errorAt(numberBefore(src, offset(src, bad.To)), "the number is too large, or is not a number")
-	case errors.As(err, &bad):
-		c.errorAt(offset(src, bad.From), "%s%s", syntaxMessage(bad.Message), c.shadowed(offset(src, bad.From)))
 	default:
-		c.errorAt(0, "%v", err)
+		c.refused(err)
 	}
 	return nil
+}
+
+// refused reports what expr itself finds wrong.
+func (c *compiler) refused(err error) {
+	var bad *file.Error
+	if !errors.As(err, &bad) {
+		c.errorAt(0, "%v", err)
+		return
+	}
+	at := offset(c.expr.Value, bad.From)
+	c.errorAt(at, "%s%s", syntaxMessage(bad.Message), c.shadowed(at))
 }
 
 // words returns the words of src, up to the first error.

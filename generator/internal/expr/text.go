@@ -153,7 +153,7 @@ func stable(t *term) *term {
 }
 
 // string lowers string(x): what %v prints.
-func (c *compiler) string(n *ast.BuiltinNode, t *term) *term {
+func (c *compiler) string(n ast.Node, t *term) *term {
 	for _, m := range []string{"Error", "String"} {
 		if prints(t.typ, m) {
 			return c.callMethod(t, m, text)
