@@ -87,7 +87,9 @@ var suggest = annotations.Suggest
 // name resolves an identifier: variables of the expression, parameters, the receiver, results, our own names, the package's.
 func (c *compiler) name(n *ast.IdentifierNode) *term {
 	if value, ok := c.lets[n.Value]; ok {
-		return value
+		here := *value
+		here.node = n
+		return &here
 	}
 	if i := c.env.find(n.Value); i >= 0 {
 		return c.ofMethod(n, i)
