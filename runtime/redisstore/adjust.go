@@ -47,7 +47,7 @@ func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
 				key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
 		var deleted *redis.IntCmd
-		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			deleted = p.Del(ctx, states...)
 			p.Del(ctx, others...)
 			return nil

@@ -42,7 +42,7 @@ func TestAdjustFails(t *testing.T) {
 	}
 	charged.Claims[0].Delta = -1
 	server.Stop()
-	_ = s.client.(interface{ Close() error }).Close()
+	_ = s.Client.(interface{ Close() error }).Close()
 	if err := s.Adjust(context.Background(), &charged); err == nil || charged.Claims[0].Delta != -1 {
 		t.Errorf("got %v, delta %d", err, charged.Claims[0].Delta)
 	}

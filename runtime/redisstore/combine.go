@@ -40,7 +40,7 @@ type batch struct {
 // who sends by itself stays until the reply or the time-out, so it does not do that if its deadline is earlier.
 func (n *node) do(ctx context.Context, r *request) error {
 	deadline, ok := ctx.Deadline()
-	canStay := !ok || time.Until(deadline) > n.store.timeout
+	canStay := !ok || time.Until(deadline) > n.store.Timeout
 	n.mu.Lock()
 	if r.back != nil {
 		n.enqueue(ctx, &request{call: r.back, adjust: true})
@@ -102,7 +102,7 @@ func (n *node) sendBatch(b *batch) {
 	runs := n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool { return r.left || b.done != nil && r.recalled(m) }))
 	b.mu.Unlock()
 	sent, changes := clock(), m.changes.Load()
-	n.sendRuns(b.ctx, b.since.Add(n.store.timeout), runs)
+	n.sendRuns(b.ctx, b.since.Add(n.store.Timeout), runs)
 	b.mu.Lock()
 	for _, r := range runs {
 		r.unpack()

@@ -47,7 +47,7 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 			r.err = err
 		}
 		if errors.Is(r.err, context.DeadlineExceeded) {
-			r.err = breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.timeout)}
+			r.err = breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.Timeout)}
 		}
 	}
 	if i := slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); sent && i >= 0 {
@@ -143,7 +143,7 @@ func (r *run) handedOver() bool {
 // another finds the route for a run that a server has not begun with, if there is one.
 func (n *node) another(ctx context.Context, from route, next *route, err error) bool {
 	text := err.Error()
-	cluster, _ := n.store.client.(*redis.ClusterClient)
+	cluster, _ := n.store.Client.(*redis.ClusterClient)
 	switch has := func(prefix string) bool { return strings.HasPrefix(text, prefix) }; {
 	case from.verb == "fcall" && has("ERR Function not found"):
 		n.load()
@@ -180,9 +180,8 @@ func (n *node) load() {
 }
 
 func (n *node) dropFunctions(err error) {
-	if n.functions.Swap(false) {
-		n.store.tell("functions are not available; decisions go on with EVALSHA", err)
-	}
+	n.functions.Store(false)
+	n.store.Tell("functions are not available; decisions go on with EVALSHA", err)
 }
 
 // untaken reports whether a command failed that no server has run, and none will: it was not sent, or a server would not begin

@@ -15,7 +15,7 @@ type inTime struct{ own *redis.Client }
 
 // newCopy returns a copy of a server's client that has the store's time-out, and makes the client hand commands to it.
 func (s *store) newCopy(client *redis.Client) *redis.Client {
-	own := client.WithTimeout(s.timeout)
+	own := client.WithTimeout(s.Timeout)
 	own.Options().ContextTimeoutEnabled = true // these options are the copy's alone
 	client.AddHook(inTime{own})
 	return own

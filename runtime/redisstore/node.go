@@ -27,26 +27,14 @@ type node struct {
 }
 
 // node returns the server of a subject.
-func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
-	client := s.client
-	var slots any
-	switch c := client.(type) {
-	case *redis.ClusterClient:
-		err = s.search.Try(func() error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
-			defer cancel()
-			client, err = c.MasterForKey(ctx, subject)
-			return err
-		})
-	case *redis.Ring:
-		client, err = c.GetShardClientForKey(subject)
-	default:
-		if s.split.Load() {
-			slots = slotRange(subject)
-		}
-	}
+func (s *store) node(ctx context.Context, subject string) (*node, error) {
+	client, err := s.Of(ctx, subject)
 	if err != nil {
-		return nil, breaker.Unsent{Err: err}
+		return nil, err
+	}
+	var slots any
+	if client == s.Client && s.Split.Load() {
+		slots = slotRange(subject)
 	}
 	id := cmp.Or[any](slots, client)
 	if n, ok := s.nodes.Load(id); ok {
@@ -65,7 +53,7 @@ func (s *store) addNode(id any, client redis.UniversalClient, whole bool) *node 
 	n := s.newNode(client)
 	s.nodes.Store(id, n)
 	if whole {
-		go n.lookAtMemory()
+		go s.lookAtMemory(n.quick())
 	}
 	return n
 }
@@ -87,13 +75,6 @@ func (n *node) quick() redis.UniversalClient {
 		return n.own
 	}
 	return n.client
-}
-
-// lookAtMemory tells once if the server removes counts. No call waits for it.
-func (n *node) lookAtMemory() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	n.store.lookAtMemory(ctx, n.quick())
 }
 
 // now returns the server's time as far as it is known here.
@@ -118,10 +99,10 @@ func (n *node) lost(key string, err error) {
 		})
 	}
 	last, now := s.reloaded.Load(), time.Now().UnixNano()
-	if !s.split.Load() || now-last <= int64(minReload) || !s.reloaded.CompareAndSwap(last, now) {
+	if !s.Split.Load() || now-last <= int64(minReload) || !s.reloaded.CompareAndSwap(last, now) {
 		return
 	}
-	switch client := s.client.(type) {
+	switch client := s.Client.(type) {
 	case *redis.ClusterClient:
 		client.ReloadState(context.Background())
 	case *redis.Ring:
@@ -133,11 +114,11 @@ func (n *node) lost(key string, err error) {
 // misdirect makes a client that hides its cluster ask for the layout, as it does when a server says that a key is elsewhere: it
 // sends a command for the key to the server of another one.
 func (s *store) misdirect(key string) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
 	command := redis.NewCmd(ctx, "getrange", key, rand.IntN(1<<20), 0)
 	command.SetFirstKeyPos(2)
-	_ = s.client.Process(ctx, command)
+	_ = s.Client.Process(ctx, command)
 }
 
 // slotsOfARange is how many slots of a cluster make a range. Slots that follow each other are nearly always on one master.

@@ -24,7 +24,7 @@ type joined struct {
 // pack puts the requests into as few runs as can take them: one, or one a slot where subjects may be on different servers.
 func (n *node) pack(requests []*request) []*run {
 	var runs []*run
-	now, split := n.now(), n.store.split.Load()
+	now, split := n.now(), n.store.Split.Load()
 	bySubject := make(map[string]*run)
 	for _, j := range join(requests) {
 		subject := ""
@@ -101,7 +101,7 @@ func (r *run) note(s *store, sent time.Duration, changes int64) {
 			s.refusals.remember(first.call, first.verdict, sent, changes)
 		}
 		if first.err == nil && first.verdict.Damaged {
-			s.tellDamage()
+			s.TellDamage()
 		}
 	}
 }

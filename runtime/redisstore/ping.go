@@ -14,15 +14,15 @@ import (
 // Ping implements engine.Pinger. It tries the commands at the single server, at each master of a cluster, or at each shard of a ring,
 // and SET in any case: that tells whether the server takes data.
 func (s *store) Ping(ctx context.Context, prefix string, rules []*engine.Rule) error {
-	ctx, cancel := context.WithTimeout(ctx, max(s.timeout, time.Second))
+	ctx, cancel := context.WithTimeout(ctx, max(s.Timeout, time.Second))
 	defer cancel()
 	needed := commandsOf(rules)
-	return probe.Each(ctx, s.client, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
+	return probe.Each(ctx, s.Client, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
 		wanted := slices.DeleteFunc(tries(key), func(try []any) bool { return try[0] != "SET" && !slices.Contains(needed, try[0].(string)) })
 		if err := probe.Try(ctx, server, wanted, needed); err != nil {
 			return err
 		}
-		s.lookAtMemory(ctx, server)
+		s.lookAtMemory(server)
 		return nil
 	})
 }
@@ -43,11 +43,10 @@ func tries(key string) [][]any {
 }
 
 // lookAtMemory tells once if a server removes counts when its memory is full.
-func (s *store) lookAtMemory(ctx context.Context, server redis.UniversalClient) {
-	if s.evicts.Load() {
-		return
-	}
-	if err := probe.Evicts(ctx, server); err != nil && !s.evicts.Swap(true) {
-		s.tell("the server removes counts when its memory is full; callers then have their whole limits again", err)
+func (s *store) lookAtMemory(server redis.UniversalClient) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := probe.Evicts(ctx, server); err != nil {
+		s.Tell("the server removes counts when its memory is full; callers then have their whole limits again", err)
 	}
 }

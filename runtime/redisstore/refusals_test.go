@@ -253,7 +253,7 @@ func BenchmarkRecall(b *testing.B) {
 // Where a refusal has ended, one caller asks the server again, and the others wait for its answer.
 func TestOneAsksAgain(t *testing.T) {
 	s, server := openRemembering(t)
-	s.timeout = time.Minute
+	s.Timeout = time.Minute
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
 	requireRemembered(t, s, call, false)

@@ -18,7 +18,7 @@ type group struct {
 // in one.
 func (s *store) groups(call *engine.Call, wanted func(*engine.Claim) bool) []*group {
 	var groups []*group
-	split := s.split.Load()
+	split := s.Split.Load()
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		if !wanted(c) {

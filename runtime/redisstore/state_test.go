@@ -17,10 +17,10 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 			request := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour, Algorithm: algorithm}, Key: "k"}
 			other := ratelimit.Request{Rule: ratelimit.Rule{Name: "other", Limit: 3, Per: time.Hour}, Key: "k"}
 			for name, spoil := range map[string]func(key string){
-				"another type": func(key string) { s.client.Del(t.Context(), key); s.client.HSet(t.Context(), key, "field", "value") },
+				"another type": func(key string) { s.Client.Del(t.Context(), key); s.Client.HSet(t.Context(), key, "field", "value") },
 				"a later layout": func(key string) {
-					s.client.Del(t.Context(), key)
-					s.client.Set(t.Context(), key, "\x02of a later layout", 0)
+					s.Client.Del(t.Context(), key)
+					s.Client.Set(t.Context(), key, "\x02of a later layout", 0)
 				},
 			} {
 				server.Do("FLUSHALL")
@@ -29,12 +29,12 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 				}
 				key := server.Do("KEYS *")
 				spoil(key)
-				before := s.client.Dump(t.Context(), key).Val()
+				before := s.Client.Dump(t.Context(), key).Val()
 				d, err := limiter.Allow(t.Context(), other, request)
 				if !errors.As(err, new(*ratelimit.StoreError)) || d.Allowed {
 					t.Errorf("%v, %v, %s: %+v, %v", policy, algorithm, name, d, err)
 				}
-				if keys := server.Do("KEYS *"); keys != key || s.client.Dump(t.Context(), key).Val() != before {
+				if keys := server.Do("KEYS *"); keys != key || s.Client.Dump(t.Context(), key).Val() != before {
 					t.Errorf("%v, %v, %s: something was written: %s", policy, algorithm, name, keys)
 				}
 			}
@@ -54,7 +54,7 @@ func TestDamageIsTold(t *testing.T) {
 		if err != nil || !d.Allowed {
 			t.Fatalf("%+v, %v", d, err)
 		}
-		s.client.SetRange(t.Context(), server.Do("KEYS *"), 30, "damage")
+		s.Client.SetRange(t.Context(), server.Do("KEYS *"), 30, "damage")
 	}
 	if told != 1 {
 		t.Errorf("told %d times", told)

@@ -90,7 +90,7 @@ func (s *statistics) publish(last map[string]*stats.Report) {
 	defer cancel()
 	for prefix := range last {
 		if reports[prefix] == nil { // nothing is decided under it any more
-			_ = s.store.client.Del(ctx, stats.Key(prefix, s.process)).Err()
+			_ = s.store.Client.Del(ctx, stats.Key(prefix, s.process)).Err()
 		}
 	}
 	for prefix, report := range reports {
@@ -128,7 +128,7 @@ func (s *statistics) write(ctx context.Context, prefix string, report *stats.Rep
 		return
 	}
 	now, list := time.Now(), stats.List(prefix)
-	_, _ = s.store.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = s.store.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.Set(ctx, stats.Key(prefix, s.process), text, stats.Life)
 		p.ZAdd(ctx, list, redis.Z{Score: float64(now.UnixMilli()), Member: s.process})
 		p.ZRemRangeByScore(ctx, list, "-inf", strconv.FormatInt(now.Add(-stats.Unlisted).UnixMilli(), 10))

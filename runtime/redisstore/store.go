@@ -4,7 +4,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
 // Option changes how a store works.
@@ -26,7 +25,7 @@ func WithTimeout(d time.Duration) Option {
 	if d <= 0 {
 		panic("redisstore.WithTimeout: found " + d.String() + ", expected a positive duration")
 	}
-	return func(s *store) { s.timeout = d }
+	return func(s *store) { s.Timeout = d }
 }
 
 // WithoutFunctions makes the store run its script by EVALSHA. Without this option the store loads the script as a function of Redis 7 where
@@ -43,22 +42,14 @@ func WithRefusalMemory(d time.Duration) Option {
 	return func(s *store) { s.refusals.memory = d }
 }
 
-const defaultTimeout = 250 * time.Millisecond
-
 type store struct {
-	client    redis.UniversalClient
-	timeout   time.Duration
+	*servers.Servers
 	functions bool
-	nodes     sync.Map    // of *node by redis.UniversalClient, or by range of slots
-	adding    sync.Mutex  // of a node
-	split     atomic.Bool // different subjects may live on different servers
+	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
+	adding    sync.Mutex // of a node
 	reloaded  atomic.Int64
-	damaged   atomic.Bool // a state was, which is told
-	notify    atomic.Pointer[func(string, error)]
-	search    *breaker.Breaker // around the search for the server of a subject
 	refusals  *refusals
 	leases    *leases
-	evicts    atomic.Bool // a server removes counts, and that was told
 	stats     *statistics // or nil
 }
 
@@ -76,33 +67,11 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	if client == nil {
 		panic("redisstore.New: the client is nil")
 	}
-	s := &store{client: client, timeout: defaultTimeout, functions: true, search: breaker.New(), refusals: newRefusals(), leases: newLeases()}
+	s := &store{Servers: servers.New(client), functions: true, refusals: newRefusals(), leases: newLeases()}
 	for _, option := range options {
 		option(s)
 	}
-	switch client.(type) {
-	case *redis.ClusterClient, *redis.Ring:
-		s.split.Store(true)
-	}
 	return s
-}
-
-// Notify implements engine.Notifier.
-func (s *store) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
-
-func (s *store) tell(notice string, cause error) {
-	if notify := s.notify.Load(); notify != nil {
-		(*notify)(notice, cause)
-	}
-}
-
-var errDamaged = errors.New("the length of a key, or a number in it, is not that of a count")
-
-// tellDamage tells the operator once that a state was damaged.
-func (s *store) tellDamage() {
-	if !s.damaged.Swap(true) {
-		s.tell("counts were damaged; they start anew", errDamaged)
-	}
 }
 
 // Decide implements engine.Store.
@@ -151,10 +120,10 @@ func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.
 		}
 		return v, err
 	}
-	split := s.split.Load()
+	split := s.Split.Load()
 	v, err := s.decide(ctx, call, asked)
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
-		s.split.Store(true) // the client is for a cluster and does not show it; nothing was done
+		s.Split.Store(true) // the client is for a cluster and does not show it; nothing was done
 		return s.ask(ctx, call, asked)
 	}
 	return v, err
@@ -162,7 +131,7 @@ func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.
 
 // isSplit reports whether the claims of a call may be on different servers.
 func (s *store) isSplit(call *engine.Call) bool {
-	if !s.split.Load() {
+	if !s.Split.Load() {
 		return false
 	}
 	for i := range call.Claims {

@@ -92,8 +92,6 @@ func clearDeltas(counters []*counter) {
 	}
 }
 
-var errDamaged = errors.New("the expiry, length or value of a key is not that of a count")
-
 // discard forgets the counts that are damaged: kept on, they would let everybody pass, or nobody. On success it returns errAgain.
 func (s *store) discard(ctx context.Context, server redis.UniversalClient, counters []*counter) error {
 	err := watch(ctx, server, counters, func(tx *redis.Tx) error {
@@ -108,9 +106,7 @@ func (s *store) discard(ctx context.Context, server redis.UniversalClient, count
 	if err != nil {
 		return err
 	}
-	if notify := s.notify.Load(); notify != nil && !s.told.Swap(true) {
-		(*notify)("counts were damaged; they start anew", errDamaged)
-	}
+	s.TellDamage()
 	return errAgain
 }
 

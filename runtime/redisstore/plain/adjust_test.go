@@ -61,7 +61,7 @@ func TestReturnEndsWithItsContext(t *testing.T) {
 	d := s.admit(t, ask(hourly, "k"))
 	slow := on(t, s.server, s.server.Addr)
 	var calm atomic.Bool
-	s.store.client.AddHook(restless{slow.client, &calm})
+	s.store.Client.AddHook(restless{slow.client, &calm})
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if err := d.Refund(ctx); !errors.Is(err, context.DeadlineExceeded) {

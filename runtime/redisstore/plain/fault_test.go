@@ -204,7 +204,7 @@ func TestRoundTrips(t *testing.T) {
 	s := start(t)
 	s.admit(t, ask(hourly, "other"))
 	c := new(counting)
-	s.store.client.AddHook(c)
+	s.store.Client.AddHook(c)
 	tests := map[string]struct {
 		do   func()
 		want int64

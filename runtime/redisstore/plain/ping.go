@@ -21,7 +21,7 @@ func (s *store) Ping(ctx context.Context, prefix string, _ []*engine.Rule) error
 	for _, try := range tries("") {
 		needed = append(needed, try[0].(string))
 	}
-	return probe.Each(ctx, s.client, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
+	return probe.Each(ctx, s.Client, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
 		return probe.Try(ctx, server, tries(key), needed)
 	})
 }

@@ -21,26 +21,17 @@ type node struct {
 }
 
 // node returns the server of a subject. A ring by itself would spread the commands of a transaction.
-func (s *store) node(ctx context.Context, subject string) (n *node, err error) {
-	client := s.client
-	switch c := client.(type) {
-	case *redis.ClusterClient:
-		err = s.search.Try(func() error {
-			client, err = c.MasterForKey(ctx, subject)
-			return err
-		})
-	case *redis.Ring:
-		client, err = c.GetShardClientForKey(subject)
-	}
+func (s *store) node(ctx context.Context, subject string) (*node, error) {
+	client, err := s.Of(ctx, subject)
 	if err != nil {
 		return nil, err
 	}
 	if n, ok := s.nodes.Load(client); ok {
 		return n.(*node), nil
 	}
-	n = &node{client, breaker.New()}
-	if _, cluster := s.client.(*redis.ClusterClient); cluster {
-		n.client = s.client // which follows slots that move
+	n := &node{client, breaker.New()}
+	if _, cluster := s.Client.(*redis.ClusterClient); cluster {
+		n.client = s.Client // which follows slots that move
 	}
 	found, _ := s.nodes.LoadOrStore(client, n)
 	return found.(*node), nil
@@ -60,7 +51,7 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 		}
 		return err
 	})
-	if cluster, ok := s.client.(*redis.ClusterClient); ok && !breaker.Reached(unsent) {
+	if cluster, ok := s.Client.(*redis.ClusterClient); ok && !breaker.Reached(unsent) {
 		cluster.ReloadState(ctx) // another master may be in its place
 	}
 	if err == nil {

@@ -25,23 +25,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
-// lists are kept as package redisstore keeps them: overrides, blocks, and the rules in use.
-type lists interface{ engine.Settings }
-
 type store struct {
-	lists
-	client  redis.UniversalClient
-	timeout time.Duration
-	nodes   sync.Map         // of *node by the client for a server
-	search  *breaker.Breaker // around the search for the server of a subject
-	split   atomic.Bool      // different subjects may be on different servers
-	ahead   atomic.Int64     // microseconds that the server's clock was ahead of ours when it was last asked
-	notify  atomic.Pointer[func(string, error)]
-	told    atomic.Bool // that a count was damaged
+	*servers.Servers
+	nodes sync.Map     // of *node by the client for a server
+	ahead atomic.Int64 // microseconds that the server's clock was ahead of ours when it was last asked
 }
 
 // Option changes how a store works.
@@ -54,10 +44,8 @@ func WithTimeout(d time.Duration) Option {
 	if d <= 0 {
 		panic("plain.WithTimeout: found " + d.String() + ", expected a positive duration")
 	}
-	return func(s *store) { s.timeout = d }
+	return func(s *store) { s.Timeout = d }
 }
-
-const defaultTimeout = 250 * time.Millisecond
 
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays the
 // caller's to close. New panics if client is nil.
@@ -67,13 +55,9 @@ func New(client redis.UniversalClient, options ...Option) engine.Store {
 	if client == nil {
 		panic("plain.New: the client is nil")
 	}
-	s := &store{client: client, timeout: defaultTimeout, search: breaker.New(), lists: redisstore.New(client)}
+	s := &store{Servers: servers.New(client)}
 	for _, option := range options {
 		option(s)
-	}
-	switch client.(type) {
-	case *redis.ClusterClient, *redis.Ring:
-		s.split.Store(true)
 	}
 	return s
 }
@@ -98,16 +82,13 @@ func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string
 // Unfit implements engine.Limited.
 func (s *store) Unfit(claims []engine.Claim) (argument, reason string) {
 	for i := range claims {
-		if first := claims[0].Subject; s.split.Load() && claims[i].Subject != first {
+		if first := claims[0].Subject; s.Split.Load() && claims[i].Subject != first {
 			return "key", fmt.Sprintf("the subjects %q and %q of one call may be on different servers; without scripts expected one subject",
 				first, claims[i].Subject)
 		}
 	}
 	return "", ""
 }
-
-// Notify implements engine.Notifier.
-func (s *store) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
 
 // Decide implements engine.Store. It returns when ctx ends, or the server is silent; what is decided later nevertheless is given back.
 func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
@@ -117,7 +98,7 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	}
 	own, answered := *call, make(chan answer, 1)
 	own.Claims = slices.Clone(call.Claims) // the caller may use its own again before the answer comes
-	silent := time.NewTimer(s.timeout)
+	silent := time.NewTimer(s.Timeout)
 	defer silent.Stop()
 	go func() {
 		v, err := s.decide(ctx, &own, silent)
@@ -131,7 +112,7 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-silent.C:
-		err = fmt.Errorf("no reply of the server within %v: %w", s.timeout, os.ErrDeadlineExceeded)
+		err = fmt.Errorf("no reply of the server within %v: %w", s.Timeout, os.ErrDeadlineExceeded)
 	}
 	go func() {
 		if a := <-answered; a.err == nil {
@@ -144,7 +125,7 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 // decide tries until the call is decided. Each try restarts the timer.
 func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Timer) (v engine.Verdict, err error) {
 	err = repeat(ctx, maxTries, func() error {
-		silent.Reset(s.timeout)
+		silent.Reset(s.Timeout)
 		err := s.guard(ctx, call.Claims[0].Subject, func(ctx context.Context, server redis.UniversalClient) (err error) {
 			v, err = s.try(ctx, server, call)
 			return err
@@ -162,7 +143,7 @@ func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Time
 	case errors.Is(err, errAgain) && ctx.Err() == nil:
 		return s.contended(call), nil
 	case strings.HasPrefix(err.Error(), "CROSSSLOT "):
-		s.split.Store(true) // the client is for a cluster and does not show it; nothing was done
+		s.Split.Store(true) // the client is for a cluster and does not show it; nothing was done
 	}
 	return engine.Verdict{}, err
 }

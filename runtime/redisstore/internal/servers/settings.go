@@ -1,4 +1,4 @@
-package redisstore
+package servers
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 
 // Settings implements engine.Settings. A list is a hash of its name. No count has such a key: theirs have a subject. The list is read in
 // parts, so that no length of it holds up the server or this process.
-func (s *store) Settings(ctx context.Context, list string) (map[string]string, error) {
+func (s *Servers) Settings(ctx context.Context, list string) (map[string]string, error) {
 	texts := make(map[string]string)
 	for cursor := uint64(0); ; {
-		part, next, err := s.client.HScan(ctx, list, cursor, "", engine.MaxSettings+1).Result()
+		part, next, err := s.Client.HScan(ctx, list, cursor, "", engine.MaxSettings+1).Result()
 		if err != nil {
-			return nil, probe.Reason(s.client, err)
+			return nil, probe.Reason(s.Client, err)
 		}
 		for i := 0; i+1 < len(part); i += 2 {
 			texts[part[i]] = part[i+1]
@@ -31,27 +31,27 @@ func (s *store) Settings(ctx context.Context, list string) (map[string]string, e
 
 // Set implements engine.Settings. The command is sent once: repeated after its reply was lost, one that sets only where there is
 // nothing would find what it did itself.
-func (s *store) Set(ctx context.Context, list, name, text string, onlyNew bool) (bool, error) {
+func (s *Servers) Set(ctx context.Context, list, name, text string, onlyNew bool) (bool, error) {
 	command := "hset"
 	if onlyNew {
 		command = "hsetnx"
 	}
 	set := once.New(ctx, command, list, name, text)
-	err := s.client.Process(ctx, set)
-	return err == nil && (!onlyNew || set.Val() == int64(1)), probe.Reason(s.client, err)
+	err := s.Client.Process(ctx, set)
+	return err == nil && (!onlyNew || set.Val() == int64(1)), probe.Reason(s.Client, err)
 }
 
 // Register implements engine.Settings.
-func (s *store) Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error {
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+func (s *Servers) Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error {
+	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.HSet(ctx, list, texts)
 		p.PExpire(ctx, list, life)
 		return nil
 	})
-	return probe.Reason(s.client, err)
+	return probe.Reason(s.Client, err)
 }
 
 // Unset implements engine.Settings.
-func (s *store) Unset(ctx context.Context, list, name string) error {
-	return probe.Reason(s.client, s.client.HDel(ctx, list, name).Err())
+func (s *Servers) Unset(ctx context.Context, list, name string) error {
+	return probe.Reason(s.Client, s.Client.HDel(ctx, list, name).Err())
 }

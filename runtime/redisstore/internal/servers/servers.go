@@ -1,0 +1,80 @@
+// Package servers has what stores on Redis have in common: they search the server of a subject, keep lists of texts, and tell notices to
+// the operator. It decides nothing.
+package servers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
+)
+
+// Servers are those of a client.
+type Servers struct {
+	Client  redis.UniversalClient
+	Timeout time.Duration // of a decision
+	Split   atomic.Bool   // different subjects may be on different servers
+
+	search *breaker.Breaker // around the search for the server of a subject
+	notify atomic.Pointer[func(string, error)]
+	told   sync.Map // notices
+}
+
+// New returns the servers of a client, with a time-out of 250 ms.
+func New(client redis.UniversalClient) *Servers {
+	s := &Servers{Client: client, Timeout: 250 * time.Millisecond, search: breaker.New()}
+	switch client.(type) {
+	case *redis.ClusterClient, *redis.Ring:
+		s.Split.Store(true)
+	}
+	return s
+}
+
+// Of returns the client of a subject's server: of a master of a cluster, or of a shard of a ring. Else it is the whole client.
+func (s *Servers) Of(ctx context.Context, subject string) (server redis.UniversalClient, err error) {
+	switch c := s.Client.(type) {
+	case *redis.ClusterClient:
+		err = s.search.Try(func() error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Timeout)
+			defer cancel()
+			server, err = c.MasterForKey(ctx, subject)
+			return err
+		})
+	case *redis.Ring:
+		server, err = c.GetShardClientForKey(subject)
+	default:
+		server = c
+	}
+	if err != nil {
+		return nil, breaker.Unsent{Err: err}
+	}
+	return server, nil
+}
+
+// Notify implements engine.Notifier.
+func (s *Servers) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
+
+// Tell tells the operator a notice, once.
+func (s *Servers) Tell(notice string, cause error) {
+	if notify := s.notify.Load(); notify != nil {
+		if _, told := s.told.LoadOrStore(notice, true); !told {
+			(*notify)(notice, cause)
+		}
+	}
+}
+
+var errDamaged = errors.New("the expiry or the length of a key, or a number in it, is not that of a count")
+
+// TellDamage tells the operator once that a state was damaged.
+func (s *Servers) TellDamage() { s.Tell("counts were damaged; they start anew", errDamaged) }
+
+var (
+	_ engine.Notifier = (*Servers)(nil)
+	_ engine.Settings = (*Servers)(nil)
+)
