@@ -10,13 +10,25 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
-// printStale lists the files that are not as they should be, and where they differ.
-func (c *command) printStale(files []generator.File) int {
+// compare compares what should be with the disk. The files and the rules that differ are its error.
+func (c *command) compare(result *generator.Result) error {
+	messages, err := c.stale(result.Files)
+	if err != nil {
+		return err
+	}
+	changed, err := c.checkLocks(result.Rules)
+	if found := append(messages, changed...); err == nil && len(found) > 0 {
+		return generator.Errors(found)
+	}
+	return err
+}
+
+// stale returns the files that are not as they should be, and prints where they differ.
+func (c *command) stale(files []generator.File) (messages []annotations.Message, err error) {
 	stale, err := generator.Check(files)
 	if err != nil {
-		return c.fail(err)
+		return nil, err
 	}
-	var messages []annotations.Message
 	for _, s := range stale {
 		text := "stale"
 		switch {
@@ -33,11 +45,7 @@ func (c *command) printStale(files []generator.File) int {
 			fmt.Fprint(c.stdout, udiff.Unified(name, name, string(s.Found), string(s.Source)))
 		}
 	}
-	c.print(messages)
-	if len(stale) > 0 {
-		return failed
-	}
-	return done
+	return messages, nil
 }
 
 // remedy is the command that brings files up to date.

@@ -50,8 +50,7 @@ func (c *command) writeLock(rules []generator.Rule) error {
 }
 
 // checkLocks compares the rules of each module that the command is about as a whole with its ratelimit.lock, if it has one.
-func (c *command) checkLocks(rules []generator.Rule) int {
-	status := done
+func (c *command) checkLocks(rules []generator.Rule) (messages []annotations.Message, err error) {
 	for _, pattern := range c.config.Patterns {
 		root, whole := strings.CutSuffix(filepath.ToSlash(pattern), "/...")
 		if !filepath.IsAbs(root) {
@@ -61,30 +60,33 @@ func (c *command) checkLocks(rules []generator.Rule) int {
 			own := slices.DeleteFunc(slices.Clone(rules), func(r generator.Rule) bool {
 				return !os.SameFile(goMod(moduleAround(filepath.Dir(r.File))), module)
 			})
-			status = max(status, c.checkLock(root, own))
+			found, err := c.checkLock(root, own)
+			if err != nil {
+				return nil, err
+			}
+			messages = append(messages, found...)
 		}
 	}
-	return status
+	return messages, nil
 }
 
 // checkLock compares the rules of a module with its ratelimit.lock, if there is one.
-func (c *command) checkLock(root string, rules []generator.Rule) int {
+func (c *command) checkLock(root string, rules []generator.Rule) (messages []annotations.Message, err error) {
 	path := filepath.Join(root, lockName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return done
+		return nil, nil
 	} else if err != nil {
-		return c.fail(err)
+		return nil, err
 	}
 	name := c.relative(path)
-	var messages []annotations.Message
 	if before, line, err := parseLock(name, text); err != nil {
 		messages = []annotations.Message{{File: name, Span: annotations.Span{Line: line, Column: 1}, Text: err.Error()}}
 	} else {
 		messages = changes(before, c.lockOf(rules))
 	}
 	if len(messages) == 0 {
-		return done
+		return nil, nil
 	}
 	accept := "the rules have changed; to accept the changes, run: go tool ratelimit -lock"
 	if folder := filepath.Dir(name); folder != "." {
@@ -94,8 +96,7 @@ func (c *command) checkLock(root string, rules []generator.Rule) int {
 	for i := range messages {
 		messages[i].Code = "lock"
 	}
-	c.print(messages)
-	return failed
+	return messages, nil
 }
 
 // maxChange is how many bytes a change is told in: a key template may have any length, and unprintable characters.

@@ -76,9 +76,9 @@ func main() {
 
 // The exit status.
 const (
-	done   = 0
-	failed = 1 // errors in the source, or stale output
-	misuse = 2
+	done         = 0
+	failed       = 1 // errors in the source, or stale output
+	misuseStatus = 2
 )
 
 // command is a parsed command line.
@@ -92,54 +92,75 @@ type command struct {
 
 // run is main without the process. Once ctx is done nothing is written any more; files that are being written are finished.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "simulate" {
-		return simulates(ctx, args[1:], stdout, stderr)
-	}
 	c := &command{name: "ratelimit", stdout: stdout, stderr: stderr}
-	if status, ok := c.parse(args); !ok {
-		return status
+	if len(args) > 0 && args[0] == "simulate" {
+		c.name = "ratelimit simulate"
+		return c.end((&simulation{command: c}).run(ctx, args[1:]))
+	}
+	return c.end(c.run(ctx, args))
+}
+
+func (c *command) run(ctx context.Context, args []string) error {
+	if err := c.parse(args); err != nil {
+		return err
 	}
 	if c.version {
-		fmt.Fprintln(stdout, version.Of("ratelimit"))
-		return done
+		fmt.Fprintln(c.stdout, version.Of("ratelimit"))
+		return nil
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return c.fail(err)
-	}
-	c.config.Dir = dir
 	if c.lock {
 		if err := c.toModule(); err != nil {
-			return c.fail(err)
+			return err
 		}
 	}
 	result, err := generator.Generate(ctx, c.config)
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("ratelimit: interrupted; nothing is written")
-	}
 	if result != nil {
 		c.print(result.Messages)
 	}
 	if _, printed := errors.AsType[generator.Errors](err); printed {
-		return failed
+		return generator.Errors{} // they are told
 	}
 	if err != nil {
-		return c.fail(err)
+		return err
 	}
 	switch {
 	case c.list:
-		err = c.printRules(c.rows(result.Rules, time.Now()))
+		return c.printRules(c.rows(result.Rules, time.Now()))
 	case c.lock:
-		err = c.writeLock(result.Rules)
+		return c.writeLock(result.Rules)
 	case c.check:
-		return max(c.printStale(result.Files), c.checkLocks(result.Rules))
+		return c.compare(result)
+	}
+	_, err = generator.Write(result.Files)
+	return err
+}
+
+// misused is an error in the command line.
+type misused struct{ error }
+
+func misuse(format string, args ...any) error { return misused{fmt.Errorf(format, args...)} }
+
+// end prints an error, if there is one, and returns the exit status. What the disk has against a file is told by the name that the user
+// would give it.
+func (c *command) end(err error) int {
+	if wrong, ok := errors.AsType[misused](err); ok {
+		fmt.Fprintf(c.stderr, "%s: %v; see %[1]s -h\n", c.name, wrong)
+		return misuseStatus
+	}
+	messages, ok := errors.AsType[generator.Errors](err)
+	switch path, onDisk := errors.AsType[*fs.PathError](err); {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return done
+	case ok:
+	case errors.Is(err, context.Canceled):
+		messages = generator.Errors{{Text: "ratelimit: interrupted; nothing is written"}}
+	case onDisk:
+		messages = generator.Errors{{Text: fmt.Sprintf("%s: %v", c.relative(path.Path), path.Err)}}
 	default:
-		_, err = generator.Write(result.Files)
+		messages = generator.Errors{{Text: err.Error()}}
 	}
-	if err != nil {
-		return c.fail(err)
-	}
-	return done
+	c.print(messages)
+	return failed
 }
 
 // print prints messages as text, or, for programs, as JSON, one a line.
@@ -157,10 +178,9 @@ func (c *command) print(messages []annotations.Message) {
 	}
 }
 
-// parse reads the command line; unless ok, the command is over with status.
-func (c *command) parse(args []string) (status int, ok bool) {
+// parse reads the command line. After help the error is flag.ErrHelp.
+func (c *command) parse(args []string) error {
 	flags := flag.NewFlagSet("ratelimit", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.BoolVar(&c.check, "check", false, "write nothing; exit with 1 and show a diff if a file is not up to date")
 	flags.BoolVar(&c.list, "list", false, "write nothing; print all rules as a table")
 	flags.BoolVar(&c.lock, "lock", false, "write only ratelimit.lock: what the counts of each rule of the module depend on, and the limits")
@@ -169,47 +189,57 @@ func (c *command) parse(args []string) (status int, ok bool) {
 	flags.Func("warn", "how to treat warnings: as an `error`, nothing is written and the status is 1", c.warn)
 	flags.BoolVar(&c.version, "version", false, "print the version")
 	flags.StringVar(&c.config.Tags, "tags", "", "build `tags`, separated by commas")
-	if len(args) > 0 && args[0] == "help" {
-		return c.help(flags, args[1:]), false
+	if len(args) > 1 && args[0] == "help" {
+		return c.helpVerb(args[1])
 	}
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return c.help(flags, nil), false
-	} else if err != nil {
-		return c.misuse(err.Error()), false
+	if len(args) > 0 && args[0] == "help" {
+		args = []string{"-help"}
+	}
+	if err := c.parseFlags(flags, usage, args); err != nil {
+		return err
 	}
 	switch {
 	case c.markdown && !c.list:
-		return c.misuse("-markdown goes with -list"), false
+		return misuse("-markdown goes with -list")
 	case c.json && c.markdown:
-		return c.misuse("either -json or -markdown, not both"), false
+		return misuse("either -json or -markdown, not both")
 	case slices.ContainsFunc(flags.Args(), func(a string) bool { return strings.HasPrefix(a, "-") }):
-		return c.misuse("flags come before packages"), false
+		return misuse("flags come before packages")
 	case c.check && c.list, c.check && c.lock, c.list && c.lock:
-		return c.misuse("-check, -list and -lock exclude each other"), false
+		return misuse("-check, -list and -lock exclude each other")
 	case c.lock && flags.NArg() > 0:
-		return c.misuse("-lock is about all packages of the module; name none"), false
+		return misuse("-lock is about all packages of the module; name none")
 	}
-	c.config.Patterns = flags.Args()
-	return done, true
+	return nil
 }
 
-// help prints how the command is used, or the arguments of a verb.
-func (c *command) help(flags *flag.FlagSet, args []string) int {
-	if len(args) == 0 {
+// parseFlags reads flags and the packages behind them, which are relative to the working directory.
+func (c *command) parseFlags(flags *flag.FlagSet, usage string, args []string) (err error) {
+	flags.SetOutput(io.Discard)
+	if err = flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(c.stdout, usage)
 		flags.SetOutput(c.stdout)
 		flags.PrintDefaults()
-		return done
+		return err
+	} else if err != nil {
+		return misused{err}
 	}
-	if v := annotations.LookUp(args[0]); v != nil {
+	c.config.Patterns = flags.Args()
+	c.config.Dir, err = os.Getwd()
+	return err
+}
+
+// helpVerb prints the arguments of a verb.
+func (c *command) helpVerb(verb string) error {
+	if v := annotations.LookUp(verb); v != nil {
 		fmt.Fprint(c.stdout, annotations.Grammar(v))
-		return done
+		return flag.ErrHelp
 	}
 	var verbs []string
 	for _, v := range annotations.Verbs {
 		verbs = append(verbs, v.Name)
 	}
-	return c.misuse(fmt.Sprintf("unknown verb %q; expected %s", args[0], strings.Join(verbs, ", ")))
+	return misuse("unknown verb %q; expected %s", verb, strings.Join(verbs, ", "))
 }
 
 // warn reads the flag of that name.
@@ -219,21 +249,6 @@ func (c *command) warn(value string) error {
 	}
 	c.config.Strict = true
 	return nil
-}
-
-func (c *command) misuse(msg string) int {
-	fmt.Fprintf(c.stderr, "%s: %s; see %[1]s -h\n", c.name, msg)
-	return misuse
-}
-
-// fail prints an error. What the disk has against a file is told by the name that the user would give it.
-func (c *command) fail(err error) int {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = fmt.Errorf("%s: %w", c.relative(path.Path), path.Err)
-	}
-	c.print([]annotations.Message{{Text: err.Error()}})
-	return failed
 }
 
 // relative names a file as the user would.

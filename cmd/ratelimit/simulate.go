@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -62,29 +61,28 @@ type simulation struct {
 	svg, title      string
 }
 
-// simulates is [run] for the arguments after the word simulate.
-func simulates(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s := &simulation{command: &command{name: "ratelimit simulate", stdout: stdout, stderr: stderr}}
-	if status, ok := s.parse(args); !ok {
-		return status
+// run is [command.run] for the arguments after the word simulate.
+func (s *simulation) run(ctx context.Context, args []string) error {
+	if err := s.parse(args); err != nil {
+		return err
 	}
 	sets, err := s.ruleSets(ctx)
 	if err != nil {
-		return s.end(err)
+		return err
 	}
 	load, err := s.newLoad()
 	if err != nil {
-		return s.end(err)
+		return err
 	}
 	var results []*simulate.Result
 	for _, rules := range sets {
 		result, err := simulate.Run(ctx, rules, load)
 		if err != nil {
-			return s.end(err)
+			return err
 		}
 		results = append(results, result)
 	}
-	return s.end(s.report(results))
+	return s.report(results)
 }
 
 // newLoad returns the load that the flags ask for.
@@ -99,27 +97,9 @@ func (s *simulation) newLoad() (*simulate.Load, error) {
 	return load, nil
 }
 
-// misused is an error in the command line.
-type misused struct{ error }
-
-// end prints an error, if there is one, and returns the exit status.
-func (s *simulation) end(err error) int {
-	if err == nil {
-		return done
-	}
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("ratelimit: interrupted")
-	}
-	if wrong, ok := errors.AsType[misused](err); ok {
-		return s.misuse(wrong.Error())
-	}
-	return s.fail(err)
-}
-
-// parse reads the command line; unless ok, the command is over with status.
-func (s *simulation) parse(args []string) (status int, ok bool) {
+// parse reads the command line. After help the error is flag.ErrHelp.
+func (s *simulation) parse(args []string) error {
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.Func("rule", "a `rule`, as in a directive: 'limit=10 per=1m'; may be given again", appendTo(&s.rules))
 	flags.Func("compare", "a `rule` of a second set, which is asked about the same load; may be given again", appendTo(&s.compared))
 	flags.StringVar(&s.file, "rules", "", "a `file` with the output of ratelimit -list -json")
@@ -133,42 +113,28 @@ func (s *simulation) parse(args []string) (status int, ok bool) {
 	flags.StringVar(&s.svg, "svg", "", "draw a picture to this `file`: what was admitted and refused over time, and the budget left")
 	flags.StringVar(&s.title, "title", "", "the `text` above the picture")
 	flags.StringVar(&s.config.Tags, "tags", "", "build `tags` of the packages, separated by commas")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(s.stdout, simulateUsage)
-		flags.SetOutput(s.stdout)
-		flags.PrintDefaults()
-		return done, false
-	} else if err != nil {
-		return s.misuse(err.Error()), false
+	if err := s.parseFlags(flags, simulateUsage, args); err != nil {
+		return err
 	}
-	s.config.Patterns = flags.Args()
-	if problem := s.problem(); problem != "" {
-		return s.misuse(problem), false
-	}
-	return done, true
-}
-
-// problem says what is wrong with the flags together.
-func (s *simulation) problem() string {
 	sources := 0
-	for _, given := range []bool{len(s.rules) > 0, s.file != "", len(s.config.Patterns) > 0} {
+	for _, given := range []bool{len(s.rules) > 0, s.file != "", flags.NArg() > 0} {
 		if given {
 			sources++
 		}
 	}
 	switch {
 	case sources > 1:
-		return "rules come from -rule, from -rules or from packages; found more than one of these"
+		return misuse("rules come from -rule, from -rules or from packages; found more than one of these")
 	case s.method != "" && len(s.rules) > 0:
-		return "-method chooses among the rules of packages or of -rules, not of -rule"
+		return misuse("-method chooses among the rules of packages or of -rules, not of -rule")
 	case s.span.Keys < 1:
-		return fmt.Sprintf("-keys is %d; expected at least 1", s.span.Keys)
+		return misuse("-keys is %d; expected at least 1", s.span.Keys)
 	case s.span.Keys > 1 && strings.HasPrefix(s.load, "csv:"):
-		return "-keys is not for a csv, which has its own keys"
+		return misuse("-keys is not for a csv, which has its own keys")
 	case s.title != "" && s.svg == "":
-		return "-title goes with -svg"
+		return misuse("-title goes with -svg")
 	}
-	return ""
+	return nil
 }
 
 // appendTo returns the setter of a flag that may be given again.

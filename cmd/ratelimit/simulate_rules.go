@@ -38,7 +38,7 @@ func (s *simulation) ruleSets(ctx context.Context) ([][]simulate.Rule, error) {
 				err = fmt.Errorf("%w; write %s", err, withNumbers(texts))
 			}
 			if err != nil {
-				return nil, misused{fmt.Errorf("the rule %q: %w", text, err)}
+				return nil, misuse("the rule %q: %w", text, err)
 			}
 			rules = append(rules, rule)
 		}
@@ -110,11 +110,6 @@ func (s *simulation) rows(ctx context.Context) ([]listed.Row, error) {
 	if s.file != "" {
 		return readRows(s.file)
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	s.config.Dir = dir
 	result, err := generator.Generate(ctx, s.config)
 	if err != nil {
 		return nil, err
@@ -155,7 +150,7 @@ func (s *simulation) choose(rows []listed.Row) (string, error) {
 	case len(meant) == 1:
 		return meant[0], nil
 	case len(meant) == 0:
-		return "", misused{fmt.Errorf("-method is %q; expected %s", s.method, strings.Join(methods, ", "))}
+		return "", misuse("-method is %q; expected %s", s.method, strings.Join(methods, ", "))
 	}
-	return "", misused{fmt.Errorf("choose one method with -method: %s", strings.Join(meant, ", "))}
+	return "", misuse("choose one method with -method: %s", strings.Join(meant, ", "))
 }
