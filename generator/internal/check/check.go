@@ -40,7 +40,6 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 			a.emptyKey(r)
 			a.dearLeaks(r)
 			a.oneMember(r, m)
-			a.keyIsMember(r)
 			a.neverFails(r)
 			a.boundaryBurst(r)
 			a.longLease(r)
@@ -49,14 +48,6 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 		a.neverWaits(m)
 		a.sharedByAll(m)
 	}
-}
-
-func (a *analysis) errorf(pos token.Pos, format string, args ...any) {
-	a.found.Add(pos, format, args...)
-}
-
-func (a *analysis) warnf(pos token.Pos, format string, args ...any) {
-	a.found.Warn(pos, format, args...)
 }
 
 // line names the line of a rule as seen from another one.

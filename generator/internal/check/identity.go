@@ -27,7 +27,7 @@ func (a *analysis) sharedByAll(m *model.Method) {
 	}
 	for _, r := range m.Rules {
 		if !r.OfType && r.Rule.Text("name") == "" && !a.literal[r.Pos] {
-			a.warnf(argument(r, "key"), "all callers share this budget, whatever %s is; write key=\"{%[1]s}\", or give the rule a name if that is meant", who)
+			a.found.Warn(argument(r, "key"), "all callers share this budget, whatever %s is; write key=\"{%[1]s}\", or give the rule a name if that is meant", who)
 		}
 	}
 }

@@ -13,39 +13,24 @@ import (
 // literalKeys warns of keys that name a parameter and do not hold its value, such as key=phone: they are the same for every
 // call. A rule of a type must look so in all of its methods. A constant key does nothing that leaving it out does not do.
 func (a *analysis) literalKeys(w *model.Wrapper) {
-	covers, meant := map[token.Pos]int{}, map[token.Pos]int{}
-	each := func(visit func(*model.Rule, string)) {
-		for _, m := range w.Methods {
-			for _, r := range m.Rules {
-				visit(r, meantBy(r.Subject, m))
+	instead := map[token.Pos]string{} // of the key; "" where it is right in one method
+	for _, m := range w.Methods {
+		for _, r := range m.Rules {
+			meant := meantBy(r.Subject, m)
+			if first, seen := instead[r.Pos]; seen && meant != "" {
+				meant = first
+			}
+			instead[r.Pos] = meant
+		}
+	}
+	for _, m := range w.Methods {
+		for _, r := range m.Rules {
+			if !a.literal[r.Pos] && instead[r.Pos] != "" {
+				a.literal[r.Pos] = true
+				a.found.Warn(argument(r, "key"), "key: the text %q is the same for every call; %s", r.Key.Value, instead[r.Pos])
 			}
 		}
 	}
-	each(func(r *model.Rule, instead string) {
-		covers[r.Pos]++
-		if instead != "" {
-			meant[r.Pos]++
-		}
-	})
-	each(func(r *model.Rule, instead string) {
-		if !a.literal[r.Pos] && meant[r.Pos] == covers[r.Pos] {
-			a.literal[r.Pos] = true
-			a.warnf(argument(r, "key"), "key: the text %q is the same for every call; %s", r.Key.Value, instead)
-		}
-	})
-}
-
-// oneMember reports a rule that counts different members of which there is only one. Rules of one name may each have their own.
-func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
-	if r.Rule.Text("name") != "" || len(r.Member) == 0 || slices.ContainsFunc(r.Member, func(p model.Piece) bool { return p.Expr != "" }) {
-		return
-	}
-	instead := meantBy(r.Member, m)
-	if instead == "" {
-		instead = "an expression stands in braces"
-	}
-	a.errorf(argument(r, "distinct"), "distinct: the text %q is the same member for every call, so the rule refuses no call; %s",
-		r.Rule.Distinct.Value, instead)
 }
 
 var (

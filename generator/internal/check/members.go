@@ -1,24 +1,35 @@
 package check
 
 import (
+	"cmp"
+
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// keyIsMember reports a rule that counts different members of which each key has only one, as the key names it. Rules of one
-// name may each have their own.
-func (a *analysis) keyIsMember(r *model.Rule) {
+// oneMember reports a rule that counts different members of which there is only one, or only one for each key, as the key names it.
+// Rules of one name may each have their own.
+func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
+	member, ok := islands(r.Member)
+	if !ok || len(r.Member) == 0 || r.Rule.Text("name") != "" {
+		return
+	}
+	if len(member) == 0 {
+		instead := cmp.Or(meantBy(r.Member, m), "an expression stands in braces")
+		a.found.Add(argument(r, "distinct"), "distinct: the text %q is the same member for every call, so the rule refuses no call; %s",
+			r.Rule.Distinct.Value, instead)
+		return
+	}
 	limit, known := limitOf(r)
-	if r.Rule.Text("name") != "" || !known || limit < 1 || r.Limit.Mode == ratelimit.ModeTrigger {
+	if !known || limit < 1 || r.Limit.Mode == ratelimit.ModeTrigger {
 		return // a trigger may ask for the first one
 	}
-	member, ok := islands(r.Member)
 	key, _ := islands(r.Subject)
 	for text := range member {
 		ok = ok && key[text]
 	}
-	if ok && len(member) > 0 {
-		a.errorf(argument(r, "distinct"), "distinct: the key contains the same values, so each key has only one member and the rule refuses no call")
+	if ok {
+		a.found.Add(argument(r, "distinct"), "distinct: the key contains the same values, so each key has only one member and the rule refuses no call")
 	}
 }
 
@@ -45,9 +56,9 @@ func (a *analysis) neverWaits(m *model.Method) {
 			if r.Limit.Wait == 0 || counts.Limit.Distinct == "" {
 				continue
 			}
-			report := a.errorf
+			report := a.found.Add
 			if !counts.Rule.When.IsZero() {
-				report = a.warnf
+				report = a.found.Warn
 			}
 			report(argument(r, "wait"), "wait: the rule of %s has distinct=, so calls of %s do not wait", a.line(counts, r), m.Name)
 		}
@@ -57,6 +68,6 @@ func (a *analysis) neverWaits(m *model.Method) {
 // neverFails warns of a policy for failures of the store, where a rule does without that.
 func (a *analysis) neverFails(r *model.Rule) {
 	if r.Limit.Scope == ratelimit.ScopeInstance && r.Rule.Text("on-error") != "" {
-		a.warnf(argument(r, "on-error"), "on-error: this has no effect with scope=instance, which counts without the store that may fail")
+		a.found.Warn(argument(r, "on-error"), "on-error: this has no effect with scope=instance, which counts without the store that may fail")
 	}
 }

@@ -10,10 +10,10 @@ import (
 // neverApplies reports a rule whose condition or cost is constant such that no call is charged.
 func (a *analysis) neverApplies(r *model.Rule) {
 	if constant(r.When) == false {
-		a.errorf(r.Rule.When.Pos, "when: this is never true, so that the rule never applies")
+		a.found.Add(r.Rule.When.Pos, "when: this is never true, so that the rule never applies")
 	}
 	if v, ok := constant(r.Cost).(int); ok && v <= 0 {
-		a.errorf(r.Rule.Cost.Pos, "cost: this is always %d, so that the rule never applies; expected at least 1", v)
+		a.found.Add(r.Rule.Cost.Pos, "cost: this is always %d, so that the rule never applies; expected at least 1", v)
 	}
 }
 
@@ -27,7 +27,7 @@ func (a *analysis) neverValid(r *model.Rule) {
 	rule.Limit = limit
 	var wrong *ratelimit.RuleError
 	if errors.As(rule.Validate(), &wrong) {
-		a.errorf(r.Rule.Limit.Pos, "%s: %s", wrong.Argument, wrong.Reason)
+		a.found.Add(r.Rule.Limit.Pos, "%s: %s", wrong.Argument, wrong.Reason)
 	}
 }
 
@@ -39,16 +39,16 @@ func (a *analysis) neverPasses(r *model.Rule) {
 	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 is said to refuse everything
 	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == ratelimit.ModeTrigger:
 	case r.Limit.Algorithm == ratelimit.LeakyBucket:
-		a.errorf(r.Rule.Cost.Pos, "cost: found %d, but a leaky-bucket holds 1 permit and never admits more; expected %s", cost, dearer)
+		a.found.Add(r.Rule.Cost.Pos, "cost: found %d, but a leaky-bucket holds 1 permit and never admits more; expected %s", cost, dearer)
 	case r.Rule.Cost.Pos.IsValid():
-		a.errorf(r.Rule.Cost.Pos, "cost: found %d, which is never admitted; expected at most %d", cost, most)
+		a.found.Add(r.Rule.Cost.Pos, "cost: found %d, which is never admitted; expected at most %d", cost, most)
 	}
 }
 
 // emptyKey reports a key that is empty in every call.
 func (a *analysis) emptyKey(r *model.Rule) {
 	if text, ok := same(r.Subject); ok && text == "" && len(r.Subject) > 0 {
-		a.errorf(argument(r, "key"), "key: this is empty in every call, so that every call fails; without key= there is one budget for everybody")
+		a.found.Add(argument(r, "key"), "key: this is empty in every call, so that every call fails; without key= there is one budget for everybody")
 	}
 }
 
@@ -59,7 +59,7 @@ const dearer = "prepay, or a token-bucket"
 func (a *analysis) dearLeaks(r *model.Rule) {
 	_, constant := costOf(r)
 	if r.Limit.Algorithm == ratelimit.LeakyBucket && !r.Limit.Prepay && r.Cost != nil && !constant {
-		a.warnf(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so it never admits a call that costs more; expected %s", dearer)
+		a.found.Warn(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so it never admits a call that costs more; expected %s", dearer)
 	}
 }
 

@@ -22,10 +22,10 @@ func (a *analysis) twins(rules []*model.Rule) {
 			}
 			a.twin[later.Pos] = true
 			if counted(first) == counted(later) {
-				a.errorf(later.Verb.Pos, "this rule counts the same calls in the same window (%s) as the rule of %s; keep the stricter one, or give one a name",
+				a.found.Add(later.Verb.Pos, "this rule counts the same calls in the same window (%s) as the rule of %s; keep the stricter one, or give one a name",
 					later.Limit.Window(), a.line(first, later))
 			} else {
-				a.errorf(later.Verb.Pos, "this rule shares one count with the rule of %s, since both are called %s, so each also counts what the other takes; give one of them a name of its own",
+				a.found.Add(later.Verb.Pos, "this rule shares one count with the rule of %s, since both are called %s, so each also counts what the other takes; give one of them a name of its own",
 					a.line(first, later), later.Limit.Name)
 			}
 		}

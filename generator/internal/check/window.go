@@ -22,7 +22,7 @@ func (a *analysis) boundaryBurst(r *model.Rule) {
 	}
 	rule := r.Limit
 	rule.Algorithm = ratelimit.SlidingWindow
-	a.warnf(argument(r, "algorithm"), "up to %d permits can pass around the end of a fixed window of %d; sliding-window keeps to %d in any %s",
+	a.found.Warn(argument(r, "algorithm"), "up to %d permits can pass around the end of a fixed window of %d; sliding-window keeps to %d in any %s",
 		2*limit-1, limit, limit, rule.Window())
 }
 
@@ -40,7 +40,7 @@ func (a *analysis) longLease(r *model.Rule) {
 		}
 	}
 	if rule.Lease > longest {
-		a.warnf(argument(r, "lease"), "lease: permits taken ahead for %s come back too late for the limit to be reached; expected at most %s%s",
+		a.found.Warn(argument(r, "lease"), "lease: permits taken ahead for %s come back too late for the limit to be reached; expected at most %s%s",
 			period.Format(rule.Lease), period.Format(longest), advice)
 	}
 }

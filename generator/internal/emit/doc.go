@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"go/build/constraint"
 	"go/token"
-	"strconv"
+	"math"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // typeDoc is the doc comment of a wrapper.
@@ -119,26 +119,10 @@ func plural(w *model.Wrapper) string {
 // oneLine keeps what a directive may hold from leaving its comment, and from being changed by gofmt, which makes one quotation
 // mark of two.
 func oneLine(s string) string {
-	return unpaired.Replace(printable(strings.Join(strings.Fields(s), " ")))
+	return unpaired.Replace(printable.Text(strings.Join(strings.Fields(s), " "), math.MaxInt))
 }
 
 var unpaired = strings.NewReplacer("''", `""`, "``", `""`)
-
-// printable writes as escapes what a source file may not hold, or does not show.
-func printable(s string) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) {
-			quoted := strconv.Quote(s[:n])
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteString(s[:n])
-		}
-		s = s[n:]
-	}
-	return b.String()
-}
 
 // wrapped breaks text into lines that are easy to read.
 func wrapped(text string) string {
