@@ -6,15 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// ruleCache keeps the prepared rules of requests. It has two generations: when the young one is full, it becomes the old one. So it is
-// bounded, and a rule that is often asked for is never lost.
+// ruleCache keeps the prepared rules of requests. When it is full, a new rule takes the place of any other.
 type ruleCache struct {
 	recent [recentRules]atomic.Pointer[prepared]
 
-	mu       sync.Mutex
-	young    map[Rule]*prepared // at most cachedRules
-	old      map[Rule]*prepared // the generation before
-	capacity int                // of young; 0 is cachedRules
+	mu    sync.Mutex
+	rules map[Rule]*prepared // at most cachedRules
 }
 
 const (
@@ -41,22 +38,19 @@ func (l *Limiter) prepare(r *Rule) (*prepared, error) {
 func (c *ruleCache) find(r Rule) (*prepared, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.young[r]
-	if p != nil {
+	if p := c.rules[r]; p != nil {
 		return p, nil
 	}
-	if p = c.old[r]; p == nil {
-		var err error
-		if p, err = r.prepare(""); err != nil {
-			return nil, err
-		}
+	p, err := r.prepare("")
+	if err != nil {
+		return nil, err
 	}
-	if c.young == nil || len(c.young) >= c.capacity {
-		c.young, c.old = make(map[Rule]*prepared), c.young
-		if c.capacity == 0 {
-			c.capacity = cachedRules
+	for other := range c.rules {
+		if len(c.rules) < cachedRules {
+			break
 		}
+		delete(c.rules, other)
 	}
-	c.young[r] = p
+	c.rules[r] = p
 	return p, nil
 }

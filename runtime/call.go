@@ -33,6 +33,7 @@ type status struct {
 	patient   bool        // of requests: any rule may delay the call by wait, whatever its own wait is
 	wait      time.Duration
 	peek      bool
+	upTo      bool // of requests: it takes as many permits as there are
 	abandoned bool // its context ended while it waited
 	reports   bool // its quotas are asked for
 	answer    answer
@@ -56,7 +57,6 @@ type asked struct {
 	blockLeft time.Duration // how long the subject is still blocked
 	part      *part         // nil if no store is asked, since the rule would never admit the call, or the subject is blocked
 	number    int           // of the claim, in the part
-	held      int           // of what an admitted call keeps, or -1
 }
 
 // claim returns the claim that asks a rule of its store. There is none if part is nil.
@@ -129,9 +129,9 @@ func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 	switch most, what := claim.Most(); {
 	case a.blockLeft > 0:
 		c.isBlocked = true
-	case claim.Cost <= most || rule.Mode == ModeTrigger || c.fleet.UpTo && most > 0:
+	case claim.Cost <= most || rule.Mode == ModeTrigger || c.upTo && most > 0:
 		if same != nil {
-			same.claim().Cost = claim.Cost
+			same.cost, same.claim().Cost = a.cost, claim.Cost
 			return nil
 		}
 		a.part, a.number = p, len(p.Claims)-1
@@ -157,23 +157,22 @@ func (c *call) same(a *asked) int {
 	return -1
 }
 
-// join adds to claim the cost of an equal rule that was asked before. It reports whether nothing is left to ask.
+// join adds to a and its claim the cost of an equal rule that was asked before. It reports whether nothing is left to ask.
 func (c *call) join(same, a *asked, claim *engine.Claim) (done bool, err error) {
 	if same.limit != a.limit || same.rule != a.rule && same.rule.Rule != a.rule.Rule {
 		return false, a.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
 	}
-	if same.part == nil {
-		return true, nil
-	}
-	first := same.claim()
-	if first.Member != claim.Member {
+	if same.part != nil && same.claim().Member != claim.Member {
 		return false, c.keyError(a.rule, a.rule.Distinct, "found two members for one count; expected one member for each call")
 	}
-	claim.Cost += min(first.Cost, math.MaxInt64-claim.Cost)
-	if a.rule.Mode == ModeTrigger {
-		claim.Cost = min(claim.Cost, 2*maxLimit)
+	if claim.Member == "" {
+		a.cost += min(same.cost, math.MaxInt64-a.cost)
+		claim.Cost = a.permits()
 	}
-	return claim.Member != "", nil
+	if same.part == nil {
+		same.cost = a.cost
+	}
+	return same.part == nil || claim.Member != "", nil
 }
 
 func (c *call) waitOf(rule *prepared) time.Duration {
@@ -233,16 +232,21 @@ func (c *call) keyError(rule *prepared, expr, reason string) error {
 // fill makes of a copy of the rule's claim what is asked, without a member.
 func (a *asked) fill(claim *engine.Claim) {
 	rule := a.rule
-	claim.Subject, claim.Cost, claim.Limit = a.subject, a.cost, a.limit
+	claim.Subject, claim.Cost, claim.Limit = a.subject, a.permits(), a.limit
 	if a.limit != rule.Limit {
 		claim.Burst = rule.capacity(a.limit)
 	}
 	if a.wait > 0 {
 		claim.Wait = rule.delay(a.wait, a.limit)
 	}
-	if rule.Mode == ModeTrigger {
-		claim.Cost = min(claim.Cost, 2*maxLimit)
+}
+
+// permits returns what the store is asked for. A trigger counts on beyond its limit, so its cost is bounded here.
+func (a *asked) permits() int64 {
+	if a.rule.Mode == ModeTrigger {
+		return min(a.cost, 2*maxLimit)
 	}
+	return a.cost
 }
 
 func (c *call) partOf(rule *prepared) *part {

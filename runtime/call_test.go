@@ -163,7 +163,12 @@ func TestLimitTooLowForTheBurst(t *testing.T) {
 
 // Equal rules for one key add their costs; different ones of one name and window are an error, and nothing is charged.
 func TestRulesOfOneNameInOneCall(t *testing.T) {
-	l := ratelimit.New(memstore.New())
+	var costs []int64
+	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+		for _, o := range e.Rules {
+			costs = append(costs, o.Cost)
+		}
+	}))
 	equal := with(func(*ratelimit.Rule) {})
 	for _, want := range []bool{true, true, false} {
 		if d := allow(t, l, equal, equal); d.Allowed != want || !want && (len(d.Violations) != 1 || d.Violations[0].Remaining != 1) {
@@ -179,6 +184,9 @@ func TestRulesOfOneNameInOneCall(t *testing.T) {
 		if wrong, ok := errors.AsType[*ratelimit.RuleError](err); !ok || wrong.Argument != "name" {
 			t.Errorf("%+v: got error %v", other.Rule, err)
 		}
+	}
+	if len(costs) != 3 || costs[0] != 2 || costs[2] != 2 {
+		t.Errorf("observers see costs of %v, want 2 of each call", costs)
 	}
 	equal.Cost = 3
 	_, err := l.Allow(context.Background(), equal, equal)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
@@ -19,39 +20,26 @@ type charged struct {
 	mu     sync.Mutex
 	done   bool
 	held   []held
-	owners []int // for each rule of the method, or each request: which of held it is charged to, or -1
+	owners []int // for each rule of the method, or each request: which of held answers for it, or -1
 
 	simple []simple // of a simple call: held and owners are made of them when they are needed
 }
 
-// held is what one claim was charged.
+// held is what one rule was charged, if it was.
 type held struct {
-	claim    engine.Claim
-	local    bool
-	distinct bool // a rule with Distinct charged it
-	refunds  bool // it is given back when the call fails
+	rule  *prepared
+	claim engine.Claim
 }
 
 // keep copies what the call took.
 func (c *call) keep() *charged {
-	kept := &charged{limiter: c.limiter, method: c.method, fleet: c.fleet.store}
-	kept.held, kept.owners = make([]held, 0, len(c.asked)), make([]int, 0, len(c.owners))
+	kept := &charged{limiter: c.limiter, method: c.method, fleet: c.fleet.store, held: make([]held, len(c.asked)), owners: slices.Clone(c.owners)}
 	for i := range c.asked {
 		a := &c.asked[i]
-		a.held = -1
-		if a.part == nil || a.claim().Charged == 0 {
-			continue
+		kept.held[i].rule = a.rule
+		if a.part != nil {
+			kept.held[i].claim = *a.claim()
 		}
-		a.held = len(kept.held)
-		kept.held = append(kept.held, held{
-			claim: *a.claim(), local: a.part == &c.local, distinct: a.rule.Distinct != "", refunds: a.rule.Refund == RefundError,
-		})
-	}
-	for _, owner := range c.owners {
-		if owner >= 0 {
-			owner = c.asked[owner].held
-		}
-		kept.owners = append(kept.owners, owner)
 	}
 	return kept
 }
@@ -92,8 +80,9 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 		}
 	}
 	did, err := c.adjust(ctx, func(h *held, i int) int64 {
-		if h.distinct || kept[i] {
+		if h.rule.Distinct != "" || kept[i] || h.claim.Charged == 0 {
 			totals[i] = h.claim.Charged
+			return 0
 		}
 		return min(totals[i]-h.claim.Charged, h.claim.MostSettled())
 	})
@@ -124,23 +113,19 @@ func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) int64) 
 	if c.done {
 		return false, nil
 	}
-	left, err := c.adjustPart(ctx, false, delta)
-	more, failed := c.adjustPart(ctx, true, delta)
+	left, err := c.adjustPart(ctx, ScopeFleet, c.fleet, delta)
+	more, failed := c.adjustPart(ctx, ScopeInstance, c.limiter.local, delta)
 	c.done = !left && !more
 	return true, storeError(ctx, c.method, joinErrors(err, failed))
 }
 
-// adjustPart adjusts what one store charged. It reports whether some of that surely was not done.
-func (c *charged) adjustPart(ctx context.Context, local bool, delta func(h *held, i int) int64) (left bool, err error) {
-	store := c.fleet
-	if local {
-		store = c.limiter.local
-	}
+// adjustPart adjusts what the store of a scope charged. It reports whether some of that surely was not done.
+func (c *charged) adjustPart(ctx context.Context, scope Scope, store engine.Store, delta func(h *held, i int) int64) (left bool, err error) {
 	call := engine.Call{Prefix: c.limiter.prefix}
 	var of []*held
 	for i := range c.held {
 		h := &c.held[i]
-		if h.local != local {
+		if h.rule.Scope != scope {
 			continue
 		}
 		if h.claim.Delta = delta(h, i); h.claim.Delta != 0 {
@@ -166,17 +151,15 @@ func (c *charged) RefundUnless(ctx context.Context, ok *bool) {
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace) // the end of ctx may be why the call failed
 	defer cancel()
-	_ = c.refund(back, func(h *held) bool { return h.refunds }) // the call has an error of its own to return, and observers see this one
+	_ = c.refund(back, func(h *held) bool { return h.rule.Refund == RefundError }) // the call has an error of its own to return, and observers see this one
 }
 
 // Settle implements bridge.Taken. Its error changes nothing of the call's results; observers see it.
 func (c *charged) Settle(ctx context.Context, costs ...int64) {
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if err := c.settle(back, costs); err != nil {
-		if _, wrong := err.(*RuleError); wrong {
-			c.SettleFailed(ctx, err)
-		}
+	if wrong, ok := c.settle(back, costs).(*RuleError); ok {
+		c.SettleFailed(ctx, wrong)
 	}
 }
 

@@ -34,7 +34,6 @@ func (c *call) run(ctx context.Context) error {
 	}
 	report := reportOf(ctx)
 	c.reports = c.peek || report != nil
-	c.fleet.Report, c.local.Report = c.reports, c.reports
 	if c.err == nil {
 		c.err = c.decide(ctx)
 	}
@@ -170,6 +169,7 @@ func (c *call) rollBack(ctx context.Context, p *part) error {
 
 // askPart asks the store of a part. If that is the fleet's and fails, the policy of the rules decides.
 func (c *call) askPart(ctx context.Context, p *part) error {
+	p.Peek, p.Report, p.UpTo = c.peek, c.reports, c.upTo
 	v, err := p.store.Decide(ctx, &p.Call)
 	p.verdict = v
 	if p == &c.local || p.store != c.limiter.store {
@@ -211,12 +211,9 @@ func (c *call) limitWaits(ctx context.Context) {
 		left = max(left, time.Until(deadline))
 	}
 	for i := range c.asked {
-		a := &c.asked[i]
-		if a.wait = min(a.wait, left); a.part != nil {
-			claim := a.claim()
-			claim.Wait = min(claim.Wait, a.wait.Microseconds())
-		}
+		c.asked[i].wait = min(c.asked[i].wait, left)
 	}
+	c.shortenWaits(0)
 }
 
 // sleepInPlace sleeps until the call's place, in microseconds from now. If ctx ends first, it gives the place back.

@@ -33,12 +33,6 @@ type Limiter struct {
 	used      used
 }
 
-// What a limiter counts by itself is at most so many counts, and about so many bytes.
-const (
-	maxLocalKeys  = 1_000_000
-	maxLocalBytes = 256 << 20
-)
-
 // New returns a limiter that counts in store, which memstore.New, redisstore.New or plain.New makes. It panics if store is nil. Any number
 // of limiters may share a store; those of one prefix share their counts.
 func New(store Store, options ...Option) *Limiter {
@@ -46,7 +40,7 @@ func New(store Store, options ...Option) *Limiter {
 		panic("ratelimit.New: the store is nil")
 	}
 	l := &Limiter{store: store, prefix: DefaultPrefix, logger: slog.Default()}
-	l.local, l.fallback = memory.NewLike(store, maxLocalKeys, maxLocalBytes), memory.NewLike(store, maxLocalKeys, maxLocalBytes)
+	l.local, l.fallback = memory.NewLike(store, memory.MaxKeys, memory.MaxBytes), memory.NewLike(store, memory.MaxKeys, memory.MaxBytes)
 	l.process, _ = store.(*memory.Store)
 	l.limited, _ = store.(engine.Limited)
 	l.sleeper, _ = store.(engine.Sleeper)
@@ -59,6 +53,7 @@ func New(store Store, options ...Option) *Limiter {
 	if n, ok := store.(engine.Notifier); ok {
 		n.Notify(func(notice string, cause error) { l.logger.Warn(notice, "err", oneLine(cause.Error())) })
 	}
+	l.requested.rules = map[Rule]*prepared{}
 	l.settings.start(l)
 	l.used.start(l)
 	return l

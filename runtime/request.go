@@ -60,7 +60,7 @@ const longestWait = maxPer
 func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (Decision, error) {
 	c := l.newCall("")
 	defer c.free()
-	c.wait, c.patient, c.peek, c.fleet.Peek, c.local.Peek = wait, true, peek, peek, peek
+	c.wait, c.patient, c.peek = wait, true, peek
 	c.askAll(requests)
 	if err := c.run(ctx); err != nil {
 		return Decision{}, err
@@ -97,7 +97,7 @@ func (c *call) askAll(requests []Request) {
 
 // checkUpTo returns what is wrong with the UpTo of a request, beside the first one of the call.
 func (c *call) checkUpTo(rule *prepared, r, first *Request) error {
-	c.fleet.UpTo, c.local.UpTo = r.UpTo, r.UpTo
+	c.upTo = r.UpTo
 	switch {
 	case r.UpTo != first.UpTo || r.UpTo && r.Cost != first.Cost:
 		return rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")

@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -49,23 +48,15 @@ func (l *Limiter) storeHere(scope Scope) *memory.Store {
 	return l.process
 }
 
-// simpleEvent is an [Event] of few rules.
-type simpleEvent struct {
-	Event
-	outcomes [bridge.Few]Outcome
-}
-
-var simpleEvents = sync.Pool{New: func() any { return new(simpleEvent) }}
-
 // observeSimple tells of a simple call that was admitted.
 func (l *Limiter) observeSimple(ctx context.Context, method string, rules []*prepared, subjects []string, took time.Duration) {
-	e := simpleEvents.Get().(*simpleEvent)
+	c := calls.Get().(*call)
+	defer c.free()
+	c.event = Event{Kind: EventAdmitted, Method: method, Rules: c.event.Rules[:0], Took: took}
 	for i, rule := range rules {
-		e.outcomes[i] = Outcome{Rule: rule.shown, Window: rule.window, Key: key.Shown(subjects[i]), Limit: rule.Limit, Cost: 1}
+		c.event.Rules = append(c.event.Rules, Outcome{Rule: rule.shown, Window: rule.window, Key: key.Shown(subjects[i]), Limit: rule.Limit, Cost: 1})
 	}
-	e.Event = Event{Kind: EventAdmitted, Method: method, Rules: e.outcomes[:len(rules)], Took: took}
-	l.observe(ctx, &e.Event)
-	simpleEvents.Put(e)
+	l.observe(ctx, &c.event)
 }
 
 // allowAtOnce decides the requests of Allow if the call is simple, and reports whether it did.
@@ -113,7 +104,7 @@ func (c *charged) open() {
 	for i, s := range c.simple {
 		claim := s.rule.claim
 		claim.Subject, claim.Charged, claim.At = s.subject, 1, s.at
-		c.held, c.owners = append(c.held, held{claim: claim, local: s.rule.Scope == ScopeInstance}), append(c.owners, i)
+		c.held, c.owners = append(c.held, held{s.rule, claim}), append(c.owners, i)
 	}
 	c.simple = nil
 }

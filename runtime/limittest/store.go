@@ -36,15 +36,9 @@ type Outage struct {
 
 type inner = memory.Store
 
-// At most so many counts, and bytes, are kept.
-const (
-	maxKeys  = 1_000_000
-	maxBytes = 256 << 20
-)
-
 // NewOutage returns a store that works until Begin.
 func NewOutage(clock *Clock) *Outage {
-	return &Outage{inner: memory.New(clock.Now, maxKeys, maxBytes), clock: clock}
+	return &Outage{inner: memory.New(clock.Now, memory.MaxKeys, memory.MaxBytes), clock: clock}
 }
 
 // Begin makes the store fail with cause from now on. What it counted stays. A nil cause stands for "the store is away".

@@ -9,11 +9,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
-const (
-	defaultMaxKeys  = 1_000_000
-	defaultMaxBytes = 256 << 20
-)
-
 // Option changes a store that [New] makes.
 type Option func(*options)
 
@@ -46,7 +41,7 @@ func WithMaxBytes(n int64) Option {
 
 // New returns an empty store. Limiters that share it share its bounds, and count rules of the same prefix and name together.
 func New(opts ...Option) ratelimit.Store {
-	o := options{maxKeys: defaultMaxKeys, maxBytes: defaultMaxBytes}
+	o := options{maxKeys: memory.MaxKeys, maxBytes: memory.MaxBytes}
 	for _, option := range opts {
 		option(&o)
 	}

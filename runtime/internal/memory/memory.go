@@ -38,6 +38,12 @@ type table struct {
 // shards is how many parts of the table can decide at once. A set of shards is a bit mask, hence 64.
 const shards = 64
 
+// The bounds of a store for which its user names no others: counts, and bytes.
+const (
+	MaxKeys  = 1_000_000
+	MaxBytes = 256 << 20
+)
+
 // New returns a store of at most maxKeys states, one for each rule and subject, which take about maxBytes bytes. With now nil it goes
 // by the system's clock.
 func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
