@@ -2,7 +2,6 @@ package collect
 
 import (
 	"go/types"
-	"iter"
 	"slices"
 	"strings"
 
@@ -18,12 +17,11 @@ type rewriter struct {
 
 // rewrite returns t as this package can write it, or t itself where it cannot; then there is a reason.
 func (r *rewriter) rewrite(t types.Type) types.Type {
-	if !r.from().CanName(t) {
-		if a := r.aliasOf(t); a != nil {
-			return a
-		}
-	} else {
+	if r.from().CanName(t) {
 		return t
+	}
+	if a := r.aliasOf(t); a != nil {
+		return a
 	}
 	reason := r.from().Unnameable(t)
 	if reason == "" {
@@ -124,7 +122,11 @@ func (r *rewriter) iface(t *types.Interface) types.Type {
 
 // aliasOf finds an alias that stands for t, or returns nil.
 func (r *rewriter) aliasOf(t types.Type) types.Type {
-	for p := range r.searched(t) {
+	for _, path := range r.searched(t) {
+		p := r.pkg.Import(path)
+		if p == nil {
+			continue
+		}
 		for _, name := range p.Scope().Names() {
 			o, ok := p.Scope().Lookup(name).(*types.TypeName)
 			if !ok || !o.IsAlias() || !r.usable(o) {
@@ -140,31 +142,20 @@ func (r *rewriter) aliasOf(t types.Type) types.Type {
 	return nil
 }
 
-// searched are the packages that may have an alias of t: this one, then those that it imports. Then come those that one would
-// have to import for it: the package that declares t, and, if that is internal, the packages at whose root its internal folders
-// are.
-func (r *rewriter) searched(t types.Type) iter.Seq[*types.Package] {
-	imported := slices.Clone(r.pkg.Types.Imports())
-	slices.SortFunc(imported, func(a, b *types.Package) int { return strings.Compare(a.Path(), b.Path()) })
-	return func(yield func(*types.Package) bool) {
-		for _, p := range append([]*types.Package{r.pkg.Types}, imported...) {
-			if all := r.pkg.Import(p.Path()); all != nil {
-				p = all
-			}
-			if !yield(p) {
-				return
-			}
-		}
-		named, ok := t.(*types.Named)
-		if !ok || named.Obj().Pkg() == nil {
-			return
-		}
+// searched are the paths of the packages that may have an alias of t: this one, then those that it imports. Then come those that
+// one would have to import for it: the package that declares t, and, if that is internal, the packages at whose root its internal
+// folders are.
+func (r *rewriter) searched(t types.Type) (paths []string) {
+	for _, p := range r.pkg.Types.Imports() {
+		paths = append(paths, p.Path())
+	}
+	slices.Sort(paths)
+	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil {
 		for path := named.Obj().Pkg().Path(); path != ""; path = owner(path) {
-			if p := r.pkg.Import(path); p != nil && !yield(p) {
-				return
-			}
+			paths = append(paths, path)
 		}
 	}
+	return append([]string{r.pkg.Types.Path()}, paths...)
 }
 
 // owner is the path of the package in whose folder a package's last internal folder is, or "".
@@ -190,18 +181,13 @@ func (r *rewriter) standsFor(a *types.Alias, t types.Type) types.Type {
 		}
 		return nil
 	}
-	of, _ := types.Unalias(a).(*types.Named)
-	named, _ := types.Unalias(t).(*types.Named)
-	if of == nil || named == nil || of.Origin() != named.Origin() || of.TypeArgs().Len() != a.TypeParams().Len() {
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.TypeArgs().Len() != a.TypeParams().Len() {
 		return nil
 	}
-	for i := range of.TypeArgs().Len() {
-		if of.TypeArgs().At(i) != types.Type(a.TypeParams().At(i)) {
-			return nil
-		}
-	}
-	if _, err := types.Instantiate(nil, a.Origin(), slices.Collect(named.TypeArgs().Types()), true); err != nil {
+	of, err := types.Instantiate(nil, a, slices.Collect(named.TypeArgs().Types()), true)
+	if err != nil || !types.Identical(of, t) {
 		return nil
 	}
-	return r.instance(a.Origin(), named.TypeArgs())
+	return r.instance(a, named.TypeArgs())
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"go/token"
 	"os"
 	"os/exec"
@@ -17,7 +18,10 @@ const metadata = packages.NeedName | packages.NeedFiles | packages.NeedImports |
 // list calls the go command.
 func (l *loader) list(mode packages.LoadMode, tests bool, patterns []string) ([]*packages.Package, error) {
 	cfg := &packages.Config{Context: l.ctx, Mode: mode, Dir: l.cfg.Dir, Tests: tests}
-	cfg.Env, cfg.BuildFlags = fromGOFLAGS("-modfile")
+	if flags := os.Getenv("GOFLAGS"); modfile.MatchString(flags) {
+		cfg.Env = append(os.Environ(), "GOFLAGS="+modfile.ReplaceAllString(flags, ""))
+		cfg.BuildFlags = []string{unquoted(modfile.FindString(flags))}
+	}
 	if l.cfg.Tags != "" {
 		cfg.BuildFlags = append(cfg.BuildFlags, "-tags="+l.cfg.Tags)
 	}
@@ -31,31 +35,21 @@ func (l *loader) list(mode packages.LoadMode, tests bool, patterns []string) ([]
 	return pkgs, nil
 }
 
-// fromGOFLAGS takes a flag out of the environment, which go/packages also gives to a go command that it runs outside of all
-// modules, to learn its version.
-func fromGOFLAGS(name string) (env, flags []string) {
-	var others []string
-	for _, field := range goFlag.FindAllString(os.Getenv("GOFLAGS"), -1) {
-		flag := strings.Trim(field, `'"`)
-		if found, _, _ := strings.Cut(flag, "="); found == name || found == "-"+name {
-			flags = append(flags, flag)
-		} else {
-			others = append(others, field)
-		}
-	}
-	if len(flags) == 0 {
-		return nil, nil // the environment as it is
-	}
-	return append(os.Environ(), "GOFLAGS="+strings.Join(others, " ")), flags
+// modfile is a flag that go/packages must not leave in GOFLAGS: to learn the version of the go command, it runs it outside of all
+// modules.
+var modfile, overlay = goFlag("modfile"), goFlag("overlay")
+
+// goFlag finds a flag in GOFLAGS, with the quotes that may stand around it.
+func goFlag(name string) *regexp.Regexp {
+	return regexp.MustCompile(fmt.Sprintf(`'--?%[1]s=[^']*'|"--?%[1]s=[^"]*"|--?%[1]s=\S*`, name))
 }
 
-// goFlag is a flag in GOFLAGS, with the quotes that may stand around it.
-var goFlag = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]\S*`)
+func unquoted(flag string) string { return strings.Trim(flag, `'"`) }
 
 // noteOverlay tells that what replaces files for the compiler does not do so here.
 func (l *loader) noteOverlay() {
-	if _, flags := fromGOFLAGS("-overlay"); len(flags) > 0 {
-		l.set.Found.Warn(token.NoPos, "GOFLAGS has %s, but directives are read from the files as they are on the disk", flags[0])
+	if flag := overlay.FindString(os.Getenv("GOFLAGS")); flag != "" {
+		l.set.Found.Warn(token.NoPos, "GOFLAGS has %s, but directives are read from the files as they are on the disk", unquoted(flag))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/token"
 	"iter"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -134,46 +135,41 @@ func (l *loader) choose(folders []*folder) []string {
 
 // describe asks the go command about the packages in folders.
 func (l *loader) describe(folders []string) error {
-	tests := false
-	for path := range l.asked {
-		tests = tests || strings.HasSuffix(path, "_test.go")
-	}
+	isTest := func(path string) bool { return strings.HasSuffix(path, "_test.go") }
+	tests := slices.ContainsFunc(slices.Collect(maps.Keys(l.asked)), isTest)
 	pkgs, err := l.list(metadata, tests, folders)
 	if err != nil {
 		return err
 	}
-	seen := map[string]bool{}
-	for _, p := range variants(pkgs) {
-		if len(p.Errors) > 0 && len(p.GoFiles)+len(p.IgnoredFiles) == 0 {
+	ignored, own := maps.Clone(l.asked), map[string]*packages.Package{}
+	for _, p := range pkgs {
+		if len(p.Errors) > 0 && len(p.GoFiles)+len(p.IgnoredFiles) == 0 && !isTestMain(p) {
 			return listError(p)
 		}
-		for _, path := range append(slices.Clone(p.GoFiles), p.IgnoredFiles...) {
-			seen[path] = true
-		}
-		for _, path := range p.IgnoredFiles {
-			if l.asked[path] {
-				l.noteIgnored(path)
+		for _, path := range p.GoFiles {
+			delete(ignored, path)
+			if l.asked[path] && (own[p.PkgPath] == nil || p.ForTest != "") { // the variant for tests has all files
+				own[p.PkgPath] = p
 			}
 		}
-		if slices.ContainsFunc(p.GoFiles, func(path string) bool { return l.asked[path] }) {
-			l.packages = append(l.packages, p)
-		}
 	}
-	for path := range l.asked {
-		if !seen[path] {
-			l.noteIgnored(path)
-		}
+	for path := range ignored {
+		l.noteIgnored(path)
 	}
-	l.importVariants()
+	for _, path := range slices.Sorted(maps.Keys(own)) {
+		l.packages = append(l.packages, own[path])
+	}
+	l.importVariants(own)
 	return nil
 }
 
-// importVariants has the packages with tests imported where the go command says that those without are.
-func (l *loader) importVariants() {
-	own := map[string]*packages.Package{}
-	for _, p := range l.packages {
-		own[p.PkgPath] = p
-	}
+// isTestMain reports whether p is the program that the go command makes of tests.
+func isTestMain(p *packages.Package) bool {
+	return p.Name == "main" && strings.HasSuffix(p.ID, ".test")
+}
+
+// importVariants has packages import those of the set, where the go command says that they import others of their paths.
+func (l *loader) importVariants(own map[string]*packages.Package) {
 	for p := range packages.Postorder(l.packages) {
 		for path, i := range p.Imports {
 			if variant := own[i.PkgPath]; variant != nil {
@@ -181,19 +177,6 @@ func (l *loader) importVariants() {
 			}
 		}
 	}
-}
-
-// variants leaves of each package and its variant for tests the one with the test files, and no test mains.
-func variants(pkgs []*packages.Package) []*packages.Package {
-	hasTests := map[string]bool{}
-	for _, p := range pkgs {
-		if p.ForTest == p.PkgPath {
-			hasTests[p.PkgPath] = true
-		}
-	}
-	return slices.DeleteFunc(pkgs, func(p *packages.Package) bool {
-		return p.ForTest == "" && hasTests[p.PkgPath] || p.ForTest == "" && strings.HasSuffix(p.ID, ".test") && p.Name == "main"
-	})
 }
 
 // noteIgnored tells that no build with these tags sees the directives in a file.

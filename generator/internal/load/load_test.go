@@ -13,8 +13,6 @@ import (
 	"testing"
 	"weak"
 
-	"golang.org/x/tools/go/packages"
-
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
@@ -161,18 +159,23 @@ func TestFault(t *testing.T) {
 	}
 }
 
+// TestVariants loads of a package and its variant for tests the one with all files, also where another one imports it.
 func TestVariants(t *testing.T) {
-	pkgs := variants([]*packages.Package{
-		{ID: "p", PkgPath: "p"}, {ID: "p [p.test]", PkgPath: "p", ForTest: "p"},
-		{ID: "p_test [p.test]", PkgPath: "p_test", ForTest: "p"}, {ID: "p.test", PkgPath: "p.test", Name: "main"},
-		{ID: "q", PkgPath: "q"},
-	})
-	var ids []string
-	for _, p := range pkgs {
-		ids = append(ids, p.ID)
+	x := "package p\n\ntype T int\n" + annotated
+	dir := module(t, "p/p.go", x, "p/p_test.go", strings.ReplaceAll(strings.ReplaceAll(x, "X", "Y"), "type T int", "type U = T"),
+		"p/x_test.go", strings.ReplaceAll(x, "package p", "package p_test"),
+		"q/q.go", "package q\n\nimport \"example.com/m/p\"\n\ntype T = p.T\n"+annotated)
+	set := load(t, dir, "./...")
+	if got := paths(set); got != "example.com/m/p example.com/m/p_test example.com/m/q" {
+		t.Errorf("found %s", got)
 	}
-	if got := strings.Join(ids, ", "); got != "p [p.test], p_test [p.test], q" {
-		t.Error(got)
+	for p := range set.Packages {
+		if len(p.Errors) > 0 {
+			t.Error(p.Errors)
+		}
+		if n := len(p.Files); p.Path == "example.com/m/p" && n != 2 {
+			t.Errorf("%s has %d files", p.Path, n)
+		}
 	}
 }
 

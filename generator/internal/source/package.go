@@ -43,16 +43,20 @@ type File struct {
 // IsTest reports whether only tests are built from the file.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Import returns a package that p imports, directly or not; nil if it does not, or if that is not known.
+// Import returns p itself, or a package that it imports, directly or not; nil if it does not, or if that is not known.
 func (p *Package) Import(path string) *types.Package {
-	if p.Importer == nil {
+	if path == p.Types.Path() {
+		return p.Types
+	}
+	if p.Importer != nil {
+		found, _ := p.Importer.Import(path)
+		return found
+	}
+	i := slices.IndexFunc(p.Types.Imports(), func(i *types.Package) bool { return i.Path() == path })
+	if i < 0 {
 		return nil
 	}
-	found, err := p.Importer.Import(path)
-	if err != nil {
-		return nil
-	}
-	return found
+	return p.Types.Imports()[i]
 }
 
 // Named returns what an expression such as T, *T or pkg.T[int] in the declarations of p names; nil if it is no name.

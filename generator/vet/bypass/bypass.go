@@ -207,20 +207,15 @@ func (c *checker) report() {
 	}
 }
 
-// line is a line of a file.
-type line struct {
-	file   string
-	number int
-}
-
-func (c *checker) line(pos token.Pos) line {
+// line is the line of a position.
+func (c *checker) line(pos token.Pos) token.Position {
 	at := c.Fset.PositionFor(pos, false)
-	return line{at.Filename, at.Line}
+	return token.Position{Filename: at.Filename, Line: at.Line}
 }
 
 // excusedLines returns the lines that end with //ratelimit:bare and a reason.
-func (c *checker) excusedLines() map[line]bool {
-	lines := map[line]bool{}
+func (c *checker) excusedLines() map[token.Position]bool {
+	lines := map[token.Position]bool{}
 	for _, f := range c.Files {
 		for _, group := range f.Comments {
 			for _, comment := range group.List {
