@@ -106,8 +106,8 @@ func (e *NeverAdmissibleError) MarshalJSON() ([]byte, error) { return object(e.f
 // MarshalJSON returns the text of the error as "message", and its fields in snake case.
 func (e *StoreError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
 
-// MarshalJSON returns the text of the error as "message", and its fields in snake case.
+// MarshalJSON returns the text of the error, which has the reason, as "message", and Method, Rule and Expr in snake case.
 func (e *KeyError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
 
-// MarshalJSON returns the text of the error as "message", and its fields in snake case.
+// MarshalJSON returns the text of the error, which has the reason, as "message", and Rule and Argument in snake case.
 func (e *RuleError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
