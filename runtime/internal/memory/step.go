@@ -149,12 +149,12 @@ func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err erro
 	w := s.lock(keys)
 	defer s.unlock(w)
 	now := s.clock.now()
-	for _, e := range w.entries {
-		if e != nil && e.record.Expiry(e.rule) > now {
+	s.drop(keys, func(e *entry) bool {
+		if e.record.Expiry(e.rule) > now {
 			found++
 		}
-	}
-	s.drop(keys, func(*entry) bool { return true })
+		return true
+	})
 	return found, nil
 }
 
