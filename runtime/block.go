@@ -93,14 +93,7 @@ func (l *Limiter) Unblock(ctx context.Context, requests ...Request) error {
 	if err != nil {
 		return err
 	}
-	return l.settings.write(ctx, func() error {
-		for _, field := range fields {
-			if err := l.store.Unset(ctx, l.list(listBlocked), field); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return l.settings.write(ctx, func() error { return l.store.Unset(ctx, l.list(listBlocked), fields...) })
 }
 
 // blockFields returns the names under which the store keeps the blocks of requests.
@@ -134,6 +127,7 @@ func (l *Limiter) makeRoom(ctx context.Context, fields []string) error {
 	if err != nil {
 		return err
 	}
+	var over []string
 	all := make(map[string]bool, len(texts)+len(fields))
 	for _, field := range fields {
 		all[field] = true
@@ -141,15 +135,15 @@ func (l *Limiter) makeRoom(ctx context.Context, fields []string) error {
 	for field, text := range texts {
 		if b, err := parseBlock(field, text); err == nil && b.Until.After(l.now()) {
 			all[field] = true
-		} else if err := l.store.Unset(ctx, l.list(listBlocked), field); err != nil {
-			return err
+		} else {
+			over = append(over, field)
 		}
 	}
 	if len(all) > maxSettings {
 		reason := fmt.Sprintf("found %d keys that would be blocked; expected at most %d", len(all), maxSettings)
 		return &RuleError{Argument: "block", Reason: reason}
 	}
-	return nil
+	return l.store.Unset(ctx, l.list(listBlocked), over...)
 }
 
 // parseBlock reads a block from its field and text in the store.

@@ -8,11 +8,8 @@ const farthest = 5 * 366 * 24 * time.Hour
 // Boundaries returns the next n times after now at which the calendar windows of the rule end, in the rule's time zone. There are fewer
 // if five years pass between two of them, and none for a rule without Cron, whose windows depend on the calls. The error is a *RuleError.
 func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
-	if err := r.check(); err != nil || r.Cron == "" {
-		return nil, err
-	}
-	schedule, err := r.schedule()
-	if err != nil {
+	p, err := r.prepare("")
+	if err != nil || r.Cron == "" {
 		return nil, err
 	}
 	zone, err := time.LoadLocation(r.TZ)
@@ -21,7 +18,7 @@ func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
 	}
 	var ends []time.Time
 	for last := now; len(ends) < n; {
-		_, stop := schedule.Window(last.UnixMicro())
+		_, stop := p.numbers.Schedule.Window(last.UnixMicro())
 		end := time.UnixMicro(stop).In(zone)
 		if end.Sub(last) > farthest {
 			break

@@ -19,7 +19,13 @@ func init() {
 		return err
 	}
 	bridge.Describe = describe
-	bridge.Numbers = func(rule any) (*engine.Rule, error) { return rule.(Rule).toNumbers() }
+	bridge.Numbers = func(rule any) (*engine.Rule, error) {
+		p, err := rule.(Rule).prepare("")
+		if err != nil {
+			return nil, err
+		}
+		return p.numbers, nil
+	}
 }
 
 // methodRules are the prepared rules of a method.

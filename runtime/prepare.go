@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -40,20 +39,11 @@ func (r Rule) prepare(method string) (*prepared, error) {
 	return p, err
 }
 
-// toNumbers returns the rule as stores know it.
-func (r Rule) toNumbers() (*engine.Rule, error) {
-	p, err := r.prepare("")
-	if err != nil {
-		return nil, err
-	}
-	return p.numbers, nil
-}
-
 func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	numbers := engine.Rule{
+	numbers := &engine.Rule{
 		Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(),
 		Slices: r.sliceCount(), Block: r.Block.Microseconds(), Lease: r.Lease.Microseconds(),
 	}
@@ -63,10 +53,11 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 			return nil, err
 		}
 	}
-	p := &prepared{Rule: r, shown: r.Name, window: window, tag: tag, numbers: &numbers}
-	p.claim = engine.Claim{Rule: &numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)}
-	p.simple = r.Mode == ModeEnforce && !r.kind().IsVariant() && r.Limit > 0
-	return p, nil
+	return &prepared{
+		Rule: r, shown: r.Name, window: window, tag: tag, numbers: numbers,
+		claim:  engine.Claim{Rule: numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)},
+		simple: r.Mode == ModeEnforce && !r.kind().IsVariant() && r.Limit > 0,
+	}, nil
 }
 
 // keepsTimes reports whether the time of each permit is written down.
@@ -98,19 +89,17 @@ func (r Rule) sliceCount() int64 {
 // queue take to leave. That time is rounded up, as places are. In a bucket of one permit each place is rounded from the one before.
 func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	wait := longest.Microseconds()
-	if r.Queue > 0 && limit > 0 {
-		per := r.Per.Microseconds()
-		if r.capacity(limit) == 1 {
-			per += (limit - per%limit) % limit
-		}
-		high, low := bits.Mul64(uint64(r.Queue), uint64(per))
-		low, carry := bits.Add64(low, uint64(limit-1), 0)
-		if high += carry; high < uint64(limit) { // else it is longer than any wait
-			queue, _ := bits.Div64(high, low, uint64(limit))
-			wait = int64(min(uint64(wait), queue))
-		}
+	if r.Queue == 0 || limit == 0 {
+		return wait
 	}
-	return wait
+	per := r.Per.Microseconds()
+	if r.capacity(limit) == 1 {
+		per += (limit - per%limit) % limit
+	}
+	if float64(r.Queue)*float64(per)/float64(limit) > 2*float64(wait) { // the exact time may have more bits than there are
+		return wait
+	}
+	return min(wait, engine.MulDiv(r.Queue, per, limit))
 }
 
 var cronParser = cron.NewParser(

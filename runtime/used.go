@@ -153,15 +153,11 @@ func (l *Limiter) pruneUsed(ctx context.Context) error {
 		fields, seen[field] = append(fields, field), rule.Seen
 	}
 	slices.SortFunc(fields, func(a, b string) int { return cmp.Or(seen[b].Compare(seen[a]), strings.Compare(a, b)) })
-	for i, field := range fields {
-		if i < maxUsed && time.Since(seen[field]) < usedLife {
-			continue
-		}
-		if err := l.store.Unset(ctx, l.list(listRules), field); err != nil {
-			return err
-		}
+	kept := min(len(fields), maxUsed)
+	for kept > 0 && time.Since(seen[fields[kept-1]]) >= usedLife {
+		kept--
 	}
-	return nil
+	return l.store.Unset(ctx, l.list(listRules), fields[kept:]...)
 }
 
 // Rules returns the rules that limiters of this prefix on the store have used within the last day, sorted by name; at most 1,000, and none

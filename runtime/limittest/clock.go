@@ -11,7 +11,7 @@ type Clock struct {
 	mu       sync.Mutex
 	now      time.Time
 	sleepers map[*sleeper]struct{}
-	changed  chan struct{} // closed when a sleeper comes or goes, or the clock moves
+	changed  *sync.Cond // a sleeper came or went
 }
 
 type sleeper struct {
@@ -21,9 +21,9 @@ type sleeper struct {
 
 // NewClock returns a clock that shows noon of 2 March 2026, a Monday, in UTC.
 func NewClock() *Clock {
-	return &Clock{
-		now: time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC), sleepers: map[*sleeper]struct{}{}, changed: make(chan struct{}),
-	}
+	c := &Clock{now: time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC), sleepers: map[*sleeper]struct{}{}}
+	c.changed = sync.NewCond(&c.mu)
+	return c
 }
 
 // Now returns the time on the clock.
@@ -47,19 +47,15 @@ func (c *Clock) Advance(d time.Duration) {
 			close(s.wake)
 		}
 	}
-	c.notify()
+	c.changed.Broadcast()
 }
 
 // AwaitSleepers returns when at least n calls sleep on the clock. If they never do, go test's timeout ends the test.
 func (c *Clock) AwaitSleepers(n int) {
-	for {
-		c.mu.Lock()
-		enough, changed := len(c.sleepers) >= n, c.changed
-		c.mu.Unlock()
-		if enough {
-			return
-		}
-		<-changed
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.sleepers) < n {
+		c.changed.Wait()
 	}
 }
 
@@ -75,7 +71,7 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.sleepers, s)
-		c.notify()
+		c.changed.Broadcast()
 	}
 }
 
@@ -84,12 +80,6 @@ func (c *Clock) add(d time.Duration) *sleeper {
 	defer c.mu.Unlock()
 	s := &sleeper{c.now.Add(d), make(chan struct{})}
 	c.sleepers[s] = struct{}{}
-	c.notify()
+	c.changed.Broadcast()
 	return s
-}
-
-// notify wakes those who wait for a change.
-func (c *Clock) notify() {
-	close(c.changed)
-	c.changed = make(chan struct{})
 }

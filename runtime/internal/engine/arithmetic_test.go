@@ -47,7 +47,7 @@ func TestMulDiv(t *testing.T) {
 		if rest.Sign() > 0 {
 			want.Add(want, big.NewInt(1))
 		}
-		if got := mulDiv(a, b, c); big.NewInt(got).Cmp(want) != 0 {
+		if got := MulDiv(a, b, c); big.NewInt(got).Cmp(want) != 0 {
 			t.Fatalf("%d*%d/%d, rounded up, is %d, want %s", a, b, c, got, want)
 		}
 	})

@@ -62,7 +62,7 @@ func (c *Claim) Left(n, d int64) int64 {
 	if worth, _ := gain(0, 0, n, c.Limit, c.Rule.Per); d > worth {
 		return n
 	}
-	return mulDiv(d, c.Limit, c.Rule.Per)
+	return MulDiv(d, c.Limit, c.Rule.Per)
 }
 
 // isPrepaid reports whether a call runs before its permits are there, so that the next one waits for them.

@@ -199,8 +199,8 @@ type Settings interface {
 	Settings(ctx context.Context, list string) (map[string]string, error)
 	// Set sets a text; with onlyNew, only where there is none. It reports whether it did.
 	Set(ctx context.Context, list, name, text string, onlyNew bool) (bool, error)
-	// Unset removes a text.
-	Unset(ctx context.Context, list, name string) error
+	// Unset removes texts.
+	Unset(ctx context.Context, list string, names ...string) error
 	// Register sets texts of a list that expires after life, unless more are set before.
 	Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error
 }

@@ -40,7 +40,7 @@ func (w *warmup) Commit(c *Claim, n, now, _ int64) bool {
 	above := max(0, stored-c.Rule.Warmup/2)
 	worth, _ := gain(0, 0, n, c.Limit, c.Rule.Per)
 	cold := min(above, worth)
-	c.Extra, c.Stored = mulDiv(2*cold, 2*above-cold, c.Rule.Warmup), min(stored, worth)
+	c.Extra, c.Stored = MulDiv(2*cold, 2*above-cold, c.Rule.Warmup), min(stored, worth)
 	w.add(c, n, now)
 	w.full += c.Extra
 	w.stored = stored - c.Stored
@@ -60,8 +60,8 @@ func (w *warmup) GiveBack(c *Claim, n, now int64, _ bool) {
 	}
 }
 
-// mulDiv returns a*b/c, rounded up. The product may have more bits than an int64.
-func mulDiv(a, b, c int64) int64 {
+// MulDiv returns a*b/c, rounded up. The product may have more bits than an int64.
+func MulDiv(a, b, c int64) int64 {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	quotient, rest := bits.Div64(high, low, uint64(c))
 	return int64(quotient + min(rest, 1))

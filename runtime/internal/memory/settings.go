@@ -50,9 +50,11 @@ func (s *Store) Register(ctx context.Context, list string, texts map[string]stri
 }
 
 // Unset implements engine.Settings.
-func (s *Store) Unset(_ context.Context, list, name string) error {
+func (s *Store) Unset(_ context.Context, list string, names ...string) error {
 	s.settings.Lock()
 	defer s.settings.Unlock()
-	delete(s.settings.texts[list], name)
+	for _, name := range names {
+		delete(s.settings.texts[list], name)
+	}
 	return nil
 }

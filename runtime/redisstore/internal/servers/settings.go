@@ -52,6 +52,9 @@ func (s *Servers) Register(ctx context.Context, list string, texts map[string]st
 }
 
 // Unset implements engine.Settings.
-func (s *Servers) Unset(ctx context.Context, list, name string) error {
-	return probe.Reason(s.Client, s.Client.HDel(ctx, list, name).Err())
+func (s *Servers) Unset(ctx context.Context, list string, names ...string) error {
+	if len(names) == 0 {
+		return nil // which the command does not allow
+	}
+	return probe.Reason(s.Client, s.Client.HDel(ctx, list, names...).Err())
 }
