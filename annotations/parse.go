@@ -220,21 +220,13 @@ func (p *parser) unexpected(a Arg, verb *Verb) {
 
 // set gives the rule the value of one of its arguments.
 func (r *Rule) set(p *parser, a *Argument, v Text) {
-	switch a.Name {
-	case "key":
-		r.Key = p.parseTemplate(v)
-	case "distinct":
-		r.Distinct = p.parseTemplate(v)
-	case "message":
-		r.Message = p.parseTemplate(v)
-	case "limit":
-		r.Limit = p.parseAmount(a.Name, v)
-	case "cost":
-		r.Cost = p.parseAmount(a.Name, v)
-	case "when":
-		r.When = p.parseExpr(a.Name, v)
-	case "settle":
-		r.Settle = p.parseExpr(a.Name, v)
+	switch a.Kind {
+	case TemplateKind:
+		*map[string]*Template{"key": &r.Key, "distinct": &r.Distinct, "message": &r.Message}[a.Name] = p.parseTemplate(v)
+	case AmountKind:
+		*map[string]*Amount{"limit": &r.Limit, "cost": &r.Cost}[a.Name] = p.parseAmount(a.Name, v)
+	case ExprKind:
+		*map[string]*Expr{"when": &r.When, "settle": &r.Settle}[a.Name] = p.parseExpr(a.Name, v)
 	default:
 		r.Values = append(r.Values, p.value(a, v))
 	}

@@ -2,7 +2,6 @@ package generator
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,22 +20,23 @@ var columns = []string{"name", "key", "limit", "per", "cron", "algorithm", "mess
 func settings(r *model.Rule) map[string]any {
 	values := map[string]any{}
 	for arg, value := range fields.Given(r.Limit) {
-		values[arg.Name] = shown(value.Interface())
+		if !slices.Contains(columns, arg.Name) {
+			values[arg.Name] = shown(value.Interface())
+		}
 	}
 	if r.Limit.TZ == "UTC" {
 		delete(values, "tz")
 	}
-	if cost := r.Rule.Cost; cost.Expr.IsZero() && cost.Pos.IsValid() && cost.Int != 1 {
-		values["cost"] = cost.Int
-	} else if !cost.Expr.IsZero() {
-		values["cost"] = cost.Expr.Value
+	if n := r.Rule.Cost.Int; n > 1 {
+		values["cost"] = n
 	}
-	for _, computed := range []string{"when", "settle"} {
-		if text := r.Text(computed); text != "" {
-			values[computed] = text
+	for name, expression := range map[string]string{
+		"cost": r.Rule.Cost.Expr.Value, "when": r.Rule.When.Value, "settle": r.Rule.Settle.Value,
+	} {
+		if expression != "" {
+			values[name] = expression
 		}
 	}
-	maps.DeleteFunc(values, func(name string, _ any) bool { return slices.Contains(columns, name) })
 	return values
 }
 

@@ -2,6 +2,7 @@ package generator
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -91,12 +92,7 @@ func Write(files []File) ([]Stale, error) {
 
 // about makes an error of what the disk has against a file, whose temporary name means nothing to anybody.
 func about(name string, err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pe.Err
-	} else if le, ok := errors.AsType[*os.LinkError](err); ok {
-		err = le.Err
-	}
-	return &fs.PathError{Op: "write", Path: name, Err: err}
+	return &fs.PathError{Op: "write", Path: name, Err: errors.Unwrap(err)} // of a *fs.PathError or an *os.LinkError
 }
 
 // beside writes a file under a name that no build sees.
@@ -110,7 +106,7 @@ func beside(s Stale) (name string, err error) {
 	if old, statErr := os.Stat(s.Name); statErr == nil {
 		mode = old.Mode().Perm()
 	}
-	return f.Name(), errors.Join(err, f.Chmod(mode), f.Close())
+	return f.Name(), cmp.Or(err, f.Chmod(mode), f.Close())
 }
 
 // removeAbandoned removes the temporary files that lie beside files since a run was killed. One that is being written by

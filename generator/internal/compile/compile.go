@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -41,14 +42,14 @@ func copied[T any](of []*T) []*T {
 // compileRules compiles the rules of a type's methods. Those of the type are compiled for each method, whose parameters differ.
 func compileRules(from reach.From, methods []*model.Method) annotations.Diagnostics {
 	var errs annotations.Diagnostics
-	ofType := &collected{}
+	var ofType []*covered
 	applied := map[token.Pos]bool{} // to any method, by the position of a condition
 	for _, m := range methods {
 		m.Env = &expr.Env{From: from, Method: m.Scope, Params: m.Params}
 		if m.Receiver != nil {
 			m.Env.Receiver = *m.Receiver
 		}
-		c := &compiler{env: m.Env, method: m, ofTypes: ofType}
+		c := &compiler{env: m.Env, method: m, ofTypes: &ofType}
 		var rules []*model.Rule
 		for _, r := range m.Rules {
 			compiled, applies := c.rule(*r)
@@ -70,50 +71,38 @@ func compileRules(from reach.From, methods []*model.Method) annotations.Diagnost
 			errs = append(errs, annotations.Diagnostic{Pos: pos, Msg: "when: this is never true, so that the rule never applies"})
 		}
 	}
-	return append(errs, ofType.errors()...)
-}
-
-// collected are the errors in the rules of a type, which are wrong for some of its methods only.
-type collected struct {
-	order   []annotations.Diagnostic
-	methods map[annotations.Diagnostic][]string
-}
-
-func (c *collected) add(err annotations.Diagnostic, method string) {
-	if strings.HasPrefix(err.Msg, "unknown name ") {
-		err.Msg, _, _ = strings.Cut(err.Msg, ";") // the parameters there are differ
-	}
-	if c.methods == nil {
-		c.methods = map[annotations.Diagnostic][]string{}
-	}
-	if c.methods[err] == nil {
-		c.order = append(c.order, err)
-	}
-	c.methods[err] = append(c.methods[err], method)
-}
-
-// errors says of each mistake once in which methods it is one.
-func (c *collected) errors() annotations.Diagnostics {
-	var errs annotations.Diagnostics
-	for _, err := range c.order {
-		methods := c.methods[err]
-		if name, ok := strings.CutPrefix(err.Msg, "unknown name "); ok {
-			err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers; write $env?.%s ?? \"none\", or put //ratelimit:skip on the methods that the rule is not for",
-				name, strings.Join(methods, ", "), name)
-		} else {
-			err.Msg += fmt.Sprintf(" (in %s, which this rule covers)", strings.Join(methods, ", "))
-		}
-		errs = append(errs, err)
+	for _, c := range ofType {
+		errs = append(errs, c.diagnostic())
 	}
 	return errs
 }
+
+// covered is an error in a rule of a type, and the methods for which it is one.
+type covered struct {
+	annotations.Diagnostic
+	methods []string
+}
+
+// diagnostic says of the mistake once where it is one.
+func (c *covered) diagnostic() annotations.Diagnostic {
+	err, methods := c.Diagnostic, strings.Join(c.methods, ", ")
+	if name, ok := strings.CutPrefix(err.Msg, unknownName); ok {
+		err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers; write $env?.%[1]s ?? \"none\", or put //ratelimit:skip on the methods that the rule is not for",
+			name, methods)
+	} else {
+		err.Msg += fmt.Sprintf(" (in %s, which this rule covers)", methods)
+	}
+	return err
+}
+
+const unknownName = "unknown name "
 
 // compiler compiles the rules of one method.
 type compiler struct {
 	env     *expr.Env
 	method  *model.Method
-	ofType  bool // the rule stands on the type
-	ofTypes *collected
+	ofType  bool        // the rule stands on the type
+	ofTypes *[]*covered // the errors in the rules of the type
 	errs    annotations.Diagnostics
 }
 
@@ -188,11 +177,18 @@ func (c *compiler) expr(e annotations.Expr, env *expr.Env, want expr.Want) *expr
 
 // report keeps an error. What is wrong in a rule of a type may be right for the type's other methods.
 func (c *compiler) report(err annotations.Diagnostic) {
-	if c.ofType {
-		c.ofTypes.add(err, c.method.Name)
-	} else {
+	if !c.ofType {
 		c.errs = append(c.errs, err)
+		return
 	}
+	if strings.HasPrefix(err.Msg, unknownName) {
+		err.Msg, _, _ = strings.Cut(err.Msg, ";") // the parameters there are differ
+	}
+	i := slices.IndexFunc(*c.ofTypes, func(o *covered) bool { return o.Diagnostic == err })
+	if i < 0 {
+		i, *c.ofTypes = len(*c.ofTypes), append(*c.ofTypes, &covered{Diagnostic: err})
+	}
+	(*c.ofTypes)[i].methods = append((*c.ofTypes)[i].methods, c.method.Name)
 }
 
 // hidden reports a predeclared name that the package or a type parameter gives another meaning, unless the expression is about

@@ -58,22 +58,19 @@ func (w *writer) instead(err string) string {
 // fallback names the function to call.
 func (w *writer) fallback(f *model.Fallback) string {
 	qualifier, name, dotted := strings.Cut(f.Func.Value, ".")
+	args := ""
+	if f.Generic {
+		args = w.generic
+	}
 	switch {
 	case f.Of == model.OfNext:
 		return w.next + "." + name
 	case f.Of == model.OfType:
 		return "new(" + qualifier + ")." + name
 	case f.Import != nil:
-		return w.Import(f.Import) + "." + name + w.typeArgs(f)
+		return w.Import(f.Import) + "." + name + args
 	case dotted:
 		return f.Func.Value
 	}
-	return qualifier + w.typeArgs(f)
-}
-
-func (w *writer) typeArgs(f *model.Fallback) string {
-	if !f.Generic {
-		return ""
-	}
-	return w.generic
+	return qualifier + args
 }
