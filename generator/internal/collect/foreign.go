@@ -5,16 +5,13 @@ import (
 	"slices"
 )
 
-// isForeign reports whether only another package can declare a method of f's name.
-func (c *methods) isForeign(f *types.Func) bool { return !f.Exported() && f.Pkg() != c.pkg.Types }
-
 // embed has the wrapper embed interfaces for those of the methods that only other packages can declare: exported interfaces of
 // these packages that have no other methods, such as the UnsafeCatalogServer of generated gRPC code. It returns the methods that
 // remain, by their packages.
 func (c *methods) embed(methods []*types.Func) map[*types.Package][]*types.Func {
 	foreign := map[*types.Package][]*types.Func{}
 	for _, f := range methods {
-		if c.isForeign(f) {
+		if c.from().IsForeign(f) {
 			foreign[f.Pkg()] = append(foreign[f.Pkg()], f)
 		}
 	}

@@ -17,7 +17,7 @@ func (c *methods) ofInterface() {
 			c.object.Name(), pkg.Path(), methods[0].Name())
 	}
 	for _, f := range found {
-		if c.isForeign(f) {
+		if c.from().IsForeign(f) {
 			continue
 		}
 		c.add(f.Name(), f.Signature(), declared[f.Name()])

@@ -25,7 +25,7 @@ type methods struct {
 func (c *methods) collect(g annotations.Group) {
 	defer c.needContext()
 	if c.of.Kind == model.Func {
-		c.function(g)
+		c.function()
 		return
 	}
 	if !g.Fallback.IsZero() {
@@ -44,24 +44,18 @@ func (c *methods) collect(g annotations.Group) {
 	}
 }
 
+// function collects a func type, which is its own and only method. What stands on the type is about it.
+func (c *methods) function() {
+	own := []declaration{{name: c.spec.Name, node: c.spec.Type, doc: c.doc, owner: c.object, file: c.typeSource.file}}
+	c.add(c.object.Name(), c.object.Type().Underlying().(*types.Signature), own)
+}
+
 // add makes the model of a method and adds it, unless it cannot be written.
 func (c *methods) add(name string, sig *types.Signature, declared []declaration) {
-	if m := c.method(name, c.of.Scope+"."+name, sig, declared); m != nil {
-		c.of.Methods = append(c.of.Methods, m)
+	scope := c.of.Scope
+	if c.of.Kind != model.Func {
+		scope += "." + name
 	}
-}
-
-// function collects a func type, which is its own and only method. What stands on the type is about it.
-func (c *methods) function(g annotations.Group) {
-	sig := c.object.Type().Underlying().(*types.Signature)
-	own := []declaration{{name: c.spec.Name, node: c.spec.Type, doc: c.doc, owner: c.object, file: c.typeSource.file}}
-	if m := c.method(c.object.Name(), c.of.Scope, sig, own); m != nil {
-		c.of.Methods = []*model.Method{m}
-	}
-}
-
-// method makes the model of a method; nil if it cannot be written.
-func (c *methods) method(name, scope string, sig *types.Signature, declared []declaration) *model.Method {
 	m := &model.Method{Pos: c.of.Pos, Name: name, Signature: sig, Scope: scope, Context: -1, Error: -1}
 	node := ast.Node(c.spec.Name)
 	if len(declared) > 0 {
@@ -72,9 +66,17 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 		}
 	}
 	if !c.valid(sig, node) || !c.expressible(m) {
-		return nil
+		return
 	}
 	describe(m)
+	c.direct(m, declared)
+	c.warnOfMessages(m)
+	c.sameLease(m)
+	c.of.Methods = append(c.of.Methods, m)
+}
+
+// direct gives m the directives of its declarations, and the rules of its type.
+func (c *methods) direct(m *model.Method, declared []declaration) {
 	spare := m.Error < 0
 	var skip annotations.Directive
 	for _, d := range declared {
@@ -99,9 +101,6 @@ func (c *methods) method(name, scope string, sig *types.Signature, declared []de
 	if m.Fallback != nil && len(m.Rules) == 0 {
 		c.errorf(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so that its fallback is never called", m.Name)
 	}
-	c.warnOfMessages(m)
-	c.sameLease(m)
-	return m
 }
 
 // warnOfMessages tells of messages of refusals of which nobody is told, as the fallback does not take them.

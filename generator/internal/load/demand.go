@@ -55,9 +55,7 @@ func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
 		file := newSourceFile(f.Syntax, meta)
 		d.askMentioned(nil, file, f.Syntax)
 		d.askDirectives(file)
-	}
-	for _, f := range slices.Concat(p.Files, p.Others) {
-		for _, dot := range newSourceFile(f.Syntax, meta).dots {
+		for _, dot := range file.dots {
 			d.askExported(d.source(dot))
 		}
 	}

@@ -42,56 +42,51 @@ func (f From) Unnameable(t types.Type) string {
 	case *types.Alias:
 		return f.unnameable(t.Obj())
 	case *types.Basic:
-		if f.Redefined(t.Name()) {
-			return "Go's own " + t.Name() + ", but another one hides it here"
-		}
+		return f.redefined(t.Name())
 	case *types.Struct:
-		return f.foreignField(t)
+		for v := range t.Fields() {
+			if f.IsForeign(v) {
+				return "a struct with the field " + v.Name() + " of package " + v.Pkg().Path() + ", which is not exported"
+			}
+		}
 	case *types.Interface:
-		return f.foreignMethod(t)
+		for m := range t.ExplicitMethods() {
+			if f.IsForeign(m) {
+				return "an interface with the method " + m.Name() + " of package " + m.Pkg().Path() + ", which is not exported"
+			}
+		}
+	}
+	return ""
+}
+
+// IsForeign reports whether only another package can declare a field or a method of o's name.
+func (f From) IsForeign(o types.Object) bool {
+	return !o.Exported() && o.Pkg().Path() != f.Package.Path()
+}
+
+func (f From) redefined(name string) string {
+	if f.Redefined(name) {
+		return "Go's own " + name + ", but another one hides it here"
 	}
 	return ""
 }
 
 func (f From) unnameable(o *types.TypeName) string {
-	switch {
-	case o.Pkg() == nil && f.Redefined(o.Name()):
-		return "Go's own " + o.Name() + ", but another one hides it here"
-	case o.Pkg() == nil:
-		return ""
-	case o.Pkg().Path() == f.Package.Path() && f.Hidden(o.Name()):
+	if o.Pkg() == nil {
+		return f.redefined(o.Name())
+	}
+	path := o.Pkg().Path()
+	switch isOwn := path == f.Package.Path(); {
+	case isOwn && f.Hidden(o.Name()):
 		return "the type " + o.Name() + ", which a type parameter hides"
-	case o.Pkg().Path() == f.Package.Path():
+	case isOwn:
 		return ""
-	}
-	name := o.Pkg().Path() + "." + o.Name()
-	switch {
 	case !o.Exported():
-		return name + ", which is not exported"
-	case !Importable(o.Pkg().Path(), f.Package.Path()):
-		return name + ", which is internal to another module or folder"
+		return path + "." + o.Name() + ", which is not exported"
+	case !Importable(path, f.Package.Path()):
+		return path + "." + o.Name() + ", which is internal to another module or folder"
 	case o.Pkg().Name() == "main":
-		return name + ", which is of a program and cannot be imported"
-	}
-	return ""
-}
-
-// foreignField says which field of a struct that is spelt out belongs to another package.
-func (f From) foreignField(t *types.Struct) string {
-	for v := range t.Fields() {
-		if !v.Exported() && v.Pkg().Path() != f.Package.Path() {
-			return "a struct with the field " + v.Name() + " of package " + v.Pkg().Path() + ", which is not exported"
-		}
-	}
-	return ""
-}
-
-// foreignMethod says which method of an interface that is spelt out belongs to another package.
-func (f From) foreignMethod(t *types.Interface) string {
-	for m := range t.ExplicitMethods() {
-		if !m.Exported() && m.Pkg().Path() != f.Package.Path() {
-			return "an interface with the method " + m.Name() + " of package " + m.Pkg().Path() + ", which is not exported"
-		}
+		return path + "." + o.Name() + ", which is of a program and cannot be imported"
 	}
 	return ""
 }
@@ -109,8 +104,7 @@ func Importable(path, from string) bool {
 	if i == 0 {
 		return false // the standard library's
 	}
-	parent := path[:i-1]
-	return from == parent || strings.HasPrefix(from, parent+"/")
+	return strings.HasPrefix(from+"/", path[:i])
 }
 
 // Mentions reports whether is holds for t or for a type in t's text. What a named type is declared as is no part of its

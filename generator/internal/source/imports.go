@@ -3,7 +3,6 @@ package source
 import (
 	"go/ast"
 	"go/token"
-	"go/types"
 	"slices"
 	"strconv"
 
@@ -13,17 +12,16 @@ import (
 // ImportedNames returns the names that a file of p, or of its others, has from an import: that of the package, or all that it exports.
 func (p *Package) ImportedNames(spec *ast.ImportSpec) []string {
 	path, _ := strconv.Unquote(spec.Path.Value)
-	imported := p.Types.Imports()
-	i := slices.IndexFunc(imported, func(i *types.Package) bool { return i.Path() == path })
+	imported := p.imported(path)
 	switch {
 	case spec.Name != nil && spec.Name.Name != ".":
 		return []string{spec.Name.Name}
-	case i < 0 && spec.Name == nil:
+	case imported == nil && spec.Name == nil:
 		return []string{names.BaseOf(path)} // as another build imports it
-	case i < 0:
+	case imported == nil:
 		return nil
 	case spec.Name == nil:
-		return []string{imported[i].Name()}
+		return []string{imported.Name()}
 	}
-	return slices.DeleteFunc(imported[i].Scope().Names(), func(name string) bool { return !token.IsExported(name) })
+	return slices.DeleteFunc(imported.Scope().Names(), func(name string) bool { return !token.IsExported(name) })
 }

@@ -52,11 +52,17 @@ func (p *Package) Import(path string) *types.Package {
 		found, _ := p.Importer.Import(path)
 		return found
 	}
-	i := slices.IndexFunc(p.Types.Imports(), func(i *types.Package) bool { return i.Path() == path })
-	if i < 0 {
-		return nil
+	return p.imported(path)
+}
+
+// imported returns a package that p imports directly, or nil.
+func (p *Package) imported(path string) *types.Package {
+	for _, i := range p.Types.Imports() {
+		if i.Path() == path {
+			return i
+		}
 	}
-	return p.Types.Imports()[i]
+	return nil
 }
 
 // Named returns what an expression such as T, *T or pkg.T[int] in the declarations of p names; nil if it is no name.
