@@ -7,7 +7,7 @@ type Mode uint8
 
 const (
 	ModeEnforce Mode = iota // the call is refused
-	ModeShadow              // the refusal is only reported: see [WithObserver]
+	ModeShadow              // the refusal is only reported: see [WithObserver]. Errors, such as a KeyError, fail the call as in ModeEnforce
 	ModeTrigger             // the rule never refuses: the function of [WithTrigger] is called when its limit is reached
 )
 
