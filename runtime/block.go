@@ -39,7 +39,7 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 	case err != nil:
 		return err
 	case d <= 0 || d > maxBlock:
-		return requests[0].Rule.wrong("block", "found %s; expected up to %s", period.Format(d), period.Format(maxBlock))
+		return requests[0].Rule.wrong("block", "found %s; expected more than 0, up to %s", period.Format(d), period.Format(maxBlock))
 	}
 	by, _ := ctx.Value(bridge.UserID).(string)
 	text, err := json.Marshal(block{Until: l.now().Add(d).UTC(), By: printable.Text(by, maxBy)})

@@ -83,14 +83,14 @@ func TestImpossibleBlocks(t *testing.T) {
 	l, ctx := New(memory.New(nil, 100, 1<<20)), t.Context()
 	q := Request{Rule: Rule{Name: "r"}}
 	for want, err := range map[string]error{
-		"found 0s; expected up to 30d":      l.Block(ctx, 0, q),
-		`rule "r": block: found 30d1h; exp`: l.Block(ctx, 721*time.Hour, q),
-		"found none; expected one or more":  l.Block(ctx, time.Hour),
-		"expected the name of the rule":     l.Unblock(ctx, Request{}),
-		"expected p.T.M, the name of all":   l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "p.T.M#2"}}),
-		"expected p.T.N, the name of all":   l.Overrides().Set(ctx, "p.T.N#12", Override{Per: time.Minute}),
-		"expected no spaces":                l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "a b"}}),
-		"the key is empty":                  l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "r", Key: "{x}"}}),
+		"found 0s; expected more than 0, up to 30d": l.Block(ctx, 0, q),
+		`rule "r": block: found 30d1h; exp`:         l.Block(ctx, 721*time.Hour, q),
+		"found none; expected one or more":          l.Block(ctx, time.Hour),
+		"expected the name of the rule":             l.Unblock(ctx, Request{}),
+		"expected p.T.M, the name of all":           l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "p.T.M#2"}}),
+		"expected p.T.N, the name of all":           l.Overrides().Set(ctx, "p.T.N#12", Override{Per: time.Minute}),
+		"expected no spaces":                        l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "a b"}}),
+		"the key is empty":                          l.Block(ctx, time.Hour, Request{Rule: Rule{Name: "r", Key: "{x}"}}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -44,7 +44,7 @@ func TestBadInput(t *testing.T) {
 		{misuse, "found no -for; expected one such as -for 1h", "block login ann"},
 		{misuse, "expected a duration above zero", "block login ann -for -1h"},
 		{misuse, "invalid value", "block login ann -for soon"},
-		{failed, "expected up to 30d", "block login ann -for 31d"},
+		{failed, "expected more than 0, up to 30d", "block login ann -for 31d"},
 		{misuse, "an argument is empty", "block login _ -for 1h"},
 		{misuse, "found 1 argument; expected 2", "unblock login"},
 		{misuse, "invalid value", "override set login -limit many"},
