@@ -16,7 +16,7 @@ import (
 type writer struct {
 	*function
 	stmts []string
-	fail  func(failure) string // leaves where the expression that is being written cannot be computed
+	fail  func(expr.Failure) string // leaves where the expression that is being written cannot be computed
 
 	returned []string          // variables with the results of the wrapped call, once it is made
 	subjects map[string]string // expressions for subjects that were computed already, by their templates
@@ -31,17 +31,8 @@ func (w *writer) Variable(i int) string {
 // Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }
 
-// failure is why an expression cannot be computed: something in it is nil, there is a reason, or a variable holds an error.
-type failure struct{ isNil, reason, err string }
-
-// FailNil implements expr.Names.
-func (w *writer) FailNil(what string) string { return w.fail(failure{isNil: what}) }
-
 // Fail implements expr.Names.
-func (w *writer) Fail(reason string) string { return w.fail(failure{reason: reason}) }
-
-// FailErr implements expr.Names.
-func (w *writer) FailErr(err string) string { return w.fail(failure{err: err}) }
+func (w *writer) Fail(f expr.Failure) string { return w.fail(f) }
 
 // body returns the statements of the method.
 func (f *function) body() []jen.Code {
@@ -131,7 +122,7 @@ func (w *writer) checkContext() {
 
 // code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
 func (w *writer) code(c *expr.Code, r *model.Rule, src string) expr.Written {
-	w.fail = func(f failure) string { return w.keyFailure(w.context(), w.keyError(r, src, f)) }
+	w.fail = func(f expr.Failure) string { return w.keyFailure(w.context(), w.keyError(r, src, f)) }
 	return w.render(c)
 }
 
@@ -145,15 +136,15 @@ func (w *writer) keyFailure(ctx, err string) string {
 }
 
 // keyError writes the error of an expression of r that cannot be computed.
-func (w *writer) keyError(r *model.Rule, src string, f failure) string {
+func (w *writer) keyError(r *model.Rule, src string, f expr.Failure) string {
 	rules, rule := w.rulesOf[w.method], strconv.Itoa(slices.Index(w.method.Rules, r))
 	switch {
-	case f.err != "":
-		return rules + ".KeyError(" + rule + ", " + quote(src) + ", " + f.err + ")"
-	case f.isNil != "":
-		return rules + ".NilKey(" + rule + ", " + quote(f.isNil) + ")"
+	case f.Err != "":
+		return rules + ".KeyError(" + rule + ", " + quote(src) + ", " + f.Err + ")"
+	case f.Nil != "":
+		return rules + ".NilKey(" + rule + ", " + quote(f.Nil) + ")"
 	}
-	return rules + ".Missing(" + rule + ", " + quote(src) + ", " + quote(f.reason) + ")"
+	return rules + ".Missing(" + rule + ", " + quote(src) + ", " + quote(f.Reason) + ")"
 }
 
 // render adds the statements of c, but for checks that were made before.

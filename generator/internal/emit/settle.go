@@ -88,7 +88,7 @@ func (w *writer) settlement(succeeded, taken, leave string) []string {
 				args = append(args, w.wrap("Keep"))
 				continue
 			}
-			w.fail = func(f failure) string {
+			w.fail = func(f expr.Failure) string {
 				return call(taken+".SettleFailed", ctx, w.keyError(r, r.Rule.Settle.Value, f)) + "\n" + leave
 			}
 			args = append(args, w.render(r.Settle).Value)

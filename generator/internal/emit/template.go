@@ -109,7 +109,7 @@ func (w *writer) described(err string, leave func(err string) string) string {
 	if len(rules) == 0 {
 		return undescribed
 	}
-	w.fail = func(failure) string { return undescribed } // what a message lacks must not hide the refusal
+	w.fail = func(expr.Failure) string { return undescribed } // what a message lacks must not hide the refusal
 	w.facts.Forget()
 	return w.inner(func() string {
 		var args []string

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -145,10 +144,8 @@ var rare = []struct {
 
 type worldNames struct{ plainNames }
 
-func (n *worldNames) Variable(i int) string      { return "w." + n.env.Params[i].Name }
-func (n *worldNames) FailNil(what string) string { return n.Fail(what + " is nil") }
-func (n *worldNames) Fail(reason string) string  { return "return nil, " + strconv.Quote(reason) }
-func (n *worldNames) FailErr(err string) string  { return "return nil, " + err + ".Error()" }
+func (n *worldNames) Variable(i int) string { return "w." + n.env.Params[i].Name }
+func (n *worldNames) Fail(f Failure) string { return failing(f) }
 
 func world(t *testing.T) *Env {
 	pkg, err := check("testdata/world.go.txt")

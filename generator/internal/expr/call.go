@@ -163,7 +163,7 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	return &term{node: n, typ: text, bare: plain, gates: []*term{plain}, write: func(w *writer) operand {
 		o := w.twice(plain, w.term(plain))
 		if !w.knows(o.text) {
-			w.failIf(o.text+` == ""`, w.names.Fail("the context carries no "+id.what))
+			w.failIf(o.text+` == ""`, Failure{Reason: "the context carries no " + id.what})
 		}
 		return o
 	}}

@@ -63,11 +63,12 @@ type Names interface {
 	Import(*types.Package) string // the local name of an imported package
 	Variable(i int) string        // what holds variable i: the parameters, the receiver, which is not nil, and the results are counted
 	Local(hint string) string     // a new local variable's name
-	FailNil(what string) string   // a statement that leaves the method with a KeyError, as a part of this expression is nil
-	Fail(reason string) string    // the same, for another reason
-	FailErr(err string) string    // the same, with the error value that the Go expression err holds as the cause
+	Fail(Failure) string          // a statement that leaves the method with a KeyError
 	Program(p *Program) string    // the variable of the package that holds an *exprvm.Program
 }
+
+// Failure is why an expression cannot be computed: a part of it is nil, there is a reason, or a variable holds an error.
+type Failure struct{ Nil, Reason, Err string }
 
 // Code is an expression that was found right.
 type Code struct {
@@ -185,7 +186,5 @@ func (n *anyNames) Local(string) string {
 }
 func (*anyNames) Import(p *types.Package) string { return "ʻ" + p.Path() }
 func (*anyNames) Variable(i int) string          { return "ʻv" + strconv.Itoa(i) }
-func (*anyNames) FailNil(string) string          { return "return" }
-func (*anyNames) Fail(string) string             { return "return" }
-func (*anyNames) FailErr(string) string          { return "return" }
+func (*anyNames) Fail(Failure) string            { return "return" }
 func (*anyNames) Program(*Program) string        { return "ʻ" }

@@ -84,10 +84,28 @@ func (p *plainNames) Local(hint string) string {
 	return name
 }
 
-func (p *plainNames) FailNil(what string) string { return p.Fail(what + " is nil") }
-func (p *plainNames) Fail(reason string) string  { return "return fail(" + strconv.Quote(reason) + ")" }
-func (p *plainNames) Program(*Program) string    { return "program" }
-func (p *plainNames) FailErr(err string) string  { return "return failErr(" + err + ")" }
+func (p *plainNames) Fail(f Failure) string {
+	if f.Err != "" {
+		return "return failErr(" + f.Err + ")"
+	}
+	return "return fail(" + strconv.Quote(reason(f)) + ")"
+}
+func (p *plainNames) Program(*Program) string { return "program" }
+
+func reason(f Failure) string {
+	if f.Nil != "" {
+		return f.Nil + " is nil"
+	}
+	return f.Reason
+}
+
+// failing returns the text of a failure from a function whose second result that is.
+func failing(f Failure) string {
+	if f.Err != "" {
+		return "return nil, " + f.Err + ".Error()"
+	}
+	return "return nil, " + strconv.Quote(reason(f))
+}
 
 func names(env *Env) *plainNames {
 	p := &plainNames{env: env, taken: map[string]bool{}, imports: map[string]bool{}}

@@ -128,7 +128,5 @@ type genericNames struct {
 	program string
 }
 
-func (n *genericNames) Program(*Program) string    { return n.program }
-func (n *genericNames) FailNil(what string) string { return n.Fail(what + " is nil") }
-func (n *genericNames) Fail(reason string) string  { return "return nil, " + strconv.Quote(reason) }
-func (n *genericNames) FailErr(err string) string  { return "return nil, " + err + ".Error()" }
+func (n *genericNames) Program(*Program) string { return n.program }
+func (n *genericNames) Fail(f Failure) string   { return failing(f) }

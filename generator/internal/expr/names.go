@@ -205,23 +205,22 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 	if !c.valid(n, o.Type()) {
 		return nil
 	}
-	t := &term{node: n, typ: types.Default(o.Type())}
-	b, _ := o.Type().Underlying().(*types.Basic)
-	t.lit = b != nil && b.Info()&types.IsUntyped != 0
-	fits := true
+	t := &term{node: n, typ: types.Default(o.Type()), lit: is(o.Type(), types.IsUntyped)}
 	switch v := o.Val(); {
 	case isBool(t.typ), isText(t.typ):
 		t.con = constant.Val(v)
 	case is(t.typ, types.IsFloat):
-		f, _ := constant.Float64Val(v)
-		t.con, fits = f, !math.IsInf(f, 0)
+		if f, _ := constant.Float64Val(v); !math.IsInf(f, 0) {
+			t.con = f
+		}
 	case is(t.typ, types.IsInteger):
-		i, exact := constant.Int64Val(constant.ToInt(v))
-		t.con, fits = int(i), exact
+		if i, exact := constant.Int64Val(constant.ToInt(v)); exact {
+			t.con = int(i)
+		}
 	default:
 		return c.errorf(n, "%s cannot be used here: it is %s", n.Value, c.a(t.typ))
 	}
-	if !fits {
+	if t.con == nil {
 		return c.errorf(n, "%s does not fit an int", n.Value)
 	}
 	t.write = func(w *writer) operand { return fixed(w.word(o.Name())) }

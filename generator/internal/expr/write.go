@@ -57,16 +57,16 @@ func (w *writer) word(name string) string {
 
 func (w *writer) add(stmt string) { w.stmts = append(w.stmts, stmt) }
 
-// failIf leaves the method if cond holds, with a statement of [Names].
-func (w *writer) failIf(cond, leave string) {
-	w.add("if " + cond + " " + braced([]string{leave}))
+// failIf leaves the method if cond holds.
+func (w *writer) failIf(cond string, f Failure) {
+	w.add("if " + cond + " " + braced([]string{w.names.Fail(f)}))
 }
 
 // must keeps the first result of a call. The second, an error, leaves the method.
 func (w *writer) must(hint, call string) operand {
 	value, err := w.local(hint), w.local("err")
 	w.add(value + ", " + err + " := " + call)
-	w.failIf(err+" != "+w.word("nil"), w.names.FailErr(err))
+	w.failIf(err+" != "+w.word("nil"), Failure{Err: err})
 	return variable(value)
 }
 
@@ -110,7 +110,7 @@ func (w *writer) notNil(o operand, t *term) operand {
 // check leaves the method where o is nil, which the expression calls what.
 func (w *writer) check(o operand, t types.Type, what string) {
 	if !w.knows(o.text) {
-		w.failIf(w.againstNil(token.EQL, o, t).text, w.names.FailNil(what))
+		w.failIf(w.againstNil(token.EQL, o, t).text, Failure{Nil: what})
 		w.known = append(w.known, o.text)
 	}
 }
