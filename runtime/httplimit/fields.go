@@ -1,7 +1,9 @@
 package httplimit
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,48 +29,29 @@ func (ls *limits) add(id string, p ratelimit.QuotaPolicy, remaining int64, wait 
 	l := limit{id, printable(p.Name), p.Quota, p.Window, remaining, wait}
 	for i := range *ls {
 		if other := &(*ls)[i]; other.id == id {
-			if l.name = other.name; l.tighter(*other) {
+			if l.name = other.name; tightestFirst(l, *other) < 0 {
 				*other = l
 			}
 			return l.name
 		}
 	}
 	base := l.name
-	for n := 2; ls.has(l.name); n++ {
+	for n := 2; slices.ContainsFunc(*ls, func(other limit) bool { return other.name == l.name }); n++ {
 		l.name = base + "-" + strconv.Itoa(n)
 	}
 	*ls = append(*ls, l)
 	return l.name
 }
 
-func (l limit) tighter(other limit) bool {
-	return l.remaining < other.remaining || l.remaining == other.remaining && l.wait > other.wait
-}
-
-func (ls limits) has(name string) bool {
-	for _, l := range ls {
-		if l.name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// tightest returns the limit that a client meets first.
-func (ls limits) tightest() limit {
-	tightest := ls[0]
-	for _, l := range ls[1:] {
-		if l.tighter(tightest) {
-			tightest = l
-		}
-	}
-	return tightest
+// tightestFirst orders limits by when a client meets them.
+func tightestFirst(a, b limit) int {
+	return cmp.Or(cmp.Compare(a.remaining, b.remaining), cmp.Compare(b.wait, a.wait))
 }
 
 // policies is the value of RateLimit-Policy. A window that is not of whole seconds is left out.
 func (ls limits) policies() string {
 	return ls.list(func(l limit) string {
-		item := quoted(l.name) + ";q=" + integer(l.quota)
+		item := strconv.Quote(l.name) + ";q=" + integer(l.quota)
 		if l.window > 0 && l.window%time.Second == 0 {
 			item += ";w=" + integer(seconds(l.window))
 		}
@@ -79,7 +62,7 @@ func (ls limits) policies() string {
 // left is the value of RateLimit.
 func (ls limits) left() string {
 	return ls.list(func(l limit) string {
-		item := quoted(l.name) + ";r=" + integer(l.remaining)
+		item := strconv.Quote(l.name) + ";r=" + integer(l.remaining)
 		if l.wait > 0 {
 			item += ";t=" + integer(seconds(l.wait))
 		}
@@ -99,12 +82,7 @@ func (ls limits) list(item func(limit) string) string {
 // integer is an Integer of RFC 9651, which has at most 15 digits.
 func integer(n int64) string { return strconv.FormatInt(min(max(n, 0), 999_999_999_999_999), 10) }
 
-// quoted is a String of RFC 9651.
-func quoted(name string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
-}
-
-// printable escapes what is not printable ASCII as in a URL: a String of RFC 9651 has nothing else.
+// printable escapes what is not printable ASCII as in a URL: a String of RFC 9651 has nothing else. Quoted, it is one as Go source is.
 func printable(name string) string {
 	var b strings.Builder
 	for i := range len(name) {

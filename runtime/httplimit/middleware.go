@@ -3,6 +3,7 @@ package httplimit
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
@@ -75,9 +76,6 @@ func (m *middleware) take(r *http.Request) error {
 			return m.rules.KeyError(0, "", err)
 		}
 	}
-	subjects := make([]string, len(m.rules.Rules()))
-	for i := range subjects {
-		subjects[i] = subject
-	}
+	subjects := slices.Repeat([]string{subject}, len(m.rules.Rules()))
 	return wrap.Take(r.Context(), m.limiter, m.rules, subjects...)
 }

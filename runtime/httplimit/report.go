@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -87,7 +88,7 @@ func (p *reporter) write(h http.Header, all, some limits) {
 	h.Set("RateLimit-Policy", all.policies())
 	h.Set("RateLimit", some.left())
 	if p != nil && p.old {
-		l := some.tightest()
+		l := slices.MinFunc(some, tightestFirst)
 		h.Set("X-RateLimit-Limit", integer(l.quota))
 		h.Set("X-RateLimit-Remaining", integer(l.remaining))
 		h.Set("X-RateLimit-Reset", integer(seconds(l.wait)))
