@@ -43,19 +43,15 @@ func WithSubjectHash(secret []byte) Option {
 // hasher hashes texts under a secret.
 type hasher struct{ macs sync.Pool }
 
-// mac is a hash with room for what goes in and what comes out, so that a text costs one allocation.
+// mac is a hash with room for what goes in, and then for what comes out, so that a text costs one allocation.
 type mac struct {
 	hash.Hash
-	in  []byte
-	sum [sha256.Size]byte
+	room []byte
 }
-
-// usualText is how many bytes a text has at most as a rule.
-const usualText = 128
 
 func newHasher(secret []byte) *hasher {
 	secret = append([]byte(nil), secret...)
-	return &hasher{sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret), in: make([]byte, 0, usualText)} }}}
+	return &hasher{sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret)} }}}
 }
 
 // hashBytes is how much of a hash stands for a text.
@@ -65,9 +61,11 @@ func (h *hasher) hash(text string) string {
 	m := h.macs.Get().(*mac)
 	defer h.macs.Put(m)
 	m.Reset()
-	m.Write(append(m.in, text...))
+	m.room = append(m.room[:0], text...)
+	m.Write(m.room)
+	m.room = m.Sum(m.room[:0])
 	var out [(hashBytes*8 + 5) / 6]byte
-	base64.RawURLEncoding.Encode(out[:], m.Sum(m.sum[:0])[:hashBytes])
+	base64.RawURLEncoding.Encode(out[:], m.room[:hashBytes])
 	return string(out[:])
 }
 
