@@ -172,10 +172,9 @@ func (s *settings) applied(rule *prepared) (_ *prepared, pinned bool) {
 func (s *settings) change(rule *prepared, v Override) (*prepared, error) {
 	changed := v.apply(rule.Rule)
 	window := changed.Window()
-	p, err := changed.prepareAs(window, window+strings.TrimPrefix(rule.tag, rule.window))
+	p, err := changed.prepareAs(rule.shown, window, window+strings.TrimPrefix(rule.tag, rule.window))
 	if err != nil {
 		return nil, err
 	}
-	p.shown = rule.shown
 	return p, s.limiter.supports(p, p.Wait.Microseconds())
 }

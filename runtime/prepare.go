@@ -26,20 +26,16 @@ type prepared struct {
 
 // prepare checks a rule of a method, or of requests if that is "", and turns it into numbers.
 func (r Rule) prepare(method string) (*prepared, error) {
-	window := r.Window()
-	if !r.unnamed || method != "" {
-		return r.prepareAs(window, key.Tag(r.Name, method, window, r.Key))
-	}
 	shown := r.Name
-	r.Name, _, _ = strings.Cut(r.Name, "#")
-	p, err := r.prepareAs(window, key.Tag(r.Name, r.Name, window, r.Key))
-	if err == nil {
-		p.shown = shown
+	if r.unnamed && method == "" {
+		r.Name, _, _ = strings.Cut(r.Name, "#")
+		method = r.Name
 	}
-	return p, err
+	window := r.Window()
+	return r.prepareAs(shown, window, key.Tag(r.Name, method, window, r.Key))
 }
 
-func (r Rule) prepareAs(window, tag string) (*prepared, error) {
+func (r Rule) prepareAs(shown, window, tag string) (*prepared, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -54,7 +50,7 @@ func (r Rule) prepareAs(window, tag string) (*prepared, error) {
 		}
 	}
 	return &prepared{
-		Rule: r, shown: r.Name, window: window, tag: tag, numbers: numbers,
+		Rule: r, shown: shown, window: window, tag: tag, numbers: numbers,
 		claim:  engine.Claim{Rule: numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)},
 		simple: r.Mode == ModeEnforce && !r.kind().IsVariant() && r.Limit > 0,
 	}, nil
