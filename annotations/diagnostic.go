@@ -148,13 +148,9 @@ func (ds Diagnostics) Messages(fset *token.FileSet, dir string) []Message {
 // Join writes messages, a line each. Of more than a hundred it counts the rest.
 func Join(messages []Message) string {
 	const most = 100
-	var lines []string
-	for i, m := range messages {
-		if i == most {
-			lines = append(lines, fmt.Sprintf("and %d more", len(messages)-most))
-			break
-		}
-		lines = append(lines, m.String())
+	lines := each(messages, Message.String)
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("and %d more", len(lines)-most))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -164,11 +160,7 @@ func (ds Diagnostics) OneLine() error {
 	if len(ds) == 0 {
 		return nil
 	}
-	texts := make([]string, len(ds))
-	for i, d := range ds {
-		texts[i] = d.Msg
-	}
-	return errors.New(strings.Join(texts, "; "))
+	return errors.New(strings.Join(each(ds, func(d Diagnostic) string { return d.Msg }), "; "))
 }
 
 // Line names the line of a position as it is seen from another one.

@@ -95,23 +95,15 @@ func Parse(cg *ast.CommentGroup) (Group, Diagnostics) {
 // add adds a directive. Only that of a rule has more than that.
 func (g *Group) add(p *parser, r Rule) {
 	g.All = append(g.All, r.Directive)
-	var only *Directive
-	switch r.Verb.Value {
-	case "rule":
+	verb := r.Verb.Value
+	switch only := map[string]*Directive{"wrap": &g.Wrap, "skip": &g.Skip, "fallback": &g.Fallback}[verb]; {
+	case verb == "rule":
 		g.Rules = append(g.Rules, r)
-		return
-	case "wrap":
-		only = &g.Wrap
-	case "skip":
-		only = &g.Skip
-	case "fallback":
-		only = &g.Fallback
+	case only.IsZero():
+		*only = r.Directive
+	default:
+		p.add(r.Verb.Pos, "a second %s; only one may stand here", verb)
 	}
-	if !only.IsZero() {
-		p.add(r.Verb.Pos, "a second %s; only one may stand here", r.Verb.Value)
-		return
-	}
-	*only = r.Directive
 }
 
 // ParseRule reads the arguments of a rule that stands on nothing, such as limit=10 per=1m.
