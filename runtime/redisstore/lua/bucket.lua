@@ -178,9 +178,3 @@ end
 function bucket.give_back(c, n, now, at, _, dated)
   if bucket.subtract(c, n, now, at, 0, dated, tonumber(c.text)) then write(c) end
 end
-
-function bucket.lease(c, n, now, stop)
-  if c.x < stop then c.x, c.y = stop, 0 end
-  bucket.commit(c, n, now)
-  return stop
-end

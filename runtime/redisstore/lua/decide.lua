@@ -215,7 +215,8 @@ function decide.adjust(claims, now, op)
   for i, c in ipairs(claims) do
     local beyond = 0
     if c.cost > 0 then
-      beyond = c.is.charge(c, c.cost, now) or 0
+      local charge = c.is.charge or c.is.commit
+      beyond = charge(c, c.cost, now, now) or 0
     elseif c.free_key then
       use('places').give_back(c, -c.cost, now, op.rollback)
     else -- it was nobody's place, so none is kept free

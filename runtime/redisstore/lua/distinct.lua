@@ -1,7 +1,7 @@
 -- Members that were admitted in a sliding or a calendar window. The state is a sorted set: the members by the time of their
 -- admission. A member that is known costs nothing, and stays known until its first admission leaves the window. text is the member.
 -- a is the period of a sliding window, or a and b the start and stop of the calendar window.
-local distinct = { of_one_call = true, reserves = at_once, last = always, charge = always }
+local distinct = { of_one_call = true, reserves = at_once, last = always }
 
 -- Returns the time of the admission at an index, or nothing if there is none. If the set is damaged, it deletes the set.
 local function time_at(c, index, now)
@@ -50,7 +50,6 @@ function distinct.commit(c, n, now)
   elseif newest < c.b then -- else the end of a later window is set already
     expire(c.key, c.b)
   end
-  return true
 end
 
 function distinct.give_back(c, n, now, at)

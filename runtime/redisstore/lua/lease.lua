@@ -12,6 +12,10 @@ function lease.take(claims, now, op)
     if c.is.ends then stop = min(stop, c.is.ends(c, now)) end
   end
   n = max(n, claims[1].cost)
-  for _, c in ipairs(claims) do record(c, c.is.lease(c, n, now, stop)) end
+  for _, c in ipairs(claims) do
+    local at = c.is.ends and now or stop
+    c.is.commit(c, n, at, at)
+    record(c, at) -- stands before what commit notes, so that counts
+  end
   return n, stop
 end

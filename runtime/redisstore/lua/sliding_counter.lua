@@ -119,8 +119,6 @@ function sliding_counter.commit(c, n, now)
   write(c)
 end
 
-sliding_counter.charge = sliding_counter.commit
-
 function sliding_counter.give_back(c, n, now, at)
   local slice = floor(at / c.a)
   if c.total == 0 or slice < c.present - c.b or slice > c.present then return end

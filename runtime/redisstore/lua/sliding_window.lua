@@ -101,14 +101,13 @@ local function drop(c, over, now)
   end
 end
 
--- Charges n permits, and returns the time they are recorded at. Where they are charged as of now, or beyond the limit, all that is beyond
--- it leaves the list.
-function sliding_window.commit(c, n, now, at, beyond)
-  local newest, limit, length = c.newest or sliding_window.load(c, now), c.limit, nil
+-- Charges n permits. Of a charge as of now, all that is beyond the limit leaves the list: to wait for more would be to wait for ever.
+function sliding_window.commit(c, n, now, at)
+  local newest, limit, at_once, length = c.newest or sliding_window.load(c, now), c.limit, at == now, nil
   if n > limit then n = limit end -- the cost of a trigger has no bound
   if newest > at and time_at(c, -1 - MAX_MOVED, now) > at then
     record(c, newest)
-    beyond, at = beyond or at == now, newest
+    at = newest
   end
   local permit = pack('<d', at)
   if newest > at then
@@ -119,22 +118,15 @@ function sliding_window.commit(c, n, now, at, beyond)
     local began = at - at % c.step
     if newest < began then expire(c.key, began + c.step + c.a) end
   end
-  if length == limit + 1 and at == now then
+  if length == limit + 1 and at_once then
     call('LPOP', c.key)
   elseif length > limit then
-    if beyond or at == now then call('LPOP', c.key, length - limit) else drop(c, length - limit, now) end
+    if at_once then call('LPOP', c.key, length - limit) else drop(c, length - limit, now) end
   end
-  return at
 end
-
--- Keeps at most the limit in permits: to wait for more would be to wait for ever.
-function sliding_window.charge(c, n, now) sliding_window.commit(c, n, now, now, true) end
 
 function sliding_window.last(c, n, now, at) return time_at(c, '-1', now) <= at end
 
 function sliding_window.give_back(c, n, now, at)
   if at > now - c.a then call('LREM', c.key, -n, pack('<d', at)) end
 end
-
--- Charges permits that are handed out from now to stop, and returns the time they are recorded at.
-function sliding_window.lease(c, n, now, stop) return sliding_window.commit(c, n, now, stop, true) end

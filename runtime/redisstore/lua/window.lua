@@ -158,8 +158,6 @@ end
 
 window.last = always -- a window takes back what is given up, whoever waits for a later one
 
-function window.charge(c, n, now) window.commit(c, n, now, now) end
-
 function window.give_back(c, n, now, at, rollback)
   local list = windows(c)
   if not list[1] then return end
@@ -180,9 +178,4 @@ function window.ends(c, now)
   if w then return w.stop end
   local _, stop = bounds(c, now)
   return stop
-end
-
-function window.lease(c, n, now)
-  window.commit(c, n, now, now)
-  return now
 end
