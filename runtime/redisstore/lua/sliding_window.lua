@@ -41,30 +41,19 @@ end
 
 function sliding_window.earliest(c, now, from) return max(from, time_at(c, integer(c.cost - c.limit - 1), now) + c.a) end
 
--- Returns how many permits at most high are later than a time.
-local function later_than(c, now, time, high)
-  local low = 0
-  high = min(high, call('LLEN', c.key))
-  while low < high do
-    local middle = ceil((low + high) / 2)
-    if time_at(c, -middle, now) > time then low = middle else high = middle - 1 end
+-- Deletes permits that have left the window, at most as many as given, and returns how many. The search takes longer and longer steps,
+-- and then shorter ones.
+local function trim(c, now, most)
+  local gone, step = 0, 1
+  while step >= 1 do
+    if gone + step <= most and time_at(c, integer(gone + step - 1), now) <= now - c.a then
+      gone, step = gone + step, 2 * step
+    else
+      step = floor(step / 2)
+    end
   end
-  return low
-end
-
--- Deletes the permits that have left the window, and returns how many there were.
-local function trim(c, now, length)
-  local since = now - c.a
-  if length == 0 or time_at(c, '0', now) > since then return 0 end
-  local low, high = 0, 1 -- the permit at low has left, and the one at high may have
-  while high < length and time_at(c, integer(high), now) <= since do low, high = high, 2 * high end
-  high = min(high, length)
-  while low + 1 < high do
-    local middle = floor((low + high) / 2)
-    if time_at(c, integer(middle), now) <= since then low = middle else high = middle end
-  end
-  call('LPOP', c.key, integer(high))
-  return high
+  if gone > 0 then call('LPOP', c.key, integer(gone)) end
+  return gone
 end
 
 function sliding_window.room(c, now)
@@ -85,43 +74,44 @@ local function append(c, n, permit)
   return length
 end
 
--- Inserts n permits of a time before the later ones, whose number is given. The list is never empty meanwhile, so it keeps its expiry.
-local function insert(c, n, permit, later)
-  local tail = call('LRANGE', c.key, -later, -1)
-  for i = 1, later do call('LSET', c.key, i - 1 - later, i <= n and permit or tail[i - n]) end
-  if n > later then append(c, n - later, permit) end
-  return call('RPUSH', c.key, unpack(tail, max(1, later - n + 1), later))
+-- Returns the permits that are later than a time, oldest first. Of more than MAX_MOVED it returns the newest MAX_MOVED + 1.
+local function later_than(c, time, now)
+  local permits = call('LRANGE', c.key, -1 - MAX_MOVED, -1)
+  local first = #permits + 1
+  while first > 1 and time_of(c, permits[first - 1], now) > time do first = first - 1 end
+  return { unpack(permits, first) }
 end
 
--- Drops permits beyond the limit. What is in the window still counts if this charge is given back, or for rules of other limits.
-local function drop(c, over, now)
-  while over > 0 and time_at(c, '0', now) <= now - c.a do
-    call('LPOP', c.key)
-    over = over - 1
-  end
+-- Inserts n permits of a time before the later ones. The list is never empty meanwhile, so it keeps its expiry.
+local function insert(c, n, permit, later)
+  local moved = #later
+  for i = 1, moved do call('LSET', c.key, i - 1 - moved, i <= n and permit or later[i - n]) end
+  if n > moved then append(c, n - moved, permit) end
+  return call('RPUSH', c.key, unpack(later, max(1, moved - n + 1)))
 end
 
 -- Charges n permits. Of a charge as of now, all that is beyond the limit leaves the list: to wait for more would be to wait for ever.
 function sliding_window.commit(c, n, now, at)
-  local newest, limit, at_once, length = c.newest or sliding_window.load(c, now), c.limit, at == now, nil
+  local newest, limit, length = c.newest or sliding_window.load(c, now), c.limit, nil
   if n > limit then n = limit end -- the cost of a trigger has no bound
-  if newest > at and time_at(c, -1 - MAX_MOVED, now) > at then
+  local later, stored = newest > at and later_than(c, at, now), at
+  if later and #later > MAX_MOVED then
     record(c, newest)
-    at = newest
+    later, stored = false, newest
   end
-  local permit = pack('<d', at)
-  if newest > at then
-    length = insert(c, n, permit, later_than(c, now, at, MAX_MOVED))
+  local permit = pack('<d', stored)
+  if later then
+    length = insert(c, n, permit, later)
   else
     length = n == 1 and call('RPUSH', c.key, permit) or append(c, n, permit)
-    c.newest = at
-    local began = at - at % c.step
+    c.newest = stored
+    local began = stored - stored % c.step
     if newest < began then expire(c.key, began + c.step + c.a) end
   end
-  if length == limit + 1 and at_once then
+  if length == limit + 1 and at == now then
     call('LPOP', c.key)
   elseif length > limit then
-    if at_once then call('LPOP', c.key, length - limit) else drop(c, length - limit, now) end
+    if at == now then call('LPOP', c.key, length - limit) else trim(c, now, length - limit) end
   end
 end
 
