@@ -222,14 +222,13 @@ const (
 	entryDamage      = 5
 	entryRecorded    = 6
 	entryAdmitted    = 7
-	entryAskAgain    = 8
-	entryRefused     = 9
+	entryNot         = 8
 )
 
 // numbersOf is how many numbers an entry has.
 var numbersOf = [...]int{
 	entryRefusal: 2, entryPrice: 2, entryQuota: 5, entryRefusedMore: 5, entryDamage: 0, entryRecorded: 1,
-	entryAdmitted: 3, entryAskAgain: 3, entryRefused: 3,
+	entryAdmitted: 3, entryNot: 3,
 }
 
 // readEntries reads what decide.lua calls entries.

@@ -11,23 +11,19 @@ local function note_block(c, now)
   c.blocked_until, c.earliest, c.refused = stop, max(c.earliest, stop), true
 end
 
--- Notes whether each rule refuses its claim. Returns when all admit the call, whether one refuses it, whether one lets it wait, and
--- whether one has a block.
+-- Notes whether each rule refuses its claim. Returns when all admit the call, whether one refuses it, and whether one lets it wait.
 local function note(claims, now)
-  local at, refused, waits, blocks = now, false, false, false
+  local at, refused, waits = now, false, false
   for i = 1, #claims do
     local c = claims[i]
     if c.mode == TRIGGER then c.earliest = now end
     c.refused, c.fired, c.blocked_until = c.earliest > now + c.wait, false, false
-    if c.has >= BLOCK then
-      note_block(c, now)
-      blocks = true
-    end
+    if c.has >= BLOCK then note_block(c, now) end
     if c.earliest > now and c.mode == ENFORCE then
       at, refused, waits = max(at, c.earliest), refused or c.refused, waits or c.wait > 0
     end
   end
-  return at, refused, waits, blocks
+  return at, refused, waits
 end
 
 -- Finds the time for which a call that cannot be admitted now is charged, if its rules give it the time to wait. Returns that time,
@@ -94,16 +90,12 @@ local function load(claims, now)
   end
 end
 
--- Charges the rules of a call that is admitted: each its cost, or all n if that is given. Returns whether one of them has something to
--- tell.
+-- Charges the rules of a call that is admitted: each its cost, or all n if that is given.
 local function commit(claims, n, now, at)
-  local tells = at > now or n
   load(claims, now)
   for _, c in ipairs(claims) do
     if not c.refused then charge(c, n or c.cost, now, at) end
-    tells = tells or c.refused or c.fired or c.extra
   end
-  return tells
 end
 
 -- Begins the blocks that follow from a refusal.
@@ -135,21 +127,21 @@ end
 --     6      the time that the charge is recorded at, if it is not that of the call
 --     7      the call is admitted: now; when, or when a lease ends; and the permits that each rule was charged by a lease, or by a call
 --            that takes up to a cost
---     8      it is neither admitted nor refused: now, when to ask again, and 0
---     9      it is refused, and no rule says so: now, and twice 0
+--     8      it is not: now; when to ask again, or 0 if it is refused; and 0
 local function reply_of(claims, now, at, admitted, taken, report)
   local reply = ''
   for i = #claims, 1, -1 do
     local c = claims[i]
-    if report or c.fired or c.refused and c.cost > 1 then
-      reply = tell(c, now) .. reply
-    elseif c.refused then
+    if c.refused and c.cost == 1 and not report then
       reply = pack('<BBdd', c.number, 1, now, c.earliest) .. reply
+    elseif report or c.refused or c.fired then
+      reply = tell(c, now) .. reply
     end
     if c.extra and c.extra + c.used_up > 0 then reply = pack('<BBdd', c.number, 2, c.extra, c.used_up) .. reply end
   end
+  if admitted and at == now and not taken and not notes and reply == '' then return now end
   if admitted or at > 0 or reply == '' then
-    reply = pack('<BBddd', 0, admitted and 7 or at > 0 and 8 or 9, now, at, taken) .. reply
+    reply = pack('<BBddd', 0, admitted and 7 or 8, now, at, taken or 0) .. reply
   end
   return notes and reply .. notes or reply
 end
@@ -165,26 +157,26 @@ local function refusal(claims, now)
 end
 
 -- Decides a plain call, which all rules admit at a time. Most calls are plain: each rule enforces its limit, without waits and blocks, on a
--- cost of 1, and no more than a report is asked for.
+-- cost of 1, and no more than a report is asked for. What it does, decide.call would do as well, but in longer time.
 function decide.plain(claims, now, op, at)
-  local admitted, report = at == now, op.report
-  if not admitted and not report then return refusal(claims, now) end
-  if admitted then
+  if at > now then
+    if not op.report then return refusal(claims, now) end
+  else
     if claims[2] then load(claims, now) end
     for i = 1, #claims do
       local c = claims[i]
       c.commit(c, 1, now, now)
     end
-    if not report and not notes then return now end
+    if not op.report and not notes then return now end
   end
   note(claims, now)
-  return reply_of(claims, now, admitted and now or 0, admitted, 0, report)
+  return reply_of(claims, now, at > now and 0 or now, at == now, nil, op.report)
 end
 
 -- Decides any other call.
 function decide.call(claims, now, op)
-  local at, refused, waits, blocks = note(claims, now)
-  local admitted, tells, taken = at == now, op.report, nil
+  local at, refused, waits = note(claims, now)
+  local admitted, taken = at == now, nil
   if op.refused then
     refused = true
   elseif waits then
@@ -192,16 +184,15 @@ function decide.call(claims, now, op)
   end
   if refused then
     at, admitted = 0, false
-    if blocks then block(claims, now, op.peek) end
-  elseif op.leases and admitted then
+    block(claims, now, op.peek)
+  elseif admitted and op.leases then
     load(claims, now)
     taken, at = use('lease').take(claims, now, op)
   elseif admitted and not op.peek then
     taken = op.up_to and available(claims, now, op.most)
-    tells = commit(claims, taken, now, at) or tells
+    commit(claims, taken, now, at)
   end
-  if admitted and not tells and not taken and not notes then return now end
-  return reply_of(claims, now, at, admitted, taken or 0, op.report)
+  return reply_of(claims, now, at, admitted, taken, op.report)
 end
 
 -- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.
