@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"sort"
-	"strconv"
 )
 
 // bucket is the generic cell rate algorithm (ITU-T I.371) with an exact clock: it remembers when the bucket is full again, its
@@ -13,15 +13,13 @@ type bucket struct{ full, parts, limit int64 }
 
 func newBucket(*Rule) State { return &bucket{full: longAgo} }
 
-// bucketTerms are the period, the burst, and how long a lease lasts, if the rule has one. To give back to a Prepaid bucket, they
-// are until when its debt may be that of calls that ran.
+// bucketTerms are the period and the burst. To give back, they also have the price of the charge, until when the debt of a Prepaid bucket
+// may be that of calls that ran, and how long a lease lasts.
 func bucketTerms(c *Claim, _, _ int64) Terms {
 	t := Terms{A: c.Rule.Per, B: c.Burst}
-	switch {
-	case c.Rule.Lease > 0:
-		t.Text = strconv.AppendInt(nil, c.Rule.Lease, 10)
-	case c.Rule.Kind == Prepaid && c.Delta < 0:
-		t.Text = strconv.AppendInt(nil, c.ownDebt(), 10)
+	if c.Delta < 0 && (c.Rule.Kind.isPrepaid() || c.Rule.Lease > 0) {
+		extra, stored := c.Price(-c.Delta)
+		t.Text = fmt.Appendf(nil, "%d %d %d %d", extra, stored, c.ownDebt(), c.Rule.Lease)
 	}
 	return t
 }

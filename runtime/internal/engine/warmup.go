@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "math/bits"
 
 // warmup is a Prepaid bucket without a burst, and the idle time that it stored, up to the rule's Warmup. Stored time above half of
 // that is cold: its permits cost up to three times as much, rising linearly with the time stored. This is SmoothWarmingUp of
@@ -15,14 +12,10 @@ type warmup struct {
 
 func newWarmup(r *Rule) State { return &warmup{bucket: bucket{full: longAgo}, stored: r.Warmup} }
 
-// warmupTerms are the period and the warm-up. To give back, they have the price of the charge, and the latest
-// end of a debt that calls which ran can have left.
-func warmupTerms(c *Claim, _, _ int64) Terms {
-	t := Terms{A: c.Rule.Per, B: c.Rule.Warmup}
-	if c.Delta < 0 {
-		extra, stored := c.Price(-c.Delta)
-		t.Text = fmt.Appendf(nil, "%d %d %d", extra, stored, c.ownDebt())
-	}
+// warmupTerms are those of a bucket, with the warm-up in place of the burst.
+func warmupTerms(c *Claim, now, until int64) Terms {
+	t := bucketTerms(c, now, until)
+	t.B = c.Rule.Warmup
 	return t
 }
 

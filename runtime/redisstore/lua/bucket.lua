@@ -1,8 +1,9 @@
 -- Buckets: the generic cell rate algorithm. The state is a string: LAYOUT, s, x, y, z. The bucket is full again at x + y/z, its theoretical
 -- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time that is
--- still stored at x. a is the period, and b the burst. If the rule has a lease, text is how long that lasts. In a prepaid bucket the next
--- call pays for a debt. When permits are given back to such a bucket, text is the latest time until which calls that already ran can have
--- put it in debt.
+-- still stored at x. a is the period, and b the burst. In a prepaid bucket the next call pays for a debt. When permits are given back, text
+-- has four numbers, which are 0 if they are missing: the price of the charge, which is how much longer than usual it lasts, and the stored
+-- time that it used up; the latest time until which calls that already ran can have put a prepaid bucket in debt; and how long leases of
+-- the rule last.
 local bucket = {}
 
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
@@ -21,6 +22,12 @@ end
 
 bucket.gain = gain
 
+-- Rounds a time up to whole microseconds.
+local function up(x, y) return x + min(y, 1) end
+
+-- Returns the time by which a bucket that is full at a time has gained n permits more.
+function bucket.after(c, at, n) return up(gain(c, at, 0, n)) end
+
 -- Returns, as a negative number, how many permits may be missing from a full bucket so that n permits still pass.
 local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
 
@@ -32,6 +39,10 @@ function bucket.prepare(c)
   c.each_parts = c.a % c.limit
   c.each = (c.a - c.each_parts) / c.limit
   c.lead, c.lead_parts = gain(c, 0, 0, needed(c, c.cost))
+  if c.cost < 0 then
+    local price, stored, own_debt, lease = string.match(c.text .. ' 0 0 0 0', '(%d+) (%d+) (%d+) (%d+)')
+    c.price, c.price_stored, c.own_debt, c.lease = tonumber(price), tonumber(stored), tonumber(own_debt), tonumber(lease)
+  end
 end
 
 -- Returns a time in which a bucket gains at a new limit what it gains at an old one in d, rounded up.
@@ -45,7 +56,7 @@ end
 -- After a change of the limit as many permits are missing as before. Debts keep their time: what a prepaid bucket lacks beyond its
 -- burst, and all that a warm-up lacks.
 local function adapt(c, now, x, y, z)
-  x = x + min(y, 1)
+  x = up(x, y)
   if x <= now or z == 0 then return x end
   local missing, debt = x - now, 0
   if c.prepaid then
@@ -60,9 +71,7 @@ end
 local function lacks(c, permits, now, from)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
-  x, y = gain(c, x, y, permits)
-  if y > 0 then x = x + 1 end
-  return x > from and x or from
+  return max(from, up(gain(c, x, y, permits)))
 end
 
 -- Loads a state that has another limit, another layout or damage.
@@ -118,7 +127,7 @@ end
 
 bucket.add = add
 
-local function write(c)
+function bucket.write(c)
   local s, expiry = c.s, c.x + 1
   if s and expiry <= s then
     call('SETRANGE', c.key, '9', pack('<ddd', c.x, c.y, c.limit))
@@ -130,51 +139,38 @@ end
 
 function bucket.commit(c, n, now)
   add(c, n, now)
-  write(c)
+  bucket.write(c)
 end
 
--- Returns by how much the debt would last too long.
-function bucket.add_beyond(c, n, now)
+-- Charges n permits beyond the limit, and returns by how much the debt would last too long.
+function bucket.charge(c, n, now)
   local before = c.x
   add(c, n, now)
   local most = max(before, gain(c, now, 0, c.burst) + MAX_DEBT)
   local beyond = c.x - most
   if beyond >= 0 then c.x, c.y = most, 0 end
+  c.is.write(c)
   return beyond
 end
 
-function bucket.charge(c, n, now)
-  local beyond = bucket.add_beyond(c, n, now)
-  write(c)
-  return beyond
-end
-
-function bucket.last(c, n, now, at, extra)
-  local x, y = gain(c, c.x - (extra or 0), c.y, needed(c, n) - n)
-  return x + min(y, 1) <= at
-end
+function bucket.last(c, n, now, at) return up(gain(c, c.x - c.price, c.y, needed(c, n) - n)) <= at end
 
 -- Reports whether there may be calls that wait for other places than the charge's. If the debt of a prepaid bucket lasts longer than that
 -- of calls that ran, others wait.
-local function others_wait(c, now, at, dated, own_debt)
-  local is_place = at > now and not dated
+local function others_wait(c, now, at)
+  local is_place = at > now and c.free_key
   if is_place or lacks(c, -c.burst, now, now) <= now then return false end
-  return not c.prepaid or c.x + min(c.y, 1) > own_debt
+  return not c.prepaid or up(c.x, c.y) > c.own_debt
 end
 
--- Gives back what has not refilled since the charge, and reports whether there is any. What has refilled is lost: without the charge the
--- bucket would be no fuller. A later lease may have moved the bucket ahead by as long as a lease lasts, which the state does not show, so
--- that time counts as refilled. While others wait, nothing goes back: their places stay, so the bucket would have run over.
-function bucket.subtract(c, n, now, at, extra, dated, own_debt)
-  local lease = not c.prepaid and tonumber(c.text) or 0
-  local refilled = max(0, now + lease - at)
-  local x, y = gain(c, c.x, c.y, -n)
-  if not c.prepaid and x + min(y, 1) <= at then refilled = 0 end -- this was the last charge
-  if refilled > (gain(c, extra, 0, n)) or c.x < now or others_wait(c, now, at, dated, own_debt) then return end
-  c.x, c.y = gain(c, c.x - extra + refilled, c.y, -n)
-  return true
-end
-
-function bucket.give_back(c, n, now, at, _, dated)
-  if bucket.subtract(c, n, now, at, 0, dated, tonumber(c.text)) then write(c) end
+-- Gives back what has not refilled since the charge. What has refilled is lost: without the charge the bucket would be no fuller. A later
+-- lease may have moved the bucket ahead by as long as a lease lasts, which the state does not show, so that time counts as refilled. While
+-- others wait, nothing goes back: their places stay, so the bucket would have run over.
+function bucket.give_back(c, n, now, at)
+  local refilled = max(0, now + c.lease - at)
+  if not c.prepaid and up(gain(c, c.x, c.y, -n)) <= at then refilled = 0 end -- this was the last charge
+  if refilled > (gain(c, c.price, 0, n)) or c.x < now or others_wait(c, now, at) then return end
+  c.x, c.y = gain(c, c.x - c.price + refilled, c.y, -n)
+  if c.stored then c.stored = min(c.b, c.stored + c.price_stored) end
+  c.is.write(c)
 end

@@ -6,7 +6,7 @@ local MAX_KNOWN = 1000
 -- Claims by the text they were sent as, which is the same for all subjects. A library parses such a text once.
 local known, size = {}, 0
 
-local function new_claim(record)
+local function new_claim(record, adjusts)
   local kind, mode, has, number, limit, cost, p, q, wait, block, text = parse('<BBBBdddddds', record)
   local is = use(KINDS[kind])
   local c = {
@@ -15,7 +15,7 @@ local function new_claim(record)
     plain = mode == ENFORCE and has == 0 and cost == 1 and not is.has_price,
   }
   if is.prepare then is.prepare(c) end
-  if not is.of_one_call then
+  if not is.of_one_call and not adjusts then -- an adjustment has the time of a charge
     if size == MAX_KNOWN then known, size = {}, 0 end
     known[record], size = c, size + 1
   end

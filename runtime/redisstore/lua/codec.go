@@ -158,6 +158,28 @@ var laterLayout = regexp.MustCompile(`LAYOUT (\d+) (\d+)`)
 
 // ReadDecision takes in the script's reply to a decision. The error is a WindowsAt if the call is to be sent again.
 func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
+	v, err := read(reply, call)
+	if v.Admitted && !call.Peek {
+		markCharged(call, v)
+	}
+	return v, err
+}
+
+// ReadAdjustment takes in the script's reply to an adjustment, and returns its time. The Deltas become the permits that debts have no room
+// for. The error is a WindowsAt if the call is to be sent again.
+func ReadAdjustment(reply any, call *engine.Call) (now int64, err error) {
+	told := engine.Call{Claims: slices.Clone(call.Claims)}
+	v, err := read(reply, &told)
+	for i := range call.Claims {
+		if c := &call.Claims[i]; err == nil {
+			c.Delta = c.Left(c.Delta, told.Claims[i].Extra)
+		}
+	}
+	return v.Now, err
+}
+
+// read takes in a reply.
+func read(reply any, call *engine.Call) (engine.Verdict, error) {
 	for i := range call.Claims {
 		call.Claims[i].Clear()
 	}
@@ -168,49 +190,11 @@ func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 		if reply <= 0 {
 			return engine.Verdict{}, WindowsAt(-reply)
 		}
-		v := engine.Verdict{Now: reply, At: reply, Admitted: true}
-		markCharged(call, v)
-		return v, nil
+		return engine.Verdict{Now: reply, At: reply, Admitted: true}, nil
 	case string:
 		return readEntries(reply, call)
-	default:
-		return engine.Verdict{}, ErrReply
 	}
-}
-
-// ReadAdjustment takes in the script's reply to an adjustment, and returns its time. The Deltas become the permits that debts have no room
-// for. The error is a WindowsAt if the call is to be sent again.
-func ReadAdjustment(reply any, call *engine.Call) (now int64, err error) {
-	switch reply := reply.(type) {
-	case redis.Error:
-		return 0, Fault(reply)
-	case int64:
-		if reply <= 0 {
-			return 0, WindowsAt(-reply)
-		}
-		for i := range call.Claims {
-			call.Claims[i].Delta = 0
-		}
-		return reply, nil
-	case []any:
-		if len(reply) != 1+len(call.Claims) {
-			return 0, ErrReply
-		}
-		for i := range call.Claims {
-			c := &call.Claims[i]
-			beyond, ok := reply[1+i].(int64)
-			if !ok {
-				return 0, ErrReply
-			}
-			c.Delta = c.Left(c.Delta, beyond)
-		}
-		now, ok := reply[0].(int64)
-		if !ok {
-			return 0, ErrReply
-		}
-		return now, nil
-	}
-	return 0, ErrReply
+	return engine.Verdict{}, ErrReply
 }
 
 // The kinds of entries in a reply, as reply_of in decide.lua knows them.
@@ -244,9 +228,6 @@ func readEntries(entries string, call *engine.Call) (engine.Verdict, error) {
 		}
 		readEntry(entries[:size], call, &v)
 		entries = entries[size:]
-	}
-	if v.Admitted && !call.Peek {
-		markCharged(call, v)
 	}
 	return v, nil
 }

@@ -116,18 +116,18 @@ local function tell(c, now)
 end
 
 -- The reply is one of
---   time     admitted now, which is that time, and there is nothing to tell
+--   time     admitted or adjusted now, which is that time, and there is nothing to tell
 --   -time    nothing was done: ask again, and tell the calendar windows that hold this time
 --   entries  each begins with the number of a claim, or 0 for the call as a whole, and what follows:
 --     1      the rule refuses: now, and the earliest time
---     2      the price of a warm-up
+--     2      the price of a warm-up; of an adjustment, by how much the debt would last too long, and 0
 --     3      now, the earliest time, the room, when all permits are there again, and the permits used if a trigger fires
 --     4      the same of a rule that refuses
 --     5      a state of the claim is damaged and counts as none
 --     6      the time that the charge is recorded at, if it is not that of the call
 --     7      the call is admitted: now; when, or when a lease ends; and the permits that each rule was charged by a lease, or by a call
 --            that takes up to a cost
---     8      it is not: now; when to ask again, or 0 if it is refused; and 0
+--     8      it is not, or it is adjusted: now; when to ask again, or 0; and 0
 local function reply_of(claims, now, at, admitted, taken, report)
   local reply = ''
   for i = #claims, 1, -1 do
@@ -196,24 +196,21 @@ function decide.call(claims, now, op)
 end
 
 -- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.
--- The reply is the time. If debts would last too long, it is a list of the time, and by how much the debt of each claim would.
 function decide.adjust(claims, now, op)
   load(claims, now)
   for _, c in ipairs(claims) do
     if c.free_key and c.wait > now then use('places').load(c, now) end
   end
-  local reply, told = { now }, false
-  for i, c in ipairs(claims) do
-    local beyond = 0
+  for _, c in ipairs(claims) do
     if c.cost > 0 then
       local charge = c.is.charge or c.is.commit
-      beyond = charge(c, c.cost, now, now) or 0
-    elseif c.free_key then
+      local beyond = charge(c, c.cost, now, now) or 0
+      if beyond > 0 then notes = pack('<BBdd', c.number, 2, beyond, 0) .. (notes or '') end
+    elseif c.places then
       use('places').give_back(c, -c.cost, now, op.rollback)
-    else -- it was nobody's place, so none is kept free
-      c.is.give_back(c, -c.cost, now, c.wait, op.rollback, true)
+    else
+      c.is.give_back(c, -c.cost, now, c.wait, op.rollback)
     end
-    reply[i + 1], told = beyond, told or beyond > 0
   end
-  return told and reply or now
+  return notes and pack('<BBddd', 0, 8, now, 0, 0) .. notes or now
 end

@@ -43,7 +43,6 @@ local function add_place(c, at, n)
   elseif #c.places < MAX_PLACES then
     table.insert(c.places, i, { at = at, permits = n })
   end
-  write_places(c)
 end
 
 -- Takes n permits of the free place at a time, and reports whether there is one. The rest of the place stays free. In a prepaid bucket it
@@ -51,17 +50,9 @@ end
 function places.take(c, at, n)
   local i = place_at(c, at, n)
   if not i then return false end
-  local rest = c.places[i].permits - n
-  table.remove(c.places, i)
-  if rest > 0 then
-    if c.prepaid then
-      local whole, parts = use('bucket').gain(c, at, 0, n)
-      at = whole + min(parts, 1)
-    end
-    add_place(c, at, rest)
-  else
-    write_places(c)
-  end
+  local rest = table.remove(c.places, i).permits - n
+  if rest > 0 then add_place(c, c.prepaid and use('bucket').after(c, at, n) or at, rest) end
+  write_places(c)
   return true
 end
 
@@ -80,10 +71,10 @@ end
 function places.first(claims, now)
   local first
   for _, c in ipairs(claims) do
-    if c.free_key and c.mode == ENFORCE then places.load(c, now) end
+    if c.free_key then places.load(c, now) end
   end
   for _, c in ipairs(claims) do
-    if c.mode == ENFORCE and c.wait > 0 and c.earliest > now then
+    if c.wait > 0 and c.earliest > now then
       for _, p in ipairs(c.places) do
         if (not first or p.at < first) and meets(claims, now, p.at) then first = p.at end
       end
@@ -92,25 +83,21 @@ function places.first(claims, now)
   return first
 end
 
--- Gives back n permits of a charge. If others have places behind that of the charge, it becomes a free place. Otherwise its permits go
+-- Gives back n permits of a charge whose time is to come. If others have places behind it, it becomes a free place. Otherwise its permits go
 -- back, and so do those of the free places that are then the last ones.
 function places.give_back(c, n, now, rollback)
-  local at = c.wait
-  local pending = at > now
-  if pending and not c.is.last(c, n, now, at) then
-    add_place(c, at, n)
-    return
+  if c.is.last(c, n, now, c.wait) then
+    c.is.give_back(c, n, now, c.wait, rollback)
+    if not c.places[1] then return end
+    c.price, c.price_stored = 0, 0 -- the free places have none
+    for i = #c.places, 1, -1 do
+      local p = c.places[i]
+      if not c.is.last(c, p.permits, now, p.at) then break end
+      c.is.give_back(c, p.permits, now, p.at)
+      c.places[i] = nil
+    end
+  else
+    add_place(c, c.wait, n)
   end
-  c.is.give_back(c, n, now, at, rollback)
-  if not pending or not c.places[1] then return end
-  local text = c.text
-  if c.kind ~= TOKEN_BUCKET then c.text = '' end -- the price of this charge is not that of the places
-  local p = c.places[#c.places]
-  while p and c.is.last(c, p.permits, now, p.at) do
-    c.is.give_back(c, p.permits, now, p.at)
-    table.remove(c.places)
-    p = c.places[#c.places]
-  end
-  c.text = text
   write_places(c)
 end

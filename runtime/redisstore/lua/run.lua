@@ -26,7 +26,7 @@ local function act(keys, args, k, a, last, now, op)
   local n, at, plain = 0, now, op.plain
   notes = nil
   for i = a, last do
-    local c = known[args[i]] or new_claim(args[i])
+    local c = known[args[i]] or new_claim(args[i], op.adjust)
     n = n + 1
     claims[n], c.key, k = c, keys[k], k + 1
     if c.has > 0 then k = read_keys(c, keys, k) end

@@ -1,11 +1,7 @@
 -- A prepaid bucket without a burst whose rate ramps up after idling. The idle time is stored, up to b; a is the period. Stored time
--- above half of b is cold: its permits cost up to three times as much. When giving back, text is the price of the charge: how much
--- longer than usual it lasts, and the stored time that it used up; and the latest end of a debt that calls which ran can have left.
+-- above half of b is cold: its permits cost up to three times as much.
 local bucket = use('bucket')
-local warmup = {
-  has_price = true, prepare = bucket.prepare,
-  room = bucket.room, full = bucket.full, earliest = bucket.earliest, reserves = bucket.reserves,
-}
+local warmup = setmetatable({ has_price = true }, { __index = bucket })
 
 -- Returns m*n/divisor, rounded up. Each has at most 38 bits, but the product may have more than the 53 of a double.
 local function mul_div(m, n, divisor)
@@ -29,7 +25,7 @@ function warmup.check(c, now)
   return earliest
 end
 
-local function write(c)
+function warmup.write(c)
   set(c.key, pack('<Bdddd', LAYOUT, c.stored, c.x, c.y, c.limit), c.x + 1 + c.b)
 end
 
@@ -40,28 +36,5 @@ function warmup.commit(c, n, now)
   c.extra, c.used_up = mul_div(2 * cold, 2 * above - cold, c.b), min(c.stored, worth)
   bucket.add(c, n, now)
   c.x, c.stored = c.x + c.extra, c.stored - c.used_up
-  write(c)
-end
-
-function warmup.charge(c, n, now)
-  local beyond = bucket.add_beyond(c, n, now)
-  write(c)
-  return beyond
-end
-
-local function price(c)
-  local extra, used_up, own_debt = string.match(c.text, '(%d+) (%d+) (%d+)')
-  return tonumber(extra or 0), tonumber(used_up or 0), tonumber(own_debt or 0)
-end
-
-function warmup.last(c, n, now, at)
-  return bucket.last(c, n, now, at, (price(c)))
-end
-
-function warmup.give_back(c, n, now, at)
-  local extra, used_up, own_debt = price(c)
-  if bucket.subtract(c, n, now, at, extra, false, own_debt) then
-    c.stored = min(c.b, c.stored + used_up)
-    write(c)
-  end
+  warmup.write(c)
 end
