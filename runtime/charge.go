@@ -70,7 +70,7 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 		case cost < 0 && cost != bridge.Keep:
 			err := &RuleError{Argument: "settle", Reason: fmt.Sprintf("found a cost of %d; expected 0 or more", cost)}
 			if owner >= 0 {
-				err.Rule = c.held[owner].claim.Rule.Name
+				err.Rule = c.held[owner].rule.Name
 			}
 			return err
 		case owner >= 0 && cost == bridge.Keep:
@@ -97,9 +97,9 @@ func (c *charged) beyond(totals []int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.held {
-		if claim := &c.held[i].claim; claim.Charged < totals[i] {
-			return &RuleError{Rule: claim.Rule.Name, Argument: "settle", Reason: fmt.Sprintf(
-				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], claim.Charged)}
+		if h := &c.held[i]; h.claim.Charged < totals[i] {
+			return &RuleError{Rule: h.rule.Name, Argument: "settle", Reason: fmt.Sprintf(
+				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], h.claim.Charged)}
 		}
 	}
 	return nil

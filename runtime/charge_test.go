@@ -72,6 +72,26 @@ func kindsOf(events []ratelimit.Event) (kinds []ratelimit.EventKind) {
 	return kinds
 }
 
+// A rule that was not asked has nothing to settle and nothing to give back.
+func TestSettleOfARuleThatWasNotAsked(t *testing.T) {
+	l, _ := watched()
+	asked := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 10, Per: time.Minute}, Key: "k"}
+	never := ratelimit.Request{Rule: ratelimit.Rule{Name: "none", Per: time.Minute, Mode: ratelimit.ModeShadow}}
+	d, err := l.Allow(t.Context(), never, asked)
+	if err != nil || !d.Allowed {
+		t.Fatalf("got %+v, error %v", d, err)
+	}
+	if wrong, ok := errors.AsType[*ratelimit.RuleError](d.Settle(t.Context(), -1, 2)); !ok || wrong.Rule != "none" {
+		t.Errorf("a cost below 0: got error %v", wrong)
+	}
+	if err := d.Settle(t.Context(), 5, 3); err != nil {
+		t.Fatal(err)
+	}
+	if left := remaining(t, l, asked); left != 7 {
+		t.Errorf("%d permits are left, want 7", left)
+	}
+}
+
 // Equal rules add their costs, also when they are settled.
 func TestSettleOfEqualRules(t *testing.T) {
 	l, _ := watched()
