@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -139,11 +140,26 @@ func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: what,
 		}
+	case same != nil: // a shadow, which alone would admit each of the two
+		same.cost = a.cost
+		c.unask(same)
+		return nil
 	}
 	c.never = c.never || a.never() && rule.Mode == ModeEnforce
 	c.owners[c.next] = len(c.asked)
 	c.asked = append(c.asked, *a)
 	return nil
+}
+
+// unask takes the claim of a rule out of the call.
+func (c *call) unask(a *asked) {
+	for i := range c.asked {
+		if b := &c.asked[i]; b.part == a.part && b.number > a.number {
+			b.number--
+		}
+	}
+	a.part.Claims = slices.Delete(a.part.Claims, a.number, a.number+1)
+	a.part = nil
 }
 
 // same returns which of the rules asked before counts on the same state as a, or -1.

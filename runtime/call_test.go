@@ -198,6 +198,23 @@ func TestRulesOfOneNameInOneCall(t *testing.T) {
 	}
 }
 
+// Equal shadows whose costs together are beyond the limit refuse, as one of that cost does, and are not charged.
+func TestEqualShadowsBeyondTheLimit(t *testing.T) {
+	l, events := watched()
+	shadow := with(func(r *ratelimit.Rule) { r.Mode = ratelimit.ModeShadow })
+	other := with(func(r *ratelimit.Rule) { r.Name = "other" })
+	shadow.Cost = 3
+	if d := allow(t, l, shadow, other, shadow, shadow); !d.Allowed || len(d.Violations) != 1 || !d.Violations[0].Never {
+		t.Errorf("got %+v", d)
+	}
+	if rules := (*events)[0].Rules; len(rules) != 2 || rules[0].Cost != 9 || !rules[0].Refused || rules[1].Refused {
+		t.Errorf("observed %+v", rules)
+	}
+	if a, b := remaining(t, l, shadow), remaining(t, l, other); a != 5 || b != 4 {
+		t.Errorf("%d and %d permits are left, want 5 and 4", a, b)
+	}
+}
+
 // A cost that adds up beyond 64 bits does not start again from nothing.
 func TestSumOfHugeCosts(t *testing.T) {
 	fired := 0
