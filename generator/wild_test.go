@@ -52,7 +52,7 @@ var wild = []struct{ module, version, packages string }{
 var refusals = map[string]*regexp.Regexp{
 	"it has unexported methods":             regexp.MustCompile(`cannot be implemented outside of package`),
 	"no method of it returns an error":      regexp.MustCompile(`has no method that this rule reaches`),
-	"it is a constraint":                    regexp.MustCompile(`is a constraint, not a type of values`),
+	"it is a constraint":                    regexp.MustCompile(`is a constraint: there are no values of it to wrap`),
 	"its signatures need unexported types":  regexp.MustCompile(`, which is not exported`),
 	"its signatures need internal packages": regexp.MustCompile(`, which is internal to another module or folder`),
 }

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -119,7 +120,7 @@ func (c *collector) checkMethods(f *source.File) {
 		case s == nil:
 			c.errorf(first(g), "the type of the receiver is not declared in this package")
 		case s.home != f && !s.home.Asked:
-			c.warnf(first(g), "the wrapper of %s is generated from %s", s.spec.Name.Name, base(s.home.Path))
+			c.warnf(first(g), "the wrapper of %s is generated from %s", s.spec.Name.Name, filepath.Base(s.home.Path))
 		}
 	}
 }

@@ -10,11 +10,10 @@ func (c *methods) ofInterface() {
 	declared, order := c.declarations(c.typeSource)
 	found := slices.Collect(c.object.Type().Underlying().(*types.Interface).Methods())
 	sortAsWritten(found, order)
-	foreign := c.embed(found)
-	for pkg, methods := range foreign {
+	for _, f := range c.embed(found) {
 		c.errorf(c.of.Pos, "%s cannot be implemented outside of package %s, because of its method %s; "+
 			"that package exports no interface with just its unexported methods, which the wrapper could embed",
-			c.object.Name(), pkg.Path(), methods[0].Name())
+			c.object.Name(), f.Pkg().Path(), f.Name())
 	}
 	for _, f := range found {
 		if c.from().IsForeign(f) {

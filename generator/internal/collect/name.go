@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -60,7 +61,7 @@ func (c *collector) collide(pos token.Pos, name, with string, home *source.File,
 	if c.meet(home, p.file) {
 		at := c.fset.PositionFor(p.pos, false)
 		c.errorf(pos, "the generated %s would collide with %s line %d of %s; choose another with //ratelimit:wrap name=",
-			name, with, at.Line, base(at.Filename))
+			name, with, at.Line, filepath.Base(at.Filename))
 	}
 }
 
@@ -73,8 +74,6 @@ func (c *collector) meet(here, other *source.File) bool {
 	x, y := constraintOf(here), constraintOf(other)
 	return y == "" || x == "" && y != "ignore"
 }
-
-func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
 
 // scopeOf is the path of a package inside its module, or the name of the module's root package. A program is called like its
 // module: two of them must not share their counts.
