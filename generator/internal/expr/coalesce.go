@@ -88,7 +88,8 @@ func (w *writer) alternatives(name string, terms []*term, other []string) []stri
 	return append(w.cut(begin), "if "+open.text+" "+braced(body)+otherwise(rest))
 }
 
-// opened writes t: the condition under which it is there, without a text if it always is, and the statements and the value behind that.
+// opened writes t: the condition under which it is there, without a text if it always is, and the statements and the value
+// behind that.
 func (w *writer) opened(t *term) (open operand, body []string, value operand) {
 	known, at := len(w.known), len(w.stmts)
 	for _, g := range t.orNil() {
@@ -97,7 +98,11 @@ func (w *writer) opened(t *term) (open operand, body []string, value operand) {
 		if w.knows(o.text) {
 			continue
 		}
-		open, at = open.and(w.present(o, g.typ)), len(w.stmts)
+		cond := w.present(o, g.typ)
+		if open.text != "" {
+			cond = join(token.LAND, open, cond)
+		}
+		open, at = cond, len(w.stmts)
 		w.known = append(w.known, o.text)
 	}
 	value = w.term(t)
@@ -111,16 +116,6 @@ func (w *writer) present(o operand, t types.Type) operand {
 		return join(token.NEQ, o, fixed(`""`))
 	}
 	return w.againstNil(token.NEQ, o, t)
-}
-
-// and is o && other, where o may be nothing yet.
-func (o operand) and(other operand) operand {
-	if o.text == "" {
-		return other
-	}
-	both := join(token.LAND, o, other)
-	both.yes = append(o.yes, other.yes...)
-	return both
 }
 
 func otherwise(stmts []string) string {
