@@ -32,7 +32,7 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 		Annotated: slices.Sorted(maps.Keys(c.block.annotated)),
 		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
 	}
-	c.files(false) // for their names alone: what is wrong with them is told when they are asked for
+	c.files(false) // only for the names they declare; their errors are reported when somebody asks for them
 	pkg.Files = c.files(true)
 	return pkg, c.found.Coded("declaration")
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// embed has the wrapper embed interfaces for those of the methods that only other packages can declare: exported interfaces of
-// these packages that have no other methods, such as the UnsafeCatalogServer of generated gRPC code. It returns the first
-// method that remains of each package.
+// embed makes the wrapper embed interfaces for the methods that only other packages can declare. It takes exported interfaces of
+// these packages that have no other methods, such as the UnsafeCatalogServer of generated gRPC code. If methods of a package
+// remain, it returns the first of them.
 func (c *methods) embed(methods []*types.Func) (remain []*types.Func) {
 	foreign := map[*types.Package][]*types.Func{}
 	for _, f := range methods {
@@ -26,7 +26,7 @@ func (c *methods) embed(methods []*types.Func) (remain []*types.Func) {
 	return remain
 }
 
-// embedFrom does so with the methods of one package.
+// embedFrom does that for the methods of one package, and returns those that remain.
 func (c *methods) embedFrom(pkg *types.Package, missing []*types.Func) []*types.Func {
 	if all := c.pkg.Import(pkg.Path()); all != nil {
 		pkg = all

@@ -18,7 +18,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// each parses and checks one package after the other, each behind those that it imports.
+// each parses and checks one package after the other. A package comes after those that it imports.
 func (l *loader) each(yield func(*source.Package) bool) {
 	d, broken := newDependencies(l), map[string]bool{}
 	for meta := range packages.Postorder(l.packages) {
@@ -40,8 +40,8 @@ func (l *loader) each(yield func(*source.Package) bool) {
 	}
 }
 
-// parse parses the files of a package. What was generated before is left out: it may be stale, and what is to be generated is not
-// there to be collided with. What is wrong in the body of a function is a warning.
+// parse parses the files of a package. It leaves out generated files: they may be stale, and the new ones must not collide with
+// them. An error inside a function body is a warning.
 func (l *loader) parse(meta *packages.Package) (*source.Package, annotations.Diagnostics) {
 	p := &source.Package{Path: meta.PkgPath}
 	if meta.Module != nil {
@@ -110,7 +110,7 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diag
 	return f, errs
 }
 
-// check checks the declarations of p, and what they need of what p imports.
+// check checks the declarations of p, and the declarations of its imports that they need.
 func (d *dependencies) check(p *source.Package, meta *packages.Package) (found annotations.Diagnostics) {
 	defer noteFault(&found, p.Files[0].Syntax.Name.Pos())
 	d.askFor(p, meta)

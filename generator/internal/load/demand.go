@@ -14,9 +14,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// dependencies are the packages that those of the set import, directly or not. They are checked from source, as export
-// data would first have to be compiled where the build cache has none. That is quick since it is little: the bodies of functions
-// are not parsed, and only what is asked for by name is checked, with what its declaration mentions in turn.
+// dependencies are the packages that those of the set import, directly or not. They are checked from source: with a cold build
+// cache, export data would have to be compiled first. This is quick because it checks little: function bodies are not parsed, and
+// only declarations that somebody asks for by name are checked, with the declarations that these mention in turn.
 type dependencies struct {
 	*loader
 	sources map[string]*dependency // also those of the set that are checked
@@ -48,8 +48,8 @@ func (d *dependencies) source(p *packages.Package) *dependency {
 	return s
 }
 
-// askFor asks for all that p needs of what it imports: what its declarations mention; what its directives may mention; what it
-// imports without a qualifier; and what expressions have without a mention, which is the time.
+// askFor asks for everything that p needs of its imports: what its declarations mention, what its directives may mention, and what
+// dot imports bring. It also asks for time.Time, which expressions have without naming it.
 func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
 	for _, f := range p.Files {
 		file := newSourceFile(f.Syntax, meta)
@@ -145,8 +145,8 @@ func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node
 	})
 }
 
-// compileC has the go command translate a package whose declarations need what C declares, unless a part of it is checked.
-// Where that fails, as there is no C compiler, types of C stay unknown.
+// compileC has the go command translate a package whose declarations mention C, unless a part of the package is checked already.
+// If that fails, for example without a C compiler, the types of C stay unknown.
 func (d *dependencies) compileC(s *dependency) {
 	if s.compiled || s.checker != nil {
 		return
@@ -173,7 +173,8 @@ func (d *dependencies) settle() {
 	d.pending = nil
 }
 
-// checkPending checks what of s has been asked for since the last time, behind what that needs. Errors show in what is not there.
+// checkPending checks the declarations of s that were asked for since the last time. The packages that s imports come first. A
+// declaration with an error is missing afterwards; nothing else tells of it.
 func (d *dependencies) checkPending(s *dependency) {
 	files := s.pending()
 	if len(files) == 0 {

@@ -135,7 +135,7 @@ func local(dir, pattern string) (folders []*folder, ok bool, err error) {
 	return folders, true, wrong(dir, pattern, err)
 }
 
-// alone returns the folder of a file as if it had no other files than that and what was generated from it.
+// alone returns the folder of a file, as if it held only that file and its output.
 func alone(path string) ([]*folder, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err

@@ -35,8 +35,8 @@ func (l *loader) list(mode packages.LoadMode, tests bool, patterns []string) ([]
 	return pkgs, nil
 }
 
-// modfile is a flag that go/packages must not leave in GOFLAGS: to learn the version of the go command, it runs it outside of all
-// modules.
+// modfile must not stay in GOFLAGS: go/packages asks the go command for its version outside of all modules, where the go command
+// refuses this flag.
 var modfile, overlay = goFlag("modfile"), goFlag("overlay")
 
 // goFlag finds a flag in GOFLAGS, with the quotes that may stand around it.

@@ -168,7 +168,7 @@ func isTestMain(p *packages.Package) bool {
 	return p.Name == "main" && strings.HasSuffix(p.ID, ".test")
 }
 
-// importVariants has packages import those of the set, where the go command says that they import others of their paths.
+// importVariants makes packages import the variants that are in the set. The go command names the packages without tests.
 func (l *loader) importVariants(own map[string]*packages.Package) {
 	for p := range packages.Postorder(l.packages) {
 		for path, i := range p.Imports {

@@ -9,7 +9,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// ImportedNames returns the names that a file of p, or of its others, has from an import: that of the package, or all that it exports.
+// ImportedNames returns the names that an import brings into a file of Files or Others: the name of the package, or for a dot
+// import all names that the package exports.
 func (p *Package) ImportedNames(spec *ast.ImportSpec) []string {
 	path, _ := strconv.Unquote(spec.Path.Value)
 	imported := p.imported(path)

@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// Annotated returns the names of the types with a directive on them, inside of them, or on their methods. A directive begins with
-// these words.
+// Annotated returns the names of the types that have a directive on them, inside them, or on one of their methods. A directive is a
+// comment that begins with words.
 func Annotated(files []*ast.File, words string) map[string]bool {
 	found := map[string]bool{}
 	aliased := map[string]string{} // types by their aliases, which receivers may be called by

@@ -65,7 +65,7 @@ func (p *Package) imported(path string) *types.Package {
 	return nil
 }
 
-// Named returns what an expression such as T, *T or pkg.T[int] in the declarations of p names; nil if it is no name.
+// Named returns what an expression such as T, *T or pkg.T[int] in a declaration of p names; nil if it names nothing.
 func (p *Package) Named(e ast.Expr) types.Object {
 	switch e := Bare(e).(type) {
 	case *ast.Ident:
