@@ -29,7 +29,7 @@ type space struct{ _ byte }
 // table is all that is kept, by all stores that share it.
 type table struct {
 	clock  *clock
-	hash   hasher
+	seed   maphash.Seed
 	bound  bound
 	turn   atomic.Uint32 // which shard is swept next
 	shards [shards]shard
@@ -47,10 +47,10 @@ const (
 // New returns a store of at most maxKeys states, one for each rule and subject, which take about maxBytes bytes. With now nil it goes
 // by the system's clock.
 func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
-	t := &table{clock: newClock(now), hash: hasher{maphash.MakeSeed()}}
+	t := &table{clock: newClock(now), seed: maphash.MakeSeed()}
 	t.bound.maxKeys, t.bound.maxBytes = maxKeys, maxBytes
 	for i := range t.shards {
-		t.shards[i].index.slots = make([]uint64, fewestSlots)
+		t.shards[i].chain(fewestHeads)
 	}
 	return &Store{table: t, space: new(space)}
 }
@@ -69,24 +69,12 @@ func NewLike(store engine.Store, maxKeys, maxBytes int64) *Store {
 
 func (s *Store) self() *Store { return s }
 
-// hasher spreads entries over the shards and the slots of an index, in a way that nobody can foresee.
-type hasher struct{ seed maphash.Seed }
-
-// subject returns the hash of a subject, whose lowest bits are its shard: all rules of a subject are in one.
-func (h hasher) subject(text string) uint64 { return maphash.String(h.seed, text) }
-
-// within returns the hash of a rule's entry in the shard of its subject.
-func (h hasher) within(subject uint64, prefix string, r *engine.Rule) uint32 {
-	return uint32((subject + r.Hash() + 7*maphash.String(h.seed, prefix)) >> 32)
-}
-
-func (h hasher) of(e *entry) uint32 { return h.within(h.subject(e.subject), e.prefix, e.rule) }
-
-// setKey makes k the key of a count. It is written in place, since copying a key takes as long as finding its entry.
+// setKey makes k the key of a count. It is written in place, since copying a key takes as long as finding its entry. Nobody can foresee the
+// hash. All rules of a subject are in one shard.
 func (s *Store) setKey(k *key, prefix string, rule *engine.Rule, subject string) {
-	hash := s.hash.subject(subject)
+	hash := maphash.String(s.seed, subject)
 	k.space, k.prefix, k.rule, k.subject = s.space, prefix, rule, subject
-	k.shard, k.hash = uint32(hash%shards), s.hash.within(hash, prefix, rule)
+	k.shard, k.hash = uint32(hash%shards), uint32((hash+rule.Hash()+7*maphash.String(s.seed, prefix))>>32)
 }
 
 // Decide implements engine.Store.
@@ -198,7 +186,7 @@ func (s *Store) sweep(n int) {
 	for range n {
 		shard := &s.shards[s.turn.Add(1)%shards]
 		shard.Lock()
-		removed, bytes := shard.expire(now, 16, s.hash)
+		removed, bytes := shard.expire(now, 16)
 		shard.Unlock()
 		s.bound.add(-removed, -bytes)
 	}

@@ -8,13 +8,13 @@ import (
 )
 
 // shard is a part of the store, with a lock of its own. Its entries stand in pages without gaps; the last one takes the place of one
-// that is removed.
+// that is removed. Entries are referred to by their numbers plus 1, so that 0 is none.
 type shard struct {
 	sync.Mutex
 	cursor int // the entry that expire looks at next
 	count  int // entries
 	pages  [][]entry
-	index  index
+	heads  []uint32 // by hash: the first entry of a chain of entries. As many as a power of two
 	groups map[groupName]*group
 	work   work // of the call that has locked this shard first
 
@@ -26,6 +26,15 @@ type entry struct {
 	*group
 	subject string
 	record  engine.Record
+	hash    uint32
+	next    uint32 // entry in the chain
+}
+
+// series is all counts of one rule of a limiter.
+type series struct {
+	space  *space
+	prefix string
+	rule   *engine.Rule
 }
 
 // groupName tells the groups of a shard apart.
@@ -35,51 +44,71 @@ type groupName struct {
 	kind              engine.Kind
 }
 
+func (s *series) group() groupName {
+	return groupName{s.space, s.prefix, s.rule.Name, s.rule.Tag, s.rule.Kind}
+}
+
 // group is what the entries of one rule in a shard share. Of equal rules it has the one that was used first.
 type group struct {
-	space   *space
-	prefix  string
-	rule    *engine.Rule
+	series
 	entries int
 }
 
 // key names an entry.
 type key struct {
-	space   *space
-	prefix  string
-	rule    *engine.Rule
+	series
 	subject string
 	shard   uint32
 	hash    uint32
 }
 
 func (e *entry) is(k *key) bool {
-	return e.subject == k.subject && e.space == k.space && e.prefix == k.prefix &&
-		(e.rule == k.rule || e.rule.Name == k.rule.Name && e.rule.Tag == k.rule.Tag && e.rule.Kind == k.rule.Kind)
+	return e.hash == k.hash && e.subject == k.subject && (e.series == k.series || e.series.group() == k.group())
 }
 
-// perPage entries of 56 bytes fill a page of 4 kB.
-const perPage = 73
+// perPage entries of 64 bytes, and the 8 bytes of the garbage collector, fill a page of 4 kB.
+const perPage = 63
 
 func (s *shard) at(i int) *entry { return &s.pages[i/perPage][i%perPage] }
 
+// fewestHeads is how many chains an empty shard has.
+const fewestHeads = 8
+
+func (s *shard) head(hash uint32) *uint32 { return &s.heads[int(hash)&(len(s.heads)-1)] }
+
 // find returns an entry and its number, or nil. The entry stays where it is until one is added or removed.
 func (s *shard) find(k *key) (*entry, int) {
-	for i := s.index.home(k.hash); ; i = s.index.next(i) {
-		n, hash := s.index.at(i)
-		if n < 0 {
-			return nil, -1
+	for n := *s.head(k.hash); n > 0; {
+		e := s.at(int(n - 1))
+		if e.is(k) {
+			return e, int(n - 1)
 		}
-		if hash == k.hash {
-			if e := s.at(n); e.is(k) {
-				return e, n
-			}
-		}
+		n = e.next
+	}
+	return nil, -1
+}
+
+// link returns what refers to the i-th entry: the head of its chain, or the entry before it.
+func (s *shard) link(i int) *uint32 {
+	link := s.head(s.at(i).hash)
+	for *link != uint32(i+1) {
+		link = &s.at(int(*link - 1)).next
+	}
+	return link
+}
+
+// chain puts all entries in chains, of which there are n.
+func (s *shard) chain(n int) {
+	s.heads = make([]uint32, n)
+	for i := range s.count {
+		e := s.at(i)
+		head := s.head(e.hash)
+		e.next, *head = *head, uint32(i+1)
 	}
 }
 
-// entryBytes is what an entry takes besides its text and what its record refers to: its part of a page and of the index.
-const entryBytes = 56 + 14
+// entryBytes is what an entry takes besides its text and what its record refers to: its part of a page and of the heads.
+const entryBytes = 64 + 6
 
 // groupBytes is what a group takes besides its texts.
 const groupBytes = 256
@@ -99,20 +128,24 @@ func (s *shard) add(k *key, r engine.Record) (bytes int64) {
 	if len(s.pages) > 1 && *page == nil {
 		*page = make([]entry, 0, perPage)
 	}
-	*page = append(*page, entry{g, strings.Clone(k.subject), r})
-	s.index.put(k.hash, s.count)
+	head := s.head(k.hash)
+	*page = append(*page, entry{g, strings.Clone(k.subject), r, k.hash, *head})
 	s.count++
-	return bytes + s.at(s.count-1).size()
+	*head = uint32(s.count)
+	if bytes += s.at(s.count - 1).size(); s.count > len(s.heads) {
+		s.chain(2 * len(s.heads))
+	}
+	return bytes
 }
 
 // enter counts one more entry of the group of a key. It returns the group, and the bytes that it takes if it is new.
 func (s *shard) enter(k *key) (g *group, bytes int64) {
-	name := groupName{k.space, k.prefix, k.rule.Name, k.rule.Tag, k.rule.Kind}
+	name := k.group()
 	if g = s.groups[name]; g == nil {
 		if s.groups == nil {
 			s.groups = make(map[groupName]*group)
 		}
-		g = &group{space: k.space, prefix: k.prefix, rule: k.rule}
+		g = &group{series: k.series}
 		s.groups[name], bytes = g, groupBytes
 	}
 	g.entries++
@@ -120,16 +153,16 @@ func (s *shard) enter(k *key) (g *group, bytes int64) {
 }
 
 // remove forgets the i-th entry, and returns the bytes that it took.
-func (s *shard) remove(i int, hash hasher) (bytes int64) {
+func (s *shard) remove(i int) (bytes int64) {
 	e, last := s.at(i), s.at(s.count-1)
 	bytes = e.size()
-	s.index.remove(hash.of(e), i)
 	if e.entries--; e.entries == 0 {
-		delete(s.groups, groupName{e.space, e.prefix, e.rule.Name, e.rule.Tag, e.rule.Kind})
+		delete(s.groups, e.series.group())
 		bytes += groupBytes
 	}
+	*s.link(i) = e.next
 	if e != last {
-		s.index.replace(hash.of(last), s.count-1, i)
+		*s.link(s.count - 1) = uint32(i + 1)
 		*e = *last
 	}
 	*last = entry{}
@@ -139,6 +172,9 @@ func (s *shard) remove(i int, hash hasher) (bytes int64) {
 		s.pages[page] = nil
 		s.pages = s.pages[:page]
 	}
+	if 8*s.count < len(s.heads) && len(s.heads) > fewestHeads {
+		s.chain(len(s.heads) / 2)
+	}
 	return bytes
 }
 
@@ -147,7 +183,7 @@ const mostRounds = 16
 
 // expire looks at the next n entries, and as Redis does goes on while more than a quarter of them had expired. It removes those that
 // had, and returns how many there were and the bytes that they took.
-func (s *shard) expire(now int64, n int, hash hasher) (removed, bytes int64) {
+func (s *shard) expire(now int64, n int) (removed, bytes int64) {
 	found := n
 	for round := 0; round < mostRounds && 4*found > n; round++ {
 		found = 0
@@ -159,7 +195,7 @@ func (s *shard) expire(now int64, n int, hash hasher) (removed, bytes int64) {
 				s.cursor++
 				continue
 			}
-			bytes += s.remove(s.cursor, hash)
+			bytes += s.remove(s.cursor)
 			found++
 		}
 		removed += int64(found)

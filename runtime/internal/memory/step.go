@@ -114,7 +114,7 @@ func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
 			shard := &s.shards[k.shard]
 			entries++
 			bytes += shard.add(k, p.fresh)
-			removed, freed := shard.expire(now, 4, s.hash)
+			removed, freed := shard.expire(now, 4)
 			entries, bytes = entries-removed, bytes-freed
 		}
 	}
@@ -163,7 +163,7 @@ func (s *Store) drop(keys []key, goes func(*entry) bool) {
 	for i := range keys {
 		shard := &s.shards[keys[i].shard]
 		if e, n := shard.find(&keys[i]); e != nil && goes(e) { // removing one may have moved the others
-			bytes := shard.remove(n, s.hash)
+			bytes := shard.remove(n)
 			s.bound.add(-1, -bytes)
 		}
 	}

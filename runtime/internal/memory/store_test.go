@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 
@@ -226,53 +227,44 @@ func TestNamesAreApart(t *testing.T) {
 }
 
 // Entries are found and removed in any order, however their hashes collide.
-func TestIndex(t *testing.T) {
+func TestChains(t *testing.T) {
+	rule := ruleOf(engine.TokenBucket, hour)
 	rapid.Check(t, func(t *rapid.T) {
-		x := index{slots: make([]uint64, fewestSlots)}
-		hashes := make(map[int]uint32) // of the entries that are in
-		next := 0
+		var s shard
+		s.chain(fewestHeads)
+		var in, out []key
+		added := 0
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
-				for n, hash := range hashes {
-					i := x.home(hash)
-					for x.slots[i] != 0 && x.slots[i] != slotOf(hash, n) {
-						i = x.next(i)
-					}
-					if found, h := x.at(i); found != n || h != hash {
-						t.Fatalf("entry %d of hash %d is found as %d of %d", n, hash, found, h)
+				for i := range in {
+					if e, n := s.find(&in[i]); e == nil || e != s.at(n) || e.subject != in[i].subject || e.record.Size() != 0 {
+						t.Fatalf("%+v is found as %+v, entry %d", in[i], e, n)
 					}
 				}
-				if x.used != len(hashes) || 8*x.used > 7*len(x.slots) {
-					t.Fatalf("%d of %d slots are used by %d entries", x.used, len(x.slots), len(hashes))
+				for i := range out {
+					if e, _ := s.find(&out[i]); e != nil {
+						t.Fatalf("%+v is found as %+v", out[i], e)
+					}
+				}
+				if s.count != len(in) || s.count > len(s.heads) || 8*s.count < len(s.heads)/2 && len(s.heads) > fewestHeads {
+					t.Fatalf("%d entries, expected %d, are in %d chains", s.count, len(in), len(s.heads))
 				}
 			},
-			"put": func(t *rapid.T) {
-				hash := uint32(rapid.SampledFrom([]int{0, 1, 7, 8, 15, 1 << 30}).Draw(t, "hash"))
-				x.put(hash, next)
-				hashes[next] = hash
-				next++
+			"add": func(t *rapid.T) {
+				k := key{series: series{rule: rule}, subject: fmt.Sprint(added)}
+				k.hash = uint32(rapid.SampledFrom([]int{0, 1, 7, 8, 15, 1 << 30}).Draw(t, "hash"))
+				s.add(&k, engine.NewRecord(rule))
+				in, added = append(in, k), added+1
 			},
 			"remove": func(t *rapid.T) {
-				if next == 0 {
+				if len(in) == 0 {
 					return
 				}
-				n := rapid.IntRange(0, next-1).Draw(t, "entry")
-				if hash, found := hashes[n]; found {
-					x.remove(hash, n)
-					delete(hashes, n)
-				}
-			},
-			"replace": func(t *rapid.T) {
-				if next == 0 {
-					return
-				}
-				n := rapid.IntRange(0, next-1).Draw(t, "entry")
-				if hash, found := hashes[n]; found {
-					x.replace(hash, n, next)
-					delete(hashes, n)
-					hashes[next] = hash
-					next++
-				}
+				i := rapid.IntRange(0, len(in)-1).Draw(t, "entry")
+				_, n := s.find(&in[i])
+				s.remove(n)
+				out = append(out, in[i])
+				in = slices.Delete(in, i, i+1)
 			},
 		})
 	})
