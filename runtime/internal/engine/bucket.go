@@ -130,8 +130,8 @@ func (b *bucket) lacks(c *Claim, needed, now, from int64) int64 {
 	return max(from, x+min(y, 1))
 }
 
-func (b *bucket) Earliest(c *Claim, now, from int64) int64 {
-	return b.lacks(c, c.needed(c.Cost), now, from)
+func (b *bucket) Earliest(c *Claim, n, now, from int64) int64 {
+	return b.lacks(c, c.needed(n), now, from)
 }
 
 func (b *bucket) Room(c *Claim, now int64) int64 {
@@ -148,18 +148,19 @@ func (b *bucket) Full(c *Claim, now int64) int64 { return b.lacks(c, 0, now, now
 
 // Reserves is true only at the time that the bucket itself dictates. A later place, which another rule of the call needs, would carry the
 // bucket ahead for everybody.
-func (b *bucket) Reserves(c *Claim, now, at int64) bool { return b.Earliest(c, now, now) == at }
+func (b *bucket) Reserves(c *Claim, now, at int64) bool { return b.Earliest(c, c.Cost, now, now) == at }
 
 func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
-	b.add(c, n, now)
+	b.add(c, n, now, now)
 	return true
 }
 
-// add charges n permits. That is the same for a call that waits: its place is the time at which the bucket has refilled enough.
-func (b *bucket) add(c *Claim, n, now int64) {
+// add charges n permits, at from or later. That is the same for a call that waits: its place is the time at which the bucket has refilled
+// enough.
+func (b *bucket) add(c *Claim, n, now, from int64) {
 	x, y := b.in(c, now)
-	if x < now {
-		x, y = now, 0
+	if x < from {
+		x, y = from, 0
 	}
 	x, y = gain(x, y, n, c.Limit, c.Rule.Per)
 	*b = bucket{x, y, c.Limit}
@@ -167,7 +168,7 @@ func (b *bucket) add(c *Claim, n, now int64) {
 
 func (b *bucket) Charge(c *Claim, n, now int64) {
 	before, _ := b.in(c, now)
-	b.add(c, n, now)
+	b.add(c, n, now, now)
 	empty, _ := gain(now, 0, c.Burst, c.Limit, c.Rule.Per)
 	most := max(before, empty+maxDebt)
 	c.Delta = c.Left(n, b.full-most)
@@ -176,11 +177,11 @@ func (b *bucket) Charge(c *Claim, n, now int64) {
 	}
 }
 
-func (b *bucket) Last(c *Claim, n, now, at int64) bool {
+func (b *bucket) Last(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
 	x, y := b.in(c, now)
 	x, y = gain(x-extra, y, c.needed(n)-n, c.Limit, c.Rule.Per)
-	return x+min(y, 1) <= at
+	return x+min(y, 1) <= c.At
 }
 
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) { b.subtract(c, n, now) }

@@ -34,12 +34,11 @@ func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	if c.Mode == Trigger {
 		return
 	}
-	cost := c.Cost
+	n := c.Cost
 	if call.UpTo {
-		c.Cost = 1
+		n = 1
 	}
-	c.Earliest = cell.State.Earliest(c, now, now)
-	c.Cost = cost
+	c.Earliest = cell.State.Earliest(c, n, now, now)
 	c.Refused = c.Earliest > now+c.Wait
 	if cell.Until > now {
 		c.Earliest, c.Refused = max(c.Earliest, cell.Until), true
@@ -62,7 +61,7 @@ func (call *Call) place(cells []*Cell, v *Verdict) {
 			if c.Mode != Enforce {
 				continue
 			}
-			if at := cells[i].State.Earliest(c, v.Now, v.At); at > v.At {
+			if at := cells[i].State.Earliest(c, c.Cost, v.Now, v.At); at > v.At {
 				v.At, c.Earliest, c.Refused, moved = at, at, at > v.Now+c.Wait, true
 				v.Admitted = v.Admitted && !c.Refused
 			}
@@ -115,9 +114,7 @@ func (call *Call) upTo(cells []*Cell, now int64) int64 {
 	}
 	for i := range call.Claims {
 		if c := &call.Claims[i]; c.Mode == Shadow && cells[i].State.Room(c, now) < n {
-			asked := *c
-			asked.Cost = min(n, c.Limit)
-			c.Refused, c.Earliest = true, cells[i].State.Earliest(&asked, now, now)
+			c.Refused, c.Earliest = true, cells[i].State.Earliest(c, min(n, c.Limit), now, now)
 		}
 	}
 	return n

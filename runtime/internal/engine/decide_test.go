@@ -183,7 +183,7 @@ func TestNoPlaceAheadInABucket(t *testing.T) {
 	if v.Admitted || !call.AskAgain(v) || v.At != 1060*second {
 		t.Errorf("got %+v, want to ask again at the end of the window", v)
 	}
-	if at := other.State.Earliest(&call.Claims[1], 1001*second, 1001*second); at != 1001*second {
+	if at := other.State.Earliest(&call.Claims[1], 1, 1001*second, 1001*second); at != 1001*second {
 		t.Errorf("the shared bucket is %d us ahead", at-1001*second)
 	}
 }

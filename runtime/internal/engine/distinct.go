@@ -49,7 +49,7 @@ func (d *distinct) knows(member string, since int64) bool {
 	return ok && at > since
 }
 
-func (d *distinct) Earliest(c *Claim, now, from int64) int64 {
+func (d *distinct) Earliest(c *Claim, _, now, from int64) int64 {
 	since, stop := countsFrom(c.Rule, now)
 	n := len(d.order)
 	switch {
@@ -103,7 +103,7 @@ func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
 // Charge does nothing: members are not settled.
 func (d *distinct) Charge(*Claim, int64, int64) {}
 
-func (d *distinct) Last(*Claim, int64, int64, int64) bool { return true }
+func (d *distinct) Last(*Claim, int64, int64) bool { return true }
 
 func (d *distinct) GiveBack(c *Claim, _, _ int64, _ bool) {
 	if at, ok := d.known[c.Member]; ok && at == c.At {

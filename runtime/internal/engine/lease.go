@@ -14,12 +14,7 @@ type leasable interface {
 func (s *slidingWindow) Lease(c *Claim, n, now, stop int64) int64 { return s.commit(c, n, now, stop) }
 
 func (b *bucket) Lease(c *Claim, n, now, stop int64) int64 {
-	x, y := b.in(c, now)
-	if x < stop {
-		x, y = stop, 0
-	}
-	*b = bucket{x, y, c.Limit}
-	b.add(c, n, now)
+	b.add(c, n, now, stop)
 	return stop
 }
 

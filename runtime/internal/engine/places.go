@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // places are the times to come of one state that were given up while others were behind them, in ascending order.
 // Their permits stay charged, since the places behind were found with them, and a later call may use them. Beyond maxPlaces a
@@ -43,14 +46,11 @@ func (p *places) take(c *Claim, at, n, now int64) bool {
 // add frees n permits of the place at a time.
 func (p *places) add(at, n, now int64) {
 	p.drop(now)
-	i := slices.IndexFunc(*p, func(q place) bool { return q.at >= at })
+	i, found := slices.BinarySearchFunc(*p, at, func(q place, at int64) int { return cmp.Compare(q.at, at) })
 	switch {
-	case i >= 0 && (*p)[i].at == at:
+	case found:
 		(*p)[i].permits += n
-	case len(*p) == maxPlaces:
-	case i < 0:
-		*p = append(*p, place{at, n})
-	default:
+	case len(*p) < maxPlaces:
 		*p = slices.Insert(*p, i, place{at, n})
 	}
 }
@@ -96,7 +96,7 @@ func (call *Call) meets(cells []*Cell, now, at int64) bool {
 // are the last ones then are taken back as well.
 func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
 	pending := c.At > now
-	if pending && !cell.State.Last(c, n, now, c.At) {
+	if pending && !cell.State.Last(c, n, now) {
 		cell.Free.add(c.At, n, now)
 		return
 	}
@@ -108,7 +108,7 @@ func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
 	for len(cell.Free) > 0 {
 		p := cell.Free[len(cell.Free)-1]
 		free := Claim{Rule: c.Rule, Limit: c.Limit, Burst: c.Burst, At: p.at}
-		if !cell.State.Last(&free, p.permits, now, p.at) {
+		if !cell.State.Last(&free, p.permits, now) {
 			return
 		}
 		cell.State.GiveBack(&free, p.permits, now, false)

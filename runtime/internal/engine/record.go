@@ -10,7 +10,7 @@ type Record struct {
 // NewRecord returns the record of a subject that was never charged.
 func NewRecord(r *Rule) Record {
 	switch {
-	case r.Kind.isBucket():
+	case r.Kind.isPlainBucket():
 		return Record{numbers: [3]int64{longAgo, 0, 0}}
 	case r.Kind == FixedWindow || r.Kind == Calendar:
 		return Record{numbers: [3]int64{longAgo, longAgo, 0}}
@@ -19,11 +19,12 @@ func NewRecord(r *Rule) Record {
 	return Record{cell: &cell}
 }
 
-// isBucket reports whether the kind has a bucket as its state.
-func (k Kind) isBucket() bool { return k == TokenBucket || k == LeakyBucket || k == Prepaid }
+// isPlainBucket reports whether a bucket is all of the kind's state.
+func (k Kind) isPlainBucket() bool { return k == TokenBucket || k == LeakyBucket || k == Prepaid }
 
-func (r *Record) bucket() bucket { return bucket{r.numbers[0], r.numbers[1], r.numbers[2]} }
-func (r *Record) window() window { return window{r.numbers[0], r.numbers[1], r.numbers[2]} }
+func (r *Record) bucket() bucket   { return bucket{r.numbers[0], r.numbers[1], r.numbers[2]} }
+func (r *Record) window() window   { return window{r.numbers[0], r.numbers[1], r.numbers[2]} }
+func (b bucket) numbers() [3]int64 { return [3]int64{b.full, b.parts, b.limit} }
 
 // Unpacked is the room to unpack a record in. It is used again and again, so that this allocates nothing.
 type Unpacked struct {
@@ -38,7 +39,7 @@ func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
 	if r.cell != nil {
 		return r.cell
 	}
-	if rule.Kind.isBucket() {
+	if rule.Kind.isPlainBucket() {
 		u.bucket = r.bucket()
 		u.cell = Cell{State: &u.bucket, Until: longAgo}
 	} else {
@@ -57,9 +58,9 @@ func (r *Record) Pack(u *Unpacked) {
 	plain := len(u.cell.Free) == 0 && u.cell.Until == longAgo
 	switch u.cell.State.(type) {
 	case *bucket:
-		b := u.bucket
-		r.numbers = [3]int64{b.full, b.parts, b.limit}
+		r.numbers = u.bucket.numbers()
 		if !plain {
+			b := u.bucket
 			r.cell = &Cell{&b, u.cell.Free, u.cell.Until}
 		}
 	case *windows:
@@ -81,10 +82,10 @@ func (r *Record) Admits(c *Claim, now int64) bool {
 	case c.Mode != Enforce:
 		return false
 	case r.cell != nil:
-		return r.cell.Until <= now && r.cell.State.Earliest(c, now, now) <= now && r.cell.State.Grows(c, now) == 0
-	case c.Rule.Kind.isBucket():
+		return r.cell.Until <= now && r.cell.State.Earliest(c, c.Cost, now, now) <= now && r.cell.State.Grows(c, now) == 0
+	case c.Rule.Kind.isPlainBucket():
 		b := r.bucket()
-		return b.Earliest(c, now, now) <= now
+		return b.Earliest(c, c.Cost, now, now) <= now
 	}
 	w := r.windowAt(c.Rule, now)
 	return w.used+c.Cost <= c.Limit
@@ -99,10 +100,10 @@ func (r *Record) Charge(c *Claim, now int64) {
 		if !r.cell.State.Commit(c, c.Cost, now, now) {
 			c.Charged, c.At = 0, 0
 		}
-	case c.Rule.Kind.isBucket():
+	case c.Rule.Kind.isPlainBucket():
 		b := r.bucket()
-		b.add(c, c.Cost, now)
-		r.numbers = [3]int64{b.full, b.parts, b.limit}
+		b.add(c, c.Cost, now, now)
+		r.numbers = b.numbers()
 	default:
 		w := r.windowAt(c.Rule, now)
 		r.numbers = [3]int64{min(w.start, now), w.stop, w.used + c.Cost}
@@ -122,7 +123,7 @@ func (r *Record) Expiry(rule *Rule) int64 {
 	if r.cell != nil {
 		return r.cell.Expiry(rule)
 	}
-	if rule.Kind.isBucket() {
+	if rule.Kind.isPlainBucket() {
 		b := r.bucket()
 		return b.Expiry(rule)
 	}

@@ -4,11 +4,13 @@ package engine
 // sliding window of constant size that never admits more than the limit, and is up to a slice late.
 type slidingCounter struct {
 	slices []int64 // those of slice n are at n modulo the length
-	newest int64   // number of the newest slice; 0 before the first charge
+	newest int64   // number of the newest slice
 	used   int64   // permits of all slices
 }
 
-func newSlidingCounter(*Rule) State { return new(slidingCounter) }
+func newSlidingCounter(r *Rule) State {
+	return &slidingCounter{slices: make([]int64, r.Slices+1), newest: r.slice(longAgo)}
+}
 
 func sliceTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.width(), B: c.Rule.Slices} }
 
@@ -37,11 +39,7 @@ func (r *Rule) slice(at int64) int64 {
 // total returns the number of the present slice, and the permits that count in it. After the clock went back the newest slice
 // stays the present one.
 func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
-	present = r.slice(now)
-	if s.slices == nil {
-		return present, 0
-	}
-	if present = max(present, s.newest); present-s.newest > r.Slices {
+	if present = max(r.slice(now), s.newest); present-s.newest > r.Slices {
 		return present, 0
 	}
 	used = s.used
@@ -51,12 +49,12 @@ func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
 	return present, used
 }
 
-func (s *slidingCounter) Earliest(c *Claim, now, from int64) int64 {
+func (s *slidingCounter) Earliest(c *Claim, n, now, from int64) int64 {
 	present, used := s.total(c.Rule, now)
-	excess := used + c.Cost - c.Limit
-	for n := present - c.Rule.Slices; excess > 0 && n <= s.newest; n++ {
-		if excess -= *s.of(n); excess <= 0 {
-			return max(from, (n+c.Rule.Slices+1)*c.Rule.width())
+	excess := used + n - c.Limit
+	for slice := present - c.Rule.Slices; excess > 0 && slice <= s.newest; slice++ {
+		if excess -= *s.of(slice); excess <= 0 {
+			return max(from, (slice+c.Rule.Slices+1)*c.Rule.width())
 		}
 	}
 	return from
@@ -72,16 +70,7 @@ func (s *slidingCounter) Room(c *Claim, now int64) int64 {
 	return max(0, c.Limit-used)
 }
 
-func (s *slidingCounter) Full(c *Claim, now int64) int64 {
-	if present, used := s.total(c.Rule, now); used > 0 {
-		for n := s.newest; n >= present-c.Rule.Slices; n-- {
-			if *s.of(n) > 0 {
-				return (n + c.Rule.Slices + 1) * c.Rule.width()
-			}
-		}
-	}
-	return now
-}
+func (s *slidingCounter) Full(c *Claim, now int64) int64 { return s.Earliest(c, c.Limit, now, now) }
 
 // Reserves is false: slices to come are not kept.
 func (s *slidingCounter) Reserves(_ *Claim, now, at int64) bool { return at <= now }
@@ -97,19 +86,15 @@ func (s *slidingCounter) Commit(c *Claim, n, now, _ int64) bool {
 // move makes the slice that holds now the newest one, unless it is older.
 func (s *slidingCounter) move(r *Rule, now int64) {
 	present, used := s.total(r, now)
-	if s.slices == nil || present-s.newest > r.Slices {
-		s.slices = make([]int64, r.Slices+1)
-	} else {
-		for n := s.newest + 1; n <= present; n++ {
-			*s.of(n) = 0
-		}
+	for n := max(s.newest+1, present-r.Slices); n <= present; n++ {
+		*s.of(n) = 0
 	}
 	s.newest, s.used = present, used
 }
 
 func (s *slidingCounter) Charge(c *Claim, n, now int64) { s.Commit(c, n, now, now) }
 
-func (s *slidingCounter) Last(*Claim, int64, int64, int64) bool { return true }
+func (s *slidingCounter) Last(*Claim, int64, int64) bool { return true }
 
 func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
 	present, used := s.total(c.Rule, now)
@@ -127,9 +112,4 @@ func (s *slidingCounter) Expiry(r *Rule) int64 { return (s.newest + r.Slices + 1
 
 func (s *slidingCounter) Size() int64 { return 48 + 8*int64(len(s.slices)) }
 
-func (s *slidingCounter) Grows(c *Claim, _ int64) int64 {
-	if s.slices == nil {
-		return 8 * (c.Rule.Slices + 1)
-	}
-	return 0
-}
+func (s *slidingCounter) Grows(*Claim, int64) int64 { return 0 }

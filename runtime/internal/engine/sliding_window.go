@@ -16,8 +16,8 @@ func slidingWindowTerms(c *Claim, _, _ int64) Terms {
 	return Terms{A: c.Rule.Per, Text: strconv.AppendInt(nil, c.Cost-c.Limit-1, 10)}
 }
 
-func (s *slidingWindow) Earliest(c *Claim, _, from int64) int64 {
-	if i := s.times.len() - int(c.Limit-c.Cost) - 1; i >= 0 {
+func (s *slidingWindow) Earliest(c *Claim, n, _, from int64) int64 {
+	if i := s.times.len() - int(c.Limit-n) - 1; i >= 0 {
 		return max(from, s.times.at(i)+c.Rule.Per)
 	}
 	return from
@@ -29,14 +29,11 @@ func (s *slidingWindow) Room(c *Claim, now int64) int64 {
 	return max(0, c.Limit-int64(s.times.len()))
 }
 
-func (s *slidingWindow) Full(c *Claim, now int64) int64 {
-	if n := s.times.len(); n > 0 {
-		return max(now, s.times.at(n-1)+c.Rule.Per)
-	}
-	return now
-}
+func (s *slidingWindow) Full(c *Claim, now int64) int64 { return s.Earliest(c, c.Limit, now, now) }
 
-func (s *slidingWindow) Reserves(c *Claim, now, at int64) bool { return s.Earliest(c, now, at) == at }
+func (s *slidingWindow) Reserves(c *Claim, now, at int64) bool {
+	return s.Earliest(c, c.Cost, now, at) == at
+}
 
 // maxMoved is how many later permits a charge is sorted in before. If there are more, it is recorded at the time of the newest one.
 const maxMoved = 64
@@ -70,9 +67,9 @@ func (s *slidingWindow) Charge(c *Claim, n, now int64) {
 	s.Commit(&Claim{Rule: c.Rule, Limit: c.Limit, Mode: Trigger}, n, now, now)
 }
 
-func (s *slidingWindow) Last(_ *Claim, _, _, at int64) bool {
+func (s *slidingWindow) Last(c *Claim, _, _ int64) bool {
 	n := s.times.len()
-	return n == 0 || s.times.at(n-1) <= at
+	return n == 0 || s.times.at(n-1) <= c.At
 }
 
 func (s *slidingWindow) GiveBack(c *Claim, n, now int64, _ bool) {

@@ -2,8 +2,8 @@ package engine
 
 // State is what is remembered of one rule for one subject. Each algorithm has one in a file of its own.
 type State interface {
-	// Earliest returns the first time, not before from, at which the claim fits if nothing else is admitted until then.
-	Earliest(c *Claim, now, from int64) int64
+	// Earliest returns the first time, not before from, at which n permits fit if nothing else is admitted until then.
+	Earliest(c *Claim, n, now, from int64) int64
 
 	// Room returns how many permits fit now.
 	Room(c *Claim, now int64) int64
@@ -22,7 +22,7 @@ type State interface {
 	Charge(c *Claim, n, now int64)
 
 	// Last reports whether n permits that c was charged for a time to come are the latest charge: nobody has a place behind them.
-	Last(c *Claim, n, now, at int64) bool
+	Last(c *Claim, n, now int64) bool
 
 	// GiveBack takes back n permits that c was charged at c.At, if they still count. A rollback also closes a window that the charge
 	// opened.

@@ -34,7 +34,7 @@ func (w *warmup) Commit(c *Claim, n, now, _ int64) bool {
 	worth, _ := gain(0, 0, n, c.Limit, c.Rule.Per)
 	cold := min(above, worth)
 	c.Extra, c.Stored = MulDiv(2*cold, 2*above-cold, c.Rule.Warmup), min(stored, worth)
-	w.add(c, n, now)
+	w.add(c, n, now, now)
 	w.full += c.Extra
 	w.stored = stored - c.Stored
 	return true

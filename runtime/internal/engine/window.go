@@ -59,10 +59,10 @@ func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 
 // Earliest returns the first time at which a window has room. A call that comes later may be admitted to an earlier window,
 // which delays nobody who waits for a later one.
-func (w *windows) Earliest(c *Claim, now, from int64) int64 {
+func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
 	for {
 		i, found := w.find(c.Rule, now, from)
-		if !found || w.list[i].used+c.Cost <= c.Limit {
+		if !found || w.list[i].used+n <= c.Limit {
 			return from
 		}
 		from = w.list[i].stop
@@ -86,7 +86,7 @@ func (w *windows) Full(_ *Claim, now int64) int64 {
 	return full
 }
 
-func (w *windows) Reserves(c *Claim, now, at int64) bool { return w.Earliest(c, now, at) == at }
+func (w *windows) Reserves(c *Claim, now, at int64) bool { return w.Earliest(c, c.Cost, now, at) == at }
 
 func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 	w.drop(now)
@@ -115,7 +115,7 @@ func (w *windows) drop(now int64) {
 func (w *windows) Charge(c *Claim, n, now int64) { w.Commit(c, n, now, now) }
 
 // Last is always true: a window takes back what is given up, whoever waits for a later one.
-func (w *windows) Last(*Claim, int64, int64, int64) bool { return true }
+func (w *windows) Last(*Claim, int64, int64) bool { return true }
 
 func (w *windows) GiveBack(c *Claim, n, now int64, rollback bool) {
 	if w.Expiry(c.Rule) <= now {

@@ -319,3 +319,15 @@ func TestSettings(t *testing.T) {
 		t.Errorf("after a change: found %v, error %v", found, err)
 	}
 }
+
+// A call that asks for a report, of a subject that is known, allocates nothing.
+func TestReportsAllocateNothing(t *testing.T) {
+	for _, kind := range engine.Algorithms() {
+		s, call := New((&hand{now: hour}).time, 10, 1e6), callOf("a", 1000, ruleOf(kind, hour))
+		call.Report = true
+		expect(t, s, call, true)
+		if n := testing.AllocsPerRun(20, func() { expect(t, s, call, true) }); n > 0 {
+			t.Errorf("%s: %v allocations", kind, n)
+		}
+	}
+}
