@@ -14,6 +14,7 @@ func TestGain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Int64Range(1, 10_000_000).Draw(t, "limit")
 		per := rapid.Int64Range(1, 3660*24*3600*1_000_000).Draw(t, "per")
+		c := Claim{Rule: &Rule{Per: per}, Limit: limit}
 		whole, parts := rapid.Int64Range(-century, century).Draw(t, "whole"), rapid.Int64Range(0, limit-1).Draw(t, "parts")
 		want := sum(whole, parts, limit)
 		for range rapid.IntRange(1, 20).Draw(t, "times") {
@@ -22,7 +23,7 @@ func TestGain(t *testing.T) {
 			if whole < -century || whole > century {
 				n = 0
 			}
-			whole, parts = gain(whole, parts, n, limit, per)
+			whole, parts = c.gain(whole, parts, n)
 			want.Add(want, new(big.Rat).Mul(big.NewRat(per, limit), new(big.Rat).SetInt64(n)))
 			if got := sum(whole, parts, limit); got.Cmp(want) != 0 || parts < 0 || parts >= limit {
 				t.Fatalf("%d and %d of %d parts, want %s", whole, parts, limit, want)
@@ -53,8 +54,8 @@ func TestMulDiv(t *testing.T) {
 	})
 }
 
-// A bucket that gains as much in a rescaled time lacks as many permits as before.
-func TestRescale(t *testing.T) {
+// A time that is too long for a bucket is a hundred years.
+func TestMulDivOfLongTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, limit := rapid.Int64Range(1, 10_000_000).Draw(t, "old"), rapid.Int64Range(1, 10_000_000).Draw(t, "limit")
 		d := rapid.Int64Range(0, longest).Draw(t, "time")
@@ -64,12 +65,25 @@ func TestRescale(t *testing.T) {
 		if rest.Sign() > 0 {
 			want.Add(want, big.NewInt(1))
 		}
-		got := rescale(d, old, limit)
-		if want.Cmp(big.NewInt(longest)) < 0 && want.Cmp(big.NewInt(got)) != 0 && got != longest {
+		got := MulDiv(d, old, limit)
+		if most := big.NewInt(longest); want.Cmp(most) > 0 {
+			want = most
+		}
+		if want.Cmp(big.NewInt(got)) != 0 {
 			t.Fatalf("%d*%d/%d is %d, want %s", d, old, limit, got, want)
 		}
-		if want.Cmp(big.NewInt(2*longest)) > 0 && got < longest {
-			t.Fatalf("%d*%d/%d is %d, want no less than a hundred years", d, old, limit, got)
-		}
 	})
+}
+
+// As many permits are missing from a bucket after a change of its limit as before, though its burst took longer to fill than an int64 can
+// count in microseconds.
+func TestChangeFromALowLimit(t *testing.T) {
+	const per = 15 * 24 * 3600 * second
+	for _, kind := range []Kind{TokenBucket, Prepaid} {
+		b := bucket{full: 1000*second + per, limit: 1} // one permit is missing
+		c := Claim{Rule: &Rule{Kind: kind, Per: per}, Limit: 10_000_000, Burst: 10_000_000}
+		if full, parts := b.in(&c, 1000*second); full != 1000*second+per/c.Limit || parts != 0 {
+			t.Errorf("%s: the bucket is full in %d us and %d parts, want %d", kind, full-1000*second, parts, per/c.Limit)
+		}
+	}
 }

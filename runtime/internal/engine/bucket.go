@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"sort"
 )
 
@@ -57,10 +58,7 @@ func (c *Claim) Left(n, d int64) int64 {
 	if d <= 0 {
 		return 0
 	}
-	if worth, _ := gain(0, 0, n, c.Limit, c.Rule.Per); d > worth {
-		return n
-	}
-	return MulDiv(d, c.Limit, c.Rule.Per)
+	return min(n, MulDiv(d, c.Limit, c.Rule.Per))
 }
 
 // isPrepaid reports whether a call runs before its permits are there, so that the next one waits for them.
@@ -86,27 +84,28 @@ func (b *bucket) in(c *Claim, now int64) (whole, parts int64) {
 	}
 	missing, debt := whole-now, int64(0)
 	if c.Rule.Kind.isPrepaid() {
-		stored, part := gain(0, 0, c.Burst, b.limit, c.Rule.Per)
-		stored = min(missing, stored+min(part, 1))
+		stored := min(missing, MulDiv(c.Burst, c.Rule.Per, b.limit))
 		missing, debt = stored, missing-stored
 	}
-	return now + rescale(missing, b.limit, c.Limit) + debt, 0
+	return now + MulDiv(missing, b.limit, c.Limit) + debt, 0
 }
 
 // longest is the longest time that a bucket may take to be full: a hundred years.
 const longest = 36600 * 24 * 3600 * 1_000_000
 
-// rescale returns a time in which a bucket gains at a new limit what it gains at an old one in d, rounded up.
-func rescale(d, old, limit int64) int64 {
-	whole, rest := d/limit, d%limit
-	if whole >= longest/old {
+// MulDiv returns a*b/c, rounded up, and at most longest. The product may have more bits than an int64.
+func MulDiv(a, b, c int64) int64 {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	if high >= uint64(c) {
 		return longest
 	}
-	return whole*old + (rest*old+limit-1)/limit
+	quotient, rest := bits.Div64(high, low, uint64(c))
+	return int64(min(quotient+min(rest, 1), longest))
 }
 
 // gain adds to a time, whole and in parts of limit, the time in which a bucket gains n permits; n may be negative.
-func gain(whole, parts, n, limit, per int64) (int64, int64) {
+func (c *Claim) gain(whole, parts, n int64) (int64, int64) {
+	limit, per := c.Limit, c.Rule.Per
 	whole += n * (per / limit)
 	parts += n * (per % limit)
 	if 0 <= parts && parts < limit { // often, and a division takes long
@@ -126,7 +125,7 @@ func (b *bucket) lacks(c *Claim, needed, now, from int64) int64 {
 	if x < now {
 		x, y = now, 0
 	}
-	x, y = gain(x, y, needed, c.Limit, c.Rule.Per)
+	x, y = c.gain(x, y, needed)
 	return max(from, x+min(y, 1))
 }
 
@@ -162,14 +161,14 @@ func (b *bucket) add(c *Claim, n, now, from int64) {
 	if x < from {
 		x, y = from, 0
 	}
-	x, y = gain(x, y, n, c.Limit, c.Rule.Per)
+	x, y = c.gain(x, y, n)
 	*b = bucket{x, y, c.Limit}
 }
 
 func (b *bucket) Charge(c *Claim, n, now int64) {
 	before, _ := b.in(c, now)
 	b.add(c, n, now, now)
-	empty, _ := gain(now, 0, c.Burst, c.Limit, c.Rule.Per)
+	empty, _ := c.gain(now, 0, c.Burst)
 	most := max(before, empty+maxDebt)
 	c.Delta = c.Left(n, b.full-most)
 	if b.full >= most {
@@ -180,7 +179,7 @@ func (b *bucket) Charge(c *Claim, n, now int64) {
 func (b *bucket) Last(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
 	x, y := b.in(c, now)
-	x, y = gain(x-extra, y, c.needed(n)-n, c.Limit, c.Rule.Per)
+	x, y = c.gain(x-extra, y, c.needed(n)-n)
 	return x+min(y, 1) <= c.At
 }
 
@@ -192,8 +191,7 @@ func (c *Claim) ownDebt() int64 {
 	if c.Wait == 0 && c.Burst > 0 {
 		return never
 	}
-	whole, parts := gain(c.At+c.Extra, 0, c.Charged, c.Limit, c.Rule.Per)
-	return whole + min(parts, 1)
+	return c.At + c.Extra + MulDiv(c.Charged, c.Rule.Per, c.Limit)
 }
 
 // debtOf returns for how long n permits of a place hold up the next place.
@@ -201,8 +199,7 @@ func (c *Claim) debtOf(n int64) int64 {
 	if !c.Rule.Kind.isPrepaid() {
 		return 0
 	}
-	whole, parts := gain(0, 0, n, c.Limit, c.Rule.Per)
-	return whole + min(parts, 1)
+	return MulDiv(n, c.Rule.Per, c.Limit)
 }
 
 // othersWait reports whether there may be calls that wait for other places than the charge's.
@@ -222,13 +219,13 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
 	x, y := b.in(c, now)
 	refilled := max(0, now+c.Rule.Lease-c.At)
-	if whole, parts := gain(x, y, -n, c.Limit, c.Rule.Per); !c.Rule.Kind.isPrepaid() && whole+min(parts, 1) <= c.At {
+	if whole, parts := c.gain(x, y, -n); !c.Rule.Kind.isPrepaid() && whole+min(parts, 1) <= c.At {
 		refilled = 0 // this was the last charge
 	}
-	if worth, _ := gain(extra, 0, n, c.Limit, c.Rule.Per); refilled > worth || x < now || b.othersWait(c, now) {
+	if worth, _ := c.gain(extra, 0, n); refilled > worth || x < now || b.othersWait(c, now) {
 		return false
 	}
-	x, y = gain(x-extra+refilled, y, -n, c.Limit, c.Rule.Per)
+	x, y = c.gain(x-extra+refilled, y, -n)
 	*b = bucket{x, y, c.Limit}
 	return true
 }

@@ -1,7 +1,5 @@
 package engine
 
-import "math/bits"
-
 // warmup is a Prepaid bucket without a burst, and the idle time that it stored, up to the rule's Warmup. Stored time above half of
 // that is cold: its permits cost up to three times as much, rising linearly with the time stored. This is SmoothWarmingUp of
 // Guava's RateLimiter with a cold factor of 3. The price of a call is fixed when it is admitted, whatever is given back later.
@@ -31,7 +29,7 @@ func (w *warmup) idle(c *Claim, now int64) int64 {
 func (w *warmup) Commit(c *Claim, n, now, _ int64) bool {
 	stored := w.idle(c, now)
 	above := max(0, stored-c.Rule.Warmup/2)
-	worth, _ := gain(0, 0, n, c.Limit, c.Rule.Per)
+	worth, _ := c.gain(0, 0, n)
 	cold := min(above, worth)
 	c.Extra, c.Stored = MulDiv(2*cold, 2*above-cold, c.Rule.Warmup), min(stored, worth)
 	w.add(c, n, now, now)
@@ -51,13 +49,6 @@ func (w *warmup) GiveBack(c *Claim, n, now int64, _ bool) {
 	if w.subtract(c, n, now) {
 		w.stored = min(c.Rule.Warmup, stored)
 	}
-}
-
-// MulDiv returns a*b/c, rounded up. The product may have more bits than an int64.
-func MulDiv(a, b, c int64) int64 {
-	high, low := bits.Mul64(uint64(a), uint64(b))
-	quotient, rest := bits.Div64(high, low, uint64(c))
-	return int64(quotient + min(rest, 1))
 }
 
 func (w *warmup) Expiry(r *Rule) int64 { return w.bucket.Expiry(r) + r.Warmup }
