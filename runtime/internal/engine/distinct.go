@@ -12,7 +12,7 @@ type distinct struct {
 	order []admission // the same, oldest first
 }
 
-func newDistinct(*Rule) State { return new(distinct) }
+func newDistinct(*Rule) State { return &distinct{known: make(map[string]int64)} }
 
 // CountsMembers reports whether the kind counts members instead of permits.
 func (k Kind) CountsMembers() bool { return k == Distinct || k == DistinctCalendar }
@@ -91,9 +91,6 @@ func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
 	gone := d.search(since)
 	for _, a := range d.order[:gone] {
 		delete(d.known, a.member)
-	}
-	if d.known == nil {
-		d.known = make(map[string]int64)
 	}
 	d.known[c.Member] = now
 	d.order = slices.Insert(d.order[gone:], d.search(now)-gone, admission{c.Member, now})

@@ -22,15 +22,15 @@ func (p places) last() int64 {
 	return p[len(p)-1].at
 }
 
-// has reports whether there is a place of n permits at a time.
-func (p places) has(at, n int64) bool {
-	return slices.ContainsFunc(p, func(q place) bool { return q.at == at && q.permits >= n })
+// find returns the index of the place of n permits at a time, or -1.
+func (p places) find(at, n int64) int {
+	return slices.IndexFunc(p, func(q place) bool { return q.at == at && q.permits >= n })
 }
 
 // take takes n permits of the place at a time. It reports whether there was such a place. The rest of it stays free; in a Prepaid bucket
 // for when those permits are paid.
 func (p *places) take(c *Claim, at, n, now int64) bool {
-	i := slices.IndexFunc(*p, func(q place) bool { return q.at == at && q.permits >= n })
+	i := p.find(at, n)
 	if i < 0 {
 		return false
 	}
@@ -85,7 +85,7 @@ func (call *Call) meets(cells []*Cell, now, at int64) bool {
 		case c.Mode != Enforce:
 		case cell.Until > now, c.Earliest > now && at > now+c.Wait:
 			return false
-		case !cell.Free.has(at, c.Cost) && !(c.Earliest <= at && cell.State.Reserves(c, now, at)):
+		case cell.Free.find(at, c.Cost) < 0 && !(c.Earliest <= at && cell.State.Reserves(c, now, at)):
 			return false
 		}
 	}
