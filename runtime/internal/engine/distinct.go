@@ -52,14 +52,18 @@ func (d *distinct) knows(member string, since int64) bool {
 func (d *distinct) Earliest(c *Claim, _, now, from int64) int64 {
 	since, stop := countsFrom(c.Rule, now)
 	n := len(d.order)
-	switch {
-	case int64(n-d.search(since)) < c.Limit || d.knows(c.Member, since):
+	if int64(n-d.search(since)) < c.Limit || d.knows(c.Member, since) {
 		return from
-	case c.Rule.Kind == DistinctCalendar:
-		return max(from, stop)
-	default:
-		return max(from, d.order[n-int(c.Limit)].at+c.Rule.Per)
 	}
+	return max(from, d.leaves(c.Rule, n-int(c.Limit), stop))
+}
+
+// leaves returns when the i-th member leaves a window; a calendar window ends at stop.
+func (d *distinct) leaves(r *Rule, i int, stop int64) int64 {
+	if r.Kind == DistinctCalendar {
+		return stop
+	}
+	return d.order[i].at + r.Per
 }
 
 func (d *distinct) Room(c *Claim, now int64) int64 {
@@ -70,14 +74,10 @@ func (d *distinct) Room(c *Claim, now int64) int64 {
 func (d *distinct) Full(c *Claim, now int64) int64 {
 	since, stop := countsFrom(c.Rule, now)
 	n := len(d.order)
-	switch {
-	case d.search(since) == n:
+	if d.search(since) == n {
 		return now
-	case c.Rule.Kind == DistinctCalendar:
-		return stop
-	default:
-		return d.order[n-1].at + c.Rule.Per
 	}
+	return d.leaves(c.Rule, n-1, stop)
 }
 
 // Reserves is false: who is known now need not be known later.
@@ -115,7 +115,7 @@ func (d *distinct) Expiry(r *Rule) int64 {
 		return longAgo
 	}
 	_, stop := countsFrom(r, d.order[n-1].at)
-	return max(stop, d.order[n-1].at+r.Per)
+	return d.leaves(r, n-1, stop)
 }
 
 func (d *distinct) Size() int64 { return 48 + d.textsAndMap(0) + admissionSize*int64(cap(d.order)) }

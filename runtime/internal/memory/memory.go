@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -105,7 +106,7 @@ func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 // whether there was one; if not, nothing was done.
 func (s *Store) Admit(prefix string, claims []*engine.Claim, subjects []string) (now int64, admitted bool) {
 	var few [fewKeys]key
-	keys := manyKeys(few[:], len(claims))
+	keys := slices.Grow(few[:0], len(claims))[:len(claims)]
 	for i, c := range claims {
 		s.setKey(&keys[i], prefix, c.Rule, subjects[i])
 	}
@@ -128,17 +129,9 @@ func (s *Store) Since(at int64) time.Duration {
 // fewKeys is how many claims of a call need no memory for their keys.
 const fewKeys = 4
 
-// manyKeys returns n keys, out of few if those are enough.
-func manyKeys(few []key, n int) []key {
-	if n <= len(few) {
-		return few[:n]
-	}
-	return make([]key, n)
-}
-
 // keys returns the keys of a call's claims, out of few if those are enough.
 func (s *Store) keys(few []key, call *engine.Call) []key {
-	keys := manyKeys(few, len(call.Claims))
+	keys := slices.Grow(few[:0], len(call.Claims))[:len(call.Claims)]
 	for i := range keys {
 		s.setKey(&keys[i], call.Prefix, call.Claims[i].Rule, call.Claims[i].Subject)
 	}
