@@ -18,14 +18,6 @@ func (b *bucket) Lease(c *Claim, n, now, stop int64) int64 {
 	return stop
 }
 
-// ends returns the end of the present window.
-func (w *windows) ends(c *Claim, now int64) int64 {
-	if i, found := w.find(c.Rule, now, now); found {
-		return w.list[i].stop
-	}
-	return open(c.Rule, now).stop
-}
-
 func (w *windows) Lease(c *Claim, n, now, _ int64) int64 {
 	w.Commit(c, n, now, now)
 	return now
@@ -39,7 +31,7 @@ func (call *Call) lease(cells []*Cell, v *Verdict) {
 		c, s := &call.Claims[i], cells[i].State
 		v.Taken = min(v.Taken, (s.Room(c, v.Now)+1)/2)
 		if w, ok := s.(*windows); ok {
-			v.At = min(v.At, w.ends(c, v.Now))
+			v.At = min(v.At, w.present(c.Rule, v.Now).stop)
 		}
 	}
 	v.Taken = max(v.Taken, call.Claims[0].Cost)

@@ -69,12 +69,15 @@ func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
 	}
 }
 
-func (w *windows) Room(c *Claim, now int64) int64 {
-	if i, found := w.find(c.Rule, now, now); found {
-		return max(0, c.Limit-w.list[i].used)
+// present returns the window that takes a charge now, perhaps one that the charge would open.
+func (w *windows) present(r *Rule, now int64) window {
+	if i, found := w.find(r, now, now); found {
+		return w.list[i]
 	}
-	return c.Limit
+	return open(r, now)
 }
+
+func (w *windows) Room(c *Claim, now int64) int64 { return max(0, c.Limit-w.present(c.Rule, now).used) }
 
 func (w *windows) Full(_ *Claim, now int64) int64 {
 	full := now
