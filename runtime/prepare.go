@@ -92,9 +92,6 @@ func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	if r.capacity(limit) == 1 {
 		per += (limit - per%limit) % limit
 	}
-	if float64(r.Queue)*float64(per)/float64(limit) > 2*float64(wait) { // the exact time may have more bits than there are
-		return wait
-	}
 	return min(wait, engine.MulDiv(r.Queue, per, limit))
 }
 
