@@ -211,7 +211,7 @@ const (
 
 // numbersOf is how many numbers an entry has.
 var numbersOf = [...]int{
-	entryRefusal: 2, entryPrice: 2, entryQuota: 5, entryRefusedMore: 5, entryDamage: 0, entryRecorded: 1,
+	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryRefusedMore: 4, entryDamage: 0, entryRecorded: 1,
 	entryAdmitted: 3, entryNot: 3,
 }
 
@@ -247,7 +247,7 @@ func entrySize(entries string, call *engine.Call) (size int, ok bool) {
 
 // readEntry takes in an entry of a claim or of the call.
 func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
-	var n [5]int64
+	var n [4]int64
 	for i := range numbersOf[entry[1]] {
 		n[i] = number(entry[2+8*i:])
 	}
@@ -265,8 +265,7 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 	case entryDamage:
 		v.Damaged = true
 	default:
-		v.Now, c.Refused, c.Earliest = n[0], entry[1] == entryRefusedMore, n[1]
-		c.Room, c.Full, c.Fired = n[2], n[3], n[4]
+		c.Refused, c.Earliest, c.Room, c.Full, c.Fired = entry[1] == entryRefusedMore, n[0], n[1], n[2], n[3]
 	}
 }
 

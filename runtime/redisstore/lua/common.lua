@@ -74,11 +74,13 @@ local function valid(x, y, z) return x >= 0 and y >= 0 and z >= 0 and x % 1 + y 
 
 local notes -- entries that the reply ends with, if there are any: see decide.lua
 
+local function add_note(entry) notes = (notes or '') .. entry end
+
 -- Notes that the state of a claim is damaged.
-local function damage(c) notes = char(c.number, 5) .. (notes or '') end
+local function damage(c) add_note(char(c.number, 5)) end
 
 -- Notes the time that a charge is recorded at.
-local function record(c, at) notes = pack('<BBd', c.number, 6, at) .. (notes or '') end
+local function record(c, at) add_note(pack('<BBd', c.number, 6, at)) end
 
 local function fail_later_layout(layout, known) error('LAYOUT ' .. layout .. ' ' .. known, 0) end
 

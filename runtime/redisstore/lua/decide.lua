@@ -109,19 +109,13 @@ local function block(claims, now, peek)
   end
 end
 
--- Says all that a rule has to tell of a decision, in entries as below.
-local function tell(c, now)
-  local room, full = c.is.room(c, now), c.is.full(c, now)
-  return pack('<BBddddd', c.number, c.refused and 4 or 3, now, c.earliest, c.blocked_until and 0 or room, full, c.fired or 0)
-end
-
 -- The reply is one of
 --   time     admitted or adjusted now, which is that time, and there is nothing to tell
 --   -time    nothing was done: ask again, and tell the calendar windows that hold this time
 --   entries  each begins with the number of a claim, or 0 for the call as a whole, and what follows:
 --     1      the rule refuses: now, and the earliest time
 --     2      the price of a warm-up; of an adjustment, by how much the debt would last too long, and 0
---     3      now, the earliest time, the room, when all permits are there again, and the permits used if a trigger fires
+--     3      the earliest time, the room, when all permits are there again, and the permits used if a trigger fires
 --     4      the same of a rule that refuses
 --     5      a state of the claim is damaged and counts as none
 --     6      the time that the charge is recorded at, if it is not that of the call
@@ -129,27 +123,24 @@ end
 --            that takes up to a cost
 --     8      it is not, or it is adjusted: now; when to ask again, or 0; and 0
 local function reply_of(claims, now, at, admitted, taken, report)
-  local reply = ''
-  for i = #claims, 1, -1 do
-    local c = claims[i]
-    if c.refused and c.cost == 1 and not report then
+  local reply = notes or ''
+  for _, c in ipairs(claims) do
+    if report or c.fired or c.refused and c.cost > 1 then
+      local room, full = c.is.room(c, now), c.is.full(c, now)
+      reply = pack('<BBdddd', c.number, c.refused and 4 or 3, c.earliest, c.blocked_until and 0 or room, full, c.fired or 0) .. reply
+    elseif c.refused then
       reply = pack('<BBdd', c.number, 1, now, c.earliest) .. reply
-    elseif report or c.refused or c.fired then
-      reply = tell(c, now) .. reply
     end
     if c.extra and c.extra + c.used_up > 0 then reply = pack('<BBdd', c.number, 2, c.extra, c.used_up) .. reply end
   end
-  if admitted and at == now and not taken and not notes and reply == '' then return now end
-  if admitted or at > 0 or reply == '' then
-    reply = pack('<BBddd', 0, admitted and 7 or 8, now, at, taken or 0) .. reply
-  end
-  return notes and reply .. notes or reply
+  if reply == '' and admitted and at == now and not taken then return now end
+  return pack('<BBddd', 0, admitted and 7 or 8, now, at, taken or 0) .. reply
 end
 
 -- Returns the reply to a refused call that asks for no report: which rules refuse it.
 local function refusal(claims, now)
   local reply = notes or ''
-  for i = #claims, 1, -1 do
+  for i = 1, #claims do
     local c = claims[i]
     if c.earliest > now then reply = pack('<BBdd', c.number, 1, now, c.earliest) .. reply end
   end
@@ -205,12 +196,12 @@ function decide.adjust(claims, now, op)
     if c.cost > 0 then
       local charge = c.is.charge or c.is.commit
       local beyond = charge(c, c.cost, now, now) or 0
-      if beyond > 0 then notes = pack('<BBdd', c.number, 2, beyond, 0) .. (notes or '') end
+      if beyond > 0 then add_note(pack('<BBdd', c.number, 2, beyond, 0)) end
     elseif c.places then
       use('places').give_back(c, -c.cost, now, op.rollback)
     else
       c.is.give_back(c, -c.cost, now, c.wait, op.rollback)
     end
   end
-  return notes and pack('<BBddd', 0, 8, now, 0, 0) .. notes or now
+  return notes and notes .. pack('<BBddd', 0, 8, now, 0, 0) or now
 end

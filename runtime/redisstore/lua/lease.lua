@@ -14,8 +14,8 @@ function lease.take(claims, now, op)
   n = max(n, claims[1].cost)
   for _, c in ipairs(claims) do
     local at = c.is.ends and now or stop
-    c.is.commit(c, n, at, at)
-    record(c, at) -- stands before what commit notes, so that counts
+    record(c, at)
+    c.is.commit(c, n, at, at) -- may record another time, which counts then
   end
   return n, stop
 end

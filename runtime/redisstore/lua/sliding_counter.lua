@@ -5,24 +5,25 @@ local sliding_counter = { reserves = at_once, last = always }
 
 local NUMBERS = 24 -- bytes between the layout and the ring
 
--- Returns where the permits of slice n are in the state.
-local function offset(c, n) return c.ring + 8 * (n % (c.b + 1)) end
+-- Returns where the permits of slice n are in the state. A state of before LAYOUT has no byte for that.
+local function offset(c, n) return NUMBERS + (c.old and 0 or 1) + 8 * (n % (c.b + 1)) end
 
 -- Returns the permits of these slices of the ring, packed.
 local function ring(c, from, to)
+  if from > to then return '' end
   local first, last = offset(c, from), offset(c, to) + 7
   if first < last then return call('GETRANGE', c.key, first, last) end
-  return call('GETRANGE', c.key, first, c.ring + 8 * c.b + 7) .. call('GETRANGE', c.key, c.ring, last)
+  return call('GETRANGE', c.key, first, offset(c, c.b) + 7) .. call('GETRANGE', c.key, offset(c, 0), last)
 end
 
--- Returns the numbers at the head of the state, and notes in the claim where its ring begins.
+-- Returns the numbers at the head of the state. The claim keeps a state of before LAYOUT, to write it with its first change.
 local function load_numbers(c)
   local head = call('GETRANGE', c.key, '0', '24')
-  c.ring, c.old = 1 + NUMBERS, nil
+  c.old = nil
   if byte(head) == LAYOUT and #head == 1 + NUMBERS then return parse('<ddd', head, 2) end
   local state, old = get(c, c.key, 8)
-  if old then c.ring, c.old = NUMBERS, state end
   if not state then return end
+  c.old = old and state
   if #state > NUMBERS then return parse('<ddd', state, 2) end
   damage(c)
 end
@@ -38,23 +39,20 @@ local function load(c, now)
   c.present = max(floor(now / c.a), newest or 0)
   c.newest, c.total, c.count = nil, 0, 0
   if not newest or c.present - newest > c.b then return end
-  c.newest, c.total, c.count, c.moved = newest, total, count, c.present - newest
-  if c.moved > 0 then
-    local left = ring(c, newest + 1, c.present)
-    for i = 1, #left, 8 do c.total = c.total - parse('<d', left, i) end
-  end
+  c.newest, c.total, c.count = newest, total, count
+  local left = ring(c, newest + 1, c.present)
+  for i = 1, #left, 8 do c.total = c.total - parse('<d', left, i) end
 end
 
--- Calls see with the number and the permits of each slice, the oldest first, until it returns true.
-local function each(c, see)
-  if not c.newest then return end
-  if c.present - c.b < c.newest then
-    local permits = ring(c, c.present - c.b, c.newest - 1)
-    for i = 1, #permits, 8 do
-      if see(c.present - c.b + (i - 1) / 8, (parse('<d', permits, i))) then return end
-    end
+-- Returns the first time, not before from, at which so many permits have left the window.
+local function leave(c, permits, from)
+  if permits <= 0 or not c.newest then return from end
+  local slices = ring(c, c.present - c.b, c.newest - 1) .. pack('<d', c.count)
+  for i = 1, #slices, 8 do
+    permits = permits - parse('<d', slices, i)
+    if permits <= 0 then return max(from, (c.present + (i + 7) / 8) * c.a) end
   end
-  see(c.newest, c.count)
+  return from
 end
 
 function sliding_counter.check(c, now)
@@ -62,16 +60,9 @@ function sliding_counter.check(c, now)
   return sliding_counter.earliest(c, now, now)
 end
 
-function sliding_counter.earliest(c, now, from)
-  local excess, earliest = c.total + c.cost - c.limit, from
-  if excess <= 0 then return from end
-  each(c, function(n, permits)
-    excess = excess - permits
-    if excess <= 0 then earliest = max(from, (n + c.b + 1) * c.a) end
-    return excess <= 0
-  end)
-  return earliest
-end
+function sliding_counter.earliest(c, now, from) return leave(c, c.total + c.cost - c.limit, from) end
+
+function sliding_counter.full(c, now) return leave(c, c.total, now) end
 
 -- A trigger does not count the slice that the window has left in part, so that it is not early.
 function sliding_counter.room(c, now)
@@ -82,30 +73,18 @@ function sliding_counter.room(c, now)
   return max(0, c.limit - total)
 end
 
-function sliding_counter.full(c, now)
-  local full = now
-  each(c, function(n, permits)
-    if permits > 0 then full = (n + c.b + 1) * c.a end
-  end)
-  return full
-end
-
 -- Makes the present slice the newest one, of a state in today's layout.
 local function move(c)
-  if c.old and c.newest then
-    call('SET', c.key, c.old, 'KEEPTTL')
-    c.ring = 1 + NUMBERS
-  end
-  if not c.newest then
-    c.ring = 1 + NUMBERS
-    call('SET', c.key, HEAD .. string.rep('\0', NUMBERS + 8 * (c.b + 1)))
-  elseif c.moved > 0 then
+  local state = not c.newest and HEAD .. string.rep('\0', NUMBERS + 8 * (c.b + 1)) or c.old
+  if state then call('SET', c.key, state, 'KEEPTTL') end
+  c.old = nil
+  if c.newest == c.present then return end
+  if c.newest then
     call('SETRANGE', c.key, offset(c, c.newest), pack('<d', c.count))
     for n = c.newest + 1, c.present do call('SETRANGE', c.key, offset(c, n), string.rep('\0', 8)) end
-    c.count = 0
   end
-  if c.newest ~= c.present then expire(c.key, (c.present + c.b + 1) * c.a) end
-  c.newest, c.moved = c.present, 0
+  c.newest, c.count = c.present, 0
+  expire(c.key, (c.present + c.b + 1) * c.a)
 end
 
 local function write(c)
