@@ -79,12 +79,6 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 
 func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent) {
 	keys := len(r.Keys)
-	switch {
-	case flags&flagUpTo != 0:
-		r.Args = append(r.Args, call.Claims[0].Cost)
-	case flags&flagLease != 0:
-		r.Args = append(r.Args, call.Ahead, call.Lease)
-	}
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		t, has := terms(c), byte(0)
@@ -99,15 +93,19 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		}
 		record := append(make([]byte, 0, 72), byte(c.Rule.Kind), byte(c.Mode), has, byte(i+1))
 		for _, n := range [...]int64{c.Limit, t.cost, t.A, t.B, t.wait, c.Rule.Block} {
-			record = binary.LittleEndian.AppendUint64(record, math.Float64bits(float64(n)))
+			record = appendNumber(record, n)
 		}
 		r.Args = append(r.Args, append(append(record, t.Text...), 0))
 	}
-	r.addHeader(flags, len(call.Claims), len(r.Keys)-keys)
+	most := call.Ahead
+	if call.UpTo {
+		most = call.Claims[0].Cost
+	}
+	r.addHeader(flags, len(call.Claims), len(r.Keys)-keys, most, call.Lease)
 }
 
 // addHeader adds a call to the header, which a run of one call without flags does not need.
-func (r *Run) addHeader(flags byte, claims, keys int) {
+func (r *Run) addHeader(flags byte, claims, keys int, most, length int64) {
 	alone := r.header == nil
 	if alone {
 		r.header = []byte{0}
@@ -115,6 +113,7 @@ func (r *Run) addHeader(flags byte, claims, keys int) {
 	r.header = append(r.header, flags)
 	r.header = binary.LittleEndian.AppendUint16(r.header, uint16(claims))
 	r.header = binary.LittleEndian.AppendUint16(r.header, uint16(keys))
+	r.header = appendNumber(appendNumber(r.header, most), length)
 	if alone && flags == 0 {
 		return
 	}
@@ -122,6 +121,10 @@ func (r *Run) addHeader(flags byte, claims, keys int) {
 		r.Args, r.hasHeader = slices.Insert(r.Args, 0, any(nil)), true
 	}
 	r.Args[0] = r.header
+}
+
+func appendNumber(b []byte, n int64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
 }
 
 // sent is what a claim is sent as besides its kind, mode and limit.

@@ -1,13 +1,13 @@
 -- A run decides one call or many, one after the other, at one reading of the clock.
 --
--- The first argument is a header: a zero byte, and five bytes for each call: what to do, which is a sum of the flags of new_operation, and
--- the numbers of its claims and of their keys. One call without flags has no header. A call that takes up to a cost has that cost as an
--- argument; one that takes permits ahead has the most permits, and for how long they are. The claims follow: see claims.lua.
+-- The first argument is a header: a zero byte, and 21 bytes for each call: what to do, which is a sum of the flags of new_operation; the
+-- numbers of its claims and of their keys; and the most permits that it takes, and for how long, if it takes up to a cost or permits
+-- ahead. One call without flags has no header. The claims follow: see claims.lua.
 
 local decide = use('decide')
 
 local PLAIN = { plain = true } -- the operation of a call without flags
-local operations = {} -- the others, by their flags
+local operations = { [0] = PLAIN } -- by their flags
 
 local function new_operation(flags)
   local function has(flag) return flags % (2 * flag) >= flag end
@@ -47,15 +47,11 @@ local function run(keys, args)
   local now, header = clock(), args[1]
   if known[header] or byte(header) > 0 then return act(keys, args, 1, 1, #args, now, PLAIN) end -- it is a claim
   local replies, k, a = nil, 1, 2
-  for from = 2, #header, 5 do
-    local flags, count, keys_of_call = parse('<BHH', header, from)
-    local op = flags == 0 and PLAIN or operations[flags] or new_operation(flags)
-    if op.up_to then
-      op.most, a = tonumber(args[a]), a + 1
-    elseif op.leases then
-      op.most, op.length, a = tonumber(args[a]), tonumber(args[a + 1]), a + 2
-    end
-    if #header == 6 then return act(keys, args, k, a, a + count - 1, now, op) end
+  for from = 2, #header, 21 do
+    local flags, count, keys_of_call, most, length = parse('<BHHdd', header, from)
+    local op = operations[flags] or new_operation(flags)
+    op.most, op.length = most, length
+    if #header == 22 then return act(keys, args, k, a, a + count - 1, now, op) end
     replies = replies or {}
     local done, reply = pcall(act, keys, args, k, a, a + count - 1, now, op)
     if not done then reply = { err = type(reply) == 'table' and reply.err or reply } end
