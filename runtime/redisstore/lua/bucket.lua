@@ -45,12 +45,12 @@ function bucket.prepare(c)
   end
 end
 
--- Returns a time in which a bucket gains at a new limit what it gains at an old one in d, rounded up.
-local function rescale(d, old, limit)
+-- Returns d times n, divided by a limit and rounded up, at most LONGEST. n is a limit or a burst as well, so all is exact.
+local function scale(d, n, limit)
   local rest = d % limit
   local whole = (d - rest) / limit
-  if whole >= (LONGEST - LONGEST % old) / old then return LONGEST end
-  return whole * old + ceil(rest * old / limit)
+  if whole * n > LONGEST - n then return LONGEST end
+  return whole * n + ceil(rest * n / limit)
 end
 
 -- After a change of the limit as many permits are missing as before. Debts keep their time: what a prepaid bucket lacks beyond its
@@ -58,13 +58,9 @@ end
 local function adapt(c, now, x, y, z)
   x = up(x, y)
   if x <= now or z == 0 then return x end
-  local missing, debt = x - now, 0
-  if c.prepaid then
-    local parts = c.a % z
-    local stored = min(missing, c.burst * ((c.a - parts) / z) + ceil(c.burst * parts / z))
-    missing, debt = stored, missing - stored
-  end
-  return now + rescale(missing, z, c.limit) + debt
+  local missing = x - now
+  if c.prepaid then missing = min(missing, scale(c.a, c.burst, z)) end
+  return x - missing + scale(missing, z, c.limit)
 end
 
 -- Returns the first time, not before from, at which the bucket lacks no more than permits, which is negative.
