@@ -36,13 +36,13 @@ local function place(claims, now, at, refused)
     end
     return free, true, false
   end
-  local moved = not refused
-  while moved and not refused do -- a window in which the call fits now may be full by then
-    moved = false
+  local before
+  while at ~= before and not refused do -- a window in which the call fits now may be full by then
+    before = at
     for _, c in ipairs(claims) do
       local earliest = c.mode == ENFORCE and c.is.earliest(c, now, at) or at
       if earliest > at then
-        at, c.earliest, c.refused, moved = earliest, earliest, earliest > now + c.wait, true
+        at, c.earliest, c.refused = earliest, earliest, earliest > now + c.wait
         refused = refused or c.refused
       end
     end
