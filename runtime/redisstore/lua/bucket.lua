@@ -45,7 +45,7 @@ function bucket.prepare(c)
   end
 end
 
--- Returns d times n, divided by a limit and rounded up, at most LONGEST. n is a limit or a burst as well, so all is exact.
+-- Returns d times n, divided by a limit and rounded up, at most LONGEST. The limit and n are at most 10^7, so the products are exact.
 local function scale(d, n, limit)
   local rest = d % limit
   local whole = (d - rest) / limit

@@ -3,8 +3,9 @@
 -- wait. a is the period of a fixed window. Of a calendar, a and b are the start and stop of the window that the caller takes for the
 -- present one, and text has the stops of the next ones, as far as the call may wait.
 --
--- The claim has the windows as a list. Mostly there is one, and it holds now; then the claim itself is this window, so that no table is
--- made. The same goes for a window that is not open yet: that which a charge as of now would open.
+-- The claim has a list of windows, and open tells whether the key has a state. Mostly there is one window, and it holds now. Then the claim
+-- is alone: it has start, stop and used itself, and stands in the list, so that no table is made. If no window is open, it stands for the
+-- window that a charge would open now.
 local window = { last = always }
 
 local ONE = 25 -- bytes of a state with one window
