@@ -34,28 +34,20 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 }
 
 // Reset implements engine.Store.
-func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
+func (s *store) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	defer s.forgetLeases(call)
 	defer s.refusals.forget(call)
-	found := 0
-	for _, g := range s.groups(call, func(*engine.Claim) bool { return true }) {
-		var states, others []string
-		for i := range g.call.Claims {
-			c := &g.call.Claims[i]
-			states = append(states, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
-			others = append(others, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag),
-				key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+	var states []*redis.IntCmd
+	_, err = s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i := range call.Claims {
+			c := &call.Claims[i]
+			states = append(states, p.Del(ctx, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)))
+			p.Del(ctx, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag), key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
-		var deleted *redis.IntCmd
-		_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			deleted = p.Del(ctx, states...)
-			p.Del(ctx, others...)
-			return nil
-		})
-		if err != nil {
-			return found, err
-		}
+		return nil
+	})
+	for _, deleted := range states {
 		found += int(deleted.Val())
 	}
-	return found, nil
+	return found, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
 var combinable = []*engine.Rule{
@@ -275,5 +276,26 @@ func TestSilentServer(t *testing.T) {
 	_, err := s.Decide(context.Background(), &call)
 	if err == nil || untaken(err) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Callers who left before their batch was sent do not tell that the server was reached.
+func TestBatchOfNobody(t *testing.T) {
+	s, server := open(t)
+	n, err := s.node(context.Background(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stop()
+	spared := false
+	for range 10 {
+		call := of(minute, 1, "a")
+		_, err := s.Decide(context.Background(), &call)
+		spared = spared || errors.As(err, new(breaker.Unsent))
+		n.sending++
+		n.sendBatch(&batch{ctx: context.Background(), since: time.Now(), requests: []*request{{call: &call, left: true}}})
+	}
+	if !spared {
+		t.Error("the server is asked again and again")
 	}
 }

@@ -31,15 +31,24 @@ func (n *node) route() route {
 	return route{n.client, n.own, "evalsha", lua.SHA}
 }
 
-// sendRuns sends the runs before a deadline and takes in their replies. A run is sent again only if the server says that it has not begun with it.
+// sendRuns sends the runs before a deadline and takes in their replies.
 func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
+	if len(runs) == 0 {
+		return // that would tell the breaker of a server that was reached
+	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
+	var lost *run
 	sent, err := false, ctx.Err()
 	if err == nil {
 		err = n.breaker.Try(func() error {
 			sent = true
-			return n.sendAll(ctx, runs)
+			n.sendAll(ctx, runs)
+			if i := slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); i >= 0 {
+				lost = runs[i]
+				return lost.err
+			}
+			return nil
 		})
 	}
 	for _, r := range runs {
@@ -50,12 +59,13 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 			r.err = breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.Timeout)}
 		}
 	}
-	if i := slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); sent && i >= 0 {
-		n.lost(runs[i].Keys[0].(string), err)
+	if lost != nil {
+		n.lost(lost.Keys[0].(string), err)
 	}
 }
 
-func (n *node) sendAll(ctx context.Context, runs []*run) (err error) {
+// sendAll sends the runs. A run is sent again only if the server says that it has not begun with it.
+func (n *node) sendAll(ctx context.Context, runs []*run) {
 	for to := n.route(); len(runs) > 0; {
 		to.exchange(ctx, runs)
 		if slices.ContainsFunc(runs, (*run).handedOver) {
@@ -63,18 +73,12 @@ func (n *node) sendAll(ctx context.Context, runs []*run) (err error) {
 		}
 		next, again := to, []*run(nil)
 		for _, r := range runs {
-			if r.err == nil {
-				continue
-			}
-			if n.another(ctx, to, &next, r.err) {
+			if r.err != nil && n.another(ctx, to, &next, r.err) {
 				again = append(again, r)
-			} else if err == nil || !breaker.Reached(r.err) {
-				err = r.err
 			}
 		}
 		to, runs = next, again
 	}
-	return err
 }
 
 // exchange sends the runs once, together.
