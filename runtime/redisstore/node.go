@@ -18,6 +18,7 @@ import (
 type node struct {
 	queue
 	store     *store
+	id        any // among the nodes of the store
 	client    redis.UniversalClient
 	own       *redis.Client // the copy of client that sends decisions, or nil
 	breaker   *breaker.Breaker
@@ -40,32 +41,27 @@ func (s *store) node(ctx context.Context, subject string) (*node, error) {
 	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node), nil
 	}
-	return s.addNode(id, client, slots == nil), nil
+	return s.addNode(id, client), nil
 }
 
 // addNode makes one node for all who find none at the same time, since a node adds a hook to its client.
-func (s *store) addNode(id any, client redis.UniversalClient, whole bool) *node {
+func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node)
 	}
-	n := s.newNode(client)
-	s.nodes.Store(id, n)
-	if whole {
-		go s.lookAtMemory(n.quick())
-	}
-	return n
-}
-
-func (s *store) newNode(client redis.UniversalClient) *node {
-	n := &node{store: s, client: client, breaker: breaker.New()}
+	n := &node{store: s, id: id, client: client, breaker: breaker.New()}
 	n.functions.Store(s.functions)
-	if known, ok := s.nodes.Load(client); ok { // the whole of which n is a range
-		n.own = known.(*node).own
+	if whole, ok := s.nodes.Load(client); ok { // of which n is a range
+		n.own = whole.(*node).own
 	} else if c, ok := client.(*redis.Client); ok {
 		n.own = s.newCopy(c)
 	}
+	if id == any(client) {
+		go s.lookAtMemory(n.quick())
+	}
+	s.nodes.Store(id, n)
 	return n
 }
 
@@ -91,12 +87,7 @@ const minReload = 250 * time.Millisecond
 func (n *node) lost(key string, err error) {
 	s := n.store
 	if errors.Is(err, redis.ErrClosed) {
-		s.nodes.Range(func(client, other any) bool {
-			if other == n {
-				s.nodes.Delete(client)
-			}
-			return true
-		})
+		s.nodes.CompareAndDelete(n.id, n)
 	}
 	last, now := s.reloaded.Load(), time.Now().UnixNano()
 	if !s.Split.Load() || now-last <= int64(minReload) || !s.reloaded.CompareAndSwap(last, now) {
