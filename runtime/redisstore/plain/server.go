@@ -14,44 +14,29 @@ import (
 // run is how commands get to a server: in a pipeline, or in a transaction.
 type run func(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error)
 
-// node is a server, as far as calls are concerned: a single one, a master of a cluster, or a shard of a ring.
-type node struct {
-	client  redis.UniversalClient
-	breaker *breaker.Breaker
-}
-
-// node returns the server of a subject. A ring by itself would spread the commands of a transaction.
-func (s *store) node(ctx context.Context, subject string) (*node, error) {
-	client, err := s.Of(ctx, subject)
-	if err != nil {
-		return nil, err
-	}
-	if n, ok := s.nodes.Load(client); ok {
-		return n.(*node), nil
-	}
-	n := &node{client, breaker.New()}
-	if _, cluster := s.Client.(*redis.ClusterClient); cluster {
-		n.client = s.Client // which follows slots that move
-	}
-	found, _ := s.nodes.LoadOrStore(client, n)
-	return found.(*node), nil
-}
-
 // guard tries once, unless the server of a subject could not be reached a moment ago. A try does not end with ctx: a charge whose
-// reply nobody awaits would stay.
-func (s *store) guard(ctx context.Context, subject string, try func(context.Context, redis.UniversalClient) error) (err error) {
+// reply nobody awaits would stay. A ring by itself would spread the commands of a transaction, so they go to the shard.
+func (s *store) guard(ctx context.Context, subject string, try func(context.Context, redis.UniversalClient) error) error {
 	ctx = context.WithoutCancel(ctx)
-	n, err := s.node(ctx, subject)
+	server, err := s.Of(ctx, subject)
 	if err != nil {
 		return err
 	}
-	unsent := n.breaker.Try(func() error {
-		if err = try(ctx, n.client); errors.Is(err, errAgain) {
+	b, ok := s.breakers.Load(server)
+	if !ok {
+		b, _ = s.breakers.LoadOrStore(server, breaker.New())
+	}
+	cluster, isCluster := s.Client.(*redis.ClusterClient)
+	if isCluster {
+		server = cluster // which follows slots that move
+	}
+	unsent := b.(*breaker.Breaker).Try(func() error {
+		if err = try(ctx, server); errors.Is(err, errAgain) {
 			return nil // the server is well
 		}
 		return err
 	})
-	if cluster, ok := s.Client.(*redis.ClusterClient); ok && !breaker.Reached(unsent) {
+	if isCluster && !breaker.Reached(unsent) {
 		cluster.ReloadState(ctx) // another master may be in its place
 	}
 	if err == nil {

@@ -30,8 +30,8 @@ import (
 
 type store struct {
 	*servers.Servers
-	nodes sync.Map     // of *node by the client for a server
-	ahead atomic.Int64 // microseconds that the server's clock was ahead of ours when it was last asked
+	breakers sync.Map     // of *breaker.Breaker by the client for a server
+	ahead    atomic.Int64 // microseconds that the server's clock was ahead of ours when it was last asked
 }
 
 // Option changes how a store works.
