@@ -122,10 +122,9 @@ func everyMinute(t rapid.TB) *engine.Schedule {
 
 // admissions is the real times of all admissions under a limit of 3 a minute.
 type admissions struct {
-	rule   *engine.Rule
-	times  []int64
-	opened int64 // when the present fixed window did
-	inside int   // how many it has
+	rule  *engine.Rule
+	times []int64
+	opens []int // the indexes of those that may have opened a fixed window
 }
 
 // add takes in an admission, and reports whether the limit allows it.
@@ -133,12 +132,12 @@ func (a *admissions) add(at int64) bool {
 	a.times = append(a.times, at)
 	n := len(a.times)
 	switch a.rule.Kind {
-	case engine.FixedWindow:
-		if a.inside == 0 || at >= a.opened+60*second {
-			a.opened, a.inside = at, 0
+	case engine.FixedWindow: // a window admits 3, and lasts a minute or, if the clock steps back, longer
+		opens := func(i int) bool { return n-1-i <= 3 && at >= a.times[i]+60*second }
+		if n == 1 || slices.ContainsFunc(a.opens, opens) {
+			a.opens = append(a.opens, n-1)
 		}
-		a.inside++
-		return a.inside <= 3
+		return slices.ContainsFunc(a.opens, func(i int) bool { return n-i <= 3 })
 	case engine.TokenBucket, engine.LeakyBucket: // 3 at once, and one every 20 seconds
 		for i := range a.times {
 			if int64(n-i) > 3+(at-a.times[i])/(20*second) {
