@@ -49,8 +49,8 @@ func (o *Overrides) Clear(ctx context.Context, rule string) error {
 	return o.settings.write(ctx, func() error { return l.store.Unset(ctx, l.list(listOverrides), rule) })
 }
 
-// All returns the overrides that are in the store now, also those that have ended. If some are not understood, the error says so, and the others are returned. If the
-// store cannot be read, the error is a *StoreError or wraps the context's.
+// All returns the overrides that are in the store now, also those that have ended. If some are not understood, the error says so, and the
+// others are returned. If the store cannot be read, the error is a *StoreError or wraps the context's.
 func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	texts, err := o.settings.texts(ctx, listOverrides)
 	if err = cmp.Or(err, ctx.Err()); err != nil {

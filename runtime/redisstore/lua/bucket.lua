@@ -49,8 +49,7 @@ end
 local function scale(d, n, limit)
   local rest = d % limit
   local whole = (d - rest) / limit
-  if whole * n > LONGEST - n then return LONGEST end
-  return whole * n + ceil(rest * n / limit)
+  return min(LONGEST, whole * n + ceil(rest * n / limit))
 end
 
 -- After a change of the limit as many permits are missing as before. Debts keep their time: what a prepaid bucket lacks beyond its
@@ -99,7 +98,7 @@ function bucket.check(c, now)
   return x > now and x or now
 end
 
-function bucket.earliest(c, now, from) return lacks(c, needed(c, c.cost), now, from) end
+function bucket.earliest(c, n, now, from) return lacks(c, needed(c, n), now, from) end
 
 function bucket.room(c, now)
   local burst = c.burst
@@ -113,7 +112,7 @@ function bucket.full(c, now) return lacks(c, 0, now, now) end
 
 -- A bucket keeps a place only at the time that it dictates itself. A later place, because of another rule of the call, would carry
 -- it ahead for everybody.
-function bucket.reserves(c, now, at) return bucket.earliest(c, now, now) == at end
+function bucket.reserves(c, now, at) return bucket.earliest(c, c.cost, now, now) == at end
 
 local function add(c, n, now)
   local x, y = c.x, c.y

@@ -40,7 +40,7 @@ local function place(claims, now, at, refused)
   while at ~= before and not refused do -- a window in which the call fits now may be full by then
     before = at
     for _, c in ipairs(claims) do
-      local earliest = c.mode == ENFORCE and c.is.earliest(c, now, at) or at
+      local earliest = c.mode == ENFORCE and c.is.earliest(c, c.cost, now, at) or at
       if earliest > at then
         at, c.earliest, c.refused = earliest, earliest, earliest > now + c.wait
         refused = refused or c.refused
@@ -62,9 +62,7 @@ local function available(claims, now, most)
   end
   for _, c in ipairs(claims) do
     if c.mode == SHADOW and c.is.room(c, now) < n then
-      c.cost = min(n, c.limit)
-      c.refused, c.earliest = true, c.is.earliest(c, now, now)
-      c.cost = 1
+      c.refused, c.earliest = true, c.is.earliest(c, min(n, c.limit), now, now)
     end
   end
   return n

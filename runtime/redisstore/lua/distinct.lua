@@ -20,10 +20,10 @@ function distinct.check(c, now)
     c.since = c.a - 1
   end
   c.known = c.admitted and c.admitted > c.since
-  return distinct.earliest(c, now, now)
+  return distinct.earliest(c, c.cost, now, now)
 end
 
-function distinct.earliest(c, now, from)
+function distinct.earliest(c, _, now, from)
   if c.known then return from end
   local leaves = time_at(c, integer(-c.limit), now) -- the newest member that must leave the window before another one fits in
   if not leaves or leaves <= c.since then return from end

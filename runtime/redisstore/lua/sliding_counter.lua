@@ -44,25 +44,23 @@ local function load(c, now)
   for i = 1, #left, 8 do c.total = c.total - parse('<d', left, i) end
 end
 
--- Returns the first time, not before from, at which so many permits have left the window.
-local function leave(c, permits, from)
-  if permits <= 0 or not c.newest then return from end
+function sliding_counter.check(c, now)
+  load(c, now)
+  return sliding_counter.earliest(c, c.cost, now, now)
+end
+
+function sliding_counter.earliest(c, n, now, from)
+  local excess = c.total + n - c.limit
+  if excess <= 0 or not c.newest then return from end
   local slices = ring(c, c.present - c.b, c.newest - 1) .. pack('<d', c.count)
   for i = 1, #slices, 8 do
-    permits = permits - parse('<d', slices, i)
-    if permits <= 0 then return max(from, (c.present + (i + 7) / 8) * c.a) end
+    excess = excess - parse('<d', slices, i)
+    if excess <= 0 then return max(from, (c.present + (i + 7) / 8) * c.a) end
   end
   return from
 end
 
-function sliding_counter.check(c, now)
-  load(c, now)
-  return sliding_counter.earliest(c, now, now)
-end
-
-function sliding_counter.earliest(c, now, from) return leave(c, c.total + c.cost - c.limit, from) end
-
-function sliding_counter.full(c, now) return leave(c, c.total, now) end
+function sliding_counter.full(c, now) return sliding_counter.earliest(c, c.limit, now, now) end
 
 -- A trigger does not count the slice that the window has left in part, so that it is not early.
 function sliding_counter.room(c, now)

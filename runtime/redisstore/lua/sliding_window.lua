@@ -39,7 +39,7 @@ function sliding_window.load(c, now)
   return newest
 end
 
-function sliding_window.earliest(c, now, from) return max(from, time_at(c, integer(c.cost - c.limit - 1), now) + c.a) end
+function sliding_window.earliest(c, n, now, from) return max(from, time_at(c, integer(n - c.limit - 1), now) + c.a) end
 
 -- Deletes permits that have left the window, at most as many as given, and returns how many. The search takes longer and longer steps,
 -- and then shorter ones.
@@ -63,7 +63,7 @@ end
 
 function sliding_window.full(c, now) return max(now, (c.newest or time_at(c, '-1', now)) + c.a) end
 
-function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, now, at) == at end
+function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, c.cost, now, at) == at end
 
 local function append(c, n, permit)
   local permits, length = {}, 0

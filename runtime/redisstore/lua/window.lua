@@ -65,7 +65,7 @@ function window.check(c, now)
   local list = state and load(c, state, now)
   if list and list[1] then
     c.windows, c.alone = list, false
-    return window.earliest(c, now, now)
+    return window.earliest(c, c.cost, now, now)
   end
   if not c.alone then c.windows, c.alone = { c }, true end
   c.start, c.stop = bounds(c, now)
@@ -75,9 +75,9 @@ end
 
 -- Returns the first time at which a window has room. A call that comes later may be admitted to an earlier window, which delays
 -- nobody who waits for a later one.
-function window.earliest(c, now, from)
+function window.earliest(c, n, now, from)
   local w = find(c, from)
-  while w and w.used + c.cost > c.limit do
+  while w and w.used + n > c.limit do
     from = w.stop
     w = find(c, from)
   end
@@ -98,7 +98,7 @@ end
 function window.ends(c) return c.windows[1].stop end
 
 function window.reserves(c, now, at)
-  return window.earliest(c, now, at) == at and (find(c, at) or bounds(c, at)) ~= nil
+  return window.earliest(c, c.cost, now, at) == at and (find(c, at) or bounds(c, at)) ~= nil
 end
 
 local function write(c)
