@@ -45,23 +45,19 @@ func conjunction(terms []string) string {
 }
 
 // impliedByName returns the system and the architecture that a name such as store_linux_amd64.go says a file is for. go/build
-// knows which words are such, but does not tell. So it is asked whether x_linux.go is built where nothing is called linux, and
-// where the system is: only a word that makes a difference is one.
+// knows which words are such, but does not tell. So it is asked whether the file is built where nothing has a name in it, and where
+// both the system and the architecture are called like its last word: if so, only that word says something.
 func impliedByName(path string) []string {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".go"), "_test")
-	words := strings.Split(name, "_")
-	if len(words) < 2 {
+	base := filepath.Base(path)
+	words := strings.Split(strings.TrimSuffix(strings.TrimSuffix(base, ".go"), "_test"), "_")
+	last := len(words) - 1
+	switch {
+	case matches(base, "none"):
 		return nil
+	case matches(base, words[last]):
+		return words[last:]
 	}
-	var found []string
-	for i := max(1, len(words)-2); i < len(words); i++ {
-		alone := "x_" + words[i] + ".go"
-		known := !matches(alone, "none") && matches(alone, words[i])
-		if known && !matches(filepath.Base(path), "none") { // else the word is at a place where it says nothing
-			found = append(found, words[i])
-		}
-	}
-	return found
+	return words[last-1:]
 }
 
 // matches reports whether a file of this name is built where both the system and the architecture are called word.
