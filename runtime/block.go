@@ -70,7 +70,7 @@ type Blocked struct {
 // Blocked returns the keys that [Limiter.Block] refuses now, whichever process blocked them, in the order of rules and keys. It leaves out
 // keys that are refused by the Block of a rule. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
-	texts, err := l.settings.texts(ctx, listBlocked)
+	texts, err := l.store.Settings(ctx, l.list(listBlocked))
 	if err != nil {
 		return nil, storeError(ctx, "", err)
 	}
@@ -149,7 +149,7 @@ func (l *Limiter) makeRoom(ctx context.Context, fields []string) error {
 // parseBlock reads a block from its field and text in the store.
 func parseBlock(field, text string) (b block, err error) {
 	name, subject, ok := strings.Cut(strings.TrimSuffix(field, "}"), ":{")
-	if err = decode(text, &b); err == nil && (!ok || len(field) > maxSetting || b.Until.IsZero()) {
+	if err = decode(text, &b); err == nil && (!ok || len(field) > maxSettingBytes || b.Until.IsZero()) {
 		err = errors.New("found no rule, key or end; expected rule:{key} with until")
 	}
 	if err != nil {

@@ -157,6 +157,29 @@ func BenchmarkBlocked(b *testing.B) {
 	}
 }
 
+// A list that is too long to be followed can still be read, so that it can be shortened.
+func TestBlockedOfTooManyBlocks(t *testing.T) {
+	store, ctx := memory.New(nil, 100, 1<<20), t.Context()
+	l := New(store)
+	texts := map[string]string{}
+	for i := range maxSettings + 1 {
+		texts[fmt.Sprintf("r:{%d}", i)] = `{"until":"2126-11-22T18:00:00Z"}`
+	}
+	if err := store.Register(ctx, l.list(listBlocked), texts, 0); err != nil {
+		t.Fatal(err)
+	}
+	blocked, err := l.Blocked(ctx)
+	if err != nil || len(blocked) != len(texts) {
+		t.Errorf("found %d, error %v", len(blocked), err)
+	}
+	if err := l.Unblock(ctx, Request{Rule: Rule{Name: "r"}, Key: "7"}); err != nil {
+		t.Error(err)
+	}
+	if err := l.settings.read(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // Blocked lists the blocks that have not ended, in order.
 func TestBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -151,7 +151,8 @@ func (c *charged) RefundUnless(ctx context.Context, ok *bool) {
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace) // the end of ctx may be why the call failed
 	defer cancel()
-	_ = c.refund(back, func(h *held) bool { return h.rule.Refund == RefundError }) // the call has an error of its own to return, and observers see this one
+	// The call has an error of its own to return. Observers see this one.
+	_ = c.refund(back, func(h *held) bool { return h.rule.Refund == RefundError })
 }
 
 // Settle implements bridge.Taken. Its error changes nothing of the call's results; observers see it.

@@ -92,7 +92,7 @@ func FuzzUsedRule(f *testing.F) {
 		if err != nil {
 			return // a year beyond 9999
 		}
-		if len(line) > maxSetting {
+		if len(line) > maxSettingBytes {
 			return // which nobody writes
 		}
 		again, err := parseUsed(string(line))

@@ -83,8 +83,8 @@ func (o *Overrides) ClearLocal(rule string) {
 	s.enforce()
 }
 
-// Err returns what is wrong with the overrides, or nil: the store could not be read the last time, so that older ones hold; some are not
-// understood; or some do not suit a rule that was called, such as a Per for a rule with Cron.
+// Err returns what is wrong with the overrides, or nil: the store's lists of overrides and blocks could not be read the last time, so that
+// older ones hold; some overrides are not understood; or some do not suit a rule that was called, such as a Per for a rule with Cron.
 func (o *Overrides) Err() error {
 	s := o.settings
 	s.mu.Lock()
@@ -93,6 +93,7 @@ func (o *Overrides) Err() error {
 	if s.failed != nil {
 		errs = append(errs, &StoreError{Err: s.failed})
 	}
+	s.drop()
 	if in := s.current.Load(); in != nil {
 		in.rules.Range(func(_, by any) bool {
 			if err := by.(*overridden).err; err != nil {

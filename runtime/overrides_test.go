@@ -236,6 +236,28 @@ func TestMalformedOverrideReplacesNothing(t *testing.T) {
 	})
 }
 
+// What did not suit a rule is no error any more once it has ended, even if nobody calls.
+func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(memory.New(nil, 100, 1<<20))
+		rule, err := Rule{Name: "r", Limit: 1, Cron: "@daily"}.prepare("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Overrides().SetLocal("r", Override{Per: time.Minute, Until: time.Now().Add(time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+		l.settings.applied(rule)
+		if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron") {
+			t.Errorf("got error %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := l.Overrides().Err(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // stuck is a store that does not answer what its overrides are.
 type stuck struct{ *memory.Store }
 
@@ -355,7 +377,7 @@ func full() map[string]string {
 	texts := make(map[string]string, maxSettings)
 	for i := range maxSettings {
 		text := fmt.Sprintf(`{"limit":%d,"per":"1m","burst":5,"mode":"shadow","until":"2126-11-22T18:00:00Z","by":%q}`, i+1, strings.Repeat("a", maxBy))
-		texts[fmt.Sprint("rule", i)] = text + strings.Repeat(" ", maxSetting-len(text))
+		texts[fmt.Sprint("rule", i)] = text + strings.Repeat(" ", maxSettingBytes-len(text))
 	}
 	return texts
 }

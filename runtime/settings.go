@@ -56,10 +56,10 @@ type inForce struct {
 }
 
 const (
-	maxSettings = engine.MaxSettings // of a list
-	maxSetting  = 1000               // bytes of one
-	readEvery   = time.Second
-	readTimeout = 5 * time.Second
+	maxSettings     = engine.MaxSettings // of a list
+	maxSettingBytes = 1000
+	readEvery       = time.Second
+	readTimeout     = 5 * time.Second
 )
 
 var errMany = fmt.Errorf("there are more than %d; they are not followed", maxSettings)
@@ -133,8 +133,10 @@ func (s *settings) read(ctx context.Context) error {
 	defer s.mu.Unlock()
 	changed := failed == nil && s.overrides.take(overrides, parseOverride, s.limiter.logger)
 	changed = err == nil && s.blocks.take(blocks, parseBlock, s.limiter.logger) || changed
-	if in := s.current.Load(); changed || in != nil && !in.until.IsZero() && !s.limiter.now().Before(in.until) {
+	if changed {
 		s.enforce()
+	} else {
+		s.drop()
 	}
 	told := errors.Is(s.failed, errMany)
 	if s.failed = joinErrors(failed, err); !told && errors.Is(s.failed, errMany) {
@@ -177,8 +179,8 @@ func parseAll[T any](texts map[string]string, parse func(name, text string) (T, 
 
 // decode reads JSON from the store.
 func decode(text string, v any) error {
-	if len(text) > maxSetting {
-		return fmt.Errorf("found %d bytes; expected at most %d", len(text), maxSetting)
+	if len(text) > maxSettingBytes {
+		return fmt.Errorf("found %d bytes; expected at most %d", len(text), maxSettingBytes)
 	}
 	return json.Unmarshal([]byte(text), v)
 }
@@ -186,6 +188,13 @@ func decode(text string, v any) error {
 // malformed says what is wrong with the text of a name in the store.
 func malformed(what, name string, err error) error {
 	return errors.New(oneLine(fmt.Sprintf(`%s "%s" in the store: %s`, what, printable.Text(name, maxName), err)))
+}
+
+// drop lets go of settings that have ended. The caller holds the lock.
+func (s *settings) drop() {
+	if in := s.current.Load(); in != nil && !in.until.IsZero() && !s.limiter.now().Before(in.until) {
+		s.enforce()
+	}
 }
 
 // enforce puts in force what is set and has not ended. The caller holds the lock.

@@ -76,7 +76,7 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 		limit = charge.Limit.Permits
 	}
 	text, err := json.Marshal(rule.used(limit, charge.Limit.Given))
-	if err != nil || len(text) > maxSetting {
+	if err != nil || len(text) > maxSettingBytes {
 		return
 	}
 	if len(u.untold) == 0 {

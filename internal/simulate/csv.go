@@ -42,6 +42,9 @@ func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	if l.Start.IsZero() {
 		l.Start = epoch.Add(l.Calls[0].After)
 	}
+	if l.Start.Before(epoch) {
+		return nil, fmt.Errorf("found a load that starts at %s; expected 1970 or later", l.Start.Format(time.RFC3339))
+	}
 	start := l.Start.Sub(epoch)
 	l.Calls = slices.DeleteFunc(l.Calls, func(c Call) bool { return c.After < start || l.Length > 0 && c.After-start >= l.Length })
 	if len(l.Calls) == 0 {

@@ -60,6 +60,9 @@ func TestWrongCSV(t *testing.T) {
 			t.Errorf("%q: error %v; expected %s", text, err, want)
 		}
 	}
+	if _, err := ReadCSV(strings.NewReader("1\n"), Span{Start: time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC)}); err == nil || !strings.Contains(err.Error(), "starts at 1600") {
+		t.Errorf("got error %v", err)
+	}
 	if _, err := ReadCSV(strings.NewReader("1\n"), Span{Start: time.Unix(2, 0).UTC()}); err == nil || !strings.Contains(err.Error(), "found no calls from 1970-01-01T00:00:02Z on") {
 		t.Error(err)
 	}

@@ -59,7 +59,7 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 		n.own = s.newCopy(c)
 	}
 	if id == any(client) {
-		go s.lookAtMemory(n.quick())
+		go s.lookAtMemory(context.Background(), n.quick())
 	}
 	s.nodes.Store(id, n)
 	return n

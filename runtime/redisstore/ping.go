@@ -22,7 +22,7 @@ func (s *store) Ping(ctx context.Context, prefix string, rules []*engine.Rule) e
 		if err := probe.Try(ctx, server, wanted, needed); err != nil {
 			return err
 		}
-		s.lookAtMemory(server)
+		s.lookAtMemory(ctx, server)
 		return nil
 	})
 }
@@ -43,8 +43,8 @@ func tries(key string) [][]any {
 }
 
 // lookAtMemory tells once if a server removes counts when its memory is full.
-func (s *store) lookAtMemory(server redis.UniversalClient) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+func (s *store) lookAtMemory(ctx context.Context, server redis.UniversalClient) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if err := probe.Evicts(ctx, server); err != nil {
 		s.Tell("the server removes counts when its memory is full; callers then have their whole limits again", err)

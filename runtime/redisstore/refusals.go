@@ -108,7 +108,7 @@ func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Durat
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.byCall) == maxRefusals {
-		clear(m.byCall) // most of them have ended; the others are asked for once more
+		clear(m.byCall) // what has not ended is asked for once more
 	}
 	m.byCall[id] = r
 	m.known.Store(int64(len(m.byCall)))

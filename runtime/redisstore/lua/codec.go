@@ -209,13 +209,13 @@ const (
 	entryDamage      = 5
 	entryRecorded    = 6
 	entryAdmitted    = 7
-	entryNot         = 8
+	entryOther       = 8
 )
 
 // numbersOf is how many numbers an entry has.
 var numbersOf = [...]int{
 	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryRefusedMore: 4, entryDamage: 0, entryRecorded: 1,
-	entryAdmitted: 3, entryNot: 3,
+	entryAdmitted: 3, entryOther: 3,
 }
 
 // readEntries reads what decide.lua calls entries.

@@ -18,7 +18,7 @@
 --   check             loads the state into the claim. It returns the earliest time, and whether the caller must tell the calendar
 --                     window of now.
 --   load              loads what only a charge needs; it may be missing
---   charge            if it is missing, commit charges what is beyond the limit as well
+--   charge            if it is missing, commit charges what is beyond the limit as well; members are never settled
 --   ends              returns the end of the present window, which ends a lease; if it is missing, a lease is charged as of its end
 --
 -- All claims of a call are checked and loaded before its first write. So a key of another type, or of a later layout, fails the call as

@@ -119,7 +119,7 @@ end
 --     6      the time that the charge is recorded at, if it is not that of the call
 --     7      the call is admitted: now; when, or when a lease ends; and the permits that each rule was charged by a lease, or by a call
 --            that takes up to a cost
---     8      it is not, or it is adjusted: now; when to ask again, or 0; and 0
+--     8      the call is not admitted, or was an adjustment: now; when to ask again, or 0; and 0
 local function reply_of(claims, now, at, admitted, taken, report)
   local reply = notes or ''
   for _, c in ipairs(claims) do

@@ -1,6 +1,5 @@
 // Package lua is the script that decides calls on Redis: its text, what it is sent, and what it answers. Each algorithm of package
-// engine has a file here of the same name. Functions that do the same have the same
-// name. The package sends nothing by itself.
+// engine has a file here of the same name, and functions that do the same have the same name. The package sends nothing by itself.
 package lua
 
 import (

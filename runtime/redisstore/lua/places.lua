@@ -75,7 +75,7 @@ function places.first(claims, now)
   end
   for _, c in ipairs(claims) do
     if c.wait > 0 and c.earliest > now then
-      for _, p in ipairs(c.places) do
+      for _, p in ipairs(c.places or {}) do
         if (not first or p.at < first) and meets(claims, now, p.at) then first = p.at end
       end
     end
