@@ -7,7 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Algorithm is how a rule counts.
+// Algorithm is how a rule counts. The number of each stays the same for ever, as stores keep it.
 type Algorithm uint8
 
 const (

@@ -2,7 +2,7 @@ package ratelimit
 
 import "fmt"
 
-// Mode is what the refusal of a rule does.
+// Mode is what the refusal of a rule does. The number of each stays the same for ever, as stores keep it.
 type Mode uint8
 
 const (
