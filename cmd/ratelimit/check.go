@@ -12,23 +12,15 @@ import (
 
 // compare compares what should be with the disk. The files and the rules that differ are its error.
 func (c *command) compare(result *generator.Result) error {
-	messages, err := c.stale(result.Files)
-	if err != nil {
-		return err
-	}
-	changed, err := c.checkLocks(result.Rules)
-	if found := append(messages, changed...); err == nil && len(found) > 0 {
+	if found := append(c.stale(result.Files), c.checkLocks(result.Rules)...); len(found) > 0 {
 		return generator.Errors(found)
 	}
-	return err
+	return nil
 }
 
-// stale returns the files that are not as they should be, and prints where they differ.
-func (c *command) stale(files []generator.File) (messages []annotations.Message, err error) {
+// stale returns the files that are not as they should be or cannot be read, and prints where they differ.
+func (c *command) stale(files []generator.File) (messages []annotations.Message) {
 	stale, err := generator.Check(files)
-	if err != nil {
-		return nil, err
-	}
 	for _, s := range stale {
 		text := "stale"
 		switch {
@@ -45,7 +37,7 @@ func (c *command) stale(files []generator.File) (messages []annotations.Message,
 			fmt.Fprint(c.stdout, udiff.Unified(name, name, string(s.Found), string(s.Source)))
 		}
 	}
-	return messages, nil
+	return append(messages, c.told(err)...)
 }
 
 // remedy is the command that brings files up to date.

@@ -50,7 +50,7 @@ func (c *command) writeLock(rules []generator.Rule) error {
 }
 
 // checkLocks compares the rules of each module that the command is about as a whole with its ratelimit.lock, if it has one.
-func (c *command) checkLocks(rules []generator.Rule) (messages []annotations.Message, err error) {
+func (c *command) checkLocks(rules []generator.Rule) (messages []annotations.Message) {
 	for _, pattern := range c.config.Patterns {
 		root, whole := strings.CutSuffix(filepath.ToSlash(pattern), "/...")
 		if !filepath.IsAbs(root) {
@@ -60,24 +60,20 @@ func (c *command) checkLocks(rules []generator.Rule) (messages []annotations.Mes
 			own := slices.DeleteFunc(slices.Clone(rules), func(r generator.Rule) bool {
 				return !os.SameFile(goMod(moduleAround(filepath.Dir(r.File))), module)
 			})
-			found, err := c.checkLock(root, own)
-			if err != nil {
-				return nil, err
-			}
-			messages = append(messages, found...)
+			messages = append(messages, c.checkLock(root, own)...)
 		}
 	}
-	return messages, nil
+	return messages
 }
 
 // checkLock compares the rules of a module with its ratelimit.lock, if there is one.
-func (c *command) checkLock(root string, rules []generator.Rule) (messages []annotations.Message, err error) {
+func (c *command) checkLock(root string, rules []generator.Rule) (messages []annotations.Message) {
 	path := filepath.Join(root, lockName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	} else if err != nil {
-		return nil, err
+		return c.told(err)
 	}
 	name := c.relative(path)
 	if before, line, err := parseLock(name, text); err != nil {
@@ -86,7 +82,7 @@ func (c *command) checkLock(root string, rules []generator.Rule) (messages []ann
 		messages = changes(before, c.lockOf(rules))
 	}
 	if len(messages) == 0 {
-		return nil, nil
+		return nil
 	}
 	accept := "the rules have changed; to accept the changes, run: go tool ratelimit -lock"
 	if folder := filepath.Dir(name); folder != "." {
@@ -96,7 +92,7 @@ func (c *command) checkLock(root string, rules []generator.Rule) (messages []ann
 	for i := range messages {
 		messages[i].Code = "lock"
 	}
-	return messages, nil
+	return messages
 }
 
 // maxChange is how many bytes a change is told in: a key template may have any length, and unprintable characters.

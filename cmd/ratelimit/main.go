@@ -140,27 +140,41 @@ type misused struct{ error }
 
 func misuse(format string, args ...any) error { return misused{fmt.Errorf(format, args...)} }
 
-// end prints an error, if there is one, and returns the exit status. What the disk has against a file is told by the name that the user
-// would give it.
+// end prints an error, if there is one, and returns the exit status.
 func (c *command) end(err error) int {
 	if wrong, ok := errors.AsType[misused](err); ok {
 		fmt.Fprintf(c.stderr, "%s: %v; see %[1]s -h\n", c.name, wrong)
 		return misuseStatus
 	}
 	messages, ok := errors.AsType[generator.Errors](err)
-	switch path, onDisk := errors.AsType[*fs.PathError](err); {
+	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return done
 	case ok:
 	case errors.Is(err, context.Canceled):
 		messages = generator.Errors{{Text: "ratelimit: interrupted; nothing is written"}}
-	case onDisk:
-		messages = generator.Errors{{Text: fmt.Sprintf("%s: %v", c.relative(path.Path), path.Err)}}
 	default:
-		messages = generator.Errors{{Text: err.Error()}}
+		messages = c.told(err)
 	}
 	c.print(messages)
 	return failed
+}
+
+// told makes messages of the errors that err joins. A file that cannot be read or written has the name that the user would give it.
+func (c *command) told(err error) (messages []annotations.Message) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range joined.Unwrap() {
+			messages = append(messages, c.told(err)...)
+		}
+		return messages
+	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return []annotations.Message{{File: c.relative(path.Path), Text: path.Err.Error()}}
+	}
+	if err != nil {
+		messages = []annotations.Message{{Text: err.Error()}}
+	}
+	return messages
 }
 
 // print prints messages as text, or, for programs, as JSON, one a line.
