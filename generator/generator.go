@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -133,7 +132,7 @@ func (r *run) generate() {
 
 // generate generates the files of a package, unless there are errors.
 func (d *done) generate(fset *token.FileSet, p *source.Package) (found annotations.Diagnostics) {
-	defer recovered(&found, p.Files[0].Syntax.Package)
+	defer p.NoteFault(&found)
 	pkg, found := collect.Package(fset, p)
 	pkg, errs := compile.Package(pkg)
 	if slices.ContainsFunc(errs, isUnheardOf) {
@@ -147,13 +146,6 @@ func (d *done) generate(fset *token.FileSet, p *source.Package) (found annotatio
 	files, faults := emitted(pkg)
 	d.files, d.rules = files, rulesOf(fset, pkg)
 	return append(found, faults.Coded("internal")...)
-}
-
-// recovered makes a diagnostic of a panic, which is a fault of the generator.
-func recovered(found *annotations.Diagnostics, pos token.Pos) {
-	if fault := recover(); fault != nil {
-		found.Add(pos, "internal error: %v\n%s", fault, debug.Stack())
-	}
 }
 
 // isUnheardOf reports whether an error tells of a name that is like no other.

@@ -3,9 +3,11 @@
 package source
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -108,6 +110,19 @@ func (p *Package) Unimported() annotations.Diagnostics {
 	return slices.DeleteFunc(slices.Clone(p.Errors), func(e annotations.Diagnostic) bool {
 		return !strings.HasPrefix(e.Msg, "could not import ")
 	})
+}
+
+// NoteFault makes an error of a panic, which is a fault of the generator. It is for defer.
+func (p *Package) NoteFault(found *annotations.Diagnostics) {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	at := token.NoPos
+	if len(p.Files) > 0 {
+		at = p.Files[0].Syntax.Package
+	}
+	*found = append(*found, annotations.Diagnostic{Pos: at, Code: "internal", Msg: fmt.Sprintf("internal error: %v\n%s", fault, debug.Stack())})
 }
 
 // Checked returns a package that somebody else has parsed and checked, and that has no errors. All its files are asked for, but

@@ -39,6 +39,13 @@ func run(pass *analysis.Pass) (any, error) {
 	if pass.Module != nil {
 		p.Module = pass.Module.Path
 	}
+	report(pass, diagnose(pass, p))
+	return nil, nil
+}
+
+// diagnose returns what is wrong with the directives of p and with what was generated from them.
+func diagnose(pass *analysis.Pass, p *source.Package) (found annotations.Diagnostics) {
+	defer p.NoteFault(&found)
 	pkg, found := collect.Package(pass.Fset, p)
 	pkg, errs := compile.Package(pkg)
 	found = append(found, errs...)
@@ -47,8 +54,7 @@ func run(pass *analysis.Pass) (any, error) {
 	if !found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // else nothing can be generated from here
 		found = append(found, stale(pass, pkg)...)
 	}
-	report(pass, found)
-	return nil, nil
+	return found
 }
 
 // isCgo reports whether a file is what cgo makes of another one, with other types in it.

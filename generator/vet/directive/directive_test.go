@@ -1,7 +1,12 @@
 package directive_test
 
 import (
+	"go/ast"
+	"go/parser"
 	"go/token"
+	"go/types"
+	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/tools/go/analysis"
@@ -23,6 +28,25 @@ func TestDirectives(t *testing.T) {
 // TestMeaning finds what the generator refuses or warns of, though it can be read.
 func TestMeaning(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), directive.Analyzer, "meaning")
+}
+
+// TestFault makes a diagnostic of a fault of the generator, here one about a package without types.
+func TestFault(t *testing.T) {
+	fset := token.NewFileSet()
+	src := "package x\n\n//ratelimit:rule limit=1 per=1m\ntype X interface{ M() error }\n"
+	file, err := parser.ParseFile(fset, "x.go", src, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	pass := &analysis.Pass{Fset: fset, Files: []*ast.File{file}, Pkg: types.NewPackage("x", "x"), ReadFile: os.ReadFile}
+	pass.Report = func(d analysis.Diagnostic) { found = append(found, fset.Position(d.Pos).String()+": "+d.Message) }
+	if _, err := directive.Analyzer.Run(pass); err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || !strings.HasPrefix(found[0], "x.go:1:1: internal error: ") {
+		t.Errorf("found %q", found)
+	}
 }
 
 // TestSpans looks at the order of the findings, and at what they underline.

@@ -1,0 +1,31 @@
+package generator
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strings"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
+)
+
+// TestFault makes an error of a fault of the generator, here one about a package without types.
+func TestFault(t *testing.T) {
+	fset := token.NewFileSet()
+	src := "package x\n\n//ratelimit:rule limit=1 per=1m\ntype X interface{ M() error }\n"
+	file, err := parser.ParseFile(fset, "x.go", src, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d done
+	p := source.Checked(fset, types.NewPackage("x", "x"), nil, []*ast.File{file})
+	if got := annotations.Join(d.generate(fset, p).Messages(fset, "")); !strings.HasPrefix(got, "x.go:1:1: internal error: ") {
+		t.Errorf("found %s", got)
+	}
+	if len(d.files) > 0 {
+		t.Error("generated all the same")
+	}
+}
