@@ -112,7 +112,8 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diag
 
 // check checks the declarations of p, and the declarations of its imports that they need.
 func (d *dependencies) check(p *source.Package, meta *packages.Package) (found annotations.Diagnostics) {
-	defer noteFault(&found, p.Files[0].Syntax.Name.Pos())
+	at := p.Files[0].Syntax.Name.Pos()
+	defer noteFault(&found, at)
 	d.askFor(p, meta)
 	d.settle()
 	conf := d.config(meta, func(err error) {
@@ -126,7 +127,7 @@ func (d *dependencies) check(p *source.Package, meta *packages.Package) (found a
 	}
 	p.Info = source.NewInfo()
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, p.Info)
-	p.Importer = allOf{d, meta}
+	p.Importer = allOf{d, meta, at}
 	d.sources[p.Path] = &dependency{types: p.Types, parsed: true} // all of it
 	return nil
 }

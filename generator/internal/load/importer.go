@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"go/token"
 	"go/types"
 	"strings"
 
@@ -42,12 +43,15 @@ func guessed(path string) string {
 type allOf struct {
 	*dependencies
 	by *packages.Package
+	at token.Pos // where faults are told
 }
 
 var errNotImported = errors.New("not imported")
 
 // Import implements types.Importer.
-func (i allOf) Import(path string) (*types.Package, error) {
+func (i allOf) Import(path string) (_ *types.Package, err error) {
+	err = errNotImported // also after a fault
+	defer noteFault(&i.set.Found, i.at)
 	for p := range packages.Postorder([]*packages.Package{i.by}) {
 		if s := i.source(p); p.PkgPath == path && p != i.by && s != nil {
 			i.askExported(s)
@@ -55,5 +59,5 @@ func (i allOf) Import(path string) (*types.Package, error) {
 			return s.types, nil
 		}
 	}
-	return nil, errNotImported
+	return nil, err
 }

@@ -159,6 +159,25 @@ func TestFault(t *testing.T) {
 	}
 }
 
+// TestFaultBelow makes an error of a panic in go/types at a package that is imported.
+func TestFaultBelow(t *testing.T) {
+	dir := module(t, "a.go", "package a\n\nimport \"time\"\n\ntype T = time.Time\n"+annotated)
+	set := load(t, dir, ".")
+	p := first(set)
+	time := p.Importer.(allOf).sources["time"]
+	time.checker = nil
+	for _, f := range time.files {
+		f.wanted = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}
+	}
+	if got := p.Import("time"); got != nil {
+		t.Errorf("got %v", got)
+	}
+	const want = "a.go:1:9: Go's own type checker fails at this package; does it compile? ("
+	if got := annotations.Join(set.Found.Messages(set.Fset, dir)); !strings.HasPrefix(got, want) {
+		t.Errorf("found %s, expected %s", got, want)
+	}
+}
+
 // TestVariants loads of a package and its variant for tests the one with all files, also where another one imports it.
 func TestVariants(t *testing.T) {
 	x := "package p\n\ntype T int\n" + annotated
