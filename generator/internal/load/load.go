@@ -56,12 +56,11 @@ func Load(ctx context.Context, cfg Config) (*Set, error) {
 }
 
 type loader struct {
-	ctx       context.Context
-	cfg       Config
-	set       *Set
-	packages  []*packages.Package // those with directives
-	annotated map[string]bool     // the paths of files with directives, in folders with a file to generate from
-	asked     map[string]bool     // the paths of files to generate from
+	ctx      context.Context
+	cfg      Config
+	set      *Set
+	packages []*packages.Package // those with directives
+	asked    map[string]bool     // the paths of files to generate from
 }
 
 // find resolves the patterns to the folders with directives.
