@@ -97,6 +97,46 @@ func TestFileByFile(t *testing.T) {
 	}
 }
 
+// TestExternalTestAlone generates from a file of an external test package that mentions what is to be generated for the package.
+func TestExternalTestAlone(t *testing.T) {
+	dir := place(t, `
+-- f/f.go --
+package f
+
+//ratelimit:rule limit=1 per=1m
+type T interface{ M() error }
+-- f/in_test.go --
+package f
+
+//ratelimit:rule limit=1 per=1m
+type In interface{ M() error }
+-- f/x_test.go --
+package f_test
+
+import "example.com/place/f"
+
+//ratelimit:rule limit=1 per=1m
+type X interface{ M(*f.LimitedT, *f.LimitedIn) error }
+-- g/g.go --
+package g
+
+//ratelimit:rule limit=1 per=1m
+type T interface{ M() error }
+-- g/x_test.go --
+package g_test
+
+import "example.com/place/g"
+
+//ratelimit:rule limit=1 per=1m
+type X interface{ M(*g.LimitedT) error }
+`)
+	for _, folder := range []string{"f", "g"} {
+		expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./" + folder + "/x_test.go"}}, folder+"/x_ratelimit_test.go")
+	}
+	expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./..."}}, "f/f_ratelimit.go", "f/in_ratelimit_test.go", "g/g_ratelimit.go")
+	goIn(t, dir, "vet", "./...")
+}
+
 // TestTwoWrappersOfOneName is told for either of their files.
 func TestTwoWrappersOfOneName(t *testing.T) {
 	dir := place(t, `

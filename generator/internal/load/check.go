@@ -18,7 +18,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// each parses and checks one package after the other. A package comes after those that it imports.
+// each parses and checks one package after the other, and yields those with files to generate from. A package comes after those that it
+// imports.
 func (l *loader) each(yield func(*source.Package) bool) {
 	d, broken := newDependencies(l), map[string]bool{}
 	for meta := range packages.Postorder(l.packages) {
@@ -29,12 +30,12 @@ func (l *loader) each(yield func(*source.Package) bool) {
 			continue
 		}
 		p, found := l.parse(meta)
-		if !found.HasErrors() && !broken[meta.PkgPath] {
+		if !found.HasErrors() && !broken[meta.PkgPath] && len(p.Files) > 0 {
 			found = append(found, d.check(p, meta)...)
 		}
 		l.set.Found = append(l.set.Found, found...)
 		broken[meta.PkgPath] = broken[meta.PkgPath] || found.HasErrors()
-		if !broken[meta.PkgPath] && (l.ctx.Err() != nil || !yield(p)) {
+		if !broken[meta.PkgPath] && firstAsked(p) >= 0 && (l.ctx.Err() != nil || !yield(p)) {
 			return
 		}
 	}
@@ -70,15 +71,20 @@ func (l *loader) parse(meta *packages.Package) (*source.Package, annotations.Dia
 		p.Files = append(p.Files, &source.File{Path: path, Syntax: syntax, Asked: l.asked[path]})
 	}
 	l.addOthers(p, meta)
-	if len(meta.Errors) == 0 || found.HasErrors() { // else they are the same
+	first := firstAsked(p)
+	if len(meta.Errors) == 0 || found.HasErrors() || first < 0 { // else they are the same
 		return p, found
 	}
 	said := strings.ReplaceAll(listError(meta).Error(), " in "+meta.Dir, "")
 	if !slices.ContainsFunc(outputs, func(name string) bool { return strings.Contains(said, name) }) { // those will change
-		first := slices.IndexFunc(p.Files, func(f *source.File) bool { return f.Asked })
 		found.Warn(p.Files[first].Syntax.Name.Pos(), "the go command cannot build this package: %s", said)
 	}
 	return p, found
+}
+
+// firstAsked is the index of the first file to generate from; -1 if there is none.
+func firstAsked(p *source.Package) int {
+	return slices.IndexFunc(p.Files, func(f *source.File) bool { return f.Asked })
 }
 
 // otherPackage reports a file that says it is of another package than its folder has.

@@ -59,7 +59,7 @@ type loader struct {
 	ctx      context.Context
 	cfg      Config
 	set      *Set
-	packages []*packages.Package // those with directives
+	packages []*packages.Package // those with files to generate from, and those that such files test
 	asked    map[string]bool     // the paths of files to generate from
 }
 
@@ -140,14 +140,14 @@ func (l *loader) describe(folders []string) error {
 	if err != nil {
 		return err
 	}
-	ignored, own := maps.Clone(l.asked), map[string]*packages.Package{}
+	ignored, tested, own := maps.Clone(l.asked), l.tested(pkgs), map[string]*packages.Package{}
 	for _, p := range pkgs {
 		if len(p.Errors) > 0 && len(p.GoFiles)+len(p.IgnoredFiles) == 0 && !isTestMain(p) {
 			return listError(p)
 		}
 		for _, path := range p.GoFiles {
 			delete(ignored, path)
-			if l.asked[path] && (own[p.PkgPath] == nil || p.ForTest != "") { // the variant for tests has all files
+			if (l.asked[path] || tested[p.PkgPath]) && (own[p.PkgPath] == nil || p.ForTest != "") { // the variant for tests has all files
 				own[p.PkgPath] = p
 			}
 		}
@@ -160,6 +160,18 @@ func (l *loader) describe(folders []string) error {
 	}
 	l.importVariants(own)
 	return nil
+}
+
+// tested returns the paths of the packages whose external tests have a file to generate from. Such a file may mention what is to be
+// generated for the package.
+func (l *loader) tested(pkgs []*packages.Package) map[string]bool {
+	found := map[string]bool{}
+	for _, p := range pkgs {
+		if p.ForTest != "" && p.ForTest != p.PkgPath && slices.ContainsFunc(p.GoFiles, func(path string) bool { return l.asked[path] }) {
+			found[p.ForTest] = true
+		}
+	}
+	return found
 }
 
 // isTestMain reports whether p is the program that the go command makes of tests.

@@ -198,6 +198,15 @@ func TestVariants(t *testing.T) {
 	}
 }
 
+// TestExternalTest loads the external test of a package of which only generated files are left.
+func TestExternalTest(t *testing.T) {
+	test := "package m_test\n\nimport _ \"example.com/m\"\n\ntype T int\n" + annotated
+	set := load(t, module(t, "a_ratelimit.go", source.Header+"\n\npackage m\n", "a_test.go", test), "./a_test.go")
+	if got := paths(set); got != "example.com/m_test" || len(set.Found) > 0 {
+		t.Errorf("found %q and %v", got, set.Found)
+	}
+}
+
 // TestOnePackageInMemory loads packages that import each other, and expects that the syntax of those before is not held.
 func TestOnePackageInMemory(t *testing.T) {
 	const n = 8
