@@ -10,10 +10,10 @@ import (
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// as is t converted by Go's own conversion to the basic type named.
+// as is t converted by Go's own conversion to the basic type named. A literal needs none, unless Go infers the type rune from it.
 func (t *term) as(kind types.BasicKind) *term {
 	to := types.Typ[kind]
-	if types.Identical(t.typ, to) || t.fits(to) {
+	if types.Identical(t.typ, to) || t.fits(to) && !types.Identical(t.typ, types.Universe.Lookup("rune").Type()) {
 		return t
 	}
 	return t.then(to, func(w *writer, o operand) operand { return w.conversion(to, o) })

@@ -19,13 +19,16 @@ func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.S
 	scope.Scope().Insert(c.env.Package.Scope().Lookup(name))
 	var words []string
 	for i, t := range args {
-		if t.lit {
+		if t.lit && t.spelled {
 			words = append(words, spelled(t.con))
 			continue
 		}
-		v := types.NewVar(token.NoPos, scope, "ʻ"+strconv.Itoa(i), t.typ)
-		scope.Scope().Insert(v)
-		words = append(words, v.Name())
+		var o types.Object = types.NewVar(token.NoPos, scope, "ʻ"+strconv.Itoa(i), t.typ)
+		if t.lit { // a constant of the package: Go infers a rune from 'a', but an int from 97
+			o = c.env.Package.Scope().Lookup(t.node.String())
+		}
+		scope.Scope().Insert(o)
+		words = append(words, o.Name())
 	}
 	call, err := parser.ParseExpr(name + "(" + strings.Join(words, ", ") + ")")
 	if err != nil {

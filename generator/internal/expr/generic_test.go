@@ -43,6 +43,13 @@ var generics = []struct {
 	{Bool, "elem == nil or key == nil", "false / true"},
 	{Bool, "Same(key, key) and Same(text, text)", "true / true"},
 	{Bool, "Same(key, key) and elem == elem", "true / true"},
+	{Island, "Echo(letter)", "97 / 97"},
+	{Int, "letter + 1", "98 / 98"},
+	{Int, "letter % 10 * letter - 1", "678 / 678"},
+	{Int, "abs(-letter) + max(letter, 1) + bitand(letter, 3)", "195 / 195"},
+	{Island, "(flag ? letter : 5) + min(letter, n)", "99 / 4"},
+	{Int, "labels[text] ?? letter", "1 / 2"},
+	{Bool, "letter in 1..99 and letter < 1.5 + letter", "true / true"},
 	{Island, "Region(string(text)) + fn(string(text))", "<a><a> / ! a function is nil"},
 	{Bool, "flag and not (not flag)", "true / false"},
 
