@@ -47,8 +47,9 @@ func implementsContext(t types.Type) bool {
 	if deadline == nil || !types.Implements(t, cancelled) {
 		return false
 	}
-	results := deadline.Type().(*types.Signature).Results()
-	return results.Len() == 2 && types.Unalias(results.At(0).Type()).String() == "time.Time"
+	sig := deadline.Type().(*types.Signature)
+	results := sig.Results()
+	return sig.Params().Len() == 0 && results.Len() == 2 && isTime(results.At(0).Type()) && types.Identical(results.At(1).Type(), truth)
 }
 
 // context is ctx on a method without a parameter of that name.
