@@ -158,7 +158,31 @@ package x
 //ratelimit:rule limit=none per=1m
 type C interface{ M() error }
 `)
-	for _, file := range []string{"a.go", "b.go"} {
+	requireCollision(t, dir, "a.go", "b.go")
+}
+
+// TestWrapperOfTests collides with one of the package, also if only one of their files is named.
+func TestWrapperOfTests(t *testing.T) {
+	requireCollision(t, place(t, `
+-- a.go --
+package x
+
+//ratelimit:wrap name=W
+//ratelimit:rule limit=1 per=1m
+type A interface{ M() error }
+-- b_test.go --
+package x
+
+//ratelimit:wrap name=W
+//ratelimit:rule limit=1 per=1m
+type B interface{ M() error }
+`), "a.go", "b_test.go")
+}
+
+// requireCollision generates from each file by itself, and fails the test unless its wrapper W in line 3 is told to collide.
+func requireCollision(t *testing.T, dir string, files ...string) {
+	t.Helper()
+	for _, file := range files {
 		_, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{file}})
 		expected := file + ":3:23: two wrappers would declare NewW; name one of them with //ratelimit:wrap name=\n" +
 			file + ":3:23: two wrappers would declare W; name one of them with //ratelimit:wrap name="

@@ -19,6 +19,7 @@ type folder struct {
 	path      string
 	annotated []string // paths of files that hold a directive, or what looks like one
 	outputs   []string // paths of files that earlier runs generated
+	tests     bool     // a test file holds a directive, or what looks like one
 }
 
 func (f *folder) empty() bool { return len(f.annotated)+len(f.outputs) == 0 }
@@ -47,7 +48,7 @@ func search(dir string) (*folder, error) {
 		case source.IsOutput(path, src):
 			f.outputs = append(f.outputs, path)
 		case hasDirective(src):
-			f.annotated = append(f.annotated, path)
+			f.annotated, f.tests = append(f.annotated, path), f.tests || strings.HasSuffix(path, "_test.go")
 		}
 	}
 	return f, nil

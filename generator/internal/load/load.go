@@ -61,6 +61,7 @@ type loader struct {
 	set      *Set
 	packages []*packages.Package // those with files to generate from, and those that such files test
 	asked    map[string]bool     // the paths of files to generate from
+	tests    bool                // there are directives in tests, beside a file to generate from
 }
 
 // find resolves the patterns to the folders with directives.
@@ -123,7 +124,7 @@ func (l *loader) choose(folders []*folder) []string {
 		l.set.Orphans = append(l.set.Orphans, f.orphans()...)
 		for _, path := range f.annotated {
 			l.asked[path] = true
-			dirs = append(dirs, f.path)
+			dirs, l.tests = append(dirs, f.path), l.tests || f.tests
 		}
 	}
 	slices.Sort(dirs)
@@ -134,9 +135,7 @@ func (l *loader) choose(folders []*folder) []string {
 
 // describe asks the go command about the packages in folders.
 func (l *loader) describe(folders []string) error {
-	isTest := func(path string) bool { return strings.HasSuffix(path, "_test.go") }
-	tests := slices.ContainsFunc(slices.Collect(maps.Keys(l.asked)), isTest)
-	pkgs, err := l.list(metadata, tests, folders)
+	pkgs, err := l.list(metadata, l.tests, folders)
 	if err != nil {
 		return err
 	}
