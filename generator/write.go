@@ -95,7 +95,7 @@ func Write(files []File) ([]Stale, error) {
 
 // about makes an error of what the disk has against a file, whose temporary name means nothing to anybody.
 func about(name string, err error) error {
-	return &fs.PathError{Op: "write", Path: name, Err: errors.Unwrap(err)} // of a *fs.PathError or an *os.LinkError
+	return &fs.PathError{Op: "write", Path: name, Err: cmp.Or(errors.Unwrap(err), err)} // a *fs.PathError and an *os.LinkError wrap the reason
 }
 
 // beside writes a file under a name that no build sees.

@@ -24,6 +24,9 @@ func TestWriteNamesTheOutput(t *testing.T) {
 	if err := about(name, rename); err.Error() != "write "+name+": permission denied" {
 		t.Errorf("of a rename: %v", err)
 	}
+	if err := about(name, fs.ErrClosed); err.Error() != "write "+name+": file already closed" {
+		t.Errorf("of an error that wraps nothing: %v", err)
+	}
 }
 
 // TestWriteRemovesAbandoned finds what runs left behind that were killed, and nothing else.
