@@ -153,7 +153,7 @@ func (d *dependencies) compileC(s *dependency) {
 	}
 	s.compiled = true
 	pkgs, err := d.list(metadata|packages.NeedCompiledGoFiles, false, []string{s.PkgPath})
-	if err != nil || len(pkgs[0].CompiledGoFiles) == 0 {
+	if err != nil || len(pkgs) == 0 || len(pkgs[0].CompiledGoFiles) == 0 {
 		return
 	}
 	before := s.named
