@@ -239,7 +239,9 @@ func (c *command) parseFlags(flags *flag.FlagSet, usage string, args []string) (
 		return misused{err}
 	}
 	c.config.Patterns = flags.Args()
-	c.config.Dir, err = os.Getwd()
+	if !c.version { // it is told in any directory, even one that is gone
+		c.config.Dir, err = os.Getwd()
+	}
 	return err
 }
 

@@ -74,6 +74,19 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	}
 }
 
+// TestVersionAnywhere asks for the version in a directory that is gone.
+func TestVersionAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if status := run(t.Context(), []string{"-version"}, &out, &errs); status != 0 || !strings.HasPrefix(out.String(), "ratelimit ") {
+		t.Errorf("status %d, printed %q and %q", status, &out, &errs)
+	}
+}
+
 func TestProgramsAreNamedAfterTheirModule(t *testing.T) {
 	for path, name := range map[string]string{
 		"example.com/teams/billing": "billing", "example.com/billing/v2": "billing", "billing": "billing", "v2": "v2",
