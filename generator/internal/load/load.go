@@ -30,7 +30,7 @@ type Config struct {
 type Set struct {
 	Fset    *token.FileSet
 	Orphans []string                // generated files whose source is gone or has no directives any more
-	Found   annotations.Diagnostics // notes, warnings, and what does not parse; complete behind the last package
+	Found   annotations.Diagnostics // notes, warnings, and what does not parse; complete only after the last package
 
 	// Packages parses and checks one package after the other, each behind those that it imports. Only one is in memory at a
 	// time. What does not parse is left out, with all that imports it. A package that does not type-check is there, as
@@ -40,9 +40,10 @@ type Set struct {
 
 // Load finds the packages with directives. An error is one of the patterns or the go command's.
 //
-// The go command is called once, as a rule, for the names of the files of the packages with directives and of all below them. All is
-// checked from source: for export data it would have to compile, which takes seconds where the build cache is cold, and
-// which cannot work where a package uses what is to be generated.
+// The go command is called once for the names of the files of the packages with directives and of all that they import. It is called
+// again for patterns that only it understands, and for each imported package whose needed declarations mention C. Everything is checked
+// from source: export data would have to be compiled, which takes seconds where the build cache is cold, and cannot work where a package
+// uses what is to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
 	set := &Set{Fset: token.NewFileSet()}
 	l := &loader{ctx: ctx, cfg: cfg, set: set, asked: map[string]bool{}}

@@ -115,7 +115,7 @@ func (c *checker) importFacts() {
 			c.constructors[o], c.limited[l.annotated] = l, l
 			c.wrappers[l.wrapper] = true
 			c.wrapped = append(c.wrapped, o.Signature().Params().At(0))
-		case *types.TypeName: // behind the functions
+		case *types.TypeName: // after the functions: in the sorted texts "func" stands before "type", and that before "var"
 			c.limited[o] = &limited{annotated: o, constructor: fact.Constructor, methods: fact.Methods}
 		case *types.Var:
 			c.wrapped = append(c.wrapped, o)
