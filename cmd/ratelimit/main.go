@@ -76,9 +76,9 @@ func main() {
 
 // The exit status.
 const (
-	done         = 0
-	failed       = 1 // errors in the source, or stale output
-	misuseStatus = 2
+	done    = 0
+	failed  = 1 // errors in the source, or stale output
+	misused = 2
 )
 
 // command is a parsed command line.
@@ -135,16 +135,16 @@ func (c *command) run(ctx context.Context, args []string) error {
 	return err
 }
 
-// misused is an error in the command line.
-type misused struct{ error }
+// usageError is an error in the command line.
+type usageError struct{ error }
 
-func misuse(format string, args ...any) error { return misused{fmt.Errorf(format, args...)} }
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // end prints an error, if there is one, and returns the exit status.
 func (c *command) end(err error) int {
-	if wrong, ok := errors.AsType[misused](err); ok {
+	if wrong, ok := errors.AsType[usageError](err); ok {
 		fmt.Fprintf(c.stderr, "%s: %v; see %[1]s -h\n", c.name, wrong)
-		return misuseStatus
+		return misused
 	}
 	messages, ok := errors.AsType[generator.Errors](err)
 	switch {
@@ -214,15 +214,15 @@ func (c *command) parse(args []string) error {
 	}
 	switch {
 	case c.markdown && !c.list:
-		return misuse("-markdown goes with -list")
+		return usageErrorf("-markdown goes with -list")
 	case c.json && c.markdown:
-		return misuse("either -json or -markdown, not both")
+		return usageErrorf("either -json or -markdown, not both")
 	case slices.ContainsFunc(flags.Args(), func(a string) bool { return strings.HasPrefix(a, "-") }):
-		return misuse("flags come before packages")
+		return usageErrorf("flags come before packages")
 	case c.check && c.list, c.check && c.lock, c.list && c.lock:
-		return misuse("-check, -list and -lock exclude each other")
+		return usageErrorf("-check, -list and -lock exclude each other")
 	case c.lock && flags.NArg() > 0:
-		return misuse("-lock is about all packages of the module; name none")
+		return usageErrorf("-lock is about all packages of the module; name none")
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func (c *command) parseFlags(flags *flag.FlagSet, usage string, args []string) (
 		flags.PrintDefaults()
 		return err
 	} else if err != nil {
-		return misused{err}
+		return usageError{err}
 	}
 	c.config.Patterns = flags.Args()
 	if !c.version { // it is told in any directory, even one that is gone
@@ -255,7 +255,7 @@ func (c *command) helpVerb(verb string) error {
 	for _, v := range annotations.Verbs {
 		verbs = append(verbs, v.Name)
 	}
-	return misuse("unknown verb %q; expected %s", verb, strings.Join(verbs, ", "))
+	return usageErrorf("unknown verb %q; expected %s", verb, strings.Join(verbs, ", "))
 }
 
 // warn reads the flag of that name.

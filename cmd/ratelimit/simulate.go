@@ -92,7 +92,7 @@ func (s *simulation) newLoad() (*simulate.Load, error) {
 	}
 	load, err := simulate.NewLoad(s.load, s.span)
 	if err != nil {
-		return nil, misused{err}
+		return nil, usageError{err}
 	}
 	return load, nil
 }
@@ -124,15 +124,15 @@ func (s *simulation) parse(args []string) error {
 	}
 	switch {
 	case sources > 1:
-		return misuse("rules come from -rule, from -rules or from packages; found more than one of these")
+		return usageErrorf("rules come from -rule, from -rules or from packages; found more than one of these")
 	case s.method != "" && len(s.rules) > 0:
-		return misuse("-method chooses among the rules of packages or of -rules, not of -rule")
+		return usageErrorf("-method chooses among the rules of packages or of -rules, not of -rule")
 	case s.span.Keys < 1:
-		return misuse("-keys is %d; expected at least 1", s.span.Keys)
+		return usageErrorf("-keys is %d; expected at least 1", s.span.Keys)
 	case s.span.Keys > 1 && strings.HasPrefix(s.load, "csv:"):
-		return misuse("-keys is not for a csv, which has its own keys")
+		return usageErrorf("-keys is not for a csv, which has its own keys")
 	case s.title != "" && s.svg == "":
-		return misuse("-title goes with -svg")
+		return usageErrorf("-title goes with -svg")
 	}
 	return nil
 }

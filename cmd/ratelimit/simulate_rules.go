@@ -38,7 +38,7 @@ func (s *simulation) ruleSets(ctx context.Context) ([][]simulate.Rule, error) {
 				err = fmt.Errorf("%w; write %s", err, withNumbers(texts))
 			}
 			if err != nil {
-				return nil, misuse("the rule %q: %w", text, err)
+				return nil, usageErrorf("the rule %q: %w", text, err)
 			}
 			rules = append(rules, rule)
 		}
@@ -150,7 +150,7 @@ func (s *simulation) choose(rows []listed.Row) (string, error) {
 	case len(meant) == 1:
 		return meant[0], nil
 	case len(meant) == 0:
-		return "", misuse("-method is %q; expected %s", s.method, strings.Join(methods, ", "))
+		return "", usageErrorf("-method is %q; expected %s", s.method, strings.Join(methods, ", "))
 	}
-	return "", misuse("choose one method with -method: %s", strings.Join(meant, ", "))
+	return "", usageErrorf("choose one method with -method: %s", strings.Join(meant, ", "))
 }
