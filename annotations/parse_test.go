@@ -194,6 +194,20 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestSet gives a rule each of its arguments.
+func TestSet(t *testing.T) {
+	for _, a := range LookUp("rule").Args {
+		func() {
+			defer func() {
+				if fault := recover(); fault != nil {
+					t.Errorf("%s is not in the map of its kind in Rule.set: %v", a.Name, fault)
+				}
+			}()
+			new(Rule).set(&parser{}, &a, Text{Value: "1"})
+		}()
+	}
+}
+
 func TestPositions(t *testing.T) {
 	const line = `//ratelimit:rule limit=7 key="é\u00e9\"{ a+b }\x41"  message=` + "`x {a}`" + ` prepay`
 	g, errs := Parse(comments(line))
