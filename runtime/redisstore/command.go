@@ -68,7 +68,7 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 func (n *node) sendAll(ctx context.Context, runs []*run) {
 	for to := n.route(); len(runs) > 0; {
 		to.exchange(ctx, runs)
-		if slices.ContainsFunc(runs, (*run).handedOver) {
+		if slices.ContainsFunc(runs, func(r *run) bool { return to.unsettled(r.err) }) {
 			time.Sleep(retryAfter)
 		}
 		next, again := to, []*run(nil)
@@ -139,9 +139,15 @@ func (to *route) process(ctx context.Context, commands []redis.Cmder) bool {
 // retryAfter is when to ask a server again that is handing over a slot.
 const retryAfter = 10 * time.Millisecond
 
-// handedOver reports whether the keys of a run are on their way from one server to another.
-func (r *run) handedOver() bool {
-	return r.err != nil && strings.HasPrefix(r.err.Error(), "TRYAGAIN ")
+// unsettled reports whether a run failed because its keys are on their way from one server to another, or because the servers do not
+// agree yet on where they are: a client of a cluster follows a few answers MOVED or ASK itself.
+func (to *route) unsettled(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, single := to.client.(*redis.Client)
+	has := func(prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
+	return has("TRYAGAIN ") || !single && (has("MOVED ") || has("ASK "))
 }
 
 // another finds the route for a run that a server has not begun with, if there is one.
@@ -157,7 +163,7 @@ func (n *node) another(ctx context.Context, from route, next *route, err error) 
 		next.verb, next.script = "evalsha", lua.SHA
 	case from.verb == "evalsha" && has("NOSCRIPT "):
 		next.verb, next.script = "eval", lua.Script
-	case has("TRYAGAIN "): // some time has passed
+	case from.unsettled(err): // some time has passed
 		return ctx.Err() == nil
 	case cluster != nil && from.client != cluster && (has("MOVED ") || has("ASK ") || has("READONLY ")):
 		next.client = cluster

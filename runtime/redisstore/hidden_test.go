@@ -3,6 +3,8 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +26,50 @@ func TestSlotRange(t *testing.T) {
 		if _, err := fmt.Sscan(server.Do("CLUSTER KEYSLOT "+tag), &slot); err != nil || slotRange(tag) != slot/slotsOfARange {
 			t.Errorf("%s: got range %d, want that of slot %d, error %v", tag, slotRange(tag), slot, err)
 		}
+	}
+}
+
+// While servers do not agree on who has a key, and each sends its callers to another, calls go on asking.
+func TestServersThatDoNotAgree(t *testing.T) {
+	masters := redistest.StartCluster(t, 3)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: masters.Addrs(), ReadTimeout: time.Minute})
+	defer client.Close()
+	for name, c := range map[string]redis.UniversalClient{"shown": client, "hidden": hidden{client}} {
+		s := New(c, WithTimeout(time.Minute)).(*store)
+		slot, err := strconv.Atoi(masters[0].Do("CLUSTER KEYSLOT " + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := slot * len(masters) / 16384
+		pair := []*redistest.Server{masters[owner], masters[(owner+1)%len(masters)]}
+		give := func(to *redistest.Server) {
+			pair[0].Do(fmt.Sprint("CLUSTER SETSLOT ", slot, " NODE ", to.Do("CLUSTER MYID")))
+		}
+		for _, m := range pair {
+			m.Do("CONFIG RESETSTAT")
+		}
+		give(pair[1])
+		result := make(chan error, 1)
+		go func() {
+			call := of(minute, 1000, name)
+			_, err := s.Decide(context.Background(), &call)
+			result <- err
+		}()
+		for _, m := range pair {
+			for !strings.Contains(m.Do("INFO errorstats"), "MOVED:count=") {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		select {
+		case err := <-result:
+			t.Errorf("%s: before the servers agreed, the call ended with %v", name, err)
+		case <-time.After(100 * time.Millisecond): // longer than a client follows such answers by itself
+			give(pair[0])
+			if err := <-result; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		give(pair[0])
 	}
 }
 
