@@ -116,7 +116,7 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	if r.OfType && r.When != nil && r.When.Constant == false {
 		return nil, false
 	}
-	if r.OfType && r.When != nil && r.When.Constant == true {
+	if r.When != nil && r.When.Constant == true && r.When.Spelled {
 		r.When = nil
 	}
 	r.Subject = c.key(r.Key)

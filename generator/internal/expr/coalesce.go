@@ -39,13 +39,19 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	if met == nil {
 		return nil
 	}
-	end := len(met) - 1
-	if met[end].optional() {
+	if met[len(met)-1].optional() {
 		return c.maybeNil(n, met[0].typ)
 	}
 	t := together(n, met)
 	t.write = func(w *writer) operand {
-		return w.choice(t, met[end], nil, func(name string, rest []string) []string { return w.alternatives(name, met[:end], rest) })
+		return w.choice(t, func(name string) ([]string, string) {
+			first := w.opened(met[0])
+			if first.cond.text == "" {
+				w.stmts = append(w.stmts, first.body...)
+				return nil, first.value.text
+			}
+			return w.either(name, first, met[1:])
+		})
 	}
 	return t
 }
@@ -58,40 +64,56 @@ func operands(n ast.Node) []ast.Node {
 	return []ast.Node{n}
 }
 
-// choice writes a variable for t, which has the value of last, for which facts are not nil, unless another one applies. decide returns
-// the statements that assign the others; rest are those that assign last, none where the variable begins with it.
-func (w *writer) choice(t, last *term, facts []string, decide func(name string, rest []string) []string) operand {
+// choice writes a variable for t. decide returns the statements that give it its value, and the value that it begins with, if any.
+func (w *writer) choice(t *term, decide func(name string) (stmts []string, begin string)) operand {
 	name := w.local(t.hint())
-	rest, o := w.block(facts, last)
-	if len(rest) == 0 && o.stable && o.text != "nil" {
-		w.add(name + " := " + o.typed(w, last).text)
+	stmts, begin := decide(name)
+	if begin != "" {
+		w.add(name + " := " + begin)
 	} else {
 		w.add("var " + name + " " + w.typ(t.typ))
-		rest = append(rest, name+" = "+o.text)
 	}
-	w.stmts = append(w.stmts, decide(name, rest)...)
+	w.stmts = append(w.stmts, stmts...)
 	return variable(name)
 }
 
-// alternatives returns statements that assign the first of terms that is there to a variable, and else run other.
-func (w *writer) alternatives(name string, terms []*term, other []string) []string {
-	if len(terms) == 0 {
-		return other
+// last returns the statements that assign t to a variable where facts are not nil and no other value applies. There are none where
+// the variable can begin with t.
+func (w *writer) last(name string, facts []string, t *term) (stmts []string, begin string) {
+	stmts, o := w.block(facts, t)
+	if len(stmts) == 0 && o.stable && o.text != "nil" {
+		return nil, o.typed(w, t).text
 	}
-	begin := len(w.stmts)
-	open, body, value := w.opened(terms[0])
-	body = append(body, name+" = "+value.text)
-	if open.text == "" {
-		return append(w.cut(begin), body...)
-	}
-	rest := w.alternatives(name, terms[1:], other)
-	return append(w.cut(begin), "if "+open.text+" "+braced(body)+otherwise(rest))
+	return append(stmts, name+" = "+o.text), ""
 }
 
-// opened writes t: the condition under which it is there, without a text if it always is, and the statements and the value
-// behind that.
-func (w *writer) opened(t *term) (open operand, body []string, value operand) {
-	known, at := len(w.known), len(w.stmts)
+// either returns the statements that assign a value to a variable, or else the first of others that is there.
+func (w *writer) either(name string, v opened, others []*term) (stmts []string, begin string) {
+	body := append(v.body, name+" = "+v.value.text)
+	if v.cond.text == "" {
+		return body, ""
+	}
+	var rest []string
+	if len(others) == 1 {
+		rest, begin = w.last(name, nil, others[0])
+	} else {
+		rest, begin = w.either(name, w.opened(others[0]), others[1:])
+	}
+	return append(v.gates, "if "+v.cond.text+" "+braced(body)+otherwise(rest)), begin
+}
+
+// opened is a value that may be absent.
+type opened struct {
+	gates []string // statements before the condition
+	cond  operand  // that it is there, without a text if it always is
+	body  []string // statements behind the condition
+	value operand
+}
+
+// opened writes t.
+func (w *writer) opened(t *term) (v opened) {
+	begin, known := len(w.stmts), len(w.known)
+	at := begin
 	for _, g := range t.orNil() {
 		o := w.twice(g, w.term(g))
 		w.written[g] = o
@@ -99,15 +121,16 @@ func (w *writer) opened(t *term) (open operand, body []string, value operand) {
 			continue
 		}
 		cond := w.present(o, g.typ)
-		if open.text != "" {
-			cond = join(token.LAND, open, cond)
+		if v.cond.text != "" {
+			cond = join(token.LAND, v.cond, cond)
 		}
-		open, at = cond, len(w.stmts)
+		v.cond, at = cond, len(w.stmts)
 		w.known = append(w.known, o.text)
 	}
-	value = w.term(t)
-	body, w.known = w.cut(at), w.known[:known]
-	return open, body, value
+	v.value = w.term(t)
+	v.body, w.known = w.cut(at), w.known[:known]
+	v.gates = w.cut(begin)
+	return v
 }
 
 // present is the condition under which a gate is open.
