@@ -21,6 +21,7 @@ type dependencies struct {
 	*loader
 	sources map[string]*dependency // also those of the set that are checked
 	pending []*dependency          // with something to be checked
+	cgo     []string               // the paths of those to be translated by the go command
 }
 
 func newDependencies(l *loader) *dependencies {
@@ -130,8 +131,9 @@ func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node
 				d.ask(d.source(f.imports[id.Name]), n.Sel.Name)
 				return false
 			}
-			if ok && id.Name == "C" && in != nil {
-				d.compileC(in)
+			if ok && id.Name == "C" && in != nil && !in.compiled && in.checker == nil {
+				in.compiled = true
+				d.cgo = append(d.cgo, in.PkgPath)
 			}
 			d.askMentioned(in, f, n.X)
 			return false
@@ -145,28 +147,31 @@ func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node
 	})
 }
 
-// compileC has the go command translate a package whose declarations mention C, unless a part of the package is checked already.
+// compileC has the go command translate the packages whose declarations mention C, unless a part of the package is checked already.
 // If that fails, for example without a C compiler, the types of C stay unknown.
-func (d *dependencies) compileC(s *dependency) {
-	if s.compiled || s.checker != nil {
-		return
-	}
-	s.compiled = true
-	pkgs, err := d.list(metadata|packages.NeedCompiledGoFiles, false, []string{s.PkgPath})
-	if err != nil || len(pkgs) == 0 || len(pkgs[0].CompiledGoFiles) == 0 {
-		return
-	}
-	before := s.named
-	s.Package, s.parsed = pkgs[0], false
-	for name, all := range before {
-		if slices.ContainsFunc(all, func(n *declaration) bool { return n.taken }) {
-			d.ask(s, name)
+func (d *dependencies) compileC() {
+	pkgs, _ := d.list(metadata|packages.NeedCompiledGoFiles, false, d.cgo)
+	d.cgo = nil
+	for _, p := range pkgs {
+		s := d.sources[p.PkgPath]
+		if s == nil || len(p.CompiledGoFiles) == 0 {
+			continue
+		}
+		before := s.named
+		s.Package, s.parsed = p, false
+		for name, all := range before {
+			if slices.ContainsFunc(all, func(n *declaration) bool { return n.taken }) {
+				d.ask(s, name)
+			}
 		}
 	}
 }
 
 // settle checks what has been asked for.
 func (d *dependencies) settle() {
+	for len(d.cgo) > 0 {
+		d.compileC()
+	}
 	for _, s := range d.pending {
 		d.checkPending(s)
 	}

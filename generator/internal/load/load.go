@@ -41,7 +41,7 @@ type Set struct {
 // Load finds the packages with directives. An error is one of the patterns or the go command's.
 //
 // The go command is called once for the names of the files of the packages with directives and of all that they import. It is called
-// again for patterns that only it understands, and for each imported package whose needed declarations mention C. Everything is checked
+// again for patterns that only it understands, and for imported packages whose needed declarations mention C. Everything is checked
 // from source: export data would have to be compiled, which takes seconds where the build cache is cold, and cannot work where a package
 // uses what is to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
