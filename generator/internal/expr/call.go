@@ -48,12 +48,27 @@ func (c *compiler) callee(n ast.Node) *term {
 			c.named(n.Value, write)
 			return &term{node: n, typ: f.Signature(), declared: true, write: write}
 		case o == nil && c.lets[n.Value] == nil && !c.env.declares(n.Value):
-			return c.errorf(n, "unknown function %s%s", n.Value, suggest(n.Value, append(c.words(), slices.Sorted(maps.Keys(functions))...)))
+			near := slices.DeleteFunc(c.words(), func(name string) bool { return !c.callable(name) })
+			return c.errorf(n, "unknown function %s%s", n.Value, suggest(n.Value, append(near, slices.Sorted(maps.Keys(functions))...)))
 		}
 	case *ast.MemberNode:
 		return c.member(n)
 	}
 	return c.term(n)
+}
+
+// callable reports whether a name outside of expr is that of a function.
+func (c *compiler) callable(name string) bool {
+	var t types.Type
+	if i := c.env.find(name); i >= 0 {
+		t = c.env.variables()[i].Type
+	} else if o := c.env.Package.Scope().Lookup(name); o != nil {
+		t = o.Type()
+	} else {
+		return identities[name].fn != ""
+	}
+	_, ok := t.Underlying().(*types.Signature)
+	return ok
 }
 
 // method writes m of o, which t wrote.
