@@ -8,8 +8,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// argument is $env.name: the parameter or the receiver, even where something else has the same name. With $env?.name the method need not have
-// one, since the rule of a type covers many methods.
+// argument is $env.name: the parameter or the receiver, even where something else has the same name. With $env?.name the method
+// need not have one, since the rule of a type covers many methods.
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	if c.env.holds(name.Value) {
 		t := c.ofMethod(n, c.env.find(name.Value))
@@ -38,12 +38,21 @@ func knows(t *term, value bool) bool {
 	return t != nil && t.sure && t.con == value
 }
 
-// word is nil, true or false, unless that is also the name of a parameter: it could mean either.
+// word is nil, true or false, unless that is also the name of a parameter or of the receiver: it could mean either.
 func (c *compiler) word(n ast.Node, v any) *term {
 	if name := n.String(); c.env.holds(name) {
-		return c.errorf(n, "%s is expr's own word; the parameter is %s.%s", name, envName, name)
+		return c.errorf(n, "%s is expr's own word; %s", name, c.env.spelling(name))
 	}
 	return literal(n, v)
+}
+
+// spelling says how to write a parameter or the receiver whose name is a word of expr's.
+func (e *Env) spelling(name string) string {
+	role := "parameter"
+	if e.find(name) == len(e.Params) {
+		role = "receiver"
+	}
+	return "the " + role + " " + name + " is " + envName + "." + name
 }
 
 // absent is a parameter that the method does not have, or a part of one.

@@ -98,7 +98,8 @@ func spaced(src string) string {
 	return b.String()
 }
 
-// shadowed completes the message about an error at i, where a name before it means a parameter or something of the package.
+// shadowed completes the message about an error at i, where a name before it means a variable of the method or
+// something of the package.
 func (c *compiler) shadowed(i int) (hint string) {
 	all := words(c.expr.Value)
 	for at, word := range all {
@@ -108,7 +109,7 @@ func (c *compiler) shadowed(i int) (hint string) {
 		called := at+1 < len(all) && all[at+1].Is(lexer.Bracket, "(") && (at == 0 || !all[at-1].Is(lexer.Operator, "::"))
 		switch {
 		case word.Kind == lexer.Operator && c.env.holds(word.Value):
-			hint = "; the parameter " + word.Value + " is " + envName + "." + word.Value
+			hint = "; " + c.env.spelling(word.Value)
 		case word.Kind == lexer.Operator && c.env.declares(word.Value):
 			hint = "; what the package calls " + word.Value + " cannot be named here"
 		case word.Kind == lexer.Identifier && isFunction(word.Value) && called && c.env.declares(word.Value):

@@ -27,7 +27,7 @@ type term struct {
 
 	// bare is the term without a check that write makes.
 	bare *term
-	// gates are the parts that may be nil, and then this is nil, whatever its type: what stands before ?. and pointers.
+	// gates are the parts that may be nil. If one is, so is this, whatever its type.
 	gates []*term
 	gone  bool // it is nil, for the method has no such parameter
 	sure  bool // what parameters the method has tells its value, or that it is there
