@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"go/token"
 	"go/types"
 	"slices"
@@ -44,7 +45,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	}
 	t := together(n, met)
 	t.write = func(w *writer) operand {
-		return w.choice(t, func(name string) ([]string, string) {
+		return w.choice(cmp.Or(met[0].hint(), t.hint()), t, func(name string) ([]string, string) {
 			first := w.opened(met[0])
 			if first.cond.text == "" {
 				w.stmts = append(w.stmts, first.body...)
@@ -64,9 +65,10 @@ func operands(n ast.Node) []ast.Node {
 	return []ast.Node{n}
 }
 
-// choice writes a variable for t. decide returns the statements that give it its value, and the value that it begins with, if any.
-func (w *writer) choice(t *term, decide func(name string) (stmts []string, begin string)) operand {
-	name := w.local(t.hint())
+// choice writes a variable for t, named like hint. decide returns the statements that give it its value, and the value that it
+// begins with, if any.
+func (w *writer) choice(hint string, t *term, decide func(name string) (stmts []string, begin string)) operand {
+	name := w.local(hint)
 	stmts, begin := decide(name)
 	if begin != "" {
 		w.add(name + " := " + begin)

@@ -99,8 +99,11 @@ func source(n ast.Node) string {
 	case *ast.ConditionalNode:
 		return cmp.Or(source(n.Exp1), source(n.Exp2))
 	case *ast.BinaryNode:
-		if n.Operator == "??" {
+		switch n.Operator {
+		case "??":
 			return cmp.Or(source(n.Left), source(n.Right))
+		case "==", "!=", "<", "<=", ">", ">=", "&&", "and", "||", "or", "in", "contains", "startsWith", "endsWith":
+			return "ok"
 		}
 		return map[string]string{"+": "sum", "-": "difference", "*": "product", "%": "remainder"}[n.Operator]
 	}

@@ -129,7 +129,7 @@ func together(n ast.Node, terms []*term) *term {
 
 // branch writes a choice of two values.
 func (w *writer) branch(t *term, cond operand, x, y *term) operand {
-	return w.choice(t, func(name string) ([]string, string) {
+	return w.choice(t.hint(), t, func(name string) ([]string, string) {
 		then, a := w.block(cond.yes, x)
 		rest, begin := w.last(name, cond.no, y)
 		return []string{"if " + cond.text + " " + braced(append(then, name+" = "+a.text)) + otherwise(rest)}, begin
