@@ -82,15 +82,15 @@ func TestSimulateUsage(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"none.csv: no such file or directory\n":                                        {rule, "-load", "csv:none.csv"},
-		"x.go: line 1: the timestamp is ":                                              {rule, "-load", "csv:x.go"},
-		"none.json: no such file or directory\n":                                       {"-rules", "none.json"},
-		"x.go: expected the output of ratelimit -list -json: ":                         {"-rules", "x.go"},
-		"./none: no such file or directory":                                            {"./none"},
-		"none/x.svg: no such file or directory\n":                                      {rule, "-svg", "none/x.svg"},
+		"none.csv: no such file or directory\n":                {rule, "-load", "csv:none.csv"},
+		"x.go: line 1: the timestamp is ":                      {rule, "-load", "csv:x.go"},
+		"none.json: no such file or directory\n":               {"-rules", "none.json"},
+		"x.go: expected the output of ratelimit -list -json: ": {"-rules", "x.go"},
+		"./none: no such file or directory":                    {"./none"},
+		"none/x.svg: no such file or directory\n":              {rule, "-svg", "none/x.svg"},
 		"counts distinct members, which calls of this load lack; use -load csv:FILE, with a member in the fourth field of each line\n": {"-method", "O"},
-		"has a key, but a call of the load has none":                                   {"-rule", "key={a} limit=1 per=1m", "-load", "csv:empty.csv"},
-		"found no rules\n":                                                             {"-tags", "bare"},
+		"has a key, but a call of the load has none": {"-rule", "key={a} limit=1 per=1m", "-load", "csv:empty.csv"},
+		"found no rules\n":                           {"-tags", "bare"},
 	} {
 		write(t, dir, "empty.csv", "1\n")
 		write(t, dir, "x.go", "//go:build !bare\n\n"+limited)
