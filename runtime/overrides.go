@@ -151,7 +151,7 @@ func (s *settings) applied(rule *prepared) (_ *prepared, pinned bool) {
 		return rule, false
 	case !v.Until.IsZero() && !s.limiter.now().Before(v.Until):
 		s.mu.Lock()
-		s.enforce()
+		s.drop()
 		s.mu.Unlock()
 		return s.applied(rule)
 	}
