@@ -45,7 +45,7 @@ type Trigger struct {
 
 // WithTrigger sets a function that is called, before the call goes on, each time the permits used under a rule in trigger mode rise from
 // below its limit to the limit or above. Many goroutines may call it at once, and the call waits for it. Peek does not call it. Without
-// this option rules in trigger mode count, and nobody is told. A nil function panics.
+// this option, rules in trigger mode only count. A nil function panics.
 func WithTrigger(trigger func(context.Context, Trigger)) Option {
 	if trigger == nil {
 		panic("ratelimit.WithTrigger: the function is nil")

@@ -11,9 +11,9 @@ import (
 // FailurePolicy is what happens to a call that the store fails to decide: the store cannot be reached, is full, or answers with an
 // error. The zero value is DefaultPolicy.
 //
-// Under FailLocal a limiter keeps its own counts until they expire, also when the store is back. If the limiter dropped them, each outage
-// would give a subject a whole new limit. As it keeps them, a subject gets at most one more limit in a window from each process, however
-// often the store fails.
+// Under FailLocal a limiter keeps its own counts until they expire, also when the store is back. So a subject gets at most one
+// more limit in a window from each process, however often the store fails. If the limiter dropped the counts, each outage would give a
+// subject a whole new limit.
 type FailurePolicy uint32
 
 const (

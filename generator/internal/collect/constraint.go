@@ -44,9 +44,9 @@ func conjunction(terms []string) string {
 	return x.String()
 }
 
-// impliedByName returns the system and the architecture that a name such as store_linux_amd64.go says a file is for. go/build
-// knows which words are such, but does not tell. So it is asked whether the file is built where nothing has a name in it, and where
-// both the system and the architecture are called like its last word: if so, only that word says something.
+// impliedByName returns the system and the architecture that a file is for by its name, such as store_linux_amd64.go. go/build knows
+// their names, but does not export them. So impliedByName asks where go/build builds the file. If it does so on a system called none,
+// the name implies nothing. If it does so where the system and the architecture are both called by the last word, only that one counts.
 func impliedByName(path string) []string {
 	base := filepath.Base(path)
 	words := strings.Split(strings.TrimSuffix(strings.TrimSuffix(base, ".go"), "_test"), "_")

@@ -83,7 +83,7 @@ type covered struct {
 	methods []string
 }
 
-// diagnostic says of the mistake once where it is one.
+// diagnostic tells of the mistake once, and names the methods in which it is one.
 func (c *covered) diagnostic() annotations.Diagnostic {
 	err, methods := c.Diagnostic, strings.Join(c.methods, ", ")
 	if name, ok := strings.CutPrefix(err.Msg, unknownName); ok {

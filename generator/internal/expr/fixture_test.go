@@ -99,7 +99,7 @@ func reason(f Failure) string {
 	return f.Reason
 }
 
-// failing returns the text of a failure from a function whose second result that is.
+// failing returns the statement that ends a function with the text of a failure.
 func failing(f Failure) string {
 	if f.Err != "" {
 		return "return nil, " + f.Err + ".Error()"

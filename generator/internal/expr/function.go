@@ -107,7 +107,8 @@ func (c *compiler) apply(n ast.Node, name string, f function, args ...*term) *te
 	return c.onMachine(n, f.result(form, args))
 }
 
-// misfit reports arguments of which the one at wrong fits least, or whose number is wrong.
+// misfit reports that an operator or a function does not take these arguments. wrong is the index of the one that fits least, or -1 if
+// their number is wrong.
 func (c *compiler) misfit(n ast.Node, name string, args []*term, wrong int) *term {
 	switch n := n.(type) {
 	case *ast.BinaryNode:
@@ -251,7 +252,7 @@ var results = map[byte]types.Type{
 	'a': anything,
 }
 
-// result is the type of the value that the function gives for these arguments, which are of a form.
+// result is the type of the value that the function gives for these arguments. form is the index of their form in takes.
 func (f function) result(form int, args []*term) types.Type {
 	if len(f.gives) > 1 && slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }) {
 		return anything

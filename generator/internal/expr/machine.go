@@ -77,7 +77,7 @@ func (t *term) optional() bool {
 	return len(t.gates) > 0 && t.bare == nil && !t.final
 }
 
-// orNil are the gates of what is nil where t is.
+// orNil returns the gates of t, and t itself if its type has a nil.
 func (t *term) orNil() []*term {
 	if !nilable(t.typ) {
 		return t.gates

@@ -93,7 +93,7 @@ func (b *bucket) in(c *Claim, now int64) (whole, parts int64) {
 // longest is the longest time that a bucket may take to be full: a hundred years.
 const longest = 36600 * 24 * 3600 * 1_000_000
 
-// MulDiv returns a*b/c, rounded up, and at most longest. The product may have more bits than an int64.
+// MulDiv returns a*b/c, rounded up, and at most 3.2*10^15, which is longest. The product may have more bits than an int64.
 func MulDiv(a, b, c int64) int64 {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	if high >= uint64(c) {

@@ -21,9 +21,11 @@
 --   charge            if it is missing, commit charges what is beyond the limit as well; members are never settled
 --   ends              returns the end of the present window, which ends a lease; if it is missing, a lease is charged as of its end
 --
+-- An algorithm may have two properties. With has_price, the reply tells the price of a charge. With of_one_call, no other call sends the
+-- same claim.
+--
 -- All claims of a call are checked and loaded before its first write. So a key of another type, or of a later layout, fails the call as
--- a whole. An algorithm may have the properties has_price, if a charge has a price to be told, and of_one_call, if no other call sends
--- the same claim.
+-- a whole.
 --
 -- Layouts: a state that is a string begins with the byte LAYOUT. Programs before that byte wrote the numbers alone, so the length of
 -- their states is a multiple of 8; the next write of such a state adds the byte. A later layout has another first byte, below LAYOUTS,

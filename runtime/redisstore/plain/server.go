@@ -14,8 +14,8 @@ import (
 // run is how commands get to a server: in a pipeline, or in a transaction.
 type run func(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error)
 
-// guard tries once, unless the server of a subject could not be reached a moment ago. A try does not end with ctx: a charge whose
-// reply nobody awaits would stay. A ring by itself would spread the commands of a transaction, so they go to the shard.
+// guard tries once, unless the server of a subject could not be reached a moment ago. A try goes on when ctx ends, since
+// nobody could give back a charge without its reply. A ring by itself would spread the commands of a transaction, so they go to the shard.
 func (s *store) guard(ctx context.Context, subject string, try func(context.Context, redis.UniversalClient) error) error {
 	ctx = context.WithoutCancel(ctx)
 	server, err := s.Of(ctx, subject)
