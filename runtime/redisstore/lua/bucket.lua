@@ -69,29 +69,32 @@ local function lacks(c, permits, now, from)
   return max(from, up(gain(c, x, y, permits)))
 end
 
--- Loads a state that has another limit, another layout or damage.
-local function load(c, state, now)
+-- Returns s, x and y of a state that has another limit, another layout or damage.
+local function convert(c, state, now)
   local old, s, x, y, z
   state, old = current(c, state, 32)
-  if not state then return end
+  if not state then return nil, -1, 0 end
   s, x, y, z = parse('<dddd', state, 2)
-  if not (valid(s, x, y) and valid(z, 0, 0) and x <= now + FARTHEST) then return damage(c) end
+  if not (valid(s, x, y) and valid(z, 0, 0) and x <= now + FARTHEST) then
+    damage(c)
+    return nil, -1, 0
+  end
   if z ~= c.limit then x, y = adapt(c, now, x, y, z), 0 end
   if old and c.kind ~= WARMUP then s = 0 end -- so that the whole state is written
-  c.s, c.x, c.y = s, x, y
+  return s, x, y
 end
 
--- Loads x and y as they are at the claim's limit. Without a state the bucket is full since long ago.
+-- Loads s, x and y as they are at the claim's limit. Without a state the bucket is full since long ago.
 function bucket.check(c, now)
-  local state, layout, s, x, y, z = call('GET', c.key), nil, nil, -1, 0, nil
-  if state and #state == 33 then layout, s, x, y, z = parse('<Bdddd', state) end
-  if layout == LAYOUT and z == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0 then
-    c.s, c.x, c.y = s, x, y
-  else
-    c.s, c.x, c.y = nil, -1, 0
-    if state then load(c, state, now) end
-    x, y = c.x, c.y
+  local state, s, x, y = call('GET', c.key), nil, -1, 0
+  if state then
+    local layout, limit
+    if #state == 33 then layout, s, x, y, limit = parse('<Bdddd', state) end
+    if not (layout == LAYOUT and limit == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0) then
+      s, x, y = convert(c, state, now)
+    end
   end
+  c.s, c.x, c.y = s, x, y
   if x < now then x, y = now, 0 end
   x, y = x + c.lead, y + c.lead_parts
   if y > 0 then x = x + (y > c.limit and 2 or 1) end
@@ -122,7 +125,7 @@ end
 
 bucket.add = add
 
-function bucket.write(c)
+local function write(c)
   local s, expiry = c.s, c.x + 1
   if s and expiry <= s then
     call('SETRANGE', c.key, '9', pack('<ddd', c.x, c.y, c.limit))
@@ -134,8 +137,10 @@ end
 
 function bucket.commit(c, n, now)
   add(c, n, now)
-  bucket.write(c)
+  write(c)
 end
+
+bucket.write = write
 
 -- Charges n permits beyond the limit, and returns by how much the debt would last too long.
 function bucket.charge(c, n, now)

@@ -78,7 +78,7 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 }
 
 func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent) {
-	keys := len(r.Keys)
+	claims := make([]byte, 0, 64*len(call.Claims))
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		t, has := terms(c), byte(0)
@@ -91,28 +91,27 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 			has |= hasBlock
 			r.Keys = append(r.Keys, key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
-		record := append(make([]byte, 0, 72), byte(c.Rule.Kind), byte(c.Mode), has, byte(i+1))
+		claims = append(claims, byte(c.Rule.Kind), byte(c.Mode), has)
 		for _, n := range [...]int64{c.Limit, t.cost, t.A, t.B, t.wait, c.Rule.Block} {
-			record = appendNumber(record, n)
+			claims = appendNumber(claims, n)
 		}
-		r.Args = append(r.Args, append(append(record, t.Text...), 0))
+		claims = append(append(claims, t.Text...), 0)
 	}
+	r.Args = append(r.Args, claims)
 	most := call.Ahead
 	if call.UpTo {
 		most = call.Claims[0].Cost
 	}
-	r.addHeader(flags, len(call.Claims), len(r.Keys)-keys, most, call.Lease)
+	r.addHeader(flags, most, call.Lease)
 }
 
 // addHeader adds a call to the header, which a run of one call without flags does not need.
-func (r *Run) addHeader(flags byte, claims, keys int, most, length int64) {
+func (r *Run) addHeader(flags byte, most, length int64) {
 	alone := r.header == nil
 	if alone {
 		r.header = []byte{0}
 	}
 	r.header = append(r.header, flags)
-	r.header = binary.LittleEndian.AppendUint16(r.header, uint16(claims))
-	r.header = binary.LittleEndian.AppendUint16(r.header, uint16(keys))
 	r.header = appendNumber(appendNumber(r.header, most), length)
 	if alone && flags == 0 {
 		return

@@ -71,7 +71,7 @@ local function integer(n) return format(whole, n) end
 -- at once whose expiry is before its own time, which goes on if the server is stopped meanwhile. By then the callers have given up.
 local function expire(key, at) call('PEXPIREAT', key, format(whole, ceil(at / 1000) + 1000)) end
 
-local function set(key, state, expiry) call('SET', key, state, 'PXAT', format(whole, ceil(expiry / 1000))) end
+local function set(key, state, expiry) call('SET', key, state, 'PXAT', format(whole, expiry / 1000 + 1)) end
 
 -- Reports whether numbers are whole, and not negative. What is not a number is not whole, nor is infinity.
 local function valid(x, y, z) return x >= 0 and y >= 0 and z >= 0 and x % 1 + y % 1 + z % 1 == 0 and x + y + z < 2 ^ 53 end

@@ -82,9 +82,10 @@ end
 
 -- Loads what only charges need. So a later layout is met before the first write.
 local function load(claims, now)
-  for i = 1, #claims do
-    local c = claims[i]
-    if c.load then c.load(c, now) end
+  local list = claims.to_load
+  for i = 1, #list do
+    local c = list[i]
+    c.load(c, now)
   end
 end
 

@@ -111,11 +111,13 @@ end
 
 function window.commit(c, n, now, at)
   if c.alone and at == now then
-    c.used = min(c.used + n, MOST_USED)
+    local used = c.used + n
+    if used > MOST_USED then used = MOST_USED end
+    c.used = used
     if c.open then
-      call('SETRANGE', c.key, '17', pack('<d', c.used))
+      call('SETRANGE', c.key, '17', pack('<d', used))
     else
-      set(c.key, pack('<Bddd', LAYOUT, c.start, c.stop, c.used), c.stop)
+      set(c.key, pack('<Bddd', LAYOUT, c.start, c.stop, used), c.stop)
     end
     return
   end
