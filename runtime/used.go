@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -121,7 +122,7 @@ func (u *used) again() {
 }
 
 // tell writes the rules that the store does not have yet, and logs once if it does not permit what they need. Decisions do not depend on
-// it.
+// it. A client that the program has closed meanwhile is no news.
 func (u *used) tell(l *Limiter) {
 	ctx, cancel := context.WithTimeout(context.Background(), usedTimeout)
 	defer cancel()
@@ -136,7 +137,7 @@ func (u *used) tell(l *Limiter) {
 	if !ok {
 		return
 	}
-	if err := store.Ping(ctx, l.prefix, u.own()); err != nil && !u.warned.Swap(true) {
+	if err := store.Ping(ctx, l.prefix, u.own()); err != nil && !errors.Is(err, engine.ErrClosed) && !u.warned.Swap(true) {
 		l.logger.Warn("the store of the rate limits is not ready for all rules that are in use", "err", oneLine(err.Error()))
 	}
 }

@@ -167,6 +167,29 @@ func TestMissingCommandIsTold(t *testing.T) {
 	})
 }
 
+// closing is a store whose client is closed before it is asked what it permits.
+type closing struct{ *memory.Store }
+
+func (closing) Ping(context.Context, string, []*engine.Rule) error {
+	return fmt.Errorf("%w: really", engine.ErrClosed)
+}
+
+// A program that ends soon after a rule is first used logs nothing.
+func TestClosedClientIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		l := New(closing{memory.New(nil, 100, 1<<20)}, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		if _, err := l.Allow(t.Context(), Request{Rule: PerSecond(1)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(usedDelay)
+		synctest.Wait()
+		if log.Len() > 0 {
+			t.Errorf("logged:\n%s", &log)
+		}
+	})
+}
+
 func BenchmarkUse(b *testing.B) {
 	store := memory.New(nil, 100, 1<<20)
 	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")

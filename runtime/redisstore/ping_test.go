@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,6 +57,21 @@ func TestPing(t *testing.T) {
 	requirePing(t, as(t, server.Addr, "", ""), "the server wants a password")
 	server.Stop()
 	requirePing(t, as(t, server.Addr, "", ""), "cannot be reached")
+}
+
+// A closed client is told apart from a server that is away.
+func TestPingOfAClosedClient(t *testing.T) {
+	for name, open := range map[string]func(testing.TB) *store{
+		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster,
+	} {
+		s := open(t)
+		if err := s.Client.(interface{ Close() error }).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Ping(t.Context(), "p", rulesOfAllKinds()); !errors.Is(err, engine.ErrClosed) || !errors.Is(err, redis.ErrClosed) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
 }
 
 // A program whose clock is decades behind the server's is ready, too, and leaves nothing there.

@@ -27,6 +27,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"sync/atomic"
 	"time"
@@ -188,6 +189,9 @@ func (e *StateError) Error() string { return e.Found }
 
 // Unwrap returns what the server says.
 func (e *StateError) Unwrap() error { return e.Err }
+
+// ErrClosed is why a Store cannot be asked any more: its client was closed.
+var ErrClosed = errors.New("the store's client is closed")
 
 // MaxSettings is how many texts of a list are followed.
 const MaxSettings = 1000

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
@@ -116,8 +117,11 @@ var reasons = []struct{ prefix, advice string }{
 
 // Reason says in a sentence why a server did not do what it was asked, and what to do. The client tells who the user is.
 func Reason(client any, err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, redis.ErrClosed):
+		return fmt.Errorf("%w: %w", engine.ErrClosed, err)
 	}
 	if strings.HasPrefix(err.Error(), "WRONGPASS ") {
 		if name := user(client); name != "" {
