@@ -83,7 +83,7 @@ func (r *request) permits() (n int64) {
 // read takes in the script's reply to the request.
 func (r *request) read(reply any) {
 	if r.adjust {
-		r.verdict.Now, r.err = lua.ReadAdjustment(reply, r.call)
+		r.verdict, r.err = lua.ReadAdjustment(reply, r.call)
 	} else {
 		r.verdict, r.err = lua.ReadDecision(reply, r.call)
 	}

@@ -42,21 +42,34 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 	}
 }
 
-// A damaged count starts anew, and the operator is told once.
+// A damaged count starts anew, and the operator is told once: also if only what changes a charge meets it.
 func TestDamageIsTold(t *testing.T) {
-	s, server := open(t)
-	told := 0
-	limiter := ratelimit.New(s)
-	s.Notify(func(string, error) { told++ })
-	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, Key: "k"}
-	for range 4 {
-		d, err := limiter.Allow(t.Context(), request)
-		if err != nil || !d.Allowed {
-			t.Fatalf("%+v, %v", d, err)
+	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, Key: "k", Cost: 2}
+	for name, after := range map[string]func(*ratelimit.Limiter, ratelimit.Decision) error{
+		"call": func(l *ratelimit.Limiter, _ ratelimit.Decision) error {
+			_, err := l.Allow(t.Context(), request)
+			return err
+		},
+		"refund":           func(_ *ratelimit.Limiter, d ratelimit.Decision) error { return d.Refund(t.Context()) },
+		"settlement":       func(_ *ratelimit.Limiter, d ratelimit.Decision) error { return d.Settle(t.Context(), 1) },
+		"settlement above": func(_ *ratelimit.Limiter, d ratelimit.Decision) error { return d.Settle(t.Context(), 3) },
+	} {
+		s, server := open(t)
+		told, limiter := 0, ratelimit.New(s)
+		s.Notify(func(string, error) { told++ })
+		for range 3 {
+			d, err := limiter.Allow(t.Context(), request)
+			if err != nil || !d.Allowed {
+				t.Fatalf("%s: %+v, %v", name, d, err)
+			}
+			server.Do("SETRANGE ratelimit:r:{k}:fixed:1h 30 damage")
+			if err := after(limiter, d); err != nil {
+				t.Fatal(err)
+			}
+			server.Do("FLUSHALL")
 		}
-		s.Client.SetRange(t.Context(), server.Do("KEYS *"), 30, "damage")
-	}
-	if told != 1 {
-		t.Errorf("told %d times", told)
+		if told != 1 {
+			t.Errorf("%s: told %d times", name, told)
+		}
 	}
 }

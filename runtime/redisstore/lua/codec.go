@@ -167,9 +167,9 @@ func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 	return v, err
 }
 
-// ReadAdjustment takes in the script's reply to an adjustment, and returns its time. The Deltas become the permits that debts have no room
-// for. The error is a WindowsAt if the call is to be sent again.
-func ReadAdjustment(reply any, call *engine.Call) (now int64, err error) {
+// ReadAdjustment takes in the script's reply to an adjustment, and returns its time and whether it met damage. The Deltas become the permits
+// that debts have no room for. The error is a WindowsAt if the call is to be sent again.
+func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
 	told := engine.Call{Claims: slices.Clone(call.Claims)}
 	v, err := read(reply, &told)
 	for i := range call.Claims {
@@ -177,7 +177,7 @@ func ReadAdjustment(reply any, call *engine.Call) (now int64, err error) {
 			c.Delta = c.Left(c.Delta, told.Claims[i].Extra)
 		}
 	}
-	return v.Now, err
+	return engine.Verdict{Now: v.Now, Damaged: v.Damaged}, err
 }
 
 // read takes in a reply.

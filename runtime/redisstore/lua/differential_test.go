@@ -319,17 +319,17 @@ func (p *pair) adjust() {
 		return
 	}
 	want := engine.Call{Prefix: some.Prefix, Rollback: some.Rollback, Claims: slices.Clone(some.Claims)}
-	at, now, err := p.now, int64(0), error(nil)
-	for tries := 0; tries < 2 && now == 0; tries++ {
+	at, v, err := p.now, engine.Verdict{}, error(nil)
+	for tries := 0; tries < 2 && v.Now == 0; tries++ {
 		run := new(Run)
 		run.AddAdjustment(&some, at)
-		now, err = ReadAdjustment(p.run(run), &some)
+		v, err = ReadAdjustment(p.run(run), &some)
 		if windows, ok := err.(WindowsAt); ok {
 			at = int64(windows)
 		}
 	}
-	if now != p.now {
-		p.t.Fatalf("adjusting gives %d, error %v", now, err)
+	if v.Now != p.now {
+		p.t.Fatalf("adjusting gives %d, error %v", v.Now, err)
 	}
 	want.Adjust(p.cellsOf(&want), p.now)
 	p.note(&want)
