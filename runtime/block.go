@@ -51,7 +51,7 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 			return err
 		}
 		for _, field := range fields {
-			if _, err := l.store.Set(ctx, l.list(listBlocked), field, string(text), false); err != nil {
+			if _, err := l.store.Set(ctx, l.list(listBlocked), field, string(text), nil); err != nil {
 				return err
 			}
 		}

@@ -117,7 +117,7 @@ func TestTooManyBlocks(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		time.Sleep(time.Minute)
-		if _, err := store.Set(ctx, l.list(listBlocked), "forged", "{}", false); err != nil {
+		if _, err := store.Set(ctx, l.list(listBlocked), "forged", "{}", nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Block(ctx, time.Minute, requests(maxSettings, 1)...); err != nil {
@@ -127,7 +127,7 @@ func TestTooManyBlocks(t *testing.T) {
 			t.Errorf("%d are kept, error %v", len(texts), err)
 		}
 		for i := range maxSettings {
-			_, _ = store.Set(ctx, l.list(listBlocked), fmt.Sprintf("r:{x%d}", i), `{"until":"2999-01-01T00:00:00Z"}`, false)
+			_, _ = store.Set(ctx, l.list(listBlocked), fmt.Sprintf("r:{x%d}", i), `{"until":"2999-01-01T00:00:00Z"}`, nil)
 		}
 		if err := l.Ping(ctx); err == nil || !strings.Contains(err.Error(), "blocked: there are more than 1000") {
 			t.Errorf("got %v", err)

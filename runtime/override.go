@@ -43,6 +43,8 @@ func (v Override) check(name string) error {
 	return v.apply(rule).check()
 }
 
+func (v Override) hasEnded(now time.Time) bool { return !v.Until.IsZero() && !now.Before(v.Until) }
+
 // apply returns the rule that v makes of r.
 func (v Override) apply(r Rule) Rule {
 	if v.Limit != nil {

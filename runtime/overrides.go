@@ -33,14 +33,17 @@ func (l *Limiter) Overrides() *Overrides { return &Overrides{&l.settings} }
 // The error is a *RuleError if no rule can be like that, a *StoreError, or wraps the context's. A rule that the override does not suit
 // stays as it is: see [Overrides.Err].
 func (o *Overrides) Set(ctx context.Context, rule string, v Override) error {
-	_, err := o.set(ctx, rule, v, false)
+	_, err := o.set(ctx, rule, v, nil)
 	return err
 }
 
-// SetNew is [Overrides.Set] if the store has no override of the name, and otherwise changes nothing. It reports whether it set one. An
-// override that has ended is one as well, until Set replaces it or Clear removes it. The errors are those of Set.
+// SetNew is [Overrides.Set] if the store has no override of the name, or one that has ended, and otherwise changes nothing. It reports
+// whether it set one: of several at the same time, one does. The errors are those of Set.
 func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, error) {
-	return o.set(ctx, rule, v, true)
+	return o.set(ctx, rule, v, func(old string) bool {
+		before, err := parseOverride(rule, old)
+		return err == nil && before.hasEnded(o.settings.limiter.now())
+	})
 }
 
 // Clear removes the override of a name from the store. It is no error if there is none. The error is a *StoreError, or wraps the context's.
@@ -111,7 +114,7 @@ func joined(errs []error) error {
 	return joinErrors(errs...)
 }
 
-func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bool) (set bool, err error) {
+func (o *Overrides) set(ctx context.Context, rule string, v Override, replaces func(old string) bool) (set bool, err error) {
 	if err := v.check(rule); err != nil {
 		return false, err
 	}
@@ -124,7 +127,7 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, onlyNew bo
 	}
 	l := o.settings.limiter
 	err = o.settings.write(ctx, func() (err error) {
-		set, err = l.store.Set(ctx, l.list(listOverrides), rule, string(text), onlyNew)
+		set, err = l.store.Set(ctx, l.list(listOverrides), rule, string(text), replaces)
 		return err
 	})
 	return set, err
@@ -149,7 +152,7 @@ func (s *settings) applied(rule *prepared) (_ *prepared, pinned bool) {
 	switch {
 	case !ok:
 		return rule, false
-	case !v.Until.IsZero() && !s.limiter.now().Before(v.Until):
+	case v.hasEnded(s.limiter.now()):
 		s.mu.Lock()
 		s.drop()
 		s.mu.Unlock()

@@ -213,7 +213,7 @@ func TestMalformedOverrideReplacesNothing(t *testing.T) {
 		if err := l.Overrides().Set(ctx, "r", Override{Limit: new(int64(5))}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Set(ctx, l.list(listOverrides), "r", `{"limits":1}`, false); err != nil {
+		if _, err := store.Set(ctx, l.list(listOverrides), "r", `{"limits":1}`, nil); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 { // the first call has the texts read
@@ -338,7 +338,7 @@ func TestTooManyOverrides(t *testing.T) {
 	for list, text := range map[string]string{listOverrides: `{"limit":1}`, listBlocked: `{"until":"2126-11-22T18:00:00Z"}`} {
 		store := memory.New(nil, 100, 1<<20)
 		for i := range maxSettings + 1 {
-			if _, err := store.Set(t.Context(), DefaultPrefix+":"+list, fmt.Sprintf("r:{%d}", i), text, false); err != nil {
+			if _, err := store.Set(t.Context(), DefaultPrefix+":"+list, fmt.Sprintf("r:{%d}", i), text, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

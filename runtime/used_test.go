@@ -121,7 +121,7 @@ func TestUsedRulesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ctx := memory.New(nil, 10_000, 1<<24), context.Background()
 		l := New(store)
-		_, _ = store.Set(ctx, l.list(listRules), "forged", strings.Repeat("x", 2000), false)
+		_, _ = store.Set(ctx, l.list(listRules), "forged", strings.Repeat("x", 2000), nil)
 		for i := range 2 * maxUsed {
 			_, _ = l.Allow(ctx, Request{Rule: Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Minute}})
 			if i == maxUsed/2 {

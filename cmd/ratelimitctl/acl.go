@@ -22,7 +22,7 @@ var (
 	scriptless = []string{
 		"BITFIELD", "BITFIELD_RO", "DEL", "EXEC", "HSCAN", "MULTI", "PEXPIRETIME", "SET", "STRLEN", "TIME", "UNWATCH", "WATCH",
 	}
-	writing    = []string{"HDEL", "HSET", "HSETNX", "PEXPIRE"} // by the limiter itself
+	writing    = []string{"EXEC", "HDEL", "HGET", "HSET", "HSETNX", "MULTI", "PEXPIRE", "UNWATCH", "WATCH"} // by the limiter itself
 	faster     = []string{"FCALL", "FUNCTION|LOAD"}
 	warning    = []string{"INFO"}
 	statistics = []string{"DEL", "PEXPIRE", "SET", "ZADD", "ZREMRANGEBYSCORE"}

@@ -161,7 +161,7 @@ func (e *exercise) kept() string {
 func (e *exercise) settings() {
 	ctx := e.t.Context()
 	limit := int64(3)
-	e.check(e.Overrides().Set(ctx, "other", ratelimit.Override{Limit: &limit}))
+	e.check(e.Overrides().Set(ctx, "other", ratelimit.Override{Limit: &limit, Until: time.Now().Add(-time.Hour)}))
 	_, err := e.Overrides().SetNew(ctx, "other", ratelimit.Override{Limit: &limit})
 	e.check(err)
 	e.check(e.Overrides().Clear(ctx, "other"))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,6 +93,33 @@ func TestTrySetRate(t *testing.T) {
 		}
 		if err := s.limiter.Overrides().Set(ctx, "r", ratelimit.Override{}); err == nil {
 			t.Error("an override of nothing was set")
+		}
+	})
+}
+
+// An override that has ended is none. Of many callers who see that, one sets another.
+func TestTrySetRateOverOneThatHasEnded(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := fill(t, s)
+		setRate(t, s.limiter, "other", ratelimit.Override{Limit: new(int64(1))})
+		setRate(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(7)), Until: time.Now().Add(-time.Hour)})
+		var set, limit atomic.Int64
+		var all sync.WaitGroup
+		for n := range int64(8) {
+			all.Go(func() {
+				did, err := s.limiter.Overrides().SetNew(context.Background(), "r", ratelimit.Override{Limit: new(n)})
+				if err != nil {
+					t.Error(err)
+				}
+				if did {
+					set.Add(1)
+					limit.Store(n)
+				}
+			})
+		}
+		all.Wait()
+		if got := limitOf(t, s.limiter, q); set.Load() != 1 || got != limit.Load() {
+			t.Errorf("%d callers set an override; the limit is %d, want %d", set.Load(), got, limit.Load())
 		}
 	})
 }

@@ -13,12 +13,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
+// kinds are the kinds of clients.
+var kinds = map[string]func(testing.TB) *store{
+	"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster, "ring": openRing,
+}
+
 // Reset forgets states, free places and blocks, and counts the states.
 func TestReset(t *testing.T) {
 	blocking := &engine.Rule{Name: "blocking", Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second, Block: 60 * second}
-	for name, open := range map[string]func(testing.TB) *store{
-		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster, "ring": openRing,
-	} {
+	for name, open := range kinds {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			for range 2 {
@@ -89,15 +92,20 @@ func TestAdjust(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	s, _ := open(t)
-	ctx := context.Background()
+	for name, open := range kinds {
+		t.Run(name, func(t *testing.T) { settings(t, open(t)) })
+	}
+}
+
+func settings(t *testing.T, s *store) {
+	ctx, not0 := context.Background(), func(old string) bool { return old != "0" }
 	for _, step := range []struct {
-		text    string
-		onlyNew bool
-		set     bool
-	}{{"1", true, true}, {"2", true, false}, {"3", false, true}, {"4", false, true}} {
-		if set, err := s.Set(ctx, "p", "rule", step.text, step.onlyNew); set != step.set || err != nil {
-			t.Errorf("%+v: got %t, %v", step, set, err)
+		text     string
+		replaces func(old string) bool
+		set      bool
+	}{{"0", not0, true}, {"2", not0, false}, {"3", nil, true}, {"4", not0, true}} {
+		if set, err := s.Set(ctx, "p", "rule", step.text, step.replaces); set != step.set || err != nil {
+			t.Errorf("%s: got %t, %v", step.text, set, err)
 		}
 	}
 	if all, err := s.Settings(ctx, "p"); len(all) != 1 || all["rule"] != "4" || err != nil {

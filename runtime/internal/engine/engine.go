@@ -201,8 +201,8 @@ const MaxSettings = 1000
 type Settings interface {
 	// Settings returns the texts of a list. Of a list of more than MaxSettings it may leave some out, but returns more than so many.
 	Settings(ctx context.Context, list string) (map[string]string, error)
-	// Set sets a text; with onlyNew, only where there is none. It reports whether it did.
-	Set(ctx context.Context, list, name, text string, onlyNew bool) (bool, error)
+	// Set sets a text. Where one is set already, a replaces that is not nil says whether that one may go. It reports whether it did.
+	Set(ctx context.Context, list, name, text string, replaces func(old string) bool) (bool, error)
 	// Unset removes texts.
 	Unset(ctx context.Context, list string, names ...string) error
 	// Register sets texts of a list that expires after life, unless more are set before.

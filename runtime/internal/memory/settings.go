@@ -21,11 +21,11 @@ func (s *Store) Settings(_ context.Context, list string) (map[string]string, err
 }
 
 // Set implements engine.Settings.
-func (s *Store) Set(_ context.Context, list, name, text string, onlyNew bool) (bool, error) {
+func (s *Store) Set(_ context.Context, list, name, text string, replaces func(old string) bool) (bool, error) {
 	s.settings.Lock()
 	defer s.settings.Unlock()
 	texts := s.settings.texts[list]
-	if _, found := texts[name]; found && onlyNew {
+	if old, found := texts[name]; found && replaces != nil && !replaces(old) {
 		return false, nil
 	}
 	if texts == nil {
@@ -42,7 +42,7 @@ func (s *Store) Set(_ context.Context, list, name, text string, onlyNew bool) (b
 // Register implements engine.Settings. The list lasts as long as the process.
 func (s *Store) Register(ctx context.Context, list string, texts map[string]string, _ time.Duration) error {
 	for name, text := range texts {
-		if _, err := s.Set(ctx, list, name, text, false); err != nil {
+		if _, err := s.Set(ctx, list, name, text, nil); err != nil {
 			return err
 		}
 	}

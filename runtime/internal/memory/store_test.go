@@ -294,17 +294,19 @@ type foreign struct{ engine.Store }
 
 func TestSettings(t *testing.T) {
 	s, ctx := New(nil, 1, 1e6), t.Context()
-	set := func(prefix, name, text string, onlyNew, want bool) {
+	set := func(prefix, name, text string, replaces func(string) bool, want bool) {
 		t.Helper()
-		if done, err := s.Set(ctx, prefix, name, text, onlyNew); err != nil || done != want {
-			t.Errorf("Set(%s, %s, %s, %t): %t, error %v; expected %t", prefix, name, text, onlyNew, done, err, want)
+		if done, err := s.Set(ctx, prefix, name, text, replaces); err != nil || done != want {
+			t.Errorf("Set(%s, %s, %s): %t, error %v; expected %t", prefix, name, text, done, err, want)
 		}
 	}
-	set("p", "a", "1", true, true)
-	set("p", "a", "2", true, false)
-	set("q", "a", "3", false, true)
-	set("p", "b", "4", false, true)
-	set("p", "b", "5", false, true)
+	not0 := func(old string) bool { return old != "0" }
+	set("p", "a", "0", not0, true)
+	set("p", "a", "2", not0, false)
+	set("p", "a", "1", nil, true)
+	set("q", "a", "3", nil, true)
+	set("p", "b", "4", nil, true)
+	set("p", "b", "5", not0, true)
 	found, err := s.Settings(ctx, "p")
 	if err != nil || len(found) != 2 || found["a"] != "1" || found["b"] != "5" {
 		t.Errorf("found %v, error %v", found, err)

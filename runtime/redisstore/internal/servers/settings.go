@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,14 +32,36 @@ func (s *Servers) Settings(ctx context.Context, list string) (map[string]string,
 
 // Set implements engine.Settings. The command is sent once: repeated after its reply was lost, one that sets only where there is
 // nothing would find what it did itself.
-func (s *Servers) Set(ctx context.Context, list, name, text string, onlyNew bool) (bool, error) {
+func (s *Servers) Set(ctx context.Context, list, name, text string, replaces func(old string) bool) (bool, error) {
 	command := "hset"
-	if onlyNew {
+	if replaces != nil {
 		command = "hsetnx"
 	}
 	set := once.New(ctx, command, list, name, text)
-	err := s.Client.Process(ctx, set)
-	return err == nil && (!onlyNew || set.Val() == int64(1)), probe.Reason(s.Client, err)
+	switch err := s.Client.Process(ctx, set); {
+	case err != nil:
+		return false, probe.Reason(s.Client, err)
+	case replaces == nil || set.Val() == int64(1):
+		return true, nil
+	}
+	return s.replace(ctx, list, name, text, replaces)
+}
+
+// replace sets a text instead of the one that is set, if that may go. It does so in a transaction: of several callers one succeeds.
+func (s *Servers) replace(ctx context.Context, list, name, text string, replaces func(old string) bool) (set bool, err error) {
+	err = s.Client.Watch(ctx, func(tx *redis.Tx) error {
+		old, err := tx.HGet(ctx, list, name).Result()
+		if err != nil || !replaces(old) {
+			return err
+		}
+		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.HSet(ctx, list, name, text).Err() })
+		set = err == nil
+		return err
+	}, list)
+	if errors.Is(err, redis.Nil) || errors.Is(err, redis.TxFailedErr) { // the list has changed meanwhile
+		return s.Set(ctx, list, name, text, replaces)
+	}
+	return set, probe.Reason(s.Client, err)
 }
 
 // Register implements engine.Settings.
