@@ -96,7 +96,7 @@ var Verbs = []Verb{
 			Doc: "whether keys are hashed where the limiter has WithSubjectHash; true if absent"},
 		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "text of the error"},
 	}},
-	{Name: "skip", On: "a method, or an embedded type", Doc: "the rules of the type do not apply here; takes no arguments"},
+	{Name: "skip", On: "a method, or an embedded type with rules", Doc: "the rules of the type do not apply here; takes no arguments"},
 	{Name: "fallback", On: "a method or a func field", Doc: "a function or a method to call instead of a refused call, such as fallback sendLater or fallback .SendLater"},
 	{Name: "bare", On: "the end of a line of code", Doc: "this line uses the type without its limits on purpose; the reason follows"},
 }

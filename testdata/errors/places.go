@@ -3,13 +3,13 @@ package x
 import "io"
 
 //ratelimit:rule limit=1 per=1m
-//1: a blank line detaches this directive from the declaration below, so that it takes effect nowhere; remove the line
+//1: rule takes effect nowhere here; write it on a line of its own above a method, a func field, or a type, without a blank line between
 
 type Detached interface{ M() error }
 
 type X interface {
 	//ratelimit:rule limit=1 per=1m
-	//2: a directive above an embedded type takes effect nowhere; write it above the type around it, or above the method, spelled out there
+	//2: rule takes effect nowhere here; write it on a line of its own above a method, a func field, or a type, without a blank line between
 	io.Reader
 
 	//ratelimit:rule limit=1 per=1m
@@ -26,7 +26,7 @@ type X interface {
 type Y interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
-//1: a directive above a function takes effect nowhere; write it above a method, or above a func type, whose values can be limited
+//1: rule takes effect nowhere here; write it on a line of its own above a method, a func field, or a type, without a blank line between
 func f() {}
 
 //ratelimit:wrap
@@ -38,7 +38,7 @@ type N int
 //6: N has no exported methods, so that there is nothing to limit
 
 //ratelimit:rule limit=1 per=1m
-//1: a directive above a group of types takes effect nowhere; write it above each type in the group that it is for
+//1: rule takes effect nowhere here; write it on a line of its own above a method, a func field, or a type, without a blank line between
 type (
 	G1 interface{ M() error }
 	G2 interface{ M() error }

@@ -26,12 +26,12 @@ type T struct {
 	F func() error
 
 	//ratelimit:rule limit=1 per=1m
-	//2: a blank line detaches this directive from the declaration below, so that it takes effect nowhere; remove the line
+	//2: rule takes effect nowhere here; write it on a line of its own above a method, a func field, or a type, without a blank line between
 
 	G func() error
 
 	//ratelimit:rule limit=1 per=1m
-	//2: a directive above an embedded type takes effect nowhere; write it above the type around it, or above the method, spelled out there
+	//2: rule takes effect nowhere here; write it on a line of its own above a method, a func field, or a type, without a blank line between
 	S
 }
 

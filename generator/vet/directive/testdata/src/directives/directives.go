@@ -15,7 +15,7 @@ type Sender interface {
 	/* want `expected a duration above zero` `unknown algorithm "token-bukcet"; did you mean token-bucket\?` */ //ratelimit:rule limit=1 per=soon algorithm="token-bukcet"
 	M(a string) error
 
-	/* want `a blank line detaches this directive` */ //ratelimit:rule limit=1 per=1m
+	/* want `rule takes effect nowhere here` */ //ratelimit:rule limit=1 per=1m
 
 	N() error
 }
@@ -34,10 +34,10 @@ type (
 type Alias = Sender
 
 func f() {
-	_ = 1 /* want `a directive behind code takes effect nowhere` */ //ratelimit:skip
+	_ = 1 /* want `skip takes effect nowhere here` */ //ratelimit:skip
 }
 
-/* want `above a variable takes effect nowhere` */ //ratelimit:skip
+/* want `skip takes effect nowhere here` */ //ratelimit:skip
 var x int
 
 // ratelimit: this is prose, and so is ratelimit:nothing.
