@@ -34,20 +34,16 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 }
 
 // Reset implements engine.Store.
-func (s *store) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
+func (s *store) Reset(ctx context.Context, call *engine.Call) error {
 	defer s.forgetLeases(call)
 	defer s.refusals.forget(call)
-	var states []*redis.IntCmd
-	_, err = s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range call.Claims {
 			c := &call.Claims[i]
-			states = append(states, p.Del(ctx, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)))
-			p.Del(ctx, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag), key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+			prefix, name, subject, tag := call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag
+			p.Del(ctx, key.State(prefix, name, subject, tag), key.Free(prefix, name, subject, tag), key.Block(prefix, name, subject, tag))
 		}
 		return nil
 	})
-	for _, deleted := range states {
-		found += int(deleted.Val())
-	}
-	return found, err
+	return err
 }

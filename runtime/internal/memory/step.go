@@ -144,18 +144,12 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 }
 
 // Reset implements engine.Store.
-func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err error) {
+func (s *Store) Reset(_ context.Context, call *engine.Call) error {
 	keys := s.keys(nil, call)
 	w := s.lock(keys)
 	defer s.unlock(w)
-	now := s.clock.now()
-	s.drop(keys, func(e *entry) bool {
-		if e.record.Expiry(e.rule) > now {
-			found++
-		}
-		return true
-	})
-	return found, nil
+	s.drop(keys, func(*entry) bool { return true })
+	return nil
 }
 
 // drop removes the entries of a call that are to go.
