@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
@@ -56,14 +54,12 @@ func isGone(output string) bool {
 
 // Write makes the files as they should be, and returns those that were not. First all are written beside the old ones, then
 // all are renamed, so that a full disk or a folder that cannot be written leaves everything as it was. If a rename fails
-// nevertheless, the files before it are as they should be, and are returned; those from it on are as they were. What a run
-// that was killed has left beside the files is removed.
+// nevertheless, the files before it are as they should be, and are returned; those from it on are as they were.
 func Write(files []File) ([]Stale, error) {
 	stale, err := Check(files)
 	if err != nil {
 		return nil, err
 	}
-	removeAbandoned(files)
 	temporary := make([]string, len(stale))
 	defer func() {
 		for _, name := range temporary {
@@ -110,31 +106,4 @@ func beside(s Stale) (name string, err error) {
 		mode = old.Mode().Perm()
 	}
 	return f.Name(), cmp.Or(err, f.Chmod(mode), f.Close())
-}
-
-// removeAbandoned removes the temporary files that lie beside files since a run was killed. One that is being written by
-// another run is younger.
-func removeAbandoned(files []File) {
-	const age = time.Minute
-	seen := map[string]bool{}
-	for _, f := range files {
-		dir := filepath.Dir(f.Name)
-		if seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		found, _ := fs.Glob(os.DirFS(dir), ".ratelimit-[0-9]*.tmp") // as beside calls them; what cannot be removed harms nobody
-		for _, base := range found {
-			name := filepath.Join(dir, base)
-			if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > age && isOurs(name) {
-				os.Remove(name)
-			}
-		}
-	}
-}
-
-// isOurs reports whether a file was generated, or is the begin of one that was.
-func isOurs(name string) bool {
-	src, err := os.ReadFile(name)
-	return err == nil && (source.IsOutput(name, src) || strings.HasPrefix(source.Header, string(src)))
 }
