@@ -181,47 +181,17 @@ func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 	return rules, nil
 }
 
-// usedText is a rule in the store.
+// usedText is a rule in the store. Durations are in nanoseconds.
 type usedText struct {
-	ruleText
-	Unnamed bool      `json:"unnamed,omitzero"`
-	Varies  bool      `json:"varies,omitzero"`
-	Seen    time.Time `json:"seen"`
+	UsedRule
+	Unnamed bool
 }
 
-// ruleText is a Rule as JSON, without what matters to the calls of a program alone. Durations are in nanoseconds.
-type ruleText struct {
-	Name      string        `json:"name"`
-	Key       string        `json:"key,omitzero"`
-	Algorithm Algorithm     `json:"algorithm,omitzero"`
-	Limit     int64         `json:"limit"`
-	Per       time.Duration `json:"per,omitzero"`
-	Cron      string        `json:"cron,omitzero"`
-	TZ        string        `json:"tz,omitzero"`
-	Burst     int64         `json:"burst,omitzero"`
-	Prepay    bool          `json:"prepay,omitzero"`
-	Warmup    time.Duration `json:"warmup,omitzero"`
-	Slices    int64         `json:"slices,omitzero"`
-	Distinct  string        `json:"distinct,omitzero"`
-	Wait      time.Duration `json:"wait,omitzero"`
-	Queue     int64         `json:"queue,omitzero"`
-	Block     time.Duration `json:"block,omitzero"`
-	Mode      Mode          `json:"mode,omitzero"`
-	Scope     Scope         `json:"-"`
-	Refund    Refund        `json:"-"`
-	OnError   FailurePolicy `json:"-"`
-	Lease     time.Duration `json:"lease,omitzero"`
-	Hash      Hash          `json:"hash,omitzero"`
-	Message   string        `json:"-"`
-
-	unnamed bool
-}
-
-// used returns what the store keeps of a rule. Its call had this limit, perhaps one of its own.
+// used returns what the store keeps of a rule. Its call had this limit, perhaps one of its own. The message is for callers alone.
 func (p *prepared) used(limit int64, varies bool) usedText {
-	rule := ruleText(p.Rule)
-	rule.Name, rule.Limit = p.shown, limit
-	return usedText{rule, p.unnamed, varies, time.Now().UTC().Truncate(time.Second)}
+	rule := p.Rule
+	rule.Name, rule.Limit, rule.Message = p.shown, limit, ""
+	return usedText{UsedRule{rule, varies, time.Now().UTC().Truncate(time.Second)}, p.unnamed}
 }
 
 // parseUsed reads a rule of the store.
@@ -230,7 +200,6 @@ func parseUsed(text string) (UsedRule, error) {
 	if err := decode(text, &t); err != nil {
 		return UsedRule{}, err
 	}
-	rule := UsedRule{Rule: Rule(t.ruleText), Varies: t.Varies, Seen: t.Seen}
-	rule.unnamed = t.Unnamed
-	return rule, rule.check()
+	t.unnamed = t.Unnamed
+	return t.UsedRule, t.check()
 }
