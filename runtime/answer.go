@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // answer is what became of a whole call.
@@ -19,14 +20,16 @@ type answer struct {
 }
 
 // never reports whether the rule refuses every such call.
-func (a *asked) never() bool { return a.part == nil && a.blockLeft == 0 }
+func (a *asked) never() bool {
+	return a.part == nil && a.blockLeft == 0 || a.part != nil && a.claim().Wait == engine.Never
+}
 
 // refusedHere reports whether a rule refuses the call without its store being asked. Then no store is.
 func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
 // retry returns how long until the rule would admit the call: 0 if it would now, or never.
 func (a *asked) retry() time.Duration {
-	if a.part == nil {
+	if a.part == nil || a.never() {
 		return a.blockLeft
 	}
 	return max(0, time.Duration(a.claim().Earliest-a.part.verdict.Now)*time.Microsecond)

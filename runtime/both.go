@@ -23,7 +23,7 @@ func (c *call) withoutPlaces() {
 		}
 		claim := a.claim()
 		if a.wait = min(a.wait, time.Duration(claim.Wait)*time.Microsecond); claim.Rule.Block == 0 {
-			claim.Wait = 0
+			claim.Wait = min(claim.Wait, 0)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package ratelimit
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -37,6 +36,7 @@ type status struct {
 	upTo      bool // of requests: it takes as many permits as there are
 	abandoned bool // its context ended while it waited
 	reports   bool // its quotas are asked for
+	looks     bool // a rule in shadow mode that never admits it tells what it has left
 	answer    answer
 }
 
@@ -56,7 +56,7 @@ type asked struct {
 	limit     int64
 	wait      time.Duration // how long the rule may delay the call
 	blockLeft time.Duration // how long the subject is still blocked
-	part      *part         // nil if no store is asked, since the rule would never admit the call, or the subject is blocked
+	part      *part         // nil if no store is asked, since the limit is 0 or the subject is blocked
 	number    int           // of the claim, in the part
 }
 
@@ -131,35 +131,24 @@ func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 	case a.blockLeft > 0:
 		c.isBlocked = true
 	case claim.Cost <= most || rule.Mode == ModeTrigger || c.upTo && most > 0:
-		if same != nil {
-			same.cost, same.claim().Cost = a.cost, claim.Cost
-			return nil
-		}
 		a.part, a.number = p, len(p.Claims)-1
 	case rule.Mode == ModeEnforce && a.limit > 0:
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: what,
 		}
-	case same != nil: // a shadow, which alone would admit each of the two
-		same.cost = a.cost
-		c.unask(same)
+	case a.limit > 0: // a shadow
+		a.part, a.number = p, len(p.Claims)-1
+		claim.Cost, claim.Wait, c.looks = 1, engine.Never, true
+	}
+	if same != nil && a.part != nil {
+		same.cost, same.claim().Cost, same.claim().Wait = a.cost, claim.Cost, claim.Wait
+		a.part = nil
 		return nil
 	}
 	c.never = c.never || a.never() && rule.Mode == ModeEnforce
 	c.owners[c.next] = len(c.asked)
 	c.asked = append(c.asked, *a)
 	return nil
-}
-
-// unask takes the claim of a rule out of the call.
-func (c *call) unask(a *asked) {
-	for i := range c.asked {
-		if b := &c.asked[i]; b.part == a.part && b.number > a.number {
-			b.number--
-		}
-	}
-	a.part.Claims = slices.Delete(a.part.Claims, a.number, a.number+1)
-	a.part = nil
 }
 
 // same returns which of the rules asked before counts on the same state as a, or -1.

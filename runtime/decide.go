@@ -169,7 +169,7 @@ func (c *call) rollBack(ctx context.Context, p *part) error {
 
 // askPart asks the store of a part. If that is the fleet's and fails, the policy of the rules decides.
 func (c *call) askPart(ctx context.Context, p *part) error {
-	p.Peek, p.Report, p.UpTo = c.peek, c.reports, c.upTo
+	p.Peek, p.Report, p.UpTo = c.peek, c.reports || c.looks, c.upTo
 	v, err := p.store.Decide(ctx, &p.Call)
 	p.verdict = v
 	if p == &c.local || p.store != c.limiter.store {

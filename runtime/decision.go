@@ -19,8 +19,7 @@ type Decision struct {
 	Source     Source        // what decided
 
 	// At is when the call is admitted, or else refused, by the store's clock. Where no store was asked, it is by this process's clock: no
-	// rule applies, or only rules in shadow mode that could never admit the call; a rule has a limit of 0; the subject is blocked by
-	// [Limiter.Block]; or FailOpen decided.
+	// rule applies; a rule has a limit of 0; the subject is blocked by [Limiter.Block]; or FailOpen decided.
 	At time.Time
 
 	charged *charged // nil if nothing was charged

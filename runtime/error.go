@@ -39,7 +39,7 @@ type Violation struct {
 	Limit      int64         // permits per window
 	Remaining  int64         // permits that the rule would admit now: fewer than the call takes
 	RetryAfter time.Duration // until this rule would admit the call; 0 if Never
-	Never      bool          // the limit is 0
+	Never      bool          // the limit is 0; in shadow mode also: the call costs more than the rule ever admits
 
 	policy  policy
 	message string // the rule's

@@ -33,25 +33,42 @@ func onShadow(report func(context.Context, []ratelimit.Outcome)) ratelimit.Optio
 	})
 }
 
-// A shadow reports also what its rule could never admit, alone and beside another one of its budget.
+// A shadow reports also what its rule could never admit, alone and beside another one of its budget. It says what is left, and is not
+// charged.
 func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
-	var reported []ratelimit.Outcome
-	l := ratelimit.New(memstore.New(), onShadow(func(_ context.Context, refused []ratelimit.Outcome) {
-		reported = append(reported, refused...)
-	}))
-	q := ratelimit.Request{Rule: window("r", 3, ratelimit.FixedWindow), Key: "k", Cost: 4}
-	q.Rule.Mode = ratelimit.ModeShadow
-	other := ratelimit.Request{Rule: window("other", 3, ratelimit.FixedWindow), Key: "k"}
-	for _, requests := range [][]ratelimit.Request{{q}, {other, q}, {q, other}, {{Rule: q.Rule, Key: "k", Cost: 3}, other, {Rule: q.Rule, Key: "k", Cost: 2}}} {
-		reported = nil
-		d, err := l.Allow(context.Background(), requests...)
-		if err != nil || !d.Allowed || len(d.Violations) != 1 || len(reported) != 1 {
-			t.Fatalf("got %+v, error %v; reported %+v", d, err, reported)
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		var reported []ratelimit.Outcome
+		l := ratelimit.New(s.store, onShadow(func(_ context.Context, refused []ratelimit.Outcome) {
+			reported = append(reported, refused...)
+		}))
+		for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket} {
+			one := ratelimit.Request{Rule: window("r", 3, algorithm), Key: "k"}
+			one.Rule.Mode = ratelimit.ModeShadow
+			four, three, two := one, one, one
+			four.Cost, three.Cost, two.Cost = 4, 3, 2
+			other := ratelimit.Request{Rule: window("other", 9, algorithm), Key: "elsewhere"}
+			s.admit(t, one)
+			for i, requests := range [][]ratelimit.Request{{four}, {other, four}, {four, other}, {three, other, two}, {two, two, two}} {
+				reported = nil
+				ctx, report := ratelimit.WithReport(context.Background())
+				if i%2 == 1 {
+					ctx = context.Background()
+				}
+				d, err := l.Allow(ctx, requests...)
+				if err != nil || !d.Allowed || len(d.Violations) != 1 || len(reported) != 1 {
+					t.Fatalf("got %+v, error %v; reported %+v", d, err, reported)
+				}
+				if o := reported[0]; o.Rule != "r" || o.Key != "k" || o.Limit != 3 || o.Remaining != 2 || !o.Never || o.RetryAfter != 0 {
+					t.Errorf("%s: reported %+v", algorithm, o)
+				}
+				for _, q := range report.Quotas() {
+					if q.Rule == "r" && (q.Remaining != 2 || q.Reset <= 0) {
+						t.Errorf("%s: %+v", algorithm, q)
+					}
+				}
+			}
 		}
-		if v := reported[0]; v.Rule != "r" || v.Key != "k" || v.Limit != 3 {
-			t.Errorf("reported %+v", v)
-		}
-	}
+	})
 }
 
 // A shadow with a name of its own tries out a limit beside the rule in force, and neither takes from the other.

@@ -184,7 +184,7 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 			answers[i].earliest = max(answers[i].earliest, now+q.rule.Block.Microseconds())
 		}
 		v := ratelimit.Violation{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit, RetryAfter: micros(answers[i].earliest - now)}
-		if q.rule.Block == 0 && q.cost > 1 && q.cost <= lawOf(q.rule).most() {
+		if q.rule.Block == 0 && q.cost > 1 {
 			v.Remaining = remaining(lawOf(q.rule), m.histories[q.identity()], now, q)
 		}
 		if q.rule.Mode == ratelimit.ModeShadow {
@@ -304,12 +304,21 @@ func (m *model) isInUse(now int64, q ask) bool {
 	return lawOf(q.rule).earliest(h, now, now, q) > now
 }
 
-// remaining is the largest cost that fits now. What fits, fits at a smaller cost.
+// remaining is the largest cost that fits now. What fits, fits at a smaller cost. A bucket has no more than its burst, or one permit,
+// whatever debt is possible.
 func remaining(law law, h history, now int64, q ask) int64 {
-	return int64(sort.Search(int(law.most()), func(i int) bool {
-		q.cost = int64(i) + 1
-		return law.earliest(h, now, now, q) > now
-	}))
+	most, earliest := law.most(), func(cost int64) int64 {
+		q.cost = cost
+		return law.earliest(h, now, now, q)
+	}
+	if bucket, ok := law.(bucketLaw); ok && most > 0 {
+		most = max(1, bucket.burst())
+		tat := bucket.replay(h, now).tat
+		earliest = func(cost int64) int64 {
+			return roundUp(new(big.Rat).Add(tat, refill(bucket.rule, cost-most))).Num().Int64()
+		}
+	}
+	return int64(sort.Search(int(most), func(i int) bool { return earliest(int64(i)+1) > now }))
 }
 
 // sum adds the permits taken from an instant on, by calls that still wait as well, and not given back.

@@ -81,7 +81,7 @@ func (g *group) prepare(refused bool, taken int64) {
 	for i := range g.call.Claims {
 		c := &g.call.Claims[i]
 		if !g.call.Peek && c.Rule.Block == 0 {
-			c.Wait = 0
+			c.Wait = min(c.Wait, 0)
 		}
 		if taken > 0 {
 			c.Cost = taken

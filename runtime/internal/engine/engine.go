@@ -72,6 +72,9 @@ const (
 	Trigger             // there is none: the rule counts on and reports when its limit is reached
 )
 
+// Never is the Wait of a Shadow that refuses the call whatever there is, since it cannot admit what the call costs. Its Cost is 1.
+const Never = -1
+
 // Claim asks one rule for permits in the name of a subject.
 type Claim struct {
 	Rule    *Rule
@@ -80,7 +83,7 @@ type Claim struct {
 	Cost    int64  // permits, at least 1
 	Limit   int64  // permits per window, at least 1
 	Burst   int64  // capacity of a bucket, in permits
-	Wait    int64  // how long this rule may delay the call; 0 for Shadow and Trigger
+	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or Never for Shadow
 	Mode    Mode
 
 	// A decision fills in the rest, but for Delta.

@@ -160,6 +160,9 @@ func (p *pair) drawCall() engine.Call {
 			most, _ := c.Most()
 			c.Cost = min(c.Cost, most)
 		}
+		if c.Mode == engine.Shadow && !call.UpTo && rapid.IntRange(0, 2).Draw(t, "never") == 0 {
+			c.Cost, c.Wait = 1, engine.Never
+		}
 		call.Claims = append(call.Claims, c)
 	}
 	return call

@@ -46,8 +46,11 @@ const (
 // newCounter returns the counter of a claim in the window of a time.
 func newCounter(call *engine.Call, c *engine.Claim, at int64) *counter {
 	n := &counter{Claim: c, add: c.Cost, most: c.Limit}
-	if c.Mode == engine.Trigger {
+	switch {
+	case c.Mode == engine.Trigger:
 		n.most = mostUsed
+	case c.Wait == engine.Never:
+		n.most = 0
 	}
 	tag := "plain:"
 	if c.Rule.Kind == engine.Calendar {

@@ -130,7 +130,7 @@ func (s *store) look(ctx context.Context, run run, call *engine.Call, counters [
 		if call.UpTo {
 			return n.used < n.Limit
 		}
-		return n.used+n.Cost <= n.Limit
+		return n.used+n.Cost <= n.most
 	})
 }
 

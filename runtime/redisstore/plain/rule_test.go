@@ -42,6 +42,20 @@ func TestShadowAndTrigger(t *testing.T) {
 	}
 }
 
+// A shadow that can never admit a call is not charged, and says what is left: alone, and beside another rule.
+func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
+	s, shadow := start(t), hourly
+	shadow.Name, shadow.Mode = "shadow", ratelimit.ModeShadow
+	never := ratelimit.Request{Rule: shadow, Key: "k", Cost: hourly.Limit + 1}
+	s.admit(t, ask(shadow, "k"))
+	for _, call := range [][]ratelimit.Request{{never}, {never, ask(hourly, "k")}, {ask(hourly, "k"), never}} {
+		d := s.admit(t, call...)
+		if len(d.Violations) != 1 || !d.Violations[0].Never || d.Violations[0].Remaining != hourly.Limit-1 {
+			t.Errorf("got %+v", d)
+		}
+	}
+}
+
 func TestRulesItCannotDoAreRefused(t *testing.T) {
 	s := start(t)
 	local := ratelimit.Rule{Name: "local", Limit: 1, Per: time.Hour, Scope: ratelimit.ScopeInstance}
