@@ -38,7 +38,7 @@ func identity(m *model.Method) string {
 		if !slices.Contains(identities, strings.ToLower(strings.ReplaceAll(p.Name, "_", ""))) {
 			continue
 		}
-		if right, _ := isIsland(p.Name, m); right {
+		if isIsland(p.Name, m) {
 			return p.Name
 		}
 	}

@@ -94,7 +94,6 @@ func (c *compiler) environment(n ast.Node) *term {
 }
 
 func (c *compiler) nameEnv() {
-	c.varies = true
 	c.named(envName, func(w *writer) operand {
 		var pairs []string
 		for i, p := range c.env.variables() {
