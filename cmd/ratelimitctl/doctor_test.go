@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -91,6 +92,8 @@ func TestDoctorFindsBadSettings(t *testing.T) {
 		{"others' keys", nil, []string{"SET ratelimits z"}, "expiry", fine, "no keys"},
 		{"no INFO", nil, []string{"ACL SETUSER default -info"}, "eviction", hides, "+info"},
 		{"no CONFIG", nil, []string{"ACL SETUSER default -config"}, "persistence", hides, "+config|get"},
+		{"no TIME", nil, []string{"ACL SETUSER default -time"}, "clock", hides, "+time"},
+		{"no PTTL", nil, []string{"SET ratelimit:x:{y}:1m z", "ACL SETUSER default -pttl"}, "expiry", hides, "+pttl"},
 		{"no SCAN", nil, []string{"ACL SETUSER default -scan"}, "expiry", hides, "+scan"},
 		{"no EVAL", nil, []string{"ACL SETUSER default -eval"}, "ready", bad, "calls fail"},
 	} {
@@ -105,6 +108,24 @@ func TestDoctorFindsBadSettings(t *testing.T) {
 				t.Errorf("status %d of %+v", status, found)
 			}
 		})
+	}
+}
+
+// What this machine cannot make a server say, the test says.
+func TestDoctorOfOtherServers(t *testing.T) {
+	for _, test := range []struct {
+		info                string
+		check, status, text string
+	}{
+		{"redis_version:6.2.14", "version", bad, "Redis 6.2.14: calls fail. Upgrade to Redis 7 or Valkey"},
+		{"redis_version:unstable", "version", bad, "Redis unstable: calls fail"},
+		{"redis_version:10.0.0", "version", fine, "Redis 10.0.0"},
+		{"redis_version:7.2.4\r\nvalkey_version:8.1.0", "version", fine, "Valkey 8.1.0"},
+		{"aof_enabled:1\r\naof_last_write_status:err", "persistence", bad, "the append-only file cannot be written: the server refuses writes"},
+	} {
+		p := &patient{info: redisinfo.Fields(test.info)}
+		found := map[string]finding{"version": checkVersion(t.Context(), p), "persistence": checkPersistence(t.Context(), p)}
+		requireFinding(t, found, test.check, test.status, test.text)
 	}
 }
 
@@ -163,6 +184,7 @@ func TestDoctorOfACluster(t *testing.T) {
 			t.Errorf("%s is not there:\n%s", server.Addr, text)
 		}
 	}
+	cluster[0].Do("ACL SETUSER default -cluster|info")
 	cluster[1].Do("CONFIG SET maxmemory-policy allkeys-lfu")
 	cluster[2].Do("CLUSTER DELSLOTS 16383")
 	for !strings.Contains(cluster[2].Do("CLUSTER INFO"), "cluster_state:fail") {
@@ -170,7 +192,7 @@ func TestDoctorOfACluster(t *testing.T) {
 	}
 	text, status = ctl(t, cluster[0].Addr, "doctor")
 	for _, want := range []string{
-		"warn  " + cluster[1].Addr + "  eviction", "bad   " + cluster[2].Addr + "  cluster", "state fail, 16383 of 16384", "all calls fail",
+		"?     " + cluster[0].Addr + "  cluster", "warn  " + cluster[1].Addr + "  eviction", "bad   " + cluster[2].Addr + "  cluster", "state fail, 16383 of 16384", "all calls fail",
 	} {
 		if status != failed || !strings.Contains(text, want) {
 			t.Errorf("status %d, no %q:\n%s", status, want, text)

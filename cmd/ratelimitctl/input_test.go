@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ func TestBadInput(t *testing.T) {
 	newFleet(t, server.Addr).known(map[string]string{
 		"login 1m": `{"name":"login","key":"{user}","limit":5,"per":60000000000}`,
 		"all 1m":   `{"name":"all","limit":5,"per":60000000000}`,
+		"mars x":   `{"name":"mars","key":"{user}","limit":5,"cron":"@daily","tz":"Mars/Olympus"}`, // a zone that this machine does not know
 	})
 	for _, test := range []struct {
 		status int
@@ -53,6 +55,10 @@ func TestBadInput(t *testing.T) {
 		{failed, "found no change", "override set login"},
 		{failed, "expected 0 to", "override set login -limit -1"},
 		{failed, "name: found", "override set a:b -limit 1"},
+		{failed, `rule "mars": tz: unknown time zone "Mars/Olympus"`, "inspect mars ann"},
+		{failed, `rule "mars": tz: unknown time zone "Mars/Olympus"`, "reset mars ann"},
+		{failed, `rule "mars": tz: unknown time zone "Mars/Olympus"`, "unblock mars ann"},
+		{failed, `rule "mars": tz: unknown time zone "Mars/Olympus"`, "acl"},
 		{misuse, "-every: found 1ms; expected 1s or more", "top -every 1ms"},
 		{misuse, "not defined: -once", "rules -once"},
 		{misuse, "-rules: /none: no such file", "-rules /none rules"},
@@ -72,13 +78,51 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// Each command says in one line that the server is lost.
+func TestLostServer(t *testing.T) {
+	for name, c := range commands {
+		args := append(strings.Fields(name), []string{"login", "ann"}[:c.least]...)
+		switch name {
+		case "block":
+			args = append(args, "-for", "1h")
+		case "override set":
+			args = append(args, "-limit", "1")
+		case "acl", "doctor": // which say so in what they print
+			continue
+		}
+		require(t, "127.0.0.1:1", failed, "cannot be reached", args...)
+	}
+}
+
+// Each command fails if its output is lost.
+func TestLostOutput(t *testing.T) {
+	server := redistest.Start(t)
+	useBlocks(t, server, newFleet(t, server.Addr))
+	lost := writerFunc(func([]byte) (int, error) { return 0, errors.New("output is lost") })
+	for name, c := range commands {
+		for _, flags := range [][]string{nil, {"-json"}} {
+			args := append(flags, append(strings.Fields(name), []string{"login", "ann"}[:c.most]...)...)
+			switch name {
+			case "block":
+				args = append(args, "-for", "1h")
+			case "override set":
+				args = append(args, "-limit", "1")
+			}
+			var errs bytes.Buffer
+			if s := run(t.Context(), args, "redis://"+server.Addr, lost, &errs); s != failed || !strings.Contains(errs.String(), "output is lost") {
+				t.Errorf("%q: status %d, %s", args, s, errs.String())
+			}
+		}
+	}
+}
+
 // Nothing that stands in the store reaches a terminal unescaped.
 func TestHostileStore(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
-	const evil = "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\x00\r\xff"
-	quoted := `\u001b[2J\u001b]0;owned\u0007\u202e\u009b31m\u0000\r`
+	const evil = "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\U000e0001\x00\r\xff"
+	quoted := `\u001b[2J\u001b]0;owned\u0007\u202e\u009b31m\udb40\udc01\u0000\r`
 	ctx, seen := t.Context(), time.Now().UTC().Format(time.RFC3339)
 	for _, set := range [][]any{
 		{"hset", "ratelimit:rules", evil, evil, "login 1m", `{"name":"login","key":"` + quoted + `","limit":5,"per":60000000000,"seen":"` + seen + `"}`},
@@ -90,6 +134,8 @@ func TestHostileStore(t *testing.T) {
 		{"set", stats.Key("ratelimit", "p"), `{"seconds":1,"rules":[{"name":"` + quoted + `","tag":"` + quoted + `","calls":1,"refused":1,"shadow":1,"subjects":[{"subject":"` +
 			quoted + `","calls":1,"refused":1,"shadow":1}]}]}`},
 		{"set", "ratelimit:" + evil, evil},
+		{"set", "ratelimit:login}:block:" + evil, evil},
+		{"set", "ratelimit:login:{" + evil + "}:block:1h", evil},
 		{"set", "ratelimit:login:{ann}:1m", evil},
 	} {
 		if err := client.Do(ctx, set...).Err(); err != nil {

@@ -148,6 +148,22 @@ func TestInspectShowsWhoWaits(t *testing.T) {
 	}
 }
 
+// Nobody waits for permits that an override of the burst lets a bucket store.
+func TestInspectUnderABurst(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	rule := ratelimit.Rule{Name: "bucket", Limit: 2, Per: time.Hour, Algorithm: ratelimit.TokenBucket}
+	f.known(map[string]string{rule.Name: ruleText(rule)})
+	if err := f.Overrides().Set(t.Context(), rule.Name, ratelimit.Override{Burst: 4}); err != nil {
+		t.Fatal(err)
+	}
+	f.allow(4, rule, "")
+	if got := inspectedBy(t, server, rule.Name); got.Used != 4 || len(got.Waiting) > 0 {
+		t.Errorf("nobody waits, but it shows %+v", got)
+	}
+	require(t, server.Addr, done, "cleared burst=4", "override", "clear", rule.Name)
+}
+
 // Permits that a process took ahead are not calls that wait.
 func TestInspectTellsLeasesFromCalls(t *testing.T) {
 	server := redistest.Start(t)

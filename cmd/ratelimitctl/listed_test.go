@@ -43,6 +43,10 @@ func TestListedRules(t *testing.T) {
 	require(t, server.Addr, done, method+"#2  10 per calendar day (Asia/Shanghai)  1 of 10  9", "-rules", file, "inspect", method+"#2", "555")
 	require(t, server.Addr, done, "varies per calendar day (Asia/Tokyo)", "-rules", file, "rules")
 	require(t, server.Addr, done, "not yet", "-rules", file, "rules")
+	require(t, server.Addr, done, "0 rules in use and 1 of -rules;", "-rules", listFile(t), "acl")
+	server.Do("ACL SETUSER default -hscan")
+	require(t, server.Addr, done, "rules of all kinds, as those in use cannot be read: ", "acl")
+	server.Do("ACL SETUSER default +hscan")
 
 	// A block by the name of a further unnamed rule refuses.
 	require(t, server.Addr, done, "blocked until", "-rules", file, "block", method+"#3", "192.0.2.1", "-for", "1h")

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
+	_ "time/tzdata" // so that zones are known where the system has no files for them
 	"unicode/utf16"
 
 	"github.com/redis/go-redis/v9"
@@ -95,10 +97,7 @@ func run(ctx context.Context, args []string, url string, stdout, stderr io.Write
 	t := &tool{stdout: stdout}
 	flags := flag.NewFlagSet("ratelimitctl", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	if url == "" {
-		url = "redis://127.0.0.1:6379"
-	}
-	flags.StringVar(&t.url, "redis", url, "`URL` of the server, or of one server of a cluster; the default is REDIS_URL, or a local server")
+	flags.StringVar(&t.url, "redis", "", "`URL` of the server, or of one server of a cluster; the default is REDIS_URL, or redis://127.0.0.1:6379")
 	flags.StringVar(&t.prefix, "prefix", ratelimit.DefaultPrefix, "`prefix` of the limiters, as in WithPrefix")
 	flags.BoolVar(&t.json, "json", false, "print JSON")
 	printVersion := flags.Bool("version", false, "print the version")
@@ -119,6 +118,7 @@ func run(ctx context.Context, args []string, url string, stdout, stderr io.Write
 	} else if *file != "" {
 		t.listed, err = readListed(*file)
 	}
+	t.url = cmp.Or(t.url, url, "redis://127.0.0.1:6379") // not defaults of the flag, which -h prints: a URL may have a password
 	if err == nil {
 		err = t.do(ctx, flags.Args())
 	}

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,7 +56,9 @@ func TestCommands(t *testing.T) {
 	require(t, server.Addr, done, "login  limit=9  20", "override", "list")
 	require(t, server.Addr, done, `"limit": 9,`, "-json", "override", "list")
 	require(t, server.Addr, done, "9 per minute  1 of 9  8", "inspect", "login", "ann")
-	require(t, server.Addr, done, "cleared limit=9", "override", "clear", "login")
+	require(t, server.Addr, done, "set", "override", "set", "login", "-limit", "9", "-per", "1h", "-mode", "shadow")
+	require(t, server.Addr, done, "9 per hour  0 of 9  9", "inspect", "login", "ann")
+	require(t, server.Addr, done, "cleared limit=9 per=1h mode=shadow", "override", "clear", "login")
 	require(t, server.Addr, done, "1 count forgotten", "reset", "login", "ann")
 	require(t, server.Addr, misuse, "unknown command", "forget\n")
 	require(t, server.Addr, misuse, "found no -for", "block", "login", "ann")
@@ -59,3 +66,45 @@ func TestCommands(t *testing.T) {
 
 // The version needs no server.
 func TestVersion(t *testing.T) { require(t, "nowhere:1", done, "ratelimitctl ", "-version") }
+
+// Help needs no server, and does not print the password of REDIS_URL.
+func TestHelp(t *testing.T) {
+	var out, errs bytes.Buffer
+	status := run(t.Context(), []string{"-h"}, "redis://ann:s3cret@nowhere:1", &out, &errs)
+	if text := out.String(); status != done || !strings.HasPrefix(text, usage) || !strings.Contains(text, "-redis URL") || strings.Contains(text, "s3cret") || errs.Len() > 0 {
+		t.Errorf("status %d, got %s%s", status, text, errs.String())
+	}
+}
+
+// TestMain is the program itself for TestProgram.
+func TestMain(m *testing.M) {
+	if os.Getenv("BE_RATELIMITCTL") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// The program reads REDIS_URL, prints no messages of its Redis client, and ends when it is told to.
+func TestProgram(t *testing.T) {
+	program := func(url, command string) *exec.Cmd {
+		c := exec.Command(os.Args[0], command)
+		c.Env = append(os.Environ(), "BE_RATELIMITCTL=1", "REDIS_URL="+url)
+		return c
+	}
+	text, err := program("redis://127.0.0.1:1", "rules").CombinedOutput()
+	if !strings.HasPrefix(string(text), "ratelimitctl: ") || !strings.Contains(string(text), "127.0.0.1:1") || strings.Count(string(text), "\n") != 1 || err == nil {
+		t.Errorf("error %v, got %s", err, text)
+	}
+	top := program("redis://"+redistest.Start(t).Addr, "top")
+	out, err := top.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := top.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	if err := errors.Join(top.Process.Signal(syscall.SIGTERM), top.Wait()); err != nil || !strings.Contains(line, "prefix ratelimit") {
+		t.Errorf("error %v, first line %q", err, line)
+	}
+}

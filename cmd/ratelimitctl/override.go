@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,10 +36,10 @@ func (t *tool) setOverride(ctx context.Context, args []string, o options) error 
 func (t *tool) clearOverride(ctx context.Context, args []string, _ options) error {
 	text, err := t.client.HGet(ctx, key.Escape(t.prefix)+":overrides", args[0]).Result()
 	found := err == nil
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return err
+	if errors.Is(err, redis.Nil) {
+		err = nil
 	}
-	if err := t.limiter.Overrides().Clear(ctx, args[0]); err != nil {
+	if err := cmp.Or(t.limiter.Overrides().Clear(ctx, args[0]), err); err != nil {
 		return err
 	}
 	said := "no override was set"

@@ -16,15 +16,12 @@ type place struct {
 }
 
 // places returns the permits that calls wait for, and those that calls gave up while others waited behind them. The rule is q's as the
-// overrides leave it.
+// overrides leave it, and valid.
 func (t *tool) places(ctx context.Context, q ratelimit.Request, rule ratelimit.Rule) (waiting, free []place, err error) {
 	if rule.Distinct != "" || rule.Prepay || rule.Warmup > 0 {
 		return nil, nil, nil // no call waits for its own permits
 	}
-	key, err := t.limiter.StateKey(q)
-	if err != nil {
-		return nil, nil, err
-	}
+	key, _ := t.limiter.StateKey(q)
 	due, left, err := lua.Places(ctx, t.client, key, rule.Per, rule.Burst)
 	return placesOf(due), placesOf(left), err
 }

@@ -32,10 +32,7 @@ func (t *tool) top(ctx context.Context, _ []string, o options) error {
 	}
 	_ = t.limiter.Ping(ctx) // reads overrides, which change windows; without them, rules are shown as keys name them
 	for first := true; ; first = false {
-		reports, err := t.reports(ctx)
-		if err == nil {
-			err = t.show(ctx, reports, first)
-		}
+		err := t.show(ctx, first)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -44,15 +41,18 @@ func (t *tool) top(ctx context.Context, _ []string, o options) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(o.every):
 		}
 	}
 }
 
 // show prints one frame.
-func (t *tool) show(ctx context.Context, reports []stats.Report, first bool) error {
+func (t *tool) show(ctx context.Context, first bool) error {
 	rules, err := t.rules(ctx)
+	if err != nil {
+		return err
+	}
+	reports, err := t.reports(ctx)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func TestTopNamesRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.client.ZAdd(t.Context(), stats.List("ratelimit"), redis.Z{Score: 1, Member: "p"})
+	f.client.ZAdd(t.Context(), stats.List("ratelimit"), redis.Z{Score: 1, Member: "p"}, redis.Z{Score: 1, Member: "gone"})
 	f.client.Set(t.Context(), stats.Key("ratelimit", "p"), report, time.Minute)
 	require(t, server.Addr, done, "p.T.M#2  per 2h  1.0", "top", "-once")
 }
@@ -137,6 +137,23 @@ func TestTopGoesOn(t *testing.T) {
 	}
 	if text := out.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "\n\n") {
 		t.Errorf("got %q", text)
+	}
+}
+
+// A terminal is emptied before each frame. This test has none, but another device.
+func TestTerminal(t *testing.T) {
+	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if !isTerminal(device) || isTerminal(file) || isTerminal(new(bytes.Buffer)) {
+		t.Error("it does not tell devices from files")
 	}
 }
 

@@ -129,9 +129,6 @@ func (l *line) resume(c *caller) time.Time {
 // wakeUntil wakes the calls whose time has come by then, each at its time.
 func (l *line) wakeUntil(ctx context.Context, end time.Time) error {
 	for len(l.queues) > 0 && !l.queues[0].sleepers[0].wake.After(end) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		if err := l.wakeFirst(l.queues[0]); err != nil {
 			return err
 		}

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // A picture is well-formed, the same each time, and without anything that runs or loads, whatever the load is.
@@ -30,6 +34,23 @@ func TestPicturesAreSafe(t *testing.T) {
 		}
 		checkElements(t, picture)
 	})
+}
+
+// The longest load that is possible has a picture, and a table that says if its output is lost.
+func TestLongestLoad(t *testing.T) {
+	l := calls(t, fmt.Sprintf("0,a\n%d,a\n", maxLength/time.Second-1))
+	r, err := Run(t.Context(), []Rule{{Rule: ratelimit.PerHour(1)}}, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if picture := Draw("long", r, r); !bytes.Contains(picture, []byte(">730d<")) {
+		t.Errorf("it has no label after two years: %s", picture)
+	}
+	reader, writer := io.Pipe()
+	_ = reader.Close()
+	if err := r.PrintTable(writer); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got error %v", err)
+	}
 }
 
 func checkElements(t *rapid.T, picture []byte) {

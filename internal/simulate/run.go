@@ -203,10 +203,8 @@ func (r *run) explain(err error) error {
 	if !ok {
 		return err
 	}
-	if i, err := strconv.Atoi(wrong.Rule); err == nil && i < len(r.rules) {
-		return fmt.Errorf("the rule %q: %s: %s", r.rules[i].Text, wrong.Argument, wrong.Reason)
-	}
-	return err
+	i, _ := strconv.Atoi(wrong.Rule) // prepare gave the name
+	return fmt.Errorf("the rule %q: %s: %s", r.rules[i].Text, wrong.Argument, wrong.Reason)
 }
 
 // capacity is the most permits that a call can take at once. For buckets that store none, it is one.

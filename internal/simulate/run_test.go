@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +30,9 @@ func drawRule(t *rapid.T) Rule {
 		Mode:      rapid.SampledFrom([]ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow}).Draw(t, "mode"),
 	}
 	r.Scope = rapid.SampledFrom([]ratelimit.Scope{ratelimit.ScopeFleet, ratelimit.ScopeInstance}).Draw(t, "scope")
+	if r.Burst = rapid.Int64Range(0, 30).Draw(t, "burst"); r.Validate() != nil {
+		r.Burst = 0
+	}
 	if r.Wait = rapid.SampledFrom([]time.Duration{0, 0, time.Second, 5 * time.Second}).Draw(t, "wait"); r.Validate() != nil {
 		r.Wait = 0
 	}
@@ -314,24 +319,27 @@ func (c *countdown) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// A run that is interrupted ends, whoever sleeps at that time.
+// A run that is interrupted at any time ends, and so do the calls that sleep then.
 func TestInterruptedWhileWaiting(t *testing.T) {
-	rule := ratelimit.Rule{Limit: 1, Per: time.Minute, Wait: time.Hour}
-	other := ratelimit.Rule{Limit: 1, Per: time.Second, Algorithm: ratelimit.TokenBucket, Wait: time.Hour}
-	interrupted := 0
-	for left := range 20 {
-		ctx, end := context.WithCancel(t.Context())
-		_, err := Run(&countdown{ctx, end, left + 1}, []Rule{{Rule: rule}, {Rule: other}}, calls(t, "0,a\n1,a\n2,a\n3,a\n4,a\n"))
-		end()
-		switch {
-		case errors.Is(err, context.Canceled):
-			interrupted++
-		case err != nil:
-			t.Fatal(err)
-		}
+	rules := []Rule{
+		{Rule: ratelimit.Rule{Limit: 10, Per: time.Second, Algorithm: ratelimit.TokenBucket, Wait: time.Hour}},
+		{Rule: ratelimit.Rule{Limit: 1, Per: time.Minute, Wait: time.Hour, Scope: ratelimit.ScopeInstance}},
 	}
-	if interrupted < 5 {
-		t.Errorf("%d of 20 runs were interrupted", interrupted)
+	load := func() *Load { return calls(t, "0,a\n1,a\n2,a\n3,a\n4,a\n") }
+	whole := &countdown{t.Context(), nil, math.MaxInt}
+	if _, err := Run(whole, rules, load()); err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.NumGoroutine()
+	for left := 1; left < math.MaxInt-whole.left; left += 7 {
+		ctx, end := context.WithCancel(t.Context())
+		if _, err := Run(&countdown{ctx, end, left}, rules, load()); !errors.Is(err, context.Canceled) {
+			t.Errorf("interrupted at its value %d, the run ends with error %v", left, err)
+		}
+		end()
+	}
+	if left := runtime.NumGoroutine() - before; left > 10 {
+		t.Errorf("%d calls sleep for ever", left)
 	}
 }
 
@@ -340,6 +348,17 @@ func TestMissingKey(t *testing.T) {
 	const want = `the rule "limit=1" has a key, but a call of the load has none`
 	if _, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a\n1\n")); err == nil || err.Error() != want {
 		t.Errorf("%v; expected %s", err, want)
+	}
+}
+
+func TestBadRules(t *testing.T) {
+	rules := []Rule{{Rule: ratelimit.PerMinute(1)}, {Rule: ratelimit.Rule{Limit: -1, Per: time.Minute}, Text: "limit=-1 per=1m"}}
+	if _, err := Run(t.Context(), rules, calls(t, "0,a\n")); err == nil || !strings.HasPrefix(err.Error(), `the rule "limit=-1 per=1m": limit: found -1`) {
+		t.Errorf("got %v", err)
+	}
+	many := &Load{Length: time.Minute, Keys: make([]string, 1001)}
+	if _, err := Run(t.Context(), make([]Rule, 10_000), many); err == nil || !strings.HasPrefix(err.Error(), "10000 rules and 1001 keys make 10010000 counts; at most ") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -45,16 +45,12 @@ var steps = func() []time.Duration {
 		all = append(all, unit, 2*unit, 5*unit, 10*unit, 15*unit, 30*unit)
 	}
 	const day = 24 * time.Hour
-	return append(all, time.Hour, 2*time.Hour, 3*time.Hour, 6*time.Hour, 12*time.Hour, day, 2*day, 7*day, 30*day, 90*day, 365*day)
+	return append(all, time.Hour, 2*time.Hour, 3*time.Hour, 6*time.Hour, 12*time.Hour, day, 2*day, 7*day, 30*day, 90*day, 365*day, 2*365*day)
 }()
 
-// stepFor returns the shortest step of which at most n make up a time.
+// stepFor returns the shortest step of which at most n, 10 or more, make up the time of a load.
 func stepFor(length time.Duration, n int) time.Duration {
-	i := slices.IndexFunc(steps, func(step time.Duration) bool { return length <= step*time.Duration(n) })
-	if i < 0 {
-		return steps[len(steps)-1]
-	}
-	return steps[i]
+	return steps[slices.IndexFunc(steps, func(step time.Duration) bool { return length <= step*time.Duration(n) })]
 }
 
 // newTimeline returns the timeline of a load before its first call. Left is that of the key of this number.

@@ -2,7 +2,9 @@ package stats
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -11,13 +13,15 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"seconds":5.1,"rules":[{"name":"login","tag":"1m","calls":7,"refused":2,"subjects":[{"subject":"ann","calls":7}]}]}`)
 	f.Add(`{"seconds":-1}`)
 	f.Add(`{"seconds":1e-320,"rules":[null]}`)
+	f.Add(`{"seconds":1,"rules":[null` + strings.Repeat(",null", MaxRules) + `]}`)
+	f.Add(`{"seconds":1,"unknown":"` + strings.Repeat("x", MaxReport) + `"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := Parse(text)
 		if err != nil {
 			return
 		}
-		if len(r.Rules) > MaxRules {
-			t.Errorf("%d rules", len(r.Rules))
+		if len(r.Rules) > MaxRules || len(text) > MaxReport || math.IsInf(math.MaxInt64/r.Seconds, 0) {
+			t.Errorf("%d rules, %d bytes, %g seconds", len(r.Rules), len(text), r.Seconds)
 		}
 		written, err := json.Marshal(r)
 		if err != nil {

@@ -54,7 +54,7 @@ func Parse(text string) (Report, error) {
 	err := json.Unmarshal([]byte(text), &r)
 	switch {
 	case err != nil:
-	case !(r.Seconds > 0 && r.Seconds < time.Hour.Seconds()):
+	case !(r.Seconds >= time.Millisecond.Seconds() && r.Seconds < time.Hour.Seconds()): // rates of less time may be no numbers
 		err = fmt.Errorf("found a report of %g seconds", r.Seconds)
 	case len(r.Rules) > MaxRules:
 		err = fmt.Errorf("found a report of %d rules; expected at most %d", len(r.Rules), MaxRules)
