@@ -12,14 +12,10 @@ func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
 	if err != nil || r.Cron == "" {
 		return nil, err
 	}
-	zone, err := time.LoadLocation(r.TZ)
-	if err != nil {
-		return nil, err
-	}
 	var ends []time.Time
 	for last := now; len(ends) < n; {
 		_, stop := p.numbers.Schedule.Window(last.UnixMicro())
-		end := time.UnixMicro(stop).In(zone)
+		end := time.UnixMicro(stop).In(p.numbers.Schedule.Zone)
 		if end.Sub(last) > farthest {
 			break
 		}

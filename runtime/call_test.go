@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,6 +61,64 @@ func TestTwoMembersInOneCall(t *testing.T) {
 	same := ratelimit.Request{Rule: rule, Key: "k", Member: "a"}
 	if d := allow(t, l, same, ratelimit.Request{Rule: rule, Key: "other", Member: "b"}); !d.Allowed {
 		t.Errorf("got %+v", d)
+	}
+}
+
+// What is wrong with a request is a typed error of each method, and charges nothing.
+func TestWrongRequests(t *testing.T) {
+	l, ctx := ratelimit.New(memstore.New()), context.Background()
+	rule := ratelimit.Rule{Name: "r", Key: "{user}", Limit: 5, Per: time.Hour}
+	bucket, strangers, endless := rule, rule, rule
+	bucket.Algorithm, bucket.Prepay = ratelimit.TokenBucket, true
+	strangers.Distinct, endless.Per = "{who}", 0
+	good := ratelimit.Request{Rule: rule, Key: "k"}
+	methods := map[string]func(...ratelimit.Request) error{
+		"Allow": func(r ...ratelimit.Request) error { _, err := l.Allow(ctx, r...); return err },
+		"Wait":  func(r ...ratelimit.Request) error { _, err := l.Wait(ctx, r...); return err },
+		"Peek":  func(r ...ratelimit.Request) error { _, err := l.Peek(ctx, r...); return err },
+		"Reset": func(r ...ratelimit.Request) error { _, err := l.Reset(ctx, r...); return err },
+	}
+	for _, test := range []struct {
+		want    string
+		methods string
+		bad     []ratelimit.Request
+	}{
+		{"requests: found none; expected one or more", "Reset", nil},
+		{"requests: found 0; expected 1 to ", "Allow Wait Peek", nil},
+		{`rule "r": per: a rule needs a window`, "Allow Wait Peek Reset", []ratelimit.Request{good, {Rule: endless, Key: "k"}}},
+		{"r: {user}: the key is empty", "Allow Wait Peek Reset", []ratelimit.Request{good, {Rule: rule}}},
+		{"r: {who}: the member is empty", "Allow Wait Peek", []ratelimit.Request{good, {Rule: strangers, Key: "k"}}},
+		{`rule "r": requests: found UpTo for a rule with distinct, prepay or warmup`, "Allow Peek", []ratelimit.Request{{Rule: bucket, Key: "k", UpTo: true}}},
+	} {
+		for _, name := range strings.Fields(test.methods) {
+			err := methods[name](test.bad...)
+			_, isRule := errors.AsType[*ratelimit.RuleError](err)
+			_, isKey := errors.AsType[*ratelimit.KeyError](err)
+			if !isRule && !isKey || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("%s: got %v, want %s", name, err, test.want)
+			}
+		}
+	}
+	if _, err := l.StateKey(ratelimit.Request{Rule: endless}); err == nil {
+		t.Error("a rule that is not valid has a key")
+	}
+	if d, err := l.Peek(ctx, good); err != nil || d.Quotas[0].Remaining != 5 {
+		t.Errorf("got %+v, error %v", d, err)
+	}
+}
+
+// A limit that a call brings along is checked as that of a rule.
+func TestWrongLimitOfACall(t *testing.T) {
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Hour})
+	for limit, want := range map[int64]string{
+		-1:        "p.T.M: the limit of this call: found -1; expected 0 to",
+		1_000_001: "p.T.M: the limit of this call: found 1000001",
+	} {
+		charge := wrap.Charge{Key: "k", Cost: 1, Limit: wrap.Limit{Permits: limit, Given: true}}
+		err := wrap.TakeCharges(t.Context(), ratelimit.New(memstore.New()), rules, charge)
+		if keyError, ok := errors.AsType[*ratelimit.KeyError](err); !ok || !strings.HasPrefix(keyError.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 

@@ -1,5 +1,7 @@
 package ratelimit
 
+import "slices"
+
 // Check returns nil if all rules are valid and the limiter's store can decide each of them. Otherwise the error wraps a *RuleError for each
 // rule that is not. Not every store knows every algorithm. Call Check when the program starts: without it, the first call of such a rule
 // fails with that error and charges nothing. After Check, [Limiter.Ping] also asks for the permissions that these rules need.
@@ -38,10 +40,6 @@ func (c *call) fits() error {
 	if reason == "" {
 		return nil
 	}
-	for i := range c.asked {
-		if a := &c.asked[i]; a.part == &c.fleet {
-			return a.rule.wrong(argument, "%s", reason)
-		}
-	}
-	return nil
+	i := slices.IndexFunc(c.asked, func(a asked) bool { return a.part == &c.fleet })
+	return c.asked[i].rule.wrong(argument, "%s", reason)
 }

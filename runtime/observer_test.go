@@ -156,6 +156,24 @@ func TestErrorsAsJSON(t *testing.T) {
 	if b, err := json.Marshal(refusal); string(b) != want || err != nil {
 		t.Errorf("got %s, error %v", b, err)
 	}
+	if b, err := json.Marshal(&ratelimit.TooManyRequestsError{Method: "p.T.M"}); string(b) != `{"method":"p.T.M"}` || err != nil {
+		t.Errorf("what is empty is there: %s, error %v", b, err)
+	}
+}
+
+// What metrics and logs call the results and policies.
+func TestWords(t *testing.T) {
+	var words []string
+	for _, s := range []fmt.Stringer{
+		ratelimit.ResultAdmitted, ratelimit.ResultRefused, ratelimit.ResultShadowRefused, ratelimit.ResultOtherRefused, ratelimit.Result(9),
+		ratelimit.FailClosed, ratelimit.FailOpen, ratelimit.FailLocal, ratelimit.FailLocalShare(3), ratelimit.DefaultPolicy,
+	} {
+		words = append(words, s.String())
+	}
+	const want = "admitted refused shadow_refused other_refused Result(9) deny allow local local of 3 "
+	if got := strings.Join(words, " "); got != want {
+		t.Errorf("got %q", got)
+	}
 }
 
 // Messages for people say windows in words.
@@ -181,6 +199,7 @@ func TestNilPanics(t *testing.T) {
 		"ratelimit.WithObserver: the function is nil":                              func() { ratelimit.WithObserver(nil) },
 		"ratelimit.WithLogger: the logger is nil":                                  func() { ratelimit.WithLogger(nil) },
 		"ratelimit.WithTrigger: the function is nil":                               func() { ratelimit.WithTrigger(nil) },
+		"ratelimit.SlogObserver: the logger is nil":                                func() { ratelimit.SlogObserver(nil, 0) },
 		"ratelimit.WithSubjectHash: the secret has 31 bytes; expected at least 32": func() { ratelimit.WithSubjectHash(make([]byte, 31)) },
 	} {
 		func() {

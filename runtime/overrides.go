@@ -123,7 +123,7 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, replaces f
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return false, err
+		return false, &RuleError{Rule: rule, Argument: "override", Reason: "found an until or at outside the years 0 to 9999"}
 	}
 	l := o.settings.limiter
 	err = o.settings.write(ctx, func() (err error) {

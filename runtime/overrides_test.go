@@ -142,6 +142,11 @@ func TestImpossibleOverrides(t *testing.T) {
 			}
 		}
 	}
+	for _, o := range []Override{{Limit: limit(1), Until: time.Unix(1<<40, 0)}, {Limit: limit(1), At: time.Unix(1<<40, 0)}} { // which JSON cannot say
+		if err, ok := l.Overrides().Set(t.Context(), "r", o).(*RuleError); !ok || err.Argument != "override" {
+			t.Errorf("%+v: got error %v", o, err)
+		}
+	}
 	if l.settings.current.Load() != nil {
 		t.Error("a refused override is in force")
 	}

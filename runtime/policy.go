@@ -115,5 +115,3 @@ func (nothing) Decide(_ context.Context, call *engine.Call) (engine.Verdict, err
 	}
 	return engine.Verdict{Now: now, At: now, Admitted: !call.Refused, Taken: taken}, nil
 }
-
-func (nothing) Adjust(context.Context, *engine.Call) error { return nil }

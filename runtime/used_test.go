@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,12 +128,15 @@ func TestUsedRulesAreBounded(t *testing.T) {
 			_, _ = l.Allow(ctx, Request{Rule: Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Minute}})
 			if i == maxUsed/2 {
 				l = New(store)
+				_, _ = l.Allow(ctx, Request{Rule: Rule{Name: "wide", Key: strings.Repeat("x", maxSettingBytes), Limit: 1, Per: time.Minute}, Key: "k"})
 			}
 		}
 		time.Sleep(usedDelay)
 		synctest.Wait()
 		if texts, _ := store.Settings(ctx, l.list(listRules)); len(texts) != maxUsed || texts["forged"] != "" {
 			t.Errorf("%d are kept", len(texts))
+		} else if i := slices.IndexFunc(slices.Collect(maps.Values(texts)), func(text string) bool { return len(text) > maxSettingBytes }); i >= 0 {
+			t.Error("a long one is kept")
 		}
 	})
 }

@@ -125,6 +125,11 @@ func TestOutage(t *testing.T) {
 	rule := ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}
 	closed, local := sends(ratelimit.New(store), rule), sends(ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailLocal)), rule)
 	limittest.RequireAllowed(t, closed(t.Context()))
+	other := ratelimit.Request{Rule: ratelimit.PerHour(1)}
+	before, err := ratelimit.New(store).Allow(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, cause := range []error{errors.New("no route"), nil} {
 		store.Begin(cause)
 		if err := ratelimit.New(store).Ping(t.Context()); err == nil || cause != nil && !errors.Is(err, cause) {
@@ -140,16 +145,50 @@ func TestOutage(t *testing.T) {
 	if _, err := ratelimit.New(store).Reset(t.Context(), ratelimit.Request{Rule: rule}); err == nil {
 		t.Error("a store that is away forgot counts")
 	}
+	if err := before.Refund(t.Context()); err == nil {
+		t.Error("a store that is away gave permits back")
+	}
 	store.End()
 	if err := ratelimit.New(store).Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
 	limittest.RequireRefused(t, closed(t.Context()), "r") // what it counted stays
+	if n, err := ratelimit.New(store).Reset(t.Context(), other); n != 1 || err != nil {
+		t.Errorf("forgot %d counts, error %v", n, err)
+	}
 	clock.Advance(time.Hour)
 	limittest.RequireAllowed(t, closed(t.Context()))
 }
 
 // A sleeper wakes at its time: never before, and at the latest when the clock shows it.
+// While the store is away, the rules of one process still count in it, whatever the policy of the others.
+func TestOutageOfAPart(t *testing.T) {
+	store := limittest.NewOutage(limittest.NewClock())
+	send := sends(ratelimit.New(store), ratelimit.Rule{Name: "here", Limit: 2, Per: time.Hour, Scope: ratelimit.ScopeInstance},
+		ratelimit.Rule{Name: "fleet", Limit: 1, Per: time.Hour, OnError: ratelimit.FailOpen})
+	store.Begin(nil)
+	if n := limittest.Exhaust(t, func() error { return send(t.Context()) }); n != 2 {
+		t.Errorf("admitted %d; expected 2", n)
+	}
+	limittest.RequireRefused(t, send(t.Context()), "here")
+}
+
+// Time does not go back, and nobody sleeps where there is nothing to sleep for.
+func TestClockWithoutSleep(t *testing.T) {
+	clock := limittest.NewClock()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	clock.Sleep(t.Context(), 0)
+	clock.Sleep(t.Context(), -time.Second)
+	clock.Sleep(ended, time.Second)
+	defer func() {
+		if got := recover(); got != "limittest.Clock.Advance: found -1s; expected 0 or more" {
+			t.Errorf("panic %v", got)
+		}
+	}()
+	clock.Advance(-time.Second)
+}
+
 func TestClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := limittest.NewClock()

@@ -52,6 +52,16 @@ func TestWithMaxKeys(t *testing.T) {
 	}
 }
 
+func TestWithMaxBytes(t *testing.T) {
+	for n, full := range map[int64]bool{-1: true, 0: true, 1: true, 1 << 20: false} {
+		limiter := ratelimit.New(memstore.New(memstore.WithMaxBytes(n)))
+		_, err := limiter.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.PerMinute(1)})
+		if _, failed := errors.AsType[*ratelimit.StoreError](err); failed != full {
+			t.Errorf("a store of %d bytes: got error %v", n, err)
+		}
+	}
+}
+
 // Any clock will do, also the zero time's.
 func TestClockBefore1970(t *testing.T) {
 	for _, start := range []time.Time{{}, time.Unix(-1e6, 0), time.Unix(0, 0)} {

@@ -27,6 +27,41 @@ func TestAnotherNumberOfSubjects(t *testing.T) {
 	}
 }
 
+// What a call took goes back only if the call failed, and a cost that is not possible is told to observers.
+func TestTaken(t *testing.T) {
+	var last ratelimit.Event
+	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) { last = *e }))
+	rule := ratelimit.Rule{Limit: 2, Per: time.Hour, Refund: ratelimit.RefundError}
+	rules, ctx := wrap.NewRules("p.T.M", rule), context.Background()
+	for _, ok := range []bool{true, false} {
+		taken, err := wrap.Begin(ctx, l, rules, wrap.Charge{Cost: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken.RefundUnless(ctx, &ok); (last.Kind == ratelimit.EventRefunded) == ok {
+			t.Errorf("after a call of success %t, the last event is %s", ok, last.Kind)
+		}
+	}
+	taken, err := wrap.Begin(ctx, l, rules, wrap.Charge{Cost: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken.Settle(ctx, -2)
+	if wrong, ok := errors.AsType[*ratelimit.RuleError](last.Err); last.Kind != ratelimit.EventSettled || !ok || wrong.Reason != "found a cost of -2; expected 0 or more" {
+		t.Errorf("after a wrong cost, the last event is %s, %v", last.Kind, last.Err)
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	ctx := ratelimit.WithUserID(ratelimit.WithClientIP(context.Background(), "192.0.2.1"), "ann")
+	if ip, id := wrap.ClientIP(ctx), wrap.UserID(ctx); ip != "192.0.2.1" || id != "ann" {
+		t.Errorf("got %q, %q", ip, id)
+	}
+	if ip, id := wrap.ClientIP(context.Background()), wrap.UserID(context.Background()); ip != "" || id != "" {
+		t.Errorf("got %q, %q of nobody", ip, id)
+	}
+}
+
 func requirePanic(t *testing.T, want string, f func()) {
 	t.Helper()
 	defer func() {

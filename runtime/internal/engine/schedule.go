@@ -9,7 +9,7 @@ import (
 type Schedule struct {
 	next   func(time.Time) time.Time // the first fire time after the given one by a clock without a zone; zero if none
 	hourly bool
-	zone   *time.Location
+	Zone   *time.Location       // where its windows begin and end
 	last   atomic.Pointer[span] // the window asked for last
 }
 
@@ -20,7 +20,7 @@ type span struct{ start, stop int64 }
 // Where a clock is put forward, the fire times that it skips become one, at the end of the gap. Where it is put back, the fire
 // times of the hour that comes twice count once, unless the schedule is hourly: it fires in every hour of the day.
 func NewSchedule(next func(time.Time) time.Time, hourly bool, zone *time.Location) *Schedule {
-	return &Schedule{next: next, hourly: hourly, zone: zone}
+	return &Schedule{next: next, hourly: hourly, Zone: zone}
 }
 
 // Window returns the fire times around t: start <= t < stop. Where there is none, it returns a far time.
@@ -40,7 +40,7 @@ const (
 
 // After returns the first fire time after t, or a far time if there is none.
 func (s *Schedule) After(t int64) int64 {
-	at := time.UnixMicro(t).In(s.zone)
+	at := time.UnixMicro(t).In(s.Zone)
 	wall := s.shown(at)
 	for {
 		fire := s.next(wall)

@@ -105,7 +105,7 @@ func requireWindows(t *rapid.T, s *Schedule, fires []int64) {
 	}
 }
 
-func clockTime(t int64, s *Schedule) time.Time { return time.UnixMicro(t).In(s.zone) }
+func clockTime(t int64, s *Schedule) time.Time { return time.UnixMicro(t).In(s.Zone) }
 
 // The years that follow a zone's rule rather than its table of changes have leap days as well.
 func TestWindowsAtTheEndOfLeapYears(t *testing.T) {
