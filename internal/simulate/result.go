@@ -38,13 +38,13 @@ type KeyResult struct {
 	Never        bool     `json:"never,omitempty"`   // it refused a call that it can never admit
 }
 
-// Duration is a duration whose text is spelled as in directives.
+// Duration is a duration that people read as in directives, such as 1d, and programs in JSON as [time.ParseDuration] does.
 type Duration time.Duration
 
 func (d Duration) String() string { return period.Format(time.Duration(d)) }
 
 // MarshalText implements encoding.TextMarshaler.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
 // MarshalJSON implements json.Marshaler.
 func (r *Result) MarshalJSON() ([]byte, error) {

@@ -231,6 +231,20 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// Programs read durations by time.ParseDuration, which knows no days.
+func TestDurationInJSON(t *testing.T) {
+	for _, d := range []time.Duration{0, time.Microsecond, 36 * time.Hour, 14 * 24 * time.Hour} {
+		var text string
+		b, err := json.Marshal(Duration(d))
+		if err = errors.Join(err, json.Unmarshal(b, &text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := time.ParseDuration(text); got != d || err != nil {
+			t.Errorf("%v is %s: %v", d, b, err)
+		}
+	}
+}
+
 // A call that can never be admitted is refused, by the rule that says so.
 func TestNever(t *testing.T) {
 	rules := []Rule{{Rule: ratelimit.Rule{Limit: 10, Per: time.Second}}, {Rule: ratelimit.Rule{Limit: 2, Per: time.Second}}}
