@@ -65,9 +65,6 @@ func (c *call) decide(ctx context.Context) error {
 		c.answer.admitted, c.answer.at = true, c.limiter.now()
 		return nil
 	}
-	if err := c.fits(); err != nil {
-		return err
-	}
 	c.limitWaits(ctx)
 	if c.isSplit() {
 		c.withoutPlaces()
@@ -177,19 +174,18 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 	}
 	c.answer.source = SourceStore
 	_, unreadable := errors.AsType[*engine.StateError](err)
+	_, unfit := errors.AsType[*RuleError](err)
+	works := unreadable || unfit // the store works: a state that cannot be read counts on
 	switch {
 	case v.Remembered:
 		c.answer.source = SourceMemory // which tells nothing of the store
 	case v.Leased:
 		c.answer.source = SourceLease // nor does this
-	case ctx.Err() == nil && !unreadable:
+	case ctx.Err() == nil && !works:
 		c.limiter.noteStore(ctx, err)
 	}
-	if err == nil || unreadable || ctx.Err() != nil {
-		return err // a state that cannot be read counts on, so no policy applies
-	}
-	if unfit := c.fits(); unfit != nil {
-		return unfit // the store found that out only now; it has not failed, so no policy applies
+	if err == nil || works || ctx.Err() != nil {
+		return err
 	}
 	return c.followPolicy(ctx, err)
 }

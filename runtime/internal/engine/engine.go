@@ -232,8 +232,6 @@ type Limited interface {
 	// Unsupported says why the store cannot decide a rule that may delay its calls by wait: an argument of the directive, and what is
 	// wrong with it. Both are empty if it can.
 	Unsupported(r *Rule, wait int64) (argument, reason string)
-	// Unfit says in the same way why the store cannot decide claims together, though it supports each of their rules.
-	Unfit(claims []Claim) (argument, reason string)
 }
 
 // Sleeper is a store on a clock that a test moves. Calls wait by that clock.

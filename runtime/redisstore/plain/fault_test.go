@@ -133,7 +133,12 @@ func TestCluster(t *testing.T) {
 func TestClusterThatTheClientHides(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.StartCluster(t, 1)[0].Addr})
 	t.Cleanup(func() { _ = client.Close() })
-	l := ratelimit.New(New(client, WithTimeout(patience)), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
+	observe := func(_ context.Context, e *ratelimit.Event) {
+		if e.Kind == ratelimit.EventStoreLost {
+			t.Errorf("the store works: %v", e.Err)
+		}
+	}
+	l := ratelimit.New(New(client, WithTimeout(patience)), ratelimit.WithFailurePolicy(ratelimit.FailOpen), ratelimit.WithObserver(observe))
 	for range 2 {
 		_, err := l.Allow(context.Background(), ask(hourly, "x"), ask(yearly, "y"))
 		requireRuleError(t, err, "key")

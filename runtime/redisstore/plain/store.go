@@ -12,6 +12,7 @@
 package plain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
@@ -79,15 +81,15 @@ func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string
 	return "", ""
 }
 
-// Unfit implements engine.Limited.
-func (s *store) Unfit(claims []engine.Claim) (argument, reason string) {
+// unfit returns why the claims of a call cannot be decided together, or nil.
+func (s *store) unfit(claims []engine.Claim) error {
 	for i := range claims {
 		if first := claims[0].Subject; s.Split.Load() && claims[i].Subject != first {
-			return "key", fmt.Sprintf("the subjects %q and %q of one call may be on different servers; without scripts expected one subject",
-				first, claims[i].Subject)
+			return &ratelimit.RuleError{Argument: "key", Reason: fmt.Sprintf(
+				"the subjects %q and %q of one call may be on different servers; without scripts expected one subject", first, claims[i].Subject)}
 		}
 	}
-	return "", ""
+	return nil
 }
 
 // Decide implements engine.Store. It returns when ctx ends, or the server is silent; what is decided later nevertheless is given back.
@@ -124,6 +126,9 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 
 // decide tries until the call is decided. Each try restarts the timer.
 func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Timer) (v engine.Verdict, err error) {
+	if err := s.unfit(call.Claims); err != nil {
+		return v, err
+	}
 	err = repeat(ctx, maxTries, func() error {
 		silent.Reset(s.Timeout)
 		err := s.guard(ctx, call.Claims[0].Subject, func(ctx context.Context, server redis.UniversalClient) (err error) {
@@ -144,6 +149,7 @@ func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Time
 		return s.contended(call), nil
 	case strings.HasPrefix(err.Error(), "CROSSSLOT "):
 		s.Split.Store(true) // the client is for a cluster and does not show it; nothing was done
+		err = cmp.Or(s.unfit(call.Claims), err)
 	}
 	return engine.Verdict{}, err
 }
