@@ -182,7 +182,7 @@ func (t *term) receiver(w *writer, o operand, path []int) operand {
 		suffix += "." + s.Field(i).Name()
 		if panicsIfNil(at) {
 			o = w.twice(t, o)
-			w.check(operand{text: o.in(highest) + suffix, prec: highest, path: true}, at, t.said()+suffix)
+			w.check(operand{text: o.in(highest) + suffix, prec: highest, path: true}, at, t.said(w.source)+suffix)
 		}
 	}
 	return o
@@ -213,7 +213,7 @@ func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 		return c.onMachine(n, elem)
 	}
 	if isText(a) {
-		return c.errorf(n, "%s cannot be indexed; slice it: %s[0:1]", c.a(base.typ), base.said())
+		return c.errorf(n, "%s cannot be indexed; slice it: %s[0:1]", c.a(base.typ), base.said(c.expr.Value))
 	}
 	return c.errorf(n, "%s cannot be indexed", c.a(base.typ))
 }
@@ -242,7 +242,7 @@ func (c *compiler) fits(n *ast.MemberNode, base, key *term) bool {
 	case !takes('n', key.typ):
 		c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
 	case fixed && ok && (int64(i) >= array.Len() || int64(i) < -array.Len()):
-		c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
+		c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(c.expr.Value), c.a(array))
 	default:
 		return true
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"go/types"
 	"strings"
+	"unicode"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/parser"
 
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
@@ -72,12 +74,22 @@ func star(o operand) operand {
 	return operand{text: "*" + o.text, prec: unary, path: o.path, addr: true}
 }
 
-// said is what the expression calls t.
-func (t *term) said() string {
-	if s := t.node.String(); len(s) <= 60 {
-		return s
+// said is what the expression src calls t: the words from where t begins that give the same tree, which itself writes a['b'] as a.b.
+func (t *term) said(src string) string {
+	const most = 60
+	tree := t.node.String()
+	if len(tree) > most {
+		return "the value"
 	}
-	return "the value"
+	src = src[offset(src, start(t.node).Location().From):]
+	src = src[:min(len(src), 2*most)]
+	for _, word := range words(src) {
+		text := src[:offset(src, word.To)]
+		if same, err := parser.Parse(text); err == nil && same.Node.String() == tree && !strings.ContainsFunc(text, unicode.IsControl) {
+			return text
+		}
+	}
+	return tree
 }
 
 // hint names a variable for t after what gives its value.

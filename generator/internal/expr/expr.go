@@ -87,8 +87,9 @@ type Code struct {
 	// Program is what expr's machine is to run; nil if the expression became Go.
 	Program *Program
 
-	env   *Env
-	value *term
+	source string
+	env    *Env
+	value  *term
 }
 
 // Program is an expression for expr's machine, declared once for the package.
@@ -115,7 +116,7 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 	if len(c.errs) > 0 || t == nil {
 		return nil, c.errs
 	}
-	code := &Code{Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Plain: t.plain, env: env, value: t}
+	code := &Code{Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Plain: t.plain, source: c.expr.Value, env: env, value: t}
 	if c.machine {
 		if code.Program, code.value = c.program(t, want); code.value == nil {
 			return nil, c.errs
@@ -161,7 +162,7 @@ func (c *Code) Write(n Names, facts Facts) Written {
 }
 
 func (c *Code) writer(n Names, facts Facts) *writer {
-	w := &writer{names: n, from: c.env.From, facts: facts, uses: map[string]bool{}, written: map[*term]operand{}}
+	w := &writer{names: n, source: c.source, from: c.env.From, facts: facts, uses: map[string]bool{}, written: map[*term]operand{}}
 	if c.env.Receiver.Name != "" {
 		w.known = []string{n.Variable(len(c.env.Params))}
 	}

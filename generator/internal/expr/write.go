@@ -39,6 +39,7 @@ func (o operand) from(text string) operand {
 // writer turns terms into text.
 type writer struct {
 	names   Names
+	source  string // the expression
 	from    reach.From
 	stmts   []string
 	facts   Facts             // what was known before
@@ -103,7 +104,7 @@ func (w *writer) twice(t *term, o operand) operand {
 // notNil returns o, which t is written as, after making sure that it is not nil.
 func (w *writer) notNil(o operand, t *term) operand {
 	o = w.twice(t, o)
-	w.check(o, t.typ, t.said())
+	w.check(o, t.typ, t.said(w.source))
 	return o
 }
 
