@@ -31,7 +31,7 @@ func (r Rule) Tag() string { return key.Tag(r.Rule, r.Method, r.rule.Window(), r
 // rulesOf returns the rules of a package.
 func rulesOf(fset *token.FileSet, p *model.Package) []Rule {
 	var rules []Rule
-	for m := range p.Methods() {
+	for _, m := range p.Methods() {
 		for _, r := range m.Rules {
 			rules = append(rules, Rule{rowOf(fset, m, r), r.Limit})
 		}

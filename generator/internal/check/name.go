@@ -31,7 +31,7 @@ type Count struct {
 func (a *analysis) counts(pkg *model.Package) []Count {
 	var found []Count
 	seen := map[token.Pos]bool{}
-	for m := range pkg.Methods() {
+	for _, m := range pkg.Methods() {
 		for _, r := range m.Rules {
 			if seen[r.Pos] {
 				continue

@@ -30,7 +30,7 @@ func newBlock(p *source.Package) *block {
 	var syntax []*ast.File
 	for _, f := range files {
 		syntax = append(syntax, f.Syntax)
-		for name := range source.Names(f.Syntax) {
+		for _, name := range source.Names(f.Syntax) {
 			b.declared[name.Name] = append(b.declared[name.Name], place{name.Pos(), f})
 		}
 		for _, spec := range f.Syntax.Imports {

@@ -17,7 +17,7 @@ func (l *loader) standIns(p *source.Package, name string) *ast.File {
 	taken := map[string]bool{}
 	for _, f := range p.Files {
 		files = append(files, f.Syntax)
-		for name := range source.Names(f.Syntax) {
+		for _, name := range source.Names(f.Syntax) {
 			taken[name.Name] = true
 		}
 	}

@@ -5,7 +5,6 @@ package model
 import (
 	"go/token"
 	"go/types"
-	"iter"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -26,18 +25,13 @@ type Package struct {
 }
 
 // Methods returns the methods of all wrappers, in the order of the source.
-func (p *Package) Methods() iter.Seq[*Method] {
-	return func(yield func(*Method) bool) {
-		for _, f := range p.Files {
-			for _, w := range f.Wrappers {
-				for _, m := range w.Methods {
-					if !yield(m) {
-						return
-					}
-				}
-			}
+func (p *Package) Methods() (all []*Method) {
+	for _, f := range p.Files {
+		for _, w := range f.Wrappers {
+			all = append(all, w.Methods...)
 		}
 	}
+	return all
 }
 
 // File is an annotated file and the one that is generated from it.

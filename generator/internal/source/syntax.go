@@ -32,31 +32,21 @@ func Types(f *ast.File) iter.Seq2[*ast.CommentGroup, *ast.TypeSpec] {
 }
 
 // Names returns the names that a file declares in the block of its package.
-func Names(f *ast.File) iter.Seq[*ast.Ident] {
-	return func(yield func(*ast.Ident) bool) {
-		for _, d := range f.Decls {
-			for _, name := range namesOf(d) {
-				if !yield(name) {
-					return
-				}
+func Names(f *ast.File) (names []*ast.Ident) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names = append(names, d.Name)
 			}
-		}
-	}
-}
-
-func namesOf(d ast.Decl) (names []*ast.Ident) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			return []*ast.Ident{d.Name}
-		}
-	case *ast.GenDecl:
-		for _, s := range d.Specs {
-			switch s := s.(type) {
-			case *ast.TypeSpec:
-				names = append(names, s.Name)
-			case *ast.ValueSpec:
-				names = append(names, s.Names...)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					names = append(names, s.Name)
+				case *ast.ValueSpec:
+					names = append(names, s.Names...)
+				}
 			}
 		}
 	}
