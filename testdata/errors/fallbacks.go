@@ -61,6 +61,23 @@ type X interface {
 
 func sendLater(ctx context.Context, a string) error { return nil }
 
+type Several[T any] interface {
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback comparing
+	//                   ^ comparing is generic; expected the type parameters of Several, or none
+	Constrained(a T) error
+	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback Box.Put
+	//                   ^ Box is generic; its methods cannot be a fallback
+	Boxed(a T) error
+}
+
+func comparing[T comparable](a T) error { return nil }
+
+type Box[T any] struct{}
+
+func (Box[T]) Put(a T) error { return nil }
+
 type Queue struct{ Push func() error }
 
 func generic[T any](a T) error { return nil }

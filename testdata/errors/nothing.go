@@ -30,3 +30,9 @@ type Ruled interface {
 	//ratelimit:rule limit=1 per=1m
 	M() error
 }
+
+type Nameless struct {
+//   ^ Nameless has neither exported methods nor funcs, so that there is nothing to limit
+	//ratelimit:rule limit=1 per=1m
+	_ func() error
+}

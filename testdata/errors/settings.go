@@ -20,7 +20,7 @@ type X interface {
 	//                                      ^ unknown name m; the parameters are a, the results n, err
 	Unknown(a string) (n int, err error)
 	//ratelimit:rule limit=1 per=1m wait=5s
-	//                                   ^ wait: Endless has no context that could end the wait; it needs a parameter of type context.Context, or one with a method Context() context.Context
+	//                                   ^ wait: a call of Endless has no context that could end the wait; add a parameter of type context.Context, or one with a method Context() context.Context
 	Endless(phone string) error
 	//ratelimit:rule limit=1 per=1m prepay
 	//                              ^ prepay: found a sliding-window; expected a token-bucket or leaky-bucket
@@ -109,4 +109,12 @@ type Zone interface {
 type Local interface {
 	//ratelimit:rule limit=1 cron=@daily
 	Daily() error
+}
+
+//ratelimit:rule limit=1 per=1m wait=5s
+//                                   ^ wait: a call of A or B has no context that could end the wait; add a parameter of type context.Context, or one with a method Context() context.Context
+type Waits interface {
+	A() error
+	B() error
+	C(ctx context.Context) error
 }

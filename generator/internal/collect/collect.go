@@ -111,7 +111,7 @@ func (c *collector) file(f *source.File) *model.File {
 
 // checkMethods reads the directives of the methods in f, and tells of those whose wrappers do not stand in its output.
 func (c *collector) checkMethods(f *source.File) {
-	for d := range source.Methods(f.Syntax) {
+	for _, d := range source.Methods(f.Syntax) {
 		g := c.group(d.Doc)
 		if len(g.All) == 0 {
 			continue

@@ -65,8 +65,6 @@ func holdsLock(t types.Type) bool {
 		}
 	case *types.Array:
 		return holdsLock(u.Elem())
-	case *types.Interface:
-		return false
 	}
 	pointer := types.NewMethodSet(types.NewPointer(t))
 	return pointer.Lookup(nil, "Lock") != nil && pointer.Lookup(nil, "Unlock") != nil

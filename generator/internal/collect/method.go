@@ -131,7 +131,7 @@ func (c *methods) sameLease(m *model.Method) {
 
 // needContext reports rules that wait in methods in which nobody can stop that. One of the type is told once.
 func (c *methods) needContext() {
-	const needs = "wait: %s has no context that could end the wait; it needs a parameter of type context.Context, " +
+	const needs = "wait: a call of %s has no context that could end the wait; add a parameter of type context.Context, " +
 		"or one with a method Context() context.Context"
 	ofType := map[token.Pos][]string{}
 	for _, m := range c.of.Methods {
@@ -147,7 +147,7 @@ func (c *methods) needContext() {
 		}
 	}
 	for pos, names := range ofType {
-		c.errorf(pos, needs, strings.Join(names, ", "))
+		c.errorf(pos, needs, strings.Join(names, " or "))
 	}
 }
 

@@ -39,7 +39,7 @@ func (c *collector) index() {
 		}
 	}
 	for _, f := range c.pkg.Files {
-		for d := range source.Methods(f.Syntax) {
+		for _, d := range source.Methods(f.Syntax) {
 			if s := c.receiverOf(d); s != nil {
 				m := declaration{d.Name, d.Type, d.Doc, s.object, f, receiverName(d)}
 				s.methods, c.declaredAt[d.Name.Pos()] = append(s.methods, m), m

@@ -93,8 +93,6 @@ func limits(w *model.Wrapper, m *model.Method) string {
 		said = append(said, fmt.Sprintf("Limits: %s; and those that all %s share.", allowed(own), plural(w)))
 	case len(own) > 0:
 		said = append(said, "Limits: "+allowed(own)+".")
-	case shared && w.Kind == model.Func:
-		said = append(said, "Limits: "+allowed(m.Rules)+".")
 	case shared:
 		said = append(said, fmt.Sprintf("Limits: those that all %s share.", plural(w)))
 	case m.Spared:

@@ -99,27 +99,24 @@ func limit(r *model.Rule) string {
 	return value
 }
 
-var units = []struct {
+type unit struct {
 	name string
 	time.Duration
-}{
+}
+
+var units = []unit{
 	{"Hour", time.Hour}, {"Minute", time.Minute}, {"Second", time.Second},
 	{"Millisecond", time.Millisecond}, {"Microsecond", time.Microsecond}, {"Nanosecond", 1},
 }
 
 // duration writes d in the largest unit that leaves no fraction.
 func (p *planned) duration(d time.Duration) string {
-	for _, u := range units {
-		if d%u.Duration != 0 {
-			continue
-		}
-		unit := p.imports.Name(timePackage) + "." + u.name
-		if n := d / u.Duration; n != 1 {
-			return strconv.FormatInt(int64(n), 10) + " * " + unit
-		}
-		return unit
+	u := units[slices.IndexFunc(units, func(u unit) bool { return d%u.Duration == 0 })]
+	name := p.imports.Name(timePackage) + "." + u.name
+	if n := d / u.Duration; n != 1 {
+		return strconv.FormatInt(int64(n), 10) + " * " + name
 	}
-	return "0"
+	return name
 }
 
 // quote writes a string as one would by hand.

@@ -111,9 +111,6 @@ func (c *compiler) tagged(t types.Type, name string) (types.Object, []int) {
 
 // noMember reports a field or a method that t does not have.
 func (c *compiler) noMember(name *ast.StringNode, t types.Type) *term {
-	if isNil(t) {
-		return c.errorf(name, "nil has no field %s", name.Value)
-	}
 	return c.errorf(name, "%s has no field or method %s%s", c.typeName(t), name.Value, suggest(name.Value, c.members(t)))
 }
 
@@ -152,11 +149,7 @@ func aggregate(t types.Type) types.Type {
 // reachable reports whether the embedded pointers on the way can be compared with nil.
 func (c *compiler) reachable(n *ast.MemberNode, t types.Type, path []int) bool {
 	for _, i := range path[:len(path)-1] {
-		s, ok := aggregate(t).(*types.Struct)
-		if !ok {
-			return true
-		}
-		f := s.Field(i)
+		f := aggregate(t).(*types.Struct).Field(i)
 		if nilable(f.Type()) && !f.Exported() && f.Pkg() != c.env.Package {
 			c.errorf(n, "this is promoted through %s, which may be nil and cannot be reached from here", f.Name())
 			return false
@@ -174,12 +167,9 @@ func (t *term) receiver(w *writer, o operand, path []int) operand {
 	}
 	at, suffix := t.typ, ""
 	for _, i := range path {
-		s, ok := aggregate(at).(*types.Struct)
-		if !ok {
-			break
-		}
-		at = s.Field(i).Type()
-		suffix += "." + s.Field(i).Name()
+		f := aggregate(at).(*types.Struct).Field(i)
+		at = f.Type()
+		suffix += "." + f.Name()
 		if panicsIfNil(at) {
 			o = w.twice(t, o)
 			w.check(operand{text: o.in(highest) + suffix, prec: highest, path: true}, at, t.said(w.source)+suffix)

@@ -37,9 +37,6 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		}
 	}
 	met := c.meet(start(n.Right), terms)
-	if met == nil {
-		return nil
-	}
 	if met[len(met)-1].optional() {
 		return c.maybeNil(n, met[0].typ)
 	}

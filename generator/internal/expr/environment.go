@@ -84,11 +84,6 @@ func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
 
 // environment is $env as a whole: a map, for expr's machine.
 func (c *compiler) environment(n ast.Node) *term {
-	for _, p := range c.env.variables() {
-		if p.Name != "" && !c.valid(n, p.Type) {
-			return nil
-		}
-	}
 	c.nameEnv()
 	return c.onMachine(n, types.NewMap(text, anything))
 }

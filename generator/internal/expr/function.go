@@ -71,15 +71,11 @@ var functions = map[string]function{
 
 // builtin checks a call of one of expr's functions.
 func (c *compiler) builtin(n *ast.BuiltinNode) *term {
-	f, ok := functions[n.Name]
-	if !ok {
-		return c.errorf(n, "%s is a function of expr that is not known here", n.Name)
-	}
 	args, ok := c.functionArguments(n)
 	if !ok {
 		return nil
 	}
-	return c.apply(n, n.Name, f, args...)
+	return c.apply(n, n.Name, functions[n.Name], args...)
 }
 
 // apply lowers a function or an operator.
@@ -330,7 +326,9 @@ func (c *compiler) body(n *ast.BuiltinNode, body *ast.PredicateNode, list types.
 		return c.errorf(start(body.Node), "%s needs a bool here; this is %s", n.Name, c.a(t.value().typ))
 	case takesBody(n.Name, 'x') && !takes('x', t.value().typ):
 		return c.errorf(start(body.Node), "%s needs numbers; there is %s", n.Name, c.a(t.value().typ))
-	case isNil(t.typ), t.optional() && takesBody(n.Name, 'e'):
+	case isNil(t.typ):
+		return c.errorf(start(body.Node), "nil has no type here")
+	case t.optional() && takesBody(n.Name, 'e'):
 		return &term{node: body.Node, typ: anything}
 	case takesBody(n.Name, 'e'):
 		return &term{node: body.Node, typ: t.typ}
@@ -345,9 +343,6 @@ func takesBody(name string, kind byte) bool {
 
 // pointer is #, #index or #acc.
 func (c *compiler) pointer(n *ast.PointerNode) *term {
-	if len(c.closures) == 0 {
-		return c.errorf(n, "unexpected #%s", n.Name)
-	}
 	scope := c.closures[len(c.closures)-1]
 	typ := scope.item
 	switch {

@@ -23,36 +23,28 @@ func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.S
 			words = append(words, spelled(t.con))
 			continue
 		}
-		var o types.Object = types.NewVar(token.NoPos, scope, "ʻ"+strconv.Itoa(i), t.typ)
+		var o types.Object = types.NewVar(token.NoPos, scope, "ʻ"+strconv.Itoa(i+1), t.typ)
 		if t.lit { // a constant of the package: Go infers a rune from 'a', but an int from 97
 			o = c.env.Package.Scope().Lookup(t.node.String())
 		}
 		scope.Scope().Insert(o)
 		words = append(words, o.Name())
 	}
-	call, err := parser.ParseExpr(name + "(" + strings.Join(words, ", ") + ")")
-	if err != nil {
-		c.errorf(n, "%s cannot be called with these arguments", name)
-		return nil
-	}
+	call, _ := parser.ParseExpr(name + "(" + strings.Join(words, ", ") + ")") // of names and literals
 	info := &types.Info{Instances: map[*goast.Ident]types.Instance{}}
 	if err := types.CheckExpr(token.NewFileSet(), scope, token.NoPos, call, info); err != nil {
 		c.errorf(n, "%s: %s", name, inferenceError(err))
 		return nil
 	}
-	for _, i := range info.Instances {
-		c.instantiated(n, name, i)
-		return i.Type.(*types.Signature)
-	}
-	return nil
+	i := info.Instances[call.(*goast.CallExpr).Fun.(*goast.Ident)]
+	c.instantiated(n, name, i)
+	return i.Type.(*types.Signature)
 }
 
 // inferenceError is what go/types says, without its place.
 func inferenceError(err error) string {
-	if e, ok := errors.AsType[types.Error](err); ok {
-		return strings.ReplaceAll(e.Msg, "ʻ", "argument ")
-	}
-	return err.Error()
+	e, _ := errors.AsType[types.Error](err)
+	return strings.NewReplacer("ʻ", "argument ", " (declared at -)", "").Replace(e.Msg)
 }
 
 // instantiated gives the machine the instance of a generic function that the call needs. It can have only one.

@@ -220,7 +220,7 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 		return c.errorf(n, "%s cannot be used here: it is %s", n.Value, c.a(t.typ))
 	}
 	if t.con == nil {
-		return c.errorf(n, "%s does not fit an int", n.Value)
+		return c.errorf(n, "%s does not fit %s", n.Value, c.a(t.typ))
 	}
 	t.write = func(w *writer) operand { return fixed(w.word(o.Name())) }
 	c.named(n.Value, t.write)

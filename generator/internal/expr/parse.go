@@ -61,11 +61,8 @@ func (c *compiler) parse() ast.Node {
 
 // refused reports what expr itself finds wrong.
 func (c *compiler) refused(err error) {
-	var bad *file.Error
-	if !errors.As(err, &bad) {
-		c.errorAt(0, "%v", err)
-		return
-	}
+	bad := &file.Error{Message: err.Error()}
+	errors.As(err, &bad)
 	at := offset(c.expr.Value, bad.From)
 	c.errorAt(at, "%s%s", syntaxMessage(bad.Message), c.shadowed(at))
 }

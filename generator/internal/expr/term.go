@@ -207,8 +207,6 @@ func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
 	case err == nil:
 	case strings.Contains(err.Error(), "invalid operation"):
 		return nil, false // the types do not go together
-	case strings.Contains(err.Error(), "divide by zero"):
-		return c.errorf(n, "division by zero"), true
 	default:
 		return c.errorf(n, "%v", err), true
 	}

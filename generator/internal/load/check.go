@@ -89,7 +89,7 @@ func firstAsked(p *source.Package) int {
 
 // otherPackage reports a file that says it is of another package than its folder has.
 func otherPackage(f *ast.File, name string) annotations.Diagnostics {
-	if f == nil || f.Name.Name == "" || f.Name.Name == "_" || name == "" || f.Name.Name == name {
+	if f.Name.Name == "" || f.Name.Name == "_" || name == "" || f.Name.Name == name {
 		return nil
 	}
 	return annotations.Diagnostics{{Pos: f.Name.Pos(), Msg: fmt.Sprintf("found package %s; expected %s, as in other files of this folder", f.Name.Name, name)}}
@@ -102,10 +102,7 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diag
 	if err == nil {
 		return f, nil
 	}
-	list, ok := err.(scanner.ErrorList)
-	if !ok || f == nil {
-		return f, annotations.Diagnostics{{Msg: err.Error()}}
-	}
+	list, _ := err.(scanner.ErrorList)
 	var errs annotations.Diagnostics
 	for i, e := range list {
 		if i > 0 && list[i-1].Pos.Line == e.Pos.Line {

@@ -154,9 +154,6 @@ func (d *dependencies) compileC() {
 	d.cgo = nil
 	for _, p := range pkgs {
 		s := d.sources[p.PkgPath]
-		if s == nil || len(p.CompiledGoFiles) == 0 {
-			continue
-		}
 		before := s.named
 		s.Package, s.parsed = p, false
 		for name, all := range before {

@@ -53,14 +53,8 @@ func (s *dependency) parse(fset *token.FileSet) {
 	}
 	s.parsed, s.files, s.named = true, nil, map[string][]*declaration{}
 	for _, path := range paths {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
+		src, _ := os.ReadFile(path)
 		syntax, _ := parser.ParseFile(fset, path, withoutBodies(src), parser.SkipObjectResolution)
-		if syntax == nil {
-			continue
-		}
 		f := newSourceFile(syntax, s.Package)
 		s.files = append(s.files, f)
 		for _, d := range syntax.Decls {

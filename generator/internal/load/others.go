@@ -15,10 +15,7 @@ import (
 // addOthers reads those files of a package that this build leaves out. They say which names are free in it, wherever it is built.
 func (l *loader) addOthers(p *source.Package, meta *packages.Package) {
 	dir := filepath.Dir(meta.GoFiles[0])
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return // then they have no say
-	}
+	entries, _ := os.ReadDir(dir) // those that cannot be read have no say
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if e.IsDir() || !strings.HasSuffix(path, ".go") || strings.ContainsRune("_.", rune(e.Name()[0])) || slices.Contains(meta.GoFiles, path) {
@@ -29,7 +26,7 @@ func (l *loader) addOthers(p *source.Package, meta *packages.Package) {
 			continue
 		}
 		syntax, _ := parser.ParseFile(l.set.Fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-		if syntax != nil && syntax.Name.Name == meta.Name {
+		if syntax.Name.Name == meta.Name {
 			p.Others = append(p.Others, &source.File{Path: path, Syntax: syntax})
 		}
 	}

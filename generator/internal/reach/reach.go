@@ -85,8 +85,6 @@ func (f From) unnameable(o *types.TypeName) string {
 		return path + "." + o.Name() + ", which is not exported"
 	case !Importable(path, f.Package.Path()):
 		return path + "." + o.Name() + ", which is internal to another module or folder"
-	case o.Pkg().Name() == "main":
-		return path + "." + o.Name() + ", which is of a program and cannot be imported"
 	}
 	return ""
 }

@@ -25,7 +25,7 @@ func Annotated(files []*ast.File, words string) map[string]bool {
 		}
 	}
 	for _, f := range files {
-		for m := range Methods(f) {
+		for _, m := range Methods(f) {
 			for name := Receiver(m); Begins(m.Doc, words) && name != "" && !found[name]; name = aliased[name] {
 				found[name] = true
 			}
@@ -54,5 +54,5 @@ func IsLimited(fset *token.FileSet, o types.Object) bool {
 		return false
 	}
 	file, _ := parser.ParseFile(token.NewFileSet(), "", src, parser.ParseComments|parser.SkipObjectResolution)
-	return file != nil && Annotated([]*ast.File{file}, rule)[o.Name()]
+	return Annotated([]*ast.File{file}, rule)[o.Name()]
 }

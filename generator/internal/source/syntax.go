@@ -54,14 +54,13 @@ func Names(f *ast.File) (names []*ast.Ident) {
 }
 
 // Methods returns the methods that a file declares.
-func Methods(f *ast.File) iter.Seq[*ast.FuncDecl] {
-	return func(yield func(*ast.FuncDecl) bool) {
-		for _, d := range f.Decls {
-			if d, ok := d.(*ast.FuncDecl); ok && d.Recv != nil && !yield(d) {
-				return
-			}
+func Methods(f *ast.File) (methods []*ast.FuncDecl) {
+	for _, d := range f.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok && d.Recv != nil {
+			methods = append(methods, d)
 		}
 	}
+	return methods
 }
 
 // Bare returns the name in a type such as *T, (T) or pkg.T[int]. A type that is no name is returned as it is.

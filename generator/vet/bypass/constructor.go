@@ -76,7 +76,7 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 	if l == nil {
 		return
 	}
-	for d := range source.Methods(f) {
+	for _, d := range source.Methods(f) {
 		method := c.TypesInfo.Defs[d.Name].(*types.Func)
 		if source.TypeName(method.Signature().Recv().Type()) == l.wrapper && c.usesLimiter(d.Body) {
 			l.methods = append(l.methods, method.Name())
