@@ -2,6 +2,7 @@ package generator_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/tools/txtar"
@@ -209,6 +211,36 @@ c.go:21:14: a wrapper cannot name types of C; declare one of Go for C.int, such 
 }
 
 // TestDefaults generates from the package in the working directory, unless told otherwise, and not from where nothing is.
+// endsAt is a context that ends when somebody has asked it so many times whether it has.
+type endsAt struct {
+	context.Context
+	left atomic.Int32
+}
+
+func (c *endsAt) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return c.Context.Err()
+}
+
+// TestEnded generates all or nothing, wherever its context ends.
+func TestEnded(t *testing.T) {
+	dir := place(t, "-- x.go --\n"+plain+"-- y/y.go --\n"+plain)
+	for n := range int32(100) {
+		ctx := &endsAt{Context: t.Context()}
+		ctx.left.Store(n)
+		result, err := generator.Generate(ctx, generator.Config{Dir: dir, Patterns: []string{"./..."}})
+		if err == nil && len(result.Files) == 2 && n > 0 {
+			return
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("after %d questions: %v, %v", n, result, err)
+		}
+	}
+	t.Error("it never came to an end")
+}
+
 func TestDefaults(t *testing.T) {
 	dir := place(t, "-- x.go --\n"+plain+"-- sub/x.go --\n"+plain)
 	t.Chdir(dir)

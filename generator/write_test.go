@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // TestWriteNamesTheOutput tells what the disk has against a file by the file's own name, not by a temporary one.
@@ -23,5 +24,26 @@ func TestWriteNamesTheOutput(t *testing.T) {
 	}
 	if err := about(name, fs.ErrClosed); err.Error() != "write "+name+": file already closed" {
 		t.Errorf("of an error that wraps nothing: %v", err)
+	}
+}
+
+// TestWriteFails writes no file if one cannot be written, and leaves no temporary file. If one cannot be removed, it tells what is done.
+func TestWriteFails(t *testing.T) {
+	dir := t.TempDir()
+	output := func(name string) File {
+		return File{Name: filepath.Join(dir, name), Source: []byte(source.Header + "\n\npackage x\n")}
+	}
+	if stale, err := Write([]File{output("a_ratelimit.go"), output("gone/b_ratelimit.go")}); err == nil || len(stale) > 0 {
+		t.Errorf("beside a folder that is not there: %v, %v", stale, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	last := output("c_ratelimit.go")
+	testmodule.Write(t, last.Name, last.Source)
+	last.Source = nil
+	stale, err := Write([]File{output("a_ratelimit.go"), last, last})
+	if pe, ok := err.(*fs.PathError); !ok || pe.Path != last.Name || len(stale) != 2 {
+		t.Errorf("of a file that somebody else has removed: %v, %v", stale, err)
 	}
 }

@@ -55,6 +55,29 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// TestBrokenPlaces generates where the go command or the file system does not go along.
+func TestBrokenPlaces(t *testing.T) {
+	dir := module(t, "sub/s.go", source)
+	broken := module(t, "x.go", source, "go.mod", "modul x\n")
+	if err := os.Symlink("nothing", filepath.Join(dir, "sub", "y.go")); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"sub/s.go", "./sub", "./...", "example.com/x/sub"} {
+		if _, stderr := expect(t, 1, dir, pattern); stderr != filepath.Join("sub", "y.go")+": a symbolic link to nothing\n" {
+			t.Errorf("%s: %q", pattern, stderr)
+		}
+	}
+	modless := t.TempDir()
+	write(t, modless, "x.go", source)
+	for _, pattern := range []string{".", "./..."} {
+		for dir, want := range map[string]string{modless: "go: go.mod file not found in ", broken: "go: errors parsing go.mod: go.mod:1: unknown directive: modul\n"} {
+			if _, stderr := expect(t, 1, dir, pattern); !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s: %q", pattern, stderr)
+			}
+		}
+	}
+}
+
 func TestNestedModule(t *testing.T) {
 	dir := module(t, "x.go", source, "nested/n.go", "package n\n//ratelimit:rule is not read\n", "nested/go.mod", "module example.com/n\n")
 	expect(t, 0, dir, "./...")
@@ -65,6 +88,9 @@ func TestTags(t *testing.T) {
 	dir := module(t, "x.go", "//go:build special\n\n"+source, "doc.go", "package x\n")
 	if _, stderr := expect(t, 0, dir); !strings.Contains(stderr, "x.go:1:1: note: ") {
 		t.Errorf("no note on the file that was left out: %q", stderr)
+	}
+	if _, stderr := expect(t, 1, dir, "-check", "-tags=special", "."); stderr != "x_ratelimit.go: missing; run: go tool ratelimit -tags=special .\n" {
+		t.Errorf("-check says %q", stderr)
 	}
 	expect(t, 0, dir, "-tags=special")
 	if out := read(t, dir, "x_ratelimit.go"); !strings.Contains(out, "\n//go:build special\n") {

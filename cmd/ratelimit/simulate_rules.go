@@ -76,11 +76,9 @@ func withNumbers(texts []string) string {
 // ignored returns the arguments that depend on what only a program knows.
 func ignored(directive *annotations.Rule) []string {
 	var names []string
-	for name, absent := range map[string]bool{
-		"cost": directive.Cost.Expr.IsZero(), "when": directive.When.IsZero(), "settle": directive.Settle.IsZero(),
-	} {
-		if !absent {
-			names = append(names, name+"=")
+	for name, e := range map[string]annotations.Expr{"cost=": directive.Cost.Expr, "when=": directive.When, "settle=": directive.Settle} {
+		if !e.IsZero() {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)

@@ -39,7 +39,11 @@ func TestSimulateSources(t *testing.T) {
 			t.Errorf("%v printed\n%s%s\nexpected\n%s", args, got, stderr, want)
 		}
 	}
-	got, _ := expect(t, 0, dir, append(load, "-rule", first, "-compare", second, "-json")...)
+	got, _ := expect(t, 0, dir, append(load, "-rule", `limit=9 per=1m when="vip" settle="n" cost="len(a)"`)...)
+	if !strings.Contains(got, "\nnot simulated: cost=, settle=, when= of limit=9") {
+		t.Errorf("printed\n%s", got)
+	}
+	got, _ = expect(t, 0, dir, append(load, "-rule", first, "-compare", second, "-json")...)
 	var results []struct{ Rules []struct{ Rule string } }
 	if err := json.Unmarshal([]byte(got), &results); err != nil || len(results) != 2 || results[1].Rules[0].Rule != second {
 		t.Errorf("%v\n%s", err, got)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/token"
@@ -58,11 +59,8 @@ func goError(err error) error {
 	if _, lost := exec.LookPath("go"); lost != nil {
 		return errors.New("there is no go command in PATH, which is needed to find packages; install Go, or add its bin folder to PATH")
 	}
-	before, after, _ := strings.Cut(err.Error(), "stderr: ")
-	if after = strings.Join(strings.Fields(after), " "); after != "" {
-		return errors.New(after)
-	}
-	return errors.New(strings.Trim(strings.TrimPrefix(before, "err: "), ": "))
+	_, said, _ := strings.Cut(err.Error(), "stderr: ")
+	return errors.New(cmp.Or(strings.Join(strings.Fields(said), " "), err.Error()))
 }
 
 // listError is the first error of a package, with its place.
