@@ -151,9 +151,6 @@ func (c *checker) checkMethod(e *ast.SelectorExpr) {
 // ofStruct returns the limits of a method that an annotated struct of another package declares; nil for any other method.
 func (c *checker) ofStruct(method *types.Func) *limited {
 	recv := method.Signature().Recv()
-	if recv == nil {
-		return nil
-	}
 	l := c.limited[source.TypeName(recv.Type())]
 	if l == nil || types.IsInterface(recv.Type()) || l.annotated.Pkg() == c.Pkg || !l.covers(method.Name()) {
 		return nil

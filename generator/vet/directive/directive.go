@@ -107,19 +107,16 @@ func report(pass *analysis.Pass, found annotations.Diagnostics) {
 	}
 }
 
-// wordEnd returns the end of the word that begins at pos: the next space or the end of the line.
+// wordEnd returns the end of the word that begins at pos: the next space or the end of the line. That is pos where a word is missing.
 func wordEnd(pass *analysis.Pass, pos token.Pos) token.Pos {
 	file := pass.Fset.File(pos)
-	if file == nil {
-		return pos
-	}
 	src, err := pass.ReadFile(file.Name())
 	if err != nil || file.Offset(pos) >= len(src) {
 		return pos
 	}
-	rest := string(src[file.Offset(pos):])
-	if n := strings.IndexAny(rest, " \t\r\n"); n > 0 {
-		return pos + token.Pos(n)
+	rest := src[file.Offset(pos):]
+	if n := bytes.IndexAny(rest, " \t\r\n"); n >= 0 {
+		rest = rest[:n]
 	}
 	return pos + token.Pos(len(rest))
 }

@@ -58,7 +58,7 @@ func TestSpans(t *testing.T) {
 			if d.Pos < last {
 				t.Errorf("%v: %s stands behind a finding at %v", from, d.Message, fset.Position(last))
 			}
-			if from.Line != to.Line || from.Column >= to.Column {
+			if from.Line != to.Line || from.Column > to.Column {
 				t.Errorf("%v: %s ends at %v", from, d.Message, to)
 			}
 			last = d.Pos

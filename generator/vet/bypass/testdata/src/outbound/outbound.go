@@ -25,3 +25,9 @@ type Callbacks struct { // want Callbacks:"limits "
 	//ratelimit:rule limit=1 per=1m
 	Send func(ctx context.Context) error
 }
+
+// Pinger is another name of a type that has none of its own: nobody can tell who uses it.
+type Pinger = interface {
+	//ratelimit:rule limit=1 per=1m
+	Ping(ctx context.Context) error
+}

@@ -49,3 +49,19 @@ func LimitHook(next Hook, limiter *ratelimit.Limiter) Hook { // want LimitHook:"
 func LimitCallbacks(next Callbacks, limiter *ratelimit.Limiter) Callbacks { // want LimitCallbacks:"limits "
 	return next
 }
+
+type LimitedPinger struct {
+	next    Pinger
+	limiter *ratelimit.Limiter
+}
+
+func NewLimitedPinger(next Pinger, limiter *ratelimit.Limiter) *LimitedPinger {
+	return &LimitedPinger{next: next, limiter: limiter}
+}
+
+func (p *LimitedPinger) Ping(ctx context.Context) error {
+	if err := wrap.Take(ctx, p.limiter, rules); err != nil {
+		return err
+	}
+	return p.next.Ping(ctx)
+}

@@ -59,6 +59,7 @@ func main() {
 	each(twilio.New(""), sms.NewLimitedSender(nil, nil), &sms.Gateway{}) // want `\*twilio.Client is used` `\*sms.Gateway is used`
 	each(all...)
 	each()
+	each(both()) // want `\*twilio.Client is used` `\*sms.Gateway is used`
 	func(s sms.Sender) {}(twilio.New(""))    // want `\*twilio.Client is used`
 	register[sms.Sender](twilio.New(""))     // want `\*twilio.Client is used`
 	register(twilio.New(""))                 // a type argument: not found
@@ -71,6 +72,16 @@ func main() {
 }
 
 func each(all ...sms.Sender) {}
+
+func both() (*twilio.Client, *sms.Gateway) { return nil, nil }
+
+// replace wraps what a pointer leads to.
+func replace(limiter *ratelimit.Limiter) {
+	var s sms.Sender
+	p := &s
+	*p = twilio.New("")
+	sms.NewLimitedSender(*p, limiter)
+}
 
 func register[S sms.Sender](s S) {}
 
