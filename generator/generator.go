@@ -36,7 +36,7 @@ type Result struct {
 // File is a file as it should be.
 type File struct {
 	Name   string // its absolute path
-	Source []byte // nil: the file should not be there, as its source has no directives any more
+	Source []byte // nil: the file should not be there, as nothing is generated from its source any more
 }
 
 // Errors are the messages that keep files from being generated.

@@ -108,6 +108,10 @@ func TestModfile(t *testing.T) {
 	if !slices.Equal(names, []string{"x_ratelimit.go"}) || !slices.Equal(notes, []string{note}) {
 		t.Errorf("wrote %q, said %q", names, notes)
 	}
+	testmodule.Write(t, filepath.Join(dir, "overlay.json"), `{"Replace": {"y.go": "x.go"}}`)
+	if _, err := generator.Generate(t.Context(), all); err == nil || err.Error() != "y.go: no such file or directory" {
+		t.Errorf("with a file that only the overlay has: %v", err)
+	}
 	t.Setenv("GOFLAGS", "--modfile=nowhere.mod")
 	if _, err := generator.Generate(t.Context(), all); err == nil || !strings.Contains(err.Error(), "nowhere.mod") {
 		t.Errorf("with a file that is not there: %v", err)

@@ -29,7 +29,7 @@ func (c *command) stale(files []generator.File) (messages []annotations.Message)
 		case s.Gone:
 			text = "stale, as its source is gone"
 		case s.Source == nil:
-			text = "stale, as its source has no directives"
+			text = "stale, as nothing is generated from its source"
 		}
 		name := c.relative(s.Name)
 		messages = append(messages, annotations.Message{File: name, Code: "stale", Text: text + "; run: " + c.remedy()})

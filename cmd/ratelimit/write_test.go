@@ -73,16 +73,20 @@ func TestErrorsLeaveOutputAsItIs(t *testing.T) {
 }
 
 func TestDirectivesGone(t *testing.T) {
-	dir := module(t, "x.go", source, "y/y.go", strings.ReplaceAll(source, "package x", "package y"))
+	dir := module(t, "x.go", source, "y/y.go", strings.ReplaceAll(source, "package x", "package y"),
+		"s.go", "package x\n\ntype S struct{}\n", "m.go", "package x\n\n//ratelimit:rule limit=1 per=1m\nfunc (S) M() error { return nil }\n")
 	write(t, dir, "hand_ratelimit.go", "package x\n") // not generated
 	expect(t, 0, dir, "./...")
 	write(t, dir, "x.go", "package x\n\ntype X interface{ M(a string) error }\n")
+	write(t, dir, "s.go", "package x\n\n//ratelimit:wrap\ntype S struct{}\n") // which the wrapper follows
 	if err := os.Remove(filepath.Join(dir, "y", "y.go")); err != nil {
 		t.Fatal(err)
 	}
 	_, stderr := expect(t, 1, dir, "-check", "./...")
 	for _, name := range []string{
-		"x_ratelimit.go: stale, as its source has no directives",
+		"m_ratelimit.go: stale, as nothing is generated from its source",
+		"s_ratelimit.go: missing",
+		"x_ratelimit.go: stale, as nothing is generated from its source",
 		filepath.Join("y", "y_ratelimit.go") + ": stale, as its source is gone",
 	} {
 		if !strings.Contains(stderr, name) {
@@ -90,7 +94,7 @@ func TestDirectivesGone(t *testing.T) {
 		}
 	}
 	expect(t, 0, dir, "./...")
-	for _, name := range []string{"x_ratelimit.go", "y/y_ratelimit.go"} {
+	for _, name := range []string{"m_ratelimit.go", "x_ratelimit.go", "y/y_ratelimit.go"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s is still there", name)
 		}
