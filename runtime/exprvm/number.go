@@ -216,11 +216,7 @@ func extreme(op string) func(args ...any) (any, error) {
 				best = v
 				continue
 			}
-			beaten, err := operate(op, best, v)
-			if err != nil {
-				return nil, err
-			}
-			if beaten.(bool) {
+			if beaten, _ := operate(op, best, v); beaten == true { // numbers have an order
 				best = v
 			}
 		}
@@ -256,9 +252,8 @@ func within(args ...any) (any, error) {
 	if !isInt(r) && !(r.CanFloat() && r.Float() == math.Trunc(r.Float())) {
 		return false, nil
 	}
-	least, err := operate("<=", low, v)
-	if err != nil || least == false {
-		return false, err
+	if least, _ := operate("<=", low, v); least == false {
+		return false, nil
 	}
 	return operate("<=", v, high)
 }
