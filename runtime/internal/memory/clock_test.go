@@ -58,6 +58,14 @@ func TestClockIsRight(t *testing.T) {
 	}
 }
 
+func TestClockIsPutRight(t *testing.T) {
+	c := newClock(nil)
+	c.ahead.Add(int64(time.Hour / time.Microsecond))
+	if off := time.Until(time.UnixMicro(c.now())).Abs(); off > 30*time.Minute {
+		t.Errorf("it does not compare itself with the wall clock: it is off by %s", off)
+	}
+}
+
 func TestClockByHand(t *testing.T) {
 	for _, at := range []time.Time{{}, time.UnixMicro(-1), time.UnixMicro(0), time.UnixMicro(1_700_000_000_000_001)} {
 		if got := newClock(func() time.Time { return at }).now(); got != at.UnixMicro() {
