@@ -26,6 +26,14 @@ func TestSourceOfARefusal(t *testing.T) {
 			t.Errorf("got %+v, error %v; want it from the %s", d, err, want)
 		}
 	}
+	other := q
+	other.Key = "other"
+	if d, err := l.Allow(t.Context(), other); err != nil || d.Refund(t.Context()) != nil {
+		t.Fatal(err)
+	}
+	if d, err := l.Allow(t.Context(), q); err != nil || d.Source != ratelimit.SourceMemory {
+		t.Errorf("after a refund to another key: got %+v, error %v", d, err)
+	}
 	if _, err := l.Reset(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}

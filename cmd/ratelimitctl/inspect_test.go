@@ -148,6 +148,32 @@ func TestInspectShowsWhoWaits(t *testing.T) {
 	}
 }
 
+// A rule whose calls do not wait, and a count that others wrote over, show nobody who waits.
+func TestInspectShowsNobody(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	rule := ratelimit.Rule{Name: "counter", Limit: 2, Per: time.Hour, Algorithm: ratelimit.SlidingCounter}
+	f.known(map[string]string{rule.Name: ruleText(rule)})
+	f.allow(2, rule, "")
+	if got := inspectedBy(t, server, rule.Name); got.Used != 2 || len(got.Waiting)+len(got.Free) > 0 {
+		t.Errorf("got %+v", got)
+	}
+	bucket := ratelimit.Rule{Name: "bucket", Limit: 2, Per: time.Hour, Algorithm: ratelimit.TokenBucket}
+	f.known(map[string]string{bucket.Name: ruleText(bucket)})
+	for _, text := range []string{"damaged", "\x01" + strings.Repeat("\xff", 32), strings.Repeat("\x00", 32)} {
+		state, err := f.StateKey(ratelimit.Request{Rule: bucket})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.client.Set(t.Context(), state, text, time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := inspectedBy(t, server, bucket.Name); len(got.Waiting) > 0 {
+			t.Errorf("%q: got %+v", text, got)
+		}
+	}
+}
+
 // Nobody waits for permits that an override of the burst lets a bucket store.
 func TestInspectUnderABurst(t *testing.T) {
 	server := redistest.Start(t)

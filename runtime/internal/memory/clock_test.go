@@ -58,6 +58,7 @@ func TestClockIsRight(t *testing.T) {
 	}
 }
 
+// The clock follows the wall clock while it is asked.
 func TestClockIsPutRight(t *testing.T) {
 	c := newClock(nil)
 	c.ahead.Add(int64(time.Hour / time.Microsecond))
