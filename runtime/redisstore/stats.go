@@ -123,10 +123,7 @@ func (s *statistics) take() map[string]*stats.Report {
 
 // write publishes a report. That it fails has no effect on decisions.
 func (s *statistics) write(ctx context.Context, prefix string, report *stats.Report) {
-	text, err := json.Marshal(report)
-	if err != nil {
-		return
-	}
+	text, _ := json.Marshal(report) // texts and numbers
 	now, list := time.Now(), stats.List(prefix)
 	_, _ = s.store.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.Set(ctx, stats.Key(prefix, s.process), text, stats.Life)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 const second = 1_000_000
@@ -156,4 +159,70 @@ func giveBack(t *rapid.T, s *store, m model, call, want engine.Call) {
 		t.Fatal(err)
 	}
 	want.Adjust(m.cells(&want), r.verdict.Now)
+}
+
+func TestWrongArgumentsPanic(t *testing.T) {
+	for want, f := range map[string]func(){
+		"redisstore.New: the client is nil":                                      func() { New(nil) },
+		"redisstore.WithTimeout: found 0s, expected a positive duration":         func() { WithTimeout(0) },
+		"redisstore.WithRefusalMemory: found -1s, expected no negative duration": func() { WithRefusalMemory(-time.Second) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("panic %v, want %q", got, want)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+func TestCommandsOfAWrongRule(t *testing.T) {
+	rule := ratelimit.Rule{Name: "r", Limit: 1, Cron: "@daily", TZ: "Mars/Base"}
+	if _, err := Commands(ratelimit.PerMinute(1), rule); err == nil || !strings.HasPrefix(err.Error(), `rule "r": tz: unknown time zone`) {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// Each call of a run fails if the reply is none of the script.
+func TestStrangeReply(t *testing.T) {
+	rule := &engine.Rule{Name: "r", Per: 1e6}
+	for _, reply := range []any{nil, "OK", []any{}, []any{int64(1)}, []any{"a", "b", "c"}, []any{[]any{}, nil}} {
+		run := &run{reply: reply}
+		for range 2 {
+			call := of(rule, 1, "k")
+			run.calls = append(run.calls, joined{call: &call, requests: []*request{{call: &call}, {call: &call}}})
+		}
+		run.unpack()
+		for _, j := range run.calls {
+			for _, r := range j.requests {
+				if r.err != lua.ErrReply {
+					t.Errorf("the reply %v gives error %v", reply, r.err)
+				}
+			}
+		}
+	}
+}
+
+// Calls of equal hashes need not be equal.
+func TestEqual(t *testing.T) {
+	rule := &engine.Rule{Name: "r", Tag: "1m", Per: 1e6}
+	for same, change := range map[*engine.Call]func(*engine.Call){
+		{Prefix: "p"}: func(c *engine.Call) { c.Prefix = "q" },
+		{Prefix: "q"}: func(c *engine.Call) { c.Claims = c.Claims[:1] },
+		{Prefix: "r"}: func(c *engine.Call) { c.Claims[1].Subject = "other" },
+		{Prefix: "s"}: func(c *engine.Call) { c.Claims[1].Limit = 2 },
+		{Prefix: "t"}: func(c *engine.Call) { c.Claims[1].Burst = 2 },
+		{Prefix: "u"}: func(c *engine.Call) { c.Claims[1].Rule = &engine.Rule{Name: "r", Tag: "2m", Per: 1e6} },
+	} {
+		same.Claims = []engine.Claim{{Rule: rule, Subject: "a", Limit: 1}, {Rule: rule, Subject: "b", Limit: 1}}
+		other := clone(same)
+		if !equal(same, other) {
+			t.Error("a copy differs")
+		}
+		if change(other); equal(same, other) || equal(other, same) {
+			t.Errorf("%+v is like %+v", other, same)
+		}
+	}
 }

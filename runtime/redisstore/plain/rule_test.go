@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -39,6 +40,43 @@ func TestShadowAndTrigger(t *testing.T) {
 		if want := call[len(call)-1].Rule.Mode == ratelimit.ModeTrigger; (len(fired) == 1 && fired[0].Used == 3) != want {
 			t.Errorf("fired: %+v, want once: %v", fired, want)
 		}
+	}
+}
+
+// A call under shadows alone is admitted, though none of them would admit it.
+func TestShadowsThatAllRefuse(t *testing.T) {
+	s, one, other := start(t), hourly, yearly
+	one.Mode, other.Mode, one.Limit, other.Limit = ratelimit.ModeShadow, ratelimit.ModeShadow, 1, 1
+	for i := range 3 {
+		d := s.admit(t, ask(one, "k"), ask(other, "k"))
+		if want := 2 * min(i, 1); len(d.Violations) != want {
+			t.Errorf("call %d: got %+v, want %d refusals", i, d, want)
+		}
+	}
+	call := engine.Call{Claims: []engine.Claim{{Mode: engine.Shadow}}}
+	if v := s.store.contended(&call); !v.Admitted || v.At != v.Now || call.Claims[0].Refused {
+		t.Errorf("a shadow refuses a call that others were faster than: %+v", v)
+	}
+	call.Claims = append(call.Claims, engine.Claim{Mode: engine.Enforce})
+	if v := s.store.contended(&call); v.Admitted || v.At != 0 || !call.Claims[1].Refused {
+		t.Errorf("a call that others were always faster than is admitted: %+v", v)
+	}
+}
+
+func TestWrongArgumentsPanic(t *testing.T) {
+	for want, f := range map[string]func(){
+		"plain.New: the client is nil":                               func() { New(nil) },
+		"plain.WithTimeout: found 0s, expected a positive duration":  func() { WithTimeout(0) },
+		"plain.WithTimeout: found -1s, expected a positive duration": func() { WithTimeout(-time.Second) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("panic %v, want %q", got, want)
+				}
+			}()
+			f()
+		}()
 	}
 }
 
