@@ -40,7 +40,7 @@ func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	}
 	c.Earliest = cell.State.Earliest(c, n, now, now)
 	c.Refused = c.Earliest > now+c.Wait
-	if cell.Until > now {
+	if cell.isBlocked(c.Rule, now) {
 		c.Earliest, c.Refused = max(c.Earliest, cell.Until), true
 	}
 }
@@ -141,7 +141,7 @@ func (call *Call) report(cells []*Cell, v Verdict) {
 		if call.Peek || call.Report || c.Fired > 0 || c.Refused && c.Cost > 1 && !call.UpTo {
 			c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
 		}
-		if cell.Until > v.Now || c.Refused && c.Rule.Block > 0 {
+		if cell.isBlocked(c.Rule, v.Now) || c.Refused && c.Rule.Block > 0 {
 			c.Room = 0
 		}
 	}

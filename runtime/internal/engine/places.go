@@ -83,7 +83,7 @@ func (call *Call) meets(cells []*Cell, now, at int64) bool {
 		c, cell := &call.Claims[i], cells[i]
 		switch {
 		case c.Mode != Enforce:
-		case cell.Until > now, c.Earliest > now && at > now+c.Wait:
+		case cell.isBlocked(c.Rule, now), c.Earliest > now && at > now+c.Wait:
 			return false
 		case cell.Free.find(at, c.Cost) < 0 && !(c.Earliest <= at && cell.State.Reserves(c, now, at)):
 			return false

@@ -82,7 +82,7 @@ func (r *Record) Admits(c *Claim, now int64) bool {
 	case c.Mode != Enforce:
 		return false
 	case r.cell != nil:
-		return r.cell.Until <= now && r.cell.State.Earliest(c, c.Cost, now, now) <= now && r.cell.State.Grows(c, now) == 0
+		return !r.cell.isBlocked(c.Rule, now) && r.cell.State.Earliest(c, c.Cost, now, now) <= now && r.cell.State.Grows(c, now) == 0
 	case c.Rule.Kind.isPlainBucket():
 		b := r.bucket()
 		return b.Earliest(c, c.Cost, now, now) <= now

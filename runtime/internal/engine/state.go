@@ -51,6 +51,9 @@ type Cell struct {
 // NewCell returns the cell of a subject that was never charged.
 func NewCell(r *Rule) Cell { return Cell{State: table[r.Kind].state(r), Until: longAgo} }
 
+// isBlocked reports whether the subject is blocked. Only a rule with a block asks for that.
+func (cell *Cell) isBlocked(r *Rule, now int64) bool { return r.Block > 0 && cell.Until > now }
+
 // Expiry returns when the cell can be forgotten.
 func (cell *Cell) Expiry(r *Rule) int64 {
 	return max(cell.State.Expiry(r), cell.Free.last(), cell.Until)

@@ -142,7 +142,9 @@ func (p *pair) drawCall() engine.Call {
 		c.Limit = rapid.SampledFrom([]int64{3, 3, 3, 5, 10, 1}).Draw(t, "limit")
 		c.Burst = rapid.SampledFrom([]int64{c.Limit, c.Limit, 1, 7}).Draw(t, "burst")
 		c.Mode = engine.Mode(rapid.SampledFrom([]int{0, 0, 0, 0, 0, 1, 2}).Draw(t, "mode"))
-		if r.Block > 0 {
+		if r.Block > 0 && rapid.IntRange(0, 3).Draw(t, "without its block") == 0 {
+			c.Rule = &engine.Rule{Name: r.Name, Tag: r.Tag, Kind: r.Kind, Per: r.Per, Schedule: r.Schedule, Warmup: r.Warmup, Slices: r.Slices}
+		} else if r.Block > 0 {
 			c.Mode = engine.Enforce
 		}
 		if r.Kind == engine.Prepaid && rapid.Bool().Draw(t, "leaky") || r.Kind == engine.Warmup {
