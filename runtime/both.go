@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -12,21 +11,6 @@ import (
 
 // isSplit reports whether the call has rules of the fleet and of this instance.
 func (c *call) isSplit() bool { return len(c.local.Claims) > 0 && len(c.fleet.Claims) > 0 }
-
-// withoutPlaces makes the two stores of a call refuse what they do not admit at once, as they cannot keep a place for the same instant.
-// A rule with a block keeps its wait: its refusal for want of time would begin the block.
-func (c *call) withoutPlaces() {
-	for i := range c.asked {
-		a := &c.asked[i]
-		if a.part == nil {
-			continue
-		}
-		claim := a.claim()
-		if a.wait = min(a.wait, time.Duration(claim.Wait)*time.Microsecond); claim.Rule.Block == 0 {
-			claim.Wait = min(claim.Wait, 0)
-		}
-	}
-}
 
 // askBoth asks this instance's store and then the fleet's. Unless both admit the call now, what was charged is given back, and the verdict
 // says when both would admit it.
@@ -70,7 +54,7 @@ func (c *call) delay() (delay int64, inTime bool) {
 		}
 		claim, retry := a.claim(), a.retry()
 		if claim.Rule.Block == 0 {
-			claim.Refused = claim.Refused && retry > a.wait-c.answer.waited
+			claim.Refused = claim.Refused && retry.Microseconds() > c.waitLeft(a)
 		}
 		inTime = inTime && !claim.Refused
 		delay = max(delay, retry.Microseconds(), a.part.verdict.At-a.part.verdict.Now)

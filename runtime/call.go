@@ -241,9 +241,6 @@ func (a *asked) fill(claim *engine.Claim) {
 	if a.limit != rule.Limit {
 		claim.Burst = rule.capacity(a.limit)
 	}
-	if a.wait > 0 {
-		claim.Wait = rule.delay(a.wait, a.limit)
-	}
 }
 
 // permits returns what the store is asked for. A trigger counts on beyond its limit, so its cost is bounded here.

@@ -289,3 +289,25 @@ func TestSumOfHugeCosts(t *testing.T) {
 		t.Errorf("fired %d times, expected once for equal rules", fired)
 	}
 }
+
+// A queue bounds how long its own rule delays a call, not how long the call has waited for other rules.
+func TestQueueBesideALongerWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, ctx := ratelimit.New(memstore.New()), context.Background()
+		here := ratelimit.Rule{Name: "here", Limit: 1, Per: 2 * time.Second, Wait: 5 * time.Second, Scope: ratelimit.ScopeInstance}
+		queue := ratelimit.Rule{
+			Name: "queue", Limit: 10, Per: time.Second, Algorithm: ratelimit.LeakyBucket, Wait: 5 * time.Second, Queue: 10,
+		}
+		rules := wrap.NewRules("p.T.M", here, queue)
+		time.AfterFunc(1950*time.Millisecond, func() {
+			if d, err := l.Allow(ctx, ratelimit.Request{Rule: queue}); err != nil || !d.Allowed {
+				t.Errorf("a call under the queue alone: %+v, %v", d, err)
+			}
+		})
+		for range 2 { // the second call waits for two seconds, and then for a place in the queue
+			if err := wrap.Take(ctx, l, rules, wrap.Everybody, wrap.Everybody); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

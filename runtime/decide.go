@@ -66,9 +66,6 @@ func (c *call) decide(ctx context.Context) error {
 		return nil
 	}
 	c.limitWaits(ctx)
-	if c.isSplit() {
-		c.withoutPlaces()
-	}
 	return c.decideInTime(ctx)
 }
 
@@ -93,6 +90,7 @@ func (c *call) tellRefusal() {
 func (c *call) decideInTime(ctx context.Context) error {
 	var began time.Time
 	for {
+		c.tellWaits()
 		v, again, err := c.askStores(ctx)
 		switch {
 		case err != nil:
@@ -107,7 +105,6 @@ func (c *call) decideInTime(ctx context.Context) error {
 			return err
 		}
 		c.answer.waited = c.limiter.now().Sub(began)
-		c.shortenWaits(c.answer.waited)
 	}
 }
 
@@ -128,15 +125,23 @@ func (c *call) conclude(ctx context.Context, v engine.Verdict) error {
 	return c.sleepInPlace(ctx, v.At-v.Now)
 }
 
-// shortenWaits takes the time that the call has waited off the waits of its rules.
-func (c *call) shortenWaits(waited time.Duration) {
+// tellWaits tells the claims how long they may still delay the call. The two stores of a call cannot keep a place for the same instant, so
+// they refuse what they do not admit at once. A rule with a block keeps its wait: its refusal for want of time would begin the block.
+func (c *call) tellWaits() {
 	for i := range c.asked {
-		if a := &c.asked[i]; a.part != nil {
-			claim := a.claim()
-			claim.Wait = min(claim.Wait, max(0, a.wait-waited).Microseconds())
+		a := &c.asked[i]
+		if a.part == nil || a.claim().Wait == engine.Never {
+			continue
+		}
+		claim := a.claim()
+		if claim.Wait = c.waitLeft(a); c.isSplit() && claim.Rule.Block == 0 {
+			claim.Wait = 0
 		}
 	}
 }
+
+// waitLeft returns for how many microseconds the rule may still delay the call.
+func (c *call) waitLeft(a *asked) int64 { return a.rule.delay(max(0, a.wait-c.answer.waited), a.limit) }
 
 // askStores returns the verdict of all stores on the call, and whether to ask again at its time.
 func (c *call) askStores(ctx context.Context) (v engine.Verdict, again bool, err error) {
@@ -209,7 +214,6 @@ func (c *call) limitWaits(ctx context.Context) {
 	for i := range c.asked {
 		c.asked[i].wait = min(c.asked[i].wait, left)
 	}
-	c.shortenWaits(0)
 }
 
 // sleepInPlace sleeps until the call's place, in microseconds from now. If ctx ends first, it gives the place back.
