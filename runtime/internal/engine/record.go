@@ -26,7 +26,7 @@ func (r *Record) bucket() bucket   { return bucket{r.numbers[0], r.numbers[1], r
 func (r *Record) window() window   { return window{r.numbers[0], r.numbers[1], r.numbers[2]} }
 func (b bucket) numbers() [3]int64 { return [3]int64{b.full, b.parts, b.limit} }
 
-// Unpacked is the room to unpack a record in. It is used again and again, so that this allocates nothing.
+// Unpacked is the room to unpack a record in. Emptied, it is used again and again, so that this allocates nothing.
 type Unpacked struct {
 	cell    Cell
 	bucket  bucket
@@ -50,11 +50,8 @@ func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
 	return &u.cell
 }
 
-// Pack keeps what became of the cell that was unpacked.
+// Pack keeps what became of the cell that was unpacked. A cell that the record has was changed in place: u is empty then.
 func (r *Record) Pack(u *Unpacked) {
-	if r.cell != nil {
-		return
-	}
 	plain := len(u.cell.Free) == 0 && u.cell.Until == longAgo
 	switch u.cell.State.(type) {
 	case *bucket:

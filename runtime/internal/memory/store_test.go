@@ -159,6 +159,27 @@ func TestBlockKeepsItsPlace(t *testing.T) {
 	expect(t, s, callOf("a", 1, rule), true)
 }
 
+// Blocks of subjects whose calls come one after the other stay apart, also where they are in one shard.
+func TestBlocksAreApart(t *testing.T) {
+	const subjects = 1000
+	clock := &hand{now: hour}
+	s, rule := New(clock.time, subjects, 1e6), ruleOf(engine.FixedWindow, hour)
+	rule.Block = hour
+	for i := range subjects {
+		expect(t, s, callOf(fmt.Sprint(i), 1, rule), true)
+		expect(t, s, callOf(fmt.Sprint(i), 1, rule), false) // which begins the block
+		clock.now++
+	}
+	for range 2 {
+		for i := range subjects {
+			call := callOf(fmt.Sprint(i), 1, rule)
+			if expect(t, s, call, false); call.Claims[0].Earliest != 2*hour+int64(i) {
+				t.Fatalf("%d is blocked until %d, want %d", i, call.Claims[0].Earliest, 2*hour+int64(i))
+			}
+		}
+	}
+}
+
 // What was given back in full makes room at once.
 func TestReturnedStateMakesRoom(t *testing.T) {
 	s := New((&hand{now: hour}).time, 1, 1e6)
