@@ -200,3 +200,64 @@ func TestRefundBehindWhichCallsWait(t *testing.T) {
 		t.Errorf("two places are %d us apart, want 5000", next.At-waits.At)
 	}
 }
+
+// A place that is given up goes to smaller calls, each at the time of the place.
+func TestFreePlaceIsSplit(t *testing.T) {
+	for _, rule := range []Rule{{Kind: SlidingWindow, Per: second}, {Kind: TokenBucket, Per: second}} {
+		s := newSubject(t, rule)
+		cost := func(n int64) Claim { return Claim{Cost: n, Limit: 3, Burst: 3, Wait: 100 * second} }
+		_, _ = s.ask(cost(3))
+		first, v := s.ask(cost(3))
+		_, _ = s.ask(cost(3)) // waits behind it
+		s.giveBack(first)
+		for _, n := range []int64{1, 2} {
+			if _, next := s.ask(cost(n)); next.At != v.At {
+				t.Errorf("%s: a call of %d has a place %d us after the free one", rule.Kind, n, next.At-v.At)
+			}
+		}
+		if _, next := s.ask(cost(1)); next.At <= v.At+second {
+			t.Errorf("%s: a call has a place %d us after the free one, which is used up", rule.Kind, next.At-v.At)
+		}
+	}
+}
+
+// A call does not wait for a free place of a rule that admits it before.
+func TestFreePlaceOfARuleThatAdmits(t *testing.T) {
+	s, other := newSubject(t, Rule{Kind: SlidingWindow, Per: second}), newSubject(t, Rule{Kind: SlidingWindow, Per: second / 2})
+	c, o := Claim{Cost: 3, Limit: 3, Wait: 100 * second}, Claim{Cost: 1, Limit: 1, Wait: 100 * second}
+	_, _ = s.ask(c)
+	first, _ := s.ask(c)
+	_, _ = s.ask(c) // waits behind it
+	s.giveBack(first)
+	_, _ = other.ask(o)
+	c.Limit, c.Rule, o.Rule = 100, &s.rule, &other.rule
+	call := Call{Claims: []Claim{c, o}}
+	if v := call.Decide([]*Cell{&s.cell, &other.cell}, s.now); v.At != s.now+second/2 {
+		t.Errorf("the call waits %d us, want %d", v.At-s.now, second/2)
+	}
+}
+
+// What calls of a prepaid bucket with a burst owe is no place of others, as long as no call waits.
+func TestRefundOfAnEarlierDebt(t *testing.T) {
+	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
+	c := Claim{Cost: 1, Limit: 1, Burst: 3}
+	first, _ := s.ask(c)
+	s.require("the burst, and one in debt", s.admits(5, c), 3)
+	s.giveBack(first)
+	s.require("after a refund", s.admits(2, c), 1)
+}
+
+// A part of a warm-up's charge goes back at the price of warm permits.
+func TestRefundOfAPartOfAWarmup(t *testing.T) {
+	s := newSubject(t, Rule{Kind: Warmup, Per: second, Warmup: 4 * second})
+	call, _ := s.ask(Claim{Cost: 2, Limit: 1})
+	c, before := &call.Claims[0], s.cell.Expiry(&s.rule)
+	if c.Extra == 0 {
+		t.Fatal("cold permits have the price of warm ones")
+	}
+	c.Delta = -1
+	call.Adjust([]*Cell{&s.cell}, s.now)
+	if back := before - s.cell.Expiry(&s.rule); back != second {
+		t.Errorf("%d us go back, want %d", back, second)
+	}
+}
