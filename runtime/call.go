@@ -36,7 +36,7 @@ type status struct {
 	upTo      bool // of requests: it takes as many permits as there are
 	abandoned bool // its context ended while it waited
 	reports   bool // its quotas are asked for
-	looks     bool // a rule in shadow mode that never admits it tells what it has left
+	looks     bool // a rule in shadow mode tells what it has left, as it never admits the call or the call takes up to a cost
 	answer    answer
 }
 
@@ -132,6 +132,7 @@ func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 		c.isBlocked = true
 	case claim.Cost <= most || rule.Mode == ModeTrigger || c.upTo && most > 0:
 		a.part, a.number = p, len(p.Claims)-1
+		c.looks = c.looks || c.upTo && rule.Mode == ModeShadow
 	case rule.Mode == ModeEnforce && a.limit > 0:
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: what,

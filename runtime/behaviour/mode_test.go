@@ -71,6 +71,20 @@ func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
 	})
 }
 
+// A shadow does not bound what a call takes up to, and says what it has left if that is less.
+func TestShadowOfACallUpTo(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: window("r", 3, ratelimit.FixedWindow), Key: "k", UpTo: true, Cost: 1}
+		q.Rule.Mode = ratelimit.ModeShadow
+		s.admit(t, q)
+		q.Cost = 4
+		d := s.admit(t, q)
+		if d.Taken != 4 || len(d.Violations) != 1 || d.Violations[0].Remaining != 2 || d.Violations[0].RetryAfter <= 0 {
+			t.Errorf("got %+v", d)
+		}
+	})
+}
+
 // A shadow with a name of its own tries out a limit beside the rule in force, and neither takes from the other.
 func TestShadowBesideTheRuleInForce(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{

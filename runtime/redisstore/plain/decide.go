@@ -78,10 +78,9 @@ func (s *store) watch(ctx context.Context, server redis.UniversalClient, call *e
 			taken = takeUpTo(counters)
 		}
 		fitting := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return n.Refused })
-		if len(fitting) == 0 {
-			return nil
+		if len(fitting) > 0 {
+			v, err = s.charge(ctx, tx.TxPipelined, fitting)
 		}
-		v, err = s.charge(ctx, tx.TxPipelined, fitting)
 		if v.Taken = taken; err == nil && !v.Admitted {
 			err = errMisplaced // all of them fitted a moment ago
 		}
@@ -113,7 +112,9 @@ func takeUpTo(counters []*counter) int64 {
 	}
 	for _, n := range counters {
 		if n.add = taken; n.Mode == engine.Shadow && n.Room < taken {
-			n.Refused, n.Earliest = true, n.end
+			if n.Refused = true; n.used > 0 {
+				n.Earliest = n.end
+			}
 		}
 	}
 	return taken

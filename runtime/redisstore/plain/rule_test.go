@@ -94,6 +94,20 @@ func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
 	}
 }
 
+// A shadow does not bound what a call takes up to, and says what it has left if that is less.
+func TestShadowOfACallUpTo(t *testing.T) {
+	s, shadow := start(t), hourly
+	shadow.Name, shadow.Mode = "shadow", ratelimit.ModeShadow
+	for used := range int64(2) {
+		q := ratelimit.Request{Rule: shadow, Key: "k", Cost: hourly.Limit + 1, UpTo: true}
+		d := s.admit(t, q)
+		if d.Taken != q.Cost || len(d.Violations) != 1 || d.Violations[0].Remaining != hourly.Limit-used || (d.Violations[0].RetryAfter > 0) != (used > 0) {
+			t.Errorf("%d used: got %+v", used, d)
+		}
+		s.admit(t, ask(shadow, "k"))
+	}
+}
+
 func TestRulesItCannotDoAreRefused(t *testing.T) {
 	s := start(t)
 	local := ratelimit.Rule{Name: "local", Limit: 1, Per: time.Hour, Scope: ratelimit.ScopeInstance}
