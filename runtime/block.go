@@ -71,7 +71,7 @@ type Blocked struct {
 // keys that are refused by the Block of a rule. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 	texts, err := l.store.Settings(ctx, l.list(listBlocked))
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, storeError(ctx, "", err)
 	}
 	var all []Blocked

@@ -166,7 +166,7 @@ func (l *Limiter) pruneUsed(ctx context.Context) error {
 // appears some seconds after its first use. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 	texts, err := l.store.Settings(ctx, l.list(listRules))
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, storeError(ctx, "", err)
 	}
 	var rules []UsedRule

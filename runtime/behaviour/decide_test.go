@@ -340,6 +340,11 @@ func TestCancelledContextIsNoRefusal(t *testing.T) {
 			"Allow": func() error { _, err := s.limiter.Allow(ctx, q); return err },
 			"Peek":  func() error { _, err := s.limiter.Peek(ctx, q); return err },
 			"Reset": func() error { _, err := s.limiter.Reset(ctx, q); return err },
+
+			"Block":   func() error { return s.limiter.Block(ctx, time.Hour, q) },
+			"Blocked": func() error { _, err := s.limiter.Blocked(ctx); return err },
+			"Rules":   func() error { _, err := s.limiter.Rules(ctx); return err },
+			"All":     func() error { _, err := s.limiter.Overrides().All(ctx); return err },
 		} {
 			if err := call(); !errors.Is(err, context.Canceled) || errors.Is(err, ratelimit.ErrTooManyRequests) {
 				t.Errorf("%s: got error %v, want one that is context.Canceled", name, err)
