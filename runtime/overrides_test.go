@@ -290,6 +290,27 @@ func TestNoCallWaitsForOverrides(t *testing.T) {
 	})
 }
 
+// While the store is read, a change waits until its context ends, and a call sees to it that the store is read again.
+func TestOverridesWhileTheyAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(memory.New(nil, 10, 1<<20))
+		l.settings.reading <- struct{}{}
+		ctx, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		change := Override{Limit: new(int64(1))}
+		if err := l.Overrides().Set(ctx, "r", change); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a change that waits too long: %v", err)
+		}
+		if _, err := l.Allow(t.Context(), Request{Rule: PerMinute(1)}); err != nil || !l.settings.due.Load() {
+			t.Errorf("error %v, to be read again: %t", err, l.settings.due.Load())
+		}
+		<-l.settings.reading
+		if err := l.Overrides().Set(t.Context(), "r", change); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Whoever is called all the time follows the store within two seconds.
 func TestOverridesAreFollowedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
