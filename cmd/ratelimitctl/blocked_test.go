@@ -67,6 +67,7 @@ func TestUnblockSaysWhatItFound(t *testing.T) {
 	require(t, server.Addr, done, "blocked until", "block", "login", "eve", "-for", "1h")
 	require(t, server.Addr, done, ", by "+username(), "unblock", "login", "eve")
 	require(t, server.Addr, done, "it was not blocked", "unblock", "login", "ann")
+	require(t, server.Addr, done, "it was not blocked", "unblock", "guess", "bob")
 	require(t, server.Addr, done, "the block= of rule guess still refuses it until 20", "unblock", "guess", "ann")
 	require(t, server.Addr, done, "1 count forgotten", "reset", "guess", "ann")
 	if text, _ := ctl(t, server.Addr, "blocked", "guess"); strings.Contains(text, "ann") {

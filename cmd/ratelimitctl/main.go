@@ -207,9 +207,7 @@ func (t *tool) print(v any, lines ...[]string) error {
 		e := json.NewEncoder(&b)
 		e.SetIndent("", "\t")
 		e.SetEscapeHTML(false)
-		if err := e.Encode(v); err != nil {
-			return err
-		}
+		_ = e.Encode(v) // no command prints what JSON cannot say
 		_, err := t.stdout.Write(escaped(b.Bytes()))
 		return err
 	}
