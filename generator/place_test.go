@@ -167,6 +167,9 @@ type count = C.count
 	all := generator.Config{Dir: dir, Patterns: []string{"."}}
 	expectWritten(t, all, "c_ratelimit.go", "x_ratelimit.go")
 	goIn(t, dir, "vet", ".")
+	if src, err := os.ReadFile(filepath.Join(dir, "c_ratelimit.go")); err != nil || !bytes.Contains(src, []byte("\n//go:build cgo\n")) {
+		t.Errorf("it is built without cgo, too: %v\n%s", err, src)
+	}
 
 	testmodule.Write(t, filepath.Join(dir, "c.go"), []byte(`package x
 
@@ -210,7 +213,6 @@ c.go:21:14: a wrapper cannot name types of C; declare one of Go for C.int, such 
 	}
 }
 
-// TestDefaults generates from the package in the working directory, unless told otherwise, and not from where nothing is.
 // endsAt is a context that ends when somebody has asked it so many times whether it has.
 type endsAt struct {
 	context.Context
@@ -241,6 +243,7 @@ func TestEnded(t *testing.T) {
 	t.Error("it never came to an end")
 }
 
+// TestDefaults generates from the package in the working directory, unless told otherwise, and not from where nothing is.
 func TestDefaults(t *testing.T) {
 	dir := place(t, "-- x.go --\n"+plain+"-- sub/x.go --\n"+plain)
 	t.Chdir(dir)

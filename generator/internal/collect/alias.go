@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"go/types"
 	"slices"
 	"strings"
@@ -63,9 +64,7 @@ func (r *rewriter) rebuilt(t types.Type) types.Type {
 
 // refuse notes the first reason.
 func (r *rewriter) refuse(reason string) {
-	if r.reason == "" {
-		r.reason = reason
-	}
+	r.reason = cmp.Or(r.reason, reason)
 }
 
 func (r *rewriter) signature(t *types.Signature) *types.Signature {

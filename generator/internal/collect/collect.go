@@ -67,9 +67,6 @@ func (c *collector) warnf(pos token.Pos, format string, args ...any) {
 
 // group parses the directives of a comment that a declaration carries.
 func (c *collector) group(cg *ast.CommentGroup) annotations.Group {
-	if cg == nil {
-		return annotations.Group{}
-	}
 	g, ok := c.groups[cg]
 	if !ok {
 		var errs annotations.Diagnostics
