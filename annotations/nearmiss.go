@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // lookalike splits a line that may have been meant as a directive: what stands before the tool's name, that name, what parts
@@ -91,7 +90,7 @@ func meant(line string) (found, fix string) {
 		verb = "rule" // it is missing; most directives are rules
 	case isTool && isSlip(parting, verb, rest):
 		verb = Nearest(verb, verbNames)
-	case !isTool && isTypo(name, parting, verb, rest):
+	case isTypo(name, parting, verb, rest):
 		// The verb is right.
 	default:
 		return "", ""
@@ -138,7 +137,7 @@ func isTypo(name, parting, verb, rest string) bool {
 // beginsArguments reports whether s goes on as a directive does behind its verb.
 func beginsArguments(s string) bool {
 	words := strings.Fields(s)
-	if len(words) == 0 || !unicode.IsSpace([]rune(s)[0]) {
+	if len(words) == 0 {
 		return false
 	}
 	name, _, ok := strings.Cut(words[0], "=")

@@ -28,6 +28,9 @@ type X interface {
 	//ratelimit:rule limit=1 per=1m ky="{a}"
 	//                              ^ unknown argument "ky"; did you mean key?
 	Typo(a string) error
+	//ratelimit:rule limit=1 per=1m when=a == "b"
+	//                                     ^ missing name before =; expected name=value, and a value with spaces in quotes
+	Spaces(a string) error
 }
 
 //ratelimit:wrap tz=Mars/Olympus

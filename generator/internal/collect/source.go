@@ -95,7 +95,7 @@ func flat(t *ast.InterfaceType) []*ast.Field {
 
 // receiverName is how a method calls its receiver, or "".
 func receiverName(d *ast.FuncDecl) string {
-	if len(d.Recv.List) == 0 || len(d.Recv.List[0].Names) == 0 || d.Recv.List[0].Names[0].Name == "_" {
+	if len(d.Recv.List[0].Names) == 0 || d.Recv.List[0].Names[0].Name == "_" {
 		return ""
 	}
 	return d.Recv.List[0].Names[0].Name
