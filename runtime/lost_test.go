@@ -68,3 +68,20 @@ func TestPartialOutage(t *testing.T) {
 		t.Errorf("%d lines are logged, want two:\n%s", lines, log)
 	}
 }
+
+// While calls pass uncounted, nobody knows what is left: reports say nothing of the rules of the lost store.
+func TestReportOfALostStore(t *testing.T) {
+	store := limittest.NewOutage(limittest.NewClock())
+	l := ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailOpen), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	fleet := ratelimit.Request{Rule: ratelimit.Rule{Name: "fleet", Limit: 9, Per: time.Hour}}
+	here := ratelimit.Request{Rule: ratelimit.Rule{Name: "here", Limit: 9, Per: time.Hour, Scope: ratelimit.ScopeInstance}}
+	store.Begin(nil)
+	ctx, report := ratelimit.WithReport(t.Context())
+	d, err := l.Allow(ctx, fleet, here)
+	if err != nil || !d.Allowed || len(d.Quotas) != 1 || d.Quotas[0].Rule != "here" || d.Quotas[0].Remaining != 8 || len(report.Quotas()) != 1 {
+		t.Errorf("got %+v, error %v", d, err)
+	}
+	if d, err := l.Peek(t.Context(), fleet); err != nil || !d.Allowed || len(d.Quotas) > 0 {
+		t.Errorf("got %+v, error %v", d, err)
+	}
+}

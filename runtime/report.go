@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Quota is what one rule has left for one subject.
@@ -34,7 +35,8 @@ const maxQuotas = 100
 type reportKey struct{}
 
 // WithReport returns a context, and a report that collects the quotas of all decisions made under it, wherever in the call tree. A
-// decision that reports costs the store somewhat more. [Limiter.Peek] adds nothing to a report.
+// decision that reports costs the store somewhat more. [Limiter.Peek] adds nothing to a report, nor does a rule whose calls pass uncounted,
+// by FailOpen.
 func WithReport(ctx context.Context) (context.Context, *Report) {
 	r := new(Report)
 	return context.WithValue(ctx, reportKey{}, r), r
@@ -84,8 +86,8 @@ func (c *call) quotas() []Quota {
 		q := Quota{
 			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Reset: a.blockLeft, policy: a.policy(),
 		}
-		if a.part != nil && c.refusedHere() {
-			continue // the stores were not asked
+		if a.part != nil && (c.refusedHere() || a.part.store == engine.Store(nothing{})) {
+			continue // no store was asked
 		}
 		if a.part != nil {
 			claim := a.claim()
