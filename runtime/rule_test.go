@@ -51,6 +51,7 @@ func TestRuleValidate(t *testing.T) {
 		{"no text", Rule{Name: "a\xff", Limit: 1, Per: time.Minute}, "name", `found "a\xff", which is no UTF-8`},
 		{"long name", Rule{Name: strings.Repeat("a", 257), Limit: 1, Per: time.Minute}, "name", "found 257 bytes"},
 
+		{"cron of words", Rule{Limit: 1, Cron: "0 noon * * *"}, "cron", `found "noon"; expected numbers, *, or the first three letters`},
 		{"cron of two fields", Rule{Limit: 1, Cron: "0 0"}, "cron", "found 2 fields; expected 5, or 6 with seconds"},
 		{"unknown mode", Rule{Limit: 1, Per: time.Minute, Mode: 9}, "mode", "found 9"},
 		{"unknown scope", Rule{Limit: 1, Per: time.Minute, Scope: 9}, "scope", "found 9; expected fleet or instance"},

@@ -57,8 +57,8 @@ func isEscapedHead(head string) bool {
 
 // Unescape returns the text that Escape shows so. It reports false if there is none, or if it was cut.
 func Unescape(shown string) (text string, ok bool) {
-	text, err := url.PathUnescape(shown)
-	return text, err == nil && Escape(text) == shown
+	text, _ = url.PathUnescape(shown) // "" of what is no escaped text
+	return text, Escape(text) == shown
 }
 
 func isClean(text string) bool {

@@ -87,3 +87,25 @@ func FuzzEscape(f *testing.F) {
 		}
 	})
 }
+
+// What is cut ends with a hash as Escape writes it.
+func TestIsEscapedOfWhatIsCut(t *testing.T) {
+	for n := range 3 { // where the cut goes through an escape
+		if shown := Escape(strings.Repeat("a", n) + strings.Repeat("{", 100)); !IsEscaped(shown) {
+			t.Errorf("%s is not one that Escape returns", shown)
+		}
+	}
+	whole := Escape(strings.Repeat("a", 200))
+	head, hash, _ := strings.Cut(whole, cut)
+	for _, other := range []string{
+		head + cut + strings.ToUpper(hash), head + cut + hash[2:], head + cut + "g" + hash[1:], head + "{" + cut + hash[1:], head + cut + hash + "00",
+		"%" + head[1:] + cut + hash, "a" + whole, cut, "%" + cut,
+	} {
+		if IsEscaped(other) {
+			t.Errorf("%s is one that Escape returns", other)
+		}
+	}
+	for _, short := range []string{cut + hash, "a" + cut + hash} { // whose heads are shorter than an escape
+		_ = IsEscaped(short)
+	}
+}
