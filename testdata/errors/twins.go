@@ -79,6 +79,11 @@ type Shared interface {
 	//ratelimit:rule key="{user}" limit=5 per=1m mode=shadow name=stricter
 	OtherName(user string, vip bool) error
 
+	//ratelimit:rule key="sms:{user}" limit=10 per=1m
+	//ratelimit:rule key="sms:{user}" limit=5 per=1m
+	//          ^ this rule shares one count with the rule of line 82, since they have the same name, key and window; keep the stricter one, or give one a name of its own
+	Text(user string) error
+
 	//ratelimit:rule limit=10 cron=@daily when=!vip
 	//ratelimit:rule limit=100 cron="0 0 * * *" when=vip
 	OtherText(vip bool) error

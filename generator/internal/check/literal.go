@@ -25,7 +25,7 @@ func (a *analysis) literalKeys(w *model.Wrapper) {
 	}
 	for _, m := range w.Methods {
 		for _, r := range m.Rules {
-			if !a.literal[r.Pos] && instead[r.Pos] != "" {
+			if instead[r.Pos] != "" {
 				a.literal[r.Pos] = true
 				a.found.Warn(argument(r, "key"), "key: the text %q is the same for every call; %s", r.Key.Value, instead[r.Pos])
 			}
