@@ -85,6 +85,12 @@ func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
 	s, shadow := start(t), hourly
 	shadow.Name, shadow.Mode = "shadow", ratelimit.ModeShadow
 	never := ratelimit.Request{Rule: shadow, Key: "k", Cost: hourly.Limit + 1}
+	unseen := never
+	unseen.Key = "unseen"
+	s.admit(t, unseen)
+	if keys := s.client.Keys(t.Context(), "*{unseen}*").Val(); len(keys) > 0 {
+		t.Errorf("a refused call opens the window %s", keys)
+	}
 	s.admit(t, ask(shadow, "k"))
 	for _, call := range [][]ratelimit.Request{{never}, {never, ask(hourly, "k")}, {ask(hourly, "k"), never}} {
 		d := s.admit(t, call...)
