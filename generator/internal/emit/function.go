@@ -122,9 +122,6 @@ func (f *function) signature() *jen.Statement {
 		results = append(results, jen.Id(f.results[i]).Id(f.imports.Type(sig.Results().At(i).Type())))
 	}
 	s := jen.Params(params...)
-	if len(results) == 1 && f.results[0] == "" {
-		return s.Add(results...)
-	}
 	if len(results) > 0 {
 		s.Params(results...)
 	}

@@ -51,11 +51,7 @@ func separated(pieces []model.Piece) []model.Piece {
 	var out []model.Piece
 	for i, p := range pieces {
 		if i > 0 && pieces[i-1].Code != nil && !strings.HasPrefix(p.Literal, ":") {
-			if p.Code == nil {
-				p.Literal = ":" + p.Literal
-			} else {
-				out = append(out, model.Piece{Literal: ":"})
-			}
+			out = append(out, model.Piece{Literal: ":"})
 		}
 		out = append(out, p)
 	}
