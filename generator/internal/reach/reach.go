@@ -85,13 +85,14 @@ func (f From) unnameable(o *types.TypeName) string {
 		return path + "." + o.Name() + ", which is not exported"
 	case !Importable(path, f.Package.Path()):
 		return path + "." + o.Name() + ", which is internal to another module or folder"
+	case o.Pkg().Name() == "main" && path != folder(f.Package.Path()):
+		return path + "." + o.Name() + ", which is of a program and cannot be imported"
 	}
 	return ""
 }
 
 // Importable reports whether the package from may import the package path.
 func Importable(path, from string) bool {
-	from = strings.TrimSuffix(from, "_test")
 	if strings.HasPrefix(path, "vendor/") {
 		return false
 	}
@@ -102,8 +103,11 @@ func Importable(path, from string) bool {
 	if i == 0 {
 		return false // the standard library's
 	}
-	return strings.HasPrefix(from+"/", path[:i])
+	return strings.HasPrefix(folder(from)+"/", path[:i])
 }
+
+// folder is the path of the folder where a package is. An external test is in the folder of the package that it tests.
+func folder(path string) string { return strings.TrimSuffix(path, "_test") }
 
 // Mentions reports whether is holds for t or for a type in t's text. What a named type is declared as is no part of its
 // text. An alias of something invalid counts as invalid.
