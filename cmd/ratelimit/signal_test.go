@@ -15,17 +15,12 @@ import (
 
 // TestSignals ends the command while it waits for a go command that never answers.
 func TestSignals(t *testing.T) {
-	program, dir, bin := build(t), module(t, "x.go", source), t.TempDir()
-	asked := filepath.Join(bin, "asked")
+	program, dir := build(t), module(t, "x.go", source)
+	asked := filepath.Join(t.TempDir(), "asked")
 	if err := syscall.Mkfifo(asked, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fake := filepath.Join(bin, "go")
-	testmodule.Write(t, fake, "#!/bin/sh\necho >'"+asked+"'\nexec sleep 1000\n")
-	if err := os.Chmod(fake, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	fakeGo(t, "echo >'"+asked+"'\nexec sleep 1000")
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		cmd := exec.Command(program)
 		cmd.Dir = dir
@@ -45,4 +40,26 @@ func TestSignals(t *testing.T) {
 			t.Errorf("%v: %v, %q", signal, err, stderr.String())
 		}
 	}
+}
+
+// TestSilentGoCommand has a go command that ends without a word.
+func TestSilentGoCommand(t *testing.T) {
+	dir := module(t, "x.go", source)
+	for script, want := range map[string]string{"exit 3": "exit status 3\n", "kill -9 $$": "signal: killed\n"} {
+		fakeGo(t, script)
+		if _, stderr := expect(t, 1, dir); stderr != want {
+			t.Errorf("%s: %q, expected %q", script, stderr, want)
+		}
+	}
+}
+
+// fakeGo puts a shell script in place of the go command.
+func fakeGo(t *testing.T, script string) {
+	bin := t.TempDir()
+	name := filepath.Join(bin, "go")
+	testmodule.Write(t, name, "#!/bin/sh\n"+script+"\n")
+	if err := os.Chmod(name, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }

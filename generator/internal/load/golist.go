@@ -54,13 +54,13 @@ func (l *loader) noteOverlay() {
 	}
 }
 
-// goError takes the go command's words out of what go/packages says about it.
+// goError takes the go command's words out of what go/packages says about it, or how the go command ended if it said nothing.
 func goError(err error) error {
 	if _, lost := exec.LookPath("go"); lost != nil {
 		return errors.New("there is no go command in PATH, which is needed to find packages; install Go, or add its bin folder to PATH")
 	}
-	_, said, _ := strings.Cut(err.Error(), "stderr: ")
-	return errors.New(cmp.Or(strings.Join(strings.Fields(said), " "), err.Error()))
+	ended, said, _ := strings.Cut(err.Error(), ": stderr: ")
+	return errors.New(cmp.Or(strings.Join(strings.Fields(said), " "), strings.TrimPrefix(ended, "err: ")))
 }
 
 // listError is the first error of a package, with its place.
