@@ -195,7 +195,7 @@ func named(dir, pattern string) string {
 	return filepath.Clean(path)
 }
 
-// orphans are the outputs whose source is gone or has no directives left.
+// orphans are the outputs that should not be there, as nothing is generated from their sources any more.
 func (f *folder) orphans() []string {
 	var gone []string
 	for _, out := range f.outputs {

@@ -29,7 +29,7 @@ type Config struct {
 // Set is what was found.
 type Set struct {
 	Fset    *token.FileSet
-	Orphans []string                // generated files whose source is gone or has no directives any more
+	Orphans []string                // generated files that should not be there, as nothing is generated from their sources any more
 	Found   annotations.Diagnostics // notes, warnings, and what does not parse; complete only after the last package
 
 	// Packages parses and checks one package after the other, each behind those that it imports. Only one is in memory at a
