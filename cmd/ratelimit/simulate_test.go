@@ -95,6 +95,7 @@ func TestSimulateUsage(t *testing.T) {
 		"counts distinct members, which calls of this load lack; use -load csv:FILE, with a member in the fourth field of each line\n": {"-method", "O"},
 		"has a key, but a call of the load has none": {"-rule", "key={a} limit=1 per=1m", "-load", "csv:empty.csv"},
 		"found no rules\n":                           {"-tags", "bare"},
+		"found 256 rules; a call has at most 255\n":  slices.Repeat([]string{rule}, 256),
 	} {
 		write(t, dir, "empty.csv", "1\n")
 		write(t, dir, "x.go", "//go:build !bare\n\n"+limited)

@@ -39,8 +39,14 @@ type run struct {
 	result   *Result             // of each rule it has all keys, until it is summarized
 }
 
-// Run decides each call of the load under all rules. The rules keep their counts apart, whatever their names are.
+// maxRules is how many rules package ratelimit lets a call have.
+const maxRules = 255
+
+// Run decides each call of the load under all rules, up to 255. The rules keep their counts apart, whatever their names are.
 func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
+	if len(rules) > maxRules {
+		return nil, fmt.Errorf("found %d rules; a call has at most %d", len(rules), maxRules)
+	}
 	if n := len(rules) * len(load.Keys); n > maxCalls {
 		return nil, fmt.Errorf("%d rules and %d keys make %d counts; at most %d are possible", len(rules), len(load.Keys), n, maxCalls)
 	}

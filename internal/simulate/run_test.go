@@ -366,13 +366,23 @@ func TestMissingKey(t *testing.T) {
 }
 
 func TestBadRules(t *testing.T) {
-	rules := []Rule{{Rule: ratelimit.PerMinute(1)}, {Rule: ratelimit.Rule{Limit: -1, Per: time.Minute}, Text: "limit=-1 per=1m"}}
-	if _, err := Run(t.Context(), rules, calls(t, "0,a\n")); err == nil || !strings.HasPrefix(err.Error(), `the rule "limit=-1 per=1m": limit: found -1`) {
-		t.Errorf("got %v", err)
+	one, few := Rule{Rule: ratelimit.PerMinute(1)}, calls(t, "0,a\n")
+	many := &Load{Length: time.Minute, Keys: make([]string, 40_000)}
+	for _, c := range []struct {
+		rules []Rule
+		load  *Load
+		want  string
+	}{
+		{[]Rule{one, {Rule: ratelimit.PerMinute(-1), Text: "limit=-1 per=1m"}}, few, `the rule "limit=-1 per=1m": limit: found -1`},
+		{slices.Repeat([]Rule{one}, 256), few, "found 256 rules; a call has at most 255"},
+		{slices.Repeat([]Rule{one}, 255), many, "255 rules and 40000 keys make 10200000 counts; at most "},
+	} {
+		if _, err := Run(t.Context(), c.rules, c.load); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%v; expected %s", err, c.want)
+		}
 	}
-	many := &Load{Length: time.Minute, Keys: make([]string, 1001)}
-	if _, err := Run(t.Context(), make([]Rule, 10_000), many); err == nil || !strings.HasPrefix(err.Error(), "10000 rules and 1001 keys make 10010000 counts; at most ") {
-		t.Errorf("got %v", err)
+	if result, err := Run(t.Context(), slices.Repeat([]Rule{one}, 255), few); err != nil || result.Admitted != 1 {
+		t.Errorf("under 255 rules: %v, %v", result, err)
 	}
 }
 
