@@ -88,7 +88,10 @@ func TestWrongRequests(t *testing.T) {
 		{`rule "r": per: a rule needs a window`, "Allow Wait Peek Reset", []ratelimit.Request{good, {Rule: endless, Key: "k"}}},
 		{"r: {user}: the key is empty", "Allow Wait Peek Reset", []ratelimit.Request{good, {Rule: rule}}},
 		{"r: {who}: the member is empty", "Allow Wait Peek", []ratelimit.Request{good, {Rule: strangers, Key: "k"}}},
-		{`rule "r": requests: found UpTo for a rule with distinct, prepay or warmup`, "Allow Peek", []ratelimit.Request{{Rule: bucket, Key: "k", UpTo: true}}},
+		{
+			`rule "r": requests: found UpTo for a rule with distinct, prepay or warmup`, "Allow Peek",
+			[]ratelimit.Request{{Rule: bucket, Key: "k", UpTo: true}},
+		},
 	} {
 		for _, name := range strings.Fields(test.methods) {
 			err := methods[name](test.bad...)

@@ -127,8 +127,9 @@ func (c *call) decision() Decision {
 }
 
 // Reset forgets what the keys of the requests have used under their rules, and ends what the Block of a rule began. It returns how many
-// counts it found that had permits in use or were blocked. It finds them as Peek does. Costs do not matter. A charge from before should not be refunded or settled afterwards: a Calendar window and a SlidingCounter
-// cannot tell it from those that they have counted since. The errors are those of Allow.
+// counts it found that had permits in use or were blocked. It finds them as Peek does. Costs do not matter. A charge from before should
+// not be refunded or settled afterwards: a Calendar window and a SlidingCounter cannot tell it from those that they have counted since.
+// The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	c := l.newCall("")
 	defer c.free()

@@ -62,8 +62,14 @@ func TestRuleValidate(t *testing.T) {
 		{"policy of a share", Rule{Limit: 1, Per: time.Minute, OnError: FailLocalShare(3)}, "", ""},
 		{"short warmup", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Warmup: 1}, "warmup", "found 1ns; expected 1us to"},
 		{"negative warmup", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Warmup: -time.Second}, "warmup", "found -1s"},
-		{"warmup with a burst", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Warmup: time.Second, Burst: 2}, "burst", "found warmup as well"},
-		{"negative queue", Rule{Algorithm: LeakyBucket, Limit: 1, Per: time.Minute, Wait: time.Second, Queue: -1}, "queue", "found -1; expected 1 to"},
+		{
+			"warmup with a burst", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Warmup: time.Second, Burst: 2},
+			"burst", "found warmup as well",
+		},
+		{
+			"negative queue", Rule{Algorithm: LeakyBucket, Limit: 1, Per: time.Minute, Wait: time.Second, Queue: -1},
+			"queue", "found -1; expected 1 to",
+		},
 		{"negative lease", Rule{Limit: 1, Per: time.Minute, Lease: -1}, "lease", "found -1ns; expected whole microseconds"},
 		{"lease that waits", Rule{Limit: 1, Per: time.Minute, Lease: time.Second, Wait: time.Second}, "lease", "found wait as well"},
 		{"lease of members", Rule{Limit: 1, Per: time.Minute, Lease: time.Second, Distinct: "{who}"}, "lease", "found distinct as well"},

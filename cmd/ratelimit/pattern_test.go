@@ -69,8 +69,12 @@ func TestBrokenPlaces(t *testing.T) {
 	}
 	modless := t.TempDir()
 	write(t, modless, "x.go", source)
+	errs := map[string]string{
+		modless: "go: go.mod file not found in ",
+		broken:  "go: errors parsing go.mod: go.mod:1: unknown directive: modul\n",
+	}
 	for _, pattern := range []string{".", "./..."} {
-		for dir, want := range map[string]string{modless: "go: go.mod file not found in ", broken: "go: errors parsing go.mod: go.mod:1: unknown directive: modul\n"} {
+		for dir, want := range errs {
 			if _, stderr := expect(t, 1, dir, pattern); !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s: %q", pattern, stderr)
 			}
@@ -89,7 +93,8 @@ func TestTags(t *testing.T) {
 	if _, stderr := expect(t, 0, dir); !strings.Contains(stderr, "x.go:1:1: note: ") {
 		t.Errorf("no note on the file that was left out: %q", stderr)
 	}
-	if _, stderr := expect(t, 1, dir, "-check", "-tags=special", "."); stderr != "x_ratelimit.go: missing; run: go tool ratelimit -tags=special .\n" {
+	const missing = "x_ratelimit.go: missing; run: go tool ratelimit -tags=special .\n"
+	if _, stderr := expect(t, 1, dir, "-check", "-tags=special", "."); stderr != missing {
 		t.Errorf("-check says %q", stderr)
 	}
 	expect(t, 0, dir, "-tags=special")

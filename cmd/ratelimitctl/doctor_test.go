@@ -192,7 +192,8 @@ func TestDoctorOfACluster(t *testing.T) {
 	}
 	text, status = ctl(t, cluster[0].Addr, "doctor")
 	for _, want := range []string{
-		"?     " + cluster[0].Addr + "  cluster", "warn  " + cluster[1].Addr + "  eviction", "bad   " + cluster[2].Addr + "  cluster", "state fail, 16383 of 16384", "all calls fail",
+		"?     " + cluster[0].Addr + "  cluster", "warn  " + cluster[1].Addr + "  eviction", "bad   " + cluster[2].Addr + "  cluster",
+		"state fail, 16383 of 16384", "all calls fail",
 	} {
 		if status != failed || !strings.Contains(text, want) {
 			t.Errorf("status %d, no %q:\n%s", status, want, text)

@@ -127,7 +127,8 @@ func TestHostileStore(t *testing.T) {
 	for _, set := range [][]any{
 		{"hset", "ratelimit:rules", evil, evil, "login 1m", `{"name":"login","key":"` + quoted + `","limit":5,"per":60000000000,"seen":"` + seen + `"}`},
 		{"hset", "ratelimit:rules", "b", `{"name":"` + quoted + `","limit":5,"per":60000000000,"seen":"` + seen + `"}`},
-		{"hset", "ratelimit:rules", "mars", `{"name":"mars","limit":5,"cron":"@daily","tz":"Mars/Olympus","seen":"` + seen + `"}`}, // a zone that nobody knows
+		// A zone that nobody knows.
+		{"hset", "ratelimit:rules", "mars", `{"name":"mars","limit":5,"cron":"@daily","tz":"Mars/Olympus","seen":"` + seen + `"}`},
 		{"hset", "ratelimit:overrides", evil, evil, "login", `{"limit":5,"by":"` + quoted + `"}`, "x" + evil, `{"limit":5}`},
 		{"hset", "ratelimit:blocked", evil, evil, "login:{" + evil + "}", `{"until":"2999-01-01T00:00:00Z","by":"` + quoted + `"}`},
 		{"zadd", stats.List("ratelimit"), time.Now().UnixMilli(), evil, time.Now().UnixMilli(), "p"},

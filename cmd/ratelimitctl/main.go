@@ -97,7 +97,8 @@ func run(ctx context.Context, args []string, url string, stdout, stderr io.Write
 	t := &tool{stdout: stdout}
 	flags := flag.NewFlagSet("ratelimitctl", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&t.url, "redis", "", "`URL` of the server, or of one server of a cluster; the default is REDIS_URL, or redis://127.0.0.1:6379")
+	flags.StringVar(&t.url, "redis", "",
+		"`URL` of the server, or of one server of a cluster; the default is REDIS_URL, or redis://127.0.0.1:6379")
 	flags.StringVar(&t.prefix, "prefix", ratelimit.DefaultPrefix, "`prefix` of the limiters, as in WithPrefix")
 	flags.BoolVar(&t.json, "json", false, "print JSON")
 	printVersion := flags.Bool("version", false, "print the version")

@@ -98,8 +98,8 @@ func TestIsEscapedOfWhatIsCut(t *testing.T) {
 	whole := Escape(strings.Repeat("a", 200))
 	head, hash, _ := strings.Cut(whole, cut)
 	for _, other := range []string{
-		head + cut + strings.ToUpper(hash), head + cut + hash[2:], head + cut + "g" + hash[1:], head + "{" + cut + hash[1:], head + cut + hash + "00",
-		"%" + head[1:] + cut + hash, "a" + whole, cut, "%" + cut,
+		head + cut + strings.ToUpper(hash), head + cut + hash[2:], head + cut + "g" + hash[1:], head + "{" + cut + hash[1:],
+		head + cut + hash + "00", "%" + head[1:] + cut + hash, "a" + whole, cut, "%" + cut,
 	} {
 		if IsEscaped(other) {
 			t.Errorf("%s is one that Escape returns", other)

@@ -48,7 +48,8 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 
 // A damaged count starts anew, and the operator is told once: also if only what changes a charge meets it.
 func TestDamageIsTold(t *testing.T) {
-	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, Key: "k", Cost: 2}
+	rule := ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour, Algorithm: ratelimit.FixedWindow}
+	request := ratelimit.Request{Rule: rule, Key: "k", Cost: 2}
 	for name, after := range map[string]func(*ratelimit.Limiter, ratelimit.Decision) error{
 		"call": func(l *ratelimit.Limiter, _ ratelimit.Decision) error {
 			_, err := l.Allow(t.Context(), request)

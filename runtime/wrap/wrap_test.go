@@ -47,7 +47,9 @@ func TestTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken.Settle(ctx, -2)
-	if wrong, ok := errors.AsType[*ratelimit.RuleError](last.Err); last.Kind != ratelimit.EventSettled || !ok || wrong.Reason != "found a cost of -2; expected 0 or more" {
+	const reason = "found a cost of -2; expected 0 or more"
+	wrong, ok := errors.AsType[*ratelimit.RuleError](last.Err)
+	if last.Kind != ratelimit.EventSettled || !ok || wrong.Reason != reason {
 		t.Errorf("after a wrong cost, the last event is %s, %v", last.Kind, last.Err)
 	}
 }

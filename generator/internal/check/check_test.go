@@ -280,7 +280,8 @@ func TestTwins(t *testing.T) {
 	two := func(a, b string) string {
 		return "//ratelimit:rule per=1m " + a + "\n//ratelimit:rule per=1m " + b + "\nM(n int, s string) error"
 	}
-	shared := []string{"10:13: this rule shares one count with the rule of line 9, since they have the same name, key and window; keep the stricter one, or give one a name of its own"}
+	shared := []string{"10:13: this rule shares one count with the rule of line 9, since they have the same name, key and window; " +
+		"keep the stricter one, or give one a name of its own"}
 	check(t, []scenario{
 		{"two limits", two("limit=1", "limit=2"), shared},
 		{"one key, spelled differently", two("limit=1 key=\"{n+1}\"", "limit=2 key=\"{ n + 1 }\""), shared},

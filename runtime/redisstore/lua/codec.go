@@ -167,8 +167,8 @@ func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 	return v, err
 }
 
-// ReadAdjustment takes in the script's reply to an adjustment, and returns its time and whether it met damage. The Deltas become the permits
-// that debts have no room for. The error is a WindowsAt if the call is to be sent again.
+// ReadAdjustment takes in the script's reply to an adjustment, and returns its time and whether it met damage. The Deltas become the
+// permits that debts have no room for. The error is a WindowsAt if the call is to be sent again.
 func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
 	told := engine.Call{Claims: slices.Clone(call.Claims)}
 	v, err := read(reply, &told)

@@ -1,8 +1,8 @@
 -- A run decides one call or many, one after the other, at one reading of the clock.
 --
--- The first argument is a header: a zero byte, and 17 bytes for each call: what to do, which is a sum of the flags of new_operation; and the
--- most permits that it takes, and for how long, if it takes up to a cost or permits ahead. One call without flags has no header. The claims
--- of each call follow: see claims.lua.
+-- The first argument is a header: a zero byte, and 17 bytes for each call: what to do, which is a sum of the flags of new_operation; and
+-- the most permits that it takes, and for how long, if it takes up to a cost or permits ahead. One call without flags has no header. The
+-- claims of each call follow: see claims.lua.
 
 local decide = use('decide')
 

@@ -107,7 +107,10 @@ func TestShadowOfACallUpTo(t *testing.T) {
 	for used := range int64(2) {
 		q := ratelimit.Request{Rule: shadow, Key: "k", Cost: hourly.Limit + 1, UpTo: true}
 		d := s.admit(t, q)
-		if d.Taken != q.Cost || len(d.Violations) != 1 || d.Violations[0].Remaining != hourly.Limit-used || (d.Violations[0].RetryAfter > 0) != (used > 0) {
+		if d.Taken != q.Cost || len(d.Violations) != 1 {
+			t.Fatalf("%d used: got %+v", used, d)
+		}
+		if v := d.Violations[0]; v.Remaining != hourly.Limit-used || (v.RetryAfter > 0) != (used > 0) {
 			t.Errorf("%d used: got %+v", used, d)
 		}
 		s.admit(t, ask(shadow, "k"))
