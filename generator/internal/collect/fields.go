@@ -1,6 +1,10 @@
 package collect
 
-import "go/types"
+import (
+	"go/types"
+	"slices"
+	"strings"
+)
 
 // ofFields collects the fields of a struct that are funcs.
 func (c *methods) ofFields() {
@@ -32,18 +36,45 @@ func (c *methods) ofFields() {
 	c.noLock(t)
 }
 
-// warnOfPromoted tells of structs of funcs that a struct embeds: its rules do not reach them. It may share them with others.
+// warnOfPromoted tells of the funcs in what a struct embeds: its rules do not reach them. The struct may share them with others.
 func (c *methods) warnOfPromoted() {
 	for _, at := range c.embeds {
 		embedded := c.pkg.Named(at.Type)
 		if embedded == nil {
 			continue
 		}
-		if s, ok := embedded.Type().Underlying().(*types.Struct); ok && hasFuncs(s) && !c.skips(at) {
-			c.warnf(at.Type.Pos(), "the rule does not reach the funcs that %s brings along; //ratelimit:skip here says that this is meant",
-				types.ExprString(at.Type))
+		var found []string
+		for _, name := range funcsIn(embedded.Type(), map[types.Type]bool{}) {
+			o, path, _ := types.LookupFieldOrMethod(c.object.Type(), true, c.pkg.Types, name)
+			if o != nil && len(path) > 1 && !slices.Contains(found, name) {
+				found = append(found, name)
+			}
+		}
+		if len(found) > 0 && !c.skips(at) {
+			c.warnf(at.Type.Pos(), "the rule does not reach %s, which %s brings along; //ratelimit:skip here says that this is meant",
+				strings.Join(found, ", "), types.ExprString(at.Type))
 		}
 	}
+}
+
+// funcsIn returns the fields of a struct that are funcs, also those that it gets from what it embeds.
+func funcsIn(t types.Type, seen map[types.Type]bool) (names []string) {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok || seen[t] {
+		return nil
+	}
+	seen[t] = true
+	for f := range s.Fields() {
+		if _, isFunc := f.Type().Underlying().(*types.Signature); isFunc && !f.Embedded() {
+			names = append(names, f.Name())
+		} else if f.Embedded() {
+			names = append(names, funcsIn(f.Type(), seen)...)
+		}
+	}
+	return names
 }
 
 // noLock refuses a struct that must not be copied.
@@ -70,12 +101,9 @@ func holdsLock(t types.Type) bool {
 	return pointer.Lookup(nil, "Lock") != nil && pointer.Lookup(nil, "Unlock") != nil
 }
 
-// hasFuncs reports whether a field of a struct, or of what it embeds by value, is a func.
 func hasFuncs(t *types.Struct) bool {
 	for f := range t.Fields() {
-		inner, isStruct := f.Type().Underlying().(*types.Struct)
-		_, isFunc := f.Type().Underlying().(*types.Signature)
-		if isFunc && !f.Embedded() || isStruct && f.Embedded() && hasFuncs(inner) {
+		if _, ok := f.Type().Underlying().(*types.Signature); ok && !f.Embedded() {
 			return true
 		}
 	}
