@@ -174,7 +174,7 @@ func TestLiteralKeys(t *testing.T) {
 		{"no difference of parameters", keyed("a-b", "a, b int"), says(39, "a-b", "write {a} for the value")},
 		{"other braces", keyed(`"{{.Order}}"`, who), says(40, "{{.Order}}", order)},
 		{"a text in braces", keyed("{'order'}", who), says(39, "{'order'}", order)},
-		{"a number in braces", keyed("sms:{0}", who), nil},
+		{"a number in braces", keyed("sms:{0}", who), says(39, "sms:{0}", "write the name of a parameter in the braces")},
 		{"a name, which does not say that it is meant", keyed("order name=orders", who), says(39, "order", order)},
 		{"a text in braces, and a value", keyed(`"{'sms:' + order}"`, who), nil},
 		{"a label", keyed("orders", who), nil},
@@ -199,6 +199,25 @@ func TestLiteralKeysOfTypes(t *testing.T) {
 			`x.go:2:22: warning: key: the text "order" is the same for every call; write {order} for the value`}},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"x.go": rule + c.methods}, c.found) })
+	}
+}
+
+// TestLiteralKeysOfPackages has keys that name what only a struct or a package has.
+func TestLiteralKeysOfPackages(t *testing.T) {
+	const rule = "//ratelimit:rule limit=5 per=1h key="
+	for name, c := range map[string]struct{ src, found string }{
+		"the receiver": {"type S struct{ Host string }\n" + rule + "s.Host\nfunc (s *S) M() error { return nil }\n",
+			`x.go:3:37: warning: key: the text "s.Host" is the same for every call; write {s.Host} for the value`},
+		"a constant that a parameter is called like": {"const Region = \"eu\"\ntype X interface {\n" +
+			rule + "Region\nA(region string) error\n}\n",
+			`x.go:4:37: warning: key: the text "Region" is the same for every call; write {region} for the value`},
+		"a call over the receiver": {"type S struct{ Host string }\nfunc of(s string) string { return s }\n" +
+			rule + "of(s.Host)\nfunc (s *S) M() error { return nil }\n",
+			`x.go:4:37: warning: key: the text "of(s.Host)" is the same for every call; write {of(s.Host)} for the value`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			compare(t, map[string]string{"x.go": "package x\n" + c.src}, []string{c.found})
+		})
 	}
 }
 
@@ -270,7 +289,8 @@ func TestEmptyKey(t *testing.T) {
 	const rule = "//ratelimit:rule limit=1 per=1m key="
 	check(t, []scenario{
 		{"an empty text", rule + "\"{''}\"\nM(n int) error",
-			[]string{"9:38: key: this is empty in every call, so that every call fails; without key= there is one budget for everybody"}},
+			[]string{"9:38: key: this is empty in every call, so that every call fails; without key= there is one budget for everybody",
+				"9:38: warning: key: the text \"{''}\" is the same for every call; write the name of a parameter in the braces"}},
 		{"a number", rule + "{six}\nM(n int) error", nil},
 	})
 }
@@ -280,15 +300,18 @@ func TestTwins(t *testing.T) {
 	two := func(a, b string) string {
 		return "//ratelimit:rule per=1m " + a + "\n//ratelimit:rule per=1m " + b + "\nM(n int, s string) error"
 	}
-	shared := []string{"10:13: this rule shares one count with the rule of line 9, since they have the same name, key and window; " +
-		"keep the stricter one, or give one a name of its own"}
+	const same = "10:13: this rule counts the same calls in the same window (1m) as the rule of line 9; " +
+		"keep the stricter one, or give one a name"
+	const shared = "10:13: this rule shares one count with the rule of line 9, since both are called login, " +
+		"so each also counts what the other takes; give one of them a name of its own"
 	check(t, []scenario{
-		{"two limits", two("limit=1", "limit=2"), shared},
-		{"one key, spelled differently", two("limit=1 key=\"{n+1}\"", "limit=2 key=\"{ n + 1 }\""), shared},
+		{"two limits", two("limit=1", "limit=2"), []string{same}},
+		{"one key, spelled differently", two("limit=1 key=\"{n+1}\"", "limit=2 key=\"{ n + 1 }\""), []string{same}},
 		{"two keys", two("limit=1 key={n}", "limit=2 key={s}"), nil},
 		{"a name", two("limit=1", "limit=2 name=other"), nil},
-		{"a name for both", two("limit=1 name=login", "limit=20 cost=n name=login"), shared},
-		{"a condition", two("limit=1 when=\"n > 1\"", "limit=2"), shared},
+		{"two costs", two("limit=1 name=login", "limit=20 cost=n name=login"), []string{shared}},
+		{"a condition", two("limit=1 when=\"n > 1\" name=login", "limit=2 name=login"), []string{shared}},
+		{"one condition", two("limit=1 when=\"n > 1\"", "limit=2 when=\"n>1\""), []string{same}},
 	})
 }
 

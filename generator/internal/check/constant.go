@@ -65,9 +65,10 @@ func subject(pieces []model.Piece) (text string, ok bool) {
 	return b.String(), true
 }
 
-// isIsland reports whether text is an expression that could stand in a template of m.
-func isIsland(text string, m *model.Method) bool {
+// isIsland compiles text as the expression that it would be in a template of m, and reports whether it is right and what it gives
+// depends on the call.
+func isIsland(text string, m *model.Method) (right, varies bool) {
 	e := annotations.Expr{Text: annotations.Text{Value: text, Pos: m.Pos}}
-	_, errs := expr.Compile(e, m.Env, expr.Island)
-	return len(errs) == 0
+	code, errs := expr.Compile(e, m.Env, expr.Island)
+	return len(errs) == 0, len(errs) == 0 && code.Varies
 }

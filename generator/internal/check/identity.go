@@ -38,7 +38,7 @@ func identity(m *model.Method) string {
 		if !slices.Contains(identities, strings.ToLower(strings.ReplaceAll(p.Name, "_", ""))) {
 			continue
 		}
-		if isIsland(p.Name, m) {
+		if right, _ := isIsland(p.Name, m); right {
 			return p.Name
 		}
 	}

@@ -35,29 +35,48 @@ func (a *analysis) literalKeys(w *model.Wrapper) {
 
 var (
 	word  = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*`)
-	chain = regexp.MustCompile(`^[\pL_][\pL_\p{Nd}.]*(\(.*\))?$`) // as expressions in keys mostly are
+	chain = regexp.MustCompile(`[\pL_][\pL_\p{Nd}.]*(\(.*\))?`) // as expressions in keys mostly are
+	value = regexp.MustCompile("^[0-9\"'`]")                    // as an island begins that is a number or a text
 )
 
-// meantBy says what to write in place of a template that is the same in all calls of m and names a parameter; it returns nothing
-// for other templates.
+// meantBy says what to write in place of a template of r that is the same in all calls of m and looks as if it were not; it
+// returns nothing for other templates.
 func meantBy(pieces []model.Piece, m *model.Method) string {
-	text, ok := same(pieces)
-	if !ok {
+	var b strings.Builder
+	islands := false
+	for _, p := range pieces {
+		if p.Expr != "" && (!value.MatchString(p.Expr) || constant(p.Code) == nil) {
+			return ""
+		}
+		islands = islands || p.Expr != ""
+		b.WriteString(p.Literal + p.Expr)
+	}
+	text := b.String()
+	if text == "" {
 		return ""
+	}
+	if whole := chain.FindString(text); strings.Trim(strings.Replace(text, whole, "", 1), "{}[]()<>$#%:&'\"` ") == "" && varies(whole, m) {
+		return fmt.Sprintf("write {%s} for the value", whole)
 	}
 	words := word.FindAllString(text, -1)
 	for i, p := range m.Params {
-		if !slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, p.Name) }) {
-			continue
-		}
-		for _, island := range []string{text, p.Name} {
-			if chain.MatchString(island) && isIsland(island, m) {
-				return fmt.Sprintf("write {%s} for the value", island)
-			}
-		}
-		if i != m.Context {
+		named := slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, p.Name) })
+		switch {
+		case i == m.Context || !named:
+		case varies(p.Name, m):
+			return fmt.Sprintf("write {%s} for the value", p.Name)
+		default:
 			return fmt.Sprintf("an expression over %s stands in braces", p.Name)
 		}
 	}
+	if islands {
+		return "write the name of a parameter in the braces"
+	}
 	return ""
+}
+
+// varies reports whether text is an expression, fit for a template, whose value depends on the arguments of m.
+func varies(text string, m *model.Method) bool {
+	_, varies := isIsland(text, m)
+	return varies
 }

@@ -1,9 +1,16 @@
 package check
 
-import "github.com/ratelimit-go/ratelimit/generator/internal/model"
+import (
+	"fmt"
 
-// twins reports two rules of a method that count for one subject in one window: each takes from the other. The error stands at the
-// later one, or at that of the method if the other one is the type's.
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// twins reports two rules of a method that count for one subject in one window. If they count the same calls, one of them never
+// decides; else each takes from the other. The error stands at the later one, or at that of the method if the other one is the
+// type's.
 func (a *analysis) twins(rules []*model.Rule) {
 	for i, later := range rules {
 		for _, first := range rules[:i] {
@@ -14,8 +21,15 @@ func (a *analysis) twins(rules []*model.Rule) {
 				continue
 			}
 			a.twin[later.Pos] = true
-			a.found.Add(later.Verb.Pos, "this rule shares one count with the rule of %s, since they have the same name, key and window; "+
-				"keep the stricter one, or give one a name of its own", a.line(first, later))
+			if counted(first) == counted(later) {
+				a.found.Add(later.Verb.Pos, "this rule counts the same calls in the same window (%s) as the rule of %s; "+
+					"keep the stricter one, or give one a name",
+					later.Limit.Window(), a.line(first, later))
+			} else {
+				a.found.Add(later.Verb.Pos, "this rule shares one count with the rule of %s, since both are called %s, "+
+					"so each also counts what the other takes; give one of them a name of its own",
+					a.line(first, later), later.Limit.Name)
+			}
 		}
 	}
 }
@@ -25,4 +39,25 @@ func isTwin(a, b *model.Rule) bool {
 	key, ok := subject(a.Subject)
 	other, otherOK := subject(b.Subject)
 	return ok && otherOK && key == other && a.Limit.Name == b.Limit.Name && a.Limit.Scope == b.Limit.Scope && a.Limit.Window() == b.Limit.Window()
+}
+
+// counted writes what a rule counts, and to which end.
+func counted(r *model.Rule) string {
+	member, _ := subject(r.Member)
+	return fmt.Sprint(textOf(r.When), amountText(r.Rule.Cost, r.Cost), member, r.Limit.Mode)
+}
+
+func textOf(code *expr.Code) string {
+	if code == nil {
+		return ""
+	}
+	return code.Text
+}
+
+// amountText writes an amount such that equal ones look alike. Without one a call costs 1.
+func amountText(of annotations.Amount, code *expr.Code) string {
+	if n, ok := amount(of, code, 1); ok {
+		return fmt.Sprint(n)
+	}
+	return textOf(code)
 }

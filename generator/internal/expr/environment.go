@@ -89,6 +89,7 @@ func (c *compiler) environment(n ast.Node) *term {
 }
 
 func (c *compiler) nameEnv() {
+	c.varies = true
 	c.named(envName, func(w *writer) operand {
 		var pairs []string
 		for i, p := range c.env.variables() {

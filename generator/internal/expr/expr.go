@@ -79,6 +79,8 @@ type Code struct {
 	// Text is the expression without what makes no difference, such as spaces. Expressions of one method with the same Text have
 	// the same value in one call.
 	Text string
+	// Varies reports that the expression names a parameter.
+	Varies bool
 	// Uses are the identifiers of the package block and of the universe that the code names, sorted: no parameter and no
 	// local variable in its scope may have such a name.
 	Uses []string
@@ -116,7 +118,10 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 	if len(c.errs) > 0 || t == nil {
 		return nil, c.errs
 	}
-	code := &Code{Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Plain: t.plain, source: c.expr.Value, env: env, value: t}
+	code := &Code{
+		Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain,
+		source: c.expr.Value, env: env, value: t,
+	}
 	if c.machine {
 		if code.Program, code.value = c.program(t, want); code.value == nil {
 			return nil, c.errs

@@ -187,6 +187,7 @@ func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*w
 
 // ofMethod is one of the variables of the method.
 func (c *compiler) ofMethod(n ast.Node, i int) *term {
+	c.varies = true
 	v := c.env.variables()[i]
 	return c.variable(n, v.Name, v.Type, func(w *writer) operand { return variable(w.names.Variable(i)) })
 }

@@ -38,10 +38,11 @@ type term struct {
 
 // compiler checks one expression.
 type compiler struct {
-	expr annotations.Text
-	env  *Env
-	errs annotations.Diagnostics
-	lets map[string]*term // the expression's own variables
+	expr   annotations.Text
+	env    *Env
+	errs   annotations.Diagnostics
+	lets   map[string]*term // the expression's own variables
+	varies bool             // a parameter is named
 
 	parts int // of the tree: a chain of comparisons has its inner operands in the tree twice
 
