@@ -66,6 +66,11 @@ func TestNeverApplies(t *testing.T) {
 	check(t, []scenario{
 		{"a condition that is false", "//ratelimit:rule limit=1 per=1m when=\"six < three\"\nM(n int) error",
 			[]string{`9:39: when: this is never true, so that the rule never applies`}},
+		{"a condition that is false, beside what is wrong",
+			"//ratelimit:rule limit=1 per=1m when=false key={nope} cost=\"m\"\nM(n int) error", []string{
+				`9:38: when: this is never true, so that the rule never applies`,
+				`9:49: unknown name nope; the parameter is n`,
+				`9:61: unknown name m; the parameter is n`}},
 		{"a cost of nothing", "//ratelimit:rule limit=1 per=1m cost=\"six - 6\"\nM(n int) error",
 			[]string{`9:39: cost: this is always 0, so that the rule never applies; expected at least 1`}},
 		{"a condition that is true", "//ratelimit:rule limit=1 per=1m when=\"six > three\"\nM(n int) error", nil},

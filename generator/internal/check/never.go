@@ -7,8 +7,11 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// neverApplies reports a rule whose cost is constant such that no call is charged.
+// neverApplies reports a rule whose condition or cost is constant such that no call is charged.
 func (a *analysis) neverApplies(r *model.Rule) {
+	if constant(r.When) == false {
+		a.found.Add(r.Rule.When.Pos, "when: this is never true, so that the rule never applies")
+	}
 	if v, ok := constant(r.Cost).(int); ok && v <= 0 {
 		a.found.Add(r.Rule.Cost.Pos, "cost: this is always %d, so that the rule never applies; expected at least 1", v)
 	}

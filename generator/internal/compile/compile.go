@@ -106,14 +106,14 @@ type compiler struct {
 	errs    annotations.Diagnostics
 }
 
-// rule returns r with its code. It does not apply if its condition is known to be false, as that of a type's rule may be for a method
-// without a certain parameter.
+// rule returns r with its code. It does not apply if it is a type's whose condition is known to spare the method, as that it has
+// a certain parameter may.
 func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	c.ofType = r.OfType
 	if e := r.Rule.When; !e.IsZero() {
 		r.When = c.expr(e, c.env, expr.Bool)
 	}
-	if r.When != nil && r.When.Constant == false {
+	if r.OfType && r.When != nil && r.When.Constant == false {
 		return nil, false
 	}
 	if r.When != nil && r.When.Constant == true && r.When.Spelled {
