@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // lookalike splits a line that may have been meant as a directive: what stands before the tool's name, that name, what parts
@@ -105,7 +106,7 @@ func isSlip(parting, verb, rest string) bool {
 	ends := strings.TrimSpace(rest) == ""
 	switch {
 	case !strings.Contains(parting, ":"):
-		return exact && beginsArguments(rest)
+		return exact && beginsArguments(parting, rest)
 	case Nearest(verb, verbNames) == "":
 		return false
 	case parting == ":" && strings.EqualFold(verb, "fallback"):
@@ -113,9 +114,9 @@ func isSlip(parting, verb, rest string) bool {
 	case parting == ":" && strings.EqualFold(verb, "bare"):
 		return true
 	case parting == ":" || exact:
-		return ends || beginsArguments(rest)
+		return ends || beginsArguments(parting, rest)
 	}
-	return beginsArguments(rest)
+	return beginsArguments(parting, rest)
 }
 
 // isTypo reports whether name is the tool's but for one slip, or two in front of arguments, and everything else is right. Other
@@ -129,15 +130,20 @@ func isTypo(name, parting, verb, rest string) bool {
 	case 1:
 		return isSlip(parting, verb, rest)
 	case 2:
-		return !strings.HasPrefix(name, tool) && beginsArguments(rest)
+		return !strings.HasPrefix(name, tool) && beginsArguments(parting, rest)
 	}
 	return false
 }
 
-// beginsArguments reports whether s goes on as a directive does behind its verb.
-func beginsArguments(s string) bool {
-	words := strings.Fields(s)
-	if len(words) == 0 {
+// beginsArguments reports whether s goes on as a directive does behind its verb: after a space, or after a colon and a bracket, as
+// in ratelimit:rule(limit=1). Without the colon, as in ratelimit.Rule(key=x), a bracket is one of code.
+func beginsArguments(parting, s string) bool {
+	arguments := strings.TrimLeftFunc(s, unicode.IsSpace)
+	if parting == ":" {
+		arguments = strings.TrimLeft(arguments, "([{")
+	}
+	words := strings.Fields(arguments)
+	if len(words) == 0 || arguments == s {
 		return false
 	}
 	name, _, ok := strings.Cut(words[0], "=")
