@@ -243,7 +243,7 @@ func (p *parser) fallback(d *Directive, before int) {
 	switch {
 	case !a.Value.IsZero():
 		p.add(a.Name.Pos, "unexpected %s=; the function stands alone, as in //ratelimit:fallback sendLater", a.Name.Value)
-	case !token.IsIdentifier(name):
+	case !token.IsIdentifier(name) || qualifier != "" && !token.IsIdentifier(qualifier):
 		p.add(a.Name.Pos, "unexpected %q; expected %s", a.Name.Value, want)
 	case len(args) > 1:
 		p.add(args[1].Name.Pos, "unexpected %q behind the function; fallback takes one", args[1].Name.Value)
