@@ -47,6 +47,12 @@ const (
 	FlagKind     Kind = "flag"
 )
 
+// Where directives may stand.
+const (
+	aMember = "a method or func field of a package-level type"
+	orType  = ", or the declaration of such a type (in a group, above its name)"
+)
+
 var failurePolicies = []Word{{"deny", "FailClosed"}, {"allow", "FailOpen"}, {"local", "FailLocal"}}
 
 // Verbs is the table of the language. Everything that must know all arguments reads it: the parser and its suggestions,
@@ -54,13 +60,13 @@ var failurePolicies = []Word{{"deny", "FailClosed"}, {"allow", "FailOpen"}, {"lo
 //
 // To add an argument to rule, add a row here and its field to ratelimit.Rule.
 var Verbs = []Verb{
-	{Name: "wrap", On: "a type", Doc: "options of the wrapper, at most once", Args: []Argument{
+	{Name: "wrap", On: "the declaration of a package-level type (in a group, above its name)", Doc: "options of the wrapper, at most once", Args: []Argument{
 		{Name: "name", Kind: IdentKind, Doc: "name of the generated type, or of the generated function Limit..."},
 		{Name: "prefix", Kind: NameKind, Doc: "goes before the names of all rules of the type, with a dot"},
 		{Name: "tz", Kind: ZoneKind, Doc: "time zone of the rules with cron= that have no tz="},
 		{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "what to do while the store fails, for the rules that have no on-error="},
 	}},
-	{Name: "rule", On: "a method, a func field, or a type", Doc: "one limit; any number of rules may stand together", Args: []Argument{
+	{Name: "rule", On: aMember + orType, Doc: "one limit; any number of rules may stand together", Args: []Argument{
 		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent, or pkg.Type on a type"},
 		{Name: "key", Kind: TemplateKind, Field: "Key", Doc: "whom the budget belongs to; one budget for everybody if absent"},
 		{Name: "distinct", Kind: TemplateKind, Field: "Distinct", Doc: "count different values of this instead of calls; excludes cost"},
@@ -96,8 +102,10 @@ var Verbs = []Verb{
 			Doc: "whether keys are hashed where the limiter has WithSubjectHash; true if absent"},
 		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "text of the error"},
 	}},
-	{Name: "skip", On: "a method, or an embedded type with rules", Doc: "the rules of the type do not apply here; takes no arguments"},
-	{Name: "fallback", On: "a method or a func field", Doc: "a function or a method to call instead of a refused call, such as fallback sendLater or fallback .SendLater"},
+	{Name: "skip", On: aMember + ", or an embedded type whose rules or funcs the wrapper leaves out",
+		Doc: "the rules of the type do not apply here; takes no arguments"},
+	{Name: "fallback", On: aMember + ", or the declaration of a func type",
+		Doc: "a function or a method to call instead of a refused call, such as fallback sendLater or fallback .SendLater"},
 	{Name: "bare", On: "the end of a line of code", Doc: "this line uses the type without its limits on purpose; the reason follows"},
 }
 

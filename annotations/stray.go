@@ -20,7 +20,7 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 			switch {
 			case !ok:
 			case d.Verb.Value != "bare":
-				p.add(d.Pos, "%s takes effect nowhere here; write it on a line of its own above %s, without a blank line between",
+				p.add(d.Pos, "%s takes effect nowhere here; write it on a line of its own, directly above %s",
 					d.Verb.Value, LookUp(d.Verb.Value).On)
 			case !isBehindCode(fset, file, c):
 				p.add(d.Verb.Pos, "%s", misplacedBare)
