@@ -85,6 +85,15 @@ func TestClearSaysWhatItFound(t *testing.T) {
 	require(t, server.Addr, done, `cleared no\x1bJSON`, "override", "clear", "login")
 }
 
+// An override that cannot be read stays.
+func TestClearReadsFirst(t *testing.T) {
+	server := redistest.Start(t)
+	require(t, server.Addr, done, "set", "override", "set", "login", "-limit", "9")
+	server.Do("ACL SETUSER default -hget")
+	require(t, server.Addr, failed, "'hget'", "override", "clear", "login")
+	require(t, server.Addr, done, "login  limit=9", "override", "list")
+}
+
 // A server with many blocked keys is looked at in part, and a user who may not look is told so.
 func TestBlockedIsBounded(t *testing.T) {
 	server := redistest.Start(t)

@@ -36,10 +36,10 @@ func (t *tool) setOverride(ctx context.Context, args []string, o options) error 
 func (t *tool) clearOverride(ctx context.Context, args []string, _ options) error {
 	text, err := t.client.HGet(ctx, key.Escape(t.prefix)+":overrides", args[0]).Result()
 	found := err == nil
-	if errors.Is(err, redis.Nil) {
-		err = nil
+	if !found && !errors.Is(err, redis.Nil) {
+		return cmp.Or(t.limiter.Ping(ctx), err) // Ping says more of a server that fails
 	}
-	if err := cmp.Or(t.limiter.Overrides().Clear(ctx, args[0]), err); err != nil {
+	if err := t.limiter.Overrides().Clear(ctx, args[0]); err != nil {
 		return err
 	}
 	said := "no override was set"
