@@ -140,8 +140,7 @@ func TestClusterThatTheClientHides(t *testing.T) {
 	}
 	l := ratelimit.New(New(client, WithTimeout(patience)), ratelimit.WithFailurePolicy(ratelimit.FailOpen), ratelimit.WithObserver(observe))
 	for range 2 {
-		_, err := l.Allow(context.Background(), ask(hourly, "x"), ask(yearly, "y"))
-		requireRuleError(t, err, "key")
+		requireApart(t, l)
 	}
 	splitSubjects(t, l)
 }
@@ -173,8 +172,17 @@ func splitSubjects(t *testing.T, l *ratelimit.Limiter) {
 			}
 		}
 	}
+	requireApart(t, l)
+}
+
+// requireApart fails the test unless a call of two subjects is an error of its first rule.
+func requireApart(t *testing.T, l *ratelimit.Limiter) {
+	t.Helper()
 	_, err := l.Allow(context.Background(), ask(hourly, "x"), ask(yearly, "y"))
 	requireRuleError(t, err, "key")
+	if e, ok := errors.AsType[*ratelimit.RuleError](err); !ok || e.Rule != hourly.Name {
+		t.Errorf("got %v, want an error of rule %s", err, hourly.Name)
+	}
 }
 
 // counting counts the round trips of decisions.

@@ -84,9 +84,10 @@ func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string
 // unfit returns why the claims of a call cannot be decided together, or nil.
 func (s *store) unfit(claims []engine.Claim) error {
 	for i := range claims {
-		if first := claims[0].Subject; s.Split.Load() && claims[i].Subject != first {
-			return &ratelimit.RuleError{Argument: "key", Reason: fmt.Sprintf(
-				"the subjects %q and %q of one call may be on different servers; without scripts expected one subject", first, claims[i].Subject)}
+		if first := &claims[0]; s.Split.Load() && claims[i].Subject != first.Subject {
+			return &ratelimit.RuleError{Rule: first.Rule.Name, Argument: "key", Reason: fmt.Sprintf(
+				"the subjects %q and %q of one call may be on different servers; without scripts expected one subject",
+				first.Subject, claims[i].Subject)}
 		}
 	}
 	return nil
