@@ -112,7 +112,8 @@ func takeUpTo(counters []*counter) int64 {
 	}
 	for _, n := range counters {
 		if n.add = taken; n.Mode == engine.Shadow && n.Room < taken {
-			if n.Refused = true; n.used > 0 {
+			n.Refused = true
+			if n.used > 0 {
 				n.Earliest = n.end
 			}
 		}
