@@ -81,7 +81,7 @@ func TestACL(t *testing.T) {
 			if err := as(name+"faster", writing+permitted(printed.Faster), ""); err != nil {
 				t.Errorf("what acl prints for speed does not suffice: %v", err)
 			}
-			for _, command := range append(slices.Clone(printed.Required), "HSET", "HSETNX", "HDEL", "HGET", "WATCH", "MULTI", "EXEC") {
+			for _, command := range append(slices.Clone(printed.Required), "HSET", "HSETNX", "HDEL", "HGET", "WATCH", "UNWATCH", "MULTI", "EXEC") {
 				tries := 0
 				for ; tries < 10 && as(name+"no"+strings.ToLower(command), writing, command) == nil; tries++ {
 				} // what a machine that stands still gives back late fails unseen

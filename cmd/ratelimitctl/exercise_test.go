@@ -19,7 +19,8 @@ type exercise struct {
 	*ratelimit.Limiter
 	t     *testing.T
 	rule  ratelimit.Rule
-	admin *fleet // sees what is kept
+	user  *redis.Client // of the limiter
+	admin *fleet        // sees what is kept
 	err   error
 }
 
@@ -31,7 +32,7 @@ func doAll(t *testing.T, server *redistest.Server, user *redis.Client, rule rate
 	e := &exercise{
 		Limiter: ratelimit.New(redisstore.New(user, redisstore.WithTimeout(20*time.Second)), ratelimit.WithPrefix(rule.Name),
 			ratelimit.WithLogger(slog.New(slog.DiscardHandler))),
-		t: t, rule: rule, admin: admin,
+		t: t, rule: rule, user: user, admin: admin,
 	}
 	for _, step := range []func(){e.charge, e.refuse, e.wait, e.settings, e.reset} {
 		if step(); e.err != nil {
@@ -157,6 +158,20 @@ func (e *exercise) kept() string {
 	return state
 }
 
+// leaveStanding finds an override that stands. The next transaction of the program on the same connection does not watch it any more.
+func (e *exercise) leaveStanding() {
+	ctx, limit := e.t.Context(), int64(4)
+	_, err := e.Overrides().SetNew(ctx, "other", ratelimit.Override{Limit: &limit})
+	e.check(err)
+	if err := e.admin.Overrides().Set(ctx, "another", ratelimit.Override{Limit: &limit}); err != nil {
+		e.t.Fatal(err)
+	}
+	e.check(e.user.Watch(ctx, func(tx *redis.Tx) error {
+		_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.HDel(ctx, e.rule.Name+":overrides", "another").Err() })
+		return err
+	}))
+}
+
 // settings changes overrides and blocks, and reads the rules.
 func (e *exercise) settings() {
 	ctx := e.t.Context()
@@ -164,6 +179,7 @@ func (e *exercise) settings() {
 	e.check(e.Overrides().Set(ctx, "other", ratelimit.Override{Limit: &limit, Until: time.Now().Add(-time.Hour)}))
 	_, err := e.Overrides().SetNew(ctx, "other", ratelimit.Override{Limit: &limit})
 	e.check(err)
+	e.leaveStanding()
 	e.check(e.Overrides().Clear(ctx, "other"))
 	e.check(e.Block(ctx, time.Hour, e.request(1, "a")))
 	e.check(e.Unblock(ctx, e.request(1, "a")))
