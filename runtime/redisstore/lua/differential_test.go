@@ -26,21 +26,27 @@ const virtualClock = "local function clock() return tonumber(call('GET', 'clock'
 const stepsOfACheck = 50
 
 // TestScriptLikeEngine drives the engine and the script with one virtual clock and compares every answer. The clock begins ten years
-// ahead and stays far from real time, so that no key expires meanwhile; expiries are compared as they were asked for.
+// ahead and stays far from real time, so that no key expires meanwhile; expiries are compared as they were asked for. The script runs by
+// EVALSHA, which makes all its tables anew at each run, or as a function, which remembers claims from one run to the next.
 func TestScriptLikeEngine(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr, ReadTimeout: time.Minute})
 	defer client.Close()
 	flag.Set("rapid.checks", fmt.Sprint(*differentialSteps/stepsOfACheck))
-	text := join(virtualClock) + "return run(KEYS, ARGV)\n"
-	sha, err := client.ScriptLoad(t.Context(), text).Result()
+	body := join(virtualClock)
+	sha, err := client.ScriptLoad(t.Context(), body+"return run(KEYS, ARGV)\n").Result()
 	if err != nil {
+		t.Fatal(err)
+	}
+	library := "#!lua name=virtual\n" + body + "redis.register_function('virtual', run)\n"
+	if err := client.FunctionLoad(t.Context(), library).Err(); err != nil {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		if err := client.FlushDB(context.Background()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		p := &pair{t: t, client: client, sha: sha, cells: make(map[string]*engine.Cell), latest: make(map[string]int64), now: start}
+		p := &pair{t: t, client: client, cells: make(map[string]*engine.Cell), latest: make(map[string]int64), now: start}
+		p.script = rapid.SampledFrom([][]any{{"evalsha", sha}, {"fcall", "virtual"}}).Draw(t, "script")
 		p.rules = drawRules(t)
 		for range stepsOfACheck {
 			p.step()
@@ -58,7 +64,7 @@ const (
 type pair struct {
 	t      *rapid.T
 	client *redis.Client
-	sha    string
+	script []any // the command that runs it
 	now    int64
 	rules  []*engine.Rule
 	cells  map[string]*engine.Cell // by the keys of their states
@@ -214,7 +220,7 @@ func (p *pair) cellsOf(call *engine.Call) []*engine.Cell {
 }
 
 func (p *pair) run(r *Run) any {
-	args := append([]any{"evalsha", p.sha, len(r.Keys)}, r.Keys...)
+	args := append(append(slices.Clone(p.script), len(r.Keys)), r.Keys...)
 	reply, err := p.client.Do(context.Background(), append(args, r.Args...)...).Result()
 	if err != nil {
 		p.t.Fatalf("the script fails: %v", err)
