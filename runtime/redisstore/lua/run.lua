@@ -48,9 +48,10 @@ local function run(keys, args)
     op.most, op.length = most, length
     claims = known[args[i]] or new_claims(args[i], op.adjust)
     if #args == 2 then return act(claims, keys, 1, now, op) end
+    -- A fault of a decision is the reply of its call alone. One of new_claims fails the run: it leaves unknown how many keys the call has.
     local done, reply = pcall(act, claims, keys, k, now, op)
     if not done then reply = { err = type(reply) == 'table' and reply.err or reply } end
-    replies[i - 1] = reply -- a fault is the reply of its call alone
+    replies[i - 1] = reply
     k = k + claims.keys
   end
   return replies
