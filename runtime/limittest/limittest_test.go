@@ -160,7 +160,6 @@ func TestOutage(t *testing.T) {
 	limittest.RequireAllowed(t, closed(t.Context()))
 }
 
-// A sleeper wakes at its time: never before, and at the latest when the clock shows it.
 // While the store is away, the rules of one process still count in it, whatever the policy of the others.
 func TestOutageOfAPart(t *testing.T) {
 	store := limittest.NewOutage(limittest.NewClock())
@@ -189,6 +188,7 @@ func TestClockWithoutSleep(t *testing.T) {
 	clock.Advance(-time.Second)
 }
 
+// A sleeper wakes at its time: never before, and at the latest when the clock shows it.
 func TestClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := limittest.NewClock()
