@@ -181,17 +181,47 @@ func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 	return rules, nil
 }
 
-// usedText is a rule in the store. Durations are in nanoseconds.
+// usedText is a rule in the store.
 type usedText struct {
-	UsedRule
-	Unnamed bool
+	ruleText
+	Unnamed bool      `json:"unnamed,omitzero"`
+	Varies  bool      `json:"varies,omitzero"`
+	Seen    time.Time `json:"seen"`
 }
 
-// used returns what the store keeps of a rule. Its call had this limit, perhaps one of its own. The message is for callers alone.
+// ruleText is a Rule as JSON, without what matters to the calls of a program alone. Durations are in nanoseconds.
+type ruleText struct {
+	Name      string        `json:"name"`
+	Key       string        `json:"key,omitzero"`
+	Algorithm Algorithm     `json:"algorithm,omitzero"`
+	Limit     int64         `json:"limit"`
+	Per       time.Duration `json:"per,omitzero"`
+	Cron      string        `json:"cron,omitzero"`
+	TZ        string        `json:"tz,omitzero"`
+	Burst     int64         `json:"burst,omitzero"`
+	Prepay    bool          `json:"prepay,omitzero"`
+	Warmup    time.Duration `json:"warmup,omitzero"`
+	Slices    int64         `json:"slices,omitzero"`
+	Distinct  string        `json:"distinct,omitzero"`
+	Wait      time.Duration `json:"wait,omitzero"`
+	Queue     int64         `json:"queue,omitzero"`
+	Block     time.Duration `json:"block,omitzero"`
+	Mode      Mode          `json:"mode,omitzero"`
+	Scope     Scope         `json:"-"`
+	Refund    Refund        `json:"-"`
+	OnError   FailurePolicy `json:"-"`
+	Lease     time.Duration `json:"lease,omitzero"`
+	Hash      Hash          `json:"hash,omitzero"`
+	Message   string        `json:"-"`
+
+	unnamed bool
+}
+
+// used returns what the store keeps of a rule. Its call had this limit, perhaps one of its own.
 func (p *prepared) used(limit int64, varies bool) usedText {
-	rule := p.Rule
-	rule.Name, rule.Limit, rule.Message = p.shown, limit, ""
-	return usedText{UsedRule{rule, varies, time.Now().UTC().Truncate(time.Second)}, p.unnamed}
+	rule := ruleText(p.Rule)
+	rule.Name, rule.Limit = p.shown, limit
+	return usedText{rule, p.unnamed, varies, time.Now().UTC().Truncate(time.Second)}
 }
 
 // parseUsed reads a rule of the store.
@@ -200,6 +230,7 @@ func parseUsed(text string) (UsedRule, error) {
 	if err := decode(text, &t); err != nil {
 		return UsedRule{}, err
 	}
-	t.unnamed = t.Unnamed
-	return t.UsedRule, t.check()
+	rule := UsedRule{Rule: Rule(t.ruleText), Varies: t.Varies, Seen: t.Seen}
+	rule.unnamed = t.Unnamed
+	return rule, rule.check()
 }
