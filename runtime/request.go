@@ -2,9 +2,7 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -126,10 +124,9 @@ func (c *call) decision() Decision {
 	return d
 }
 
-// Reset forgets what the keys of the requests have used under their rules, and ends what the Block of a rule began. It returns how many
-// counts it found that had permits in use or were blocked. It finds them as Peek does. Costs do not matter. A charge from before should
-// not be refunded or settled afterwards: a Calendar window and a SlidingCounter cannot tell it from those that they have counted since.
-// The errors are those of Allow.
+// Reset forgets what the keys of the requests have used under their rules, and returns how many counts it found. It finds them as Peek
+// does. Costs do not matter. A charge from before should not be refunded or settled afterwards: a Calendar window and a SlidingCounter
+// cannot tell it from those that they have counted since. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	c := l.newCall("")
 	defer c.free()
@@ -149,32 +146,12 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 		if len(p.Claims) == 0 {
 			continue
 		}
-		n, err := p.inUse(ctx)
-		if err == nil {
-			err = p.store.Reset(ctx, &p.Call)
-		}
-		if err != nil {
+		n, err := p.store.Reset(ctx, &p.Call)
+		if found += n; err != nil {
 			return found, storeError(ctx, "", err)
 		}
-		found += n
 	}
 	return found, nil
-}
-
-// inUse returns how many claims meet a count that has permits in use, that is blocked, or that cannot be read. Each claim is a call of its
-// own: the store may not be able to decide them together.
-func (p *part) inUse(ctx context.Context) (n int, err error) {
-	for i := range p.Claims {
-		v, err := p.store.Decide(ctx, &engine.Call{Prefix: p.Prefix, Claims: p.Claims[i : i+1], Peek: true})
-		_, unreadable := errors.AsType[*engine.StateError](err)
-		switch c := &p.Claims[i]; {
-		case unreadable || err == nil && max(c.Full, c.Earliest) > v.Now:
-			n++
-		case err != nil:
-			return 0, err
-		}
-	}
-	return n, nil
 }
 
 // StateKey returns the key under which package redisstore keeps the count of a request, under the overrides that the limiter knows:
@@ -200,14 +177,6 @@ func (c *call) addReset(r *Request) error {
 	if r.Key == "" && rule.Key != "" {
 		return c.keyError(rule, rule.Key, "the key is empty")
 	}
-	claim, p := rule.claim, c.partOf(rule)
-	claim.Subject, claim.Limit = c.limiter.subject(&rule.Rule, r.Key), max(1, rule.Limit)
-	claim.Burst = rule.capacity(claim.Limit)
-	same := func(c engine.Claim) bool {
-		return c.Subject == claim.Subject && c.Rule.Name == rule.Name && c.Rule.Tag == rule.tag
-	}
-	if !slices.ContainsFunc(p.Claims, same) {
-		p.put(&claim)
-	}
+	c.partOf(rule).put(&engine.Claim{Rule: rule.numbers, Subject: c.limiter.subject(&rule.Rule, r.Key), Cost: 1, Limit: max(1, rule.Limit)})
 	return nil
 }

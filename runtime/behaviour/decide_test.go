@@ -96,40 +96,6 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// A reset counts what has permits in use or is blocked, and nothing that is over.
-func TestResetCountsWhatIsInUse(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		reset := func(name string, q ratelimit.Request, want int) {
-			t.Helper()
-			if n, err := s.limiter.Reset(context.Background(), q); n != want || err != nil {
-				t.Errorf("%s: forgot %d, want %d; error %v", name, n, want, err)
-			}
-		}
-		const short = 20 * time.Millisecond
-		for name, rule := range algorithms() {
-			rule.Name = name
-			given := ratelimit.Request{Rule: rule, Key: "given back"}
-			if err := s.admit(t, given).Refund(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			reset(name+", given back", given, 0)
-			if rule.Cron == "" {
-				rule.Per = short
-				over := ratelimit.Request{Rule: rule, Key: "over"}
-				s.admit(t, over)
-				s.pass(short)
-				reset(name+", over", over, 0)
-			}
-		}
-		blocked := ratelimit.Request{Rule: ratelimit.Rule{Name: "blocks", Limit: 1, Per: short, Block: time.Hour}, Key: "k"}
-		for s.allow(t, blocked).Allowed {
-		}
-		s.pass(short)
-		reset("blocked", blocked, 1)
-		reset("again", blocked, 0)
-	})
-}
-
 // A reset forgets the rules it names and none of their neighbours.
 func TestResetOfOneRuleAmongSeveral(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {

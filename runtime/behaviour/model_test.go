@@ -282,26 +282,11 @@ func all(ratelimit.Rule) bool { return true }
 
 func refunds(r ratelimit.Rule) bool { return r.Refund == ratelimit.RefundError }
 
-// reset forgets what there is, and returns how many counts had permits in use or were blocked.
-func (m *model) reset(now int64, asks []ask) (found int) {
+func (m *model) reset(asks []ask) {
 	for _, q := range asks {
-		if m.isInUse(now, q) || m.blocks[q.identity()] > now {
-			found++
-		}
 		delete(m.histories, q.identity())
 		delete(m.blocks, q.identity())
 	}
-	return found
-}
-
-// isInUse reports whether a bucket is not full, or a window has no room under a limit of 1.
-func (m *model) isInUse(now int64, q ask) bool {
-	h := m.histories[q.identity()]
-	if law, ok := lawOf(q.rule).(bucketLaw); ok {
-		return law.replay(h, now).tat.Cmp(instantOf(now)) > 0
-	}
-	q.rule.Limit, q.cost, q.member = 1, 1, "nobody"
-	return lawOf(q.rule).earliest(h, now, now, q) > now
 }
 
 // remaining is the largest cost that fits now. What fits, fits at a smaller cost. A bucket has no more than its burst, or one permit,

@@ -196,8 +196,7 @@ func (w *walk) settle() {
 	synctest.Wait()
 	for len(w.store.seen) > 0 {
 		s := <-w.store.seen
-		switch r, ok := s.ctx.Value(runningKey{}).(*running); {
-		case !ok: // a reset that looks what there is
+		switch r := runningOf(s.ctx); {
 		case r.now > 0 && r.want.again && s.verdict.Now != r.due():
 			w.fail("%s of %d asked again at %d, not %d", r.what, r.began, s.verdict.Now, r.due())
 		case r.now == 0 || r.want.again:

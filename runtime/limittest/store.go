@@ -85,9 +85,9 @@ func (o *Outage) Adjust(ctx context.Context, call *engine.Call) error {
 }
 
 // Reset implements ratelimit.Store.
-func (o *Outage) Reset(ctx context.Context, call *engine.Call) error {
+func (o *Outage) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	if err := o.failure(); err != nil {
-		return err
+		return 0, err
 	}
 	return o.inner.Reset(ctx, call)
 }

@@ -34,16 +34,20 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 }
 
 // Reset implements engine.Store.
-func (s *store) Reset(ctx context.Context, call *engine.Call) error {
+func (s *store) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	defer s.forgetLeases(call)
 	defer s.refusals.forget(call)
-	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	var states []*redis.IntCmd
+	_, err = s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range call.Claims {
 			c := &call.Claims[i]
-			prefix, name, subject, tag := call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag
-			p.Del(ctx, key.State(prefix, name, subject, tag), key.Free(prefix, name, subject, tag), key.Block(prefix, name, subject, tag))
+			states = append(states, p.Del(ctx, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)))
+			p.Del(ctx, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag), key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
 		return nil
 	})
-	return err
+	for _, deleted := range states {
+		found += int(deleted.Val())
+	}
+	return found, err
 }

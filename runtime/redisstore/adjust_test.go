@@ -18,7 +18,7 @@ var kinds = map[string]func(testing.TB) *store{
 	"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster, "ring": openRing,
 }
 
-// Reset forgets states, free places and blocks.
+// Reset forgets states, free places and blocks, and counts the states.
 func TestReset(t *testing.T) {
 	blocking := &engine.Rule{Name: "blocking", Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second, Block: 60 * second}
 	for name, open := range kinds {
@@ -28,8 +28,8 @@ func TestReset(t *testing.T) {
 				call := of(blocking, 1, "a", "b", "c")
 				requireAdmits(t, s, func() engine.Call { return *clone(&call) }, 3, 1)
 				call.Claims = append(call.Claims, of(minute, 1, "nobody").Claims...)
-				if err := s.Reset(context.Background(), &call); err != nil {
-					t.Fatal(err)
+				if n, err := s.Reset(context.Background(), &call); n != 3 || err != nil {
+					t.Fatalf("found %d states, %v, want 3", n, err)
 				}
 			}
 		})

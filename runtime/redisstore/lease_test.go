@@ -292,7 +292,7 @@ func TestResetEndsLeases(t *testing.T) {
 		_, n := handed(t, s, call)
 		used += n
 		first := engine.Call{Prefix: call.Prefix, Claims: call.Claims[:1]}
-		if err := s.Reset(context.Background(), &first); err != nil {
+		if _, err := s.Reset(context.Background(), &first); err != nil {
 			t.Fatal(err)
 		}
 		waitFor(t, "what the other rule has left", func() bool { return slices.Equal(rooms(t, s, call), []int64{20, 1000 - used}) })

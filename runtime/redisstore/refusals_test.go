@@ -80,7 +80,7 @@ func TestRefusalIsForgotten(t *testing.T) {
 			charged.Claims[0].Delta, charged.Claims[1].Delta = -1, -1
 			return s.Adjust(context.Background(), &charged)
 		},
-		"reset": func() error { return s.Reset(context.Background(), &call) },
+		"reset": func() error { _, err := s.Reset(context.Background(), &call); return err },
 	} {
 		requireRemembered(t, s, call, false)
 		requireRemembered(t, s, call, true)

@@ -175,8 +175,8 @@ type Store interface {
 	// will not be: all of it where Adjust fails, or the permits that a debt has no room for.
 	Adjust(ctx context.Context, call *Call) error
 
-	// Reset forgets the states of all claims.
-	Reset(ctx context.Context, call *Call) error
+	// Reset forgets the states of all claims, and returns how many there were.
+	Reset(ctx context.Context, call *Call) (int, error)
 
 	Settings
 }

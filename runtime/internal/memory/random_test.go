@@ -176,11 +176,16 @@ func (m *model) adjust(t *rapid.T) {
 
 func (m *model) reset(t *rapid.T) {
 	call := m.draw(t)
+	want := 0
 	for i, cell := range m.cellsOf(&call) {
-		*cell = engine.NewCell(call.Claims[i].Rule)
+		c := &call.Claims[i]
+		if cell.Expiry(c.Rule) > m.clock.now {
+			want++
+		}
+		*cell = engine.NewCell(c.Rule)
 	}
-	if err := m.store.Reset(t.Context(), &call); err != nil {
-		t.Fatal(err)
+	if n, err := m.store.Reset(t.Context(), &call); err != nil || n != want {
+		t.Fatalf("the store forgets %d, error %v; expected %d", n, err, want)
 	}
 }
 

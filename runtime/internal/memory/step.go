@@ -144,12 +144,18 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 }
 
 // Reset implements engine.Store.
-func (s *Store) Reset(_ context.Context, call *engine.Call) error {
+func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err error) {
 	keys := s.keys(nil, call)
 	w := s.lock(keys)
 	defer s.unlock(w)
-	s.drop(keys, func(*entry) bool { return true })
-	return nil
+	now := s.clock.now()
+	s.drop(keys, func(e *entry) bool {
+		if e.record.Expiry(e.rule) > now {
+			found++
+		}
+		return true
+	})
+	return found, nil
 }
 
 // drop removes the entries of a call that are to go.

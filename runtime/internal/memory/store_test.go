@@ -120,8 +120,8 @@ func TestWhatKeepsNothing(t *testing.T) {
 	expect(t, s, peek, true)
 	expect(t, s, refused, false)
 	expect(t, s, callOf("a", 1, rule, late), false)
-	if err := s.Reset(t.Context(), callOf("c", 1, rule, late)); err != nil {
-		t.Error(err)
+	if n, err := s.Reset(t.Context(), callOf("c", 1, rule, late)); n != 0 || err != nil {
+		t.Errorf("a reset of nothing forgets %d, error %v", n, err)
 	}
 	expectKeys(t, s, 1)
 }

@@ -111,26 +111,32 @@ func (s *store) discard(ctx context.Context, server redis.UniversalClient, count
 }
 
 // Reset implements engine.Store.
-func (s *store) Reset(ctx context.Context, call *engine.Call) error {
+func (s *store) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	for i := range call.Claims {
 		err := repeat(ctx, maxTries, func() error {
 			return s.guard(ctx, call.Claims[i].Subject, func(ctx context.Context, server redis.UniversalClient) error {
-				return s.forget(ctx, server, call, &call.Claims[i])
+				n, err := s.forget(ctx, server, call, &call.Claims[i])
+				found += n
+				return err
 			})
 		})
 		if err != nil {
-			return err
+			return found, err
 		}
 	}
-	return nil
+	return found, nil
 }
 
-// forget removes the count of a claim.
-func (s *store) forget(ctx context.Context, server redis.UniversalClient, call *engine.Call, c *engine.Claim) error {
+// forget removes the count of a claim, and returns how many it found.
+func (s *store) forget(ctx context.Context, server redis.UniversalClient, call *engine.Call, c *engine.Claim) (found int, err error) {
 	n := newCounter(call, c, s.now())
 	now, err := s.ask(ctx, server.TxPipelined, []*counter{n}, (*counter).forget)
 	if err == nil && !n.holds(now) {
 		err = errAgain
 	}
-	return err
+	if err == nil {
+		deleted, _ := n.deleted.Val().(int64)
+		found = int(deleted)
+	}
+	return found, err
 }

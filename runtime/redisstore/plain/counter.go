@@ -26,6 +26,7 @@ type counter struct {
 	opened, expiry *redis.Cmd // replies
 	counted        once.Cmd
 	length         *redis.IntCmd
+	deleted        once.Cmd
 
 	used    int64 // permits used in the window
 	end     int64 // of the window, microseconds
@@ -101,7 +102,8 @@ func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner, permits int64
 // forget removes the count.
 func (n *counter) forget(ctx context.Context, p redis.Pipeliner) {
 	n.counted = once.Cmd{}
-	_ = p.Process(ctx, once.New(ctx, "del", n.key)) // queued only: it cannot fail yet
+	n.deleted = once.New(ctx, "del", n.key)
+	_ = p.Process(ctx, n.deleted) // queued only: it cannot fail yet
 }
 
 func (n *counter) send(ctx context.Context, p redis.Pipeliner, args ...any) {
