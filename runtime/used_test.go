@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,7 +127,9 @@ func TestUsedRulesAreBounded(t *testing.T) {
 			_, _ = l.Allow(ctx, Request{Rule: Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Minute}})
 			if i == maxUsed/2 {
 				l = New(store)
-				_, _ = l.Allow(ctx, Request{Rule: Rule{Name: "wide", Key: strings.Repeat("x", maxSettingBytes), Limit: 1, Per: time.Minute}, Key: "k"})
+				for name, width := range map[string]int{"long": 700, "longer": maxSettingBytes} {
+					_, _ = l.Allow(ctx, Request{Rule: Rule{Name: name, Key: strings.Repeat("x", width), Limit: 1, Per: time.Minute}, Key: "k"})
+				}
 			}
 		}
 		time.Sleep(usedDelay)
@@ -138,6 +141,12 @@ func TestUsedRulesAreBounded(t *testing.T) {
 		for name, text := range texts {
 			if len(text) > maxSettingBytes {
 				t.Errorf("a long one is kept: %s", name)
+			}
+		}
+		rules, err := l.Rules(ctx)
+		for name, want := range map[string]bool{"long": true, "longer": false} {
+			if slices.ContainsFunc(rules, func(r UsedRule) bool { return r.Name == name }) != want || err != nil {
+				t.Errorf("%s is listed: %v, want %v; error %v", name, !want, want, err)
 			}
 		}
 	})
