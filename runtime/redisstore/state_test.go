@@ -8,7 +8,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// What the store cannot read is refused, whatever the failure policy is, and nothing is written: the counts are there.
+// What the store cannot read is refused, whatever the failure policy is, and nothing is written: the counts are there. Only a reset
+// ends that.
 func TestUnreadableStateIsRefused(t *testing.T) {
 	s, server := open(t)
 	for _, policy := range []ratelimit.FailurePolicy{ratelimit.FailClosed, ratelimit.FailOpen, ratelimit.FailLocal} {
@@ -36,6 +37,9 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 				}
 				if keys := server.Do("KEYS *"); keys != key || s.Client.Dump(t.Context(), key).Val() != before {
 					t.Errorf("%v, %v, %s: something was written: %s", policy, algorithm, name, keys)
+				}
+				if n, err := limiter.Reset(t.Context(), request); n != 1 || err != nil || server.Do("KEYS *") != "" {
+					t.Errorf("%v, %v, %s: a reset forgot %d; error %v", policy, algorithm, name, n, err)
 				}
 			}
 		}
