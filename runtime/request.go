@@ -124,9 +124,10 @@ func (c *call) decision() Decision {
 	return d
 }
 
-// Reset forgets what the keys of the requests have used under their rules, and returns how many counts it found. It finds them as Peek
-// does. Costs do not matter. A charge from before should not be refunded or settled afterwards: a Calendar window and a SlidingCounter
-// cannot tell it from those that they have counted since. The errors are those of Allow.
+// Reset forgets what the keys of the requests have used under their rules, and ends what the Block of a rule began. It finds the counts as
+// Peek does, and returns how many it found. On Redis a count is found until about a second after it has ended, and a block that outlives
+// its count is not counted. Costs do not matter. A charge from before should not be refunded or settled afterwards: a Calendar window and a
+// SlidingCounter cannot tell it from those that they have counted since. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	c := l.newCall("")
 	defer c.free()

@@ -78,3 +78,24 @@ func TestDamageIsTold(t *testing.T) {
 		}
 	}
 }
+
+// An operator can reset while the server refuses every write that needs memory, and the user may not run what the rule needs.
+func TestResetWithoutDecisions(t *testing.T) {
+	s, server := open(t)
+	limiter := ratelimit.New(s)
+	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour}, Key: "k"}
+	for name, command := range map[string]string{"full": "CONFIG SET maxmemory 1", "not permitted": "ACL SETUSER default -fcall -eval -evalsha"} {
+		server.Do("CONFIG SET maxmemory 0")
+		if d, err := limiter.Allow(t.Context(), request); err != nil || !d.Allowed {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		server.Do(command)
+		if _, err := limiter.Allow(t.Context(), request); err == nil {
+			t.Errorf("%s: the server still decides", name)
+		}
+		if n, err := limiter.Reset(t.Context(), request); n != 1 || err != nil {
+			t.Errorf("%s: a reset forgot %d; error %v", name, n, err)
+		}
+		server.Do("ACL SETUSER default +@all")
+	}
+}
