@@ -106,8 +106,8 @@ type compiler struct {
 	errs    annotations.Diagnostics
 }
 
-// rule returns r with its code. It does not apply if it is a type's whose condition is known to spare the method, as that it has
-// a certain parameter may.
+// rule returns r with its code, and whether it applies. The rule of a type does not apply to a method if its condition is known to be false
+// there: the condition may ask for a parameter that the method lacks.
 func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	c.ofType = r.OfType
 	if e := r.Rule.When; !e.IsZero() {
