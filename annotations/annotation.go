@@ -7,16 +7,17 @@ import (
 	"unicode"
 )
 
-// Text is a value as the source spells it, unquoted, with the position of each of its bytes.
+// Text is an unquoted value and the position of each of its bytes in the source.
 type Text struct {
 	Value string
 	Pos   token.Pos // of the first byte of the value; after the opening quote of a quoted one
 
-	// source[i], for i up to len(Value), is the distance in bytes from Pos to what spells Value[i]; nil where it is i.
+	// source[i] is the distance in bytes from Pos to the source of Value[i], for i from 0 to len(Value). source is nil if
+	// every distance is i.
 	source []int
 }
 
-// At returns the position of Value[i]. At(len(Value)) is the position just behind the value.
+// At returns the position of Value[i]. At(len(Value)) is the position just after the value.
 func (t Text) At(i int) token.Pos {
 	if t.source == nil {
 		return t.Pos + token.Pos(i)
@@ -42,22 +43,22 @@ func (t Text) trim() Text {
 	return t.slice(left, max(left, len(strings.TrimRightFunc(t.Value, unicode.IsSpace))))
 }
 
-// IsZero reports whether t stands nowhere: the argument is absent.
+// IsZero reports whether t has no position, which means that the argument is absent.
 func (t Text) IsZero() bool { return !t.Pos.IsValid() }
 
 // Expr is an expression of expr-lang, not yet parsed.
 type Expr struct{ Text }
 
-// Template is text with islands of expressions, such as "sms:{phone}".
+// Template is text with expressions in braces, such as "sms:{phone}".
 type Template struct {
 	Text
 	Parts []Part // in order; no two literals are neighbours
 }
 
-// Part is a literal or an island: Island is zero for a literal.
+// Part is literal text, or an island: an expression in braces.
 type Part struct {
-	Literal string // unescaped: {{ stands here as {
-	Island  Expr
+	Literal string // unescaped: { for {{
+	Island  Expr   // zero for literal text
 }
 
 // Amount is a number of permits: a constant or an expression.
@@ -67,7 +68,7 @@ type Amount struct {
 	Expr Expr
 }
 
-// Arg is where one argument of a directive stands.
+// Arg is one argument of a directive.
 type Arg struct {
 	Name  Text // zero for the function of a fallback
 	Value Text // zero for a flag
@@ -77,13 +78,11 @@ type Arg struct {
 type Directive struct {
 	Pos  token.Pos // of the //
 	Verb Text
-	Args []Arg // in order; without those that are errors
-
-	// Bad reports that something in the directive is an error: values may be missing for that reason alone.
-	Bad bool
+	Args []Arg // in source order, without invalid ones
+	Bad  bool  // the directive has an error, and arguments may be missing because of it
 }
 
-// IsZero reports whether d stands nowhere.
+// IsZero reports whether d is absent.
 func (d *Directive) IsZero() bool { return !d.Pos.IsValid() }
 
 // Arg returns the argument called name.
@@ -96,18 +95,17 @@ func (d *Directive) Arg(name string) (Arg, bool) {
 	return Arg{}, false
 }
 
-// Text returns the value of an argument as the source spells it, or "" if it is absent or a flag.
+// Text returns the unquoted value of an argument, or "" if it is absent or a flag.
 func (d *Directive) Text(name string) string {
 	a, _ := d.Arg(name)
 	return a.Value.Value
 }
 
-// Rule is the meaning of a rule directive. What its arguments mean together is not checked here: that is for
-// ratelimit.Rule.Validate to say.
+// Rule is a rule directive. Each argument is valid by itself; ratelimit.Rule.Validate checks whether they fit together.
 type Rule struct {
 	Directive
 
-	// Arguments with expressions; zero where absent.
+	// Arguments that may have expressions; zero if absent.
 	Key      Template
 	Distinct Template
 	Message  Template
@@ -119,20 +117,20 @@ type Rule struct {
 	Values []Value // of the other arguments, in the order of the directive
 }
 
-// Value is the value of an argument that is known when generating.
+// Value is the value of an argument without expressions.
 type Value struct {
 	*Argument
-	Text     string        // of words and texts
+	Text     string        // the value as written, unquoted
 	Count    int64         // of a CountKind, at least 1
 	Duration time.Duration // of a DurationKind, more than zero
 }
 
-// Group is what the directives of one comment group say.
+// Group holds the directives of one comment group.
 type Group struct {
-	All   []Directive // in source order, also those that are bad
+	All   []Directive // in source order, including bad ones
 	Rules []Rule
 
-	// At most one of each may stand in a group; zero where there is none.
+	// A group may have one of each. They are zero if absent.
 	Wrap, Skip Directive
-	Fallback   Directive // its only argument is the function or method to call instead; none if it is bad
+	Fallback   Directive // its only argument is the function or method to call; a bad one has no argument
 }

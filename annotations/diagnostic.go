@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// Diagnostic is a message about a source file, with the position of the word that it is about.
+// Diagnostic is a message about a word of a source file.
 type Diagnostic struct {
-	Pos, End token.Pos // End is zero if only the beginning is known. Both are zero if the diagnostic is about no file
+	Pos, End token.Pos // of the word; End is zero if it is not known, and both are zero if the message is about no file
 	Severity Severity
-	Code     string // the kind of problem, for tools: often just the stage that found it
+	Code     string // the kind of problem, for tools; often the stage that found it
 	Msg      string
 	Fix      *Fix // nil if only the author can correct it
 }
 
-// Severity says what follows from a diagnostic. The zero value is an error: nothing is generated.
+// Severity says how serious a diagnostic is. The zero value is an error.
 type Severity int
 
 const (
-	SeverityError   Severity = iota
-	SeverityWarning          // valid, but probably not what was meant
-	SeverityNote             // nothing is wrong
+	SeverityError   Severity = iota // nothing is generated
+	SeverityWarning                 // valid, but probably not what was meant
+	SeverityNote                    // nothing is wrong
 )
 
 func (s Severity) String() string { return [...]string{"error", "warning", "note"}[s] }
@@ -33,13 +33,13 @@ func (s Severity) String() string { return [...]string{"error", "warning", "note
 // MarshalText writes the severity as String does.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Fix is the text that should stand from Pos to End.
+// Fix replaces the source from Pos to End by Text.
 type Fix struct {
 	Pos, End token.Pos
 	Text     string
 }
 
-// Diagnostics are all that was found, in the order found.
+// Diagnostics are in the order in which they were found.
 type Diagnostics []Diagnostic
 
 // Add adds an error with a formatted message.
@@ -57,12 +57,12 @@ func (ds *Diagnostics) Note(pos token.Pos, format string, args ...any) {
 	*ds = append(*ds, Diagnostic{Pos: pos, Severity: SeverityNote, Msg: fmt.Sprintf(format, args...)})
 }
 
-// HasErrors reports whether one of them is an error.
+// HasErrors reports whether any of the diagnostics is an error.
 func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == SeverityError })
 }
 
-// Coded sets the code of those diagnostics that have none, and returns all.
+// Coded sets the code of the diagnostics that have none, and returns ds.
 func (ds Diagnostics) Coded(code string) Diagnostics {
 	for i := range ds {
 		ds[i].Code = cmp.Or(ds[i].Code, code)
@@ -88,7 +88,7 @@ type Span struct {
 	EndColumn int `json:"endColumn,omitempty"`
 }
 
-// Edit is the text that should stand in place of a part of the file.
+// Edit replaces a part of the file by Text.
 type Edit struct {
 	Span
 	Text string `json:"text"`
@@ -109,7 +109,7 @@ func (m Message) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, text)
 }
 
-// Sorted returns the diagnostics in the order of their places, each once. Those about no file come first.
+// Sorted returns the diagnostics in the order of their positions, without duplicates. Diagnostics about no file come first.
 func (ds Diagnostics) Sorted(fset *token.FileSet) Diagnostics {
 	sorted := slices.SortedStableFunc(slices.Values(ds), func(a, b Diagnostic) int {
 		at, other := fset.PositionFor(a.Pos, false), fset.PositionFor(b.Pos, false)
@@ -125,7 +125,7 @@ func (ds Diagnostics) Sorted(fset *token.FileSet) Diagnostics {
 	})
 }
 
-// Messages returns the diagnostics sorted, with their places. Files are named relative to dir where that is shorter.
+// Messages returns the diagnostics in the order of [Diagnostics.Sorted]. File names are relative to dir where that is shorter.
 func (ds Diagnostics) Messages(fset *token.FileSet, dir string) []Message {
 	span := func(pos, end token.Pos) Span {
 		from, to := fset.PositionFor(pos, false), fset.PositionFor(end, false)
@@ -145,7 +145,7 @@ func (ds Diagnostics) Messages(fset *token.FileSet, dir string) []Message {
 	return all
 }
 
-// Join writes messages, a line each. Of more than a hundred it counts the rest.
+// Join writes one message a line. After 100 messages it writes only the number of the others.
 func Join(messages []Message) string {
 	const most = 100
 	lines := each(messages, Message.String)
@@ -155,7 +155,8 @@ func Join(messages []Message) string {
 	return strings.Join(lines, "\n")
 }
 
-// OneLine returns nil if there are no diagnostics, and else one error with their messages, without positions, on one line.
+// OneLine returns one error with the messages of all diagnostics, without positions, on one line. It returns nil if there are no
+// diagnostics.
 func (ds Diagnostics) OneLine() error {
 	if len(ds) == 0 {
 		return nil
@@ -163,7 +164,7 @@ func (ds Diagnostics) OneLine() error {
 	return errors.New(strings.Join(each(ds, func(d Diagnostic) string { return d.Msg }), "; "))
 }
 
-// Line names the line of a position as it is seen from another one.
+// Line returns the line of the position of, as "line 7", or as "file.go:7" if from is in another file.
 func Line(fset *token.FileSet, of, from token.Pos) string {
 	at, here := fset.PositionFor(of, false), fset.PositionFor(from, false)
 	if at.Filename == here.Filename {
@@ -172,7 +173,7 @@ func Line(fset *token.FileSet, of, from token.Pos) string {
 	return fmt.Sprintf("%s:%d", Relative(filepath.Dir(here.Filename), at.Filename), at.Line)
 }
 
-// Relative returns the name of a file as seen from dir if that is shorter.
+// Relative returns the name of a file relative to dir if that is shorter, and otherwise name.
 func Relative(dir, name string) string {
 	if rel, err := filepath.Rel(dir, name); err == nil && len(rel) < len(name) {
 		return rel
@@ -180,7 +181,7 @@ func Relative(dir, name string) string {
 	return name
 }
 
-// list returns "a, b or c"; there are at least two words.
+// list joins at least two words, as in "a, b or c" where last is "or".
 func list(words []string, last string) string {
 	n := len(words) - 1
 	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]

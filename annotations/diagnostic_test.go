@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// marker is a line of testdata that expects an error in the directive above it.
+// marker matches a line of testdata that states the error expected in the directive above it.
 var marker = regexp.MustCompile(`(?m)^(\s*//\s*)([\^<]) (.*)$`)
 
-// expected returns what the markers of src announce, as the lines of Diagnostics.Lines.
+// expected returns the errors that the markers of src state, in the format of Message.String.
 func expected(name, src string) []string {
 	var want []string
 	above := 0
@@ -44,7 +44,7 @@ func read(t *testing.T, name, src string) (*token.FileSet, *ast.File) {
 	return fset, file
 }
 
-// documented are the doc comments of the types and methods of file.
+// documented returns the doc comments of the types and methods of file.
 func documented(file *ast.File) map[*ast.CommentGroup]bool {
 	used := map[*ast.CommentGroup]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -63,8 +63,8 @@ func documented(file *ast.File) map[*ast.CommentGroup]bool {
 	return used
 }
 
-// TestMarked compares every error in testdata, word and column. All comments are parsed, and those without a declaration are
-// stray in strays.txt.
+// TestMarked compares the text and the column of every error in testdata. It parses all comments. In strays.txt, comments
+// without a declaration are stray.
 func TestMarked(t *testing.T) {
 	for _, name := range []string{"rules.txt", "verbs.txt", "nearmisses.txt", "strays.txt"} {
 		for _, newline := range []string{"\n", "\r\n"} {
@@ -93,7 +93,7 @@ func TestMarked(t *testing.T) {
 	}
 }
 
-// diff compares two lists in which an order is of no interest.
+// diff compares two lists and ignores their order.
 func diff(t *testing.T, got, want []string) {
 	t.Helper()
 	for _, g := range got {
@@ -168,7 +168,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestJoin counts what is too much to print.
+// TestJoin joins more messages than Join prints.
 func TestJoin(t *testing.T) {
 	messages := make([]Message, 150)
 	for i := range messages {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// inside checks that every error stands inside the text of length n at position 1, or just behind it, and is one line.
+// inside checks that every error is one line and stands inside the text at position 1, or just after its end.
 func inside(t *testing.T, text string, errs Diagnostics) {
 	for _, e := range errs {
 		if e.Pos < 1 || int(e.Pos) > 1+len(text) {
@@ -22,7 +22,7 @@ func inside(t *testing.T, text string, errs Diagnostics) {
 	}
 }
 
-// respell writes d with all values as Go strings.
+// respell writes d with all values quoted as Go strings.
 func respell(d Directive) string {
 	line := "//ratelimit:" + d.Verb.Value
 	for _, a := range d.Args {
@@ -51,8 +51,8 @@ func directives(g Group) []Directive {
 	return ds
 }
 
-// FuzzParse: a comment never panics, its errors stand inside it, what go/ast takes for a directive of this tool is never
-// ignored, and what is read without error reads the same when written anew.
+// FuzzParse checks that Parse does not panic, that errors stand inside the comment, that no directive which go/ast accepts is
+// ignored, and that a directive without errors stays the same when it is written and read again.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"rules.txt", "verbs.txt", "nearmisses.txt"} {
 		src, err := os.ReadFile(filepath.Join("testdata", name))
@@ -106,8 +106,8 @@ func spellTemplate(parts []Part) string {
 	return b.String()
 }
 
-// FuzzTemplate: a template never panics, its errors stand inside it, its islands are where they say, and its parts give it
-// back.
+// FuzzTemplate checks that parsing does not panic, that errors stand inside the template, that the positions of its
+// expressions are right, and that its parts spell the template again.
 func FuzzTemplate(f *testing.F) {
 	for _, s := range []string{
 		"", "sms:{phone}", "{a}{b}", "{{{id}}}", `{tenant}-{lookup["}"]}`, `{ {"a": 1}["a"] }`, "{{}}", "{f({a: [1, 2]})}",

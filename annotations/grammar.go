@@ -3,13 +3,12 @@ package annotations
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // Grammar describes a verb and its arguments as plain text, a line each.
 func Grammar(v *Verb) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "//ratelimit:%s stands on %s.\n%s.\n", v.Name, v.On, upper(v.Doc))
+	fmt.Fprintf(&b, "//ratelimit:%s stands %s.\nIt %s.\n", v.Name, v.On, v.Doc)
 	if len(v.Args) > 0 {
 		b.WriteString("\n")
 	}
@@ -21,9 +20,4 @@ func Grammar(v *Verb) string {
 		b.WriteString(line + "\n")
 	}
 	return b.String()
-}
-
-func upper(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return strings.ToUpper(string(r)) + s[n:]
 }

@@ -27,14 +27,14 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// documentation is the table of arguments in Markdown.
+// documentation returns the table of arguments in Markdown.
 func documentation() string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by make generate from annotations/spec.go. -->\n\n# Directives\n\nFor those who write rules: every verb and every argument.\n\n" +
 		"`go doc github.com/ratelimit-go/ratelimit/annotations` has the grammar, and `ratelimit help rule` prints one verb.\n")
 	cell := strings.NewReplacer("|", `\|`)
 	for _, v := range Verbs {
-		b.WriteString("\n## `//ratelimit:" + v.Name + "`\n\nStands on " + v.On + ": " + v.Doc + ".\n")
+		b.WriteString("\n## `//ratelimit:" + v.Name + "`\n\nStands " + v.On + ". It " + v.Doc + ".\n")
 		if len(v.Args) > 0 {
 			b.WriteString("\n| argument | value | meaning |\n|---|---|---|\n")
 		}
@@ -49,7 +49,7 @@ func documentation() string {
 	return b.String()
 }
 
-// TestGrammar expects each argument, each word and the place of a verb in its help.
+// TestGrammar expects the help of a verb to name its place, its arguments and all their words.
 func TestGrammar(t *testing.T) {
 	for _, v := range Verbs {
 		text := Grammar(&v)

@@ -2,7 +2,7 @@ package annotations
 
 import "strings"
 
-// Suggest completes a message about an unknown word: it is "; did you mean" the nearest of the valid ones, or "".
+// Suggest returns the end of a message about an unknown word: "; did you mean x?" if a valid word is near, or "".
 func Suggest(word string, valid []string) string {
 	if near := Nearest(word, valid); near != "" {
 		return "; did you mean " + near + "?"
@@ -10,21 +10,22 @@ func Suggest(word string, valid []string) string {
 	return ""
 }
 
-// Nearest returns the one of the valid words that word may be a slip of, or "". Case does not count. The first of equally
-// near ones wins.
+// Nearest returns the valid word that word is probably a misspelling of, or "". It ignores case. Of equally near words it
+// returns the first.
 func Nearest(word string, valid []string) string {
 	var nearest string
 	best := -1
 	for _, v := range valid {
-		if d, ok := slip([]rune(strings.ToLower(word)), []rune(strings.ToLower(v))); ok && (best < 0 || d < best) {
+		if d, ok := misspelling([]rune(strings.ToLower(word)), []rune(strings.ToLower(v))); ok && (best < 0 || d < best) {
 			nearest, best = v, d
 		}
 	}
 	return nearest
 }
 
-// slip returns the edits between a and b if they are few for words so long, or if one is the beginning of the other.
-func slip(a, b []rune) (edits int, ok bool) {
+// misspelling reports whether a is close enough to b to be a misspelling of it, and by how many edits. Longer words may differ
+// by more edits. A word of which the other is the beginning is close too, but farther away than any word within these edits.
+func misspelling(a, b []rune) (edits int, ok bool) {
 	short, long := min(len(a), len(b)), max(len(a), len(b))
 	allowed := max(1, long/3)
 	if d := distance(a, b); d <= allowed && (d < short || d == 0) {
@@ -33,7 +34,7 @@ func slip(a, b []rune) (edits int, ok bool) {
 	return allowed + 1, short >= 3 && string(a[:short]) == string(b[:short])
 }
 
-// distance counts the insertions, deletions, replacements and swaps of neighbours that make b of a.
+// distance returns the number of edits that turn a into b: insertions, deletions, replacements, and swaps of neighbours.
 func distance(a, b []rune) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -9,11 +9,11 @@ import (
 	"unicode"
 )
 
-// lookalike splits a line that may have been meant as a directive: what stands before the tool's name, that name, what parts
-// it from the verb, the verb, and the rest. A second // in front matches nothing: so is a directive switched off.
+// lookalike splits a line that may be meant as a directive. Its groups are the text before the tool's name, the name, the
+// separator, the verb, and the rest. It does not match a line that begins with another //, which switches a directive off.
 var lookalike = regexp.MustCompile(`^(\s*[@+#!/]?\s*)((?i:rate[-_ ]limit)|[\pL\d]+)(\s*[:.;=/-]?\s*)([\pL\d_-]*)(.*)$`)
 
-// nearMiss reports c if it is no directive but looks like one, at the first byte that would have to be another.
+// nearMiss reports the comment c if it is not a directive but looks like one. The error stands at the first wrong byte.
 func (p *parser) nearMiss(c *ast.Comment) {
 	if block, ok := strings.CutPrefix(c.Text, "/*"); ok {
 		p.blockMiss(c, strings.TrimSuffix(block, "*/"))
@@ -34,12 +34,12 @@ func (p *parser) nearMiss(c *ast.Comment) {
 	}
 }
 
-// blockMiss reports the lines of a block comment. They all stand at its beginning: the text of a block lacks the carriage
-// returns of its source, so that nothing behind them can be counted.
+// blockMiss reports lines of a block comment that look like directives. All errors stand at the beginning of the comment: its
+// text lacks the carriage returns of the source, so that offsets in the text are not offsets in the file.
 func (p *parser) blockMiss(c *ast.Comment, block string) {
 	for line := range strings.Lines(block) {
 		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, "* \t"), "//"+tool+":"); ok && p.doc {
-			p.add(c.Slash, "//%s:%s in a block comment takes no effect; write it on a line of its own, outside of the comment", tool, strings.TrimSpace(rest))
+			p.add(c.Slash, "//%s:%s in a block comment has no effect; write it on a line of its own, outside of the comment", tool, strings.TrimSpace(rest))
 			continue
 		}
 		if found, fix := meant(strings.Trim(line, "* \t\r\n")); fix != "" {
@@ -48,8 +48,8 @@ func (p *parser) blockMiss(c *ast.Comment, block string) {
 	}
 }
 
-// IsSuspect reports whether a line of source has a directive in it, or a comment that looks like one, in which package
-// annotations might find something. It may be wrong about text in quotes. A directive for vet alone is left out.
+// IsSuspect reports whether a line of source contains a directive or a comment that looks like one. It may take text in quotes
+// for a comment. It ignores bare directives, which only vet reads.
 func IsSuspect(line string) bool {
 	for rest := line; ; {
 		_, behind, ok := strings.Cut(rest, "//")
@@ -74,10 +74,11 @@ func IsSuspect(line string) bool {
 	return fix != ""
 }
 
-// meant returns the directive that line, without its comment marks, is a slip of, and as what it was found; or "" for prose.
+// meant returns the directive that was probably meant by a line without its comment marks, and the beginning of the line that
+// the directive replaces. It returns "" if the line is prose.
 func meant(line string) (found, fix string) {
 	if !strings.ContainsAny(line, ":=") {
-		return "", "" // as most comments are
+		return "", "" // a quick answer for most comments
 	}
 	m := lookalike.FindStringSubmatch(line)
 	if m == nil {
@@ -88,7 +89,7 @@ func meant(line string) (found, fix string) {
 	isTool := strings.EqualFold(strings.NewReplacer("-", "", "_", "", " ", "").Replace(name), tool)
 	switch {
 	case isTool && (lead == "" || strings.ContainsAny(lead, "@+")) && isOneOf(verb, argumentNames) && rest != "" && rest[0] == '=':
-		verb = "rule" // it is missing; most directives are rules
+		verb = "rule" // the verb is missing, and most directives are rules
 	case isTool && isSlip(parting, verb, rest):
 		verb = Nearest(verb, verbNames)
 	case isTypo(name, parting, verb, rest):
@@ -99,8 +100,8 @@ func meant(line string) (found, fix string) {
 	return found, "//" + tool + ":" + verb
 }
 
-// isSlip reports whether what follows the tool's name is a directive's rather than a sentence's. "ratelimit: see below" and
-// "ratelimit: rule of thumb" are sentences.
+// isSlip reports whether the text after the tool's name belongs to a directive rather than to a sentence, such as
+// "ratelimit: see below" or "ratelimit: rule of thumb".
 func isSlip(parting, verb, rest string) bool {
 	exact := slices.ContainsFunc(verbNames, func(v string) bool { return strings.EqualFold(v, verb) })
 	ends := strings.TrimSpace(rest) == ""
@@ -119,8 +120,8 @@ func isSlip(parting, verb, rest string) bool {
 	return beginsArguments(parting, rest)
 }
 
-// isTypo reports whether name is the tool's but for one slip, or two in front of arguments, and everything else is right. Other
-// tools have similar names: ratelimiter is none.
+// isTypo reports whether the line is a directive but for a misspelt name of the tool: by one edit, or by two if arguments
+// follow. Names that begin with the tool's, such as ratelimiter, belong to other tools and may differ by one edit at most.
 func isTypo(name, parting, verb, rest string) bool {
 	if parting != ":" || !isOneOf(verb, verbNames) {
 		return false
@@ -135,8 +136,9 @@ func isTypo(name, parting, verb, rest string) bool {
 	return false
 }
 
-// beginsArguments reports whether s goes on as a directive does behind its verb: after a space, or after a colon and a bracket, as
-// in ratelimit:rule(limit=1). Without the colon, as in ratelimit.Rule(key=x), a bracket is one of code.
+// beginsArguments reports whether s, the text after a verb, begins with an argument. A space or, if the verb follows a colon, a
+// bracket must stand before the argument, as in ratelimit:rule(limit=1). Without the colon the bracket is code, as in
+// ratelimit.Rule(key=x).
 func beginsArguments(parting, s string) bool {
 	arguments := strings.TrimLeftFunc(s, unicode.IsSpace)
 	if parting == ":" {

@@ -8,14 +8,14 @@ import (
 	"unicode"
 )
 
-// parser collects the errors on the way from text to values.
+// parser reads directives and collects their errors.
 type parser struct {
-	line Text // the directive that is being read
-	doc  bool // it stands in the doc comment of a declaration
+	line Text // the current directive
+	doc  bool // the directive stands in the doc comment of a declaration
 	errs Diagnostics
 }
 
-// add adds an error. It ends with the word that it begins in.
+// add adds an error about the rest of the word at pos.
 func (p *parser) add(pos token.Pos, format string, args ...any) {
 	p.errs.Add(pos, format, args...)
 	if i := int(pos - p.line.Pos); i >= 0 && i < len(p.line.Value) {
@@ -23,7 +23,7 @@ func (p *parser) add(pos token.Pos, format string, args ...any) {
 	}
 }
 
-// wordEnd is where the first word of s ends: at a space or a quote.
+// wordEnd returns the length of the first word of s, which ends at a space or a quote.
 func wordEnd(s string) int {
 	if i := strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '`' }); i >= 0 {
 		return i
@@ -31,12 +31,12 @@ func wordEnd(s string) int {
 	return len(s)
 }
 
-// fix says how the last error is mended.
+// fix sets the fix of the last error.
 func (p *parser) fix(pos, end token.Pos, text string) {
 	p.errs[len(p.errs)-1].Fix = &Fix{pos, end, text}
 }
 
-// unknown reports that word is no valid one, and which it should be.
+// unknown reports that word is not a valid word, and suggests the nearest one.
 func (p *parser) unknown(what string, word Text, valid []string) {
 	near := Nearest(word.Value, valid)
 	if near == "" {
@@ -47,15 +47,14 @@ func (p *parser) unknown(what string, word Text, valid []string) {
 	p.fix(word.Pos, word.At(len(word.Value)), near)
 }
 
-// The bounds of what is read.
 const (
-	maxRules     = 100      // in a comment
+	maxRules     = 100      // rules in a comment group
 	maxValue     = 4 << 10  // bytes of a value
 	maxDirective = 64 << 10 // bytes of a directive
 )
 
-// Parse reads the directives of a comment group, which may be nil. A directive with errors is in the group all the same, as
-// far as it could be read, and is marked as bad.
+// Parse reads the directives of a comment group, which may be nil. The result also has the directives with errors, marked as
+// bad, with the arguments that could be read.
 func Parse(cg *ast.CommentGroup) (Group, Diagnostics) {
 	var g Group
 	p := &parser{doc: true}
@@ -92,7 +91,7 @@ func Parse(cg *ast.CommentGroup) (Group, Diagnostics) {
 	return g, p.errs.Coded("directive")
 }
 
-// add adds a directive. Only that of a rule has more than that.
+// add adds the directive of r, and r itself if the directive is a rule.
 func (g *Group) add(p *parser, r Rule) {
 	g.All = append(g.All, r.Directive)
 	verb := r.Verb.Value
@@ -106,7 +105,7 @@ func (g *Group) add(p *parser, r Rule) {
 	}
 }
 
-// ParseRule reads the arguments of a rule that stands on nothing, such as limit=10 per=1m.
+// ParseRule reads the arguments of a rule, such as limit=10 per=1m.
 func ParseRule(arguments string) (Rule, error) {
 	comment := &ast.Comment{Slash: 1, Text: "//" + tool + ":rule " + arguments}
 	group, errs := Parse(&ast.CommentGroup{List: []*ast.Comment{comment}})
@@ -118,12 +117,11 @@ func ParseRule(arguments string) (Rule, error) {
 
 const wantQuotes = "unexpected %q; expected name=value, and a value with spaces in quotes"
 
-// read reads the arguments of d, whose verb takes certain ones, and leaves those in d that are right. The values that are not
-// flags go to set.
+// read checks the arguments of d, keeps the valid ones in d, and passes each valid argument to set.
 func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
 	args := d.Args
 	d.Args = nil
-	stray := false // the word before is none of the arguments
+	stray := false // the previous word is not an argument
 	for n, a := range args {
 		row := verb.argument(a.Name.Value)
 		noValue := a.Value.IsZero()
@@ -135,7 +133,7 @@ func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
 			continue
 		}
 		if stray && noValue {
-			continue // a word of a text whose quotes are missing, such as per
+			continue // a word of a text without quotes, which may also be the name of an argument, such as per
 		}
 		stray = false
 		if _, twice := d.Arg(a.Name.Value); twice {
@@ -143,7 +141,7 @@ func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
 			continue
 		}
 		goesOn := a.isBare() && row.Kind != FlagKind && n+1 < len(args) && isStray(args[n+1], verb)
-		if goesOn && row.Kind.isSpaced() { // this is not all of its value
+		if goesOn && row.Kind.isSpaced() { // the next word probably belongs to the value
 			p.add(args[n+1].Name.Pos, wantQuotes, args[n+1].Name.Value)
 			stray = true
 			continue
@@ -160,12 +158,13 @@ func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
 	}
 }
 
-// isStray reports whether a is a word that is none of the arguments, nor meant as one.
+// isStray reports whether a is a single word that is neither the name of an argument nor a misspelt flag.
 func isStray(a Arg, verb *Verb) bool {
 	return a.Value.IsZero() && verb.argument(a.Name.Value) == nil && !verb.isFlag(Nearest(a.Name.Value, verb.names()))
 }
 
-// hasValue reports whether there is a value to read. It is an error if a flag has one, or anything else has none.
+// hasValue reports whether a has a value as its row demands: none for a flag, and some text for everything else. It adds an
+// error if not.
 func (p *parser) hasValue(a Arg, row *Argument) bool {
 	switch v := a.Value; {
 	case row.Kind == FlagKind && !v.IsZero():
@@ -210,7 +209,7 @@ func (p *parser) unexpected(a Arg, verb *Verb) {
 	}
 }
 
-// set gives the rule the value of one of its arguments.
+// set sets one argument of the rule to the value v.
 func (r *Rule) set(p *parser, a *Argument, v Text) {
 	switch a.Kind {
 	case TemplateKind:
@@ -224,15 +223,15 @@ func (r *Rule) set(p *parser, a *Argument, v Text) {
 	}
 }
 
-// fallback reads the one argument of d, which has no name. If there is none, the errors from before on are about what stands there
-// instead.
+// fallback reads the only argument of d, the function to call. If d has no argument, one error replaces all errors that were
+// found in d. Those errors begin at index before.
 func (p *parser) fallback(d *Directive, before int) {
 	const want = "a function or a method: Func, .Method or Type.Method"
 	args := d.Args
 	d.Args = nil
 	if len(args) == 0 {
 		p.errs = p.errs[:before]
-		p.add(d.Verb.Pos, "fallback of what? expected %s", want)
+		p.add(d.Verb.Pos, "fallback names no function; expected %s", want)
 		return
 	}
 	a := args[0]
@@ -242,7 +241,7 @@ func (p *parser) fallback(d *Directive, before int) {
 	}
 	switch {
 	case !a.Value.IsZero():
-		p.add(a.Name.Pos, "unexpected %s=; the function stands alone, as in //ratelimit:fallback sendLater", a.Name.Value)
+		p.add(a.Name.Pos, "unexpected %s=; write the function without a name, as in //ratelimit:fallback sendLater", a.Name.Value)
 	case !token.IsIdentifier(name) || qualifier != "" && !token.IsIdentifier(qualifier):
 		p.add(a.Name.Pos, "unexpected %q; expected %s", a.Name.Value, want)
 	case len(args) > 1:

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// comments makes a comment group of lines, the first at position 1.
+// comments returns a comment group of the lines. It begins at position 1.
 func comments(lines ...string) *ast.CommentGroup {
 	cg := &ast.CommentGroup{}
 	pos := 1
@@ -25,7 +25,7 @@ func comments(lines ...string) *ast.CommentGroup {
 	return cg
 }
 
-// bare strips a value of everything but what it means: positions, and the directive it comes from.
+// bare removes positions and directives from a value, and keeps its meaning.
 func bare(v any) any {
 	switch v := v.(type) {
 	case Rule:
@@ -77,7 +77,7 @@ func all(g Group) []any {
 	return values
 }
 
-// with adds values to a rule: names of arguments, each with its value.
+// with adds values to a rule. The list alternates between names of arguments and their values.
 func with(r Rule, pairs ...any) Rule {
 	for i := 0; i < len(pairs); i += 2 {
 		v := Value{Argument: LookUp("rule").argument(pairs[i].(string))}
@@ -175,7 +175,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestBounds expects one short error where a comment has no end.
+// TestBounds expects one short error for a comment that is too long.
 func TestBounds(t *testing.T) {
 	many := make([]string, 20_000)
 	for i := range many {
@@ -194,7 +194,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestSet gives a rule each of its arguments.
+// TestSet sets every argument of a rule.
 func TestSet(t *testing.T) {
 	for _, a := range LookUp("rule").Args {
 		func() {
@@ -247,7 +247,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestPrintParse prints random rules in random spelling and expects them back, every byte at its place.
+// TestPrintParse spells random rules in random ways, and expects Parse to return the same rules and the right positions.
 func TestPrintParse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want Rule
@@ -270,19 +270,19 @@ func TestPrintParse(t *testing.T) {
 	})
 }
 
-// spells checks that every byte of v stands in line where it says, or an escape does.
+// spells checks that the position of every byte of v is that of the same byte in line, or of its escape.
 func spells(t *rapid.T, line string, v Text) {
 	for i := range len(v.Value) {
 		if at := line[v.At(i)-1]; at != v.Value[i] && at != '\\' {
-			t.Fatalf("%s: byte %d of %q is said to be spelled by %q", line, i, v.Value, at)
+			t.Fatalf("%s: byte %d of %q has the position of %q", line, i, v.Value, at)
 		}
 		if i > 0 && v.At(i) < v.At(i-1) {
-			t.Fatalf("%s: byte %d of %q stands before the one in front of it", line, i, v.Value)
+			t.Fatalf("%s: byte %d of %q has a smaller position than the byte before it", line, i, v.Value)
 		}
 	}
 }
 
-// drawArguments gives some arguments of the table values in r, and returns how these may be spelled.
+// drawArguments sets random arguments of r, and returns the texts that spell them.
 func drawArguments(t *rapid.T, r *Rule) map[string]string {
 	spelled, pairs := map[string]string{}, []any(nil)
 	for _, a := range LookUp("rule").Args {
@@ -353,7 +353,7 @@ func drawTemplate(t *rapid.T) Template {
 	return tmpl
 }
 
-// drawSpelling spells v as a word, a string or a raw string.
+// drawSpelling spells v at random as a word, a string or a raw string.
 func drawSpelling(t *rapid.T, v string) string {
 	spellings := []string{strconv.Quote(v), strconv.QuoteToASCII(v)}
 	if !strings.ContainsAny(v, "`\n\r") {

@@ -11,8 +11,9 @@ import (
 
 const tool = "ratelimit"
 
-// find returns the directive that c is, without its arguments, and the rest of the line. What only looks like one is added
-// to the errors. It takes for a directive whatever ast.ParseDirective does, and //ratelimit:Rule too, to say what is wrong.
+// find returns the directive in c, without its arguments, and the rest of the line. It adds an error if c only looks like a
+// directive. It accepts every directive of this tool that ast.ParseDirective accepts, and more, such as //ratelimit:Rule, to
+// say what is wrong with them.
 func (p *parser) find(c *ast.Comment) (d Directive, rest Text, ok bool) {
 	const head = "//" + tool + ":"
 	p.line = Text{Value: c.Text, Pos: c.Slash}
@@ -33,7 +34,7 @@ func (p *parser) find(c *ast.Comment) (d Directive, rest Text, ok bool) {
 	return d, p.line.slice(end, len(c.Text)), p.verb(d.Verb, c.Text[end:len(head)+len(name)])
 }
 
-// verb reports whether v is a verb; behind is what follows it without a space.
+// verb reports whether v is a verb. The text behind follows it without a space and must be empty.
 func (p *parser) verb(v Text, behind string) bool {
 	known := LookUp(v.Value) != nil
 	switch {
@@ -51,7 +52,7 @@ func (p *parser) verb(v Text, behind string) bool {
 	return false
 }
 
-// wordLen is the length of the letters, digits, hyphens and underscores that s begins with.
+// wordLen returns the length of the prefix of s that consists of letters, digits, hyphens and underscores.
 func wordLen(s string) int {
 	n := strings.IndexFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_'
@@ -62,15 +63,15 @@ func wordLen(s string) int {
 	return n
 }
 
-// scanner splits what follows a verb into arguments. ast.Directive.ParseArgs does not serve: to it, a quote inside name="a b"
-// is a letter like any other.
+// scanner splits the text after a verb into arguments. It cannot use ast.Directive.ParseArgs, which splits name="a b" at the
+// space.
 type scanner struct {
 	*parser
-	Text     // the line behind the verb
-	next int // Value[next:] is still to be read
+	Text     // the text after the verb
+	next int // the index in Value of the next byte to read
 }
 
-// scan returns the arguments of rest. A bare word, such as a flag, is a name without a value.
+// scan returns the arguments in rest. A word without "=", such as a flag, becomes a name without a value.
 func (p *parser) scan(rest Text) []Arg {
 	s := scanner{parser: p, Text: rest}
 	var args []Arg
@@ -82,10 +83,10 @@ func (p *parser) scan(rest Text) []Arg {
 			return args
 		}
 		switch last := len(args) - 1; {
-		case broken && (nameless || ok && a.Value.IsZero()): // a piece of what was broken
+		case broken && (nameless || ok && a.Value.IsZero()): // the rest of a broken argument, which has its error already
 			s.errs = s.errs[:before]
 			continue
-		case nameless && last >= 0 && args[last].isBare(): // the value before goes on here
+		case nameless && last >= 0 && args[last].isBare(): // the rest of the previous value
 			args = args[:last]
 		}
 		if broken = !ok; ok {
@@ -95,7 +96,7 @@ func (p *parser) scan(rest Text) []Arg {
 	return args
 }
 
-// isOther reports what is behind the arguments: a comment, or another directive.
+// isOther adds an error if a is not an argument but the beginning of a comment or of another directive.
 func (p *parser) isOther(a Arg) bool {
 	word, what := a.Name.Value, ""
 	switch {
@@ -113,7 +114,7 @@ func (p *parser) isOther(a Arg) bool {
 // isBare reports whether a has a value that is not quoted.
 func (a Arg) isBare() bool { return !a.Value.IsZero() && a.Value.Pos == a.Name.At(len(a.Name.Value))+1 }
 
-// arg reads one argument. If it is broken it has been reported, and reading can go on behind it.
+// arg reads one argument. If the argument is broken, arg adds an error and skips it.
 func (s *scanner) arg() (Arg, bool) {
 	start := s.next
 	if strings.ContainsRune("\"`", s.peek()) {
@@ -141,7 +142,7 @@ func (s *scanner) arg() (Arg, bool) {
 	return Arg{}, false
 }
 
-// value reads what follows the = of name.
+// value reads the value after the = of the argument name.
 func (s *scanner) value(name Text) (Text, bool) {
 	r := s.peek()
 	if r == '"' || r == '`' {
@@ -168,7 +169,7 @@ func (s *scanner) value(name Text) (Text, bool) {
 	return Text{}, false
 }
 
-// parted is where a bare value has another argument behind a punctuation mark, which may be of East Asian width.
+// parted finds another argument inside a bare value, after a comma or semicolon, as in 1,per=1m. The mark may be East Asian.
 var parted = regexp.MustCompile(`[,;，；、][a-z-]+=[^=]`)
 
 // quoted reads a Go string.
@@ -195,7 +196,7 @@ func (s *scanner) quoted() (Text, bool) {
 	return s.unescaped(inside)
 }
 
-// unescaped returns what the inside of a Go string stands for.
+// unescaped returns the value of a Go string whose source, without the quotes, is t.
 func (p *parser) unescaped(t Text) (Text, bool) {
 	var value []byte
 	var source []int
@@ -232,7 +233,7 @@ func (s *scanner) peek() rune {
 	return r
 }
 
-// skip steps over the characters that are in, and returns them.
+// skip reads and returns the characters up to the first for which in is false.
 func (s *scanner) skip(in func(rune) bool) Text {
 	start := s.next
 	if n := strings.IndexFunc(s.rest(), func(r rune) bool { return !in(r) }); n >= 0 {

@@ -10,7 +10,7 @@ import (
 // Verb is a word that may follow //ratelimit: and the arguments that it takes.
 type Verb struct {
 	Name string
-	On   string // where a directive with this verb may stand
+	On   string // where the directive may stand, as in "at the end of a line"
 	Doc  string
 	Args []Argument
 }
@@ -19,8 +19,8 @@ type Verb struct {
 type Argument struct {
 	Name  string
 	Kind  Kind
-	Words []Word // of an Enum, in the order of the documentation
-	Field string // of ratelimit.Rule; "" for what is computed in each call, and for arguments of other verbs than rule
+	Words []Word // the values of an Enum, in the order of the documentation
+	Field string // the field of ratelimit.Rule; "" if each call computes the value, and for verbs other than rule
 	Doc   string // one line
 }
 
@@ -49,64 +49,64 @@ const (
 
 // Where directives may stand.
 const (
-	aMember = "a method or func field of a package-level type"
-	orType  = ", or the declaration of such a type (in a group, above its name)"
+	aboveType   = "above a package-level type (inside a type group, above its name)"
+	aboveMethod = "above a method or func field of a package-level type"
 )
 
 var failurePolicies = []Word{{"deny", "FailClosed"}, {"allow", "FailOpen"}, {"local", "FailLocal"}}
 
-// Verbs is the table of the language. Everything that must know all arguments reads it: the parser and its suggestions,
+// Verbs is the table of all verbs and arguments. Everything that needs them reads it: the parser and its suggestions,
 // the Rule literals in generated code, ratelimit -list and ratelimit help, and the documentation.
 //
 // To add an argument to rule, add a row here and its field to ratelimit.Rule.
 var Verbs = []Verb{
-	{Name: "wrap", On: "the declaration of a package-level type (in a group, above its name)", Doc: "options of the wrapper, at most once", Args: []Argument{
+	{Name: "wrap", On: aboveType, Doc: "sets options of the wrapper; a type has at most one", Args: []Argument{
 		{Name: "name", Kind: IdentKind, Doc: "name of the generated type, or of the generated function Limit..."},
-		{Name: "prefix", Kind: NameKind, Doc: "goes before the names of all rules of the type, with a dot"},
+		{Name: "prefix", Kind: NameKind, Doc: "is put before the name of every rule of the type, with a dot between them"},
 		{Name: "tz", Kind: ZoneKind, Doc: "time zone of the rules with cron= that have no tz="},
 		{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "what to do while the store fails, for the rules that have no on-error="},
 	}},
-	{Name: "rule", On: aMember + orType, Doc: "one limit; any number of rules may stand together", Args: []Argument{
+	{Name: "rule", On: aboveMethod + ", or " + aboveType, Doc: "sets one limit; there may be several rules, one on each line", Args: []Argument{
 		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent, or pkg.Type on a type"},
 		{Name: "key", Kind: TemplateKind, Field: "Key", Doc: "whom the budget belongs to; one budget for everybody if absent"},
-		{Name: "distinct", Kind: TemplateKind, Field: "Distinct", Doc: "count different values of this instead of calls; excludes cost"},
+		{Name: "distinct", Kind: TemplateKind, Field: "Distinct", Doc: "count the different values of this template instead of calls; not together with cost"},
 		{Name: "algorithm", Kind: EnumKind, Field: "Algorithm", Words: []Word{
 			{"sliding-window", "SlidingWindow"}, {"fixed-window", "FixedWindow"}, {"calendar", "Calendar"},
 			{"sliding-counter", "SlidingCounter"}, {"token-bucket", "TokenBucket"}, {"leaky-bucket", "LeakyBucket"},
-		}, Doc: "how to count; sliding-window with per, and calendar with cron, if absent"},
+		}, Doc: "how to count; if absent, sliding-window with per= and calendar with cron="},
 		{Name: "limit", Kind: AmountKind, Field: "Limit", Doc: "permits in a window; an expression is computed in each call"},
 		{Name: "per", Kind: DurationKind, Field: "Per", Doc: "length of the window"},
 		{Name: "cron", Kind: CronKind, Field: "Cron", Doc: "instead of per: windows that begin at the times of a cron expression"},
-		{Name: "tz", Kind: ZoneKind, Field: "TZ", Doc: "time zone of cron; that of wrap if absent, or else UTC"},
+		{Name: "tz", Kind: ZoneKind, Field: "TZ", Doc: "time zone of cron; if absent, that of wrap, or UTC"},
 		{Name: "burst", Kind: CountKind, Field: "Burst", Doc: "capacity of a token bucket; limit if absent"},
 		{Name: "prepay", Kind: FlagKind, Field: "Prepay", Doc: "a call may go into debt; a leaky bucket needs this for costs above 1"},
 		{Name: "warmup", Kind: DurationKind, Field: "Warmup", Doc: "the rate of a token bucket rises over this time"},
 		{Name: "slices", Kind: CountKind, Field: "Slices", Doc: "slices of a sliding counter; 60 if absent"},
-		{Name: "cost", Kind: AmountKind, Doc: "permits that a call takes; 1 if absent, and none where an expression is 0"},
-		{Name: "settle", Kind: ExprKind, Doc: "what the call cost, known from its results; replaces cost once the call has succeeded"},
-		{Name: "when", Kind: ExprKind, Doc: "the rule applies only where this is true"},
+		{Name: "cost", Kind: AmountKind, Doc: "permits that a call takes; 1 if absent; a call whose expression gives 0 takes none"},
+		{Name: "settle", Kind: ExprKind, Doc: "the real cost, computed from the results of the call; replaces cost once the call has succeeded"},
+		{Name: "when", Kind: ExprKind, Doc: "the rule applies only if this is true"},
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
 		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "how many calls of cost 1 may wait at a time"},
 		{Name: "block", Kind: DurationKind, Field: "Block", Doc: "after a refusal, refuse the key for this long"},
-		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "a process may take permits ahead for this long and hand them out itself: fewer round trips, but see performance.md; all rules of a method need the same"},
+		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "take permits from the store in advance, for up to this long, and hand them out in the process: fewer round trips, at a price that performance.md explains; all rules of a method need the same lease"},
 		{Name: "mode", Kind: EnumKind, Field: "Mode", Words: []Word{
 			{"enforce", "ModeEnforce"}, {"shadow", "ModeShadow"}, {"trigger", "ModeTrigger"},
-		}, Doc: "refuse; only report; or call the limiter's trigger function; enforce if absent"},
+		}, Doc: "refuse calls, only report them, or call the limiter's trigger function; enforce if absent"},
 		{Name: "scope", Kind: EnumKind, Field: "Scope", Words: []Word{{"fleet", "ScopeFleet"}, {"instance", "ScopeInstance"}},
-			Doc: "count together with all that use the store, or in this limiter alone; fleet if absent"},
+			Doc: "share the count with all users of the store, or count in this limiter alone; fleet if absent"},
 		{Name: "refund", Kind: EnumKind, Field: "Refund", Words: []Word{{"never", "RefundNever"}, {"error", "RefundError"}},
 			Doc: "give the permits back when the call returns an error; never if absent"},
 		{Name: "on-error", Kind: EnumKind, Field: "OnError", Words: failurePolicies,
-			Doc: "what to do while the store fails; that of wrap if absent, or else the limiter's"},
+			Doc: "what to do while the store fails; if absent, as wrap says, or else the limiter"},
 		{Name: "hash", Kind: EnumKind, Field: "Hash", Words: []Word{{"true", "HashSubject"}, {"false", "HashNever"}},
-			Doc: "whether keys are hashed where the limiter has WithSubjectHash; true if absent"},
-		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "text of the error"},
+			Doc: "whether keys are hashed if the limiter has WithSubjectHash; true if absent"},
+		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "text of the error that a refused call returns"},
 	}},
-	{Name: "skip", On: aMember + ", or an embedded type whose rules or funcs the wrapper leaves out",
-		Doc: "the rules of the type do not apply here; takes no arguments"},
-	{Name: "fallback", On: aMember + ", or the declaration of a func type",
-		Doc: "a function or a method to call instead of a refused call, such as fallback sendLater or fallback .SendLater"},
-	{Name: "bare", On: "the end of a line of code", Doc: "this line uses the type without its limits on purpose; the reason follows"},
+	{Name: "skip", On: aboveMethod + ", or above an embedded type whose rules or funcs the wrapper leaves out",
+		Doc: "says that the rules of the type do not apply here; takes no arguments"},
+	{Name: "fallback", On: aboveMethod + ", or above a func type",
+		Doc: "names the function or method to call when a call is refused, as in fallback sendLater or fallback .SendLater"},
+	{Name: "bare", On: "at the end of a line of code", Doc: "gives the reason why this line uses a type without its limits"},
 }
 
 // LookUp returns the verb of that name, or nil.
@@ -136,7 +136,7 @@ func (v *Verb) isFlag(name string) bool {
 	return a != nil && a.Kind == FlagKind
 }
 
-// takenBy returns the name of the argument that has word among its values, or "".
+// takenBy returns the name of the argument that takes word as a value, or "".
 func (v *Verb) takenBy(word string) string {
 	for _, a := range v.Args {
 		if slices.Contains(a.words(), word) {
@@ -146,10 +146,10 @@ func (v *Verb) takenBy(word string) string {
 	return ""
 }
 
-// words returns the texts of an Enum.
+// words returns the values that an Enum takes.
 func (a *Argument) words() []string { return each(a.Words, func(w Word) string { return w.Text }) }
 
-// each returns what f gives for each element.
+// each returns f(t) for each element t.
 func each[T, R any](of []T, f func(T) R) (results []R) {
 	for _, t := range of {
 		results = append(results, f(t))
@@ -162,7 +162,7 @@ func (k Kind) isSpaced() bool {
 	return k == TemplateKind || k == AmountKind || k == ExprKind || k == CronKind
 }
 
-// wants says what is expected as a value.
+// wants describes the values of each kind but EnumKind, for error messages.
 var wants = map[Kind]string{
 	TemplateKind: "text with {expressions}",
 	AmountKind:   "an integer or an expression",
@@ -175,7 +175,7 @@ var wants = map[Kind]string{
 	ZoneKind:     "a time zone",
 }
 
-// want says what is expected as the value of an argument.
+// want describes the values of an argument, for error messages.
 func (a *Argument) want() string {
 	if a.Kind == EnumKind {
 		return list(a.words(), "or")
@@ -183,16 +183,17 @@ func (a *Argument) want() string {
 	return wants[a.Kind]
 }
 
-// punctuation is what a word may hold beside letters and digits: names stand in keys, headers and metrics.
+// punctuation lists the characters that a word may have besides letters and digits. Words become part of keys, headers and
+// metrics.
 const punctuation = "._-/"
 
-// verbNames are those of the directives that stand in doc comments, and bare.
+// verbNames are the names of all verbs.
 var verbNames = each(Verbs, func(v Verb) string { return v.Name })
 
-// argumentNames are those of every verb.
+// argumentNames are the names of the arguments of all verbs.
 var argumentNames = slices.Concat(each(Verbs, func(v Verb) []string { return v.names() })...)
 
-// otherNames is what other systems call the arguments of rule.
+// otherNames maps the words that other systems use to the arguments of rule.
 var otherNames = map[string]string{
 	"window": "per", "interval": "per", "duration": "per", "every": "per", "time": "per", "within": "per",
 	"rate": "limit", "max": "limit", "count": "limit", "frequency": "limit", "permits": "limit", "requests": "limit", "calls": "limit",

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Stray reports the directives of file, and what looks like some, in the comment groups that are not used: they take effect
-// nowhere. fset is the one that file was parsed with.
+// Stray reports directives, and comments that look like directives, in the comment groups of file that are not in used. They
+// have no effect. The file must have been parsed with fset.
 func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool) Diagnostics {
 	p := &parser{}
 	for _, cg := range file.Comments {
@@ -20,7 +20,7 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 			switch {
 			case !ok:
 			case d.Verb.Value != "bare":
-				p.add(d.Pos, "%s takes effect nowhere here; write it on a line of its own, directly above %s",
+				p.add(d.Pos, "%s has no effect here; write it on a line of its own, directly %s",
 					d.Verb.Value, LookUp(d.Verb.Value).On)
 			case !isBehindCode(fset, file, c):
 				p.add(d.Verb.Pos, "%s", misplacedBare)
@@ -34,7 +34,7 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 
 const misplacedBare = "bare stands at the end of a line of code that uses a type without its limits"
 
-// isBehindCode reports whether a line of file has code before its comment c.
+// isBehindCode reports whether code stands before the comment c on the same line.
 func isBehindCode(fset *token.FileSet, file *ast.File, c *ast.Comment) bool {
 	begin := fset.File(c.Slash).LineStart(fset.PositionFor(c.Slash, false).Line)
 	behind := false

@@ -2,7 +2,7 @@ package annotations
 
 import "strings"
 
-// parseTemplate splits t into literals and islands.
+// parseTemplate splits t into literal texts and islands, which are expressions in braces.
 func (p *parser) parseTemplate(t Text) Template {
 	tmpl := Template{Text: t}
 	var literal strings.Builder
@@ -37,9 +37,9 @@ func (p *parser) parseTemplate(t Text) Template {
 	return tmpl
 }
 
-// island returns where the island ends that begins at t.Value[open]: the index of its closing brace.
+// island returns the index of the closing brace of the island that begins at t.Value[open].
 func (p *parser) island(t Text, open int) (end int, ok bool) {
-	expected := []byte{'}'} // innermost last
+	expected := []byte{'}'} // the closing brackets still to come, innermost last
 	for i := open + 1; i < len(t.Value); i++ {
 		switch c := t.Value[i]; c {
 		case '{':
@@ -70,7 +70,7 @@ func (p *parser) island(t Text, open int) (end int, ok bool) {
 	return 0, false
 }
 
-// filled refuses an island of spaces.
+// filled reports whether the island has an expression, and adds an error if not.
 func (p *parser) filled(t Text, open, end int) bool {
 	if strings.TrimSpace(t.Value[open+1:end]) == "" {
 		p.add(t.At(open), "the braces are empty; expected {expression}")
@@ -79,7 +79,7 @@ func (p *parser) filled(t Text, open, end int) bool {
 	return true
 }
 
-// stringLen is the length of the string of expr-lang that s begins with, or 0 if it does not end.
+// stringLen returns the length of the quoted string that s begins with, or 0 if its closing quote is missing.
 func stringLen(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch {

@@ -12,11 +12,11 @@ import (
 
 var (
 	integer  = regexp.MustCompile(`^-?(0|[1-9](_?[0-9])*)$`)
-	integral = regexp.MustCompile(`^[+-]?[0-9][0-9_,]*[kM]?$`) // meant as an integer, but perhaps wrong
-	rate     = regexp.MustCompile(`^[0-9_]+/[0-9]*[\pL]+$`)    // such as 10/m, which no expression is that gives an integer
+	integral = regexp.MustCompile(`^[+-]?[0-9][0-9_,]*[kM]?$`) // meant as an integer, but perhaps not valid
+	rate     = regexp.MustCompile(`^[0-9_]+/[0-9]*[\pL]+$`)    // such as 10/m, which is not a useful expression
 )
 
-// value reads the value of an argument that is known when generating.
+// value reads the value of an argument that has no expressions.
 func (p *parser) value(a *Argument, v Text) Value {
 	value := Value{Argument: a, Text: v.Value}
 	switch a.Kind {
@@ -27,7 +27,7 @@ func (p *parser) value(a *Argument, v Text) Value {
 	case NameKind:
 		p.checkName(a, v)
 		if a.Name == "prefix" && strings.HasSuffix(v.Value, ".") {
-			p.add(v.At(len(v.Value)-1), "prefix ends with a dot, which is added anyway")
+			p.add(v.At(len(v.Value)-1), "prefix ends with a dot; leave the dot out, as it is added")
 		}
 	case IdentKind:
 		if !token.IsIdentifier(v.Value) || v.Value == "_" {
@@ -41,7 +41,7 @@ func (p *parser) value(a *Argument, v Text) Value {
 	return value
 }
 
-// checkName reports the first character that a word must not have.
+// checkName adds an error about the first invalid character of a word.
 func (p *parser) checkName(a *Argument, v Text) {
 	for i, r := range v.Value {
 		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9') && !strings.ContainsRune(punctuation, r) {
@@ -58,13 +58,13 @@ func (p *parser) parseInteger(name string, v Text) (int64, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(strings.ReplaceAll(v.Value, "_", ""), 10, 64)
-	if err != nil { // all that is left to be wrong
+	if err != nil { // after the match, only the range can be wrong
 		p.add(v.Pos, "%s is %s, out of range; expected an integer of 64 bits", name, v.Value)
 	}
 	return n, err == nil
 }
 
-// parseCount refuses zero, as that is how an absent argument reads.
+// parseCount reads an integer of at least 1. Zero stands for an absent argument.
 func (p *parser) parseCount(name string, v Text) int64 {
 	n, ok := p.parseInteger(name, v)
 	if ok && n < 1 {
@@ -86,7 +86,8 @@ func (p *parser) parseAmount(name string, v Text) Amount {
 	return a
 }
 
-// parseExpr refuses an expression in braces, as one stands in a template: a map is neither a condition nor an amount.
+// parseExpr adds an error if the expression is in braces, as it would be in a template. It would be a map, which is neither a
+// condition nor an amount.
 func (p *parser) parseExpr(name string, v Text) Expr {
 	if t := strings.TrimSpace(v.Value); t[0] == '{' && t[len(t)-1] == '}' {
 		p.add(v.Pos, "%s is %q; expected an expression without the braces, which are for text", name, v.Value)
@@ -95,7 +96,7 @@ func (p *parser) parseExpr(name string, v Text) Expr {
 	return Expr{v}
 }
 
-// parseDuration leaves the text to package period, and knows what else is taken for one.
+// parseDuration reads a duration. It suggests cron= for a value such as @daily.
 func (p *parser) parseDuration(name string, v Text) time.Duration {
 	if v.Value[0] == '@' {
 		p.add(v.Pos, "%s is %q; expected %s, or write cron=%[2]s", name, v.Value, period.Want)

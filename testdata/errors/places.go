@@ -3,13 +3,13 @@ package x
 import "io"
 
 //ratelimit:rule limit=1 per=1m
-//1: rule takes effect nowhere here; write it on a line of its own, directly above a method or func field of a package-level type, or the declaration of such a type (in a group, above its name)
+//1: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
 
 type Detached interface{ M() error }
 
 type X interface {
 	//ratelimit:rule limit=1 per=1m
-	//2: rule takes effect nowhere here; write it on a line of its own, directly above a method or func field of a package-level type, or the declaration of such a type (in a group, above its name)
+	//2: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
 	io.Reader
 
 	//ratelimit:rule limit=1 per=1m
@@ -26,7 +26,7 @@ type X interface {
 type Y interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
-//1: rule takes effect nowhere here; write it on a line of its own, directly above a method or func field of a package-level type, or the declaration of such a type (in a group, above its name)
+//1: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
 func f() {}
 
 //ratelimit:wrap
@@ -38,7 +38,7 @@ type N int
 //6: N has no exported methods, so that there is nothing to limit
 
 //ratelimit:rule limit=1 per=1m
-//1: rule takes effect nowhere here; write it on a line of its own, directly above a method or func field of a package-level type, or the declaration of such a type (in a group, above its name)
+//1: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
 type (
 	G1 interface{ M() error }
 	G2 interface{ M() error }

@@ -26,12 +26,12 @@ type T struct {
 	F func() error
 
 	//ratelimit:rule limit=1 per=1m
-	//2: rule takes effect nowhere here; write it on a line of its own, directly above a method or func field of a package-level type, or the declaration of such a type (in a group, above its name)
+	//2: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
 
 	G func() error
 
 	//ratelimit:rule limit=1 per=1m
-	//2: rule takes effect nowhere here; write it on a line of its own, directly above a method or func field of a package-level type, or the declaration of such a type (in a group, above its name)
+	//2: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
 	S
 }
 

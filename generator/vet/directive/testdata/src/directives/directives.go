@@ -15,7 +15,7 @@ type Sender interface {
 	/* want `expected a duration above zero` `unknown algorithm "token-bukcet"; did you mean token-bucket\?` */ //ratelimit:rule limit=1 per=soon algorithm="token-bukcet"
 	M(a string) error
 
-	/* want `rule takes effect nowhere here` */ //ratelimit:rule limit=1 per=1m
+	/* want `rule has no effect here` */ //ratelimit:rule limit=1 per=1m
 
 	N() error
 }
@@ -34,10 +34,10 @@ type (
 type Alias = Sender
 
 func f() {
-	_ = 1 /* want `skip takes effect nowhere here` */ //ratelimit:skip
+	_ = 1 /* want `skip has no effect here` */ //ratelimit:skip
 }
 
-/* want `skip takes effect nowhere here` */ //ratelimit:skip
+/* want `skip has no effect here` */ //ratelimit:skip
 var x int
 
 // ratelimit: this is prose, and so is ratelimit:nothing.
@@ -49,11 +49,11 @@ type Funcs struct {
 }
 
 type Embeds interface {
-	/* want `skip takes effect nowhere here` */ //ratelimit:skip
+	/* want `skip has no effect here` */ //ratelimit:skip
 	Sender
 }
 
-/* want `//ratelimit:rule limit=1 per=1m in a block comment takes no effect` */ /*
+/* want `//ratelimit:rule limit=1 per=1m in a block comment has no effect` */ /*
 Blocked is documented in a block.
 
 //ratelimit:rule limit=1 per=1m
