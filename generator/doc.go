@@ -1,46 +1,45 @@
-// Package generator writes the wrappers of annotated types. [Generate] reads sources and touches no file; [Write] and [Check]
-// are the only ones to use the disk otherwise. Flags and terminals are not known here.
+// Package generator generates wrappers of annotated types. [Generate] reads Go source and returns the generated files. [Check]
+// compares them with the files on the disk, and [Write] replaces the files that differ. The package knows nothing of flags and
+// terminals.
 //
 // # The pipeline
 //
-// Each stage is a function from values to values and diagnostics. No stage calls another one, and none changes what it gets:
-// generator.go hands the values on. One package goes through all stages before the next one is parsed, so that memory holds one at
-// a time.
+// Each stage is a function that returns values and diagnostics. It neither calls another stage nor changes its arguments;
+// generator.go passes the values on. One package goes through all stages before the next one is parsed, so that only one is in
+// memory at a time.
 //
 //	patterns
 //	   |  load      finds files with directives and asks the go command about their packages; parses and type-checks one
 //	   v            package after the other
-//	source.Package  syntax, types, and a types.Importer that loads more of the dependencies when it is asked
-//	   |  collect   reads the directives of types and methods, names what is generated, resolves fallbacks
+//	source.Package  syntax, types, and a types.Importer that loads more of the dependencies on demand
+//	   |  collect   reads the directives of types and methods, chooses the names of the generated code, resolves fallbacks
 //	   v
-//	model.Package   annotated types, their methods and rules: data with positions
+//	model.Package   annotated types, their methods and rules, with positions
 //	   |  compile   compiles the expressions of each rule for each method that it limits, with package expr
 //	   v
 //	model.Package   with the code of the expressions
-//	   |- check     finds rules that are valid by themselves and do not do what they seem to; in the end it compares the
-//	   |            rules of all packages
-//	   |  emit      writes a Go file for each annotated one, unless a stage has found errors
+//	   |- check     warns of valid rules that probably do not do what was meant; at the end it compares the rules of all
+//	   |            packages
+//	   |  emit      generates a Go file for each annotated file, unless a stage has found errors
 //	   v
 //	files           for Write and Check
 //
-// Each stage also returns diagnostics: generator.go collects them.
-//
-// Below all stages are annotations (the language), reach (what generated code may name where it stands), names (identifiers and
-// imports of a file) and expr (an expression as Go). What a valid rule is, ratelimit.Rule.Problems says.
+// All stages use annotations (the syntax of directives), reach (what generated code can refer to), names (identifiers and imports
+// of a file) and expr (expressions as Go code). ratelimit.Rule.Problems decides which rules are valid.
 //
 // # Where do I change X
 //
 //	an argument of a directive             annotations/spec.go, and its field in ratelimit.Rule
 //	how a value is written                 annotations/value.go, template.go
-//	what is a near miss of a directive     annotations/nearmiss.go
+//	what looks like a directive            annotations/nearmiss.go
 //	where a directive may stand            annotations/stray.go, internal/collect/method.go
 //	which files are read                   internal/load/find.go
 //	how much of a dependency is checked    internal/load/demand.go
 //	which types can be wrapped             internal/collect/wrapper.go, concrete.go, fields.go, foreign.go
 //	which parameter is the context         internal/expr/context.go
 //	what a fallback may be                 internal/collect/fallback.go
-//	what generated code may name           internal/reach
-//	what an expression may say             internal/expr
+//	what generated code can refer to       internal/reach
+//	what an expression may contain         internal/expr
 //	which functions an expression has      internal/expr/function.go
 //	a warning about rules                  internal/check
 //	the text of a wrapper                  internal/emit/wrapper.go, body.go, charge.go, settle.go

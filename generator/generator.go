@@ -18,35 +18,35 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// Config says what to generate from.
+// Config says what to generate.
 type Config struct {
-	Dir      string   // where Patterns are relative to, and the paths in messages; "" is the working directory
-	Patterns []string // packages as the go command names them, without any the one in Dir; a Go file stands for itself alone
+	Dir      string   // Patterns, and paths in messages, are relative to it; "" is the working directory
+	Patterns []string // packages as for the go command, or Go files; none means the package in Dir
 	Tags     string   // build tags, separated by commas
-	Strict   bool     // what is a warning else is an error
+	Strict   bool     // treat warnings as errors
 }
 
-// Result is what was generated and what was found on the way.
+// Result holds the generated files and the messages of a run.
 type Result struct {
 	Files    []File                // sorted by name
-	Rules    []Rule                // in the order of the source
-	Messages []annotations.Message // sorted by place; the errors among them are those of [Generate], too
+	Rules    []Rule                // in source order
+	Messages []annotations.Message // sorted by position, including the errors that Generate returns
 }
 
-// File is a file as it should be.
+// File is the wanted state of a file.
 type File struct {
-	Name   string // its absolute path
-	Source []byte // nil: the file should not be there, as nothing is generated from its source any more
+	Name   string // the absolute path
+	Source []byte // nil if the file should be removed, because nothing is generated from its source any more
 }
 
-// Errors are the messages that keep files from being generated.
+// Errors are the errors in the sources of the packages.
 type Errors []annotations.Message
 
-// Error writes each message on a line, as file:line:col: text.
+// Error returns one message a line, as file:line:col: text.
 func (e Errors) Error() string { return annotations.Join(e) }
 
-// Generate generates the files of the packages. If something in their sources is wrong, the error is of type [Errors], and the
-// result has nothing but messages.
+// Generate generates the files of the packages. It writes no file. If the sources have errors, it returns an error of type
+// [Errors] and a result that has only messages.
 func Generate(ctx context.Context, cfg Config) (*Result, error) {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -92,7 +92,7 @@ type run struct {
 	rules  []Rule
 }
 
-// done is what remains of a package that all stages are through with: that memory holds one package at a time is what bounds it.
+// done is the result of one package. It holds no syntax and no types, so that their memory can be freed.
 type done struct {
 	path   string
 	files  []File
@@ -100,7 +100,7 @@ type done struct {
 	counts []check.Count
 }
 
-// result returns what there is by now. If warnings are errors, they become that here.
+// result returns the result so far. If the run is strict, it turns warnings into errors.
 func (r *run) result() *Result {
 	for i := range r.found {
 		if r.strict && r.found[i].Severity == annotations.SeverityWarning {
@@ -110,8 +110,7 @@ func (r *run) result() *Result {
 	return &Result{Files: r.files, Rules: r.rules, Messages: r.found.Messages(r.set.Fset, r.dir)}
 }
 
-// generate hands each package from stage to stage. A stage that finds errors does not keep the next from finding more, but
-// nothing is written then.
+// generate generates the files of all packages, and compares the rules of all packages.
 func (r *run) generate() {
 	for p := range r.set.Packages {
 		d := &done{path: p.Path}
@@ -130,13 +129,14 @@ func (r *run) generate() {
 	r.found = slices.Concat(r.set.Found.Coded("load"), r.found, check.Shared(r.set.Fset, counts))
 }
 
-// generate generates the files of a package, unless there are errors.
+// generate passes a package from stage to stage. After an error the next stages still run, as they may find more errors, but no
+// file is generated.
 func (d *done) generate(fset *token.FileSet, p *source.Package) (found annotations.Diagnostics) {
 	defer p.NoteFault(&found)
 	pkg, found := collect.Package(fset, p)
 	pkg, errs := compile.Package(pkg)
-	if slices.ContainsFunc(errs, isUnheardOf) {
-		errs = append(errs, p.Unimported().Coded("load")...) // one of which may bring that name
+	if slices.ContainsFunc(errs, isUnknownName) {
+		errs = append(errs, p.Unimported().Coded("load")...) // the name may be that of a package that cannot be imported
 	}
 	checked, counts := check.Package(fset, pkg)
 	found = slices.Concat(found, errs, checked)
@@ -148,12 +148,12 @@ func (d *done) generate(fset *token.FileSet, p *source.Package) (found annotatio
 	return append(found, faults.Coded("internal")...)
 }
 
-// isUnheardOf reports whether an error tells of a name that is like no other.
-func isUnheardOf(e annotations.Diagnostic) bool {
+// isUnknownName reports whether e is about an unknown name that no known name is close to.
+func isUnknownName(e annotations.Diagnostic) bool {
 	return strings.HasPrefix(e.Msg, "unknown ") && !strings.Contains(e.Msg, "did you mean")
 }
 
-// emitted returns the files of a package.
+// emitted returns the generated files of a package, and the files to remove.
 func emitted(p *model.Package) (files []File, faults annotations.Diagnostics) {
 	for _, f := range p.Files {
 		if len(f.Wrappers) == 0 {

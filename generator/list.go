@@ -10,22 +10,22 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Rule is a rule as it applies to a method. The name of its file is absolute.
+// Rule is a rule of a method. The name of its file is absolute.
 type Rule struct {
 	listed.Row
 	rule ratelimit.Rule
 }
 
-// Ends returns the next n times after now at which the rule's calendar windows end; none if they are no calendar's.
+// Ends returns the next n times after now at which calendar windows of the rule end. It returns none for a rule without cron=.
 func (r Rule) Ends(now time.Time, n int) (ends []string) {
-	times, _ := r.rule.Boundaries(now, n) // collect has found it valid
+	times, _ := r.rule.Boundaries(now, n) // no error, as collect has checked the rule
 	for _, t := range times {
 		ends = append(ends, t.Format(time.RFC3339))
 	}
 	return ends
 }
 
-// Tag returns how the keys of the rule's counts end.
+// Tag returns the last part of the keys of the rule's counts.
 func (r Rule) Tag() string { return key.Tag(r.Rule, r.Method, r.rule.Window(), r.Key) }
 
 // rulesOf returns the rules of a package.

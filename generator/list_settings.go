@@ -12,11 +12,11 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// columns are the arguments that have fields in a row, and message, which limits nothing.
+// columns are the arguments that have fields of their own in a row, and message, which is not listed.
 var columns = []string{"name", "key", "limit", "per", "cron", "algorithm", "message"}
 
-// settings returns the others that are not what they are by default: an int64, true for a flag, or else a string, which is a word, a
-// duration, a template or an expression.
+// settings returns the other arguments that differ from their defaults. A value is an int64, true for a flag, or a string: a
+// word, a duration, a template or an expression.
 func settings(r *model.Rule) map[string]any {
 	values := map[string]any{}
 	for arg, value := range fields.Given(r.Limit) {
@@ -40,7 +40,7 @@ func settings(r *model.Rule) map[string]any {
 	return values
 }
 
-// shown is the value of a field as a list has it.
+// shown returns the value of a field as a list shows it.
 func shown(value any) any {
 	switch value := value.(type) {
 	case time.Duration:
@@ -51,7 +51,8 @@ func shown(value any) any {
 	return fmt.Sprint(value)
 }
 
-// window is how long permits count. What else stands in the window's part of keys has places of its own in a list.
+// window returns the window of a rule as a list shows it: the cron expression or the duration alone. In keys, the window has more
+// parts, which have columns of their own in a list.
 func window(r ratelimit.Rule) string {
 	if r.Cron != "" {
 		return strings.Join(strings.Fields(r.Cron), " ")

@@ -6,9 +6,9 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// ParseRule reads the arguments of a rule directive, such as limit=10 per=1m. It returns the directive, which has the expressions,
-// and the rule with everything else: its limit is 1 if the directive's is an expression. The error says on one line all that is
-// wrong, without a position.
+// ParseRule reads the arguments of a rule directive, such as limit=10 per=1m. It returns the directive, which holds the
+// expressions, and the rule, which holds everything else. If the limit is an expression, the rule has the limit 1. The error lists
+// all mistakes on one line, without positions.
 func ParseRule(arguments string) (annotations.Rule, ratelimit.Rule, error) {
 	directive, err := annotations.ParseRule(arguments)
 	if err != nil {

@@ -2,11 +2,11 @@ package load
 
 import "bytes"
 
-// withoutBodies returns a Go source with empty lines in place of the bodies of its functions: a parser then has little to do, and
-// what is wrong in a body does not keep it from reading the declarations. A body is what gofmt indents between a line that begins a
-// function, or ends its signature, and a line with a brace alone. Bodies that are written otherwise stay.
+// withoutBodies returns Go source with empty lines in place of function bodies. It is faster to parse, and errors in bodies do
+// not hide declarations. A body consists of the indented lines between the line that begins a function, or ends its signature,
+// and a line that is a single brace. Bodies that gofmt would format differently are kept.
 func withoutBodies(src []byte) []byte {
-	out, body := make([]byte, 0, len(src)), -1 // where in out a body begins
+	out, body := make([]byte, 0, len(src)), -1 // body is the index in out where a body begins, or -1
 	for line := range bytes.Lines(src) {
 		text := bytes.TrimRight(line, "\r\n")
 		switch {
@@ -24,14 +24,14 @@ func withoutBodies(src []byte) []byte {
 	return out
 }
 
-// opensBody reports whether the body of a function begins behind a line, if it is a line of code.
+// opensBody reports whether a line of code is followed by the body of a function.
 func opensBody(line []byte) bool {
 	return (bytes.HasPrefix(line, []byte("func")) || bytes.HasPrefix(line, []byte(")"))) && bytes.HasSuffix(line, []byte(" {")) &&
 		!bytes.HasSuffix(line, []byte("struct {")) && !bytes.HasSuffix(line, []byte("interface {"))
 }
 
-// mayBeInBody reports whether a line is empty or indented, and neither begins nor ends a string or a comment of several lines: what
-// follows is code if the line is.
+// mayBeInBody reports whether a line is empty or indented, and neither begins nor ends a string or comment of several lines. If
+// such a line is code, the next line is code too.
 func mayBeInBody(line []byte) bool {
 	indented := len(line) == 0 || line[0] == '\t' || line[0] == ' '
 	return indented && bytes.IndexByte(line, '`') < 0 && !bytes.Contains(line, []byte("/*")) && !bytes.Contains(line, []byte("*/"))

@@ -63,7 +63,7 @@ func TestWithoutBodiesKeepsDeclarations(t *testing.T) {
 	}
 }
 
-// outline is the syntax of a source without bodies, comments, positions, and the texts of strings of several lines.
+// outline prints the syntax of src without bodies, comments and positions. It leaves out the text of strings of several lines.
 func outline(t *testing.T, src []byte) []string {
 	f, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
 	if err != nil {
@@ -92,7 +92,7 @@ func outline(t *testing.T, src []byte) []string {
 	return strings.Split(b.String(), "\n")
 }
 
-// FuzzWithoutBodies requires that the declarations of what parses are kept, and lines where they were.
+// FuzzWithoutBodies checks that withoutBodies keeps the number of lines, and the declarations of source that parses.
 func FuzzWithoutBodies(f *testing.F) {
 	f.Add("package p\nimport . \"x\"\nfunc (t *T[A]) f(x struct{ a int }) interface{ M() } {\n\t`}`; '}'; /*}*/\n}\nvar f, g = func() {}, 4 / 2\n")
 	f.Add("package p\nvar (\n\tx = `\nfunc f() {\n\t`\n\ty = 1\n\tz = `\n}\n`\n)\nfunc f() {\n\tx\n}\n")

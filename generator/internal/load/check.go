@@ -18,8 +18,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// each parses and checks one package after the other, and yields those with files to generate from. A package comes after those that it
-// imports.
+// each parses and checks one package after the other, and yields those with files to generate from. A package comes after the
+// packages that it imports.
 func (l *loader) each(yield func(*source.Package) bool) {
 	d, broken := newDependencies(l), map[string]bool{}
 	for meta := range packages.Postorder(l.packages) {
@@ -41,8 +41,8 @@ func (l *loader) each(yield func(*source.Package) bool) {
 	}
 }
 
-// parse parses the files of a package. It leaves out generated files: they may be stale, and the new ones must not collide with
-// them. An error inside a function body is a warning.
+// parse parses the files of a package, but not generated files: they may be stale, and the new ones would collide with them. A
+// syntax error inside a function body is a warning only.
 func (l *loader) parse(meta *packages.Package) (*source.Package, annotations.Diagnostics) {
 	p := &source.Package{Path: meta.PkgPath}
 	if meta.Module != nil {
@@ -62,8 +62,8 @@ func (l *loader) parse(meta *packages.Package) (*source.Package, annotations.Dia
 		}
 		syntax, errs := l.parseFile(path, src)
 		if len(errs) > 0 {
-			if hollow, left := l.parseFile(path, withoutBodies(src)); len(left) == 0 { // all that it declares is known
-				found.Warn(errs[0].Pos, "%s", errs[0].Msg) // the others may follow from it
+			if hollow, left := l.parseFile(path, withoutBodies(src)); len(left) == 0 { // the declarations have no errors
+				found.Warn(errs[0].Pos, "%s", errs[0].Msg) // the other errors may be consequences of the first
 				syntax, errs = hollow, nil
 			}
 		}
@@ -72,22 +72,22 @@ func (l *loader) parse(meta *packages.Package) (*source.Package, annotations.Dia
 	}
 	l.addOthers(p, meta)
 	first := firstAsked(p)
-	if len(meta.Errors) == 0 || found.HasErrors() || first < 0 { // else they are the same
+	if len(meta.Errors) == 0 || found.HasErrors() || first < 0 { // the go command reports the errors in found, too
 		return p, found
 	}
 	said := strings.ReplaceAll(listError(meta).Error(), " in "+meta.Dir, "")
-	if !slices.ContainsFunc(outputs, func(name string) bool { return strings.Contains(said, name) }) { // those will change
+	if !slices.ContainsFunc(outputs, func(name string) bool { return strings.Contains(said, name) }) { // not about files to be replaced
 		found.Warn(p.Files[first].Syntax.Name.Pos(), "the go command cannot build this package: %s", said)
 	}
 	return p, found
 }
 
-// firstAsked is the index of the first file to generate from; -1 if there is none.
+// firstAsked returns the index of the first file to generate from, or -1.
 func firstAsked(p *source.Package) int {
 	return slices.IndexFunc(p.Files, func(f *source.File) bool { return f.Asked })
 }
 
-// otherPackage reports a file that says it is of another package than its folder has.
+// otherPackage reports a file whose package clause differs from that of its folder.
 func otherPackage(f *ast.File, name string) annotations.Diagnostics {
 	if f.Name.Name == "" || f.Name.Name == "_" || name == "" || f.Name.Name == name {
 		return nil
@@ -95,7 +95,7 @@ func otherPackage(f *ast.File, name string) annotations.Diagnostics {
 	return annotations.Diagnostics{{Pos: f.Name.Pos(), Msg: fmt.Sprintf("found package %s; expected %s, as in other files of this folder", f.Name.Name, name)}}
 }
 
-// parseFile parses a file, as far as that is possible.
+// parseFile parses a file. The syntax is incomplete if there are errors.
 func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diagnostics) {
 	fset := l.set.Fset
 	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -106,14 +106,14 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diag
 	var errs annotations.Diagnostics
 	for i, e := range list {
 		if i > 0 && list[i-1].Pos.Line == e.Pos.Line {
-			continue // which most probably follows from that
+			continue // probably a consequence of the error before
 		}
 		errs.Add(fset.File(f.FileStart).Pos(e.Pos.Offset), "%s", e.Msg)
 	}
 	return f, errs
 }
 
-// check checks the declarations of p, and the declarations of its imports that they need.
+// check type-checks the declarations of p, and the imported declarations that they need.
 func (d *dependencies) check(p *source.Package, meta *packages.Package) (found annotations.Diagnostics) {
 	at := p.Files[0].Syntax.Name.Pos()
 	defer noteFault(&found, at)
@@ -131,18 +131,19 @@ func (d *dependencies) check(p *source.Package, meta *packages.Package) (found a
 	p.Info = source.NewInfo()
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, p.Info)
 	p.Importer = allOf{d, meta, at}
-	d.sources[p.Path] = &dependency{types: p.Types, parsed: true} // all of it
+	d.sources[p.Path] = &dependency{types: p.Types, parsed: true} // fully checked
 	return nil
 }
 
-// noteFault makes an error of a panic of go/types, which broken sources have caused.
+// noteFault turns a panic of go/types into an error. Broken source has caused such panics.
 func noteFault(found *annotations.Diagnostics, pos token.Pos) {
 	if r := recover(); r != nil {
 		found.Add(pos, "Go's own type checker fails at this package; does it compile? (%v)", r)
 	}
 }
 
-// withTypeError adds an error of the type checker. What goes on with a tab is a part of the error before: it has another place.
+// withTypeError adds an error of the type checker to errs. An error that begins with a tab continues the previous one at another
+// position.
 func withTypeError(errs annotations.Diagnostics, e types.Error) annotations.Diagnostics {
 	part, ok := strings.CutPrefix(e.Msg, "\t")
 	if !ok || len(errs) == 0 {

@@ -14,21 +14,21 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// dependencies are the packages that those of the set import, directly or not. They are checked from source: with a cold build
-// cache, export data would have to be compiled first. This is quick because it checks little: function bodies are not parsed, and
-// only declarations that somebody asks for by name are checked, with the declarations that these mention in turn.
+// dependencies are the packages that the packages of the set import, directly or not. They are type-checked from source, because
+// export data would have to be compiled first if the build cache is cold. This is fast because only the declarations that are
+// asked for by name are checked, with the declarations that they mention in turn. Function bodies are not even parsed.
 type dependencies struct {
 	*loader
-	sources map[string]*dependency // also those of the set that are checked
-	pending []*dependency          // with something to be checked
-	cgo     []string               // the paths of those to be translated by the go command
+	sources map[string]*dependency // by path; includes the packages of the set that are checked
+	pending []*dependency          // packages with declarations to check
+	cgo     []string               // the paths of packages whose cgo files the go command has to translate
 }
 
 func newDependencies(l *loader) *dependencies {
 	return &dependencies{loader: l, sources: map[string]*dependency{}}
 }
 
-// source returns the package that p describes; nil if it cannot be imported.
+// source returns the dependency for p, or nil if p cannot be imported.
 func (d *dependencies) source(p *packages.Package) *dependency {
 	if p == nil || p.PkgPath == "unsafe" || p.Name == "" {
 		return nil
@@ -49,8 +49,8 @@ func (d *dependencies) source(p *packages.Package) *dependency {
 	return s
 }
 
-// askFor asks for everything that p needs of its imports: what its declarations mention, what its directives may mention, and what
-// dot imports bring. It also asks for time.Time, which expressions have without naming it.
+// askFor asks for everything that p may need of its imports: the names that its declarations and directives mention, and all
+// exported names of dot imports. It also asks for time.Time, which expressions use without naming it.
 func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
 	for _, f := range p.Files {
 		file := newSourceFile(f.Syntax, meta)
@@ -66,7 +66,7 @@ func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
 	d.ask(d.sources["time"], "Time")
 }
 
-// askDirectives asks for the packages whose names stand in directives.
+// askDirectives asks for all exported names of the packages that the directives of a file name.
 func (d *dependencies) askDirectives(f *sourceFile) {
 	for _, group := range f.syntax.Comments {
 		for _, c := range group.List {
@@ -82,7 +82,7 @@ func (d *dependencies) askDirectives(f *sourceFile) {
 	}
 }
 
-// ask has a name of s checked, of a type its methods as well, if s has it.
+// ask asks for the declaration of name in s, if there is one. The declaration of a type includes its methods.
 func (d *dependencies) ask(s *dependency, name string) {
 	if s == nil {
 		return
@@ -99,7 +99,7 @@ func (d *dependencies) ask(s *dependency, name string) {
 	}
 }
 
-// askExported has all exported names of s checked.
+// askExported asks for all exported names of s.
 func (d *dependencies) askExported(s *dependency) {
 	if s == nil {
 		return
@@ -112,15 +112,15 @@ func (d *dependencies) askExported(s *dependency) {
 	}
 }
 
-// askMentioned asks for what a node mentions, except in the bodies of functions. The node is in a file of the package in, or, if
-// that is nil, of one in the set.
+// askMentioned asks for the names that a node mentions outside of function bodies. The node stands in file f of the package in,
+// which is nil for a package of the set.
 func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			d.askMentioned(in, f, n.Type)
 			return false
-		case *ast.Field: // its names are no mention of anything
+		case *ast.Field: // its names are declarations
 			d.askMentioned(in, f, n.Type)
 			return false
 		case *ast.BlockStmt, *ast.ImportSpec:
@@ -147,8 +147,8 @@ func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node
 	})
 }
 
-// compileC has the go command translate the packages whose declarations mention C, unless a part of the package is checked already.
-// If that fails, for example without a C compiler, the types of C stay unknown.
+// compileC lets the go command translate the packages whose declarations mention C, except where a part of the package is checked
+// already. If that fails, for example without a C compiler, the types of C stay unknown.
 func (d *dependencies) compileC() {
 	pkgs, _ := d.list(metadata|packages.NeedCompiledGoFiles, false, d.cgo)
 	d.cgo = nil
@@ -164,7 +164,7 @@ func (d *dependencies) compileC() {
 	}
 }
 
-// settle checks what has been asked for.
+// settle checks all declarations that were asked for.
 func (d *dependencies) settle() {
 	for len(d.cgo) > 0 {
 		d.compileC()
@@ -175,8 +175,8 @@ func (d *dependencies) settle() {
 	d.pending = nil
 }
 
-// checkPending checks the declarations of s that were asked for since the last time. The packages that s imports come first. A
-// declaration with an error is missing afterwards; nothing else tells of it.
+// checkPending checks the declarations of s that were asked for since the last time, after those of the packages that s imports.
+// It reports no errors: a declaration with an error is missing afterwards.
 func (d *dependencies) checkPending(s *dependency) {
 	files := s.pending()
 	if len(files) == 0 {

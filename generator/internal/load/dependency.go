@@ -15,34 +15,34 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// dependency is a package of which only some declarations are checked: those that have been asked for, and what they mention.
+// dependency is an imported package. Only the declarations that were asked for are checked, and those that they mention.
 type dependency struct {
 	*packages.Package
 	types   *types.Package
 	checker *types.Checker
 	parsed  bool
 	files   []*sourceFile
-	named   map[string][]*declaration // what is declared at the top level, and of a type its methods and aliases
+	named   map[string][]*declaration // top-level declarations by name; the name of a type also has its methods and aliases
 
-	compiled bool // what was asked for mentions C
+	compiled bool // a declaration that was asked for mentions C, so that the go command has translated the package
 }
 
-// sourceFile is a file of a source.
+// sourceFile is a file of a dependency or of a package of the set.
 type sourceFile struct {
 	syntax  *ast.File
 	imports map[string]*packages.Package // by their names in this file
-	dots    []*packages.Package          // imported into the file's scope
-	wanted  []ast.Decl                   // yet to be checked
+	dots    []*packages.Package          // dot imports
+	wanted  []ast.Decl                   // to be checked next
 }
 
-// declaration is one that can be left out.
+// declaration is a top-level declaration that is checked only if it is asked for.
 type declaration struct {
 	file  *sourceFile
 	decl  ast.Decl
-	taken bool
+	taken bool // it was asked for
 }
 
-// parse reads the files of s, once. Their errors show in what is not there.
+// parse parses the files of s once. It ignores errors: what cannot be parsed is missing.
 func (s *dependency) parse(fset *token.FileSet) {
 	if s.parsed {
 		return
@@ -68,7 +68,7 @@ func (s *dependency) parse(fset *token.FileSet) {
 	}
 }
 
-// index notes what d declares. Of constants, one may depend on the place of another: they stay together.
+// index adds the declarations in d. A group of constants stays together, as a constant may depend on its position in the group.
 func (s *dependency) index(f *sourceFile, d *ast.GenDecl) {
 	group := &declaration{file: f, decl: d}
 	for _, spec := range d.Specs {
@@ -79,7 +79,7 @@ func (s *dependency) index(f *sourceFile, d *ast.GenDecl) {
 		case *ast.TypeSpec:
 			s.add(group, spec.Name.Name)
 			if spec.Assign.IsValid() {
-				s.add(group, source.NameOf(spec.Type)) // whose methods may have the alias as their receiver
+				s.add(group, source.NameOf(spec.Type)) // methods of this type may have the alias as their receiver
 			}
 		case *ast.ValueSpec:
 			if d.Tok == token.VAR && spec.Type != nil {
@@ -98,7 +98,7 @@ func (s *dependency) add(d *declaration, name string) {
 	}
 }
 
-// newSourceFile finds what a file of p imports.
+// newSourceFile returns a file of p with the packages that it imports.
 func newSourceFile(syntax *ast.File, p *packages.Package) *sourceFile {
 	f := &sourceFile{syntax: syntax, imports: map[string]*packages.Package{}}
 	for _, spec := range syntax.Imports {
@@ -106,7 +106,7 @@ func newSourceFile(syntax *ast.File, p *packages.Package) *sourceFile {
 		imported := p.Imports[path]
 		switch {
 		case imported == nil:
-		case spec.Name == nil, spec.Name.Name == "_": // which directives may use
+		case spec.Name == nil, spec.Name.Name == "_": // directives may use an import that is named _
 			f.imports[imported.Name] = imported
 		case spec.Name.Name == ".":
 			f.dots = append(f.dots, imported)
@@ -117,7 +117,7 @@ func newSourceFile(syntax *ast.File, p *packages.Package) *sourceFile {
 	return f
 }
 
-// pending returns files of what is wanted and not yet checked.
+// pending returns files that consist of the imports and the declarations to be checked next.
 func (s *dependency) pending() []*ast.File {
 	var files []*ast.File
 	for _, f := range s.files {

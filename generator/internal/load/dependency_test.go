@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDependency finds what is imported by way of others, and nothing that is not.
+// TestDependency finds a package that is imported indirectly, and does not find one that nothing imports.
 func TestDependency(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\nimport \"time\"\n\ntype T = time.Duration\n"+annotated)
 	p := first(load(t, dir, "."))
@@ -18,7 +18,7 @@ func TestDependency(t *testing.T) {
 	}
 }
 
-// TestCgoBelow knows the types of C that imported packages declare, one of which imports the other.
+// TestCgoBelow expects the types of C in two imported packages, one of which imports the other.
 func TestCgoBelow(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "1")
 	below := "package c\n\n// typedef int count;\nimport \"C\"\n\ntype T = C.count\n"

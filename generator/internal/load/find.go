@@ -17,14 +17,14 @@ import (
 // folder is a directory that was searched for directives.
 type folder struct {
 	path      string
-	annotated []string // paths of files that hold a directive, or what looks like one
-	outputs   []string // paths of files that earlier runs generated
-	tests     bool     // a test file holds a directive, or what looks like one
+	annotated []string // paths of files with a directive or a comment that looks like one
+	outputs   []string // paths of generated files
+	tests     bool     // one of the annotated files is a test file
 }
 
 func (f *folder) empty() bool { return len(f.annotated)+len(f.outputs) == 0 }
 
-// search reads the Go files of a directory. No file is parsed: of most, only that they hold no directive is found.
+// search reads the Go files of a directory. It only looks for directives, and does not parse the files.
 func search(dir string) (*folder, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -67,8 +67,8 @@ func hasDirective(src []byte) bool {
 	return false
 }
 
-// hasHint reports whether text has what every line has in it that package annotations takes for a directive: the tool's name, if that
-// is not misspelt, or else a colon and a verb.
+// hasHint reports whether text may have a line that package annotations takes for a directive. Every such line contains a part of
+// the tool's name, or a colon and a verb.
 func hasHint(text []byte) bool {
 	if bytes.Contains(text, []byte("imit")) || bytes.Contains(text, []byte("IMIT")) {
 		return true
@@ -89,7 +89,7 @@ var verbs = func() (names [][]byte) {
 	return names
 }()
 
-// walk searches root and what lies below as the go command does for root/...; it leaves out what is empty.
+// walk searches root and the folders below it, as the go command does for root/... . It leaves out empty folders.
 func walk(root string) (found []*folder, err error) {
 	root = strings.TrimSuffix(root, string(filepath.Separator)) + string(filepath.Separator) // follows a symbolic link
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -101,7 +101,7 @@ func walk(root string) (found []*folder, err error) {
 				return filepath.SkipDir
 			}
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
-				return filepath.SkipDir // a module of its own
+				return filepath.SkipDir // another module
 			}
 		}
 		f, err := search(filepath.Clean(path))
@@ -113,7 +113,7 @@ func walk(root string) (found []*folder, err error) {
 	return found, err
 }
 
-// local finds the folders of a pattern that names a path; ok is false for one that only the go command understands.
+// local returns the folders of a pattern that is a path. For patterns that only the go command understands, ok is false.
 func local(dir, pattern string) (folders []*folder, ok bool, err error) {
 	isPath := pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") ||
 		filepath.IsAbs(pattern) || strings.HasSuffix(pattern, ".go")
@@ -168,7 +168,8 @@ func ignores(dir string) bool {
 	}
 }
 
-// wrong makes a message of an error of the file system, about what the pattern names or something below.
+// wrong returns an error of the file system with the pattern in front, or with the path of the file if the error is about a file
+// below the path that the pattern names.
 func wrong(dir, pattern string, err error) error {
 	if err == nil {
 		return nil
@@ -186,7 +187,7 @@ func wrong(dir, pattern string, err error) error {
 	return fmt.Errorf("%s: %s", pattern, msg)
 }
 
-// named is the path that a pattern names.
+// named returns the path that a pattern names.
 func named(dir, pattern string) string {
 	path := filepath.FromSlash(pattern)
 	if !filepath.IsAbs(path) {
@@ -195,7 +196,7 @@ func named(dir, pattern string) string {
 	return filepath.Clean(path)
 }
 
-// orphans are the outputs that should not be there, as nothing is generated from their sources any more.
+// orphans returns the outputs to remove, because nothing is generated from their sources any more.
 func (f *folder) orphans() []string {
 	var gone []string
 	for _, out := range f.outputs {

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// metadata is what the go command is asked about a package and all that it imports: nothing that it has to compile for.
+// metadata is what the loader asks the go command about a package and its imports. It excludes everything that would have to be
+// compiled.
 const metadata = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule | packages.NeedForTest
 
 // list calls the go command.
@@ -36,25 +37,26 @@ func (l *loader) list(mode packages.LoadMode, tests bool, patterns []string) ([]
 	return pkgs, nil
 }
 
-// modfile must not stay in GOFLAGS: go/packages asks the go command for its version outside of all modules, where the go command
-// refuses this flag.
+// list moves modfile from GOFLAGS to the command line: go/packages asks the go command for its version outside of all modules, where
+// the go command refuses this flag.
 var modfile, overlay = goFlag("modfile"), goFlag("overlay")
 
-// goFlag finds a flag in GOFLAGS, with the quotes that may stand around it.
+// goFlag matches a flag in GOFLAGS, with or without quotes around it.
 func goFlag(name string) *regexp.Regexp {
 	return regexp.MustCompile(fmt.Sprintf(`'--?%[1]s=[^']*'|"--?%[1]s=[^"]*"|--?%[1]s=\S*`, name))
 }
 
 func unquoted(flag string) string { return strings.Trim(flag, `'"`) }
 
-// noteOverlay tells that what replaces files for the compiler does not do so here.
+// noteOverlay warns that an overlay, which replaces files for the compiler, has no effect here.
 func (l *loader) noteOverlay() {
 	if flag := overlay.FindString(os.Getenv("GOFLAGS")); flag != "" {
 		l.set.Found.Warn(token.NoPos, "GOFLAGS has %s, but directives are read from the files as they are on the disk", unquoted(flag))
 	}
 }
 
-// goError takes the go command's words out of what go/packages says about it, or how the go command ended if it said nothing.
+// goError returns what the go command printed, without what go/packages says about it. If it printed nothing, the error says how the
+// go command ended.
 func goError(err error) error {
 	if _, lost := exec.LookPath("go"); lost != nil {
 		return errors.New("there is no go command in PATH, which is needed to find packages; install Go, or add its bin folder to PATH")
@@ -63,7 +65,7 @@ func goError(err error) error {
 	return errors.New(cmp.Or(strings.Join(strings.Fields(said), " "), strings.TrimPrefix(ended, "err: ")))
 }
 
-// listError is the first error of a package, with its place.
+// listError returns the first error of a package, with its position.
 func listError(p *packages.Package) error {
 	if e := p.Errors[0]; e.Pos != "" && e.Pos != "-" {
 		return errors.New(e.Pos + ": " + message(p))
@@ -71,7 +73,7 @@ func listError(p *packages.Package) error {
 	return errors.New(message(p))
 }
 
-// message is what is wrong with a package, in one line.
+// message returns the first error of a package on one line.
 func message(p *packages.Package) string {
 	if len(p.Errors) == 0 {
 		return "it has no Go files other than tests"

@@ -11,8 +11,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// importerOf gives the type checker what a package imports. Along with an error it returns a package about which the type checker does not
-// complain further.
+// importerOf gives the type checker the imports of a package. If an import fails, Import also returns an empty package, so that the
+// type checker reports no further errors about it.
 type importerOf struct {
 	*dependencies
 	by *packages.Package
@@ -33,24 +33,24 @@ func (i importerOf) Import(path string) (*types.Package, error) {
 	return unknown, errors.New(message(p))
 }
 
-// guessed is what a package of this path is probably called: redis for github.com/redis/go-redis/v9, yaml for gopkg.in/yaml.v3.
+// guessed returns the probable name of a package: redis for github.com/redis/go-redis/v9, yaml for gopkg.in/yaml.v3.
 func guessed(path string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(names.BaseOf(path), "go-"), ".")
 	return strings.TrimSuffix(name, "-go")
 }
 
-// allOf loads packages that another one imports, directly or by way of others, with all their exported names.
+// allOf imports the packages that by imports, directly or not, with all their exported names.
 type allOf struct {
 	*dependencies
 	by *packages.Package
-	at token.Pos // where faults are told
+	at token.Pos // the position of errors about panics
 }
 
 var errNotImported = errors.New("not imported")
 
 // Import implements types.Importer.
 func (i allOf) Import(path string) (_ *types.Package, err error) {
-	err = errNotImported // also after a fault
+	err = errNotImported // also after a panic
 	defer noteFault(&i.set.Found, i.at)
 	for p := range packages.Postorder([]*packages.Package{i.by}) {
 		if s := i.source(p); p.PkgPath == path && p != i.by && s != nil {

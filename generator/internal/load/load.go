@@ -1,5 +1,5 @@
-// Package load finds the packages that hold directives, parses them, and checks their declarations. It searches bytes
-// before it asks the go command for anything, and asks that for little: see [Load]. What directives mean, it does not know.
+// Package load finds the packages with directives, parses them, and type-checks their declarations. It does not know what
+// directives mean. To be fast, it searches the text of files before it calls the go command: see [Load].
 package load
 
 import (
@@ -21,29 +21,29 @@ import (
 
 // Config says what to load.
 type Config struct {
-	Dir      string   // where patterns are relative to
-	Patterns []string // as for the go command; a Go file stands for its package, of which only that file is asked for
+	Dir      string   // Patterns are relative to it
+	Patterns []string // packages as for the go command, or Go files; a Go file means its package, but generating from that file only
 	Tags     string   // build tags, separated by commas
 }
 
-// Set is what was found.
+// Set is the result of Load.
 type Set struct {
 	Fset    *token.FileSet
-	Orphans []string                // generated files that should not be there, as nothing is generated from their sources any more
-	Found   annotations.Diagnostics // notes, warnings, and what does not parse; complete only after the last package
+	Orphans []string                // generated files to remove, because nothing is generated from their sources any more
+	Found   annotations.Diagnostics // notes, warnings and syntax errors; complete after the last package
 
-	// Packages parses and checks one package after the other, each behind those that it imports. Only one is in memory at a
-	// time. What does not parse is left out, with all that imports it. A package that does not type-check is there, as
-	// generated code may be what it lacks.
+	// Packages parses and checks one package after the other, each after those that it imports, so that only one is in memory
+	// at a time. It leaves out packages with syntax errors, and all packages that import them. It yields packages with type
+	// errors, as the declarations that they lack may be those to generate.
 	Packages iter.Seq[*source.Package]
 }
 
-// Load finds the packages with directives. An error is one of the patterns or the go command's.
+// Load finds the packages with directives. It returns an error if a pattern is wrong or the go command fails.
 //
-// The go command is called once for the names of the files of the packages with directives and of all that they import. It is called
-// again for patterns that only it understands, and for imported packages whose needed declarations mention C. Everything is checked
-// from source: export data would have to be compiled, which takes seconds where the build cache is cold, and cannot work where a package
-// uses what is to be generated.
+// It calls the go command once, for the names of the files of the packages with directives and of everything that they import. It
+// calls it again for patterns that only the go command understands, and for imported packages whose needed declarations mention C.
+// Everything is checked from source. Export data would have to be compiled, which takes seconds if the build cache is cold and
+// fails if a package uses code that is still to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
 	set := &Set{Fset: token.NewFileSet()}
 	l := &loader{ctx: ctx, cfg: cfg, set: set, asked: map[string]bool{}}
@@ -60,16 +60,16 @@ type loader struct {
 	ctx      context.Context
 	cfg      Config
 	set      *Set
-	packages []*packages.Package // those with files to generate from, and those that such files test
+	packages []*packages.Package // with files to generate from, or with an external test that has such files
 	asked    map[string]bool     // the paths of files to generate from
-	tests    bool                // there are directives in tests, beside a file to generate from
+	tests    bool                // a folder with files to generate from has a test file with directives
 }
 
 // find resolves the patterns to the folders with directives.
 func (l *loader) find() ([]string, error) {
 	var errs []error
 	var folders []*folder
-	var others []string // which only the go command understands
+	var others []string // patterns that only the go command understands
 	for _, pattern := range l.cfg.Patterns {
 		found, ok, err := local(l.cfg.Dir, pattern)
 		if !ok {
@@ -90,7 +90,7 @@ func (l *loader) find() ([]string, error) {
 	return l.choose(folders), nil
 }
 
-// word is what a command is called, but hardly a package.
+// word matches an argument that is more likely a command, such as "help", than a package.
 var word = regexp.MustCompile(`^[a-z]+$`)
 
 // expand asks the go command for the folders of patterns.
@@ -118,7 +118,7 @@ func (l *loader) expand(patterns []string) (folders []*folder, err error) {
 	return folders, nil
 }
 
-// choose notes which files are asked for, and returns their folders.
+// choose records the files to generate from and the orphans, and returns the folders of the former.
 func (l *loader) choose(folders []*folder) []string {
 	var dirs []string
 	for _, f := range folders {
@@ -147,7 +147,7 @@ func (l *loader) describe(folders []string) error {
 		}
 		for _, path := range p.GoFiles {
 			delete(ignored, path)
-			if (l.asked[path] || tested[p.PkgPath]) && (own[p.PkgPath] == nil || p.ForTest != "") { // the variant for tests has all files
+			if (l.asked[path] || tested[p.PkgPath]) && (own[p.PkgPath] == nil || p.ForTest != "") { // the test variant has all files
 				own[p.PkgPath] = p
 			}
 		}
@@ -162,8 +162,8 @@ func (l *loader) describe(folders []string) error {
 	return nil
 }
 
-// tested returns the paths of the packages whose external tests have a file to generate from. Such a file may mention what is to be
-// generated for the package.
+// tested returns the paths of the packages whose external tests have a file to generate from. Such a file may mention code that is
+// to be generated for the package itself.
 func (l *loader) tested(pkgs []*packages.Package) map[string]bool {
 	found := map[string]bool{}
 	for _, p := range pkgs {
@@ -174,12 +174,12 @@ func (l *loader) tested(pkgs []*packages.Package) map[string]bool {
 	return found
 }
 
-// isTestMain reports whether p is the program that the go command makes of tests.
+// isTestMain reports whether p is the test program that the go command generates.
 func isTestMain(p *packages.Package) bool {
 	return p.Name == "main" && strings.HasSuffix(p.ID, ".test")
 }
 
-// importVariants makes packages import the variants that are in the set. The go command names the packages without tests.
+// importVariants replaces imported packages by their test variants, if these are in the set.
 func (l *loader) importVariants(own map[string]*packages.Package) {
 	for p := range packages.Postorder(l.packages) {
 		for path, i := range p.Imports {
@@ -190,12 +190,12 @@ func (l *loader) importVariants(own map[string]*packages.Package) {
 	}
 }
 
-// noteIgnored tells that no build with these tags sees the directives in a file.
+// noteIgnored notes that a file with directives is not part of the build.
 func (l *loader) noteIgnored(path string) {
 	l.set.Found.Note(l.begin(path), "the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED")
 }
 
-// begin is the first position in a file that is not parsed.
+// begin returns the first position in a file that was not parsed.
 func (l *loader) begin(path string) token.Pos {
 	return l.set.Fset.AddFile(path, -1, 0).Pos(0)
 }

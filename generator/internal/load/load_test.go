@@ -18,7 +18,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// module writes files, names and contents by turns, below a go.mod file.
+// module writes a module. The list alternates between file names and contents.
 func module(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := testmodule.Dir(t)
@@ -89,7 +89,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestLinkedFolder finds what lies below a symbolic link, where the go command does.
+// TestLinkedFolder finds folders below a symbolic link, as the go command does.
 func TestLinkedFolder(t *testing.T) {
 	dir := module(t, "a/a.go", "package a\n\ntype T int\n"+annotated)
 	link := filepath.Join(t.TempDir(), "link")
@@ -120,7 +120,7 @@ func TestIgnoredFolder(t *testing.T) {
 	}
 }
 
-// TestWrong names what cannot be read, not the pattern that leads there. Tests may be run by one who can read all.
+// TestWrong expects the name of the unreadable file rather than the pattern. It makes the errors itself, as root can read all files.
 func TestWrong(t *testing.T) {
 	dir := filepath.FromSlash("/m")
 	fault := func(path string, err error) error {
@@ -146,7 +146,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestFault makes an error of a panic in go/types.
+// TestFault expects an error after a panic in go/types.
 func TestFault(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\ntype T int\n"+annotated)
 	p := first(load(t, dir, "."))
@@ -159,7 +159,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestFaultBelow makes an error of a panic in go/types at a package that is imported.
+// TestFaultBelow expects an error after a panic in go/types about an imported package.
 func TestFaultBelow(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\nimport \"time\"\n\ntype T = time.Time\n"+annotated)
 	set := load(t, dir, ".")
@@ -178,7 +178,7 @@ func TestFaultBelow(t *testing.T) {
 	}
 }
 
-// TestVariants loads of a package and its variant for tests the one with all files, also where another one imports it.
+// TestVariants expects the test variant of a package, which has all its files, also where another package imports it.
 func TestVariants(t *testing.T) {
 	x := "package p\n\ntype T int\n" + annotated
 	dir := module(t, "p/p.go", x, "p/p_test.go", strings.ReplaceAll(strings.ReplaceAll(x, "X", "Y"), "type T int", "type U = T"),
@@ -198,7 +198,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestExternalTest loads the external test of a package of which only generated files are left.
+// TestExternalTest loads the external test of a package that has only generated files.
 func TestExternalTest(t *testing.T) {
 	test := "package m_test\n\nimport _ \"example.com/m\"\n\ntype T int\n" + annotated
 	set := load(t, module(t, "a_ratelimit.go", source.Header+"\n\npackage m\n", "a_test.go", test), "./a_test.go")
@@ -207,7 +207,7 @@ func TestExternalTest(t *testing.T) {
 	}
 }
 
-// TestOnePackageInMemory loads packages that import each other, and expects that the syntax of those before is not held.
+// TestOnePackageInMemory loads packages that import each other, and expects that the syntax of the earlier ones can be freed.
 func TestOnePackageInMemory(t *testing.T) {
 	const n = 8
 	files := []string{"p0/p.go", "package p\n\ntype T int\n" + annotated}

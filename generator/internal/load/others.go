@@ -12,10 +12,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// addOthers reads those files of a package that this build leaves out. They say which names are free in it, wherever it is built.
+// addOthers parses the files of a package that are not part of this build. Generated names must not collide with theirs either.
 func (l *loader) addOthers(p *source.Package, meta *packages.Package) {
 	dir := filepath.Dir(meta.GoFiles[0])
-	entries, _ := os.ReadDir(dir) // those that cannot be read have no say
+	entries, _ := os.ReadDir(dir) // files that cannot be read are left out
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if e.IsDir() || !strings.HasSuffix(path, ".go") || strings.ContainsRune("_.", rune(e.Name()[0])) || slices.Contains(meta.GoFiles, path) {

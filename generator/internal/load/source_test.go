@@ -15,7 +15,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// sourceAndExports checks packages, and all that they use, from source; and imports the compiler's export data for them.
+// sourceAndExports checks packages from source, and returns them with an importer of the export data of the compiler.
 func sourceAndExports(t *testing.T, dir string, paths ...string) (*dependencies, types.Importer) {
 	t.Helper()
 	l := &loader{ctx: t.Context(), cfg: Config{Dir: dir}, set: &Set{Fset: token.NewFileSet()}}
@@ -39,10 +39,10 @@ func sourceAndExports(t *testing.T, dir string, paths ...string) (*dependencies,
 	})
 }
 
-// compilerResult is what the compiler makes of an unnamed result of a function that ranges over another.
+// compilerResult matches the names that the compiler gives to unnamed results of functions that range over a function.
 var compilerResult = regexp.MustCompile(`\(#rv1 ([^()]*)\)`)
 
-// compare requires that what was checked from source is as the compiler has it, and returns how many objects it compared.
+// compare compares the objects that were checked from source with those of the compiler, and returns how many it compared.
 func compare(t *testing.T, d *dependencies, compiled types.Importer) (n int) {
 	t.Helper()
 	for path, s := range d.sources {
@@ -82,7 +82,7 @@ func compare(t *testing.T, d *dependencies, compiled types.Importer) (n int) {
 	return n
 }
 
-// describe is all that there is to know of o.
+// describe returns everything about o as text.
 func describe(o types.Object) []string {
 	lines := []string{types.ObjectString(o, nil)}
 	switch o := o.(type) {
@@ -97,7 +97,7 @@ func describe(o types.Object) []string {
 	return lines
 }
 
-// TestSourceIsAsCompiled compares both ways to know packages, of the standard library and of modules.
+// TestSourceIsAsCompiled compares packages of the standard library and of modules with their export data.
 func TestSourceIsAsCompiled(t *testing.T) {
 	d, compiled := sourceAndExports(t, ".", "context", "database/sql", "go/types", "log/slog", "maps", "math", "net", "net/http",
 		"os/user", "plugin", "reflect", "runtime", "sync/atomic", "syscall", "testing", "text/template", "unicode", "unsafe",
@@ -107,7 +107,7 @@ func TestSourceIsAsCompiled(t *testing.T) {
 	}
 }
 
-// TestSourceOfRareDeclarations does so with declarations that are seldom seen.
+// TestSourceOfRareDeclarations compares a package of rare declarations with its export data.
 func TestSourceOfRareDeclarations(t *testing.T) {
 	dir := module(t, "a/a.go", `package a
 
@@ -199,7 +199,7 @@ func Two(func() int) (x, y hidden) { return }
 	}
 }
 
-// TestSourceIsLittle asks for one type, and requires that no more is checked than that needs.
+// TestSourceIsLittle asks for one type, and expects that only the declarations which it needs are checked.
 func TestSourceIsLittle(t *testing.T) {
 	dir := module(t, "x.go", "package x\n\nimport (\n\t\"context\"\n\t\"net/http\"\n)\n\nvar _ = func() { http.Get(\"\") }\n\n"+
 		"//ratelimit:rule limit=1 per=1m\ntype X interface{ M(ctx context.Context) error }\n")
@@ -216,7 +216,7 @@ func TestSourceIsLittle(t *testing.T) {
 	}
 }
 
-// TestAskedWithoutMention finds what declarations do not mention, and other parts of the generator may look for.
+// TestAskedWithoutMention finds names that no declaration mentions, but that directives and expressions use.
 func TestAskedWithoutMention(t *testing.T) {
 	for comment, want := range map[string]string{
 		"//ratelimit:fallback b.Push": "Alias Push Type private",

@@ -10,8 +10,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// standIns declares the types that are to be generated for p, as signatures may mention them before they are there. They
-// have no methods, and no type parameters: a generic one cannot be mentioned.
+// standIns declares the types that are to be generated for p, because signatures may mention them before they exist. They have
+// no methods. Generic types are left out.
 func (l *loader) standIns(p *source.Package, name string) *ast.File {
 	var files []*ast.File
 	taken := map[string]bool{}

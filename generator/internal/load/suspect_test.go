@@ -9,7 +9,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 )
 
-// TestOneRecogniser compares what makes a file worth reading with what package annotations finds in it.
+// TestOneRecogniser compares hasDirective, which decides whether a file is read, with what package annotations finds in the file.
 func TestOneRecogniser(t *testing.T) {
 	leads := []string{"//", "// ", "//\t", "/* ", "/*\n * ", "///", "// @", "//+", "x() // "}
 	tools := []string{"ratelimit", "RateLimit", "RATELIMIT", "rate-limit", "rate_limit", "rate limit", "ratlimit", "raetlimt", "ratelmt", "ratelimiter", "golden", "rate"}
@@ -38,7 +38,7 @@ func TestOneRecogniser(t *testing.T) {
 	t.Log(texts, "texts")
 }
 
-// finds reports whether package annotations finds a directive or something wrong in text, a comment behind or above code.
+// finds reports whether package annotations finds a directive or an error in text, a comment after or above code.
 func finds(t *testing.T, text string) bool {
 	src := "package p\n\nvar _ = x()\nfunc f() {\n" + text + "\n\t_ = 1\n}\n"
 	fset := token.NewFileSet()

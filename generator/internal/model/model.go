@@ -1,5 +1,5 @@
-// Package model holds what the generator knows about annotated types between its stages: data with positions, which
-// collect fills, the generator completes with compiled expressions, and emit reads. It has no logic beyond lookups.
+// Package model defines the data about annotated types that the stages of the generator pass on. Collect creates it, compile adds
+// the expressions, and check and emit read it. It has no logic beyond lookups.
 package model
 
 import (
@@ -18,13 +18,13 @@ type Package struct {
 	Module string // the path of its module, "" without one
 	Files  []*File
 
-	// Of all files of the package, whichever are generated from, also of those that are built elsewhere or for tests alone:
-	Annotated []string // the types that carry directives, sorted
-	Declared  []string // the names in the block of the package, with those that are generated
-	Imported  []string // the names of what single files import
+	// These are about all files of the package, including tests and files that are not part of this build.
+	Annotated []string // the types with directives, sorted
+	Declared  []string // the package-level names, including generated ones
+	Imported  []string // the names that imports declare in a file
 }
 
-// Methods returns the methods of all wrappers, in the order of the source.
+// Methods returns the methods of all wrappers in source order.
 func (p *Package) Methods() (all []*Method) {
 	for _, f := range p.Files {
 		for _, w := range f.Wrappers {
@@ -34,21 +34,21 @@ func (p *Package) Methods() (all []*Method) {
 	return all
 }
 
-// File is an annotated file and the one that is generated from it.
+// File is an annotated file.
 type File struct {
-	Source, Output string
-	Constraint     string // the expression after //go:build that the output needs, or ""
+	Source, Output string // the paths of the file and of the file generated from it
+	Constraint     string // the expression after //go:build in the output, or ""
 	Wrappers       []*Wrapper
 }
 
-// Kind is what kind of type is annotated.
+// Kind is the kind of an annotated type. It decides what is generated.
 type Kind int
 
 const (
-	Interface Kind = iota // wrapped by a type that implements it
-	Concrete              // a struct, or another type with methods: wrapped, behind a pointer, by a type with its exported methods
-	Fields                // a struct of funcs: a function returns a copy of it with wrapped fields
-	Func                  // a func type: a function wraps its values
+	Interface Kind = iota // a type that implements the interface and wraps another implementation
+	Concrete              // for a struct or another type with methods: a type with the exported methods, which wraps a pointer
+	Fields                // for a struct of funcs: a function that returns a copy with limited funcs
+	Func                  // for a func type: a function that returns a limited func
 )
 
 // Wrapper is an annotated type and what is generated for it.
@@ -57,85 +57,85 @@ type Wrapper struct {
 	Object     *types.TypeName
 	Kind       Kind
 	TypeParams *types.TypeParamList
-	Name       string // of the generated type; "" where a function is all
-	New        string // of its constructor, or of the function
-	RulesFunc  string // of the function that returns its rules
-	Scope      string // pkg.Type, as it stands in the names of rules
-	Doc        string // without directives
+	Name       string // the name of the generated type; "" if only a function is generated
+	New        string // the name of the constructor or of the function
+	RulesFunc  string // the name of the function that returns the rules
+	Scope      string // pkg.Type, as in the names of rules
+	Doc        string // the doc comment, without directives
 
-	TypeParamNames []string     // those of the type, but for blank ones, which get names
-	Embeds         []types.Type // interfaces with the methods that only another package can declare
-	OwnRateLimits  bool         // the type has a method of that name
+	TypeParamNames []string     // as in the declaration of the type, but blank ones get names
+	Embeds         []types.Type // interfaces whose methods only another package can declare
+	OwnRateLimits  bool         // the type has a method RateLimits of its own
 	Rules          []*Rule
 	Methods        []*Method
 }
 
-// Method is a method of an annotated type; of a struct of funcs, a field; of a func type, the only one, which has its name.
+// Method is a method of an annotated type, or a func field of a struct. A func type has one Method with the name of the type.
 type Method struct {
 	Pos       token.Pos
 	Name      string
-	Doc       string // without directives
+	Doc       string // the doc comment, without directives
 	Signature *types.Signature
-	Params    []expr.Param // as expressions name them
-	Receiver  *expr.Param  // of a struct's method, if its declaration names it
-	Results   []expr.Param // as settle names them
+	Params    []expr.Param // with their names in expressions
+	Receiver  *expr.Param  // the named receiver of a concrete type's method, or nil
+	Results   []expr.Param // with their names in settle
 	Scope     string       // pkg.Type.Method
-	Rules     []*Rule      // its own, then its type's
-	Context   int          // the index of the parameter that is the context, or has it; -1 without any
-	ByMethod  bool         // that parameter is no context, but has a method Context
+	Rules     []*Rule      // the rules of the method, then those of the type
+	Context   int          // the index of the parameter that is or has the context, or -1
+	ByMethod  bool         // that parameter is not a context, but has a method Context
 	Error     int          // the index of the error among the results, or -1
 	Fallback  *Fallback    // nil if there is none
-	Env       *expr.Env    // what its expressions may refer to; of compile
+	Env       *expr.Env    // the names that its expressions may use; compile sets it
 
-	Skipped bool // a directive says that the rules of the type do not apply
-	Spared  bool // the rules of the type do not apply, as the method cannot return an error
+	Skipped bool // the rules of the type do not apply because of a directive
+	Spared  bool // the rules of the type do not apply because the method cannot return an error
 }
 
-// Fallback is what is called instead of a method that is refused.
+// Fallback is the function to call when a call is refused.
 type Fallback struct {
 	annotations.Directive
 	Func annotations.Text // the function or method as written
 
-	Import   *types.Package // where it is a function of another package, else nil
+	Import   *types.Package // the package of the function if it is imported, else nil
 	Of       FallbackOf
 	Generic  bool // it has the type parameters of the wrapper
 	MayBeNil bool // it is a variable or a field
 	TakesErr bool // its last parameter is the refusal
-	Spread   bool // its last other parameter is variadic
+	Spread   bool // its last parameter before the refusal is variadic
 }
 
-// FallbackOf is what the qualifier of a fallback is.
+// FallbackOf says what the name before the dot of a fallback is.
 type FallbackOf int
 
 const (
-	OfPackage FallbackOf = iota // an imported package, or there is none
+	OfPackage FallbackOf = iota // an imported package, or the function has no dot
 	OfNext                      // the wrapped value
-	OfType                      // a type, of which a new value is made
+	OfType                      // a type; the method is called on a new value of it
 	OfValue                     // a variable of the package
 )
 
-// Rule is a directive as it applies to one method, or, in a Wrapper, to a type.
+// Rule is a rule of one method, or, in a Wrapper, of a type.
 type Rule struct {
-	annotations.Rule // as written
+	annotations.Rule // the directive
 	Limit            ratelimit.Rule
-	Zone             token.Pos // of the time zone where the rule has it from its type; else invalid
-	OfType           bool
-	Owner            string // the Scope of what the directive stands on
+	Zone             token.Pos // the position of the time zone if the rule inherits it from its type
+	OfType           bool      // the directive stands above the type
+	Owner            string    // the Scope of the method or type that has the directive
 
-	// What follows is compiled against the parameters of the method.
+	// The templates and expressions, compiled for the parameters of the method.
 	Subject []Piece
 	Message []Piece // empty if the message is static
 	Member  []Piece
 	Cost    *expr.Code
-	Permits *expr.Code // the limit, if that is an expression
+	Permits *expr.Code // the limit if it is an expression, else nil
 	When    *expr.Code
-	Settle  *expr.Code // over the results, too
+	Settle  *expr.Code // compiled for the parameters and the results
 }
 
-// Piece is a part of a template: a literal, or an island with its code.
+// Piece is a part of a template: a literal or an expression.
 type Piece struct {
 	Literal string
-	Expr    string // the island as written
+	Expr    string // the expression as written
 	Code    *expr.Code
 }
 

@@ -1,6 +1,6 @@
-// Package reach decides what generated code may name in the place where it stands: which packages it may import, which types
-// and identifiers it may spell, and what a type parameter or a declaration hides. It does not look for another way to say
-// the same, such as an alias.
+// Package reach decides what generated code can refer to at the place where it stands: which packages it may import, which types
+// and identifiers it can name, and which of them a type parameter or a declaration hides. It does not look for other ways to
+// name a type, such as an alias.
 package reach
 
 import (
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// From is where the code stands: in a package, among the type parameters of a wrapper.
+// From is the place of the code: a package, and the type parameters in scope.
 type From struct {
 	Package    *types.Package
 	TypeParams *types.TypeParamList
 }
 
-// Hidden reports whether a type parameter hides what the package declares under a name.
+// Hidden reports whether a type parameter hides the package-level declaration of a name.
 func (f From) Hidden(name string) bool {
 	for p := range f.TypeParams.TypeParams() {
 		if p.Obj().Name() == name {
@@ -24,17 +24,17 @@ func (f From) Hidden(name string) bool {
 	return false
 }
 
-// Redefined reports whether a name that Go predeclares, such as string or len, means something else.
+// Redefined reports whether a predeclared name of Go, such as string or len, is declared anew here.
 func (f From) Redefined(name string) bool {
 	return f.Hidden(name) || f.Package.Scope().Lookup(name) != nil
 }
 
-// CanName reports whether the code can spell t, with all that t consists of.
+// CanName reports whether the code can name t and all types in it.
 func (f From) CanName(t types.Type) bool {
 	return !Mentions(t, func(t types.Type) bool { return f.Unnameable(t) != "" })
 }
 
-// Unnameable says why the code cannot spell t, apart from the types that t consists of; "" if it can.
+// Unnameable says why the code cannot name t, or returns "" if it can. It does not look at the types that t consists of.
 func (f From) Unnameable(t types.Type) string {
 	switch t := t.(type) {
 	case *types.Named:
@@ -59,7 +59,7 @@ func (f From) Unnameable(t types.Type) string {
 	return ""
 }
 
-// IsForeign reports whether only another package can declare a field or a method of o's name.
+// IsForeign reports whether o is an unexported field or method of another package, so that only that package can declare it.
 func (f From) IsForeign(o types.Object) bool {
 	return !o.Exported() && o.Pkg().Path() != f.Package.Path()
 }
@@ -101,16 +101,16 @@ func Importable(path, from string) bool {
 		return true
 	}
 	if i == 0 {
-		return false // the standard library's
+		return false // internal to the standard library
 	}
 	return strings.HasPrefix(folder(from)+"/", path[:i])
 }
 
-// folder is the path of the folder where a package is. An external test is in the folder of the package that it tests.
+// folder returns the path of the folder of a package. An external test is in the folder of the package that it tests.
 func folder(path string) string { return strings.TrimSuffix(path, "_test") }
 
-// Mentions reports whether is holds for t or for a type in t's text. What a named type is declared as is no part of its
-// text. An alias of something invalid counts as invalid.
+// Mentions reports whether is(u) is true for t or a type u that t consists of. A named type consists of its name and its type
+// arguments. An alias of an invalid type counts as invalid.
 func Mentions(t types.Type, is func(types.Type) bool) bool {
 	if t == nil || is(t) {
 		return t != nil
@@ -147,7 +147,7 @@ func Mentions(t types.Type, is func(types.Type) bool) bool {
 	return false
 }
 
-// Names returns the identifiers in the text of t as the code spells it, but for those behind the name of a package.
+// Names returns the unqualified identifiers that the code needs to name t.
 func (f From) Names(t types.Type) (names []string) {
 	Mentions(t, func(t types.Type) bool {
 		switch t := t.(type) {

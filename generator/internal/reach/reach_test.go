@@ -6,7 +6,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// TestImportable has the rule of the go command: what stands below the folder that holds the last internal may import it.
+// TestImportable expects the rule of the go command: packages below the parent of the last folder named internal may import it.
 func TestImportable(t *testing.T) {
 	for _, c := range []struct {
 		path, from string

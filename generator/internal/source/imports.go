@@ -9,8 +9,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// ImportedNames returns the names that an import brings into a file of Files or Others: the name of the package, or for a dot
-// import all names that the package exports.
+// ImportedNames returns the names that an import declares in a file of Files or Others: the name of the package, or all exported
+// names of a dot import.
 func (p *Package) ImportedNames(spec *ast.ImportSpec) []string {
 	path, _ := strconv.Unquote(spec.Path.Value)
 	imported := p.imported(path)
@@ -18,7 +18,7 @@ func (p *Package) ImportedNames(spec *ast.ImportSpec) []string {
 	case spec.Name != nil && spec.Name.Name != ".":
 		return []string{spec.Name.Name}
 	case imported == nil && spec.Name == nil:
-		return []string{names.BaseOf(path)} // as another build imports it
+		return []string{names.BaseOf(path)} // only another build imports the package, so its name is guessed
 	case imported == nil:
 		return nil
 	case spec.Name == nil:

@@ -9,11 +9,11 @@ import (
 	"os"
 )
 
-// Annotated returns the names of the types that have a directive on them, inside them, or on one of their methods. A directive is a
-// comment that begins with words.
+// Annotated returns the names of the types that have a directive above them, inside them, or above one of their methods. Here, a
+// directive is any comment line that begins with words.
 func Annotated(files []*ast.File, words string) map[string]bool {
 	found := map[string]bool{}
-	aliased := map[string]string{} // types by their aliases, which receivers may be called by
+	aliased := map[string]string{} // from the name of an alias to that of its type; a receiver may be an alias
 	for _, f := range files {
 		for doc, spec := range Types(f) {
 			if Begins(doc, words) || beginsInside(spec, words) {
@@ -34,7 +34,7 @@ func Annotated(files []*ast.File, words string) map[string]bool {
 	return found
 }
 
-// beginsInside reports whether a directive stands on a method or a field that a type spells out.
+// beginsInside reports whether a directive stands above a method or a field inside a type.
 func beginsInside(spec *ast.TypeSpec, words string) bool {
 	found := false
 	ast.Inspect(spec.Type, func(n ast.Node) bool {
@@ -46,7 +46,8 @@ func beginsInside(spec *ast.TypeSpec, words string) bool {
 	return found
 }
 
-// IsLimited reports whether rules stand on a type of another package or on its methods, as far as its source can be read.
+// IsLimited reports whether o, a type of another package, or one of its methods has rules. It reads the file that declares o, and
+// returns false if it cannot.
 func IsLimited(fset *token.FileSet, o types.Object) bool {
 	const rule = "//ratelimit:rule"
 	src, err := os.ReadFile(fset.Position(o.Pos()).Filename)

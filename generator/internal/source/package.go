@@ -1,5 +1,5 @@
-// Package source holds packages that were parsed and checked: what package load makes, and package collect reads. It also knows
-// the syntax of declarations, and the names of what is generated from them.
+// Package source defines the parsed and type-checked packages that package load makes and package collect reads. It also has
+// functions about the syntax of declarations, and about the names of generated files and types.
 package source
 
 import (
@@ -14,23 +14,23 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 )
 
-// Package is a package with annotated files. Its function bodies are parsed, not checked.
+// Package is a package with annotated files. Its function bodies are parsed, but not type-checked.
 type Package struct {
 	Path   string
 	Module string // the path of its module, "" without one
 	Types  *types.Package
 	Files  []*File
-	Others []*File                 // which are of the package as well, but in tests or in other builds alone
+	Others []*File                 // files of the package that are not part of this build
 	Errors annotations.Diagnostics // of the type checker
 
-	// Importer gives packages that this one imports, directly or not, with all their exported names. It loads them when it is
-	// asked. It is nil where somebody else has checked the package, so that nothing is known of packages that it does not import.
+	// Importer loads packages that this one imports, directly or not, with all their exported names. It is nil for a package of
+	// Checked, which knows its direct imports only.
 	Importer types.Importer
-	Info     *types.Info // as NewInfo makes it, or with more
-	StandIns []string    // the types that are declared for what is to be generated
+	Info     *types.Info // from NewInfo, or with more maps
+	StandIns []string    // the empty types that stand for wrappers to be generated
 }
 
-// NewInfo returns what the type checker has to fill for a package.
+// NewInfo returns the maps that the type checker has to fill for a package.
 func NewInfo() *types.Info {
 	return &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Implicits: map[ast.Node]types.Object{}}
 }
@@ -39,13 +39,14 @@ func NewInfo() *types.Info {
 type File struct {
 	Path   string
 	Syntax *ast.File
-	Asked  bool // it holds a directive, or what looks like one, and is to be generated from
+	Asked  bool // generate from it; it has a directive or a comment that looks like one
 }
 
-// IsTest reports whether only tests are built from the file.
+// IsTest reports whether f is a test file.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Import returns p itself, or a package that it imports, directly or not; nil if it does not, or if that is not known.
+// Import returns p itself or a package that p imports, directly or not. It returns nil if p does not import the package, or if
+// that is not known.
 func (p *Package) Import(path string) *types.Package {
 	if path == p.Types.Path() {
 		return p.Types
@@ -67,7 +68,7 @@ func (p *Package) imported(path string) *types.Package {
 	return nil
 }
 
-// Named returns what an expression such as T, *T or pkg.T[int] in a declaration of p names; nil if it names nothing.
+// Named returns the object of the name in an expression such as T, *T or pkg.T[int] in p, or nil.
 func (p *Package) Named(e ast.Expr) types.Object {
 	switch e := Bare(e).(type) {
 	case *ast.Ident:
@@ -78,7 +79,7 @@ func (p *Package) Named(e ast.Expr) types.Object {
 	return nil
 }
 
-// TypeName returns the declaration of the named type that t is or points to; nil if it is none.
+// TypeName returns the name of the named type that t is or points to, or nil.
 func TypeName(t types.Type) *types.TypeName {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -89,7 +90,8 @@ func TypeName(t types.Type) *types.TypeName {
 	return nil
 }
 
-// ImportedAs returns the package that the file around a position imports under a name, or, as _, for its directives alone.
+// ImportedAs returns the package that the file at position in imports under name, or nil. An import named _ counts under the name
+// of its package.
 func (p *Package) ImportedAs(in token.Pos, name string) *types.Package {
 	for _, f := range p.Files {
 		for _, spec := range f.Syntax.Imports {
@@ -105,14 +107,14 @@ func (p *Package) ImportedAs(in token.Pos, name string) *types.Package {
 	return nil
 }
 
-// Unimported returns the errors that tell which imports are not to be had.
+// Unimported returns the errors about packages that could not be imported.
 func (p *Package) Unimported() annotations.Diagnostics {
 	return slices.DeleteFunc(slices.Clone(p.Errors), func(e annotations.Diagnostic) bool {
 		return !strings.HasPrefix(e.Msg, "could not import ")
 	})
 }
 
-// NoteFault makes an error of a panic, which is a fault of the generator. It is for defer.
+// NoteFault turns a panic, which is a bug of the generator, into an error. It must be deferred.
 func (p *Package) NoteFault(found *annotations.Diagnostics) {
 	fault := recover()
 	if fault == nil {
@@ -125,8 +127,8 @@ func (p *Package) NoteFault(found *annotations.Diagnostics) {
 	*found = append(*found, annotations.Diagnostic{Pos: at, Code: "internal", Msg: fmt.Sprintf("internal error: %v\n%s", fault, debug.Stack())})
 }
 
-// Checked returns a package that somebody else has parsed and checked, and that has no errors. All its files are asked for, but
-// for what was generated.
+// Checked returns a package that another program has parsed and checked without errors. It has all files but generated ones, and
+// all of them are asked for.
 func Checked(fset *token.FileSet, pkg *types.Package, info *types.Info, files []*ast.File) *Package {
 	p := &Package{Path: pkg.Path(), Types: pkg, Info: info}
 	for _, f := range files {

@@ -31,7 +31,7 @@ func Types(f *ast.File) iter.Seq2[*ast.CommentGroup, *ast.TypeSpec] {
 	}
 }
 
-// Names returns the names that a file declares in the block of its package.
+// Names returns the package-level names that a file declares.
 func Names(f *ast.File) (names []*ast.Ident) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -63,7 +63,8 @@ func Methods(f *ast.File) (methods []*ast.FuncDecl) {
 	return methods
 }
 
-// Bare returns the name in a type such as *T, (T) or pkg.T[int]. A type that is no name is returned as it is.
+// Bare returns the name in a type such as *T, (T) or pkg.T[int], without stars, parentheses and type arguments. It returns other
+// types, such as []T, as they are.
 func Bare(t ast.Expr) ast.Expr {
 	switch x := t.(type) {
 	case *ast.StarExpr:
@@ -78,7 +79,7 @@ func Bare(t ast.Expr) ast.Expr {
 	return t
 }
 
-// NameOf returns the name in a type such as *T, (T) or T[int]; "" if it is of another package or has none.
+// NameOf returns the name in a type such as *T, (T) or T[int]. It returns "" for a type of another package or without a name.
 func NameOf(t ast.Expr) string {
 	if id, ok := Bare(t).(*ast.Ident); ok {
 		return id.Name
@@ -86,7 +87,7 @@ func NameOf(t ast.Expr) string {
 	return ""
 }
 
-// Begins reports whether a line of a comment, which may be nil, begins with these words.
+// Begins reports whether a comment of the group, which may be nil, begins with words.
 func Begins(cg *ast.CommentGroup, words string) bool {
 	if cg == nil {
 		return false
@@ -99,7 +100,7 @@ func Begins(cg *ast.CommentGroup, words string) bool {
 	return false
 }
 
-// Receiver is the name of the type that a method is declared for; "" if that is unknown, or of a function.
+// Receiver returns the name of the receiver type of a method. It returns "" for a function, and if the receiver has no name.
 func Receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return ""
