@@ -51,7 +51,7 @@ var wild = []struct{ module, version, packages string }{
 // refusals are the answers that are right for some interfaces, as what messages have in common. All others are failures.
 var refusals = map[string]*regexp.Regexp{
 	"it has unexported methods":             regexp.MustCompile(`cannot be implemented outside of package`),
-	"no method of it returns an error":      regexp.MustCompile(`has no method that this rule reaches`),
+	"no method of it returns an error":      regexp.MustCompile(`this rule applies to no method of`),
 	"it is a constraint":                    regexp.MustCompile(`is a constraint: there are no values of it to wrap`),
 	"its signatures need unexported types":  regexp.MustCompile(`, which is not exported`),
 	"its signatures need internal packages": regexp.MustCompile(`, which is internal to another module or folder`),

@@ -28,7 +28,7 @@ type X interface {
 	Import() error
 	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback X2.M
-	//                   ^ X2 is an interface, of which there is no new value
+	//                   ^ X2 is an interface, so there is no new value to call; expected a concrete type
 	Interface() error
 	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback Y.M
@@ -40,7 +40,7 @@ type X interface {
 	Nowhere() error
 	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback Y
-	//                   ^ Y is no function
+	//                   ^ Y is not a function
 	NoFunction() error
 	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback Queue.Push
@@ -89,6 +89,6 @@ type X2 interface{ M() error }
 type Y struct{}
 
 //ratelimit:fallback noError
-//          ^ fallback stands on a method: its function is called instead of the method
+//          ^ fallback belongs above a method; it names the function to call instead of the method
 //ratelimit:rule limit=1 per=1m
 type Z interface{ M() error }

@@ -1,12 +1,12 @@
 package x
 
 //ratelimit:wrap name=Taken
-//                    ^ the generated Taken would collide with the one of line 11 of x.go; choose another with //ratelimit:wrap name=
+//                    ^ the generated Taken would collide with the declaration in line 11 of x.go; choose another with //ratelimit:wrap name=
 type X interface{ M() error }
 
 //ratelimit:wrap
 type Y interface{ M() error }
-//6: the generated LimitedY would collide with the one of line 12 of x.go; choose another with //ratelimit:wrap name=
+//6: the generated LimitedY would collide with the declaration in line 12 of x.go; choose another with //ratelimit:wrap name=
 
 type Taken int
 type LimitedY int

@@ -5,15 +5,15 @@ package x
 type Lone interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
-//          ^ Empty has no method that this rule reaches, so that it limits nothing; only methods that return an error can refuse calls
+//          ^ this rule applies to no method of Empty, so it limits nothing; only methods that return an error can refuse calls
 type Empty interface{}
 
 //ratelimit:rule limit=1 per=1m
-//          ^ Silent has no method that this rule reaches, so that it limits nothing; only methods that return an error can refuse calls
+//          ^ this rule applies to no method of Silent, so it limits nothing; only methods that return an error can refuse calls
 type Silent interface{ M() int }
 
 //ratelimit:rule limit=1 per=1m
-//          ^ Skipped has no method that this rule reaches, so that it limits nothing; only methods that return an error can refuse calls
+//          ^ this rule applies to no method of Skipped, so it limits nothing; only methods that return an error can refuse calls
 type Skipped interface {
 	//ratelimit:skip
 	M() error

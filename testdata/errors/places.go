@@ -17,12 +17,12 @@ type X interface {
 	NoError() int
 
 	//ratelimit:wrap
-	//          ^ wrap stands on a type
+	//          ^ wrap belongs above a type
 	Wrapped() error
 }
 
 //ratelimit:skip
-//          ^ skip stands on a method: the rules of its type do not apply there
+//          ^ skip belongs above a method; it says that the rules of the type do not apply there
 type Y interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m

@@ -9,6 +9,6 @@ type X interface {
 }
 
 //ratelimit:skip
-//          ^ skip stands on a method: the rules of its type do not apply there
+//          ^ skip belongs above a method; it says that the rules of the type do not apply there
 //ratelimit:rule limit=1 per=1m
 type F func() error

@@ -14,7 +14,7 @@ func (S) M() error { return nil }
 //ratelimit:rule limit=1 per=1m
 //          ^ n returns no error, so that its calls cannot be refused; a fallback can stand in for it
 //ratelimit:skip
-//          ^ skip stands on a method: the rules of its type do not apply there
+//          ^ skip belongs above a method; it says that the rules of the type do not apply there
 type n func()
 
 type T struct {
@@ -22,7 +22,7 @@ type T struct {
 	//          ^ N is not a func, so nothing can call it
 	N int
 	//ratelimit:wrap
-	//          ^ wrap stands on a type
+	//          ^ wrap belongs above a type
 	F func() error
 
 	//ratelimit:rule limit=1 per=1m

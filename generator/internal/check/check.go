@@ -1,7 +1,7 @@
-// Package check finds rules that are valid each by itself and yet cannot do what they seem to. It looks at the model after its
-// expressions were compiled. What a directive may say, and where it may stand, is not decided here.
+// Package check finds valid rules that probably do not do what was meant. It looks at the model with compiled expressions. The
+// syntax of directives and the places where they may stand are checked elsewhere.
 //
-// What is said of two rules holds for the directives as written: a program may override them while it runs.
+// It compares rules as the directives state them, and does not know about overrides, which a program may set while it runs.
 package check
 
 import (
@@ -25,8 +25,8 @@ func Package(fset *token.FileSet, pkg *model.Package) (annotations.Diagnostics, 
 
 type analysis struct {
 	fset    *token.FileSet
-	literal map[token.Pos]bool // rules whose keys name what they should hold
-	twin    map[token.Pos]bool // rules that count what another one counts
+	literal map[token.Pos]bool // rules with a literal key that was probably meant as an expression
+	twin    map[token.Pos]bool // rules that share the count of another rule of their method
 	found   annotations.Diagnostics
 }
 
@@ -50,12 +50,12 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 	}
 }
 
-// line names the line of a rule as seen from another one.
+// line returns the line of the rule of, as [annotations.Line] does.
 func (a *analysis) line(of, from *model.Rule) string {
 	return annotations.Line(a.fset, of.Pos, from.Pos)
 }
 
-// argument is where the value of an argument stands, or else the verb.
+// argument returns the position of an argument's value, or that of the verb if there is none.
 func argument(r *model.Rule, name string) token.Pos {
 	if arg, ok := r.Arg(name); ok && !arg.Value.IsZero() {
 		return arg.Value.Pos

@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// scenario is the body of an interface in package x, from line 8 on, and what is found there: line:col: message.
+// scenario is the body of an interface, which begins at line 8 of a file, and the messages about it as line:col: message.
 type scenario struct {
 	name, methods string
 	found         []string
@@ -27,7 +27,7 @@ func f(s string) int { return len(s) }
 
 `
 
-// check analyses all scenarios in one run, each in a package of its own; what is found stands without the file.
+// check generates all scenarios in one run, each in its own package, and compares the messages without their file names.
 func check(t *testing.T, scenarios []scenario) {
 	t.Helper()
 	dir := module(t)
@@ -55,7 +55,7 @@ func check(t *testing.T, scenarios []scenario) {
 	}
 }
 
-// module makes a module that uses this one from source.
+// module creates a module that requires this one, replaced by its source.
 func module(t *testing.T) string {
 	dir := testmodule.Dir(t)
 	testmodule.Init(t, dir, "../../..", "example.com/x")
@@ -172,7 +172,7 @@ func TestLiteralKeys(t *testing.T) {
 		{"a parameter", keyed("order", who), says(39, "order", order)},
 		{"an identity, of which no more is said", keyed("phone", "phone string"), says(39, "phone", "write {phone} for the value")},
 		{"a field", keyed("user.ID", "user struct{ ID int }"), says(39, "user.ID", "write {user.ID} for the value")},
-		{"a parameter that is no text", keyed("user", "user struct{ ID int }"), says(39, "user", "an expression over user stands in braces")},
+		{"a parameter that is no text", keyed("user", "user struct{ ID int }"), says(39, "user", "write an expression over user in braces")},
 		{"a call", keyed(`"clientIP(ctx)"`, who), says(40, "clientIP(ctx)", "write {clientIP(ctx)} for the value")},
 		{"a call in a text", keyed(`"at {{f(order)}}"`, who), says(40, "at {{f(order)}}", order)},
 		{"a part of a text", keyed(`"sms:order"`, who), says(40, "sms:order", order)},
@@ -190,7 +190,7 @@ func TestLiteralKeys(t *testing.T) {
 	})
 }
 
-// TestLiteralKeysOfTypes has one key for methods with other parameters.
+// TestLiteralKeysOfTypes checks the key of a rule of a type whose methods have different parameters.
 func TestLiteralKeysOfTypes(t *testing.T) {
 	const rule = "package x\n//ratelimit:rule key=order limit=5 per=1h\ntype X interface {\n"
 	for name, c := range map[string]struct {
@@ -207,7 +207,7 @@ func TestLiteralKeysOfTypes(t *testing.T) {
 	}
 }
 
-// TestLiteralKeysOfPackages has keys that name what only a struct or a package has.
+// TestLiteralKeysOfPackages checks keys that name a receiver or a declaration of the package.
 func TestLiteralKeysOfPackages(t *testing.T) {
 	const rule = "//ratelimit:rule limit=5 per=1h key="
 	for name, c := range map[string]struct{ src, found string }{
@@ -235,7 +235,7 @@ func TestOneMember(t *testing.T) {
 	}
 	check(t, []scenario{
 		{"a parameter", members("friend"), says("friend", "write {friend} for the value")},
-		{"a text", members("friends"), says("friends", "an expression stands in braces")},
+		{"a text", members("friends"), says("friends", "write an expression in braces")},
 		{"a name, which other members may have", members("home name=pages"), nil},
 		{"members", members("{friend}"), nil},
 		{"a constant", members("{six}"), nil},
@@ -264,7 +264,7 @@ func linesOf(r *generator.Result) (lines []string) {
 	return lines
 }
 
-// TestOneScope has a package a with a type B, and a package a.B.
+// TestOneScope checks a package a with a type B beside a package a.B.
 func TestOneScope(t *testing.T) {
 	const rule = "//ratelimit:rule limit=1 per=1m "
 	method := func(more string) string {
@@ -300,7 +300,7 @@ func TestEmptyKey(t *testing.T) {
 	})
 }
 
-// TestTwins has two rules on one method.
+// TestTwins checks pairs of rules on one method.
 func TestTwins(t *testing.T) {
 	two := func(a, b string) string {
 		return "//ratelimit:rule per=1m " + a + "\n//ratelimit:rule per=1m " + b + "\nM(n int, s string) error"

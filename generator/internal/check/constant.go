@@ -9,7 +9,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// constant returns the value of code that is the same in every call, or nil.
+// constant returns the value of code if it is the same in every call, or nil.
 func constant(code *expr.Code) any {
 	if code == nil {
 		return nil
@@ -17,7 +17,7 @@ func constant(code *expr.Code) any {
 	return code.Constant
 }
 
-// amount returns what an amount is in every call; code is that of its expression.
+// amount returns the value of an amount if it is the same in every call. The code is that of its expression.
 func amount(of annotations.Amount, code *expr.Code, absent int64) (n int64, ok bool) {
 	if !of.Pos.IsValid() {
 		return absent, true
@@ -32,7 +32,7 @@ func amount(of annotations.Amount, code *expr.Code, absent int64) (n int64, ok b
 func limitOf(r *model.Rule) (int64, bool) { return amount(r.Rule.Limit, r.Permits, 0) }
 func costOf(r *model.Rule) (int64, bool)  { return amount(r.Rule.Cost, r.Cost, 1) }
 
-// same returns the text that is the same in all calls, if the template has one.
+// same returns the text of a template if it is the same in every call.
 func same(pieces []model.Piece) (text string, ok bool) {
 	var b strings.Builder
 	for _, p := range pieces {
@@ -48,8 +48,8 @@ func same(pieces []model.Piece) (text string, ok bool) {
 	return b.String(), true
 }
 
-// subject writes a template such that equal ones over the parameters of one method are the same text in one call; ok is false
-// where one of its expressions did not compile.
+// subject returns a template as canonical text: two templates of one method with the same text always have the same value. If an
+// expression did not compile, ok is false.
 func subject(pieces []model.Piece) (text string, ok bool) {
 	var b strings.Builder
 	for _, p := range pieces {
@@ -65,7 +65,7 @@ func subject(pieces []model.Piece) (text string, ok bool) {
 	return b.String(), true
 }
 
-// isIsland compiles text as the expression that it would be in a template of m, and reports whether it is right and what it gives
+// isIsland compiles text as an expression in a template of m. It reports whether the expression is valid, and whether its value
 // depends on the call.
 func isIsland(text string, m *model.Method) (right, varies bool) {
 	e := annotations.Expr{Text: annotations.Text{Value: text, Pos: m.Pos}}

@@ -7,14 +7,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// identities are the names of parameters that say on whose behalf a call is made, without case and underscores.
+// identities are the names of parameters that identify the caller, in lower case and without underscores.
 var identities = []string{
 	"user", "userid", "username", "account", "accountid", "customer", "customerid", "tenant", "tenantid",
 	"phone", "email", "ip", "clientip", "apikey", "deviceid",
 }
 
-// sharedByAll warns of a rule that is one budget for everybody on a method that is told who calls. It is meant where another
-// rule of the method tells the callers apart, and where the budget has a name.
+// sharedByAll warns of a rule with one budget for everybody on a method with a parameter that identifies the caller. It does not
+// warn if the rule has a name, or if another rule of the method distinguishes callers.
 func (a *analysis) sharedByAll(m *model.Method) {
 	who := identity(m)
 	if who == "" {
@@ -32,7 +32,7 @@ func (a *analysis) sharedByAll(m *model.Method) {
 	}
 }
 
-// identity returns the first parameter of m that says who calls and can stand in a key, or "".
+// identity returns the first parameter of m that identifies the caller and can be used in a key, or "".
 func identity(m *model.Method) string {
 	for _, p := range m.Params {
 		if !slices.Contains(identities, strings.ToLower(strings.ReplaceAll(p.Name, "_", ""))) {

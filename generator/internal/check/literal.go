@@ -10,10 +10,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// literalKeys warns of keys that name a parameter and do not hold its value, such as key=phone: they are the same for every
-// call. A rule of a type must look so in all of its methods. A constant key does nothing that leaving it out does not do.
+// literalKeys warns of keys that name a parameter without braces, such as key=phone: they are the same for every call, so that they
+// have no use. It warns of a rule of the type only if its key looks like that in all methods.
 func (a *analysis) literalKeys(w *model.Wrapper) {
-	instead := map[token.Pos]string{} // of the key; "" where it is right in one method
+	instead := map[token.Pos]string{} // what to write in the rule; "" if the key is right in one of the methods
 	for _, m := range w.Methods {
 		for _, r := range m.Rules {
 			meant := meantBy(r.Subject, m)
@@ -35,12 +35,12 @@ func (a *analysis) literalKeys(w *model.Wrapper) {
 
 var (
 	word  = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*`)
-	chain = regexp.MustCompile(`[\pL_][\pL_\p{Nd}.]*(\(.*\))?`) // as expressions in keys mostly are
-	value = regexp.MustCompile("^[0-9\"'`]")                    // as an island begins that is a number or a text
+	chain = regexp.MustCompile(`[\pL_][\pL_\p{Nd}.]*(\(.*\))?`) // most expressions in keys look like this
+	value = regexp.MustCompile("^[0-9\"'`]")                    // the beginning of a number or a string
 )
 
-// meantBy says what to write in place of a template of r that is the same in all calls of m and looks as if it were not; it
-// returns nothing for other templates.
+// meantBy returns advice about a template that is the same in all calls of m but was probably meant to differ. It returns "" for
+// other templates.
 func meantBy(pieces []model.Piece, m *model.Method) string {
 	var b strings.Builder
 	islands := false
@@ -66,7 +66,7 @@ func meantBy(pieces []model.Piece, m *model.Method) string {
 		case varies(p.Name, m):
 			return fmt.Sprintf("write {%s} for the value", p.Name)
 		default:
-			return fmt.Sprintf("an expression over %s stands in braces", p.Name)
+			return fmt.Sprintf("write an expression over %s in braces", p.Name)
 		}
 	}
 	if islands {
@@ -75,7 +75,7 @@ func meantBy(pieces []model.Piece, m *model.Method) string {
 	return ""
 }
 
-// varies reports whether text is an expression, fit for a template, whose value depends on the arguments of m.
+// varies reports whether text is a valid expression in a template of m, and its value depends on the call.
 func varies(text string, m *model.Method) bool {
 	_, varies := isIsland(text, m)
 	return varies

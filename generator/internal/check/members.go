@@ -7,22 +7,22 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// oneMember reports a rule that counts different members of which there is only one, or only one for each key, as the key names it.
-// Rules of one name may each have their own.
+// oneMember reports a rule with distinct= that only ever has one member, or one for each key because the key contains the member. It
+// ignores rules with names, as another rule of the same name may have other members.
 func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
 	member, ok := islands(r.Member)
 	if !ok || len(r.Member) == 0 || r.Rule.Text("name") != "" {
 		return
 	}
 	if len(member) == 0 {
-		instead := cmp.Or(meantBy(r.Member, m), "an expression stands in braces")
+		instead := cmp.Or(meantBy(r.Member, m), "write an expression in braces")
 		a.found.Add(argument(r, "distinct"), "distinct: the text %q is the same member for every call, so the rule refuses no call; %s",
 			r.Rule.Distinct.Value, instead)
 		return
 	}
 	limit, known := limitOf(r)
 	if !known || limit < 1 || r.Limit.Mode == ratelimit.ModeTrigger {
-		return // a trigger may ask for the first one
+		return // a trigger may be about the first member
 	}
 	key, _ := islands(r.Subject)
 	for text := range member {
@@ -33,7 +33,7 @@ func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
 	}
 }
 
-// islands returns the expressions of a template; ok is false if one of them did not compile.
+// islands returns the expressions of a template in canonical form. If one of them did not compile, ok is false.
 func islands(pieces []model.Piece) (texts map[string]bool, ok bool) {
 	texts, ok = map[string]bool{}, true
 	for _, p := range pieces {
@@ -48,8 +48,8 @@ func islands(pieces []model.Piece) (texts map[string]bool, ok bool) {
 	return texts, ok
 }
 
-// neverWaits reports rules that wait in vain: the calls of m count members, and do not wait. Where that depends on the call, it
-// is a warning.
+// neverWaits reports rules with wait= on a method that has a rule with distinct=, as calls that count members do not wait. If the
+// rule with distinct= has a condition, it is a warning only.
 func (a *analysis) neverWaits(m *model.Method) {
 	for _, r := range m.Rules {
 		for _, counts := range m.Rules {
@@ -65,7 +65,7 @@ func (a *analysis) neverWaits(m *model.Method) {
 	}
 }
 
-// neverFails warns of a policy for failures of the store, where a rule does without that.
+// neverFails warns of on-error= on a rule that does not use the store.
 func (a *analysis) neverFails(r *model.Rule) {
 	if r.Limit.Scope == ratelimit.ScopeInstance && r.Rule.Text("on-error") != "" {
 		a.found.Warn(argument(r, "on-error"), "on-error: this has no effect with scope=instance, which counts without the store that may fail")

@@ -12,22 +12,22 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
-// Count is what a rule counts, as far as a rule elsewhere may count the same.
+// Count describes the count of a rule, to find rules of other packages that share it.
 type Count struct {
-	pkg    string // the path of its package
+	pkg    string // the path of the package
 	name   string
-	named  bool // by the directive itself
-	twin   bool // it is an error, as another rule of its method counts the same
-	state  string
+	named  bool   // the directive has a name
+	twin   bool   // an error was reported already, as another rule of the method shares the count
+	state  string // the key of the count in the store, without prefix and subject
 	window string
 	key    string    // the template
-	shape  string    // of the key
-	limit  int64     // -1 if that is not known
-	rule   token.Pos // of the directive
-	at     token.Pos // of the name, or of the verb
+	shape  string    // of the key, as returned by shape
+	limit  int64     // -1 if it is not constant
+	rule   token.Pos // the position of the directive
+	at     token.Pos // the position of the name, or of the verb
 }
 
-// counts returns what the rules of a package count, in the order of the source. A rule of a type is there once.
+// counts returns the counts of the rules of a package in source order. A rule of a type has one.
 func (a *analysis) counts(pkg *model.Package) []Count {
 	var found []Count
 	seen := map[token.Pos]bool{}
@@ -57,10 +57,10 @@ func (a *analysis) counts(pkg *model.Package) []Count {
 	return found
 }
 
-// last is the last word of an expression, such as Phone in msg.Phone.
+// last matches the last word of an expression, such as Phone in msg.Phone.
 var last = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*\W*$`)
 
-// shape writes a key such that those which probably mean the same look alike: {phone} is like {msg.Phone}.
+// shape returns a key in a form in which keys with probably the same meaning are equal: {phone} and {msg.Phone}.
 func shape(r *model.Rule) string {
 	var b strings.Builder
 	for _, p := range r.Subject {
@@ -72,14 +72,14 @@ func shape(r *model.Rule) string {
 	return b.String()
 }
 
-// Shared compares the rules of all packages of a run. It warns of rules of one name that look as if they shared a budget and do
-// not, since their windows differ, and of those that share one and look as if they did not, since their limits or keys differ.
+// Shared compares the rules of all packages of a run. It warns of rules with the same name and different windows, which do not
+// share a budget, and of rules with the same name and the same window but different limits or keys, which do share one.
 //
-// It also warns of rules that have no name of their own and share their counts all the same, as they are called alike: after the
-// method C of a type a.B, and after the type C of a package a.B; or after packages of two modules that have one path in them.
+// It also warns of unnamed rules of two packages that share their counts by accident, as their default names are equal: the method
+// C of type B in package a and the type C in package a.B, or packages with the same path in two modules.
 func Shared(fset *token.FileSet, counts []Count) annotations.Diagnostics {
 	var found annotations.Diagnostics
-	firsts := map[string]*Count{} // by name, or else by state
+	firsts := map[string]*Count{} // by name, or by state for unnamed rules
 	for i := range counts {
 		c := &counts[i]
 		id := c.state

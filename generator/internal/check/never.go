@@ -7,7 +7,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// neverApplies reports a rule whose condition or cost is constant such that no call is charged.
+// neverApplies reports a rule that never charges a call, because its condition is a constant false or its cost a constant 0.
 func (a *analysis) neverApplies(r *model.Rule) {
 	if constant(r.When) == false {
 		a.found.Add(r.Rule.When.Pos, "when: this is never true, so that the rule never applies")
@@ -17,7 +17,7 @@ func (a *analysis) neverApplies(r *model.Rule) {
 	}
 }
 
-// neverValid reports a limit that is constant, though written as an expression, and that no rule may have.
+// neverValid reports a constant expression that is not a valid limit.
 func (a *analysis) neverValid(r *model.Rule) {
 	limit, ok := limitOf(r)
 	if !ok || r.Rule.Limit.Expr.IsZero() {
@@ -31,12 +31,12 @@ func (a *analysis) neverValid(r *model.Rule) {
 	}
 }
 
-// neverPasses reports a cost that is constant and that no window has room for.
+// neverPasses reports a constant cost that the rule can never admit.
 func (a *analysis) neverPasses(r *model.Rule) {
 	limit, known := limitOf(r)
 	cost, constant := costOf(r)
 	switch most := capacity(r.Limit, limit); {
-	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 is said to refuse everything
+	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 refuses everything on purpose
 	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == ratelimit.ModeTrigger:
 	case r.Limit.Algorithm == ratelimit.LeakyBucket:
 		a.found.Add(r.Rule.Cost.Pos, "cost: found %d, but a leaky-bucket holds 1 permit and never admits more; expected %s", cost, dearer)
@@ -52,10 +52,10 @@ func (a *analysis) emptyKey(r *model.Rule) {
 	}
 }
 
-// dearer is what calls need that cost more than 1 and are to be spaced.
+// dearer is the advice for a leaky bucket with costs above 1.
 const dearer = "prepay, or a token-bucket"
 
-// dearLeaks warns of costs that a leaky bucket admits only if they are 1, as that is what it holds.
+// dearLeaks warns of a leaky bucket with a cost that may be above 1. It admits no such call, as it holds 1 permit.
 func (a *analysis) dearLeaks(r *model.Rule) {
 	_, constant := costOf(r)
 	if r.Limit.Algorithm == ratelimit.LeakyBucket && !r.Limit.Prepay && r.Cost != nil && !constant {
@@ -63,7 +63,7 @@ func (a *analysis) dearLeaks(r *model.Rule) {
 	}
 }
 
-// capacity is the most that a rule ever admits at once.
+// capacity returns the highest cost that a rule can admit.
 func capacity(r ratelimit.Rule, limit int64) int64 {
 	switch {
 	case r.Algorithm == ratelimit.LeakyBucket:

@@ -8,9 +8,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// twins reports two rules of a method that count for one subject in one window. If they count the same calls, one of them never
-// decides; else each takes from the other. The error stands at the later one, or at that of the method if the other one is the
-// type's.
+// twins reports two rules of a method with the same count. If they count the same calls, one of them never decides. Otherwise each
+// of them also counts the calls of the other. The error stands at the second rule, or, if only one of them is a rule of the type, at
+// the rule of the method.
 func (a *analysis) twins(rules []*model.Rule) {
 	for i, later := range rules {
 		for _, first := range rules[:i] {
@@ -34,14 +34,14 @@ func (a *analysis) twins(rules []*model.Rule) {
 	}
 }
 
-// isTwin reports whether two rules of a method have one name, one key and one window.
+// isTwin reports whether two rules of a method have the same name, key, scope and window.
 func isTwin(a, b *model.Rule) bool {
 	key, ok := subject(a.Subject)
 	other, otherOK := subject(b.Subject)
 	return ok && otherOK && key == other && a.Limit.Name == b.Limit.Name && a.Limit.Scope == b.Limit.Scope && a.Limit.Window() == b.Limit.Window()
 }
 
-// counted writes what a rule counts, and to which end.
+// counted returns the condition, cost, member and mode of a rule as text.
 func counted(r *model.Rule) string {
 	member, _ := subject(r.Member)
 	return fmt.Sprint(textOf(r.When), amountText(r.Rule.Cost, r.Cost), member, r.Limit.Mode)
@@ -54,7 +54,7 @@ func textOf(code *expr.Code) string {
 	return code.Text
 }
 
-// amountText writes an amount such that equal ones look alike. Without one a call costs 1.
+// amountText returns a cost as canonical text. An absent cost is 1.
 func amountText(of annotations.Amount, code *expr.Code) string {
 	if n, ok := amount(of, code, 1); ok {
 		return fmt.Sprint(n)

@@ -8,12 +8,11 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// smallLimit is up to where the calls around the end of a fixed window are worth a warning: whoever allows so few means them
-// one by one.
+// smallLimit is the highest limit for which boundaryBurst warns. Authors of such low limits probably care about each call.
 const smallLimit = 10
 
-// boundaryBurst warns of a fixed window with a small limit: all but the first of its calls may come at its end, and as many as the
-// limit right behind it. A name says that this is meant.
+// boundaryBurst warns of a fixed window with a small limit. All calls but the first may come at the end of the window, and a full
+// limit of calls right after it. A rule with a name gets no warning.
 func (a *analysis) boundaryBurst(r *model.Rule) {
 	limit, known := limitOf(r)
 	small := known && 1 < limit && limit <= smallLimit
@@ -26,8 +25,8 @@ func (a *analysis) boundaryBurst(r *model.Rule) {
 		2*limit-1, limit, limit, rule.Window())
 }
 
-// longLease warns of a lease after which much less is admitted than the limit says: permits of a sliding window leave it up to a lease
-// later, and a bucket goes without what it gains in up to two leases. The leases of other windows end with them.
+// longLease warns of a lease that is so long that the limit cannot be reached: permits of a sliding window leave it up to one lease
+// later, and a bucket loses its gain of up to two leases. Leases of fixed and calendar windows end with the window.
 func (a *analysis) longLease(r *model.Rule) {
 	rule, longest, advice := r.Limit, r.Limit.Per/2, ""
 	switch limit, known := limitOf(r); {

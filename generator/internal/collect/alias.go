@@ -9,14 +9,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// rewriter makes of the types in a signature others that are identical and that this package can name. A type that is out of
-// reach is written as an alias of it that is not.
+// rewriter replaces the types in a signature by identical types that this package can name. Where it cannot name a type, it uses
+// an alias of that type.
 type rewriter struct {
 	*methods
-	reason string // what has no such name
+	reason string // why a type cannot be named, or ""
 }
 
-// rewrite returns t as this package can write it, or t itself where it cannot; then there is a reason.
+// rewrite returns a type that is identical to t and that this package can name. If there is none, it returns t and sets the
+// reason.
 func (r *rewriter) rewrite(t types.Type) types.Type {
 	if r.from().CanName(t) {
 		return t
@@ -35,7 +36,7 @@ func (r *rewriter) rewrite(t types.Type) types.Type {
 	return t
 }
 
-// rebuilt returns t with the types that it consists of rewritten.
+// rebuilt returns t with rewritten parts.
 func (r *rewriter) rebuilt(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -62,7 +63,7 @@ func (r *rewriter) rebuilt(t types.Type) types.Type {
 	return t
 }
 
-// refuse notes the first reason.
+// refuse sets the reason if there is none yet.
 func (r *rewriter) refuse(reason string) {
 	r.reason = cmp.Or(r.reason, reason)
 }
@@ -84,11 +85,11 @@ func (r *rewriter) instance(origin types.Type, args *types.TypeList) types.Type 
 	for arg := range args.Types() {
 		list = append(list, r.rewrite(arg))
 	}
-	t, _ := types.Instantiate(nil, origin, list, false) // which checks nothing, so that there is no error
+	t, _ := types.Instantiate(nil, origin, list, false) // without validation there is no error
 	return t
 }
 
-// structure keeps the names of embedded fields, which an alias would change.
+// structure rewrites the types of the fields. An embedded field must keep its name, which an alias may change.
 func (r *rewriter) structure(t *types.Struct) types.Type {
 	var fields []*types.Var
 	var tags []string
@@ -116,7 +117,7 @@ func (r *rewriter) iface(t *types.Interface) types.Type {
 	return types.NewInterfaceType(own, embedded).Complete()
 }
 
-// aliasOf finds an alias that stands for t, or returns nil.
+// aliasOf returns an alias of t that this package can name, or nil.
 func (r *rewriter) aliasOf(t types.Type) types.Type {
 	for _, path := range r.searched(t) {
 		p := r.pkg.Import(path)
@@ -138,9 +139,8 @@ func (r *rewriter) aliasOf(t types.Type) types.Type {
 	return nil
 }
 
-// searched are the paths of the packages that may have an alias of t: this one, then those that it imports. Then come those that
-// one would have to import for it: the package that declares t, and, if that is internal, the packages at whose root its internal
-// folders are.
+// searched returns the paths of the packages that may have an alias of t: this package, the packages that it imports, and the
+// package that declares t. If that one is internal, the packages that contain its internal folders follow.
 func (r *rewriter) searched(t types.Type) (paths []string) {
 	for _, p := range r.pkg.Types.Imports() {
 		paths = append(paths, p.Path())
@@ -154,13 +154,13 @@ func (r *rewriter) searched(t types.Type) (paths []string) {
 	return append([]string{r.pkg.Types.Path()}, paths...)
 }
 
-// owner is the path of the package in whose folder a package's last internal folder is, or "".
+// owner returns the path of the package that contains the last internal folder of path, or "".
 func owner(path string) string {
 	i := strings.LastIndex(path+"/", "/internal/")
 	return path[:max(i, 0)]
 }
 
-// usable reports whether the generated file can name an alias.
+// usable reports whether the generated file can name the alias o in every build.
 func (r *rewriter) usable(o *types.TypeName) bool {
 	if o.Pkg() != r.pkg.Types {
 		return o.Exported() && reach.Importable(o.Pkg().Path(), r.pkg.Types.Path())
@@ -169,7 +169,7 @@ func (r *rewriter) usable(o *types.TypeName) bool {
 	return s != nil && !r.from().Hidden(o.Name()) && (s.file == r.home || constraintOf(s.file) == "" && (r.home.IsTest() || !s.file.IsTest()))
 }
 
-// standsFor returns a, or an instance of it, if that is another name of t; else nil.
+// standsFor returns the alias a, or an instance of it, if it is identical to t. Otherwise it returns nil.
 func (r *rewriter) standsFor(a *types.Alias, t types.Type) types.Type {
 	if a.TypeParams().Len() == 0 {
 		if types.Identical(a, t) {

@@ -7,7 +7,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Rule returns what a rule directive says that stands on nothing, and what is wrong with it. A limit that is an expression is 1.
+// Rule returns the rule of a directive that belongs to no method, and the errors in it. If the limit is an expression, the rule has
+// the limit 1.
 func Rule(d annotations.Rule) (ratelimit.Rule, annotations.Diagnostics) {
 	c, r := &collector{}, &model.Rule{Rule: d, Limit: fields.Of(d)}
 	c.isValid(r)

@@ -10,15 +10,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// block is what the files of a package declare, and what they import by names, in all builds. It is known by syntax alone, so that
-// each build chooses the same names.
+// block holds the names that the files of a package declare or import, in all builds. It comes from the syntax alone, so that
+// every build chooses the same names for generated code.
 type block struct {
 	declared, imported map[string][]place
-	annotated          map[string]bool // the types that carry directives
-	generated          []string        // what may be declared for them
+	annotated          map[string]bool // the types with directives
+	generated          []string        // the names that generated code may declare for these types
 }
 
-// place is where a name stands.
+// place is the position of a declaration or an import.
 type place struct {
 	pos  token.Pos
 	file *source.File
@@ -51,7 +51,7 @@ func newBlock(p *source.Package) *block {
 	return b
 }
 
-// taken returns the names that nothing else in the block of the package may have.
+// taken returns the package-level names that are declared or may be generated.
 func (b *block) taken() []string {
 	return slices.AppendSeq(slices.Clone(b.generated), maps.Keys(b.declared))
 }

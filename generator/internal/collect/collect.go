@@ -1,6 +1,5 @@
-// Package collect finds the annotated types of a package and what their directives say. Methods come from go/types, so
-// that embedding and instantiation are the compiler's; syntax gives comments and positions only. What an expression means is
-// not known here.
+// Package collect finds the annotated types of a package and reads their directives. It takes methods from go/types, which knows
+// about embedding and instantiation, and only comments and positions from the syntax. It does not look into expressions.
 package collect
 
 import (
@@ -16,8 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// Package returns the annotated types of p. The errors are those in its directives; the warnings say what directives do not
-// reach.
+// Package returns the annotated types of p, with the errors in its directives and warnings about directives without effect.
 func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotations.Diagnostics) {
 	c := newCollector(fset, p)
 	for _, f := range p.Files {
@@ -32,7 +30,7 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 		Annotated: slices.Sorted(maps.Keys(c.block.annotated)),
 		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
 	}
-	c.files(false) // only for the names they declare; their errors are reported when somebody asks for them
+	c.files(false) // only for the names that their output declares; this drops their errors
 	pkg.Files = c.files(true)
 	return pkg, c.found.Coded("declaration")
 }
@@ -46,13 +44,13 @@ func newCollector(fset *token.FileSet, p *source.Package) *collector {
 type collector struct {
 	fset       *token.FileSet
 	pkg        *source.Package
-	groups     map[*ast.CommentGroup]annotations.Group // parsed once: embedding leads to a method from several types
+	groups     map[*ast.CommentGroup]annotations.Group // parsed comments; with embedding, several types read the same one
 	used       map[*ast.CommentGroup]bool
-	sources    []*typeSource                // of all types of the package block
-	declared   map[types.Object]*typeSource // the same, but for types that are declared twice
+	sources    []*typeSource                // all package-level types
+	declared   map[types.Object]*typeSource // the same by object, without types that are declared twice
 	declaredAt map[token.Pos]declaration    // the methods and fields of all types, by the positions of their names
 	block      *block
-	names      []string // of the wrappers and constructors so far
+	names      []string // the names of generated declarations so far
 
 	found annotations.Diagnostics
 }
@@ -65,7 +63,7 @@ func (c *collector) warnf(pos token.Pos, format string, args ...any) {
 	c.found.Warn(pos, format, args...)
 }
 
-// group parses the directives of a comment that a declaration carries.
+// group parses the directives in the doc comment of a declaration.
 func (c *collector) group(cg *ast.CommentGroup) annotations.Group {
 	g, ok := c.groups[cg]
 	if !ok {
@@ -77,10 +75,10 @@ func (c *collector) group(cg *ast.CommentGroup) annotations.Group {
 	return g
 }
 
-// first is the position of the first verb in a group that is not empty.
+// first returns the position of the first verb in a group that is not empty.
 func first(g annotations.Group) token.Pos { return g.All[0].Verb.Pos }
 
-// files collects the files that are asked for, or else the others.
+// files collects the files that are asked for, or, if asked is false, the others.
 func (c *collector) files(asked bool) (all []*model.File) {
 	c.groups, c.used, c.found = map[*ast.CommentGroup]annotations.Group{}, map[*ast.CommentGroup]bool{}, nil
 	for _, f := range c.pkg.Files {
@@ -106,7 +104,8 @@ func (c *collector) file(f *source.File) *model.File {
 	return out
 }
 
-// checkMethods reads the directives of the methods in f, and tells of those whose wrappers do not stand in its output.
+// checkMethods reads the directives of the methods in f. It reports those whose wrappers belong to no file, or to one that is not
+// asked for.
 func (c *collector) checkMethods(f *source.File) {
 	for _, d := range source.Methods(f.Syntax) {
 		g := c.group(d.Doc)
@@ -122,7 +121,7 @@ func (c *collector) checkMethods(f *source.File) {
 	}
 }
 
-// annotated returns the first of the declarations that carries a directive, and reads the directives of all.
+// annotated reads the directives of all declarations, and returns the first declaration that has one.
 func (c *collector) annotated(all []declaration) *declaration {
 	var found *declaration
 	for i := range all {

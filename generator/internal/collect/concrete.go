@@ -4,8 +4,7 @@ import (
 	"go/types"
 )
 
-// ofConcrete collects the exported methods of a type and of the pointer to it: first those that are declared for it, then the
-// promoted ones.
+// ofConcrete collects the exported methods of a type and of the pointer to it: first its own methods, then promoted ones.
 func (c *methods) ofConcrete() {
 	if !c.embedsKnown() {
 		return
@@ -19,7 +18,7 @@ func (c *methods) ofConcrete() {
 			c.errorf(first(g), "%s is declared in a test, but the wrapper is not", d.name.Name)
 		}
 	}
-	c.embed(methodsOf(c.object, false)) // to be registered where the type is
+	c.embed(methodsOf(c.object, false)) // so that the wrapper can be registered where the type can, such as with gRPC
 	found := methodsOf(c.object, true)
 	sortAsWritten(found, order)
 	for _, f := range found {
@@ -37,10 +36,10 @@ func (c *methods) ofConcrete() {
 	}
 }
 
-// onlyInTests reports whether a method is there in tests alone, but the wrapper always.
+// onlyInTests reports whether a method is declared in a test file, but the wrapper is not.
 func (c *methods) onlyInTests(d declaration) bool { return d.file.IsTest() && !c.home.IsTest() }
 
-// methodsOf returns the exported or the unexported methods of the pointer to a type, with the type's own type parameters.
+// methodsOf returns the exported or the unexported methods of the pointer to a type.
 func methodsOf(o *types.TypeName, exported bool) []*types.Func {
 	var found []*types.Func
 	for s := range types.NewMethodSet(types.NewPointer(self(o))).Methods() {
@@ -51,8 +50,8 @@ func methodsOf(o *types.TypeName, exported bool) []*types.Func {
 	return found
 }
 
-// embedsKnown reports whether all is known that could promote methods. Other fields may be of types that are yet to be
-// generated.
+// embedsKnown reports whether the types of all embedded fields are valid, as they may promote methods. Other fields may have types
+// that are still to be generated.
 func (c *methods) embedsKnown() bool {
 	t, ok := c.object.Type().Underlying().(*types.Struct)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// constraintOf is the expression under which f is built: its //go:build line, what its name says (the name of the output
-// does not end in _linux any more), and cgo if it imports C.
+// constraintOf returns the build constraint of f as an expression, or "". It joins the //go:build line, the system and the
+// architecture in the name of the file, which the name of the output does not end with, and cgo if the file imports C.
 func constraintOf(f *source.File) string {
 	var terms []string
 	for _, cg := range f.Syntax.Comments {
@@ -35,18 +35,19 @@ func constraintOf(f *source.File) string {
 
 func isC(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` || spec.Path.Value == "`C`" }
 
-// conjunction is the expression that all terms are true; "" without any.
+// conjunction returns an expression that is true if all terms are, or "" if there are no terms.
 func conjunction(terms []string) string {
 	x, err := constraint.Parse("//go:build (" + strings.Join(terms, ") && (") + ")")
-	if err != nil { // there are none
+	if err != nil { // no terms
 		return ""
 	}
 	return x.String()
 }
 
-// impliedByName returns the system and the architecture that a file is for by its name, such as store_linux_amd64.go. go/build knows
-// their names, but does not export them. So impliedByName asks where go/build builds the file. If it does so on a system called none,
-// the name implies nothing. If it does so where the system and the architecture are both called by the last word, only that one counts.
+// impliedByName returns the system and the architecture in the name of a file, such as store_linux_amd64.go. go/build does not
+// export the list of systems and architectures, so impliedByName asks where go/build would build the file. If that includes a
+// system called none, the name implies nothing. If it includes a system and an architecture that are both called by the last word
+// of the name, the last word is the only constraint.
 func impliedByName(path string) []string {
 	base := filepath.Base(path)
 	words := strings.Split(strings.TrimSuffix(strings.TrimSuffix(base, ".go"), "_test"), "_")
@@ -60,7 +61,7 @@ func impliedByName(path string) []string {
 	return words[last-1:]
 }
 
-// matches reports whether a file of this name is built where both the system and the architecture are called word.
+// matches reports whether go/build would build a file of this name if both the system and the architecture were called word.
 func matches(name, word string) bool {
 	c := build.Context{GOOS: word, GOARCH: word, Compiler: "gc", OpenFile: func(string) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("package p\n")), nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A file is built where the system and the architecture have the names that the file's name implies, and nowhere else.
+// TestImpliedByName expects each word to be implied by the name of a file exactly if go/build requires it.
 func TestImpliedByName(t *testing.T) {
 	words := []string{"x", "", "linux", "windows", "unix", "amd64", "arm64", "test"}
 	for _, a := range words {

@@ -11,8 +11,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// warnOfEmbedded tells of the rules of types that another one embeds, or is an alias of: its own wrapper does not have them. If it
-// repeats them, or skip stands above what it embeds, this is meant.
+// warnOfEmbedded warns of rules on types that the type embeds or is an alias of, because its wrapper does not have these rules. It
+// does not warn if the type repeats the rules, or if skip stands above the embedded type.
 func (c *methods) warnOfEmbedded() {
 	seen := map[*typeSource]bool{c.typeSource: true}
 	var visit func(s *typeSource, at *ast.Field)
@@ -39,13 +39,13 @@ func (c *methods) warnOfEmbedded() {
 	visit(c.typeSource, nil)
 }
 
-// isMeant reports whether the rules of an embedded type are left out on purpose. Above what a type is declared as, as in type B A,
-// no skip can stand: there its own rules say so.
+// isMeant reports whether the rules of an embedded type are left out on purpose. In a declaration such as type B A there is no
+// place for skip, so rules on B are enough.
 func (c *methods) isMeant(at *ast.Field) bool {
 	return c.skips(at) || at.Type == ast.Unparen(c.spec.Type) && len(c.of.Rules) > 0
 }
 
-// repeats reports whether each of the rules stands on the type itself, too.
+// repeats reports whether the type has each of the rules, too.
 func (c *methods) repeats(rules []annotations.Rule) bool {
 	own := c.group(c.doc).Rules
 	return !slices.ContainsFunc(rules, func(r annotations.Rule) bool {
@@ -53,7 +53,7 @@ func (c *methods) repeats(rules []annotations.Rule) bool {
 	})
 }
 
-// asWritten writes the arguments of a rule.
+// asWritten returns the arguments of a rule as sorted text.
 func asWritten(r annotations.Rule) string {
 	var args []string
 	for _, a := range r.Args {
@@ -63,7 +63,8 @@ func asWritten(r annotations.Rule) string {
 	return strings.Join(args, " ")
 }
 
-// warnOfImported tells of the rules that a type of another package has there. What their expressions mean is known there alone.
+// warnOfImported warns of the rules of a type of another package. They cannot be copied, as their expressions belong to that
+// package.
 func (c *methods) warnOfImported(e, at *ast.Field) {
 	if o := c.pkg.Named(e.Type); o != nil && source.IsLimited(c.fset, o) && !c.isMeant(at) {
 		c.warnf(at.Type.Pos(), "the wrapper of %s does not have the rules of %s, which count in its own package; "+
@@ -71,7 +72,7 @@ func (c *methods) warnOfImported(e, at *ast.Field) {
 	}
 }
 
-// skips reports whether skip stands above what is embedded. No other directive may.
+// skips reports whether skip stands above an embedded type. It reports any other directive there as an error.
 func (c *methods) skips(at *ast.Field) bool {
 	g := c.group(at.Doc)
 	if i := slices.IndexFunc(g.All, func(d annotations.Directive) bool { return d.Verb.Value != "skip" }); i >= 0 {
@@ -80,8 +81,8 @@ func (c *methods) skips(at *ast.Field) bool {
 	return !g.Skip.IsZero()
 }
 
-// declarations finds the syntax of an interface's methods, and the order of their names. A method that the interface itself
-// spells out hides what it embeds: its directives are the ones that count. Above are the interfaces that embed s.
+// declarations returns the declarations of the methods of an interface by name, and the names in source order. If the interface
+// declares a method itself, only that declaration counts, and not those of embedded interfaces. The interfaces in above embed s.
 func (c *collector) declarations(s *typeSource, above ...*typeSource) (map[string][]declaration, []string) {
 	found, own := map[string][]declaration{}, map[string]bool{}
 	var order []string
@@ -106,7 +107,7 @@ func (c *collector) declarations(s *typeSource, above ...*typeSource) (map[strin
 	return found, order
 }
 
-// merged adds declarations to a list, but for those that it has already.
+// merged adds to a list the declarations that it does not have yet.
 func merged(list, more []declaration) []declaration {
 	for _, d := range more {
 		if !slices.ContainsFunc(list, func(o declaration) bool { return o.name == d.name }) {

@@ -11,8 +11,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// valid reports whether all of t is known. If it is not, the errors are the type checker's own: those in node, which is the
-// syntax of t, or else all of the package's, as one of them is the reason.
+// valid reports whether t has no invalid parts. If it has, valid reports the errors of the type checker in node, the syntax of t.
+// If there are none in node, it reports all errors of the package, as one of them is the reason.
 func (c *collector) valid(t types.Type, node ast.Node) bool {
 	if !reach.Mentions(t, isUnknown) {
 		return true
@@ -22,7 +22,7 @@ func (c *collector) valid(t types.Type, node ast.Node) bool {
 	})
 	switch {
 	case len(inside) > 0:
-		c.found = slices.Concat(c.found, inside, c.pkg.Unimported()) // one of which may bring a name that is undefined
+		c.found = slices.Concat(c.found, inside, c.pkg.Unimported()) // a failed import may be the reason for an undefined name
 	case len(c.pkg.Errors) > 0:
 		c.found = append(c.found, c.pkg.Errors...)
 	default:
@@ -31,7 +31,7 @@ func (c *collector) valid(t types.Type, node ast.Node) bool {
 	return false
 }
 
-// errorOfC tells of the type of C in node: there is no other reason why a type should be unknown where nothing is wrong.
+// errorOfC reports the type of C in node. No other type can be invalid in a package without errors.
 func (c *collector) errorOfC(node ast.Node) {
 	var of *ast.SelectorExpr
 	ast.Inspect(node, func(n ast.Node) bool {
@@ -40,7 +40,7 @@ func (c *collector) errorOfC(node ast.Node) {
 		}
 		return of == nil
 	})
-	if of == nil { // an alias is
+	if of == nil { // an alias in node is the type of C
 		c.errorf(node.Pos(), "a type in this declaration is not known; a wrapper cannot name types of C")
 		return
 	}
@@ -48,7 +48,7 @@ func (c *collector) errorOfC(node ast.Node) {
 	c.errorf(of.Pos(), "a wrapper cannot name types of C; declare one of Go for %s, such as type T %s", name, name)
 }
 
-// isUnknown reports whether t is invalid, or an interface whose methods are not all known.
+// isUnknown reports whether t is invalid, or an interface that embeds an invalid type.
 func isUnknown(t types.Type) bool {
 	if iface, ok := t.(*types.Interface); ok {
 		for e := range iface.EmbeddedTypes() {
@@ -60,12 +60,12 @@ func isUnknown(t types.Type) bool {
 	return t == types.Typ[types.Invalid]
 }
 
-// expressible makes the signature of m one that can be written in this package, and reports whether that is possible.
+// expressible replaces the types in the signature of m by types that this package can name, and reports whether that is possible.
 func (c *methods) expressible(m *model.Method) bool {
 	r := rewriter{methods: c}
 	m.Signature = r.signature(m.Signature)
 	if r.reason != "" && c.pkg.Importer == nil {
-		return true // another package may have an alias
+		return true // a package that is not loaded may have an alias
 	}
 	if r.reason != "" {
 		c.errorf(m.Pos, "the signature of %s needs %s", m.Name, r.reason)
@@ -73,7 +73,7 @@ func (c *methods) expressible(m *model.Method) bool {
 	return r.reason == ""
 }
 
-// from is where the code of the wrapper stands.
+// from returns the place of the code of the wrapper.
 func (c *methods) from() reach.From {
 	return reach.From{Package: c.pkg.Types, TypeParams: c.of.TypeParams}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// fallback finds the function of a directive and checks that it can stand in for m; nil if it cannot.
+// fallback returns the fallback that a directive names. It reports an error and returns nil if that cannot be called instead of m.
 func (c *methods) fallback(m *model.Method, d annotations.Directive) *model.Fallback {
 	f := &model.Fallback{Directive: d, Func: d.Args[0].Value}
 	o := c.find(f)
@@ -19,7 +19,7 @@ func (c *methods) fallback(m *model.Method, d annotations.Directive) *model.Fall
 	}
 	sig, ok := o.Type().Underlying().(*types.Signature)
 	if _, isType := o.(*types.TypeName); isType || !ok {
-		c.errorf(f.Func.Pos, "%s is no function", f.Func.Value)
+		c.errorf(f.Func.Pos, "%s is not a function", f.Func.Value)
 		return nil
 	}
 	if _, f.MayBeNil = o.(*types.Var); f.MayBeNil && f.Of == model.OfType {
@@ -40,15 +40,15 @@ func (c *methods) fallback(m *model.Method, d annotations.Directive) *model.Fall
 		c.errorf(f.Func.Pos, "%s is the method itself without its limits, so nothing would be limited; expected another method", f.Func.Value)
 		return nil
 	}
-	if !stands(f, m.Signature, sig) {
+	if !replaces(f, m.Signature, sig) {
 		c.errorf(f.Func.Pos, "%s is a %s; expected a %s, with or without a last parameter of type error", f.Func.Value, c.text(sig), c.text(m.Signature))
 		return nil
 	}
 	return f
 }
 
-// stands reports whether a function can be called, and return, in place of a method.
-func stands(f *model.Fallback, method, fn *types.Signature) bool {
+// replaces reports whether fn takes the arguments of a method and returns its results. It sets what f says about the parameters.
+func replaces(f *model.Fallback, method, fn *types.Signature) bool {
 	params, n := fn.Params(), method.Params().Len()
 	f.TakesErr = params.Len() == n+1 && types.Identical(params.At(n).Type(), errorType)
 	f.Spread = fn.Variadic()
@@ -70,7 +70,7 @@ func assignable(from, to *types.Tuple) bool {
 	return true
 }
 
-// ofTypeParams is a generic function for the type parameters of the annotated type, or nil.
+// ofTypeParams instantiates a generic function with the type parameters of the annotated type, or returns nil.
 func (c *methods) ofTypeParams(sig *types.Signature) *types.Signature {
 	params := c.of.TypeParams
 	if params.Len() != sig.TypeParams().Len() {
@@ -87,7 +87,7 @@ func (c *methods) text(t types.Type) string {
 	return types.TypeString(t, types.RelativeTo(c.pkg.Types))
 }
 
-// find resolves the name of a fallback, and says in f what its qualifier is.
+// find returns the object that a fallback names, or nil after an error. It records in f what the name before the dot is.
 func (c *methods) find(f *model.Fallback) types.Object {
 	qualifier, name, dotted := strings.Cut(f.Func.Value, ".")
 	if !dotted {
@@ -113,8 +113,8 @@ func (c *methods) find(f *model.Fallback) types.Object {
 	return c.findMember(f, qualifier, name, at)
 }
 
-// findMember finds a method of the wrapped value, of a type or of a variable, by the name of its type, of the type or of the
-// variable.
+// findMember finds the method qualifier.name. The qualifier is the annotated type, which stands for the wrapped value, another
+// type, or a variable.
 func (c *methods) findMember(f *model.Fallback, qualifier, name string, at token.Pos) types.Object {
 	scope := c.pkg.Types.Scope()
 	switch o := scope.Lookup(qualifier).(type) {
@@ -123,7 +123,7 @@ func (c *methods) findMember(f *model.Fallback, qualifier, name string, at token
 		case o == c.object:
 			return c.member(f, model.OfNext, self(o), name, at)
 		case types.IsInterface(o.Type()):
-			c.errorf(f.Func.Pos, "%s is an interface, of which there is no new value", qualifier)
+			c.errorf(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", qualifier)
 			return nil
 		case typeParams(o.Type()).Len() > 0:
 			c.errorf(f.Func.Pos, "%s is generic; its methods cannot be a fallback", qualifier)
@@ -137,7 +137,7 @@ func (c *methods) findMember(f *model.Fallback, qualifier, name string, at token
 	return nil
 }
 
-// member finds a method or a field of a variable of type t; its name stands at a position.
+// member finds a method or a field of a variable of type t. The position is that of its name.
 func (c *methods) member(f *model.Fallback, of model.FallbackOf, t types.Type, name string, at token.Pos) types.Object {
 	f.Of = of
 	o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, name)

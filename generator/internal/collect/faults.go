@@ -10,8 +10,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// reportFaults tells what the type checker has against the declaration of an annotated type, if anything. The types that it made
-// of it may not show that: it leaves out one of two methods of one name, and takes type arguments that do not fit.
+// reportFaults reports the type checker's errors in the declaration of an annotated type, and whether there are any. The type may
+// look valid in spite of them: of two methods with one name the type checker drops one, and it accepts wrong type arguments.
 func (c *collector) reportFaults(s *typeSource, kind model.Kind) (found bool) {
 	d := &declared{collector: c, kind: kind, seen: map[*typeSource]bool{}}
 	d.add(s)
@@ -24,27 +24,27 @@ func (c *collector) reportFaults(s *typeSource, kind model.Kind) (found bool) {
 	return found
 }
 
-// isOfStandIn reports whether a message is about a type that is yet to be generated, and has no methods until then.
+// isOfStandIn reports whether a message names a type that is still to be generated, and that has no methods until then.
 func (c *collector) isOfStandIn(msg string) bool {
 	words := strings.FieldsFunc(msg, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return slices.ContainsFunc(c.pkg.StandIns, func(name string) bool { return slices.Contains(words, name) })
 }
 
-// declared is the text of which the declaration of an annotated type consists, as far as its wrapper depends on it.
+// declared is the source of an annotated type, as far as its wrapper depends on it.
 type declared struct {
 	*collector
-	kind  model.Kind
-	seen  map[*typeSource]bool
-	parts []ast.Node
-	apart []ast.Node // in the parts, but of no concern: fields that the wrapper does not have
+	kind     model.Kind
+	seen     map[*typeSource]bool
+	parts    []ast.Node
+	excluded []ast.Node // nodes inside the parts that do not matter: the types of fields that are not wrapped
 }
 
 func (d *declared) has(pos token.Pos) bool {
 	within := func(n ast.Node) bool { return n.Pos() <= pos && pos < n.End() }
-	return slices.ContainsFunc(d.parts, within) && !slices.ContainsFunc(d.apart, within)
+	return slices.ContainsFunc(d.parts, within) && !slices.ContainsFunc(d.excluded, within)
 }
 
-// add adds what s is declared as, its methods, and what it embeds.
+// add adds the declaration of s, its methods, and the types that it embeds.
 func (d *declared) add(s *typeSource) {
 	if s == nil || d.seen[s] {
 		return
@@ -54,7 +54,7 @@ func (d *declared) add(s *typeSource) {
 	if t, ok := ast.Unparen(s.spec.Type).(*ast.StructType); ok {
 		for _, f := range t.Fields.List {
 			if _, isFunc := f.Type.(*ast.FuncType); len(f.Names) > 0 && !(isFunc && d.kind == model.Fields) {
-				d.apart = append(d.apart, f.Type)
+				d.excluded = append(d.excluded, f.Type)
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (d *declared) add(s *typeSource) {
 	}
 }
 
-// addMentioned adds the names of the types that the parts mention: what is wrong with a type as such is told there.
+// addMentioned adds the names of the types that the parts mention. The type checker reports some errors at the name of a type.
 func (d *declared) addMentioned() {
 	mentioned := map[string]bool{}
 	for _, part := range d.parts {

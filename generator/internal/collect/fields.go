@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ofFields collects the fields of a struct that are funcs.
+// ofFields collects the func fields of a struct.
 func (c *methods) ofFields() {
 	t, before := c.object.Type().Underlying().(*types.Struct), len(c.found)
 	for f := range t.Fields() {
@@ -36,7 +36,8 @@ func (c *methods) ofFields() {
 	c.noLock(t)
 }
 
-// warnOfPromoted tells of the funcs in what a struct embeds: its rules do not reach them. The struct may share them with others.
+// warnOfPromoted warns of the func fields of embedded structs. The rules of the type do not apply to them, as other structs may
+// share them.
 func (c *methods) warnOfPromoted() {
 	for _, at := range c.embeds {
 		embedded := c.pkg.Named(at.Type)
@@ -51,13 +52,13 @@ func (c *methods) warnOfPromoted() {
 			}
 		}
 		if len(found) > 0 && !c.skips(at) {
-			c.warnf(at.Type.Pos(), "the rule does not reach %s, which %s brings along; //ratelimit:skip here says that this is meant",
+			c.warnf(at.Type.Pos(), "the rule does not apply to %s of the embedded %s; if that is intended, write //ratelimit:skip here",
 				strings.Join(found, ", "), types.ExprString(at.Type))
 		}
 	}
 }
 
-// funcsIn returns the fields of a struct that are funcs, also those that it gets from what it embeds.
+// funcsIn returns the names of the func fields of a struct, including promoted ones.
 func funcsIn(t types.Type, seen map[types.Type]bool) (names []string) {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
@@ -77,7 +78,7 @@ func funcsIn(t types.Type, seen map[types.Type]bool) (names []string) {
 	return names
 }
 
-// noLock refuses a struct that must not be copied.
+// noLock reports a struct that must not be copied because it holds a lock.
 func (c *methods) noLock(t *types.Struct) {
 	for f := range t.Fields() {
 		if holdsLock(f.Type()) {

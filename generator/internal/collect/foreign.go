@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// embed makes the wrapper embed interfaces for the methods that only other packages can declare. It takes exported interfaces of
-// these packages that have no other methods, such as the UnsafeCatalogServer of generated gRPC code. If methods of a package
-// remain, it returns the first of them.
+// embed makes the wrapper embed interfaces for those of the methods that only other packages can declare. It uses exported
+// interfaces of these packages that have no other methods, such as the UnsafeCatalogServer of generated gRPC code. It returns the
+// first method of each package for which there is no such interface.
 func (c *methods) embed(methods []*types.Func) (remain []*types.Func) {
 	foreign := map[*types.Package][]*types.Func{}
 	for _, f := range methods {
@@ -26,7 +26,7 @@ func (c *methods) embed(methods []*types.Func) (remain []*types.Func) {
 	return remain
 }
 
-// embedFrom does that for the methods of one package, and returns those that remain.
+// embedFrom does what embed does for the methods of one package, and returns the methods that remain.
 func (c *methods) embedFrom(pkg *types.Package, missing []*types.Func) []*types.Func {
 	if all := c.pkg.Import(pkg.Path()); all != nil {
 		pkg = all

@@ -1,7 +1,8 @@
 package collect
 
-// canMean reports whether the words that wrappers are made of mean in this package what they mean in Go.
-func (c *methods) canMean() bool {
+// namesAreFree reports whether the code of the wrapper can use its own types and the predeclared names of Go that it needs. It
+// reports an error about the first that something else hides.
+func (c *methods) namesAreFree() bool {
 	for _, own := range []string{c.object.Name(), c.of.Name} {
 		if c.from().Hidden(own) {
 			c.errorf(c.of.Pos, "a wrapper of %s needs the type %s, which a type parameter hides", c.object.Name(), own)

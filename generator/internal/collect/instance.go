@@ -8,17 +8,17 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// self is the type as its own methods see it, but with the names that its declaration gives to type parameters.
+// self returns a type instantiated with the type parameters of its declaration.
 func self(o *types.TypeName) types.Type {
 	params := typeParams(o.Type())
 	if params.Len() == 0 {
 		return o.Type()
 	}
-	t, _ := types.Instantiate(nil, o.Type(), arguments(params), false) // which checks nothing, so that there is no error
+	t, _ := types.Instantiate(nil, o.Type(), arguments(params), false) // without validation there is no error
 	return t
 }
 
-// arguments are type parameters as the arguments of an instance.
+// arguments returns type parameters as type arguments.
 func arguments(params *types.TypeParamList) []types.Type {
 	var args []types.Type
 	for p := range params.TypeParams() {
@@ -27,7 +27,7 @@ func arguments(params *types.TypeParamList) []types.Type {
 	return args
 }
 
-// typeParamNames names type parameters, blank ones too, such that they hide nothing.
+// typeParamNames returns the names of type parameters. Blank ones get new names that hide no declaration.
 func typeParamNames(params *types.TypeParamList, declared map[string][]place) []string {
 	taken := names.NewScope(slices.Collect(maps.Keys(declared))...)
 	for p := range params.TypeParams() {
@@ -44,7 +44,7 @@ func typeParamNames(params *types.TypeParamList, declared map[string][]place) []
 	return found
 }
 
-// typeParams returns those that a type is declared with; nil for a type without a name.
+// typeParams returns the type parameters of a named type or an alias, and nil for other types.
 func typeParams(t types.Type) *types.TypeParamList {
 	switch t := t.(type) {
 	case *types.Named:

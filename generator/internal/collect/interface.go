@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ofInterface collects the methods of an interface: first those that its declaration spells out, then the promoted ones.
+// ofInterface collects the methods of an interface: first those that its declaration lists, then embedded ones.
 func (c *methods) ofInterface() {
 	declared, order := c.declarations(c.typeSource)
 	found := slices.Collect(c.object.Type().Underlying().(*types.Interface).Methods())
@@ -23,7 +23,7 @@ func (c *methods) ofInterface() {
 	}
 }
 
-// sortAsWritten sorts methods by the order of their names in the source; those from other packages come last.
+// sortAsWritten sorts methods by the order of their names in the source. Methods of other packages come last.
 func sortAsWritten(methods []*types.Func, order []string) {
 	rank := func(f *types.Func) int {
 		if i := slices.Index(order, f.Name()); i >= 0 {

@@ -18,10 +18,10 @@ type methods struct {
 	of   *model.Wrapper
 	wrap annotations.Directive
 
-	faulty bool // the type checker has left something out
+	faulty bool // the type checker has found errors in the type, so that methods may be missing
 }
 
-// collect adds the methods to the wrapper. The directives of the type are those of g.
+// collect adds the methods to the wrapper. The directives above the type are g.
 func (c *methods) collect(g annotations.Group) {
 	defer c.needContext()
 	if c.of.Kind == model.Func {
@@ -29,7 +29,7 @@ func (c *methods) collect(g annotations.Group) {
 		return
 	}
 	if !g.Fallback.IsZero() {
-		c.errorf(g.Fallback.Verb.Pos, "fallback stands on a method: its function is called instead of the method")
+		c.errorf(g.Fallback.Verb.Pos, "fallback belongs above a method; it names the function to call instead of the method")
 	}
 	c.of.Rules = c.rules(g.Rules, c.of.Scope, c.wrap, true)
 	switch c.of.Kind {
@@ -44,13 +44,13 @@ func (c *methods) collect(g annotations.Group) {
 	}
 }
 
-// function collects a func type, which is its own and only method. What stands on the type is about it.
+// function collects a func type as a single method, which has the directives of the type.
 func (c *methods) function() {
 	own := []declaration{{name: c.spec.Name, node: c.spec.Type, doc: c.doc, owner: c.object, file: c.typeSource.file}}
 	c.add(c.object.Name(), c.object.Type().Underlying().(*types.Signature), own)
 }
 
-// add makes the model of a method and adds it, unless it cannot be written.
+// add adds a method to the wrapper, unless generated code cannot name the types in its signature.
 func (c *methods) add(name string, sig *types.Signature, declared []declaration) {
 	scope := c.of.Scope
 	if c.of.Kind != model.Func {
@@ -82,7 +82,7 @@ func (c *methods) direct(m *model.Method, declared []declaration) {
 	for _, d := range declared {
 		g := c.group(d.doc)
 		spare = spare && g.Fallback.IsZero()
-		if d.owner == c.of.Object && c.of.Kind != model.Func { // what another type shares with skip is its own affair
+		if d.owner == c.of.Object && c.of.Kind != model.Func { // the skip of another type is about the rules of that type
 			skip = g.Skip
 		}
 		c.apply(m, g)
@@ -103,7 +103,7 @@ func (c *methods) direct(m *model.Method, declared []declaration) {
 	}
 }
 
-// warnOfMessages tells of messages of refusals of which nobody is told, as the fallback does not take them.
+// warnOfMessages warns of messages that nobody gets, because the fallback does not take the error.
 func (c *methods) warnOfMessages(m *model.Method) {
 	f := m.Fallback
 	if f == nil || f.TakesErr || f.MayBeNil && m.Error >= 0 {
@@ -116,7 +116,7 @@ func (c *methods) warnOfMessages(m *model.Method) {
 	}
 }
 
-// sameLease reports rules of one method of which some are leased, or for another time.
+// sameLease reports rules of one method that have different leases.
 func (c *methods) sameLease(m *model.Method) {
 	for _, r := range m.Rules {
 		for _, other := range m.Rules {
@@ -129,7 +129,7 @@ func (c *methods) sameLease(m *model.Method) {
 	}
 }
 
-// needContext reports rules that wait in methods in which nobody can stop that. One of the type is told once.
+// needContext reports rules that wait in methods without a context, which could end the wait. It reports a rule of the type once.
 func (c *methods) needContext() {
 	const needs = "wait: a call of %s has no context that could end the wait; add a parameter of type context.Context, " +
 		"or one with a method Context() context.Context"
@@ -151,11 +151,10 @@ func (c *methods) needContext() {
 	}
 }
 
-// apply gives m the directives of one of its declarations. The rules of a promoted method limit it in each type that promotes
-// it.
+// apply gives m the directives of one of its declarations. The rules of a promoted method apply in every type that promotes it.
 func (c *methods) apply(m *model.Method, g annotations.Group) {
 	if c.of.Kind != model.Func && !g.Wrap.IsZero() {
-		c.errorf(g.Wrap.Verb.Pos, "wrap stands on a type")
+		c.errorf(g.Wrap.Verb.Pos, "wrap belongs above a type")
 	}
 	if m.Error < 0 && g.Fallback.IsZero() && len(g.Rules) > 0 {
 		c.errorf(g.Rules[0].Verb.Pos, "%s returns no error, so that its calls cannot be refused; a fallback can stand in for it", m.Name)
@@ -172,7 +171,7 @@ func (c *methods) apply(m *model.Method, g annotations.Group) {
 	m.Rules = append(m.Rules, c.rules(g.Rules, m.Scope, c.wrap, false)...)
 }
 
-// reportIneffective reports what limits nothing: a rule of a type that reaches none of its methods, and a wrapper without any rule.
+// reportIneffective reports a rule of the type that applies to no method, and a wrapper without rules.
 func (c *methods) reportIneffective(g annotations.Group) {
 	ofType, any := false, false
 	for _, m := range c.of.Methods {
@@ -184,7 +183,7 @@ func (c *methods) reportIneffective(g annotations.Group) {
 	switch {
 	case len(c.of.Rules) > 0 && !ofType:
 		c.found.Add(c.of.Rules[0].Verb.Pos,
-			"%s has no method that this rule reaches, so that it limits nothing; only methods that return an error can refuse calls", name)
+			"this rule applies to no method of %s, so it limits nothing; only methods that return an error can refuse calls", name)
 	case !g.Wrap.IsZero() && !any:
 		c.found.Add(g.Wrap.Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
 	default:
@@ -192,7 +191,7 @@ func (c *methods) reportIneffective(g annotations.Group) {
 	}
 }
 
-// warnOfSpared tells which methods the rules of the type do not reach.
+// warnOfSpared warns of methods to which the rules of the type do not apply because they cannot return an error.
 func (c *methods) warnOfSpared() {
 	var spared []string
 	for _, m := range c.of.Methods {
@@ -202,7 +201,7 @@ func (c *methods) warnOfSpared() {
 	}
 	if len(spared) > 0 {
 		c.warnf(c.of.Rules[0].Verb.Pos,
-			"the rule does not reach %s: without an error result nothing can be refused; //ratelimit:skip says that this is meant",
+			"the rule does not apply to %s: only methods that return an error can refuse calls; if that is intended, write //ratelimit:skip there",
 			strings.Join(spared, ", "))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// name names what is generated for w: a type and its constructor, or one function.
+// name chooses the names of the generated type and its constructor, or of the generated function.
 func (c *collector) name(w *model.Wrapper, wrap annotations.Directive, home *source.File) {
 	word := "limited"
 	if w.Kind == model.Func || w.Kind == model.Fields {
@@ -37,7 +37,7 @@ func (c *collector) name(w *model.Wrapper, wrap annotations.Directive, home *sou
 	c.declare(pos, w.New, home)
 }
 
-// declare takes a name in the package block for the output of home; pos is where it is chosen.
+// declare declares a package-level name in the output of home, and reports collisions at pos.
 func (c *collector) declare(pos token.Pos, name string, home *source.File) {
 	for _, other := range c.names {
 		if name == other {
@@ -46,28 +46,28 @@ func (c *collector) declare(pos token.Pos, name string, home *source.File) {
 	}
 	c.names = append(c.names, name)
 	for _, p := range c.block.declared[name] {
-		c.collide(pos, name, "the one of", home, p)
+		c.collide(pos, name, "the declaration in", home, p)
 	}
 	for _, p := range c.block.imported[name] {
-		c.collide(pos, name, "what is imported in", home, p)
+		c.collide(pos, name, "the import in", home, p)
 	}
 	if name == "init" || name == "main" && c.pkg.Types.Name() == "main" || types.Universe.Lookup(name) != nil {
 		c.errorf(pos, "a generated type or function cannot be called %s; choose another name", name)
 	}
 }
 
-// collide reports a name that a file has already, if a build may have both that file and the output of home.
+// collide reports a collision with the name at p, if a build may have both that file and the output of home.
 func (c *collector) collide(pos token.Pos, name, with string, home *source.File, p place) {
-	if c.meet(home, p.file) {
+	if c.mayMeet(home, p.file) {
 		at := c.fset.PositionFor(p.pos, false)
 		c.errorf(pos, "the generated %s would collide with %s line %d of %s; choose another with //ratelimit:wrap name=",
 			name, with, at.Line, filepath.Base(at.Filename))
 	}
 }
 
-// meet reports whether a build may have both a file of this one and another file. If it is not of this build, and both have
-// constraints, these may exclude each other: a build that has both files will tell.
-func (c *collector) meet(here, other *source.File) bool {
+// mayMeet reports whether a build may have both a file of this build and another file. If other is not part of this build and both
+// have constraints, it returns false, as the constraints may exclude each other. A build with both files would report the collision.
+func (c *collector) mayMeet(here, other *source.File) bool {
 	if slices.Contains(c.pkg.Files, other) {
 		return true
 	}
@@ -75,8 +75,8 @@ func (c *collector) meet(here, other *source.File) bool {
 	return y == "" || x == "" && y != "ignore"
 }
 
-// scopeOf is the path of a package inside its module, or the name of the module's root package. A program is called like its
-// module: two of them must not share their counts.
+// scopeOf returns the first part of the names of rules: the path of a package inside its module, or the name of the root package. A
+// program in the root has the last element of the module's path, as programs of different modules must not share counts.
 func scopeOf(p *source.Package) string {
 	if p.Module == "" {
 		return p.Path

@@ -11,8 +11,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// rules makes the limits of directives that stand on what is called scope. Those that are wrong are marked as bad: their
-// expressions are yet to be checked.
+// rules returns the rules of the directives above the method or type called scope. Invalid rules are marked as bad and returned too,
+// so that their expressions can be checked.
 func (c *collector) rules(directives []annotations.Rule, scope string, wrap annotations.Directive, ofType bool) []*model.Rule {
 	var rules []*model.Rule
 	for _, d := range directives {
@@ -33,18 +33,18 @@ func (c *collector) rules(directives []annotations.Rule, scope string, wrap anno
 	return rules
 }
 
-// onError is the row of the argument that a rule may have from wrap.
+// onError is the row of on-error, which a rule may inherit from wrap.
 var onError = func() *annotations.Argument {
 	args := annotations.LookUp("rule").Args
 	return &args[slices.IndexFunc(args, func(a annotations.Argument) bool { return a.Name == "on-error" })]
 }()
 
-// isValid asks the runtime, which says what a valid rule is, and reports its answers at the arguments that they are about.
+// isValid reports whether a rule is valid. The runtime decides that; isValid adds an error at each argument that is wrong.
 func (c *collector) isValid(r *model.Rule) bool {
 	before, rule := len(c.found), r.Limit
 	if !r.Rule.Limit.Pos.IsValid() {
 		c.errorf(r.Verb.Pos, "a rule needs limit=, the permits per window")
-		rule.Limit = 1 // which goes with everything
+		rule.Limit = 1 // valid with all other arguments
 	}
 	switch cost := r.Rule.Cost; {
 	case !cost.Pos.IsValid():
@@ -62,7 +62,7 @@ func (c *collector) isValid(r *model.Rule) bool {
 	return !c.found[before:].HasErrors()
 }
 
-// zone reports a zone that is not known, also where no rule is in it.
+// zone reports an unknown time zone of wrap, even if no rule uses it.
 func (c *collector) zone(wrap annotations.Directive) {
 	if arg, ok := wrap.Arg("tz"); ok {
 		c.isValid(&model.Rule{
@@ -72,7 +72,7 @@ func (c *collector) zone(wrap annotations.Directive) {
 	}
 }
 
-// position is where an argument stands, or what it is missing from.
+// position returns the position of an argument's value, or of the verb if the argument is missing.
 func position(r *model.Rule, argument string) token.Pos {
 	arg, ok := r.Arg(argument)
 	switch {

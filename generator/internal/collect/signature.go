@@ -8,7 +8,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// describe finds out what is special about the parameters and results of m.
+// describe sets the names of the parameters and results of m, and which of them are the context and the error.
 func describe(m *model.Method) {
 	m.Params, m.Results = named(m.Signature.Params(), "arg"), named(m.Signature.Results(), "result")
 	m.Context, m.ByMethod = expr.Context(m.Params)
@@ -19,7 +19,7 @@ func describe(m *model.Method) {
 	}
 }
 
-// named returns parameters or results as expressions name them.
+// named returns parameters or results with their names in expressions. Unnamed ones are called otherwise0, otherwise1, and so on.
 func named(list *types.Tuple, otherwise string) []expr.Param {
 	var params []expr.Param
 	for i := range list.Len() {
@@ -33,7 +33,7 @@ func named(list *types.Tuple, otherwise string) []expr.Param {
 	return params
 }
 
-// takesError reports whether every error can be returned as a t, and t is meant for that: any is not.
+// takesError reports whether a result of type t can be any error. An empty interface does not count.
 func takesError(t types.Type) bool {
 	iface, ok := t.Underlying().(*types.Interface)
 	if _, isParam := types.Unalias(t).(*types.TypeParam); !ok || isParam {

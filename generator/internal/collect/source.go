@@ -8,30 +8,30 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// typeSource is the syntax of a type of the package block.
+// typeSource is the syntax of a package-level type.
 type typeSource struct {
 	spec    *ast.TypeSpec
 	doc     *ast.CommentGroup
-	object  *types.TypeName // nil if the name stands for another declaration
+	object  *types.TypeName // nil if the name is declared twice
 	file    *source.File
-	fields  []declaration // the methods of an interface, the fields of a struct
-	embeds  []*ast.Field  // what an interface or a struct embeds, or what else an interface is declared as
-	methods []declaration // that have the type as their receiver
-	home    *source.File  // whose output gets the wrapper
+	fields  []declaration // the methods of an interface, or the fields of a struct
+	embeds  []*ast.Field  // the embedded types; for type A B, with B an interface, and for an alias, the type B
+	methods []declaration // the methods with this receiver type
+	home    *source.File  // the wrapper goes into the output of this file
 }
 
-// declaration is where a method or a field is written, and of which type of this package.
+// declaration is a method or a field of a type of this package.
 type declaration struct {
 	name  *ast.Ident
-	node  ast.Node // its signature
+	node  ast.Node // the signature or the field
 	doc   *ast.CommentGroup
 	owner *types.TypeName
 	file  *source.File
 
-	receiver string // how the declaration of a method calls it, or ""
+	receiver string // the name of a method's receiver, or ""
 }
 
-// index finds the syntax of the types of the package block and of their methods.
+// index finds the syntax of the package-level types and of their methods.
 func (c *collector) index() {
 	for _, f := range c.pkg.Files {
 		for doc, spec := range source.Types(f.Syntax) {
@@ -64,7 +64,7 @@ func (c *collector) add(f *source.File, doc *ast.CommentGroup, spec *ast.TypeSpe
 	case *ast.StructType:
 		list = t.Fields.List
 	default:
-		if spec.Assign.IsValid() || s.object != nil && types.IsInterface(s.object.Type()) { // others inherit no methods
+		if spec.Assign.IsValid() || s.object != nil && types.IsInterface(s.object.Type()) { // other types inherit no methods
 			s.embeds = []*ast.Field{{Type: t}}
 		}
 	}
@@ -80,7 +80,7 @@ func (c *collector) add(f *source.File, doc *ast.CommentGroup, spec *ast.TypeSpe
 	c.sources = append(c.sources, s)
 }
 
-// flat returns what an interface consists of; what it embeds without a name counts as its own.
+// flat returns the elements of an interface. The elements of an embedded interface literal count as its own.
 func flat(t *ast.InterfaceType) []*ast.Field {
 	var all []*ast.Field
 	for _, field := range t.Methods.List {
@@ -93,7 +93,7 @@ func flat(t *ast.InterfaceType) []*ast.Field {
 	return all
 }
 
-// receiverName is how a method calls its receiver, or "".
+// receiverName returns the name of a method's receiver, or "".
 func receiverName(d *ast.FuncDecl) string {
 	if len(d.Recv.List[0].Names) == 0 || d.Recv.List[0].Names[0].Name == "_" {
 		return ""
@@ -101,11 +101,10 @@ func receiverName(d *ast.FuncDecl) string {
 	return d.Recv.List[0].Names[0].Name
 }
 
-// localType returns the type of this package that an expression names, with or without a star or type arguments; nil if it
-// names none.
+// localType returns the type of this package that an expression such as T, *T or T[int] names, or nil.
 func (c *collector) localType(e ast.Expr) *typeSource { return c.declared[c.pkg.Named(e)] }
 
-// receiverOf returns the type that a method is declared for; nil if it is unknown.
+// receiverOf returns the receiver type of a method, or nil if it is not a type of this package.
 func (c *collector) receiverOf(d *ast.FuncDecl) *typeSource {
 	if fn, ok := c.pkg.Info.Defs[d.Name].(*types.Func); ok && fn.Signature().Recv() != nil {
 		return c.declared[source.TypeName(fn.Signature().Recv().Type())]
@@ -113,8 +112,8 @@ func (c *collector) receiverOf(d *ast.FuncDecl) *typeSource {
 	return nil
 }
 
-// findHome chooses the file of the type itself, if a directive stands there, or else the first file with one. The choice must
-// not depend on which files are generated for.
+// findHome returns the file of the type if it has a directive of the type, and otherwise the first file that has one. The choice
+// does not depend on the files that are asked for.
 func (s *typeSource) findHome() *source.File {
 	if carries(s.doc) {
 		return s.file
@@ -132,7 +131,7 @@ func (s *typeSource) findHome() *source.File {
 	return home
 }
 
-// directive is how each directive begins.
+// directive is the beginning of every directive.
 const directive = "//ratelimit:"
 
 func carries(cg *ast.CommentGroup) bool { return source.Begins(cg, directive) }

@@ -8,7 +8,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// wrapper collects a type declaration; nil if neither it nor a part of it is annotated, or if nothing can wrap it.
+// wrapper collects a type declaration. It returns nil if the type has no directives, or if it cannot be wrapped.
 func (c *collector) wrapper(s *typeSource) *model.Wrapper {
 	before := len(c.found)
 	g := c.group(s.doc)
@@ -31,7 +31,7 @@ func (c *collector) wrapper(s *typeSource) *model.Wrapper {
 	return w
 }
 
-// canName reports whether a declaration beside that of s can name it and its type parameters.
+// canName reports whether other declarations of the package can name s and the constraints of its type parameters.
 func (c *collector) canName(s *typeSource) bool {
 	name := s.spec.Name
 	switch {
@@ -50,8 +50,8 @@ func (c *collector) canName(s *typeSource) bool {
 	return true
 }
 
-// canWrap reports whether s is a type of values that is known. An interface that is not is reported and passes all the same, so
-// that what is wrong with its methods is told, too.
+// canWrap reports whether s can be wrapped: it must be valid, and not a constraint. An invalid interface is reported, but passes,
+// so that the errors in its methods are reported too.
 func (c *collector) canWrap(w *model.Wrapper, s *typeSource) bool {
 	under := s.object.Type().Underlying()
 	iface, ok := under.(*types.Interface)
@@ -67,7 +67,8 @@ func (c *collector) canWrap(w *model.Wrapper, s *typeSource) bool {
 	return true
 }
 
-// kindOf says what kind of wrapper a type gets. Directives on a struct alone are about its methods, if it has any.
+// kindOf returns the kind of wrapper for a type. Directives above a struct are about its exported methods, or, if it has none, about
+// its func fields.
 func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
 	switch u := s.object.Type().Underlying().(type) {
 	case *types.Interface:
@@ -84,11 +85,11 @@ func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
 	return model.Concrete
 }
 
-// fill completes w, which is for s and has the directives of g. The errors from before on are about s.
+// fill completes the wrapper w of s, which has the directives g. The errors of s begin at index before.
 func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, before int) {
 	w.Scope = scopeOf(c.pkg) + "." + w.Object.Name()
 	if !g.Skip.IsZero() {
-		c.errorf(g.Skip.Verb.Pos, "skip stands on a method: the rules of its type do not apply there")
+		c.errorf(g.Skip.Verb.Pos, "skip belongs above a method; it says that the rules of the type do not apply there")
 	}
 	c.name(w, g.Wrap, s.home)
 	w.TypeParamNames = typeParamNames(w.TypeParams, c.block.declared)
@@ -96,11 +97,12 @@ func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, b
 	w.OwnRateLimits = own != nil
 	c.zone(g.Wrap)
 	m := &methods{collector: c, typeSource: s, of: w, wrap: g.Wrap, faulty: c.reportFaults(s, w.Kind)}
-	if !m.canMean() {
+	if !m.namesAreFree() {
 		return
 	}
 	m.collect(g)
-	if !c.found[before:].HasErrors() && !m.faulty && !slices.ContainsFunc(g.Rules, func(r annotations.Rule) bool { return r.Bad }) { // else these may follow from those
+	isBad := func(r annotations.Rule) bool { return r.Bad }
+	if !c.found[before:].HasErrors() && !m.faulty && !slices.ContainsFunc(g.Rules, isBad) { // otherwise it may report consequences
 		m.reportIneffective(g)
 	}
 }

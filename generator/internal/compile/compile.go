@@ -1,4 +1,4 @@
-// Package compile compiles the expressions of rules, each for the methods that it limits.
+// Package compile compiles the expressions of rules for each method that they limit.
 package compile
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// Package returns pkg with the code of its expressions, and leaves pkg as it is.
+// Package returns a copy of pkg with the code of its expressions.
 func Package(pkg *model.Package) (*model.Package, annotations.Diagnostics) {
 	var found annotations.Diagnostics
 	compiled := *pkg
@@ -29,7 +29,7 @@ func Package(pkg *model.Package) (*model.Package, annotations.Diagnostics) {
 	return &compiled, found.Coded("expression")
 }
 
-// copied returns pointers to copies.
+// copied returns pointers to copies of the values.
 func copied[T any](of []*T) []*T {
 	all := make([]*T, len(of))
 	for i, v := range of {
@@ -39,11 +39,12 @@ func copied[T any](of []*T) []*T {
 	return all
 }
 
-// compileRules compiles the rules of a type's methods. Those of the type are compiled for each method, whose parameters differ.
+// compileRules compiles the rules of the methods of a type. It compiles the rules of the type for each method, as the parameters
+// differ.
 func compileRules(from reach.From, methods []*model.Method) annotations.Diagnostics {
 	var errs annotations.Diagnostics
 	var ofType []*covered
-	applied := map[token.Pos]bool{} // to any method, by the position of a condition
+	applied := map[token.Pos]bool{} // whether the rule with the condition at this position applies to any method
 	for _, m := range methods {
 		m.Env = &expr.Env{From: from, Method: m.Scope, Params: m.Params}
 		if m.Receiver != nil {
@@ -62,7 +63,7 @@ func compileRules(from reach.From, methods []*model.Method) annotations.Diagnost
 		m.Rules = rules
 		if f := m.Fallback; f != nil && !f.TakesErr && (!f.MayBeNil || m.Error < 0) {
 			for _, r := range m.Rules {
-				r.Message = nil // which nobody would be told
+				r.Message = nil // nobody would get it
 			}
 		}
 	}
@@ -77,13 +78,13 @@ func compileRules(from reach.From, methods []*model.Method) annotations.Diagnost
 	return errs
 }
 
-// covered is an error in a rule of a type, and the methods for which it is one.
+// covered is an error in a rule of a type, with the methods that it occurs in.
 type covered struct {
 	annotations.Diagnostic
 	methods []string
 }
 
-// diagnostic tells of the mistake once, and names the methods in which it is one.
+// diagnostic returns one error that names all methods.
 func (c *covered) diagnostic() annotations.Diagnostic {
 	err, methods := c.Diagnostic, strings.Join(c.methods, ", ")
 	if name, ok := strings.CutPrefix(err.Msg, unknownName); ok {
@@ -101,13 +102,13 @@ const unknownName = "unknown name "
 type compiler struct {
 	env     *expr.Env
 	method  *model.Method
-	ofType  bool        // the rule stands on the type
+	ofType  bool        // the current rule stands on the type
 	ofTypes *[]*covered // the errors in the rules of the type
 	errs    annotations.Diagnostics
 }
 
-// rule returns r with its code, and whether it applies. The rule of a type does not apply to a method if its condition is known to be false
-// there: the condition may ask for a parameter that the method lacks.
+// rule returns r with its code, and whether it applies to the method. A rule of the type does not apply if its condition is a
+// constant false for the method, for example because it asks for a parameter that the method lacks.
 func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	c.ofType = r.OfType
 	if e := r.Rule.When; !e.IsZero() {
@@ -138,7 +139,7 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	return &r, true
 }
 
-// key compiles the template of a key. A $ or a # before an expression is how other languages write one.
+// key compiles the template of a key. It reports a $ or # before an expression, as other languages write them.
 func (c *compiler) key(t annotations.Template) []model.Piece {
 	for i, p := range t.Parts {
 		if i+1 < len(t.Parts) && !t.Parts[i+1].Island.IsZero() && (strings.HasSuffix(p.Literal, "$") || strings.HasSuffix(p.Literal, "#")) {
@@ -175,14 +176,14 @@ func (c *compiler) expr(e annotations.Expr, env *expr.Env, want expr.Want) *expr
 	return code
 }
 
-// report keeps an error. What is wrong in a rule of a type may be right for the type's other methods.
+// report adds an error. It collects the errors of a rule of the type, which may occur in some methods only.
 func (c *compiler) report(err annotations.Diagnostic) {
 	if !c.ofType {
 		c.errs = append(c.errs, err)
 		return
 	}
 	if strings.HasPrefix(err.Msg, unknownName) {
-		err.Msg, _, _ = strings.Cut(err.Msg, ";") // the parameters there are differ
+		err.Msg, _, _ = strings.Cut(err.Msg, ";") // the rest lists the parameters, which differ between methods
 	}
 	i := slices.IndexFunc(*c.ofTypes, func(o *covered) bool { return o.Diagnostic == err })
 	if i < 0 {
@@ -191,8 +192,8 @@ func (c *compiler) report(err annotations.Diagnostic) {
 	(*c.ofTypes)[i].methods = append((*c.ofTypes)[i].methods, c.method.Name)
 }
 
-// hidden reports a predeclared name that the package or a type parameter gives another meaning, unless the expression is about
-// that one.
+// hidden reports a predeclared name that code needs, but that the package or a type parameter redefines, unless the expression
+// itself means the redefined one.
 func (c *compiler) hidden(e annotations.Expr, code *expr.Code) {
 	for _, name := range code.Uses {
 		_, isType := c.env.Package.Scope().Lookup(name).(*types.TypeName)

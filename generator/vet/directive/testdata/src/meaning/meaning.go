@@ -26,7 +26,7 @@ type Struct struct {
 	Send func() error
 }
 
-/* want `the rule does not reach Len: without an error result` */ //ratelimit:rule limit=1 per=1m
+/* want `the rule does not apply to Len: only methods that return an error` */ //ratelimit:rule limit=1 per=1m
 type Counter interface {
 	Add(ctx context.Context) error
 	Len() int
