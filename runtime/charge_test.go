@@ -250,6 +250,36 @@ func TestDebtOfASettlement(t *testing.T) {
 	}
 }
 
+// A settlement under a window is charged in full: a raised limit shows so. Only a sliding window keeps no more than its limit.
+func TestSettlementOfAWindow(t *testing.T) {
+	for _, c := range []struct {
+		rule ratelimit.Rule
+		left int64 // of a limit of 101, after a settlement of 100
+	}{
+		{ratelimit.Rule{Algorithm: ratelimit.FixedWindow, Per: 48 * time.Hour}, 1},
+		{ratelimit.Rule{Algorithm: ratelimit.SlidingCounter, Per: 48 * time.Hour}, 1},
+		{ratelimit.Rule{Cron: "@monthly"}, 1},
+		{ratelimit.Rule{Per: 48 * time.Hour}, 100},
+	} {
+		c.rule.Name, c.rule.Limit = "w", 1
+		l, events := watched()
+		q := ratelimit.Request{Rule: c.rule, Key: "k"}
+		d := allow(t, l, q)
+		if err := d.Settle(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+		if told := (*events)[1]; told.Kind != ratelimit.EventSettled || told.Err != nil {
+			t.Errorf("%s: the settlement is told as %+v", c.rule.Window(), told)
+		}
+		if err := l.Overrides().SetLocal("w", ratelimit.Override{Limit: new(int64(101))}); err != nil {
+			t.Fatal(err)
+		}
+		if left := remaining(t, l, q); left != c.left {
+			t.Errorf("%s: %d permits left, want %d", c.rule.Window(), left, c.left)
+		}
+	}
+}
+
 // A call may go into a debt of 24 hours, or of one permit, and no further.
 func TestDebtOfAPrepaidCall(t *testing.T) {
 	for _, c := range []struct {
