@@ -99,6 +99,14 @@ func TestFieldsAreLists(t *testing.T) {
 	})
 }
 
+func TestPrintable(t *testing.T) {
+	for name, want := range map[string]string{" a~": " a~", "a\x1f\x7f": "a%1F%7F", "é": "%C3%A9"} {
+		if got := printable(name); got != want {
+			t.Errorf("%q: got %s; expected %s", name, got, want)
+		}
+	}
+}
+
 func TestSecondsRoundUp(t *testing.T) {
 	for d, want := range map[time.Duration]int64{0: 0, 1: 1, time.Second: 1, time.Second + 1: 2, time.Hour: 3600} {
 		if got := seconds(d); got != want {

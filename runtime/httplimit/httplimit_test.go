@@ -108,6 +108,34 @@ func TestMiddlewareOfNoKey(t *testing.T) {
 	}
 }
 
+// The error of a key has the cause that the function gave, also where the key is empty.
+func TestCauseOfAKeyError(t *testing.T) {
+	cause, got := errors.New("no session"), error(nil)
+	key := func(*http.Request) (string, error) { return "", cause }
+	note := httplimit.WithErrorHandler(func(_ http.ResponseWriter, _ *http.Request, err error) { got = err })
+	rules := []ratelimit.Rule{{Limit: 1, Per: time.Minute}}
+	get(httplimit.Middleware(newLimiter(new(time.Time)), key, rules, note)(ok), "203.0.113.9:80")
+	if _, ok := errors.AsType[*ratelimit.KeyError](got); !ok || !errors.Is(got, cause) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// The response tells of the rules of all middlewares around a handler, and of none where there is none.
+func TestMiddlewareInMiddleware(t *testing.T) {
+	now := start
+	h, limiter := http.Handler(ok), newLimiter(&now)
+	for _, name := range []string{"inner", "outer"} {
+		h = httplimit.Middleware(limiter, nil, []ratelimit.Rule{{Name: name, Limit: 2, Per: 1500 * time.Millisecond}})(h)
+	}
+	want(t, get(h, ""), 200, map[string]string{"RateLimit-Policy": `"outer";q=2, "inner";q=2`, "RateLimit": `"outer";r=1;t=2, "inner";r=1;t=2`})
+	w := get(httplimit.Report(ok, httplimit.WithXRateLimit()), "")
+	for name := range w.Result().Header {
+		if strings.Contains(name, "Ratelimit") {
+			t.Errorf("without a rule: got %v", w.Result().Header)
+		}
+	}
+}
+
 func TestErrorHandler(t *testing.T) {
 	now := start
 	h := httplimit.Middleware(newLimiter(&now), nil, []ratelimit.Rule{{Name: "none", Per: time.Minute}},
@@ -198,6 +226,29 @@ func TestReportOfServicesBelow(t *testing.T) {
 	want(t, get(h, ""), 429, map[string]string{"RateLimit-Policy": policies, "RateLimit": `"rule-1";r=0;t=60`, "Retry-After": "60"})
 }
 
+// Rules of different services may have one name in the fields. A number tells them apart, also in a refusal.
+func TestFieldsOfTwoServices(t *testing.T) {
+	now := start
+	limiter := newLimiter(&now)
+	one := newService(limiter)
+	other := wrap.NewRules("internal/secret.Other.Do", ratelimit.Rule{Limit: 1, Per: time.Hour})
+	h := httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, err := range []error{one.do(r.Context(), "ann"), wrap.Take(r.Context(), limiter, other, wrap.Everybody)} {
+			if err != nil {
+				httplimit.Error(w, r, err)
+			}
+		}
+	}))
+	get(h, "")
+	w := get(h, "")
+	want(t, w, 429, map[string]string{
+		"RateLimit-Policy": `"rule-1";q=2;w=60, "rule-2";q=5;w=3600, "rule-1-2";q=1;w=3600`, "RateLimit": `"rule-1-2";r=0;t=3600`,
+	})
+	if !strings.Contains(w.Body.String(), `"violated-policies":["rule-1-2"]`) {
+		t.Errorf("got %s", w.Body)
+	}
+}
+
 func TestErrorWithoutReport(t *testing.T) {
 	now := start
 	s := newService(newLimiter(&now))
@@ -242,6 +293,39 @@ func TestBeforeTheFirstByte(t *testing.T) {
 			t.Errorf("%s: got %v", name, response.Header)
 		}
 	}
+}
+
+// Informational responses do not begin the header, but 101 ends it: decisions before it are told, whatever came earlier.
+func TestInformationalResponses(t *testing.T) {
+	s := newService(ratelimit.New(memstore.New()))
+	for _, status := range []int{http.StatusOK, http.StatusSwitchingProtocols} {
+		informed := httptest.NewRecorder()
+		h := httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			if informed.Header().Get("RateLimit") != "" {
+				t.Error("the early hints have fields")
+			}
+			_ = s.do(r.Context(), "ann")
+			w.WriteHeader(status)
+			if informed.Header().Get("RateLimit") == "" {
+				t.Errorf("%d: no fields", status)
+			}
+		}))
+		h.ServeHTTP(informed, httptest.NewRequest("GET", "/", nil))
+	}
+}
+
+// A flush gets to the connection, and its error back.
+func TestFlush(t *testing.T) {
+	w := get(httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.(http.Flusher).Flush() })), "")
+	if !w.Flushed {
+		t.Error("nothing was flushed")
+	}
+	httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).Flush(); !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("got %v", err)
+		}
+	})).ServeHTTP(struct{ http.ResponseWriter }{w}, httptest.NewRequest("GET", "/", nil))
 }
 
 func TestHijack(t *testing.T) {
@@ -306,6 +390,9 @@ func TestClients(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if got := get(addressOf(c.IPv6Bits(48)), "[2001:db8:1:2:3::4]:80").Body.String(); got != "2001:db8:1::/48" {
+		t.Errorf("got %s", got)
+	}
+	if got := get(addressOf(c.IPv6Bits(1)), "[2001:db8:1:2:3::4]:80").Body.String(); got != "::/1" {
 		t.Errorf("got %s", got)
 	}
 	if got := get(addressOf(c), "@").Body.String(); got != "" {

@@ -11,7 +11,7 @@ type Clock struct {
 	mu       sync.Mutex
 	now      time.Time
 	sleepers map[*sleeper]struct{}
-	changed  *sync.Cond // a sleeper came or went
+	came     *sync.Cond // broadcasts when a sleeper comes
 }
 
 type sleeper struct {
@@ -22,7 +22,7 @@ type sleeper struct {
 // NewClock returns a clock that shows noon of 2 March 2026, a Monday, in UTC.
 func NewClock() *Clock {
 	c := &Clock{now: time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC), sleepers: map[*sleeper]struct{}{}}
-	c.changed = sync.NewCond(&c.mu)
+	c.came = sync.NewCond(&c.mu)
 	return c
 }
 
@@ -47,7 +47,6 @@ func (c *Clock) Advance(d time.Duration) {
 			close(s.wake)
 		}
 	}
-	c.changed.Broadcast()
 }
 
 // AwaitSleepers returns when at least n calls sleep on the clock. If they never do, go test's timeout ends the test.
@@ -55,7 +54,7 @@ func (c *Clock) AwaitSleepers(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.sleepers) < n {
-		c.changed.Wait()
+		c.came.Wait()
 	}
 }
 
@@ -71,7 +70,6 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.sleepers, s)
-		c.changed.Broadcast()
 	}
 }
 
@@ -80,6 +78,6 @@ func (c *Clock) add(d time.Duration) *sleeper {
 	defer c.mu.Unlock()
 	s := &sleeper{c.now.Add(d), make(chan struct{})}
 	c.sleepers[s] = struct{}{}
-	c.changed.Broadcast()
+	c.came.Broadcast()
 	return s
 }

@@ -119,6 +119,23 @@ func TestGivingUp(t *testing.T) {
 	limittest.RequireAllowed(t, send(t.Context())) // the place came back
 }
 
+// A call that gave up sleeps no more when the test ends.
+func TestNoSleepersAtTheEnd(t *testing.T) {
+	var f failure
+	limiter, clock := limittest.New(&f)
+	send := sends(limiter, ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour, Wait: time.Hour})
+	limittest.RequireAllowed(t, send(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- send(ctx) }()
+	clock.AwaitSleepers(1)
+	cancel()
+	<-done
+	if f.last[0](); f.error != "" {
+		t.Error(f.error)
+	}
+}
+
 func TestOutage(t *testing.T) {
 	clock := limittest.NewClock()
 	store := limittest.NewOutage(clock)
@@ -177,6 +194,7 @@ func TestClockWithoutSleep(t *testing.T) {
 	clock := limittest.NewClock()
 	ended, end := context.WithCancel(t.Context())
 	end()
+	clock.Advance(0)
 	clock.Sleep(t.Context(), 0)
 	clock.Sleep(t.Context(), -time.Second)
 	clock.Sleep(ended, time.Second)

@@ -52,6 +52,19 @@ func TestWithMaxKeys(t *testing.T) {
 	}
 }
 
+// A store of fewer keys than one keeps one.
+func TestFewestKeys(t *testing.T) {
+	for _, n := range []int{1, 0, -1} {
+		limiter := ratelimit.New(memstore.New(memstore.WithMaxKeys(n)))
+		for i, key := range []string{"a", "a", "b"} {
+			_, err := limiter.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.PerHour(5), Key: key})
+			if _, failed := errors.AsType[*ratelimit.StoreError](err); failed != (key == "b") {
+				t.Errorf("%d keys: call %d of %s: got error %v", n, i, key, err)
+			}
+		}
+	}
+}
+
 func TestWithMaxBytes(t *testing.T) {
 	for n, full := range map[int64]bool{-1: true, 0: true, 1: true, 1 << 20: false} {
 		limiter := ratelimit.New(memstore.New(memstore.WithMaxBytes(n)))

@@ -3,8 +3,13 @@ package wrap_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
@@ -24,6 +29,58 @@ func TestAnotherNumberOfSubjects(t *testing.T) {
 	}
 	if err := wrap.Take(ctx, l, rules, "a", "b"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Take decides as TakeCharges does at a cost of 1, for any number of rules: each of them counts for its own subject.
+func TestTakeIsTakeCharges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rules := make([]ratelimit.Rule, rapid.IntRange(1, 6).Draw(t, "rules"))
+		for i := range rules {
+			algorithm := rapid.SampledFrom([]ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket})
+			rules[i] = ratelimit.Rule{
+				Name: string(rune('a' + i)), Algorithm: algorithm.Draw(t, "algorithm"), Limit: rapid.Int64Range(1, 3).Draw(t, "limit"), Per: time.Hour,
+			}
+		}
+		noon := func() time.Time { return time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC) }
+		one, other := ratelimit.New(memstore.New(memstore.WithClock(noon))), ratelimit.New(memstore.New(memstore.WithClock(noon)))
+		prepared := wrap.NewRules("p.T.M", rules...)
+		for range rapid.IntRange(1, 10).Draw(t, "calls") {
+			subjects := rapid.SliceOfN(rapid.SampledFrom([]string{"", "x", "y"}), len(rules), len(rules)).Draw(t, "subjects")
+			charges := make([]wrap.Charge, len(rules))
+			for i, subject := range subjects {
+				charges[i] = wrap.Charge{Key: subject, Cost: 1}
+			}
+			got := wrap.Take(context.Background(), one, prepared, subjects...)
+			want := wrap.TakeCharges(context.Background(), other, prepared, charges...)
+			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+				t.Fatalf("got %v; want %v", got, want)
+			}
+		}
+	})
+}
+
+// Observers see which method's key could not be computed. The error comes back as it is.
+func TestFailed(t *testing.T) {
+	var last ratelimit.Event
+	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) { last = *e }))
+	for method, err := range map[string]error{"p.T.M": &ratelimit.KeyError{Method: "p.T.M", Expr: "x"}, "": errors.New("other")} {
+		if got := wrap.Failed(t.Context(), l, err); got != err || last.Err != err || last.Method != method {
+			t.Errorf("%v: got %v; observers see %+v", err, got, last)
+		}
+	}
+}
+
+// A caller's text is shown in a message as it is, or hashed if subjects are.
+func TestShown(t *testing.T) {
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Per: time.Hour})
+	plain := wrap.Take(t.Context(), ratelimit.New(memstore.New()), rules, "ann")
+	hashed := wrap.Take(t.Context(), ratelimit.New(memstore.New(), ratelimit.WithSubjectHash(make([]byte, 32))), rules, "ann")
+	if got := wrap.Shown(plain, "ann"); got != "ann" {
+		t.Errorf("got %q", got)
+	}
+	if got := wrap.Shown(hashed, "ann"); len(got) < 16 || strings.Contains(got, "ann") {
+		t.Errorf("got %q of a hashed subject", got)
 	}
 }
 
@@ -95,15 +152,42 @@ type loop struct{}
 
 func (l loop) Unwrap() loop { return l }
 
+type asks struct{}
+
+func (asks) Unwrap(any) any { return limited{} }
+
+type pair struct{}
+
+func (pair) Unwrap() (any, error) { return limited{}, nil }
+
 func TestIsLimited(t *testing.T) {
 	for v, want := range map[any]bool{
 		limited{}: true, decorator{limited{}}: true, decorator{decorator{limited{}}}: true,
-		5: false, nil: false, decorator{5}: false, decorator{nil}: false, loop{}: false,
+		5: false, nil: false, decorator{5}: false, decorator{nil}: false, loop{}: false, asks{}: false, pair{}: false,
 	} {
 		if got := wrap.IsLimited(v); got != want {
 			t.Errorf("%T: got %t", v, got)
 		}
 	}
+}
+
+// A type has each rule of its methods once. A rule that is not valid panics.
+func TestRulesOf(t *testing.T) {
+	all := ratelimit.Rule{Name: "p.T", Limit: 5, Per: time.Hour}
+	one, other := wrap.NewRules("p.T.A", all, bucket), wrap.NewRules("p.T.B", bucket, all)
+	var names []string
+	for _, r := range wrap.RulesOf(one, other) {
+		names = append(names, r.Name)
+	}
+	if want := []string{"p.T", "p.T.A", "p.T.B"}; !slices.Equal(names, want) {
+		t.Errorf("got %v; want %v", names, want)
+	}
+	defer func() {
+		if _, ok := recover().(*ratelimit.RuleError); !ok {
+			t.Error("a rule without a window is valid")
+		}
+	}()
+	wrap.NewRules("p.T.C", ratelimit.Rule{Limit: 1})
 }
 
 // The errors of keys name the method, the rule, and what is missing.
