@@ -14,6 +14,7 @@ func FuzzKey(f *testing.F) {
 	f.Add("x", "y:z", "x:y", "z")
 	f.Add(`x\`, `:y`, `x\:`, `y`)
 	f.Add("", ":", ":", "")
+	f.Add("x:", "y", `x\`, "y")
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
 		for _, literal := range []string{":", ":-"} {
 			one, two := key.Escape(Part(a)+literal+b), key.Escape(Part(c)+literal+d)

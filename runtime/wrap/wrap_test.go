@@ -21,7 +21,12 @@ var bucket = ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 1_000_000, 
 // A call with a subject too many or too few is not made.
 func TestAnotherNumberOfSubjects(t *testing.T) {
 	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket, bucket), context.Background()
-	for _, subjects := range [][]string{nil, {"a"}, {"a", "b", "c"}} {
+	for range 2 { // the second call finds counts
+		if err := wrap.Take(ctx, l, rules, "", ""); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, subjects := range [][]string{nil, {""}, {"", "", ""}, {"a"}, {"a", "b", "c"}} {
 		err := wrap.Take(ctx, l, rules, subjects...)
 		if _, ok := errors.AsType[*ratelimit.KeyError](err); !ok {
 			t.Errorf("%d subjects: got %v", len(subjects), err)
