@@ -128,12 +128,13 @@ func (s *store) look(ctx context.Context, run run, call *engine.Call, counters [
 		return engine.Verdict{}, err
 	}
 	v := engine.Verdict{Now: now, At: now, Admitted: !call.Refused}
-	return v, answer(&v, counters, func(n *counter) bool {
+	err = answer(&v, counters, func(n *counter) bool {
 		if call.UpTo {
 			return n.used < n.Limit
 		}
 		return n.used+n.Cost <= n.most
 	})
+	return v, err
 }
 
 // charge charges each count that has room.
