@@ -10,7 +10,7 @@ import (
 // RetryAfter is exact to the microsecond on the store's clock. In the store without scripts, fixed windows end at whole milliseconds. There
 // RetryAfter may be up to a millisecond longer than the rest of the rule's window, but never shorter.
 type Decision struct {
-	Allowed    bool
+	Allowed    bool          // all rules admitted the call
 	Never      bool          // a rule of limit 0 refuses: retrying is pointless
 	RetryAfter time.Duration // until all rules would admit the call; 0 if it is allowed, or Never
 	Violations []Violation   // the rules that refused; if the call is allowed, those in shadow mode that would have

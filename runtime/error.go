@@ -99,6 +99,7 @@ var (
 	}
 )
 
+// Error returns the message, the delay, and the rules that refused.
 func (e *TooManyRequestsError) Error() string {
 	when := "retry after " + e.RetryAfter.String()
 	if e.Never {
@@ -133,6 +134,7 @@ type NeverAdmissibleError struct {
 	what string // what Limit is, if not the limit
 }
 
+// Error returns the cost, and the largest one that can be admitted.
 func (e *NeverAdmissibleError) Error() string {
 	return oneLine(fmt.Sprintf("%s: a cost of %d can never be admitted: the %s is %d",
 		whose(e.Method, e.Rule), e.Cost, cmp.Or(e.what, "limit"), e.Limit))
@@ -145,6 +147,7 @@ type StoreError struct {
 	Err    error  // the cause
 }
 
+// Error returns the text of the cause, with the method.
 func (e *StoreError) Error() string { return oneLine(where(e.Method, "store") + ": " + e.Err.Error()) }
 
 // Unwrap returns the cause.
@@ -160,6 +163,7 @@ type KeyError struct {
 	Err    error  // the cause, or nil
 }
 
+// Error returns which rule and expression failed, and why.
 func (e *KeyError) Error() string {
 	parts := []string{whose(e.Method, e.Rule)}
 	if e.Expr != "" && !strings.HasPrefix(e.Reason, e.Expr+" ") {
@@ -181,9 +185,10 @@ func (e *KeyError) Unwrap() error { return e.Err }
 type RuleError struct {
 	Rule     string // its name
 	Argument string // the argument of the directive that is wrong, such as "limit" or "per"
-	Reason   string
+	Reason   string // what was found, and what to write
 }
 
+// Error returns which argument of which rule is wrong, and why.
 func (e *RuleError) Error() string {
 	text := e.Argument + ": " + e.Reason
 	if e.Rule != "" {

@@ -31,8 +31,8 @@ func (s Scope) String() string { return word("Scope", uint8(s), "fleet", "instan
 type Refund uint8
 
 const (
-	RefundNever Refund = iota
-	RefundError        // if the wrapped call returns an error, or panics
+	RefundNever Refund = iota // they stay taken
+	RefundError               // if the wrapped call returns an error, or panics
 )
 
 // String returns the directives' word: "never" or "error".

@@ -27,7 +27,7 @@ func (k EventKind) String() string {
 // Event tells an observer of one decision, of what became of its charge later, or of the store. It is valid only while the observer runs.
 // An observer that keeps an event must copy it, and its Rules.
 type Event struct {
-	Kind       EventKind
+	Kind       EventKind     // what happened
 	Method     string        // pkg.Type.Method; "" for requests
 	Rules      []Outcome     // the answers of the rules that applied, in their order; none if Err came before them
 	RetryAfter time.Duration // of a refusal: until all rules would admit the call; 0 if Never

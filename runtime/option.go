@@ -26,7 +26,8 @@ func WithFailurePolicy(policy FailurePolicy) Option {
 }
 
 // WithLogger sets where the limiter logs, instead of slog.Default(). It logs one line when the state of something changes: the
-// store is lost, the store is back (when no call has failed for five seconds), an override is not understood. A nil logger panics.
+// store is lost, the store is back (when no call has failed for five seconds), an override is not understood, a server lacks functions or a
+// permission. A nil logger panics.
 func WithLogger(logger *slog.Logger) Option {
 	if logger == nil {
 		panic("ratelimit.WithLogger: the logger is nil")

@@ -19,7 +19,7 @@ import (
 type Override struct {
 	Limit *int64        // permits per window; 0 refuses everything. It also replaces the limit that a call brings along
 	Per   time.Duration // the window, for a rule with Per
-	Burst int64         // the capacity of a TokenBucket
+	Burst int64         // the capacity of a TokenBucket, in permits
 	Mode  *Mode         // what a refusal does
 	Until time.Time     // when the override ends, by this process's clock; zero is never
 	By    string        // who set it, up to 200 bytes of UTF-8; nothing depends on it

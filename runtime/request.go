@@ -12,7 +12,7 @@ import (
 
 // Request asks one rule for permits.
 type Request struct {
-	Rule   Rule
+	Rule   Rule   // the limit; two requests of a call may have the same
 	Key    string // whose permits, at most 64 KiB; "" is everybody's, unless the rule has a Key
 	Cost   int64  // permits; 0 means 1. A cost below 0 is a *KeyError, and so is one above 1 if the rule has Distinct
 	Member string // what is counted, if the rule has Distinct; at most 64 KiB
@@ -125,8 +125,9 @@ func (c *call) decision() Decision {
 }
 
 // Reset forgets what the keys of the requests have used under their rules, and ends what the Block of a rule began. It finds the counts as
-// Peek does, and returns how many it found. On Redis a count is found until about a second after it has ended, and a block that outlives
-// its count is not counted. Costs do not matter. A charge from before should not be refunded or settled afterwards: a Calendar window and a
+// Peek does, and returns how many it found. Where all permits were given back, a window that they opened is still found until it ends. On
+// Redis any count is found as long as its key is there, which is up to an eighth of the window and a second longer than it counts. A block
+// that outlives its count is not counted. Costs do not matter. A charge from before should not be refunded or settled afterwards: a Calendar window and a
 // SlidingCounter cannot tell it from those that they have counted since. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	c := l.newCall("")

@@ -28,7 +28,7 @@ type Rule struct {
 	Cron string
 	// TZ is the IANA name of Cron's time zone; "" is UTC.
 	TZ string
-	// Burst is the capacity of a TokenBucket; 0 is Limit. At most 10,000,000, and an empty bucket must fill within a hundred years.
+	// Burst is the capacity of a TokenBucket, in permits; 0 is Limit. At most 10,000,000, and an empty bucket must fill within a hundred years.
 	Burst int64
 	// Prepay lets a call take more than a TokenBucket or LeakyBucket holds: the next call waits for that debt. A debt lasts at most 24
 	// hours, or the time of one permit if that is longer. A call that costs more fails with a [NeverAdmissibleError].
