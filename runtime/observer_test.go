@@ -199,6 +199,7 @@ func TestNilPanics(t *testing.T) {
 		"ratelimit.WithObserver: the function is nil":                              func() { ratelimit.WithObserver(nil) },
 		"ratelimit.WithLogger: the logger is nil":                                  func() { ratelimit.WithLogger(nil) },
 		"ratelimit.WithTrigger: the function is nil":                               func() { ratelimit.WithTrigger(nil) },
+		"memstore.WithClock: the function is nil":                                  func() { memstore.WithClock(nil) },
 		"ratelimit.SlogObserver: the logger is nil":                                func() { ratelimit.SlogObserver(nil, 0) },
 		"ratelimit.WithSubjectHash: the secret has 31 bytes; expected at least 32": func() { ratelimit.WithSubjectHash(make([]byte, 31)) },
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/clientip"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // Clients finds the address of the client that sent a request. [ClientIP] makes one.
@@ -57,8 +58,9 @@ func (c Clients) OfPeer(remote string, values func(header string) []string) (str
 }
 
 // Handler returns a handler that calls next with the client's address in the context, where clientIP(ctx) in directives finds it. Where
-// there is no address, rules that need it refuse the call with a *ratelimit.KeyError.
+// there is no address, rules that need it refuse the call with a *ratelimit.KeyError. A nil handler panics.
 func (c Clients) Handler(next http.Handler) http.Handler {
+	next = wrap.Next("httplimit.Clients", next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ip, err := c.Of(r); err == nil {
 			r = r.WithContext(ratelimit.WithClientIP(r.Context(), ip))

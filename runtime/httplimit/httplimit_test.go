@@ -400,10 +400,15 @@ func TestClients(t *testing.T) {
 	}
 	for name, f := range map[string]func(){
 		"zero prefix": func() { httplimit.ClientIP(netip.Prefix{}) }, "no bits": func() { c.IPv6Bits(0) }, "many bits": func() { c.IPv6Bits(129) },
-		"no rule":     func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, nil) },
-		"no limiter":  func() { httplimit.Middleware(nil, nil, []ratelimit.Rule{{Limit: 1, Per: time.Second}}) },
-		"a bad rule":  func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, []ratelimit.Rule{{Limit: 1}}) },
-		"nil handler": func() { httplimit.WithErrorHandler(nil) },
+		"no rule":    func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, nil) },
+		"no limiter": func() { httplimit.Middleware(nil, nil, []ratelimit.Rule{{Limit: 1, Per: time.Second}}) },
+		"a bad rule": func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, []ratelimit.Rule{{Limit: 1}}) },
+		"no answer":  func() { httplimit.WithErrorHandler(nil) },
+		"reported":   func() { httplimit.Report(nil) },
+		"client":     func() { c.Handler(nil) },
+		"limited": func() {
+			httplimit.Middleware(newLimiter(new(time.Time)), nil, []ratelimit.Rule{{Limit: 1, Per: time.Second}})(nil)
+		},
 	} {
 		if !panics(f) {
 			t.Errorf("%s: no panic", name)

@@ -35,7 +35,7 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 // what the rules have left, as with [Report].
 //
 // Give each rule a Name: rules of one name and window share their counts, also those of different middlewares. No rule, a rule that is
-// not valid, or a nil limiter panics.
+// not valid, a nil limiter or a nil handler panics.
 func Middleware(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, opts ...Option,
 ) func(http.Handler) http.Handler {
@@ -47,6 +47,7 @@ func Middleware(
 		options: collect(opts),
 	}
 	return func(next http.Handler) http.Handler {
+		next = wrap.Next("httplimit.Middleware", next)
 		return Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := m.take(r); err != nil {
 				m.answer(w, r, err)

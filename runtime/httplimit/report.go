@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // Option changes what [Report] and [Middleware] do.
@@ -27,9 +28,10 @@ func WithXRateLimit() Option { return func(o *options) { o.old = true } }
 // the response. It tells of all decisions under the request's context, in whatever service below, that were made before the header was
 // written. A Report inside another one does nothing.
 //
-// A decision that reports costs the store somewhat more.
+// A decision that reports costs the store somewhat more. A nil handler panics.
 func Report(next http.Handler, opts ...Option) http.Handler {
 	o := collect(opts)
+	next = wrap.Next("httplimit.Report", next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.report(next, w, r) })
 }
 

@@ -19,9 +19,12 @@ type options struct {
 }
 
 // WithClock makes the store read the time from now instead of the system's clock, for tests. Several goroutines may call now at
-// once. A call that waits for permits still sleeps by the system's clock;
-// package limittest has a clock that wakes it.
+// once. A call that waits for permits still sleeps by the system's clock; package limittest has a clock that wakes it. A nil function
+// panics.
 func WithClock(now func() time.Time) Option {
+	if now == nil {
+		panic("memstore.WithClock: the function is nil")
+	}
 	return func(o *options) { o.clock = now }
 }
 

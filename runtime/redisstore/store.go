@@ -64,10 +64,7 @@ type store struct {
 // decisions go to the clients of the servers: add your hooks to those of a cluster in OnNewNode, and to those of a ring in
 // RingOptions.NewClient. A ring has made its clients before anybody can call its OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
-	if client == nil {
-		panic("redisstore.New: the client is nil")
-	}
-	s := &store{Servers: servers.New(client), functions: true, refusals: newRefusals(), leases: newLeases()}
+	s := &store{Servers: servers.New("redisstore.New", client), functions: true, refusals: newRefusals(), leases: newLeases()}
 	for _, option := range options {
 		option(s)
 	}

@@ -163,7 +163,7 @@ func giveBack(t *rapid.T, s *store, m model, call, want engine.Call) {
 
 func TestWrongArgumentsPanic(t *testing.T) {
 	for want, f := range map[string]func(){
-		"redisstore.New: the client is nil":                                      func() { New(nil) },
+		"redisstore.New: the client is nil":                                      func() { New((*redis.Client)(nil)) },
 		"redisstore.WithTimeout: found 0s, expected a positive duration":         func() { WithTimeout(0) },
 		"redisstore.WithRefusalMemory: found -1s, expected no negative duration": func() { WithRefusalMemory(-time.Second) },
 	} {

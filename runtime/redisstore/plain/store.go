@@ -53,11 +53,8 @@ func WithTimeout(d time.Duration) Option {
 // caller's to close. New panics if client is nil.
 //
 // On a cluster or a ring, the rules of one call must have one subject: without scripts, different servers cannot decide together.
-func New(client redis.UniversalClient, options ...Option) engine.Store {
-	if client == nil {
-		panic("plain.New: the client is nil")
-	}
-	s := &store{Servers: servers.New(client)}
+func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
+	s := &store{Servers: servers.New("plain.New", client)}
 	for _, option := range options {
 		option(s)
 	}

@@ -5,6 +5,7 @@ package servers
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,8 +27,11 @@ type Servers struct {
 	told   sync.Map // notices
 }
 
-// New returns the servers of a client, with a time-out of 250 ms.
-func New(client redis.UniversalClient) *Servers {
+// New returns the servers of a client, with a time-out of 250 ms. It panics in the name of its caller if client is nil, or a nil pointer.
+func New(caller string, client redis.UniversalClient) *Servers {
+	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		panic(caller + ": the client is nil")
+	}
 	s := &Servers{Client: client, Timeout: 250 * time.Millisecond, search: breaker.New()}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
