@@ -211,7 +211,7 @@ func logged(store *memory.Store) (*Limiter, *bytes.Buffer) {
 	return New(store, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), &log
 }
 
-// A text that is not understood does not replace an override that was, and is logged once.
+// A text that is not understood does not replace an override that was, and is logged once, also if others change.
 func TestMalformedOverrideReplacesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, store := context.Background(), memory.New(nil, 10, 1<<20)
@@ -222,10 +222,13 @@ func TestMalformedOverrideReplacesNothing(t *testing.T) {
 		if _, err := store.Set(ctx, l.list(listOverrides), "r", `{"limits":1}`, nil); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // the first call has the texts read
+		for limit := range int64(3) { // the first call has the texts read
 			time.Sleep(readEvery + time.Millisecond)
 			l.settings.follow()
 			synctest.Wait()
+			if err := l.Overrides().Set(ctx, "other", Override{Limit: &limit}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if v := l.settings.current.Load().overrides["r"]; v.Limit == nil || *v.Limit != 5 {
 			t.Errorf("in force is %+v", v)
@@ -236,7 +239,7 @@ func TestMalformedOverrideReplacesNothing(t *testing.T) {
 		if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "limits") {
 			t.Errorf("got error %v", err)
 		}
-		if all, err := l.Overrides().All(ctx); len(all) != 0 || err == nil {
+		if all, err := l.Overrides().All(ctx); len(all) != 1 || err == nil {
 			t.Errorf("got %v, error %v", all, err)
 		}
 	})
@@ -276,15 +279,15 @@ func (stuck) Settings(ctx context.Context, _ string) (map[string]string, error) 
 func TestNoCallWaitsForOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, began := New(stuck{memory.New(nil, 10, 1<<20)}), time.Now()
-		for range 5 {
-			if _, err := l.Peek(t.Context(), Request{Rule: PerSecond(1)}); err != nil {
+		for _, call := range []func(context.Context, ...Request) (Decision, error){l.Allow, l.Wait, l.Peek, l.Allow} {
+			if _, err := call(t.Context(), Request{Rule: PerSecond(9)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if took := time.Since(began); took > 0 {
 			t.Errorf("the calls took %s", took)
 		}
-		time.Sleep(readTimeout + time.Second) // so that the attempt ends
+		time.Sleep(time.Minute) // so that all that goes on in the background ends
 		if _, ok := errors.AsType[*StoreError](l.Overrides().Err()); !ok {
 			t.Errorf("got %v", l.Overrides().Err())
 		}
