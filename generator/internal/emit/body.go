@@ -12,15 +12,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// writer writes the statements that come before the call. It gives the code of expressions its names.
+// writer writes the statements of a method that has rules. It implements expr.Names for the code of expressions.
 type writer struct {
 	*function
 	stmts []string
-	fail  func(expr.Failure) string // leaves where the expression that is being written cannot be computed
+	fail  func(expr.Failure) string // returns the statements for a failure of the current expression
 
-	returned []string          // variables with the results of the wrapped call, once it is made
-	subjects map[string]string // expressions for subjects that were computed already, by their templates
-	facts    expr.Facts        // what was found not to be nil
+	returned []string          // the variables with the results of the wrapped call, after the call
+	subjects map[string]string // Go expressions of subjects that are computed already, by their templates
+	facts    expr.Facts        // the values that are known not to be nil
 }
 
 // Variable implements expr.Names.
@@ -57,7 +57,7 @@ func statements(texts ...string) []jen.Code {
 	return codes
 }
 
-// take asks the limiter, and goes on if that has no objection.
+// take asks the limiter, and then makes the wrapped call.
 func (w *writer) take() {
 	fn, ask := w.wrap("Take"), w.takes
 	if needsCharge(w.method) {
@@ -68,13 +68,14 @@ func (w *writer) take() {
 	w.stmts = append(w.stmts, "if "+err+" := "+asked+"; "+err+" != nil {\n"+w.refusal(err)+"\n}", w.forward())
 }
 
-// asked writes the call of fn, which asks the limiter, with the arguments that depend on the rules.
+// asked writes a call of fn, which asks the limiter. The last arguments depend on the rules.
 func (w *writer) asked(fn string, arguments func() []string) string {
 	args := arguments()
 	return headed(fn, strings.Join([]string{w.context(), w.limiter, w.rulesOf[w.method]}, ", "), args...)
 }
 
-// errorName names the refusal. A variable of that name may be hidden, but no parameter: messages may name it.
+// errorName returns the name of the variable for the refusal. It may hide other variables, but not a parameter, which a message may
+// contain.
 func (f *function) errorName() string {
 	if slices.Contains(f.params, "err") {
 		return f.Take("err")
@@ -83,7 +84,7 @@ func (f *function) errorName() string {
 	return "err"
 }
 
-// context writes the context of the call.
+// context returns the Go expression for the context of the call.
 func (f *function) context() string {
 	switch m := f.method; {
 	case m.Context < 0:
@@ -109,7 +110,7 @@ func mayLackContext(m *model.Method) bool {
 	return false
 }
 
-// checkContext makes sure that the parameter that has the context is not nil.
+// checkContext adds a check that the parameter that has the context is not nil.
 func (w *writer) checkContext() {
 	if !mayLackContext(w.method) {
 		return
@@ -120,13 +121,13 @@ func (w *writer) checkContext() {
 	w.facts[name] = true
 }
 
-// code writes an expression of a rule. If it cannot be computed the method is left with a KeyError.
+// code writes an expression of a rule. If the expression fails, the method returns a KeyError.
 func (w *writer) code(c *expr.Code, r *model.Rule, src string) expr.Written {
 	w.fail = func(f expr.Failure) string { return w.keyFailure(w.context(), w.keyError(r, src, f)) }
 	return w.render(c)
 }
 
-// keyFailure returns the statements that leave the method with a KeyError, of which the limiter's observers are told.
+// keyFailure returns the statements that report a KeyError to the limiter's observers and return it.
 func (w *writer) keyFailure(ctx, err string) string {
 	failed := headed(w.wrap("Failed"), ctx+", "+w.limiter, err)
 	if w.method.Error < 0 && !w.method.Fallback.TakesErr {
@@ -135,7 +136,7 @@ func (w *writer) keyFailure(ctx, err string) string {
 	return w.failure(failed)
 }
 
-// keyError writes the error of an expression of r that cannot be computed.
+// keyError returns the Go expression for the error of a failed expression of r.
 func (w *writer) keyError(r *model.Rule, src string, f expr.Failure) string {
 	rules, rule := w.rulesOf[w.method], strconv.Itoa(slices.Index(w.method.Rules, r))
 	switch {
@@ -147,7 +148,7 @@ func (w *writer) keyError(r *model.Rule, src string, f expr.Failure) string {
 	return rules + ".Missing(" + rule + ", " + quote(src) + ", " + quote(f.Reason) + ")"
 }
 
-// render adds the statements of c, but for checks that were made before.
+// render adds the statements of c, without checks that were made before.
 func (w *writer) render(c *expr.Code) expr.Written {
 	written := c.Write(w, w.facts)
 	w.stmts = append(w.stmts, written.Stmts...)

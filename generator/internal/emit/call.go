@@ -6,7 +6,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// forward makes the wrapped call and returns what it returns.
+// forward makes the wrapped call and returns its results.
 func (f *function) forward() string {
 	if f.method.Signature.Results().Len() == 0 {
 		return f.callNext()
@@ -14,12 +14,12 @@ func (f *function) forward() string {
 	return "return " + f.callNext()
 }
 
-// callNext calls what is wrapped.
+// callNext makes the wrapped call.
 func (f *function) callNext() string {
 	return f.target + "(" + f.arguments(f.method.Signature.Variadic()) + ")"
 }
 
-// arguments passes on all parameters.
+// arguments returns all parameters as arguments.
 func (f *function) arguments(spread bool) string {
 	args := strings.Join(f.params, ", ")
 	if spread {
@@ -28,7 +28,7 @@ func (f *function) arguments(spread bool) string {
 	return args
 }
 
-// failure returns the statements that leave the method with an error, or through its fallback where it cannot return one.
+// failure returns the statements that return an error, or call the fallback if the method has no error result.
 func (w *writer) failure(err string) string {
 	if w.method.Error < 0 {
 		return w.instead(err)
@@ -41,7 +41,7 @@ func (w *writer) failure(err string) string {
 	return "return " + strings.Join(values, ", ")
 }
 
-// instead returns the statements that leave the method with what its fallback returns.
+// instead returns the statements that call the fallback and return its results.
 func (w *writer) instead(err string) string {
 	fallback := w.method.Fallback
 	args := w.arguments(fallback.Spread)
@@ -55,7 +55,7 @@ func (w *writer) instead(err string) string {
 	return "return " + call
 }
 
-// fallback names the function to call.
+// fallback returns the Go expression for the function to call.
 func (w *writer) fallback(f *model.Fallback) string {
 	qualifier, name, dotted := strings.Cut(f.Func.Value, ".")
 	args := ""

@@ -10,14 +10,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// needsCharge reports whether Take does not do for m, as its rules are not all charged one permit for each call.
+// needsCharge reports whether a rule of m needs more than its subject: a condition, a cost, a limit or a member of each call.
 func needsCharge(m *model.Method) bool {
 	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool {
 		return r.When != nil || r.Rule.Cost.Pos.IsValid() || r.Permits != nil || len(r.Member) > 0
 	})
 }
 
-// takes writes the subjects of the rules.
+// takes returns the subjects of the rules.
 func (w *writer) takes() []string {
 	var args []string
 	for _, r := range w.method.Rules {
@@ -26,7 +26,7 @@ func (w *writer) takes() []string {
 	return args
 }
 
-// subject writes the subject of a rule; one that several rules have is computed once.
+// subject returns the Go expression for the subject of a rule. A subject that several rules share is computed once.
 func (w *writer) subject(r *model.Rule) string {
 	if len(r.Subject) == 0 {
 		return w.wrap("Everybody")
@@ -44,12 +44,12 @@ func (w *writer) subject(r *model.Rule) string {
 	return value
 }
 
-// shared reports whether another rule has the template of r's key.
+// shared reports whether another rule has the same key template as r.
 func (w *writer) shared(r *model.Rule) bool {
 	return slices.ContainsFunc(w.method.Rules, func(o *model.Rule) bool { return o != r && o.Key.Value == r.Key.Value })
 }
 
-// charges writes what each rule is charged. Where a rule has a condition, its key is only computed if that holds.
+// charges returns a charge for each rule. The key of a rule with a condition is computed only if the condition is true.
 func (w *writer) charges() []string {
 	var args []string
 	for _, r := range w.method.Rules {
@@ -71,7 +71,8 @@ func (w *writer) charges() []string {
 	return args
 }
 
-// inner returns the statements of a block that ends with what last gives. What is computed in it is not seen outside.
+// inner returns the statements of a block that ends with the result of last. Variables and facts of the block are dropped at its
+// end.
 func (w *writer) inner(last func() string) string {
 	outer := *w
 	w.stmts, w.subjects, w.facts = nil, maps.Clone(w.subjects), maps.Clone(w.facts)
@@ -82,7 +83,7 @@ func (w *writer) inner(last func() string) string {
 	return strings.Join(stmts, "\n")
 }
 
-// charge writes the literal for one rule.
+// charge returns the composite literal of the charge for one rule.
 func (w *writer) charge(r *model.Rule) string {
 	var fields []string
 	if s := w.subject(r); len(r.Subject) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// typeDoc is the doc comment of a wrapper.
+// typeDoc returns the doc comment of a wrapper.
 func typeDoc(w *model.Wrapper) string {
 	name := w.Object.Name()
 	doc := fmt.Sprintf("%s wraps %s %s and enforces its rate limits.", w.Name, names.Article(name), link(name))
@@ -26,7 +26,7 @@ func typeDoc(w *model.Wrapper) string {
 	return joined(wrapped(doc), w.Doc, sharedDoc(w))
 }
 
-// limitDoc is the doc comment of the function for a func type or a struct of funcs. next is the name of its parameter.
+// limitDoc returns the doc comment of the function for a func type or a struct of funcs. The name of its parameter is next.
 func limitDoc(w *model.Wrapper, next string) string {
 	name := link(w.Object.Name())
 	if w.Kind == model.Func {
@@ -43,7 +43,7 @@ func limitDoc(w *model.Wrapper, next string) string {
 	return joined(docs...)
 }
 
-// joined puts an empty line between paragraphs.
+// joined joins paragraphs that are not empty, with an empty line between them.
 func joined(paragraphs ...string) string {
 	var found []string
 	for _, p := range paragraphs {
@@ -54,7 +54,7 @@ func joined(paragraphs ...string) string {
 	return strings.Join(found, "\n\n")
 }
 
-// sharedDoc is the paragraph on the limits that all methods share.
+// sharedDoc returns the paragraph about the limits that all methods share.
 func sharedDoc(w *model.Wrapper) string {
 	if len(w.Rules) == 0 {
 		return ""
@@ -69,7 +69,7 @@ func link(name string) string {
 	return name
 }
 
-// methodDoc is the user's doc comment, with a paragraph on the limits.
+// methodDoc returns the user's doc comment with a paragraph about the limits.
 func methodDoc(w *model.Wrapper, m *model.Method) string {
 	said := limits(w, m)
 	if m.Doc == "" && said != "" {
@@ -78,7 +78,7 @@ func methodDoc(w *model.Wrapper, m *model.Method) string {
 	return joined(m.Doc, wrapped(said))
 }
 
-// limits says what the limits of m are; "" if that is nothing worth saying.
+// limits describes the limits of m. It returns "" if there is nothing to say.
 func limits(w *model.Wrapper, m *model.Method) string {
 	var own []*model.Rule
 	shared := false
@@ -106,7 +106,7 @@ func limits(w *model.Wrapper, m *model.Method) string {
 	return strings.Join(said, " ")
 }
 
-// plural is what the methods of w are called.
+// plural returns the word for the methods of w.
 func plural(w *model.Wrapper) string {
 	if w.Kind == model.Fields {
 		return "funcs"
@@ -114,15 +114,15 @@ func plural(w *model.Wrapper) string {
 	return "methods"
 }
 
-// oneLine keeps what a directive may hold from leaving its comment, and from being changed by gofmt, which makes one quotation
-// mark of two.
+// oneLine returns a text of a directive on one line, as part of a comment. It also replaces pairs of single quotes and of
+// backquotes, which gofmt would turn into typographic quotes.
 func oneLine(s string) string {
 	return unpaired.Replace(printable.Text(strings.Join(strings.Fields(s), " "), math.MaxInt))
 }
 
 var unpaired = strings.NewReplacer("''", `""`, "``", `""`)
 
-// wrapped breaks text into lines that are easy to read.
+// wrapped breaks text into lines of about 100 characters.
 func wrapped(text string) string {
 	const width = 100
 	var b strings.Builder
@@ -143,10 +143,10 @@ func wrapped(text string) string {
 	return b.String()
 }
 
-// plusBuild at the start of a line is a build constraint to gofmt, wherever it stands.
+// plusBuild at the start of a line is a build constraint for gofmt.
 const plusBuild = "+build"
 
-// withoutConstraints makes lines of a doc comment that gofmt would move to the top of the file comments within the comment.
+// withoutConstraints puts // before lines of a doc comment that gofmt would move to the top of the file as build constraints.
 func withoutConstraints(lines []string) {
 	for i, l := range lines {
 		if text := strings.TrimSpace(l); constraint.IsPlusBuild("//" + text) {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDocIsGofmts writes what directives may say, and doc comments after it, into comments that gofmt leaves as they are.
+// TestDocIsGofmts expects that gofmt does not change generated comments, whatever the directives and the doc comments contain.
 func TestDocIsGofmts(t *testing.T) {
 	word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 		"+build", "//go:build x", "//line x.go:1", "/*", "*/", "//", "#", "##", "# A", "-", "*", "1.", "1)", "[x]:", "[X]", "http://x.y/''", "''", "``",

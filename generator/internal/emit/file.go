@@ -1,7 +1,7 @@
-// Package emit writes the Go file of a file's annotated types. What a directive means was decided before.
+// Package emit generates the Go file for an annotated file. It makes no decisions about directives.
 //
-// Jennifer builds the declarations. The bodies of methods are text, since expressions and types come as text from packages expr
-// and go/types, which jennifer could only quote statement by statement.
+// Jennifer builds the declarations. The bodies of methods are text, because expressions and types come as text from packages expr
+// and go/types.
 package emit
 
 import (
@@ -27,7 +27,7 @@ var (
 	wrapPackage    = types.NewPackage(names.Wrap, "wrap")
 )
 
-// File returns the source of the file that is generated from f, a file of pkg with wrappers. An error is a fault of the generator.
+// File returns the source of the file that is generated from f, a file of pkg that has wrappers. An error is a bug in the generator.
 func File(pkg *model.Package, f *model.File) ([]byte, error) {
 	p := plan(pkg, f)
 	file := jen.NewFile(pkg.Types.Name())
@@ -44,13 +44,13 @@ func File(pkg *model.Package, f *model.File) ([]byte, error) {
 	}
 	var src bytes.Buffer
 	if err := file.Render(&src); err != nil {
-		msg, _, _ := strings.Cut(err.Error(), " while formatting source:") // which would follow
+		msg, _, _ := strings.Cut(err.Error(), " while formatting source:") // leaves out the source
 		return nil, errors.New(strings.TrimPrefix(msg, "Error "))
 	}
-	return format.Source(src.Bytes()) // again, as some doc comments need
+	return format.Source(src.Bytes()) // a second time, as gofmt changes some doc comments twice
 }
 
-// importDecl writes the import declaration of a file of a module.
+// importDecl returns the import declaration. Packages of the module are grouped with those of other modules.
 func (p *planned) importDecl(module string) string {
 	var b strings.Builder
 	std, others := p.imports.Specs(module)

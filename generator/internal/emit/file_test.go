@@ -7,7 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// TestFault tells a fault of the generator without the source that it made.
+// TestFault expects a short error, without the generated source, for code that does not parse.
 func TestFault(t *testing.T) {
 	pkg := &model.Package{Types: types.NewPackage("example.com/x", "x")}
 	of := types.NewTypeName(1, pkg.Types, "X", types.NewInterfaceType(nil, nil))

@@ -10,21 +10,22 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// function is the function that is written for a method, and the names in it.
+// function is the generated function for a method, with the names of its variables.
 type function struct {
 	*planned
 	*names.Scope
 	method    *model.Method
-	variables []string // of the user, and the receiver: the packages that the body needs are not called so
-	target    string   // what is called: a method of next, a field of it, or itself
+	variables []string // the names in the user's signature, and the receiver; imported packages get other names
+	target    string   // the function to call: next, or a method or field of it
 	next      string   // the wrapped value
 	limiter   string
 	generic   string // the type arguments of the wrapper, as in [K, V]
 	params    []string
-	results   []string // "" if they have no names
+	results   []string // "" for results without names
 }
 
-// function names the variables of m. The users' names stay, but where the body needs what they hide: what is outer among it.
+// function chooses the names of the variables of m. It keeps the user's names, except those that would hide a name that the body
+// needs, such as those in outer.
 func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	f := &function{planned: w.planned, Scope: names.NewScope(w.imports.Names()...), method: m, generic: w.args}
 	f.variables = append(variablesOf(m.Signature), w.receiver)
@@ -45,7 +46,7 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	}
 	for _, v := range variablesOf(m.Signature) {
 		if !hidden.Has(v) {
-			f.Reserve(v) // before names are made up
+			f.Reserve(v) // before other names are chosen
 		}
 	}
 	for i := range m.Signature.Params().Len() {
@@ -65,7 +66,7 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	return f
 }
 
-// needed are the words that the body of m uses, but for variables and packages.
+// needed returns the identifiers that the body of m uses, without its variables and packages.
 func (p *planned) needed(m *model.Method) []string {
 	if len(m.Rules) == 0 {
 		return nil
@@ -95,13 +96,13 @@ func (p *planned) needed(m *model.Method) []string {
 	return words
 }
 
-// Import is how the body calls a package.
+// Import returns the name of a package in the body.
 func (f *function) Import(p *types.Package) string { return f.imports.Name(p, f.variables...) }
 
-// wrap is how the body spells a name of package wrap.
+// wrap returns the qualified name of a function or type of package wrap.
 func (f *function) wrap(name string) string { return f.Import(wrapPackage) + "." + name }
 
-// signature writes the parameters and results. Neighbours of one type share it, as one would write.
+// signature returns the parameters and results. Neighbours of the same type share it, as in (a, b int).
 func (f *function) signature() *jen.Statement {
 	sig := f.method.Signature
 	types := make([]string, sig.Params().Len())

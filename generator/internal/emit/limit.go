@@ -2,7 +2,7 @@ package emit
 
 import "github.com/dave/jennifer/jen"
 
-// limitFunc declares the function that wraps the values of a func type.
+// limitFunc declares the function that returns a limited func of a func type.
 func (w *wrapper) limitFunc() *jen.Statement {
 	taken := w.around()
 	next, limiter := taken.Take("next", "wrapped"), taken.Take("limiter", "limits")
@@ -12,14 +12,14 @@ func (w *wrapper) limitFunc() *jen.Statement {
 	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(f.literal()))
 }
 
-// limitFields declares the function that wraps the funcs in a struct.
+// limitFields declares the function that returns a struct with limited funcs.
 func (w *wrapper) limitFields() *jen.Statement {
 	taken := w.around()
 	next, limiter, limited := taken.Take("next", "wrapped"), taken.Take("limiter", "limits"), taken.Take("limited", "copied")
 	body := []jen.Code{jen.Id(limiter + " = " + w.checked("Limiter", limiter)), jen.Id(limited).Op(":=").Id(next)}
 	for _, m := range w.Methods {
 		if len(m.Rules) == 0 {
-			continue // the field stays as it is
+			continue // the field is copied
 		}
 		f := w.function(m, next, limiter, limited)
 		f.target, f.next, f.limiter = next+"."+m.Name, next, limiter
@@ -30,7 +30,7 @@ func (w *wrapper) limitFields() *jen.Statement {
 	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(append(body, jen.Return(jen.Id(limited)))...)
 }
 
-// literal writes the method as a function of its own.
+// literal returns the method as a function literal.
 func (f *function) literal() *jen.Statement {
 	body := f.body()
 	return jen.Func().Add(f.signature()).Block(body...)

@@ -14,7 +14,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// allowed says what rules allow, such as "1 per minute per phone; 10 per day (Asia/Shanghai) per phone".
+// allowed describes what rules allow, as in "1 per minute per phone; 10 per day (Asia/Shanghai) per phone".
 func allowed(rules []*model.Rule) string {
 	var said []string
 	for _, r := range rules {
@@ -23,7 +23,7 @@ func allowed(rules []*model.Rule) string {
 	return strings.Join(said, "; ")
 }
 
-// phrase says what a rule allows, for whom and when, and in parentheses what else it does.
+// phrase describes a rule: its limit, window and subject, its condition, and other settings in parentheses.
 func phrase(r *model.Rule) string {
 	s := permits(r) + " " + window(r.Limit) + subject(r.Key)
 	if r.Limit.Limit == 0 {
@@ -38,7 +38,7 @@ func phrase(r *model.Rule) string {
 	return s
 }
 
-// permits is the limit, as a number or as written, with what it counts if that is not calls.
+// permits returns the limit, as a number or an expression, and the members if the rule counts those.
 func permits(r *model.Rule) string {
 	s := shortened(oneLine(r.Rule.Limit.Expr.Value))
 	switch {
@@ -53,7 +53,7 @@ func permits(r *model.Rule) string {
 	return s
 }
 
-// The windows that have names.
+// Windows that have names.
 var (
 	periods = map[time.Duration]string{
 		time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day", 7 * 24 * time.Hour: "week",
@@ -65,7 +65,7 @@ var (
 	}
 )
 
-// window says how long permits count.
+// window describes the window of a rule, as in "per minute".
 func window(r ratelimit.Rule) string {
 	if r.Cron == "" {
 		if name := periods[r.Per]; name != "" {
@@ -83,7 +83,7 @@ func window(r ratelimit.Rule) string {
 	return fmt.Sprintf("between the times of %q (%s)", r.Cron, zone)
 }
 
-// subject says whom the limit is for.
+// subject describes the subject of a key, as in " per phone".
 func subject(key annotations.Template) string {
 	if of := islands(key); of != "" {
 		return " per " + of
@@ -91,7 +91,7 @@ func subject(key annotations.Template) string {
 	return ""
 }
 
-// islands are the expressions of a template, as people call them.
+// islands returns the expressions of a template in words.
 func islands(t annotations.Template) string {
 	var found []string
 	for _, p := range t.Parts {
@@ -102,7 +102,7 @@ func islands(t annotations.Template) string {
 	return shortened(strings.Join(found, " and "))
 }
 
-// shortened cuts what is too long for a sentence.
+// shortened cuts a text that is too long for a sentence.
 func shortened(s string) string {
 	const longest = 60
 	if utf8.RuneCountInString(s) <= longest {
@@ -111,7 +111,7 @@ func shortened(s string) string {
 	return string([]rune(s)[:longest-1]) + "…"
 }
 
-// notes are the settings of a rule beside its limit, window and subject.
+// notes describes the settings of a rule other than its limit, window, subject and condition.
 func notes(rule *model.Rule) []string {
 	r, notes := rule.Limit, []string(nil)
 	note := func(given bool, format string, args ...any) {
@@ -140,7 +140,7 @@ func notes(rule *model.Rule) []string {
 	if r.Scope == ratelimit.ScopeInstance {
 		return notes // it needs no store
 	}
-	policy := rule.Text("on-error") // as written: what the type says is not repeated for each of its rules
+	policy := rule.Text("on-error") // only if the rule itself has it, not if it inherits it from wrap
 	note(policy == "deny", "refused while the store fails")
 	note(policy == "allow", "allowed while the store fails")
 	note(policy == "local", "counted in each process while the store fails")

@@ -12,19 +12,18 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// planned are the names of a file.
+// planned holds the names in a generated file.
 type planned struct {
 	pkg     *types.Package
 	imports *names.Imports
 	begin   names.Variables
 
-	// Variables of the file:
-	rulesOf   map[*model.Method]string          // the rules of methods
-	programOf map[*expr.Program]string          // what expr's machine runs
-	programs  map[*model.Method][]*expr.Program // of those that are equal, the first
+	rulesOf   map[*model.Method]string          // the variables with the rules of methods
+	programOf map[*expr.Program]string          // the variables with the programs of expr's virtual machine
+	programs  map[*model.Method][]*expr.Program // the programs of methods, without duplicates
 }
 
-// plan names all that a file declares and imports.
+// plan chooses the names that a file declares and imports.
 func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
 		pkg: pkg.Types, imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
@@ -32,7 +31,7 @@ func plan(pkg *model.Package, f *model.File) *planned {
 	}
 	block, variables := names.NewScope(pkg.Declared...), names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
-		block.Reserve(w.TypeParamNames...) // which hide what else has their names
+		block.Reserve(w.TypeParamNames...) // they would hide packages of the same name
 		variables.Reserve(w.TypeParamNames...)
 	}
 	for _, w := range f.Wrappers {
@@ -44,19 +43,19 @@ func plan(pkg *model.Package, f *model.File) *planned {
 		}
 	}
 	for _, w := range f.Wrappers {
-		p.declarations(w) // to find out what they import
+		p.declarations(w) // to find the packages to import
 	}
 	p.imports.Plan(block)
 	return p
 }
 
-// ratelimit is how the file spells a name of package ratelimit.
+// ratelimit returns a qualified name of package ratelimit.
 func (p *planned) ratelimit(name string) string { return p.imports.Name(runtimePackage) + "." + name }
 
-// wrap is how the file spells a name of package wrap.
+// wrap returns a qualified name of package wrap.
 func (p *planned) wrap(name string) string { return p.imports.Name(wrapPackage) + "." + name }
 
-// variableOf begins the name of the variable that holds the rules of m.
+// variableOf returns the beginning of the names of the variables for m.
 func (p *planned) variableOf(w *model.Wrapper, m *model.Method) string {
 	if w.Kind == model.Func {
 		return p.begin.Of(w.Object.Name(), "Func")
@@ -77,7 +76,7 @@ func variablesOf(sig *types.Signature) []string {
 	return found
 }
 
-// around are the names that variables around the methods of w must not have: what stands in the methods must not hide them.
+// around returns a scope for the variables around the methods of w. The names that the methods use are taken in it.
 func (w *wrapper) around() *names.Scope {
 	taken := names.NewScope(w.imports.Names()...)
 	taken.Reserve(w.TypeParamNames...)
@@ -88,7 +87,7 @@ func (w *wrapper) around() *names.Scope {
 	return taken
 }
 
-// receiverOf names the receiver of all methods of w. It does not depend on rules.
+// receiverOf returns the name of the receiver in all methods of w. It does not depend on the rules.
 func receiverOf(w *model.Wrapper) string {
 	taken := names.NewScope(w.TypeParamNames...)
 	for _, m := range w.Methods {
@@ -102,7 +101,7 @@ func receiverOf(w *model.Wrapper) string {
 	return taken.Take(first, "l", "limited")
 }
 
-// fieldsOf names the fields of w, which no method may be called.
+// fieldsOf returns the names of the fields of w, which differ from those of its methods.
 func fieldsOf(w *model.Wrapper) (next, limiter string) {
 	methods := names.NewScope()
 	for _, m := range w.Methods {

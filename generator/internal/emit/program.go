@@ -13,7 +13,7 @@ import (
 
 var exprvmPackage = types.NewPackage(runtimePackage.Path()+"/exprvm", "exprvm")
 
-// addPrograms names the expressions of m that expr's machine runs; equal ones share a variable.
+// addPrograms names the variables for the expressions of m that expr's virtual machine runs. Equal programs share a variable.
 func (p *planned) addPrograms(w *model.Wrapper, m *model.Method, block *names.Scope) {
 	for _, r := range m.Rules {
 		for _, c := range r.Codes() {

@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fields"
 )
 
-// vars declares the variables that stand above methods: their programs, and their rules.
+// vars declares the variables above methods, which hold their programs and rules.
 func (p *planned) vars(methods ...*model.Method) (vars []*jen.Statement) {
 	for _, m := range methods {
 		if len(m.Rules) > 0 {
@@ -48,18 +48,18 @@ func (w *wrapper) rulesFunc() *jen.Statement {
 		Block(jen.Return(jen.Id(call(w.wrap("RulesOf"), vars...))))
 }
 
-// rule is a composite literal without the fields that are zero. The name is left to NewRules where that is the method's.
+// rule returns a composite literal without zero fields. It leaves out a name that NewRules sets: that of the method.
 func (p *planned) rule(r *model.Rule, method string) string {
 	rule := r.Limit
 	if rule.Name == method {
 		rule.Name = ""
 	}
 	if rule.Limit == 0 {
-		rule.Limit = -1 // to be among the fields
+		rule.Limit = -1 // so that fields.Given includes it
 	}
 	var given []string
 	for arg, value := range fields.Given(rule) {
-		if arg.Name == "tz" && rule.TZ != "UTC" && p.pkg.Name() == "main" { // zones are linked into programs alone
+		if arg.Name == "tz" && rule.TZ != "UTC" && p.pkg.Name() == "main" { // only programs link the time zones
 			p.imports.Blank("time/tzdata")
 		}
 		given = append(given, arg.Field+": "+p.value(r, arg, value))
@@ -67,7 +67,7 @@ func (p *planned) rule(r *model.Rule, method string) string {
 	return literal(p.ratelimit("Rule"), given...)
 }
 
-// value writes the value of an argument of r.
+// value returns the Go expression for the value of an argument of r.
 func (p *planned) value(r *model.Rule, arg *annotations.Argument, value reflect.Value) string {
 	switch arg.Kind {
 	case annotations.AmountKind:
@@ -84,13 +84,13 @@ func (p *planned) value(r *model.Rule, arg *annotations.Argument, value reflect.
 	return quote(value.String())
 }
 
-// constant is the name of the constant with a value.
+// constant returns the name of the constant with this value.
 func constant(arg *annotations.Argument, value any) string {
 	text := fmt.Sprint(value)
 	return arg.Words[slices.IndexFunc(arg.Words, func(w annotations.Word) bool { return w.Text == text })].Const
 }
 
-// limit also stands where it is zero. Where each call brings its own, it says which that is.
+// limit returns the value of the field Limit. If each call computes the limit, a comment names the expression.
 func limit(r *model.Rule) string {
 	value := strconv.FormatInt(r.Limit.Limit, 10)
 	if e := r.Rule.Limit.Expr; !e.IsZero() {
@@ -109,7 +109,7 @@ var units = []unit{
 	{"Millisecond", time.Millisecond}, {"Microsecond", time.Microsecond}, {"Nanosecond", 1},
 }
 
-// duration writes d in the largest unit that leaves no fraction.
+// duration returns the Go expression for d, in the largest unit that leaves no fraction.
 func (p *planned) duration(d time.Duration) string {
 	u := units[slices.IndexFunc(units, func(u unit) bool { return d%u.Duration == 0 })]
 	name := p.imports.Name(timePackage) + "." + u.name
@@ -119,7 +119,7 @@ func (p *planned) duration(d time.Duration) string {
 	return name
 }
 
-// quote writes a string as one would by hand.
+// quote returns a Go string literal, in backquotes if that avoids escapes.
 func quote(s string) string {
 	q := strconv.Quote(s)
 	if len(q) > len(s)+2 && strconv.CanBackquote(s) && !strings.Contains(s, "\t") {

@@ -14,13 +14,13 @@ func refunds(m *model.Method) bool {
 	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Refund == ratelimit.RefundError })
 }
 
-// settles reports whether a rule of m knows its cost only after the call.
+// settles reports whether a rule of m computes its cost after the call.
 func settles(m *model.Method) bool {
 	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Settle != nil })
 }
 
-// begin asks the limiter and makes the wrapped call. Unless that succeeds, the permits are given back where a rule says so; if
-// it does, they are settled.
+// begin asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. If it
+// succeeds, rules with settle= settle their cost.
 func (w *writer) begin() {
 	err := ""
 	if w.method.Error >= 0 {
@@ -47,7 +47,8 @@ func (w *writer) begin() {
 
 func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
 
-// callAndSettle makes the wrapped call, notes whether it succeeded, settles what was taken if so, and returns the results.
+// callAndSettle makes the wrapped call, adds the statements in noted, settles the charge if the call succeeded, and returns the
+// results.
 func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	var variables []string
 	assign := "="
@@ -69,7 +70,7 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	}
 	w.add(noted...)
 	if settles(w.method) {
-		w.returned, w.facts = variables, expr.Facts{} // the call may have changed what was known
+		w.returned, w.facts = variables, expr.Facts{} // the call may have set values to nil
 		w.add(w.settlement(succeeded, taken, leave)...)
 	}
 	if len(variables) > 0 {
@@ -77,8 +78,8 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	}
 }
 
-// settlement returns the statements that settle what was taken, where the call has succeeded. What cannot be computed leaves the
-// charge and the results as they are.
+// settlement returns the statements that settle the charge of a successful call. If an expression fails, the charge and the results
+// stay as they are.
 func (w *writer) settlement(succeeded, taken, leave string) []string {
 	ctx := w.context()
 	block := w.inner(func() string {

@@ -9,8 +9,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// join writes a template as one Go string. What island returns for a part is Go code, or else a text that is known by now: texts
-// that are neighbours become one.
+// join returns a template as one Go expression. For each island, the function island returns Go code, or, if text is true, constant
+// text. Neighbouring texts become one string.
 func join(pieces []model.Piece, island func(p model.Piece, last bool) (code string, text bool)) string {
 	var terms []string
 	known := ""
@@ -37,7 +37,7 @@ func join(pieces []model.Piece, island func(p model.Piece, last bool) (code stri
 	return strings.Join(terms, " +\n")
 }
 
-// spelled is the text of an expression that is one.
+// spelled returns the text of an expression that is a string literal.
 func spelled(c *expr.Code) (text string, ok bool) {
 	if text, ok = c.Constant.(string); ok && c.Spelled {
 		return text, true
@@ -45,8 +45,8 @@ func spelled(c *expr.Code) (text string, ok bool) {
 	return "", false
 }
 
-// separated returns pieces in which what stands behind an island begins with a colon: with the colons in values escaped, two
-// lists of values never give one key.
+// separated returns pieces with a colon after every island but the last piece. As colons in values are escaped, different values
+// never give the same key.
 func separated(pieces []model.Piece) []model.Piece {
 	var out []model.Piece
 	for i, p := range pieces {
@@ -58,10 +58,10 @@ func separated(pieces []model.Piece) []model.Piece {
 	return out
 }
 
-// joined writes a template of r such that two lists of values never give one text.
+// joined returns the Go expression for a key or a member of r. Different values never give the same text.
 func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
 	return join(separated(pieces), func(p model.Piece, last bool) (string, bool) {
-		whole := last || p.Code.Plain // as it stands
+		whole := last || p.Code.Plain // no escaping is needed
 		if text, ok := spelled(p.Code); ok && whole {
 			return text, true
 		}
@@ -73,8 +73,8 @@ func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
 	})
 }
 
-// refusal returns the statements for what the limiter has against the call, which is in the variable err. What has a fallback
-// goes on there if it is refused and that is not nil; without an error result it does so in any case.
+// refusal returns the statements that handle the limiter's error, which is in the variable err. They return the error, or, if the
+// call is refused, call the fallback unless it is nil. A method without an error result calls its fallback for every error.
 func (w *writer) refusal(err string) string {
 	fallback := w.method.Fallback
 	if fallback == nil {
@@ -96,7 +96,7 @@ func (w *writer) refusal(err string) string {
 	return "if " + is + " {\n" + instead + "\n}\n" + failure
 }
 
-// described returns the statements that leave with the error called err, with the message of the rule that it is about.
+// described returns the statements of leave for the error in the variable err, with the message of the rule that the error is about.
 func (w *writer) described(err string, leave func(err string) string) string {
 	undescribed, rules := leave(err), w.method.Rules
 	for len(rules) > 0 && len(rules[len(rules)-1].Message) == 0 {
@@ -105,7 +105,7 @@ func (w *writer) described(err string, leave func(err string) string) string {
 	if len(rules) == 0 {
 		return undescribed
 	}
-	w.fail = func(expr.Failure) string { return undescribed } // what a message lacks must not hide the refusal
+	w.fail = func(expr.Failure) string { return undescribed } // a message that fails must not hide the refusal
 	w.facts.Forget()
 	return w.inner(func() string {
 		var args []string
@@ -116,7 +116,7 @@ func (w *writer) described(err string, leave func(err string) string) string {
 	})
 }
 
-// message writes the text of a message for the refusal in the variable err, safe to show whatever the caller passed.
+// message returns the Go expression for the message of the error in the variable err. It escapes values of the caller.
 func (w *writer) message(r *model.Rule, err string) string {
 	return join(r.Message, func(p model.Piece, _ bool) (string, bool) {
 		hashed := r.Limit.Hash == ratelimit.HashSubject && w.isHashed(p.Expr)
@@ -134,7 +134,7 @@ func (w *writer) message(r *model.Rule, err string) string {
 	})
 }
 
-// isHashed reports whether an expression is part of a key or a member that limiters may hash.
+// isHashed reports whether an expression is part of a key or member that the limiter may hash.
 func (w *writer) isHashed(expr string) bool {
 	return slices.ContainsFunc(w.method.Rules, func(r *model.Rule) bool {
 		is := func(p model.Piece) bool { return p.Code != nil && p.Expr == expr }

@@ -10,16 +10,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// wrapper is an annotated type, with the texts that its declarations share.
+// wrapper is an annotated type, with texts that its generated declarations share.
 type wrapper struct {
 	*planned
 	*model.Wrapper
-	params, args string // its type parameters as a declaration has them, and as uses do; "" without any
-	wrapped      string // the type of what is wrapped
-	receiver     string // "" where a function wraps
+	params, args string // type parameters and type arguments, as in [K any] and [K]; "" for a type without them
+	wrapped      string // the type of the wrapped value
+	receiver     string // the name of the receiver; "" if a function is generated
 }
 
-// declarations returns what is declared for a type.
+// declarations returns the declarations for an annotated type.
 func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 	w := &wrapper{planned: p, Wrapper: of}
 	w.params, w.args = p.typeParams(of)
@@ -43,7 +43,7 @@ func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 		decls = append(decls, comment("RateLimits returns the rules that the wrapper enforces.").
 			Add(w.method("RateLimits")).Params().Id("[]"+p.ratelimit("Rule")).Block(jen.Return(jen.Id(w.RulesFunc+"()"))))
 	}
-	outer := append(of.TypeParamNames, w.receiver) // in the block of each method
+	outer := append(of.TypeParamNames, w.receiver) // in the scope of each method
 	for _, m := range of.Methods {
 		f := w.function(m, outer...)
 		f.next, f.limiter = w.receiver+"."+next, w.receiver+"."+limiter
@@ -54,12 +54,12 @@ func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 	return decls
 }
 
-// method begins the declaration of a method of the wrapper.
+// method returns the beginning of the declaration of a method of the wrapper.
 func (w *wrapper) method(name string) *jen.Statement {
 	return jen.Func().Params(jen.Id(w.receiver).Id("*" + w.Name + w.args)).Id(name)
 }
 
-// head begins the declaration of the function that wraps, whose parameters have these names.
+// head returns the beginning of the declaration of the constructor or function, whose parameters have these names.
 func (w *wrapper) head(next, limiter string) *jen.Statement {
 	return jen.Func().Id(w.New+w.params).Params(jen.Id(next).Id(w.wrapped), jen.Id(limiter).Id("*"+w.ratelimit("Limiter")))
 }
@@ -77,7 +77,7 @@ func (w *wrapper) structType(next, limiter string) *jen.Statement {
 	return comment(typeDoc(w.Wrapper)).Type().Id(w.Name + w.params).Struct(fields...)
 }
 
-// constructor declares the function that makes a wrapper, whose fields have these names.
+// constructor declares the function that returns a wrapper, whose fields have these names.
 func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 	own := w.Name + w.args
 	free := names.NewScope(w.TypeParamNames...)
@@ -87,13 +87,13 @@ func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 		Add(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))
 }
 
-// checked writes the call of a function of package wrap that checks an argument of the function that wraps.
+// checked returns a call of a function of package wrap that checks an argument of the constructor.
 func (w *wrapper) checked(fn, value string) string {
 	return w.wrap(fn) + "(" + quote(w.Scope) + ", " + value + ")"
 }
 
-// assertion makes an outdated wrapper a compile error that says what to do. For a generic one it is a function, so that no
-// type argument has to be chosen.
+// assertion declares something that does not compile if the wrapper is outdated, with a comment that says what to do. For a generic
+// type it is a function, which needs no type arguments.
 func (w *wrapper) assertion() *jen.Statement {
 	s := comment("If this does not compile, " + w.Object.Name() + ` has changed: run "go tool ratelimit" in this directory.`)
 	assert := jen.Var().Id("_").Id(w.wrapped).Op("=").Parens(jen.Op("*").Id(w.Name + w.args)).Parens(jen.Nil())
@@ -103,7 +103,7 @@ func (w *wrapper) assertion() *jen.Statement {
 	return s.Func().Id("_" + w.params).Params().Block(assert)
 }
 
-// typeParams returns the type parameters of w as its declaration has them, and as its uses do; both are "" without any.
+// typeParams returns the type parameters and the type arguments of w, as in [K any] and [K]. Both are "" for a type without them.
 func (p *planned) typeParams(w *model.Wrapper) (params, args string) {
 	if len(w.TypeParamNames) == 0 {
 		return "", ""
@@ -112,14 +112,14 @@ func (p *planned) typeParams(w *model.Wrapper) (params, args string) {
 	for i, name := range w.TypeParamNames {
 		constraint := p.imports.Type(w.TypeParams.At(i).Constraint())
 		if strings.HasPrefix(constraint, "*") || strings.HasPrefix(constraint, "(") {
-			constraint = "interface{ " + constraint + " }" // [P *int] would be the length of an array
+			constraint = "interface{ " + constraint + " }" // Go reads [P *int] as the length of an array
 		}
 		declared = append(declared, name+" "+constraint)
 	}
 	return "[" + strings.Join(declared, ", ") + "]", "[" + strings.Join(w.TypeParamNames, ", ") + "]"
 }
 
-// comment begins a declaration with its doc comment; text may be "".
+// comment returns the beginning of a declaration: its doc comment, or nothing if text is "".
 func comment(text string) *jen.Statement {
 	s := &jen.Statement{}
 	if text = strings.TrimSpace(text); text == "" {

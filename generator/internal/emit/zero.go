@@ -6,8 +6,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// zero is an expression for the zero value of t where variables have the given names. The words are the identifiers in it, but for
-// packages.
+// zero returns an expression for the zero value of t, in the scope of the given variables. The words are the identifiers in it,
+// without the names of packages.
 func (p *planned) zero(t types.Type, variables ...string) (text string, words []string) {
 	typed := func(before, behind string) (string, []string) {
 		return before + p.imports.Type(t, variables...) + behind, reach.From{Package: p.pkg}.Names(t)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// passes reports whether n, a member of t, is nil where t is nil: because of its ?., or of one before it in the same chain.
+// passes reports whether n, a member of t, is nil if t is nil, because of ?. before n or earlier in the same chain.
 func (t *term) passes(n *ast.MemberNode) bool {
 	if n.Optional {
 		return nilable(t.typ) || t.optional()
@@ -20,7 +20,7 @@ func (t *term) passes(n *ast.MemberNode) bool {
 	return false
 }
 
-// ending is t, which is a member of base, but no field. The machine has to compute it where the chain may end before it.
+// ending returns t, a member of base that is not a field. If the chain may end before t, the machine has to compute it.
 func (c *compiler) ending(n *ast.MemberNode, base, t *term) *term {
 	if t != nil && base.passes(n) {
 		return c.maybeNil(n, t.typ)
@@ -28,7 +28,7 @@ func (c *compiler) ending(n *ast.MemberNode, base, t *term) *term {
 	return t
 }
 
-// member lowers a field, a method that is called, or an element of a map, an array or a slice.
+// member lowers a field, a method to be called, or an element of a map, an array or a slice.
 func (c *compiler) member(n *ast.MemberNode) *term {
 	if name, ok := ofEnv(n); ok {
 		return c.argument(n, name)
@@ -55,7 +55,7 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 		return c.selected(n, base, obj, path)
 	}
 	if isTypeParam(base.typ) {
-		return c.onMachine(n, anything) // it may stand for a type that has it
+		return c.onMachine(n, anything) // the type argument may have this member
 	}
 	if m, ok := aggregate(base.typ).(*types.Map); ok && (isText(m.Key()) || isAny(m.Key())) {
 		return c.ending(n, base, c.index(n, base))
@@ -90,12 +90,12 @@ func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path 
 		return f
 	}
 	if len(t.gates) > 0 && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
-		c.machine = true // what follows may be nil without ending the chain
+		c.machine = true // a nil after this point would not end the chain
 	}
 	return t
 }
 
-// tagged finds the field whose tag gives it a name for expr. Embedded structs are not searched.
+// tagged finds the field with this name in its expr tag. It does not search embedded structs.
 func (c *compiler) tagged(t types.Type, name string) (types.Object, []int) {
 	s, ok := aggregate(t).(*types.Struct)
 	if !ok {
@@ -114,7 +114,7 @@ func (c *compiler) noMember(name *ast.StringNode, t types.Type) *term {
 	return c.errorf(name, "%s has no field or method %s%s", c.typeName(t), name.Value, suggest(name.Value, c.members(t)))
 }
 
-// members returns the fields and methods of t that the annotated package sees.
+// members returns the names of the fields and methods of t that the annotated package can access.
 func (c *compiler) members(t types.Type) []string {
 	var names []string
 	see := func(o types.Object) {
@@ -138,7 +138,7 @@ func (c *compiler) members(t types.Type) []string {
 	return names
 }
 
-// aggregate is what t, or what t points to, is made of.
+// aggregate returns the underlying type of t or, if t is a pointer, of the type that t points to.
 func aggregate(t types.Type) types.Type {
 	if elem := pointee(t); elem != nil {
 		return elem.Underlying()
@@ -146,7 +146,7 @@ func aggregate(t types.Type) types.Type {
 	return t.Underlying()
 }
 
-// reachable reports whether the embedded pointers on the way can be compared with nil.
+// reachable reports whether all embedded pointers on path can be compared with nil. It reports the first that cannot.
 func (c *compiler) reachable(n *ast.MemberNode, t types.Type, path []int) bool {
 	for _, i := range path[:len(path)-1] {
 		f := aggregate(t).(*types.Struct).Field(i)
@@ -159,8 +159,8 @@ func (c *compiler) reachable(n *ast.MemberNode, t types.Type, path []int) bool {
 	return true
 }
 
-// receiver returns what a method of t is called on. It makes sure that neither o, which is t in Go, nor the embedded fields on path are
-// nil. A map, a slice or a function may be nil and have methods.
+// receiver returns o, the Go code of t, as the receiver of a method. It adds checks that neither o nor the embedded fields on path
+// are nil. It does not check maps, slices and functions, whose methods may be called on nil.
 func (t *term) receiver(w *writer, o operand, path []int) operand {
 	if panicsIfNil(t.typ) {
 		o = w.notNil(o, t)
@@ -178,12 +178,12 @@ func (t *term) receiver(w *writer, o operand, path []int) operand {
 	return o
 }
 
-// panicsIfNil reports whether a member of a t cannot be had where that is nil.
+// panicsIfNil reports whether access to a member of a nil value of type t panics.
 func panicsIfNil(t types.Type) bool {
 	return nilable(t) && (pointee(t) != nil || types.IsInterface(t.Underlying()))
 }
 
-// index lowers an element of a map. Those of lists, whose indices may be negative or too great, are left to expr's machine.
+// index lowers an element of a map. It leaves elements of lists to the machine, as indices may be negative or out of range.
 func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 	key := c.term(n.Property)
 	if key == nil {
@@ -208,7 +208,8 @@ func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 	return c.errorf(n, "%s cannot be indexed", c.a(base.typ))
 }
 
-// element lowers an element of a map: its zero value if there is none. Go panics where a key may be what cannot be one.
+// element lowers an element of a map, or the zero value if there is none. It leaves maps with interface keys to the machine, as Go
+// panics on a key that cannot be compared.
 func (c *compiler) element(n *ast.MemberNode, base, key *term, elem types.Type) *term {
 	if key == nil || !c.valid(n, elem) {
 		return nil
@@ -224,7 +225,7 @@ func (c *compiler) element(n *ast.MemberNode, base, key *term, elem types.Type) 
 	}}
 }
 
-// fits reports whether key may be the index of an element of a list. A negative one counts from the end.
+// fits reports whether key may be an index of a list. A negative index counts from the end.
 func (c *compiler) fits(n *ast.MemberNode, base, key *term) bool {
 	array, ok := aggregate(base.typ).(*types.Array)
 	i, fixed := key.con.(int)
@@ -239,7 +240,7 @@ func (c *compiler) fits(n *ast.MemberNode, base, key *term) bool {
 	return false
 }
 
-// slice checks x[from:to], of a text in bytes, which expr's machine computes.
+// slice checks x[from:to], which the machine computes. The bounds of a text count bytes.
 func (c *compiler) slice(n *ast.SliceNode) *term {
 	base, ok := c.valueOf(n.Node), true
 	for _, bound := range []ast.Node{n.From, n.To} {

@@ -19,8 +19,7 @@ import (
 // batches times 28,000 evaluations are compared. 8 of them take two minutes.
 var batches = flag.Int("batches", 1, "how many programs of random expressions to compare with expr")
 
-// TestLikeExpr compares the code, package exprvm and expr's own machine with each other, over random expressions and random
-// worlds of arguments.
+// TestLikeExpr compares the results of the Go code, of package exprvm and of expr itself for random expressions and random arguments.
 func TestLikeExpr(t *testing.T) {
 	env := world(t)
 	for batch := range *batches {
@@ -63,7 +62,7 @@ func (b *caseTable) draw(t *testing.T, env *Env, g *sampler, n int) {
 	}
 }
 
-// add adds src, if it is right, and where the machine may not run it, if it becomes Go.
+// add adds src if it is valid. If the machine must not run it, add requires that it becomes Go.
 func (b *caseTable) add(env *Env, want Want, src string, machine bool) bool {
 	code, _ := compile(src, env, want)
 	if code == nil || code.Program != nil && !machine {
@@ -84,7 +83,7 @@ func (b *caseTable) source(seed uint64) string {
 	return b.header() + fmt.Sprintf("const seed = %d\n\nvar cases = []testCase{\n%s}\n", seed, b)
 }
 
-// header is what the file begins with.
+// header is the beginning of the file.
 func (b *caseTable) header() string {
 	var imports strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(b.imports)) {
@@ -167,7 +166,7 @@ func read(t *testing.T, file string) string {
 	return string(b)
 }
 
-// sampler makes random expressions that are mostly well typed.
+// sampler generates random expressions that are mostly well typed.
 type sampler struct {
 	*rand.Rand
 	machine bool // expressions that do not become Go
@@ -240,7 +239,7 @@ var productions = map[byte][2][]string{
 	'm': {{"Doc.Meta", "Other.Meta"}, {"%d.Meta", "%m.Next", "%m.Up()", "%d.Load()", "(%b ? %m : %m)", "Deep[%s]", "(%m ?? %m)", "Who.Home()"}},
 }
 
-// machineProductions are those that need expr's machine.
+// machineProductions are productions that need the machine.
 var machineProductions = map[byte][]string{
 	'b': {"any(%l, # == %s)", "all(%l, # contains %s)", "none(Ids, # > %n)", "one(%l, # < %s)", `%s matches "^[a-z]+$"`, "any(Parts, # in %l)", "%s in map(%l, upper(#))",
 		"[%n, 1] == [%i, 1]", `%s in {"a": 1, "ann": %n}`, "(%b ? %n : %f) > 1", "max(%f, %n) < %f", "%l == %l", "any([Doc, Other], #?.Owner == %s)", "(%b ? %s : %n) == %s",

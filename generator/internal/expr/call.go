@@ -35,7 +35,7 @@ func (c *compiler) call(n *ast.CallNode) *term {
 	return c.errorf(n.Callee, "%s cannot be called: it is %s", f.said(c.expr.Value), c.a(f.typ))
 }
 
-// callee lowers what is called.
+// callee lowers the function or method that a call names.
 func (c *compiler) callee(n ast.Node) *term {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
@@ -57,7 +57,7 @@ func (c *compiler) callee(n ast.Node) *term {
 	return c.term(n)
 }
 
-// callable reports whether a name outside of expr is that of a function.
+// callable reports whether a name of the method or of the package is that of a function.
 func (c *compiler) callable(name string) bool {
 	var t types.Type
 	if i := c.env.find(name); i >= 0 {
@@ -71,7 +71,7 @@ func (c *compiler) callable(name string) bool {
 	return ok
 }
 
-// method writes m of o, which t wrote.
+// method writes the method m of o, the Go code of t.
 func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
 	o = t.receiver(w, o, path[:len(path)-1])
 	if _, pointer := m.Signature().Recv().Type().(*types.Pointer); pointer && !o.addr && pointee(t.typ) == nil {
@@ -80,7 +80,7 @@ func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
 	return operand{text: o.in(highest) + "." + m.Name(), prec: highest, calls: o.calls}
 }
 
-// invoke lowers a call of f. An error that the call returns leaves the method.
+// invoke lowers a call of f. If the call returns an error, the method returns a KeyError.
 func (c *compiler) invoke(n *ast.CallNode, f *term, sig *types.Signature) *term {
 	args, ok := c.terms(n.Arguments)
 	if !ok {
@@ -120,7 +120,7 @@ func (c *compiler) invoke(n *ast.CallNode, f *term, sig *types.Signature) *term 
 	return t
 }
 
-// result returns the type of a call's value.
+// result returns the type of the value of a call, or nil after an error.
 func (c *compiler) result(n *ast.CallNode, name string, sig *types.Signature) types.Type {
 	r := sig.Results()
 	switch {
@@ -134,7 +134,7 @@ func (c *compiler) result(n *ast.CallNode, name string, sig *types.Signature) ty
 	return nil
 }
 
-// arguments converts the terms to what the parameters take. It reports whether that is possible.
+// arguments converts the terms to the types of the parameters, and reports whether that is possible.
 func (c *compiler) arguments(n *ast.CallNode, name string, sig *types.Signature, terms []*term) bool {
 	params := sig.Params()
 	fixed := params.Len()
@@ -164,7 +164,7 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 		return nil
 	}
 	if len(args) != 1 || !implementsContext(args[0].typ) {
-		return c.errorf(n, "%s takes the context alone; write %s(ctx)", name, name)
+		return c.errorf(n, "%s takes only the context; write %s(ctx)", name, name)
 	}
 	id := identities[name]
 	c.named(name, func(w *writer) operand {
@@ -184,7 +184,7 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	}}
 }
 
-// carried is t as comparisons take it: there clientIP and userID are the empty text where the context carries none.
+// carried returns t for a comparison, where clientIP and userID are "" if the context carries none.
 func (t *term) carried() *term {
 	if t.bare != nil {
 		return t.bare

@@ -10,7 +10,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// coalesce lowers a ?? b ?? c: the first that is there. each lowers a value and last the one behind the last ??.
+// coalesce lowers a ?? b ?? c: the first value that is not nil. It uses last for the value after the last ??, and each for the
+// others.
 func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) *term {
 	var all, terms []*term
 	for _, left := range operands(n.Left) {
@@ -24,7 +25,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		if i == len(all)-1 || !isNil(t.typ) {
 			terms = append(terms, t)
 		}
-		if t.sure { // what follows may be for other methods
+		if t.sure { // the rest is not needed for this method, and may not be valid for it
 			break
 		}
 	}
@@ -54,7 +55,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	return t
 }
 
-// operands are those of a chain of ??.
+// operands returns the operands of a chain of ??.
 func operands(n ast.Node) []ast.Node {
 	if b, ok := n.(*ast.BinaryNode); ok && b.Operator == "??" {
 		return append(operands(b.Left), b.Right)
@@ -62,8 +63,8 @@ func operands(n ast.Node) []ast.Node {
 	return []ast.Node{n}
 }
 
-// choice writes a variable for t, named like hint. decide returns the statements that give it its value, and the value that it
-// begins with, if any.
+// choice writes a variable for t with a name like hint. The function decide returns the statements that assign to it, and its
+// initial value, or "".
 func (w *writer) choice(hint string, t *term, decide func(name string) (stmts []string, begin string)) operand {
 	name := w.local(hint)
 	stmts, begin := decide(name)
@@ -76,8 +77,8 @@ func (w *writer) choice(hint string, t *term, decide func(name string) (stmts []
 	return variable(name)
 }
 
-// last returns the statements that assign t to a variable where facts are not nil and no other value applies. There are none where
-// the variable can begin with t.
+// last returns the statements that assign t, the last alternative, to a variable. The values in facts are not nil there. If the
+// variable can be initialized with t, last returns that value and no statements.
 func (w *writer) last(name string, facts []string, t *term) (stmts []string, begin string) {
 	stmts, o := w.block(facts, t)
 	if len(stmts) == 0 && o.stable && o.text != "nil" {
@@ -86,7 +87,7 @@ func (w *writer) last(name string, facts []string, t *term) (stmts []string, beg
 	return append(stmts, name+" = "+o.text), ""
 }
 
-// either returns the statements that assign a value to a variable, or else the first of others that is there.
+// either returns the statements that assign v to a variable, or, if v is nil, the first of the others that is not nil.
 func (w *writer) either(name string, v opened, others []*term) (stmts []string, begin string) {
 	body := append(v.body, name+" = "+v.value.text)
 	if v.cond.text == "" {
@@ -101,15 +102,15 @@ func (w *writer) either(name string, v opened, others []*term) (stmts []string, 
 	return append(v.gates, "if "+v.cond.text+" "+braced(body)+otherwise(rest)), begin
 }
 
-// opened is a value that may be absent.
+// opened is a value that may be nil.
 type opened struct {
-	gates []string // statements before the condition
-	cond  operand  // that it is there, without a text if it always is
-	body  []string // statements behind the condition
+	gates []string // the statements before the condition
+	cond  operand  // whether the value is not nil; without a text if it never is
+	body  []string // the statements after the condition
 	value operand
 }
 
-// opened writes t.
+// opened writes t as a value that may be nil.
 func (w *writer) opened(t *term) (v opened) {
 	begin, known := len(w.stmts), len(w.known)
 	at := begin
@@ -132,9 +133,9 @@ func (w *writer) opened(t *term) (v opened) {
 	return v
 }
 
-// present is the condition under which a gate is open.
+// present returns the condition that a gate is not nil.
 func (w *writer) present(o operand, t types.Type) operand {
-	if isText(t) { // of a context
+	if isText(t) { // clientIP or userID
 		return join(token.NEQ, o, fixed(`""`))
 	}
 	return w.againstNil(token.NEQ, o, t)

@@ -8,8 +8,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// alike returns l and r in a type in which Go compares them as expr would, or nil if there is none. Integers that are too great for
-// an int64 are compared by their bits.
+// alike returns l and r in a type in which Go compares them as expr does, or nil if there is none. It compares integers that are
+// too large for an int64 by their bits.
 func alike(l, r *term) (a, b *term) {
 	both := func(is func(types.Type) bool) bool { return is(l.typ) && is(r.typ) }
 	kind := types.Float64
@@ -29,7 +29,7 @@ func alike(l, r *term) (a, b *term) {
 	return l.as(kind), r.as(kind)
 }
 
-// comparable reports whether expr's machine compares values of these types.
+// comparable reports whether the machine can compare values of these types.
 func comparable(a, b types.Type) bool {
 	for _, is := range []func(types.Type) bool{isNumber, isText, isBool, isList} {
 		if is(a) && is(b) {
@@ -39,8 +39,8 @@ func comparable(a, b types.Type) bool {
 	return types.AssignableTo(a, b) || types.AssignableTo(b, a)
 }
 
-// compared writes a comparison in Go, if that does what expr does. The machine compares what pointers point to, lists by their
-// elements, and times in any zone.
+// compared lowers a comparison if Go gives the same result as expr. Otherwise the machine has to do it: it compares the targets of
+// pointers, the elements of lists, and times of different zones.
 func (c *compiler) compared(n *ast.BinaryNode, l, r *term) *term {
 	a, b := alike(l, r)
 	if a == nil {
@@ -51,12 +51,12 @@ func (c *compiler) compared(n *ast.BinaryNode, l, r *term) *term {
 
 func (c *compiler) order(n *ast.BinaryNode, l, r *term) *term {
 	if isInt(l.typ) && isInt(r.typ) && (wide(l.typ) || wide(r.typ)) && !types.Identical(l.typ, r.typ) && !l.fits(r.typ) && !r.fits(l.typ) {
-		return c.onMachine(n, truth) // which compares their values
+		return c.onMachine(n, truth) // the machine compares their values
 	}
 	return c.compared(n, l, r)
 }
 
-// equal lowers == and !=. A side that may be absent equals nothing but nil.
+// equal lowers == and !=. A value that is absent equals nil only.
 func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
 	if isNil(r.typ) {
 		return c.equalNil(n, l)
@@ -101,7 +101,7 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	}}
 }
 
-// againstNil compares with nil. An interface may hold a nil pointer, which is nil, too, and so may a type parameter.
+// againstNil writes a comparison with nil. A nil pointer in an interface or in a type parameter counts as nil.
 func (w *writer) againstNil(op token.Token, o operand, t types.Type) operand {
 	r := join(op, o, fixed(w.word("nil")))
 	if _, ok := t.Underlying().(*types.Interface); ok {

@@ -7,9 +7,9 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// Context returns where a method finds its context: the index of the first parameter that is a context.Context or else
-// implements it. Without one it is the first parameter with a method Context() context.Context, as an *http.Request and the
-// stream of gRPC have it, and called is true. The index is -1 if there is neither.
+// Context returns the index of the parameter that has the context of a call: the first context.Context, or else the first parameter
+// that implements it. If there is none, it is the first parameter with a method Context() context.Context, such as an
+// *http.Request or a stream of gRPC, and called is true. The index is -1 if there is no such parameter either.
 func Context(params []Param) (i int, called bool) {
 	find := func(is func(types.Type) bool) int {
 		return slices.IndexFunc(params, func(p Param) bool { return is(p.Type) })
@@ -38,10 +38,10 @@ func contextMethod(t types.Type) *types.Func {
 	return m
 }
 
-// cancelled has the methods of a context but for Deadline, whose time.Time may be out of reach.
+// cancelled has the methods of a context without Deadline, as the package may not import time.
 var cancelled = having("Done() <-chan struct{}; Err() error; Value(any) any")
 
-// implementsContext reports whether t has the methods of a context. The package need not import that.
+// implementsContext reports whether t has the methods of a context. It works without the types of package context.
 func implementsContext(t types.Type) bool {
 	deadline := types.NewMethodSet(t).Lookup(nil, "Deadline")
 	if deadline == nil || !types.Implements(t, cancelled) {
@@ -52,7 +52,7 @@ func implementsContext(t types.Type) bool {
 	return sig.Params().Len() == 0 && results.Len() == 2 && isTime(results.At(0).Type()) && types.Identical(results.At(1).Type(), truth)
 }
 
-// context is ctx on a method without a parameter of that name.
+// context lowers the name ctx in a method without a parameter of that name.
 func (c *compiler) context(n *ast.IdentifierNode) *term {
 	i, called := Context(c.env.Params)
 	if i < 0 {

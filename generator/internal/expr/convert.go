@@ -12,7 +12,7 @@ import (
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// as is t converted by Go's own conversion to the basic type named. A literal needs none, unless Go infers the type rune from it.
+// as returns t converted to a basic type. A literal needs no conversion, unless Go would infer the type rune.
 func (t *term) as(kind types.BasicKind) *term {
 	to := types.Typ[kind]
 	if types.Identical(t.typ, to) || t.fits(to) && !types.Identical(t.typ, types.Universe.Lookup("rune").Type()) {
@@ -21,14 +21,14 @@ func (t *term) as(kind types.BasicKind) *term {
 	return t.then(to, func(w *writer, o operand) operand { return w.conversion(to, o) })
 }
 
-// then is t with f applied to what it is written as.
+// then returns a term of type to that writes f of the Go code of t.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
 	return &term{node: t.node, typ: to, con: t.con, gates: t.gates, write: func(w *writer) operand {
 		return f(w, w.term(t))
 	}}
 }
 
-// integer is t, an integer, in the type named. A value that does not fit leaves the method.
+// integer returns t, an integer, converted to a basic type. If the value does not fit, the method returns a KeyError.
 func (t *term) integer(kind types.BasicKind) *term {
 	to := types.Typ[kind]
 	if t.fits(to) || holds(to, t.typ) {
@@ -39,7 +39,7 @@ func (t *term) integer(kind types.BasicKind) *term {
 	}}
 }
 
-// checked calls a function of package checked. Its error leaves the method.
+// checked returns a call of a function of package checked. If it returns an error, the method returns a KeyError.
 func checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
 	v := &term{node: n, typ: t}
 	v.write = func(w *writer) operand {
@@ -48,14 +48,14 @@ func checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
 	return v
 }
 
-// plainly is t as a value that must be there.
+// plainly returns t as a value that must not be nil.
 func (t *term) plainly() *term {
 	v := *t
 	v.gates = nil
 	return &v
 }
 
-// value is what operators take: a pointer stands for what it points to, unless that has parts of its own.
+// value returns t as an operand. A pointer to a basic type stands for its target.
 func (t *term) value() *term {
 	if elem := pointee(t.typ); elem != nil && isBasic(elem) {
 		return t.pointed()
@@ -63,7 +63,7 @@ func (t *term) value() *term {
 	return t
 }
 
-// pointed is what t points to, whatever that is.
+// pointed returns the target of the pointer t.
 func (t *term) pointed() *term {
 	return &term{node: t.node, typ: pointee(t.typ), gates: t.orNil(), write: func(w *writer) operand {
 		return star(w.notNil(w.term(t), t))
@@ -74,7 +74,8 @@ func star(o operand) operand {
 	return operand{text: "*" + o.text, prec: unary, path: o.path, addr: true}
 }
 
-// said is what the expression src calls t: the words from where t begins that give the same tree, which itself writes a['b'] as a.b.
+// said returns the source of t in the expression src, for messages. It finds the words from the start of t that parse to the same
+// tree. The text of the tree itself would differ from the source: it has a.b for a['b'].
 func (t *term) said(src string) string {
 	const most = 60
 	tree := t.node.String()
@@ -92,10 +93,10 @@ func (t *term) said(src string) string {
 	return tree
 }
 
-// hint names a variable for t after what gives its value.
+// hint returns a name for a variable that holds t.
 func (t *term) hint() string { return naming.Lower(source(t.node)) }
 
-// source is the name of the variable, the field or the function that gives the value of n, or what its operator gives.
+// source returns the name of the variable, field or function that n consists of, or a word for the result of its operator.
 func source(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
@@ -122,8 +123,8 @@ func source(n ast.Node) string {
 	return ""
 }
 
-// assign converts t so that Go can assign it to a variable of type to. It returns nil after reporting why that is impossible. A
-// number may become one of a type that holds all its values.
+// assign converts t so that Go can assign it to a variable of type to. If that is impossible, it reports an error and returns nil.
+// A number can be converted to a type that holds all its values.
 func (c *compiler) assign(t *term, to types.Type, role string) *term {
 	v := t
 	if elem := pointee(t.typ); elem != nil && !types.AssignableTo(t.typ, to) {
@@ -142,7 +143,7 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 		}
 	}
 	if isAny(t.typ) || isList(t.typ) && isList(to) && isAny(elemOf(t.typ)) {
-		c.machine = true // it finds out
+		c.machine = true // the machine checks the type in each call
 		return t
 	}
 	if t.con != nil && t.lit && isInt(t.typ) && isInt(to) {
@@ -151,7 +152,7 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 	return c.errorf(start(t.node), "%s is %s; expected %s", role, c.a(t.typ), c.typeName(to))
 }
 
-// typed is o, which t wrote. It spells out the type of a literal where a declaration would give it another one.
+// typed returns o, the Go code of t, to initialize a variable. It converts a literal that would give the variable another type.
 func (o operand) typed(w *writer, t *term) operand {
 	if !t.lit || types.Identical(t.typ, defaultType(t.con)) {
 		return o
@@ -159,7 +160,7 @@ func (o operand) typed(w *writer, t *term) operand {
 	return o.from(w.typ(t.typ) + "(" + o.text + ")")
 }
 
-// becomes reports whether a literal is the same value as a t, whatever is done with it.
+// becomes reports whether a literal can replace a value of type to without any difference.
 func (t *term) becomes(to types.Type) bool {
 	if !t.fits(to) || hasMethods(to) {
 		return isNil(t.typ) && t.fits(to)
@@ -168,7 +169,8 @@ func (t *term) becomes(to types.Type) bool {
 	return isNil(t.typ) || basic && (b.Kind() == types.Int64 && isInt(t.typ) || types.Identical(b, t.typ))
 }
 
-// meet returns the terms in one type, or nil after an error at n. Without a common type they are left to the machine.
+// meet returns the terms converted to one type, or nil after an error at n. If they have no common type, it returns one term for the
+// machine.
 func (c *compiler) meet(n ast.Node, terms []*term) []*term {
 	to := terms[0].typ
 	for _, t := range terms[1:] {

@@ -8,8 +8,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// argument is $env.name: the parameter or the receiver, even where something else has the same name. With $env?.name the method
-// need not have one, since the rule of a type covers many methods.
+// argument lowers $env.name: the parameter or the receiver, even if something else has the same name. $env?.name is nil for a method
+// without this parameter, as the rule of a type is compiled for many methods.
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	if c.env.holds(name.Value) {
 		t := c.ofMethod(n, c.env.find(name.Value))
@@ -24,7 +24,7 @@ func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	return c.errorf(name, "there is no parameter %s%s", name.Value, c.hint(name.Value))
 }
 
-// ofAbsent is a part of a parameter that the method does not have.
+// ofAbsent lowers a member of a parameter that the method does not have.
 func (c *compiler) ofAbsent(n *ast.MemberNode) *term {
 	if n.Optional {
 		return c.absent(n)
@@ -32,13 +32,13 @@ func (c *compiler) ofAbsent(n *ast.MemberNode) *term {
 	return c.errorf(n.Property, "this method has no such parameter; expected ?. here")
 }
 
-// knows reports that the parameters of the method make t this value. The code that is then never reached is not checked: it may
-// be about a parameter that only other methods have.
+// knows reports whether t has this value because of the parameters that the method has or lacks. The part of the expression that is
+// then unreachable is not checked, as it may use a parameter that only other methods have.
 func knows(t *term, value bool) bool {
 	return t != nil && t.sure && t.con == value
 }
 
-// word is nil, true or false, unless that is also the name of a parameter or of the receiver: it could mean either.
+// word lowers nil, true or false. It is an error if the word is also the name of a parameter or of the receiver.
 func (c *compiler) word(n ast.Node, v any) *term {
 	if name := n.String(); c.env.holds(name) {
 		return c.errorf(n, "%s is expr's own word; %s", name, c.env.spelling(name))
@@ -46,7 +46,7 @@ func (c *compiler) word(n ast.Node, v any) *term {
 	return literal(n, v)
 }
 
-// spelling says how to write a parameter or the receiver whose name is a word of expr's.
+// spelling returns advice on how to write a parameter or the receiver whose name is a keyword of expr.
 func (e *Env) spelling(name string) string {
 	role := "parameter"
 	if e.find(name) == len(e.Params) {
@@ -55,14 +55,14 @@ func (e *Env) spelling(name string) string {
 	return "the " + role + " " + name + " is " + envName + "." + name
 }
 
-// absent is a parameter that the method does not have, or a part of one.
+// absent returns the term for a parameter that the method does not have, or for a member of it: nil.
 func (c *compiler) absent(n ast.Node) *term {
 	t := literal(n, nil)
 	t.gone = true
 	return t
 }
 
-// unequal is an operator beside a parameter that the method does not have, which equals nothing but nil.
+// unequal lowers an operator with an operand that the method does not have. This operand equals nil only.
 func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
 	both, value := isNil(l.typ) && isNil(r.typ), false
 	switch n.Operator {
@@ -75,14 +75,14 @@ func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
 		return c.mixed(n, l, r)
 	}
 	for _, t := range []*term{l, r} {
-		if !t.gone && t.con == nil && !isNil(t.typ) { // it may fail on the way
+		if !t.gone && t.con == nil && !isNil(t.typ) { // it must be computed, as it may fail
 			return c.onMachine(n, truth)
 		}
 	}
 	return literal(n, value)
 }
 
-// environment is $env as a whole: a map, for expr's machine.
+// environment lowers $env alone, which is a map for the machine.
 func (c *compiler) environment(n ast.Node) *term {
 	c.nameEnv()
 	return c.onMachine(n, types.NewMap(text, anything))
@@ -101,7 +101,7 @@ func (c *compiler) nameEnv() {
 	})
 }
 
-// inEnv lowers x in $env. The value is known where x is a constant.
+// inEnv lowers x in $env. If x is a constant, so is the result.
 func (c *compiler) inEnv(n *ast.BinaryNode, x *term) *term {
 	if x == nil {
 		return nil
@@ -113,7 +113,7 @@ func (c *compiler) inEnv(n *ast.BinaryNode, x *term) *term {
 		return t
 	}
 	if !isText(x.typ) && !isAny(x.typ) {
-		return c.errorf(start(n.Left), "a parameter's name is a text; this is %s", c.a(x.typ))
+		return c.errorf(start(n.Left), "the name of a parameter is a string; this is %s", c.a(x.typ))
 	}
 	c.nameEnv()
 	return c.onMachine(n, truth)

@@ -1,25 +1,26 @@
-// Package expr turns the expressions of directives into Go code. It parses an expression with expr's parser and checks it
-// against the types of the method's parameters and of what its package declares. What keys, costs and conditions are mostly
-// made of becomes Go: names, fields, calls, texts, comparisons, arithmetic, ?: and ??, also of fields behind ?. Any other
-// expression, such as one with an index, stays whole: package exprvm runs it on expr's machine. Only a value of type any, or of a
-// type parameter, is checked no earlier than when a call comes. Package emit puts expressions together to keys and messages.
+// Package expr turns the expressions of directives into Go code. It parses an expression with expr's parser, and checks it
+// against the types of the method's parameters and of the declarations of its package. It lowers the parts that most keys, costs
+// and conditions consist of, which means that it writes them as Go: names, fields, calls, texts, comparisons, arithmetic, ?: and
+// ??, and fields after ?. . An expression with any other part, such as an index, is left as a whole to expr's virtual machine,
+// called the machine below; package exprvm runs it. Everything is type-checked when generating, except values of type any and of
+// type parameters, which are checked in each call. Package emit builds keys and messages from expressions.
 //
 // # Values
 //
-// An expression has the value that expr's machine computes, whether that runs or not. So / divides floats, len counts the
-// runes of a text, an index may be negative, and a pointer stands for what it points to. The value differs where the machine
-// would give a wrong answer or none:
+// An expression has the value that the machine computes, even if Go code computes it. So / divides floats, len counts the runes
+// of a text, an index may be negative, and a pointer stands for its target. The value differs only where the machine would give a
+// wrong answer or none:
 //
-//   - A value of a named type counts as what the type is made of: status == 3 is possible where status has a type of its own.
-//   - An integer that overflows is a KeyError. With expr it wraps, and a cost that wraps may be 0. An unsigned integer of 64
-//     bits must fit an int64; but <, min, max and % take it as it is, and == and the functions on bits take its bits.
-//   - An operation on nil, an index out of range, a remainder by zero and a method called on a nil pointer are a KeyError. So is
-//     an optional chain (a?.b) that ends in nil where no ??, ==, in or contains takes the nil.
-//   - What ?: and ?? choose between gets a type that holds all of it, and a method may follow in a chain with ?.
-//   - $env has the parameters alone, and $env?.name is nil for a method without such a parameter.
-//   - clientIP(ctx) and userID(ctx) are nil where the context carries none, but compare as the empty text. Where expr's machine
-//     runs the expression, they are nil there, too.
-//   - A text shows no address in memory: string(x) is refused where x may have one. Where only the machine can tell, it is a
+//   - A value of a named type counts as one of its underlying type: status == 3 works if status has a type of its own.
+//   - An integer overflow is a KeyError. With expr it wraps, and a cost that wraps may be 0. An unsigned integer of 64 bits must
+//     fit in an int64; but <, min, max and % take it as it is, and == and the functions on bits take its bits.
+//   - An operation on nil, an index out of range, a remainder by zero and a method call on a nil pointer are a KeyError. So is an
+//     optional chain (a?.b) that ends in nil, unless an operand of ??, ==, in or contains.
+//   - The alternatives of ?: and ?? get a common type, and a method may follow in a chain with ?. .
+//   - $env has the parameters and the receiver only, and $env?.name is nil for a method without such a parameter.
+//   - clientIP(ctx) and userID(ctx) are nil if the context carries none, but compare as the empty text. If the machine runs the
+//     expression, they are nil there, too.
+//   - A text never contains an address in memory: string(x) is an error if x may have one. If only the machine can tell, it is a
 //     KeyError.
 package expr
 
@@ -34,59 +35,59 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// Env is what an expression may refer to.
+// Env holds the names that an expression may refer to.
 type Env struct {
 	reach.From
 	Method   string  // the value of the identifier method
 	Params   []Param // in the order of the signature
-	Receiver Param   // of a struct's method; its Name is "" where there is none
-	Results  []Param // only for what is computed behind the call
+	Receiver Param   // the receiver of a concrete type's method; its Name is "" if there is none
+	Results  []Param // only for settle, which is computed after the call
 }
 
-// Param is a parameter as expressions name it; unnamed and blank ones are arg0, arg1, ...
+// Param is a parameter with its name in expressions; unnamed and blank ones are arg0, arg1, ...
 type Param struct {
 	Name string
 	Type types.Type
 }
 
-// Want is what the place of an expression needs.
+// Want is the type of value that an expression must have.
 type Want int
 
 const (
-	Island Want = iota // a text with a stable form: the code's value is a Go string
+	Island Want = iota // a part of a template: the code's value is a string that is the same for equal values
 	Bool               // the code's value is a bool
-	Int                // the code's value is an int64, or a constant that becomes one where it is assigned
+	Int                // the code's value is an int64, or a constant that can be assigned to one
 )
 
-// Names gives the words for what the code refers to. The emitter implements it.
+// Names provides the identifiers in the code. Package emit implements it.
 type Names interface {
-	Import(*types.Package) string // the local name of an imported package
-	Variable(i int) string        // what holds variable i: the parameters, the receiver, which is not nil, and the results are counted
-	Local(hint string) string     // a new local variable's name
-	Fail(Failure) string          // a statement that leaves the method with a KeyError
-	Program(p *Program) string    // the variable of the package that holds an *exprvm.Program
+	Import(*types.Package) string // the name of an imported package
+	Variable(i int) string        // the parameters, then the receiver, which is not nil, then the results
+	Local(hint string) string     // the name of a new local variable
+	Fail(Failure) string          // a statement that returns a KeyError
+	Program(p *Program) string    // the package-level variable that holds an *exprvm.Program
 }
 
-// Failure is why an expression cannot be computed: a part of it is nil, there is a reason, or a variable holds an error.
+// Failure says why an expression cannot be computed. One field is set: the part that is nil, the reason, or the name of a variable
+// that holds an error.
 type Failure struct{ Nil, Reason, Err string }
 
-// Code is an expression that was found right.
+// Code is a valid expression.
 type Code struct {
-	// Constant is the value where it is known when generating, else nil: a string for an Island, else a bool, an int or a float64.
+	// Constant is the value if it is the same in every call, else nil: a string for an Island, else a bool, an int or a float64.
 	Constant any
-	// Spelled reports that the code of a constant is the value itself, and not the name of a constant of the package.
+	// Spelled reports that the code of a constant is a literal, and not the name of a constant of the package.
 	Spelled bool
-	// Text is the expression without what makes no difference, such as spaces. Expressions of one method with the same Text have
-	// the same value in one call.
+	// Text is the expression with normalized spaces and without comments. Expressions of one method with the same Text have the same
+	// value in one call.
 	Text string
-	// Varies reports that the expression names a parameter.
+	// Varies reports that the expression uses a parameter.
 	Varies bool
-	// Uses are the identifiers of the package block and of the universe that the code names, sorted: no parameter and no
-	// local variable in its scope may have such a name.
+	// Uses are the package-level and predeclared identifiers in the code, sorted. No parameter or local variable may hide them.
 	Uses []string
-	// Plain reports that the value is free of bytes that ratelimit.Part would escape: a number, a bool.
+	// Plain reports that the value has no bytes that wrap.Part would escape, as it is a number or a bool.
 	Plain bool
-	// Program is what expr's machine is to run; nil if the expression became Go.
+	// Program is the program for the machine, or nil if the expression became Go code.
 	Program *Program
 
 	source string
@@ -94,20 +95,20 @@ type Code struct {
 	value  *term
 }
 
-// Program is an expression for expr's machine, declared once for the package.
+// Program is an expression for the machine. It becomes a package-level variable.
 type Program struct {
 	Source string   // as written
-	Names  []string // of the values it is called with
-	Hidden []Hidden // what expr does not see by itself
+	Names  []string // the names of its arguments
+	Hidden []Hidden // the members that expr cannot access by itself
 }
 
-// Hidden is a field or a method that is not exported, or that a value has only where it can be addressed.
+// Hidden is a field or a method that is unexported, or that only an addressable value has.
 type Hidden struct {
 	Of   types.Type
 	Name string
 }
 
-// Compile parses and checks e, and finds the code for it. Its errors stand at the word that is wrong.
+// Compile parses and checks e, and returns its code. Its errors stand at the wrong word.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagnostics) {
 	c := &compiler{expr: e.Text, env: env, instances: map[string]types.Type{}}
 	root := c.parse()
@@ -132,23 +133,23 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 	return code, nil
 }
 
-// Written is code with its names: statements that must run first, in order, and the expression that then holds the value. All
-// is Go as gofmt would leave it, but for indentation.
+// Written is the Go text of an expression, formatted like gofmt but not indented.
 type Written struct {
-	Stmts  []string
-	Value  string
-	NotNil []string // what is not nil where the value is true
+	Stmts  []string // statements that must run first, in order
+	Value  string   // the Go expression for the value
+	NotNil []string // Go expressions that are not nil if the value is true
 }
 
-// Facts are what code found not to be nil, as the code spells it: parameters, and fields in what they point to.
+// Facts are Go expressions that are known not to be nil: parameters, and fields of their targets.
 type Facts map[string]bool
 
-// Forget drops what a call may have changed since: fields, but not the parameters themselves.
+// Forget drops the facts that a call may change: those about fields, but not those about parameters.
 func (f Facts) Forget() {
 	maps.DeleteFunc(f, func(what string, _ bool) bool { return strings.ContainsAny(what, ".[*") })
 }
 
-// Write writes the code where facts are known, and adds to these what it checks itself.
+// Write writes the code with the given names. It makes no checks for nil that facts make unnecessary, and adds its own checks to
+// facts.
 func (c *Code) Write(n Names, facts Facts) Written {
 	w := c.writer(n, facts)
 	op := w.term(c.value)
@@ -174,14 +175,14 @@ func (c *Code) writer(n Names, facts Facts) *writer {
 	return w
 }
 
-// rehearse writes the code once with any names, to find out what it refers to.
+// rehearse writes the code once with arbitrary names, to find the identifiers that it uses.
 func (c *Code) rehearse() {
 	w := c.writer(&anyNames{}, nil)
 	w.term(c.value)
 	c.Uses = slices.Sorted(maps.Keys(w.uses))
 }
 
-// anyNames gives names that occur nowhere else.
+// anyNames provides names that occur nowhere else.
 type anyNames struct{ locals int }
 
 func (n *anyNames) Local(string) string {

@@ -28,7 +28,7 @@ func check(file string) (*types.Package, error) {
 	return config.Check("example.com/"+tree.Name.Name, fset, []*ast.File{tree}, nil)
 }
 
-// signature is the method whose parameters the expressions of the tests name.
+// signature is the method whose parameters the expressions of the tests use.
 const signature = `func(ctx context.Context, phone string, id UserID, n int, n64 int64, u8 uint8, u64 uint64, f float64, f32 float32,
 	ok bool, doc *Document, val Document, role Role, level Level, tok Token, name *Name, at time.Time, wait time.Duration, parts []string, ids []int64,
 	roles []Role, grid [3]int, labels map[string]string, byID map[UserID]*Document, byAny map[any]string, raw any, err error, who Owner, fn func(int) string,
@@ -62,7 +62,7 @@ func compile(src string, env *Env, want Want) (*Code, annotations.Diagnostics) {
 	return Compile(annotations.Expr{Text: annotations.Text{Value: src, Pos: 1}}, env, want)
 }
 
-// plainNames gives every name as it is.
+// plainNames returns every name unchanged.
 type plainNames struct {
 	env     *Env
 	taken   map[string]bool
@@ -115,7 +115,7 @@ func names(env *Env) *plainNames {
 	return p
 }
 
-// show is the code as it stands in a method.
+// show returns the code as part of a method.
 func show(c *Code, n Names) string {
 	written := c.Write(n, Facts{})
 	return strings.Join(append(written.Stmts, "=> "+written.Value), "\n")

@@ -16,30 +16,32 @@ var (
 	anything = types.Universe.Lookup("any").Type()
 )
 
-// A function is one of expr's.
+// function is a function of expr.
 type function struct {
-	// takes are the lists of arguments, separated by spaces, with a letter for each argument. A letter with a + behind it may repeat.
+	// takes has the possible lists of arguments, separated by spaces, with a letter for each argument. A + after a letter means that
+	// the argument may be repeated.
 	//
 	//	s text     n integer     q number     a anything     l list     T list of texts     X list of numbers     m map
 	//	Q number or list of numbers     c time.Time     d time.Duration     i integer, but no d     r number, but no d
 	//	z *time.Location
 	//
-	// Three letters stand for what is computed for each element of the list before: t true or false, x number, e anything.
+	// Three letters stand for an expression that is computed for each element of the preceding list, and for its type:
+	// t true or false, x number, e anything.
 	takes string
-	// gives is the type of the value, with a letter for all lists of arguments or one for each. s, n and a are as in takes.
+	// gives is the type of the result, with one letter for all lists of arguments or one for each list. s, n and a are as in takes.
 	//
 	//	f float     b bool     S list of texts     N integer or nil     I list of integers
 	//	o type of an element of the first argument, or nil     l list of such elements
 	//	M type of all arguments, or of the elements of the first
-	//	x type of a sum     e type of what is computed for each element     L list of these
+	//	x type of a sum     e type of the expression for each element     L list of these
 	//	1 type of the first argument     2 type of the second
 	gives string
-	// goes are the functions of package strings that compute the same, one for each list of arguments. Without one, expr's
-	// machine has to, unless [compiler.function] knows better.
+	// goes has the functions of package strings that give the same result, one for each list of arguments. Without it, the machine
+	// runs the function, unless [compiler.inGo] lowers it.
 	goes string
 }
 
-// functions are all that can be called.
+// functions are all functions of expr that an expression may call.
 var functions = map[string]function{
 	"len": {"s l m", "n", ""}, "string": {"a", "s", ""}, "int": {"q s", "n", ""}, "min": {"Q+", "M", ""}, "max": {"Q+", "M", ""},
 
@@ -69,7 +71,7 @@ var functions = map[string]function{
 	"sortBy": {"le les", "l", ""}, "map": {"le", "L", ""}, "groupBy": {"le", "a", ""}, "reduce": {"le lea", "e", ""},
 }
 
-// builtin checks a call of one of expr's functions.
+// builtin lowers a call of a function of expr.
 func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 	args, ok := c.functionArguments(n)
 	if !ok {
@@ -103,8 +105,8 @@ func (c *compiler) apply(n ast.Node, name string, f function, args ...*term) *te
 	return c.onMachine(n, f.result(form, args))
 }
 
-// misfit reports that an operator or a function does not take these arguments. wrong is the index of the one that fits least, or -1 if
-// their number is wrong.
+// misfit reports that an operator or a function does not take these arguments. The index of the wrong argument is -1 if their
+// number is wrong.
 func (c *compiler) misfit(n ast.Node, name string, args []*term, wrong int) *term {
 	switch n := n.(type) {
 	case *ast.BinaryNode:
@@ -118,7 +120,7 @@ func (c *compiler) misfit(n ast.Node, name string, args []*term, wrong int) *ter
 	return c.errorf(start(args[wrong].node), "%s cannot be used with %s", name, c.a(args[wrong].typ))
 }
 
-// inGo lowers a function or an operator that Go has, too; ok is false if this is none.
+// inGo lowers a function or an operator that Go has, too. If Go has none, ok is false.
 func (c *compiler) inGo(n ast.Node, name string, f function, form int, args []*term) (t *term, ok bool) {
 	takes := strings.Split(f.takes, " ")[form]
 	goes := strings.Fields(f.goes)
@@ -157,7 +159,7 @@ func (c *compiler) inGo(n ast.Node, name string, f function, form int, args []*t
 	return nil, false
 }
 
-// extreme is the least or the greatest of integers of one type.
+// extreme lowers min and max of integers of one type.
 func (c *compiler) extreme(n ast.Node, name string, args []*term) (t *term, ok bool) {
 	if slices.ContainsFunc(args, func(t *term) bool { return !isInt(t.typ) }) {
 		return nil, false
@@ -166,7 +168,7 @@ func (c *compiler) extreme(n ast.Node, name string, args []*term) (t *term, ok b
 	return goCall(n, met[0].typ, "", name, met...), len(met) == len(args)
 }
 
-// goCall calls a function of a package, or one of Go's own.
+// goCall returns a call of a Go function. The path of a predeclared function is "".
 func goCall(n ast.Node, t types.Type, path, fn string, args ...*term) *term {
 	return &term{node: n, typ: t, write: func(w *writer) operand { return w.callOf(w.std(path, fn), w.all(args...)...) }}
 }
@@ -179,7 +181,8 @@ func texts(terms []*term) []*term {
 	return all
 }
 
-// functionArguments checks the arguments of one of expr's functions; what is computed for each element stands for the body.
+// functionArguments lowers the arguments of a function of expr. For a body it returns a term of the type that is computed for each
+// element.
 func (c *compiler) functionArguments(n *ast.BuiltinNode) (args []*term, ok bool) {
 	ok = true
 	for i, a := range n.Arguments {
@@ -196,8 +199,8 @@ func (c *compiler) functionArguments(n *ast.BuiltinNode) (args []*term, ok bool)
 	return args, ok
 }
 
-// form returns which of the lists of arguments fits, or -1 and the first argument that fits in none. That is -1, too, where no list
-// has as many arguments.
+// form returns the index of the list of arguments that fits, or -1. Then wrong is the index of the first argument that fits no list,
+// or -1 if no list has as many arguments.
 func (f function) form(args []*term) (form, wrong int) {
 	wrong = -1
 	for i, kinds := range strings.Split(f.takes, " ") {
@@ -219,7 +222,7 @@ func (f function) form(args []*term) (form, wrong int) {
 	return -1, wrong
 }
 
-// kinds are what the letters of a function's arguments stand for.
+// kinds maps the letters in takes to tests of types.
 var kinds = map[byte]func(types.Type) bool{
 	's': isText, 'n': isInt, 'q': isNumber, 'x': isNumber, 't': isBool, 'l': isList, 'c': isTime, 'd': isDuration,
 	'i': func(t types.Type) bool { return isInt(t) && !isDuration(t) },
@@ -242,13 +245,13 @@ func takes(kind byte, t types.Type) bool {
 	return is == nil || isAny(t) || is(t)
 }
 
-// results are what letters of a function's value stand for, whatever its arguments.
+// results maps the letters in gives to types, for the letters that do not depend on the arguments.
 var results = map[byte]types.Type{
 	's': text, 'S': types.NewSlice(text), 'n': whole, 'N': whole, 'I': types.NewSlice(whole), 'f': types.Typ[types.Float64], 'b': truth,
 	'a': anything,
 }
 
-// result is the type of the value that the function gives for these arguments. form is the index of their form in takes.
+// result returns the type of the result for these arguments. The form is the index of their list in takes.
 func (f function) result(form int, args []*term) types.Type {
 	if len(f.gives) > 1 && slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }) {
 		return anything
@@ -285,7 +288,7 @@ func (f function) result(form int, args []*term) types.Type {
 	return results[gives]
 }
 
-// total is the type of a sum of numbers.
+// total returns the type of a sum of values of type t.
 func total(t types.Type) types.Type {
 	switch {
 	case isInt(t):
@@ -296,7 +299,7 @@ func total(t types.Type) types.Type {
 	return anything
 }
 
-// itemOf is the type of what is in a list or a map; any for what may be one.
+// itemOf returns the type of the elements of a list or a map, or any if t may be one.
 func itemOf(t types.Type) types.Type {
 	if elem := elemOf(t); elem != nil {
 		return elem
@@ -307,13 +310,13 @@ func itemOf(t types.Type) types.Type {
 	return anything
 }
 
-// closure is what # stands for in what is computed for each element of a list.
+// closure is an expression that is computed for each element of a list, which it calls #.
 type closure struct {
 	item types.Type
-	name string // of the function
+	name string // the name of the function
 }
 
-// body checks what is computed for each element of a list.
+// body checks the expression that a function computes for each element of a list.
 func (c *compiler) body(n *ast.BuiltinNode, body *ast.PredicateNode, list types.Type) *term {
 	c.closures = append(c.closures, closure{itemOf(list), n.Name})
 	t := c.term(body.Node)
@@ -336,12 +339,12 @@ func (c *compiler) body(n *ast.BuiltinNode, body *ast.PredicateNode, list types.
 	return &term{node: body.Node, typ: t.value().typ}
 }
 
-// takesBody reports whether what the function computes for each element is of a kind.
+// takesBody reports whether the function takes an expression for each element, of a type with this letter.
 func takesBody(name string, kind byte) bool {
 	return strings.IndexByte(functions[name].takes, kind) > 0
 }
 
-// pointer is #, #index or #acc.
+// pointer lowers #, #index or #acc.
 func (c *compiler) pointer(n *ast.PointerNode) *term {
 	scope := c.closures[len(c.closures)-1]
 	typ := scope.item

@@ -13,7 +13,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// instance returns the signature that a generic function of the package has in a call, as Go infers it.
+// instance returns the signature of a generic function of the package in a call, with the type arguments that Go infers.
 func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.Signature {
 	scope := types.NewPackage(c.env.Package.Path(), c.env.Package.Name())
 	scope.Scope().Insert(c.env.Package.Scope().Lookup(name))
@@ -24,13 +24,13 @@ func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.S
 			continue
 		}
 		var o types.Object = types.NewVar(token.NoPos, scope, "ʻ"+strconv.Itoa(i+1), t.typ)
-		if t.lit { // a constant of the package: Go infers a rune from 'a', but an int from 97
+		if t.lit { // a constant of the package keeps its own type: Go infers rune from 'a', but int from 97
 			o = c.env.Package.Scope().Lookup(t.node.String())
 		}
 		scope.Scope().Insert(o)
 		words = append(words, o.Name())
 	}
-	call, _ := parser.ParseExpr(name + "(" + strings.Join(words, ", ") + ")") // of names and literals
+	call, _ := parser.ParseExpr(name + "(" + strings.Join(words, ", ") + ")") // no error, as it has only names and literals
 	info := &types.Info{Instances: map[*goast.Ident]types.Instance{}}
 	if err := types.CheckExpr(token.NewFileSet(), scope, token.NoPos, call, info); err != nil {
 		c.errorf(n, "%s: %s", name, inferenceError(err))
@@ -41,16 +41,16 @@ func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.S
 	return i.Type.(*types.Signature)
 }
 
-// inferenceError is what go/types says, without its place.
+// inferenceError returns the message of go/types without its position.
 func inferenceError(err error) string {
 	e, _ := errors.AsType[types.Error](err)
 	return strings.NewReplacer("ʻ", "argument ", " (declared at -)", "").Replace(e.Msg)
 }
 
-// instantiated gives the machine the instance of a generic function that the call needs. It can have only one.
+// instantiated gives the machine the instance of a generic function that a call needs. An expression can use only one.
 func (c *compiler) instantiated(n ast.Node, name string, i types.Instance) {
 	if known := c.instances[name]; known != nil && !types.Identical(known, i.Type) {
-		c.onlyGo(n, "expr's machine, which has to run this, cannot call a generic function with other types than before; write a function for it")
+		c.onlyGo(n, "this expression calls %s with different type arguments, which works only in expressions that become Go code; move it into a function of the package", name)
 	}
 	c.instances[name] = i.Type
 	for at, v := range c.values {

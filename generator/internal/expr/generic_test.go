@@ -67,7 +67,7 @@ var generics = []struct {
 	{Bool, `"Owner" in plain and "Owner" in to and "Owner" in either`, "true / false"},
 }
 
-// TestGenerics runs what the expressions over type parameters become, in two instances of a function with these.
+// TestGenerics runs the code of expressions over type parameters, in two instances of a generic function.
 func TestGenerics(t *testing.T) {
 	pkg, err := check("testdata/generic.go.txt")
 	if err != nil {

@@ -23,8 +23,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var wants = map[string]Want{"island": Island, "bool": Bool, "int": Int}
 
-// TestLower compares testdata/lower.txt, where each expression has the code behind it that it is lowered to, and checks
-// that all of that code compiles.
+// TestLower compares the code of the expressions in testdata/lower.txt with the code that follows each of them there, and checks
+// that it compiles.
 func TestLower(t *testing.T) {
 	const file = "testdata/lower.txt"
 	env := fixture(t)
@@ -57,7 +57,7 @@ func TestLower(t *testing.T) {
 	}
 }
 
-// TestErrors compares testdata/errors.txt: below each expression its errors stand at their columns.
+// TestErrors compares the errors of the expressions in testdata/errors.txt, where each error stands below its column.
 func TestErrors(t *testing.T) {
 	const file = "testdata/errors.txt"
 	env := fixture(t)
@@ -155,7 +155,7 @@ func (i imported) Import(path string) (*types.Package, error) {
 	return config.Check(path, fset, []*ast.File{file}, nil)
 }
 
-// compiles type-checks a function around each of codes as a part of package docs.
+// compiles type-checks a function around each of codes in package docs.
 func compiles(env *Env, codes ...*Code) error {
 	paths := map[string]bool{"context": true, "net/url": true, "time": true, machinePath: true}
 	var body strings.Builder
@@ -191,7 +191,7 @@ func compiles(env *Env, codes ...*Code) error {
 	return nil
 }
 
-// FuzzCompile looks for expressions that panic, whose errors stand outside of them, or whose code does not compile.
+// FuzzCompile checks that Compile does not panic, that errors stand inside the expression, and that the code compiles.
 func FuzzCompile(f *testing.F) {
 	for _, head := range heads(f, "testdata/lower.txt", "# ") {
 		word, src, _ := strings.Cut(head, " ")
@@ -220,7 +220,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// TestPositions has an expression whose bytes do not follow each other in the source, and runes of several bytes.
+// TestPositions checks the positions of errors in an expression with escapes and with runes of several bytes.
 func TestPositions(t *testing.T) {
 	_, errs := Compile(annotations.Expr{Text: annotations.Text{Value: `"é" + nope`, Pos: 100}}, fixture(t), Island)
 	if len(errs) != 1 || errs[0].Pos != 107 {
@@ -228,7 +228,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestTypeParam lowers a parameter of a generic interface's method.
+// TestTypeParam lowers a parameter whose type is a type parameter of the interface.
 func TestTypeParam(t *testing.T) {
 	pkg, err := docs()
 	if err != nil {
@@ -251,8 +251,7 @@ func TestTypeParam(t *testing.T) {
 	}
 }
 
-// TestHidden has members that expr does not see: unexported ones, methods of pointers to what is no pointer, fields whose
-// tags say so.
+// TestHidden uses members that expr cannot access: unexported ones, pointer methods of values, and fields that a tag hides.
 func TestHidden(t *testing.T) {
 	env := fixture(t)
 	for src, want := range map[string]string{
@@ -278,7 +277,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestUnknownType is about a parameter of a package that does not compile yet.
+// TestUnknownType uses a parameter whose package does not compile yet.
 func TestUnknownType(t *testing.T) {
 	env := &Env{From: fixture(t).From, Params: []Param{{"x", types.NewPointer(types.Typ[types.Invalid])}}}
 	if _, errs := compile("x.Owner", env, Island); len(errs) != 1 || !strings.Contains(errs[0].Msg, "does not compile") {
@@ -286,8 +285,8 @@ func TestUnknownType(t *testing.T) {
 	}
 }
 
-// TestLong has expressions that would take for ever, or the whole stack, if any part were written more than once. Blocks
-// within blocks are indented, which makes some of the code long.
+// TestLong compiles expressions that would take for ever, or the whole stack, if any part were written more than once. The code may
+// be long in spite of that, as nested blocks are indented.
 func TestLong(t *testing.T) {
 	env := fixture(t)
 	nest := func(n int, begin, middle, end string) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// in checks x in y, where y is a list, a range, a map or a struct. A value that is absent is in nothing.
+// in lowers x in y, where y is a list, a range, a map or a struct. An absent value is in none of them.
 func (c *compiler) in(n *ast.BinaryNode) *term {
 	x := c.valueOf(n.Left)
 	if isEnv(n.Right) {
@@ -29,23 +29,23 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 	elem := elemOf(y.typ)
 	switch {
 	case isAny(x.typ) || isAny(y.typ):
-	case isMap && c.assign(x, m.Key(), "what is looked for") == nil:
+	case isMap && c.assign(x, m.Key(), "the operand before in") == nil:
 		return nil
 	case elem != nil && !isAny(elem) && !comparable(x.typ, elem):
 		return c.errorf(n, "%s is never in %s", c.a(x.typ), c.a(y.typ))
 	case isStruct && !isText(x.typ):
-		return c.errorf(start(n.Left), "a field's name is a text; this is %s", c.a(x.typ))
+		return c.errorf(start(n.Left), "the name of a field is a string; this is %s", c.a(x.typ))
 	case !isMap && !isStruct && elem == nil:
 		return c.errorf(n, "in needs a slice, an array, a map or a struct after it; this is %s", c.a(y.typ))
 	}
 	return c.onMachine(n, truth)
 }
 
-// inList compares x with one value after the other.
+// inList lowers x in [a, b] to comparisons with each element.
 func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term {
 	items, ok := c.terms(list.Nodes)
 	if len(items) == 0 {
-		return c.errorf(list, "nothing is in an empty list")
+		return c.errorf(list, "the list is empty, so this is never true")
 	}
 	if !ok {
 		return nil

@@ -1,7 +1,7 @@
 package expr
 
-// language has every literal, operator and function of expr's language definition at least once, and what meets a type of
-// its own there, such as a duration or a named number.
+// language uses every literal, operator and function of expr's language definition at least once, and types that have rules of their
+// own, such as durations and named numbers.
 var language = []struct {
 	want Want
 	expr string

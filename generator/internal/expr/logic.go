@@ -20,7 +20,7 @@ func (c *compiler) not(n ast.Node, t *term) *term {
 	}}
 }
 
-// logic lowers && and ||. A chain of && nests to the right, so that a variable of one operand is in scope for those behind it.
+// logic lowers && and ||. It nests a chain of && to the right, so that a variable of one operand is in scope in the next ones.
 func (c *compiler) logic(n *ast.BinaryNode, op token.Token) *term {
 	left, chained := n.Left.(*ast.BinaryNode)
 	if chained && op == token.LAND && (left.Operator == "&&" || left.Operator == "and") {
@@ -44,7 +44,7 @@ func (c *compiler) logic(n *ast.BinaryNode, op token.Token) *term {
 	return shortCircuit(n, op, l, r)
 }
 
-// condition lowers an operand that has to be a bool.
+// condition lowers an operand that must be a bool.
 func (c *compiler) condition(n ast.Node, role string) *term {
 	t := c.term(n)
 	if t == nil {
@@ -59,7 +59,7 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 	return t.as(types.Bool)
 }
 
-// decided is what is known not to be nil where an operand leaves the operator open.
+// decided returns the values that are known not to be nil if o does not decide the result of op, so that the right side is computed.
 func (o *operand) decided(op token.Token) *[]string {
 	if op == token.LOR {
 		return &o.no
@@ -67,7 +67,7 @@ func (o *operand) decided(op token.Token) *[]string {
 	return &o.yes
 }
 
-// shortCircuit writes an operator whose right side is computed only if the left one leaves it open.
+// shortCircuit lowers an operator whose right side is computed only if the left side does not decide the result.
 func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 	return &term{node: n, typ: truth, write: func(w *writer) operand {
 		a := w.term(l)
@@ -93,7 +93,7 @@ func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 	}}
 }
 
-// conditional lowers c ? a : b and if c { a } else { b }; each lowers a value.
+// conditional lowers c ? a : b and if c { a } else { b }. It uses each to lower the values.
 func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term) *term {
 	cond := c.condition(n.Cond, "the condition")
 	switch {
@@ -118,7 +118,7 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 	return t
 }
 
-// together is a term, yet to be written, that takes the value of one of terms.
+// together returns a term for the value of one of terms. The caller sets its write.
 func together(n ast.Node, terms []*term) *term {
 	t := &term{node: n, typ: terms[0].typ, final: terms[0].final, plain: true}
 	for _, each := range terms {
@@ -127,7 +127,7 @@ func together(n ast.Node, terms []*term) *term {
 	return t
 }
 
-// branch writes a choice of two values.
+// branch writes a choice between two values.
 func (w *writer) branch(t *term, cond operand, x, y *term) operand {
 	return w.choice(t.hint(), t, func(name string) ([]string, string) {
 		then, a := w.block(cond.yes, x)

@@ -12,20 +12,20 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
 )
 
-// value is what an expression calls by a name of the method or of the package.
+// value is a variable, constant or function of the method or of the package that an expression uses.
 type value struct {
 	name  string
 	write func(*writer) operand
 }
 
-// named remembers a value that the machine would have to be given.
+// named records a value that the machine would need as an argument.
 func (c *compiler) named(name string, write func(*writer) operand) {
 	if !slices.ContainsFunc(c.values, func(v value) bool { return v.name == name }) {
 		c.values = append(c.values, value{name, write})
 	}
 }
 
-// hide remembers a member that the machine does not see by itself.
+// hide records a member that the machine cannot access by itself.
 func (c *compiler) hide(n ast.Node, t types.Type, member types.Object, path []int) {
 	h := Hidden{t, member.Name()}
 	known := slices.ContainsFunc(c.hidden, func(o Hidden) bool { return o.Name == h.Name && types.Identical(o.Of, h.Of) })
@@ -33,18 +33,18 @@ func (c *compiler) hide(n ast.Node, t types.Type, member types.Object, path []in
 		return
 	}
 	if types.IsInterface(t) || !c.env.CanName(t) || reach.Mentions(t, isTypeParam) {
-		c.onlyGo(n, "%s of %s is not seen by expr's machine, which has to run this; write a function for it", h.Name, c.typeName(t))
+		c.onlyGo(n, "%s of %s cannot be used in this expression, which does not become Go code; move the expression into a function of the package", h.Name, c.typeName(t))
 	}
 	c.hidden = append(c.hidden, h)
 }
 
-// onlyGo keeps an error for the case that the expression does not become Go.
+// onlyGo records an error that applies if the machine has to run the expression.
 func (c *compiler) onlyGo(n ast.Node, format string, args ...any) {
 	c.refusals.Add(c.expr.At(offset(c.expr.Value, n.Location().From)), format, args...)
 }
 
-// seenByExpr reports whether reflection finds the member. It takes no addresses, which a method of a pointer may need, and a tag
-// can hide a field.
+// seenByExpr reports whether expr can access the member by reflection. It cannot call pointer methods of a value, and a tag can hide
+// a field.
 func seenByExpr(t types.Type, member types.Object, path []int) bool {
 	if _, ok := member.(*types.Func); ok {
 		return member.Exported() && types.NewMethodSet(t).Lookup(member.Pkg(), member.Name()) != nil
@@ -59,20 +59,21 @@ func seenByExpr(t types.Type, member types.Object, path []int) bool {
 	return member.Exported()
 }
 
-// onMachine is a term that does not become Go: the whole expression goes to expr's machine.
+// onMachine returns a term that does not become Go. It leaves the whole expression to the machine.
 func (c *compiler) onMachine(n ast.Node, t types.Type) *term {
 	c.machine = true
 	return &term{node: n, typ: t}
 }
 
-// maybeNil is a term of type t that may be nil, as an optional chain is. Go has no variable for that: the machine computes it.
+// maybeNil returns a term of type t that may also be nil, such as an optional chain. The machine computes it, as a Go variable of
+// type t may not have a nil.
 func (c *compiler) maybeNil(n ast.Node, t types.Type) *term {
 	m := c.onMachine(n, t)
 	m.gates = []*term{m}
 	return m
 }
 
-// optional reports whether t may be nil, whatever its type, where it is not made a text: a text must be there.
+// optional reports whether t may be nil, even if its type has no nil. A part of a template must not be nil.
 func (t *term) optional() bool {
 	return len(t.gates) > 0 && t.bare == nil && !t.final
 }
@@ -85,7 +86,7 @@ func (t *term) orNil() []*term {
 	return append(slices.Clip(t.gates), t)
 }
 
-// program hands the whole expression, whose value is t, to the machine.
+// program returns the whole expression, whose value is t, as a program for the machine, and the term that runs it.
 func (c *compiler) program(t *term, want Want) (*Program, *term) {
 	p := &Program{Source: c.expr.Value, Hidden: c.hidden}
 	for _, v := range c.values {
@@ -110,7 +111,7 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 	}}
 }
 
-// array is a list spelled out.
+// array lowers a list literal.
 func (c *compiler) array(n *ast.ArrayNode) *term {
 	items, ok := c.terms(n.Nodes)
 	if !ok {
@@ -119,7 +120,7 @@ func (c *compiler) array(n *ast.ArrayNode) *term {
 	return c.onMachine(n, types.NewSlice(common(items)))
 }
 
-// mapping is a map spelled out.
+// mapping lowers a map literal.
 func (c *compiler) mapping(n *ast.MapNode) *term {
 	var values []*term
 	ok := true
@@ -128,7 +129,7 @@ func (c *compiler) mapping(n *ast.MapNode) *term {
 		k, v := c.term(p.Key), c.term(p.Value)
 		values, ok = append(values, v), ok && k != nil && v != nil
 		if k != nil && !takes('s', k.typ) {
-			ok = c.errorf(start(p.Key), "the keys of a map are texts; this is %s", c.a(k.typ)) != nil
+			ok = c.errorf(start(p.Key), "the keys of a map are strings; this is %s", c.a(k.typ)) != nil
 		}
 	}
 	if !ok {
@@ -137,7 +138,7 @@ func (c *compiler) mapping(n *ast.MapNode) *term {
 	return c.onMachine(n, types.NewMap(text, common(values)))
 }
 
-// common is the type that all of terms have, or any.
+// common returns the type of all terms, or any if they differ.
 func common(terms []*term) types.Type {
 	if len(terms) == 0 || isNil(terms[0].typ) {
 		return anything

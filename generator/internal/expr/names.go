@@ -22,18 +22,18 @@ const (
 	checkedPath = machinePath + "/checked"
 )
 
-// envName is expr's name for all that an expression is given: here the arguments of the call, by the names of the parameters.
+// envName is expr's name for the environment of an expression: here the parameters and the receiver, by their names.
 const envName = "$env"
 
-// identity is a function of ours that returns what a context carries.
+// identity is a function of expressions that returns who makes the call, as the context says.
 type identity struct {
-	fn   string // of package wrap
-	what string // as people call it
+	fn   string // the function of package wrap
+	what string // its result in words
 }
 
 var identities = map[string]identity{"clientIP": {"ClientIP", "client IP"}, "userID": {"UserID", "user ID"}}
 
-// Spoken returns what people call the value of an expression: a client IP, if it is clientIP(ctx), else the expression itself.
+// Spoken returns an expression in words: "client IP" for clientIP(ctx), and otherwise the expression itself.
 func Spoken(expression string) string {
 	name, called := strings.CutSuffix(expression, "(ctx)")
 	if id, ok := identities[name]; ok && called {
@@ -42,7 +42,8 @@ func Spoken(expression string) string {
 	return expression
 }
 
-// declares reports whether a name is one of the method's or of the package's.
+// declares reports whether a name is that of a parameter, the receiver or a result, or of a function, variable or constant of the
+// package.
 func (e *Env) declares(name string) bool {
 	if e.find(name) >= 0 {
 		return true
@@ -54,7 +55,7 @@ func (e *Env) declares(name string) bool {
 	return false
 }
 
-// variables are the parameters, the receiver and the results.
+// variables returns the parameters, the receiver and the results.
 func (e *Env) variables() []Param { return slices.Concat(e.Params, []Param{e.Receiver}, e.Results) }
 
 // find returns the index of a name among the variables, or -1.
@@ -62,13 +63,13 @@ func (e *Env) find(name string) int {
 	return slices.IndexFunc(e.variables(), func(p Param) bool { return p.Name == name && name != "" })
 }
 
-// holds reports whether a name is that of a parameter or of the receiver, which $env holds.
+// holds reports whether $env has the name: it is that of a parameter or of the receiver.
 func (e *Env) holds(name string) bool {
 	i := e.find(name)
 	return 0 <= i && i <= len(e.Params)
 }
 
-// words returns all names that mean something.
+// words returns all names that an expression may use.
 func (c *compiler) words() []string {
 	words := append(slices.Sorted(maps.Keys(identities)), "method")
 	words = append(words, slices.Sorted(maps.Keys(c.lets))...)
@@ -81,10 +82,11 @@ func (c *compiler) words() []string {
 	return words
 }
 
-// suggest completes a message about an unknown word.
+// suggest returns the end of a message about an unknown word.
 var suggest = annotations.Suggest
 
-// name resolves an identifier: variables of the expression, parameters, the receiver, results, our own names, the package's.
+// name lowers an identifier. It looks among the variables of the expression, the parameters, the receiver, the results, the names that
+// every expression has, and the declarations of the package, in this order.
 func (c *compiler) name(n *ast.IdentifierNode) *term {
 	if value, ok := c.lets[n.Value]; ok {
 		here := *value
@@ -112,7 +114,7 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	case *types.Var:
 		return c.variable(n, n.Value, o.Type(), func(w *writer) operand {
 			v := variable(w.word(o.Name()))
-			v.stable = false // others may assign to it
+			v.stable = false // other code may assign to it
 			return v
 		})
 	case *types.Const:
@@ -128,13 +130,13 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	return c.errorf(n, "unknown name %s%s", n.Value, c.hint(n.Value))
 }
 
-// meant are names that people try for what a context carries.
+// meant maps names that users may try to the names that they mean.
 var meant = map[string]string{
 	"ip": "clientIP(ctx)", "clientip": "clientIP(ctx)", "remoteip": "clientIP(ctx)", "ipaddress": "clientIP(ctx)",
 	"userid": "userID(ctx)", "user": "userID(ctx)", "uid": "userID(ctx)", "null": "nil", "none": "nil",
 }
 
-// hint completes the message about an unknown name: with what it may stand for, and with the parameters there are.
+// hint returns the end of a message about an unknown name: a suggestion, and the list of the parameters.
 func (c *compiler) hint(name string) string {
 	hint := suggest(name, c.words())
 	if likely := meant[strings.ReplaceAll(strings.ToLower(name), "_", "")]; likely != "" {
@@ -176,7 +178,7 @@ func namesOf(params []Param) (names []string) {
 	return names
 }
 
-// variable is a parameter or a variable of the package.
+// variable returns the term for a variable of the method or of the package.
 func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*writer) operand) *term {
 	if !c.valid(n, t) {
 		return nil
@@ -185,7 +187,7 @@ func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*w
 	return &term{node: n, typ: t, write: write}
 }
 
-// ofMethod is one of the variables of the method.
+// ofMethod returns the term for variable i of the method.
 func (c *compiler) ofMethod(n ast.Node, i int) *term {
 	c.varies = true
 	v := c.env.variables()[i]
@@ -194,13 +196,13 @@ func (c *compiler) ofMethod(n ast.Node, i int) *term {
 
 func (c *compiler) valid(n ast.Node, t types.Type) bool {
 	if strings.Contains(types.TypeString(t, nil), "invalid type") {
-		c.errorf(n, "the type of this is unknown: it is one of C, or the package does not compile")
+		c.errorf(n, "the type of this is unknown: it is a type of C, or the package does not compile")
 		return false
 	}
 	return true
 }
 
-// packageConstant is a constant of the package.
+// packageConstant returns the term for a constant of the package.
 func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term {
 	if !c.valid(n, o.Type()) {
 		return nil
@@ -228,7 +230,7 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 	return t
 }
 
-// let binds a name to a value, which is left to expr's machine.
+// let checks an expression that binds a name to a value. The machine runs it.
 func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term) *term {
 	if _, ok := c.lets[n.Name]; ok {
 		return c.errorf(n, "%s is declared already", n.Name)

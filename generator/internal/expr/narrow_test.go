@@ -43,7 +43,7 @@ var wideCases = []struct {
 	{Island, "ok ? price : 5", "1099511627776"},
 }
 
-// TestOn32Bits runs expressions over integers of 64 bits where an int has 32.
+// TestOn32Bits runs expressions over integers of 64 bits on a platform where int has 32 bits.
 func TestOn32Bits(t *testing.T) {
 	int64s := types.Typ[types.Int64]
 	pkg := types.NewPackage("main", "main")
@@ -104,7 +104,7 @@ func main() {
 	}
 }
 
-// TestRepresents compares with what package reflect says of the values around the powers of two.
+// TestRepresents compares represents with package reflect for values around the powers of two.
 func TestRepresents(t *testing.T) {
 	signed := map[types.BasicKind]any{types.Int: int32(0), types.Int8: int8(0), types.Int16: int16(0), types.Int32: int32(0), types.Int64: int64(0)}
 	unsigned := map[types.BasicKind]any{types.Uint: uint32(0), types.Uint8: uint8(0), types.Uint16: uint16(0), types.Uint32: uint32(0), types.Uint64: uint64(0)}

@@ -8,7 +8,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// unaries, like operators, are functions of their operands.
+// unaries describes unary operators as functions of their operand.
 var unaries = map[string]function{"-": {"n q", "1", ""}, "+": {"q", "1", ""}, "!": {"t", "b", ""}, "not": {"t", "b", ""}}
 
 func (c *compiler) unary(n *ast.UnaryNode) *term {
@@ -19,7 +19,7 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 	return c.apply(n, n.Operator, unaries[n.Operator], t)
 }
 
-// binary lowers an operator by its family.
+// binary lowers a binary operator.
 func (c *compiler) binary(n *ast.BinaryNode) *term {
 	switch n.Operator {
 	case "&&", "and":
@@ -44,7 +44,7 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	return c.apply(n, n.Operator, operators[n.Operator], l.value(), r.value())
 }
 
-// operators are functions of both operands.
+// operators describes binary operators as functions of their operands.
 var operators = map[string]function{
 	"contains": {"ss", "b", "Contains"}, "startsWith": {"ss", "b", "HasPrefix"}, "endsWith": {"ss", "b", "HasSuffix"},
 	"matches": {"ss", "b", ""}, "..": {"nn", "I", ""}, "**": {"qq", "f", ""}, "^": {"qq", "f", ""},
@@ -53,13 +53,13 @@ var operators = map[string]function{
 	"/": {"rr", "f", ""}, "%": {"ii", "n", ""},
 }
 
-// signs are the operators that Go has, too.
+// signs maps operators to those of Go.
 var signs = map[string]token.Token{
 	"==": token.EQL, "!=": token.NEQ, "<": token.LSS, "<=": token.LEQ, ">": token.GTR, ">=": token.GEQ,
 	"+": token.ADD, "-": token.SUB, "*": token.MUL, "/": token.QUO,
 }
 
-// isPattern reports whether t is a constant regular expression. A pattern that a caller sends could take any time.
+// isPattern reports whether t is a constant regular expression. A pattern from a caller could take any time.
 func (c *compiler) isPattern(t *term) bool {
 	pattern, ok := t.con.(string)
 	if !ok {
@@ -77,7 +77,7 @@ func (c *compiler) mixed(n *ast.BinaryNode, l, r *term) *term {
 	return c.errorf(n, "%s cannot be used with %s and %s", n.Operator, c.typeName(l.typ), c.typeName(r.typ))
 }
 
-// negative is -t, for a t that always has an opposite.
+// negative lowers -t for a t that cannot overflow.
 func negative(n ast.Node, t *term) *term {
 	return &term{node: n, typ: t.typ, write: func(w *writer) operand {
 		o := w.term(t)
@@ -85,7 +85,7 @@ func negative(n ast.Node, t *term) *term {
 	}}
 }
 
-// infix writes a binary operator.
+// infix returns a binary operator of Go.
 func infix(n ast.Node, t types.Type, op token.Token, operands ...*term) *term {
 	return &term{node: n, typ: t, write: func(w *writer) operand {
 		o := w.all(operands...)
@@ -101,7 +101,7 @@ func join(op token.Token, l, r operand) operand {
 	}
 }
 
-// arithmeticKind is the type in which integers meet: an int if all of them fit one on any machine, else an int64.
+// arithmeticKind returns the common type of integers: int if all of them fit in an int on 32 bits, else int64.
 func arithmeticKind(terms ...*term) types.BasicKind {
 	for _, t := range terms {
 		if !t.fits(whole) && !holds(whole, t.typ) {
@@ -111,13 +111,13 @@ func arithmeticKind(terms ...*term) types.BasicKind {
 	return types.Int
 }
 
-// integers is an operator on integers, whose result may not fit.
+// integers lowers an operator on integers. An overflow is a KeyError.
 func (c *compiler) integers(n ast.Node, operator string, l, r *term) *term {
 	if operator == "%" && r.con == 0 {
 		return c.errorf(start(r.node), "division by zero")
 	}
 	if operator == "%" && wide(l.typ) {
-		return c.onMachine(n, whole) // which takes what is too great for an int64
+		return c.onMachine(n, whole) // the machine takes values that are too large for an int64
 	}
 	kind := arithmeticKind(l, r)
 	l, r = l.integer(kind), r.integer(kind)

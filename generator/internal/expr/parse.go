@@ -16,13 +16,13 @@ import (
 	"github.com/expr-lang/expr/parser/lexer"
 )
 
-// maxLength bounds what is parsed: parentheses nest as deep as the text is long.
+// maxLength is the longest expression in bytes. It bounds the depth of nested parentheses.
 const maxLength = 4 << 10
 
-// maxParts bounds what is compiled: a chain of comparisons has its inner operands in the tree twice.
+// maxParts is the largest number of nodes in a tree. A chain of comparisons has its inner operands in the tree twice.
 const maxParts = 10_000
 
-// parse returns the tree, or nil after reporting what is wrong.
+// parse returns the tree of the expression, or nil after an error.
 func (c *compiler) parse() ast.Node {
 	src := c.expr.Value
 	switch {
@@ -59,7 +59,7 @@ func (c *compiler) parse() ast.Node {
 	return nil
 }
 
-// refused reports what expr itself finds wrong.
+// refused reports an error of expr.
 func (c *compiler) refused(err error) {
 	bad := &file.Error{Message: err.Error()}
 	errors.As(err, &bad)
@@ -67,7 +67,7 @@ func (c *compiler) refused(err error) {
 	c.errorAt(at, "%s%s", syntaxMessage(bad.Message), c.shadowed(at))
 }
 
-// words returns the words of src, up to the first error.
+// words returns the tokens of src up to the first error.
 func words(src string) []lexer.Token {
 	lex := lexer.New()
 	lex.Reset(file.NewSource(src))
@@ -83,7 +83,7 @@ func words(src string) []lexer.Token {
 	}
 }
 
-// spaced is src with one space between its words, and without comments.
+// spaced returns src with one space after each token, and without comments.
 func spaced(src string) string {
 	var b strings.Builder
 	for _, word := range words(src) {
@@ -95,8 +95,8 @@ func spaced(src string) string {
 	return b.String()
 }
 
-// shadowed completes the message about an error at i, where a name before it means a variable of the method or
-// something of the package.
+// shadowed returns the end of a message about an error at i. It is not empty if a word before the error is an operator or a function
+// of expr, and also a name of the method or of the package.
 func (c *compiler) shadowed(i int) (hint string) {
 	all := words(c.expr.Value)
 	for at, word := range all {
@@ -108,7 +108,7 @@ func (c *compiler) shadowed(i int) (hint string) {
 		case word.Kind == lexer.Operator && c.env.holds(word.Value):
 			hint = "; " + c.env.spelling(word.Value)
 		case word.Kind == lexer.Operator && c.env.declares(word.Value):
-			hint = "; what the package calls " + word.Value + " cannot be named here"
+			hint = "; here " + word.Value + " is an operator, not the declaration of the package"
 		case word.Kind == lexer.Identifier && isFunction(word.Value) && called && c.env.declares(word.Value):
 			hint = "; " + ownWord(word.Value)
 		}
@@ -116,15 +116,15 @@ func (c *compiler) shadowed(i int) (hint string) {
 	return hint
 }
 
-// isFunction reports whether expr has a function of that name.
+// isFunction reports whether expr has a function of this name.
 func isFunction(name string) bool { _, ok := exprs.Index[name]; return ok }
 
-// ownWord says how to call a function of expr's whose name means something else here.
+// ownWord returns advice on how to call a function of expr whose name is declared here.
 func ownWord(name string) string {
 	return "expr's own " + name + " is ::" + name + " here"
 }
 
-// offset converts expr's count of runes to a count of bytes.
+// offset converts an offset in runes, as expr counts, to an offset in bytes.
 func offset(src string, runes int) int {
 	for i := range src {
 		if runes <= 0 {
@@ -135,14 +135,14 @@ func offset(src string, runes int) int {
 	return len(src)
 }
 
-// numberBefore returns where the number begins that the parser found wrong at i.
+// numberBefore returns the beginning of the number before i.
 func numberBefore(src string, i int) int {
 	end := strings.LastIndexAny(src[:i], "0123456789abcdefABCDEF")
 	begin := strings.LastIndexFunc(src[:end+1], func(r rune) bool { return r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return begin + 1
 }
 
-// syntaxMessages say what expr's parser says in our words.
+// syntaxMessages maps messages of expr's parser to ours.
 var syntaxMessages = []struct {
 	parser *regexp.Regexp
 	ours   string
@@ -166,7 +166,7 @@ func syntaxMessage(msg string) string {
 	return string(unicode.ToLower(r)) + msg[n:]
 }
 
-// start returns the node with which the text of n begins: errors about a whole operand stand there.
+// start returns the node at which the source of n begins. Errors about a whole operand stand there.
 func start(n ast.Node) ast.Node {
 	first := n
 	ast.Walk(&n, visitor(func(o ast.Node) {

@@ -17,23 +17,23 @@ import (
 type term struct {
 	node    ast.Node
 	typ     types.Type // types.Typ[types.UntypedNil] for nil
-	con     any        // an int, a float64, a string or a bool, if it is constant
-	lit     bool       // its text is an untyped constant, that takes the type it meets
-	spelled bool       // it is a constant without a name
+	con     any        // the value of a constant: an int, a float64, a string or a bool
+	lit     bool       // it is an untyped constant of Go
+	spelled bool       // it is a literal, not a named constant
 
-	write func(*writer) operand // a value that must be there leaves the method where it is not; see [writer.term]
+	write func(*writer) operand // its statements fail if a part that is needed is nil
 
-	declared bool // it is a function or a method: only a call may follow
+	declared bool // it is a function or a method, which must be called
 
-	// bare is the term without a check that write makes.
+	// bare is the same value without the check for absence that write makes; nil if write makes none.
 	bare *term
-	// gates are the parts that may be nil. If one is, so is this, whatever its type.
+	// gates are the parts that may be nil. If one of them is nil, the term is nil, whatever its type.
 	gates []*term
-	gone  bool // it is nil, for the method has no such parameter
-	sure  bool // what parameters the method has tells its value, or that it is there
+	gone  bool // it is nil, because the method has no such parameter
+	sure  bool // the parameters that the method has decide its value, or that it is not nil
 
-	final bool // it is what the place of the expression needs, and must be there
-	plain bool // it is free of bytes to be escaped
+	final bool // it is the value of the whole expression, and must not be nil
+	plain bool // it has no bytes to escape
 }
 
 // compiler checks one expression.
@@ -41,21 +41,21 @@ type compiler struct {
 	expr   annotations.Text
 	env    *Env
 	errs   annotations.Diagnostics
-	lets   map[string]*term // the expression's own variables
-	varies bool             // a parameter is named
+	lets   map[string]*term // the variables that the expression declares
+	varies bool             // the expression uses a parameter
 
 	parts int // of the tree: a chain of comparisons has its inner operands in the tree twice
 
 	closures []closure // that are being checked, the innermost last
 	machine  bool      // a part of the expression does not become Go
-	values   []value   // what the expression names
+	values   []value   // the values that the expression uses
 	hidden   []Hidden
-	refusals annotations.Diagnostics // if the machine has to run it
+	refusals annotations.Diagnostics // the errors if the machine has to run the expression
 
 	instances map[string]types.Type // of the generic functions that it calls
 }
 
-// term returns nil if there is something wrong with n, which then has been reported.
+// term lowers n. It returns nil after an error.
 func (c *compiler) term(n ast.Node) *term {
 	switch c.parts++; {
 	case c.parts == maxParts:
@@ -112,7 +112,7 @@ func (c *compiler) term(n ast.Node) *term {
 	return c.errorf(n, "this cannot be used here")
 }
 
-// terms lowers all of nodes; ok reports that none was wrong.
+// terms lowers nodes. If one of them has an error, ok is false.
 func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
 	ok = true
 	for _, n := range nodes {
@@ -123,12 +123,12 @@ func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
 	return list, ok
 }
 
-// fixed is a constant as Go writes it.
+// fixed returns the operand for the Go text of a constant.
 func fixed(text string) operand {
 	return operand{text: text, prec: highest, stable: true, path: len(text) < 30}
 }
 
-// literal is a constant that the expression spells out or that folding gave.
+// literal returns the term for a literal or for the result of fold.
 func literal(n ast.Node, v any) *term {
 	words := spelled(v)
 	t := &term{node: n, typ: defaultType(v), con: v, lit: true, spelled: true}
@@ -156,7 +156,7 @@ func literal(n ast.Node, v any) *term {
 	return t
 }
 
-// defaultType is the type of a variable that is declared with a literal.
+// defaultType returns the type of a Go variable that is initialized with a literal.
 func defaultType(v any) types.Type {
 	if t := types.Universe.Lookup(fmt.Sprintf("%T", v)); t != nil {
 		return t.Type()
@@ -164,7 +164,7 @@ func defaultType(v any) types.Type {
 	return types.Typ[types.UntypedNil]
 }
 
-// spelled is how Go and expr write a constant. A float is one also where nothing else says so.
+// spelled returns the text of a constant in Go and expr. A float always has a decimal point or an exponent.
 func spelled(v any) string {
 	f, ok := v.(float64)
 	switch {
@@ -180,7 +180,8 @@ func spelled(v any) string {
 	return s
 }
 
-// fold computes n, an operation on constants, on expr's machine. done is false where the value is no constant of Go's.
+// fold computes n on the machine if its operands are constants. If they are not, or if Go has no such constant as the result, done
+// is false.
 func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
 	var names []string
 	var values []any
@@ -207,7 +208,7 @@ func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
 	switch {
 	case err == nil:
 	case strings.Contains(err.Error(), "invalid operation"):
-		return nil, false // the types do not go together
+		return nil, false // the operation is not defined for these types
 	default:
 		return c.errorf(n, "%v", err), true
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// want lowers the whole expression to what its place needs. The values between which ?: and ?? choose become that one by one, so
-// that they may be of different types.
+// want lowers the whole expression to the wanted type. It converts each alternative of ?: and ?? separately, so that their types may
+// differ.
 func (c *compiler) want(n ast.Node, want Want) *term {
 	each := func(n ast.Node) *term { return c.want(n, want) }
 	alternative := func(n ast.Node) *term {
@@ -33,7 +33,7 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 	return c.finally(c.term(n), want)
 }
 
-// finally makes t what the place of the expression needs.
+// finally converts t to the wanted type.
 func (c *compiler) finally(t *term, want Want) *term {
 	if t == nil {
 		return nil
@@ -71,14 +71,15 @@ func isFraction(con any) bool {
 	return ok && f != math.Trunc(f)
 }
 
-// text makes t a text with a stable form: by its own method MarshalText, else by its method String, else by its kind.
+// text converts t to a text that is the same for equal values. It uses the method MarshalText, or else the method String, or else
+// the kind of the type.
 func (c *compiler) text(t *term) *term {
 	source, sure := t.typ, t.sure
 	switch {
 	case isAny(source):
 		t = c.onMachine(t.node, source)
 	case t.gone:
-		return c.errorf(start(t.node), "this method has no such parameter, and no ?? says what to take instead")
+		return c.errorf(start(t.node), "this method has no such parameter; write ?? and a value for this case")
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
 	case prints(source, "MarshalText"):
@@ -128,7 +129,7 @@ func (c *compiler) callMethod(t *term, name string, result types.Type) *term {
 	}}
 }
 
-// stable writes a text, a bool or an integer as a text.
+// stable converts a text, a bool or an integer to a text.
 func stable(t *term) *term {
 	if t.con != nil && !isText(t.typ) {
 		return literal(t.node, fmt.Sprint(t.con))
@@ -152,7 +153,7 @@ func stable(t *term) *term {
 	return v
 }
 
-// string lowers string(x): what %v prints.
+// string lowers string(x), which gives what %v prints.
 func (c *compiler) string(n ast.Node, t *term) *term {
 	for _, m := range []string{"Error", "String"} {
 		if prints(t.typ, m) {

@@ -9,7 +9,7 @@ import (
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// Precedences of operands, beside those of go/token.
+// Precedences of operands, in addition to those of go/token.
 const (
 	unary   = token.UnaryPrec
 	highest = token.HighestPrec
@@ -26,14 +26,14 @@ func isText(t types.Type) bool   { return is(t, types.IsString) }
 func isBool(t types.Type) bool   { return is(t, types.IsBoolean) }
 func isNil(t types.Type) bool    { return t == types.Typ[types.UntypedNil] }
 
-// isAny reports whether t is an interface without methods, or a type parameter whose constraint has none. Its values are checked
-// when a call comes.
+// isAny reports whether t is an interface without methods, or a type parameter whose constraint has none. Its values are checked in
+// each call.
 func isAny(t types.Type) bool {
 	i, ok := t.Underlying().(*types.Interface)
 	return ok && (i.Empty() || isTypeParam(t) && i.NumMethods() == 0)
 }
 
-// elemOf returns the type of the elements of a slice or an array, or of one that t points to; nil if t is none.
+// elemOf returns the type of the elements if t is a slice, an array, or a pointer to one, and otherwise nil.
 func elemOf(t types.Type) types.Type {
 	switch a := aggregate(t).(type) {
 	case *types.Slice:
@@ -62,7 +62,7 @@ func isBasic(t types.Type) bool {
 // hasMethods reports whether values of type t have methods.
 func hasMethods(t types.Type) bool { return types.NewMethodSet(t).Len() > 0 }
 
-// hasAddress reports whether what fmt prints of a t may show an address, which is not the same in two calls.
+// hasAddress reports whether fmt may print an address for a value of type t, which would differ from call to call.
 func hasAddress(t types.Type, within ...types.Type) bool {
 	if slices.ContainsFunc(within, func(o types.Type) bool { return types.Identical(o, t) }) {
 		return true
@@ -104,7 +104,7 @@ func nilable(t types.Type) bool {
 	return false
 }
 
-// pointee returns what t points to, or nil.
+// pointee returns the type that t points to, or nil.
 func pointee(t types.Type) types.Type {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		return p.Elem()
@@ -112,16 +112,16 @@ func pointee(t types.Type) types.Type {
 	return nil
 }
 
-// wide reports whether t has values that an int64 has not: unsigned ones of 64 bits.
+// wide reports whether t has values that do not fit in an int64, as unsigned integers of 64 bits have.
 func wide(t types.Type) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && (b.Kind() == types.Uint || b.Kind() == types.Uint64)
 }
 
-// narrow and full are the sizes of types where an int has 32 bits, and where it has 64.
+// narrow and full are the sizes of types on 32 bits and on 64 bits.
 var narrow, full = types.SizesFor("gc", "386"), types.SizesFor("gc", "amd64")
 
-// holds reports whether every value of the integer type from is one of the integer type to, on 32 bits as on 64.
+// holds reports whether the integer type to has all values of the integer type from, on 32 bits and on 64 bits.
 func holds(to, from types.Type) bool {
 	a, b := narrow.Sizeof(to), full.Sizeof(from)
 	switch unsigned := is(from, types.IsUnsigned); {
@@ -134,7 +134,7 @@ func holds(to, from types.Type) bool {
 	}
 }
 
-// represents reports whether n is a value of the integer type t, on 32 bits as on 64.
+// represents reports whether n is a value of the integer type t, on 32 bits and on 64 bits.
 func represents(t types.Type, n int64) bool {
 	size := 8 * int(narrow.Sizeof(t))
 	if is(t, types.IsUnsigned) {
@@ -143,7 +143,7 @@ func represents(t types.Type, n int64) bool {
 	return bits.Len64(uint64(n^n>>63)) < size
 }
 
-// fits reports whether a literal can stand where a t is needed.
+// fits reports whether t is an untyped constant that Go can convert to type to implicitly.
 func (t *term) fits(to types.Type) bool {
 	if !t.lit {
 		return false
@@ -162,7 +162,7 @@ func (t *term) fits(to types.Type) bool {
 	return isNil(t.typ) && nilable(to) && !(dynamic && isTypeParam(to))
 }
 
-// typeName spells t for a message.
+// typeName returns the name of t for a message.
 func (c *compiler) typeName(t types.Type) string {
 	if isNil(t) {
 		return "nil"
@@ -175,7 +175,7 @@ func (c *compiler) typeName(t types.Type) string {
 	})
 }
 
-// a spells t with its article.
+// a returns the name of t with its article.
 func (c *compiler) a(t types.Type) string {
 	name := c.typeName(t)
 	if t.Underlying() == types.Typ[types.Invalid] { // type T C.int
@@ -190,15 +190,15 @@ func (c *compiler) a(t types.Type) string {
 // failure is the type error.
 var failure = types.Universe.Lookup("error").Type()
 
-// printers are the methods that make a text of a value.
+// printers are the methods that convert a value to a text.
 var printers = map[string]*types.Interface{
 	"MarshalText": having("MarshalText() ([]byte, error)"), "String": having("String() string"), "Error": having("Error() string"),
 }
 
-// prints reports whether values of type t have such a method without their address being taken.
+// prints reports whether values of type t, even unaddressable ones, have the printer of this name.
 func prints(t types.Type, name string) bool { return types.Implements(t, printers[name]) }
 
-// having is the interface with these methods.
+// having returns the interface type with these methods.
 func having(methods string) *types.Interface {
 	t, _ := types.Eval(token.NewFileSet(), nil, token.NoPos, "interface{ "+methods+" }")
 	return t.Type.(*types.Interface)

@@ -10,20 +10,20 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// operand is a Go expression in the making.
+// operand is the text of a Go expression.
 type operand struct {
 	text   string
-	prec   int  // of its outermost operator, token.HighestPrec if there is none
-	path   bool // a variable or a chain of fields: may be written twice
+	prec   int  // the precedence of its outermost operator, token.HighestPrec if there is none
+	path   bool // it is short and has no effect, such as a variable or a chain of fields, so that it may be written twice
 	addr   bool // its address can be taken
 	calls  bool // it calls a function
-	stable bool // no statement can change it: a constant, a parameter, a local variable
+	stable bool // no statement can change its value: a constant, a parameter, a local variable
 
-	// What is known not to be nil where the operand is true, and where it is false.
+	// The Go expressions that are not nil if the operand is true, and if it is false.
 	yes, no []string
 }
 
-// in returns o's text as an operand of an operator of precedence prec.
+// in returns the text of o as an operand of an operator of precedence prec.
 func (o operand) in(prec int) string {
 	if o.prec < prec {
 		return "(" + o.text + ")"
@@ -31,7 +31,7 @@ func (o operand) in(prec int) string {
 	return o.text
 }
 
-// from returns a primary expression made of o, such as a conversion or an index.
+// from returns a primary expression that contains o, such as a conversion or an index.
 func (o operand) from(text string) operand {
 	return operand{text: text, prec: token.HighestPrec, calls: o.calls, stable: o.stable}
 }
@@ -42,15 +42,15 @@ type writer struct {
 	source  string // the expression
 	from    reach.From
 	stmts   []string
-	facts   Facts             // what was known before
-	known   []string          // what was found not to be nil on the way here
-	called  bool              // a function of the user's is called
-	written map[*term]operand // gates that ?? asked for
+	facts   Facts             // what was known not to be nil before
+	known   []string          // what is known not to be nil because of the statements so far
+	called  bool              // a function of the user is called
+	written map[*term]operand // gates that are written already
 
-	uses map[string]bool // the identifiers that no import or variable of the method's stands for
+	uses map[string]bool // the package-level and predeclared identifiers in the text
 }
 
-// word names an identifier of Go's own or of the package.
+// word returns a predeclared or package-level identifier, and records its use.
 func (w *writer) word(name string) string {
 	w.uses[name] = true
 	return name
@@ -58,12 +58,12 @@ func (w *writer) word(name string) string {
 
 func (w *writer) add(stmt string) { w.stmts = append(w.stmts, stmt) }
 
-// failIf leaves the method if cond holds.
+// failIf adds a statement that fails if cond is true.
 func (w *writer) failIf(cond string, f Failure) {
 	w.add("if " + cond + " " + braced([]string{w.names.Fail(f)}))
 }
 
-// must keeps the first result of a call. The second, an error, leaves the method.
+// must adds a call with two results, and fails if the second, an error, is not nil. It returns the variable of the first.
 func (w *writer) must(hint, call string) operand {
 	value, err := w.local(hint), w.local("err")
 	w.add(value + ", " + err + " := " + call)
@@ -71,10 +71,10 @@ func (w *writer) must(hint, call string) operand {
 	return variable(value)
 }
 
-// braced are statements in braces, for gofmt to indent.
+// braced returns statements in braces. Gofmt indents them.
 func braced(stmts []string) string { return "{\n" + strings.Join(stmts, "\n") + "\n}" }
 
-// local returns a new variable's name, like hint where that hides nothing.
+// local returns the name of a new variable. It is like hint if that hides no package-level or predeclared identifier.
 func (w *writer) local(hint string) string {
 	if types.Universe.Lookup(hint) != nil || !token.IsIdentifier(hint) || w.from.Package.Scope().Lookup(hint) != nil {
 		hint = "value"
@@ -93,7 +93,7 @@ func variable(name string) operand {
 	return operand{text: name, prec: token.HighestPrec, path: true, addr: true, stable: true}
 }
 
-// twice returns o, which t is written as, in a form that may be written twice.
+// twice returns o, the Go code of t, in a form that may be written twice.
 func (w *writer) twice(t *term, o operand) operand {
 	if o.path {
 		return o
@@ -101,14 +101,14 @@ func (w *writer) twice(t *term, o operand) operand {
 	return w.define(t.hint(), o)
 }
 
-// notNil returns o, which t is written as, after making sure that it is not nil.
+// notNil returns o, the Go code of t, in a form that may be written twice, after adding a check that it is not nil.
 func (w *writer) notNil(o operand, t *term) operand {
 	o = w.twice(t, o)
 	w.check(o, t.typ, t.said(w.source))
 	return o
 }
 
-// check leaves the method where o is nil, which the expression calls what.
+// check adds a check that o is not nil, unless that is known. In the expression, o is called what.
 func (w *writer) check(o operand, t types.Type, what string) {
 	if !w.knows(o.text) {
 		w.failIf(w.againstNil(token.EQL, o, t).text, Failure{Nil: what})
@@ -118,7 +118,7 @@ func (w *writer) check(o operand, t types.Type, what string) {
 
 func (w *writer) knows(text string) bool { return w.facts[text] || slices.Contains(w.known, text) }
 
-// term writes t. A nil inside of it leaves the method.
+// term writes t. Its statements fail if a part that is needed is nil.
 func (w *writer) term(t *term) operand {
 	if o, ok := w.written[t]; ok {
 		return o
@@ -126,7 +126,7 @@ func (w *writer) term(t *term) operand {
 	return t.write(w)
 }
 
-// block collects the statements of t for a block of its own, in which facts are not nil.
+// block writes t and returns its statements, for a block in which facts are not nil.
 func (w *writer) block(facts []string, t *term) ([]string, operand) {
 	begin, known := len(w.stmts), len(w.known)
 	w.known = append(w.known, facts...)
@@ -135,14 +135,14 @@ func (w *writer) block(facts []string, t *term) ([]string, operand) {
 	return w.cut(begin), o
 }
 
-// cut takes back the statements behind the first n.
+// cut removes and returns the statements after the first n.
 func (w *writer) cut(n int) []string {
 	late := slices.Clone(w.stmts[n:])
 	w.stmts = w.stmts[:n]
 	return late
 }
 
-// all writes terms in their order.
+// all writes terms in order.
 func (w *writer) all(terms ...*term) []operand {
 	ops := make([]operand, 0, len(terms))
 	for _, t := range terms {
@@ -151,7 +151,8 @@ func (w *writer) all(terms ...*term) []operand {
 	return ops
 }
 
-// then writes one more operand behind ops. The statements it needs must not overtake the calls in ops.
+// then writes t as one more operand after ops. If it needs statements, calls in ops move to variables before them, to keep the order
+// of evaluation.
 func (w *writer) then(ops []operand, t *term) []operand {
 	begin := len(w.stmts)
 	o := w.term(t)
@@ -165,7 +166,7 @@ func (w *writer) then(ops []operand, t *term) []operand {
 	return append(ops, o)
 }
 
-// std names a function of the standard library or of the module's own runtime. One of Go's own has no path.
+// std returns the qualified name of a function of the standard library or of the runtime. The path of a predeclared function is "".
 func (w *writer) std(path, name string) string {
 	if path == "" {
 		return w.word(name)
@@ -173,7 +174,7 @@ func (w *writer) std(path, name string) string {
 	return w.names.Import(types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])) + "." + name
 }
 
-// typ spells a type.
+// typ returns the text of a type.
 func (w *writer) typ(t types.Type) string {
 	for _, name := range w.from.Names(t) {
 		w.word(name)
@@ -186,12 +187,12 @@ func (w *writer) typ(t types.Type) string {
 	})
 }
 
-// conversion converts o to one of Go's own types.
+// conversion returns o converted to type to.
 func (w *writer) conversion(to types.Type, o operand) operand {
 	return o.from(w.typ(to) + "(" + o.text + ")")
 }
 
-// callOf writes a call of a function that changes nothing and depends on nothing but its arguments.
+// callOf returns a call of a function without side effects that depends only on its arguments.
 func (w *writer) callOf(fn string, args ...operand) operand {
 	o := operand{prec: highest, stable: true}
 	var texts []string
@@ -204,7 +205,7 @@ func (w *writer) callOf(fn string, args ...operand) operand {
 	return o
 }
 
-// formatted is src as gofmt leaves it.
+// formatted returns src formatted by gofmt, or src itself if that fails.
 func formatted(src string) string {
 	if b, err := format.Source([]byte(src)); err == nil {
 		return string(b)

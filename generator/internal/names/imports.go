@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Imports are the packages that a file imports, and their names in it. A file is written twice: first to find out what it imports,
-// and, when that is planned, with the right names.
+// Imports holds the packages that a file imports, and their names in it. The generator writes a file twice: first to find the
+// packages that it imports, and then, after Plan, with their names.
 type Imports struct {
 	self *types.Package
 	all  map[string]*imported // by path
@@ -20,8 +20,8 @@ type Imports struct {
 
 type imported struct {
 	*types.Package
-	name  string // in the file, when it is planned
-	taken *Scope // names that hide a package where the file needs it
+	name  string // the name in the file, set by Plan
+	taken *Scope // the names of variables where the file uses the package
 }
 
 // NewImports returns the imports of a file in package self.
@@ -29,23 +29,23 @@ func NewImports(self *types.Package) *Imports {
 	return &Imports{self, map[string]*imported{}}
 }
 
-// Blank adds a package that is imported for its effect alone.
+// Blank adds a package that is imported for its side effects only.
 func (im *Imports) Blank(path string) {
 	im.all[path] = &imported{types.NewPackage(path, BaseOf(path)), "_", NewScope()}
 }
 
-// variable is how the names of the variables end that outputs declare.
+// variable matches the end of the names of variables that generated files declare.
 var variable = regexp.MustCompile(`(Rules|Expr)[0-9]*$`)
 
-// Plan names the packages. In block is what is declared in the package's block and by type parameters. The order is that
-// of the paths, so that the names do not depend on anything but the set.
+// Plan chooses the names of the packages. The scope block has the package-level names and the type parameters. The names do not
+// depend on the order in which the packages were added.
 func (im *Imports) Plan(block *Scope) {
 	used := NewScope("init", "main", "_")
 	for _, path := range slices.Sorted(maps.Keys(im.all)) {
 		p := im.all[path]
 		hint := p.Name()
 		if variable.MatchString(hint) {
-			hint += "pkg" // as another output may have a variable of that name
+			hint += "pkg" // another generated file may declare a variable of that name
 		}
 		for p.name == "" {
 			name := p.taken.Take(hint)
@@ -63,9 +63,9 @@ const (
 	Wrap    = Runtime + "/wrap"
 )
 
-// Name returns what the file calls a package, where variables have the given names. The package gets another name than they, so
-// that users find the parameters they wrote. Until the names are planned it is the package's own, and the file imports what is
-// asked for.
+// Name returns the name of a package in the file, in the scope of the given variables. If a variable has the name of the package,
+// Plan gives the package another name, and the variable keeps the name that the user wrote. Before Plan, Name adds the package to
+// the imports and returns its own name.
 func (im *Imports) Name(p *types.Package, variables ...string) string {
 	i := im.all[p.Path()]
 	if i == nil {
@@ -84,11 +84,11 @@ func (im *Imports) Names() (names []string) {
 	return names
 }
 
-// Spec is a line of an import declaration.
-type Spec struct{ Name, Path string } // Name is "" if it is the package's own, as anybody can tell from Path
+// Spec is a line of an import declaration. The name is "" if it is the package's own and a reader can tell it from the path.
+type Spec struct{ Name, Path string }
 
-// Specs returns the lines in two groups, each sorted by path: the standard library, and the others. module is the path of
-// the module of the file.
+// Specs returns the lines in two groups, each sorted by path: the standard library and the other packages. The packages of the
+// module belong to the others, even if the path of the module has no dot.
 func (im *Imports) Specs(module string) (std, others []Spec) {
 	var specs []Spec
 	for path, i := range im.all {
@@ -113,7 +113,7 @@ func (im *Imports) Specs(module string) (std, others []Spec) {
 
 var version = regexp.MustCompile(`^v[0-9]+$`)
 
-// BaseOf returns what a reader expects a package or a program of this path to be called: the last element that is no version.
+// BaseOf returns the name that a reader expects for a package or program of this path: the last element that is not a version.
 func BaseOf(p string) string {
 	base := path.Base(p)
 	if version.MatchString(base) && strings.Contains(p, "/") {
@@ -122,7 +122,7 @@ func BaseOf(p string) string {
 	return base
 }
 
-// Type returns the text of a type in this file, where variables have the given names.
+// Type returns the text of a type in this file, in the scope of the given variables.
 func (im *Imports) Type(t types.Type, variables ...string) string {
 	text := types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == im.self.Path() {

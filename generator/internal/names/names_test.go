@@ -22,7 +22,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestPlan names packages in the order of their paths, whichever order they came in.
+// TestPlan expects the same names for packages that are added in different orders.
 func TestPlan(t *testing.T) {
 	packages := []*types.Package{
 		types.NewPackage("text/template", "template"), types.NewPackage("html/template", "template"),
@@ -45,7 +45,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestVariables gives no two methods one variable, whatever their types are called.
+// TestVariables expects different variables for all methods, whatever their types are called.
 func TestVariables(t *testing.T) {
 	v := NewVariables([]string{"User", "UserGet", "user", "User2", "user_", "_1", "UserGetName"})
 	for of, want := range map[[2]string]string{

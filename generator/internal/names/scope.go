@@ -1,10 +1,10 @@
-// Package names decides who is called what in a generated file, before any of its text is made: the imports, the
-// declarations, and the variables of each function. It knows nothing of rules or wrappers.
+// Package names chooses the names in a generated file: those of imports, declarations and variables. It knows nothing of rules or
+// wrappers.
 package names
 
 import "strconv"
 
-// Scope hands out names that are not taken.
+// Scope returns names that are not taken.
 type Scope struct{ taken map[string]bool }
 
 // NewScope returns a scope in which the given names are taken.
@@ -14,7 +14,7 @@ func NewScope(taken ...string) *Scope {
 	return s
 }
 
-// Reserve takes names, whether they are free or not.
+// Reserve marks names as taken, whether they are free or not.
 func (s *Scope) Reserve(names ...string) {
 	for _, n := range names {
 		s.taken[n] = true
@@ -24,7 +24,7 @@ func (s *Scope) Reserve(names ...string) {
 // Has reports whether name is taken.
 func (s *Scope) Has(name string) bool { return s.taken[name] }
 
-// Take takes the first of the hints that is free, or else the last one with a number behind it.
+// Take takes and returns the first free hint. If none is free, it appends a number to the last one.
 func (s *Scope) Take(hints ...string) string {
 	name := ""
 	for _, name = range hints {

@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// tag is the tag of a struct's field in the text of a type, where nothing else is quoted but in the lengths of arrays.
+// tag matches the tag of a struct field in the text of a type. Text in quotes is a tag there, except in the length of an array.
 var tag = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// rawTags returns each tag in the text of a type, and behind it the same as one writes it by hand.
+// rawTags returns the tags in the text of a type, each followed by the same tag in backquotes.
 func rawTags(text string) (pairs []string) {
 	for _, quoted := range tag.FindAllString(text, -1) {
 		if raw, err := strconv.Unquote(quoted); err == nil && strconv.CanBackquote(raw) {

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Variables begin the names of variables that belong to the methods of types, such that those of different types differ. They
-// depend on the names of the types alone: files are generated one by one, and for different systems, and stand in one package.
+// Variables chooses names for the variables of methods, such as userGet. The names for different types differ. They depend only on
+// the names of the types, as the files of a package are generated one by one, and for different systems.
 type Variables struct{ stems map[string]string }
 
-// NewVariables is for these types.
+// NewVariables returns Variables for these types.
 func NewVariables(types []string) Variables {
 	v, taken := Variables{map[string]string{}}, NewScope()
 	for _, t := range slices.Sorted(slices.Values(types)) {
@@ -26,11 +26,11 @@ func NewVariables(types []string) Variables {
 	return v
 }
 
-// numbered is a name that ends as one that says where its parts meet.
+// numbered matches a name that ends like those to which Of adds a number.
 var numbered = regexp.MustCompile(`_[0-9]+$`)
 
-// Of returns the beginning for a method, or, if that is "", for the type itself. UserGet and Name would give what User and
-// GetName give: where the method runs into the name of a longer type, a number says where it begins.
+// Of returns the beginning of the names for a method, or for the type itself if method is "". The type UserGet with the method Name
+// and the type User with the method GetName would both give userGetName. In such a case Of adds the length of the type's part.
 func (v Variables) Of(typ, method string) string {
 	name := v.stems[typ]
 	end := len(name)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Prefixed returns the name of what is generated for a type if no wrap names it: "limited" and "Sender" give LimitedSender,
+// Prefixed returns the default name of a declaration that is generated for a type: "limited" and "Sender" give LimitedSender, and
 // "limited" and "sender" give limitedSender.
 func Prefixed(word, typ string) string {
 	if token.IsExported(typ) {
@@ -17,13 +17,13 @@ func Prefixed(word, typ string) string {
 	return word + Upper(typ)
 }
 
-// Upper makes a word begin with a capital.
+// Upper returns s with an upper case first letter.
 func Upper(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// Lower makes a word begin like an unexported name: Owner is owner, URLStore is urlStore.
+// Lower returns s with the beginning of an unexported name: owner for Owner, urlStore for URLStore.
 func Lower(s string) string {
 	r := []rune(s)
 	for i := range r {
@@ -35,16 +35,16 @@ func Lower(s string) string {
 	return string(r)
 }
 
-// updated is the begin of a word whose u is not that of a user: Update, Unsafe, but not Unit.
+// updated matches the beginning of a word whose u is a vowel sound: Update and Unsafe, but not User or Unit.
 var updated = regexp.MustCompile(`^[Uu](p|n[^i])[a-z]`)
 
-// Article returns "a" or "an", whichever people say before a name: an Order, an SMS, a URL, a Sender.
+// Article returns "a" or "an", as people say before a name: an Order, an SMS, a URL, a Sender.
 func Article(name string) string {
 	first, n := utf8.DecodeRuneInString(name)
 	second, _ := utf8.DecodeRuneInString(name[n:])
 	vowels := "aeioAEIO"
 	if unicode.IsUpper(first) && (n == len(name) || unicode.IsUpper(second)) {
-		vowels = "AEFHILMNORSX" // it is spelled letter by letter
+		vowels = "AEFHILMNORSX" // an abbreviation is spoken letter by letter
 	}
 	if strings.ContainsRune(vowels, first) || updated.MatchString(name) {
 		return "an"
