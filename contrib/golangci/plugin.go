@@ -13,12 +13,12 @@ import (
 
 func init() { register.Plugin("ratelimit", New) }
 
-// Settings are those of the plugin in .golangci.yml.
+// Settings are the settings of the plugin in .golangci.yml.
 type Settings struct {
 	Bypass *bool `json:"bypass"` // whether to report programs that use a limited type without its wrapper; true if absent
 }
 
-// New makes the plugin from its settings. Unknown settings are an error.
+// New returns the plugin with its settings. An unknown setting is an error.
 func New(settings any) (register.LinterPlugin, error) {
 	s, err := register.DecodeSettings[Settings](settings)
 	if err != nil {

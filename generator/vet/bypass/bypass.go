@@ -9,15 +9,14 @@
 //     made a method of an interface value;
 //   - a wrapper that is wrapped again, which takes two permits for each call.
 //
-// It leaves alone
+// It does not report
 //
-//   - what a generated constructor gets, directly or by way of variables, fields, parameters and results;
-//   - decorators: types that hold something which may be the wrapper, such as a field of the interface;
+//   - values that reach a generated constructor, directly or by way of variables, fields, parameters and results;
+//   - decorators: types that hold a value which may be the wrapper, such as a field of the interface type;
 //   - tests, and the package that declares the interface, unless that is package main;
 //   - a line that ends with //ratelimit:bare and a reason.
 //
-// There is no flow analysis beyond that. docs/vet.md lists what is not found. Broken directives are the subject of package
-// directive.
+// There is no other flow analysis. docs/vet.md lists the cases that it misses. Package directive reports broken directives.
 package bypass
 
 import (
@@ -69,12 +68,12 @@ type checker struct {
 	limited      map[*types.TypeName]*limited
 	constructors map[*types.Func]*limited
 	wrappers     map[*types.TypeName]bool
-	wrapped      []*types.Var // whose values generated constructors get, as far as other packages say
+	wrapped      []*types.Var // parameters and fields whose values reach a generated constructor, according to facts
 	exempt       []ast.Node
 	found        []analysis.Diagnostic
 }
 
-// sources returns the files that were written by hand and are no tests.
+// sources returns the files that are neither generated nor tests.
 func (c *checker) sources() []*ast.File {
 	return slices.DeleteFunc(slices.Clone(c.Files), func(f *ast.File) bool {
 		return source.IsGenerated(f) || strings.HasSuffix(c.Fset.File(f.FileStart).Name(), "_test.go")
@@ -118,7 +117,7 @@ func (c *checker) checkConversion(t transfer) {
 		c.name(t.from), c.name(t.to), c.nameOf(l))
 }
 
-// missing returns the limits that a value of the type from lacks as a value of iface; nil if it lacks none.
+// missing returns the limits that are lost if a value of the type from becomes a value of iface, or nil.
 func (c *checker) missing(from, iface types.Type) *limited {
 	for m := range iface.Underlying().(*types.Interface).Methods() {
 		object, _, _ := types.LookupFieldOrMethod(from, true, m.Pkg(), m.Name())
@@ -148,7 +147,7 @@ func (c *checker) checkMethod(e *ast.SelectorExpr) {
 	}
 }
 
-// ofStruct returns the limits of a method that an annotated struct of another package declares; nil for any other method.
+// ofStruct returns the limits of a method of an annotated struct of another package, or nil for any other method.
 func (c *checker) ofStruct(method *types.Func) *limited {
 	recv := method.Signature().Recv()
 	l := c.limited[source.TypeName(recv.Type())]
@@ -158,7 +157,7 @@ func (c *checker) ofStruct(method *types.Func) *limited {
 	return l
 }
 
-// checkTwice reports a generated constructor that gets a wrapper of its own.
+// checkTwice reports a generated constructor whose argument is already the wrapper that it returns.
 func (c *checker) checkTwice(call *ast.CallExpr) {
 	l := c.constructors[c.callee(call)]
 	if l == nil || len(call.Args) == 0 {
@@ -171,7 +170,7 @@ func (c *checker) checkTwice(call *ast.CallExpr) {
 	}
 }
 
-// unconverted returns what e converts to another type.
+// unconverted returns the operand of e if e is a conversion, and otherwise e.
 func (c *checker) unconverted(e ast.Expr) ast.Expr {
 	e = ast.Unparen(e)
 	if call, ok := e.(*ast.CallExpr); ok && c.TypesInfo.Types[call.Fun].IsType() {
@@ -180,7 +179,7 @@ func (c *checker) unconverted(e ast.Expr) ast.Expr {
 	return e
 }
 
-// add notes a finding, unless it is part of what a generated constructor gets.
+// add adds a finding, unless it is part of an expression whose value reaches a generated constructor.
 func (c *checker) add(at ast.Node, format string, args ...any) {
 	isPart := func(n ast.Node) bool { return n.Pos() <= at.Pos() && at.End() <= n.End() }
 	if !slices.ContainsFunc(c.exempt, isPart) {
@@ -188,12 +187,12 @@ func (c *checker) add(at ast.Node, format string, args ...any) {
 	}
 }
 
-// addAnyway notes a finding.
+// addAnyway adds a finding.
 func (c *checker) addAnyway(at ast.Node, format string, args ...any) {
 	c.found = append(c.found, analysis.Diagnostic{Pos: at.Pos(), End: at.End(), Message: fmt.Sprintf(format, args...)})
 }
 
-// report reports what was found, in the order of the source, but for the lines that are excused.
+// report reports the findings in source order, except those on excused lines.
 func (c *checker) report() {
 	slices.SortStableFunc(c.found, func(a, b analysis.Diagnostic) int { return cmp.Compare(a.Pos, b.Pos) })
 	excused := c.excusedLines()
@@ -204,7 +203,7 @@ func (c *checker) report() {
 	}
 }
 
-// line is the line of a position.
+// line returns the file and the line of a position.
 func (c *checker) line(pos token.Pos) token.Position {
 	at := c.Fset.PositionFor(pos, false)
 	return token.Position{Filename: at.Filename, Line: at.Line}

@@ -15,28 +15,28 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// isLimited is the fact that a type is annotated, or that a function was generated to wrap such a type. A package may use the type
-// without importing it, and then knows nothing of that function.
+// isLimited is the fact that a type is annotated, or that a function is the generated constructor of its wrapper. The fact about the
+// type names the constructor, because a package may use the type without importing the package of the constructor.
 type isLimited struct {
-	Constructor string   // with the name of its package
-	Methods     []string // those with limits
+	Constructor string   // qualified with the name of its package
+	Methods     []string // the methods with limits
 }
 
 func (*isLimited) AFact()           {}
 func (f *isLimited) String() string { return "limits " + strings.Join(f.Methods, ", ") }
 
-// limited is an annotated type and what is generated for it.
+// limited is an annotated type with its generated constructor.
 type limited struct {
 	annotated   *types.TypeName
-	constructor string          // with the name of its package
-	wrapper     *types.TypeName // nil where the constructor returns the annotated type itself, or is not known here
-	methods     []string        // those with limits
+	constructor string          // qualified with the name of its package
+	wrapper     *types.TypeName // nil if the constructor returns the annotated type itself, or is not known here
+	methods     []string        // the methods with limits
 }
 
 // covers reports whether a method has limits.
 func (l *limited) covers(method string) bool { return slices.Contains(l.methods, method) }
 
-// limitedBy returns what fn wraps. It is nil unless fn looks like a generated constructor: func(next, *Limiter) wrapper.
+// limitedBy returns the type that fn wraps. It returns nil unless fn looks like a generated constructor: func(next, *Limiter) wrapper.
 func limitedBy(fn *types.Func) *limited {
 	params, results := fn.Signature().Params(), fn.Signature().Results()
 	if fn.Signature().Recv() != nil || params.Len() != 2 || results.Len() != 1 || !isLimiter(params.At(1).Type()) {
@@ -84,7 +84,7 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 	}
 	fact := &isLimited{l.constructor, l.methods}
 	c.ExportObjectFact(fn, fact)
-	if l.annotated.Pkg() == c.Pkg { // not so where an alias is annotated
+	if l.annotated.Pkg() == c.Pkg { // false if an alias of a type of another package is annotated
 		c.ExportObjectFact(l.annotated, fact)
 	}
 }
@@ -103,7 +103,7 @@ func (c *checker) usesLimiter(body *ast.BlockStmt) bool {
 // importFacts reads the facts of this package and of the packages that it imports.
 func (c *checker) importFacts() {
 	facts := c.AllObjectFacts()
-	slices.SortFunc(facts, func(a, b analysis.ObjectFact) int { // where two packages wrap one type, always the same one counts
+	slices.SortFunc(facts, func(a, b analysis.ObjectFact) int { // so that if two packages wrap one type, the same one counts always
 		return cmp.Compare(fmt.Sprint(a.Object), fmt.Sprint(b.Object))
 	})
 	for _, f := range facts {
@@ -115,7 +115,7 @@ func (c *checker) importFacts() {
 			c.constructors[o], c.limited[l.annotated] = l, l
 			c.wrappers[l.wrapper] = true
 			c.wrapped = append(c.wrapped, o.Signature().Params().At(0))
-		case *types.TypeName: // after the functions: in the sorted texts "func" stands before "type", and that before "var"
+		case *types.TypeName: // after all functions, as the sorted texts begin with "func", "type" and "var"
 			c.limited[o] = &limited{annotated: o, constructor: fact.Constructor, methods: fact.Methods}
 		case *types.Var:
 			c.wrapped = append(c.wrapped, o)
@@ -123,7 +123,7 @@ func (c *checker) importFacts() {
 	}
 }
 
-// callee returns the function or method that is called by its name; nil for other calls.
+// callee returns the function or method that a call names, or nil for other calls.
 func (c *checker) callee(call *ast.CallExpr) *types.Func {
 	if fn, ok := typeutil.Callee(c.TypesInfo, call).(*types.Func); ok {
 		return fn.Origin()
@@ -131,7 +131,7 @@ func (c *checker) callee(call *ast.CallExpr) *types.Func {
 	return nil
 }
 
-// name names a type as the code of this package mostly does.
+// name returns the name of a type as this package would usually write it.
 func (c *checker) name(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == c.Pkg {
@@ -141,7 +141,7 @@ func (c *checker) name(t types.Type) string {
 	})
 }
 
-// nameOf names the constructor likewise.
+// nameOf returns the name of a constructor as this package would usually write it.
 func (c *checker) nameOf(l *limited) string {
 	return strings.TrimPrefix(l.constructor, c.Pkg.Name()+".")
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// decorates reports whether values of the type t hold something through which a limited method of iface can be called, which
-// may well be the wrapper: an interface with such a method, a func like it, or a func that makes one of these. Fields and elements
-// count, however deep within types that belong to the package of t or have such a method. Generated wrappers count too.
+// decorates reports whether values of type t hold a value through which they can call a limited method of iface, because that value
+// may be the wrapper. Such a value is an interface with the method, a func with its signature, a func that returns one of these, or
+// a generated wrapper. decorates looks at fields and elements at any depth, but only inside types that belong to the package of t or
+// have such a method.
 func (c *checker) decorates(t, iface types.Type, l *limited) bool {
 	var methods []*types.Func
 	for m := range iface.Underlying().(*types.Interface).Methods() {
@@ -23,10 +24,10 @@ func (c *checker) decorates(t, iface types.Type, l *limited) bool {
 	return d.holds(t)
 }
 
-// decorator asks whether a type decorates an interface.
+// decorator is one call of decorates.
 type decorator struct {
 	*checker
-	methods []*types.Func // the limited ones of the interface
+	methods []*types.Func // the limited methods of the interface
 	home    *types.Package
 	seen    map[string]bool
 }
@@ -78,7 +79,7 @@ func (d *decorator) reaches(t types.Type) bool {
 	return false
 }
 
-// isFunc reports whether a func is like one of the methods, or makes something that has them.
+// isFunc reports whether a func has the signature of one of the methods, or returns a value that decorates.
 func (d *decorator) isFunc(sig *types.Signature) bool {
 	for _, m := range d.methods {
 		if types.Identical(sig, m.Type()) {

@@ -23,7 +23,7 @@ type place struct {
 	owner any
 }
 
-// transfers returns the values that go somewhere at a node.
+// transfers returns the values that a node moves to places.
 func (c *checker) transfers(at inspector.Cursor) []transfer {
 	switch n := at.Node().(type) {
 	case *ast.CallExpr:
@@ -36,7 +36,7 @@ func (c *checker) transfers(at inspector.Cursor) []transfer {
 			places = append(places, c.place(name))
 		}
 		return c.pairs(n.Values, places)
-	case *ast.RangeStmt: // elements of n.X go there
+	case *ast.RangeStmt: // the elements of n.X move to the variables
 		return []transfer{{n.X, nil, place{owner: c.variable(n.Key)}}, {n.X, nil, place{owner: c.variable(n.Value)}}}
 	case *ast.ReturnStmt:
 		return c.pairs(n.Results, c.results(at))
@@ -50,7 +50,7 @@ func (c *checker) transfers(at inspector.Cursor) []transfer {
 	return nil
 }
 
-// pairs sends each value to the place of the same index. A single call may have a result for each place.
+// pairs returns the transfers of values to the places of the same index. A single call may have a result for each place.
 func (c *checker) pairs(values []ast.Expr, places []place) (all []transfer) {
 	if len(values) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (c *checker) pairs(values []ast.Expr, places []place) (all []transfer) {
 	return all
 }
 
-// params returns where the arguments of a call go.
+// params returns the places of the arguments of a call.
 func (c *checker) params(call *ast.CallExpr) (all []place) {
 	t := c.TypesInfo.TypeOf(call.Fun)
 	if c.TypesInfo.Types[call.Fun].IsType() {
@@ -78,8 +78,8 @@ func (c *checker) params(call *ast.CallExpr) (all []place) {
 		return nil
 	}
 	declared := sig.Params()
-	if fn := c.callee(call); fn != nil && fn.Signature().Params().Len() == declared.Len() { // else it is (*T).Method
-		declared = fn.Signature().Params() // also where sig is an instance of a generic one
+	if fn := c.callee(call); fn != nil && fn.Signature().Params().Len() == declared.Len() { // false for (*T).Method
+		declared = fn.Signature().Params() // those of the declaration, even if sig is an instance of it
 	}
 	for i := range sig.Params().Len() {
 		all = append(all, place{sig.Params().At(i).Type(), declared.At(i)})
@@ -97,7 +97,7 @@ func (c *checker) params(call *ast.CallExpr) (all []place) {
 // spread repeats the last parameter, which is variadic, until there are n.
 func spread(params []place, n int) []place {
 	last := params[len(params)-1]
-	if list, ok := last.to.Underlying().(*types.Slice); ok { // not so for append([]byte, string...)
+	if list, ok := last.to.Underlying().(*types.Slice); ok { // false for append([]byte, string...)
 		last.to = list.Elem()
 	}
 	for params = params[:len(params)-1]; len(params) < n; {
@@ -162,7 +162,7 @@ func (c *checker) places(all []ast.Expr) (places []place) {
 	return places
 }
 
-// place returns where a value goes that is assigned to e.
+// place returns the place of a value that is assigned to e.
 func (c *checker) place(e ast.Expr) place {
 	if id, ok := e.(*ast.Ident); ok && id.Name == "_" {
 		return place{}
@@ -170,7 +170,7 @@ func (c *checker) place(e ast.Expr) place {
 	return place{c.TypesInfo.TypeOf(e), c.variable(e)}
 }
 
-// variable returns the *types.Var that e names, or has an element of; nil if there is none.
+// variable returns the *types.Var that e names or is an element of, or nil.
 func (c *checker) variable(e ast.Expr) any {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:

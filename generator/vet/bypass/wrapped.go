@@ -8,15 +8,15 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// isWrapped is the fact that values of a parameter or field end up in a generated constructor.
+// isWrapped is the fact that values of a parameter or field reach a generated constructor.
 type isWrapped struct{}
 
 func (*isWrapped) AFact()         {}
 func (*isWrapped) String() string { return "wrapped" }
 
-// findWrapped returns the expressions whose values end up in a generated constructor, and exports the parameters and fields on
-// their way. It follows the names that an expression mentions and ignores the order of statements. So it may return too many
-// expressions, and a finding is missed; it does not return too few.
+// findWrapped returns the expressions whose values reach a generated constructor, and exports a fact about each parameter and field
+// on their way. It follows the names in expressions and ignores the order of statements. So it may return too many expressions, and
+// a bypass is missed; it does not return too few.
 func (c *checker) findWrapped(root inspector.Cursor) []ast.Node {
 	o := origins{checker: c, from: map[any][]ast.Expr{}, named: map[string][]*types.Func{}, seen: map[any]bool{}}
 	for at := range root.Preorder() {
@@ -28,17 +28,17 @@ func (c *checker) findWrapped(root inspector.Cursor) []ast.Node {
 	return o.found
 }
 
-// origins traces values back to where they come from.
+// origins traces values back to the expressions that they come from.
 type origins struct {
 	*checker
-	from   map[any][]ast.Expr       // what goes to each owner of a place
-	values []any                    // functions that are used as values: each a *types.Func or an *ast.FuncLit
+	from   map[any][]ast.Expr       // the values that move to each owner of a place
+	values []any                    // functions that are used as values, each a *types.Func or an *ast.FuncLit
 	named  map[string][]*types.Func // the functions and methods of this package
 	seen   map[any]bool
 	found  []ast.Node
 }
 
-// note notes the values that go somewhere at a node.
+// note records the values that a node moves, the functions that it uses as values, and the functions that it declares.
 func (o *origins) note(at inspector.Cursor) {
 	for _, t := range o.transfers(at) {
 		if t.owner != nil {
@@ -54,13 +54,13 @@ func (o *origins) note(at inspector.Cursor) {
 		o.named[fn.Name()] = append(o.named[fn.Name()], fn)
 		if n.Type.Results != nil {
 			for _, f := range n.Type.Results.List {
-				for _, name := range f.Names { // which a return need not mention
+				for _, name := range f.Names { // a return statement need not mention named results
 					o.from[fn] = append(o.from[fn], name)
 				}
 			}
 		}
 	case *ast.CallExpr:
-		if e, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && o.isForeign(e) { // what is added to a container may come out of it
+		if e, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && o.isForeign(e) { // the receiver may be a container of the arguments
 			if v := o.variable(e.X); v != nil {
 				o.from[v] = append(o.from[v], n.Args...)
 			}
@@ -74,7 +74,7 @@ func (o *origins) isForeign(e *ast.SelectorExpr) bool {
 	return s != nil && s.Kind() == types.MethodVal && s.Obj().Pkg() != o.Pkg
 }
 
-// function returns the *types.Func that e names, or the *ast.FuncLit that it is; nil if it is no function.
+// function returns the *types.Func that e names, or e itself if it is an *ast.FuncLit, or nil.
 func (o *origins) function(e ast.Expr) any {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.FuncLit:
@@ -89,7 +89,7 @@ func (o *origins) function(e ast.Expr) any {
 	return nil
 }
 
-// follow traces the values that go to the places of an owner.
+// follow traces the values that move to the places of an owner.
 func (o *origins) follow(owner any) {
 	if o.seen[owner] {
 		return
@@ -100,7 +100,7 @@ func (o *origins) follow(owner any) {
 		o.followMentioned(e)
 	}
 	if fn, ok := owner.(*types.Func); ok && fn.Signature().Recv() != nil && types.IsInterface(fn.Signature().Recv().Type()) {
-		for _, method := range o.named[fn.Name()] { // of a type that may implement the interface
+		for _, method := range o.named[fn.Name()] { // its type may implement the interface
 			if types.Identical(method.Signature(), fn.Signature()) {
 				o.follow(method)
 			}
@@ -118,11 +118,11 @@ func (o *origins) follow(owner any) {
 func (o *origins) followMentioned(e ast.Node) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.SelectorExpr: // of a.sender, only the field matters
+		case *ast.SelectorExpr: // in a.sender, only the field matters
 			o.followMentioned(n.Sel)
 			_, isName := n.X.(*ast.Ident)
 			return !isName || o.isForeign(n)
-		case *ast.KeyValueExpr: // of options{sender: s}, only s does
+		case *ast.KeyValueExpr: // in options{sender: s}, only s matters
 			if v, ok := o.variable(n.Key).(*types.Var); ok && v.IsField() {
 				o.followMentioned(n.Value)
 				return false
@@ -139,8 +139,8 @@ func (o *origins) followMentioned(e ast.Node) {
 	})
 }
 
-// followContainer follows the results that a container such as fx may pass to the parameter v: those of its type, of functions that are
-// used as values, if v belongs to such a function too.
+// followContainer traces the values that a dependency injection container such as fx may pass to the parameter v. If the function of
+// v is used as a value, these are the results of the same type of all functions that are used as values.
 func (o *origins) followContainer(v *types.Var) {
 	if !slices.ContainsFunc(o.values, func(f any) bool { return slices.Contains(variables(o.signature(f).Params()), v) }) {
 		return

@@ -1,11 +1,11 @@
-// Package directive finds //ratelimit: directives that do not do what they seem to.
+// Package directive finds //ratelimit: directives with mistakes.
 //
-// The [Analyzer] reports what the generator would report: a directive that cannot be read, that only looks like one, that stands
-// where it has no effect, or whose rule or expressions do not fit the method, and valid rules that probably do not do what was
-// meant. Each finding stands at the word that is wrong, and has a suggested fix where there is only one way to mend it. It also
-// reports generated files that are missing or out of date.
+// The [Analyzer] reports what the generator would report: comments that only look like directives, directives that cannot be read
+// or that have no effect where they stand, rules and expressions that do not fit the method, and valid rules that probably do not
+// do what was meant. Each finding stands at the wrong word, and has a suggested fix if there is only one way to correct it. The
+// Analyzer also reports generated files that are missing or out of date.
 //
-// Programs that use a limited type without its wrapper are the subject of package bypass.
+// Package bypass finds programs that use a limited type without its wrapper.
 package directive
 
 import (
@@ -43,7 +43,7 @@ func run(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// diagnose returns what is wrong with the directives of p and with what was generated from them.
+// diagnose returns the mistakes in the directives of p, and its stale generated files.
 func diagnose(pass *analysis.Pass, p *source.Package) (found annotations.Diagnostics) {
 	defer p.NoteFault(&found)
 	pkg, found := collect.Package(pass.Fset, p)
@@ -51,16 +51,16 @@ func diagnose(pass *analysis.Pass, p *source.Package) (found annotations.Diagnos
 	found = append(found, errs...)
 	checked, counts := check.Package(pass.Fset, pkg)
 	found = append(append(found, checked...), check.Shared(pass.Fset, counts)...)
-	if !found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // else nothing can be generated from here
+	if !found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // otherwise nothing can be generated here
 		found = append(found, stale(pass, pkg)...)
 	}
 	return found
 }
 
-// isCgo reports whether a file is what cgo makes of another one, with other types in it.
+// isCgo reports whether cgo generated the file from another one, whose types may differ.
 func isCgo(f *source.File) bool { return strings.HasSuffix(f.Path, ".cgo1.go") }
 
-// stale finds the generated files of pkg that are not as they would be generated now.
+// stale returns a diagnostic for each generated file of pkg that is missing or out of date.
 func stale(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnostics) {
 	expected := map[string]bool{}
 	for _, f := range pkg.Files {
@@ -90,7 +90,7 @@ func stale(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnosti
 
 const remedy = "run go tool ratelimit in this directory"
 
-// report reports what was found in the order of the source, each finding once.
+// report reports the findings in source order, without duplicates.
 func report(pass *analysis.Pass, found annotations.Diagnostics) {
 	for _, f := range found.Sorted(pass.Fset) {
 		d := analysis.Diagnostic{Pos: f.Pos, End: f.End, Category: f.Code, Message: f.Msg}
@@ -107,7 +107,7 @@ func report(pass *analysis.Pass, found annotations.Diagnostics) {
 	}
 }
 
-// wordEnd returns the end of the word that begins at pos: the next space or the end of the line. That is pos where a word is missing.
+// wordEnd returns the end of the word that begins at pos: the next space or the end of the line. If there is no word, it returns pos.
 func wordEnd(pass *analysis.Pass, pos token.Pos) token.Pos {
 	file := pass.Fset.File(pos)
 	src, err := pass.ReadFile(file.Name())

@@ -25,12 +25,12 @@ func TestDirectives(t *testing.T) {
 	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), directive.Analyzer, "directives")
 }
 
-// TestMeaning finds what the generator refuses or warns of, though it can be read.
+// TestMeaning expects the errors and warnings of the generator about directives that can be read.
 func TestMeaning(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), directive.Analyzer, "meaning")
 }
 
-// TestFault makes a diagnostic of a fault of the generator, here one about a package without types.
+// TestFault expects a diagnostic for a panic in the generator, here because of a package without types.
 func TestFault(t *testing.T) {
 	fset := token.NewFileSet()
 	src := "package x\n\n//ratelimit:rule limit=1 per=1m\ntype X interface{ M() error }\n"
@@ -49,7 +49,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestSpans looks at the order of the findings, and at what they underline: a word, or nothing at the end of a line.
+// TestSpans checks the order of the findings and the words that they mark. At the end of a line they mark nothing.
 func TestSpans(t *testing.T) {
 	for _, r := range analysistest.Run(t, analysistest.TestData(), directive.Analyzer, "directives", "meaning") {
 		fset, last := r.Pass.Fset, token.NoPos
