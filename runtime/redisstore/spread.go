@@ -100,12 +100,12 @@ func (s *store) keep(ctx context.Context, groups []*group, n int64) error {
 		}
 		if err := s.Adjust(ctx, &g.call); err != nil {
 			failed = errors.Join(failed, err)
-			if n > 0 {
-				continue // all of it is to be given back
-			}
 		}
 		for i := range g.call.Claims {
 			c := &g.call.Claims[i]
+			if n > 0 && c.Delta != 0 {
+				continue // it surely was not done, so all of it is to be given back
+			}
 			if g.call.Report {
 				c.Room += max(0, c.Charged-n)
 			}

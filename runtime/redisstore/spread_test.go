@@ -2,7 +2,10 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -89,6 +92,111 @@ func checkSpread(t *rapid.T, s *store, all engine.Call) {
 		}
 		if room != want[i]-taken || c.Charged != taken || c.Refused != (want[i] < asked) || call.Report && c.Room != room {
 			t.Fatalf("room %d was %d, taken %d, claim %+v", room, want[i], taken, c)
+		}
+	}
+}
+
+// flaky is a hook that may let commands fail: before they are sent, or after their replies.
+type flaky struct{ before, after func(redis.Cmder) error }
+
+func (*flaky) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *flaky) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+
+func (f *flaky) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		var err error
+		if f.before != nil {
+			err = f.before(cmd)
+		}
+		if err == nil {
+			err = next(ctx, cmd)
+		}
+		if err == nil && f.after != nil {
+			err = f.after(cmd)
+		}
+		if err != nil {
+			cmd.SetErr(err)
+		}
+		return err
+	}
+}
+
+// openFlaky returns a store on a ring, a hook of the server of one subject, and another subject that a server without the hook has.
+func openFlaky(t *testing.T, subject string) (s *store, hook *flaky, other string) {
+	hooks := make(map[string]*flaky)
+	client := redis.NewRing(&redis.RingOptions{
+		Addrs:              map[string]string{"a": redistest.Start(t).Addr, "b": redistest.Start(t).Addr},
+		HeartbeatFrequency: time.Hour, // no server leaves the ring
+		NewClient: func(opt *redis.Options) *redis.Client {
+			c := redis.NewClient(opt)
+			hooks[opt.Addr] = new(flaky)
+			c.AddHook(hooks[opt.Addr])
+			return c
+		},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	addrOf := func(subject string) string {
+		shard, err := client.GetShardClientForKey(subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shard.Options().Addr
+	}
+	for n := 0; other == "" || addrOf(other) == addrOf(subject); n++ {
+		other = fmt.Sprint("other", n)
+	}
+	return New(client, asking...).(*store), hooks[addrOf(subject)], other
+}
+
+// If a server fails, the others give back what they were charged, whatever the order of the rules is.
+func TestSpreadOverAServerThatFails(t *testing.T) {
+	s, hook, other := openFlaky(t, "lost")
+	for _, subjects := range [][]string{{"lost", other}, {other, "lost"}} {
+		for _, upTo := range []bool{false, true} {
+			call := of(minute, 3, subjects...)
+			call.UpTo = upTo
+			hook.before = func(redis.Cmder) error { return errors.New("away") }
+			if v, err := s.Decide(t.Context(), clone(&call)); err == nil || v.Admitted {
+				t.Errorf("%v: got %+v, %v", subjects, v, err)
+			}
+			hook.before = nil
+			if left := rooms(t, s, call); left[0] != 3 || left[1] != 3 {
+				t.Errorf("%v, up to %t: %v of 3 permits are left", subjects, upTo, left)
+			}
+		}
+	}
+}
+
+// Where permits beyond the smallest room cannot be given back, the call fails and gives back all that it took, and nothing of others, whether
+// the server has done the first part of that or not.
+func TestSpreadUpToThatCannotGiveBack(t *testing.T) {
+	for name, done := range map[string]bool{"not sent": false, "no reply": true} {
+		s, hook, scarce := openFlaky(t, "plenty")
+		used := of(minute, 10, "plenty", scarce)
+		used.Claims[0].Cost, used.Claims[1].Cost = 5, 9
+		if _, err := s.Decide(t.Context(), &used); err != nil {
+			t.Fatal(err)
+		}
+		commands := 0
+		fail := func(redis.Cmder) error {
+			if commands++; commands == 2 { // of the call: it is decided, and then gives back
+				return map[bool]error{false: &net.OpError{Op: "dial", Err: errors.New("away")}, true: io.EOF}[done]
+			}
+			return nil
+		}
+		if done {
+			hook.after = fail
+		} else {
+			hook.before = fail
+		}
+		call := of(minute, 10, "plenty", scarce)
+		call.UpTo, call.Claims[0].Cost, call.Claims[1].Cost = true, 3, 3
+		if v, err := s.Decide(t.Context(), &call); err == nil || v.Admitted {
+			t.Errorf("%s: got %+v, %v", name, v, err)
+		}
+		if left := rooms(t, s, used); left[0] != 5 || left[1] != 1 {
+			t.Errorf("%s: %v permits are left; want 5 and 1", name, left)
 		}
 	}
 }
