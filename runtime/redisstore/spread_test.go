@@ -51,6 +51,7 @@ func TestSpreadIsAllOrNothing(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				n++
 				call := of(minute, 3, fmt.Sprint(n, "a"), fmt.Sprint(n, "b"), fmt.Sprint(n, "c"))
+				call.Claims = append(call.Claims, of(combinable[0], 4, fmt.Sprint(n, "a")).Claims...)
 				for range rapid.IntRange(1, 8).Draw(t, "calls") {
 					checkSpread(t, s, call)
 				}
@@ -61,6 +62,7 @@ func TestSpreadIsAllOrNothing(t *testing.T) {
 
 func checkSpread(t *rapid.T, s *store, all engine.Call) {
 	call := engine.Call{Prefix: all.Prefix, UpTo: rapid.Bool().Draw(t, "up to"), Report: rapid.Bool().Draw(t, "report")}
+	call.Refused = rapid.IntRange(0, 4).Draw(t, "refused elsewhere") == 0
 	want, admitted := []int64(nil), true
 	cost, taken := rapid.Int64Range(1, 3).Draw(t, "cost"), int64(0)
 	before, one := rooms(t, s, all), rapid.IntRange(0, len(all.Claims)-1).Draw(t, "one")
@@ -78,6 +80,9 @@ func checkSpread(t *rapid.T, s *store, all engine.Call) {
 		} else if room < cost {
 			taken = 0
 		}
+	}
+	if call.Refused {
+		taken = 0
 	}
 	admitted = taken > 0
 	v, err := s.Decide(context.Background(), &call)
@@ -224,6 +229,20 @@ func TestSpreadAsksAgain(t *testing.T) {
 			}
 			time.Sleep(time.Duration(v.At-v.Now) * time.Microsecond)
 		}
+	}
+	call.Peek = true
+	for i := range call.Claims {
+		call.Claims[i].Rule = minute
+	}
+	for range 2 { // nobody is charged by looking
+		if v, err := s.Decide(context.Background(), &call); err != nil || !v.Admitted || v.At != v.Now {
+			t.Fatalf("got %+v, %v", v, err)
+		}
+	}
+	used := of(minute, 1, "b")
+	requireAdmits(t, s, func() engine.Call { return *clone(&used) }, 1, 1)
+	if v, err := s.Decide(context.Background(), &call); err != nil || !v.Admitted || v.At <= v.Now {
+		t.Errorf("a call that would wait: got %+v, %v", v, err)
 	}
 }
 
