@@ -298,6 +298,67 @@ func TestResetEndsLeases(t *testing.T) {
 		waitFor(t, "what the other rule has left", func() bool { return slices.Equal(rooms(t, s, call), []int64{20, 1000 - used}) })
 	}
 	requireAdmits(t, s, func() engine.Call { return *clone(&call) }, 40, 20)
+	if _, err := s.Reset(context.Background(), &call); err != nil { // of all rules: nothing goes back
+		t.Fatal(err)
+	}
+	handed(t, s, call)
+	if _, err := s.Reset(context.Background(), &call); err != nil {
+		t.Fatal(err)
+	}
+	if left := rooms(t, s, call); left[0] != 20 || left[1] != 1000 || inHand(s, call) != 0 {
+		t.Errorf("%v are left after a reset of all rules, and %d in hand", left, inHand(s, call))
+	}
+}
+
+// A lease that is on its way during a reset is not handed out.
+func TestResetMeetsALease(t *testing.T) {
+	server, hook := redistest.Start(t), new(flaky)
+	client := connect(t, server.Addr)
+	client.AddHook(hook)
+	s := New(client, asking...).(*store)
+	call := of(leasing(t, long)[0], 1e6, "a")
+	for range 10 {
+		decideOnce(t, s, call)
+	}
+	s.lease(&call).close()
+	sent, reply, decided, reset := make(chan bool), make(chan bool), make(chan bool), make(chan error)
+	hook.before = func(redis.Cmder) error {
+		hook.before = nil
+		close(sent)
+		<-reply
+		return nil
+	}
+	go func() {
+		decideOnce(t, s, call)
+		close(decided)
+	}()
+	<-sent
+	go func() {
+		_, err := s.Reset(context.Background(), &call)
+		reset <- err
+	}()
+	waitFor(t, "the reset", func() bool { return commands(server, "del") != "0" })
+	close(reply)
+	if err := <-reset; err != nil {
+		t.Fatal(err)
+	}
+	<-decided
+	if n := inHand(s, call); n != 0 {
+		t.Errorf("%d permits are in hand after the reset", n)
+	}
+}
+
+// A lease is handed out, and takes permits back, only for its own calls, whatever their hashes are.
+func TestLeaseOfAnotherHash(t *testing.T) {
+	s, _ := open(t)
+	call, _ := handed(t, s, of(leasing(t, long)[0], 1000, "a"))
+	other := *clone(&call)
+	other.Claims[0].Subject, other.Claims[0].Delta = "b", -1
+	s.leases.byCall[hash(&other)] = s.lease(&call)
+	left := inHand(s, call)
+	if s.lease(&other) != nil || s.leases.adjust(&other) || inHand(s, call) != left {
+		t.Errorf("the lease serves another call; %d permits in hand, want %d", inHand(s, call), left)
+	}
 }
 
 // A changed limit applies at once: a lease is of one limit.

@@ -106,7 +106,9 @@ type flaky struct{ before, after func(redis.Cmder) error }
 
 func (*flaky) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (f *flaky) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+func (f *flaky) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
 
 func (f *flaky) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
