@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
@@ -51,6 +54,7 @@ func TestAdjustFails(t *testing.T) {
 	}
 	for err, want := range map[error]bool{
 		errors.New("EOF"): false, &net.OpError{Op: "read"}: false, &net.OpError{Op: "dial"}: true, breaker.Unsent{Err: errors.New("x")}: true,
+		redis.ErrPoolTimeout: true, redis.ErrClosed: true, fmt.Errorf("wrapped: %w", redis.ErrPoolTimeout): true,
 		reply("ERR x"): false, reply("WRONGTYPE x"): false, reply("LOADING x"): true, reply("NOPERM x script: y"): false,
 	} {
 		if untaken(err) != want {
@@ -116,6 +120,46 @@ func settings(t *testing.T, s *store) {
 	}
 	if all, err := s.Settings(ctx, "p"); len(all) != 0 || err != nil {
 		t.Errorf("got %v, %v", all, err)
+	}
+}
+
+// A text that changes or goes while it is looked at is looked at again.
+func TestSettingsThatChangeMeanwhile(t *testing.T) {
+	server, hook := redistest.Start(t), new(flaky)
+	client := connect(t, server.Addr)
+	client.AddHook(hook)
+	s := New(client, asking...).(*store)
+	for name, step := range map[string]struct {
+		meanwhile   string // a command
+		before      string // another command, instead of during the look
+		set         bool
+		looks, text string
+	}{
+		"changed":         {meanwhile: "HSET p rule theirs", looks: "old theirs", text: "theirs"},
+		"changed back":    {meanwhile: "HSET p rule old", looks: "old old", set: true, text: "ours"},
+		"another":         {meanwhile: "HSET p other theirs", looks: "old old", set: true, text: "ours"},
+		"gone":            {meanwhile: "DEL p", looks: "old", set: true, text: "ours"},
+		"gone at first":   {before: "hget", looks: "", set: true, text: "ours"},
+		"as it was found": {meanwhile: "PING", looks: "old", set: true, text: "ours"},
+	} {
+		server.Do("DEL p")
+		server.Do("HSET p rule old")
+		hook.before = func(cmd redis.Cmder) error {
+			if cmd.Name() == step.before {
+				server.Do("DEL p")
+			}
+			return nil
+		}
+		var looks []string
+		set, err := s.Set(t.Context(), "p", "rule", "ours", func(old string) bool {
+			if looks = append(looks, old); len(looks) == 1 {
+				server.Do(step.meanwhile)
+			}
+			return old == "old"
+		})
+		if text := server.Do("HGET p rule"); set != step.set || err != nil || strings.Join(looks, " ") != step.looks || text != step.text {
+			t.Errorf("%s: set is %t, error %v, looked at %q, the text is %s; want %+v", name, set, err, looks, text, step)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +24,11 @@ var combinable = []*engine.Rule{
 	{Name: "bucket", Tag: "1h", Kind: engine.TokenBucket, Per: 3600 * second},
 	{Name: "counter", Tag: "1h", Kind: engine.SlidingCounter, Per: 3600 * second, Slices: 6},
 }
+
+var (
+	blocking = &engine.Rule{Name: "blocking", Tag: "1h", Kind: engine.FixedWindow, Per: 3600 * second, Block: 60 * second}
+	prepaid  = &engine.Rule{Name: "prepaid", Tag: "1h", Kind: engine.Prepaid, Per: 3600 * second}
+)
 
 // together decides calls in one batch, and returns their errors.
 func together(t rapid.TB, s *store, calls []*engine.Call) []*request {
@@ -56,6 +62,7 @@ func TestRunLikeOneByOne(t *testing.T) {
 			}
 			call.Report = rapid.Bool().Draw(t, "report")
 			call.Claims[0].Cost = rapid.SampledFrom([]int64{1, 1, 1, 2}).Draw(t, "cost")
+			drawWhatIsNotJoined(t, &call)
 			calls, want = append(calls, &call), append(want, clone(&call))
 		}
 		decided := together(t, s, calls)
@@ -65,6 +72,34 @@ func TestRunLikeOneByOne(t *testing.T) {
 			}
 		}
 	})
+}
+
+// drawWhatIsNotJoined makes a call, now and then, one that the script decides by itself.
+func drawWhatIsNotJoined(t *rapid.T, call *engine.Call) {
+	c := &call.Claims[0]
+	switch rapid.IntRange(0, 24).Draw(t, "kind of call") {
+	case 0:
+		call.Peek = true
+	case 1:
+		call.Refused = true
+	case 2:
+		c.Mode = engine.Shadow
+	case 3:
+		c.Mode = engine.Trigger
+	case 4:
+		call.UpTo = true
+		for i := range call.Claims {
+			call.Claims[i].Cost = 2
+		}
+	case 5:
+		*c = of(blocking, 2, c.Subject).Claims[0]
+	case 6:
+		*c = of(prepaid, 2, c.Subject).Claims[0]
+	case 7:
+		if c.Rule.Kind.Takes("wait") && len(call.Claims) == 1 {
+			c.Wait = 1800 * second
+		}
+	}
 }
 
 func asked(calls []*engine.Call) (requests []*request) {
@@ -112,6 +147,60 @@ func start(t *rapid.T, m model) int64 {
 		t.Fatal("nobody was admitted before")
 	}
 	return m["now"].Until
+}
+
+// However many wait for a server, a batch has a bound on its requests, and on the permits that sliding windows write. No more batches are
+// made than that takes, and all requests keep their order.
+func TestBatchesAreBounded(t *testing.T) {
+	s, _ := open(t)
+	n, err := s.node(context.Background(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n.waiting = nil
+		var all []*request
+		for range rapid.IntRange(1, 1000).Draw(t, "requests") {
+			call := of(rapid.SampledFrom(combinable).Draw(t, "rule"), 1e6, "a")
+			call.Claims[0].Cost = rapid.SampledFrom([]int64{1, 1, 1, 1, 1, 1, 1, 1, 200, maxPermits, maxPermits + 1}).Draw(t, "cost")
+			r := &request{call: &call, adjust: rapid.Bool().Draw(t, "adjusts")}
+			if r.adjust {
+				call.Claims[0].Delta = rapid.SampledFrom([]int64{-5, 5}).Draw(t, "delta")
+			}
+			all = append(all, r)
+			n.enqueue(context.Background(), r)
+		}
+		var got []*request
+		last, permits := 0, int64(0)
+		for i, b := range n.waiting {
+			if i > 0 && last < maxCalls && permits+b.requests[0].permits() <= maxPermits {
+				t.Fatalf("a batch of %d requests that write %d permits has room for more", last, permits)
+			}
+			last, permits = len(b.requests), 0
+			for _, r := range b.requests {
+				permits += r.permits()
+			}
+			if last > maxCalls || permits > maxPermits && !alone(b.requests) {
+				t.Fatalf("a batch has %d requests, which write %d permits", last, permits)
+			}
+			got = append(got, b.requests...)
+		}
+		if !slices.Equal(got, all) {
+			t.Fatal("the requests are not those that came, in their order")
+		}
+	})
+	n.waiting = nil
+}
+
+// alone reports whether one of the requests alone writes permits.
+func alone(requests []*request) bool {
+	writing := 0
+	for _, r := range requests {
+		if r.permits() > 0 {
+			writing++
+		}
+	}
+	return writing == 1
 }
 
 // A key of a foreign type harms one of the calls that go together.

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +171,70 @@ func TestTimeout(t *testing.T) {
 			if v, err := s.Decide(context.Background(), &call); err == nil {
 				t.Fatalf("%s: got %+v", name, v)
 			}
+		}
+	}
+}
+
+// A server that has no functions decides by EVALSHA, and that is told once.
+func TestServerWithoutFunctions(t *testing.T) {
+	server := redistest.Start(t, "--rename-command", "FCALL", "unused")
+	s, told := New(connect(t, server.Addr), asking...).(*store), make(chan string, 10)
+	s.Notify(func(notice string, _ error) { told <- notice })
+	for range 3 {
+		requireAdmits(t, s, func() engine.Call { return of(minute, 2, "a") }, 3, 2)
+		server.Do("FLUSHALL")
+	}
+	if len(told) != 1 || !strings.Contains(<-told, "functions are not available") || commands(server, "evalsha") == "0" {
+		t.Errorf("%d notices are left; %s decisions by EVALSHA", len(told), commands(server, "evalsha"))
+	}
+}
+
+// While the slot of a call moves to another server, the call is decided where its keys are: it waits until all of them are at one place.
+func TestSlotThatMoves(t *testing.T) {
+	masters := redistest.StartCluster(t, 3)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: masters.Addrs(), ReadTimeout: time.Minute})
+	defer client.Close()
+	for name, c := range map[string]redis.UniversalClient{"shown": client, "hidden": hidden{client}} {
+		s := New(c, asking...).(*store)
+		slot, err := strconv.Atoi(masters[0].Do("CLUSTER KEYSLOT " + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := slot * len(masters) / 16384
+		from, to := masters[owner], masters[(owner+1)%len(masters)]
+		set := func(m *redistest.Server, state string) { m.Do(fmt.Sprint("CLUSTER SETSLOT ", slot, " ", state)) }
+		set(to, "IMPORTING "+from.Do("CLUSTER MYID"))
+		set(from, "MIGRATING "+to.Do("CLUSTER MYID"))
+		decide := func(call engine.Call) <-chan error {
+			result := make(chan error, 1)
+			go func() {
+				_, err := s.Decide(context.Background(), &call)
+				result <- err
+			}()
+			return result
+		}
+		if err := <-decide(of(minute, 5, name)); err != nil { // no key is there, so the other server decides
+			t.Errorf("%s: a new subject: %v", name, err)
+		}
+		if keys := to.Do("KEYS *" + name + "*"); keys == "" {
+			t.Errorf("%s: the server to which the slot moves has no key", name)
+		}
+		from.Do("CONFIG RESETSTAT")
+		to.Do("CONFIG RESETSTAT")
+		both := of(minute, 5, name)
+		both.Claims = append(both.Claims, of(combinable[0], 5, name).Claims...)
+		result := decide(both) // one of its keys is there
+		waitFor(t, "a server that has one key of two", func() bool {
+			return strings.Contains(from.Do("INFO errorstats")+to.Do("INFO errorstats"), "TRYAGAIN:count=")
+		})
+		set(from, "STABLE")
+		set(to, "NODE "+to.Do("CLUSTER MYID"))
+		set(from, "NODE "+to.Do("CLUSTER MYID"))
+		if err := <-result; err != nil {
+			t.Errorf("%s: a call under two rules: %v", name, err)
+		}
+		if left := rooms(t, s, both); left[0] != 3 || left[1] != 4 {
+			t.Errorf("%s: %v permits of 5 are left", name, left)
 		}
 	}
 }

@@ -180,6 +180,28 @@ func TestPingOfACluster(t *testing.T) {
 	requirePing(t, s, "cannot be reached")
 }
 
+// Each shard of a ring is tried, and the one that fails is named. The user of a cluster is named, too.
+func TestPingOfARing(t *testing.T) {
+	shards := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
+	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": shards[0].Addr, "b": shards[1].Addr}})
+	t.Cleanup(func() { _ = client.Close() })
+	s := New(client, WithTimeout(20*time.Second)).(*store)
+	if err := s.Ping(t.Context(), "p", rulesOfAllKinds()); err != nil {
+		t.Error(err)
+	}
+	for _, shard := range shards {
+		if keys := shard.Do("KEYS *"); keys != "" {
+			t.Errorf("it left %q", keys)
+		}
+		shard.Do("ACL SETUSER default -setrange")
+		requirePing(t, s, shard.Addr+": the user may not run SETRANGE")
+		shard.Do("ACL SETUSER default +setrange")
+	}
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{shards[0].Addr}, Username: "ann", Password: "x"})
+	t.Cleanup(func() { _ = cluster.Close() })
+	requirePing(t, New(cluster, WithTimeout(20*time.Second)).(*store), `does not know the user "ann", or the password is wrong`)
+}
+
 // A server that removes counts is told of once, by Ping and at the first call, whoever has loaded the function.
 func TestEvictionIsTold(t *testing.T) {
 	for name, use := range map[string]func(*store) error{

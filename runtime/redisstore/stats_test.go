@@ -12,6 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	"github.com/ratelimit-go/ratelimit/internal/stats"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // published returns the only report of a prefix, or nothing.
@@ -67,6 +68,17 @@ func TestStatsOfBlocks(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 	})
+}
+
+// A call that asks again at a later time counts when it has its answer.
+func TestStatsOfCallsThatAskAgain(t *testing.T) {
+	s := New(redis.NewClient(&redis.Options{}), WithStats()).(*store)
+	call := of(minute, 1, "a")
+	call.Claims[0].Wait = second
+	s.stats.note(&call, &engine.Verdict{Now: 1, At: 2})
+	if s.stats.rules != nil {
+		t.Errorf("got %+v", s.stats.rules)
+	}
 }
 
 // A process publishes while it decides: calls that the server or a remembered refusal answers, no peeks, and nothing once it is idle.

@@ -1,12 +1,14 @@
 package memory
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -309,9 +311,23 @@ func TestNewLike(t *testing.T) {
 	other := NewLike(foreign{}, 1, 1e6)
 	expect(t, other, callOf("a", 1, hour), true)
 	expectFull(t, other, callOf("b", 1, hour))
+
+	slow := NewLike(sleeper{now: 99}, 1, 1e6)
+	if v := expect(t, slow, callOf("a", 1, hour), true); v.Now != 99 {
+		t.Errorf("its time is %d; expected that of the clock by which calls wait", v.Now)
+	}
 }
 
 type foreign struct{ engine.Store }
+
+// sleeper is a store of another package with a clock by which calls wait.
+type sleeper struct {
+	engine.Store
+	now int64
+}
+
+func (s sleeper) Time() time.Time                          { return time.UnixMicro(s.now) }
+func (sleeper) Sleep(context.Context, time.Duration, bool) {}
 
 func TestSettings(t *testing.T) {
 	s, ctx := New(nil, 1, 1e6), t.Context()
