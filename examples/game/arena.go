@@ -11,27 +11,27 @@ import (
 //
 //ratelimit:wrap tz=Asia/Tokyo
 type Arena interface {
-	// Score adds points to what a player has. Nobody wins 1000 points in 3 seconds by fair play: then somebody takes a look.
+	// Score adds points to a player. More than 1000 points in 3 seconds are probably cheating, which triggers an alert.
 	//
 	//ratelimit:rule key="{player}" limit=1000 per=3s algorithm=sliding-counter slices=30 cost=points mode=trigger name=cheating
 	Score(ctx context.Context, player string, points int) error
 
-	// Trade moves gold, of which a player may spend more on a higher level.
+	// Trade spends gold of a player. A player on a higher level may spend more.
 	//
 	//ratelimit:rule key="{player.Name}" limit="1000 * player.Level" cron=@daily cost=gold message="{player.Name} may spend no more today."
 	Trade(ctx context.Context, player *Player, gold int) error
 
-	// Talk sends a message. A player may talk to ten strangers a day, and to each as often as he likes.
+	// Talk sends a message. A player may talk to ten strangers a day, and to each of them any number of times.
 	//
 	//ratelimit:rule key="{player}" distinct="{to}" limit=10 cron=@daily when="!friends(player, to)" message="Ten strangers a day."
 	Talk(ctx context.Context, player, to, text string) error
 
-	// Join enters a match. What could not be entered does not count.
+	// Join enters a match. A failed attempt does not count.
 	//
 	//ratelimit:rule key="{player}" limit=3 per=1h refund=error
 	Join(ctx context.Context, player, match string) error
 
-	// Wave shows a gesture. Too many of them are not shown.
+	// Wave shows a gesture. Gestures beyond the limit are not shown.
 	//
 	//ratelimit:rule key="{player}" limit=2 per=1s
 	//ratelimit:fallback unseen

@@ -59,7 +59,7 @@ var arenaScoreRules = wrap.NewRules("examples/game.Arena.Score",
 	},
 )
 
-// Score adds points to what a player has. Nobody wins 1000 points in 3 seconds by fair play: then somebody takes a look.
+// Score adds points to a player. More than 1000 points in 3 seconds are probably cheating, which triggers an alert.
 //
 // Limits: 1000 per 3s per player (a call costs points, counted in 30 slices, only a trigger).
 func (a *LimitedArena) Score(ctx context.Context, player string, points int) error {
@@ -80,7 +80,7 @@ var arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
 	},
 )
 
-// Trade moves gold, of which a player may spend more on a higher level.
+// Trade spends gold of a player. A player on a higher level may spend more.
 //
 // Limits: (1000 * player.Level) per day (Asia/Tokyo) per player.Name (a call costs gold).
 func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) error {
@@ -110,7 +110,7 @@ var arenaTalkRules = wrap.NewRules("examples/game.Arena.Talk",
 	},
 )
 
-// Talk sends a message. A player may talk to ten strangers a day, and to each as often as he likes.
+// Talk sends a message. A player may talk to ten strangers a day, and to each of them any number of times.
 //
 // Limits: 10 different to per day (Asia/Tokyo) per player, if !friends(player, to).
 func (a *LimitedArena) Talk(ctx context.Context, player, to, text string) error {
@@ -128,7 +128,7 @@ var arenaJoinRules = wrap.NewRules("examples/game.Arena.Join",
 	ratelimit.Rule{Key: "{player}", Limit: 3, Per: time.Hour, Refund: ratelimit.RefundError},
 )
 
-// Join enters a match. What could not be entered does not count.
+// Join enters a match. A failed attempt does not count.
 //
 // Limits: 3 per hour per player (given back on an error).
 func (a *LimitedArena) Join(ctx context.Context, player, match string) error {
@@ -147,7 +147,7 @@ var arenaWaveRules = wrap.NewRules("examples/game.Arena.Wave",
 	ratelimit.Rule{Key: "{player}", Limit: 2, Per: time.Second},
 )
 
-// Wave shows a gesture. Too many of them are not shown.
+// Wave shows a gesture. Gestures beyond the limit are not shown.
 //
 // Limits: 2 per second per player. Refused calls go to unseen.
 func (a *LimitedArena) Wave(player string) {

@@ -44,7 +44,7 @@ func Example() {
 	//   5 waves, 2 seen
 }
 
-// The story on Redis is that of Example, but for the delays, which depend on the time of day.
+// The output on Redis is that of Example, except for the delays, which depend on the time of day.
 func TestOnRedis(t *testing.T) {
 	var here, there bytes.Buffer
 	if err := errors.Join(run(&here, ""), run(&there, "redis://"+redistest.Start(t).Addr+"?read_timeout=1m")); err != nil {
@@ -84,7 +84,7 @@ func TestPanicGivesBack(t *testing.T) {
 	}
 }
 
-// TestTriggerIsSetAgain lets the sum fall below the limit between two triggers.
+// TestTriggerIsSetAgain expects a second trigger after the sum has fallen below the limit.
 func TestTriggerIsSetAgain(t *testing.T) {
 	now := time.Date(2026, time.March, 2, 3, 0, 0, 0, time.UTC)
 	fired := 0

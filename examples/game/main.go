@@ -1,8 +1,8 @@
-// Game shows rules that count more than calls: points within some seconds, which set off a trigger; gold, of which the players'
-// levels decide how much; strangers a day, of whom each counts once; matches that could really be entered; and gestures
-// that are dropped rather than refused. The directives stand in arena.go.
+// Game shows rules that count other things than calls: points within some seconds, which set off a trigger; gold, with a limit that
+// depends on the player's level; strangers, each of whom counts once a day; successful attempts to join a match; and gestures that
+// are dropped rather than refused. The directives are in arena.go.
 //
-// It counts in this process, with a clock that it moves by hand, or on Redis when REDIS_URL is set:
+// It counts in this process, with a clock that it moves itself, or on Redis if REDIS_URL is set:
 //
 //	go run .
 //	REDIS_URL=redis://127.0.0.1:6379 go run .
@@ -31,8 +31,8 @@ func main() {
 	}
 }
 
-// run tells the story on the Redis that a URL names, or in this process if there is none. The URL's read_timeout bounds a
-// decision.
+// run runs the demonstration on the Redis server at a URL, or in this process if the URL is "". The read_timeout in the URL limits
+// the time of a decision.
 func run(out io.Writer, url string) error {
 	s := &story{out: out, pass: time.Sleep}
 	if url == "" {
@@ -49,14 +49,14 @@ func run(out io.Writer, url string) error {
 	return s.tell(redisstore.New(client, redisstore.WithTimeout(cmp.Or(options.ReadTimeout, 250*time.Millisecond))))
 }
 
-// story makes calls and prints what becomes of them.
+// story makes calls and prints their results.
 type story struct {
 	out  io.Writer
 	pass func(time.Duration)
 }
 
 func (s *story) tell(store ratelimit.Store) error {
-	// A program has one prefix for good. This one takes a new one each time, so that it always tells the same story.
+	// A real program always uses the same prefix. This one uses a new prefix each time, so that its output is always the same.
 	limiter := ratelimit.New(store, ratelimit.WithPrefix(fmt.Sprintf("game-demo-%d", time.Now().UnixMicro())),
 		ratelimit.WithTrigger(func(_ context.Context, t ratelimit.Trigger) {
 			fmt.Fprintf(s.out, "  trigger %s: %s has %d points of %d\n", t.Rule, t.Key, t.Used, t.Limit)
@@ -102,7 +102,7 @@ func (s *story) tell(store ratelimit.Store) error {
 	return nil
 }
 
-// say prints what became of a call.
+// say prints the result of a call.
 func (s *story) say(what string, err error) {
 	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
 		fmt.Fprintf(s.out, "  %s: refused: %s Retry after %s.\n", what, refusal.Message, refusal.RetryAfter)

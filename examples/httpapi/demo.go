@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// demo makes requests to a server and prints what becomes of them.
+// demo makes requests to a server and prints the responses.
 func demo(out io.Writer, url string) error {
 	const search, reserve = "/books?title=go", "/reservations?isbn=9780134190440"
 	for _, part := range []struct {
@@ -29,7 +29,7 @@ func demo(out io.Writer, url string) error {
 	return nil
 }
 
-// send sends a request and prints the response: its fields about limits, and why it was not answered.
+// send sends a request and prints the response: the headers about limits, and the reason of a refusal.
 func send(out io.Writer, method, url, path, user string) error {
 	request, err := http.NewRequest(method, url+path, http.NoBody)
 	if err != nil {

@@ -2,7 +2,7 @@ package main
 
 import "net/http"
 
-// export answers with all books. Its ServeHTTP has no error to refuse with, so the rule names a fallback.
+// export answers with all books. ServeHTTP has no error result, so the rule needs a fallback for refused requests.
 type export struct{ books []Book }
 
 // ServeHTTP writes the books.
@@ -11,7 +11,7 @@ type export struct{ books []Book }
 //ratelimit:fallback tooMany
 func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) { writeJSON(w, e.books) }
 
-// tooMany answers refused requests. The RateLimit field, which httplimit.Report adds, says when to come back.
+// tooMany answers refused requests. The RateLimit header, which httplimit.Report adds, says when to try again.
 func tooMany(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "two exports an hour", http.StatusTooManyRequests)
 }

@@ -13,7 +13,7 @@ import (
 
 // limitedExport wraps an export and enforces its rate limits. It has the exported methods of export.
 //
-// export answers with all books. Its ServeHTTP has no error to refuse with, so the rule names a fallback.
+// export answers with all books. ServeHTTP has no error result, so the rule needs a fallback for refused requests.
 type limitedExport struct {
 	next    *export
 	limiter *ratelimit.Limiter

@@ -11,7 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 )
 
-// newHandler serves library and export, which are the limited ones: handlers need not know of limits.
+// newHandler serves library and export. Both are limited already, so the handlers know nothing of limits.
 func newHandler(library Library, export http.Handler, users map[string]string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /hours", func(w http.ResponseWriter, r *http.Request) {
@@ -38,10 +38,10 @@ func newHandler(library Library, export http.Handler, users map[string]string) h
 
 func writeJSON(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(body) // fails only if the client has gone
+	_ = json.NewEncoder(w).Encode(body) // fails only if the client is gone
 }
 
-// writeError answers a request that failed. A key that lacks the user means that one has to log in.
+// writeError answers a failed request. If a key needs the user and there is none, the client has to log in.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	if key, ok := errors.AsType[*ratelimit.KeyError](err); ok && strings.Contains(key.Expr, "userID") {
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -23,7 +23,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// service is a handler on a store whose clock the test moves.
+// service is a handler with a store whose clock the test controls.
 type service struct {
 	t       *testing.T
 	now     time.Time
@@ -38,7 +38,7 @@ func newService(t *testing.T, users map[string]string) *service {
 	return s
 }
 
-// ask sends a request as user, from the address that httptest gives.
+// ask sends a request as user, from the default address of httptest.
 func (s *service) ask(method, target, user string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	if user != "" {
@@ -61,7 +61,7 @@ func (s *service) want(w *httptest.ResponseRecorder, status int, retryAfter stri
 	}
 }
 
-// wantProblem compares the body of a refusal.
+// wantProblem checks the body of a refusal.
 func (s *service) wantProblem(w *httptest.ResponseRecorder, detail string, policies ...string) {
 	s.t.Helper()
 	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
@@ -166,7 +166,7 @@ func TestWhatIsNotLimited(t *testing.T) {
 	s.want(s.ask("POST", "/reservations?isbn=0", "ann"), http.StatusNotFound, "")
 }
 
-// The demonstration tells the same story in this process and on Redis.
+// The demonstration prints the same in this process and on Redis.
 func TestDemo(t *testing.T) {
 	for name, url := range map[string]string{"memory": "", "redis": "redis://" + redistest.Start(t).Addr + "?read_timeout=1m"} {
 		var out bytes.Buffer
@@ -199,7 +199,7 @@ func TestStoreOutOfReach(t *testing.T) {
 	s.want(w, http.StatusServiceUnavailable, "1")
 }
 
-// A call whose key cannot be computed is not decided, and observers hear of it all the same: once.
+// A call whose key cannot be computed is not decided, but observers still get one event.
 func TestObserversHearOfMissingKeys(t *testing.T) {
 	var heard []string
 	limiter := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {

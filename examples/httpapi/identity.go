@@ -7,8 +7,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// withUser notes who sends a request, if its bearer token is that of a user. It lets all others pass: a method whose rules
-// need a user answers them with a *KeyError.
+// withUser puts the user into the context of a request if its bearer token is known. It passes on all other requests: a method whose
+// rules need a user returns a *KeyError for them.
 func withUser(users map[string]string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

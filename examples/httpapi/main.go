@@ -1,10 +1,11 @@
-// Httpapi shows limits over HTTP, in the service of a library. Package httplimit tells clients what they have left, and answers refused
-// calls: status 429, a Retry-After header, and a problem in JSON that names the violated policies. The directives are in library.go.
+// Httpapi shows limits over HTTP, in the service of a library. Package httplimit tells clients how much of their quota remains, and
+// answers refused calls with status 429, a Retry-After header, and a JSON problem that names the violated policies. The directives are in
+// library.go.
 //
-//	go run . -demo    makes some requests, prints what became of them, and ends
+//	go run . -demo    makes some requests, prints the responses, and ends
 //	go run .          serves; curl -i -H 'Authorization: Bearer ann' '127.0.0.1:8080/books?title=go'
 //
-// It counts in this process, or on Redis when REDIS_URL is set: REDIS_URL=redis://127.0.0.1:6379 go run . -demo
+// It counts in this process, or on Redis if REDIS_URL is set: REDIS_URL=redis://127.0.0.1:6379 go run . -demo
 package main
 
 import (
@@ -34,14 +35,14 @@ func main() {
 	var tell io.Writer
 	if *story {
 		tell, *addr = os.Stdout, "127.0.0.1:0"
-		*prefix = fmt.Sprintf("library-demo-%d", time.Now().UnixMicro()) // so that it always tells the same story
+		*prefix = fmt.Sprintf("library-demo-%d", time.Now().UnixMicro()) // a new prefix each time, so that the output is always the same
 	}
 	if err := run(tell, *addr, os.Getenv("REDIS_URL"), *prefix); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run serves until that fails or, if there is somebody to tell it to, until a story has been told.
+// run serves until it fails. If tell is not nil, it runs the demonstration, prints it there, and ends.
 func run(tell io.Writer, addr, redisURL, prefix string) error {
 	store, err := newStore(redisURL)
 	if err != nil {
@@ -68,8 +69,8 @@ func run(tell io.Writer, addr, redisURL, prefix string) error {
 	return demo(tell, "http://"+listener.Addr().String())
 }
 
-// newStore returns a store on the Redis that a URL names, or in this process if there is none. The URL's read_timeout bounds a
-// decision.
+// newStore returns a store on the Redis server at a URL, or in this process if the URL is "". The read_timeout in the URL limits the
+// time of a decision.
 func newStore(url string) (ratelimit.Store, error) {
 	if url == "" {
 		return memstore.New(), nil

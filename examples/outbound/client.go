@@ -7,8 +7,8 @@ import (
 
 //go:generate go run github.com/ratelimit-go/ratelimit/cmd/ratelimit
 
-// Client asks somebody else's weather service, which allows 20 calls a second to all of us together. A call waits up to a second for
-// its turn; if that comes later, the call is refused at once.
+// Client calls an external weather service, which allows 20 calls a second for all our processes together. A call waits up to a second
+// for its turn. If the turn would come later, the call is refused at once.
 //
 //ratelimit:rule limit=20 per=1s algorithm=leaky-bucket wait=1s
 type Client struct {

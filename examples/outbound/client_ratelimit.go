@@ -12,8 +12,8 @@ import (
 
 // LimitedClient wraps a [Client] and enforces its rate limits. It has the exported methods of Client.
 //
-// Client asks somebody else's weather service, which allows 20 calls a second to all of us together. A call waits up to a second for
-// its turn; if that comes later, the call is refused at once.
+// Client calls an external weather service, which allows 20 calls a second for all our processes together. A call waits up to a second
+// for its turn. If the turn would come later, the call is refused at once.
 //
 // Limits of all methods together: 20 per second (evenly spaced, waits up to 1s).
 type LimitedClient struct {

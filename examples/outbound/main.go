@@ -1,12 +1,12 @@
-// Outbound shows calls to somebody else's service that wait for their turn. A weather service allows 20 calls a second, so further calls
-// sleep instead of failing. The directive is in client.go, on a struct.
+// Outbound shows calls to an external service that wait for their turn. A weather service allows 20 calls a second, so further calls
+// sleep instead of failing. The directive is in client.go, on a method of a struct.
 //
-// It counts in this process, or on Redis when REDIS_URL is set. Two that run on one Redis at a time share the 20 calls:
+// It counts in this process, or on Redis if REDIS_URL is set. Two processes on one Redis server share the 20 calls:
 //
 //	go run .
 //	export REDIS_URL=redis://127.0.0.1:6379; go run . & go run .
 //
-// It prints when it made each call.
+// It prints the time of each call.
 package main
 
 import (
@@ -33,7 +33,8 @@ func main() {
 	}
 }
 
-// run counts on the Redis that a URL names, or in this process if there is none. The URL's read_timeout bounds a decision.
+// run counts on the Redis server at a URL, or in this process if the URL is "". The read_timeout in the URL limits the time of a
+// decision.
 func run(out io.Writer, url string) error {
 	store := memstore.New()
 	if url != "" {
@@ -52,7 +53,7 @@ func run(out io.Writer, url string) error {
 	return ask(out, limiter)
 }
 
-// The calls of one process: at most 5 are under way at a time, so that those of two wait half a second or so.
+// The calls of one process. At most 5 of them run at a time, so that with two processes a call waits about half a second.
 const (
 	workers = 5
 	calls   = 4 // of each worker

@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// TestMain makes the test's binary the program where the tests start it as such.
+// TestMain runs the example itself if a test has started this binary for that.
 func TestMain(m *testing.M) {
 	if os.Getenv("OUTBOUND_MAIN") != "" {
 		main()
@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// check recomputes from the log of all processes that they kept to the limit: since the beginning, no more calls were made than
-// one every 50 ms, and nothing was saved up before. A call may be late, never early.
+// check checks in the logs of all processes that they kept to the limit: at any time since the beginning, they had made at most one
+// call every 50 ms. A call may be late, but never early.
 func check(t *testing.T, log string, begin time.Time, expected int) {
 	t.Helper()
 	var made []time.Time
@@ -83,7 +83,7 @@ func TestTwoProcesses(t *testing.T) {
 	check(t, out[0].String()+out[1].String(), begin, 2*workers*calls)
 }
 
-// TestTooLate refuses at once what would have to wait for more than a second, and charges it nothing.
+// TestTooLate expects that a call which would wait for more than a second is refused at once and not charged.
 func TestTooLate(t *testing.T) {
 	now := time.Now()
 	limiter := ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return now })))

@@ -1,5 +1,5 @@
-// Package routers shows how routers limit their handlers by package httplimit: those that take middleware of net/http as it is, and
-// those with contexts of their own. In each of them GET /hello is limited, and GET /free is not. Run them with go test.
+// Package routers shows how to use package httplimit with several routers: those that take net/http middleware directly, and those that
+// have a context type of their own. Each of them limits GET /hello, but not GET /free. Run them with go test.
 package routers
 
 import (
@@ -28,7 +28,7 @@ func ServeMux(limiter *ratelimit.Limiter) http.Handler {
 	return mux
 }
 
-// Chi takes middleware as it is.
+// Chi takes net/http middleware directly.
 func Chi(limiter *ratelimit.Limiter) http.Handler {
 	router := chi.NewRouter()
 	router.With(perClient(limiter)).Get("/hello", hello)
@@ -36,7 +36,7 @@ func Chi(limiter *ratelimit.Limiter) http.Handler {
 	return router
 }
 
-// Echo has an adapter.
+// Echo has an adapter for net/http middleware.
 func Echo(limiter *ratelimit.Limiter) http.Handler {
 	router := echo.New()
 	answer := func(c echo.Context) error { return c.String(http.StatusOK, "hello") }
@@ -45,7 +45,7 @@ func Echo(limiter *ratelimit.Limiter) http.Handler {
 	return router
 }
 
-// Gin has no adapter. With Report outside, its own writer gets the fields.
+// Gin has no adapter. Report wraps the whole router, so that it adds its headers to what gin writes.
 func Gin(limiter *ratelimit.Limiter) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	router := gin.New()
@@ -55,14 +55,14 @@ func Gin(limiter *ratelimit.Limiter) http.Handler {
 	return httplimit.Report(router)
 }
 
-// wrapGin makes middleware of net/http a handler of gin.
+// wrapGin converts net/http middleware to a gin handler.
 func wrapGin(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			c.Request = r
 			c.Next()
 		})).ServeHTTP(c.Writer, c.Request)
-		c.Abort() // the other handlers have run, or must not
+		c.Abort() // the other handlers have already run, or must not run
 	}
 }
 

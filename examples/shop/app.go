@@ -22,7 +22,7 @@ type app struct {
 	rpc *grpc.Server
 }
 
-// newApp wires the shop. One limiter decides for all parts.
+// newApp wires the shop. All parts share one limiter.
 func newApp(limiter *ratelimit.Limiter, metrics prometheus.Collector) *app {
 	u := users{"ann": "ann", "bob": "bob"}
 	clients := httplimit.ClientIP() // behind proxies: ClientIP(their prefixes)

@@ -20,14 +20,14 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// teller makes requests and prints what became of them.
+// teller makes requests and prints the responses.
 type teller struct {
 	out io.Writer
 	web string // the URL of the shop
 	rpc shoppb.ShopClient
 }
 
-// demo calls the shop at its HTTP and gRPC addresses as customers would, and prints what becomes of each call.
+// demo calls the shop at its HTTP and gRPC addresses as customers would, and prints the results.
 func demo(ctx context.Context, out io.Writer, web, rpc string) error {
 	conn, err := grpc.NewClient(rpc, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUnaryInterceptor(grpclimit.UnaryClientInterceptor()))
@@ -57,7 +57,7 @@ func demo(ctx context.Context, out io.Writer, web, rpc string) error {
 	return t.metrics(ctx)
 }
 
-// send sends a request and prints the status, what is left, and a refusal's body.
+// send sends a request and prints the status, the remaining quota, and the body of a refusal.
 func (t *teller) send(ctx context.Context, method, path, user string) error {
 	reply, err := t.request(ctx, method, path, user)
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *teller) request(ctx context.Context, method, path, user string) (*http.
 	return http.DefaultClient.Do(request)
 }
 
-// order orders over gRPC. A refusal comes back as the error that it was in the shop.
+// order orders over gRPC. A refusal arrives as the same typed error that the shop returned.
 func (t *teller) order(ctx context.Context, user, product string) {
 	began := time.Now()
 	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+user)

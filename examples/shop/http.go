@@ -22,12 +22,12 @@ func newHandler(s Shop, u users, clients httplimit.Clients) http.Handler {
 	return clients.Handler(httplimit.Report(mux))
 }
 
-// answer writes what a call returned.
+// answer writes the result or the error of a call.
 func answer(w http.ResponseWriter, r *http.Request, result any, err error) {
 	switch {
 	case err == nil:
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(result) // fails only if the client has gone
+		_ = json.NewEncoder(w).Encode(result) // fails only if the client is gone
 	case errors.Is(err, errUnknownProduct):
 		http.Error(w, err.Error(), http.StatusNotFound)
 	case errors.Is(err, errBusy):

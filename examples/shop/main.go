@@ -1,10 +1,10 @@
-// Shop shows a whole service with rate limits: one set of rules for HTTP and gRPC, calls to somebody else that wait for their turn,
-// counts on Redis, metrics for Prometheus, a readiness check, and tests. The directives are in shop.go.
+// Shop shows a whole service with rate limits: one set of rules for HTTP and gRPC, calls to an external service that wait for their
+// turn, counts on Redis, metrics for Prometheus, a readiness check, and tests. The directives are in shop.go.
 //
-//	go run . -demo    makes some requests, prints what became of them, and ends
+//	go run . -demo    makes some requests, prints the results, and ends
 //	go run .          serves HTTP on 127.0.0.1:8080 and gRPC on 127.0.0.1:9090
 //
-// It counts in this process, or on Redis when REDIS_URL is set: REDIS_URL=redis://127.0.0.1:6379 go run . -demo
+// It counts in this process, or on Redis if REDIS_URL is set: REDIS_URL=redis://127.0.0.1:6379 go run . -demo
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	flag.Parse()
 	if c.demo {
 		c.web, c.rpc = "127.0.0.1:0", "127.0.0.1:0"
-		c.prefix = fmt.Sprintf("shop-demo-%d", time.Now().UnixMicro()) // so that it always tells the same story
+		c.prefix = fmt.Sprintf("shop-demo-%d", time.Now().UnixMicro()) // a new prefix each time, so that the output is always the same
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -46,13 +46,13 @@ func main() {
 	}
 }
 
-// config is what the command line and the environment say.
+// config has the settings from the command line and the environment.
 type config struct {
 	web, rpc, redis, prefix string
 	demo                    bool
 }
 
-// run serves until ctx ends or, in a demonstration, until that is over.
+// run serves until ctx ends or the demonstration is over.
 func run(ctx context.Context, out io.Writer, c config) error {
 	store, closeStore, err := newStore(c.redis)
 	if err != nil {
@@ -61,7 +61,7 @@ func run(ctx context.Context, out io.Writer, c config) error {
 	defer closeStore()
 	metrics := promlimit.New()
 	limiter := ratelimit.New(store, ratelimit.WithPrefix(c.prefix), ratelimit.WithObserver(metrics.Observe))
-	if err := limiter.Ping(ctx); err != nil { // says what to do about it
+	if err := limiter.Ping(ctx); err != nil { // the error says what to do
 		return err
 	}
 	web, err := net.Listen("tcp", c.web)
@@ -90,8 +90,8 @@ func run(ctx context.Context, out io.Writer, c config) error {
 	return group.Wait()
 }
 
-// newStore returns a store on the Redis that a URL names, or in this process if there is none, and what closes it. The URL's
-// read_timeout bounds a decision.
+// newStore returns a store on the Redis server at a URL, or in this process if the URL is "", and a function that closes it. The
+// read_timeout in the URL limits the time of a decision.
 func newStore(url string) (ratelimit.Store, func() error, error) {
 	if url == "" {
 		return memstore.New(), func() error { return nil }, nil

@@ -10,7 +10,7 @@ import (
 
 //go:generate go tool ratelimit
 
-// Shop sells things. Its limits hold for all who ask together, over HTTP and gRPC.
+// Shop sells products. Requests over HTTP and over gRPC share its limits.
 //
 //ratelimit:rule name=client key="{clientIP(ctx)}" limit=100 per=1m
 type Shop interface {
@@ -25,8 +25,8 @@ type Shop interface {
 	Order(ctx context.Context, product string) (cents int64, err error)
 }
 
-// Carrier is asked what shipping costs. It allows 5 calls a second to all processes of the shop together: a call waits for its turn
-// for up to two seconds.
+// Carrier knows the price of shipping. It allows 5 calls a second for all processes of the shop together. A call waits up to two
+// seconds for its turn.
 //
 //ratelimit:rule name=carrier algorithm=leaky-bucket limit=5 per=1s wait=2s
 type Carrier interface {
@@ -63,7 +63,7 @@ func (s *shop) Search(_ context.Context, text string) ([]Product, error) {
 func (s *shop) Order(ctx context.Context, product string) (int64, error) {
 	for _, p := range s.products {
 		if p.Name == product {
-			shipping, err := s.carrier.Shipping(ratelimit.WithoutReport(ctx), product) // its limit is not the customer's
+			shipping, err := s.carrier.Shipping(ratelimit.WithoutReport(ctx), product) // its limit is no concern of the customer
 			if errors.Is(err, ratelimit.ErrTooManyRequests) {
 				return 0, errBusy
 			}

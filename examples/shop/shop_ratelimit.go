@@ -12,7 +12,7 @@ import (
 
 // LimitedShop wraps a [Shop] and enforces its rate limits.
 //
-// Shop sells things. Its limits hold for all who ask together, over HTTP and gRPC.
+// Shop sells products. Requests over HTTP and over gRPC share its limits.
 //
 // Limits of all methods together: 100 per minute per client IP.
 type LimitedShop struct {
@@ -113,8 +113,8 @@ func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, e
 
 // LimitedCarrier wraps a [Carrier] and enforces its rate limits.
 //
-// Carrier is asked what shipping costs. It allows 5 calls a second to all processes of the shop together: a call waits for its turn
-// for up to two seconds.
+// Carrier knows the price of shipping. It allows 5 calls a second for all processes of the shop together. A call waits up to two
+// seconds for its turn.
 //
 // Limits of all methods together: 5 per second (evenly spaced, waits up to 2s).
 type LimitedCarrier struct {

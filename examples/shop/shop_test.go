@@ -22,7 +22,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 )
 
-// asAnn returns a context of calls with a user and a client, as the handlers make it.
+// asAnn returns a context with a user and a client address, as the handlers make it.
 func asAnn(t *testing.T) context.Context {
 	return ratelimit.WithUserID(ratelimit.WithClientIP(t.Context(), "203.0.113.9"), "ann")
 }
@@ -95,7 +95,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// busy is a carrier whose turns are taken.
+// busy is a carrier whose limit is used up.
 type busy struct{}
 
 func (busy) Shipping(context.Context, string) (int64, error) { return 0, ratelimit.ErrTooManyRequests }
@@ -134,7 +134,7 @@ func dial(t *testing.T, a *app) shoppb.ShopClient {
 	return shoppb.NewShopClient(conn)
 }
 
-// HTTP and gRPC have one budget, and a refusal arrives as the error that it was.
+// HTTP and gRPC share one budget, and a refusal arrives as the same typed error.
 func TestGRPC(t *testing.T) {
 	limiter, clock := limittest.New(t)
 	a := newApp(limiter, promlimit.New())

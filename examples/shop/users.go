@@ -21,7 +21,7 @@ func (u users) of(authorization string) string {
 	return u[token]
 }
 
-// require passes on the requests of known users, with the user in their context. Others are told to log in.
+// require passes on the requests of known users, with the user in the context. It answers other requests with "log in first".
 func (u users) require(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		user := u.of(r.Header.Get("Authorization"))

@@ -1,7 +1,8 @@
-// Sms shows limits at work: login codes are sent by text message, which costs money and annoys the wrong people. A phone gets
-// one code a minute and ten a day, and one client address may ask for a hundred an hour. The directives stand in sender.go.
+// Sms shows limits on login codes, which are sent by text message. Each message costs money, and may annoy somebody who has not asked for
+// it. A phone gets one code a minute and ten a day, and one client address may ask for a hundred an hour. The directives are in
+// sender.go.
 //
-// It counts in this process, with a clock that it moves by hand, or on Redis when REDIS_URL is set:
+// It counts in this process, with a clock that it moves itself, or on Redis if REDIS_URL is set:
 //
 //	go run .
 //	REDIS_URL=redis://127.0.0.1:6379 go run .
@@ -33,7 +34,7 @@ func main() {
 	}
 }
 
-// inProcess needs nothing installed. The clock stands still unless the story moves it.
+// inProcess runs the story with a store in this process. Its clock stands still unless the story moves it.
 func inProcess(out io.Writer) error {
 	shanghai, err := time.LoadLocation("Asia/Shanghai")
 	if err != nil {
@@ -55,8 +56,8 @@ func inProcess(out io.Writer) error {
 	return nil
 }
 
-// onRedis shares its counts with every process that uses the same server and prefix. Its clock is the server's, so the parts
-// of the story that need another minute or day are left out.
+// onRedis runs the story on Redis, which shares counts between all processes that use the same server and prefix. Its clock is that of
+// the server, so the parts of the story that need another minute or day are left out.
 func onRedis(out io.Writer, url string) error {
 	options, err := redis.ParseURL(url)
 	if err != nil {
@@ -64,7 +65,7 @@ func onRedis(out io.Writer, url string) error {
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
-	// A program has one prefix for good. The demonstration takes a new one each time, so that it always tells the same story.
+	// A real program always uses the same prefix. This one uses a new prefix each time, so that its output is always the same.
 	prefix := fmt.Sprintf("sms-demo-%d", time.Now().UnixMicro())
 	store := redisstore.New(client, redisstore.WithTimeout(cmp.Or(options.ReadTimeout, 250*time.Millisecond)))
 	limiter := ratelimit.New(store, ratelimit.WithPrefix(prefix))

@@ -39,7 +39,7 @@ func TestInProcess(t *testing.T) {
 
 func TestOnRedis(t *testing.T) {
 	server := redistest.Start(t)
-	for range 2 { // a second run must not meet the counts of the first
+	for range 2 { // the second run must not find the counts of the first
 		var out bytes.Buffer
 		if err := onRedis(&out, "redis://"+server.Addr+"?read_timeout=1m"); err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestNoRedis(t *testing.T) {
 	}
 }
 
-// counter counts the codes that are really sent.
+// counter counts the codes that are sent.
 type counter struct{ sent int }
 
 func (c *counter) SendCode(context.Context, string) error { c.sent++; return nil }

@@ -16,7 +16,7 @@ const (
 	cafe   = "198.51.100.23"
 )
 
-// story makes calls and prints what becomes of them.
+// story makes calls and prints their results.
 type story struct {
 	out    io.Writer
 	sender Sender

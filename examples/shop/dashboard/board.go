@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// board is what is drawn of a dashboard.
+// board is the part of a dashboard that is drawn.
 type board struct {
 	Title  string
 	Panels []panel
@@ -48,10 +48,10 @@ type sample struct {
 	value float64
 }
 
-// variables are what Grafana puts in their places.
+// variables replaces the variables in queries, as Grafana does.
 var variables = strings.NewReplacer("$job", "shop", "$rule", ".*", "$__rate_interval", "10s")
 
-// ask returns the series of each panel.
+// ask queries the series of each panel.
 func (b *board) ask(ctx context.Context, prometheus string, from, to time.Time) ([][]series, error) {
 	answers := make([][]series, len(b.Panels))
 	for i, p := range b.Panels {
@@ -108,7 +108,7 @@ func query(ctx context.Context, prometheus, expr string, from, to time.Time) ([]
 
 func seconds(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
 
-// samples returns the numbers of a result; what is none, such as NaN, is left out.
+// samples returns the samples of a result without NaN and infinite values.
 func (r result) samples(from time.Time) []sample {
 	var all []sample
 	for _, v := range r.Values {

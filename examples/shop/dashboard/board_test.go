@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// All queries of the dashboard are asked, without variables, and all that is answered is drawn.
+// TestBoard expects that all queries of the dashboard are made, with their variables replaced, and that all answers are drawn.
 func TestBoard(t *testing.T) {
 	b, err := readBoard("../../../contrib/promlimit/grafana.json")
 	if err != nil {

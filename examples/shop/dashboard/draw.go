@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/svg"
 )
 
-// The places of the picture, in pixels. Two panels stand side by side.
+// The layout of the picture, in pixels. Two panels stand side by side.
 const (
 	columns    = 2
 	width      = 412.0 // of a panel, with its margins

@@ -17,12 +17,12 @@ import (
 // The parts of the run.
 const (
 	length = 90 * time.Second
-	third  = length / 3 // a rush takes the second one
+	third  = length / 3 // the rush is in the second third
 	outage = 78 * time.Second
 )
 
-// play sends the load: 20 clients that search, of which five search far too often during the rush, and orders, which wait for the
-// carrier then. Towards the end Redis is away for four seconds.
+// play sends the load: 20 clients search, five of them far too often during the rush, and others order, which makes them wait for the
+// carrier during the rush. Towards the end Redis stops for four seconds.
 func (s *stage) play(ctx context.Context) error {
 	if err := s.tune(ctx); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *stage) play(ctx context.Context) error {
 
 func rush(began time.Time) bool { return time.Since(began)/third == 1 }
 
-// tune tries a limit of the orders without enforcing it: here one user makes them all.
+// tune sets a limit for orders in shadow mode, as one user makes all orders here.
 func (s *stage) tune(ctx context.Context) error {
 	client := redis.NewClient(&redis.Options{Addr: s.redis})
 	defer client.Close()
@@ -67,7 +67,7 @@ func (s *stage) tune(ctx context.Context) error {
 	return overrides.Set(ctx, "orders", ratelimit.Override{Limit: new(int64(120)), Mode: new(ratelimit.ModeShadow)})
 }
 
-// repeat sends a request from an address at random times, so often a second on average, until ctx ends.
+// repeat sends requests from an address at random times, at a given average rate per second, until ctx ends.
 func (s *stage) repeat(ctx context.Context, from net.IP, method, path string, rate func() float64) {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}
 	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
@@ -82,7 +82,7 @@ func (s *stage) repeat(ctx context.Context, from net.IP, method, path string, ra
 			return
 		}
 		request.Header.Set("Authorization", "Bearer ann")
-		if reply, err := client.Do(request); err == nil { // the metrics tell what went wrong
+		if reply, err := client.Do(request); err == nil { // the metrics show failures
 			reply.Body.Close()
 		}
 	}

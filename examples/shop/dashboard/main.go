@@ -1,5 +1,5 @@
-// Dashboard draws contrib/promlimit/grafana.json from a real run: it starts a Redis, the shop and a Prometheus, sends the shop a load for
-// a minute and a half, asks Prometheus the queries of the panels, and draws the answers.
+// Dashboard draws contrib/promlimit/grafana.json from a real run: it starts Redis, the shop and Prometheus, sends a load to the shop for
+// a minute and a half, sends the queries of the panels to Prometheus, and draws the answers.
 //
 //	go run ./dashboard -out ../../contrib/promlimit/dashboard.svg    (in examples/shop; make dashboard does it)
 //
@@ -66,7 +66,7 @@ func run(ctx context.Context, panels, out string) error {
 	return os.WriteFile(out, board.draw(answers), 0o666)
 }
 
-// stage is what the run consists of.
+// stage holds the programs of the run.
 type stage struct {
 	dir                     string
 	redis, shop, prometheus string // addresses
@@ -142,7 +142,7 @@ func (s *stage) await(ctx context.Context, url string) error {
 	return errors.New("it did not answer")
 }
 
-// pause stops Redis for a time, as an outage does.
+// pause stops Redis for a while, like an outage.
 func (s *stage) pause(d time.Duration) error {
 	redis := s.programs[0].Process
 	if err := redis.Signal(syscall.SIGSTOP); err != nil {
@@ -152,14 +152,14 @@ func (s *stage) pause(d time.Duration) error {
 	return redis.Signal(syscall.SIGCONT)
 }
 
-// end ends what was started. The context has ended.
+// end waits for the programs, which end with the context.
 func (s *stage) end() {
 	for _, program := range s.programs {
 		_ = program.Wait() // it was killed
 	}
 }
 
-// freeAddr returns an address that nobody listened on just now.
+// freeAddr returns an address on which no program listens at the moment.
 func freeAddr() string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
