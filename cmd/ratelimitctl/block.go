@@ -73,9 +73,8 @@ func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 // subject returns the subject of a request as it stands in keys.
 func (t *tool) subject(q ratelimit.Request) (string, error) {
 	state, err := t.limiter.StateKey(q)
-	_, rest, _ := strings.Cut(state, ":{")
-	subject, _, _ := strings.Cut(rest, "}:")
-	return subject, err
+	parts, _ := key.Split(state)
+	return parts.Subject, err
 }
 
 // ownBlock returns until when a rule with Block refuses a key: a time in the past if it does not.
@@ -87,7 +86,7 @@ func (t *tool) ownBlock(ctx context.Context, q ratelimit.Request) (time.Time, er
 	if err != nil {
 		return time.Time{}, err
 	}
-	text, err := t.client.Get(ctx, strings.Replace(state, "}:", "}:block:", 1)).Result()
+	text, err := t.client.Get(ctx, key.BlockOf(state)).Result()
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}

@@ -104,9 +104,9 @@ func (t *tool) begunBlocks(ctx context.Context) (found []blockedKey, more string
 
 // begunAt returns those of one server.
 func (t *tool) begunAt(ctx context.Context, server *redis.Client, names map[named]named) (found []blockedKey, missing string, err error) {
-	prefix := key.Escape(t.prefix) + ":"
+	prefix := key.Escape(t.prefix)
 	p := &patient{UniversalClient: server, tool: t}
-	keys, whole, err := p.scan(ctx, pattern(prefix)+"*}:block:*", maxShownBlocks)
+	keys, whole, err := p.scan(ctx, key.Blocks(pattern(prefix)), maxShownBlocks)
 	switch {
 	case err != nil && isDenied(err):
 		return nil, "keys that the block= of a rule refuses are not listed: this user may not run SCAN", nil
@@ -118,15 +118,15 @@ func (t *tool) begunAt(ctx context.Context, server *redis.Client, names map[name
 	slices.Sort(keys)
 	p.each(ctx, slices.Compact(keys), func(pipe redis.Pipeliner, k string) { pipe.Get(ctx, k) }, func(k string, answer redis.Cmder) {
 		until := time.UnixMicro(lua.BlockedUntil(answer.(*redis.StringCmd).Val()))
-		name, rest, _ := strings.Cut(strings.TrimPrefix(k, prefix), ":{")
-		subject, tag, ok := strings.Cut(rest, "}:block:")
-		if !ok || !until.After(time.Now()) {
+		parts, ok := key.Split(k)
+		if !ok || !parts.IsBlock || !until.After(time.Now()) {
 			return
 		}
-		if known, ok := names[named{name, tag}]; ok {
+		name := strings.TrimPrefix(parts.Owner, prefix+":")
+		if known, ok := names[named{name, parts.Tag}]; ok {
 			name = known.Rule
 		}
-		found = append(found, blockedKey{Rule: name, Key: key.Shown(subject), Until: until, Begun: true})
+		found = append(found, blockedKey{Rule: name, Key: key.Shown(parts.Subject), Until: until, Begun: true})
 	})
 	return found, missing, nil
 }

@@ -119,8 +119,9 @@ func (t *tool) names(rules []ratelimit.UsedRule) map[named]named {
 		if err != nil {
 			continue
 		}
-		name, tag, _ := strings.Cut(strings.TrimPrefix(state, key.Escape(t.prefix)+":"), ":{x}:")
-		names[named{name, tag}] = named{r.Name, strings.TrimSuffix(tag, ":"+r.Key)}
+		parts, _ := key.Split(state)
+		tag := parts.Tag
+		names[named{strings.TrimPrefix(parts.Owner, key.Escape(t.prefix)+":"), tag}] = named{r.Name, strings.TrimSuffix(tag, ":"+r.Key)}
 	}
 	return names
 }

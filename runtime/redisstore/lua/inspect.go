@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
@@ -36,9 +37,9 @@ var due = map[string]func(*count, context.Context) ([]Due, error){
 
 // Places returns the permits that calls wait for, of the count at a key, and those that calls gave up while others waited behind them. The
 // rule of the key has a period, and a burst unless that is 0, and none of distinct, prepay and warmup.
-func Places(ctx context.Context, client redis.Cmdable, key string, period time.Duration, burst int64) (waiting, free []Due, err error) {
-	_, tag, _ := strings.Cut(key, "}:")
-	kind, _ := engine.AlgorithmOf(tag)
+func Places(ctx context.Context, client redis.Cmdable, state string, period time.Duration, burst int64) (waiting, free []Due, err error) {
+	parts, _ := key.Split(state)
+	kind, _ := engine.AlgorithmOf(parts.Tag)
 	read := due[kind.Row().Lua]
 	if read == nil {
 		return nil, nil, nil // no call waits
@@ -47,28 +48,28 @@ func Places(ctx context.Context, client redis.Cmdable, key string, period time.D
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &count{client, key, period.Microseconds(), burst, clock.UnixMicro()}
+	c := &count{client, state, period.Microseconds(), burst, clock.UnixMicro()}
 	if kind == engine.LeakyBucket {
 		c.burst = 1
 	}
 	if waiting, err = read(c, ctx); err != nil {
 		return nil, nil, err
 	}
-	c.key = strings.Replace(key, "}:", "}:free:", 1)
+	c.key = key.FreeOf(state)
 	free, err = c.ofGroups(ctx, 2)
 	return waiting, free, err
 }
 
 // AlgorithmOf says by the key of a count how that counts: "fixed-window", or "distinct". It is "" if this is no key of a count.
-func AlgorithmOf(key string) string {
-	_, tag, ok := strings.Cut(key, "}:")
+func AlgorithmOf(state string) string {
+	parts, ok := key.Split(state)
 	switch {
-	case !ok || strings.HasPrefix(tag, "free:") || strings.HasPrefix(tag, "block:"):
+	case !ok || parts.IsBlock:
 		return ""
-	case strings.HasPrefix(tag, "distinct:"):
+	case strings.HasPrefix(parts.Tag, "distinct:"):
 		return engine.Distinct.String()
 	}
-	kind, _ := engine.AlgorithmOf(tag)
+	kind, _ := engine.AlgorithmOf(parts.Tag)
 	return kind.String()
 }
 

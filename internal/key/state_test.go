@@ -1,0 +1,36 @@
+package key
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Split is the inverse of State and Block, whatever the parts are, and knows the keys of free places.
+func TestSplit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		prefix, subject := Escape(rapid.String().Draw(t, "prefix")), Subject(rapid.String().Draw(t, "subject"))
+		name := rapid.StringMatching(`[a-zA-Z.:#]{1,9}`).Draw(t, "name")
+		tag := rapid.SampledFrom([]string{"1m", "fixed:1m:{phone}", "cron:@daily:{a}:{b}"}).Draw(t, "tag")
+		state := State(prefix, name, subject, tag)
+		want := Parts{prefix + ":" + name, subject, tag, false}
+		if p, ok := Split(state); !ok || p != want {
+			t.Fatalf("%s has the parts %+v, %t", state, p, ok)
+		}
+		want.IsBlock = true
+		if p, ok := Split(Block(prefix, name, subject, tag)); !ok || p != want {
+			t.Fatalf("%s has the parts %+v, %t", Block(prefix, name, subject, tag), p, ok)
+		}
+		if p, ok := Split(Free(prefix, name, subject, tag)); ok {
+			t.Fatalf("%s counts as a state: %+v", Free(prefix, name, subject, tag), p)
+		}
+		if BlockOf(state) != Block(prefix, name, subject, tag) || FreeOf(state) != Free(prefix, name, subject, tag) {
+			t.Fatalf("%s has the block %s and the free places %s", state, BlockOf(state), FreeOf(state))
+		}
+	})
+	for _, key := range []string{"", "p:rules", "p:r:{s}", "p:r:s}:1m"} {
+		if p, ok := Split(key); ok {
+			t.Errorf("%q counts as a state: %+v", key, p)
+		}
+	}
+}
