@@ -219,16 +219,18 @@ func TestLaterLayout(t *testing.T) {
 				known = 8
 			}
 			before := v.dump()
-			call := u.call(0)
-			other := engine.Claim{Rule: &engine.Rule{Name: "other", Tag: "tag", Kind: engine.FixedWindow, Per: second}, Subject: "s", Cost: 1, Limit: 3}
-			call.Claims = []engine.Claim{other, u.claim}
-			_, err := v.decide(call)
-			want := fmt.Sprintf("state has layout %d; this program knows layout %d: update it", layout, known)
-			if unreadable, ok := errors.AsType[*engine.StateError](err); !ok || unreadable.Error() != want {
-				t.Errorf("%s: the error is %v, want %s", key, err, want)
-			}
-			if !maps.Equal(before, v.dump()) {
-				t.Errorf("%s: the call has written", key)
+			for _, cost := range []int64{1, 2} { // a plain call, and another one
+				call := u.call(0)
+				other := engine.Claim{Rule: &engine.Rule{Name: "other", Tag: "tag", Kind: engine.FixedWindow, Per: second}, Subject: "s", Cost: cost, Limit: 3}
+				call.Claims = []engine.Claim{other, u.claim}
+				_, err := v.decide(call)
+				want := fmt.Sprintf("state has layout %d; this program knows layout %d: update it", layout, known)
+				if unreadable, ok := errors.AsType[*engine.StateError](err); !ok || unreadable.Error() != want {
+					t.Errorf("%s: the error is %v, want %s", key, err, want)
+				}
+				if !maps.Equal(before, v.dump()) {
+					t.Errorf("%s: the call has written", key)
+				}
 			}
 			v.client.RestoreReplace(t.Context(), key, 0, state)
 		}

@@ -3,6 +3,7 @@ package plain
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,18 +61,29 @@ func TestReturnEndsWithItsContext(t *testing.T) {
 	s := start(t)
 	d := s.admit(t, ask(hourly, "k"))
 	slow := on(t, s.server, s.server.Addr)
-	var calm atomic.Bool
-	s.store.Client.AddHook(restless{slow.client, &calm})
+	left := transactions(math.MaxInt64)
+	s.store.Client.AddHook(restless{slow.client, left})
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if err := d.Refund(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got error %v", err)
 	}
-	calm.Store(true)
+	left.Store(0)
 	for range 2 {
 		if err := d.Refund(context.Background()); err != nil || slow.left(t, hourly, "k") != 3 {
 			t.Errorf("error %v, %d of 3 permits left", err, slow.left(t, hourly, "k"))
 		}
+	}
+}
+
+// A return is tried more often than a decision: permits that do not go back stay taken.
+func TestReturnGoesOn(t *testing.T) {
+	s := start(t)
+	d := s.admit(t, ask(hourly, "k"))
+	other := on(t, s.server, s.server.Addr)
+	s.store.Client.AddHook(restless{other.client, transactions(maxTries + 10)})
+	if err := d.Refund(context.Background()); err != nil || other.left(t, hourly, "k") != 3 {
+		t.Errorf("error %v, %d of 3 permits left", err, other.left(t, hourly, "k"))
 	}
 }
 

@@ -3,6 +3,7 @@ package plain
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,17 +14,23 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// restless touches a key of each transaction before it is made, so that none is.
+// restless touches a key of the next transactions before they are made, so that they are not.
 type restless struct {
 	client *redis.Client
-	calm   *atomic.Bool
+	left   *atomic.Int64 // transactions
+}
+
+func transactions(n int64) *atomic.Int64 {
+	left := new(atomic.Int64)
+	left.Store(n)
+	return left
 }
 
 func (restless) DialHook(next redis.DialHook) redis.DialHook          { return next }
 func (restless) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 func (r restless) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if cmds[0].Name() == "multi" && !r.calm.Load() {
+		if cmds[0].Name() == "multi" && r.left.Add(-1) >= 0 {
 			key := cmds[len(cmds)-2].Args()[1].(string) // behind it is exec
 			r.client.Append(ctx, key, "")               // changes nothing, but touches it
 		}
@@ -37,7 +44,7 @@ func TestContentionIsARefusal(t *testing.T) {
 	s.admit(t, ask(hourly, "k"), ask(yearly, "k"))
 	client := redis.NewClient(&redis.Options{Addr: s.server.Addr, ReadTimeout: patience})
 	t.Cleanup(func() { _ = client.Close() })
-	client.AddHook(restless{s.client, new(atomic.Bool)})
+	client.AddHook(restless{s.client, transactions(math.MaxInt64)})
 	l := ratelimit.New(New(client, WithTimeout(patience)), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
 	d, err := l.Allow(context.Background(), ask(hourly, "k"), ask(yearly, "k"))
 	if err != nil || d.Allowed || d.RetryAfter <= 0 || len(d.Violations) == 0 {
