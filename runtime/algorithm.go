@@ -7,13 +7,13 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Algorithm is how a rule counts. The number of each stays the same for ever, as stores keep it.
+// Algorithm is how a rule counts. The numbers never change, because stores keep them.
 type Algorithm uint8
 
 const (
 	// SlidingWindow admits Limit permits in any span of Per, exactly. It keeps the time of each permit.
 	SlidingWindow Algorithm = iota
-	// FixedWindow admits Limit permits in a window that the first admitted call opens and that lasts Per. Around the end of
+	// FixedWindow admits Limit permits in a window. The first admitted call opens the window, which lasts for Per. Around the end of
 	// a window up to twice the limit may pass within a moment.
 	FixedWindow
 	// Calendar admits Limit permits between two fire times of Cron. It is the default of a rule with Cron.
@@ -22,11 +22,12 @@ const (
 	TokenBucket
 	// LeakyBucket lets permits leave evenly spaced, Limit of them in each Per.
 	LeakyBucket
-	// SlidingCounter is SlidingWindow with Per cut into slices: less exact, never above the limit, of constant size.
+	// SlidingCounter is a SlidingWindow that counts by slices of Per. It is less exact, but never admits more than Limit, and its state
+	// has a constant size.
 	SlidingCounter
 )
 
-// numAlgorithms is how many algorithms there are. Their order is that of the engine's kinds.
+// numAlgorithms is the number of algorithms. They are in the order of the engine's kinds.
 var numAlgorithms = Algorithm(len(engine.Algorithms()))
 
 // Algorithms returns all algorithms, in the order of their numbers.
@@ -54,7 +55,7 @@ func (a Algorithm) String() string {
 	return fmt.Sprintf("Algorithm(%d)", a)
 }
 
-// algorithm returns how the rule counts, apart from distinct, prepay and warmup: by the calendar if there is a Cron.
+// algorithm returns the kind of the rule's algorithm: Calendar if there is a Cron. It ignores Distinct, Prepay and Warmup.
 func (r *Rule) algorithm() engine.Kind {
 	if r.Cron != "" {
 		return engine.Calendar
@@ -62,7 +63,7 @@ func (r *Rule) algorithm() engine.Kind {
 	return r.Algorithm.kind()
 }
 
-// kind returns how the rule counts.
+// kind returns how the rule counts, with Distinct, Prepay and Warmup.
 func (r *Rule) kind() engine.Kind {
 	switch {
 	case r.Distinct != "" && r.Cron != "":
@@ -78,10 +79,10 @@ func (r *Rule) kind() engine.Kind {
 	}
 }
 
-// takes reports whether an argument goes with the rule's algorithm.
+// takes reports whether the rule's algorithm accepts an argument.
 func (r *Rule) takes(argument string) bool { return r.algorithm().Takes(argument) }
 
-// checkTakes returns what is wrong if a rule has an argument that does not go with its algorithm.
+// checkTakes returns an error if the rule has an argument that its algorithm does not accept.
 func (r *Rule) checkTakes(argument string, has bool) error {
 	if !has || r.takes(argument) {
 		return nil

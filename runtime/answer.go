@@ -9,14 +9,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// answer is what became of a whole call.
+// answer is the outcome of a whole call.
 type answer struct {
 	admitted bool
-	taken    int64     // of an UpTo call: the permits taken from each rule
-	at       time.Time // by the store's clock: of the admission, or else of the refusal
+	taken    int64     // permits that an UpTo call took from each rule
+	at       time.Time // when the call was admitted or refused, by the store's clock
 	source   Source
-	failure  error         // of the store, if a policy decided
-	waited   time.Duration // until the admission
+	failure  error         // why the store failed, if a policy decided
+	waited   time.Duration // how long the call waited until it was admitted
 }
 
 // never reports whether the rule refuses every such call.
@@ -24,10 +24,10 @@ func (a *asked) never() bool {
 	return a.part == nil && a.blockLeft == 0 || a.part != nil && a.claim().Wait == engine.Never
 }
 
-// refusedHere reports whether a rule refuses the call without its store being asked. Then no store is.
+// refusedHere reports whether the call is refused without asking any store.
 func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
-// retry returns how long until the rule would admit the call: 0 if it would now, or never.
+// retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, or never will.
 func (a *asked) retry() time.Duration {
 	if a.part == nil || a.never() {
 		return a.blockLeft
@@ -35,13 +35,13 @@ func (a *asked) retry() time.Duration {
 	return max(0, time.Duration(a.claim().Earliest-a.part.verdict.Now)*time.Microsecond)
 }
 
-// outcome returns the answer of one rule, as errors, decisions and observers tell it.
+// outcome returns the answer of one rule. Errors, decisions and events are made from it.
 func (c *call) outcome(a *asked) Outcome {
 	o := Outcome{
 		Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Mode: a.rule.Mode, Limit: a.limit, Cost: a.cost,
 	}
 	if a.part != nil {
-		if c.refusedHere() || !a.claim().Refused { // in the first case the stores were not asked
+		if c.refusedHere() || !a.claim().Refused { // refusedHere: no store was asked
 			return o
 		}
 		o.Remaining = a.claim().Room
@@ -50,7 +50,7 @@ func (c *call) outcome(a *asked) Outcome {
 	return o
 }
 
-// violations appends the refusals of the rules of a mode to a list. It also returns the longest delay.
+// violations appends to list the refusals by rules in the given mode. It also returns the longest delay.
 func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest time.Duration) {
 	for i := range c.asked {
 		a := &c.asked[i]
@@ -70,11 +70,11 @@ func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest t
 	return list, longest
 }
 
-// refusal returns the error of a call that is refused.
+// refusal returns the error of a refused call.
 func (c *call) refusal() *TooManyRequestsError {
 	e := &struct {
 		TooManyRequestsError
-		only [1]Violation // most refusals are of one rule, and cost one allocation
+		only [1]Violation // most refusals are by one rule; this saves them a second allocation
 	}{TooManyRequestsError: TooManyRequestsError{Method: c.method, Never: c.never, Message: defaultMessage, hasher: c.limiter.hasher}}
 	if e.Violations, e.RetryAfter = c.violations(e.only[:0], ModeEnforce); len(e.Violations) > 0 {
 		e.Message = cmp.Or(e.longest().message, e.Message)
@@ -82,7 +82,7 @@ func (c *call) refusal() *TooManyRequestsError {
 	return &e.TooManyRequestsError
 }
 
-// fire calls the limiter's trigger for the rules whose limit is reached.
+// fire calls the limiter's trigger for each rule that has reached its limit.
 func (c *call) fire(ctx context.Context) {
 	for i := range c.asked {
 		a := &c.asked[i]

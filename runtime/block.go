@@ -16,23 +16,23 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
-// block is an entry of the store: a subject that is refused without asking what it has used.
+// block is an entry in the store. Its subject is refused whatever it has used.
 type block struct {
 	ruleSubject
 	Until time.Time `json:"until"`
 	By    string    `json:"by,omitempty"`
 }
 
-// ruleSubject is a subject under the rules of a name.
+// ruleSubject is a subject under the rules of one name.
 type ruleSubject struct{ rule, subject string }
 
 // Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This limiter
-// follows at once, the others within about two seconds. A refusal says in RetryAfter how long the block still lasts, by this process's
-// clock; no call waits for its end. Only the Name, Key and Hash of a rule matter. A rule in shadow or trigger mode still refuses nothing.
-// The store also keeps the user of [WithUserID], as the one who set the block.
+// follows at once, the others within about two seconds. RetryAfter of a refusal is the rest of the block, by this process's clock. No call
+// waits until the block ends. Only the Name, Key and Hash of a rule matter. A rule in shadow or trigger mode still refuses nothing.
+// The store also records the user of [WithUserID], who set the block.
 //
-// At most 1,000 keys are blocked at once. It is a *RuleError if there would be more, if there is no request, if a rule has no name, or
-// if d is not above 0 and at most 30 days. The other errors are those of [Limiter.Reset].
+// The error is a *RuleError if more than 1,000 keys would be blocked at once, if there is no request, if a rule has no name, or if d is
+// not above 0 or is longer than 30 days. The other errors are those of [Limiter.Reset].
 func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Request) error {
 	fields, err := l.blockFields(requests)
 	switch {
@@ -67,8 +67,8 @@ type Blocked struct {
 	By    string    // who set the block, as [WithUserID] said
 }
 
-// Blocked returns the keys that [Limiter.Block] refuses now, whichever process blocked them, in the order of rules and keys. It leaves out
-// keys that are refused by the Block of a rule. The error is a *StoreError, or wraps the context's.
+// Blocked returns the keys that [Limiter.Block] refuses now, whichever process blocked them. They are sorted by rule and key. Blocked leaves
+// out keys that are refused by the Block of a rule. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 	texts, err := l.store.Settings(ctx, l.list(listBlocked))
 	if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -87,7 +87,7 @@ func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 	return all, nil
 }
 
-// Unblock ends what [Limiter.Block] began. A key that is not blocked is no error. The errors are those of Block.
+// Unblock ends the blocks that [Limiter.Block] set. A key that is not blocked is no error. The errors are those of Block.
 func (l *Limiter) Unblock(ctx context.Context, requests ...Request) error {
 	fields, err := l.blockFields(requests)
 	if err != nil {
@@ -121,7 +121,7 @@ func (l *Limiter) blockFields(requests []Request) ([]string, error) {
 	return fields, nil
 }
 
-// makeRoom removes the blocks that are over, and returns an error if there is no room for those to come.
+// makeRoom removes the blocks that have ended. It returns an error if there is no room for new ones under fields.
 func (l *Limiter) makeRoom(ctx context.Context, fields []string) error {
 	texts, err := l.store.Settings(ctx, l.list(listBlocked))
 	if err != nil {
@@ -146,7 +146,7 @@ func (l *Limiter) makeRoom(ctx context.Context, fields []string) error {
 	return l.store.Unset(ctx, l.list(listBlocked), over...)
 }
 
-// parseBlock reads a block from its field and text in the store.
+// parseBlock parses a block from its field and text in the store.
 func parseBlock(field, text string) (b block, err error) {
 	name, subject, ok := strings.Cut(strings.TrimSuffix(field, "}"), ":{")
 	if err = decode(text, &b); err == nil && (!ok || len(field) > maxSettingBytes || b.Until.IsZero()) {

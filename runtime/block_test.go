@@ -13,7 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
-// A block refuses one key under one rule, everywhere, until it ends or is ended, and charges nothing.
+// A block refuses one key under one rule in all limiters until it ends or Unblock ends it. It charges nothing.
 func TestBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ctx := memory.New(nil, 100, 1<<20), context.Background()
@@ -67,7 +67,7 @@ func TestBlock(t *testing.T) {
 	})
 }
 
-// A rule that refuses nothing is not made to by a block.
+// A block does not make a rule in shadow mode refuse.
 func TestBlockOfAShadow(t *testing.T) {
 	l, ctx := New(memory.New(nil, 100, 1<<20)), t.Context()
 	q := Request{Rule: Rule{Name: "r", Limit: 5, Per: time.Minute, Mode: ModeShadow}}
@@ -98,7 +98,7 @@ func TestImpossibleBlocks(t *testing.T) {
 	}
 }
 
-// Blocks in the store are bounded. Those that are over make room, and so do those that are not understood.
+// The number of blocks in the store is bounded. Blocks that have ended or cannot be parsed are removed to make room.
 func TestTooManyBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ctx := memory.New(nil, 100, 1<<20), context.Background()
@@ -135,7 +135,7 @@ func TestTooManyBlocks(t *testing.T) {
 	})
 }
 
-// A decision looks for blocks without allocating, also where there are some.
+// A decision looks for blocks without allocating, even if there are some.
 func BenchmarkBlocked(b *testing.B) {
 	for _, n := range []int{0, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -157,7 +157,7 @@ func BenchmarkBlocked(b *testing.B) {
 	}
 }
 
-// A list that is too long to be followed can still be read, so that it can be shortened.
+// Blocked also returns a list that is too long for limiters, so that an operator can shorten it.
 func TestBlockedOfTooManyBlocks(t *testing.T) {
 	store, ctx := memory.New(nil, 100, 1<<20), t.Context()
 	l := New(store)

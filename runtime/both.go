@@ -6,14 +6,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// A call may have rules of the fleet and rules of this instance. Each store decides its own. There is no common instant for which both
-// could keep a place, so a call that may wait sleeps and asks again.
+// A call may have rules of the fleet and rules of this instance. Each of the two stores decides its own rules. The stores cannot agree on an
+// instant for which both keep a place, so a call that may wait sleeps and asks both again.
 
-// isSplit reports whether the call has rules of the fleet and of this instance.
+// isSplit reports whether the call has rules in both stores.
 func (c *call) isSplit() bool { return len(c.local.Claims) > 0 && len(c.fleet.Claims) > 0 }
 
-// askBoth asks this instance's store and then the fleet's. Unless both admit the call now, what was charged is given back, and the verdict
-// says when both would admit it.
+// askBoth asks this instance's store, and then the fleet's. If one of them does not admit the call now, askBoth gives back what the other
+// charged, and the verdict says when both would admit the call.
 func (c *call) askBoth(ctx context.Context) (v engine.Verdict, again bool, err error) {
 	c.local.Refused, c.fleet.Refused = false, false
 	if err := c.askPart(ctx, &c.local); err != nil {
@@ -39,12 +39,12 @@ func (c *call) askBoth(ctx context.Context) (v engine.Verdict, again bool, err e
 	return v, again, joinErrors(c.rollBack(ctx, &c.fleet), c.rollBack(ctx, &c.local))
 }
 
-// admitsNow reports whether a part admits the call without a wait.
+// admitsNow reports whether the store admits the call without a wait.
 func (p *part) admitsNow() bool {
 	return p.verdict.Admitted && (p.verdict.At == p.verdict.Now || p.Peek)
 }
 
-// delay returns in how many microseconds both stores would admit the call, and whether its rules let it wait so long.
+// delay returns after how many microseconds both stores would admit the call, and whether the rules let the call wait that long.
 func (c *call) delay() (delay int64, inTime bool) {
 	inTime = true
 	for i := range c.asked {
@@ -62,7 +62,8 @@ func (c *call) delay() (delay int64, inTime bool) {
 	return delay, inTime
 }
 
-// level gives back what this instance's rules were charged beyond what an UpTo call takes of the fleet's.
+// level is for UpTo calls. If this instance's rules were charged more than taken, the permits that the fleet's rules gave, it gives back
+// the rest.
 func (c *call) level(ctx context.Context, taken int64) error {
 	excess := c.local.verdict.Taken - taken
 	if excess <= 0 {

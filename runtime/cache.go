@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// ruleCache keeps the prepared rules of requests. When it is full, a new rule takes the place of any other.
+// ruleCache keeps the prepared rules of requests. When it is full, a new rule replaces an arbitrary one.
 type ruleCache struct {
 	recent [recentRules]atomic.Pointer[prepared]
 
@@ -16,13 +16,13 @@ type ruleCache struct {
 
 const (
 	cachedRules = 10_000
-	// recentRules is how many rules are found by comparing them, which takes a tenth of the time of hashing one.
+	// recentRules is the number of rules that are found by comparison alone. Comparing takes a tenth of the time of hashing a rule.
 	recentRules = 64
 )
 
 var ruleSeed = maphash.MakeSeed()
 
-// prepare returns the rule of a request, prepared.
+// prepare returns the prepared rule of a request.
 func (l *Limiter) prepare(r *Rule) (*prepared, error) {
 	recent := &l.requested.recent[(maphash.String(ruleSeed, r.Name)^uint64(r.Limit))%recentRules]
 	if p := recent.Load(); p != nil && p.Rule == *r {

@@ -8,7 +8,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
-// Any number of rules is decided, and so many are kept.
+// A limiter decides any number of different rules, but keeps a bounded number of them.
 func TestRulesOfRequestsAreBounded(t *testing.T) {
 	l := New(memory.New(nil, memory.MaxKeys, memory.MaxBytes))
 	for i := range cachedRules + 1000 {

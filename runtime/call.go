@@ -11,32 +11,32 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// call is a decision in the making. Calls are pooled: a decision in this process allocates nothing.
+// call is a decision in the making. Calls are pooled, so that a decision in this process allocates nothing.
 type call struct {
 	status
 	asked  []asked
-	owners []int // for each rule that was asked: which of asked answers for it, or -1
+	owners []int // for each rule of the method, or each request: the index in asked of the entry that covers it, or -1
 	fleet  part
 	local  part
 	event  Event // what observers are told
 }
 
-// status is what is new in every call.
+// status is the state of a call that is reset for every use of a pooled call.
 type status struct {
 	limiter   *Limiter
 	method    string      // "" for requests
 	rules     []*prepared // of the method
-	next      int         // the rule that is asked next
+	next      int         // the index of the rule or request to ask next
 	err       error       // why the call cannot be decided
 	never     bool        // a rule of limit 0 refuses it
 	isBlocked bool        // one of its subjects is blocked
-	patient   bool        // of requests: any rule may delay the call by wait, whatever its own wait is
+	patient   bool        // for Wait: any rule may delay the call by wait, whatever its own Wait is
 	wait      time.Duration
 	peek      bool
-	upTo      bool // of requests: it takes as many permits as there are
-	abandoned bool // its context ended while it waited
-	reports   bool // its quotas are asked for
-	looks     bool // a rule in shadow mode tells what it has left, as it never admits the call or the call takes up to a cost
+	upTo      bool // the requests have UpTo
+	abandoned bool // the context ended while the call waited
+	reports   bool // the caller wants the quotas
+	needsRoom bool // a rule in shadow mode needs its number of free permits: it never admits the call, or the requests have UpTo
 	answer    answer
 }
 
@@ -47,7 +47,7 @@ type part struct {
 	verdict engine.Verdict
 }
 
-// asked is a rule that applies to the call, and the claim that asks it.
+// asked is a rule that applies to the call.
 type asked struct {
 	rule      *prepared
 	index     int // among the rules of the method, or among the requests
@@ -56,11 +56,11 @@ type asked struct {
 	limit     int64
 	wait      time.Duration // how long the rule may delay the call
 	blockLeft time.Duration // how long the subject is still blocked
-	part      *part         // nil if no store is asked, since the limit is 0 or the subject is blocked
-	number    int           // of the claim, in the part
+	part      *part         // has the rule's claim; nil if no store is asked, because the limit is 0 or the subject is blocked
+	number    int           // the index of the claim in part
 }
 
-// claim returns the claim that asks a rule of its store. There is none if part is nil.
+// claim returns the rule's claim on its store. It must not be called if part is nil.
 func (a *asked) claim() *engine.Claim { return &a.part.Claims[a.number] }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
@@ -75,7 +75,7 @@ func (l *Limiter) newCall(method string) *call {
 	return c
 }
 
-// free gives c back to the pool.
+// free returns c to the pool.
 func (c *call) free() { calls.Put(c) }
 
 // ask adds the claim of the next rule to the call. After the first error it does nothing.
@@ -116,7 +116,8 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	return err
 }
 
-// enter adds a to what is asked, or joins it with what is. It sets the part of a if its claim, the last one of p, is to be decided.
+// enter adds a to c.asked, or joins it with an equal rule there. claim is the last claim of p. If a store has to decide it, enter sets
+// a.part; otherwise the caller drops the claim.
 func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 	var same *asked
 	if i := c.same(a); i >= 0 {
@@ -132,14 +133,14 @@ func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 		c.isBlocked = true
 	case claim.Cost <= most || rule.Mode == ModeTrigger || c.upTo && most > 0:
 		a.part, a.number = p, len(p.Claims)-1
-		c.looks = c.looks || c.upTo && rule.Mode == ModeShadow
+		c.needsRoom = c.needsRoom || c.upTo && rule.Mode == ModeShadow
 	case rule.Mode == ModeEnforce && a.limit > 0:
 		return &NeverAdmissibleError{
 			Method: c.method, Rule: rule.shown, Key: key.Shown(a.subject), Cost: claim.Cost, Limit: most, what: what,
 		}
-	case a.limit > 0: // a shadow
+	case a.limit > 0: // in shadow mode
 		a.part, a.number = p, len(p.Claims)-1
-		claim.Cost, claim.Wait, c.looks = 1, engine.Never, true
+		claim.Cost, claim.Wait, c.needsRoom = 1, engine.Never, true
 	}
 	if same != nil && a.part != nil {
 		same.cost, same.claim().Cost, same.claim().Wait = a.cost, claim.Cost, claim.Wait
@@ -152,7 +153,7 @@ func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 	return nil
 }
 
-// same returns which of the rules asked before counts on the same state as a, or -1.
+// same returns the index in c.asked of the rule that has the same count as a, or -1.
 func (c *call) same(a *asked) int {
 	for i := range c.asked {
 		b := &c.asked[i]
@@ -163,7 +164,7 @@ func (c *call) same(a *asked) int {
 	return -1
 }
 
-// join adds to a and its claim the cost of an equal rule that was asked before. It reports whether nothing is left to ask.
+// join adds the cost of same, an equal rule that was asked before, to a and its claim. It reports whether there is nothing more to ask.
 func (c *call) join(same, a *asked, claim *engine.Claim) (done bool, err error) {
 	if same.limit != a.limit || same.rule != a.rule && same.rule.Rule != a.rule.Rule {
 		return false, a.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
@@ -192,13 +193,13 @@ func (c *call) waitOf(rule *prepared) time.Duration {
 	}
 }
 
-// maxWindowCost bounds the cost on a sliding window, which writes down each permit.
+// maxWindowCost bounds the cost on a sliding window, which stores the time of each permit.
 const maxWindowCost = 10_000
 
-// maxText bounds a key or a member as a caller sends it, in bytes.
+// maxText bounds a caller's key or member, in bytes.
 const maxText = 64 << 10
 
-// check returns what is wrong with what a call asks of a rule.
+// check returns an error if the rule cannot decide this charge.
 func (c *call) check(a *asked, charge *bridge.Charge) error {
 	rule := a.rule
 	if err := c.limiter.supports(rule, a.wait.Microseconds()); err != nil {
@@ -235,7 +236,7 @@ func (c *call) keyError(rule *prepared, expr, reason string) error {
 	return &KeyError{Method: c.method, Rule: rule.shown, Expr: expr, Reason: reason}
 }
 
-// fill makes of a copy of the rule's claim what is asked, without a member.
+// fill completes a copy of the rule's claim with the subject, cost and limit of this call. It leaves out the member.
 func (a *asked) fill(claim *engine.Claim) {
 	rule := a.rule
 	claim.Subject, claim.Cost, claim.Limit = a.subject, a.permits(), a.limit
@@ -244,7 +245,7 @@ func (a *asked) fill(claim *engine.Claim) {
 	}
 }
 
-// permits returns what the store is asked for. A trigger counts on beyond its limit, so its cost is bounded here.
+// permits returns the number of permits to ask the store for. A rule in trigger mode counts beyond its limit, so its cost is bounded here.
 func (a *asked) permits() int64 {
 	if a.rule.Mode == ModeTrigger {
 		return min(a.cost, 2*maxLimit)
@@ -259,17 +260,17 @@ func (c *call) partOf(rule *prepared) *part {
 	return &c.fleet
 }
 
-// reset makes p a part without claims that was not asked.
+// reset removes the claims and the verdict of p.
 func (p *part) reset(prefix string, store engine.Store) {
 	p.Call = engine.Call{Prefix: prefix, Claims: p.Claims[:0]}
 	p.store, p.verdict = store, engine.Verdict{}
 }
 
-// put adds a copy of a claim, and returns it.
+// put adds a copy of a claim to p, and returns the copy.
 func (p *part) put(claim *engine.Claim) *engine.Claim {
 	p.Claims = append(p.Claims, *claim)
 	return &p.Claims[len(p.Claims)-1]
 }
 
-// drop removes the claim that was put last.
+// drop removes the last claim.
 func (p *part) drop() { p.Claims = p.Claims[:len(p.Claims)-1] }

@@ -25,7 +25,7 @@ func allow(t *testing.T, l *ratelimit.Limiter, requests ...ratelimit.Request) ra
 	return d
 }
 
-// A call asks for two permits of one budget where two of its rules share it.
+// Two rules of one call that share a budget take two permits from it.
 var shared = ratelimit.Rule{Name: "shared", Limit: 5, Per: time.Hour}
 
 func with(change func(*ratelimit.Rule)) ratelimit.Request {
@@ -34,7 +34,7 @@ func with(change func(*ratelimit.Rule)) ratelimit.Request {
 	return ratelimit.Request{Rule: rule, Key: "k"}
 }
 
-// A rule may be called like the package of its method: that is a name of its own, which two methods may share.
+// A rule may have the name of its method's package. It counts as a named rule, which two methods may share.
 func TestSharedBudgetCalledAfterThePackage(t *testing.T) {
 	rules := func(method, key string) *wrap.Rules {
 		return wrap.NewRules(method, ratelimit.Rule{Name: "login", Key: key, Limit: 1, Per: time.Hour})
@@ -48,7 +48,7 @@ func TestSharedBudgetCalledAfterThePackage(t *testing.T) {
 	}
 }
 
-// Each call names one member of a budget: two would be checked as if the other were not there.
+// A call may name only one member of a budget. Each of two members would be checked as if the other were not there.
 func TestTwoMembersInOneCall(t *testing.T) {
 	l := ratelimit.New(memstore.New())
 	rule := ratelimit.Rule{Name: "strangers", Distinct: "{who}", Limit: 1, Per: time.Hour}
@@ -64,7 +64,7 @@ func TestTwoMembersInOneCall(t *testing.T) {
 	}
 }
 
-// What is wrong with a request is a typed error of each method, and charges nothing.
+// Every method returns a typed error for an invalid request, and charges nothing.
 func TestWrongRequests(t *testing.T) {
 	l, ctx := ratelimit.New(memstore.New()), context.Background()
 	rule := ratelimit.Rule{Name: "r", Key: "{user}", Limit: 5, Per: time.Hour}
@@ -110,7 +110,7 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-// A limit that a call brings along is checked as that of a rule.
+// A limit that comes with a call is checked like the limit of a rule.
 func TestWrongLimitOfACall(t *testing.T) {
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Hour})
 	for limit, want := range map[int64]string{
@@ -125,7 +125,7 @@ func TestWrongLimitOfACall(t *testing.T) {
 	}
 }
 
-// A member counts once, whatever a call would cost.
+// A call of a rule with Distinct cannot cost more than one permit.
 func TestCostOfAMember(t *testing.T) {
 	l := ratelimit.New(memstore.New())
 	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Distinct: "{who}", Limit: 5, Per: time.Hour}, Key: "k", Member: "a"}
@@ -140,8 +140,8 @@ func TestCostOfAMember(t *testing.T) {
 	}
 }
 
-// A program's wait is bounded by the rule's queue as well, also where the rule has no wait and after an override. A queue of one
-// takes a call whose place is a fraction of a microsecond behind what its permit takes to leave.
+// Limiter.Wait is also bounded by the rule's Queue, even if the rule has no Wait, and after an override. A queue of one accepts a call whose
+// place is a fraction of a microsecond later than the time that its permit takes to leave.
 func TestQueueOfARequest(t *testing.T) {
 	for _, rule := range []ratelimit.Rule{
 		{Name: "waits", Limit: 1, Wait: time.Hour, Queue: 2},
@@ -170,8 +170,8 @@ func TestQueueOfARequest(t *testing.T) {
 	}
 }
 
-// requireQueue lets many calls wait at once, and fails the test unless the burst is admitted at once and as many wait as the
-// rule's queue has room for.
+// requireQueue makes many calls that may wait at the same time. It fails the test unless the burst is admitted at once, and as many calls
+// wait as the rule's queue has room for.
 func requireQueue(t *testing.T, l *ratelimit.Limiter, rule ratelimit.Rule) {
 	var admitted, late atomic.Int64
 	var all sync.WaitGroup
@@ -209,7 +209,7 @@ func TestHugeQueue(t *testing.T) {
 	}
 }
 
-// A call cannot bring a limit at which the rule's burst takes longer than there are times for: it would overflow.
+// A limit that comes with a call must not be so low that the time in which the rule's burst refills overflows.
 func TestLimitTooLowForTheBurst(t *testing.T) {
 	rules := wrap.NewRules("m", ratelimit.Rule{
 		Name: "r", Limit: 10_000_000, Burst: 10_000_000, Per: 3660 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket,
@@ -223,7 +223,7 @@ func TestLimitTooLowForTheBurst(t *testing.T) {
 	}
 }
 
-// Equal rules for one key add their costs; different ones of one name and window are an error, and nothing is charged.
+// The costs of equal rules for one key are added. Different rules of one name and window are an error, and nothing is charged.
 func TestRulesOfOneNameInOneCall(t *testing.T) {
 	var costs []int64
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
@@ -260,7 +260,7 @@ func TestRulesOfOneNameInOneCall(t *testing.T) {
 	}
 }
 
-// Equal shadows whose costs together are beyond the limit refuse, as one of that cost does, and are not charged.
+// Two equal rules in shadow mode whose costs add up to more than the limit refuse the call, like one rule with that cost. Nothing is charged.
 func TestEqualShadowsBeyondTheLimit(t *testing.T) {
 	l, events := watched()
 	shadow := with(func(r *ratelimit.Rule) { r.Mode = ratelimit.ModeShadow })
@@ -277,7 +277,7 @@ func TestEqualShadowsBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// A cost that adds up beyond 64 bits does not start again from nothing.
+// A sum of costs beyond 64 bits does not overflow.
 func TestSumOfHugeCosts(t *testing.T) {
 	fired := 0
 	l := ratelimit.New(memstore.New(), ratelimit.WithTrigger(func(_ context.Context, hit ratelimit.Trigger) {

@@ -11,27 +11,27 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// charged is what an admitted call took. It can be given back, or settled, once.
+// charged is the charge of an admitted call. It can be given back or settled, once.
 type charged struct {
 	limiter *Limiter
 	method  string
-	fleet   engine.Store // the limiter's store, or what decided in its place
+	fleet   engine.Store // the limiter's store, or the one that a failure policy used instead
 
 	mu     sync.Mutex
 	done   bool
 	held   []held
-	owners []int // for each rule of the method, or each request: which of held answers for it, or -1
+	owners []int // for each rule of the method, or each request: the index in held of the entry that covers it, or -1
 
-	simple []simple // of a simple call: held and owners are made of them when they are needed
+	simple []simple // the charges of a simple call, until open makes held and owners from them
 }
 
-// held is what one rule was charged, if it was.
+// held is the charge of one rule. Without a charge the claim is zero.
 type held struct {
 	rule  *prepared
 	claim engine.Claim
 }
 
-// keep copies what the call took.
+// keep returns a copy of the call's charges, which outlives the pooled call.
 func (c *call) keep() *charged {
 	kept := &charged{limiter: c.limiter, method: c.method, fleet: c.fleet.store, held: make([]held, len(c.asked)), owners: slices.Clone(c.owners)}
 	for i := range c.asked {
@@ -44,7 +44,7 @@ func (c *call) keep() *charged {
 	return kept
 }
 
-// refund gives back what is wanted.
+// refund gives back the charges that wanted selects.
 func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
 	c.open()
 	did, err := c.adjust(ctx, func(h *held, _ int) int64 {
@@ -92,7 +92,7 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 	return err
 }
 
-// beyond returns an error if debts had no room for what claims were to be charged.
+// beyond returns an error if a claim was charged less than its total, because its debt would have lasted too long.
 func (c *charged) beyond(totals []int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,8 +105,8 @@ func (c *charged) beyond(totals []int64) error {
 	return nil
 }
 
-// adjust changes each charge by delta, once: above 0 it takes permits, below 0 it gives them back. It reports false if that was done
-// before. What the stores have surely not done may be tried again.
+// adjust changes each charge by delta permits: above 0 it takes permits, below 0 it gives them back. It takes effect once, and reports false
+// if an earlier call did. If a store has certainly not changed a charge, another call tries that charge again.
 func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) int64) (did bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +119,7 @@ func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) int64) 
 	return true, storeError(ctx, c.method, joinErrors(err, failed))
 }
 
-// adjustPart adjusts what the store of a scope charged. It reports whether some of that surely was not done.
+// adjustPart adjusts the charges of the rules of a scope. It reports whether the store has certainly left some of them unchanged.
 func (c *charged) adjustPart(ctx context.Context, scope Scope, store engine.Store, delta func(h *held, i int) int64) (left bool, err error) {
 	call := engine.Call{Prefix: c.limiter.prefix}
 	var of []*held
@@ -138,7 +138,7 @@ func (c *charged) adjustPart(ctx context.Context, scope Scope, store engine.Stor
 	err = store.Adjust(ctx, &call)
 	for i, h := range of {
 		rest := call.Claims[i].Delta
-		h.claim.Charged += h.claim.Delta - rest // so that another attempt leaves it alone
+		h.claim.Charged += h.claim.Delta - rest // another attempt must not repeat this part
 		left = left || err != nil && rest != 0
 	}
 	return left, err
@@ -149,13 +149,13 @@ func (c *charged) RefundUnless(ctx context.Context, ok *bool) {
 	if *ok {
 		return
 	}
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace) // the end of ctx may be why the call failed
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace) // the call may have failed because ctx ended
 	defer cancel()
-	// The call has an error of its own to return. Observers see this one.
+	// The wrapped call returns its own error. Only observers see this one.
 	_ = c.refund(back, func(h *held) bool { return h.rule.Refund == RefundError })
 }
 
-// Settle implements bridge.Taken. Its error changes nothing of the call's results; observers see it.
+// Settle implements bridge.Taken. Only observers see an error: the results of the wrapped call stay as they are.
 func (c *charged) Settle(ctx context.Context, costs ...int64) {
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// watched returns a limiter in process, on a clock that stands still, and the kinds and errors of its events.
+// watched returns a limiter in this process, on a clock that stands still, and the kinds and errors of its events.
 func watched(options ...ratelimit.Option) (*ratelimit.Limiter, *[]ratelimit.Event) {
 	events := new([]ratelimit.Event)
 	options = append(options, ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) { *events = append(*events, *e) }))
@@ -30,7 +30,7 @@ func remaining(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) int64 {
 	return d.Quotas[0].Remaining
 }
 
-// A settlement makes each charge what the call really cost, once.
+// A settlement changes each charge to what the call really cost, once.
 func TestSettle(t *testing.T) {
 	l, events := watched()
 	window := ratelimit.Request{Rule: ratelimit.Rule{Name: "w", Limit: 10, Per: time.Minute}, Key: "k", Cost: 4}
@@ -92,7 +92,7 @@ func TestSettleOfARuleThatWasNotAsked(t *testing.T) {
 	}
 }
 
-// Equal rules add their costs, also when they are settled.
+// The costs of equal rules are also added in a settlement.
 func TestSettleOfEqualRules(t *testing.T) {
 	l, _ := watched()
 	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 10, Per: time.Minute}, Key: "k", Cost: 2}
@@ -108,7 +108,7 @@ func TestSettleOfEqualRules(t *testing.T) {
 	}
 }
 
-// A wrapper settles the rules that it has a cost for. A cost that cannot be computed leaves the estimate.
+// A wrapper settles the rules that it has a cost for. If a cost cannot be computed, the estimate stays.
 func TestWrapperSettles(t *testing.T) {
 	l, events := watched()
 	rules := wrap.NewRules("p.T.M",
@@ -131,7 +131,7 @@ func TestWrapperSettles(t *testing.T) {
 	}
 }
 
-// A call takes as many permits as every rule has, at most its cost.
+// An UpTo call takes as many permits as every rule has, and at most its cost.
 func TestUpTo(t *testing.T) {
 	l, _ := watched()
 	few := ratelimit.Request{Rule: ratelimit.Rule{Name: "few", Limit: 5, Per: time.Minute}, Cost: 3, UpTo: true}
@@ -159,7 +159,7 @@ func TestUpTo(t *testing.T) {
 	}
 }
 
-// Rules of both scopes are charged equally by a call that takes what there is.
+// An UpTo call charges rules of both scopes the same number of permits.
 func TestUpToOfBothScopes(t *testing.T) {
 	for _, limits := range [][2]int64{{3, 10}, {10, 3}} {
 		l, _ := watched()
@@ -177,7 +177,7 @@ func TestUpToOfBothScopes(t *testing.T) {
 	}
 }
 
-// While the store fails, a call that passes without being counted takes all that it asks for.
+// While the store fails, an UpTo call under FailOpen takes its whole cost.
 func TestUpToOfALostStore(t *testing.T) {
 	l := ratelimit.New(memstore.New(memstore.WithMaxKeys(1)), ratelimit.WithFailurePolicy(ratelimit.FailOpen))
 	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Minute}, Cost: 5, UpTo: true}
@@ -216,7 +216,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A settlement beyond what a bucket gains in 24 hours is charged up to that, and observers are told of the first permit beyond.
+// A settlement charges a bucket at most what it gains in 24 hours. Observers get an error from the first permit beyond that.
 func TestDebtOfASettlement(t *testing.T) {
 	for _, c := range []struct {
 		rule ratelimit.Rule
@@ -299,7 +299,7 @@ func TestDebtOfAPrepaidCall(t *testing.T) {
 		}
 		one := ratelimit.Request{Rule: c.rule, Key: "k"}
 		if c.rule.Algorithm == ratelimit.TokenBucket && c.rule.Warmup == 0 {
-			allow(t, l, one) // so that all of the next cost is debt
+			allow(t, l, one) // empties the bucket, so that all of the next cost is debt
 		}
 		q := one
 		if q.Cost = c.most; !allow(t, l, q).Allowed {

@@ -21,7 +21,7 @@ const (
 	maxBlock       = 30 * 24 * time.Hour
 	maxLimit       = engine.MaxLimit
 	maxBucketLimit = engine.MaxBucketLimit
-	maxRefill      = 36600 * 24 * time.Hour // how long a bucket may take from empty to full
+	maxRefill      = 36600 * 24 * time.Hour // how long an empty bucket may take to fill
 	maxSlices      = 10_000
 	defaultSlices  = 60
 )
@@ -30,7 +30,7 @@ var checks = []func(Rule) error{
 	Rule.checkName, Rule.checkWindow, Rule.checkLimit, Rule.checkBucket, Rule.checkDistinct, Rule.checkWait, Rule.checkMode, Rule.checkLease,
 }
 
-// check returns the first thing wrong with a rule, other than its cron expression.
+// check returns the first error of the rule. It does not parse the cron expression.
 func (r Rule) check() error {
 	for _, check := range checks {
 		if err := check(r); err != nil {
@@ -65,7 +65,7 @@ func (r Rule) wrong(argument, format string, args ...any) error {
 	return &RuleError{Rule: r.Name, Argument: argument, Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkName guards the keys: a name with a brace would move the hash tag, and one with a colon could pass for a prefix and a name.
+// checkName protects the keys. A brace in a name would move the hash tag, and a colon could make a name look like a prefix and a name.
 func (r Rule) checkName() error {
 	if len(r.Name) > maxName {
 		return r.wrong("name", "found %d bytes; expected at most %d", len(r.Name), maxName)
@@ -120,7 +120,7 @@ func (r Rule) checkLimit() error {
 	return nil
 }
 
-// wrongLimit says what is wrong with a limit for this rule, which is its own or comes with a call; "" is nothing.
+// wrongLimit says what is wrong with a limit for this rule, or returns "". The limit is the rule's own, or comes with a call.
 func (r Rule) wrongLimit(limit int64) string {
 	most, what := r.algorithm().Row().MaxLimit, r.what()
 	switch {
@@ -160,7 +160,7 @@ func (r Rule) checkBucket() error {
 	return nil
 }
 
-// refillsTooSlowly reports whether the burst takes over a hundred years to fill at a limit: the engine cannot count with such times.
+// refillsTooSlowly reports whether the burst takes more than a hundred years to fill at a limit. The engine cannot compute with such times.
 func (r *Rule) refillsTooSlowly(limit int64) bool {
 	return limit > 0 && float64(r.Burst)/float64(limit)*float64(r.Per) > float64(maxRefill)
 }
@@ -169,7 +169,7 @@ const maxWarmup = 24 * time.Hour
 
 func (r Rule) checkDistinct() error { return r.checkTakes("distinct", r.Distinct != "") }
 
-// checkCanWait returns why no call can wait for the rule, or nil.
+// checkCanWait returns an error if calls cannot wait for the rule.
 func (r *Rule) checkCanWait() error {
 	if r.Distinct != "" {
 		return r.wrong("wait", "found distinct as well; calls that count members do not wait")
@@ -198,7 +198,7 @@ func (r Rule) checkWait() error {
 	return nil
 }
 
-// checkQueue guards the rules of methods. Requests need no Wait for a Queue: they wait as long as their caller has time.
+// checkQueue checks a rule of a method: Queue needs Wait there. A request does not need it, because [Limiter.Wait] waits for any rule.
 func (r Rule) checkQueue() error {
 	if r.Queue != 0 && r.Wait == 0 && r.checkWait() == nil {
 		return r.wrong("queue", "found no wait, so none can queue")

@@ -14,10 +14,10 @@ type Source uint8
 
 const (
 	SourceStore  Source = iota // the limiter's store
-	SourceMemory               // this process, from a refusal that it remembers
-	SourceLease                // this process, from permits that it took ahead
-	SourcePolicy               // a FailurePolicy, since the store failed
-	SourceBlock                // a block that [Limiter.Block] set. What the Block of a rule refuses has another source
+	SourceMemory               // this process, which remembers a refusal
+	SourceLease                // this process, with permits that it took ahead
+	SourcePolicy               // a FailurePolicy, because the store failed
+	SourceBlock                // a block that [Limiter.Block] set; a refusal by the Block of a rule has another source
 )
 
 // String returns "store", "memory", "lease", "policy" or "block".
@@ -25,7 +25,7 @@ func (s Source) String() string {
 	return word("Source", uint8(s), "store", "memory", "lease", "policy", "block")
 }
 
-// run decides the call and, if it has to wait, sleeps. Only simple calls are decided elsewhere.
+// run decides the call, and sleeps if the call has to wait. It decides all calls except simple ones.
 func (c *call) run(ctx context.Context) error {
 	observed := c.limiter.observed() && !c.peek
 	var began time.Duration
@@ -49,7 +49,7 @@ func (c *call) run(ctx context.Context) error {
 	return c.err
 }
 
-// decide asks the stores. A call under no rule is admitted.
+// decide asks the stores. A call without rules is admitted.
 func (c *call) decide(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -69,7 +69,7 @@ func (c *call) decide(ctx context.Context) error {
 	return c.decideInTime(ctx)
 }
 
-// tellRefusal tells the store of a call that is refused without it.
+// tellRefusal tells the store about a call that was refused without asking it.
 func (c *call) tellRefusal() {
 	if c.limiter.witness == nil || c.peek {
 		return
@@ -85,8 +85,8 @@ func (c *call) tellRefusal() {
 	c.limiter.witness.Witness(&told)
 }
 
-// decideInTime asks the stores, and sleeps until the call's place. Where no place can be kept for it, it asks again when it would be
-// admitted.
+// decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime sleeps until the call
+// would be admitted, and asks again.
 func (c *call) decideInTime(ctx context.Context) error {
 	var began time.Time
 	for {
@@ -108,10 +108,10 @@ func (c *call) decideInTime(ctx context.Context) error {
 	}
 }
 
-// shortestSleep is how long a call sleeps at least before it asks again, in microseconds.
+// shortestSleep is the least time that a call sleeps before it asks again, in microseconds.
 const shortestSleep = 100
 
-// conclude takes in the last verdict, and sleeps until the place that it gives to the call.
+// conclude records the last verdict, and sleeps until the call's place.
 func (c *call) conclude(ctx context.Context, v engine.Verdict) error {
 	if !v.Admitted {
 		c.answer.at = time.UnixMicro(v.Now)
@@ -125,8 +125,8 @@ func (c *call) conclude(ctx context.Context, v engine.Verdict) error {
 	return c.sleepInPlace(ctx, v.At-v.Now)
 }
 
-// tellWaits tells the claims how long they may still delay the call. The two stores of a call cannot keep a place for the same instant, so
-// they refuse what they do not admit at once. A rule with a block keeps its wait: its refusal for want of time would begin the block.
+// tellWaits sets in each claim how long it may still delay the call. If the call is split, the stores cannot keep a place for the same
+// instant, so a claim that would have to wait is refused. A rule with a Block keeps its wait, because a refusal would begin the block.
 func (c *call) tellWaits() {
 	for i := range c.asked {
 		a := &c.asked[i]
@@ -140,10 +140,10 @@ func (c *call) tellWaits() {
 	}
 }
 
-// waitLeft returns for how many microseconds the rule may still delay the call.
+// waitLeft returns how long the rule may still delay the call, in microseconds.
 func (c *call) waitLeft(a *asked) int64 { return a.rule.delay(max(0, a.wait-c.answer.waited), a.limit) }
 
-// askStores returns the verdict of all stores on the call, and whether to ask again at its time.
+// askStores returns the verdict of all stores on the call, and whether to ask again at the time of the verdict.
 func (c *call) askStores(ctx context.Context) (v engine.Verdict, again bool, err error) {
 	p := &c.fleet
 	switch {
@@ -156,7 +156,7 @@ func (c *call) askStores(ctx context.Context) (v engine.Verdict, again bool, err
 	return p.verdict, p.AskAgain(p.verdict), err
 }
 
-// rollBack returns what a part was charged for a call that is not made.
+// rollBack gives back what a part was charged, because the call is not made.
 func (c *call) rollBack(ctx context.Context, p *part) error {
 	if !p.verdict.Admitted || p.Peek {
 		return nil
@@ -169,9 +169,9 @@ func (c *call) rollBack(ctx context.Context, p *part) error {
 	return p.store.Adjust(ctx, &p.Call)
 }
 
-// askPart asks the store of a part. If that is the fleet's and fails, the policy of the rules decides.
+// askPart asks the store of a part. If the fleet's store fails, the failure policy of the rules decides.
 func (c *call) askPart(ctx context.Context, p *part) error {
-	p.Peek, p.Report, p.UpTo = c.peek, c.reports || c.looks, c.upTo
+	p.Peek, p.Report, p.UpTo = c.peek, c.reports || c.needsRoom, c.upTo
 	v, err := p.store.Decide(ctx, &p.Call)
 	p.verdict = v
 	if p == &c.local || p.store != c.limiter.store {
@@ -180,12 +180,12 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 	c.answer.source = SourceStore
 	_, unreadable := errors.AsType[*engine.StateError](err)
 	_, unfit := errors.AsType[*RuleError](err)
-	works := unreadable || unfit // the store works: a state that cannot be read counts on
+	works := unreadable || unfit // the store answered: no failure policy applies
 	switch {
 	case v.Remembered:
-		c.answer.source = SourceMemory // which tells nothing of the store
+		c.answer.source = SourceMemory // says nothing about the store
 	case v.Leased:
-		c.answer.source = SourceLease // nor does this
+		c.answer.source = SourceLease // nor does a lease
 	case ctx.Err() == nil && !works:
 		c.limiter.noteStore(ctx, err)
 	}
@@ -195,8 +195,8 @@ func (c *call) askPart(ctx context.Context, p *part) error {
 	return c.followPolicy(ctx, err)
 }
 
-// limitWaits keeps the call from waiting beyond the deadline of ctx. A call that counts members does not wait at all: a member that is known
-// now may be forgotten by then.
+// limitWaits keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
+// is known now may have left the window by then.
 func (c *call) limitWaits(ctx context.Context) {
 	longest, counts := time.Duration(0), false
 	for i := range c.asked {
@@ -216,7 +216,7 @@ func (c *call) limitWaits(ctx context.Context) {
 	}
 }
 
-// sleepInPlace sleeps until the call's place, in microseconds from now. If ctx ends first, it gives the place back.
+// sleepInPlace sleeps until the call's place, which is wait microseconds from now. If ctx ends first, it gives the place back.
 func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
 	err := c.sleep(ctx, wait, true)
 	if err == nil {
@@ -226,12 +226,12 @@ func (c *call) sleepInPlace(ctx context.Context, wait int64) error {
 	defer cancel()
 	failed := joinErrors(c.rollBack(back, &c.fleet), c.rollBack(back, &c.local))
 	if back.Err() != nil {
-		failed = nil // giving back goes on; its time-out would look like a deadline of ctx
+		failed = nil // the store still gives the place back; a timeout here would look like a deadline of ctx
 	}
 	return joinErrors(err, failed)
 }
 
-// sleep waits for a number of microseconds. It returns an error if ctx ends first.
+// sleep waits for us microseconds. It returns an error if ctx ends first.
 func (c *call) sleep(ctx context.Context, us int64, placed bool) error {
 	if us <= 0 {
 		return nil
@@ -239,7 +239,7 @@ func (c *call) sleep(ctx context.Context, us int64, placed bool) error {
 	d := time.Duration(us) * time.Microsecond
 	until := c.limiter.now().Add(d)
 	c.limiter.sleep(ctx, d, placed)
-	if ctx.Err() == nil || !c.limiter.now().Before(until) { // a sleep that ends at the deadline is in time
+	if ctx.Err() == nil || !c.limiter.now().Before(until) { // a sleep that ends right at the deadline counts
 		return nil
 	}
 	c.abandoned = true
@@ -260,14 +260,16 @@ func (l *Limiter) sleep(ctx context.Context, d time.Duration, placed bool) {
 	}
 }
 
-// grace bounds how long a call whose context ended waits until its place is given back, which goes on in any case.
+// grace bounds how long a call waits for its permits to be given back, for example after its context has ended. The store gives them back
+// even if that takes longer.
 const grace = 50 * time.Millisecond
 
 func contextError(ctx context.Context, method string) error {
 	return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())
 }
 
-// storeError returns the error of a call whose store returned err: the context's if that has ended, or else a *RuleError or *StoreError.
+// storeError turns an error of the store into the error of the call. That is the context's error if the context has ended, and otherwise a
+// *RuleError or a *StoreError.
 func storeError(ctx context.Context, method string, err error) error {
 	var unfit *RuleError
 	switch {

@@ -7,19 +7,19 @@ import (
 
 // Decision is the answer to [Limiter.Allow], [Limiter.Wait] and [Limiter.Peek].
 //
-// RetryAfter is exact to the microsecond on the store's clock. In the store without scripts, fixed windows end at whole milliseconds. There
-// RetryAfter may be up to a millisecond longer than the rest of the rule's window, but never shorter.
+// RetryAfter is exact to the microsecond on the store's clock. In package plain, fixed windows end at whole milliseconds: there RetryAfter
+// may be up to a millisecond longer than the rest of the window, but never shorter.
 type Decision struct {
 	Allowed    bool          // all rules admitted the call
 	Never      bool          // a rule of limit 0 refuses: retrying is pointless
 	RetryAfter time.Duration // until all rules would admit the call; 0 if it is allowed, or Never
-	Violations []Violation   // the rules that refused; if the call is allowed, those in shadow mode that would have
-	Taken      int64         // of requests with UpTo: the permits taken from each rule; 0 after Peek
-	Quotas     []Quota       // what the rules have left: after Peek, and where a report is asked for by [WithReport]
+	Violations []Violation   // the rules that refused; if the call is allowed, the rules in shadow mode that would have refused it
+	Taken      int64         // for requests with UpTo: the permits taken from each rule; 0 after Peek
+	Quotas     []Quota       // what the rules have left; only after Peek, and under a context of [WithReport]
 	Source     Source        // what decided
 
-	// At is when the call is admitted, or else refused, by the store's clock. Where no store was asked, it is by this process's clock: no
-	// rule applies; a rule has a limit of 0; the subject is blocked by [Limiter.Block]; or FailOpen decided.
+	// At is when the call is admitted or refused, by the store's clock. It is by this process's clock if no store was asked: if no rule
+	// applies, a rule has a limit of 0, [Limiter.Block] refuses the subject, or FailOpen decided.
 	At time.Time
 
 	charged *charged // nil if nothing was charged
@@ -38,10 +38,10 @@ func (d Decision) Refund(ctx context.Context) error {
 	return d.charged.refund(ctx, func(*held) bool { return true })
 }
 
-// Settle makes the charge what the call really cost: one cost for each request, in their order. What was charged too much goes back. What
-// was charged too little is taken now, also beyond the limits. A bucket pays that debt first. A debt lasts at most 24 hours: permits beyond
-// that are not charged, and observers are told. A sliding window keeps at most its limit in permits. Rules with Distinct are not settled. A
-// refusal has nothing to settle.
+// Settle changes the charge to what the call really cost. Pass one cost for each request, in the same order. If the call cost less than it
+// was charged, the difference is given back. If it cost more, the difference is taken now, even beyond the limits. A bucket pays that debt
+// before it admits the next call. A debt lasts at most 24 hours: permits beyond that are not charged, and observers are told. A sliding
+// window keeps at most its limit in permits. Rules with Distinct are not settled. A refusal has nothing to settle.
 //
 // Refund and Settle take effect once; later calls return nil. If there are more or fewer costs than requests, or a cost is below 0, the
 // error is a *RuleError. The other errors are those of Refund.

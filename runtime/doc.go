@@ -1,50 +1,50 @@
-// Package ratelimit decides whether a call may happen now. Wrappers that the ratelimit command generates ask it, and a program may
-// ask it without any annotation:
+// Package ratelimit decides whether a call may happen now. The wrappers that the ratelimit command generates use it. A program can also use
+// it directly, without annotations:
 //
 //	limiter := ratelimit.New(memstore.New())
 //	rule := ratelimit.Rule{Name: "login", Limit: 5, Per: time.Minute}
 //	decision, err := limiter.Allow(ctx, ratelimit.Request{Rule: rule, Key: userID})
 //
-// A [Rule] says how many permits a subject has in a window of time. The subject is whom the permits belong to: a user, an address, or
-// everybody. A call takes one permit of each of its rules, or as many as its cost. A [Limiter] decides calls, each under any number of
-// rules: all are charged, or none. A [Store] keeps the counts: package memstore in this process, package redisstore on Redis for all
+// A [Rule] says how many permits a subject has in a window of time. The subject is the owner of the permits: a user, an address, or
+// everybody. A call takes permits from each of its rules: one, or as many as its cost. A [Limiter] decides calls. A call may have several
+// rules: all of them are charged, or none. A [Store] keeps the counts: package memstore in this process, package redisstore on Redis for all
 // processes that share it. The store's clock is the only clock.
 //
-// [Limiter.Allow] refuses at once what does not fit, [Limiter.Wait] sleeps until it fits, and [Limiter.Peek] only looks. What they
-// return can be given back with [Decision.Refund], or corrected with [Decision.Settle] when the cost is known only after the call.
+// [Limiter.Allow] refuses a call that does not fit now, [Limiter.Wait] sleeps until the call fits, and [Limiter.Peek] only looks. A charge
+// can be given back with [Decision.Refund], or corrected with [Decision.Settle] if the cost is known only after the call.
 //
-// The package does not limit how many calls run at one time: that is a semaphore's work.
+// The package does not limit how many calls run at the same time. Use a semaphore for that.
 //
 // # The model
 //
-// A rule answers one question: what is the first time at which so many permits fit, if nothing else is admitted before? A call is
-// admitted if that time is now for all its rules, or soon enough for those that let it wait. Otherwise it is refused, nothing is
-// charged, and the longest of those times is when to come back: RetryAfter.
+// A rule answers one question: when do this many permits fit, at the earliest, if nothing else is admitted before? A call is admitted if the
+// answer is now for all its rules, or soon enough for the rules that let it wait. Otherwise the call is refused, and nothing is charged.
+// RetryAfter is then the time until the latest of the answers.
 //
-// All times are whole microseconds, and all arithmetic is on integers. A changed limit applies to what has been used already. A step
-// back of the store's clock never admits more than the limit.
+// All times are whole microseconds, and all arithmetic is on integers. If a limit changes, permits that were used before still count. If the
+// store's clock is set back, no more than the limit is admitted.
 //
 // # The algorithms
 //
-// [SlidingWindow] admits at most Limit permits in any span of Per, exactly. It writes down the time of each permit, so its state grows
-// with the limit: about 8 bytes for each permit. It is the sliding log of the literature. RetryAfter is the time at which enough of the
-// oldest permits have left the window.
+// [SlidingWindow] admits at most Limit permits in any span of Per, exactly. It stores the time of each permit, so its state grows
+// with the limit: about 8 bytes for each permit. The literature calls it a sliding log. RetryAfter is the time until enough of the oldest
+// permits have left the window.
 //
-// [FixedWindow] counts the permits of one window. The first admitted call opens it, and it lasts for Per. Its state is one number,
-// whatever the limit. Around the end of a window up to twice the limit may pass within a moment: Limit at the end of one, and Limit at
-// the start of the next.
+// [FixedWindow] counts the permits of one window. The first admitted call opens the window, which lasts for Per. The state is one number,
+// whatever the limit. Around the end of a window up to twice the limit may pass within a moment: Limit at the end of one window, and Limit
+// at the start of the next.
 //
-// [Calendar] is a FixedWindow that begins and ends when a cron expression fires in a time zone: at midnight in Tokyo, on the first of a
-// month. A day on which clocks are put forward has 23 hours. Around the end of a window twice the limit may pass here, too. The expressions
-// are those of github.com/robfig/cron.
+// [Calendar] is a FixedWindow that begins and ends when a cron expression fires in a time zone: for example at midnight in Tokyo, or on the
+// first of each month. A day on which clocks are put forward has 23 hours. Around the end of a window twice the limit may pass here, too. The
+// syntax of the expressions is that of github.com/robfig/cron.
 //
 // [TokenBucket] holds up to Burst permits and gains Limit of them in each Per, evenly spread. It is the generic cell rate algorithm of
-// ITU-T Recommendation I.371, which needs one number only: the time at which the bucket is full again. A call of n permits moves that
-// time by n*Per/Limit, and fits if the bucket then lacks no more than Burst. In any span of length d at most Burst + d*Limit/Per permits
-// pass.
+// ITU-T Recommendation I.371. Its state is one number: the time at which the bucket is full again. A call of n permits moves that time by
+// n*Per/Limit. The call fits if the bucket then lacks no more than Burst permits. In any span of length d at most Burst + d*Limit/Per
+// permits pass.
 //
-// With Prepay a call may take more than the bucket holds, and the next call waits for that debt. This is how the RateLimiter of
-// Google's Guava library counts. With Warmup the rate rises after idling, from a third of Limit to Limit, as in its
+// With Prepay a call may take more than the bucket holds, and the next call waits until that debt is paid. The RateLimiter of Google's Guava
+// library counts this way. With Warmup the rate of an idle bucket starts at a third of Limit and rises to Limit, as in Guava's
 // SmoothWarmingUp.
 //
 // [LeakyBucket] is a TokenBucket with a burst of one: permits leave evenly spaced, one every Per/Limit. It is the leaky bucket as a
@@ -54,12 +54,13 @@
 // takes any limit. It never admits more than Limit in any span of Per: a permit counts until its whole slice has left the window, which
 // is up to Per/Slices too long. The estimate from two windows that others call a sliding window may admit more than the limit.
 //
-// Distinct counts different members instead of calls, in a SlidingWindow or Calendar: ten strangers a day, however often each calls.
+// Distinct counts different members instead of calls, in a SlidingWindow or Calendar: for example ten strangers a day, however often each of
+// them calls.
 //
 // # Failures
 //
-// When the store cannot decide, a [FailurePolicy] does: refuse with a [StoreError], let pass, or count in this process alone. Decisions
-// and events then have the source [SourcePolicy]. The errors of a call are [TooManyRequestsError], [NeverAdmissibleError], [KeyError],
-// [StoreError] and [RuleError], or wrap the context's. Each is one line of at most a kilobyte, whatever a caller sent, and
-// implements [log/slog.LogValuer] and [encoding/json.Marshaler].
+// If the store cannot decide, a [FailurePolicy] does: it refuses the call with a [StoreError], lets it pass, or counts in this process alone.
+// Decisions and events then have the source [SourcePolicy]. The errors of a call are [TooManyRequestsError], [NeverAdmissibleError],
+// [KeyError], [StoreError] and [RuleError], or wrap the context's. The text of each is one line of at most a kilobyte, whatever a caller sent.
+// Each implements [log/slog.LogValuer] and [encoding/json.Marshaler].
 package ratelimit

@@ -14,13 +14,13 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// ErrTooManyRequests is matched, with errors.Is, by every [TooManyRequestsError].
+// ErrTooManyRequests matches every [TooManyRequestsError] in errors.Is.
 var ErrTooManyRequests = errors.New("too many requests")
 
 const defaultMessage = "Too many requests."
 
-// TooManyRequestsError is a refusal: the call was not made, and nothing was charged. A caller who comes back earlier than
-// RetryAfter says may still be admitted where a rule lets calls wait. [Decision] says how exact RetryAfter is.
+// TooManyRequestsError is a refusal: the call was not made, and nothing was charged. If a rule lets calls wait, a caller who comes back
+// before RetryAfter may still be admitted. [Decision] says how exact RetryAfter is.
 type TooManyRequestsError struct {
 	Method     string        // pkg.Type.Method; "" for requests
 	Message    string        // of the refusing rule with the longest delay
@@ -37,7 +37,7 @@ type Violation struct {
 	Window     string        // such as "1m": see [Rule.Window]
 	Key        string        // whose permits are used up, escaped and cut where needed; "" is everybody's
 	Limit      int64         // permits per window
-	Remaining  int64         // permits that the rule would admit now: fewer than the call takes
+	Remaining  int64         // permits that the rule would admit now; fewer than the call's cost
 	RetryAfter time.Duration // until this rule would admit the call; 0 if Never
 	Never      bool          // the limit is 0; in shadow mode also: the call costs more than the rule ever admits
 
@@ -48,7 +48,7 @@ type Violation struct {
 // String returns a text such as "login: 10 per minute (leaky-bucket) for ann".
 func (v Violation) String() string {
 	s := strconv.FormatInt(v.Limit, 10) + " " + perWindow(v.Window)
-	if v.Window == "" { // a server that refused did not say
+	if v.Window == "" { // a client made v from the answer of a server that did not say
 		s = "limit " + strconv.FormatInt(v.Limit, 10)
 	}
 	if v.Rule != "" {
@@ -60,7 +60,7 @@ func (v Violation) String() string {
 	return s
 }
 
-// perWindow says in words what Rule.Window says in a key: "per minute (leaky-bucket)" for "leaky:1m".
+// perWindow puts the text of Rule.Window into words: "per minute (leaky-bucket)" for "leaky:1m".
 func perWindow(window string) string {
 	members, notes := "", []string(nil)
 	if rest, ok := strings.CutPrefix(window, "distinct:"); ok {
@@ -119,7 +119,7 @@ func (e *TooManyRequestsError) Error() string {
 	return oneLine(s)
 }
 
-// Is reports that every TooManyRequestsError is [ErrTooManyRequests].
+// Is reports whether target is [ErrTooManyRequests].
 func (e *TooManyRequestsError) Is(target error) bool { return target == ErrTooManyRequests }
 
 // NeverAdmissibleError says that a call costs more than a rule can ever admit. Retrying is pointless. It does not match
@@ -131,7 +131,7 @@ type NeverAdmissibleError struct {
 	Cost   int64  // permits
 	Limit  int64  // the largest cost that can be admitted
 
-	what string // what Limit is, if not the limit
+	what string // what Limit is, if it is not the rule's limit
 }
 
 // Error returns the cost, and the largest one that can be admitted.
@@ -140,8 +140,8 @@ func (e *NeverAdmissibleError) Error() string {
 		whose(e.Method, e.Rule), e.Cost, cmp.Or(e.what, "limit"), e.Limit))
 }
 
-// StoreError says that the store did not decide, or did not do what it was asked. The call was not made. Where the store is
-// remote, the call may have been charged.
+// StoreError says that the store failed to decide a call, or to do what it was asked. The call was not made. A remote store may still have
+// charged it.
 type StoreError struct {
 	Method string // pkg.Type.Method; "" for requests
 	Err    error  // the cause
@@ -153,7 +153,7 @@ func (e *StoreError) Error() string { return oneLine(where(e.Method, "store") + 
 // Unwrap returns the cause.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// KeyError says that the key, cost or limit of a call could not be computed, or is too long or out of range. The call was not made, and
+// KeyError says that the key, cost or limit of a call could not be computed, is too long, or is out of range. The call was not made, and
 // nothing was charged.
 type KeyError struct {
 	Method string // pkg.Type.Method; "" for requests
@@ -197,10 +197,10 @@ func (e *RuleError) Error() string {
 	return oneLine(text)
 }
 
-// errorList is several errors in one. Its text is one line, from which the last ones may be cut off.
+// errorList is several errors in one. Its text is one line, which may be cut before the last errors.
 type errorList struct{ errs []error }
 
-// joinErrors returns the errors that are not nil as one, or nil. It is errors.Join with a text of one line.
+// joinErrors is errors.Join, with a text of one line.
 func joinErrors(errs ...error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	switch len(errs) {
@@ -224,10 +224,11 @@ func (l *errorList) Error() string {
 // Unwrap returns the errors.
 func (l *errorList) Unwrap() []error { return l.errs }
 
-// whose names the method and the rule; a request under a rule without a name has neither.
+// whose returns the text of where, or "rate limit" for a request whose rule has no name.
 func whose(method, rule string) string { return cmp.Or(where(method, rule), "rate limit") }
 
-// where names the method, and behind it what is meant in it, unless that has the method's name, perhaps with a number.
+// where returns "method: what", or only one of the two if the other is empty or says the same. The name of an unnamed rule is that of its
+// method, perhaps with "#2" behind it.
 func where(method, what string) string {
 	switch {
 	case method == "" || strings.HasPrefix(what, method+"#"):
@@ -239,7 +240,7 @@ func where(method, what string) string {
 	}
 }
 
-// longest returns the violation with the longest delay, the first one of several.
+// longest returns the first of the violations with the longest delay. A violation that is Never has the longest.
 func (e *TooManyRequestsError) longest() *Violation {
 	longest := &e.Violations[0]
 	for i := range e.Violations {

@@ -11,7 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// An error names what there is to name.
+// The text of an error names the fields that are set.
 func TestErrorTexts(t *testing.T) {
 	for want, err := range map[string]error{
 		"rate limit: a cost of 2 can never be admitted: the limit is 1": &ratelimit.NeverAdmissibleError{Cost: 2, Limit: 1},
@@ -31,7 +31,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// What a call costs too much for is named: a bucket's limit is not what it holds.
+// The error of a call that costs too much says what it exceeds: the capacity of a bucket is not its limit.
 func TestCostThatIsNeverAdmitted(t *testing.T) {
 	l := ratelimit.New(memstore.New())
 	for want, rule := range map[string]ratelimit.Rule{
@@ -49,7 +49,7 @@ func TestCostThatIsNeverAdmitted(t *testing.T) {
 	}
 }
 
-// A refusal that somebody else made up may have no violations.
+// A refusal that a program makes itself may have no violations.
 func TestDescribeWithoutViolations(t *testing.T) {
 	made := &ratelimit.TooManyRequestsError{Message: "no"}
 	if err := wrap.Describe(made, "other"); err != error(made) || made.Message != "no" {

@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 )
 
-// A refusal of Wait, or of a generated wrapper, is an error that says when to come back.
+// A refusal by Wait, or by a generated wrapper, is an error that says when to come back.
 func ExampleTooManyRequestsError() {
 	limiter := ratelimit.New(noon())
 	rule := ratelimit.Rule{Name: "codes", Limit: 1, Per: time.Minute, Message: "One code a minute."}
@@ -101,9 +101,9 @@ func ExampleSlogObserver() {
 	// level=INFO msg="rate limit refused" retry_after=1m0s source=store rule.name=login rule.window=1m rule.key=ann rule.mode=enforce rule.limit=1 rule.cost=1 rule.retry_after=1m0s
 }
 
-// Neither keys of the store nor errors show a subject, but what a secret makes of it.
+// Keys in the store and errors show a hash of each subject.
 func ExampleWithSubjectHash() {
-	secret := []byte("0123456789abcdef0123456789abcdef") // in a program from where its other secrets are
+	secret := []byte("0123456789abcdef0123456789abcdef") // a program gets it from where its other secrets are
 	limiter := ratelimit.New(noon(), ratelimit.WithSubjectHash(secret))
 	rule := ratelimit.Rule{Name: "codes", Limit: 0, Per: time.Minute}
 	decision, _ := limiter.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "+4915550100"})
@@ -112,7 +112,7 @@ func ExampleWithSubjectHash() {
 	// codes: 0 per minute for "PVDFpvB4L_e6nkm7EvlbtQ"
 }
 
-// Overrides in the store hold for all limiters of a prefix on it.
+// An override in the store applies to all limiters with the same prefix.
 func ExampleOverrides_Set() {
 	ctx, store := context.Background(), noon()
 	ours, theirs := ratelimit.New(store), ratelimit.New(store)

@@ -13,7 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
 )
 
-// noon is a store on which time stands still, so that these examples print the same each time.
+// noon returns a store whose clock stands still, so that these examples always print the same.
 func noon() ratelimit.Store {
 	return memstore.New(memstore.WithClock(func() time.Time {
 		return time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
@@ -32,7 +32,7 @@ func ExampleLimiter_Allow() {
 			ratelimit.Request{Rule: day, Key: "ann"},
 		)
 		switch {
-		case err != nil: // nothing was decided: the store is out of reach, a cost is negative, and the like
+		case err != nil: // nothing was decided: for example, the store cannot be reached, or a cost is negative
 			fmt.Println(err)
 		case decision.Allowed:
 			fmt.Println("come in")
@@ -109,14 +109,14 @@ func ExampleWithTrigger() {
 	}))
 	points := ratelimit.Rule{Name: "points", Limit: 1000, Per: 3 * time.Second, Mode: ratelimit.ModeTrigger}
 
-	for range 4 { // all of which pass; the third one reaches the limit
+	for range 4 { // all four pass; the third one reaches the limit
 		_, _ = limiter.Allow(context.Background(), ratelimit.Request{Rule: points, Key: "ann", Cost: 400})
 	}
 	// Output:
 	// ann has 1200 of 1000 points
 }
 
-// An observer sees every decision, and what rules in shadow mode would have refused.
+// An observer sees every decision, and which calls a rule in shadow mode would have refused.
 func ExampleWithObserver() {
 	limiter := ratelimit.New(noon(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
 		for _, rule := range e.Rules {
@@ -135,7 +135,7 @@ func ExampleWithObserver() {
 
 // Not every store can decide every rule: check them when the program starts.
 func ExampleLimiter_Check() {
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}) // which Check does not talk to
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}) // Check sends nothing to it
 	defer client.Close()
 	limiter := ratelimit.New(plain.New(client))
 
@@ -191,7 +191,7 @@ func ExampleDecision_Refund() {
 	if err != nil || !decision.Allowed {
 		return
 	}
-	// The export fails, which should not cost the day's permit.
+	// The export fails. It should not cost the day's permit.
 	if err := decision.Refund(ctx); err != nil {
 		fmt.Println(err)
 	}

@@ -13,10 +13,10 @@ import (
 // maxLine bounds the text of an error, in bytes.
 const maxLine = 1024 - len("…")
 
-// oneLine returns the text of an error, which a caller's text may be in, as one line of at most 1 kB.
+// oneLine makes the text of an error one line of at most 1 kB. The text may contain what a caller sent.
 func oneLine(s string) string { return printable.Text(s, maxLine) }
 
-// What errors show in a log and as JSON. Durations are in words: "1m30s". What is zero is left out.
+// The methods named fields return what errors show in a log and as JSON. Durations are texts such as "1m30s". Zero values are left out.
 
 func (e *TooManyRequestsError) fields() []slog.Attr {
 	return filled(slog.String("message", e.Message), slog.String("method", e.Method),
@@ -54,7 +54,7 @@ func words(d time.Duration) string {
 	return d.String()
 }
 
-// filled leaves out texts that are empty, flags that are not set, and lists of nothing. The other texts it makes one line each.
+// filled removes empty texts, false flags and empty lists. It makes each other text one line.
 func filled(attrs ...slog.Attr) []slog.Attr {
 	kept := attrs[:0]
 	for _, a := range attrs {
@@ -82,7 +82,7 @@ func filled(attrs ...slog.Attr) []slog.Attr {
 func object(fields []slog.Attr) ([]byte, error) {
 	var b bytes.Buffer
 	for i, f := range fields {
-		value, _ := json.Marshal(f.Value.Any()) // texts, numbers, and violations
+		value, _ := json.Marshal(f.Value.Any()) // texts, numbers, flags and violations: it never fails
 		b.WriteByte("{,"[min(i, 1)])
 		b.WriteString(strconv.Quote(f.Key) + ":")
 		b.Write(value)
@@ -91,10 +91,10 @@ func object(fields []slog.Attr) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// MarshalJSON returns the fields in snake case, durations as "1m30s", and without what is empty.
+// MarshalJSON returns the fields in snake case, with durations such as "1m30s". It leaves out empty fields.
 func (e *TooManyRequestsError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
 
-// MarshalJSON returns the fields in snake case, durations as "1m30s", and without what is empty.
+// MarshalJSON returns the fields in snake case, with durations such as "1m30s". It leaves out empty fields.
 func (v Violation) MarshalJSON() ([]byte, error) { return object(v.fields()) }
 
 // MarshalJSON returns the text of the error as "message", and its fields in snake case.
@@ -103,8 +103,8 @@ func (e *NeverAdmissibleError) MarshalJSON() ([]byte, error) { return object(e.f
 // MarshalJSON returns the text of the error as "message", and its fields in snake case.
 func (e *StoreError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
 
-// MarshalJSON returns the text of the error, which has the reason, as "message", and Method, Rule and Expr in snake case.
+// MarshalJSON returns the text of the error as "message", and Method, Rule and Expr in snake case. The text includes the reason.
 func (e *KeyError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
 
-// MarshalJSON returns the text of the error, which has the reason, as "message", and Rule and Argument in snake case.
+// MarshalJSON returns the text of the error as "message", and Rule and Argument in snake case. The text includes the reason.
 func (e *RuleError) MarshalJSON() ([]byte, error) { return object(e.fields()) }

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// checkLine fails if a text of the store made an error that is no line of at most 1 kB.
+// checkLine fails the test if the error is not one line of at most 1 kB.
 func checkLine(t *testing.T, err error) {
 	t.Helper()
 	if text := oneLine(err.Error()); len(text) > maxLine+len("…") || strings.ContainsFunc(text, unicode.IsControl) {
@@ -16,8 +16,8 @@ func checkLine(t *testing.T, err error) {
 	}
 }
 
-// FuzzOverride: whatever the store has under a name, it is an override that a rule can have and that is written as it was read, or
-// an error of one line.
+// FuzzOverride parses arbitrary texts as overrides. Each is either an error of one line, or an override that a rule can have. Writing the
+// override and parsing it again gives the same.
 func FuzzOverride(f *testing.F) {
 	f.Add("login", `{"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann"}`)
 	f.Add("a", `{"limit":0}`)
@@ -45,7 +45,7 @@ func FuzzOverride(f *testing.F) {
 	})
 }
 
-// FuzzBlock: a block of the store names a rule and a subject, or is an error.
+// FuzzBlock parses arbitrary texts as blocks. Each is either an error, or a block that names a rule and a subject.
 func FuzzBlock(f *testing.F) {
 	f.Add("login:{ann}", `{"until":"2026-11-22T18:00:00Z","by":"ann"}`)
 	f.Add("login:{}", `{}`)
@@ -69,7 +69,8 @@ func FuzzBlock(f *testing.F) {
 	})
 }
 
-// FuzzUsedRule: a rule of the store can be decided with and is written as it was read, or is an error.
+// FuzzUsedRule parses arbitrary texts as rules in use. Each is either an error, or a rule that can be decided. Writing the rule and parsing it
+// again gives the same.
 func FuzzUsedRule(f *testing.F) {
 	f.Add(`{"name":"login","key":"{user}","limit":5,"per":60000000000,"seen":"2026-11-22T18:00:00Z"}`)
 	f.Add(`{"name":"p.T.M#2","unnamed":true,"limit":5,"varies":true,"cron":"@daily","tz":"Asia/Tokyo","seen":"2026-11-22T18:00:00Z"}`)
@@ -84,7 +85,7 @@ func FuzzUsedRule(f *testing.F) {
 			return
 		}
 		p, err := used.Rule.prepare("")
-		if err != nil { // the cron expression is not looked at before
+		if err != nil { // parseUsed does not check the cron expression
 			return
 		}
 		written := p.used(used.Limit, used.Varies)
@@ -103,7 +104,8 @@ func FuzzUsedRule(f *testing.F) {
 	})
 }
 
-// FuzzCron: a cron expression is an error of one line, or gives windows that end one after the other, in any time zone.
+// FuzzCron prepares rules with arbitrary cron expressions and time zones. Each gives either an error of one line, or windows that end one
+// after the other.
 func FuzzCron(f *testing.F) {
 	f.Add("0 0 0 * * *", "Asia/Shanghai")
 	f.Add("@daily", "")

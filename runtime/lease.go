@@ -6,10 +6,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// maxLease is far longer than any useful lease.
+// maxLease is the longest lease. Useful ones are far shorter.
 const maxLease = time.Minute
 
-// checkLease refuses a lease where permits that are taken ahead would change what the rule means.
+// checkLease returns an error if the rule has a Lease and permits taken ahead would change what the rule means.
 func (r Rule) checkLease() error {
 	switch {
 	case r.Lease == 0:

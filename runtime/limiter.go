@@ -13,28 +13,28 @@ import (
 // Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter cannot be used.
 type Limiter struct {
 	store     engine.Store
-	process   *memory.Store  // the store, if it is in this process and decides by the system's clock
-	local     *memory.Store  // of this instance
-	fallback  engine.Store   // in place of store, while that is lost: its counts are not those of this instance
-	limited   engine.Limited // the store, if it cannot decide every rule
-	sleeper   engine.Sleeper // the store, if calls wait by its clock; else nil
-	witness   engine.Witness // the store, if it is told of what it did not decide; else nil
+	process   *memory.Store  // store, if it is in this process and uses the system's clock; else nil
+	local     *memory.Store  // counts the rules of instance scope
+	fallback  engine.Store   // counts the rules of fleet scope under FailLocal, while store fails
+	limited   engine.Limited // store, if it cannot decide every rule; else nil
+	sleeper   engine.Sleeper // store, if calls wait by its clock; else nil
+	witness   engine.Witness // store, if it wants to know the refusals that it did not decide; else nil
 	prefix    string
-	hasher    *hasher // of subjects; nil if they stay as they are
-	shownKeys bool    // keys of requests are subjects
+	hasher    *hasher // hashes subjects and members; nil if they are not hashed
+	shownKeys bool    // see WithShownKeys
 	policy    FailurePolicy
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)
 	logger    *slog.Logger
-	failed    atomic.Int64 // when the store failed the last time, in nanoseconds; 0 if it is not lost
+	failed    atomic.Int64 // when the store last failed, in nanoseconds; 0 if it is not lost
 
 	requested ruleCache
 	settings  settings
 	used      used
 }
 
-// New returns a limiter that counts in store, which memstore.New, redisstore.New or plain.New makes. It panics if store is nil. Any number
-// of limiters may share a store; those of one prefix share their counts.
+// New returns a limiter that counts in store. Make the store with memstore.New, redisstore.New or plain.New. New panics if store is nil. Any
+// number of limiters may share a store. Limiters with the same prefix share their counts.
 func New(store Store, options ...Option) *Limiter {
 	if store == nil {
 		panic("ratelimit.New: the store is nil")
@@ -67,10 +67,11 @@ func (l *Limiter) now() time.Time {
 	return time.Now()
 }
 
-// processStart is when this process started, by both clocks.
+// processStart is when this process started, by the wall clock and by the monotonic clock.
 var processStart = time.Now()
 
-// elapsed is the time since some start, by the clock that calls wait by. The monotonic clock alone takes half the time of [time.Now].
+// elapsed is the time since a fixed instant, by the clock that calls wait by. Reading only the monotonic clock takes half the time of
+// [time.Now].
 func (l *Limiter) elapsed() time.Duration {
 	if l.sleeper != nil {
 		return l.sleeper.Time().Sub(processStart)
@@ -78,22 +79,22 @@ func (l *Limiter) elapsed() time.Duration {
 	return time.Since(processStart)
 }
 
-// quiet is how long no call must have failed until the store counts as back. While one of several servers is lost, some calls fail and
-// others do not.
+// quiet is how long no call must have failed before the store counts as back. If one of several servers is lost, some calls fail while
+// others succeed.
 const quiet = 5 * time.Second
 
-// noteStore logs when the store is lost, and when it is back, and tells observers. err is what became of a call.
+// noteStore notes the outcome err of a call. If the store is now lost or back, it logs that and tells observers.
 func (l *Limiter) noteStore(ctx context.Context, err error) {
 	if err != nil {
 		if l.failed.Swap(l.now().UnixNano()) == 0 {
-			l.logger.WarnContext(ctx, "the store of the rate limits fails; calls follow their failure policies", "err", oneLine(err.Error()))
+			l.logger.WarnContext(ctx, "the rate limit store fails; failure policies decide", "err", oneLine(err.Error()))
 			l.tell(ctx, EventStoreLost, "", err)
 		}
 		return
 	}
 	last := l.failed.Load()
 	if last != 0 && l.now().UnixNano()-last >= int64(quiet) && l.failed.CompareAndSwap(last, 0) {
-		l.logger.InfoContext(ctx, "the store of the rate limits is back")
+		l.logger.InfoContext(ctx, "the rate limit store is back")
 		l.tell(ctx, EventStoreBack, "", nil)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 )
 
-// twoNodes is a store of two servers, of which one may be away.
+// twoNodes is a store on two servers. One of them may be away.
 type twoNodes struct {
 	*limittest.Outage
 	away bool
@@ -29,8 +29,8 @@ func (s *twoNodes) Decide(ctx context.Context, call *engine.Call) (engine.Verdic
 	return s.Outage.Decide(ctx, call)
 }
 
-// While one node of several is away, calls fail and succeed by turns. That is one change of state: one line and one event, and one of
-// each when the node is back.
+// While one of several nodes is away, some calls fail and others succeed. The limiter reports this as one outage: one line and one event when
+// it begins, and one of each when the node is back.
 func TestPartialOutage(t *testing.T) {
 	clock, log, events := limittest.NewClock(), new(bytes.Buffer), []string(nil)
 	store := &twoNodes{Outage: limittest.NewOutage(clock), away: true}
@@ -69,7 +69,7 @@ func TestPartialOutage(t *testing.T) {
 	}
 }
 
-// While calls pass uncounted, nobody knows what is left: reports say nothing of the rules of the lost store.
+// Under FailOpen nothing counts the calls, so reports have no quotas for the rules of the lost store.
 func TestReportOfALostStore(t *testing.T) {
 	store := limittest.NewOutage(limittest.NewClock())
 	l := ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailOpen), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))

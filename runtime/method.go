@@ -83,7 +83,7 @@ func (r *methodRules) TakeAtOnce(ctx context.Context, limiter any, subjects [bri
 // Ask implements bridge.Call.
 func (c *call) Ask(charge bridge.Charge) {
 	if c.next >= len(c.rules) {
-		c.next++ // which take reports
+		c.next++ // take reports the excess
 		return
 	}
 	c.ask(c.rules[c.next], &charge)
@@ -118,7 +118,7 @@ func (c *call) take(ctx context.Context) error {
 	return nil
 }
 
-// describe gives a refusal the message of the rule that it is about.
+// describe gives a refusal the message of the rule with the longest delay. messages has one for each rule of the method.
 func describe(err error, messages []string) error {
 	refusal, ok := err.(*TooManyRequestsError)
 	if !ok || len(refusal.Violations) == 0 {

@@ -2,7 +2,7 @@ package ratelimit
 
 import "fmt"
 
-// Mode is what the refusal of a rule does. The number of each stays the same for ever, as stores keep it.
+// Mode is what happens when a rule refuses a call. The numbers never change, because stores keep them.
 type Mode uint8
 
 const (
@@ -38,7 +38,7 @@ const (
 // String returns the directives' word: "never" or "error".
 func (r Refund) String() string { return word("Refund", uint8(r), "never", "error") }
 
-// find returns the first value, from 0 to last, whose word this is.
+// find returns the first value from 0 to last that has this word.
 func find[T ~uint8](last T, word string, of func(T) string) (value T, ok bool) {
 	for v := range last + 1 {
 		if of(v) == word {
@@ -48,7 +48,7 @@ func find[T ~uint8](last T, word string, of func(T) string) (value T, ok bool) {
 	return 0, false
 }
 
-// word returns the directives' word for a value of a type.
+// word returns words[value], or a text with the name of the type if there is no such word.
 func word(name string, value uint8, words ...string) string {
 	if int(value) < len(words) {
 		return words[value]

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// EventKind is what an [Event] tells of.
+// EventKind is what happened.
 type EventKind uint8
 
 const (
-	EventAdmitted  EventKind = iota // the call was admitted, and waited for that if it had to
+	EventAdmitted  EventKind = iota // the call was admitted, perhaps after a wait
 	EventRefused                    // rules refused the call
 	EventFailed                     // the call was not decided: see Err
 	EventAbandoned                  // the context ended while the call waited; its permits were given back
 	EventRefunded                   // a charge was given back, or could not be: see Err
 	EventSettled                    // a charge was changed to what the call cost, or could not be: see Err
-	EventStoreLost                  // the store failed to decide a call, and had not failed before; Err says why
+	EventStoreLost                  // the store began to fail; Err says why
 	EventStoreBack                  // the store decides again, and has not failed for five seconds
 )
 
@@ -24,18 +24,18 @@ func (k EventKind) String() string {
 	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back")
 }
 
-// Event tells an observer of one decision, of what became of its charge later, or of the store. It is valid only while the observer runs.
-// An observer that keeps an event must copy it, and its Rules.
+// Event tells an observer about one decision, about the refund or settlement of a charge, or about the store. It is valid only while the
+// observer runs. An observer that keeps an event must copy it and its Rules.
 type Event struct {
 	Kind       EventKind     // what happened
 	Method     string        // pkg.Type.Method; "" for requests
-	Rules      []Outcome     // the answers of the rules that applied, in their order; none if Err came before them
+	Rules      []Outcome     // the answers of the rules that applied, in their order; none if the call failed before that
 	RetryAfter time.Duration // of a refusal: until all rules would admit the call; 0 if Never
 	Never      bool          // of a refusal: a rule of limit 0 refused
-	Took       time.Duration // how long the decision took, without Waited; in whole microseconds for most decisions of a store in this process
+	Took       time.Duration // how long the decision took, without Waited; for most decisions in this process, whole microseconds
 	Waited     time.Duration // how long the call waited for its permits
 	Source     Source        // what decided
-	Err        error         // what failed; of a call that a FailurePolicy decided, the failure of the store; else nil
+	Err        error         // the error, or nil; if a FailurePolicy decided the call, the error of the store
 }
 
 // Outcome is the answer of one rule.
@@ -52,7 +52,7 @@ type Outcome struct {
 	Never      bool          // the rule refuses every such call
 }
 
-// Result is what one rule did to a call that was decided. It is the outcome in metrics.
+// Result is what one rule did to a call that was decided. Metrics call it the outcome.
 type Result uint8
 
 const (
@@ -67,7 +67,7 @@ func (r Result) String() string {
 	return word("Result", uint8(r), "admitted", "refused", "shadow_refused", "other_refused")
 }
 
-// Result returns what a rule of the event did to the call. It has a meaning for EventAdmitted and EventRefused only.
+// Result returns what the rule with the outcome o did to the call. It is meaningful only for EventAdmitted and EventRefused.
 func (e *Event) Result(o *Outcome) Result {
 	switch {
 	case o.Refused && o.Mode == ModeShadow:
@@ -81,10 +81,10 @@ func (e *Event) Result(o *Outcome) Result {
 	}
 }
 
-// WithObserver adds a function that is told of every decision, refund and settle, once: also of calls that fail, that a [FailurePolicy]
-// decides, or whose key cannot be computed. [Limiter.Peek] is no decision. The function is also told when the store is lost and when it is
-// back. The option may be given more than once. Many goroutines may call the function at once, and the call waits for it. A nil function
-// panics.
+// WithObserver adds a function that is called once for every decision, refund and settlement. That includes calls that fail, calls that a
+// [FailurePolicy] decides, and calls whose key cannot be computed. [Limiter.Peek] is no decision. The function is also called when the store
+// is lost and when it is back. The option may be given more than once. Many goroutines may call the function at the same time, and each
+// decision waits until it returns. WithObserver panics if the function is nil.
 func WithObserver(observe func(ctx context.Context, e *Event)) Option {
 	if observe == nil {
 		panic("ratelimit.WithObserver: the function is nil")
@@ -100,14 +100,14 @@ func (l *Limiter) observe(ctx context.Context, e *Event) {
 	}
 }
 
-// tell tells observers of something other than a decision.
+// tell calls the observers with an event that has no rules.
 func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err error) {
 	if l.observed() {
 		l.observe(ctx, &Event{Kind: kind, Method: method, Err: err})
 	}
 }
 
-// observe tells of the call's decision, which took so long in all.
+// observe calls the observers with the call's decision. took includes the wait.
 func (c *call) observe(ctx context.Context, took time.Duration) {
 	e := &c.event
 	*e = Event{

@@ -22,7 +22,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// Every decision takes the one exit to the observers, and Peek does not.
+// Observers see every decision once, and no Peek.
 func TestObserversSeeEveryDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var first, second []string
@@ -52,7 +52,7 @@ func TestObserversSeeEveryDecision(t *testing.T) {
 	})
 }
 
-// A call that is decided the short way gives the event that it would give the long way, which reports need.
+// A simple call gives the same event as a call with a report, which is not simple.
 func TestObserversSeeSimpleCallsAlike(t *testing.T) {
 	var events []ratelimit.Event
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
@@ -80,7 +80,7 @@ func TestObserversSeeSimpleCallsAlike(t *testing.T) {
 	}
 }
 
-// A rule of limit 0 refuses with its message, and says that to retry is pointless.
+// A rule of limit 0 refuses with its message, and its refusal says that retrying is pointless.
 func TestNever(t *testing.T) {
 	l := ratelimit.New(memstore.New())
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Limit: 5, Per: time.Minute}, ratelimit.Rule{Key: "{x}", Per: time.Minute, Message: "Closed."})
@@ -100,7 +100,7 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// Whatever a caller sends, an error is one line of at most a kilobyte, and so is each text of it in a log. As JSON it is valid.
+// Whatever a caller sends, the text of an error is one line of at most a kilobyte, and so is each of its texts in a log. Its JSON is valid.
 func TestErrorsAreOneLine(t *testing.T) {
 	piece := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x00-\x1f\x{80}-\x{9f}\x{2028}\x{202e}"\\]{0,8}`),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 8), func(b []byte) string { return string(b) }))
@@ -129,7 +129,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 	})
 }
 
-// requireOneLine fails the test if a text is too long, or has characters that a terminal or a log would take for something else.
+// requireOneLine fails the test if a text is too long, or has characters that a terminal or a log would interpret.
 func requireOneLine(t *rapid.T, s string) {
 	for _, c := range s {
 		if !unicode.IsPrint(c) {
@@ -141,7 +141,7 @@ func requireOneLine(t *rapid.T, s string) {
 	}
 }
 
-// An error that stands for several is one line too, and errors.Is and errors.As find each.
+// The text of several joined errors is one line, too, and errors.Is and errors.As find each of them.
 func TestSeveralErrorsAreOneLine(t *testing.T) {
 	err := ratelimit.New(memstore.New()).Check(ratelimit.Rule{Name: "a"}, ratelimit.Rule{Name: "b", Limit: 1, Per: time.Minute}, ratelimit.Rule{Name: "c", Limit: -1})
 	want := `rule "a": per: a rule needs a window: per=1m, or cron= for calendar times; rule "c": per: a rule needs a window: per=1m, or cron= for calendar times`
@@ -161,7 +161,7 @@ func TestErrorsAsJSON(t *testing.T) {
 	}
 }
 
-// What metrics and logs call the results and policies.
+// The words for results and policies in metrics and logs do not change.
 func TestWords(t *testing.T) {
 	var words []string
 	for _, s := range []fmt.Stringer{
@@ -176,7 +176,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Messages for people say windows in words.
+// Messages for people put windows into words.
 func TestWindowsInWords(t *testing.T) {
 	for rule, want := range map[ratelimit.Rule]string{
 		{Limit: 10, Per: time.Minute}:                                       "10 per minute",

@@ -10,11 +10,11 @@ import (
 // Option changes a limiter that [New] makes.
 type Option func(*Limiter)
 
-// DefaultPrefix is what all keys in the store begin with, unless [WithPrefix] says otherwise.
+// DefaultPrefix is the prefix of all keys in the store, unless [WithPrefix] sets another.
 const DefaultPrefix = "ratelimit"
 
-// WithPrefix sets what all keys in the store begin with, instead of [DefaultPrefix]. Applications that share a Redis need different
-// prefixes. Braces, percent signs and unprintable characters are escaped; over 128 bytes the rest is replaced by a hash.
+// WithPrefix sets the prefix of all keys in the store, instead of [DefaultPrefix]. Applications that share a Redis need different
+// prefixes. Braces, percent signs and unprintable characters are escaped. The end of a prefix of more than 128 bytes is replaced by a hash.
 func WithPrefix(prefix string) Option {
 	return func(l *Limiter) { l.prefix = key.Escape(prefix) }
 }
@@ -25,9 +25,9 @@ func WithFailurePolicy(policy FailurePolicy) Option {
 	return func(l *Limiter) { l.policy = policy }
 }
 
-// WithLogger sets where the limiter logs, instead of slog.Default(). It logs one line when the state of something changes: the
-// store is lost, the store is back (when no call has failed for five seconds), an override is not understood, a server lacks functions or a
-// permission. A nil logger panics.
+// WithLogger sets where the limiter logs, instead of slog.Default(). It logs one line when the store is lost, when the store is back (no
+// call has failed for five seconds), when it cannot read an override, and when a server lacks functions or a permission. WithLogger panics if
+// the logger is nil.
 func WithLogger(logger *slog.Logger) Option {
 	if logger == nil {
 		panic("ratelimit.WithLogger: the logger is nil")
@@ -35,7 +35,7 @@ func WithLogger(logger *slog.Logger) Option {
 	return func(l *Limiter) { l.logger = logger }
 }
 
-// Trigger says that a rule in trigger mode has reached its limit.
+// Trigger describes a rule in trigger mode that has reached its limit.
 type Trigger struct {
 	Method string // pkg.Type.Method; "" for requests
 	Rule   string // the rule's name
@@ -44,9 +44,9 @@ type Trigger struct {
 	Used   int64  // permits used in the window by now; one call counts for at most 2*10^15
 }
 
-// WithTrigger sets a function that is called, before the call goes on, each time the permits used under a rule in trigger mode rise from
-// below its limit to the limit or above. Many goroutines may call it at once, and the call waits for it. Peek does not call it. Without
-// this option, rules in trigger mode only count. A nil function panics.
+// WithTrigger sets a function that is called each time a call raises the used permits of a rule in trigger mode from below its limit to the
+// limit or above. The call goes on when the function returns. Many goroutines may call the function at the same time. Peek does not call
+// it. Without this option, rules in trigger mode only count. WithTrigger panics if the function is nil.
 func WithTrigger(trigger func(context.Context, Trigger)) Option {
 	if trigger == nil {
 		panic("ratelimit.WithTrigger: the function is nil")

@@ -10,25 +10,25 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves the rule's own value. In shadow
-// or trigger mode the rule has no Wait, Queue, Block and Lease.
+// Override holds new values for the rules of one name: see [Overrides]. If a field is nil or zero, the rule keeps its own value. An override
+// to shadow or trigger mode also removes the rule's Wait, Queue, Block and Lease.
 //
 // On Redis an override is a field of the hash <prefix>:overrides. The field is the rule's name, and the value is JSON:
-// {"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann","at":"…"}. So HSET sets one by hand. An unknown
-// member of the JSON is an error.
+// {"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann","at":"…"}. You can set one by hand with HSET. An
+// unknown field in the JSON is an error.
 type Override struct {
-	Limit *int64        // permits per window; 0 refuses everything. It also replaces the limit that a call brings along
+	Limit *int64        // permits per window; 0 refuses everything. It also replaces a limit that depends on the call
 	Per   time.Duration // the window, for a rule with Per
 	Burst int64         // the capacity of a TokenBucket, in permits
-	Mode  *Mode         // what a refusal does
-	Until time.Time     // when the override ends, by this process's clock; zero is never
+	Mode  *Mode         // what happens when the rule refuses a call
+	Until time.Time     // when the override ends, by this process's clock; zero means never
 	By    string        // who set it, up to 200 bytes of UTF-8; nothing depends on it
 	At    time.Time     // when it was set; nothing depends on it
 }
 
 const maxBy = 200
 
-// check returns what is wrong with v for any rule: one that can have all of v is tried.
+// check returns an error if no rule can have the values of v. It applies v to a rule of a kind that accepts all its fields.
 func (v Override) check(name string) error {
 	rule := Rule{Name: name, Algorithm: FixedWindow, Limit: maxBucketLimit, Per: time.Minute}
 	if v.Burst != 0 {
@@ -45,7 +45,7 @@ func (v Override) check(name string) error {
 
 func (v Override) hasEnded(now time.Time) bool { return !v.Until.IsZero() && !now.Before(v.Until) }
 
-// apply returns the rule that v makes of r.
+// apply returns r with the values of v.
 func (v Override) apply(r Rule) Rule {
 	if v.Limit != nil {
 		r.Limit = *v.Limit
@@ -87,7 +87,7 @@ func (v Override) MarshalJSON() ([]byte, error) {
 	return json.Marshal(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Per is a duration of the directives, such as 1d. An unknown field is an error.
+// UnmarshalJSON reads the JSON of MarshalJSON. Per may be any duration of the directives, such as 1d. An unknown field is an error.
 func (v *Override) UnmarshalJSON(b []byte) error {
 	var text overrideText
 	decoder := json.NewDecoder(bytes.NewReader(b))
@@ -112,7 +112,7 @@ func (v *Override) UnmarshalJSON(b []byte) error {
 	return fmt.Errorf("mode: found %q; expected enforce, shadow or trigger", text.Mode)
 }
 
-// parseOverride reads an override from the store.
+// parseOverride parses an override from the store.
 func parseOverride(name, text string) (v Override, err error) {
 	if err = decode(text, &v); err == nil {
 		err = v.check(name)

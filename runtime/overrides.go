@@ -10,35 +10,36 @@ import (
 	"time"
 )
 
-// Overrides change rules by their names while the program runs. Those in the store hold for all limiters of one prefix on it, and last as
-// long as the store's data. Those set by SetLocal hold for one limiter, and come before those in the store.
+// Overrides change rules by their names while the program runs. An override in the store applies to all limiters with the same prefix, and
+// lasts as long as the store's data. An override set by SetLocal applies to one limiter, and takes precedence over the store.
 //
 // A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. A limiter
-// follows at most 1,000 overrides, each of at most 1,000 bytes. If the store has more, the limiter keeps to the overrides that it read
-// before, and logs one line. An override that is not understood changes nothing: an earlier override of the same name still holds, and the
-// limiter logs one line.
+// follows at most 1,000 overrides, each of at most 1,000 bytes. If the store has more, the limiter keeps the overrides that it read before,
+// and logs one line. If the limiter cannot read an override, an earlier override of the same name stays in force, and the limiter logs one
+// line.
 //
-// Usage so far still counts. After a limit is raised, the difference passes at once; after it is lowered, nothing passes until enough
-// permits have left the window. A bucket keeps the number of permits that are missing. Under another Per a rule starts from zero. When that
-// override ends, what the store still has of the earlier window counts again.
+// Usage so far still counts. After a limit is raised, the difference passes at once. After it is lowered, nothing passes until enough
+// permits have left the window. In a bucket, the number of missing permits stays the same. An override of Per makes the rule count from
+// zero. When that override ends, the counts that the store still has of the earlier window count again.
 type Overrides struct{ settings *settings }
 
 // Overrides returns the limiter's overrides.
 func (l *Limiter) Overrides() *Overrides { return &Overrides{&l.settings} }
 
-// Set changes the rules of a name for all limiters of this prefix on the store, instead of any earlier override there. This limiter follows
-// at once, the others within about two seconds. The name is that of a directive's name=, or pkg.Type.Method, or pkg.Type for unnamed rules
-// on a type; each with the prefix= of the type, if it has one. It is no error if no rule has that name. At is set to now if it is zero.
+// Set overrides the rules of a name for all limiters of this prefix on the store. It replaces any earlier override there. This limiter
+// follows at once, the others within about two seconds. The name is the directive's name=. An unnamed rule has the name pkg.Type.Method, or
+// pkg.Type if it is on a type. If the type has a prefix=, the name begins with it. It is no error if no rule has that name. If At is zero,
+// Set sets it to now.
 //
-// The error is a *RuleError if no rule can be like that, a *StoreError, or wraps the context's. A rule that the override does not suit
-// stays as it is: see [Overrides.Err].
+// The error is a *RuleError if no rule can have these values, a *StoreError, or wraps the context's. A rule that cannot have them stays as
+// it is: see [Overrides.Err].
 func (o *Overrides) Set(ctx context.Context, rule string, v Override) error {
 	_, err := o.set(ctx, rule, v, nil)
 	return err
 }
 
-// SetNew is [Overrides.Set] if the store has no override of the name, or one that has ended, and otherwise changes nothing. It reports
-// whether it set one: of several at the same time, one does. The errors are those of Set.
+// SetNew does what [Overrides.Set] does, unless the store already has an override of the name that has not ended. It reports whether it set
+// the override. If several run at the same time, only one of them does. The errors are those of Set.
 func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, error) {
 	return o.set(ctx, rule, v, func(old string) bool {
 		before, err := parseOverride(rule, old)
@@ -52,8 +53,8 @@ func (o *Overrides) Clear(ctx context.Context, rule string) error {
 	return o.settings.write(ctx, func() error { return l.store.Unset(ctx, l.list(listOverrides), rule) })
 }
 
-// All returns the overrides that are in the store now, also those that have ended. If some are not understood, the error says so, and the
-// others are returned. If the store cannot be read, the error is a *StoreError or wraps the context's.
+// All returns the overrides that are in the store now, including those that have ended. If it cannot read some of them, it returns the others
+// and an error. If the store cannot be read, the error is a *StoreError or wraps the context's.
 func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	texts, err := o.settings.texts(ctx, listOverrides)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -63,8 +64,8 @@ func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	return all, joined(slices.Collect(maps.Values(malformed)))
 }
 
-// SetLocal changes the rules of a name for this limiter, instead of any earlier override of them here or in the store. It takes
-// the names that Set takes. The error is a *RuleError if no rule can have these values.
+// SetLocal overrides the rules of a name for this limiter. It replaces an earlier local override, and takes precedence over one in the
+// store. It takes the same names as Set. The error is a *RuleError if no rule can have these values.
 func (o *Overrides) SetLocal(rule string, v Override) error {
 	if err := v.check(rule); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (o *Overrides) SetLocal(rule string, v Override) error {
 	return nil
 }
 
-// ClearLocal removes the override that SetLocal set. The store's override then holds, if there is one.
+// ClearLocal removes the override that SetLocal set. If the store has one, it applies again.
 func (o *Overrides) ClearLocal(rule string) {
 	s := o.settings
 	s.mu.Lock()
@@ -86,8 +87,9 @@ func (o *Overrides) ClearLocal(rule string) {
 	s.enforce()
 }
 
-// Err returns what is wrong with the overrides, or nil: the store's lists of overrides and blocks could not be read the last time, so that
-// older ones hold; some overrides are not understood; or some do not suit a rule that was called, such as a Per for a rule with Cron.
+// Err returns nil, or what is wrong with the overrides and blocks: the last attempt to read them from the store failed, so that older ones
+// stay in force; some of them could not be parsed; or an override has a value that a rule which was called cannot have, such as Per for a
+// rule with Cron.
 func (o *Overrides) Err() error {
 	s := o.settings
 	s.mu.Lock()
@@ -108,7 +110,7 @@ func (o *Overrides) Err() error {
 	return joined(errs)
 }
 
-// joined returns the errors as one, in the order of their texts.
+// joined joins the errors, sorted by their texts.
 func joined(errs []error) error {
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return joinErrors(errs...)
@@ -133,16 +135,16 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, replaces f
 	return set, err
 }
 
-// overridden is a rule after an override, or why it stays as it was.
+// overridden is a rule with an override applied, or the error that says why the rule cannot have it.
 type overridden struct {
 	rule *prepared
 	err  error
 }
 
-// maxOverridden is how many overridden rules are kept.
+// maxOverridden is the number of overridden rules that are kept.
 const maxOverridden = 10_000
 
-// applied returns what a rule is by now, and whether its limit holds against those that calls bring along.
+// applied returns the rule with its override applied. pinned says that the override's limit also replaces limits that come with calls.
 func (s *settings) applied(rule *prepared) (_ *prepared, pinned bool) {
 	in := s.current.Load()
 	if in == nil {
@@ -172,7 +174,7 @@ func (s *settings) applied(rule *prepared) (_ *prepared, pinned bool) {
 	return rule, false
 }
 
-// change prepares a rule as an override changes it.
+// change applies an override to a rule, and prepares the result.
 func (s *settings) change(rule *prepared, v Override) (*prepared, error) {
 	changed := v.apply(rule.Rule)
 	window := changed.Window()

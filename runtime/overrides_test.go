@@ -43,7 +43,7 @@ func TestOverrideText(t *testing.T) {
 	}
 }
 
-// With a context that has ended nothing is changed.
+// If the context has ended, nothing is changed.
 func TestOverridesAfterTheContextEnded(t *testing.T) {
 	o := New(memory.New(nil, 10, 1<<20)).Overrides()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -61,7 +61,7 @@ func TestOverridesAfterTheContextEnded(t *testing.T) {
 	}
 }
 
-// The durations of directives may stand in the store.
+// An override in the store may have durations as directives write them, such as 1d.
 func TestOverridePeriods(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{"1d": day, "1w2d12h": 9*day + 12*time.Hour, "1.5h": 90 * time.Minute, "90s": 90 * time.Second} {
@@ -100,7 +100,7 @@ func TestMalformedOverrideTexts(t *testing.T) {
 	}
 }
 
-// An override puts any rule in shadow or trigger mode, whatever it has that only refusals need.
+// An override puts any rule in shadow or trigger mode, even a rule with arguments that these modes do not allow.
 func TestOverrideOfTheMode(t *testing.T) {
 	for _, r := range []Rule{
 		{Limit: 1, Per: time.Minute, Wait: time.Second, Block: time.Second},
@@ -118,7 +118,7 @@ func TestOverrideOfTheMode(t *testing.T) {
 	}
 }
 
-// What no rule can have is refused at once.
+// Set and SetLocal refuse an override that no rule can have.
 func TestImpossibleOverrides(t *testing.T) {
 	l := New(memory.New(nil, 10, 1<<20))
 	limit := func(n int64) *int64 { return &n }
@@ -142,7 +142,7 @@ func TestImpossibleOverrides(t *testing.T) {
 			}
 		}
 	}
-	far := time.Unix(1<<40, 0) // JSON has no such times
+	far := time.Unix(1<<40, 0) // has no JSON text: its year is beyond 9999
 	for _, o := range []Override{{Limit: limit(1), Until: far}, {Limit: limit(1), At: far}} {
 		if err, ok := l.Overrides().Set(t.Context(), "r", o).(*RuleError); !ok || err.Argument != "override" {
 			t.Errorf("%+v: got error %v", o, err)
@@ -153,7 +153,7 @@ func TestImpossibleOverrides(t *testing.T) {
 	}
 }
 
-// An override leaves a rule's states where they are, unless it changes the window.
+// A rule with an override keeps its keys in the store, unless the override changes the window.
 func TestOverrideKeepsTheIdentity(t *testing.T) {
 	l := New(memory.New(nil, 10, 1<<20))
 	rule, err := Rule{Name: "p.T.M", Key: "{phone}", Limit: 3, Per: time.Minute, Wait: time.Second, Block: time.Hour, Burst: 2, Algorithm: TokenBucket}.prepare("p.T.M")
@@ -205,13 +205,13 @@ func TestOverridesAllocateNothing(t *testing.T) {
 	}
 }
 
-// logged returns a limiter on a store, and what it logs.
+// logged returns a limiter on a store, and the buffer that it logs to.
 func logged(store *memory.Store) (*Limiter, *bytes.Buffer) {
 	var log bytes.Buffer
 	return New(store, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), &log
 }
 
-// A text that is not understood does not replace an override that was, and is logged once, also if others change.
+// A malformed override does not replace an earlier one, and is logged once, even if other overrides change.
 func TestMalformedOverrideReplacesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, store := context.Background(), memory.New(nil, 10, 1<<20)
@@ -245,7 +245,7 @@ func TestMalformedOverrideReplacesNothing(t *testing.T) {
 	})
 }
 
-// What did not suit a rule is no error any more once it has ended, even if nobody calls.
+// Err ignores an override that did not suit a rule and has ended, even if nobody has called since.
 func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(memory.New(nil, 100, 1<<20))
@@ -267,7 +267,7 @@ func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
 	})
 }
 
-// stuck is a store that does not answer what its overrides are.
+// stuck is a store that does not answer when it is asked for its settings.
 type stuck struct{ *memory.Store }
 
 func (stuck) Settings(ctx context.Context, _ string) (map[string]string, error) {
@@ -287,14 +287,14 @@ func TestNoCallWaitsForOverrides(t *testing.T) {
 		if took := time.Since(began); took > 0 {
 			t.Errorf("the calls took %s", took)
 		}
-		time.Sleep(time.Minute) // so that all that goes on in the background ends
+		time.Sleep(time.Minute) // until the work in the background has ended
 		if _, ok := errors.AsType[*StoreError](l.Overrides().Err()); !ok {
 			t.Errorf("got %v", l.Overrides().Err())
 		}
 	})
 }
 
-// While the store is read, a change waits until its context ends, and a call sees to it that the store is read again.
+// While the store is being read, a change waits until its context ends. A call in that time makes the limiter read the store again.
 func TestOverridesWhileTheyAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(memory.New(nil, 10, 1<<20))
@@ -315,7 +315,7 @@ func TestOverridesWhileTheyAreRead(t *testing.T) {
 	})
 }
 
-// Whoever is called all the time follows the store within two seconds.
+// A limiter that is called all the time follows the store within two seconds.
 func TestOverridesAreFollowedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(nil, 100, 1<<20)
@@ -363,7 +363,7 @@ func TestOverrideEnds(t *testing.T) {
 	})
 }
 
-// A store cannot make a limiter hold any number of overrides or blocks. The operator is told once.
+// A limiter holds a bounded number of overrides and blocks, whatever the store has. It logs an excess once.
 func TestTooManyOverrides(t *testing.T) {
 	for list, text := range map[string]string{listOverrides: `{"limit":1}`, listBlocked: `{"until":"2126-11-22T18:00:00Z"}`} {
 		store := memory.New(nil, 100, 1<<20)
@@ -402,7 +402,7 @@ func BenchmarkOverridden(b *testing.B) {
 	}
 }
 
-// full returns as many overrides as are followed, each about as long as it may be.
+// full returns as many overrides as a limiter follows, each of about the largest size.
 func full() map[string]string {
 	texts := make(map[string]string, maxSettings)
 	for i := range maxSettings {
@@ -412,7 +412,7 @@ func full() map[string]string {
 	return texts
 }
 
-// As many overrides as there may be are followed. What has not changed since the last reading is not parsed again.
+// A limiter follows the largest number of overrides. It does not parse them again if nothing has changed.
 func TestAsManyOverridesAsThereMayBe(t *testing.T) {
 	store := memory.New(nil, 10, 1<<20)
 	l := New(store)
@@ -434,7 +434,7 @@ func TestAsManyOverridesAsThereMayBe(t *testing.T) {
 	}
 }
 
-// BenchmarkTakeOverrides takes in a full store, as often as it changes: at most once a second.
+// BenchmarkTakeOverrides parses the overrides of a full store. A limiter does this when they change, at most once a second.
 func BenchmarkTakeOverrides(b *testing.B) {
 	l, texts := New(memory.New(nil, 10, 1<<20), WithLogger(slog.New(slog.DiscardHandler))), full()
 	for b.Loop() {

@@ -6,8 +6,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// A pooled call that is abandoned gives back only what its own parts were charged. The verdict of an earlier call would have it ask a store
-// that has nothing to give back, and that may be lost.
+// An abandoned call gives back only what its own parts were charged. If a pooled call kept an earlier verdict, it would ask a store that has
+// nothing to give back and may be lost.
 func TestPartForgetsItsVerdict(t *testing.T) {
 	p := part{verdict: engine.Verdict{Now: 1, At: 2, Admitted: true}}
 	if p.reset("p", nil); p.verdict != (engine.Verdict{}) {

@@ -7,12 +7,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Ping returns nil if the limiter is ready to decide: its store answers and permits all that decisions need, and the overrides and blocks
-// in it have been read. It is for readiness checks such as /readyz, and for the start of a program. Decisions do not need it. Some seconds
-// after a rule is first used, the limiter itself checks that the store permits what the rule needs, and logs one line if not.
+// Ping returns nil if the limiter is ready to decide: its store answers and grants all permissions that decisions need, and the overrides and
+// blocks in it have been read. Use Ping in readiness checks such as /readyz, and when a program starts. Decisions do not need it. Some
+// seconds after a rule is first used, the limiter itself checks the permissions that the rule needs, and logs one line if some are missing.
 //
-// What decisions need depends on their rules. Ping checks for the rules that limiters of the prefix used within a day, and for those that
-// were given to [Limiter.Check].
+// The permissions that decisions need depend on their rules. Ping checks those of the rules that limiters of the prefix used within the last
+// day, and of the rules that were given to [Limiter.Check].
 //
 // The error is a *StoreError, or wraps the context's. A *StoreError says what to do about an unknown user, a wrong password, a missing
 // permission, a server that is too old, or a read-only replica.
@@ -31,7 +31,7 @@ func (l *Limiter) Ping(ctx context.Context) error {
 	return l.pingOthers(ctx, store)
 }
 
-// pingOthers asks for what rules need that this limiter has not used, but others have.
+// pingOthers checks the permissions that rules need which only other limiters have used.
 func (l *Limiter) pingOthers(ctx context.Context, store engine.Pinger) error {
 	rules, err := l.Rules(ctx)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// FailurePolicy is what happens to a call that the store fails to decide: the store cannot be reached, is full, or answers with an
+// FailurePolicy is what happens to a call that the store fails to decide, because the store cannot be reached, is full, or answers with an
 // error. The zero value is DefaultPolicy.
 //
-// Under FailLocal a limiter keeps its own counts until they expire, also when the store is back. So a subject gets at most one
-// more limit in a window from each process, however often the store fails. If the limiter dropped the counts, each outage would give a
-// subject a whole new limit.
+// Under FailLocal a limiter keeps its own counts until they expire, even after the store is back. So each process gives a subject at most
+// one more limit in a window, however often the store fails. If the limiter dropped these counts, each outage would give a subject a whole
+// new limit.
 type FailurePolicy uint32
 
 const (
@@ -23,12 +23,12 @@ const (
 	FailLocal                          // this limiter counts in this process, apart from the store; the directives' word is local
 )
 
-// shareShift is where a FailLocal has the number of processes that share the limits.
+// shareShift is the position of the number of processes in a FailurePolicy.
 const shareShift = 8
 
-// FailLocalShare returns FailLocal for a fleet of n processes: each of them admits max(1, limit / n) permits while the store fails, so that
-// the fleet admits max(limit, n) at most. A call that costs more than a process may admit fails with a *StoreError. An n below 1 means 1,
-// and an n above 10,000,000 means 10,000,000.
+// FailLocalShare returns FailLocal for a fleet of n processes. While the store fails, each process admits max(1, limit / n) permits, so the
+// fleet admits at most max(limit, n). A call that costs more than its process may admit fails with a *StoreError. An n below 1 means 1, and
+// an n above 10,000,000 means 10,000,000.
 func FailLocalShare(n int) FailurePolicy {
 	return FailLocal | FailurePolicy(min(max(n, 1), 10_000_000))<<shareShift
 }
@@ -57,7 +57,7 @@ func (l *Limiter) policyOf(rule *prepared) FailurePolicy {
 	return rule.OnError
 }
 
-// followPolicy decides the rules of the fleet after their store failed. Of the rules' policies the strictest counts.
+// followPolicy decides the rules of fleet scope after their store failed, by the strictest of the rules' policies.
 func (c *call) followPolicy(ctx context.Context, failure error) error {
 	c.answer.source, c.answer.failure = SourcePolicy, failure
 	policy := FailOpen
@@ -85,7 +85,7 @@ func (c *call) followPolicy(ctx context.Context, failure error) error {
 	return c.askPart(ctx, &c.fleet)
 }
 
-// split lowers the limit of a claim to the share of one of n processes. It reports false if the call costs more than that.
+// split divides the limit of a claim by n processes. It reports false if the call costs more than the share of one process.
 func (a *asked) split(n int64) bool {
 	if n == 1 {
 		return true

@@ -17,14 +17,14 @@ type prepared struct {
 	Rule
 	shown   string // the name in errors, events and quotas
 	window  string
-	tag     string // the end of its keys
+	tag     string // the last part of the rule's keys
 	numbers *engine.Rule
-	claim   engine.Claim  // of one permit, for nobody, without a wait
-	simple  bool          // it may only admit or refuse
-	usedIn  atomic.Uint64 // where it is known to be used: see used.turn
+	claim   engine.Claim  // claims one permit, without a subject and a wait; calls copy it
+	simple  bool          // the rule can decide simple calls: see takeAtOnce
+	usedIn  atomic.Uint64 // the limiter and turn in which it was noted as used: see used.turn
 }
 
-// prepare checks a rule of a method, or of requests if that is "", and turns it into numbers.
+// prepare checks a rule and prepares it for decisions. method is "" for the rule of a request.
 func (r Rule) prepare(method string) (*prepared, error) {
 	shown := r.Name
 	if r.unnamed && method == "" {
@@ -56,7 +56,7 @@ func (r Rule) prepareAs(shown, window, tag string) (*prepared, error) {
 	}, nil
 }
 
-// keepsTimes reports whether the time of each permit is written down.
+// keepsTimes reports whether the store keeps the time of each permit.
 func (r *Rule) keepsTimes() bool { return r.kind().KeepsTimes() }
 
 // capacity is how many permits a bucket holds at a limit.
@@ -81,8 +81,9 @@ func (r Rule) sliceCount() int64 {
 	return r.Slices
 }
 
-// delay returns for how many microseconds the rule may delay a call at a limit: at most longest, and no longer than the permits of its
-// queue take to leave. That time is rounded up, as places are. In a bucket of one permit each place is rounded from the one before.
+// delay returns how long the rule may delay a call at a limit, in microseconds: at most longest, and at most the time that the permits of
+// its queue take to leave. That time is rounded up, because places are. In a bucket of one permit each place is rounded up from the place
+// before it.
 func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	wait := longest.Microseconds()
 	if r.Queue == 0 || limit == 0 {
@@ -129,7 +130,7 @@ func (r Rule) schedule() (*engine.Schedule, error) {
 	return engine.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
 }
 
-// cronReason says what is wrong with a cron expression. Where a number is expected, the parser's text names a function of Go's library.
+// cronReason says what is wrong with a cron expression. If a number is malformed, the parser's own text names a Go function.
 func cronReason(text string) string {
 	if _, word, ok := strings.Cut(text, "failed to parse int from "); ok {
 		word, _, _ = strings.Cut(word, ": ")

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// QuotaPolicy is what clients may be told of a rule. It names no methods and no keys.
+// QuotaPolicy is the part of a rule that clients may know. It names no methods and no keys.
 type QuotaPolicy struct {
 	Name   string        // the rule's own; without one, "rule-1" for the first rule of its method or of the requests
 	Quota  int64         // permits per Window; of a bucket, its burst
-	Window time.Duration // how long the whole quota takes to come back; 0 for a calendar, whose windows differ
+	Window time.Duration // how long the whole quota takes to come back; 0 for a calendar, because its windows differ
 }
 
-// policy is what a QuotaPolicy is made from when somebody asks for it.
+// policy holds what a QuotaPolicy is made from. Most are never made.
 type policy struct {
 	index   int // of the rule among those of its method, or among the requests
 	unnamed bool
@@ -30,8 +30,8 @@ func (a *asked) policy() policy {
 	return p
 }
 
-// burst is how many permits a full bucket admits: at least one, since a bucket without a burst lets a call go into debt. It is 0 for a rule
-// that is no bucket, and for one that was not asked.
+// burst returns how many permits a full bucket admits. That is at least one, because a bucket without a burst lets a call go into debt. It
+// returns 0 if the rule is no bucket, and if no store was asked.
 func (a *asked) burst() int64 {
 	if a.part == nil {
 		return 0
@@ -43,7 +43,7 @@ func (a *asked) burst() int64 {
 	return max(1, claim.Burst)
 }
 
-// of returns the policy of a rule of this name. It reports whether the rule refuses calls.
+// of returns the policy of the rule. It reports whether the rule refuses calls.
 func (p policy) of(rule string) (QuotaPolicy, bool) {
 	if p.unnamed {
 		rule = ""
@@ -51,8 +51,8 @@ func (p policy) of(rule string) (QuotaPolicy, bool) {
 	return QuotaPolicy{cmp.Or(rule, "rule-"+strconv.Itoa(p.index+1)), p.quota, p.window}, !p.silent
 }
 
-// Policy returns what clients may be told of the rule. It reports false for a rule in shadow or trigger mode, which they should not be told.
+// Policy returns what clients may know about the rule. It reports false for a rule in shadow or trigger mode, which clients should not see.
 func (v Violation) Policy() (QuotaPolicy, bool) { return v.policy.of(v.Rule) }
 
-// Policy returns what clients may be told of the rule. It reports false for a rule in shadow or trigger mode, which they should not be told.
+// Policy returns what clients may know about the rule. It reports false for a rule in shadow or trigger mode, which clients should not see.
 func (q Quota) Policy() (QuotaPolicy, bool) { return q.policy.of(q.Rule) }

@@ -11,7 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// Clients are told the same of a rule whether it admits or refuses, and neither its method nor the template of its key.
+// Clients see the same policy whether a rule admits or refuses. They see neither its method nor the template of its key.
 func TestQuotaPolicies(t *testing.T) {
 	const method = "internal/sms.Sender.Send"
 	for _, test := range []struct {

@@ -18,7 +18,7 @@ type Quota struct {
 	Key       string        // as in Violation
 	Limit     int64         // permits per window; of a bucket, its burst
 	Remaining int64         // permits that are left after the decision
-	Reset     time.Duration // until all permits are there again; 0 if they are there now
+	Reset     time.Duration // until all permits are back; 0 if they are back now
 
 	policy policy
 }
@@ -34,16 +34,16 @@ const maxQuotas = 100
 
 type reportKey struct{}
 
-// WithReport returns a context, and a report that collects the quotas of all decisions made under it, wherever in the call tree. A
-// decision that reports costs the store somewhat more. [Limiter.Peek] adds nothing to a report, nor does a rule whose calls pass uncounted,
-// by FailOpen.
+// WithReport returns a context and a report. The report collects the quotas of all decisions made under the context, wherever in the call
+// tree. Such a decision costs the store somewhat more. [Limiter.Peek] adds nothing to a report. Nor do rules that FailOpen decides, because
+// nothing counts their calls.
 func WithReport(ctx context.Context) (context.Context, *Report) {
 	r := new(Report)
 	return context.WithValue(ctx, reportKey{}, r), r
 }
 
-// WithoutReport returns a context whose decisions are in no report. It is for limits that callers should not see, such as those of
-// calls to other services.
+// WithoutReport returns a context whose decisions are in no report. Use it for limits that callers should not see, such as the limits of
+// your calls to other services.
 func WithoutReport(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reportKey{}, (*Report)(nil))
 }
@@ -53,8 +53,8 @@ func reportOf(ctx context.Context) *Report {
 	return r
 }
 
-// Quotas returns the quota of each rule and key after its last decision, in the order in which they were first decided. A report keeps
-// at most 100, and leaves out later ones.
+// Quotas returns the quota of each rule and key after its last decision, in the order of the first decisions. A report keeps at most 100
+// quotas, and leaves out later ones.
 func (r *Report) Quotas() []Quota {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *Report) add(quotas []Quota) {
 	}
 }
 
-// quotas returns what the rules of the call have left, if that is asked for.
+// quotas returns what the rules of the call have left, if the caller wants to know.
 func (c *call) quotas() []Quota {
 	if !c.reports {
 		return nil

@@ -13,9 +13,9 @@ import (
 // Request asks one rule for permits.
 type Request struct {
 	Rule   Rule   // the limit; two requests of a call may have the same
-	Key    string // whose permits, at most 64 KiB; "" is everybody's, unless the rule has a Key
+	Key    string // the owner of the permits, at most 64 KiB; "" is everybody, unless the rule has a Key
 	Cost   int64  // permits; 0 means 1. A cost below 0 is a *KeyError, and so is one above 1 if the rule has Distinct
-	Member string // what is counted, if the rule has Distinct; at most 64 KiB
+	Member string // the member to count, if the rule has Distinct; at most 64 KiB
 
 	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. Set it on all
 	// requests of a call, with equal Costs. It works in Allow and Peek, but not with Distinct, Prepay or Warmup.
@@ -23,7 +23,7 @@ type Request struct {
 }
 
 // Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
-// Decision, not an error. Two requests with equal rules and keys add their costs.
+// Decision, not an error. If two requests have equal rules and keys, their costs are added.
 //
 // The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. It is a *RuleError if there are no
 // requests or more than 255, or if two requests have different rules of one name, window and key.
@@ -40,13 +40,13 @@ func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, erro
 	return l.decide(ctx, requests, 0, true)
 }
 
-// Wait is Allow for a caller that has time: it takes the next permits to come, and sleeps until then. On one server, calls are admitted in
-// the order in which they came. The error is nil only if the call was admitted. Wait sleeps until the context's deadline at most, and
-// without one up to 3660 days, whatever Wait the rules have.
+// Wait is Allow for a caller that has time: it reserves the next free permits, and sleeps until they are due. On one server, calls are
+// admitted in the order in which they came. The error is nil only if the call was admitted. Wait sleeps no longer than the context's deadline,
+// or 3660 days if there is none, whatever Wait the rules have.
 //
 // A call that cannot be admitted before the deadline gets a *[TooManyRequestsError] at once. If the context ends while the call sleeps,
-// the permits are given back, and the error wraps the context's. Calls cannot wait for a SlidingCounter or a rule with Distinct: that is
-// a *RuleError, and nothing is charged. The other errors are those of Allow.
+// the permits are given back, and the error wraps the context's. Calls cannot wait for a SlidingCounter or a rule with Distinct: the error is
+// then a *RuleError, and nothing is charged. The other errors are those of Allow.
 func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.decide(ctx, requests, longestWait, false)
 }
@@ -54,7 +54,7 @@ func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, erro
 // maxRules is how many rules a call may have: the script counts them in a byte.
 const maxRules = 255
 
-// longestWait is the wait of a program that sets no deadline.
+// longestWait bounds [Limiter.Wait] if the context has no deadline.
 const longestWait = maxPer
 
 func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (Decision, error) {
@@ -95,7 +95,7 @@ func (c *call) askAll(requests []Request) {
 	}
 }
 
-// checkUpTo returns what is wrong with the UpTo of a request, beside the first one of the call.
+// checkUpTo returns an error if UpTo does not go with the rule of r, or if UpTo or its Cost differs from the first request of the call.
 func (c *call) checkUpTo(rule *prepared, r, first *Request) error {
 	c.upTo = r.UpTo
 	switch {
@@ -124,11 +124,11 @@ func (c *call) decision() Decision {
 	return d
 }
 
-// Reset forgets what the keys of the requests have used under their rules, and ends what the Block of a rule began. It finds the counts as
-// Peek does, and returns how many it found. Where all permits were given back, a window that they opened is still found until it ends. On
-// Redis any count is found as long as its key is there, which is up to an eighth of the window and a second longer than it counts. A block
-// that outlives its count is not counted. Costs do not matter. A charge from before should not be refunded or settled afterwards: a Calendar window and a
-// SlidingCounter cannot tell it from those that they have counted since. The errors are those of Allow.
+// Reset forgets what the keys of the requests have used under their rules, and ends a block that the Block of a rule began. It finds the
+// counts in the same way as Peek, and returns how many it found. It also finds a window whose permits were all given back, until the window
+// ends. On Redis it finds a count as long as its key exists, which is up to an eighth of the window and a second longer than the count matters.
+// It does not count a block that has outlived its count. Costs do not matter. Do not refund or settle a charge from before a Reset: a Calendar
+// window and a SlidingCounter cannot tell it from later charges. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	c := l.newCall("")
 	defer c.free()
@@ -156,8 +156,8 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	return found, nil
 }
 
-// StateKey returns the key under which package redisstore keeps the count of a request, under the overrides that the limiter knows:
-// prefix:name:{subject}:tag. It is for tools that look into the store; what the key holds may change. The error is a *RuleError.
+// StateKey returns the key under which package redisstore keeps the count of a request: prefix:name:{subject}:tag. It applies the overrides
+// that the limiter knows. It is for tools that look into the store. The format of the key's value may change. The error is a *RuleError.
 func (l *Limiter) StateKey(r Request) (string, error) {
 	rule, err := l.prepare(&r.Rule)
 	if err != nil {

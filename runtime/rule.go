@@ -11,11 +11,11 @@ import (
 
 // Rule is one limit: plain data with the fields of the rule directive. The zero values are the directive's defaults.
 type Rule struct {
-	// Name says whose counts these are: rules of one Name and one window share their counts. At most 256 bytes, without spaces and without
+	// Name identifies the counts: rules with the same Name and window share them. At most 256 bytes, without spaces and without
 	// {}%:"'`. In generated code it is the directive's name, or else pkg.Type.Method, or pkg.Type for a rule on a type.
 	Name string
-	// Key is the directive's key template as written. It computes nothing here. If the rule has one, a request with an empty Key fails with
-	// a [KeyError]. If not, an empty Key in a request stands for everybody.
+	// Key is the directive's key template as written. This package does not evaluate it. If the rule has one, a request with an empty Key
+	// fails with a [KeyError]. If not, an empty Key in a request means everybody.
 	Key string
 	// Algorithm is SlidingWindow by default, Calendar if there is a Cron.
 	Algorithm Algorithm
@@ -28,60 +28,60 @@ type Rule struct {
 	Cron string
 	// TZ is the IANA name of Cron's time zone; "" is UTC.
 	TZ string
-	// Burst is the capacity of a TokenBucket, in permits; 0 is Limit. At most 10,000,000, and an empty bucket must fill within a hundred years.
+	// Burst is the capacity of a TokenBucket, in permits; 0 means Limit. At most 10,000,000, and an empty bucket must fill within a hundred
+	// years.
 	Burst int64
-	// Prepay lets a call take more than a TokenBucket or LeakyBucket holds: the next call waits for that debt. A debt lasts at most 24
-	// hours, or the time of one permit if that is longer. A call that costs more fails with a [NeverAdmissibleError].
+	// Prepay lets a call take more than a TokenBucket or LeakyBucket holds: the next call waits until that debt is paid. A debt lasts at most
+	// 24 hours, or the time of one permit if that is longer. A call that costs more fails with a [NeverAdmissibleError].
 	Prepay bool
-	// Warmup is how long a TokenBucket's rate takes to rise after idling, from a third of Limit to Limit, as in Guava's SmoothWarmingUp.
+	// Warmup is how long the rate of an idle TokenBucket takes to rise from a third of Limit to Limit, as in Guava's SmoothWarmingUp.
 	// Such a bucket has no burst, and its calls are prepaid. At most 24 hours.
 	Warmup time.Duration
-	// Slices is how many slices a SlidingCounter's window has; 0 is 60. At most 10,000.
+	// Slices is how many slices a SlidingCounter's window has; 0 means 60. At most 10,000.
 	Slices int64
 	// Distinct is the directive's template of the members that are counted instead of calls. A request names its Member. The first call
-	// of a member costs one permit, and further ones cost nothing until the first has left the window or is given back. It goes with
+	// of a member costs one permit. Its further calls cost nothing until the first has left the window or is given back. Distinct goes with
 	// SlidingWindow and Calendar.
 	Distinct string
 	// Wait is how long a call may wait for its permits instead of being refused at once; up to 3660 days. It is for generated wrappers:
 	// requests wait in [Limiter.Wait], whatever their rules say. It does not go with SlidingCounter. If any rule of a call has Distinct,
 	// the call does not wait.
 	Wait time.Duration
-	// Queue bounds how many permits the calls that wait for a bucket may need together: if each costs 1, how many calls may wait. 0 is any
-	// number. A rule for a method needs Wait, too; a rule for requests does not. Queue does not go with Prepay or Warmup.
+	// Queue bounds how many permits all calls that wait for a bucket may need together. If each call costs 1, it bounds how many calls may
+	// wait. 0 means no bound. A rule for a method needs Wait, too; a rule for requests does not. Queue does not go with Prepay or Warmup.
 	Queue int64
-	// Block is how long a key stays refused after a refusal, in whole microseconds, at most 30 days. 0 is no block.
+	// Block is how long a key stays refused after a refusal, in whole microseconds, at most 30 days. 0 means no block.
 	Block time.Duration
-	// Mode is what a refusal does; ModeEnforce by default.
+	// Mode is what happens when the rule refuses a call; ModeEnforce by default.
 	Mode Mode
 	// Scope is who shares the counts; ScopeFleet by default.
 	Scope Scope
-	// Refund is when a call gives its permits back; RefundNever by default. It is for generated wrappers: [Decision.Refund] gives back
-	// what requests took.
+	// Refund is when a call gives its permits back; RefundNever by default. It is for generated wrappers: for requests, use
+	// [Decision.Refund].
 	Refund Refund
 	// OnError is what to do while the store fails; the default is the limiter's policy.
 	OnError FailurePolicy
-	// Lease is how long a process may keep permits that it has taken ahead, to hand them out itself; at most a minute. 0 is no lease.
-	// Package redisstore does so for calls whose rules have the same Lease and the same cost; other stores ignore it. It goes with
-	// SlidingWindow, FixedWindow, Calendar and TokenBucket in their plain form.
+	// Lease lets a process take permits ahead and hand them out itself. It is how long the process may keep them; at most a minute. 0 means
+	// no lease. Package redisstore does so for calls whose rules have the same Lease and the same cost; other stores ignore it. It goes with
+	// SlidingWindow, FixedWindow, Calendar and TokenBucket without further options.
 	Lease time.Duration
 	// Hash is whether [WithSubjectHash] applies to the rule, as it does by default.
 	Hash Hash
 	// Message is what a refused caller is told; "" is "Too many requests.".
 	Message string
 
-	// unnamed says that a rule is called like its method or type, perhaps with a number behind, and that its keys end with its
-	// key template.
+	// unnamed says that the rule has the name of its method or type, perhaps followed by a number. Its keys end with its key template.
 	unnamed bool
 }
 
-// Validate returns nil if the rule is valid for a method, or else a *RuleError. A rule that is only for requests may also have a Queue
-// without a Wait.
+// Validate returns nil if the rule is valid for a method, and a *RuleError otherwise. A rule for requests may also have a Queue without a
+// Wait, which Validate refuses.
 func (r Rule) Validate() error {
 	_, err := r.prepare("")
 	return cmp.Or(err, r.checkQueue())
 }
 
-// Window names the rule's window, as it stands in keys: "1m", "fixed:1m", "bucket:1m", "cron:0 0 0 * * *:Asia/Shanghai".
+// Window returns the name of the rule's window in keys, such as "1m", "fixed:1m", "bucket:1m" or "cron:0 0 0 * * *:Asia/Shanghai".
 func (r Rule) Window() string {
 	window := period.Format(r.Per)
 	if r.Cron != "" {

@@ -129,7 +129,7 @@ func TestRuleWindow(t *testing.T) {
 	}
 }
 
-// Problems tells all at once what Validate tells one by one.
+// Problems returns all errors together. Validate returns only the first.
 func TestProblems(t *testing.T) {
 	r := Rule{Name: "a b", Limit: -1, Cron: "99 * * * *", Burst: 3, Wait: -1, Block: -1}
 	var arguments []string

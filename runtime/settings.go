@@ -16,7 +16,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// The lists of texts that a store keeps for the limiters of one prefix.
+// The names of the lists that a store keeps for the limiters of one prefix.
 const (
 	listOverrides = "overrides"
 	listBlocked   = "blocked"
@@ -25,38 +25,38 @@ const (
 
 func (l *Limiter) list(name string) string { return l.prefix + ":" + name }
 
-// settings are overrides and blocks. A limiter reads those of its store in the background, about once a second while it is called.
+// settings are the overrides and blocks of a limiter. It reads those in its store in the background, about once a second while it is called.
 type settings struct {
 	limiter *Limiter
-	due     atomic.Bool             // the store is to be read
+	due     atomic.Bool             // the store has to be read
 	reading chan struct{}           // holds a value while the store is read or written
 	current atomic.Pointer[inForce] // nil if nothing is in force
 
 	mu        sync.Mutex
-	own       map[string]Override // of this limiter alone
+	own       map[string]Override // set by SetLocal
 	overrides followed[Override]
 	blocks    followed[block]
-	failed    error // why the store could not be read the last time
+	failed    error // the error of the last attempt to read the store
 }
 
-// followed is what a list of the store said the last time.
+// followed is the content of a list in the store when it was last read.
 type followed[T any] struct {
 	texts     map[string]string
 	known     map[string]T
 	malformed map[string]error
 }
 
-// inForce is the settings that have not ended. It is replaced as a whole.
+// inForce holds the settings that have not ended. It is replaced as a whole.
 type inForce struct {
 	overrides map[string]Override
-	blocks    map[ruleSubject]time.Time // until when
-	until     time.Time                 // when the first of them ends; zero is never
+	blocks    map[ruleSubject]time.Time // when each block ends
+	until     time.Time                 // when the first setting ends; zero means never
 	rules     sync.Map                  // *prepared to *overridden
-	count     atomic.Int64              // of rules
+	count     atomic.Int64              // the length of rules
 }
 
 const (
-	maxSettings     = engine.MaxSettings // of a list
+	maxSettings     = engine.MaxSettings // entries of a list
 	maxSettingBytes = 1000
 	readEvery       = time.Second
 	readTimeout     = 5 * time.Second
@@ -69,14 +69,14 @@ func (s *settings) start(l *Limiter) {
 	s.due.Store(true)
 }
 
-// follow has the store read in the background, if that is due.
+// follow starts to read the store in the background, if that is due.
 func (s *settings) follow() {
 	if !s.due.Load() || !s.due.CompareAndSwap(true, false) {
 		return
 	}
 	select {
 	case s.reading <- struct{}{}:
-	default: // being read or written, which may fail
+	default: // another goroutine reads or writes, and may fail: try again at the next call
 		s.due.Store(true)
 		return
 	}
@@ -84,11 +84,12 @@ func (s *settings) follow() {
 		defer func() { <-s.reading }()
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
-		_ = s.read(ctx) // Err tells
+		_ = s.read(ctx) // Err returns the error
 	}()
 }
 
-// alone reads or writes while nothing else does, or else an older answer could come later. The error is the context's.
+// alone runs do while nothing else reads or writes the store's settings. Otherwise an older answer could replace a newer one. The error is
+// the context's.
 func (s *settings) alone(ctx context.Context, do func()) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -103,18 +104,18 @@ func (s *settings) alone(ctx context.Context, do func()) error {
 	}
 }
 
-// write changes what the store has, and follows. That it cannot be read back is no error of the change.
+// write changes the store's settings, and reads them again. If only the reading fails, the change was made, and write returns nil.
 func (s *settings) write(ctx context.Context, change func() error) error {
 	var err error
 	wait := s.alone(ctx, func() {
 		if err = change(); err == nil {
-			_ = s.read(ctx) // Err tells
+			_ = s.read(ctx) // Err returns the error
 		}
 	})
 	return storeError(ctx, "", cmp.Or(wait, err))
 }
 
-// texts returns the texts of a list. It is an error if there are more than limiters follow.
+// texts returns the entries of a list. The error is errMany if there are more than limiters follow.
 func (s *settings) texts(ctx context.Context, list string) (map[string]string, error) {
 	texts, err := s.limiter.store.Settings(ctx, s.limiter.list(list))
 	if err == nil && len(texts) > maxSettings {
@@ -123,7 +124,7 @@ func (s *settings) texts(ctx context.Context, list string) (map[string]string, e
 	return texts, err
 }
 
-// read reads the store's overrides and blocks. Of a list that cannot be read, the earlier ones stay in force.
+// read reads the store's overrides and blocks. If a list cannot be read, its earlier entries stay in force.
 func (s *settings) read(ctx context.Context) error {
 	overrides, failed := s.texts(ctx, listOverrides)
 	blocks, err := s.texts(ctx, listBlocked)
@@ -140,13 +141,13 @@ func (s *settings) read(ctx context.Context) error {
 	}
 	told := errors.Is(s.failed, errMany)
 	if s.failed = joinErrors(failed, err); !told && errors.Is(s.failed, errMany) {
-		s.limiter.logger.Warn("a list in the store is too long; what it said earlier stays in force", "err", oneLine(s.failed.Error()))
+		s.limiter.logger.Warn("the store has too many overrides or blocks; the earlier ones stay in force", "err", oneLine(s.failed.Error()))
 	}
 	return s.failed
 }
 
-// take takes in the texts of a list, and reports whether they changed. A text that is not understood is logged, and does not replace an
-// earlier one of its name.
+// take stores the entries of a list, and reports whether they changed. If an entry cannot be parsed, take logs it, and keeps an earlier entry
+// of the same name.
 func (f *followed[T]) take(texts map[string]string, parse func(name, text string) (T, error), logger *slog.Logger) bool {
 	if maps.Equal(texts, f.texts) {
 		return false
@@ -157,14 +158,14 @@ func (f *followed[T]) take(texts map[string]string, parse func(name, text string
 			known[name] = before
 		}
 		if f.texts[name] != texts[name] {
-			logger.Warn("a setting of rate limits is not understood; any earlier one stays in force", "err", err.Error())
+			logger.Warn("cannot read an override or a block; any earlier one stays in force", "err", err.Error())
 		}
 	}
 	f.texts, f.known, f.malformed = texts, known, malformed
 	return true
 }
 
-// parseAll reads the texts of a list, and says what is wrong with those that are not understood.
+// parseAll parses the entries of a list. malformed has an error for each entry that cannot be parsed.
 func parseAll[T any](texts map[string]string, parse func(name, text string) (T, error)) (known map[string]T, malformed map[string]error) {
 	known, malformed = make(map[string]T, len(texts)), map[string]error{}
 	for name, text := range texts {
@@ -177,7 +178,7 @@ func parseAll[T any](texts map[string]string, parse func(name, text string) (T, 
 	return known, malformed
 }
 
-// decode reads JSON from the store.
+// decode parses JSON from the store.
 func decode(text string, v any) error {
 	if len(text) > maxSettingBytes {
 		return fmt.Errorf("found %d bytes; expected at most %d", len(text), maxSettingBytes)
@@ -185,19 +186,19 @@ func decode(text string, v any) error {
 	return json.Unmarshal([]byte(text), v)
 }
 
-// malformed says what is wrong with the text of a name in the store.
+// malformed returns the error of an entry that cannot be parsed.
 func malformed(what, name string, err error) error {
 	return errors.New(oneLine(fmt.Sprintf(`%s "%s" in the store: %s`, what, printable.Text(name, maxName), err)))
 }
 
-// drop lets go of settings that have ended. The caller holds the lock.
+// drop removes settings that have ended. The caller holds the lock.
 func (s *settings) drop() {
 	if in := s.current.Load(); in != nil && !in.until.IsZero() && !s.limiter.now().Before(in.until) {
 		s.enforce()
 	}
 }
 
-// enforce puts in force what is set and has not ended. The caller holds the lock.
+// enforce puts all settings in force that have not ended. The caller holds the lock.
 func (s *settings) enforce() {
 	now, in := s.limiter.now(), &inForce{overrides: map[string]Override{}, blocks: map[ruleSubject]time.Time{}}
 	holds := func(until time.Time) bool {

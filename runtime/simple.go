@@ -10,11 +10,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
-// Most calls in this process are simple: one permit of each rule, admitted at once, and nobody asks for more. Making a call of them would
-// take twice the time that the decision takes.
+// Most calls that this process decides are simple: they take one permit from each rule, are admitted at once, and no report is wanted. To
+// make a call for each of them would take twice the time of the decision itself.
 
-// takeAtOnce charges one permit to each rule if the call, of a method or of none, is simple. It returns the time, by the store's clock,
-// and whether it did; if not, nothing is charged. It may write over the subjects.
+// takeAtOnce charges one permit to each rule if the call is simple. It returns the time by the store's clock, and reports whether it charged
+// the rules; otherwise it charged nothing. method is "" for requests. It may overwrite the subjects.
 func (l *Limiter) takeAtOnce(ctx context.Context, method string, rules []*prepared, subjects []string) (at int64, admitted bool) {
 	switch {
 	case len(rules) == 0, ctx.Err() != nil, reportOf(ctx) != nil, l.settings.current.Load() != nil:
@@ -48,7 +48,7 @@ func (l *Limiter) storeHere(scope Scope) *memory.Store {
 	return l.process
 }
 
-// observeSimple tells of a simple call that was admitted.
+// observeSimple calls the observers for a simple call that was admitted.
 func (l *Limiter) observeSimple(ctx context.Context, method string, rules []*prepared, subjects []string, took time.Duration) {
 	c := calls.Get().(*call)
 	defer c.free()
@@ -81,7 +81,7 @@ func (l *Limiter) allowAtOnce(ctx context.Context, requests []Request) (Decision
 	}
 	kept := &struct {
 		charged
-		only [1]simple // most calls are of one rule, and cost one allocation
+		only [1]simple // most calls have one rule; this saves them a second allocation
 	}{charged: charged{limiter: l, fleet: l.store}}
 	kept.simple = kept.only[:0]
 	for i := range n {
@@ -90,14 +90,14 @@ func (l *Limiter) allowAtOnce(ctx context.Context, requests []Request) (Decision
 	return Decision{Allowed: true, At: time.UnixMicro(at), charged: &kept.charged}, true
 }
 
-// simple is what a simple call took: a permit of a rule.
+// simple is one permit that a simple call took from a rule.
 type simple struct {
 	rule    *prepared
 	subject string
 	at      int64
 }
 
-// open makes the lists of what a simple call took, if this is one.
+// open makes held and owners from the charges of a simple call.
 func (c *charged) open() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// A call that is asked for a report is made a call of. Others are decided at once if they are simple. Both must be decided alike, charged
-// alike, given back alike, and observers must be told the same.
+// A call under a report is never decided as a simple call. The same call without a report may be. Both must get the same decision, charge and
+// refund, and give observers the same events.
 func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -24,7 +24,7 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 		limiter := func(i int) *ratelimit.Limiter {
 			return ratelimit.New(memstore.New(clock), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
 				for j := range e.Rules {
-					e.Rules[j].Remaining = 0 // which only a report fills in
+					e.Rules[j].Remaining = 0 // only a report sets it
 				}
 				told[i] = append(told[i], fmt.Sprint(e.Kind, e.Method, e.Rules, e.RetryAfter, e.Never, e.Source))
 			}))
@@ -98,7 +98,7 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 	})
 }
 
-// change gives back what a call took, or makes it 2, 3 and so on.
+// change refunds the charge of a call, or settles it at 2, 3 and so on.
 func change(ctx context.Context, d ratelimit.Decision, step string, requests int) error {
 	if step == "refund" {
 		return d.Refund(ctx)

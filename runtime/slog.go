@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// defaultLines is how many lines a second an observer logs at most.
+// defaultLines is the largest number of lines that an observer logs in a second.
 const defaultLines = 10
 
-// slogger is what a SlogObserver knows.
+// slogger is the state of a SlogObserver.
 type slogger struct {
 	logger    *slog.Logger
 	level     slog.Level
@@ -19,27 +19,27 @@ type slogger struct {
 	perSecond int64 // lines a second
 
 	mu     sync.Mutex
-	second int64 // of the lines counted
+	second int64 // the second in which lines are counted
 	lines  int64
-	left   int64 // events without a line, since the last line
+	left   int64 // events that were left out since the last line
 }
 
 // SlogOption changes what [SlogObserver] logs.
 type SlogOption func(*slogger)
 
-// WithPlainKeys logs keys as they are. Without this option a log shows a hash of each key, under a secret of the process. So the lines of
-// one key can be told from others, and nobody learns a phone number from a log.
+// WithPlainKeys logs keys as they are. Without this option a log shows a hash of each key, under a secret of the process. A reader can then
+// tell the lines of different keys apart, but learns no phone number.
 func WithPlainKeys() SlogOption { return func(s *slogger) { s.plain = true } }
 
-// WithLinesPerSecond sets how many lines are logged a second at most, instead of 10. Where events were left out, the next line says how
-// many. An n below 1 means 1.
+// WithLinesPerSecond sets the largest number of lines in a second, instead of 10. If events were left out, the next line says how many. An n
+// below 1 means 1.
 func WithLinesPerSecond(n int) SlogOption {
 	return func(s *slogger) { s.perSecond = int64(max(1, n)) }
 }
 
-// SlogObserver returns an observer for [WithObserver] that logs refusals, with the rules that refused and the delay, and failures: calls
-// that were not decided, calls that a [FailurePolicy] decided, and refunds and settles that failed. It does not log admitted calls. It
-// panics if logger is nil.
+// SlogObserver returns an observer for [WithObserver] that logs refusals and failures. A refusal is logged with the rules that refused and
+// the delay. Failures are calls that were not decided, calls that a [FailurePolicy] decided, and refunds and settlements that failed. Admitted
+// calls are not logged. SlogObserver panics if logger is nil.
 func SlogObserver(logger *slog.Logger, level slog.Level, options ...SlogOption) func(context.Context, *Event) {
 	if logger == nil {
 		panic("ratelimit.SlogObserver: the logger is nil")
@@ -66,7 +66,7 @@ func (s *slogger) observe(ctx context.Context, e *Event) {
 	s.logger.LogAttrs(ctx, s.level, "rate limit "+e.Kind.String(), fields...)
 }
 
-// mayLog reports whether there is a line left in a second, and how many events had none since the last line.
+// mayLog reports whether another line may be logged in this second, and how many events were left out since the last line.
 func (s *slogger) mayLog(second int64) (left int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ var logHasher = sync.OnceValue(func() *hasher {
 	return newHasher(secret)
 })
 
-// shown returns a key as it is logged.
+// shown returns the text that is logged for a key.
 func (s *slogger) shown(key string) string {
 	if s.plain || key == "" {
 		return key

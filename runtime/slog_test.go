@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// logOf returns what an observer logs of a function's decisions.
+// logOf returns the log of the decisions that decide makes.
 func logOf(options []ratelimit.SlogOption, decide func(*ratelimit.Limiter)) string {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
@@ -22,7 +22,7 @@ func logOf(options []ratelimit.SlogOption, decide func(*ratelimit.Limiter)) stri
 	return log.String()
 }
 
-// A log shows refusals and no key, but tells keys apart.
+// The log shows refusals, and different hashes for different keys, but no key.
 func TestSlogObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := func(l *ratelimit.Limiter) {
@@ -51,7 +51,7 @@ func TestSlogObserver(t *testing.T) {
 	})
 }
 
-// The lines of a second are bounded, and what was left out is counted.
+// The number of lines in a second is bounded, and events that were left out are counted.
 func TestSlogObserverIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := logOf([]ratelimit.SlogOption{ratelimit.WithLinesPerSecond(3)}, func(l *ratelimit.Limiter) {
@@ -68,7 +68,7 @@ func TestSlogObserverIsBounded(t *testing.T) {
 	})
 }
 
-// What failed is logged, and what was admitted is not.
+// Failures are logged, and admitted calls are not.
 func TestSlogObserverOfFailures(t *testing.T) {
 	var log bytes.Buffer
 	observe := ratelimit.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)), slog.LevelInfo)

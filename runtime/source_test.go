@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// A decision says what made it: the store, or this process from a refusal that it remembers.
+// The source of a refusal is the store, or this process if it remembers the refusal.
 func TestSourceOfARefusal(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
 	defer client.Close()
@@ -42,7 +42,7 @@ func TestSourceOfARefusal(t *testing.T) {
 	}
 }
 
-// A refusal that this process remembers does not say that a lost store is back.
+// A remembered refusal is no sign that a lost store is back.
 func TestRememberedRefusalWhileTheStoreIsLost(t *testing.T) {
 	server, log := redistest.Start(t), new(bytes.Buffer)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, DialerRetries: 1})

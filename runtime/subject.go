@@ -19,19 +19,19 @@ type Hash uint8
 
 const (
 	HashSubject Hash = iota // subjects and members are hashed if the limiter has a secret
-	HashNever               // they are kept and shown as they are
+	HashNever               // subjects and members are kept and shown as they are
 )
 
 // String returns the directives' word: "true" or "false".
 func (h Hash) String() string { return word("Hash", uint8(h), "true", "false") }
 
-// minSecret is how many bytes the secret of [WithSubjectHash] has at least.
+// minSecret is the least number of bytes in the secret of [WithSubjectHash].
 const minSecret = 32
 
-// WithSubjectHash keeps personal data, such as phone numbers, out of the store, errors, events and logs. Subjects and members are
-// replaced by the unpadded base64url text of the first 16 bytes of their HMAC-SHA-256 (RFC 2104) under the secret, and so are the key
-// expressions in messages. A [KeyError] does not show the text of its cause. Rules with HashNever are exempt. All processes that share
-// counts need the same secret, and a new secret starts every count anew. A secret of fewer than 32 bytes panics.
+// WithSubjectHash keeps personal data, such as phone numbers, out of the store, errors, events and logs. It replaces subjects, members, and
+// the values of key expressions in messages by a hash: the first 16 bytes of their HMAC-SHA-256 (RFC 2104) under the secret, as unpadded
+// base64url. A [KeyError] does not show the text of its cause. Rules with HashNever are exempt. All processes that share counts need the same
+// secret. With a new secret every count starts from zero. WithSubjectHash panics if the secret has fewer than 32 bytes.
 func WithSubjectHash(secret []byte) Option {
 	if len(secret) < minSecret {
 		panic(fmt.Sprintf("ratelimit.WithSubjectHash: the secret has %d bytes; expected at least %d", len(secret), minSecret))
@@ -43,7 +43,7 @@ func WithSubjectHash(secret []byte) Option {
 // hasher hashes texts under a secret.
 type hasher struct{ macs sync.Pool }
 
-// mac is a hash with room for what goes in, and then for what comes out, so that a text costs one allocation.
+// mac is a hash with a buffer for its input and output, so that hashing a text costs one allocation.
 type mac struct {
 	hash.Hash
 	room []byte
@@ -54,7 +54,7 @@ func newHasher(secret []byte) *hasher {
 	return &hasher{sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret)} }}}
 }
 
-// hashBytes is how much of a hash stands for a text.
+// hashBytes is how many bytes of a hash replace a text.
 const hashBytes = 16
 
 func (h *hasher) hash(text string) string {
@@ -69,7 +69,7 @@ func (h *hasher) hash(text string) string {
 	return string(out[:])
 }
 
-// hidden returns what stands for a caller's text under a rule. The empty text is nobody's.
+// hidden returns the text, or its hash if the limiter hashes the texts of this rule. It never hashes the empty text.
 func (l *Limiter) hidden(rule *Rule, text string) string {
 	if l.hasher == nil || rule.Hash == HashNever || text == "" {
 		return text
@@ -77,13 +77,13 @@ func (l *Limiter) hidden(rule *Rule, text string) string {
 	return l.hasher.hash(text)
 }
 
-// WithShownKeys makes the limiter take keys of requests as errors, events and [Quota] show them: with escaped characters, cut if they are
-// long, hashed if the program hashes them. It is for tools that act on what they are shown, by [Limiter.Peek], [Limiter.Reset] or
-// [Limiter.Block]. Any other key stands for itself. A program that takes keys from its callers must not use it: they could name each
-// other's counts.
+// WithShownKeys makes the limiter accept keys of requests in the form that errors, events and [Quota] show: escaped, cut if they are long,
+// and hashed if the program hashes them. A key in any other form is used as it is. The option is for tools that pass such keys to
+// [Limiter.Peek], [Limiter.Reset] or [Limiter.Block]. Do not use it in a program that takes keys from its callers: a caller could name the
+// counts of another.
 func WithShownKeys() Option { return func(l *Limiter) { l.shownKeys = true } }
 
-// subject returns whom a key of a call under a rule names.
+// subject returns the subject for the key of a call under a rule.
 func (l *Limiter) subject(rule *Rule, text string) string {
 	if l.shownKeys && text != "" && key.IsEscaped(text) {
 		return text
@@ -91,7 +91,7 @@ func (l *Limiter) subject(rule *Rule, text string) string {
 	return key.Subject(l.hidden(rule, text))
 }
 
-// hashed returns the hash of a key expression for the message of a refusal, if the limiter hashes subjects.
+// hashed returns the hash of a text for the message of the refusal err. It reports false if the limiter does not hash subjects.
 func hashed(err error, text string) (string, bool) {
 	refusal, ok := err.(*TooManyRequestsError)
 	if !ok || refusal.hasher == nil {
@@ -100,7 +100,7 @@ func hashed(err error, text string) (string, bool) {
 	return refusal.hasher.hash(text), true
 }
 
-// discreet returns err. If the limiter hashes subjects, the text of a KeyError leaves out its cause, which may name a subject.
+// discreet returns err. If the limiter hashes subjects, it returns a KeyError without the text of its cause, which may name a subject.
 func (l *Limiter) discreet(err error) error {
 	e, ok := err.(*KeyError)
 	if l.hasher == nil || !ok || e.Err == nil {
@@ -111,9 +111,9 @@ func (l *Limiter) discreet(err error) error {
 	return &shown
 }
 
-// hiddenCause is an error that errors.Is and errors.As find, and whose text is not shown.
+// hiddenCause wraps an error for errors.Is and errors.As, without showing its text.
 type hiddenCause struct{ cause error }
 
-func (hiddenCause) Error() string { return "the cause is not shown, as subjects are hashed" }
+func (hiddenCause) Error() string { return "the cause is not shown because subjects are hashed" }
 
 func (h hiddenCause) Unwrap() error { return h.cause }

@@ -19,14 +19,14 @@ import (
 
 var secret = []byte("0123456789abcdef0123456789abcdef")
 
-// hashOf is printf 5550100 | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef, of which the first 16 bytes are written as
-// basenc --base64url does.
+// hashOf is the output of printf 5550100 | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef: its first 16 bytes in the encoding of
+// basenc --base64url.
 const (
 	phone  = "5550100"
 	hashOf = "YxvVNcHDQTqH9KEimypTPQ"
 )
 
-// heard is everything that a limiter told, in every form that it has.
+// heard collects all texts of a limiter: errors, events, quotas and logs in all their forms.
 type heard struct{ bytes.Buffer }
 
 func (h *heard) add(v any) {
@@ -39,7 +39,7 @@ func (h *heard) add(v any) {
 
 func (h *heard) observe(_ context.Context, e *ratelimit.Event) { h.add(*e) }
 
-// limiter returns a limiter that hashes, and tells h what it does. Keys in the logs are as the limiter has them.
+// limiter returns a limiter that hashes subjects, and whose events and logs go to h. The logs show keys as the limiter has them.
 func (h *heard) limiter() *ratelimit.Limiter {
 	logger := slog.New(slog.NewTextHandler(h, nil))
 	return ratelimit.New(memstore.New(), ratelimit.WithSubjectHash(secret), ratelimit.WithLogger(logger), ratelimit.WithObserver(h.observe),
@@ -47,7 +47,7 @@ func (h *heard) limiter() *ratelimit.Limiter {
 		ratelimit.WithTrigger(func(_ context.Context, t ratelimit.Trigger) { h.add(t) }))
 }
 
-// provoke makes a limiter tell all that it can of a subject under a rule, from every place that has its key.
+// provoke makes a limiter return every answer and error that contains the key of a subject.
 func (h *heard) provoke(t *testing.T, rule ratelimit.Rule) {
 	l := h.limiter()
 	ctx, report := ratelimit.WithReport(t.Context())
@@ -98,7 +98,7 @@ func (h *heard) provoke(t *testing.T, rule ratelimit.Rule) {
 	}
 }
 
-// Under WithSubjectHash a subject is nowhere to be read, and counts as before.
+// Under WithSubjectHash no text shows a subject, and its calls are counted as before.
 func TestSubjectHash(t *testing.T) {
 	var h heard
 	h.provoke(t, ratelimit.Rule{Name: "code", Limit: 1, Per: time.Hour})
@@ -119,7 +119,7 @@ func TestSubjectHashExemption(t *testing.T) {
 	}
 }
 
-// An expression may fail with its value in the error's text. The cause is still there, for errors.Is, and nobody reads it.
+// The error of an expression may contain the subject. The text leaves out that cause, but errors.Is still finds it.
 func TestSubjectHashOfFailures(t *testing.T) {
 	var h heard
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{int(phone)}", Limit: 1, Per: time.Hour})
@@ -141,7 +141,7 @@ func TestSubjectHashOfFailures(t *testing.T) {
 	}
 }
 
-// What a message shows of a key is plain without a secret, and printable.
+// Without a secret, messages show keys as they are, but printable.
 func TestShownWithoutSecret(t *testing.T) {
 	l := ratelimit.New(memstore.New())
 	_, err := l.Wait(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "a", Per: time.Hour}, Key: phone}) // of limit 0
@@ -152,7 +152,7 @@ func TestShownWithoutSecret(t *testing.T) {
 	}
 }
 
-// BenchmarkSubjectHash is a decision with and without a secret. The difference is what WithSubjectHash costs.
+// BenchmarkSubjectHash makes decisions with and without a secret. The difference is the cost of WithSubjectHash.
 func BenchmarkSubjectHash(b *testing.B) {
 	rule := ratelimit.Rule{Name: "a", Algorithm: ratelimit.TokenBucket, Limit: 10_000_000, Per: time.Second}
 	for name, options := range map[string][]ratelimit.Option{"without": nil, "with": {ratelimit.WithSubjectHash(secret)}} {
@@ -168,7 +168,7 @@ func BenchmarkSubjectHash(b *testing.B) {
 	}
 }
 
-// A call that is decided in a hurry, as nobody watches, counts for the same subject, and gives back to it.
+// A simple call counts for the same hashed subject as other calls, and so does its refund.
 func TestSubjectHashOfSimpleCalls(t *testing.T) {
 	store, ctx := memstore.New(), t.Context()
 	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "a", Limit: 5, Per: time.Hour}, Key: phone}
@@ -195,7 +195,7 @@ func TestSubjectHashOfSimpleCalls(t *testing.T) {
 	}
 }
 
-// A limiter for tools acts on keys as they are shown, however long or unprintable, and a key that nothing shows so is itself.
+// With WithShownKeys a limiter accepts keys as they are shown, even those of long or unprintable keys. Any other key is used as it is.
 func TestShownKeys(t *testing.T) {
 	store, rule := memstore.New(), ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour}
 	program, tool := ratelimit.New(store), ratelimit.New(store, ratelimit.WithShownKeys())

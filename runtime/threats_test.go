@@ -27,7 +27,7 @@ func TestCostOfASlidingWindowIsBounded(t *testing.T) {
 	}
 }
 
-// A key or a member of over 64 KiB is an error. It is neither hashed nor sent.
+// A key or a member of more than 64 KiB is an error. It is neither hashed nor sent to the store.
 func TestLongKeysAndMembers(t *testing.T) {
 	limiter := ratelimit.New(memstore.New())
 	simple := ratelimit.Rule{Name: "s", Limit: 5, Per: time.Hour}

@@ -19,31 +19,31 @@ import (
 // UsedRule is a rule that some limiter has used in a decision.
 type UsedRule struct {
 	Rule
-	Varies bool      // calls bring their own limits; Limit is that of the first one
+	Varies bool      // the limit depends on the call; Limit is that of the first call
 	Seen   time.Time // when a limiter last used it, to within about six hours
 }
 
 const (
 	maxUsed      = engine.MaxSettings // rules in the store, and of one limiter
 	usedLife     = 24 * time.Hour
-	usedAgain    = 6 * time.Hour // after which a limiter tells its rules again
+	usedAgain    = 6 * time.Hour // how often a limiter writes its rules to the store again
 	usedTimeout  = 5 * time.Second
-	usedDelay    = 5 * time.Second // so that rules are written together
+	usedDelay    = 5 * time.Second // how long to collect rules before they are written together
 	usedTurnBits = 16
 )
 
-// used tells the store which rules a limiter uses, so that tools can list them. No call waits for that.
+// used writes the rules that a limiter uses to the store, so that tools can list them. No call waits for that.
 type used struct {
-	turn   atomic.Uint64 // the limiter's number, and how often it began to tell its rules
-	warned atomic.Bool   // the store does not permit all that they need, and that was logged
+	turn   atomic.Uint64 // the limiter's number, and in the last usedTurnBits bits how often it began to write its rules again
+	warned atomic.Bool   // that the store is not ready for these rules was logged
 	mu     sync.Mutex
 	began  time.Time
-	known  map[ruleID]*engine.Rule // what was told in this turn
-	meant  map[ruleID]*engine.Rule // what Check was given
-	untold map[string]string       // texts by field
+	known  map[ruleID]*engine.Rule // rules that were used in this turn
+	meant  map[ruleID]*engine.Rule // rules that were given to Check
+	untold map[string]string       // rules to write: text by field
 }
 
-// ruleID is what tells the counts of rules apart.
+// ruleID identifies the counts of a rule.
 type ruleID struct{ name, tag string }
 
 var limiterNumbers atomic.Uint64
@@ -65,7 +65,7 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 	defer u.mu.Unlock()
 	turn := u.turn.Load()
 	if in := rule.usedIn.Load(); in == 0 || in>>usedTurnBits == turn>>usedTurnBits {
-		rule.usedIn.Store(turn) // a rule that another limiter uses as well is looked up here each time
+		rule.usedIn.Store(turn) // if two limiters use the rule, the second one gets here at each call
 	}
 	id := ruleID{rule.Name, rule.tag}
 	if rule.Scope == ScopeInstance || u.known[id] != nil || len(u.known) >= maxUsed {
@@ -86,7 +86,7 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 	u.untold[rule.Name+" "+rule.tag] = string(text)
 }
 
-// expect notes that a rule is going to be used.
+// expect notes that a rule will be used.
 func (u *used) expect(rule *prepared) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -95,14 +95,14 @@ func (u *used) expect(rule *prepared) {
 	}
 }
 
-// own returns the rules that the limiter uses, or is going to use.
+// own returns the rules that the limiter uses or will use.
 func (u *used) own() []*engine.Rule {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.AppendSeq(slices.Collect(maps.Values(u.known)), maps.Values(u.meant))
 }
 
-// knows reports whether a rule is one of those.
+// knows reports whether the limiter uses or will use a rule.
 func (u *used) knows(rule *prepared) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -110,7 +110,7 @@ func (u *used) knows(rule *prepared) bool {
 	return u.known[id] != nil || u.meant[id] != nil
 }
 
-// again makes the limiter tell its rules again if it last did long ago.
+// again makes the limiter write its rules again if it last did so more than usedAgain ago.
 func (u *used) again() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -121,8 +121,8 @@ func (u *used) again() {
 	}
 }
 
-// tell writes the rules that the store does not have yet, and logs once if it does not permit what they need. Decisions do not depend on
-// it. A client that the program has closed meanwhile is no news.
+// tell writes new rules to the store. If the store lacks something that the rules need, it logs that once. Decisions do not depend on tell.
+// It ignores that the program has closed the client meanwhile.
 func (u *used) tell(l *Limiter) {
 	ctx, cancel := context.WithTimeout(context.Background(), usedTimeout)
 	defer cancel()
@@ -138,11 +138,11 @@ func (u *used) tell(l *Limiter) {
 		return
 	}
 	if err := store.Ping(ctx, l.prefix, u.own()); err != nil && !errors.Is(err, engine.ErrClosed) && !u.warned.Swap(true) {
-		l.logger.Warn("the store of the rate limits is not ready for all rules that are in use", "err", oneLine(err.Error()))
+		l.logger.Warn("the rate limit store is not ready for all rules in use", "err", oneLine(err.Error()))
 	}
 }
 
-// pruneUsed removes rules that nobody used for a day, and the oldest ones of too many.
+// pruneUsed removes rules that nobody has used for a day. If there are too many, it also removes the oldest.
 func (l *Limiter) pruneUsed(ctx context.Context) error {
 	texts, err := l.store.Settings(ctx, l.list(listRules))
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *Limiter) pruneUsed(ctx context.Context) error {
 	}
 	fields, seen := make([]string, 0, len(texts)), make(map[string]time.Time, len(texts))
 	for field, text := range texts {
-		rule, _ := parseUsed(text) // what is not understood is as old as can be
+		rule, _ := parseUsed(text) // a malformed text counts as the oldest
 		fields, seen[field] = append(fields, field), rule.Seen
 	}
 	slices.SortFunc(fields, func(a, b string) int { return cmp.Or(seen[b].Compare(seen[a]), strings.Compare(a, b)) })
@@ -161,9 +161,9 @@ func (l *Limiter) pruneUsed(ctx context.Context) error {
 	return l.store.Unset(ctx, l.list(listRules), fields[kept:]...)
 }
 
-// Rules returns the rules that limiters of this prefix on the store have used within the last day, sorted by name; at most 1,000, and none
-// of instance scope. A tool that does not know the program can pass them to [Limiter.Peek], [Limiter.Reset] and [Limiter.Block]. A rule
-// appears some seconds after its first use. The error is a *StoreError, or wraps the context's.
+// Rules returns the rules that limiters of this prefix on the store have used within the last day, sorted by name. There are at most 1,000,
+// and none of instance scope. A rule appears some seconds after its first use. A tool that does not know the program can pass the rules to
+// [Limiter.Peek], [Limiter.Reset] and [Limiter.Block]. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 	texts, err := l.store.Settings(ctx, l.list(listRules))
 	if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -189,7 +189,7 @@ type usedText struct {
 	Seen    time.Time `json:"seen"`
 }
 
-// ruleText is a Rule as JSON, without what matters to the calls of a program alone. Durations are in nanoseconds.
+// ruleText is a Rule as JSON, without the fields that matter only to the program itself. Durations are in nanoseconds.
 type ruleText struct {
 	Name      string        `json:"name"`
 	Key       string        `json:"key,omitzero"`
@@ -217,14 +217,14 @@ type ruleText struct {
 	unnamed bool
 }
 
-// used returns what the store keeps of a rule. Its call had this limit, perhaps one of its own.
+// used returns what the store keeps of a rule. limit is that of the call, and varies says that it depends on the call.
 func (p *prepared) used(limit int64, varies bool) usedText {
 	rule := ruleText(p.Rule)
 	rule.Name, rule.Limit = p.shown, limit
 	return usedText{rule, p.unnamed, varies, time.Now().UTC().Truncate(time.Second)}
 }
 
-// parseUsed reads a rule of the store.
+// parseUsed parses a rule from the store.
 func parseUsed(text string) (UsedRule, error) {
 	var t usedText
 	if err := decode(text, &t); err != nil {

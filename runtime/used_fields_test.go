@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// untoldFields matter to the calls of a program alone.
+// untoldFields are the fields that tools do not need.
 var untoldFields = map[string]bool{"Scope": true, "Refund": true, "OnError": true, "Message": true}
 
-// TestUsedRuleHasEachField writes rules for tools and reads them back. Each field of Rule is there again, or is one that tools do
-// without.
+// TestUsedRuleHasEachField writes rules for tools and reads them back. Every field of Rule must survive, except untoldFields.
 func TestUsedRuleHasEachField(t *testing.T) {
 	samples := []Rule{
 		{Name: "calendar", Limit: 5, Cron: "@daily", TZ: "Asia/Tokyo", Algorithm: Calendar, Hash: HashNever, Mode: ModeShadow},

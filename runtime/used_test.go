@@ -29,7 +29,7 @@ func take(t *testing.T, l *Limiter, rules *methodRules, charges ...bridge.Charge
 	}
 }
 
-// What a limiter uses can be asked for, and reaches the counts of its rules: also those without a name, and with limits of calls.
+// Rules returns the rules that a limiter uses. Requests with them find the counts, even if a rule has no name, or its limit comes with calls.
 func TestUsedRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ctx := memory.New(nil, 1000, 1<<20), context.Background()
@@ -79,7 +79,7 @@ func TestUsedRules(t *testing.T) {
 	})
 }
 
-// A rule is written once a limiter, again after some hours, and is gone a day after its last use.
+// Each limiter writes a rule once, and again after some hours. The rule is gone a day after its last use.
 func TestUsedRulesAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ctx := memory.New(nil, 1000, 1<<20), context.Background()
@@ -89,7 +89,7 @@ func TestUsedRulesAge(t *testing.T) {
 				if _, err := l.Allow(ctx, Request{Rule: Rule{Name: name, Limit: 1, Per: time.Second}}); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(usedDelay) // has the store read, and knows that the time has come
+				time.Sleep(usedDelay) // the limiter reads the store, and writes its rules again
 				synctest.Wait()
 			}
 		}
@@ -117,7 +117,7 @@ func TestUsedRulesAge(t *testing.T) {
 	})
 }
 
-// Rules that a program makes as it runs, and texts that others write, do not fill the store.
+// A program that makes new rules as it runs does not fill the store, and neither do texts that others write.
 func TestUsedRulesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ctx := memory.New(nil, 10_000, 1<<24), context.Background()
