@@ -1,5 +1,5 @@
-// Package bridge is what package wrap and the stores ask of package ratelimit, and nobody else may. Package ratelimit sets the variables
-// when it is initialized, so that it needs no exported method for generated code. Nothing here decides anything.
+// Package bridge lets package wrap and the stores call functions of package ratelimit that users cannot call. Package ratelimit sets the
+// variables when it is initialized, so it needs no exported methods for generated code. The package has no logic of its own.
 package bridge
 
 import (
@@ -8,15 +8,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Charge is what one rule takes of a call.
+// Charge is what one rule charges a call.
 type Charge struct {
 	Key    string // the subject; "" for a rule without a key
 	Cost   int64  // permits; with 0 the rule does not apply
-	Member string // what is counted, for a rule with Distinct
-	Limit  Limit  // instead of the rule's own, unless it is zero
+	Member string // the member to count, for a rule with Distinct
+	Limit  Limit  // replaces the rule's own limit, unless it is zero
 }
 
-// Limit is a number of permits per window that a call brings along. The zero Limit is none.
+// Limit is a limit that depends on the call. The zero Limit means that there is none.
 type Limit struct {
 	Permits int64
 	Given   bool
@@ -24,61 +24,60 @@ type Limit struct {
 
 // Rules are the prepared rules of one method.
 type Rules interface {
-	// Rules returns the []ratelimit.Rule with the names that they got.
+	// Rules returns a []ratelimit.Rule with the names that errors and events show.
 	Rules() any
 	// Open starts a call of the method on a *ratelimit.Limiter.
 	Open(limiter any) Call
-	// TakeAtOnce charges one permit to each of the method's few rules if there is nothing else to do, and reports whether it did. If
-	// not, Open a call.
+	// TakeAtOnce charges one permit to each rule of the method if the call is simple, and reports whether it did. If not, use Open. The method
+	// must have at most Few rules.
 	TakeAtOnce(ctx context.Context, limiter any, subjects [Few]string) bool
 }
 
-// Few is how many rules [Rules.TakeAtOnce] takes. Subjects in an array stay on the caller's stack.
+// Few is the largest number of rules for [Rules.TakeAtOnce]. It takes the subjects in an array, which stays on the caller's stack.
 const Few = 4
 
-// Call is a call of a method that is to be decided. Ask is called once for each rule, in their order, and then Take or Begin,
-// after which the Call must not be used.
+// Call is a call of a method that has to be decided. Call Ask once for each rule, in their order, and then Take or Begin. After that, the Call
+// must not be used.
 type Call interface {
-	// Ask says what the next rule takes.
+	// Ask sets what the next rule charges.
 	Ask(charge Charge)
-	// Take decides the call, and waits where the rules say so.
+	// Take decides the call, and waits if it has to.
 	Take(ctx context.Context) error
 	// Begin is Take for a call that may give its permits back.
 	Begin(ctx context.Context) (Taken, error)
 }
 
-// Taken is what an admitted call took of its rules.
+// Taken is the charge of an admitted call.
 type Taken interface {
-	// RefundUnless gives the permits back to the rules with RefundError, unless ok is true by then. It is deferred, so that it
-	// also sees a panic.
+	// RefundUnless gives the permits back to the rules with RefundError, unless *ok is true. Defer it, so that it also runs after a panic.
 	RefundUnless(ctx context.Context, ok *bool)
-	// Settle makes the charge what the call really cost: one cost for each rule, or Keep. It never fails; observers see what does.
+	// Settle changes the charge to what the call really cost: one cost for each rule, or Keep. It returns no error; observers see errors.
 	Settle(ctx context.Context, costs ...int64)
-	// SettleFailed says that a cost could not be computed. The charge stays, and observers see the error.
+	// SettleFailed reports that a cost could not be computed. The charge stays as it is, and observers see the error.
 	SettleFailed(ctx context.Context, err error)
 }
 
-// Keep is the cost of a rule whose charge stays as it is.
+// Keep is a cost for Settle that leaves the charge of the rule as it is.
 const Keep int64 = -1 << 62
 
 var (
 	// Prepare prepares the []ratelimit.Rule of a method, pkg.Type.Method. The error is a *ratelimit.RuleError.
 	Prepare func(method string, rules any) (Rules, error)
-	// Failed tells the observers of a *ratelimit.Limiter of a call of a method whose charges could not be computed, and returns the
-	// error without what must not be shown.
+	// Failed tells the observers of a *ratelimit.Limiter that the charges of a call could not be computed. It returns the error, without the
+	// text of its cause if the limiter hashes subjects.
 	Failed func(ctx context.Context, limiter any, method string, err error) error
-	// Describe gives a refusal the message of the rule that it is about.
+	// Describe gives a refusal the message of the rule with the longest delay.
 	Describe func(err error, messages []string) error
-	// Hashed returns the hash of a key expression for the message of a refusal, if the limiter hashes subjects.
+	// Hashed returns the hash of a text for the message of a refusal. It reports false if the limiter does not hash subjects.
 	Hashed func(err error, text string) (hash string, ok bool)
-	// Numbers returns a ratelimit.Rule as stores know it. The error is a *ratelimit.RuleError.
+	// Numbers returns the engine's form of a ratelimit.Rule. The error is a *ratelimit.RuleError.
 	Numbers func(rule any) (*engine.Rule, error)
 )
 
 // identity is a key of a value in a context.
 type identity string
 
-// The keys of what a context carries.
+// The keys of the values in a context.
 const (
 	ClientIP identity = "client IP"
 	UserID   identity = "user ID"

@@ -9,7 +9,7 @@ import (
 
 const century = 100 * 366 * 24 * 3600 * 1_000_000
 
-// What a bucket gains is exact, however long it is added up.
+// The time in which a bucket gains permits stays exact over any number of additions.
 func TestGain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Int64Range(1, 10_000_000).Draw(t, "limit")
@@ -37,7 +37,7 @@ func sum(whole, parts, limit int64) *big.Rat {
 	return sum.Add(sum, new(big.Rat).SetInt64(whole))
 }
 
-// The product may have more bits than an int64.
+// MulDiv is exact even if the product has more bits than an int64.
 func TestMulDiv(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const most = 24 * 3600 * 1_000_000
@@ -54,7 +54,7 @@ func TestMulDiv(t *testing.T) {
 	})
 }
 
-// A time that is too long for a bucket is a hundred years.
+// MulDiv returns a hundred years instead of a longer time.
 func TestMulDivOfLongTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := rapid.OneOf(rapid.Int64Range(1, 10_000_000), rapid.SampledFrom([]int64{1, 10_000_000})) // these two have the longest product
@@ -76,8 +76,8 @@ func TestMulDivOfLongTimes(t *testing.T) {
 	})
 }
 
-// As many permits are missing from a bucket after a change of its limit as before, though its burst took longer to fill than an int64 can
-// count in microseconds.
+// A change of the limit leaves the number of permits missing from a bucket as it is, even if the time to fill the burst at the old limit
+// overflows an int64.
 func TestChangeFromALowLimit(t *testing.T) {
 	const per = 15 * 24 * 3600 * second
 	for _, kind := range []Kind{TokenBucket, Prepaid} {

@@ -7,15 +7,15 @@ import (
 	"sort"
 )
 
-// bucket is the generic cell rate algorithm (ITU-T I.371) with an exact clock: it remembers when the bucket is full again, its
-// theoretical arrival time. That is full + parts/limit microseconds, where limit is the rate at the last charge, so no rounding
-// adds up.
+// bucket is the generic cell rate algorithm (ITU-T I.371). Its state is the time at which the bucket is full again, which I.371 calls the
+// theoretical arrival time: full + parts/limit microseconds. limit is that of the last charge. The fraction keeps rounding errors from adding
+// up.
 type bucket struct{ full, parts, limit int64 }
 
 func newBucket(*Rule) State { return &bucket{full: longAgo} }
 
-// bucketTerms are the period and the burst. To give back, they also have the price of the charge, until when the debt of a Prepaid bucket
-// may be that of calls that ran, and how long a lease lasts.
+// bucketTerms are the period and the burst. A claim that gives permits back also has the price of its charge, the time of ownDebt, and the
+// length of a lease.
 func bucketTerms(c *Claim, _, _ int64) Terms {
 	t := Terms{A: c.Rule.Per, B: c.Burst}
 	if c.Delta < 0 && (c.Rule.Kind.isPrepaid() || c.Rule.Lease > 0) {
@@ -32,19 +32,20 @@ func mostByBurst(c *Claim) (int64, string) {
 	return c.Burst, "burst"
 }
 
-// maxDebt is how long a debt lasts at most: that of a call in a Prepaid or Warmup, and of a charge beyond the limit.
+// maxDebt is how long a debt lasts at most, in microseconds. A call of a Prepaid or a Warmup goes into debt, and so does a charge beyond the
+// limit.
 const maxDebt = 24 * 3600 * 1_000_000
 
 // mostByDebt is the largest cost whose debt lasts no longer than maxDebt. One permit is always admitted.
 func mostByDebt(c *Claim) (int64, string) {
-	return max(1, c.debt(maxDebt-(c.Rule.Warmup+1)/2)), "largest debt" // a cold Warmup is up to half of its time longer in debt
+	return max(1, c.debt(maxDebt-(c.Rule.Warmup+1)/2)), "largest debt" // cold permits make the debt longer by up to half of Warmup
 }
 
-// debt returns how many permits a bucket gains in a time, at most in maxDebt.
+// debt returns how many permits a bucket gains in d microseconds. d is at most maxDebt.
 func (c *Claim) debt(d int64) int64 { return min(d*c.Limit/c.Rule.Per, MaxBucketLimit) }
 
-// MostSettled returns how many permits can at most be charged beyond what the claim was charged: those in a full bucket, and what it gains
-// in maxDebt.
+// MostSettled returns the largest number of permits that a settlement can add to the charge of the claim. In a bucket that is its burst, and
+// what it gains in maxDebt.
 func (c *Claim) MostSettled() int64 {
 	if c.Rule.Kind.Row().IsBucket {
 		return c.Burst + c.debt(maxDebt) + 1
@@ -52,8 +53,8 @@ func (c *Claim) MostSettled() int64 {
 	return math.MaxInt64
 }
 
-// Left returns how many of n permits have to be left out of a debt that would last too long by d with all of them. A part of a permit
-// counts as one.
+// Left returns how many of n permits to leave out of a debt that would last d microseconds too long with all of them. It rounds up to whole
+// permits.
 func (c *Claim) Left(n, d int64) int64 {
 	if d <= 0 {
 		return 0
@@ -61,10 +62,10 @@ func (c *Claim) Left(n, d int64) int64 {
 	return min(n, MulDiv(d, c.Limit, c.Rule.Per))
 }
 
-// isPrepaid reports whether a call runs before its permits are there, so that the next one waits for them.
+// isPrepaid reports whether a call may run before the bucket has its permits. The next call then waits until the bucket has gained them.
 func (k Kind) isPrepaid() bool { return k == Prepaid || k == Warmup }
 
-// needed returns how many permits may be missing from a full bucket for n permits to pass, as a negative number.
+// needed returns how full the bucket must be for n permits to pass: minus the number of permits that may be missing.
 func (c *Claim) needed(n int64) int64 {
 	if c.Rule.Kind.isPrepaid() {
 		return -c.Burst
@@ -72,8 +73,8 @@ func (c *Claim) needed(n int64) int64 {
 	return n - c.Burst
 }
 
-// in returns when the bucket is full again at the claim's limit. After a change of the limit as many permits are missing as
-// before. Debts keep their time: what a Prepaid bucket lacks beyond its burst, and all that a Warmup lacks.
+// in returns when the bucket is full again at the claim's limit. A change of the limit leaves the number of missing permits as it is, but
+// debts keep their time. The debt of a Prepaid bucket is what it lacks beyond its burst; the debt of a Warmup is all that it lacks.
 func (b *bucket) in(c *Claim, now int64) (whole, parts int64) {
 	if b.limit == c.Limit {
 		return b.full, b.parts
@@ -90,10 +91,10 @@ func (b *bucket) in(c *Claim, now int64) (whole, parts int64) {
 	return now + MulDiv(missing, b.limit, c.Limit) + debt, 0
 }
 
-// longest is the longest time that a bucket may take to be full: a hundred years.
+// longest is the longest time that a bucket may take to fill: a hundred years, in microseconds.
 const longest = 36600 * 24 * 3600 * 1_000_000
 
-// MulDiv returns a*b/c, rounded up, and at most 3.2*10^15, which is longest. The product may have more bits than an int64.
+// MulDiv returns a*b/c, rounded up, but at most longest, which is 3.2*10^15. The product may have more bits than an int64.
 func MulDiv(a, b, c int64) int64 {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	if high >= uint64(c) {
@@ -103,12 +104,12 @@ func MulDiv(a, b, c int64) int64 {
 	return int64(min(quotient+min(rest, 1), longest))
 }
 
-// gain adds to a time, whole and in parts of limit, the time in which a bucket gains n permits; n may be negative.
+// gain adds the time in which a bucket gains n permits to the time whole + parts/limit. n may be negative.
 func (c *Claim) gain(whole, parts, n int64) (int64, int64) {
 	limit, per := c.Limit, c.Rule.Per
 	whole += n * (per / limit)
 	parts += n * (per % limit)
-	if 0 <= parts && parts < limit { // often, and a division takes long
+	if 0 <= parts && parts < limit { // the usual case; it saves a slow division
 		return whole, parts
 	}
 	carry := parts / limit
@@ -119,7 +120,7 @@ func (c *Claim) gain(whole, parts, n int64) (int64, int64) {
 	return whole + carry, parts
 }
 
-// lacks returns the first time, not before from, at which no more permits are missing from a full bucket than needed says.
+// lacks returns the first time, not before from, at which the bucket is as full as needed says: see [Claim.needed].
 func (b *bucket) lacks(c *Claim, needed, now, from int64) int64 {
 	x, y := b.in(c, now)
 	if x < now {
@@ -134,7 +135,7 @@ func (b *bucket) Earliest(c *Claim, n, now, from int64) int64 {
 }
 
 func (b *bucket) Room(c *Claim, now int64) int64 {
-	if c.Burst == 0 { // the bucket stores nothing: it admits the next call, or it does not
+	if c.Burst == 0 { // the bucket stores no permits: either it admits the next call, or it does not
 		if b.lacks(c, 0, now, now) > now {
 			return 0
 		}
@@ -145,8 +146,8 @@ func (b *bucket) Room(c *Claim, now int64) int64 {
 
 func (b *bucket) Full(c *Claim, now int64) int64 { return b.lacks(c, 0, now, now) }
 
-// Reserves is true only at the time that the bucket itself dictates. A later place, which another rule of the call needs, would carry the
-// bucket ahead for everybody.
+// Reserves is true only for the time at which the bucket itself would admit the claim. If another rule of the call needs a later place, the
+// bucket must not keep it: that would delay everybody who shares the bucket.
 func (b *bucket) Reserves(c *Claim, now, at int64) bool { return b.Earliest(c, c.Cost, now, now) == at }
 
 func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
@@ -154,8 +155,8 @@ func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
 	return true
 }
 
-// add charges n permits, at from or later. That is the same for a call that waits: its place is the time at which the bucket has refilled
-// enough.
+// add charges n permits, at from or later. A call that waits is charged in the same way: its place is the time at which the bucket has
+// refilled enough.
 func (b *bucket) add(c *Claim, n, now, from int64) {
 	x, y := b.in(c, now)
 	if x < from {
@@ -185,8 +186,10 @@ func (b *bucket) Last(c *Claim, n, now int64) bool {
 
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) { b.subtract(c, n, now) }
 
-// ownDebt returns until when the debt of a Prepaid bucket may be that of calls that ran. If it lasts longer, others wait for their places.
-// Without a burst, nobody else runs before a charge is paid. With a burst others may, so this asks whether calls wait under the rule.
+// ownDebt is for giving back a charge of a Prepaid bucket. It returns the last time until which the bucket can be in debt only for calls that
+// have run. If the debt lasts longer, other calls wait for their places. In a bucket without a burst that is the time when this charge is paid,
+// because no later call runs before then. With a burst later calls may run, and their debt looks like that of waiting calls. So ownDebt returns
+// never if the rule does not let calls wait, and otherwise the same time as without a burst.
 func (c *Claim) ownDebt() int64 {
 	if c.Wait == 0 && c.Burst > 0 {
 		return never
@@ -194,7 +197,7 @@ func (c *Claim) ownDebt() int64 {
 	return c.At + c.Extra + MulDiv(c.Charged, c.Rule.Per, c.Limit)
 }
 
-// debtOf returns for how long n permits of a place hold up the next place.
+// debtOf returns how long n permits of a place delay the next place.
 func (c *Claim) debtOf(n int64) int64 {
 	if !c.Rule.Kind.isPrepaid() {
 		return 0
@@ -202,7 +205,7 @@ func (c *Claim) debtOf(n int64) int64 {
 	return MulDiv(n, c.Rule.Per, c.Limit)
 }
 
-// othersWait reports whether there may be calls that wait for other places than the charge's.
+// othersWait reports whether other calls may be waiting for places behind the charge.
 func (b *bucket) othersWait(c *Claim, now int64) bool {
 	isPlace := c.At > now && !c.Dated
 	if isPlace || b.lacks(c, -c.Burst, now, now) <= now {
@@ -212,9 +215,9 @@ func (b *bucket) othersWait(c *Claim, now int64) bool {
 	return !c.Rule.Kind.isPrepaid() || x+min(y, 1) > c.ownDebt()
 }
 
-// subtract gives back what the bucket has not regained since the charge, and reports whether there is any. After a later lease the
-// bucket's time is up to a lease ahead, which it cannot tell; so a lease more counts as regained. While others wait, nothing goes back:
-// their places stay, and the bucket would have run over meanwhile.
+// subtract gives back the permits that the bucket has not regained since the charge, and reports whether there are any. A later lease may have
+// set the bucket's time ahead by the length of a lease. The bucket cannot know that, so it counts what it gains in that time as regained, too.
+// While other calls wait, subtract gives nothing back: their places stay as they are, and meanwhile the bucket would have run over.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	extra, _ := c.Price(n)
 	x, y := b.in(c, now)

@@ -1,6 +1,6 @@
 package engine
 
-// Decide decides a call on the cells of its claims, and fills in the claims. The caller holds the cells alone.
+// Decide decides a call on the cells of its claims, and sets the results in the claims. Nothing else may use the cells meanwhile.
 func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 	v := Verdict{Now: now, At: now, Admitted: !call.Refused}
 	for i := range call.Claims {
@@ -27,7 +27,7 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 	return v
 }
 
-// check asks one rule when it admits its claim.
+// check computes when a rule admits its claim.
 func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	c.Clear()
 	c.Earliest = now
@@ -45,7 +45,7 @@ func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	}
 }
 
-// place finds the time for which a call that cannot be admitted now is charged, if its rules give it the time to wait.
+// place looks for a place for a call that cannot be admitted now, if its rules let it wait.
 func (call *Call) place(cells []*Cell, v *Verdict) {
 	if at, ok := call.freePlace(cells, v.Now); ok {
 		v.At, v.Admitted = at, true
@@ -54,7 +54,7 @@ func (call *Call) place(cells []*Cell, v *Verdict) {
 		}
 		return
 	}
-	for moved := v.Admitted; moved && v.Admitted; { // a window in which the call fits now may be full by then
+	for moved := v.Admitted; moved && v.Admitted; { // a rule that admits the call now may refuse it at a later time
 		moved = false
 		for i := range call.Claims {
 			c := &call.Claims[i]
@@ -80,7 +80,7 @@ func (call *Call) commit(cells []*Cell, v *Verdict) {
 	}
 	for i := range call.Claims {
 		c, cell := &call.Claims[i], cells[i]
-		n, at := c.Cost, v.Now // rules that only watch count when the call is decided
+		n, at := c.Cost, v.Now // rules in shadow or trigger mode count now, even if the call waits
 		if call.UpTo {
 			n = v.Taken
 		}
@@ -104,7 +104,7 @@ func (call *Call) commit(cells []*Cell, v *Verdict) {
 	}
 }
 
-// upTo returns how many permits a call may take of each rule, and refuses them to the Shadows that do not have so many.
+// upTo returns how many permits an UpTo call takes from each rule. It marks each Shadow that has fewer as refused.
 func (call *Call) upTo(cells []*Cell, now int64) int64 {
 	n := call.Claims[0].Cost
 	for i := range call.Claims {
@@ -120,7 +120,7 @@ func (call *Call) upTo(cells []*Cell, now int64) int64 {
 	return n
 }
 
-// refuse begins the blocks that follow from the refusals of a call.
+// refuse begins the blocks of the rules that refuse the call.
 func (call *Call) refuse(cells []*Cell, v Verdict) {
 	for i := range call.Claims {
 		c := &call.Claims[i]
@@ -147,7 +147,7 @@ func (call *Call) report(cells []*Cell, v Verdict) {
 	}
 }
 
-// Adjust changes what the claims of an admitted call were charged by their Deltas. The caller holds the cells alone.
+// Adjust changes the charge of each claim of an admitted call by the claim's Delta. Nothing else may use the cells meanwhile.
 func (call *Call) Adjust(cells []*Cell, now int64) {
 	for i := range call.Claims {
 		c, cell := &call.Claims[i], cells[i]
@@ -156,7 +156,7 @@ func (call *Call) Adjust(cells []*Cell, now int64) {
 		switch {
 		case n > 0:
 			cell.State.Charge(c, n, now)
-		case n < 0 && c.Dated: // nobody's place, so none is kept free
+		case n < 0 && c.Dated: // the charge is not a place, so no place becomes free
 			cell.State.GiveBack(c, -n, now, call.Rollback)
 		case n < 0:
 			cell.giveBack(c, -n, now, call.Rollback)

@@ -7,7 +7,7 @@ import (
 
 const second = 1_000_000
 
-// subject is one subject of one rule, at a time that the test sets.
+// subject is the state of one subject under one rule, at a time that the test sets.
 type subject struct {
 	t    *testing.T
 	rule Rule
@@ -48,7 +48,7 @@ func (s *subject) require(what string, got, want int) {
 	}
 }
 
-// What is missing from a bucket stays when its rate changes. The new rate holds from the next charge on.
+// A change of a bucket's rate leaves the number of missing permits as it is. The new rate applies from the next charge on.
 func TestChangedRateKeepsWhatIsMissing(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
 	fast, slow := Claim{Cost: 1, Limit: 10, Burst: 50}, Claim{Cost: 1, Limit: 2, Burst: 50}
@@ -65,7 +65,7 @@ func TestChangedRateKeepsWhatIsMissing(t *testing.T) {
 	s.require("a tenth of a second later", s.admits(2, fast), 1)
 }
 
-// Debts keep their time when the rate changes.
+// A change of the rate does not change how long a debt lasts.
 func TestChangedRateKeepsDebts(t *testing.T) {
 	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
 	s.ask(Claim{Cost: 30, Limit: 10})
@@ -75,7 +75,7 @@ func TestChangedRateKeepsDebts(t *testing.T) {
 	}
 }
 
-// A late refund gives back only what has not refilled since.
+// A late refund gives back only the permits that have not refilled since.
 func TestLateRefundKeepsTheBurst(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
 	five, one := Claim{Cost: 5, Limit: 5, Burst: 5}, Claim{Cost: 1, Limit: 5, Burst: 5}
@@ -91,7 +91,7 @@ func TestLateRefundKeepsTheBurst(t *testing.T) {
 	s.require("after an early refund", s.admits(6, one), 5)
 }
 
-// After the clock went back over a boundary, calls go on counting in the window that was opened.
+// After the clock was set back over a boundary, calls still count in the window that was opened.
 func TestCalendarAfterTheClockWentBack(t *testing.T) {
 	every := NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Minute).Add(time.Minute) }, true, time.UTC)
 	s := newSubject(t, Rule{Kind: Calendar, Schedule: every})
@@ -120,7 +120,7 @@ func TestTriggerOfASlidingCounterIsNotEarly(t *testing.T) {
 		}
 		s.now = at
 	}
-	s.now += 3*second + 3*second/4 // the window has left that slice
+	s.now += 3*second + 3*second/4 // that slice is no longer in the window
 	for n := 1; n <= 4; n++ {
 		call, _ := s.ask(c)
 		if fired := call.Claims[0].Fired; fired != 0 && n < 4 || fired != 4 && n == 4 {
@@ -129,11 +129,11 @@ func TestTriggerOfASlidingCounterIsNotEarly(t *testing.T) {
 	}
 }
 
-// A sliding window that a settlement charges keeps at most its limit: to wait for more would be to wait for ever.
+// A settlement leaves at most the limit in a sliding window. With more permits in it, no later call would be admitted.
 func TestSettleBeyondTheLimit(t *testing.T) {
 	for _, test := range []struct {
 		rule Rule
-		wait int64 // from the settlement until a permit is there
+		wait int64 // from the settlement until the next permit is free
 	}{
 		{Rule{Kind: SlidingWindow, Per: second}, second},
 		{Rule{Kind: FixedWindow, Per: second}, second},
@@ -151,7 +151,7 @@ func TestSettleBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// A call takes as many permits as every rule has, at most its cost.
+// An UpTo call takes as many permits as every rule has, and at most its cost.
 func TestUpTo(t *testing.T) {
 	log, window := Rule{Name: "log", Kind: SlidingWindow, Per: second}, Rule{Name: "window", Kind: FixedWindow, Per: second}
 	first, other := NewCell(&log), NewCell(&window)
@@ -169,7 +169,7 @@ func TestUpTo(t *testing.T) {
 	}
 }
 
-// A bucket gives a place only at the time that it dictates itself: a call that another rule delays asks again.
+// A bucket keeps a place only for the time at which it would itself admit the call. If another rule delays the call further, it asks again.
 func TestNoPlaceAheadInABucket(t *testing.T) {
 	log, shared := Rule{Name: "log", Kind: SlidingWindow, Per: 60 * second}, Rule{Name: "shared", Kind: TokenBucket, Per: second}
 	first, other := NewCell(&log), NewCell(&shared)
@@ -188,7 +188,7 @@ func TestNoPlaceAheadInABucket(t *testing.T) {
 	}
 }
 
-// A refund while a call waits for its place does not let the next call come closer to that than the rate allows.
+// A refund while a call waits for its place does not move the next call closer to that place than the rate allows.
 func TestRefundBehindWhichCallsWait(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
 	c := Claim{Cost: 1, Limit: 200, Burst: 1, Wait: second}
@@ -201,14 +201,14 @@ func TestRefundBehindWhichCallsWait(t *testing.T) {
 	}
 }
 
-// A place that is given up goes to smaller calls, each at the time of the place.
+// Smaller calls share a place that was given up. Each of them gets the time of that place.
 func TestFreePlaceIsSplit(t *testing.T) {
 	for _, rule := range []Rule{{Kind: SlidingWindow, Per: second}, {Kind: TokenBucket, Per: second}} {
 		s := newSubject(t, rule)
 		cost := func(n int64) Claim { return Claim{Cost: n, Limit: 3, Burst: 3, Wait: 100 * second} }
 		_, _ = s.ask(cost(3))
 		first, v := s.ask(cost(3))
-		_, _ = s.ask(cost(3)) // waits behind it
+		_, _ = s.ask(cost(3)) // waits behind that place
 		s.giveBack(first)
 		for _, n := range []int64{1, 2} {
 			if _, next := s.ask(cost(n)); next.At != v.At {
@@ -221,13 +221,13 @@ func TestFreePlaceIsSplit(t *testing.T) {
 	}
 }
 
-// A call does not wait for a free place of a rule that admits it before.
+// A call does not wait for a free place if the rule admits it earlier.
 func TestFreePlaceOfARuleThatAdmits(t *testing.T) {
 	s, other := newSubject(t, Rule{Kind: SlidingWindow, Per: second}), newSubject(t, Rule{Kind: SlidingWindow, Per: second / 2})
 	c, o := Claim{Cost: 3, Limit: 3, Wait: 100 * second}, Claim{Cost: 1, Limit: 1, Wait: 100 * second}
 	_, _ = s.ask(c)
 	first, _ := s.ask(c)
-	_, _ = s.ask(c) // waits behind it
+	_, _ = s.ask(c) // waits behind that place
 	s.giveBack(first)
 	_, _ = other.ask(o)
 	c.Limit, c.Rule, o.Rule = 100, &s.rule, &other.rule
@@ -237,7 +237,8 @@ func TestFreePlaceOfARuleThatAdmits(t *testing.T) {
 	}
 }
 
-// What calls of a prepaid bucket with a burst owe is no place of others, as long as no call waits.
+// A prepaid bucket with a burst may be in debt for calls that have run. If its rule lets no call wait, a refund does not take that debt for
+// places of waiting calls.
 func TestRefundOfAnEarlierDebt(t *testing.T) {
 	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
 	c := Claim{Cost: 1, Limit: 1, Burst: 3}
@@ -247,7 +248,7 @@ func TestRefundOfAnEarlierDebt(t *testing.T) {
 	s.require("after a refund", s.admits(2, c), 1)
 }
 
-// A part of a warm-up's charge goes back at the price of warm permits.
+// If only a part of a warm-up's charge is given back, it has the price of warm permits.
 func TestRefundOfAPartOfAWarmup(t *testing.T) {
 	s := newSubject(t, Rule{Kind: Warmup, Per: second, Warmup: 4 * second})
 	call, _ := s.ask(Claim{Cost: 2, Limit: 1})

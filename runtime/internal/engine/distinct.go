@@ -5,11 +5,11 @@ import (
 	"sort"
 )
 
-// distinct is when each member was admitted, in a sliding or a calendar window. A member that is known costs nothing, and stays
-// known until its first admission leaves the window.
+// distinct holds the time at which each member was first admitted, in a sliding or a calendar window. A call of a known member costs nothing.
+// A member is known until its first admission leaves the window.
 type distinct struct {
 	known map[string]int64
-	order []admission // the same, oldest first
+	order []admission // the members of known, oldest admission first
 }
 
 func newDistinct(*Rule) State { return &distinct{known: make(map[string]int64)} }
@@ -29,8 +29,8 @@ type admission struct {
 	at     int64
 }
 
-// countsFrom returns the time after which admissions count, and the end of a calendar window. After the clock went back, admissions of
-// the next window count as well.
+// countsFrom returns the time after which admissions count, and the end of a calendar window. If the clock was set back, admissions of the
+// next window count as well.
 func countsFrom(r *Rule, now int64) (since, stop int64) {
 	if r.Kind == Distinct {
 		return now - r.Per, 0
@@ -39,7 +39,7 @@ func countsFrom(r *Rule, now int64) (since, stop int64) {
 	return start - 1, stop
 }
 
-// search returns how many members were admitted at a time or before.
+// search returns how many members were admitted at or before a time.
 func (d *distinct) search(at int64) int {
 	return sort.Search(len(d.order), func(i int) bool { return d.order[i].at > at })
 }
@@ -58,7 +58,7 @@ func (d *distinct) Earliest(c *Claim, _, now, from int64) int64 {
 	return max(from, d.leaves(c.Rule, n-int(c.Limit), stop))
 }
 
-// leaves returns when the i-th member leaves a window; a calendar window ends at stop.
+// leaves returns when the i-th member leaves the window. A calendar window ends at stop.
 func (d *distinct) leaves(r *Rule, i int, stop int64) int64 {
 	if r.Kind == DistinctCalendar {
 		return stop
@@ -80,7 +80,7 @@ func (d *distinct) Full(c *Claim, now int64) int64 {
 	return d.leaves(c.Rule, n-1, stop)
 }
 
-// Reserves is false: who is known now need not be known later.
+// Reserves is false for any later time: a member that is known now may no longer be known then.
 func (d *distinct) Reserves(_ *Claim, now, at int64) bool { return at <= now }
 
 func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
@@ -97,7 +97,7 @@ func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
 	return true
 }
 
-// Charge does nothing: members are not settled.
+// Charge does nothing: rules with Distinct are not settled.
 func (d *distinct) Charge(*Claim, int64, int64) {}
 
 func (d *distinct) Last(*Claim, int64, int64) bool { return true }
@@ -122,8 +122,7 @@ func (d *distinct) Size() int64 { return 48 + d.textsAndMap(0) + admissionSize*i
 
 const admissionSize = 24
 
-// textsAndMap returns about how many bytes the texts of all members, of 16 bytes at most, and their map take once there are so many
-// more.
+// textsAndMap returns about how many bytes the map takes with its texts, of at most 16 bytes each, after more members are added.
 func (d *distinct) textsAndMap(more int) int64 {
 	n := int64(len(d.order) + more)
 	slots := int64(8)

@@ -1,27 +1,27 @@
-// Package engine holds the algorithms of rate limiting as arithmetic on integers. It answers three questions: when does a rule
-// admit a cost, what does an admission change, and what does giving it back change. The Lua files of package redisstore are the
-// same arithmetic on Redis: functions that do the same have the same name in a file here and in its twin there.
+// Package engine holds the rate limiting algorithms as arithmetic on integers. It answers three questions: when does a rule admit a cost,
+// what does an admission change, and what does a refund change? The Lua files of package redisstore do the same arithmetic on Redis. A file
+// there has the same name as its file here, and so do functions that do the same.
 //
 // The package is not a store. It has no locks, reads no clock, and does no input or output.
 //
-// Times and durations are whole microseconds. A time counts from the Unix epoch, on the clock of the store.
+// Times and durations are whole microseconds. Times are Unix times on the clock of the store.
 //
-// The words:
+// These words have a fixed meaning:
 //
 //	rule        one limit: how it counts, over which window
 //	permit      one unit of a limit
-//	subject     whom a count belongs to: a phone number, a user
+//	subject     the owner of a count, such as a phone number or a user
 //	claim       what one call asks of one rule, for one subject
-//	call        the claims that are decided together: all are charged, or none
+//	call        claims that are decided together: all are charged, or none
 //	verdict     the answer to a call
-//	state       what is remembered of one rule for one subject
+//	state       what one rule has counted for one subject
 //	charge      permits that an admitted call took
 //	lease       permits that a process takes ahead and hands out itself
-//	place       a time to come for which a waiting call is charged
+//	place       a future time for which a waiting call is charged
 //	free place  a place that was given up while others were behind it
 //	earliest    the first time at which a rule admits a claim
 //	room        how many permits a rule would admit now
-//	slot        a Redis Cluster's unit of distribution: one key, one slot
+//	slot        the unit by which a Redis Cluster spreads keys over its servers; each key is in one slot
 //	run         several calls that Redis decides in one script
 package engine
 
@@ -33,27 +33,27 @@ import (
 	"time"
 )
 
-// Rule is what all claims of one rule have in common. It is not changed once it is in use.
+// Rule is the part that all claims on one rule have in common. It must not be changed once it is in use.
 //
-// Name and Tag identify the states of the rule, together with a prefix and a subject. Limits are not part of that, so a changed
-// limit applies to the history that exists.
+// A prefix, the rule's Name, a subject, and the rule's Tag together identify a state. Limits are not part of that, so a changed limit applies
+// to the existing state.
 type Rule struct {
 	Name     string
-	Tag      string // the window, and what else tells the states of equal names apart
+	Tag      string // the window, and all else that distinguishes rules of the same name
 	Kind     Kind
 	Per      int64     // length of the window; 0 for calendars
 	Schedule *Schedule // of Calendar and DistinctCalendar
-	Warmup   int64     // of Warmup: how long the rate ramps up
+	Warmup   int64     // of Warmup: how long the rate takes to rise
 	Slices   int64     // of SlidingCounter
-	Block    int64     // how long a subject is refused after a refusal; 0 is not at all
-	Lease    int64     // for how long a process may take permits ahead; 0 is not at all
+	Block    int64     // how long a subject is blocked after a refusal; 0 means no block
+	Lease    int64     // how long a process may keep permits that it took ahead; 0 means no lease
 
-	hash uint64 // of Name and Tag, or 0
+	hash uint64 // of Name and Tag; 0 before the first use
 }
 
 var seed = maphash.MakeSeed()
 
-// Hash returns a hash of what identifies the rule. It is computed once.
+// Hash returns a hash of Name and Tag. It is computed once.
 func (r *Rule) Hash() uint64 {
 	if h := atomic.LoadUint64(&r.hash); h != 0 {
 		return h
@@ -63,58 +63,57 @@ func (r *Rule) Hash() uint64 {
 	return h
 }
 
-// Mode is what becomes of a rule's refusal.
+// Mode is what happens when a rule refuses a call.
 type Mode uint8
 
 const (
 	Enforce Mode = iota // the call is refused
 	Shadow              // the refusal is reported, and the call is charged to the other rules only
-	Trigger             // there is none: the rule counts on and reports when its limit is reached
+	Trigger             // the rule never refuses: it counts beyond its limit, and reports when the limit is reached
 )
 
-// Never is the Wait of a Shadow that refuses the call whatever there is, since it cannot admit what the call costs. Its Cost is 1.
+// Never is the Wait of a claim on a Shadow that can never admit the call's cost. Such a claim is always refused, and its Cost is 1.
 const Never = -1
 
 // Claim asks one rule for permits in the name of a subject.
 type Claim struct {
 	Rule    *Rule
-	Subject string // as it stands in keys
-	Member  string // what Distinct and DistinctCalendar count; without zero bytes
+	Subject string // in the form of keys
+	Member  string // the member that Distinct and DistinctCalendar count; without zero bytes
 	Cost    int64  // permits, at least 1
 	Limit   int64  // permits per window, at least 1
 	Burst   int64  // capacity of a bucket, in permits
 	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or Never for Shadow
 	Mode    Mode
 
-	// A decision fills in the rest, but for Delta.
+	// Decide sets the fields below, except Delta.
 
 	Charged int64 // permits that were taken; 0 if the rule was not charged
-	At      int64 // the time they were taken for
+	At      int64 // the time for which they were taken
 	Extra   int64 // of Warmup: how much longer than usual the charge lasts
-	Stored  int64 // of Warmup: the stored idle time it used up
-	Dated   bool  // At is not the time of the call, since the permits are of a lease, or were recorded behind later ones
+	Stored  int64 // of Warmup: the stored idle time that the charge used up
+	Dated   bool  // At is not the time of the call: the permits belong to a lease, or were recorded behind later ones
 
-	Refused  bool  // the rule refuses the call, or would if it were not a Shadow
-	Earliest int64 // when the rule admits the claim, if nothing else is admitted before. Set if it does not admit it now.
-	Fired    int64 // permits used in the window, if a Trigger's limit is reached by this call; else 0
+	Refused  bool  // the rule refuses the call, or would refuse it if it were not a Shadow
+	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; only set if that is later than now
+	Fired    int64 // permits used in the window, if this call reaches a Trigger's limit; else 0
 
-	// Set if the call asks for a report, or is a Peek. They are also set if the claim refuses a cost above 1, or
-	// fires.
+	// Room and Full are set if the call asks for a report or is a Peek, if the rule refuses a cost above 1, and if Fired is set.
 
 	Room int64 // permits that are left after the decision
-	Full int64 // when all permits are there again; the time of the decision if they are there now
+	Full int64 // when all permits are back; the time of the decision if they are back now
 
-	Delta int64 // what Adjust is to do: permits to give back, negated, or to take beyond the limit
+	Delta int64 // the change for Adjust: below 0, permits to give back; above 0, permits to take, even beyond the limit
 }
 
-// Clear empties the fields that a decision fills in, for the next decision.
+// Clear clears the fields that Decide sets.
 func (c *Claim) Clear() {
 	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
 	c.Dated = false
 }
 
-// Price returns the Extra and Stored that go back with n permits of a Warmup's charge: with all of them or more, those of the charge; with
-// fewer, none.
+// Price returns the Extra and Stored that are given back together with n permits of a Warmup's charge. If n is the whole charge or more, they
+// are those of the charge. Otherwise they are 0.
 func (c *Claim) Price(n int64) (extra, stored int64) {
 	if n < c.Charged {
 		return 0, 0
@@ -124,36 +123,36 @@ func (c *Claim) Price(n int64) (extra, stored int64) {
 
 // Call is everything that is decided in one step.
 type Call struct {
-	Prefix string // of all keys
+	Prefix string // the prefix of all keys
 	Claims []Claim
 
 	Peek    bool // charge nothing, and report
 	Report  bool // fill in Room and Full
-	UpTo    bool // take as many permits as every rule admits now, at most the cost, which is the same in all claims
-	Refused bool // another part of the call refuses it: nothing is charged, but refusals here begin their blocks
+	UpTo    bool // take as many permits as every rule admits now, and at most the cost; all claims have the same cost
+	Refused bool // another part of the call refused it: nothing is charged, but rules that refuse here begin their blocks
 
-	// Lease makes the call take permits ahead: its cost, which is the same in all claims, or more, up to Ahead. The permits are for
-	// so long, in microseconds. Only rules that enforce their limits without waits and blocks go with it.
+	// Lease makes the call take permits ahead, for that many microseconds. The call takes at least its cost, and at most Ahead or its cost. All
+	// claims must have the same cost, and rules in enforce mode without waits and blocks.
 	Lease int64
 	Ahead int64
 
-	// Rollback says of an Adjust that the call was not made: a window that the call opened is closed.
+	// Rollback tells Adjust that the call was not made: Adjust then closes a window that the call opened.
 	Rollback bool
 }
 
 // Verdict is the answer to a call.
 type Verdict struct {
-	Now      int64 // the store's time of the decision
-	At       int64 // when the call is admitted, or when to ask again; after Now if it has to wait. 0 if it is refused. The end of a lease.
+	Now      int64 // the time of the decision, by the store's clock
+	At       int64 // when the call is admitted, or when to ask again; 0 if it is refused; the end of a lease
 	Admitted bool
-	Taken    int64 // of an UpTo call or a lease: the permits taken from each rule
+	Taken    int64 // the permits that an UpTo call or a lease took from each rule
 
-	Damaged    bool // the state of a claim is damaged, and counted as none
-	Remembered bool // the store was not asked, since it is known to refuse the call still
-	Leased     bool // the store was not asked, since the permits were taken ahead
+	Damaged    bool // the state of a claim is damaged, and was treated as empty
+	Remembered bool // the store was not asked: a remembered refusal shows that it would still refuse the call
+	Leased     bool // the store was not asked: the permits were taken ahead
 }
 
-// AskAgain reports whether the call is to be decided once more, at v.At: it has time until then, but no place could be kept for it.
+// AskAgain reports whether the call should be decided again at v.At: it may wait until then, but no place could be kept for it.
 func (call *Call) AskAgain(v Verdict) bool {
 	if v.Admitted || call.Refused {
 		return false
@@ -168,83 +167,84 @@ func (call *Call) AskAgain(v Verdict) bool {
 
 // Store keeps the states of rules and decides calls on them. It is safe for concurrent use.
 type Store interface {
-	// Decide checks all claims, and then charges all of them or none: none if the call is refused or an error is returned.
+	// Decide checks all claims, and then charges all of them or none. It charges none if the call is refused, or if it returns an error.
 	Decide(ctx context.Context, call *Call) (Verdict, error)
 
-	// Adjust changes what the claims of an admitted call were charged by their Deltas, once. Afterwards a Delta is what was not done, and
-	// will not be: all of it where Adjust fails, or the permits that a debt has no room for.
+	// Adjust changes the charge of each claim of an admitted call by the claim's Delta, once. It leaves in each Delta the part that it did not
+	// do and will not do: all of it if Adjust fails, or the permits for which the debt would last too long.
 	Adjust(ctx context.Context, call *Call) error
 
-	// Reset forgets the states of all claims, and returns how many there were.
+	// Reset deletes the states of all claims, and returns how many there were.
 	Reset(ctx context.Context, call *Call) (int, error)
 
 	Settings
 }
 
-// StateError says why a Store could not read a state: a key holds another type, or a layout of a later program. The store works, and its
-// counts are there, so the call fails whatever the failure policy is. Nothing was charged.
+// StateError says why a Store could not read a state: a key holds another type, or the layout of a later version. The store works and still
+// has its counts, so the call fails whatever the failure policy is. Nothing was charged.
 type StateError struct {
-	Found string // and what to do about it
-	Err   error  // as the server says it
+	Found string // what was found, and what to do about it
+	Err   error  // the server's error
 }
 
 func (e *StateError) Error() string { return e.Found }
 
-// Unwrap returns what the server says.
+// Unwrap returns the server's error.
 func (e *StateError) Unwrap() error { return e.Err }
 
-// ErrClosed is why a Store cannot be asked any more: its client was closed.
+// ErrClosed is the error of a Store whose client was closed.
 var ErrClosed = errors.New("the store's client is closed")
 
-// MaxSettings is how many texts of a list are followed.
+// MaxSettings is the largest number of texts that limiters follow in a list.
 const MaxSettings = 1000
 
-// Settings are lists of texts by name, for all processes that use a store. They last as long as its counts. The name of a list is a
-// prefix, a colon and a word.
+// Settings are lists in a store, which all its processes share. A list holds texts by name. The name of the list itself is a prefix, a colon
+// and a word. Lists last as long as the store's counts.
 type Settings interface {
-	// Settings returns the texts of a list. Of a list of more than MaxSettings it may leave some out, but returns more than so many.
+	// Settings returns the texts of a list. If there are more than MaxSettings, it may leave some out, but returns more than MaxSettings.
 	Settings(ctx context.Context, list string) (map[string]string, error)
-	// Set sets a text. Where one is set already, a replaces that is not nil says whether that one may go. It reports whether it did.
+	// Set sets a text, and reports whether it did. If there is already a text of that name, and replaces is not nil, Set asks replaces whether
+	// to replace it.
 	Set(ctx context.Context, list, name, text string, replaces func(old string) bool) (bool, error)
 	// Unset removes texts.
 	Unset(ctx context.Context, list string, names ...string) error
-	// Register sets texts of a list that expires after life, unless more are set before.
+	// Register sets texts of a list, which then expires after life, unless more texts are set before.
 	Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error
 }
 
-// Witness is a store that may publish what becomes of calls.
+// Witness is a store that may publish the outcome of calls.
 type Witness interface {
-	// Watches reports whether it does.
+	// Watches reports whether the store publishes outcomes.
 	Watches() bool
-	// Witness is told of a call that was refused without the store, by a block or a limit of 0. Its claims say which rules refused it.
+	// Witness tells the store about a call that was refused without it, by a block or a limit of 0. The claims say which rules refused it.
 	Witness(call *Call)
 }
 
 // Pinger is a store that can say whether it is ready to decide.
 type Pinger interface {
-	// Ping returns why calls under a prefix cannot be decided, in one sentence that says what to do, or nil. It tries what the rules
-	// need, and what every rule needs.
+	// Ping returns nil if calls under a prefix can be decided. Otherwise the error says in one sentence why not, and what to do. Ping tries
+	// what every rule needs, and what the given rules need.
 	Ping(ctx context.Context, prefix string, rules []*Rule) error
 }
 
 // Limited is a store that cannot decide every rule.
 type Limited interface {
-	// Unsupported says why the store cannot decide a rule that may delay its calls by wait: an argument of the directive, and what is
-	// wrong with it. Both are empty if it can.
+	// Unsupported says why the store cannot decide a rule that may delay its calls by wait microseconds: an argument of the directive, and
+	// what is wrong with it. Both are empty if the store can decide the rule.
 	Unsupported(r *Rule, wait int64) (argument, reason string)
 }
 
-// Sleeper is a store on a clock that a test moves. Calls wait by that clock.
+// Sleeper is a store whose clock is moved by a test. Calls wait by that clock.
 type Sleeper interface {
 	// Time returns the time on the clock.
 	Time() time.Time
-	// Sleep waits until so much time has passed on the clock, or ctx ends. A call that is placed is admitted then, whatever other
-	// calls do.
+	// Sleep waits until d has passed on the clock, or until ctx ends. placed says that the call has a place: it is admitted then, whatever
+	// other calls do.
 	Sleep(ctx context.Context, d time.Duration, placed bool)
 }
 
-// Notifier is a store that has notices for those who run it: what a server lacks, and how the store does without.
+// Notifier is a store that has notices for its operators, about features that a server lacks and what the store does instead.
 type Notifier interface {
-	// Notify makes the store tell its notices from now on. Each is told once.
+	// Notify sets the function that the store calls with its notices. Each notice is given once.
 	Notify(func(notice string, cause error))
 }

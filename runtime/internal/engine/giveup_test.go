@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// load is calls under one rule, one each gap, that wait for their places.
+// load is a series of calls under one rule, one in each gap. The calls wait for their places.
 type load struct {
 	rule         Rule
 	limit, burst int64
 	most         int64 // the largest cost
-	refunds      bool  // a third of the calls is given back within a period after its place, most of it early
+	refunds      bool  // a third of the calls is refunded within a period after its place, most of them early in it
 }
 
 const (
@@ -20,17 +20,17 @@ const (
 	length = 60 * second
 )
 
-// caller is one call of a load: it has its place, and may give it up before, or give back what it took afterwards.
+// caller is one call of a load. It has a place, and may give up the place before its time, or refund its permits afterwards.
 type caller struct {
 	call  Call
 	place int64
-	gives int64 // when it gives up, or gives back; 0 is never
+	gives int64 // when the call gives up or is refunded; 0 means never
 }
 
-// ran is a call that ran and was not given back.
+// ran is a call that ran and was not refunded.
 type ran struct{ at, cost int64 }
 
-// run makes the calls. A third of those that have to wait gives up at a random time before its place.
+// run makes the calls. A third of those that have to wait give up at a random time before their places.
 func (l *load) run() (all []ran) {
 	random := rand.New(rand.NewPCG(1, uint64(l.rule.Kind)))
 	cell := NewCell(&l.rule)
@@ -76,7 +76,7 @@ func (l *load) call(random *rand.Rand, cells []*Cell, now int64) *caller {
 	return w
 }
 
-// requireWithin checks that no span of calls is denser than the rule allows.
+// requireWithin fails the test if any span of calls has more permits than the rule allows.
 func (l *load) requireWithin(t *testing.T, all []ran) {
 	t.Helper()
 	for i := range all {
@@ -94,7 +94,7 @@ func (l *load) requireWithin(t *testing.T, all []ran) {
 				if span < l.rule.Per && sum > most {
 					t.Fatalf("%d permits within %d us", sum, span)
 				}
-			case Prepaid, Warmup: // the last call pays later
+			case Prepaid, Warmup: // the bucket gains the permits of the last call later
 				if before > l.burst+gained {
 					t.Fatalf("%d permits in the %d us before a call", before, span)
 				}
@@ -110,8 +110,8 @@ func (l *load) requireWithin(t *testing.T, all []ran) {
 	}
 }
 
-// A third of the waiting calls gives up while others keep coming. What they leave goes to the next callers: at least 95 % of the limit
-// is used, and never more than it.
+// A third of the waiting calls give up while others keep coming. The next callers get their places: at least 95 % of the limit is used, and
+// never more than the limit.
 func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 	for name, l := range map[string]load{
 		"sliding window": {rule: Rule{Kind: SlidingWindow, Per: second}, limit: 50},
@@ -132,7 +132,7 @@ func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 	}
 }
 
-// What calls give back after they ran is room for no more than the limit, while other calls wait for their places.
+// Refunds of calls that have run never let more than the limit pass, while other calls wait for their places.
 func TestRefundsKeepTheLimit(t *testing.T) {
 	for name, l := range map[string]load{
 		"sliding window": {rule: Rule{Kind: SlidingWindow, Per: second}, limit: 50, most: 10},

@@ -2,7 +2,7 @@ package engine
 
 import "strings"
 
-// Kind is how a rule counts: an algorithm, or the variant of one that distinct, prepay or warmup makes. The script is told the numbers.
+// Kind is how a rule counts: an algorithm, or a variant of one with distinct, prepay or warmup. The numbers are also used in the Lua script.
 type Kind uint8
 
 const (
@@ -16,31 +16,31 @@ const (
 
 	// The variants come last.
 
-	Prepaid          // a bucket in which the next call pays
-	Warmup           // a prepaid bucket whose rate ramps up after idling
+	Prepaid          // a bucket that calls may leave in debt
+	Warmup           // a prepaid bucket whose rate rises after idling
 	Distinct         // members of a sliding window
 	DistinctCalendar // members of a calendar window
 )
 
-// Row is what the table says of a kind: all that other files and packages know of it. CONTRIBUTING.md says how to add one.
+// Row describes a kind. Other files and packages know nothing else about it. CONTRIBUTING.md says how to add one.
 type Row struct {
-	Name     string // the word of directives; of a variant, a word for those who test it
-	Tag      string // in front of the window in keys; "" or a word and a colon
+	Name     string // the word in directives; for a variant, a word that only tests use
+	Tag      string // what stands in front of the window in keys: "", or a word and a colon
 	MaxLimit int64
-	Takes    string // the arguments of a rule that go with it, of those that do not go with every algorithm
+	Takes    string // the arguments of a rule that this kind accepts and some others do not
 	IsBucket bool   // it gains permits all the time, and its claims have a Burst
 	Lua      string // the Lua file with the same functions
-	Commands string // what these run on Redis, besides DEL and TIME, which every rule needs
+	Commands string // the Redis commands of these functions, except DEL and TIME, which every rule needs
 
-	state func(r *Rule) State                      // of a subject that was never charged
-	terms func(c *Claim, now, until int64) Terms   // what the Lua functions are told
-	most  func(c *Claim) (cost int64, what string) // the largest cost that a claim can ever be admitted, and what it is called
+	state func(r *Rule) State                      // makes the state of a subject that was never charged
+	terms func(c *Claim, now, until int64) Terms   // see Claim.Terms
+	most  func(c *Claim) (cost int64, what string) // see Claim.Most
 }
 
 // The largest limits, in permits.
 const (
 	MaxLimit       = 1_000_000_000_000_000
-	MaxTimes       = 1_000_000 // where the time of each permit is kept
+	MaxTimes       = 1_000_000 // for kinds that keep the time of each permit
 	MaxBucketLimit = 10_000_000
 )
 
@@ -103,23 +103,22 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// Algorithms returns the kinds that are no variants.
+// Algorithms returns the kinds that are not variants.
 func Algorithms() []Kind { return Kinds()[:Prepaid-1] }
 
-// Row returns what the table says of the kind.
+// Row returns the kind's row of the table.
 func (k Kind) Row() *Row { return &table[k] }
 
-// Takes reports whether an argument of a rule goes with the kind.
+// Takes reports whether the kind accepts an argument of a rule. The argument must be one that only some kinds accept.
 func (k Kind) Takes(argument string) bool { return strings.Contains(table[k].Takes, argument) }
 
 // String returns the name of the kind.
 func (k Kind) String() string { return table[k].Name }
 
-// IsVariant reports whether distinct, prepay or warmup changes how the algorithm counts. A call cannot take up to a number of permits of a
-// variant.
+// IsVariant reports whether the kind is an algorithm with distinct, prepay or warmup. UpTo does not go with a variant.
 func (k Kind) IsVariant() bool { return k >= Prepaid }
 
-// AlgorithmOf returns the algorithm of a window as it stands in keys, and the window without the algorithm's tag.
+// AlgorithmOf returns the algorithm of a window in the form of keys, and the rest of the window without the algorithm's tag.
 func AlgorithmOf(window string) (k Kind, rest string) {
 	if strings.HasPrefix(window, "cron:") {
 		return Calendar, window
@@ -132,16 +131,17 @@ func AlgorithmOf(window string) (k Kind, rest string) {
 	return SlidingWindow, window
 }
 
-// Terms are what the Lua functions of a claim are told besides its cost and limit: see the file of the algorithm.
+// Terms are the arguments of the Lua functions for a claim, besides its cost and limit. The file of each algorithm says what they mean.
 type Terms struct {
 	A, B int64
 	Text []byte
 }
 
-// Terms returns what the Lua functions are told of a claim that is decided now, and may have to wait until a time.
+// Terms returns the terms of a claim that is decided now and may wait until the given time.
 func (c *Claim) Terms(now, until int64) Terms { return table[c.Rule.Kind].terms(c, now, until) }
 
-// Most returns the largest cost that the claim can ever be admitted, and what it is called. It is 0 for a limit of 0.
+// Most returns the largest cost that the rule can ever admit for the claim, and what that number is called, such as "limit" or "burst". The
+// cost is 0 for a limit of 0.
 func (c *Claim) Most() (cost int64, what string) {
 	if c.Limit == 0 {
 		return 0, "limit"

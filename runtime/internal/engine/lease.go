@@ -1,13 +1,13 @@
 package engine
 
-// A lease is permits that a process takes ahead, to hand them out itself until the lease ends. It is checked at its start, with all
-// later charges counted, and recorded at its end. So no span of a sliding window holds more than the limit, and none of a bucket more
-// than its burst and what it gains in that span, whenever the permits are handed out meanwhile. A window is charged at the start, and
-// ends the lease with itself.
+// A lease is a number of permits that a process takes ahead and hands out itself until the lease ends. The permits are checked at the start of
+// the lease, with all later charges counted, and recorded at its end. So whenever the process hands them out, no span of a sliding window has
+// more permits than the limit, and no span of a bucket has more than the burst and what the bucket gains in that span. A fixed or calendar
+// window is charged at the start of the lease, and the lease ends no later than the window.
 
-// leasable is a State whose permits can be taken ahead.
+// leasable is a State that supports leases.
 type leasable interface {
-	// Lease charges n permits that are handed out from now to stop, and returns the time they are recorded at.
+	// Lease charges n permits that are handed out between now and stop. It returns the time at which they are recorded.
 	Lease(c *Claim, n, now, stop int64) int64
 }
 
@@ -23,8 +23,8 @@ func (w *windows) Lease(c *Claim, n, now, _ int64) int64 {
 	return now
 }
 
-// lease takes permits ahead for a call that is admitted: its cost, or more, up to half of what every rule has left. The verdict says
-// how many, and when the lease ends.
+// lease takes permits ahead for a call that is admitted: up to Ahead, and up to half of what each rule has left, but at least the call's cost.
+// The verdict says how many, and when the lease ends.
 func (call *Call) lease(cells []*Cell, v *Verdict) {
 	v.Taken, v.At = call.Ahead, v.Now+call.Lease
 	for i := range call.Claims {

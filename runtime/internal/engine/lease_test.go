@@ -12,23 +12,23 @@ import (
 
 var leaseSchedules = flag.Int("lease.schedules", 20_000, "how many random schedules of leases are checked")
 
-// holder is a process that takes permits ahead, and the last lease it took.
+// holder is a process that takes permits ahead, with its last lease.
 type holder struct {
 	call Call
 	left int64
 	stop int64
 }
 
-// spent is an admitted call, and when it took place.
+// spent is an admitted call, and when it ran.
 type spent struct {
-	call   Call // with the charge that goes back if it is refunded
+	call   Call // has the charge that a refund gives back
 	of     *holder
 	at     int64
 	cost   int64
-	killed bool // its process was, so that nobody refunds it
+	killed bool // its process was killed, so nobody refunds the call
 }
 
-// fleet is several processes under the rules of one call, on one store.
+// fleet is several processes that make calls under the same rules, on one store.
 type fleet struct {
 	t       *rapid.T
 	rules   []*Rule
@@ -36,7 +36,7 @@ type fleet struct {
 	cells   []*Cell
 	holders []*holder
 	spent   []*spent
-	windows []map[int64]int64 // of each rule, the start of each window by its end
+	windows []map[int64]int64 // for each rule, the start of each window by its end
 	lease   int64
 	now     int64
 }
@@ -98,7 +98,7 @@ func (f *fleet) kill(h *holder) {
 	*h = holder{}
 }
 
-// hand admits a call of a process by its lease, or by the next one.
+// hand admits a call of a process from its lease, or from the next one.
 func (f *fleet) hand(h *holder, cost int64) {
 	call := f.newCall(cost, 0)
 	cost = call.Claims[0].Cost
@@ -115,7 +115,7 @@ func (f *fleet) hand(h *holder, cost int64) {
 	}
 }
 
-// giveBack returns what is left of a lease.
+// giveBack gives back the unused permits of a lease.
 func (f *fleet) giveBack(h *holder) {
 	f.adjust(h.call, -h.left)
 	h.left = 0
@@ -145,7 +145,7 @@ func (f *fleet) decide(call *Call) Verdict {
 	for i, cell := range f.cells {
 		if w, ok := cell.State.(*windows); ok {
 			for _, x := range w.list {
-				if x.start <= f.now && f.now < x.stop { // one to come may be closed again
+				if x.start <= f.now && f.now < x.stop { // a future window may be closed again
 					f.windows[i][x.stop] = x.start
 				}
 			}
@@ -156,7 +156,7 @@ func (f *fleet) decide(call *Call) Verdict {
 
 func (f *fleet) spend(s *spent) { f.spent = append(f.spent, s) }
 
-// refund gives back a call or a part of it: to the lease while that lasts, else to the store.
+// refund gives back the permits of a call or a part of them: to the lease while it lasts, and to the store afterwards.
 func (f *fleet) refund() {
 	if len(f.spent) == 0 {
 		return
@@ -172,13 +172,13 @@ func (f *fleet) refund() {
 	} else {
 		f.adjust(s.call, -n)
 	}
-	if s.cost -= n; s.cost == 0 || s.of == nil { // what waits gives up its place, of which the rest would stay
+	if s.cost -= n; s.cost == 0 || s.of == nil { // a call without a lease is dropped even if a part of its cost stays charged
 		f.spent = slices.Delete(f.spent, i, i+1)
 	}
 }
 
-// No span of a sliding window holds more than the limit, no other window either, and no span of a bucket more than its burst and what it
-// gains meanwhile, whatever processes do with their leases, and when they are killed.
+// Whatever processes do with their leases, and whenever they are killed, no window has more permits than the limit, and no span of a bucket
+// has more than its burst and what it gains in that span.
 func TestLeasesNeverExceedTheLimit(t *testing.T) {
 	checks := flag.Lookup("rapid.checks").Value
 	usual := checks.String()

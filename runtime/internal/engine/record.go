@@ -1,10 +1,10 @@
 package engine
 
-// Record is a cell in the memory of a process, made small: a bucket or a window takes three numbers, all else a cell. A Record says
-// nothing of its rule, whose kind tells what the numbers are.
+// Record is a compact cell, for stores in memory. It holds a bucket or a single window as three numbers, and anything else as a cell. What the
+// numbers mean depends on the kind of the rule, which is not part of the Record.
 type Record struct {
 	numbers [3]int64 // a bucket's full, parts and limit, or a window's start, stop and used
-	cell    *Cell    // of other kinds, and of those with more to keep: free places, a block, windows of calls that wait
+	cell    *Cell    // not nil for other kinds, and if there are free places, a block, or windows of calls that wait
 }
 
 // NewRecord returns the record of a subject that was never charged.
@@ -19,14 +19,14 @@ func NewRecord(r *Rule) Record {
 	return Record{cell: &cell}
 }
 
-// isPlainBucket reports whether a bucket is all of the kind's state.
+// isPlainBucket reports whether the kind's state is a bucket and nothing else.
 func (k Kind) isPlainBucket() bool { return k == TokenBucket || k == LeakyBucket || k == Prepaid }
 
 func (r *Record) bucket() bucket   { return bucket{r.numbers[0], r.numbers[1], r.numbers[2]} }
 func (r *Record) window() window   { return window{r.numbers[0], r.numbers[1], r.numbers[2]} }
 func (b bucket) numbers() [3]int64 { return [3]int64{b.full, b.parts, b.limit} }
 
-// Unpacked is the room to unpack a record in. Emptied, it is used again and again, so that this allocates nothing.
+// Unpacked is the memory for unpacking a record. Clear it and use it again, so that unpacking allocates nothing.
 type Unpacked struct {
 	cell    Cell
 	bucket  bucket
@@ -34,7 +34,7 @@ type Unpacked struct {
 	only    [1]window
 }
 
-// Unpack returns the cell of a record. What is changed there is in the record after Pack.
+// Unpack returns the cell of a record. Call Pack after changing the cell.
 func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
 	if r.cell != nil {
 		return r.cell
@@ -50,7 +50,7 @@ func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
 	return &u.cell
 }
 
-// Pack keeps what became of the cell that was unpacked. A cell that the record has was changed in place: u is empty then.
+// Pack stores the cell in u in the record. If the record has a cell of its own, that was changed in place, and u is empty.
 func (r *Record) Pack(u *Unpacked) {
 	plain := len(u.cell.Free) == 0 && u.cell.Until == longAgo
 	switch u.cell.State.(type) {
@@ -72,8 +72,8 @@ func (r *Record) Pack(u *Unpacked) {
 	}
 }
 
-// Admits reports whether a claim of a plain call is simple: its rule enforces its limit, admits the claim at once, as [Call.Decide] does,
-// and needs no more memory for it. Most claims are such.
+// Admits reports whether a claim is simple: its rule is in enforce mode, admits the claim at once as [Call.Decide] would, and needs no more
+// memory for it. The call must be neither a Peek nor have Report, UpTo or Lease. Most claims are simple.
 func (r *Record) Admits(c *Claim, now int64) bool {
 	switch {
 	case c.Mode != Enforce:
@@ -88,7 +88,7 @@ func (r *Record) Admits(c *Claim, now int64) bool {
 	return w.used+c.Cost <= c.Limit
 }
 
-// Charge charges a claim that is simple.
+// Charge charges a simple claim.
 func (r *Record) Charge(c *Claim, now int64) {
 	c.Clear()
 	c.Charged, c.At, c.Earliest = c.Cost, now, now
@@ -107,7 +107,7 @@ func (r *Record) Charge(c *Claim, now int64) {
 	}
 }
 
-// windowAt returns the window that is open at a time.
+// windowAt returns the window that is open now, or the one that a charge would open.
 func (r *Record) windowAt(rule *Rule, now int64) window {
 	if w := r.window(); w.stop > now {
 		return w
@@ -115,7 +115,7 @@ func (r *Record) windowAt(rule *Rule, now int64) window {
 	return open(rule, now)
 }
 
-// Expiry returns the time from which the record says no more than a new one.
+// Expiry returns when the record can be forgotten: from then on it is equivalent to a new one.
 func (r *Record) Expiry(rule *Rule) int64 {
 	if r.cell != nil {
 		return r.cell.Expiry(rule)
@@ -127,7 +127,7 @@ func (r *Record) Expiry(rule *Rule) int64 {
 	return r.numbers[1]
 }
 
-// Size returns about how many bytes the record takes besides itself.
+// Size returns about how many bytes the record refers to.
 func (r *Record) Size() int64 {
 	if r.cell == nil {
 		return 0
@@ -135,7 +135,7 @@ func (r *Record) Size() int64 {
 	return r.cell.size()
 }
 
-// cellSize is what a cell takes besides its state, and besides its free places.
+// cellSize is the size of a cell without its state and free places, in bytes.
 const cellSize = 48
 
 func (cell *Cell) size() int64 { return cellSize + int64(cap(cell.Free))*16 + cell.State.Size() }

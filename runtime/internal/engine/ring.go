@@ -4,7 +4,7 @@ import "sort"
 
 // ring is a queue of times in ascending order. It grows as needed, and does not shrink.
 type ring struct {
-	times []int64 // its length is zero or a power of two
+	times []int64 // the length is zero or a power of two
 	head  int     // index of the oldest time
 	n     int
 }
@@ -14,7 +14,7 @@ func (r *ring) len() int { return r.n }
 // at returns the i-th oldest time.
 func (r *ring) at(i int) int64 { return r.times[(r.head+i)&(len(r.times)-1)] }
 
-// insert inserts a time in order, count times. It is nearly always the newest: only calls that wait have later ones.
+// insert inserts t in order, count times. t is nearly always the newest time: only waiting calls have later ones.
 func (r *ring) insert(t int64, count int) {
 	if r.n+count > len(r.times) {
 		r.grow(count)
@@ -31,7 +31,7 @@ func (r *ring) insert(t int64, count int) {
 
 func (r *ring) set(i int, t int64) { r.times[(r.head+i)&(len(r.times)-1)] = t }
 
-// room returns how many times the ring has room for after more of them are inserted.
+// room returns the ring's capacity after more times are inserted.
 func (r *ring) room(more int) int {
 	room := max(1, len(r.times))
 	for room < r.n+more {
@@ -64,7 +64,7 @@ func (r *ring) search(t int64) int {
 	return sort.Search(r.n, func(i int) bool { return r.at(i) >= t })
 }
 
-// remove takes out up to count times equal to t.
+// remove removes up to count times that are equal to t.
 func (r *ring) remove(t int64, count int) {
 	i := r.search(t)
 	found := min(count, r.search(t+1)-i)

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A ring is a sorted list.
+// A ring behaves like a sorted list.
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r ring

@@ -5,25 +5,26 @@ import (
 	"time"
 )
 
-// Schedule tells the calendar window that holds a time. It is safe for concurrent use.
+// Schedule computes the calendar window that contains a time. It is safe for concurrent use.
 type Schedule struct {
-	next   func(time.Time) time.Time // the first fire time after the given one by a clock without a zone; zero if none
+	next   func(time.Time) time.Time // returns the next fire time, as wall clock times in UTC; zero if there is none
 	hourly bool
-	Zone   *time.Location       // where its windows begin and end
-	last   atomic.Pointer[span] // the window asked for last
+	Zone   *time.Location       // the time zone of the windows
+	last   atomic.Pointer[span] // the window that was computed last
 }
 
 type span struct{ start, stop int64 }
 
-// NewSchedule returns the schedule whose fire times, read off a wall clock in zone, are those that next walks through in UTC.
+// NewSchedule returns a schedule in a time zone. next returns the first fire time after a given time; both are wall clock times, as a
+// [time.Time] in UTC.
 //
-// Where a clock is put forward, the fire times that it skips become one, at the end of the gap. Where it is put back, the fire
-// times of the hour that comes twice count once, unless the schedule is hourly: it fires in every hour of the day.
+// When the clock is put forward, the fire times that it skips become one, at the end of the gap. When it is put back, the fire times of the
+// repeated hour count once. They count twice if hourly is true: the schedule then fires in every hour of the day.
 func NewSchedule(next func(time.Time) time.Time, hourly bool, zone *time.Location) *Schedule {
 	return &Schedule{next: next, hourly: hourly, Zone: zone}
 }
 
-// Window returns the fire times around t: start <= t < stop. Where there is none, it returns a far time.
+// Window returns the fire times around t: start <= t < stop. If there is none on a side, it returns a far time there.
 func (s *Schedule) Window(t int64) (start, stop int64) {
 	if w := s.last.Load(); w != nil && w.start <= t && t < w.stop {
 		return w.start, w.stop
@@ -52,7 +53,7 @@ func (s *Schedule) After(t int64) int64 {
 		if change.IsZero() || instant.Before(change) {
 			return instant.UnixMicro()
 		}
-		// The clock is changed first. Until then it shows the times before leaves.
+		// The clock changes before the next fire time. Until the change it shows times before leaves.
 		leaves := onWall(change.Add(-time.Second)).Add(time.Second)
 		enters := onWall(change)
 		if enters.After(leaves) && fire.Before(enters) {
@@ -65,16 +66,18 @@ func (s *Schedule) After(t int64) int64 {
 	}
 }
 
-// nextChange returns when the clock is next changed after t, or a time without effect before that; zero if it never is.
+// nextChange returns when the clock is next changed after t. It may return an earlier time at which nothing changes. It returns zero if the
+// clock is never changed again.
 func nextChange(t time.Time) time.Time {
 	_, change := t.ZoneBounds()
-	if !change.IsZero() && !change.After(t) { // package time takes the last day of a leap year for one of the next year
+	if !change.IsZero() && !change.After(t) { // package time counts the last day of a leap year to the next year
 		_, change = t.Add(24 * time.Hour).ZoneBounds()
 	}
 	return change
 }
 
-// shown returns what a clock shows at t, or the last second that comes twice, if t is in the second one of two equal hours.
+// shown returns the wall clock time at t. If t is in the second of two equal hours, it returns the last second of that hour, unless the
+// schedule is hourly.
 func (s *Schedule) shown(t time.Time) time.Time {
 	wall := onWall(t)
 	if start, _ := t.ZoneBounds(); !s.hourly && !start.IsZero() {
@@ -85,17 +88,17 @@ func (s *Schedule) shown(t time.Time) time.Time {
 	return wall
 }
 
-// onWall returns what a clock in t's zone shows at t, as a time in UTC.
+// onWall returns the wall clock time at t in t's zone, as a time in UTC.
 func onWall(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// previous returns the last fire time that is not after t. A cron expression only tells the next one, so this looks for the
-// last time from which the next fire time is not after t: first in steps that double, then by bisection.
+// previous returns the last fire time that is not after t. A cron expression only gives the next fire time. So previous searches for the last
+// time whose next fire time is not after t: first in doubling steps, then by bisection.
 func (s *Schedule) previous(t int64) int64 {
 	fires := func(age int64) bool { return s.After(t-age) <= t }
-	low, high := int64(0), int64(1) // no fire within low, one within high
+	low, high := int64(0), int64(1) // no fire time in the last low microseconds, one in the last high
 	for !fires(high) {
 		low, high = high, 2*high
 		if high > oldest {

@@ -3,12 +3,12 @@ package engine
 import (
 	"testing"
 	"time"
-	_ "time/tzdata" // the zones below, also where the system has no zone files
+	_ "time/tzdata" // for systems without zone files
 
 	"pgregory.net/rapid"
 )
 
-// daily are the minutes of a day at which a schedule fires.
+// daily is a schedule that fires at certain minutes of each day.
 type daily struct {
 	minutes map[int]bool
 	hourly  bool
@@ -22,12 +22,12 @@ func (d daily) next(t time.Time) time.Time {
 	return t
 }
 
-// fires goes through the minutes from one time to another and reads the clock on the wall.
+// fires returns the fire times between two times. It steps through the minutes and reads the wall clock at each.
 func (d daily) fires(from, to time.Time) (fires []int64) {
 	last := onWall(from)
 	for t := from.Add(time.Minute); t.Before(to); t = t.Add(time.Minute) {
 		wall := onWall(t)
-		fire := d.has(wall) && (d.hourly || wall.After(last)) // else it was shown before
+		fire := d.has(wall) && (d.hourly || wall.After(last)) // otherwise the clock showed this time before
 		for skipped := last.Add(time.Minute); skipped.Before(wall); skipped = skipped.Add(time.Minute) {
 			fire = fire || d.has(skipped)
 		}
@@ -58,7 +58,7 @@ func drawDaily(t *rapid.T) daily {
 	return d
 }
 
-// Around every switch of a clock, a window is between two times that somebody who watches the clock would write down.
+// Around every change of the clock, windows begin and end at the fire times that an observer of the wall clock would note.
 func TestWindowsAroundSwitches(t *testing.T) {
 	switches := map[string][]string{
 		"America/New_York":    {"2026-03-08T07:00:00Z", "2026-11-01T06:00:00Z"},
@@ -107,7 +107,7 @@ func requireWindows(t *rapid.T, s *Schedule, fires []int64) {
 
 func clockTime(t int64, s *Schedule) time.Time { return time.UnixMicro(t).In(s.Zone) }
 
-// The years that follow a zone's rule rather than its table of changes have leap days as well.
+// Windows are right at the end of leap years for which a zone has a rule instead of a table of changes.
 func TestWindowsAtTheEndOfLeapYears(t *testing.T) {
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "Australia/Lord_Howe"} {
 		zone, err := time.LoadLocation(name)
@@ -128,7 +128,7 @@ func TestWindowsAtTheEndOfLeapYears(t *testing.T) {
 	}
 }
 
-// Months have as many days as they have, and some years a day more.
+// Monthly windows have the right number of days, in leap years, too.
 func TestWindowsOfMonths(t *testing.T) {
 	for _, name := range []string{"UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Shanghai"} {
 		zone, err := time.LoadLocation(name)
@@ -168,7 +168,7 @@ func nextLeapDay(t time.Time) time.Time {
 	}
 }
 
-// A schedule that has ended, or not begun, has windows without an end.
+// A schedule whose fire times have all passed, or are all to come, has windows without an end or a start.
 func TestWindowsWithoutEnd(t *testing.T) {
 	only := time.Date(2026, time.May, 1, 0, 0, 0, 0, time.UTC)
 	s := NewSchedule(func(t time.Time) time.Time {
@@ -185,7 +185,7 @@ func TestWindowsWithoutEnd(t *testing.T) {
 	}
 }
 
-// In the second of two equal hours, what fired in the first does not fire again.
+// A time that fired in the first of two equal hours does not fire again in the second.
 func TestHourThatComesTwice(t *testing.T) {
 	zone, err := time.LoadLocation("America/New_York")
 	if err != nil {
@@ -197,6 +197,6 @@ func TestHourThatComesTwice(t *testing.T) {
 		if from, to := s.Window(at.UnixMicro()); from != start.UnixMicro() || to != stop.UnixMicro() {
 			t.Fatalf("at %s: from %s to %s", at, clockTime(from, s), clockTime(to, s))
 		}
-		s = NewSchedule(s.next, false, zone) // which remembers no window
+		s = NewSchedule(s.next, false, zone) // a new one remembers no window
 	}
 }

@@ -1,11 +1,11 @@
 package engine
 
-// slidingCounter is the permits of each slice of time in a window, and of the slice that the window has left in part. It is a
-// sliding window of constant size that never admits more than the limit, and is up to a slice late.
+// slidingCounter holds the number of permits in each slice of time in a window. That includes the slice that is only partly in the window. It
+// is a sliding window of constant size that never admits more than the limit, but frees permits up to a slice late.
 type slidingCounter struct {
-	slices []int64 // those of slice n are at n modulo the length
+	slices []int64 // slice n is at index n modulo the length
 	newest int64   // number of the newest slice
-	used   int64   // permits of all slices
+	used   int64   // permits in all slices
 }
 
 func newSlidingCounter(r *Rule) State {
@@ -17,7 +17,7 @@ func sliceTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.width(), B:
 // width returns the length of a slice.
 func (r *Rule) width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
 
-// of returns the permits of slice n, to read or to change.
+// of returns a pointer to the permits of slice n.
 func (s *slidingCounter) of(n int64) *int64 {
 	i := n % int64(len(s.slices))
 	if i < 0 { // before 1970
@@ -26,7 +26,7 @@ func (s *slidingCounter) of(n int64) *int64 {
 	return &s.slices[i]
 }
 
-// slice returns the number of the slice that holds a time.
+// slice returns the number of the slice that contains a time.
 func (r *Rule) slice(at int64) int64 {
 	width := r.width()
 	n := at / width
@@ -36,8 +36,8 @@ func (r *Rule) slice(at int64) int64 {
 	return n
 }
 
-// total returns the number of the present slice, and the permits that count in it. After the clock went back the newest slice
-// stays the present one.
+// total returns the number of the present slice, and the permits that count now. If the clock was set back, the newest slice stays the present
+// one.
 func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
 	if present = max(r.slice(now), s.newest); present-s.newest > r.Slices {
 		return present, 0
@@ -60,8 +60,8 @@ func (s *slidingCounter) Earliest(c *Claim, n, now, from int64) int64 {
 	return from
 }
 
-// Room returns how many permits fit. A Trigger does not count the slice that the window has left in part, so that it is not
-// early.
+// Room returns how many permits fit. For a Trigger it does not count the slice that is only partly in the window, so that the Trigger does not
+// fire too early.
 func (s *slidingCounter) Room(c *Claim, now int64) int64 {
 	present, used := s.total(c.Rule, now)
 	if oldest := present - c.Rule.Slices; c.Mode == Trigger && used > 0 && oldest <= s.newest {
@@ -72,7 +72,7 @@ func (s *slidingCounter) Room(c *Claim, now int64) int64 {
 
 func (s *slidingCounter) Full(c *Claim, now int64) int64 { return s.Earliest(c, c.Limit, now, now) }
 
-// Reserves is false: slices to come are not kept.
+// Reserves is false for any later time: there are no future slices.
 func (s *slidingCounter) Reserves(_ *Claim, now, at int64) bool { return at <= now }
 
 func (s *slidingCounter) Commit(c *Claim, n, now, _ int64) bool {
@@ -83,7 +83,7 @@ func (s *slidingCounter) Commit(c *Claim, n, now, _ int64) bool {
 	return true
 }
 
-// move makes the slice that holds now the newest one, unless it is older.
+// move makes the slice that contains now the newest one, unless the clock was set back.
 func (s *slidingCounter) move(r *Rule, now int64) {
 	present, used := s.total(r, now)
 	for n := max(s.newest+1, present-r.Slices); n <= present; n++ {
@@ -103,7 +103,7 @@ func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
 		return
 	}
 	s.move(c.Rule, now)
-	n = min(n, *s.of(slice)) // after a reset there may be less
+	n = min(n, *s.of(slice)) // after a reset there may be fewer
 	*s.of(slice) -= n
 	s.used -= n
 }

@@ -2,16 +2,17 @@ package engine
 
 import "strconv"
 
-// slidingWindow is the time of every permit, oldest first: an exact sliding window. Permits whose time is to come belong to
-// calls that wait, and count already.
+// slidingWindow is an exact sliding window. It holds the time of every permit, oldest first. Permits with a future time belong to waiting
+// calls, and already count.
 type slidingWindow struct{ times ring }
 
 func newSlidingWindow(*Rule) State { return new(slidingWindow) }
 
-// KeepsTimes reports whether a state of the kind grows with the permits charged: it has the time of each.
+// KeepsTimes reports whether a state of the kind holds the time of each permit, so that it grows with the charge.
 func (k Kind) KeepsTimes() bool { return k == SlidingWindow }
 
-// slidingWindowTerms are the period, and the index of the permit that must leave the window before the cost fits.
+// slidingWindowTerms are the period, and the index of the permit that must leave the window before the cost fits. The index counts from the
+// newest permit, which is -1.
 func slidingWindowTerms(c *Claim, _, _ int64) Terms {
 	return Terms{A: c.Rule.Per, Text: strconv.AppendInt(nil, c.Cost-c.Limit-1, 10)}
 }
@@ -23,7 +24,7 @@ func (s *slidingWindow) Earliest(c *Claim, n, _, from int64) int64 {
 	return from
 }
 
-// Room forgets the permits that have left the window. In Lua it is cheap to find those only if they do not stay.
+// Room drops the permits that have left the window, like its Lua function, which could not find them cheaply if they stayed.
 func (s *slidingWindow) Room(c *Claim, now int64) int64 {
 	s.times.drop(s.times.search(now - c.Rule.Per + 1))
 	return max(0, c.Limit-int64(s.times.len()))
@@ -35,7 +36,7 @@ func (s *slidingWindow) Reserves(c *Claim, now, at int64) bool {
 	return s.Earliest(c, c.Cost, now, at) == at
 }
 
-// maxMoved is how many later permits a charge is sorted in before. If there are more, it is recorded at the time of the newest one.
+// maxMoved bounds how many later permits a charge is inserted before. If there are more, the charge is recorded at the time of the newest one.
 const maxMoved = 64
 
 func (s *slidingWindow) Commit(c *Claim, n, now, at int64) bool {
@@ -45,7 +46,7 @@ func (s *slidingWindow) Commit(c *Claim, n, now, at int64) bool {
 	return true
 }
 
-// commit returns the time that the permits are recorded at.
+// commit charges n permits, and returns the time at which they are recorded.
 func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 	n = min(n, c.Limit) // the cost of a Trigger has no bound
 	size := s.times.len()
@@ -55,14 +56,14 @@ func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 	s.times.insert(at, int(n))
 	for over := s.times.len() - int(c.Limit); over > 0; over-- {
 		if c.Mode != Trigger && s.times.at(0) > now-c.Rule.Per {
-			break // it still counts if this charge is given back, or for rules of other limits
+			break // the permit still counts if this charge is given back, or if the limit is raised
 		}
 		s.times.drop(1)
 	}
 	return at
 }
 
-// Charge keeps at most the limit in permits, so that what it takes beyond has left the window after one period.
+// Charge keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period.
 func (s *slidingWindow) Charge(c *Claim, n, now int64) {
 	s.Commit(&Claim{Rule: c.Rule, Limit: c.Limit, Mode: Trigger}, n, now, now)
 }

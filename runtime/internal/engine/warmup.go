@@ -1,8 +1,8 @@
 package engine
 
-// warmup is a Prepaid bucket without a burst, and the idle time that it stored, up to the rule's Warmup. Stored time above half of
-// that is cold: its permits cost up to three times as much, rising linearly with the time stored. This is SmoothWarmingUp of
-// Guava's RateLimiter with a cold factor of 3. The price of a call is fixed when it is admitted, whatever is given back later.
+// warmup is a Prepaid bucket without a burst that also stores idle time, up to the rule's Warmup. Stored time above half of the Warmup is
+// cold: its permits cost up to three times as much, rising linearly with the stored time. This is SmoothWarmingUp of Guava's RateLimiter with a
+// cold factor of 3. The price of a call is fixed when it is admitted, whatever is given back later.
 type warmup struct {
 	bucket
 	stored int64
@@ -10,14 +10,14 @@ type warmup struct {
 
 func newWarmup(r *Rule) State { return &warmup{bucket: bucket{full: longAgo}, stored: r.Warmup} }
 
-// warmupTerms are those of a bucket, with the warm-up in place of the burst.
+// warmupTerms are the terms of a bucket, with Warmup instead of the burst.
 func warmupTerms(c *Claim, now, until int64) Terms {
 	t := bucketTerms(c, now, until)
 	t.B = c.Rule.Warmup
 	return t
 }
 
-// idle returns the time that is stored by now.
+// idle returns the idle time that is stored by now.
 func (w *warmup) idle(c *Claim, now int64) int64 {
 	stored := w.stored
 	if x, _ := w.in(c, now); x < now {

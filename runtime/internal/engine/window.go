@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// windows are the windows of a fixed or calendar rule that have not ended, oldest first. The first one is the present one, also
-// after the clock went back behind its start; the others belong to calls that wait. They do not overlap.
+// windows are the windows of a fixed or calendar rule that have not ended, oldest first. The first is the present one, even if the clock was
+// set back to before its start. The others belong to waiting calls. Windows do not overlap.
 type windows struct{ list []window }
 
 type window struct{ start, stop, used int64 }
@@ -15,10 +15,10 @@ func newWindows(*Rule) State { return new(windows) }
 
 func periodTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
 
-// maxStops is how many windows after the present one the Lua functions are told of. A call that has to wait for a later one asks again.
+// maxStops bounds how many windows after the present one are passed to the Lua functions. A call that has to wait for a later one asks again.
 const maxStops = 64
 
-// calendarTerms are start and stop of the present window, and the stops of the next ones.
+// calendarTerms are the start and stop of the present window, and the stops of the next ones.
 func calendarTerms(c *Claim, now, until int64) Terms {
 	start, stop := c.Rule.Schedule.Window(now)
 	t := Terms{A: start, B: stop}
@@ -29,7 +29,7 @@ func calendarTerms(c *Claim, now, until int64) Terms {
 	return t
 }
 
-// mostUsed is the most permits that a count reaches. Only Triggers, which admit any cost, come so far.
+// mostUsed bounds the permits in a count. Only a Trigger, which admits any cost, gets that far.
 const mostUsed = 1 << 51
 
 // open returns the window that a charge at a time opens.
@@ -41,8 +41,8 @@ func open(r *Rule, at int64) window {
 	return window{start: at, stop: at + r.Per}
 }
 
-// find returns the index of the window that takes a charge at a time, and true; or else where to insert a new one, and false. A fixed
-// window that would overlap the next one is not opened. Instead the next one begins earlier, and takes the charge.
+// find returns the index of the window for a charge at a time, and true. If there is none, it returns the index at which to insert a new one,
+// and false. A fixed window that would overlap the next one is not opened: the next one takes the charge, and begins earlier.
 func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 	present := true
 	for i, x := range w.list {
@@ -57,8 +57,8 @@ func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 	return len(w.list), false
 }
 
-// Earliest returns the first time at which a window has room. A call that comes later may be admitted to an earlier window,
-// which delays nobody who waits for a later one.
+// Earliest returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that
+// waits for a later window.
 func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
 	for {
 		i, found := w.find(c.Rule, now, from)
@@ -69,7 +69,7 @@ func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
 	}
 }
 
-// present returns the window that takes a charge now, perhaps one that the charge would open.
+// present returns the window for a charge now, or the one that the charge would open.
 func (w *windows) present(r *Rule, now int64) window {
 	if i, found := w.find(r, now, now); found {
 		return w.list[i]
@@ -93,7 +93,7 @@ func (w *windows) Reserves(c *Claim, now, at int64) bool { return w.Earliest(c, 
 
 func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 	w.drop(now)
-	if len(w.list) == 0 && at > now { // the present window comes first, so that the next one is not taken for it
+	if len(w.list) == 0 && at > now { // the first window of the list must be the present one
 		present := open(c.Rule, now)
 		if c.Rule.Kind == FixedWindow {
 			present.stop = min(present.stop, at)
@@ -110,14 +110,14 @@ func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 	return true
 }
 
-// drop forgets the windows that have ended.
+// drop removes the windows that have ended.
 func (w *windows) drop(now int64) {
 	w.list = slices.DeleteFunc(w.list, func(x window) bool { return x.stop <= now })
 }
 
 func (w *windows) Charge(c *Claim, n, now int64) { w.Commit(c, n, now, now) }
 
-// Last is always true: a window takes back what is given up, whoever waits for a later one.
+// Last is always true: a window takes back permits even if calls wait for a later window.
 func (w *windows) Last(*Claim, int64, int64) bool { return true }
 
 func (w *windows) GiveBack(c *Claim, n, now int64, rollback bool) {
@@ -146,7 +146,7 @@ func (w *windows) Expiry(*Rule) int64 {
 func (w *windows) Size() int64 { return 24 + 24*int64(cap(w.list)) }
 
 func (w *windows) Grows(*Claim, int64) int64 {
-	const most = 2 // the present window, and that of a call that waits
+	const most = 2 // the present window, and that of a waiting call
 	if len(w.list)+most <= cap(w.list) {
 		return 0
 	}
