@@ -19,8 +19,8 @@ type Clients struct {
 
 // ClientIP returns the Clients of a server. Without trusted prefixes the client is the other end of the connection, which nobody can
 // forge. Behind proxies of your own, trust exactly their prefixes: the client is then the last address in X-Forwarded-For that is not
-// trusted. What stands before it may be forged, and is ignored. IPv6 addresses are cut to their network of 64 bits, since a single
-// client may have all of that. A prefix that is not valid panics.
+// trusted. The addresses before it are ignored, because a client can forge them. IPv6 addresses are cut to their network of 64 bits, because a
+// single client may have all of it. ClientIP panics if a prefix is not valid.
 func ClientIP(trusted ...netip.Prefix) Clients {
 	prefixes, err := clientip.Prefixes(trusted)
 	if err != nil {
@@ -29,15 +29,15 @@ func ClientIP(trusted ...netip.Prefix) Clients {
 	return Clients{clientip.Resolver{Trusted: prefixes, Host: 64}, "X-Forwarded-For"}
 }
 
-// Header returns Clients that read another header than X-Forwarded-For, and only that: Forwarded is read as in RFC 7239, any other one
-// as a list of addresses. Name the header that your proxies set or add to.
+// Header returns Clients that read the named header instead of X-Forwarded-For. It must be a header that your proxies set or add to. Forwarded
+// is read as in RFC 7239, any other header as a list of addresses.
 func (c Clients) Header(name string) Clients {
 	c.header, c.resolver.Forwarded = name, strings.EqualFold(name, "Forwarded")
 	return c
 }
 
-// IPv6Bits returns Clients that cut IPv6 addresses to a network of so many bits instead of 64. With 128 they stay whole. A number
-// outside 1 to 128 panics.
+// IPv6Bits returns Clients that cut IPv6 addresses to a network of the given number of bits, instead of 64. With 128 the addresses stay
+// whole. IPv6Bits panics if the number is outside 1 to 128.
 func (c Clients) IPv6Bits(bits int) Clients {
 	if bits < 1 || bits > 128 {
 		panic(fmt.Sprintf("httplimit.Clients.IPv6Bits: found %d; expected 1 to 128", bits))
@@ -52,13 +52,14 @@ func (c Clients) Of(r *http.Request) (string, error) {
 	return c.OfPeer(r.RemoteAddr, r.Header.Values)
 }
 
-// OfPeer is [Clients.Of] for other protocols: remote is the other end of the connection, and values returns the lines of a header.
+// OfPeer is [Clients.Of] for other protocols: remote is the address of the other end of the connection, and values returns the lines of a
+// header.
 func (c Clients) OfPeer(remote string, values func(header string) []string) (string, error) {
 	return c.resolver.Client(remote, values(c.header))
 }
 
-// Handler returns a handler that calls next with the client's address in the context, where clientIP(ctx) in directives finds it. Where
-// there is no address, rules that need it refuse the call with a *ratelimit.KeyError. A nil handler panics.
+// Handler returns a handler that calls next with the client's address in the context, where clientIP(ctx) in directives finds it. If there is
+// no address, rules that need it refuse the call with a *ratelimit.KeyError. Handler panics if next is nil.
 func (c Clients) Handler(next http.Handler) http.Handler {
 	next = wrap.Next("httplimit.Clients", next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

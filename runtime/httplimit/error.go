@@ -16,15 +16,15 @@ const QuotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exc
 
 // problem is the body of an answer: RFC 9457, application/problem+json.
 type problem struct {
-	Type             string   `json:"type,omitempty"` // absent: the title says it all
+	Type             string   `json:"type,omitempty"` // absent if the title is enough
 	Title            string   `json:"title"`
 	Status           int      `json:"status"`
 	Detail           string   `json:"detail,omitempty"`
 	ViolatedPolicies []string `json:"violated-policies,omitempty"`
 }
 
-// Error answers a request whose call failed with err, if err is or wraps an error of the runtime. It reports whether it did: another
-// error, also that of a context that ended, is for the caller to answer.
+// Error answers a request whose call failed with err, if err is or wraps an error of the runtime. It reports whether it answered. The caller
+// has to answer any other error, including that of a context that has ended.
 //
 //	*ratelimit.TooManyRequestsError  429, the rule's message, Retry-After, RateLimit fields, problem type quota-exceeded
 //	*ratelimit.NeverAdmissibleError  422
@@ -32,8 +32,8 @@ type problem struct {
 //	*ratelimit.StoreError            503, Retry-After: 1
 //	*ratelimit.RuleError             500
 //
-// Retry-After and the times in the fields are whole seconds, rounded up, as a client that comes earlier is refused again. A rule of
-// limit 0 has none. RateLimit lists only the rules that refused.
+// Retry-After and the times in the fields are whole seconds. They are rounded up, because a client that comes back too early is refused again.
+// A refusal by a rule of limit 0 has no times. RateLimit lists only the rules that refused.
 func Error(w http.ResponseWriter, r *http.Request, err error) bool {
 	p := problem{}
 	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
@@ -54,7 +54,7 @@ func Error(w http.ResponseWriter, r *http.Request, err error) bool {
 	p.Title = http.StatusText(p.Status)
 	body, _ := json.Marshal(p) // texts and numbers never fail
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Del("Content-Length") // of the answer that was meant to be given
+	w.Header().Del("Content-Length") // the handler may have set it for its own answer
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(body, '\n')) // fails only if the client has gone
 	return true
@@ -83,5 +83,5 @@ func refused(w http.ResponseWriter, r *http.Request, refusal *ratelimit.TooManyR
 	return p
 }
 
-// seconds rounds up.
+// seconds returns d in seconds, rounded up.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

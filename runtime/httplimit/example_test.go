@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// Two requests a minute for each address, behind a load balancer in 10.0.0.0/8.
+// The middleware lets each address make two requests a minute. The server is behind a load balancer in 10.0.0.0/8.
 func ExampleMiddleware() {
 	limiter := ratelimit.New(memstore.New())
 	clients := httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8"))
@@ -35,7 +35,7 @@ func ExampleMiddleware() {
 	// 429 "requests";q=2;w=60 "requests";r=0;t=60
 }
 
-// A handler leaves errors of limits to Error. Report around it tells clients what they have left after calls that were admitted.
+// Error answers the errors of limits. Report tells clients what they have left after calls that were admitted.
 func ExampleError() {
 	limiter := ratelimit.New(memstore.New())
 	export := newService(limiter) // generated code is used in the same way
@@ -59,7 +59,7 @@ func ExampleError() {
 	// 429 {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429,"detail":"Too many requests.","violated-policies":["rule-1"]}
 }
 
-// The last address in X-Forwarded-For that no proxy of ours has is the client. What a client writes before it is ignored.
+// The client is the last address in X-Forwarded-For that belongs to no trusted proxy. Addresses that the client adds before it are ignored.
 func ExampleClientIP() {
 	clients := httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8"))
 	for _, forwarded := range []string{"", "203.0.113.9", "1.2.3.4, 203.0.113.9, 10.0.0.2", "2001:db8::1"} {

@@ -21,7 +21,7 @@ type item struct {
 
 var itemSyntax = regexp.MustCompile(`^"((?:[ !#-\[\]-~]|\\["\\])*)"((?:;[a-z]+=[0-9]{1,15})*)(?:, |$)`)
 
-// parseList reads a field as strictly as RFC 9651 writes it.
+// parseList parses a field as strictly as RFC 9651 allows.
 func parseList(field string) ([]item, error) {
 	var items []item
 	for rest := field; ; {
@@ -44,7 +44,7 @@ func parseList(field string) ([]item, error) {
 	}
 }
 
-// Whatever rules are called and count, both fields are lists of the same different names, and nothing is promised that is not there.
+// Whatever the names and counts of rules are, both fields are lists of the same distinct names, and no number is better than the truth.
 func TestFieldsAreLists(t *testing.T) {
 	type added struct {
 		id     string

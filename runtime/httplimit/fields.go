@@ -11,20 +11,20 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// limit is a policy, and what it has left for the client.
+// limit is a policy and what it has left for the client.
 type limit struct {
 	id        string
 	name      string // printable ASCII, and different from the other names of a response
 	quota     int64
 	window    time.Duration
 	remaining int64
-	wait      time.Duration // until the client may come back, or all permits are there again
+	wait      time.Duration // until the client may come back, or until all permits are back
 }
 
-// limits are those of one response.
+// limits are the limits of one response.
 type limits []limit
 
-// add adds a limit, and returns its name. Of limits with one id, such as those of one rule for two keys, the tightest stays.
+// add adds a limit, and returns its name. If several limits have the same id, such as those of one rule for two keys, only the tightest stays.
 func (ls *limits) add(id string, p ratelimit.QuotaPolicy, remaining int64, wait time.Duration) string {
 	l := limit{id, printable(p.Name), p.Quota, p.Window, remaining, wait}
 	for i := range *ls {
@@ -43,12 +43,12 @@ func (ls *limits) add(id string, p ratelimit.QuotaPolicy, remaining int64, wait 
 	return l.name
 }
 
-// tightestFirst orders limits by when a client meets them.
+// tightestFirst orders limits by how soon a client reaches them.
 func tightestFirst(a, b limit) int {
 	return cmp.Or(cmp.Compare(a.remaining, b.remaining), cmp.Compare(b.wait, a.wait))
 }
 
-// policies is the value of RateLimit-Policy. A window that is not of whole seconds is left out.
+// policies returns the value of RateLimit-Policy. It leaves out a window that is not in whole seconds.
 func (ls limits) policies() string {
 	return ls.list(func(l limit) string {
 		item := strconv.Quote(l.name) + ";q=" + integer(l.quota)
@@ -59,7 +59,7 @@ func (ls limits) policies() string {
 	})
 }
 
-// left is the value of RateLimit.
+// left returns the value of RateLimit.
 func (ls limits) left() string {
 	return ls.list(func(l limit) string {
 		item := strconv.Quote(l.name) + ";r=" + integer(l.remaining)
@@ -70,7 +70,7 @@ func (ls limits) left() string {
 	})
 }
 
-// list is a List of RFC 9651.
+// list returns a List of RFC 9651.
 func (ls limits) list(item func(limit) string) string {
 	items := make([]string, len(ls))
 	for i, l := range ls {
@@ -79,10 +79,10 @@ func (ls limits) list(item func(limit) string) string {
 	return strings.Join(items, ", ")
 }
 
-// integer is an Integer of RFC 9651, which has at most 15 digits.
+// integer returns an Integer of RFC 9651, which has at most 15 digits.
 func integer(n int64) string { return strconv.FormatInt(min(max(n, 0), 999_999_999_999_999), 10) }
 
-// printable escapes what is not printable ASCII as in a URL: a String of RFC 9651 has nothing else. Quoted, it is one as Go source is.
+// printable escapes all but printable ASCII as in a URL. With Go's quotes around it, the result is a String of RFC 9651.
 func printable(name string) string {
 	var b strings.Builder
 	for i := range len(name) {

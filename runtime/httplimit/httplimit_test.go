@@ -149,7 +149,7 @@ func TestErrorHandler(t *testing.T) {
 	}
 }
 
-// Each error has its status, and no answer shows more than rules may tell.
+// Each error has its status, and no answer shows keys, methods or causes.
 func TestError(t *testing.T) {
 	const secret = "13800000000"
 	for _, test := range []struct {
@@ -196,7 +196,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-// service is wrapped deep below a handler.
+// service is a limited service that a handler calls.
 type service struct {
 	limiter *ratelimit.Limiter
 	rules   *wrap.Rules
@@ -261,7 +261,7 @@ func TestErrorWithoutReport(t *testing.T) {
 	want(t, w, 429, map[string]string{"RateLimit-Policy": `"rule-2";q=5;w=3600`, "RateLimit": `"rule-2";r=0;t=3300`})
 }
 
-// The fields are there however a handler begins its response, over a real connection, and nothing is in the way of the connection.
+// Over a real connection, the fields are set however a handler begins its response, and the features of the connection still work.
 func TestBeforeTheFirstByte(t *testing.T) {
 	s := newService(ratelimit.New(memstore.New()))
 	for name, answer := range map[string]func(http.ResponseWriter){
@@ -281,7 +281,7 @@ func TestBeforeTheFirstByte(t *testing.T) {
 		server := httptest.NewServer(httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_ = s.do(r.Context(), name)
 			answer(w)
-			_ = s.do(r.Context(), name+" too late") // for the fields of most of them
+			_ = s.do(r.Context(), name+" too late") // in most cases too late for the fields
 		})))
 		response, err := http.Get(server.URL)
 		if err != nil {
@@ -350,7 +350,7 @@ func TestHijack(t *testing.T) {
 	}
 }
 
-// Whatever header a client sends, it uses up its own permits, and nobody else's.
+// Whatever header a client sends, it uses up its own permits and nobody else's.
 func TestForgedHeadersMoveNoKey(t *testing.T) {
 	clients := httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8"))
 	rapid.Check(t, func(t *rapid.T) {
@@ -426,7 +426,7 @@ func panics(f func()) (panicked bool) {
 	return false
 }
 
-// The answer to another error says nothing of it.
+// The answer to another error does not show it.
 func TestAnswer(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

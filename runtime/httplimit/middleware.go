@@ -9,8 +9,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// WithErrorHandler makes answer write the response to a request that [Middleware] does not let pass, instead of [Answer]. The error is
-// one of those that [Error] knows, or that of the request's context.
+// WithErrorHandler makes answer, instead of [Answer], write the response to a request that [Middleware] does not let pass. The error is one of
+// those that [Error] knows, or that of the request's context.
 func WithErrorHandler(answer func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	if answer == nil {
 		panic("httplimit.WithErrorHandler: the function is nil")
@@ -29,13 +29,13 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// Middleware limits handlers by rules, which all count for the key of a request: ClientIP(…).Of for its address, or any function of
-// yours. An error of the function, or an empty key, is answered as a *ratelimit.KeyError. With a nil function all requests share
-// the permits. Rules may wait; a rule with Distinct refuses every request, since a request has no member to count. Responses carry
+// Middleware limits handlers by rules. All rules count for the key of the request, which the function key returns: ClientIP(…).Of for the
+// client's address, or a function of yours. An error of the function, or an empty key, is answered as a *ratelimit.KeyError. If key is nil, all
+// requests share the permits. Rules may have Wait. A rule with Distinct refuses every request, because a request has no member. Responses say
 // what the rules have left, as with [Report].
 //
-// Give each rule a Name: rules of one name and window share their counts, also those of different middlewares. No rule, a rule that is
-// not valid, a nil limiter or a nil handler panics.
+// Give each rule a Name: rules of one name and window share their counts, even in different middlewares. Middleware panics if there is no rule,
+// if a rule is not valid, or if the limiter is nil. The function that it returns panics if the handler is nil.
 func Middleware(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, opts ...Option,
 ) func(http.Handler) http.Handler {

@@ -20,15 +20,15 @@ type options struct {
 	answer func(http.ResponseWriter, *http.Request, error)
 }
 
-// WithXRateLimit adds the older fields X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, which tell of the one rule that
-// has the fewest permits left. Reset is in seconds from now.
+// WithXRateLimit adds the older fields X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. They describe only the rule with the
+// fewest permits left. Reset is in seconds from now.
 func WithXRateLimit() Option { return func(o *options) { o.old = true } }
 
 // Report returns a handler that calls next and tells the client what the rules have left, in the fields RateLimit-Policy and RateLimit of
-// the response. It tells of all decisions under the request's context, in whatever service below, that were made before the header was
-// written. A Report inside another one does nothing.
+// the response. The fields cover all decisions that were made under the request's context before the header was written, in any service below
+// the handler. A Report inside another one does nothing.
 //
-// A decision that reports costs the store somewhat more. A nil handler panics.
+// Decisions under a Report cost the store somewhat more. Report panics if next is nil.
 func Report(next http.Handler, opts ...Option) http.Handler {
 	o := collect(opts)
 	next = wrap.Next("httplimit.Report", next)
@@ -55,7 +55,7 @@ func (o *options) report(next http.Handler, w http.ResponseWriter, r *http.Reque
 	writer.begin() // a handler that writes nothing answers 200
 }
 
-// reporter writes the fields of one response. A nil reporter knows of no decisions.
+// reporter writes the fields of one response. A nil reporter has no decisions.
 type reporter struct {
 	*ratelimit.Report
 	*options
@@ -82,7 +82,7 @@ func (p *reporter) limits() limits {
 	return all
 }
 
-// write sets the fields: the policies of all limits, and what is left of some.
+// write sets the fields: the policies of all limits, and what the limits in some have left.
 func (p *reporter) write(h http.Header, all, some limits) {
 	if len(some) == 0 {
 		return
@@ -97,7 +97,7 @@ func (p *reporter) write(h http.Header, all, some limits) {
 	}
 }
 
-// reportingWriter sets the fields when the header is written. http.ResponseController finds through Unwrap what it does not offer.
+// reportingWriter sets the fields when the header is written. http.ResponseController finds its other features through Unwrap.
 type reportingWriter struct {
 	http.ResponseWriter
 	reporter *reporter
@@ -120,7 +120,7 @@ func (w *reportingWriter) begin() {
 func (w *reportingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *reportingWriter) WriteHeader(status int) {
-	if status >= http.StatusOK || status == http.StatusSwitchingProtocols { // others only announce the header
+	if status >= http.StatusOK || status == http.StatusSwitchingProtocols { // another 1xx status does not end the header
 		w.begin()
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -131,7 +131,7 @@ func (w *reportingWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// ReadFrom lets the connection send a file without copying it.
+// ReadFrom lets the connection send a file without copying it through this process's memory.
 func (w *reportingWriter) ReadFrom(r io.Reader) (int64, error) {
 	w.begin()
 	return io.Copy(w.ResponseWriter, r)
@@ -139,13 +139,13 @@ func (w *reportingWriter) ReadFrom(r io.Reader) (int64, error) {
 
 func (w *reportingWriter) Flush() { _ = w.FlushError() }
 
-// FlushError is what http.ResponseController looks for first.
+// FlushError is for http.ResponseController, which prefers it to Flush.
 func (w *reportingWriter) FlushError() error {
 	w.begin()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack is for those that look for an http.Hijacker, as libraries of WebSockets do. The fields are not written.
+// Hijack is for code that looks for an http.Hijacker, such as WebSocket libraries. It does not write the fields.
 func (w *reportingWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(w.ResponseWriter).Hijack()
 }

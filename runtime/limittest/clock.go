@@ -33,7 +33,7 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Advance moves the clock by d and wakes the calls whose time has come. A d below 0 panics: time does not go back.
+// Advance moves the clock by d and wakes the calls whose time has come. It panics if d is below 0: time does not go back.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("limittest.Clock.Advance: found " + d.String() + "; expected 0 or more")
@@ -49,7 +49,7 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 }
 
-// AwaitSleepers returns when at least n calls sleep on the clock. If they never do, go test's timeout ends the test.
+// AwaitSleepers returns when at least n calls sleep on the clock. If that never happens, the timeout of go test ends the test.
 func (c *Clock) AwaitSleepers(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *Clock) AwaitSleepers(n int) {
 	}
 }
 
-// Sleep returns when d has passed on the clock, or ctx ends.
+// Sleep returns when d has passed on the clock, or when ctx ends.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 || ctx.Err() != nil {
 		return

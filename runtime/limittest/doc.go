@@ -1,5 +1,5 @@
-// Package limittest helps to test programs that limit calls: with a limiter on a clock that the test moves, so that nothing sleeps for
-// real, with a store that fails on demand, and with assertions on the errors of limited calls.
+// Package limittest helps to test programs that limit calls. It has a limiter on a clock that the test moves, so that no test really sleeps, a
+// store that fails on demand, and assertions on the errors of limited calls.
 //
 //	func TestCodes(t *testing.T) {
 //		limiter, clock := limittest.New(t)
@@ -22,20 +22,21 @@
 //	clock.Advance(time.Minute)
 //	limittest.RequireAllowed(t, <-done)
 //
-// A deadline of a context is by the system's clock: a call that would have to sleep longer on the test's clock than that is refused.
+// The deadline of a context is by the system's clock. A call that would have to sleep longer on the test's clock than the time until the
+// deadline is refused.
 //
 // # With testing/synctest
 //
-// In a bubble of testing/synctest all time is the bubble's, also that of a store in memory that is made there. So contexts with deadlines,
-// tickers and limits share one clock, and neither a Clock nor another goroutine is needed:
+// In a bubble of testing/synctest everything uses the bubble's clock, even a store in memory that is made there. Contexts with deadlines,
+// tickers and limits share that clock, so the test needs neither a Clock nor another goroutine:
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		limiter := ratelimit.New(memstore.New())
 //		sender := NewLimitedSender(fake, limiter)
 //		limittest.Exhaust(t, func() error { return sender.SendCode(t.Context(), "13800000000") })
-//		time.Sleep(time.Minute) // at once, as nothing else runs
+//		time.Sleep(time.Minute) // returns at once, because nothing else runs
 //		limittest.RequireAllowed(t, sender.SendCode(t.Context(), "13800000000"))
 //	})
 //
-// Package limittest is not for testing that limits are exact: this module has tests of that.
+// Package limittest is not for testing that limits are exact: the tests of this module do that.
 package limittest

@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 )
 
-// What a program does while its Redis is away, and a minute later.
+// The example shows decisions while the store is away, and a minute later.
 func ExampleOutage() {
 	clock := limittest.NewClock()
 	store := limittest.NewOutage(clock)

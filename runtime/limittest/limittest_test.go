@@ -48,7 +48,7 @@ func TestAdvance(t *testing.T) {
 	limittest.RequireAllowed(t, call())
 }
 
-// Overrides end by the clock.
+// Overrides end by the test's clock.
 func TestOverrideEnds(t *testing.T) {
 	limiter, clock := limittest.New(t)
 	send := sends(limiter, ratelimit.Rule{Name: "minute", Limit: 5, Per: time.Minute})
@@ -69,7 +69,7 @@ func TestOverrideEnds(t *testing.T) {
 	}
 }
 
-// Waiting calls are admitted in their order, each at its time on the clock and not before, also under rules that keep no place.
+// Waiting calls are admitted in order, each at its time on the clock and not before, even under rules that keep no place.
 func TestWaiting(t *testing.T) {
 	for name, rules := range map[string][]ratelimit.Rule{
 		"a place": {{Name: "r", Limit: 1, Per: time.Hour, Wait: 24 * time.Hour}},
@@ -116,7 +116,7 @@ func TestGivingUp(t *testing.T) {
 		t.Errorf("got %v", events)
 	}
 	clock.Advance(time.Hour)
-	limittest.RequireAllowed(t, send(t.Context())) // the place came back
+	limittest.RequireAllowed(t, send(t.Context())) // the place was given back
 }
 
 // A call that gave up sleeps no more when the test ends.
@@ -169,7 +169,7 @@ func TestOutage(t *testing.T) {
 	if err := ratelimit.New(store).Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	limittest.RequireRefused(t, closed(t.Context()), "r") // what it counted stays
+	limittest.RequireRefused(t, closed(t.Context()), "r") // the store has kept its counts
 	if n, err := ratelimit.New(store).Reset(t.Context(), other); n != 1 || err != nil {
 		t.Errorf("forgot %d counts, error %v", n, err)
 	}
@@ -177,7 +177,7 @@ func TestOutage(t *testing.T) {
 	limittest.RequireAllowed(t, closed(t.Context()))
 }
 
-// While the store is away, the rules of one process still count in it, whatever the policy of the others.
+// While the store is away, rules of instance scope still count, whatever the failure policy of the others.
 func TestOutageOfAPart(t *testing.T) {
 	store := limittest.NewOutage(limittest.NewClock())
 	send := sends(ratelimit.New(store), ratelimit.Rule{Name: "here", Limit: 2, Per: time.Hour, Scope: ratelimit.ScopeInstance},
@@ -189,7 +189,7 @@ func TestOutageOfAPart(t *testing.T) {
 	limittest.RequireRefused(t, send(t.Context()), "here")
 }
 
-// Time does not go back, and nobody sleeps where there is nothing to sleep for.
+// The clock does not go back, and a sleep of zero or with an ended context returns at once.
 func TestClockWithoutSleep(t *testing.T) {
 	clock := limittest.NewClock()
 	ended, end := context.WithCancel(t.Context())
@@ -206,7 +206,7 @@ func TestClockWithoutSleep(t *testing.T) {
 	clock.Advance(-time.Second)
 }
 
-// A sleeper wakes at its time: never before, and at the latest when the clock shows it.
+// A sleeper wakes when the clock reaches its time, and not before.
 func TestClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := limittest.NewClock()
@@ -281,7 +281,7 @@ func TestSleepersAtTheEnd(t *testing.T) {
 	<-done
 }
 
-// The recipe of the package's documentation.
+// TestSynctest is the example in the package's documentation.
 func TestSynctest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := ratelimit.New(memstore.New())

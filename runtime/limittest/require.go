@@ -17,14 +17,14 @@ func RequireAllowed(t testing.TB, err error) {
 	}
 }
 
-// RequireRefused ends the test unless err is or wraps a refusal, and every rule named is among those that refused. It returns the
-// refusal, for a look at its message and delay.
+// RequireRefused ends the test unless err is or wraps a refusal, and all the given rules are among those that refused. It returns the
+// refusal, so that the test can check its message and delay.
 func RequireRefused(t testing.TB, err error, rules ...string) *ratelimit.TooManyRequestsError {
 	t.Helper()
 	refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
 	if !ok {
 		t.Fatalf("expected a refusal%s; got %v", by(rules), err)
-		return nil // where t is a fake
+		return nil // if t is a fake
 	}
 	var refusing []string
 	for _, v := range refusal.Violations {
@@ -45,11 +45,11 @@ func by(rules []string) string {
 	return " by " + strings.Join(rules, " and ")
 }
 
-// most is how often Exhaust calls at most.
+// most is the largest number of calls that Exhaust makes.
 const most = 1_000_000
 
-// Exhaust makes a call until it is refused, and returns how often it was admitted. It ends the test at any other error, and after a
-// million calls. Calls must not wait: those of a rule with wait= would sleep on a clock that nobody moves.
+// Exhaust repeats a call until it is refused, and returns how often it was admitted. It ends the test on any other error, and after a million
+// calls. The rules of the call must not have wait=: the call would sleep on a clock that nobody moves.
 func Exhaust(t testing.TB, call func() error) int {
 	t.Helper()
 	for n := range most {
@@ -58,7 +58,7 @@ func Exhaust(t testing.TB, call func() error) int {
 			return n
 		case err != nil:
 			t.Fatalf("expected that the call is allowed or refused; got %v", err)
-			return n // where t is a fake
+			return n // if t is a fake
 		}
 	}
 	t.Fatalf("expected a refusal; got none in %d calls", most)

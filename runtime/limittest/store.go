@@ -12,8 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
-// New returns a limiter that counts in memory, and the clock that it goes by. The test fails if calls still sleep on the clock when it
-// ends.
+// New returns a limiter that counts in memory, and its clock. The test fails if calls still sleep on the clock when the test ends.
 func New(t testing.TB, options ...ratelimit.Option) (*ratelimit.Limiter, *Clock) {
 	t.Helper()
 	clock := NewClock()
@@ -27,7 +26,7 @@ func New(t testing.TB, options ...ratelimit.Option) (*ratelimit.Limiter, *Clock)
 	return ratelimit.New(NewOutage(clock), options...), clock
 }
 
-// Outage is a store in memory, on a [Clock], that fails on demand: for tests of what a program does while its Redis is away.
+// Outage is a store in memory, on a [Clock], that fails on demand. Use it to test what a program does while its Redis is away.
 type Outage struct {
 	*inner
 	clock *Clock
@@ -41,7 +40,7 @@ func NewOutage(clock *Clock) *Outage {
 	return &Outage{inner: memory.New(clock.Now, memory.MaxKeys, memory.MaxBytes), clock: clock}
 }
 
-// Begin makes the store fail with cause from now on. What it counted stays. A nil cause stands for "the store is away".
+// Begin makes the store fail with cause from now on. The store keeps its counts. A nil cause means the error "the store is away".
 func (o *Outage) Begin(cause error) {
 	if cause == nil {
 		cause = errors.New("the store is away")

@@ -1,5 +1,5 @@
-// Package memstore keeps the counts of rate limits in this process: for one instance, for tests, and for a start without
-// anything installed. It is not shared between processes, and forgets everything when the process ends.
+// Package memstore keeps the counts of rate limits in this process. Use it for a program with a single instance, for tests, and to start
+// without installing anything. The counts are not shared between processes, and are lost when the process ends.
 package memstore
 
 import (
@@ -18,9 +18,9 @@ type options struct {
 	maxBytes int64
 }
 
-// WithClock makes the store read the time from now instead of the system's clock, for tests. Several goroutines may call now at
-// once. A call that waits for permits still sleeps by the system's clock; package limittest has a clock that wakes it. A nil function
-// panics.
+// WithClock makes the store read the time from now instead of the system's clock, for tests. Several goroutines may call now at the same
+// time. A call that waits for permits still sleeps by the system's clock; package limittest has a clock that wakes such calls. WithClock
+// panics if now is nil.
 func WithClock(now func() time.Time) Option {
 	if now == nil {
 		panic("memstore.WithClock: the function is nil")
@@ -35,14 +35,15 @@ func WithMaxKeys(n int) Option {
 	return func(o *options) { o.maxKeys = int64(max(1, n)) }
 }
 
-// WithMaxBytes bounds how many bytes of memory the counts take, as the store estimates them. The estimate is within a quarter of what
-// they really take. The default is 256 MiB; a value below 1 means 1, which no count fits in. A call that needs more memory fails as it
-// does with [WithMaxKeys], also if its key is known: a sliding window, for example, grows with its calls.
+// WithMaxBytes bounds how many bytes of memory the counts take. The store estimates the bytes; the estimate is within a quarter of the real
+// size. The default is 256 MiB; a value below 1 means 1, which has room for no count. A call that needs more memory fails as with
+// [WithMaxKeys], even if its key is known: a sliding window, for example, grows with its calls.
 func WithMaxBytes(n int64) Option {
 	return func(o *options) { o.maxBytes = max(1, n) }
 }
 
-// New returns an empty store. Limiters that share it share its bounds, and count rules of the same prefix and name together.
+// New returns an empty store. Limiters that share it share its bounds. Those with the same prefix also share the counts of rules of the same
+// name.
 func New(opts ...Option) ratelimit.Store {
 	o := options{maxKeys: memory.MaxKeys, maxBytes: memory.MaxBytes}
 	for _, option := range opts {

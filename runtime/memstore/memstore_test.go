@@ -11,7 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// A full store refuses new subjects as long as all that it keeps is live, and knows the old ones all the while.
+// A full store refuses new subjects as long as all its counts are live. Calls of known subjects are not affected.
 func TestWithMaxKeys(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	store := memstore.New(memstore.WithMaxKeys(3), memstore.WithClock(func() time.Time { return now }))
@@ -75,7 +75,7 @@ func TestWithMaxBytes(t *testing.T) {
 	}
 }
 
-// Any clock will do, also the zero time's.
+// The store works with any clock, even one that shows the zero time.
 func TestClockBefore1970(t *testing.T) {
 	for _, start := range []time.Time{{}, time.Unix(-1e6, 0), time.Unix(0, 0)} {
 		for _, rule := range []ratelimit.Rule{

@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// The way from generated code to the limiter costs no allocation.
+// A call from generated code to the limiter allocates nothing.
 func TestTakeAllocatesNothing(t *testing.T) {
 	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket), context.Background()
 	two := wrap.NewRules("p.T.N", bucket, ratelimit.Rule{Name: "n", Limit: 1_000_000, Per: time.Second})

@@ -6,7 +6,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// A test of a program's wiring makes sure that nobody passes on what is not limited.
+// A test of a program's wiring checks that it uses the wrapper.
 func ExampleIsLimited() {
 	var sender any = limited{} // in a program NewLimitedSender(plain, limiter)
 	fmt.Println(wrap.IsLimited(sender), wrap.IsLimited(decorator{sender}), wrap.IsLimited(decorator{"plain"}))

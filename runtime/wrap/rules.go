@@ -14,7 +14,7 @@ type Rules struct {
 	prepared bridge.Rules
 }
 
-// NewRules prepares the rules of method, which is called pkg.Type.Method. A rule without a name gets the name of the method. NewRules
+// NewRules prepares the rules of a method, whose name is pkg.Type.Method. A rule without a name gets the name of the method. NewRules
 // panics if a rule is not valid.
 func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 	prepared, err := bridge.Prepare(method, rules)
@@ -24,18 +24,18 @@ func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 	return &Rules{method: method, rules: prepared.Rules().([]ratelimit.Rule), prepared: prepared}
 }
 
-// Rules returns the rules, with the names that they got. The caller must not change them.
+// Rules returns the rules, with the names that errors and events show. The caller must not change them.
 func (r *Rules) Rules() []ratelimit.Rule { return r.rules }
 
-// NilKey returns a *ratelimit.KeyError: expr, which a rule needs, is nil. The number rule is the rule's index in NewRules.
+// NilKey returns a *ratelimit.KeyError, which says that expr is nil and a rule needs it. rule is the index of that rule in NewRules.
 func (r *Rules) NilKey(rule int, expr string) error { return r.Missing(rule, expr, expr+" is nil") }
 
-// Missing returns a *ratelimit.KeyError: expr, which a rule needs, has no value for this reason.
+// Missing returns a *ratelimit.KeyError, which says why expr has no value although a rule needs it.
 func (r *Rules) Missing(rule int, expr, reason string) error {
 	return &ratelimit.KeyError{Method: r.method, Rule: r.rules[rule].Name, Expr: expr, Reason: reason}
 }
 
-// KeyError returns a *ratelimit.KeyError: expr, which a rule needs, fails with err.
+// KeyError returns a *ratelimit.KeyError, which says that expr fails with err although a rule needs it.
 func (r *Rules) KeyError(rule int, expr string, err error) error {
 	return &ratelimit.KeyError{Method: r.method, Rule: r.rules[rule].Name, Expr: expr, Err: err}
 }

@@ -10,24 +10,23 @@ import (
 // Everybody is the subject of a rule without a key.
 const Everybody = ""
 
-// Charge is what one rule takes of a call.
+// Charge is what one rule charges a call.
 type Charge = bridge.Charge
 
-// Limit is a number of permits per window that a call brings along. The zero Limit is none: the rule's own holds.
+// Limit is a limit that depends on the call. With the zero Limit, the rule's own limit applies.
 type Limit = bridge.Limit
 
-// LimitOf returns the limit of n permits. A call that brings a limit which its rule could not have fails with a
-// *ratelimit.KeyError.
+// LimitOf returns a limit of n permits. If the rule could not have that limit, the call fails with a *ratelimit.KeyError.
 func LimitOf(n int64) Limit { return Limit{Permits: n, Given: true} }
 
-// Keep stands for the cost of a rule that is not settled: its charge stays as it is.
+// Keep is a cost that does not settle the rule: its charge stays as it is.
 const Keep = bridge.Keep
 
-// Taken is what an admitted call took of its rules.
+// Taken is the charge of an admitted call.
 type Taken = bridge.Taken
 
-// Take charges one permit to each rule, for the subjects in the order of the rules, and waits where the rules say so. It returns
-// nil if the call is admitted, else an error of package ratelimit or the context's, wrapped.
+// Take charges one permit to each rule, and waits if it has to. The subjects are in the order of the rules. Take returns nil if the call is
+// admitted. Otherwise it returns an error of package ratelimit, or an error that wraps the context's.
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
 	if n := len(subjects); n == len(rules.rules) && n <= bridge.Few {
 		var few [bridge.Few]string
@@ -43,7 +42,7 @@ func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...s
 	return call.Take(ctx)
 }
 
-// TakeCharges is [Take] for rules with a cost, a condition, a member or a limit of their own in each call.
+// TakeCharges is [Take] for rules whose cost, condition, member or limit depends on the call.
 func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error {
 	return ask(l, rules, charges).Take(ctx)
 }
@@ -61,8 +60,8 @@ func ask(l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
 	return call
 }
 
-// Failed tells the limiter's observers that a call is not made because a key, cost or limit could not be computed. It returns err. If
-// the limiter hashes subjects, the text of the cause is left out, as a subject may be in it.
+// Failed tells the limiter's observers that a call is not made because a key, cost or limit could not be computed. It returns err. If the
+// limiter hashes subjects, the error leaves out the text of its cause, which may contain a subject.
 func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
 	method := ""
 	if e, ok := err.(*ratelimit.KeyError); ok {
@@ -71,12 +70,12 @@ func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
 	return bridge.Failed(ctx, l, method, err)
 }
 
-// Describe gives a refusal the message of the rule that it is about. The messages stand in the order of the rules; "" leaves the
-// rule's own. Other errors pass unchanged.
+// Describe sets the message of a refusal to the one of the rule with the longest delay. messages are in the order of the rules; "" means the
+// rule's own message. Describe returns other errors unchanged.
 func Describe(err error, messages ...string) error { return bridge.Describe(err, messages) }
 
-// Shown returns a caller's text that stands in a key, fit for the message of a refusal: hashed if the limiter hashes subjects, else as
-// [Printable] does.
+// Shown returns the form in which the message of a refusal shows text, which is part of a key: a hash if the limiter hashes subjects, and
+// otherwise [Printable] of text.
 func Shown(err error, text string) string {
 	if hash, ok := bridge.Hashed(err, text); ok {
 		return hash
@@ -84,13 +83,13 @@ func Shown(err error, text string) string {
 	return Printable(text)
 }
 
-// ClientIP returns what [ratelimit.WithClientIP] put into ctx, or "".
+// ClientIP returns the address that [ratelimit.WithClientIP] put into ctx, or "".
 func ClientIP(ctx context.Context) string {
 	s, _ := ctx.Value(bridge.ClientIP).(string)
 	return s
 }
 
-// UserID returns what [ratelimit.WithUserID] put into ctx, or "".
+// UserID returns the user that [ratelimit.WithUserID] put into ctx, or "".
 func UserID(ctx context.Context) string {
 	s, _ := ctx.Value(bridge.UserID).(string)
 	return s

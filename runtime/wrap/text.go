@@ -7,7 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// Part escapes the value of one expression in a template, so that two different lists of values never give the same text.
+// Part escapes the value of one expression in a template, so that different lists of values always give different texts.
 func Part(s string) string {
 	if !strings.ContainsAny(s, `:\`) {
 		return s
@@ -17,8 +17,8 @@ func Part(s string) string {
 
 var partEscaper = strings.NewReplacer(`:`, `\:`, `\`, `\\`)
 
-// Printable returns a caller's text fit for a message: characters that do not print are escaped as in Go source, and a text over
-// 128 bytes is cut.
+// Printable makes a caller's text safe for a message: it escapes unprintable characters as in Go source, and cuts a text of more than 128
+// bytes.
 func Printable(s string) string { return printable.Text(s, 128) }
 
 // IsNil reports whether v is nil or holds a nil pointer, map, slice, func or channel.

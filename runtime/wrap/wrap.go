@@ -1,4 +1,4 @@
-// Package wrap is what generated code calls. A program does not call it by hand, except for [IsLimited] in a test of its wiring.
+// Package wrap has the functions that generated code calls. A program does not call them itself, except [IsLimited] in a test of its wiring.
 package wrap
 
 import (
@@ -13,10 +13,10 @@ type Limited interface {
 	RateLimits() []ratelimit.Rule
 }
 
-// IsLimited reports whether v is a generated wrapper, or a decorator around one whose method Unwrap returns what it decorates. A
-// test of a program's wiring calls it.
+// IsLimited reports whether v is a generated wrapper, or a decorator around one. A decorator must have a method Unwrap that returns the
+// value which it decorates. Use IsLimited in a test of a program's wiring.
 func IsLimited(v any) bool {
-	for range 100 { // more decorators than that unwrap themselves
+	for range 100 { // a decorator that unwraps to itself must not loop for ever
 		if _, ok := v.(Limited); ok {
 			return true
 		}
@@ -32,7 +32,7 @@ func IsLimited(v any) bool {
 	return false
 }
 
-// Next returns next, which a wrapper of typ (pkg.Type) is to call. It panics if next is nil.
+// Next returns next, the value that a wrapper of typ (pkg.Type) calls. It panics if next is nil.
 func Next[T any](typ string, next T) T {
 	if IsNil(next) {
 		panic("wrapper of " + typ + ": next is nil")
@@ -40,7 +40,7 @@ func Next[T any](typ string, next T) T {
 	return next
 }
 
-// Limiter returns l, which a wrapper of typ (pkg.Type) is to ask. It panics if l is nil.
+// Limiter returns l, the limiter of a wrapper of typ (pkg.Type). It panics if l is nil.
 func Limiter(typ string, l *ratelimit.Limiter) *ratelimit.Limiter {
 	if l == nil {
 		panic("wrapper of " + typ + ": the limiter is nil")

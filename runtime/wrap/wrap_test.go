@@ -18,7 +18,7 @@ import (
 
 var bucket = ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 1_000_000, Per: time.Second}
 
-// A call with a subject too many or too few is not made.
+// A call with too many or too few subjects is not made.
 func TestAnotherNumberOfSubjects(t *testing.T) {
 	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket, bucket), context.Background()
 	for range 2 { // the second call finds counts
@@ -37,7 +37,7 @@ func TestAnotherNumberOfSubjects(t *testing.T) {
 	}
 }
 
-// Take decides as TakeCharges does at a cost of 1, for any number of rules: each of them counts for its own subject.
+// For any number of rules, Take decides like TakeCharges with costs of 1. Each rule counts for its own subject.
 func TestTakeIsTakeCharges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := make([]ratelimit.Rule, rapid.IntRange(1, 6).Draw(t, "rules"))
@@ -89,7 +89,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// What a call took goes back only if the call failed, and a cost that is not possible is told to observers.
+// A charge is refunded only if the call failed. Observers see the error of a settlement with an impossible cost.
 func TestTaken(t *testing.T) {
 	var last ratelimit.Event
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) { last = *e }))

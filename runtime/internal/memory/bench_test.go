@@ -9,7 +9,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// admitting are rules that admit every call of a benchmark, by what they measure.
+// admitting are rules that admit every call of a benchmark.
 var admitting = []struct {
 	name  string
 	rule  engine.Rule
@@ -68,7 +68,7 @@ func BenchmarkManyKeys(b *testing.B) {
 	}
 }
 
-// callOf returns a call of rules, for one permit of limit each.
+// callOf returns a call that takes one permit from each rule, under the given limit.
 func callOf(subject string, limit int64, rules ...*engine.Rule) *engine.Call {
 	call := &engine.Call{Prefix: "ratelimit"}
 	for _, r := range rules {

@@ -2,13 +2,13 @@ package memory
 
 import "sync/atomic"
 
-// bound is how much the store keeps, and may keep.
+// bound counts what the store keeps, and bounds it.
 type bound struct {
 	maxKeys, maxBytes int64
 	keys, bytes       atomic.Int64
 }
 
-// reserve adds to what is kept, if there is room for that.
+// reserve adds keys and bytes to the counts. If that would exceed a bound, it adds nothing and returns false.
 func (b *bound) reserve(keys, bytes int64) bool {
 	if b.add(keys, bytes); b.keys.Load() > b.maxKeys && keys > 0 || b.bytes.Load() > b.maxBytes && bytes > 0 {
 		b.add(-keys, -bytes)

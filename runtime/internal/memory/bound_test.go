@@ -14,12 +14,12 @@ import (
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what a pool holds goes with the second one
+	runtime.GC() // a pool is only emptied by the second collection
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// ruleOf returns a rule whose windows are so long.
+// ruleOf returns a rule of a kind with windows of per microseconds.
 func ruleOf(kind engine.Kind, per int64) *engine.Rule {
 	r := &engine.Rule{Name: "docs.Store.Get", Tag: "1m", Kind: kind, Per: per}
 	switch kind {
@@ -44,7 +44,7 @@ func TestEstimate(t *testing.T) {
 		kind    engine.Kind
 		charges int
 		costs   int64
-		text    string // in front of each subject
+		text    string // the beginning of each subject
 	}{
 		{"buckets", engine.TokenBucket, 1, 1, ""},
 		{"long subjects", engine.TokenBucket, 1, 1, "a subject of one hundred and twenty bytes, as they are at most before what was too long is cut and hashed: ...."},
@@ -85,7 +85,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// A bucket takes at most 110 bytes, the text of its subject included, however many there are.
+// A bucket takes at most 110 bytes, including the text of its subject, however many buckets there are.
 func TestBucketBytes(t *testing.T) {
 	for _, keys := range []int{100_000, 300_000, 1_000_000} {
 		subjects := make([]string, keys)
@@ -111,7 +111,7 @@ func TestBucketBytes(t *testing.T) {
 	}
 }
 
-// The bound on bytes refuses new subjects and no old ones, whatever their rule needs at its first call.
+// A store at its bound on bytes refuses new subjects, but no known ones, whatever memory a rule needs at its first call.
 func TestMaxBytes(t *testing.T) {
 	for _, kind := range engine.Kinds() {
 		t.Run(fmt.Sprint(kind), func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
-// What grows after its first call is bounded as well.
+// The bound on bytes also applies to a state that grows after its first call.
 func TestMaxBytesOfOneSubject(t *testing.T) {
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.Distinct} {
 		const most = 1 << 20
@@ -180,7 +180,7 @@ func TestMaxBytesOfOneSubject(t *testing.T) {
 	}
 }
 
-// Subjects that call once and never again do not add up.
+// Subjects that call only once do not fill the memory.
 func TestOneShotSubjects(t *testing.T) {
 	clock := &hand{now: hour}
 	const live = 1000 // at a time
@@ -202,7 +202,7 @@ func TestOneShotSubjects(t *testing.T) {
 	requireWhole(t, s)
 }
 
-// Calls of one subject free what all others have left behind.
+// Calls of one subject free the expired states of all others.
 func TestExpiryFrees(t *testing.T) {
 	clock := &hand{now: hour}
 	before := heap()

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// clock tells the time in microseconds since 1970. Without a function to ask it reads the monotonic clock of the system, which takes
-// half the time of the wall clock, and compares the two every second, so that it follows when the wall clock is put right.
+// clock tells the time in microseconds since 1970. Without a function ask it reads the monotonic clock of the system, which takes half the
+// time of reading the wall clock. Every second it compares the two, so that it follows when the wall clock is set.
 type clock struct {
 	ask   func() time.Time
 	start time.Time
-	ahead atomic.Int64 // what to add to the time since start
-	due   atomic.Int64 // when to compare, in microseconds after start
+	ahead atomic.Int64 // microseconds to add to the time since start
+	due   atomic.Int64 // when to compare the clocks next, in microseconds after start
 }
 
 const compareEvery = int64(time.Second / time.Microsecond)
 
-// newClock returns a clock that asks now, or goes by the system's clocks if now is nil.
+// newClock returns a clock that calls now, or uses the system's clocks if now is nil.
 func newClock(now func() time.Time) *clock {
 	start := time.Now()
-	start = start.Add(-time.Duration(start.Nanosecond() % 1000)) // so that both clocks go on to the next microsecond together
+	start = start.Add(-time.Duration(start.Nanosecond() % 1000)) // so that both clocks reach the next microsecond at the same time
 	c := &clock{ask: now, start: start}
 	c.ahead.Store(c.start.UnixMicro())
 	return c
@@ -39,8 +39,9 @@ func (c *clock) now() int64 {
 	return c.ahead.Load() + since
 }
 
-// compare takes over what the wall clock showed at some time between two readings of the monotonic clock. The thread may have been
-// stopped in between, so this changes as little as agrees with all three: nothing, if the clock was right at any time between.
+// compare adjusts ahead to a reading of the wall clock, made between two readings of the monotonic clock. The thread may have been stopped in
+// between, so the exact offset is unknown. compare makes the smallest change that agrees with the three readings. If the present offset agrees
+// with them, it changes nothing.
 func (c *clock) compare(before, wall, after int64) {
 	ahead := c.ahead.Load()
 	c.ahead.Store(min(max(ahead, wall-after), wall-before))

@@ -11,12 +11,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// However long the thread is stopped between the readings of the two clocks, the time that is told stays right, and where the wall
-// clock was put right it follows.
+// However long the thread is stopped between the readings of the two clocks, the clock stays right. It follows when the wall clock is set.
 func TestClockAgreesWithTheWallClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &clock{start: time.Now()}
-		ahead, since := int64(1_700_000_000_000_000), int64(0) // what is true
+		ahead, since := int64(1_700_000_000_000_000), int64(0) // the true values
 		c.ahead.Store(ahead)
 		t.Repeat(map[string]func(*rapid.T){
 			"compare": func(t *rapid.T) {
@@ -58,7 +57,7 @@ func TestClockIsRight(t *testing.T) {
 	}
 }
 
-// The clock follows the wall clock while it is asked.
+// A clock that is read follows the wall clock.
 func TestClockIsPutRight(t *testing.T) {
 	c := newClock(nil)
 	c.ahead.Add(int64(time.Hour / time.Microsecond))
@@ -75,7 +74,7 @@ func TestClockByHand(t *testing.T) {
 	}
 }
 
-// The clock shows the same microsecond as the wall clock, whatever parts of one have passed.
+// The clock shows the same microsecond as the wall clock, even if it was made within a microsecond.
 func TestClockShowsWholeMicroseconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, part := range []time.Duration{0, 1, 400, 600, 999} {
@@ -91,7 +90,7 @@ func TestClockShowsWholeMicroseconds(t *testing.T) {
 	})
 }
 
-// A member that has not been admitted is unknown on any clock, also on one that a test starts at the epoch or before.
+// A member that has not been admitted is unknown at any time, even on a clock that a test starts at or before 1970.
 func TestUnknownMembersBeforeTheEpoch(t *testing.T) {
 	for _, now := range []int64{-62135596800000000, -1, 0, 99, 100} {
 		s := New((&hand{now: now}).time, 10, 1e6)
@@ -103,8 +102,8 @@ func TestUnknownMembersBeforeTheEpoch(t *testing.T) {
 	}
 }
 
-// Each call reads the clock while it holds the lock, so the times of decisions are in the order of the decisions. And nothing that a call counts
-// expires between its reading and its decision, and is removed by another call.
+// Each call reads the clock while it holds its locks. So the times of decisions are in the order of the decisions, and no other call removes an
+// entry that expires between the reading and the decision.
 func TestTimesAreInOrder(t *testing.T) {
 	var s *Store
 	reads := 0
@@ -120,7 +119,7 @@ func TestTimesAreInOrder(t *testing.T) {
 		return time.UnixMicro(hour)
 	}, 1e6, 1<<30)
 	rule := &engine.Rule{Name: "r", Kind: engine.TokenBucket, Per: 1_000_000}
-	for range 3 { // of a new state, of one that is there, and a refusal
+	for range 3 { // a call with a new state, one with a known state, and a refusal
 		if _, err := s.Decide(context.Background(), callOf("k", 2, rule)); err != nil {
 			t.Fatal(err)
 		}

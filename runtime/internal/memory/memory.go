@@ -1,5 +1,5 @@
-// Package memory keeps the counts of rate limits in this process. It is the store of package memstore, and what a limiter counts with
-// by itself. The arithmetic is package engine's.
+// Package memory keeps the counts of rate limits in this process. It is the store behind package memstore. A limiter also uses it for rules of
+// instance scope, and while its own store fails. The arithmetic is in package engine.
 package memory
 
 import (
@@ -15,38 +15,38 @@ import (
 )
 
 // ErrFull is the error of a call that needs memory while the store is full of counts that still matter.
-var ErrFull = errors.New("the store in process is full: raise WithMaxKeys or WithMaxBytes")
+var ErrFull = errors.New("the store in memory is full: raise WithMaxKeys or WithMaxBytes")
 
-// Store is an engine.Store in memory. It has no goroutine: calls remove what has expired, a few entries at a time.
+// Store is an engine.Store in memory. It has no goroutine: calls remove expired entries, a few at a time.
 type Store struct {
 	*table
 	space    *space
 	settings settings
 }
 
-// space tells the counts of stores that share a table apart. Its address is its identity, so its size must not be zero.
+// space separates the counts of stores that share a table. Its address is its identity, so its size must not be zero.
 type space struct{ _ byte }
 
-// table is all that is kept, by all stores that share it.
+// table holds the counts of all stores that share it.
 type table struct {
 	clock  *clock
 	seed   maphash.Seed
 	bound  bound
-	turn   atomic.Uint32 // which shard is swept next
+	turn   atomic.Uint32 // the number of the shard that was swept last
 	shards [shards]shard
 }
 
-// shards is how many parts of the table can decide at once. A set of shards is a bit mask, hence 64.
+// shards is the number of parts of the table, each with its own lock. There are 64 because a set of shards is a bit mask.
 const shards = 64
 
-// The bounds of a store for which its user names no others: counts, and bytes.
+// The default bounds of a store: the number of counts, and bytes.
 const (
 	MaxKeys  = 1_000_000
 	MaxBytes = 256 << 20
 )
 
-// New returns a store of at most maxKeys states, one for each rule and subject, which take about maxBytes bytes. With now nil it goes
-// by the system's clock.
+// New returns a store of at most maxKeys states, one for each rule and subject. They take at most about maxBytes bytes. If now is nil, the store
+// uses the system's clock.
 func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 	t := &table{clock: newClock(now), seed: maphash.MakeSeed()}
 	t.bound.maxKeys, t.bound.maxBytes = maxKeys, maxBytes
@@ -56,10 +56,10 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 	return &Store{table: t, space: new(space)}
 }
 
-// NewLike returns an empty store. If the store given is in memory as well, the two share the clock and the bounds of that; else the
-// new one is as [New] makes it, by the clock that calls of the store given wait by, if it has one.
+// NewLike returns an empty store. If the given store is also in memory, the two share its clock and bounds. Otherwise NewLike calls [New], with
+// the clock of the given store if that is an [engine.Sleeper].
 func NewLike(store engine.Store, maxKeys, maxBytes int64) *Store {
-	if s, ok := store.(interface{ self() *Store }); ok { // also one that a *Store is embedded in
+	if s, ok := store.(interface{ self() *Store }); ok { // a *Store, or a type that embeds one
 		return &Store{table: s.self().table, space: new(space)}
 	}
 	if s, ok := store.(engine.Sleeper); ok {
@@ -70,8 +70,8 @@ func NewLike(store engine.Store, maxKeys, maxBytes int64) *Store {
 
 func (s *Store) self() *Store { return s }
 
-// setKey makes k the key of a count. It is written in place, since copying a key takes as long as finding its entry. Nobody can foresee the
-// hash. All rules of a subject are in one shard.
+// setKey makes k the key of a count. It writes in place, because copying a key takes as long as finding its entry. The hash has a random seed, so
+// nobody can choose subjects that collide. All rules of a subject are in one shard.
 func (s *Store) setKey(k *key, prefix string, rule *engine.Rule, subject string) {
 	hash := maphash.String(s.seed, subject)
 	k.space, k.prefix, k.rule, k.subject = s.space, prefix, rule, subject
@@ -92,7 +92,7 @@ func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 	var few [fewKeys]key
 	keys := s.keys(few[:], call)
 	w := s.lock(keys)
-	now := s.clock.now() // under the locks, so that time does not go back from one call to the next
+	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
 	if plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused; plain && w.admit(call.Claims, now) {
 		v = engine.Verdict{Now: now, At: now, Admitted: true}
 	} else {
@@ -102,8 +102,8 @@ func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 	return v, err
 }
 
-// Admit decides a plain call that makes the claims for the subjects, if all of them are simple. It returns the time of the admission, and
-// whether there was one; if not, nothing was done.
+// Admit decides a call of the claims, with the subjects in their place, if all of them are simple: see [engine.Record.Admits]. It returns the
+// time, and reports whether the call was admitted. If not, nothing was charged.
 func (s *Store) Admit(prefix string, claims []*engine.Claim, subjects []string) (now int64, admitted bool) {
 	var few [fewKeys]key
 	keys := slices.Grow(few[:0], len(claims))[:len(claims)]
@@ -126,10 +126,10 @@ func (s *Store) Since(at int64) time.Duration {
 	return max(0, time.Duration(s.clock.now()-at)*time.Microsecond)
 }
 
-// fewKeys is how many claims of a call need no memory for their keys.
+// fewKeys is the largest number of claims whose keys need no allocation.
 const fewKeys = 4
 
-// keys returns the keys of a call's claims, out of few if those are enough.
+// keys returns the keys of a call's claims. It uses the memory of few if that is enough.
 func (s *Store) keys(few []key, call *engine.Call) []key {
 	keys := slices.Grow(few[:0], len(call.Claims))[:len(call.Claims)]
 	for i := range keys {
@@ -138,13 +138,13 @@ func (s *Store) keys(few []key, call *engine.Call) []key {
 	return keys
 }
 
-// lock locks the shards of the keys of a call, in ascending order, so that no two calls wait for each other. It finds the entries.
+// lock locks the shards of the keys of a call, and finds the entries. It locks in ascending order, so that no two calls wait for each other.
 func (s *Store) lock(keys []key) *work {
 	locked := uint64(0)
 	for i := range keys {
 		locked |= 1 << keys[i].shard
 	}
-	locked = max(locked, 1) // of a call without claims
+	locked = max(locked, 1) // a call without claims also needs a shard
 	for m := locked; m != 0; m &= m - 1 {
 		s.shards[bits.TrailingZeros64(m)].Lock()
 	}
@@ -157,7 +157,7 @@ func (s *Store) lock(keys []key) *work {
 	return w
 }
 
-// unlock unlocks the shards of a call, and now and then removes what has expired from another one.
+// unlock unlocks the shards of a call. Now and then it also removes expired entries from another shard.
 func (s *Store) unlock(w *work) {
 	w.clear()
 	w.calls++
@@ -170,10 +170,10 @@ func (s *Store) unlock(w *work) {
 	}
 }
 
-// sweepEvery is after how many calls of one shard another one is swept.
+// sweepEvery is how many calls of one shard are made before the next shard is swept.
 const sweepEvery = 64
 
-// sweep removes some of what has expired in the next n shards.
+// sweep removes some of the expired entries in the next n shards.
 func (s *Store) sweep(n int) {
 	now := s.clock.now()
 	for range n {

@@ -38,7 +38,7 @@ func TestStoreLikeEngine(t *testing.T) {
 	})
 }
 
-// hand is a clock that is moved by hand, in microseconds.
+// hand is a clock that the test moves, in microseconds.
 type hand struct{ now int64 }
 
 func (h *hand) time() time.Time { return time.UnixMicro(h.now) }
@@ -49,7 +49,7 @@ type model struct {
 	store *Store
 	rules []engine.Rule
 	cells map[string]*engine.Cell
-	taken []engine.Call // admitted, not adjusted yet
+	taken []engine.Call // calls that were admitted and not yet adjusted
 }
 
 func drawRule(t *rapid.T) engine.Rule {
@@ -98,7 +98,7 @@ func (m *model) draw(t *rapid.T) engine.Call {
 }
 
 func drawClaim(t *rapid.T, r *engine.Rule, cost int64) engine.Claim {
-	equal := *r // as a program that prepares a rule again has it
+	equal := *r // an equal rule, as a program has that prepares a rule again
 	c := engine.Claim{Rule: rapid.SampledFrom([]*engine.Rule{r, &equal}).Draw(t, "rule"), Cost: cost}
 	c.Subject = rapid.SampledFrom([]string{"a", "a", "b", "c", "a longer one that is a text of its own"}).Draw(t, "subject")
 	c.Limit = rapid.SampledFrom([]int64{3, 3, 5, 100}).Draw(t, "limit")
@@ -189,7 +189,7 @@ func (m *model) reset(t *rapid.T) {
 	}
 }
 
-// requireWhole checks that the parts of a store that nobody uses fit together.
+// requireWhole checks that the data structures of a store are consistent. No call may be running.
 func requireWhole(t interface{ Fatalf(string, ...any) }, s *Store) {
 	keys, bytes := int64(0), int64(0)
 	for i := range s.shards {
@@ -224,7 +224,7 @@ func requireWhole(t interface{ Fatalf(string, ...any) }, s *Store) {
 	}
 }
 
-// Calls of any kind by many goroutines, of several subjects each in any order, leave a whole store and take no more than there is.
+// Calls of all kinds by many goroutines, each with several subjects in any order, leave a consistent store and take no more than the limit.
 func TestConcurrentCalls(t *testing.T) {
 	const goroutines, each, subjects, limit = 8, 2000, 5, 3000
 	s := New(nil, 1000, 1<<30)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// settings are texts by list and name.
+// settings holds texts by list and name.
 type settings struct {
 	sync.Mutex
 	texts map[string]map[string]string
@@ -39,7 +39,7 @@ func (s *Store) Set(_ context.Context, list, name, text string, replaces func(ol
 	return true, nil
 }
 
-// Register implements engine.Settings. The list lasts as long as the process.
+// Register implements engine.Settings. It ignores life: the list lasts as long as the process.
 func (s *Store) Register(ctx context.Context, list string, texts map[string]string, _ time.Duration) error {
 	for name, text := range texts {
 		_, _ = s.Set(ctx, list, name, text, nil)

@@ -7,37 +7,37 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// shard is a part of the store, with a lock of its own. Its entries stand in pages without gaps; the last one takes the place of one
-// that is removed. Entries are referred to by their numbers plus 1, so that 0 is none.
+// shard is a part of the table, with a lock of its own. Its entries are in pages, without gaps: the last entry replaces one that is removed. A
+// reference to an entry is its number plus 1; 0 means none.
 type shard struct {
 	sync.Mutex
 	cursor int // the entry that expire looks at next
 	count  int // entries
 	pages  [][]entry
-	heads  []uint32 // by hash: the first entry of a chain of entries. As many as a power of two
+	heads  []uint32 // by hash: the first entry of each chain. The length is a power of two
 	groups map[groupName]*group
-	work   work // of the call that has locked this shard first
+	work   work // for a call whose lowest shard is this one
 
-	_ [64]byte // so that the locks of two shards do not share a cache line
+	_ [64]byte // keeps the locks of two shards in different cache lines
 }
 
-// entry is what is kept of one rule for one subject.
+// entry holds the count of one rule for one subject.
 type entry struct {
 	*group
 	subject string
 	record  engine.Record
 	hash    uint32
-	next    uint32 // entry in the chain
+	next    uint32 // the next entry in the chain
 }
 
-// series is all counts of one rule of a limiter.
+// series identifies all counts of one rule of a limiter.
 type series struct {
 	space  *space
 	prefix string
 	rule   *engine.Rule
 }
 
-// groupName tells the groups of a shard apart.
+// groupName identifies a group in a shard.
 type groupName struct {
 	space             *space
 	prefix, name, tag string
@@ -48,13 +48,13 @@ func (s *series) group() groupName {
 	return groupName{s.space, s.prefix, s.rule.Name, s.rule.Tag, s.rule.Kind}
 }
 
-// group is what the entries of one rule in a shard share. Of equal rules it has the one that was used first.
+// group holds what the entries of one rule in a shard share. Its rule is the first of several equal ones that was used.
 type group struct {
 	series
 	entries int
 }
 
-// key names an entry.
+// key identifies an entry.
 type key struct {
 	series
 	subject string
@@ -66,17 +66,17 @@ func (e *entry) is(k *key) bool {
 	return e.hash == k.hash && e.subject == k.subject && (e.series == k.series || e.series.group() == k.group())
 }
 
-// perPage entries of 64 bytes, and the 8 bytes of the garbage collector, fill a page of 4 kB.
+// perPage is the number of entries in a page. With 64 bytes for each and 8 for the garbage collector they fill 4 kB.
 const perPage = 63
 
 func (s *shard) at(i int) *entry { return &s.pages[i/perPage][i%perPage] }
 
-// fewestHeads is how many chains an empty shard has.
+// fewestHeads is the number of chains in an empty shard.
 const fewestHeads = 8
 
 func (s *shard) head(hash uint32) *uint32 { return &s.heads[int(hash)&(len(s.heads)-1)] }
 
-// find returns an entry and its number, or nil. The entry stays where it is until one is added or removed.
+// find returns an entry and its number, or nil. The pointer is valid until an entry is added or removed.
 func (s *shard) find(k *key) (*entry, int) {
 	for n := *s.head(k.hash); n > 0; {
 		e := s.at(int(n - 1))
@@ -88,7 +88,7 @@ func (s *shard) find(k *key) (*entry, int) {
 	return nil, -1
 }
 
-// link returns what refers to the i-th entry: the head of its chain, or the entry before it.
+// link returns the reference to the i-th entry: in the head of its chain, or in the entry before it.
 func (s *shard) link(i int) *uint32 {
 	link := s.head(s.at(i).hash)
 	for *link != uint32(i+1) {
@@ -97,7 +97,7 @@ func (s *shard) link(i int) *uint32 {
 	return link
 }
 
-// chain puts all entries in chains, of which there are n.
+// chain distributes all entries over n chains.
 func (s *shard) chain(n int) {
 	s.heads = make([]uint32, n)
 	for i := range s.count {
@@ -107,10 +107,10 @@ func (s *shard) chain(n int) {
 	}
 }
 
-// entryBytes is what an entry takes besides its text and what its record refers to: its part of a page and of the heads.
+// entryBytes is the size of an entry in its page and in heads. The text and what the record refers to come on top.
 const entryBytes = 64 + 6
 
-// groupBytes is what a group takes besides its texts.
+// groupBytes is the size of a group without its texts.
 const groupBytes = 256
 
 func textBytes(text string) int64 { return int64(len(text)+15) &^ 15 }
@@ -118,7 +118,7 @@ func textBytes(text string) int64 { return int64(len(text)+15) &^ 15 }
 // size returns about how many bytes an entry takes.
 func (e *entry) size() int64 { return entryBytes + textBytes(e.subject) + e.record.Size() }
 
-// add keeps a new record, and returns the bytes that this takes.
+// add adds an entry with a new record, and returns the bytes that it takes.
 func (s *shard) add(k *key, r engine.Record) (bytes int64) {
 	g, bytes := s.enter(k)
 	if s.count == len(s.pages)*perPage {
@@ -138,7 +138,7 @@ func (s *shard) add(k *key, r engine.Record) (bytes int64) {
 	return bytes
 }
 
-// enter counts one more entry of the group of a key. It returns the group, and the bytes that it takes if it is new.
+// enter adds one to the number of entries in the group of a key. It returns the group, and the bytes of the group if that is new.
 func (s *shard) enter(k *key) (g *group, bytes int64) {
 	name := k.group()
 	if g = s.groups[name]; g == nil {
@@ -152,7 +152,7 @@ func (s *shard) enter(k *key) (g *group, bytes int64) {
 	return g, bytes
 }
 
-// remove forgets the i-th entry, and returns the bytes that it took.
+// remove removes the i-th entry, and returns the bytes that it took.
 func (s *shard) remove(i int) (bytes int64) {
 	e, last := s.at(i), s.at(s.count-1)
 	bytes = e.size()
@@ -178,11 +178,11 @@ func (s *shard) remove(i int) (bytes int64) {
 	return bytes
 }
 
-// mostRounds bounds how much one call removes.
+// mostRounds bounds the work of expire in one call.
 const mostRounds = 16
 
-// expire looks at the next n entries, and as Redis does goes on while more than a quarter of them had expired. It removes those that
-// had, and returns how many there were and the bytes that they took.
+// expire removes the expired ones of the next n entries. Like Redis, it goes on while more than a quarter of them had expired. It returns how
+// many entries it removed, and the bytes that they took.
 func (s *shard) expire(now int64, n int) (removed, bytes int64) {
 	found := n
 	for round := 0; round < mostRounds && 4*found > n; round++ {

@@ -7,17 +7,17 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// work is memory for one call at a time.
+// work is reusable memory for one call at a time.
 type work struct {
-	calls   uint32         // how many there were
+	calls   uint32         // the number of calls so far
 	locked  uint64         // the shards of the call, as a set
-	entries []*entry       // of the claims; nil where there is none
-	claims  []engine.Claim // of Admit
+	entries []*entry       // of the claims; nil for a claim without an entry
+	claims  []engine.Claim // used by Admit
 	targets []target
 	cells   []*engine.Cell
 }
 
-// clear makes the memory ready for the next call.
+// clear prepares the memory for the next call.
 func (w *work) clear() {
 	w.entries, w.claims = w.entries[:0], w.claims[:0]
 	if len(w.targets) > 0 {
@@ -27,7 +27,8 @@ func (w *work) clear() {
 	}
 }
 
-// admit charges the claims of a plain call if all of them are simple, and reports whether it did.
+// admit charges the claims if all of them are simple, and reports whether it did. The call must be neither a Peek nor have Report, UpTo or
+// Refused.
 func (w *work) admit(claims []engine.Claim, now int64) bool {
 	for i, e := range w.entries {
 		if e == nil || !e.record.Admits(&claims[i], now) || slices.Contains(w.entries[:i], e) {
@@ -40,15 +41,15 @@ func (w *work) admit(claims []engine.Claim, now int64) bool {
 	return true
 }
 
-// target is what a claim is decided on. If there is no entry, one is added if the call leaves something to keep.
+// target is the record on which a claim is decided. If there is no entry for it, keep adds one, unless there is nothing to keep.
 type target struct {
-	*engine.Record               // of the entry, or fresh
-	fresh          engine.Record // where there is no entry
+	*engine.Record               // of the entry, or &fresh
+	fresh          engine.Record // used if there is no entry
 	unpacked       engine.Unpacked
-	size           int64 // of the record before the call
+	size           int64 // the record's size before the call
 }
 
-// unpack fills in the targets and cells of all claims.
+// unpack sets the targets and cells of all claims.
 func (w *work) unpack(keys []key) {
 	w.targets = slices.Grow(w.targets, len(keys))[:len(keys)]
 	for i := range w.targets {
@@ -86,7 +87,7 @@ func (s *Store) step(call *engine.Call, keys []key, w *work, now int64) (engine.
 	return v, nil
 }
 
-// needs returns how many entries and bytes a call may add.
+// needs returns how many entries and bytes a call may add at most.
 func (w *work) needs(call *engine.Call, keys []key, now int64) (entries, bytes int64) {
 	for i := range w.targets {
 		bytes += w.cells[i].State.Grows(&call.Claims[i], now)
@@ -98,7 +99,7 @@ func (w *work) needs(call *engine.Call, keys []key, now int64) (entries, bytes i
 	return entries, bytes
 }
 
-// keep keeps what a call made of its cells, in place of what was reserved.
+// keep stores the cells of a call, and adds their entries and bytes to the bound instead of those that were reserved.
 func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
 	entries, bytes = -entries, -bytes
 	for i := range w.targets {
@@ -108,7 +109,7 @@ func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
 			bytes += p.Size() - p.size
 		}
 	}
-	for i := range w.targets { // adding entries may move those that there are
+	for i := range w.targets { // a second loop, because adding entries may move others
 		k, p := &keys[i], &w.targets[i]
 		if w.entries[i] == nil && p.fresh.Expiry(k.rule) > now {
 			shard := &s.shards[k.shard]
@@ -158,11 +159,11 @@ func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err erro
 	return found, nil
 }
 
-// drop removes the entries of a call that are to go.
+// drop removes the entries of a call for which goes returns true.
 func (s *Store) drop(keys []key, goes func(*entry) bool) {
 	for i := range keys {
 		shard := &s.shards[keys[i].shard]
-		if e, n := shard.find(&keys[i]); e != nil && goes(e) { // removing one may have moved the others
+		if e, n := shard.find(&keys[i]); e != nil && goes(e) { // found again, because removing an entry may have moved others
 			bytes := shard.remove(n)
 			s.bound.add(-1, -bytes)
 		}

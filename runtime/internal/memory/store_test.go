@@ -40,8 +40,8 @@ func expectKeys(t *testing.T, s *Store, want int64) {
 	requireWhole(t, s)
 }
 
-// Whatever is done at whichever bound, no live count is forgotten: a fixed window admits what a plain map of windows does, and is
-// full only if so many are live.
+// Whatever its bound, a full store forgets no live count: a fixed window admits the same calls as a plain map of windows. The store is full
+// only if as many counts are live as the bound allows.
 func TestFullStoreKeepsWhatIsLive(t *testing.T) {
 	type window struct{ stop, used int64 }
 	rapid.Check(t, func(t *rapid.T) {
@@ -86,10 +86,10 @@ func TestFullStoreChargesNothing(t *testing.T) {
 	other.Name = "other"
 	expect(t, s, callOf("a", 2, old), true)
 	expect(t, s, callOf("b", 2, old), true)
-	expectFull(t, s, callOf("a", 2, old, other)) // the first is known, the second is new
+	expectFull(t, s, callOf("a", 2, old, other)) // the first rule has a count, the second is new
 	expectKeys(t, s, 2)
 	expect(t, s, callOf("a", 2, old), true)
-	expect(t, s, callOf("a", 2, old, other), false) // refused by what is known
+	expect(t, s, callOf("a", 2, old, other), false) // refused by the first rule
 	expectKeys(t, s, 2)
 }
 
@@ -128,7 +128,7 @@ func TestWhatKeepsNothing(t *testing.T) {
 	expectKeys(t, s, 1)
 }
 
-// A charge after the clock went back belongs to the window that is open, and is rolled back from it.
+// A charge after the clock was set back belongs to the open window, and is rolled back from it.
 func TestWindowAfterTheClockWentBack(t *testing.T) {
 	clock := &hand{now: 1000}
 	s := New(clock.time, 10, 1e6)
@@ -145,7 +145,7 @@ func TestWindowAfterTheClockWentBack(t *testing.T) {
 	expect(t, s, callOf("a", 2, rule), true)
 }
 
-// A block is kept longer than the window whose refusal began it.
+// A block is kept even after the window has ended in which it began.
 func TestBlockKeepsItsPlace(t *testing.T) {
 	clock := &hand{now: 1}
 	s := New(clock.time, 1, 1e6)
@@ -156,12 +156,12 @@ func TestBlockKeepsItsPlace(t *testing.T) {
 	clock.now = 500 // the window is over, the block is not
 	expect(t, s, callOf("a", 1, rule), false)
 	expectFull(t, s, callOf("b", 1, rule))
-	expect(t, s, callOf("a", 1, rule, other), false) // the other is new, but nothing of it is kept
+	expect(t, s, callOf("a", 1, rule, other), false) // the other rule is new, but keeps no count
 	clock.now = 1001
 	expect(t, s, callOf("a", 1, rule), true)
 }
 
-// Blocks of subjects whose calls come one after the other stay apart, also where they are in one shard.
+// Blocks of different subjects are separate, even if the subjects are in one shard and call one after the other.
 func TestBlocksAreApart(t *testing.T) {
 	const subjects = 1000
 	clock := &hand{now: hour}
@@ -169,7 +169,7 @@ func TestBlocksAreApart(t *testing.T) {
 	rule.Block = hour
 	for i := range subjects {
 		expect(t, s, callOf(fmt.Sprint(i), 1, rule), true)
-		expect(t, s, callOf(fmt.Sprint(i), 1, rule), false) // which begins the block
+		expect(t, s, callOf(fmt.Sprint(i), 1, rule), false) // begins the block
 		clock.now++
 	}
 	for range 2 {
@@ -182,7 +182,7 @@ func TestBlocksAreApart(t *testing.T) {
 	}
 }
 
-// What was given back in full makes room at once.
+// A state whose whole charge was given back is removed at once.
 func TestReturnedStateMakesRoom(t *testing.T) {
 	s := New((&hand{now: hour}).time, 1, 1e6)
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.TokenBucket, engine.Distinct} {
@@ -196,7 +196,7 @@ func TestReturnedStateMakesRoom(t *testing.T) {
 	}
 }
 
-// However many goroutines add at once, the bound holds, and no place is lost.
+// However many goroutines add states at the same time, the store never exceeds its bound, and can be filled up to it.
 func TestBoundHoldsForConcurrentCalls(t *testing.T) {
 	const goroutines, each, most = 8, 200, 300
 	s := New((&hand{now: 1}).time, most, 1e6)
@@ -225,7 +225,7 @@ func TestBoundHoldsForConcurrentCalls(t *testing.T) {
 	expectKeys(t, s, most)
 }
 
-// What is equal but for one part of its name is counted apart, also if all hashes are equal.
+// Keys that differ in any one part have separate counts, even if all hashes are equal.
 func TestNamesAreApart(t *testing.T) {
 	base := engine.Rule{Name: "a", Tag: "v", Kind: engine.FixedWindow, Per: 100}
 	rules := []engine.Rule{base, base, base, base}
@@ -293,7 +293,7 @@ func TestChains(t *testing.T) {
 	})
 }
 
-// What a limiter counts by itself goes by the clock and the bounds of its store, and is counted apart.
+// A store made by NewLike shares the clock and the bounds of the given store, but not its counts.
 func TestNewLike(t *testing.T) {
 	clock := &hand{now: 1234}
 	s := New(clock.time, 2, 1e6)
@@ -307,7 +307,7 @@ func TestNewLike(t *testing.T) {
 	expectFull(t, s, callOf("b", 1, rule))
 	expectKeys(t, s, 2)
 
-	hour := ruleOf(engine.SlidingWindow, 3_600_000_000) // the clock of this one goes on by itself
+	hour := ruleOf(engine.SlidingWindow, 3_600_000_000) // long, because this store uses the system's clock
 	other := NewLike(foreign{}, 1, 1e6)
 	expect(t, other, callOf("a", 1, hour), true)
 	expectFull(t, other, callOf("b", 1, hour))
@@ -359,7 +359,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A call that asks for a report, of a subject that is known, allocates nothing.
+// A call with a report, for a known subject, allocates nothing.
 func TestReportsAllocateNothing(t *testing.T) {
 	for _, kind := range engine.Algorithms() {
 		s, call := New((&hand{now: hour}).time, 10, 1e6), callOf("a", 1000, ruleOf(kind, hour))
