@@ -8,8 +8,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// backwards makes a search from the end one from the beginning of the reversed list. Expr's own leaves values on the
-// machine's stack, which a call around it would take for its arguments.
+// backwards turns a search from the end of a list into a search from the beginning of the reversed list. Expr's own search leaves values on
+// the machine's stack, and a call around it would take them for its arguments.
 func (p *patcher) backwards(node *ast.Node, n *ast.BuiltinNode) {
 	list, each := n.Arguments[0], n.Arguments[1]
 	if n.Name == "findLast" {
@@ -28,7 +28,7 @@ func (p *patcher) backwards(node *ast.Node, n *ast.BuiltinNode) {
 	ast.Patch(node, let)
 }
 
-// reversed is a list from its end to its beginning.
+// reversed returns a list in reverse order.
 func reversed(args ...any) (any, error) {
 	r := reflect.Indirect(reflect.ValueOf(args[0]))
 	switch r.Kind() {
@@ -44,7 +44,7 @@ func reversed(args ...any) (any, error) {
 	return all, nil
 }
 
-// mirrored is the index in a list of what stands at the first argument in the reversed one; nil if that is.
+// mirrored turns the first argument, an index in the reversed list, into an index in the list. It returns nil for nil.
 func mirrored(args ...any) (any, error) {
 	i, ok := args[0].(int)
 	if !ok {

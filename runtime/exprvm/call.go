@@ -50,7 +50,7 @@ func result(out []reflect.Value) (any, error) {
 	return nil, fmt.Errorf("a function returns %d values; expected one, or one and an error", len(out))
 }
 
-// convert makes v a value of type to, as long as that changes nothing but the type.
+// convert returns v as a value of type to. It is an error if that changes more than the type.
 func convert(v any, to reflect.Type) (reflect.Value, error) {
 	r := reflect.ValueOf(v)
 	switch {
@@ -87,7 +87,7 @@ func convertAll(r reflect.Value, to reflect.Type) (reflect.Value, error) {
 	return all, nil
 }
 
-// keeps reports whether a value is the same as one of type to.
+// keeps reports whether a value stays the same when it is converted to type to.
 func keeps(r reflect.Value, to reflect.Type) bool {
 	zero := reflect.Zero(to)
 	switch {

@@ -2,13 +2,13 @@ package exprvm
 
 import "reflect"
 
-// hiddenName is a field or a method that is not exported, that needs an address, or that a tag hides.
+// hiddenName is a field or a method that expr does not see, because it is not exported, needs an address, or is hidden by a tag.
 type hiddenName struct {
 	of   reflect.Type
 	name string
 }
 
-// Hidden shows p a field or a method of T that expr does not see, and returns p.
+// Hidden adds to p a field or a method of T that expr does not see, and returns p.
 func Hidden[T any](p *Program, name string, see func(T) any) *Program {
 	if p.hidden == nil {
 		p.hidden = map[hiddenName]func(any) any{}

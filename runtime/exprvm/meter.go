@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// maxSize bounds a text or a list that a caller sends, in bytes.
+	// maxSize bounds the size of a text or a list that a caller sends, in bytes.
 	maxSize = 64 << 10
-	// maxWork bounds what one evaluation does: one for each byte of a text and each element of a list that a function reads or makes, and
-	// for each round of a loop.
+	// maxWork bounds the work of one evaluation. Each byte of a text and each element of a list that a function reads or makes counts one, and
+	// so does each round of a loop.
 	maxWork = 1 << 20
 )
 
 var errWork = errors.New("the expression has too much to do for these values")
 
-// meter counts the work of one evaluation, before it is done.
+// meter counts the work of one evaluation before the work is done.
 type meter struct{ work int64 }
 
 func (m *meter) count(n int64) error {
@@ -30,7 +30,7 @@ func (m *meter) count(n int64) error {
 	return nil
 }
 
-// bounded returns an error for a text or a list that is too long to look at.
+// bounded returns an error if v is a text or a list of more than maxSize bytes.
 func bounded(v any) error {
 	switch v := v.(type) {
 	case nil, bool, int, int64, float64:
@@ -57,7 +57,7 @@ func bounded(v any) error {
 	return nil
 }
 
-// boundedResult returns a function that returns no text or list that is too long to look at.
+// boundedResult returns a function that calls f, and returns an error instead of a text or a list of more than maxSize bytes.
 func boundedResult(f func(args ...any) (any, error)) func(args ...any) (any, error) {
 	return func(args ...any) (any, error) {
 		v, err := f(args...)
@@ -68,7 +68,7 @@ func boundedResult(f func(args ...any) (any, error)) func(args ...any) (any, err
 	}
 }
 
-// size is how much there is to read in v.
+// size returns the work of reading v.
 func size(v any) int64 {
 	switch v := v.(type) {
 	case nil, bool, int, int64, float64:
@@ -84,12 +84,13 @@ func size(v any) int64 {
 	return 0
 }
 
-// read is its second argument, counted by the first.
+// read returns its second argument, and counts the work of reading it with the first, the meter.
 func read(args ...any) (any, error) {
 	return args[1], args[0].(*meter).count(1 + size(args[1]))
 }
 
-// counted returns a function of expr's whose first argument is the meter. It counts what the function makes before that is made.
+// counted returns one of expr's functions with the meter as an additional first argument. It counts the size of the result, which made returns,
+// before the function makes it.
 func counted(name string, made func(args []any) int64) func(...any) (any, error) {
 	b := library(name)
 	return func(args ...any) (any, error) {
@@ -100,18 +101,18 @@ func counted(name string, made func(args []any) int64) func(...any) (any, error)
 	}
 }
 
-// repeated is how long a text is that is repeated.
+// repeated returns the length of a repeated text.
 func repeated(args []any) int64 {
 	return int64(max(0, runtime.ToInt(args[1]))) * size(args[0])
 }
 
-// substituted is how long a text may be after a replacement.
+// substituted returns how long a text may be after a replacement.
 func substituted(args []any) int64 {
 	text, old := args[0].(string), args[1].(string)
 	return size(text) + int64(strings.Count(text, old))*size(args[2])
 }
 
-// connected is how much longer a list is as one text than its elements are.
+// connected returns how much longer the joined text of a list is than its elements.
 func connected(args []any) int64 {
 	n := size(args[0])
 	if len(args) > 1 {
@@ -120,7 +121,7 @@ func connected(args []any) int64 {
 	return n
 }
 
-// added is l + r, where the first argument is the meter.
+// added returns l + r. The first argument is the meter.
 func added(args ...any) (any, error) {
 	l, isText := plain(args[1]).(string)
 	r, both := plain(args[2]).(string)
@@ -130,7 +131,7 @@ func added(args ...any) (any, error) {
 	return operate("+", args[1], args[2])
 }
 
-// meter is a node for the meter, which follows the values of an expression.
+// meter returns a node for the meter, which follows the values of an expression.
 func (p *patcher) meter() ast.Node {
 	values := &ast.IdentifierNode{Value: envName}
 	m := &ast.MemberNode{Node: values, Property: &ast.IntegerNode{Value: p.count}}
@@ -138,7 +139,7 @@ func (p *patcher) meter() ast.Node {
 	return m
 }
 
-// countArguments makes a function of expr's count what it reads, and each round of its loop.
+// countArguments makes one of expr's functions count what it reads, and each round of its loop.
 func (p *patcher) countArguments(n *ast.BuiltinNode) {
 	for i, arg := range n.Arguments {
 		switch arg := arg.(type) {

@@ -20,7 +20,7 @@ var (
 	errDivisor  = errors.New("the divisor is not above 0")
 )
 
-// operators are expr's own, for what is not two integers.
+// operators are expr's own operators. They are used unless both operands are integers.
 var operators = map[string]func(l, r any) any{
 	"+": runtime.Add, "-": runtime.Subtract, "*": runtime.Multiply,
 	"%":  func(l, r any) any { return runtime.Modulo(l, r) },
@@ -30,12 +30,13 @@ var operators = map[string]func(l, r any) any{
 	">=": func(l, r any) any { return runtime.MoreOrEqual(l, r) },
 }
 
-// exact are the operators on integers. Expr would make ints of these first, which on 32 bits changes them.
+// exact are the operators on integers. Expr would convert the operands to int first, which changes them on 32-bit machines.
 var exact = map[string]func(a, b int64) (int64, error){
 	"+": checked.Add[int64], "-": checked.Subtract[int64], "*": checked.Multiply[int64], "%": checked.Remainder[int64],
 }
 
-// operate is an operator, whose name comes first. Where expr would wrap an integer, it returns an error or knows better.
+// operate applies an operator, whose name is the first argument. If an integer would overflow in expr, operate returns an error or the exact
+// result.
 func operate(args ...any) (any, error) {
 	op, left, right := args[0].(string), plain(args[1]), plain(args[2])
 	if strings.ContainsAny(op, "<>") {
@@ -77,7 +78,7 @@ func isDuration(v any) bool {
 	return ok
 }
 
-// machineInt is n as an int, which on 32 bits too great a one does not become.
+// machineInt returns n as an int. It is an error if n does not fit, as may happen on 32-bit machines.
 func machineInt(n int64) (any, error) {
 	if int64(int(n)) != n {
 		return nil, errOverflow
@@ -85,7 +86,7 @@ func machineInt(n int64) (any, error) {
 	return int(n), nil
 }
 
-// equal is l == r. Integers that are too great for an int64 are compared by their bits.
+// equal returns l == r. Integers that are too large for an int64 are compared by their bits.
 func equal(args ...any) (any, error) {
 	left, right := number(args[0]), number(args[1])
 	l, r := reflect.ValueOf(left), reflect.ValueOf(right)
@@ -104,10 +105,10 @@ func bits(v reflect.Value) uint64 {
 
 func isInt(v reflect.Value) bool { return v.CanInt() || v.CanUint() && v.Kind() != reflect.Uintptr }
 
-// exceeds reports whether an integer is too great for an int64.
+// exceeds reports whether an integer is too large for an int64.
 func exceeds(v reflect.Value) bool { return v.CanUint() && v.Uint() > math.MaxInt64 }
 
-// whole is an integer as an int64, which too great a one does not become.
+// whole returns an integer as an int64, or an error if it is too large.
 func whole(v reflect.Value) (int64, error) {
 	if exceeds(v) {
 		return 0, fmt.Errorf("%d does not fit an int", v.Uint())
@@ -115,10 +116,10 @@ func whole(v reflect.Value) (int64, error) {
 	return int64(bits(v)), nil
 }
 
-// compared are what operators say of two values of which the first is less, equal and greater.
+// compared holds the results of the operators if the first value is less than, equal to, or greater than the second.
 var compared = map[string][3]bool{"<": {true, false, false}, "<=": {true, true, false}, ">": {false, false, true}, ">=": {false, true, true}}
 
-// order is below, at or above 0, as l is less than, equal to or greater than r.
+// order returns a number below, at or above 0 if l is less than, equal to or greater than r.
 func order(l, r reflect.Value) int {
 	switch {
 	case exceeds(l) && !exceeds(r):
@@ -129,7 +130,7 @@ func order(l, r reflect.Value) int {
 	return cmp.Compare(int64(bits(l)), int64(bits(r)))
 }
 
-// remainder is l % r, where l may be too great for an int, as a hash is.
+// remainder returns l % r. l may be too large for an int64: it is often a hash.
 func remainder(l, r reflect.Value) (any, error) {
 	by, err := whole(r)
 	if err != nil {
@@ -141,7 +142,7 @@ func remainder(l, r reflect.Value) (any, error) {
 	return machineInt(int64(l.Uint() % uint64(by)))
 }
 
-// opposite is -v, of the same type.
+// opposite returns -v, of the same type.
 func opposite(args ...any) (any, error) {
 	v := plain(args[0])
 	r := reflect.ValueOf(v)
@@ -159,7 +160,7 @@ func opposite(args ...any) (any, error) {
 	return nil, errOverflow
 }
 
-// absolute is abs(v).
+// absolute returns abs(v).
 func absolute(args ...any) (any, error) {
 	v := plain(args[0])
 	if r := reflect.ValueOf(v); r.CanInt() && r.Int() < 0 {
@@ -168,7 +169,7 @@ func absolute(args ...any) (any, error) {
 	return builtin.Abs(v), nil
 }
 
-// integral is int(v).
+// integral returns int(v).
 func integral(args ...any) (any, error) {
 	v, err := index(args[0])
 	if err != nil {
@@ -182,7 +183,7 @@ func integral(args ...any) (any, error) {
 
 var shiftLeft = library("bitshl")
 
-// shifted is bitshl(v, by), that loses no bit.
+// shifted returns bitshl(v, by), or an error if a bit would be lost.
 func shifted(args ...any) (any, error) {
 	v, by := number(args[0]), number(args[1])
 	s, err := shiftLeft(v, by)
@@ -192,7 +193,7 @@ func shifted(args ...any) (any, error) {
 	return s, err
 }
 
-// index is v as an index or a bound, which too great a number does not become.
+// index returns v as an index or a bound, or an error if the number is too large.
 func index(v any) (any, error) {
 	v = number(v)
 	if r := reflect.ValueOf(v); isInt(r) {
@@ -205,7 +206,7 @@ func index(v any) (any, error) {
 	return v, nil
 }
 
-// extreme returns min or max, which a later number is if it and the one before are in the order of op.
+// extreme returns the function min or max: a later number replaces the best one so far if "best op number" is true.
 func extreme(op string) func(args ...any) (any, error) {
 	return func(args ...any) (best any, err error) {
 		for _, v := range flattened(nil, reflect.ValueOf(args)) {
@@ -216,7 +217,7 @@ func extreme(op string) func(args ...any) (any, error) {
 				best = v
 				continue
 			}
-			if beaten, _ := operate(op, best, v); beaten == true { // numbers have an order
+			if beaten, _ := operate(op, best, v); beaten == true { // comparing numbers gives no error
 				best = v
 			}
 		}
@@ -224,7 +225,7 @@ func extreme(op string) func(args ...any) (any, error) {
 	}
 }
 
-// flattened appends what is in a list, and in the lists in it.
+// flattened appends the elements of a list to all, and the elements of lists in it.
 func flattened(all []any, l reflect.Value) []any {
 	for i := range l.Len() {
 		v := plain(l.Index(i).Interface())
@@ -237,7 +238,7 @@ func flattened(all []any, l reflect.Value) []any {
 	return all
 }
 
-// within tells whether a range has the first argument, without spelling it out.
+// within reports whether the first argument is in a range, without making a list of the range.
 func within(args ...any) (any, error) {
 	v := number(args[0])
 	low, err := index(args[1])

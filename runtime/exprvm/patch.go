@@ -2,15 +2,15 @@ package exprvm
 
 import "github.com/expr-lang/expr/ast"
 
-// envName is what expr calls all that an expression is given: the list of the values, in a tree that is patched.
+// envName is expr's name for the environment of an expression. In a patched tree the environment is the list of the values.
 const envName = "$env"
 
-// patcher replaces what expr would do with what package exprvm does, from the leaves of a tree to its root.
+// patcher replaces operations of expr with functions of this package, from the leaves of a tree to its root.
 type patcher struct {
 	index map[string]int        // of the values, by name
-	done  map[ast.Node]bool     // calls of our functions; nodes may stand in a tree twice
-	held  map[ast.Node]ast.Node // what was made of them, where that is not to be done again
-	lists int                   // how many have a name
+	done  map[ast.Node]bool     // calls of our functions; a node may occur twice in a tree
+	held  map[ast.Node]ast.Node // the replacements of nodes that must not be replaced twice
+	lists int                   // the number of lists that have a name
 
 	count   int  // of the values
 	metered bool // the expression needs a meter
@@ -41,7 +41,7 @@ func (p *patcher) Visit(node *ast.Node) {
 		}
 		p.wrap("value", &n.Property)
 		base, property := n.Node, n.Property
-		if n.Optional { // the machine itself leaves the chain where hold gives nil, before it computes the property
+		if n.Optional { // if hold returns nil, the machine leaves the chain before it computes the property
 			p.replace(&n.Node, "hold", base)
 			n.Property = &ast.IntegerNode{}
 			p.done[n] = true
@@ -84,18 +84,18 @@ func (p *patcher) Visit(node *ast.Node) {
 	}
 }
 
-// replaced are the functions of expr's that we have our own for.
+// replaced maps expr's functions to our own that replace them.
 var replaced = map[string]string{
 	"get": "look", "int": "integral", "abs": "absolute", "bitshl": "shifted", "min": "least", "max": "greatest",
 	"string": "shown", "now": "now", "date": "date",
 }
 
-// makers are the functions of expr's that make a text which is much longer than what they read.
+// makers are those of expr's functions whose result may be much longer than their arguments.
 var makers = map[string]func(args ...any) (any, error){
 	"repeat": counted("repeat", repeated), "replace": counted("replace", substituted), "join": counted("join", connected),
 }
 
-// sum makes a sum a reduction, whose + is ours.
+// sum turns a sum into a reduction, which uses our own +.
 func (p *patcher) sum(node *ast.Node, n *ast.BuiltinNode) {
 	sum := &ast.BinaryNode{Operator: "+", Left: &ast.PointerNode{Name: "acc"}, Right: &ast.PointerNode{}}
 	if len(n.Arguments) == 2 {
@@ -106,11 +106,11 @@ func (p *patcher) sum(node *ast.Node, n *ast.BuiltinNode) {
 	ast.Patch(node, &ast.BuiltinNode{Name: "reduce", Arguments: []ast.Node{n.Arguments[0], each, &ast.IntegerNode{}}})
 }
 
-// identifier makes a name an element of the values, which are the environment of the expression.
+// identifier turns a name into an element of the values, which are the environment of the expression.
 func (p *patcher) identifier(node *ast.Node, n *ast.IdentifierNode) {
 	i, ok := p.index[n.Value]
 	if !ok {
-		return // a variable of the expression's own
+		return // a variable that the expression declares
 	}
 	values := &ast.IdentifierNode{Value: envName}
 	value := &ast.MemberNode{Node: values, Property: &ast.IntegerNode{Value: i}}
@@ -118,7 +118,7 @@ func (p *patcher) identifier(node *ast.Node, n *ast.IdentifierNode) {
 	p.done[value], p.done[values] = true, true
 }
 
-// argument makes $env.name the value of that name, or nil if it is given none. As a whole $env is a value itself.
+// argument turns $env.name into the value of that name, or nil if there is none. $env alone stays as it is.
 func (p *patcher) argument(node *ast.Node, n *ast.MemberNode) bool {
 	env, ok := n.Node.(*ast.IdentifierNode)
 	name, constant := n.Property.(*ast.StringNode)
@@ -135,7 +135,7 @@ func (p *patcher) argument(node *ast.Node, n *ast.MemberNode) bool {
 
 func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 	switch n.Operator {
-	case "??": // which would go on with what a pointer points to, and so lose its methods
+	case "??": // expr would replace a pointer by what it points to, which loses the pointer's methods
 		choice := *n
 		p.replace(&choice.Left, "hold", n.Left)
 		choice.Right = &ast.ArrayNode{Nodes: []ast.Node{n.Right}}
@@ -172,8 +172,7 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 	}
 }
 
-// builtin makes the arguments of expr's own functions plain, but where they go on to be members of something else, or show
-// their types.
+// builtin makes the arguments of expr's own functions plain. It leaves those that become members of a list or map, or whose types are shown.
 func (p *patcher) builtin(n *ast.BuiltinNode) {
 	switch n.Name {
 	case "map", "find", "findLast", "reduce", "type", "toJSON", "first", "last", "take", "keys", "values",
@@ -202,20 +201,20 @@ func (p *patcher) builtin(n *ast.BuiltinNode) {
 	}
 }
 
-// predicates are the functions whose first argument keeps its elements as they are, for the second one to look into.
+// predicates are the functions whose second argument is evaluated for each element of the first. Those elements stay as they are.
 var predicates = map[string]bool{
 	"all": true, "any": true, "none": true, "one": true, "filter": true, "findIndex": true, "findLastIndex": true,
 	"count": true, "sum": true, "groupBy": true, "sortBy": true,
 }
 
-// plainResults are those of our functions whose values are plain.
+// plainResults are those of our functions whose results are plain.
 var plainResults = map[string]bool{
 	"$in": true, "$equal": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true,
 	"$shifted": true,
 	"$least":   true, "$greatest": true, "$added": true,
 }
 
-// plain makes the value of a node plain, unless it cannot be otherwise.
+// plain makes the value of a node plain, unless it always is.
 func (p *patcher) plain(node *ast.Node) { p.wrap("plain", node) }
 
 func (p *patcher) wrap(fn string, node *ast.Node) {
@@ -224,7 +223,7 @@ func (p *patcher) wrap(fn string, node *ast.Node) {
 		return
 	case *ast.BinaryNode:
 		return
-	case *ast.CallNode: // what is plain may yet be a duration, or too great for an index
+	case *ast.CallNode: // a plain value may still be a duration, or too large for an index
 		isPlain := fn != "number" && fn != "index"
 		if name, ok := n.Callee.(*ast.IdentifierNode); ok && p.done[n] && (name.Value == "$"+fn || isPlain && plainResults[name.Value]) {
 			return
@@ -233,7 +232,7 @@ func (p *patcher) wrap(fn string, node *ast.Node) {
 	p.replace(node, fn, *node)
 }
 
-// replace puts a call of one of our functions where node is.
+// replace replaces node by a call of one of our functions.
 func (p *patcher) replace(node *ast.Node, fn string, args ...ast.Node) {
 	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: "$" + fn}, Arguments: args}
 	ast.Patch(node, call)

@@ -1,16 +1,14 @@
-// Package exprvm runs the expressions of directives that were not turned into Go on the machine of expr-lang/expr. Generated
-// code declares one [Program] for each of them and calls it with the values that the expression names. It is the only package
-// of the runtime that imports expr: a program whose expressions all became Go does not link it. It is not a general wrapper
-// around expr: what an expression may say was checked when the code was generated.
+// Package exprvm runs expressions of directives on the virtual machine of expr-lang/expr, if they were not translated to Go. Generated code
+// declares one [Program] for each of them, and calls it with the values that the expression names. It is the only package of the runtime that
+// imports expr: a program whose expressions were all translated to Go does not link expr. The package is not a general wrapper around expr:
+// it relies on the checks that were made when the code was generated.
 //
-// An expression means here what it would mean as Go. Expr knows values by their types alone, so some things are patched
-// into the trees of its expressions: values of named types count as what they are made of, a call converts its arguments as
-// far as no value is changed by it, and what goes through nil is an error that says so. So is an integer that overflows, and a
-// text with an address in it.
+// An expression means the same here as it would in Go. Expr itself differs, so this package patches the trees of expressions. A value of a
+// named type counts as a value of its underlying type. A call converts its arguments if that does not change their values. A field, method or
+// element of nil is an error that says so. So is an integer that overflows, and a text that contains a memory address.
 //
-// A caller may send anything, so work is bounded: a text or a list of over 64 KiB is an error before anything is evaluated, wherever an
-// expression meets it, and an evaluation that would read and make more than a million bytes, elements and rounds of loops ends with an
-// error before it makes them.
+// A caller may send anything, so work is bounded. A text or a list of more than 64 KiB is an error wherever an expression meets it. An
+// evaluation that would read and make more than a million bytes, elements and rounds of loops ends with an error before it makes them.
 package exprvm
 
 import (
@@ -25,7 +23,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Program is an expression. It is compiled when it is first needed, and safe for use by many goroutines.
+// Program is an expression. It is compiled when it is first used, and safe for use by many goroutines.
 type Program struct {
 	source string
 	names  []string
@@ -33,7 +31,7 @@ type Program struct {
 
 	once    sync.Once
 	program *vm.Program
-	metered bool // the machine is given a meter behind the values
+	metered bool // the machine gets a meter behind the values
 	err     error
 }
 
@@ -43,12 +41,12 @@ func New(source string, names ...string) *Program {
 	return &Program{source: source, names: names}
 }
 
-// Err compiles the program and returns what is wrong with it: a *file.Error of expr's, with the place.
+// Err compiles the program and returns its error: a *file.Error of expr, which has the position.
 func (p *Program) Err() error {
 	p.once.Do(func() {
 		patcher := newPatcher(p.names)
 		ops := []expr.Option{
-			expr.Optimize(false), // its rewritings rely on types that are not known here
+			expr.Optimize(false), // the optimizer relies on types that are not known here
 			expr.Patch(patcher),
 		}
 		for name, f := range p.functions() {
@@ -56,7 +54,7 @@ func (p *Program) Err() error {
 		}
 		for _, name := range p.names {
 			if _, ok := builtin.Index[name]; ok {
-				ops = append(ops, expr.Function(name, call)) // or it would not be parsed as a name
+				ops = append(ops, expr.Function(name, call)) // otherwise expr would not parse it as a name
 			}
 		}
 		p.program, p.err = expr.Compile(p.source, ops...)
@@ -65,7 +63,7 @@ func (p *Program) Err() error {
 	return p.err
 }
 
-// functions are what expr is to call. A $ keeps their names apart from those of variables.
+// functions returns the functions that patched expressions call. Their names begin with $, which no variable's name does.
 func (p *Program) functions() map[string]func(...any) (any, error) {
 	return map[string]func(...any) (any, error){
 		"at": boundedResult(p.at), "look": boundedResult(look), "call": boundedResult(call), "in": in, "equal": equal, "within": within,
@@ -83,7 +81,8 @@ func (p *Program) functions() map[string]func(...any) (any, error) {
 	}
 }
 
-// library is a function of expr's as it is. The machine would give it what a pointer points to, and so no *time.Location.
+// library returns one of expr's own functions for calls of ours. The machine replaces pointer arguments by what they point to, so it could not
+// pass a *time.Location.
 func library(name string) func(...any) (any, error) {
 	b := builtin.Builtins[builtin.Index[name]]
 	if b.Safe == nil {
@@ -104,12 +103,12 @@ func (p *Program) Bool(values ...any) (bool, error) { return evaluate(p, values,
 // Int returns the value of an expression that is an integer.
 func (p *Program) Int(values ...any) (int64, error) { return evaluate(p, values, integer) }
 
-// Value returns the value of an expression as the machine computes it.
+// Value returns the value of an expression of any type.
 func (p *Program) Value(values ...any) (any, error) {
 	return evaluate(p, values, func(v any) (any, error) { return v, nil })
 }
 
-// evaluate runs p. The methods of its result may panic, too.
+// evaluate runs p, and converts the result by as. It turns panics of both into errors: as may call methods of the result.
 func evaluate[T any](p *Program, values []any, as func(any) (T, error)) (result T, err error) {
 	if err := p.Err(); err != nil {
 		return result, fmt.Errorf("the expression does not compile with the expr of this program: %w", err)
@@ -137,7 +136,7 @@ func evaluate[T any](p *Program, values []any, as func(any) (T, error)) (result 
 	return as(v)
 }
 
-// cause is what the machine's error is about, without the drawing of the expression around it.
+// cause returns the cause of the machine's error, without the picture of the expression around it.
 func cause(err error) error {
 	var at *file.Error
 	if !errors.As(err, &at) {
@@ -150,7 +149,7 @@ func cause(err error) error {
 	return errors.New(at.Message)
 }
 
-// OrNil makes a function of a context, such as ratelimit.ClientIP, count as nil where it finds nothing.
+// OrNil returns a function that calls find, such as wrap.ClientIP, and returns nil instead of "".
 func OrNil[C any](find func(C) string) func(C) any {
 	return func(c C) any {
 		if s := find(c); s != "" {

@@ -12,7 +12,7 @@ import (
 
 var errNil = errors.New("the value is nil")
 
-// text is the stable form of v: by its method MarshalText, else by its method String, else by its kind.
+// text returns v in a stable text form: by its method MarshalText, or else by its method String, or else by its kind.
 func text(v any) (string, error) {
 	if wrap.IsNil(v) {
 		return "", errNil

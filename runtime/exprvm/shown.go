@@ -12,7 +12,7 @@ import (
 
 var errAddress = errors.New("a text would show an address, which differs from call to call")
 
-// shown is string(v).
+// shown returns string(v).
 func shown(args ...any) (any, error) {
 	v, _ := value(args...)
 	r := reflect.ValueOf(v)
@@ -28,7 +28,7 @@ func shown(args ...any) (any, error) {
 	return builtin.String(r.Interface()), nil
 }
 
-// hasAddress reports whether fmt would print an address of what is in r.
+// hasAddress reports whether fmt would print a memory address for r.
 func hasAddress(r reflect.Value) bool {
 	if printsItself(r) {
 		return false
@@ -60,7 +60,7 @@ func hasAddress(r reflect.Value) bool {
 	return false
 }
 
-// printsItself reports whether fmt calls a method of r.
+// printsItself reports whether fmt prints r by calling a method of r.
 func printsItself(r reflect.Value) bool {
 	if !r.IsValid() || !r.CanInterface() || wrap.IsNil(r.Interface()) {
 		return false

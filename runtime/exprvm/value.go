@@ -8,7 +8,7 @@ import (
 	"github.com/expr-lang/expr/vm/runtime"
 )
 
-// basics are the types of Go's own that values of named types become.
+// basics are Go's predeclared types, to which values of named types are converted.
 var basics = func() map[reflect.Kind]reflect.Type {
 	m := map[reflect.Kind]reflect.Type{}
 	for _, v := range []any{
@@ -19,7 +19,8 @@ var basics = func() map[reflect.Kind]reflect.Type {
 	return m
 }()
 
-// plain is v as operators take it: of a type of Go's own, and for a pointer what it points to, unless that has parts.
+// plain returns v in the form that operators need. A value of a named type becomes one of a predeclared type. A pointer becomes what it points
+// to, unless that is a struct, a list or a map.
 func plain(v any) any {
 	switch v.(type) {
 	case nil, string, bool, int, int64, float64, time.Duration:
@@ -44,7 +45,7 @@ func plain(v any) any {
 	return r.Convert(to).Interface()
 }
 
-// number is v as plain, but for a duration, which counts as the integer it is where it does not meet a time.
+// number returns plain(v), and for a duration its integer. It is used where no time is involved.
 func number(v any) any {
 	v = plain(v)
 	if d, ok := v.(time.Duration); ok {
@@ -53,7 +54,7 @@ func number(v any) any {
 	return v
 }
 
-// value is what a pointer points to, with its type, unless that has parts.
+// value returns what a pointer points to, without changing its type. If that is a struct, a list or a map, it returns the pointer.
 func value(args ...any) (any, error) {
 	r := reflect.ValueOf(args[0])
 	for r.Kind() == reflect.Pointer && !r.IsNil() {
@@ -64,7 +65,7 @@ func value(args ...any) (any, error) {
 	return args[0], nil
 }
 
-// list is v as functions take it that look at the elements of a list.
+// list returns v in the form that functions on lists need: with plain elements.
 func list(v any) any {
 	switch v.(type) {
 	case []int, []float64, []string:
@@ -81,7 +82,7 @@ func list(v any) any {
 	return all
 }
 
-// in tells whether a list or a map has the first argument.
+// in reports whether the first argument is in a list or a map.
 func in(args ...any) (any, error) {
 	needle, hay := number(args[0]), reflect.Indirect(reflect.ValueOf(args[1]))
 	switch hay.Kind() {
@@ -104,7 +105,7 @@ func in(args ...any) (any, error) {
 	return runtime.In(needle, args[1]), nil
 }
 
-// entry is what m has for a key, of which only the type may be another one.
+// entry returns the value of m for a key. The key may have another type than the keys of m, if its value is the same in both.
 func entry(m reflect.Value, key any) (reflect.Value, error) {
 	key, _ = value(key)
 	k, err := convert(key, m.Type().Key())
@@ -114,7 +115,7 @@ func entry(m reflect.Value, key any) (reflect.Value, error) {
 	return m.MapIndex(k), nil
 }
 
-// at is a field, a method or an element of the first argument.
+// at returns a field, a method or an element of the first argument.
 func (p *Program) at(args ...any) (any, error) {
 	base, name := args[0], args[1]
 	r := reflect.ValueOf(base)
@@ -138,7 +139,7 @@ func (p *Program) at(args ...any) (any, error) {
 
 var getBuiltin = library("get")
 
-// look is what expr calls get: an element of a list or a map, or nil if there is none.
+// look implements expr's function get: it returns an element of a list or a map, or nil if there is none.
 func look(args ...any) (any, error) {
 	m := reflect.Indirect(reflect.ValueOf(args[0]))
 	if m.Kind() != reflect.Map {
@@ -155,7 +156,7 @@ func isMethod(r reflect.Value, name any) bool {
 	return ok && r.MethodByName(word).IsValid()
 }
 
-// element is one of a map: its zero value if there is none.
+// element returns the value of a map for a key, or the zero value if there is none.
 func element(m reflect.Value, key any) (any, error) {
 	v, err := entry(m, key)
 	if err != nil {
@@ -167,7 +168,7 @@ func element(m reflect.Value, key any) (any, error) {
 	return reflect.Zero(m.Type().Elem()).Interface(), nil
 }
 
-// hold is nil if its argument is, else a list of it.
+// hold returns nil if its argument is nil, and otherwise a list that holds the argument.
 func hold(args ...any) (any, error) {
 	if runtime.IsNil(args[0]) {
 		return nil, nil
@@ -175,7 +176,8 @@ func hold(args ...any) (any, error) {
 	return []any{args[0]}, nil
 }
 
-// held is what hold holds, or what that points to, unless it has parts or the pointer has methods of its own.
+// held returns the value in a list of hold. It replaces a pointer by what it points to, unless that is a struct, a list or a map, or the
+// pointer has methods of its own.
 func held(args ...any) (any, error) {
 	if args[0] == nil {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Adjust implements engine.Store. It does not end with ctx: a charge must not outlive its call.
+// Adjust implements engine.Store. It goes on even if ctx ends, because a charge must not outlive its call.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	if s.leases.adjust(call) {
 		return nil

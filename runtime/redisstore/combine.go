@@ -11,33 +11,34 @@ import (
 )
 
 const (
-	maxSending = 2   // batches on the way to one server: the other one goes on if a connection hangs
-	maxCalls   = 256 // of one batch
-	maxPermits = 512 // that sliding windows write for one batch; a call that takes more goes alone
+	maxSending = 2   // batches that are sent to one server at the same time: if one connection hangs, the other one still works
+	maxCalls   = 256 // calls in one batch
+	maxPermits = 512 // permits that sliding windows write for one batch; a call that takes more is a batch of its own
 )
 
-// queue is the requests on their way to one server. A caller who finds it empty sends at once, in its own goroutine. Those who come
-// meanwhile form the next batch.
+// queue holds the requests on their way to one server. A caller who finds it empty sends its request at once, in its own goroutine. The
+// requests that arrive meanwhile form the next batch.
 type queue struct {
 	mu      sync.Mutex
-	sending int      // batches
+	sending int      // batches that are being sent
 	waiting []*batch // oldest first
 }
 
-// batch is requests that are sent together.
+// batch holds requests that are sent together.
 type batch struct {
-	ctx      context.Context // of the caller of its first request
-	since    time.Time       // the arrival of that request
+	ctx      context.Context // of the caller of the first request
+	since    time.Time       // when the first request arrived
 	requests []*request
 	permits  int64
-	done     chan struct{} // closed when all requests are answered; nil if nobody waits for that
+	done     chan struct{} // closed when all requests are answered; nil if the caller sends the batch itself
 
 	mu       sync.Mutex // held while the calls of the requests are read or written
 	answered bool
 }
 
-// do brings a request to its server. If ctx ends meanwhile, it returns at once, and what the request is charged is undone. A caller
-// who sends by itself stays until the reply or the time-out, so it does not do that if its deadline is earlier.
+// do sends a request to its server and waits for the reply. If ctx ends meanwhile, do returns at once, and the charge of the request is given
+// back later. A caller who sends its own request stays until the reply or the timeout. It therefore does not send it itself if its deadline is
+// earlier than the timeout.
 func (n *node) do(ctx context.Context, r *request) error {
 	deadline, ok := ctx.Deadline()
 	canStay := !ok || time.Until(deadline) > n.store.Timeout
@@ -70,7 +71,7 @@ func (n *node) do(ctx context.Context, r *request) error {
 	return n.finish(ctx, b, r)
 }
 
-// enqueue adds a request to the last batch if that has room for it, else to a new one. The queue is locked.
+// enqueue adds a request to the last batch, or to a new one if the last has no room for it. The queue must be locked.
 func (n *node) enqueue(ctx context.Context, r *request) *batch {
 	permits := r.permits()
 	var b *batch
@@ -86,7 +87,7 @@ func (n *node) enqueue(ctx context.Context, r *request) *batch {
 	return b
 }
 
-// start sends the next batch if there is one and not too many are on the way. The queue is locked.
+// start starts to send the next batch if there is one and not too many are being sent. The queue must be locked.
 func (n *node) start() {
 	if len(n.waiting) > 0 && n.sending < maxSending {
 		n.sending++
@@ -125,21 +126,21 @@ func (n *node) sendBatch(b *batch) {
 	}
 }
 
-// finish returns the error of an answered request. If ctx ended before, it takes the caller out of the batch.
+// finish returns the error of an answered request. If ctx has ended, it makes sure that the charge of the request is given back.
 func (n *node) finish(ctx context.Context, b *batch, r *request) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.answered && (r.err != nil || ctx.Err() == nil) {
 		return r.err
 	}
-	r.call = clone(r.call) // the caller may use its own again
+	r.call = clone(r.call) // the caller may reuse its call
 	if r.left = !b.answered; !r.left {
 		n.undo(r)
 	}
 	return ctx.Err()
 }
 
-// undo gives back what an answered request was charged whose caller does not wait for it any more.
+// undo gives back the charge of an answered request whose caller no longer waits.
 func (n *node) undo(r *request) {
 	if r.err != nil || !r.verdict.Admitted || r.call.Peek {
 		return
@@ -151,7 +152,7 @@ func (n *node) undo(r *request) {
 	n.adjust(r.call)
 }
 
-// adjust sends an adjustment in the next run. Nobody waits for it.
+// adjust sends an adjustment in the next batch. Nobody waits for it.
 func (n *node) adjust(call *engine.Call) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -165,5 +166,5 @@ func clone(call *engine.Call) *engine.Call {
 	return &own
 }
 
-// errAgain is the error of a request that is to be sent again, since others took what it could have had.
+// errAgain is the error of a request that must be sent again because other calls took the permits that it could have had.
 var errAgain = errors.New("other calls took the permits first, again and again")

@@ -17,7 +17,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// route is how runs get to their server.
+// route says how runs are sent to their server.
 type route struct {
 	client       redis.UniversalClient
 	by           *redis.Client // see once.Cmd
@@ -31,10 +31,10 @@ func (n *node) route() route {
 	return route{n.client, n.own, "evalsha", lua.SHA}
 }
 
-// sendRuns sends the runs before a deadline and takes in their replies.
+// sendRuns sends the runs before a deadline, and stores their replies in them.
 func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	if len(runs) == 0 {
-		return // that would tell the breaker of a server that was reached
+		return // the breaker would take an empty send for a success
 	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
@@ -64,7 +64,7 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	}
 }
 
-// sendAll sends the runs. A run is sent again only if the server says that it has not begun with it.
+// sendAll sends the runs. It sends a run again only if the server says that it has not begun to execute it.
 func (n *node) sendAll(ctx context.Context, runs []*run) {
 	for to := n.route(); len(runs) > 0; {
 		to.exchange(ctx, runs)
@@ -103,10 +103,10 @@ func (to *route) exchange(ctx context.Context, runs []*run) {
 	}
 }
 
-// process sends the commands. It reports whether they were answered, or failed, before ctx ends: a client for one server sees to that
-// itself, by the time-outs it was given, and others may take longer.
+// process sends the commands. It reports whether they were answered, or failed, before ctx ends. A client for one server has time-outs that
+// ensure this; other clients may take longer.
 func (to *route) process(ctx context.Context, commands []redis.Cmder) bool {
-	client := to.client // a goroutine may still send when the route has changed
+	client := to.client // the goroutine may still be sending after the route has changed
 	send := func() {
 		if len(commands) == 1 {
 			_ = client.Process(ctx, commands[0])
@@ -136,11 +136,11 @@ func (to *route) process(ctx context.Context, commands []redis.Cmder) bool {
 	}
 }
 
-// retryAfter is when to ask a server again that is handing over a slot.
+// retryAfter is the pause before asking a server again that is handing over a slot.
 const retryAfter = 10 * time.Millisecond
 
-// unsettled reports whether a run failed because its keys are on their way from one server to another, or because the servers do not
-// agree yet on where they are: a client of a cluster follows a few answers MOVED or ASK itself.
+// unsettled reports whether a run failed because its keys are moving from one server to another, or because the servers do not yet agree
+// where they are. A cluster's client itself follows a few replies of MOVED or ASK, so it only returns one after several.
 func (to *route) unsettled(err error) bool {
 	if err == nil {
 		return false
@@ -150,7 +150,7 @@ func (to *route) unsettled(err error) bool {
 	return has("TRYAGAIN ") || !single && (has("MOVED ") || has("ASK "))
 }
 
-// another finds the route for a run that a server has not begun with, if there is one.
+// another looks for another route for a run that a server has not begun to execute. It reports whether there is one.
 func (n *node) another(ctx context.Context, from route, next *route, err error) bool {
 	text := err.Error()
 	cluster, _ := n.store.Client.(*redis.ClusterClient)
@@ -163,7 +163,7 @@ func (n *node) another(ctx context.Context, from route, next *route, err error) 
 		next.verb, next.script = "evalsha", lua.SHA
 	case from.verb == "evalsha" && has("NOSCRIPT "):
 		next.verb, next.script = "eval", lua.Script
-	case from.unsettled(err): // some time has passed
+	case from.unsettled(err): // after a pause, the same route may work
 		return ctx.Err() == nil
 	case cluster != nil && from.client != cluster && (has("MOVED ") || has("ASK ") || has("READONLY ")):
 		next.client = cluster
@@ -173,7 +173,7 @@ func (n *node) another(ctx context.Context, from route, next *route, err error) 
 	return true
 }
 
-// load tells the server our function. No call waits for it.
+// load loads the function into the server, in the background. No call waits for it.
 func (n *node) load() {
 	if !n.loading.CompareAndSwap(false, true) {
 		return
@@ -194,8 +194,8 @@ func (n *node) dropFunctions(err error) {
 	n.store.Tell("functions are not available; decisions go on with EVALSHA", err)
 }
 
-// untaken reports whether a command failed that no server has run, and none will: it was not sent, or a server would not begin
-// with it. What breaks off in the middle of a script is called ERR or WRONGTYPE, or names the script.
+// untaken reports whether no server has run a command that failed, and none will: it was not sent, or a server refused to begin with it. An
+// error in the middle of a script begins with ERR or WRONGTYPE, or names the script.
 func untaken(err error) bool {
 	if _, ok := errors.AsType[breaker.Unsent](err); ok || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed) {
 		return true

@@ -9,10 +9,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// Commands returns the commands of Redis that a store of this package runs for the decisions of the rules, in alphabetical order: a user of
-// the server needs permission for them on keys of the prefix. Without rules they are those that every rule needs. A cluster's clients
-// need CLUSTER SLOTS as well. "ratelimitctl acl" also says what else limiters run, and why. The error is a *ratelimit.RuleError if a rule
-// is not valid.
+// Commands returns the Redis commands that a store of this package runs to decide the rules, in alphabetical order. The user needs permission
+// for them on keys of the prefix. Without rules, Commands returns the commands that every rule needs. A cluster's clients also need CLUSTER
+// SLOTS. "ratelimitctl acl" prints what else limiters run, and why. The error is a *ratelimit.RuleError if a rule is not valid.
 func Commands(rules ...ratelimit.Rule) ([]string, error) {
 	var numbers []*engine.Rule
 	for _, rule := range rules {
@@ -27,7 +26,7 @@ func Commands(rules ...ratelimit.Rule) ([]string, error) {
 	return names, nil
 }
 
-// commandsOf returns what the script runs for the rules, how it is run, and how overrides and blocks are read.
+// commandsOf returns the commands that the script runs for the rules, those that run the script, and those that read overrides and blocks.
 func commandsOf(rules []*engine.Rule) []string {
 	return append(lua.Commands(rules...), "EVAL", "EVALSHA", "HSCAN")
 }

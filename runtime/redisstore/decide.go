@@ -8,21 +8,21 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// request is a call on its way to its server: to be decided, or to be adjusted.
+// request is a call on its way to its server, to be decided or adjusted.
 type request struct {
 	call   *engine.Call
 	adjust bool
-	back   *engine.Call // what is given back before, or nil
-	solo   bool         // it is not taken together with equal ones
-	asked  bool         // the same was asked a moment ago: it waits for what is on its way, if anything is
+	back   *engine.Call // an adjustment to send before this request, or nil
+	solo   bool         // not joined with equal requests
+	asked  bool         // another caller asked the same a moment ago: wait for a batch that is being sent, if there is one
 
 	verdict engine.Verdict
 	err     error
-	left    bool // its caller does not wait for it any more
+	left    bool // the caller no longer waits for the answer
 }
 
-// maxAsks bounds how often one call is sent because the calendar windows were not those of the server's time, or because equal
-// calls took what it could have had.
+// maxAsks bounds how often one call is sent. It is sent again if its calendar windows were not those of the server's time, or if equal calls
+// took the permits that it could have had.
 const maxAsks = 5
 
 // decide decides a call whose claims are on one server.
@@ -34,7 +34,7 @@ func (s *store) decide(ctx context.Context, call *engine.Call, asked bool) (engi
 	return r.verdict, nil
 }
 
-// do sends a request, again where that is asked for.
+// do sends a request, several times if necessary.
 func (s *store) do(ctx context.Context, r *request) error {
 	n, err := s.node(ctx, r.call.Claims[0].Subject)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *store) do(ctx context.Context, r *request) error {
 	}
 }
 
-// recalled answers a request that is known to be refused.
+// recalled answers a request from a remembered refusal, if there is one.
 func (r *request) recalled(m *refusals) (known bool) {
 	if r.adjust {
 		return false
@@ -65,7 +65,7 @@ func (r *request) recalled(m *refusals) (known bool) {
 	return known
 }
 
-// permits returns how many permits sliding windows may have to write for the request.
+// permits returns the largest number of permits that sliding windows may have to write for the request.
 func (r *request) permits() (n int64) {
 	for i := range r.call.Claims {
 		c := &r.call.Claims[i]
@@ -80,7 +80,7 @@ func (r *request) permits() (n int64) {
 	return n
 }
 
-// read takes in the script's reply to the request.
+// read reads the script's reply into the request.
 func (r *request) read(reply any) {
 	if r.adjust {
 		r.verdict, r.err = lua.ReadAdjustment(reply, r.call)

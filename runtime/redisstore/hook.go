@@ -8,15 +8,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
 
-// inTime is a hook of a server's client. It hands the commands of a node to a copy of the client with the store's time-out. The copies
-// that go-redis makes have no hooks: so the commands go to the client itself, through the hooks that it had before, and from here on
+// inTime is a hook of a server's client. It passes the commands of a node on to a copy of the client that has the store's timeout. Copies that
+// go-redis makes have no hooks. So the commands are given to the client itself, pass through the hooks that it had before this one, and go on
 // through the copy.
 type inTime struct{ own *redis.Client }
 
-// newCopy returns a copy of a server's client that has the store's time-out, and makes the client hand commands to it.
+// newCopy returns a copy of a server's client with the store's timeout, and makes the client pass commands on to it.
 func (s *store) newCopy(client *redis.Client) *redis.Client {
 	own := client.WithTimeout(s.Timeout)
-	own.Options().ContextTimeoutEnabled = true // these options are the copy's alone
+	own.Options().ContextTimeoutEnabled = true // the copy has its own options
 	client.AddHook(inTime{own})
 	return own
 }

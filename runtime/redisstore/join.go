@@ -7,7 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// join returns the calls of the requests, equal plain ones as one: "up to n of this".
+// join returns the calls of the requests. It joins equal plain calls into one, which asks for "up to n of this".
 func join(requests []*request) []joined {
 	calls := make([]joined, 0, len(requests))
 	if len(requests) == 1 {
@@ -43,7 +43,7 @@ func join(requests []*request) []joined {
 	return calls
 }
 
-// joins reports whether the request is a plain call that takes one permit of each rule.
+// joins reports whether the request is a plain call that takes one permit from each rule.
 func (r *request) joins() bool {
 	call := r.call
 	if r.adjust || r.solo || call.Peek || call.UpTo || call.Refused || call.Lease > 0 {
@@ -56,7 +56,7 @@ func (r *request) joins() bool {
 
 var seed = maphash.MakeSeed()
 
-// hash returns a hash of what identifies a call: its rules with their limits, and its subjects.
+// hash returns a hash of a call's rules, limits and subjects.
 func hash(call *engine.Call) uint64 {
 	h := maphash.String(seed, call.Prefix)
 	for i := range call.Claims {
@@ -66,10 +66,10 @@ func hash(call *engine.Call) uint64 {
 	return h
 }
 
-// hashState returns a hash of what identifies the state of a claim.
+// hashState returns a hash of the identity of a claim's state.
 func hashState(c *engine.Claim) uint64 { return maphash.String(seed, c.Subject) ^ c.Rule.Hash() }
 
-// equal reports whether two calls are under the same rules with the same limits, and for the same subjects.
+// equal reports whether two calls have the same rules, limits and subjects.
 func equal(a, b *engine.Call) bool {
 	if a.Prefix != b.Prefix || len(a.Claims) != len(b.Claims) {
 		return false
@@ -88,8 +88,8 @@ func alike(a, b *engine.Rule) bool {
 		a.Schedule == b.Schedule && a.Slices == b.Slices && a.Block == b.Block && a.Lease == b.Lease
 }
 
-// share gives each of equal requests its part of the answer: the first ones to arrive are admitted. Those that come too late ask
-// again, since the answer does not tell why they are refused.
+// share gives each of the joined requests its part of the answer. The first ones to arrive are admitted. The others ask again, because the
+// answer does not say why they are refused.
 func (j *joined) share(v engine.Verdict) {
 	for i, r := range j.requests {
 		n := int64(i) + 1

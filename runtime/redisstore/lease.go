@@ -16,28 +16,28 @@ var began = time.Now()
 // clock returns the time on this process's monotonic clock.
 func clock() time.Duration { return time.Since(began) }
 
-// lease is what was taken ahead for calls under the same rules and subjects. It lasts from the reading of the clock before it was asked
-// for, so it ends here no later than on the server. Each lease is as large as the use in the last such time, or smaller.
+// lease holds permits that were taken ahead for calls with the same rules and subjects. Its time begins before the request for it is sent, so
+// it ends here no later than on the server. A lease has at most as many permits as were used in the time of a lease before.
 type lease struct {
 	store  *store
-	call   *engine.Call // one of the calls, to know them by
+	call   *engine.Call // one of the calls, for comparison
 	id     uint64
 	length time.Duration
 
 	mu     sync.Mutex
-	left   int64         // permits
-	until  time.Duration // when it ends; 0 if there is none
-	charge *engine.Call  // which took the permits
-	start  int64         // when, by the server's clock
-	sent   time.Duration // and no earlier, by this process's
-	taking chan struct{} // closed when the caller who takes the next one is done; nil if nobody does
-	timer  *time.Timer   // gives back what is left at the end
+	left   int64         // permits that are left
+	until  time.Duration // when the permits end; 0 if there are none
+	charge *engine.Call  // the call that took the permits
+	start  int64         // when it took them, by the server's clock
+	sent   time.Duration // when it was sent, by this process's clock
+	taking chan struct{} // closed when the caller who takes new permits is done; nil if there is no such caller
+	timer  *time.Timer   // gives back the permits that are left at the end
 
-	used, before int64 // permits, since a time and in a length before that
+	used, before int64 // permits that were used since the time below, and in one length before it
 	since        time.Duration
 }
 
-// hand admits a call by permits that were taken ahead.
+// hand admits a call with permits that were taken ahead, if there are enough.
 func (l *lease) hand(call *engine.Call) (engine.Verdict, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *lease) handLocked(call *engine.Call) (engine.Verdict, bool) {
 	return v, true
 }
 
-// admit charges a call to the lease. The lease is locked.
+// admit charges a call to the lease. The lease must be locked.
 func (l *lease) admit(call *engine.Call, now time.Duration, cost int64) engine.Verdict {
 	l.left -= cost
 	l.use(now, cost)
@@ -70,7 +70,7 @@ func (l *lease) admit(call *engine.Call, now time.Duration, cost int64) engine.V
 	return engine.Verdict{Now: at, At: at, Admitted: true}
 }
 
-// use counts permits that are used.
+// use counts permits as used.
 func (l *lease) use(now time.Duration, permits int64) {
 	if age := now - l.since; age >= l.length {
 		l.before = l.used
@@ -82,24 +82,24 @@ func (l *lease) use(now time.Duration, permits int64) {
 	l.used += permits
 }
 
-// count counts the permits of a call that the server admitted by itself.
+// count counts the permits of a call that the server admitted without a lease.
 func (l *lease) count(call *engine.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.use(clock(), call.Claims[0].Cost)
 }
 
-// wanted returns how many permits the next lease should have: those used in the last such time.
+// wanted returns how many permits to take ahead next: as many as were used in the last length.
 func (l *lease) wanted(now time.Duration) int64 {
 	l.use(now, 0)
 	return min(max(l.used, l.before), maxAhead)
 }
 
-// take admits a call by the next lease, or by one that another caller takes. It reports whether it has an answer for the call. It has
-// none if the next lease would be of use for no other call, or if others have used up the lease.
+// take takes permits ahead and admits a call with them, or waits for another caller who is doing so. It reports whether it has an answer for
+// the call. It has none if permits taken ahead would be of no use for other calls, or if others have used them up.
 func (l *lease) take(ctx context.Context, call *engine.Call) (v engine.Verdict, answered bool, err error) {
 	l.mu.Lock()
-	if v, ok := l.handLocked(call); ok { // another caller has just taken it
+	if v, ok := l.handLocked(call); ok { // another caller has just taken permits
 		l.mu.Unlock()
 		return v, true, nil
 	}
@@ -125,7 +125,7 @@ func (l *lease) take(ctx context.Context, call *engine.Call) (v engine.Verdict, 
 	return v, err == nil || !strings.HasPrefix(err.Error(), crossSlot), err
 }
 
-// ask takes the next lease from the server. What is left of the last one goes back before.
+// ask takes permits ahead from the server. Before that, the server takes back those in back, which are left of the last ones.
 func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *engine.Call) (engine.Verdict, error) {
 	charge := clone(call)
 	charge.Lease, charge.Ahead, charge.Report = call.Claims[0].Rule.Lease, ahead, true
@@ -149,7 +149,7 @@ func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *e
 	return l.admit(call, sent, call.Claims[0].Cost), nil
 }
 
-// close ends the lease and returns what is left of it, to be given back, or nil. The lease is locked.
+// close ends the lease. It returns an adjustment that gives back the permits that are left, or nil. The lease must be locked.
 func (l *lease) close() *engine.Call {
 	left := l.left
 	l.left, l.until = 0, 0
@@ -163,7 +163,7 @@ func (l *lease) close() *engine.Call {
 	return back
 }
 
-// end gives back what is left when a lease ends. A lease that is not used any more is forgotten.
+// end gives back the permits that are left when a lease ends. It removes a lease that is no longer used.
 func (l *lease) end() {
 	l.mu.Lock()
 	now := clock()

@@ -9,9 +9,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-const maxLeases = 16_384 // calls whose use is counted, and whose permits may be taken ahead
+const maxLeases = 16_384 // the number of different calls for which permits may be taken ahead
 
-// leases are the permits that this process took ahead and hands out itself. A lease that is not used any more leaves by itself.
+// leases holds the leases of this process. A lease that is no longer used removes itself.
 type leases struct {
 	mu     sync.RWMutex
 	byCall map[uint64]*lease
@@ -19,7 +19,7 @@ type leases struct {
 
 func newLeases() *leases { return &leases{byCall: make(map[uint64]*lease)} }
 
-// leasable reports whether permits for a call may be taken ahead: as many of each rule, all from one server.
+// leasable reports whether permits for a call may be taken ahead. The call must take the same number from each rule, all on one server.
 func (s *store) leasable(call *engine.Call) bool {
 	first := &call.Claims[0]
 	if first.Rule.Lease == 0 || call.Peek || call.UpTo || call.Refused {
@@ -34,7 +34,7 @@ func (s *store) leasable(call *engine.Call) bool {
 	return !s.isSplit(call)
 }
 
-// lease returns the lease for a call, or nil if nothing is taken ahead for it.
+// lease returns the lease for a call, or nil if no permits are taken ahead for it.
 func (s *store) lease(call *engine.Call) *lease {
 	if !s.leasable(call) {
 		return nil
@@ -56,7 +56,7 @@ func (m *leases) find(id uint64) *lease {
 	return m.byCall[id]
 }
 
-// addLease returns a lease that has no permits yet, or nil if there are too many leases.
+// addLease adds a lease without permits, or returns one that was added meanwhile. It returns nil if there are too many leases.
 func (s *store) addLease(id uint64, call *engine.Call) *lease {
 	m := s.leases
 	m.mu.Lock()
@@ -72,7 +72,7 @@ func (s *store) addLease(id uint64, call *engine.Call) *lease {
 	return l
 }
 
-// remove forgets a lease that has no permits.
+// remove removes a lease that has no permits.
 func (m *leases) remove(l *lease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,19 +81,19 @@ func (m *leases) remove(l *lease) {
 	}
 }
 
-// giveBack sends what is given back in the next run. Nobody waits for it.
+// giveBack sends an adjustment in the next batch. Nobody waits for it.
 func (s *store) giveBack(call *engine.Call) {
 	if call == nil || len(call.Claims) == 0 {
 		return
 	}
 	n, err := s.node(context.Background(), call.Claims[0].Subject)
 	if err != nil {
-		return // it counts as used until its window ends
+		return // the permits count as used until their window ends
 	}
 	n.adjust(call)
 }
 
-// adjust changes the charge of a call that the present lease admitted, if all its rules are to have as many permits more or less. It
+// adjust adjusts the charge of a call that was admitted with the present permits of a lease, if the change is the same for all rules. It
 // reports whether it did.
 func (m *leases) adjust(call *engine.Call) bool {
 	if len(call.Claims) == 0 || !call.Claims[0].Dated {
@@ -121,7 +121,7 @@ func (m *leases) adjust(call *engine.Call) bool {
 	return true
 }
 
-// forgetLeases ends the leases of states that were reset. What is left of them goes back to the other states only.
+// forgetLeases ends the leases of states that were reset. The permits that are left are given back only to states that were not reset.
 func (s *store) forgetLeases(reset *engine.Call) {
 	isReset := func(c engine.Claim) bool {
 		return slices.ContainsFunc(reset.Claims, func(r engine.Claim) bool {
@@ -138,7 +138,7 @@ func (s *store) forgetLeases(reset *engine.Call) {
 	s.leases.mu.RUnlock()
 	for _, l := range ended {
 		l.mu.Lock()
-		if taking := l.taking; taking != nil { // it may have been asked for before the reset
+		if taking := l.taking; taking != nil { // these permits may have been asked for before the reset
 			l.mu.Unlock()
 			<-taking
 			l.mu.Lock()

@@ -13,18 +13,18 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
-// node is a server, as far as calls are concerned: a single one, a master of a cluster, or a shard of a ring. Where the client hides a
-// cluster, each range of slots is a node, so that a master that is lost fails no calls for the keys of others.
+// node is a server that calls are sent to: a single server, a master of a cluster, or a shard of a ring. If the client hides that its server
+// is a cluster, each range of slots is a node, so that the loss of one master does not affect calls for keys of other masters.
 type node struct {
 	queue
 	store     *store
-	id        any // among the nodes of the store
+	id        any // the key in store.nodes
 	client    redis.UniversalClient
 	own       *redis.Client // the copy of client that sends decisions, or nil
 	breaker   *breaker.Breaker
-	functions atomic.Bool  // it may know our function
-	loading   atomic.Bool  // it is being told
-	ahead     atomic.Int64 // microseconds that its clock was ahead of ours when that last mattered
+	functions atomic.Bool  // use the function; without it, the script
+	loading   atomic.Bool  // the function is being loaded
+	ahead     atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
 }
 
 // node returns the server of a subject.
@@ -44,7 +44,7 @@ func (s *store) node(ctx context.Context, subject string) (*node, error) {
 	return s.addNode(id, client), nil
 }
 
-// addNode makes one node for all who find none at the same time, since a node adds a hook to its client.
+// addNode adds a node, or returns one that was added meanwhile. There must be only one, because a node adds a hook to its client.
 func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	s.adding.Lock()
 	defer s.adding.Unlock()
@@ -53,7 +53,7 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	}
 	n := &node{store: s, id: id, client: client, breaker: breaker.New()}
 	n.functions.Store(s.functions)
-	if whole, ok := s.nodes.Load(client); ok { // of which n is a range
+	if whole, ok := s.nodes.Load(client); ok { // n is a range of slots of this node
 		n.own = whole.(*node).own
 	} else if c, ok := client.(*redis.Client); ok {
 		n.own = s.newCopy(c)
@@ -65,7 +65,7 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	return n
 }
 
-// quick returns a client that has the store's time-out, if there is one.
+// quick returns the client with the store's timeout, or the original client if there is none.
 func (n *node) quick() redis.UniversalClient {
 	if n.own != nil {
 		return n.own
@@ -73,17 +73,18 @@ func (n *node) quick() redis.UniversalClient {
 	return n.client
 }
 
-// now returns the server's time as far as it is known here.
+// now estimates the server's time.
 func (n *node) now() int64 { return time.Now().UnixMicro() + n.ahead.Load() }
 
-// set takes in the server's time.
+// set notes the server's time.
 func (n *node) set(now int64) { n.ahead.Store(now - time.Now().UnixMicro()) }
 
-// minReload is the time between two questions for a cluster's layout while one of its servers cannot be reached. By itself the
-// client asks once a minute.
+// minReload is the shortest time between two requests for a cluster's layout while one of its servers cannot be reached. The client itself asks
+// only once a minute.
 const minReload = 250 * time.Millisecond
 
-// lost takes in that the server of a key could not be reached: another one may be in its place.
+// lost notes that the server of a key could not be reached. It makes the client ask for the cluster's layout, because another server may have
+// taken over.
 func (n *node) lost(key string, err error) {
 	s := n.store
 	if errors.Is(err, redis.ErrClosed) {
@@ -102,8 +103,8 @@ func (n *node) lost(key string, err error) {
 	}
 }
 
-// misdirect makes a client that hides its cluster ask for the layout, as it does when a server says that a key is elsewhere: it
-// sends a command for the key to the server of another one.
+// misdirect makes a client that hides its cluster ask for the layout. It sends a command for the key to the server of another key. That server
+// replies that the key is elsewhere, and then the client asks.
 func (s *store) misdirect(key string) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
@@ -112,10 +113,10 @@ func (s *store) misdirect(key string) {
 	_ = s.Client.Process(ctx, command)
 }
 
-// slotsOfARange is how many slots of a cluster make a range. Slots that follow each other are nearly always on one master.
+// slotsOfARange is the number of slots in a range. Consecutive slots are nearly always on one master.
 const slotsOfARange = 256
 
-// slotRange returns the range of the slot of a hash tag, which is the CRC-16/XMODEM of the tag, modulo 16,384.
+// slotRange returns the range of a hash tag's slot. The slot is the CRC-16/XMODEM of the tag, modulo 16,384.
 func slotRange(tag string) int {
 	var crc uint16
 	for i := range len(tag) {

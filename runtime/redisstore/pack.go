@@ -7,7 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// run is what one script decides: calls of one slot.
+// run holds the calls that one execution of the script decides. On a cluster, all are in one slot.
 type run struct {
 	lua.Run
 	calls []joined
@@ -15,13 +15,13 @@ type run struct {
 	err   error
 }
 
-// joined is a call as the script takes it: that of one request, or one that stands for several equal ones.
+// joined is a call in a run: that of one request, or one that stands for several equal requests.
 type joined struct {
 	call     *engine.Call
 	requests []*request
 }
 
-// pack puts the requests into as few runs as can take them: one, or one a slot where subjects may be on different servers.
+// pack puts the requests into as few runs as possible: one, or one for each slot if subjects may be on different servers.
 func (n *node) pack(requests []*request) []*run {
 	var runs []*run
 	now, split := n.now(), n.store.Split.Load()
@@ -68,7 +68,7 @@ func (r *run) unpack() {
 	}
 }
 
-// read takes in the script's reply to a call.
+// read reads the script's reply into the requests of a call.
 func (j *joined) read(reply any) {
 	r := j.requests[0]
 	if len(j.requests) == 1 {
@@ -90,7 +90,7 @@ func (j *joined) fail(err error) {
 	}
 }
 
-// note takes in which calls of a run were refused, which charges were changed, and whether states were damaged.
+// note notes which calls of a run were refused, which charges were changed, and whether states were damaged.
 func (r *run) note(s *store, sent time.Duration, changes int64) {
 	for _, j := range r.calls {
 		first := j.requests[0]

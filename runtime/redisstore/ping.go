@@ -11,8 +11,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
-// Ping implements engine.Pinger. It tries the commands at the single server, at each master of a cluster, or at each shard of a ring,
-// and SET in any case: that tells whether the server takes data.
+// Ping implements engine.Pinger. It tries the commands on the single server, on each master of a cluster, or on each shard of a ring. It always
+// tries SET, too, which shows whether the server accepts data.
 func (s *store) Ping(ctx context.Context, prefix string, rules []*engine.Rule) error {
 	ctx, cancel := context.WithTimeout(ctx, max(s.Timeout, time.Second))
 	defer cancel()
@@ -27,10 +27,10 @@ func (s *store) Ping(ctx context.Context, prefix string, rules []*engine.Rule) e
 	})
 }
 
-// tries returns commands that try what decisions need, and change nothing but a key. A key that was set holds no list, set or hash, so
-// theirs change nothing there.
+// tries returns commands that try what decisions need, and change only the given key. It first sets the key to a string, so that the commands
+// for lists, sets and hashes fail on it and change nothing.
 func tries(key string) [][]any {
-	const unknown = "0000000000000000000000000000000000000000" // a server that permits EVALSHA says that it does not know the script
+	const unknown = "0000000000000000000000000000000000000000" // a server that permits EVALSHA replies that it does not know this script
 	const version = "return redis.REDIS_VERSION or redis.error_reply('ERR unknown command: Redis 7 has it')"
 	return [][]any{
 		{"EVALSHA", unknown, 1, key}, {"EVAL", version, 1, key},
@@ -42,7 +42,7 @@ func tries(key string) [][]any {
 	}
 }
 
-// lookAtMemory tells once if a server removes counts when its memory is full.
+// lookAtMemory tells the operator, once, if a server removes counts when its memory is full.
 func (s *store) lookAtMemory(ctx context.Context, server redis.UniversalClient) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -13,34 +13,34 @@ const (
 	defaultRefusalMemory = 100 * time.Millisecond
 )
 
-// refusals remembers calls that the server refused a moment ago and would refuse still, so that it is not asked for each of them.
-// A refusal answers calls under the same rules and subjects that cost the same: one that costs more is refused for longer. It is
-// known no longer than the rules refuse by the clock of this process, read before the call was sent, and no longer than memory; and
-// until a charge of one of its states is changed by this process.
+// refusals remembers calls that the server refused a moment ago and would still refuse, so that the server is not asked for each of them. A
+// refusal answers calls with the same rules, subjects and costs. It is remembered until the rules would admit the call, by this process's
+// clock, which is read before the call is sent. It is forgotten earlier after the time in memory, or when this process changes a charge of one
+// of its states.
 type refusals struct {
-	memory time.Duration // how long a refusal is remembered at most; 0 is not at all
+	memory time.Duration // how long a refusal is remembered at most; 0 means not at all
 	known  atomic.Int64  // len(byCall)
 
 	mu     sync.RWMutex
 	byCall map[uint64]*refusal
 
-	changes atomic.Int64       // how many charges were changed here
-	changed [4096]atomic.Int64 // the last change of a state, by its hash
+	changes atomic.Int64       // the number of changes that this process made to charges
+	changed [4096]atomic.Int64 // the number of the last change to a state, by the state's hash
 }
 
 type refusal struct {
 	call        *engine.Call
-	now         int64         // of the server, when it refused
-	sent, until time.Duration // by this process's clock
+	now         int64         // when the server refused, by its clock
+	sent, until time.Duration // when the call was sent, and when the refusal ends, by this process's clock
 	changes     int64
-	asked       atomic.Bool // a caller has asked the server again since it ended
+	asked       atomic.Bool // since the refusal ended, a caller has asked the server again
 }
 
 func newRefusals() *refusals {
 	return &refusals{memory: defaultRefusalMemory, byCall: make(map[uint64]*refusal)}
 }
 
-// id is a hash of what a remembered call and one that it answers have in common.
+// id returns a hash of a call's rules, subjects and costs.
 func (m *refusals) id(call *engine.Call) uint64 {
 	id := hash(call)
 	for i := range call.Claims {
@@ -49,12 +49,12 @@ func (m *refusals) id(call *engine.Call) uint64 {
 	return id
 }
 
-// change returns the last change of the claim's state, or of another one with its hash.
+// change returns the number of the last change to the claim's state, or to another state with the same hash.
 func (m *refusals) change(c *engine.Claim) *atomic.Int64 {
 	return &m.changed[hashState(c)%uint64(len(m.changed))]
 }
 
-// forget takes in that the states of a call were changed.
+// forget forgets refusals by the states of a call, which were changed.
 func (m *refusals) forget(call *engine.Call) {
 	now := m.changes.Add(1)
 	for i := range call.Claims {
@@ -62,7 +62,7 @@ func (m *refusals) forget(call *engine.Call) {
 	}
 }
 
-// hasChanged reports whether a state of a call was changed after a number of changes.
+// hasChanged reports whether a state of a call was changed after the change with the given number.
 func (m *refusals) hasChanged(call *engine.Call, changes int64) bool {
 	if m.changes.Load() == changes {
 		return false
@@ -75,7 +75,7 @@ func (m *refusals) hasChanged(call *engine.Call, changes int64) bool {
 	return false
 }
 
-// remembers reports whether the refusal of a call may be remembered, and answer it.
+// remembers reports whether refusals of such a call are remembered.
 func (m *refusals) remembers(call *engine.Call) bool {
 	if m.memory == 0 || call.Peek || call.UpTo || call.Refused {
 		return false
@@ -88,7 +88,7 @@ func (m *refusals) remembers(call *engine.Call) bool {
 	return true
 }
 
-// remember takes in a refusal. The time and the number of changes are those before the call was sent.
+// remember stores a refusal. sent and changes must have been read before the call was sent.
 func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Duration, changes int64) {
 	if !m.remembers(call) {
 		return
@@ -108,14 +108,14 @@ func (m *refusals) remember(call *engine.Call, v engine.Verdict, sent time.Durat
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.byCall) == maxRefusals {
-		clear(m.byCall) // what has not ended is asked for once more
+		clear(m.byCall) // the server is asked once more for those that have not ended
 	}
 	m.byCall[id] = r
 	m.known.Store(int64(len(m.byCall)))
 }
 
-// recall answers a call that is known to be refused. Where that has just ended, it reports whether another caller has asked the server
-// again, so that not all do.
+// recall answers a call from a remembered refusal. If the refusal has just ended, asked reports whether another caller has already asked the
+// server again, so that not all callers do.
 func (m *refusals) recall(call *engine.Call) (v engine.Verdict, known, asked bool) {
 	if m.known.Load() == 0 || !m.remembers(call) {
 		return v, false, false
@@ -134,7 +134,7 @@ func (m *refusals) recall(call *engine.Call) (v engine.Verdict, known, asked boo
 	return r.tell(call, r.now+(now-r.sent).Microseconds()), true, false
 }
 
-// answers reports whether the refusal means that a call is refused, and tells all that the call asks for.
+// answers reports whether the refusal also applies to a call, and has all that the call asks for.
 func (r *refusal) answers(call *engine.Call) bool {
 	if call.Report && !r.call.Report || !equal(r.call, call) {
 		return false
@@ -147,7 +147,7 @@ func (r *refusal) answers(call *engine.Call) bool {
 	return true
 }
 
-// tell fills in the claims as the server would, at a time. What does not refuse any more is left out.
+// tell sets the results in the claims as the server would at the given time. Rules that would no longer refuse are not marked as refused.
 func (r *refusal) tell(call *engine.Call, now int64) engine.Verdict {
 	for i := range call.Claims {
 		c, told := &call.Claims[i], &r.call.Claims[i]

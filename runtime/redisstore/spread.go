@@ -14,8 +14,8 @@ type group struct {
 	verdict engine.Verdict
 }
 
-// groups returns copies of the claims that are wanted, in groups of equal subjects where these may be on different servers, else
-// in one.
+// groups returns copies of the wanted claims. If different subjects may be on different servers, there is a group for each subject, and
+// otherwise a single group.
 func (s *store) groups(call *engine.Call, wanted func(*engine.Claim) bool) []*group {
 	var groups []*group
 	split := s.Split.Load()
@@ -41,9 +41,9 @@ func (s *store) groups(call *engine.Call, wanted func(*engine.Claim) bool) []*gr
 	return groups
 }
 
-// decideSpread decides a call whose claims may be on different servers, group after group. There is no common instant for which
-// places could be kept, so a call that would have to wait is told when to ask again. What was taken is given back if a later group
-// does not admit the call now; the rest is asked nevertheless, so that all refusing rules are known.
+// decideSpread decides a call whose claims may be on different servers, one group after the other. The servers cannot keep places for the same
+// instant, so the verdict tells a call that would have to wait when to ask again. If a group does not admit the call now, the permits that
+// earlier groups took are given back. The remaining groups are asked nevertheless, so that all refusing rules are known.
 func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	groups := s.groups(call, func(*engine.Claim) bool { return true })
 	admitted, taken := true, int64(0)
@@ -57,7 +57,7 @@ func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Ver
 		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
 	}
 	if !admitted {
-		_ = s.keep(ctx, groups, 0) // the refusal stands, whatever became of this
+		_ = s.keep(ctx, groups, 0) // the call is refused even if this fails
 		taken = 0
 	} else if call.UpTo {
 		if err := s.keep(ctx, groups, taken); err != nil {
@@ -74,8 +74,8 @@ func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Ver
 	return v, nil
 }
 
-// prepare makes the group's call one that does not wait, unless a refusal for want of time would begin a block. It asks for no more
-// permits than the groups before have taken.
+// prepare makes the group's call one that does not wait, except under rules with a Block: a refusal of a call that could wait would begin the
+// block. An UpTo call asks for no more permits than the groups before have taken.
 func (g *group) prepare(refused bool, taken int64) {
 	g.call.Refused = refused
 	for i := range g.call.Claims {
@@ -89,7 +89,7 @@ func (g *group) prepare(refused bool, taken int64) {
 	}
 }
 
-// keep gives back what groups were charged beyond n permits. If n is 0, it is as if the call had not been made.
+// keep leaves the groups a charge of at most n permits, and gives back the rest. If n is 0, it rolls the call back.
 func (s *store) keep(ctx context.Context, groups []*group, n int64) error {
 	var failed error
 	for _, g := range groups {
@@ -117,7 +117,7 @@ func (s *store) keep(ctx context.Context, groups []*group, n int64) error {
 	return failed
 }
 
-// tell takes the group's answer into the whole call, on the clock of the verdict.
+// tell copies the group's answer to the whole call. It converts times to the clock of the verdict.
 func (g *group) tell(call *engine.Call, v *engine.Verdict) {
 	ahead := g.verdict.Now - v.Now
 	v.At = max(v.At, g.verdict.At-ahead)

@@ -15,9 +15,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// WithStats makes this process publish, every five seconds while it decides, how many calls each rule decided and refused, and for
-// which subjects: of at most 100 rules about the 128 subjects with the most calls. Reports expire after 30 seconds. "ratelimitctl top"
-// shows them. Subjects are published as they stand in keys, so ratelimit.WithSubjectHash hides them here too.
+// WithStats makes this process publish how many calls each rule decided and refused, and for which subjects. It does so every five seconds while
+// it decides calls, for at most 100 rules and about the 128 subjects of each with the most calls. Reports expire after 30 seconds.
+// "ratelimitctl top" shows them. Subjects are published in the form of keys, so ratelimit.WithSubjectHash hides them here, too.
 func WithStats() Option {
 	return func(s *store) { s.stats = &statistics{store: s, seed: maphash.MakeSeed(), process: rand.Text()} }
 }
@@ -26,11 +26,11 @@ func WithStats() Option {
 type statistics struct {
 	store   *store
 	seed    maphash.Seed
-	process string // its name in the store
+	process string // the name of this process in the store
 
 	mu    sync.Mutex
 	rules map[uint64]*counted // by hash; nil if no report is due
-	began time.Time           // of what rules has counted
+	began time.Time           // when the counting in rules began
 }
 
 // counted is the sketch of one rule.
@@ -46,7 +46,7 @@ func (s *store) Watches() bool { return s.stats != nil }
 // Witness implements engine.Witness.
 func (s *store) Witness(call *engine.Call) { s.stats.note(call, new(engine.Verdict)) }
 
-// note takes in the answer to a call.
+// note counts the answer to a call.
 func (s *statistics) note(call *engine.Call, v *engine.Verdict) {
 	if call.Peek || call.AskAgain(*v) {
 		return
@@ -73,7 +73,7 @@ func (s *statistics) note(call *engine.Call, v *engine.Verdict) {
 	}
 }
 
-// rule returns what is counted of a rule, or nil if there are too many rules. The statistics are locked.
+// rule returns the counts of a rule, or nil if there are too many rules. The statistics must be locked.
 func (s *statistics) rule(id uint64, prefix string, rule *engine.Rule) *counted {
 	r := s.rules[id]
 	if r == nil && len(s.rules) < stats.MaxRules {
@@ -83,13 +83,13 @@ func (s *statistics) rule(id uint64, prefix string, rule *engine.Rule) *counted 
 	return r
 }
 
-// publish writes what was decided since the last reports, again and again. Where nothing was, it ends until the next decision.
+// publish writes reports of the decisions since the last reports, repeatedly. It stops when there were none, until the next decision.
 func (s *statistics) publish(last map[string]*stats.Report) {
 	reports := s.take()
 	ctx, cancel := context.WithTimeout(context.Background(), stats.Every)
 	defer cancel()
 	for prefix := range last {
-		if reports[prefix] == nil { // nothing is decided under it any more
+		if reports[prefix] == nil { // no more calls are decided under this prefix
 			_ = s.store.Client.Del(ctx, stats.Key(prefix, s.process)).Err()
 		}
 	}
@@ -101,7 +101,7 @@ func (s *statistics) publish(last map[string]*stats.Report) {
 	}
 }
 
-// take returns a report for each prefix. If there is one, it begins the next ones.
+// take returns a report for each prefix. If there is one, it starts counting for the next reports.
 func (s *statistics) take() map[string]*stats.Report {
 	s.mu.Lock()
 	rules, began := s.rules, s.began
@@ -121,9 +121,9 @@ func (s *statistics) take() map[string]*stats.Report {
 	return reports
 }
 
-// write publishes a report. That it fails has no effect on decisions.
+// write publishes a report. A failure has no effect on decisions.
 func (s *statistics) write(ctx context.Context, prefix string, report *stats.Report) {
-	text, _ := json.Marshal(report) // texts and numbers
+	text, _ := json.Marshal(report) // texts and numbers: it never fails
 	now, list := time.Now(), stats.List(prefix)
 	_, _ = s.store.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.Set(ctx, stats.Key(prefix, s.process), text, stats.Life)

@@ -1,5 +1,5 @@
-// Package redisstore keeps the counts of rate limits on Redis, or Valkey, shared by all processes that use it. Each call is decided by one
-// script, on the server's clock. The package knows servers, keys and scripts; package engine and the script know what a rule means.
+// Package redisstore keeps the counts of rate limits on Redis or Valkey, for all processes that share it. One script decides each call, by the
+// server's clock. This package deals with servers, keys and scripts; package engine and the script know what a rule means.
 package redisstore
 
 import (
@@ -19,8 +19,8 @@ import (
 // Option changes how a store works.
 type Option func(*store)
 
-// WithTimeout bounds how long a decision may take, the wait for a connection included, whatever the client's own options say.
-// The default is 250 ms. After a time-out it is unknown whether the call was charged. New panics unless d is positive.
+// WithTimeout bounds how long a decision may take, including the wait for a connection, whatever the client's own options say.
+// The default is 250 ms. After a timeout it is unknown whether the call was charged. WithTimeout panics unless d is positive.
 func WithTimeout(d time.Duration) Option {
 	if d <= 0 {
 		panic("redisstore.WithTimeout: found " + d.String() + ", expected a positive duration")
@@ -28,13 +28,13 @@ func WithTimeout(d time.Duration) Option {
 	return func(s *store) { s.Timeout = d }
 }
 
-// WithoutFunctions makes the store run its script by EVALSHA. Without this option the store loads the script as a function of Redis 7 where
-// it can; a function costs the server less for each call.
+// WithoutFunctions makes the store run its script by EVALSHA. Without this option the store loads the script as a Redis function if the server
+// supports that. A function costs the server less for each call.
 func WithoutFunctions() Option { return func(s *store) { s.functions = false } }
 
-// WithRefusalMemory sets how long this process itself refuses calls like one that the server has refused and would still refuse. The
-// default is 100 ms, and 0 turns it off. Permits that another process gives back are noticed later by at most this time. New panics if d is
-// negative.
+// WithRefusalMemory sets how long this process remembers a refusal of the server. Until then, or until the server would admit the call, the
+// process itself refuses such calls. The default is 100 ms; 0 turns this off. If another process gives permits back, this process notices that
+// at most d later. WithRefusalMemory panics if d is negative.
 func WithRefusalMemory(d time.Duration) Option {
 	if d < 0 {
 		panic("redisstore.WithRefusalMemory: found " + d.String() + ", expected no negative duration")
@@ -46,23 +46,23 @@ type store struct {
 	*servers.Servers
 	functions bool
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
-	adding    sync.Mutex // of a node
+	adding    sync.Mutex // held while a node is added
 	reloaded  atomic.Int64
 	refusals  *refusals
 	leases    *leases
 	stats     *statistics // or nil
 }
 
-// New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays
-// the caller's to close. It panics if client is nil.
+// New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The caller has to close the client.
+// New panics if client is nil.
 //
-// Rules of a call whose subjects are equal are decided in one step; so are all rules on a single server. On a cluster or a ring, different
-// subjects are decided one after the other. If one of them is refused, the permits that the earlier ones took are given back.
+// On a single server, all rules of a call are decided in one step. On a cluster or a ring, rules with equal subjects are decided in one step, and
+// different subjects one after the other. If one of them is refused, the permits that the earlier ones took are given back.
 //
-// Hooks that the client has before New see the decisions; hooks that are added later may not. The store adds a hook of its own, which gives
-// decisions the store's time-out instead of the client's. So make one store for a client, not one for each call. On a cluster or a ring,
-// decisions go to the clients of the servers: add your hooks to those of a cluster in OnNewNode, and to those of a ring in
-// RingOptions.NewClient. A ring has made its clients before anybody can call its OnNewNode.
+// Hooks that the client had before New see the decisions; hooks that are added later may not. The store adds a hook of its own, which gives
+// decisions the store's timeout instead of the client's. So make one store for a client, not one for each call. On a cluster or a ring,
+// decisions are sent by the clients of the servers. Add your hooks to those clients: of a cluster in OnNewNode, of a ring in
+// RingOptions.NewClient. A ring makes its clients before a program can call OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	s := &store{Servers: servers.New("redisstore.New", client), functions: true, refusals: newRefusals(), leases: newLeases()}
 	for _, option := range options {
@@ -80,7 +80,7 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	return v, err
 }
 
-// answer asks the servers only for what this process does not know.
+// answer answers a call from a lease or a remembered refusal. If it cannot, it asks the servers.
 func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	l := s.lease(call)
 	if l != nil {
@@ -105,9 +105,10 @@ func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	return v, err
 }
 
-const crossSlot = "CROSSSLOT " // how the error of a cluster begins that finds subjects of different slots in one run
+const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subjects of a run are in different slots
 
-// ask lets the servers decide a call. If another caller has asked the same, this one waits for what is on its way.
+// ask makes the servers decide a call. If asked is true, another caller has just asked the same, and this one waits for a batch that is being
+// sent.
 func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.Verdict, error) {
 	if s.isSplit(call) {
 		sent, changes := clock(), s.refusals.changes.Load()
@@ -120,7 +121,7 @@ func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.
 	split := s.Split.Load()
 	v, err := s.decide(ctx, call, asked)
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
-		s.Split.Store(true) // the client is for a cluster and does not show it; nothing was done
+		s.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
 		return s.ask(ctx, call, asked)
 	}
 	return v, err

@@ -1,5 +1,5 @@
-// Package checked computes with integers so that no result is silently wrong: a result that does not fit its type is an error.
-// Generated code calls it where an expression of a directive adds, multiplies or converts. It does not import expr.
+// Package checked has integer arithmetic that returns an error if a result does not fit its type. Generated code calls it if an expression of
+// a directive adds, multiplies or converts. The package does not import expr.
 package checked
 
 import (
@@ -47,7 +47,7 @@ func Remainder[N ~int | ~int64](a, b N) (N, error) {
 	return a % b, nil
 }
 
-// Negate returns -n. The least value of a type has no opposite, nor has an unsigned integer above 0.
+// Negate returns -n. It is an error if n is the smallest value of its type, or an unsigned integer above 0.
 func Negate[N Integer](n N) (N, error) {
 	if opposite := -n; n == 0 || (opposite < 0) != (n < 0) {
 		return opposite, nil

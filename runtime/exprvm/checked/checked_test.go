@@ -10,12 +10,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/exprvm/checked"
 )
 
-// edges are the values near which an integer of 64 bits overflows.
+// edges are values near the overflows of a 64-bit integer.
 var edges = rapid.OneOf(rapid.Int64(), rapid.Int64Range(-3, 3), rapid.SampledFrom([]int64{
 	math.MinInt64, math.MinInt64 + 1, math.MaxInt64, math.MaxInt64 - 1, math.MinInt32, math.MaxInt32, math.MaxUint32, 1 << 32, -1 << 32,
 }))
 
-// TestArithmetic compares with integers of any size: a result is exact, or it is an error.
+// TestArithmetic compares the results with those of math/big: each is exact, or an error.
 func TestArithmetic(t *testing.T) {
 	for name, op := range map[string]struct {
 		checked func(a, b int64) (int64, error)
@@ -43,7 +43,7 @@ func TestArithmetic(t *testing.T) {
 	}
 }
 
-// TestConversions keeps the value or returns an error, for types of all widths and signs.
+// TestConversions checks that a conversion between types of different widths and signs keeps the value or returns an error.
 func TestConversions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := edges.Draw(t, "n")

@@ -15,22 +15,22 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Due is permits for a time to come.
+// Due is a number of permits for a future time.
 type Due struct {
 	In      time.Duration
 	Permits int64
 }
 
-// count is what a key holds, and what of its rule and the clock is needed to read it.
+// count is the count at a key, with what is needed to read it: fields of the rule, and the server's time.
 type count struct {
 	client redis.Cmdable
 	key    string
 	period int64 // microseconds
-	burst  int64 // of a bucket; 0 is its limit
+	burst  int64 // of a bucket; 0 means its limit
 	now    int64
 }
 
-// due returns the permits that calls wait for, by the Lua files of the algorithms that let calls wait.
+// due has the functions that read the permits that calls wait for, by the Lua files of the algorithms that let calls wait.
 var due = map[string]func(*count, context.Context) ([]Due, error){
 	"sliding_window": (*count).ofPermits, "window": (*count).ofWindows, "bucket": (*count).ofBucket,
 }
@@ -73,7 +73,7 @@ func AlgorithmOf(state string) string {
 	return kind.String()
 }
 
-// until returns permits for a time, if that is to come.
+// until returns permits for a time, or nothing if the time has passed.
 func (c *count) until(at, permits int64) []Due {
 	if at <= c.now || permits == 0 {
 		return nil
@@ -81,7 +81,7 @@ func (c *count) until(at, permits int64) []Due {
 	return []Due{{time.Duration(at-c.now) * time.Microsecond, permits}}
 }
 
-// maxDue is how many permits are told at most.
+// maxDue bounds how many permits are returned.
 const maxDue = 10_000
 
 func (c *count) ofPermits(ctx context.Context) (found []Due, err error) {
@@ -96,7 +96,8 @@ func (c *count) ofPermits(ctx context.Context) (found []Due, err error) {
 
 func (c *count) ofWindows(ctx context.Context) ([]Due, error) { return c.ofGroups(ctx, 3) }
 
-// ofGroups reads a state of groups of so many numbers: the first is when the calls are admitted, the last how many permits they take.
+// ofGroups reads a state that consists of groups of size numbers. The first number of a group is the time at which calls are admitted, and the
+// last is how many permits they take.
 func (c *count) ofGroups(ctx context.Context, size int) (found []Due, err error) {
 	state, err := c.state(ctx, 8*size)
 	for ; len(state) >= 8*size; state = state[8*size:] {
@@ -122,7 +123,7 @@ func (c *count) ofBucket(ctx context.Context) (found []Due, err error) {
 	return found, nil
 }
 
-// state returns the groups of so many bytes that the key holds.
+// state returns the value of the key, which consists of groups of the given number of bytes.
 func (c *count) state(ctx context.Context, group int) (string, error) {
 	text, err := c.client.Get(ctx, c.key).Result()
 	if errors.Is(err, redis.Nil) {
@@ -139,11 +140,11 @@ func BlockedUntil(state string) int64 {
 	return 0
 }
 
-// layout is what common.lua calls LAYOUT.
+// layout is LAYOUT of common.lua.
 const layout = 1
 
-// current returns the groups of so many bytes in a state, as the function of this name in common.lua does; or nothing if it is damaged,
-// or of a later layout.
+// current returns a state without its layout byte, like the function of this name in common.lua. The rest consists of groups of the given number of
+// bytes. current returns "" if the state is damaged or has a later layout.
 func current(state string, group int) string {
 	switch {
 	case len(state)%group == 1 && state[0] == layout:
@@ -154,7 +155,7 @@ func current(state string, group int) string {
 	return ""
 }
 
-// numbers reads the first n numbers of a state. Numbers that no script leaves there give nil.
+// numbers returns the first n numbers of a state, or nil if there are numbers that no script writes.
 func numbers(state string, n int) []int64 {
 	if len(state) < 8*n {
 		return nil

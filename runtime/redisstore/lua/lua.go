@@ -1,5 +1,5 @@
-// Package lua is the script that decides calls on Redis: its text, what it is sent, and what it answers. Each algorithm of package
-// engine has a file here of the same name, and functions that do the same have the same name. The package sends nothing by itself.
+// Package lua has the script that decides calls on Redis. It also encodes the script's arguments and decodes its replies. Each algorithm of
+// package engine has a file of the same name here, and functions that do the same have the same name. The package itself sends nothing.
 package lua
 
 import (
@@ -35,17 +35,17 @@ func filesOfKinds() (names []string) {
 	return names
 }
 
-// body is all files as one text. It defines run.
+// body is the text of all files. It defines the function run.
 var body = join("")
 
-// Script is the text for EVAL, and SHA its hash for EVALSHA.
+// Script is the text for EVAL. SHA is its hash for EVALSHA.
 var (
 	Script = body + "return run(KEYS, ARGV)\n"
 	SHA    = hash(Script)
 )
 
-// Function is the name of the function that decides a run, and Library the text that defines it. The name holds the hash of the text,
-// since programs of two versions may use one server.
+// Function is the name of the function that decides a run, and Library the text that defines it. The name contains a hash of the text, because
+// programs of two versions may use one server.
 var (
 	Function = "ratelimit_" + hash(body)[:16]
 	Library  = "#!lua name=" + Function + "\n" + body + "redis.register_function('" + Function + "', run)\n"
@@ -54,12 +54,12 @@ var (
 func mustRead(name string) string {
 	file, err := texts.ReadFile(name + ".lua")
 	if err != nil {
-		panic(err) // they are part of the program
+		panic(err) // cannot happen: the files are embedded in the program
 	}
 	return string(file)
 }
 
-// Commands returns the commands of Redis that the script runs for the rules, in alphabetical order. DEL also forgets counts.
+// Commands returns the Redis commands that the script runs for the rules, in alphabetical order. Reset also uses DEL.
 func Commands(rules ...*engine.Rule) []string {
 	names := []string{"DEL", "TIME"}
 	for _, r := range rules {
@@ -72,7 +72,7 @@ func Commands(rules ...*engine.Rule) []string {
 	return slices.Compact(names)
 }
 
-// join returns all files as one text, with another clock if one is given.
+// join returns the text of all files. If clock is not "", it replaces the file clock.lua.
 func join(clock string) string {
 	var text strings.Builder
 	text.WriteString(kinds())
@@ -90,7 +90,7 @@ func join(clock string) string {
 	return text.String()
 }
 
-// kinds returns the names of the kinds of rules, which stand for their numbers, and the list of their files.
+// kinds returns Lua code that defines the names of the kinds of rules as their numbers, and the list of their files.
 func kinds() string {
 	var text strings.Builder
 	for _, kind := range engine.Kinds() {
@@ -100,8 +100,8 @@ func kinds() string {
 	return text.String()
 }
 
-// isModule reports whether a file makes a table of its own name. It is put into a function that runs when the module is first used,
-// since EVALSHA makes all functions again at each run.
+// isModule reports whether a file defines a table of its own name. Such a file is put into a function that runs when the module is first used,
+// because EVALSHA creates all functions again in each run.
 func isModule(name string) bool {
 	return name != "common" && name != "clock" && name != "claims" && name != "run"
 }

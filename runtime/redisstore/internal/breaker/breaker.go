@@ -1,4 +1,4 @@
-// Package breaker spares calls the wait for a server that cannot be reached. What a server replies is not its concern.
+// Package breaker lets calls fail at once if a server cannot be reached, instead of waiting for it. It does not look at replies.
 package breaker
 
 import (
@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	maxFailures = 3                      // in a row; then no call tries the server
-	pause       = 100 * time.Millisecond // until one call tries again
+	maxFailures = 3                      // failures in a row, after which calls do not try the server
+	pause       = 100 * time.Millisecond // the time until one call tries again
 )
 
-// Breaker makes calls fail at once after some failures in a row. A reply of the server is not a failure, whatever it says.
+// Breaker makes calls fail at once after several failures in a row. A reply of the server is not a failure, whatever it says.
 type Breaker struct {
 	circuit *gobreaker.CircuitBreaker[struct{}]
 	last    atomic.Pointer[error]
 }
 
-// New returns a breaker that lets calls try.
+// New returns a breaker that lets calls try the server.
 func New() *Breaker {
 	return &Breaker{circuit: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:      pause,
@@ -31,13 +31,13 @@ func New() *Breaker {
 	})}
 }
 
-// Reached reports whether err leaves no doubt that a server was reached.
+// Reached reports whether err shows that a server was reached.
 func Reached(err error) bool {
 	_, replied := errors.AsType[redis.Error](err)
 	return err == nil || replied
 }
 
-// Try asks the server. If it could not be reached a moment ago, Try does not ask, and returns an [Unsent].
+// Try calls ask, unless the server could not be reached a moment ago. In that case it returns an [Unsent].
 func (b *Breaker) Try(ask func() error) error {
 	tried := false
 	_, err := b.circuit.Execute(func() (struct{}, error) {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Only failures in a row close the door, and replies are none.
+// Only failures in a row stop calls from trying. Replies are not failures.
 func TestBreaker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, failures := New(), 0
@@ -23,7 +23,7 @@ func TestBreaker(t *testing.T) {
 				failures = 0
 			}
 			if !tried {
-				return // it stays so for a while
+				return // calls are not tried for a while
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-// Package once has the command that the client sends at most once.
+// Package once has a command that the client sends at most once.
 package once
 
 import (
@@ -7,14 +7,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Cmd is a command that the client sends at most once. By itself it would repeat a decision whose reply was lost, and charge one call
-// several times. The client does not repeat a pipeline or transaction with such a command either.
+// Cmd is a command that the client sends at most once. The client would otherwise repeat a decision whose reply was lost, and so charge a call
+// several times. It also does not repeat a pipeline or a transaction with such a command.
 type Cmd struct {
 	*redis.Cmd
-	By *redis.Client // which is to send it, in place of the one it is given to; or nil
+	By *redis.Client // the client that sends the command, instead of the one that it is given to; or nil
 }
 
-// New returns the command of the arguments.
+// New returns a command with the given arguments.
 func New(ctx context.Context, args ...any) Cmd { return Cmd{Cmd: redis.NewCmd(ctx, args...)} }
 
 // NoRetry implements redis.Cmder.

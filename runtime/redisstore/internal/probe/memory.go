@@ -9,7 +9,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
-// Evicts returns an error if the server removes counts when its memory is full. It returns nil as well if the user may not ask.
+// Evicts returns an error if the server removes counts when its memory is full. It also returns nil if the user may not ask.
 func Evicts(ctx context.Context, server redis.UniversalClient) error {
 	text, err := server.Info(ctx, "memory").Result()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package probe asks servers whether they are ready for decisions, and says in one sentence what is in the way and what to do. It does
-// not know what decisions send: stores tell it what to try.
+// Package probe asks servers whether they are ready for decisions. If not, it says why in one sentence, and what to do. It does not know which
+// commands decisions need: stores tell it what to try.
 package probe
 
 import (
@@ -18,21 +18,21 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
-// Life is how long, in milliseconds, a key that was written for a try lives if it cannot be removed.
+// Life is how long a key that was written for a try lives if it cannot be removed, in milliseconds.
 const Life = 1000
 
-// maxKeys bounds the search for a key that a master holds. A master of two slots is missed once in 10^7 searches.
+// maxKeys bounds the search for a key that a master holds. A search fails for a master with two slots once in 10^7 times.
 const maxKeys = 1 << 17
 
-// Each tries every server that decides: the single one, each master of a cluster, each shard of a ring. The key that it gives is one of
-// the prefix that no count has, and that the server holds. The error is one server's.
+// Each calls try for every server that decides: the single server, each master of a cluster, or each shard of a ring. The key that it passes
+// has the prefix, belongs to no count, and is held by that server. The error is that of one server.
 func Each(ctx context.Context, client redis.UniversalClient, prefix string, try func(ctx context.Context, server redis.UniversalClient, key string) error) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
 		err := c.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
 			held := keyAt(ctx, c, master, prefix)
 			err := try(ctx, master, held)
-			if err != nil && strings.HasPrefix(err.Error(), "MOVED ") { // its slot moves just now
+			if err != nil && strings.HasPrefix(err.Error(), "MOVED ") { // the slot of the key has just moved
 				err = try(ctx, c, held)
 			}
 			return at(master, err)
@@ -46,7 +46,7 @@ func Each(ctx context.Context, client redis.UniversalClient, prefix string, try 
 	return try(ctx, client, keyOf(prefix, 0))
 }
 
-// at says of which of several servers an error is.
+// at adds the server's address to an error.
 func at(server *redis.Client, err error) error {
 	if err == nil {
 		return nil
@@ -66,10 +66,11 @@ func keyAt(ctx context.Context, cluster *redis.ClusterClient, master *redis.Clie
 	return keyOf(prefix, 0)
 }
 
-// harmless is how a server refuses a command that the user may run.
+// harmless matches errors of commands that the user is permitted to run.
 var harmless = regexp.MustCompile("^(WRONGTYPE|NOSCRIPT|ERR no such key)")
 
-// Try sends commands, and says why the server would not run them. Only those that are needed, by their names, must be permitted.
+// Try sends commands, and returns an error that says why the server did not run them. needed has the names of the commands that the user must be
+// permitted to run.
 func Try(ctx context.Context, server redis.UniversalClient, commands [][]any, needed []string) error {
 	tried, err := server.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, args := range commands {
@@ -86,7 +87,7 @@ func Try(ctx context.Context, server redis.UniversalClient, commands [][]any, ne
 		name := strings.ToUpper(c.Name())
 		switch err := c.Err(); {
 		case err == nil || errors.Is(err, redis.Nil) || harmless.MatchString(err.Error()):
-		case strings.Contains(err.Error(), "NOPERM "): // of EXEC behind other words
+		case strings.Contains(err.Error(), "NOPERM "): // an error of EXEC has other words in front
 			if slices.Contains(needed, name) {
 				denied = append(denied, name)
 			}
@@ -102,7 +103,7 @@ func Try(ctx context.Context, server redis.UniversalClient, commands [][]any, ne
 	return Reason(server, broken)
 }
 
-// reasons are what servers and clients say, and what to do about it.
+// reasons are the errors of servers and clients, and what to do about them.
 var reasons = []struct{ prefix, advice string }{
 	{"NOAUTH ", "the server wants a password: set it in the client's options"},
 	{"NOPERM ", "the user may not run what decisions need: permit it, as \"ratelimitctl acl\" prints"},
@@ -115,7 +116,7 @@ var reasons = []struct{ prefix, advice string }{
 	{"CLUSTERDOWN ", "the cluster does not serve all its slots: ask \"ratelimitctl doctor\" which servers fail"},
 }
 
-// Reason says in a sentence why a server did not do what it was asked, and what to do. The client tells who the user is.
+// Reason returns an error that says in a sentence why a server did not run a command, and what to do. It takes the user's name from the client.
 func Reason(client any, err error) error {
 	switch {
 	case err == nil:
@@ -142,7 +143,7 @@ func Reason(client any, err error) error {
 
 const unreachable = "cannot be reached"
 
-// user returns the name that a client signs in with, or nothing.
+// user returns the name that a client signs in with, or "".
 func user(client any) string {
 	switch c := client.(type) {
 	case *redis.Client:

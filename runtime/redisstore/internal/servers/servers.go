@@ -1,5 +1,5 @@
-// Package servers has what stores on Redis have in common: they search the server of a subject, keep lists of texts, and tell notices to
-// the operator. It decides nothing.
+// Package servers has what the stores on Redis have in common: it finds the server of a subject, keeps lists of texts, and passes notices to
+// the operator. It makes no decisions.
 package servers
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
-// Servers are those of a client.
+// Servers are the servers of a client.
 type Servers struct {
 	Client  redis.UniversalClient
 	Timeout time.Duration // of a decision
 	Split   atomic.Bool   // different subjects may be on different servers
 
-	search *breaker.Breaker // around the search for the server of a subject
+	search *breaker.Breaker // for the search for the server of a subject
 	notify atomic.Pointer[func(string, error)]
-	told   sync.Map // notices
+	told   sync.Map // notices that were given
 }
 
-// New returns the servers of a client, with a time-out of 250 ms. It panics in the name of its caller if client is nil, or a nil pointer.
+// New returns the servers of a client, with a timeout of 250 ms. If client is nil or a nil pointer, it panics with a message that names caller.
 func New(caller string, client redis.UniversalClient) *Servers {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic(caller + ": the client is nil")
@@ -40,7 +40,7 @@ func New(caller string, client redis.UniversalClient) *Servers {
 	return s
 }
 
-// Of returns the client of a subject's server: of a master of a cluster, or of a shard of a ring. Else it is the whole client.
+// Of returns the client for a subject's server: a master of a cluster or a shard of a ring. For any other client it returns that client.
 func (s *Servers) Of(ctx context.Context, subject string) (server redis.UniversalClient, err error) {
 	switch c := s.Client.(type) {
 	case *redis.ClusterClient:
@@ -64,7 +64,7 @@ func (s *Servers) Of(ctx context.Context, subject string) (server redis.Universa
 // Notify implements engine.Notifier.
 func (s *Servers) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
 
-// Tell tells the operator a notice, once.
+// Tell passes a notice to the operator, once.
 func (s *Servers) Tell(notice string, cause error) {
 	if notify := s.notify.Load(); notify != nil {
 		if _, told := s.told.LoadOrStore(notice, true); !told {
@@ -75,7 +75,7 @@ func (s *Servers) Tell(notice string, cause error) {
 
 var errDamaged = errors.New("the expiry or the length of a key, or a number in it, is not that of a count")
 
-// TellDamage tells the operator once that a state was damaged.
+// TellDamage tells the operator, once, that a state was damaged.
 func (s *Servers) TellDamage() { s.Tell("counts were damaged; they start anew", errDamaged) }
 
 var (

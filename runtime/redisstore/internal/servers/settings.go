@@ -12,8 +12,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
-// Settings implements engine.Settings. A list is a hash of its name. No count has such a key: theirs have a subject. The list is read in
-// parts, so that no length of it holds up the server or this process.
+// Settings implements engine.Settings. A list is a Redis hash under the name of the list. No count has such a key, because the keys of counts
+// have a subject. The list is read in parts, so that a long list does not block the server or this process.
 func (s *Servers) Settings(ctx context.Context, list string) (map[string]string, error) {
 	texts := make(map[string]string)
 	for cursor := uint64(0); ; {
@@ -30,8 +30,8 @@ func (s *Servers) Settings(ctx context.Context, list string) (map[string]string,
 	}
 }
 
-// Set implements engine.Settings. The command is sent once: repeated after its reply was lost, one that sets only where there is
-// nothing would find what it did itself.
+// Set implements engine.Settings. The command is sent only once. If a command that sets only a new text were repeated after its reply was lost,
+// it would find the text that it had set itself.
 func (s *Servers) Set(ctx context.Context, list, name, text string, replaces func(old string) bool) (bool, error) {
 	command := "hset"
 	if replaces != nil {
@@ -47,7 +47,7 @@ func (s *Servers) Set(ctx context.Context, list, name, text string, replaces fun
 	return s.replace(ctx, list, name, text, replaces)
 }
 
-// replace sets a text instead of the one that is set, if that may go. It does so in a transaction: of several callers one succeeds.
+// replace replaces a text if replaces allows that. It uses a transaction, so that only one of several callers succeeds.
 func (s *Servers) replace(ctx context.Context, list, name, text string, replaces func(old string) bool) (set bool, err error) {
 	err = s.Client.Watch(ctx, func(tx *redis.Tx) error {
 		old, err := tx.HGet(ctx, list, name).Result()
@@ -58,7 +58,7 @@ func (s *Servers) replace(ctx context.Context, list, name, text string, replaces
 		set = err == nil
 		return err
 	}, list)
-	if errors.Is(err, redis.Nil) || errors.Is(err, redis.TxFailedErr) { // the list has changed meanwhile
+	if errors.Is(err, redis.Nil) || errors.Is(err, redis.TxFailedErr) { // another caller has changed the list
 		return s.Set(ctx, list, name, text, replaces)
 	}
 	return set, probe.Reason(s.Client, err)
@@ -77,7 +77,7 @@ func (s *Servers) Register(ctx context.Context, list string, texts map[string]st
 // Unset implements engine.Settings.
 func (s *Servers) Unset(ctx context.Context, list string, names ...string) error {
 	if len(names) == 0 {
-		return nil // which the command does not allow
+		return nil // HDEL needs at least one name
 	}
 	return probe.Reason(s.Client, s.Client.HDel(ctx, list, names...).Err())
 }
