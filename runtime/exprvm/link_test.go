@@ -8,7 +8,7 @@ import (
 
 const machine = "github.com/expr-lang/expr"
 
-// TestLinks makes sure that a program links expr only if one of its expressions needs it.
+// TestLinks checks that a program links expr only if one of its expressions needs it.
 func TestLinks(t *testing.T) {
 	for pkg, want := range map[string]bool{"../../examples/sms": false, "../redisstore": false, ".": true} {
 		if got := strings.Contains(goList(t, "-deps", pkg), machine); got != want {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever a caller sends, an expression neither makes much memory of it nor runs for long.
+// Whatever a caller sends, an expression neither takes much memory nor runs for long.
 func TestWorkIsBounded(t *testing.T) {
 	text := strings.Repeat("a", maxSize-1)
 	list := make([]string, 3000)
@@ -46,7 +46,7 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// What people send is computed as ever.
+// Values of usual sizes do not exceed the bounds.
 func TestUsualWork(t *testing.T) {
 	list := strings.Split(strings.Repeat("+4917012345678 ", 500), " ")
 	for _, source := range []string{
@@ -59,7 +59,7 @@ func TestUsualWork(t *testing.T) {
 	}
 }
 
-// A text or list of over 64 KiB is an error before anything is evaluated, also in a field or as the result of a function.
+// A text or list of more than 64 KiB is an error before anything is evaluated, even in a field or as the result of a function.
 func TestSizeOfArguments(t *testing.T) {
 	type document struct {
 		Body string

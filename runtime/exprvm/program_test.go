@@ -62,7 +62,7 @@ func given() ([]string, []any) {
 	return strings.Fields("it none role level s n huge f ok byRole empty token levels shout mixed at ctx ip grid nothing lists ptr most names nowhere addressed ofAny"), values
 }
 
-// TestShadowed has a value that is called like a function of expr's, and that function.
+// TestShadowed uses a value with the name of one of expr's functions, together with that function.
 func TestShadowed(t *testing.T) {
 	for expr, want := range map[string]string{`::len(filter([len, "b"], # == len)) + ::len(len)`: "2", `$env.len + ::upper(len)`: "aA"} {
 		if got, err := New(expr, "len").Text("a"); err != nil || got != want {
@@ -71,7 +71,7 @@ func TestShadowed(t *testing.T) {
 	}
 }
 
-// TestEnv is given $env as a whole.
+// TestEnv uses $env as a value.
 func TestEnv(t *testing.T) {
 	env := map[string]any{"in": "x", "n": 5}
 	for expr, want := range map[string]string{
@@ -88,7 +88,7 @@ func TestEnv(t *testing.T) {
 func TestText(t *testing.T) {
 	names, values := given()
 	for _, c := range []struct{ expr, want, err string }{
-		// Values of named types count as what they are made of, but keep their methods.
+		// Values of named types count as values of their underlying types, but keep their methods.
 		{`role == "admin" and "admin" in it.Roles and any(it.Roles, # == "user")`, "true", ""},
 		{`role`, "role-admin", ""},
 		{`role + "x"`, "adminx", ""},
@@ -124,7 +124,7 @@ func TestText(t *testing.T) {
 		{`string(none)`, "", "the value is nil"},
 		{`nowhere()`, "", "net.IP cannot be called"},
 
-		// A text shows no address.
+		// A text contains no memory address.
 		{`string([ptr ?? 1, n])`, "[0 5]", ""},
 		{`string([ptr, n])`, "", "a text would show an address, which differs from call to call"},
 		{`string({"a": [it]})`, "", "a text would show an address, which differs from call to call"},
@@ -134,7 +134,7 @@ func TestText(t *testing.T) {
 		{`string([at])`, "[2026-01-02 03:04:05 +0000 UTC]", ""},
 		{`addressed(ptr ?? most)`, "0", ""},
 
-		// A key keeps its type where the map has keys of several.
+		// A key keeps its type if the keys of the map have several types.
 		{`ofAny[role] + ofAny["admin"] + get(ofAny, role) + (role in ofAny ? "!" : "")`, "rolesrole!", ""},
 		{`ofAny[mixed]`, "", "runtime error: hash of unhashable type []interface {}"},
 		{`mixed in ofAny`, "", "runtime error: hash of unhashable type []interface {}"},
@@ -153,7 +153,7 @@ func TestText(t *testing.T) {
 		{`it.Load(5).Price`, "9", ""},
 		{`it.Load(5).Load(5).Price`, "", "empty token"},
 
-		// Nil is an error, but behind a ?. and before a ??.
+		// A field or method of nil is an error, except with ?. or ??.
 		{`none.Price`, "", "Price of nil"},
 		{`none.Load(1).Price`, "", "Load of nil"},
 		{`(none ?? it).Load(5).Price`, "9", ""},
@@ -168,19 +168,19 @@ func TestText(t *testing.T) {
 		{`none?.Next?.["Price"] ?? "none"`, "none", ""},
 		{`none?.Roles?.[it.Price - most - most] ?? "none"`, "none", ""},
 
-		// $env is what was given.
+		// $env has all values.
 		{`$env.s + $env["s"]`, "texttext", ""},
 		{`$env?.nope?.Price ?? "none"`, "none", ""},
 		{`$env?.nope.Price ?? "none"`, "", "Price of nil"},
 		{`$env?.it?.Price`, "4", ""},
 		{`filter(["s", "x"], # == "s" and $env.s == "text")[0]`, "s", ""},
 
-		// A field of a struct is in it.
+		// in finds the fields of a struct.
 		{`"Price" in it and s not in it and "cents" not in it`, "true", ""},
 		{`"Price" in none`, "false", ""},
 		{`n in it`, "", "cannot use int as field name of exprvm.item"},
 
-		// A search from the end leaves nothing behind.
+		// A search from the end leaves nothing on the stack.
 		{`s + findLast(["a", "b", "c"], # < "c") + s`, "textbtext", ""},
 		{`max(n, findLast(grid, # < 3), findLastIndex(grid, # < 3) * 9)`, "9", ""},
 		{`1 <= findLastIndex(it.Roles, # == "user") < 3`, "true", ""},
@@ -188,7 +188,7 @@ func TestText(t *testing.T) {
 		{`findLast(it.Roles, any(mixed, # == "x")).String()`, "role-user", ""},
 		{`findLast(n, true)`, "", "int is no list"},
 
-		// What has a text form.
+		// Values with a text form.
 		{`token`, "t", ""},
 		{`empty`, "", "empty token"},
 		{`huge`, "9223372036854775808", ""},
@@ -278,7 +278,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// TestCause finds the error of a function in that of the program.
+// TestCause finds the error of a function in the program's error.
 func TestCause(t *testing.T) {
 	_, err := New("f()", "f").Text(func() (string, error) { return "", errEmpty })
 	if !errors.Is(err, errEmpty) {
@@ -286,7 +286,7 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// TestPanics has methods of a result that panic outside of the machine.
+// TestPanics uses results whose methods panic outside the machine.
 func TestPanics(t *testing.T) {
 	if _, err := New("v", "v").Text(panicker{}); message(err) != "panic: no text" {
 		t.Errorf("got %v", err)
@@ -306,7 +306,7 @@ func TestWrongPrograms(t *testing.T) {
 	}
 }
 
-// TestNames has names that expr gives functions of its own.
+// TestNames uses values with the names of expr's functions.
 func TestNames(t *testing.T) {
 	p := New("len(now) + at(call) + get", "len", "now", "at", "call", "get")
 	twice := func(s string) string { return s + s }

@@ -39,7 +39,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// What surely was not given back keeps its Delta, and what perhaps was does not.
+// A charge that was certainly not given back keeps its Delta. One that perhaps was given back does not.
 func TestAdjustFails(t *testing.T) {
 	s, server := open(t)
 	charged := of(minute, 5, "a")
@@ -68,7 +68,7 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// A refund counts once, for exactly what was charged.
+// A refund gives back exactly the charge, once.
 func TestAdjust(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) *store{
 		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster,

@@ -47,8 +47,7 @@ func together(t rapid.TB, s *store, calls []*engine.Call) []*request {
 	return b.requests
 }
 
-// Calls of one run are answered as if they had come one after the other. Of equal ones the first to arrive are admitted, and the
-// others ask again.
+// Calls in one run get the same answers as calls one after the other. Of equal calls the first to arrive are admitted, and the others ask again.
 func TestRunLikeOneByOne(t *testing.T) {
 	s, server := open(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -221,7 +220,7 @@ func TestForeignKeyHarmsOneCall(t *testing.T) {
 	}
 }
 
-// crowd lets callers decide at the same time, and returns how many were admitted and how many failed.
+// crowd makes calls from several goroutines at the same time, and returns how many were admitted and how many failed.
 func crowd(s *store, callers, calls int, call func() (context.Context, *engine.Call)) (admitted, failed int64) {
 	var yes, no atomic.Int64
 	var all sync.WaitGroup
@@ -242,7 +241,7 @@ func crowd(s *store, callers, calls int, call func() (context.Context, *engine.C
 	return yes.Load(), no.Load()
 }
 
-// Of any number of callers as many are admitted as the limit says.
+// However many callers there are, exactly the limit is admitted.
 func TestCrowd(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) *store{
 		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster, "ring": openRing,
@@ -277,7 +276,7 @@ func TestContextsThatEnd(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		if rand.N(2) == 0 {
-			ctx, cancel = context.WithTimeout(ctx, rand.N(2*time.Millisecond)) // it does not send itself
+			ctx, cancel = context.WithTimeout(ctx, rand.N(2*time.Millisecond)) // too short for the caller to send its request itself
 		}
 		time.AfterFunc(rand.N(2*time.Millisecond), cancel)
 		return ctx, &call
@@ -298,13 +297,13 @@ func TestContextsThatEnd(t *testing.T) {
 	}
 }
 
-// Where connections break in the middle of runs, each call is charged at most once.
+// If connections break in the middle of runs, each call is charged at most once.
 func TestKilledConnections(t *testing.T) {
 	s, server := open(t)
 	stop := keepKilling(server)
 	admitted, failed := crowd(s, 100, 200, func() (context.Context, *engine.Call) {
 		call := of(combinable[1], 1e6, "a")
-		call.Claims[0].Cost = 1 + rand.N(int64(2)) // some go by themselves
+		call.Claims[0].Cost = 1 + rand.N(int64(2)) // only calls of cost 1 are joined
 		if call.Claims[0].Cost == 2 {
 			call = of(combinable[0], 1e6, "a")
 		}
@@ -328,7 +327,7 @@ func TestKilledConnections(t *testing.T) {
 	}
 }
 
-// keepKilling breaks the connections of a server again and again, until the result is called.
+// keepKilling breaks the connections of a server repeatedly, until stop is called.
 func keepKilling(server *redistest.Server) (stop func()) {
 	done := make(chan struct{})
 	var killer sync.WaitGroup
@@ -350,7 +349,7 @@ func keepKilling(server *redistest.Server) (stop func()) {
 
 func kill(server *redistest.Server) { server.Do("CLIENT KILL TYPE normal SKIPME yes") }
 
-// A decision that was sent and not answered in time may have been charged, and its error does not say otherwise.
+// A decision that was sent but not answered in time may have been charged. Its error must not say otherwise.
 func TestSilentServer(t *testing.T) {
 	server := redistest.Start(t)
 	s := New(connect(t, server.Addr), WithTimeout(100*time.Millisecond)).(*store)
@@ -368,7 +367,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// Callers who left before their batch was sent do not tell that the server was reached.
+// A batch whose callers have all left is not sent, and is no sign that the server was reached.
 func TestBatchOfNobody(t *testing.T) {
 	s, server := open(t)
 	n, err := s.node(context.Background(), "a")

@@ -17,7 +17,7 @@ import (
 
 var minute = &engine.Rule{Name: "minute", Tag: "1m", Kind: engine.FixedWindow, Per: 60 * second}
 
-// of returns a call under one rule for each subject.
+// of returns a call with one claim for each subject, all under one rule.
 func of(rule *engine.Rule, limit int64, subjects ...string) engine.Call {
 	call := engine.Call{Prefix: "p"}
 	for _, subject := range subjects {
@@ -56,7 +56,7 @@ func commands(server *redistest.Server, name string) string {
 	return "0"
 }
 
-// waitFor waits until something holds.
+// waitFor waits until holds returns true.
 func waitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
@@ -66,7 +66,7 @@ func waitFor(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// A server that does not know the function decides the call nevertheless, and is told the function once.
+// A server that does not know the function still decides the call, and the function is loaded once.
 func TestFunctionIsLoadedInTheBackground(t *testing.T) {
 	s, server := open(t)
 	loaded := func() bool { return strings.Contains(server.Do("FUNCTION LIST"), lua.Function) }
@@ -99,7 +99,7 @@ func TestScriptIsSentWhereItIsNotKnown(t *testing.T) {
 	}
 }
 
-// A user who may not call or load functions gets decisions by EVALSHA, and one notice.
+// For a user who may not call or load functions, calls are decided by EVALSHA, and the operator gets one notice.
 func TestUserWithoutFunctions(t *testing.T) {
 	for _, forbidden := range []string{"-fcall", "-function"} {
 		t.Run(forbidden, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestUserWithoutFunctions(t *testing.T) {
 	}
 }
 
-// A reply that is lost charges at most once, and is an error.
+// A call whose reply is lost is charged at most once, and fails.
 func TestLostReply(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server.Addr)
@@ -142,7 +142,7 @@ func TestLostReply(t *testing.T) {
 		return strings.Contains(server.Do("FUNCTION LIST"), lua.Function) && !n.loading.Load()
 	})
 	for i := range 10 {
-		requireAdmits(t, s, func() engine.Call { return of(minute, 99, "warm") }, 1, 1) // there is a connection
+		requireAdmits(t, s, func() engine.Call { return of(minute, 99, "warm") }, 1, 1) // makes a connection
 		proxy.Replies.Store(0)
 		call := of(minute, 99, "a")
 		if v, err := s.Decide(context.Background(), &call); err == nil {
@@ -157,7 +157,7 @@ func TestLostReply(t *testing.T) {
 	}
 }
 
-// The time-out bounds a decision on a silent server, whatever the client's options say, and whatever its type.
+// The timeout bounds a decision on a silent server, whatever the client's type and options are.
 func TestTimeout(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour, PoolTimeout: time.Hour, PoolSize: 1})

@@ -18,7 +18,7 @@ import (
 // hidden is a client of a cluster whose type does not show that.
 type hidden struct{ redis.UniversalClient }
 
-// The slots are those of the cluster specification.
+// Slots are computed as in the Redis Cluster specification.
 func TestSlotRange(t *testing.T) {
 	server := redistest.StartCluster(t, 1)[0]
 	for _, tag := range []string{"a", "k7", "123456789", "Straße", "a%3Ab"} {
@@ -29,7 +29,7 @@ func TestSlotRange(t *testing.T) {
 	}
 }
 
-// While servers do not agree on who has a key, and each sends its callers to another, calls go on asking.
+// While servers do not agree which of them has a key, and each redirects callers to another, calls keep asking.
 func TestServersThatDoNotAgree(t *testing.T) {
 	masters := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: masters.Addrs(), ReadTimeout: time.Minute})
@@ -63,7 +63,7 @@ func TestServersThatDoNotAgree(t *testing.T) {
 		select {
 		case err := <-result:
 			t.Errorf("%s: before the servers agreed, the call ended with %v", name, err)
-		case <-time.After(100 * time.Millisecond): // longer than a client follows such answers by itself
+		case <-time.After(100 * time.Millisecond): // longer than a client itself follows redirections
 			give(pair[0])
 			if err := <-result; err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -73,7 +73,7 @@ func TestServersThatDoNotAgree(t *testing.T) {
 	}
 }
 
-// A master that is lost fails the calls for its own keys alone, also where the client hides that there are others.
+// The loss of a master fails only the calls for its own keys, even if the client hides that there are other masters.
 func TestLostMaster(t *testing.T) {
 	masters := redistest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: masters.Addrs(), ReadTimeout: time.Minute})

@@ -35,7 +35,7 @@ func (*decisions) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-// Hooks of the client see the decisions of a store that is made later, which end by the store's time-out, whatever the client's is.
+// Hooks of the client see the decisions of a store that is made later. These decisions have the store's timeout, whatever the client's is.
 func TestHooksOfTheClient(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour})

@@ -19,7 +19,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// leasing returns rules whose permits do not come back within a test, and are taken ahead for so long.
+// leasing returns rules whose permits do not come back within a test, and are taken ahead for the given time.
 func leasing(t testing.TB, lease time.Duration) []*engine.Rule {
 	hour, us := int64(3600*second), lease.Microseconds()
 	return []*engine.Rule{
@@ -31,7 +31,7 @@ func leasing(t testing.TB, lease time.Duration) []*engine.Rule {
 
 const long = time.Minute // a lease that does not end within a test
 
-// handed decides calls until one is admitted by a lease, and returns that one and how many were admitted.
+// handed makes calls until one is admitted by a lease. It returns that call, and how many were admitted.
 func handed(t testing.TB, s *store, call engine.Call) (engine.Call, int64) {
 	t.Helper()
 	for n := int64(1); n < 100; n++ {
@@ -68,7 +68,7 @@ func scripts(server *redistest.Server) (n int64) {
 	return n
 }
 
-// Many callers need few scripts, and as many are admitted as the limit says.
+// With a lease, many callers need few scripts, and exactly the limit is admitted.
 func TestLeaseOfACrowd(t *testing.T) {
 	s, server := open(t)
 	for _, r := range leasing(t, long) {
@@ -80,13 +80,13 @@ func TestLeaseOfACrowd(t *testing.T) {
 		if admitted != 10_000 || failed != 0 {
 			t.Errorf("%s: %d of %d were admitted, %d failed", r.Name, admitted, 10_000, failed)
 		}
-		if n := scripts(server) - before; n > 3200 { // the 2,800 that are refused ask, up to 64 in a run
+		if n := scripts(server) - before; n > 3200 { // 2,800 refused calls ask the server, up to 64 in a run
 			t.Errorf("%s: %d scripts for %d calls", r.Name, n, 64*200)
 		}
 	}
 }
 
-// Callers who find a lease used up take one more together.
+// Several callers who find a lease used up take only one new lease.
 func TestOneLeaseForAll(t *testing.T) {
 	s, server := open(t)
 	call := of(leasing(t, long)[1], 1e6, "a")
@@ -115,7 +115,7 @@ func TestOneLeaseForAll(t *testing.T) {
 	}
 }
 
-// What is not used goes back when the lease ends, though no other call comes.
+// Unused permits are given back when the lease ends, even if there are no more calls.
 func TestLeaseEnds(t *testing.T) {
 	s, _ := open(t)
 	for _, r := range append(leasing(t, 20*time.Millisecond), &engine.Rule{
@@ -132,7 +132,7 @@ func TestLeaseEnds(t *testing.T) {
 	}
 }
 
-// No permit is handed out when its lease has ended by the server's clock.
+// No permit is handed out after its lease has ended by the server's clock.
 func TestLeaseEndsInTime(t *testing.T) {
 	s, server := open(t)
 	call := of(leasing(t, 3*time.Millisecond)[0], 1e6, "a")
@@ -156,8 +156,8 @@ func TestLeaseEndsInTime(t *testing.T) {
 	}
 }
 
-// Two processes hand out, give back and settle permits at random, with contexts that end at any time. In the end as many are used as
-// calls keep.
+// Two processes hand out, give back and settle permits at random, with contexts that end at any time. In the end exactly those permits are used
+// that calls kept.
 func TestLeasesLoseNothing(t *testing.T) {
 	first, server := open(t)
 	second := New(connect(t, server.Addr), asking...).(*store)
@@ -182,7 +182,7 @@ func TestLeasesLoseNothing(t *testing.T) {
 	}
 }
 
-// spend decides a call, changes its charge, and counts what it keeps of each rule.
+// spend decides a call, changes its charge, and counts the permits that it keeps from each rule.
 func spend(t *testing.T, s *store, call *engine.Call, kept []atomic.Int64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -217,7 +217,7 @@ func spend(t *testing.T, s *store, call *engine.Call, kept []atomic.Int64) {
 	}
 }
 
-// Where connections break, permits may be lost that were taken ahead, but none is handed out that the server did not charge.
+// If connections break, permits that were taken ahead may be lost. But no permit is handed out that the server did not charge.
 func TestLeasesAndKilledConnections(t *testing.T) {
 	s, server := open(t)
 	rules := leasing(t, 5*time.Millisecond)
@@ -245,7 +245,7 @@ func TestLeasesAndKilledConnections(t *testing.T) {
 	}
 }
 
-// What a call gives back while its lease lasts is handed out again, and the server is not asked.
+// Permits that a call gives back while its lease lasts are handed out again without asking the server.
 func TestRefundToALease(t *testing.T) {
 	s, server := open(t)
 	for _, r := range leasing(t, long) {
@@ -261,7 +261,7 @@ func TestRefundToALease(t *testing.T) {
 	}
 }
 
-// Where other rules of a call are settled otherwise, or the lease has ended, the server gives back.
+// If the rules of a call are settled at different costs, or the lease has ended, permits are given back to the server.
 func TestRefundBesideALease(t *testing.T) {
 	s, _ := open(t)
 	rules := leasing(t, long)
@@ -281,7 +281,7 @@ func TestRefundBesideALease(t *testing.T) {
 	}
 }
 
-// A reset forgets what was taken ahead, and what that took of other rules goes back.
+// A reset ends leases of its rules. What these leases took from other rules is given back.
 func TestResetEndsLeases(t *testing.T) {
 	s, _ := open(t)
 	rules := leasing(t, long)
@@ -361,7 +361,7 @@ func TestLeaseOfAnotherHash(t *testing.T) {
 	}
 }
 
-// A changed limit applies at once: a lease is of one limit.
+// A changed limit applies at once, because a lease belongs to one limit.
 func TestLeaseAndChangedLimit(t *testing.T) {
 	s, _ := open(t)
 	for _, r := range leasing(t, long) {
@@ -372,7 +372,7 @@ func TestLeaseAndChangedLimit(t *testing.T) {
 	}
 }
 
-// A process holds only so many leases. Other calls ask the server.
+// The number of leases in a process is bounded. Calls without a lease ask the server.
 func TestLeasesAreBounded(t *testing.T) {
 	s, _ := open(t)
 	r := leasing(t, long)[0]
@@ -392,8 +392,7 @@ func TestLeasesAreBounded(t *testing.T) {
 	}
 }
 
-// Permits are not taken ahead where a call needs the count of all, where its rules differ in cost or lease, and where its rules may be on
-// several servers.
+// No permits are taken ahead for a call that needs the exact count, or whose rules differ in cost or lease, or may be on several servers.
 func TestWhatIsNotLeased(t *testing.T) {
 	s, _ := open(t)
 	rules, other := leasing(t, long), leasing(t, 2*long)[0]
@@ -422,7 +421,7 @@ func TestWhatIsNotLeased(t *testing.T) {
 	}
 }
 
-// A cluster is told by its first error that calls cannot be sent as one.
+// The first error of a hidden cluster shows that a call's rules are on several servers, and that they cannot be leased together.
 func TestLeaseOnAHiddenCluster(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
@@ -435,7 +434,7 @@ func TestLeaseOnAHiddenCluster(t *testing.T) {
 	handed(t, s, of(rules[0], 1000, "c"))
 }
 
-// Decisions say that they come of a lease, and reports count down.
+// The source of a decision by a lease is SourceLease, and its reports count down.
 func TestSourceLease(t *testing.T) {
 	s, _ := open(t)
 	limiter := ratelimit.New(s)
@@ -463,7 +462,7 @@ func TestSourceLease(t *testing.T) {
 	}
 }
 
-// BenchmarkLease hands out the permits of one subject as fast as it can.
+// BenchmarkLease hands out the permits of one subject.
 func BenchmarkLease(b *testing.B) {
 	s, server := open(b)
 	rule := &engine.Rule{Name: "bucket", Tag: "bucket", Kind: engine.TokenBucket, Per: second, Lease: 200_000}

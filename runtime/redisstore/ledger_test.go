@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ledgerRules are as many permits a second each, and all of it at once.
+// ledgerRules have the same number of permits a second each, and admit them all at once.
 var ledgerRules = []ratelimit.Rule{
 	{Name: "sliding", Limit: 2000, Per: 100 * time.Millisecond, Lease: 20 * time.Millisecond},
 	{Name: "fixed", Algorithm: ratelimit.FixedWindow, Limit: 2000, Per: 100 * time.Millisecond, Lease: 20 * time.Millisecond},
@@ -47,11 +47,11 @@ var ledgerRules = []ratelimit.Rule{
 // entry is what one call was charged by one rule.
 type entry struct {
 	Rule, Permits, Leased int64
-	Before                int64 // the time of the machine, in microseconds
+	Before                int64 // the machine's time before the call, in microseconds
 	At, Stop              int64 // the time of the decision, and the end of the window
 }
 
-// keepLedger decides calls at random, under one rule or several, and writes down what it does, until it is killed or the test ends.
+// keepLedger makes random calls under one rule or several, and logs them, until it is killed or the test ends.
 func keepLedger(addr string) {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	limiter := ratelimit.New(New(client, WithTimeout(20*time.Second)))
@@ -68,7 +68,7 @@ func keepLedger(addr string) {
 			}
 		}()
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // it ends with the test
+	_, _ = io.Copy(io.Discard, os.Stdin) // standard input is closed when the test ends
 }
 
 func callAndNote(limiter *ratelimit.Limiter) {
@@ -97,15 +97,15 @@ func callAndNote(limiter *ratelimit.Limiter) {
 		}
 		text, _ = binary.Append(text, binary.LittleEndian, e)
 	}
-	if d.Allowed && rand.N(50) == 0 { // the entries of what goes back are never written as kept
+	if d.Allowed && rand.N(50) == 0 { // entries of refunded calls are not written
 		text = nil
 		_ = d.Refund(context.Background())
 	}
-	_, _ = os.Stdout.Write(text) // in one piece, so that a kill leaves whole entries
+	_, _ = os.Stdout.Write(text) // in one write, so that a kill leaves whole entries
 }
 
-// Programs of their own take permits ahead on one server, and are killed with leases in hand. By the times of the decisions no span of a
-// sliding window holds more than the limit, no other window either, and no span of a bucket more than its burst and what it gains.
+// Several programs take permits ahead on one server, and are killed while they have leases. By the times of the decisions, no window has more
+// permits than the limit, and no span of a bucket has more than its burst and what it gains in that span.
 func TestLedgerOfLeases(t *testing.T) {
 	server := redistest.Start(t)
 	dir := t.TempDir()
@@ -140,7 +140,7 @@ func TestLedgerOfLeases(t *testing.T) {
 	}
 }
 
-// runLedger runs a program for so long, and kills it.
+// runLedger runs a program for the time life, and kills it.
 func runLedger(t *testing.T, addr, path string, life time.Duration) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -195,7 +195,7 @@ func requireLedger(t *testing.T, rule *ratelimit.Rule, entries []entry) {
 			}
 			excess = max(excess, sum-rule.Limit)
 		}
-	case rule.Name == "bucket": // it runs over if a span holds more
+	case rule.Name == "bucket": // checked by filling a bucket: it runs over if a span has more permits
 		level, last := 0.0, int64(0)
 		for _, e := range entries {
 			level = max(0, level-float64(e.At-last)*float64(rule.Limit)/float64(rule.Per.Microseconds()))

@@ -29,8 +29,7 @@ func cpu(server *redistest.Server) (used float64) {
 	return used
 }
 
-// BenchmarkDecide compares the store with a client that sends one EVALSHA a call, for callers whose contexts can end. A call has two
-// rules.
+// BenchmarkDecide compares the store with a client that sends one EVALSHA for each call. Calls have two rules and contexts that can end.
 func BenchmarkDecide(b *testing.B) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// as returns a store of a user, whose time-out leaves time for a busy machine.
+// as returns a store that signs in as a user. Its timeout is long enough for a busy machine.
 func as(t *testing.T, addr, user, password string) *store {
 	client := redis.NewClient(&redis.Options{Addr: addr, Username: user, Password: password, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
@@ -32,7 +32,7 @@ func rulesOfAllKinds() (rules []*engine.Rule) {
 	return rules
 }
 
-// requirePing checks that Ping fails with a text, in one line.
+// requirePing checks that Ping fails with an error of one line that contains want.
 func requirePing(t *testing.T, s *store, want string) {
 	t.Helper()
 	err := s.Ping(context.Background(), "p", rulesOfAllKinds())
@@ -59,7 +59,7 @@ func TestPing(t *testing.T) {
 	requirePing(t, as(t, server.Addr, "", ""), "cannot be reached")
 }
 
-// A closed client is told apart from a server that is away.
+// The error of a closed client differs from that of a server that is away.
 func TestPingOfAClosedClient(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) *store{
 		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster,
@@ -74,7 +74,7 @@ func TestPingOfAClosedClient(t *testing.T) {
 	}
 }
 
-// A program whose clock is decades behind the server's is ready, too, and leaves nothing there.
+// Ping succeeds in a program whose clock is decades behind the server's, and leaves no key there.
 func TestPingByAWrongClock(t *testing.T) {
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) { // in the year 2000
@@ -89,7 +89,7 @@ func TestPingByAWrongClock(t *testing.T) {
 	}
 }
 
-// Ping names each command that a user lacks, and keys that are not the prefix's.
+// Ping names each command that a user may not run, and says if the user may not use keys of the prefix.
 func TestPingNamesWhatIsDenied(t *testing.T) {
 	server := redistest.Start(t)
 	server.Do("ACL SETUSER all on >x ~p:* +@all")
@@ -108,7 +108,7 @@ func TestPingNamesWhatIsDenied(t *testing.T) {
 	requirePing(t, as(t, server.Addr, "elsewhere", "x"), "permit it")
 }
 
-// Ping does not ask for what other rules need.
+// Ping does not try commands that only other rules need.
 func TestPingGoesByRules(t *testing.T) {
 	server := redistest.Start(t)
 	for i, kind := range engine.Kinds() {
@@ -146,7 +146,7 @@ func TestPingOfAnOldServer(t *testing.T) {
 	}
 }
 
-// Ping tries just what rules of all kinds need.
+// Ping tries exactly the commands that rules of all kinds need.
 func TestPingTriesAll(t *testing.T) {
 	var tried []string
 	for _, try := range tries("") {
@@ -221,7 +221,7 @@ func TestEvictionIsTold(t *testing.T) {
 				}
 			}
 			if want == 0 && name == "call" {
-				continue // nothing says when it is over
+				continue // there is no way to know when it has ended
 			}
 			for range want {
 				if notice := <-notices; !strings.Contains(notice, policy) || !strings.Contains(notice, "removes counts") {

@@ -39,7 +39,7 @@ func requireRemembered(t testing.TB, s *store, call engine.Call, remembered bool
 	}
 }
 
-// A refusal is remembered only as long as the rule refuses, by the server's clock.
+// A refusal is remembered only as long as the rule would refuse by the server's clock.
 func TestRefusalEndsInTime(t *testing.T) {
 	s, server := openRemembering(t)
 	for i, r := range combinable {
@@ -70,7 +70,7 @@ func serverTime(t testing.TB, server *redistest.Server) int64 {
 	return seconds*second + micros
 }
 
-// What this process gives back, resets or allows is seen at once.
+// If this process gives permits back, resets a count or raises a limit, it forgets refusals at once.
 func TestRefusalIsForgotten(t *testing.T) {
 	s, _ := openRemembering(t)
 	call := of(combinable[1], 1, "a", "b")
@@ -98,7 +98,7 @@ func TestRefusalIsForgotten(t *testing.T) {
 	}
 }
 
-// A refund that is made while a refusal is on its way is not missed.
+// A refusal is not remembered if a refund was made after the call was sent.
 func TestRefusalThatARefundOvertakes(t *testing.T) {
 	s, _ := openRemembering(t)
 	call := of(minute, 1, "a")
@@ -116,7 +116,7 @@ func TestRefusalThatARefundOvertakes(t *testing.T) {
 	}
 }
 
-// Calls that may be answered otherwise than the refused one are always asked.
+// The server is always asked about calls that could get another answer than the remembered refusal.
 func TestWhatIsAlwaysAsked(t *testing.T) {
 	s, _ := openRemembering(t)
 	distinct := &engine.Rule{Name: "distinct", Tag: "1h", Kind: engine.Distinct, Per: 3600 * second}
@@ -150,7 +150,7 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 	}
 }
 
-// A remembered refusal does not answer a call that costs more, since such a call has a longer delay.
+// A remembered refusal does not answer a call that costs more, because that has a longer delay.
 func TestRefusalOfAHigherCost(t *testing.T) {
 	s, _ := openRemembering(t)
 	call := of(combinable[0], 2, "a")
@@ -169,7 +169,7 @@ func TestRefusalOfAHigherCost(t *testing.T) {
 	}
 }
 
-// All rules that refuse are told, as long as they do.
+// A remembered refusal reports all rules that still refuse.
 func TestRefusalTellsAllRules(t *testing.T) {
 	s, _ := openRemembering(t)
 	short, long := *combinable[0], combinable[1]
@@ -193,7 +193,7 @@ func TestRefusalTellsAllRules(t *testing.T) {
 	}
 }
 
-// Of a subject that is refused the server hears once each time the memory ends, however many callers there are, and memory is bounded.
+// However many callers there are, the server is asked about a refused subject only once each time the memory ends. The memory is bounded.
 func TestRefusalsSpareTheServer(t *testing.T) {
 	s, server := openRemembering(t)
 	for _, r := range combinable {
@@ -220,7 +220,7 @@ func TestRefusalsSpareTheServer(t *testing.T) {
 	}
 }
 
-// Once the memory has ended, what another process gives back is noticed.
+// After the memory has ended, this process notices what another one has given back.
 func TestRefusalLastsForItsSpan(t *testing.T) {
 	s, server := open(t, WithRefusalMemory(20*time.Millisecond))
 	other := New(connect(t, server.Addr), asking...)
@@ -251,7 +251,7 @@ func BenchmarkRecall(b *testing.B) {
 	})
 }
 
-// Where a refusal has ended, one caller asks the server again, and the others wait for its answer.
+// When a refusal has ended, one caller asks the server again, and the others wait for the answer.
 func TestOneAsksAgain(t *testing.T) {
 	s, server := openRemembering(t)
 	s.Timeout = time.Minute

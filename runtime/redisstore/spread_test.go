@@ -43,7 +43,7 @@ func rooms(t rapid.TB, s *store, call engine.Call) []int64 {
 	return left
 }
 
-// On several servers a call is charged to all its rules or to none, and all refusing rules are told.
+// On several servers, a call is charged to all its rules or to none, and all refusing rules are reported.
 func TestSpreadIsAllOrNothing(t *testing.T) {
 	for name, s := range map[string]*store{"cluster": openCluster(t), "ring": openRing(t)} {
 		n := 0
@@ -248,7 +248,7 @@ func TestSpreadAsksAgain(t *testing.T) {
 	}
 }
 
-// The first calls to a cluster whose client does not show that it is one succeed, also where they are sent together.
+// The first calls to a cluster whose client hides that it is one succeed, even if they are sent together.
 func TestHiddenCluster(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})

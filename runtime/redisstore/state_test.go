@@ -8,8 +8,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// What the store cannot read is refused, whatever the failure policy is, and nothing is written: the counts are there. Only a reset
-// ends that.
+// A call whose state cannot be read fails, whatever the failure policy is, and nothing is written. Only a reset ends that.
 func TestUnreadableStateIsRefused(t *testing.T) {
 	s, server := open(t)
 	for _, policy := range []ratelimit.FailurePolicy{ratelimit.FailClosed, ratelimit.FailOpen, ratelimit.FailLocal} {
@@ -46,7 +45,7 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 	}
 }
 
-// A damaged count starts anew, and the operator is told once: also if only what changes a charge meets it.
+// A damaged count starts from zero, and the operator is told once, even if the damage is found by an adjustment.
 func TestDamageIsTold(t *testing.T) {
 	rule := ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour, Algorithm: ratelimit.FixedWindow}
 	request := ratelimit.Request{Rule: rule, Key: "k", Cost: 2}
@@ -79,7 +78,7 @@ func TestDamageIsTold(t *testing.T) {
 	}
 }
 
-// An operator can reset while the server refuses every write that needs memory, and the user may not run what the rule needs.
+// An operator can reset even if the server refuses every write that needs memory, and if the user may not run the commands that the rule needs.
 func TestResetWithoutDecisions(t *testing.T) {
 	s, server := open(t)
 	limiter := ratelimit.New(s)

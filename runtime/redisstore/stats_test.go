@@ -30,7 +30,7 @@ func published(t *testing.T, server *redistest.Server, prefix string) (r stats.R
 	return r, true
 }
 
-// Calls that a block or a limit of 0 refuses count, though they reach no server.
+// Statistics include calls that a block or a limit of 0 refuses, although they reach no server.
 func TestStatsOfBlocks(t *testing.T) {
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestStatsOfBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		own, open := closed, ratelimit.Request{Rule: ratelimit.Rule{Name: "open", Limit: 3, Per: time.Hour}, Key: "eve"}
-		own.Rule.Name, own.Rule.Scope = "own", ratelimit.ScopeInstance // the store decides no such rule, but its refusal is of the whole call
+		own.Rule.Name, own.Rule.Scope = "own", ratelimit.ScopeInstance // the store does not decide this rule, but its refusal refuses the whole call
 		for _, requests := range [][]ratelimit.Request{{login}, {closed, login}, {closed}, {own, open}} {
 			if _, err := l.Allow(t.Context(), requests...); err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
 		defer client.Close()
-		defer time.Sleep(time.Minute) // on the virtual clock: until the store asks the server nothing more by itself
+		defer time.Sleep(time.Minute) // on the virtual clock: until the store's background work has ended
 		l := ratelimit.New(New(client, WithStats(), WithTimeout(time.Minute)), ratelimit.WithPrefix("p"), ratelimit.WithSubjectHash(make([]byte, 32)))
 		login := ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}
 		shadow := ratelimit.Rule{Name: "shadow", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeShadow}
@@ -138,18 +138,18 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// pass lets time pass on the clock of a bubble.
+// pass lets time pass on the clock of a synctest bubble.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// Rules and subjects that callers make do not make a report grow.
+// The size of a report is bounded, however many rules and subjects callers make.
 func TestStatsAreBounded(t *testing.T) {
 	server := redistest.Start(t)
 	s := as(t, server.Addr, "", "")
 	WithStats()(s)
-	s.stats.rules, s.stats.began = map[uint64]*counted{}, time.Now() // nothing is published before the test says so
+	s.stats.rules, s.stats.began = map[uint64]*counted{}, time.Now() // only the test publishes
 	l := ratelimit.New(s, ratelimit.WithPrefix("p"))
 	for i := range 3 * stats.MaxRules {
 		rule := ratelimit.Rule{Name: fmt.Sprint("r", i%(2*stats.MaxRules)), Limit: 1, Per: time.Hour}

@@ -20,14 +20,14 @@ import (
 
 const second = 1_000_000
 
-// connect returns a client of the server at addr that is closed when the test is over.
+// connect returns a client of the server at addr, which is closed when the test ends.
 func connect(t testing.TB, addr string) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-// Most tests want to know what the servers decide, and leave time for a busy machine.
+// Most tests need the servers' own decisions, and a timeout that is long enough for a busy machine.
 var asking = []Option{WithTimeout(20 * time.Second), WithRefusalMemory(0)}
 
 // open returns a store on a new server.
@@ -36,7 +36,7 @@ func open(t testing.TB, options ...Option) (*store, *redistest.Server) {
 	return New(connect(t, server.Addr), append(slices.Clone(asking), options...)...).(*store), server
 }
 
-// model is the engine on cells of its own, which decides what a store has decided, at the same times.
+// model is the engine on cells of its own. It repeats the decisions of a store, at the same times.
 type model map[string]*engine.Cell
 
 func (m model) cells(call *engine.Call) []*engine.Cell {
@@ -104,14 +104,14 @@ func drawCall(t *rapid.T, rules []*engine.Rule) engine.Call {
 			c.Member = rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "member")
 		}
 		if r.Kind.Takes("wait") {
-			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 50 * second}).Draw(t, "wait") // the script is told 64 windows ahead
+			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 50 * second}).Draw(t, "wait") // within the 64 windows that the script knows
 		}
 		call.Claims = append(call.Claims, c)
 	}
 	return call
 }
 
-// A store answers as the engine does at the server's time.
+// A store gives the same answers as the engine at the server's time.
 func TestStoreLikeEngine(t *testing.T) {
 	for name, options := range map[string][]Option{"functions": nil, "scripts": {WithoutFunctions()}} {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestCommandsOfAWrongRule(t *testing.T) {
 	}
 }
 
-// Each call of a run fails if the reply is none of the script.
+// If a reply is not one of the script, each call of the run fails.
 func TestStrangeReply(t *testing.T) {
 	rule := &engine.Rule{Name: "r", Per: 1e6}
 	for _, reply := range []any{nil, "OK", []any{}, []any{int64(1)}, []any{"a", "b", "c"}, []any{[]any{}, nil}} {
@@ -205,7 +205,7 @@ func TestStrangeReply(t *testing.T) {
 	}
 }
 
-// Calls of equal hashes need not be equal.
+// equal tells calls apart, even if their hashes are equal.
 func TestEqual(t *testing.T) {
 	rule := &engine.Rule{Name: "r", Tag: "1m", Per: 1e6}
 	for same, change := range map[*engine.Call]func(*engine.Call){

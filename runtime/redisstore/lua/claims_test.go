@@ -6,8 +6,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// A library keeps the claims that other calls send as well. The claims of an adjustment hold the time of a charge, and would only push the
-// others out.
+// The library caches claims, because other calls send the same. It must not cache the claims of an adjustment: they contain the time of a
+// charge, so no other call sends them, and they would displace others.
 func TestAdjustmentsAreNotKept(t *testing.T) {
 	v, run := newVirtual(t), new(Run)
 	charged := oneClaim(engine.FixedWindow)

@@ -11,8 +11,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Where the server's clock goes back, by up to a day in all, no rule admits more than its limit, and no subject is barred for longer than
-// its window and the step. Real time never goes back: the limits hold by it.
+// If the server's clock is set back, by up to a day in all, no rule admits more than its limit by real time, and no subject is refused for
+// longer than its window and the step together.
 func TestClockGoesBack(t *testing.T) {
 	v := newVirtual(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -47,8 +47,8 @@ func TestClockGoesBack(t *testing.T) {
 	})
 }
 
-// Where the server's clock goes forward, a subject has at most one limit early: by real time, no span holds more than it could without the
-// step, and a limit.
+// If the server's clock is set forward, a subject gets at most one limit too early: by real time, no span has more permits than without the step
+// plus one limit.
 func TestClockGoesForward(t *testing.T) {
 	v := newVirtual(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -87,12 +87,12 @@ func mostWithin(kind engine.Kind, span int64) int64 {
 		return 3 + span/(20*second)
 	case engine.SlidingWindow, engine.SlidingCounter:
 		return 3 * (1 + span/(60*second))
-	default: // windows may end within the span
+	default: // several windows may end within the span
 		return 3 * (2 + span/(60*second))
 	}
 }
 
-// decideAgain decides a copy of a call. If the script asks for another calendar window, it decides the call once more.
+// decideAgain decides a copy of a call. If the script asks for another calendar window, decideAgain decides the call once more.
 func (v *virtual) decideAgain(t *rapid.T, call *engine.Call) (engine.Verdict, *engine.Call) {
 	asked := *call
 	asked.Claims = slices.Clone(call.Claims)
@@ -120,25 +120,25 @@ func everyMinute(t rapid.TB) *engine.Schedule {
 	return engine.NewSchedule(spec.Next, true, time.UTC)
 }
 
-// admissions is the real times of all admissions under a limit of 3 a minute.
+// admissions holds the real times of all admissions under a limit of 3 a minute.
 type admissions struct {
 	rule  *engine.Rule
 	times []int64
-	opens []int // the indexes of those that may have opened a fixed window
+	opens []int // the indexes of admissions that may have opened a fixed window
 }
 
-// add takes in an admission, and reports whether the limit allows it.
+// add adds an admission, and reports whether the limit allows it.
 func (a *admissions) add(at int64) bool {
 	a.times = append(a.times, at)
 	n := len(a.times)
 	switch a.rule.Kind {
-	case engine.FixedWindow: // a window admits 3, and lasts a minute or, if the clock steps back, longer
+	case engine.FixedWindow: // a window admits 3. It lasts a minute, or longer if the clock is set back
 		opens := func(i int) bool { return n-1-i <= 3 && at >= a.times[i]+60*second }
 		if n == 1 || slices.ContainsFunc(a.opens, opens) {
 			a.opens = append(a.opens, n-1)
 		}
 		return slices.ContainsFunc(a.opens, func(i int) bool { return n-i <= 3 })
-	case engine.TokenBucket, engine.LeakyBucket: // 3 at once, and one every 20 seconds
+	case engine.TokenBucket, engine.LeakyBucket: // 3 at once, and then one every 20 seconds
 		for i := range a.times {
 			if int64(n-i) > 3+(at-a.times[i])/(20*second) {
 				return false

@@ -8,7 +8,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// The table of kinds names just what the script runs.
+// The table of kinds names exactly the commands that the script runs.
 func TestEachCommandIsNamed(t *testing.T) {
 	var rules []*engine.Rule
 	for _, kind := range engine.Kinds() {
@@ -20,7 +20,7 @@ func TestEachCommandIsNamed(t *testing.T) {
 	}
 }
 
-// found returns the words that a pattern finds in a text, in alphabetical order.
+// found returns the words in a text that match a pattern, in alphabetical order.
 func found(pattern, text string) (words []string) {
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 		words = append(words, m[1])
@@ -29,7 +29,8 @@ func found(pattern, text string) (words []string) {
 	return slices.Compact(words)
 }
 
-// The row of each kind names what its file runs, by itself or by functions of common.lua: a rule of that kind may be the only one in use.
+// The row of each kind names the commands that its file runs, itself or through functions of common.lua. They must be complete, because a rule of
+// that kind may be the only one in use.
 func TestEachKindNamesItsCommands(t *testing.T) {
 	shared := map[string]string{"get": "GET", "set": "SET", "expire": "PEXPIREAT"}
 	for _, kind := range engine.Kinds() {

@@ -15,10 +15,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// answer is what a client was told of a call: when it was decided, and when it is admitted, or 0.
+// answer is the answer to a call: when it was decided, and when it is admitted, or 0.
 type answer struct{ now, at int64 }
 
-// load is clients that call all the time while the clock goes on.
+// load is several clients that call all the time while the clock advances.
 type load struct {
 	*virtual
 	usages   []usage
@@ -28,8 +28,8 @@ type load struct {
 	told map[*engine.Rule]map[string][]answer // by subject
 }
 
-// States from before layouts are converted while several clients call all the time. Over the whole, as many calls are admitted as the
-// engine admits, which made the same calls before and goes on from there.
+// States from before layouts are converted while several clients call all the time. In total, as many calls are admitted as by the engine, which
+// starts from the same state and decides the same calls.
 func TestConversionUnderLoad(t *testing.T) {
 	l := &load{virtual: newVirtual(t), usages: usages(t, kindsWithoutLayout), told: make(map[*engine.Rule]map[string][]answer)}
 	for i := range 20 {
@@ -54,7 +54,7 @@ func TestConversionUnderLoad(t *testing.T) {
 	}
 }
 
-// call makes calls on a connection of its own, up to five in a run.
+// call makes calls on its own connection, up to five in a run.
 func (l *load) call(client, runs int) {
 	own := redis.NewClient(l.client.Options())
 	defer own.Close()
@@ -102,7 +102,7 @@ func (l *load) decide(v *virtual, calls []*engine.Call) (again []*engine.Call) {
 		if err != nil || w.Damaged {
 			l.t.Errorf("%+v, error %v, of %+v", w, err, call.Claims[0])
 		}
-		if err == nil && call.AskAgain(w) { // it was not told the window it would wait for
+		if err == nil && call.AskAgain(w) { // the script did not know the window to wait for
 			v.now, again = w.Now, append(again, call)
 			continue
 		}
@@ -115,7 +115,7 @@ func (l *load) decide(v *virtual, calls []*engine.Call) (again []*engine.Call) {
 	return again
 }
 
-// compare lets the engine decide the calls of one subject, which are equal, in the order of their times.
+// compare decides the calls of one subject with the engine, in the order of their times. They are all equal.
 func (l *load) compare(u *usage, subject string) {
 	cells, now := []*engine.Cell{new(engine.Cell)}, int64(0)
 	*cells[0] = engine.NewCell(u.claim.Rule)
@@ -139,7 +139,7 @@ func (l *load) compare(u *usage, subject string) {
 	}
 }
 
-// strings returns the states that are strings.
+// strings returns the states that are Redis strings.
 func (v *virtual) strings() map[string]string {
 	states := make(map[string]string)
 	for key := range v.dump() {

@@ -41,7 +41,7 @@ func oneClaim(kind engine.Kind) *engine.Call {
 	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "s", Cost: 1, Limit: 3, Burst: 3}}}
 }
 
-// damages are states that no program writes, of a kind whose states are strings of so many numbers.
+// damages returns states that no program writes, for a kind whose states are strings of the given number of numbers.
 func damages(kind engine.Kind, numbers int, now float64) map[string]string {
 	damages := map[string]string{"empty": "", "text": "hello", "a layout alone": "\x01", "short": "\x01" + packed(now), "long": packed(now, now, now, now, now)[1:]}
 	for _, n := range []float64{math.NaN(), math.Inf(-1), math.Inf(1), -5, 0.5, 1e300} {
@@ -65,11 +65,11 @@ func damages(kind engine.Kind, numbers int, now float64) map[string]string {
 	return damages
 }
 
-// A damaged state counts as none, and is told: it neither admits everybody for ever nor bars its subject.
+// A damaged state is treated as empty, and reported. It neither admits everybody for ever nor refuses its subject for ever.
 func TestDamagedStateCountsAsNone(t *testing.T) {
 	v := newVirtual(t)
 	for _, kind := range engine.Kinds() {
-		if kind == engine.Calendar || kind == engine.DistinctCalendar { // their states are those of other kinds
+		if kind == engine.Calendar || kind == engine.DistinctCalendar { // these have the states of other kinds
 			continue
 		}
 		v.client.FlushDB(t.Context())
@@ -110,7 +110,7 @@ func (v *virtual) admits(kind engine.Kind, n int) (admitted int) {
 	return admitted
 }
 
-// Of lists and sets the times may be damaged, and of blocks and free places as well.
+// Damaged times in lists, sets, blocks and free places are treated in the same way.
 func TestDamagedTimesCountAsNone(t *testing.T) {
 	v := newVirtual(t)
 	const far = start + 120*366*86400*second
@@ -145,13 +145,13 @@ func TestDamagedTimesCountAsNone(t *testing.T) {
 	}
 }
 
-// requireNone checks that a damaged state of the call counts as none, and is told once.
+// requireNone checks that a damaged state of the call is treated as empty, and reported once.
 func (v *virtual) requireNone(call *engine.Call) {
 	v.t.Helper()
 	for i := range 3 {
 		call.Claims[0].Member = fmt.Sprint("m", i)
 		w, err := v.decide(call)
-		first := i == 0 || call.Claims[0].Rule.Block > 0 // nothing writes the block
+		first := i == 0 || call.Claims[0].Rule.Block > 0 // no call overwrites a damaged block
 		if err != nil || !w.Admitted || w.Damaged != first {
 			v.t.Errorf("%s, call %d: %+v, %v", call.Claims[0].Rule.Kind, i, w, err)
 		}
@@ -169,7 +169,7 @@ func packed(numbers ...float64) string {
 	return b.String()
 }
 
-// The types of all keys are checked before the first write: a key of another type harms its own call, and charges nothing.
+// The types of all keys are checked before the first write. A key of another type fails only its own call, which charges nothing.
 func TestWrongTypeHarmsItsCallAlone(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
 	defer client.Close()

@@ -20,14 +20,14 @@ import (
 
 var differentialSteps = flag.Int("differential.steps", 100_000, "how many calls the engine and the script are compared in")
 
-// virtualClock reads the time from a key. It stands for clock.lua in the script that is tested.
+// virtualClock reads the time from a key. It replaces clock.lua in the script under test.
 const virtualClock = "local function clock() return tonumber(call('GET', 'clock')) end"
 
 const stepsOfACheck = 50
 
-// TestScriptLikeEngine drives the engine and the script with one virtual clock and compares every answer. The clock begins ten years
-// ahead and stays far from real time, so that no key expires meanwhile; expiries are compared as they were asked for. The script runs by
-// EVALSHA, which makes all its tables anew at each run, or as a function, which remembers claims from one run to the next.
+// TestScriptLikeEngine drives the engine and the script with one virtual clock and compares every answer. The clock begins ten years in the
+// future, so that no key expires during the test. The test compares the expiries that the script sets. The script runs by EVALSHA, which makes
+// all its tables anew in each run, or as a function, which caches claims from one run to the next.
 func TestScriptLikeEngine(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr, ReadTimeout: time.Minute})
 	defer client.Close()
@@ -60,7 +60,7 @@ const (
 	second = 1_000_000
 )
 
-// pair is the engine and the script, in the same state.
+// pair holds the engine and the script, in the same state.
 type pair struct {
 	t      *rapid.T
 	client *redis.Client
@@ -69,7 +69,7 @@ type pair struct {
 	rules  []*engine.Rule
 	cells  map[string]*engine.Cell // by the keys of their states
 	latest map[string]int64        // the latest expiry that each state had
-	taken  []engine.Call           // admitted, not adjusted yet
+	taken  []engine.Call           // calls that were admitted and not yet adjusted
 }
 
 func drawRules(t *rapid.T) []*engine.Rule {
@@ -176,7 +176,7 @@ func (p *pair) drawCall() engine.Call {
 	return call
 }
 
-// drawLease draws a call that takes permits ahead, of the rules that let it.
+// drawLease draws a call that takes permits ahead, under rules that allow it.
 func (p *pair) drawLease(cost int64) engine.Call {
 	t := p.t
 	call := engine.Call{Prefix: "p", Report: rapid.Bool().Draw(t, "report")}
@@ -238,7 +238,7 @@ func (p *pair) decide(n int) {
 	if n > 1 {
 		replies = replies[0].([]any)
 	}
-	var again []engine.Call // by themselves, once the others are decided
+	var again []engine.Call // decided one by one after the others
 	for i := range calls {
 		if reply, ok := replies[i].(int64); ok && reply < 0 {
 			again = append(again, calls[i])
@@ -246,7 +246,7 @@ func (p *pair) decide(n int) {
 		}
 		p.compare(calls[i], replies[i])
 	}
-	for i := range again { // the clock went back behind a window that was opened, as the engine knows by itself
+	for i := range again { // the clock was set back to before a window that was opened; the engine knows that itself
 		run := new(Run)
 		run.AddDecision(&again[i], p.now)
 		reply := p.run(run)
@@ -259,7 +259,7 @@ func (p *pair) decide(n int) {
 	}
 }
 
-// compare decides a call by the engine as well.
+// compare decides the call with the engine, too, and compares the answers.
 func (p *pair) compare(call engine.Call, reply any) {
 	want := call
 	want.Claims = append([]engine.Claim(nil), call.Claims...)
@@ -280,7 +280,7 @@ func (p *pair) compare(call engine.Call, reply any) {
 	}
 }
 
-// requireClaim compares what the script tells of a claim.
+// requireClaim compares the results of a claim.
 func requireClaim(t *rapid.T, call *engine.Call, got, want *engine.Claim) {
 	told := call.Peek || call.Report || want.Refused || want.Fired > 0
 	known := (want.Rule.Kind == engine.Distinct || want.Rule.Kind == engine.DistinctCalendar) && want.Charged == 0
@@ -319,7 +319,7 @@ func (p *pair) adjust() {
 		c.Delta = -c.Charged
 		if c.Rule.Kind < engine.Distinct && !call.Rollback {
 			most := c.MostSettled()
-			if most == math.MaxInt64 { // a window has no debts
+			if most == math.MaxInt64 { // this kind has no debts
 				most = 9
 			}
 			c.Delta = rapid.SampledFrom([]int64{-c.Charged, -c.Charged, -1, 1, 5, most}).Draw(p.t, "delta")
@@ -351,7 +351,7 @@ func (p *pair) adjust() {
 	}
 }
 
-// note remembers how long the states of a call count.
+// note records until when the states of a call count.
 func (p *pair) note(call *engine.Call) {
 	for i, cell := range p.cellsOf(call) {
 		k := call.Claims[i].Rule.Name + call.Claims[i].Subject
@@ -359,7 +359,7 @@ func (p *pair) note(call *engine.Call) {
 	}
 }
 
-// requireExpiries checks that every state that matters outlives itself, and does not stay much longer.
+// requireExpiries checks that every key lives as long as its state counts, and not much longer.
 func (p *pair) requireExpiries() {
 	for _, r := range p.rules {
 		for _, subject := range []string{"a", "b"} {

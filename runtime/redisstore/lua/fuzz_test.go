@@ -9,8 +9,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// FuzzReply: whatever a server answers, a call is not charged what it was refused, numbers stay within what can be added, and an
-// error is of the reply.
+// FuzzReply decodes arbitrary replies. A refused call is not charged, no number is so large that sums overflow, and an error is about the reply.
 func FuzzReply(f *testing.F) {
 	v := packed(1e15) + packed(1e15+5) + packed(3)
 	f.Add("\x01"+v, int64(5), uint8(1))

@@ -8,7 +8,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// ratelimitctl can tell who waits, whatever the algorithm.
+// Places finds the waiting calls of every algorithm that lets calls wait.
 func TestPlacesOfEveryAlgorithm(t *testing.T) {
 	for _, kind := range engine.Algorithms() {
 		if file := kind.Row().Lua; kind.Takes("wait") != (due[file] != nil) {
@@ -24,7 +24,7 @@ func TestPlacesOfEveryAlgorithm(t *testing.T) {
 	}
 }
 
-// What no script writes says nothing.
+// BlockedUntil returns 0 for a state that no script writes.
 func TestBlockedUntil(t *testing.T) {
 	state := func(f float64) string { return string(binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))) }
 	for text, want := range map[string]int64{

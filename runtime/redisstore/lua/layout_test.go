@@ -19,20 +19,20 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// The file has the states that subjects of each kind of rule leave, as the script wrote them before states had a layout. It was written
-// by TestWriteStates with -layout.write at the last commit before that.
+// The file has states of each kind of rule in the form that the script wrote before states had a layout. TestWriteStates wrote it with
+// -layout.write, at the last commit before layouts.
 const statesWithoutLayout = "testdata/states_without_layout.txt"
 
 var writeLayout = flag.String("layout.write", "", "write the states that the present script makes to a file")
 
-// usage is what one subject did.
+// usage is the calls of one subject.
 type usage struct {
 	name  string
 	claim engine.Claim
-	steps []string // "call", "leave": the second one that waits gives up
+	steps []string // "call", or "leave": the second waiting call gives up
 }
 
-// kindsWithoutLayout are the kinds of the programs before layouts, in the order of the numbers they had there.
+// kindsWithoutLayout are the kinds in versions before layouts, in the order of their numbers in those versions.
 var kindsWithoutLayout = []engine.Kind{
 	engine.SlidingWindow, engine.FixedWindow, engine.Calendar, engine.TokenBucket, engine.Prepaid, engine.Warmup, engine.SlidingCounter,
 	engine.Distinct, engine.DistinctCalendar,
@@ -73,7 +73,7 @@ func usages(t testing.TB, kinds []engine.Kind) []usage {
 	return all
 }
 
-// play makes a subject do what it did, a second a step.
+// play makes the calls of a subject, one step a second.
 func (u *usage) play(set func(int64), decide func(*engine.Call), adjust func(*engine.Call)) {
 	var waiting []*engine.Call
 	for i, step := range u.steps {
@@ -91,7 +91,7 @@ func (u *usage) play(set func(int64), decide func(*engine.Call), adjust func(*en
 	}
 }
 
-// later is when the states are read.
+// later is the time at which the states are read.
 const later = start + 10*second
 
 func TestWriteStates(t *testing.T) {
@@ -119,7 +119,7 @@ func TestWriteStates(t *testing.T) {
 	}
 }
 
-// States from before layouts are read as they are, also while many calls come at once, and get a layout when they are written.
+// States from before layouts are read correctly, even by many calls at the same time. They get a layout when they are written.
 func TestStatesWithoutLayout(t *testing.T) {
 	v := newVirtual(t)
 	restore(v, "s")
@@ -131,7 +131,7 @@ func TestStatesWithoutLayout(t *testing.T) {
 		u.play(func(at int64) { now = at }, func(call *engine.Call) { call.Decide(cells, now) }, func(call *engine.Call) { call.Adjust(cells, now) })
 
 		const calls = 40
-		want := make(map[int64]int) // by the time that calls are admitted for
+		want := make(map[int64]int) // the number of calls by the time for which they are admitted
 		for i := range calls {
 			call := u.call(i)
 			if w := call.Decide(cells, later); w.Admitted {
@@ -158,7 +158,7 @@ func (u *usage) call(i int) *engine.Call {
 	return call
 }
 
-// storm makes many calls at once, and returns how many of them are admitted for each time.
+// storm makes many calls at the same time, and returns how many of them are admitted for each time.
 func (u *usage) storm(v *virtual, calls int) map[int64]int {
 	var mu sync.Mutex
 	var done sync.WaitGroup
@@ -180,7 +180,7 @@ func (u *usage) storm(v *virtual, calls int) map[int64]int {
 	return got
 }
 
-// restore restores the states for each of some subjects.
+// restore restores the states for each of the given subjects.
 func restore(v *virtual, subjects ...string) {
 	file, err := os.Open(statesWithoutLayout)
 	if err != nil {
@@ -203,7 +203,7 @@ func restore(v *virtual, subjects ...string) {
 	}
 }
 
-// A call that meets a later layout fails, names it, and charges nothing.
+// A call that finds a later layout charges nothing. Its error names the layout.
 func TestLaterLayout(t *testing.T) {
 	v := newVirtual(t)
 	for _, u := range usages(t, engine.Kinds()) {
@@ -212,7 +212,7 @@ func TestLaterLayout(t *testing.T) {
 		v.set(later)
 		for key, state := range v.dump() {
 			if strings.HasPrefix(u.name, "members") {
-				continue // a set has no layout; a later one would be another type
+				continue // a set has no layout; a later version would use another type
 			}
 			layout, known := v.age(key), 1
 			if layout > 2 {
@@ -237,7 +237,7 @@ func TestLaterLayout(t *testing.T) {
 	}
 }
 
-// age gives a state a later layout, which it returns.
+// age gives a state a later layout, and returns the layout's number.
 func (v *virtual) age(key string) int {
 	ctx := v.t.Context()
 	if v.client.Type(ctx, key).Val() != "list" {

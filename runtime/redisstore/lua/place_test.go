@@ -9,8 +9,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Of a call that waits for one of its rules, the others have places too. A later call uses those that are free of all its rules, also of
-// the rules that would not delay it: their permits are charged already.
+// If a call waits for one of its rules, its other rules keep places, too. A later call uses the free places of all its rules, even of rules that
+// would not delay it, because the permits of these places are already charged.
 func TestFreePlaceOfARuleThatDoesNotWait(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
 	defer client.Close()
@@ -54,7 +54,7 @@ func TestFreePlaceOfARuleThatDoesNotWait(t *testing.T) {
 	}
 }
 
-// A call of a run that fails at its first claim has no part in the keys of the next call.
+// A call that fails at its first claim does not mix up its keys with those of the next call in the run.
 func TestFailedCallLeavesTheKeysOfTheNext(t *testing.T) {
 	v := newVirtual(t)
 	newCall := func(subject string) *engine.Call {

@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// virtual is the script on a server of its own, by a clock that the test sets.
+// virtual runs the script on a server of its own, with a clock that the test sets.
 type virtual struct {
 	t      testing.TB
 	client *redis.Client
@@ -42,7 +42,7 @@ func (v *virtual) run(r *Run) (any, error) {
 	return reply, Fault(err)
 }
 
-// decide decides a call. It may be called by several goroutines.
+// decide decides a call. Several goroutines may call it.
 func (v *virtual) decide(call *engine.Call) (engine.Verdict, error) {
 	run := new(Run)
 	run.AddDecision(call, v.now)
@@ -61,7 +61,7 @@ func (v *virtual) adjust(call *engine.Call) {
 	}
 }
 
-// dump returns all keys but the clock, with their states.
+// dump returns all keys except the clock, with their states.
 func (v *virtual) dump() map[string]string {
 	dump := make(map[string]string)
 	for _, key := range v.client.Keys(v.t.Context(), "p:*").Val() {

@@ -11,8 +11,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Adjust implements engine.Store. It tries once, also if ctx has ended. While other calls change the counts it goes on trying until it
-// succeeds or ctx ends.
+// Adjust implements engine.Store. It tries at least once, even if ctx has ended. If other calls change the counts meanwhile, it tries again until
+// it succeeds or ctx ends.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	return repeat(ctx, noEnd, func() error {
 		return s.guard(ctx, call.Claims[0].Subject, func(ctx context.Context, server redis.UniversalClient) error {
@@ -21,7 +21,7 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	})
 }
 
-// undo gives back what a call was charged, as if it had not been made.
+// undo rolls back the charge of a call.
 func (s *store) undo(ctx context.Context, call *engine.Call) error {
 	own := engine.Call{Prefix: call.Prefix, Claims: slices.Clone(call.Claims), Rollback: true}
 	for i := range own.Claims {
@@ -30,7 +30,7 @@ func (s *store) undo(ctx context.Context, call *engine.Call) error {
 	return s.Adjust(context.WithoutCancel(ctx), &own)
 }
 
-// adjust tries once. It clears the Deltas of a call unless nothing was done.
+// adjust tries once. It clears the Deltas of the call, unless certainly nothing was changed.
 func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *engine.Call) error {
 	var counters []*counter
 	for i := range call.Claims {
@@ -59,7 +59,7 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 			}
 		})
 		if err != nil && !errors.Is(err, redis.TxFailedErr) && !strings.HasPrefix(err.Error(), "EXECABORT ") {
-			clearDeltas(counters) // perhaps it was done
+			clearDeltas(counters) // the charges may have been changed
 		}
 		return err
 	})
@@ -69,7 +69,7 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 	return err
 }
 
-// adjustable returns the counters that there is something to change in: what is given back must still count.
+// adjustable returns the counters that can be changed. It leaves out those that give back permits of a window that has ended.
 func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counter) (changed []*counter, err error) {
 	now, err := s.ask(ctx, tx.Pipelined, counters, (*counter).look)
 	if err != nil {
@@ -92,12 +92,12 @@ func clearDeltas(counters []*counter) {
 	}
 }
 
-// discard forgets the counts that are damaged: kept on, they would let everybody pass, or nobody. On success it returns errAgain.
+// discard removes damaged counts, which would otherwise let everybody pass, or nobody. On success it returns errAgain.
 func (s *store) discard(ctx context.Context, server redis.UniversalClient, counters []*counter) error {
 	err := watch(ctx, server, counters, func(tx *redis.Tx) error {
 		_, err := s.ask(ctx, tx.Pipelined, counters, (*counter).look)
 		damaged := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return !n.damaged })
-		if err != nil || len(damaged) == 0 { // somebody else was faster
+		if err != nil || len(damaged) == 0 { // another call has removed them
 			return err
 		}
 		_, err = s.ask(ctx, tx.TxPipelined, damaged, (*counter).forget)
@@ -127,7 +127,7 @@ func (s *store) Reset(ctx context.Context, call *engine.Call) (found int, err er
 	return found, nil
 }
 
-// forget removes the count of a claim, and returns how many it found.
+// forget removes the count of a claim. It returns 1 if it found one, and 0 otherwise.
 func (s *store) forget(ctx context.Context, server redis.UniversalClient, call *engine.Call, c *engine.Claim) (found int, err error) {
 	n := newCounter(call, c, s.now())
 	now, err := s.ask(ctx, server.TxPipelined, []*counter{n}, (*counter).forget)

@@ -13,15 +13,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 )
 
-// counter is a claim and the key of its count: a string of 8 bytes that holds one integer, which BITFIELD reads and writes. The expiry
-// of the key is the last millisecond of a fixed window. The key of a calendar window names the window's start, and expires a while
-// after the window, so that a call on its way at the end finds the key.
+// counter is a claim with the key of its count. The key holds one integer as a string of 8 bytes, which BITFIELD reads and writes. The key of a
+// fixed window expires in the last millisecond of the window. The key of a calendar window contains the window's start. It expires some time
+// after the window, so that a call that is on its way when the window ends still finds it.
 type counter struct {
 	*engine.Claim
 	key         string
 	start, stop int64 // of the calendar window, microseconds
 	add         int64 // permits to charge
-	most        int64 // what the count must not exceed by the charge
+	most        int64 // the largest count after the charge
 
 	opened, expiry *redis.Cmd // replies
 	counted        once.Cmd
@@ -29,9 +29,9 @@ type counter struct {
 	deleted        once.Cmd
 
 	used    int64 // permits used in the window
-	end     int64 // of the window, microseconds
+	end     int64 // the end of the window, microseconds
 	exists  bool
-	damaged bool // the key holds something that no charge has left there
+	damaged bool // the key holds something that no charge writes
 	charged bool
 }
 
@@ -39,12 +39,12 @@ const (
 	millisecond = 1000      // microseconds
 	second      = 1_000_000 // microseconds
 	after       = 60 * second
-	integer     = "u63" // as BITFIELD calls it
+	integer     = "u63" // the type of the count in BITFIELD
 	zero        = "\x00\x00\x00\x00\x00\x00\x00\x00"
-	mostUsed    = 1 << 52 // from where on permits are not counted any more
+	mostUsed    = 1 << 52 // beyond this, permits are not counted
 )
 
-// newCounter returns the counter of a claim in the window of a time.
+// newCounter returns the counter of a claim for the window at a time.
 func newCounter(call *engine.Call, c *engine.Claim, at int64) *counter {
 	n := &counter{Claim: c, add: c.Cost, most: c.Limit}
 	switch {
@@ -62,7 +62,7 @@ func newCounter(call *engine.Call, c *engine.Claim, at int64) *counter {
 	return n
 }
 
-// holds reports whether the counter's window is the one of a time. That of a fixed window always is.
+// holds reports whether a time is in the counter's window. A counter of a fixed window is for any time.
 func (n *counter) holds(t int64) bool {
 	return n.Rule.Kind != engine.Calendar || n.start <= t && t < n.stop
 }
@@ -73,9 +73,9 @@ func (n *counter) look(ctx context.Context, p redis.Pipeliner) {
 	n.send(ctx, p, "bitfield_ro", n.key, "get", integer, 0)
 }
 
-// charge adds the permits if they fit, in one step: the first addition overflows unless used + add is at most most. The second one takes
-// off what was added beyond the permits; it underflows unless the first one succeeded. SET opens the window, with its expiry, if
-// there is none; it leaves alone what exists, whatever its type.
+// charge adds the permits if they fit, in one step. The first addition adds so much more than the permits that it overflows unless used + add is
+// at most most. The second addition takes that surplus off again; it underflows if the first one failed. SET opens the window, with its expiry,
+// if there is none. It changes no existing key, whatever its type.
 func (n *counter) charge(ctx context.Context, p redis.Pipeliner) {
 	if n.add > n.most {
 		n.look(ctx, p)
@@ -90,7 +90,7 @@ func (n *counter) charge(ctx context.Context, p redis.Pipeliner) {
 	n.send(ctx, p, "bitfield", n.key, "overflow", "fail", "incrby", integer, 0, beyond+n.add, "incrby", integer, 0, -beyond, "get", integer, 0)
 }
 
-// giveBack takes permits off a count that was just read. A rollback of the call that opened a fixed window closes the window.
+// giveBack subtracts permits from a count that was just read. The rollback of a call that opened a fixed window closes the window.
 func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner, permits int64, rollback bool) {
 	if rollback && n.used <= permits && n.Rule.Kind == engine.FixedWindow && n.At == n.begin() {
 		n.forget(ctx, p)
@@ -115,7 +115,7 @@ func (n *counter) send(ctx context.Context, p redis.Pipeliner, args ...any) {
 
 var errReply = errors.New("unexpected reply of the server")
 
-// read takes in the replies at the server's time. A count that is damaged reads as none.
+// read reads the replies, which were given at the server's time now. It treats a damaged count as empty.
 func (n *counter) read(now int64) error {
 	if n.counted.Cmd == nil { // it was removed
 		return nil
@@ -140,20 +140,20 @@ func (n *counter) read(now int64) error {
 	case expiry < 0:
 		n.end = now + n.Rule.Per
 	default:
-		n.end = (expiry + 1) * millisecond // the last millisecond belongs to the window
+		n.end = (expiry + 1) * millisecond // the millisecond of the expiry belongs to the window
 	}
 	return nil
 }
 
-// begin returns when a fixed window opened, in whole milliseconds.
+// begin returns when a fixed window was opened, a whole millisecond.
 func (n *counter) begin() int64 { return n.end - millisecond - n.Rule.Per }
 
-// isOpen reports whether the count, just read, is that of the window in which the claim was charged.
+// isOpen reports whether the count that was just read belongs to the window in which the claim was charged.
 func (n *counter) isOpen() bool {
 	return n.exists && !n.damaged && (n.Rule.Kind == engine.Calendar || n.begin() <= n.At && n.At < n.end)
 }
 
-// fill tells the claim what was read at the server's time, and whether it is refused.
+// fill sets the results in the claim: what was read at the server's time now, and whether the claim is refused.
 func (n *counter) fill(now int64, refused bool) {
 	c := n.Claim
 	c.Clear()
@@ -172,7 +172,7 @@ func (n *counter) fill(now int64, refused bool) {
 	case n.Rule.Kind == engine.Calendar:
 		c.At = min(max(now, n.start), n.stop-1)
 	case n.opened.Err() == nil:
-		c.At = n.begin() // which says that this call opened the window
+		c.At = n.begin() // giveBack takes this as the sign that the call opened the window
 	default:
 		c.At = min(max(now, n.begin()+1), n.end-1)
 	}

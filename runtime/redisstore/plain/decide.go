@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	// errAgain says that nothing was done: other calls changed a count meanwhile, or a window ended.
+	// errAgain says that nothing was changed, because other calls changed a count meanwhile, or a window ended.
 	errAgain = errors.New("the counts change faster than they can be watched")
 	// errMisplaced says that a call was charged to a calendar window that is not the present one.
 	errMisplaced = fmt.Errorf("the server's clock is not where it was: %w", errAgain)
@@ -22,12 +22,13 @@ var (
 
 const (
 	maxTries  = 100
-	noEnd     = 0                      // of tries
-	firstWait = 100 * time.Microsecond // before the second try, at most; it grows by as much with each try
-	maxFactor = 100                    // how much it grows in all
+	noEnd     = 0                      // for repeat: any number of tries
+	firstWait = 100 * time.Microsecond // the longest wait before the second try; it grows by the same with each try
+	maxFactor = 100                    // how many times firstWait it grows to
 )
 
-// repeat tries until a try is not to be repeated, so often at most, later and later. The end of ctx ends it between two tries.
+// repeat calls try until it returns something other than errAgain, but at most the given number of times. The waits between tries become longer.
+// If ctx ends, repeat stops before the next try.
 func repeat(ctx context.Context, tries int, try func() error) error {
 	for i := 1; ; i++ {
 		err := try()
@@ -42,7 +43,7 @@ func repeat(ctx context.Context, tries int, try func() error) error {
 	}
 }
 
-// try decides a call once.
+// try tries once to decide a call.
 func (s *store) try(ctx context.Context, server redis.UniversalClient, call *engine.Call) (v engine.Verdict, err error) {
 	counters, now := make([]*counter, len(call.Claims)), s.now()
 	for i := range counters {
@@ -66,7 +67,7 @@ func isDamaged(counters []*counter) bool {
 	return slices.ContainsFunc(counters, func(n *counter) bool { return n.damaged })
 }
 
-// watch decides under several rules: it looks at all counts, and charges them if nobody has changed one meanwhile.
+// watch decides a call under several rules. It reads all counts, and charges them if none has been changed meanwhile.
 func (s *store) watch(ctx context.Context, server redis.UniversalClient, call *engine.Call, counters []*counter) (v engine.Verdict, err error) {
 	err = watch(ctx, server, counters, func(tx *redis.Tx) error {
 		v, err = s.look(ctx, tx.Pipelined, call, counters)
@@ -82,7 +83,7 @@ func (s *store) watch(ctx context.Context, server redis.UniversalClient, call *e
 			v, err = s.charge(ctx, tx.TxPipelined, fitting)
 		}
 		if v.Taken = taken; err == nil && !v.Admitted {
-			err = errMisplaced // all of them fitted a moment ago
+			err = errMisplaced // all counts had room when they were read
 		}
 		return err
 	})
@@ -101,8 +102,8 @@ func watch(ctx context.Context, server redis.UniversalClient, counters []*counte
 	return err
 }
 
-// takeUpTo makes the counters charge as many permits as every rule admits, at most the cost, and returns how many. Shadows with less
-// room refuse that.
+// takeUpTo makes the counters charge as many permits as every rule admits, and at most the cost. It returns how many. Rules in shadow mode with
+// less room refuse.
 func takeUpTo(counters []*counter) int64 {
 	taken := counters[0].Cost
 	for _, n := range counters {
@@ -121,7 +122,7 @@ func takeUpTo(counters []*counter) int64 {
 	return taken
 }
 
-// look decides without charging.
+// look decides a call without charging it.
 func (s *store) look(ctx context.Context, run run, call *engine.Call, counters []*counter) (engine.Verdict, error) {
 	now, err := s.ask(ctx, run, counters, (*counter).look)
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *store) charge(ctx context.Context, run run, counters []*counter) (engin
 	return v, err
 }
 
-// answer fills in the claims and the verdict. It returns errAgain if a window has ended.
+// answer sets the results in the claims and the verdict. It returns errAgain if a window has ended.
 func answer(v *engine.Verdict, counters []*counter, fits func(*counter) bool) error {
 	ended := false
 	for _, n := range counters {
@@ -167,7 +168,7 @@ func answer(v *engine.Verdict, counters []*counter, fits func(*counter) bool) er
 	return nil
 }
 
-// contended refuses a call that other calls were always faster than.
+// contended returns the refusal of a call whose counts other calls changed in every try.
 func (s *store) contended(call *engine.Call) engine.Verdict {
 	v := engine.Verdict{Now: s.now(), Admitted: !call.Refused}
 	for i := range call.Claims {

@@ -10,10 +10,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
-// pingTimeout bounds a Ping whose context has no end.
+// pingTimeout bounds a Ping whose context has no deadline.
 const pingTimeout = 5 * time.Second
 
-// Ping implements engine.Pinger. It tries the commands that decisions need at each server. All rules need the same ones.
+// Ping implements engine.Pinger. It tries the commands that decisions need on each server. All rules need the same commands.
 func (s *store) Ping(ctx context.Context, prefix string, _ []*engine.Rule) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -26,7 +26,7 @@ func (s *store) Ping(ctx context.Context, prefix string, _ []*engine.Rule) error
 	})
 }
 
-// tries returns the commands of this package, on a key of their own. An EXEC that is denied ends its transaction all the same.
+// tries returns the commands of this package, on a key that no count has. Even an EXEC that is denied ends its transaction.
 func tries(key string) [][]any {
 	return [][]any{
 		{"TIME"}, {"SET", key, zero, "NX", "PX", probe.Life}, {"BITFIELD", key, "GET", integer, 0}, {"BITFIELD_RO", key, "GET", integer, 0},

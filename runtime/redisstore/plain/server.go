@@ -11,11 +11,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// run is how commands get to a server: in a pipeline, or in a transaction.
+// run sends commands to a server, in a pipeline or in a transaction.
 type run func(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error)
 
-// guard tries once, unless the server of a subject could not be reached a moment ago. A try goes on when ctx ends, since
-// nobody could give back a charge without its reply. A ring by itself would spread the commands of a transaction, so they go to the shard.
+// guard tries once, unless the server of a subject could not be reached a moment ago. The try goes on if ctx ends, because without its reply
+// nobody could give the charge back. A ring would spread the commands of a transaction over its shards, so guard uses the client of the shard.
 func (s *store) guard(ctx context.Context, subject string, try func(context.Context, redis.UniversalClient) error) error {
 	ctx = context.WithoutCancel(ctx)
 	server, err := s.Of(ctx, subject)
@@ -28,16 +28,16 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 	}
 	cluster, isCluster := s.Client.(*redis.ClusterClient)
 	if isCluster {
-		server = cluster // which follows slots that move
+		server = cluster // its client follows slots that move
 	}
 	unsent := b.(*breaker.Breaker).Try(func() error {
 		if err = try(ctx, server); errors.Is(err, errAgain) {
-			return nil // the server is well
+			return nil // the server was reached
 		}
 		return err
 	})
 	if isCluster && !breaker.Reached(unsent) {
-		cluster.ReloadState(ctx) // another master may be in its place
+		cluster.ReloadState(ctx) // another master may have taken over
 	}
 	if err == nil {
 		err = unsent
@@ -45,7 +45,7 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 	return err
 }
 
-// ask sends commands for all counters and takes in the replies. It returns the server's time just before the commands.
+// ask sends commands for all counters, and reads the replies into them. It returns the server's time just before the commands.
 func (s *store) ask(ctx context.Context, run run, counters []*counter, what func(*counter, context.Context, redis.Pipeliner)) (int64, error) {
 	var clock *redis.TimeCmd
 	commands, err := run(ctx, func(p redis.Pipeliner) error {
@@ -58,7 +58,7 @@ func (s *store) ask(ctx context.Context, run run, counters []*counter, what func
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, lua.Fault(err)
 	}
-	for _, c := range commands { // a window that exists already is a redis.Nil, which hides later errors
+	for _, c := range commands { // err may be the redis.Nil of a window that already exists, which hides later errors
 		if err := c.Err(); err != nil && !errors.Is(err, redis.Nil) {
 			return 0, lua.Fault(err)
 		}
@@ -73,5 +73,5 @@ func (s *store) ask(ctx context.Context, run run, counters []*counter, what func
 	return now, nil
 }
 
-// now returns the server's time as far as it is known here.
+// now estimates the server's time.
 func (s *store) now() int64 { return time.Now().UnixMicro() + s.ahead.Load() }

@@ -1,11 +1,10 @@
 // Package plain keeps the counts of rate limits on Redis 7, or Valkey, for sites that forbid scripts. It counts in fixed windows and
-// calendar windows, with ordinary commands in transactions. All other rules are refused with a *RuleError that says why; ask
-// Limiter.Check when the program starts. Where scripts are allowed, use package redisstore: it knows all rules, and decides several
-// in one round trip.
+// calendar windows, with ordinary commands in transactions. For all other rules, calls fail with a *RuleError that says why; call Limiter.Check
+// when the program starts. If scripts are allowed, use package redisstore: it knows all rules, and decides several in one round trip.
 //
-// A call under one rule is one transaction and one round trip, however many calls there are. A call under several rules, or one with UpTo,
-// watches its counts and takes three round trips. If other calls change these counts again and again, the call is refused after 100 tries,
-// whatever the failure policy is.
+// A call under one rule takes one transaction and one round trip, however many calls there are. A call under several rules, or with UpTo,
+// watches its counts and takes three round trips. If other calls change these counts in each of 100 tries, the call is refused, whatever the
+// failure policy is.
 //
 // A fixed window ends at a whole millisecond of the server's clock. It is never shorter than its rule says, and up to a millisecond
 // longer.
@@ -33,15 +32,15 @@ import (
 type store struct {
 	*servers.Servers
 	breakers sync.Map     // of *breaker.Breaker by the client for a server
-	ahead    atomic.Int64 // microseconds that the server's clock was ahead of ours when it was last asked
+	ahead    atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
 }
 
 // Option changes how a store works.
 type Option func(*store)
 
 // WithTimeout bounds how long a call waits for one try to decide it, whatever the client's own options say. The default is 250 ms. If the
-// server decides later, the permits are given back. The client's own time-outs bound the try itself, and the commands that give permits
-// back. New panics unless d is positive.
+// server decides later, the permits are given back. The client's own timeouts bound the try itself, and the commands that give permits back.
+// WithTimeout panics unless d is positive.
 func WithTimeout(d time.Duration) Option {
 	if d <= 0 {
 		panic("plain.WithTimeout: found " + d.String() + ", expected a positive duration")
@@ -49,8 +48,8 @@ func WithTimeout(d time.Duration) Option {
 	return func(s *store) { s.Timeout = d }
 }
 
-// New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The client stays the
-// caller's to close. New panics if client is nil.
+// New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The caller has to close the client.
+// New panics if client is nil.
 //
 // On a cluster or a ring, the rules of one call must have one subject: without scripts, different servers cannot decide together.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
@@ -78,7 +77,7 @@ func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string
 	return "", ""
 }
 
-// unfit returns why the claims of a call cannot be decided together, or nil.
+// unfit returns an error if the claims of a call cannot be decided together.
 func (s *store) unfit(claims []engine.Claim) error {
 	for i := range claims {
 		if first := &claims[0]; s.Split.Load() && claims[i].Subject != first.Subject {
@@ -90,14 +89,15 @@ func (s *store) unfit(claims []engine.Claim) error {
 	return nil
 }
 
-// Decide implements engine.Store. It returns when ctx ends, or the server is silent; what is decided later nevertheless is given back.
+// Decide implements engine.Store. It returns when ctx ends, and if the server is silent. If the call is then admitted later, its charge is given
+// back.
 func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	type answer struct {
 		verdict engine.Verdict
 		err     error
 	}
 	own, answered := *call, make(chan answer, 1)
-	own.Claims = slices.Clone(call.Claims) // the caller may use its own again before the answer comes
+	own.Claims = slices.Clone(call.Claims) // the caller may reuse its claims before the answer comes
 	silent := time.NewTimer(s.Timeout)
 	defer silent.Stop()
 	go func() {
@@ -146,7 +146,7 @@ func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Time
 	case errors.Is(err, errAgain) && ctx.Err() == nil:
 		return s.contended(call), nil
 	case strings.HasPrefix(err.Error(), "CROSSSLOT "):
-		s.Split.Store(true) // the client is for a cluster and does not show it; nothing was done
+		s.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
 		err = cmp.Or(s.unfit(call.Claims), err)
 	}
 	return engine.Verdict{}, err
