@@ -21,7 +21,7 @@ func onBoth(name string, limit int64, per time.Duration) (fleet, here ratelimit.
 	return fleet, ratelimit.Request{Rule: rule, Key: "k"}
 }
 
-// When the fleet refuses after this instance has admitted, this instance keeps nothing of the call, nor a window that it opened.
+// If the fleet's rules refuse a call after this instance's rules admitted it, this instance keeps no charge, and no window that the call opened.
 func TestRefusalOfTheFleetAfterThisInstance(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
 		"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
@@ -95,7 +95,7 @@ func TestBothScopesUnderLoad(t *testing.T) {
 	})
 }
 
-// A block begins when the call is refused for good, not while the call still has time to ask again.
+// A block begins when the call is finally refused, not while the call still has time to ask again.
 func TestBlockUnderBothScopes(t *testing.T) {
 	const block = time.Hour
 	for _, blocking := range []string{"fleet", "here", "both"} {

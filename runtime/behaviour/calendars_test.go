@@ -2,7 +2,7 @@ package behaviour_test
 
 import (
 	"time"
-	_ "time/tzdata" // the zones below, also where the system has no zone files
+	_ "time/tzdata" // for systems without zone files
 )
 
 // calendars are the cron expressions that the model understands, with their zones.
@@ -19,7 +19,7 @@ var calendars = map[string]calendar{
 	"0 0 0 1 * * America/Argentina/Salta": months("America/Argentina/Salta"),
 }
 
-// every is for steps that a UTC day holds a whole number of.
+// every returns a calendar with windows of the given length. A day in UTC must consist of a whole number of them.
 func every(step time.Duration) calendar {
 	return calendar{
 		floor: func(t time.Time) time.Time { return t.Truncate(step) },
@@ -32,7 +32,7 @@ func days(zone string) calendar {
 	return dates(zone, func(t time.Time) int { return t.Day() }, 0, 1)
 }
 
-// weeks begin on Mondays.
+// weeks returns a calendar of weeks, which begin on Mondays.
 func weeks(zone string) calendar {
 	return dates(zone, func(t time.Time) int { return t.Day() - (int(t.Weekday())+6)%7 }, 0, 7)
 }
@@ -41,7 +41,7 @@ func months(zone string) calendar {
 	return dates(zone, func(time.Time) int { return 1 }, 1, 0)
 }
 
-// dates makes a calendar of midnights: first is the day of the month that begins the period.
+// dates returns a calendar whose windows begin at midnight. first returns the day of the month on which the window of a time begins.
 func dates(zone string, first func(time.Time) int, months, days int) calendar {
 	loc, err := time.LoadLocation(zone)
 	if err != nil {

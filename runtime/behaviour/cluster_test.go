@@ -16,7 +16,7 @@ func onCluster(t *testing.T, c redistest.Cluster) *subject {
 	return &subject{limiter: ratelimit.New(scripted(connectCluster(t, c))), pass: time.Sleep, near: time.Sleep}
 }
 
-// On a cluster the subjects of one call lie on several nodes, and the call is still all or nothing.
+// On a cluster, a call whose subjects are on several nodes is still charged to all its rules or to none.
 func TestCluster(t *testing.T) {
 	servers := redistest.StartCluster(t, 3)
 	s := onCluster(t, servers)

@@ -9,7 +9,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// compare looks at what a call that is over came to.
+// compare compares the result of a finished call with the model.
 func (w *walk) compare(r *running) {
 	_, never := errors.AsType[*ratelimit.NeverAdmissibleError](r.err)
 	refusal, refused := errors.AsType[*ratelimit.TooManyRequestsError](r.err)
@@ -48,7 +48,7 @@ func (w *walk) compare(r *running) {
 	}
 }
 
-// compareHooks looks at what the limiter's functions were told.
+// compareHooks compares what the limiter's observers and triggers saw with the model.
 func (w *walk) compareHooks(r *running) {
 	want := hooks{r.want.shadows, r.want.triggers}
 	if r.want.never {

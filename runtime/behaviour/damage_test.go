@@ -38,7 +38,7 @@ func damageable() map[string]ratelimit.Rule {
 // stateKey is the key of a rule's state for the subject k.
 func stateKey(r ratelimit.Rule) string { return "ratelimit:" + r.Name + ":{k}:" + r.Window() }
 
-// A damaged state is an error or counts as some state: it neither stops the program nor lets everybody pass.
+// A damaged state gives an error or counts as some state. It neither stops the program nor lets everybody pass.
 func TestDamagedState(t *testing.T) {
 	server := redistest.Start(t)
 	s, client, ctx := onServer(t, server), connect(t, server.Addr), context.Background()
@@ -83,12 +83,12 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// doubles is four times a number, as states keep them.
+// doubles returns a state that has a number four times.
 func doubles(n float64) string {
 	return strings.Repeat(string(binary.LittleEndian.AppendUint64(nil, math.Float64bits(n))), 4)
 }
 
-// Where somebody else keeps something under the key of a rule, the call fails, and its other rules are not charged.
+// If the key of a rule holds a value of another program, the call fails, and its other rules are not charged.
 func TestForeignKey(t *testing.T) {
 	server := redistest.Start(t)
 	s, client, ctx := onServer(t, server), connect(t, server.Addr), context.Background()

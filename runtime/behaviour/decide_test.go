@@ -17,7 +17,7 @@ import (
 // yearly fires on the first day of the month half a year from now: not while the tests run.
 var yearly = fmt.Sprintf("0 0 0 1 %d *", (time.Now().UTC().Month()+5)%12+1)
 
-// algorithms has one rule of each kind, of three permits, that stays refused for the length of a test once it is exhausted.
+// algorithms returns one rule of each kind with three permits. Once it is exhausted, it refuses for the rest of a test.
 func algorithms() map[string]ratelimit.Rule {
 	return map[string]ratelimit.Rule{
 		"sliding-window": {Name: "r", Limit: 3, Per: time.Hour},
@@ -96,7 +96,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// A reset forgets the rules it names and none of their neighbours.
+// A reset forgets only the counts of the rules that it names.
 func TestResetOfOneRuleAmongSeveral(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		minute := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Minute}, Key: "k"}
@@ -180,7 +180,7 @@ func TestSixtyFourCallersNeverExceedTheLimit(t *testing.T) {
 	})
 }
 
-// race makes calls from several goroutines at once and returns how many were admitted.
+// race makes calls from several goroutines at the same time and returns how many were admitted.
 func race(t *testing.T, callers, calls int, l *ratelimit.Limiter, q ratelimit.Request) int64 {
 	t.Helper()
 	var admitted atomic.Int64
@@ -203,7 +203,7 @@ func race(t *testing.T, callers, calls int, l *ratelimit.Limiter, q ratelimit.Re
 	return admitted.Load()
 }
 
-// Two programs with different limits for one rule share its history: each sees what the other has taken.
+// Two programs with different limits for one rule share its count: each counts the permits that the other has taken.
 func TestProgramsWithDifferentLimits(t *testing.T) {
 	rules := algorithms()
 	delete(rules, "token-bucket") // see TestBucketOfAnotherLimit
@@ -223,14 +223,14 @@ func TestProgramsWithDifferentLimits(t *testing.T) {
 			newer.admit(t, limit(5))
 			newer.refuse(t, limit(5))
 			s.refuse(t, limit(3))
-			newer.admit(t, limit(7)) // the lower limit has not made anybody forget
+			newer.admit(t, limit(7)) // calls with the lower limit have not dropped permits
 			newer.admit(t, limit(7))
 			newer.refuse(t, limit(7))
 		}
 	})
 }
 
-// Under another limit as many permits of a bucket are missing as before, whatever its burst.
+// If the limit of a bucket changes, the number of missing permits stays the same, whatever its burst.
 func TestBucketOfAnotherLimit(t *testing.T) {
 	tests := []struct{ limit, cost, then int64 }{
 		{4, 4, 2}, {2, 2, 4}, {4, 1, 2}, {4, 3, 1}, {2, 1, 4}, {1, 1, 1000}, {1000, 1000, 1}, {1000, 900, 1}, {1000, 900, 900},
@@ -249,7 +249,7 @@ func TestBucketOfAnotherLimit(t *testing.T) {
 	})
 }
 
-// A call under the most rules is decided like any other, and one more is an error.
+// A call with the largest number of rules is decided like any other. One more rule is an error.
 func TestMostRulesOfACall(t *testing.T) {
 	const most = 255
 	var rules []ratelimit.Rule
@@ -276,7 +276,7 @@ func TestMostRulesOfACall(t *testing.T) {
 	wrap.NewRules("m", rules...)
 }
 
-// What generated code sees of a refusal.
+// Generated code gets a refusal as an error.
 func TestRefusalOfTake(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		rule.Message = "Three are enough."
@@ -320,7 +320,7 @@ func TestCancelledContextIsNoRefusal(t *testing.T) {
 	})
 }
 
-// One call that writes down a million permits would stop a server. A rule of another kind counts such costs.
+// One call that stores a million permits would block a server. Rules of other kinds can count such costs.
 func TestCostOfASlidingWindowIsBounded(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1_000_000, Per: time.Hour}, Key: "k", Cost: 10_000}

@@ -1,12 +1,12 @@
-// Package behaviour holds the tests that the stores which know all rules have to pass in the same way: it has no code of its own.
+// Package behaviour has tests that all stores which support every rule must pass. It has no code of its own.
 //
-// One table of scenarios runs against the in-process store and against a real Redis server. Random sequences of calls are compared
-// with a model, a limiter that keeps the whole history and recomputes every answer from the definitions. This checks the store in
-// process, in virtual time. That the script on Redis answers as the engine does is checked in runtime/redisstore/lua. Tests of faults
-// seen in other systems are named TestFault_….
+// The same scenarios run against the store in memory and against a real Redis server. Random sequences of calls are compared with a model: a
+// limiter that keeps the whole history and computes every answer from the definitions of the algorithms. This comparison runs on the store in
+// memory, in virtual time. The tests in runtime/redisstore/lua compare the script on Redis with the engine. Tests whose names begin with
+// TestFault_ are for faults that other systems have had.
 //
-// In the random sequences no waiting call gives up: what becomes of its place is tested in runtime/internal/engine, compared with the
-// script in runtime/redisstore/lua, and measured here by TestPlacesThatAreGivenUpAreUsed.
+// In the random sequences no waiting call gives up. Other tests do that: runtime/internal/engine tests what happens to places that are given up,
+// runtime/redisstore/lua compares the script in such cases, and TestPlacesThatAreGivenUpAreUsed measures it here.
 //
-// Tests of one store alone (its options, its limits, its errors) stand beside that store.
+// Tests of a single store (its options, its limits, its errors) are in the package of that store.
 package behaviour

@@ -13,10 +13,10 @@ import (
 )
 
 var (
-	// limits are small mostly, so that they are met, and some that do not divide a microsecond evenly.
+	// limits are mostly small, so that calls reach them. Some have intervals between permits that are not whole microseconds.
 	limits = rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, 8), rapid.SampledFrom([]int64{30, 997, 1000}))
 
-	// few are enough for a sliding window: behind more than 64 permits of calls that wait, it does not sort another one in.
+	// few are the limits for sliding windows. With more than 64 permits of waiting calls, a sliding window records a charge at a later time.
 	few = rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, 8), rapid.SampledFrom([]int64{30, 61}))
 
 	periods = rapid.SampledFrom([]time.Duration{
@@ -37,7 +37,7 @@ func drawLimit(t *rapid.T, r ratelimit.Rule) int64 {
 // anyRule draws rules without names.
 var anyRule = rapid.Custom(func(t *rapid.T) ratelimit.Rule {
 	r := ratelimit.Rule{
-		Algorithm: rapid.SampledFrom(append(ratelimit.Algorithms(), ratelimit.TokenBucket)).Draw(t, "algorithm"), // which has three forms
+		Algorithm: rapid.SampledFrom(append(ratelimit.Algorithms(), ratelimit.TokenBucket)).Draw(t, "algorithm"), // token buckets are drawn more often, because they have three forms
 		Scope:     scopes.Draw(t, "scope"),
 		Refund:    ratelimit.Refund(rapid.IntRange(0, 1).Draw(t, "refund")),
 	}
@@ -79,7 +79,7 @@ func drawBucket(t *rapid.T, r *ratelimit.Rule) {
 	}
 }
 
-// drawRefusal draws what becomes of a refusal, of what goes with the rule.
+// drawRefusal draws what happens after a refusal, among the arguments that go with the rule.
 func drawRefusal(t *rapid.T, r *ratelimit.Rule) {
 	plain := *r
 	switch n := rapid.IntRange(0, 11).Draw(t, "refusal"); {
@@ -88,7 +88,7 @@ func drawRefusal(t *rapid.T, r *ratelimit.Rule) {
 	case n == 1:
 		r.Mode = ratelimit.ModeTrigger
 		if overruns(*r) {
-			r.Scope = ratelimit.ScopeFleet // which is decided last, so that nothing goes back
+			r.Scope = ratelimit.ScopeFleet // rules of this scope are decided last, so that nothing is given back
 		}
 	case n < 4:
 		r.Block = periods.Draw(t, "block")
@@ -142,8 +142,8 @@ func (w *walk) drawCost(r ratelimit.Rule) int64 {
 	).Draw(w.t, "cost")
 }
 
-// drawPause is nothing, a microsecond, a retry delay and a microsecond less, until a call's place,
-// parts of a window and a microsecond around them, long idling.
+// drawPause draws how long to pause: not at all, a microsecond, a retry delay or a microsecond less, until a call's place, about a part of a
+// window, or for a long time.
 func (w *walk) drawPause() time.Duration {
 	part := rapid.SampledFrom(w.rules).Draw(w.t, "window").Per / time.Duration(rapid.IntRange(1, 8).Draw(w.t, "part"))
 	place := w.retry

@@ -12,14 +12,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// A program whose clock is decades wrong decides by the server's time, also where a calendar window begins.
+// The calls of a program whose clock is decades wrong are decided by the server's time, even when a calendar window begins.
 func TestFault_ClientClockAtABoundary(t *testing.T) {
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
 	synctest.Test(t, func(t *testing.T) { // time.Now is in the year 2000 here, and stands still
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		defer client.Close()
-		defer time.Sleep(time.Minute) // on the virtual clock: until the store asks the server nothing more by itself
+		defer time.Sleep(time.Minute) // on the virtual clock: until the store's background work has ended
 		s := &subject{limiter: ratelimit.New(bare{redisstore.New(client)})}
 		day := ratelimit.Rule{Name: "day", Limit: 3, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"}
 		w := newModel()

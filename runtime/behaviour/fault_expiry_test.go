@@ -9,7 +9,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// An expiry that is rounded down to nothing stores nothing, and then everything passes.
+// An expiry must not be rounded down to zero: nothing would be stored, and every call would pass.
 func TestFault_ExpiryRoundedToZero(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for name, rule := range algorithms() {
@@ -24,7 +24,7 @@ func TestFault_ExpiryRoundedToZero(t *testing.T) {
 	})
 }
 
-// State is kept for as long as it matters: a bucket of ten minutes is not full again after one.
+// A state is kept as long as it matters: a bucket of ten minutes is not full again after one minute.
 func TestFault_ExpiryRefillsTheBucket(t *testing.T) {
 	server := redistest.Start(t)
 	s, client := onServer(t, server), connect(t, server.Addr)
@@ -44,7 +44,7 @@ func TestFault_ExpiryRefillsTheBucket(t *testing.T) {
 	}
 }
 
-// Later calls prolong the expiry of state that earlier calls wrote.
+// Later calls extend the expiry of a state that earlier calls wrote.
 func TestFault_ExpiryNotRenewed(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		const per = 40 * time.Millisecond
@@ -66,8 +66,8 @@ func TestFault_ExpiryNotRenewed(t *testing.T) {
 	})
 }
 
-// Redis 7.0 deletes a key in the middle of a script if it is given an expiry in the past. A run of calls counts by the time at which it
-// began, so a server that is stopped in the middle of one forgot what its first calls took. States now outlive their windows.
+// Redis 7.0 deletes a key in the middle of a script if the script sets an expiry in the past. All calls of a run are decided at the time when
+// the run began. So if the server stopped in the middle of a run, it forgot what the first calls had taken. Keys now outlive their windows.
 func TestFault_StateForgottenInTheMiddleOfARun(t *testing.T) {
 	server := redistest.Start(t)
 	s, client := onServer(t, server), connect(t, server.Addr)
@@ -90,7 +90,7 @@ func TestFault_StateForgottenInTheMiddleOfARun(t *testing.T) {
 	}
 }
 
-// No kind of state stays for ever: not when it is written, reserved, given back, nor blocked.
+// Every key has an expiry, whether its state was charged, reserved, given back or blocked.
 func TestFault_StateWithoutAnExpiry(t *testing.T) {
 	server := redistest.Start(t)
 	s := onServer(t, server)
@@ -120,7 +120,7 @@ func TestFault_StateWithoutAnExpiry(t *testing.T) {
 		}
 		requireExpiries(t, server)
 		if letsWait(rule) {
-			rule.Block = 0 // it has begun
+			rule.Block = 0 // the block has begun
 			other := ratelimit.Request{Rule: rule, Key: "another"}
 			for s.allow(t, other).Allowed {
 			}

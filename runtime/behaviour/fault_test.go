@@ -10,8 +10,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// requireSpacing calls until enough calls were refused for good reason, and checks that no two admissions are too close. It makes
-// two calls at once: one after the other, each might come after a period of less than a millisecond.
+// requireSpacing makes calls until enough of them were rightly refused, and checks that no two admissions are too close. It makes two calls at
+// the same time: if they came one after the other, a period of less than a millisecond might pass between them.
 func requireSpacing(t *testing.T, s *subject, q ratelimit.Request, apart time.Duration) {
 	t.Helper()
 	var last time.Time
@@ -35,7 +35,7 @@ func requireSpacing(t *testing.T, s *subject, q ratelimit.Request, apart time.Du
 	}
 }
 
-// atOnce makes two calls at once and returns what came of them, in the order of their times.
+// atOnce makes two calls at the same time and returns the decisions, in the order of their times.
 func (s *subject) atOnce(t *testing.T, q ratelimit.Request) [2]ratelimit.Decision {
 	t.Helper()
 	var made [2]ratelimit.Decision
@@ -105,7 +105,7 @@ func TestFault_RefusedCallConsumes(t *testing.T) {
 	})
 }
 
-// A return takes its own permits out of a log, not the newest ones, and counter and log do not drift apart.
+// A refund removes its own permits from the log, not the newest ones, and the count agrees with the log.
 func TestFault_ReturnLeavesItsLogEntry(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour}, Key: "k"}
@@ -133,7 +133,7 @@ func TestFault_ReturnLeavesItsLogEntry(t *testing.T) {
 	})
 }
 
-// Many returned and repeated calls of the same microsecond are told apart by count, not by member names.
+// Many calls and refunds in the same microsecond are all counted, although nothing distinguishes them.
 func TestFault_MemberCollisions(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		rule.Limit = 500
@@ -145,7 +145,7 @@ func TestFault_MemberCollisions(t *testing.T) {
 	})
 }
 
-// Neither admitted nor refused calls prolong a fixed window.
+// Neither admitted nor refused calls extend a fixed window.
 func TestFault_HitsProlongTheWindow(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		const per = 60 * time.Millisecond
@@ -164,7 +164,7 @@ func TestFault_HitsProlongTheWindow(t *testing.T) {
 	})
 }
 
-// The window opened by a call that was returned is still open, and the next call does not open another.
+// The window that a refunded call opened stays open, and the next call does not open another.
 func TestFault_FirstHitKnownByItsValue(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 2, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, Key: "k"}
@@ -193,7 +193,7 @@ func TestFault_RulesOfOneKeyAndWindow(t *testing.T) {
 	})
 }
 
-// One call that asks one budget twice takes twice, and never more than there is.
+// A call that asks one budget twice takes two permits, and never more than are left.
 func TestFault_OneBudgetTwiceInACall(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		q := ratelimit.Request{Rule: rule, Key: "k"}
@@ -223,7 +223,7 @@ func TestFault_HighRatesNeverLimit(t *testing.T) {
 		}
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "million", Limit: 1_000_000, Per: time.Second, Algorithm: ratelimit.TokenBucket}, Key: "k", Cost: 1_000_000}
 		last, next := s.admit(t, q), s.allow(t, q)
-		for ; next.Allowed; last, next = next, s.allow(t, q) { // which is right where a second has passed
+		for ; next.Allowed; last, next = next, s.allow(t, q) { // right if a second has passed
 			if since := next.At.Sub(last.At); since < q.Rule.Per {
 				t.Fatalf("a million calls a second, twice within %v", since)
 			}

@@ -17,7 +17,7 @@ import (
 
 const hour = int64(time.Hour / time.Microsecond)
 
-// kinds are rules as stores see them, of four permits an hour, for which calls may wait.
+// kinds returns rules of four permits an hour for which calls may wait, in the form that stores get.
 func kinds() map[string]*engine.Rule {
 	rules := map[string]*engine.Rule{
 		"sliding": {Kind: engine.SlidingWindow}, "fixed": {Kind: engine.FixedWindow}, "bucket": {Kind: engine.TokenBucket},
@@ -30,7 +30,7 @@ func kinds() map[string]*engine.Rule {
 	return rules
 }
 
-// nextHour is the next end of an hour by a clock on which these tests began at half past.
+// nextHour returns the next end of an hour, by a clock that showed half past when the test began.
 func nextHour(t time.Time) time.Time {
 	return t.Add(-phase).Truncate(time.Hour).Add(phase + time.Hour)
 }
@@ -51,7 +51,7 @@ func place(t *testing.T, store ratelimit.Store, rule *engine.Rule) engine.Verdic
 	return v
 }
 
-// Who waits is put behind those who wait already: five callers of four permits each take five hours at four an hour.
+// A waiting call gets a place behind those that already wait: five calls of four permits each take five hours at four an hour.
 func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
 		"memory": memstore.New(memstore.WithClock(newClock().now)),
@@ -63,7 +63,7 @@ func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
 				v := place(t, store, rule)
 				hours := n + 1
 				switch rule.Kind {
-				case engine.Prepaid, engine.Calendar: // the first one is free, or its window not whole
+				case engine.Prepaid, engine.Calendar: // the first call does not wait, or the first window is shorter
 					hours = n
 				}
 				if after := micros(v.At - first.At); after < time.Duration(hours)*time.Hour {
@@ -74,7 +74,7 @@ func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
 	}
 }
 
-// However far away its place is, a call that waits asks once. Of a calendar it says as many windows as are likely to matter.
+// However far away its place is, a waiting call asks the server once. The request names as many calendar windows as are likely to matter.
 func TestCallThatWaitsAsksOnce(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
 	load(t, client)
@@ -107,7 +107,7 @@ func scripts(t *testing.T, client *redis.Client) int {
 	return n
 }
 
-// An expiry is not the clock of a window: whatever becomes of it, the state says when its permits come back.
+// The expiry of a key is not the clock of a window: whatever happens to the expiry, the state says when permits come back.
 func TestFault_ExpiryTakenForTheWindow(t *testing.T) {
 	server := redistest.Start(t)
 	s, client := onServer(t, server), connect(t, server.Addr)
@@ -137,7 +137,7 @@ func TestFault_ExpiryTakenForTheWindow(t *testing.T) {
 	}
 }
 
-// A refusal by one rule is free of charge with all others, wherever it stands among them.
+// If one rule refuses a call, no other rule is charged, whatever the order of the rules.
 func TestFault_RefusalChargesTheOtherRules(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		full := ratelimit.Request{Rule: ratelimit.Rule{Name: "full", Limit: 1, Per: time.Hour}, Key: rule.Name}
@@ -155,7 +155,7 @@ func TestFault_RefusalChargesTheOtherRules(t *testing.T) {
 	})
 }
 
-// A day begins when it begins in the zone of the rule, wherever the program and the server are.
+// A day begins at midnight in the time zone of the rule, wherever the program and the server are.
 func TestFault_CalendarsInUTC(t *testing.T) {
 	for zone, midnight := range map[string]string{
 		"Asia/Shanghai": "2026-03-07T16:00:00Z", "America/Los_Angeles": "2026-03-08T08:00:00Z", "Asia/Kathmandu": "2026-03-07T18:15:00Z",
@@ -171,7 +171,7 @@ func TestFault_CalendarsInUTC(t *testing.T) {
 	}
 }
 
-// Calls that compete for places in the windows to come all get one, each its own.
+// Calls that compete for places in future windows each get a place of their own.
 func TestWaitersCompeteForCalendarWindows(t *testing.T) {
 	const callers = 40
 	store, rule := scripted(connect(t, redistest.Start(t).Addr)), kinds()["calendar"]

@@ -14,8 +14,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// A third of the calls that wait gives up at random while others keep coming. What they leave goes to the next callers: at least
-// 95 % of the limit is used where only virtual time passes, and never more than it anywhere.
+// A third of the waiting calls give up at random while others keep coming. The next callers get their places. Never more than the limit is used,
+// and in virtual time at least 95 % of it.
 func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 	t.Run("redis", func(t *testing.T) { giveUp(t, onServer(t, redistest.Start(t)).limiter, 3*time.Second, 0) })
 }
 
-// giveUp sends calls under all queued rules, twice as many as they admit, and looks at the places of those that stayed.
+// giveUp makes twice as many calls as the queued rules admit, and checks the places of the calls that did not give up.
 func giveUp(t *testing.T, l *ratelimit.Limiter, length time.Duration, want float64) {
 	const wait = 200 * time.Millisecond
 	var all sync.WaitGroup
@@ -56,12 +56,12 @@ func giveUp(t *testing.T, l *ratelimit.Limiter, length time.Duration, want float
 			}
 		}
 	}
-	stop := time.Now().UnixMicro() // from here on nobody comes to take what is left
+	stop := time.Now().UnixMicro() // no calls come after this to use free places
 	all.Wait()
 	for name, rule := range queued {
 		at := places[name]
 		slices.Sort(at)
-		if rule.Algorithm != ratelimit.FixedWindow { // the log does not tell when a window was opened by a call that gave up
+		if rule.Algorithm != ratelimit.FixedWindow { // the log does not show windows that were opened by calls that gave up
 			requireLimit(t, rule, at)
 		}
 		end, _ := slices.BinarySearch(at, stop)

@@ -11,21 +11,21 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// A guavaStep idles, or takes permits, of which each call waits for what the one before owes.
+// A guavaStep idles, or takes permits. Each call waits until the debt of the call before is paid.
 type guavaStep struct {
 	idle  time.Duration
-	rate  int64 // permits a second from now on, if it changes
+	rate  int64 // the new rate in permits a second, if it changes
 	cost  int64
 	waits []time.Duration
 }
 
 func ms(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
 
-// coldStart is how the waits go down from a cold start at 2 a second with a warm-up of 4 s.
+// coldStart has the waits after a cold start, at 2 permits a second with a warm-up of 4 s.
 var coldStart = []time.Duration{0, ms(1375), ms(1125), ms(875), ms(625), ms(500), ms(500), ms(500)}
 
-// guava is what RateLimiterTest of Guava expects of SmoothBursty and SmoothWarmingUp, not rounded to two digits. A SmoothBursty
-// begins empty, where a bucket begins full: its first step takes what is stored.
+// guava has the waits that Guava's RateLimiterTest expects of SmoothBursty and SmoothWarmingUp, without rounding to two digits. A SmoothBursty
+// begins empty and a bucket begins full, so the first step takes the stored permits.
 var guava = map[string]struct {
 	rate   int64
 	warmup time.Duration
@@ -55,7 +55,7 @@ var guava = map[string]struct {
 			0, ms(718.75), ms(656.25), ms(593.75), ms(531.25), ms(468.75), ms(406.25), ms(343.75), ms(281.25), ms(250), ms(250),
 		}},
 	}},
-	"warm up with weights": {10, ms(2000), []guavaStep{ // ten permits are worth a second and cost two
+	"warm up with weights": {10, ms(2000), []guavaStep{ // ten warm permits take a second; ten cold ones take two
 		{cost: 4, waits: []time.Duration{0}}, {cost: 1, waits: []time.Duration{ms(1040)}}, {cost: 5, waits: []time.Duration{ms(210)}},
 		{cost: 1, waits: []time.Duration{ms(750), ms(100)}},
 	}},
@@ -67,7 +67,7 @@ func TestGuavasWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := ratelimit.New(memstore.New())
 				rule := ratelimit.Rule{Name: "r", Algorithm: ratelimit.TokenBucket, Limit: test.rate, Per: time.Second, Warmup: test.warmup}
-				if test.warmup == 0 { // what is missing of a burst is, while that stays as it is, what Guava has not stored
+				if test.warmup == 0 { // the burst stays the same, so the missing permits are those that Guava has not stored
 					rule.Prepay, rule.Burst = true, test.rate
 					guavaAcquire(t, l, rule, test.rate)
 				}
@@ -97,7 +97,7 @@ func guavaAcquire(t *testing.T, l *ratelimit.Limiter, rule ratelimit.Rule, cost 
 	return time.Since(start)
 }
 
-// Guava's tryAcquire with a time-out, the immediate one and that of the smallest rate.
+// TestGuavasTryAcquire repeats Guava's tests of tryAcquire with a timeout, without one, and at the smallest rate.
 func TestGuavasTryAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := ratelimit.New(memstore.New())

@@ -32,12 +32,12 @@ func keysOn(t *testing.T, client *redis.Client) []string {
 	return keys
 }
 
-// requireExpiries fails the test if any key on the server would stay for ever.
+// requireExpiries fails the test if any key on the server has no expiry.
 func requireExpiries(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	client := connect(t, server.Addr)
 	for _, key := range keysOn(t, client) {
-		// -1 is a key without an expiry; -2 one that has gone since.
+		// -1 means a key without an expiry; -2 means that the key has expired meanwhile.
 		if ttl := client.Do(context.Background(), "PTTL", key).Val(); ttl == int64(-1) {
 			t.Errorf("%q has no expiry", key)
 		}
@@ -55,7 +55,7 @@ func TestKeysFollowTheirPattern(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// prefix:scope:{subject}:tag
+		// prefix:name:{subject}:tag
 		pattern := regexp.MustCompile(`^` + prefix + `:sms\.Sender\.SendCode:\{\+8613800000000\}:([^{}]+)$`)
 		tags := map[string]bool{}
 		for _, key := range keysOn(t, client) {
@@ -74,7 +74,7 @@ func TestKeysFollowTheirPattern(t *testing.T) {
 	}
 }
 
-// TestStateKey has rules that keep their states apart by their names and by their templates.
+// TestStateKey uses rules whose states are separated by their names or by their templates.
 func TestStateKey(t *testing.T) {
 	const method, text = "sms.Sender.SendCode", "a{b}"
 	server := redistest.Start(t)
@@ -107,7 +107,7 @@ func TestStateKey(t *testing.T) {
 	}
 }
 
-// subjects are keys that try to be taken for another, to move the hash tag, or to break a terminal.
+// subjects are keys that try to look like another key, to move the hash tag, or to break a terminal.
 var subjects = []string{
 	"", "a", "a:b", "a::b", ":a", "a:", "{a}", "a}", "{a", "}", "{", "{}", "a}:1m", "a}:1h:{a", "%", "%7B", "%7Ba%7D", "%257B", `\`, `\:`, "a\\:b",
 	"a\x00", "a\x00b", "a\r\nDEL a", "\x1b[31mred", "\xff\xfe", "é", "e\u0301", "e", "É", "a b", " a", "a ", "A", "\u2028", "٣", "3",
@@ -147,7 +147,7 @@ func TestForgedKeysStayInTheirPattern(t *testing.T) {
 	}
 }
 
-// Scope and subject are joined so that neither can take over a part of the other.
+// Name and subject are joined so that no part of one can be taken for a part of the other.
 func TestFault_KeyPartsJoinedWithoutSeparators(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for _, q := range []ratelimit.Request{
@@ -219,7 +219,7 @@ func TestEveryKeyHasAnExpiry(t *testing.T) {
 	}
 }
 
-// A refused call leaves no trace on the server, not even for a new subject.
+// A refused call writes nothing on the server, not even for a new subject.
 func TestRefusedCallWritesNothing(t *testing.T) {
 	server := redistest.Start(t)
 	s := onServer(t, server)
@@ -236,7 +236,7 @@ func TestRefusedCallWritesNothing(t *testing.T) {
 	}
 }
 
-// dump is all that a server holds, as text.
+// dump returns all keys and values of a server as text.
 func dump(t *testing.T, server *redistest.Server) string {
 	t.Helper()
 	client := connect(t, server.Addr)
@@ -251,7 +251,7 @@ func dump(t *testing.T, server *redistest.Server) string {
 	return all.String()
 }
 
-// The block of one subject is not the count of another one whose text looks like it.
+// The block of one subject is separate from the count of another subject whose text looks like the block's key.
 func TestBlockIsNoCountOfAnotherSubject(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		blocking := ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour, Block: time.Hour}

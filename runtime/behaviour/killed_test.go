@@ -9,8 +9,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// killWhileWaiting starts a program whose calls wait for the rule, and kills it. It starts another one where all calls of the
-// first have had their places before that was seen.
+// killWhileWaiting starts a program whose calls wait for the rule, and kills it. If all calls were admitted before it could kill the program, it
+// tries again with another one.
 func (s *subject) killWhileWaiting(t *testing.T, server *redistest.Server, q ratelimit.Request) {
 	t.Helper()
 	apart := q.Rule.Per / time.Duration(q.Rule.Limit)
@@ -37,7 +37,7 @@ func (s *subject) killWhileWaiting(t *testing.T, server *redistest.Server, q rat
 	}
 }
 
-// What a process leaves that is killed while it waits expires, and does not let anybody exceed a limit.
+// The places of a process that is killed while it waits expire, and let nobody exceed a limit.
 func TestProcessKilledWhileItWaits(t *testing.T) {
 	server := redistest.Start(t)
 	s, client := onServer(t, server), connect(t, server.Addr)
@@ -55,8 +55,8 @@ func TestProcessKilledWhileItWaits(t *testing.T) {
 	}
 }
 
-// Who calls after a process that was killed while it waited comes behind its places, and is admitted then: by the times that the
-// store tells, no faster than the rule says.
+// Calls after the death of a waiting process get places behind those of the process, and are admitted then. By the store's times, they are no
+// faster than the rule allows.
 func TestCallsAfterAProcessKilledWhileItWaited(t *testing.T) {
 	server := redistest.Start(t)
 	s := onServer(t, server)

@@ -9,12 +9,12 @@ import (
 
 const mostOfABucket = 10_000_000
 
-// bucketLaw: TAT + cost*P/L - B*P/L <= t, or TAT - B*P/L <= t where the next call pays. TAT is the instant at which the bucket is
-// full again, after all that was charged, for calls that wait as well. So places are given out first come, first served.
+// bucketLaw: a call fits at t if TAT + cost*P/L - B*P/L <= t. In a prepaid bucket it fits if TAT - B*P/L <= t. TAT is the time at which the
+// bucket is full again after all charges, including those of waiting calls. So places are given out first come, first served.
 //
-// A warm-up is Guava's SmoothWarmingUp with a cold factor of 3. It stores idle time: at most W, and W in the beginning. Half
-// of that costs what it is worth; the permits above that cost up to three times as much, in the mean of their range:
-// 2*cold*(2*above-cold)/W more than they are worth. A call passes from the end of what those before it cost.
+// A warm-up is Guava's SmoothWarmingUp with a cold factor of 3. It stores idle time: at most W, and W in the beginning. Permits from the lower
+// half of the stored time take their normal time. Permits from the upper half take up to three times as long: together 2*cold*(2*above-cold)/W
+// longer than normal. A call passes when the time of all calls before it is over.
 type bucketLaw struct{ rule ratelimit.Rule }
 
 func (l bucketLaw) window() string {
@@ -28,7 +28,7 @@ func (l bucketLaw) window() string {
 	}
 }
 
-// prepays reports whether the next call pays.
+// prepays reports whether a call may leave the bucket in debt.
 func (l bucketLaw) prepays() bool { return l.rule.Prepay || l.rule.Warmup > 0 }
 
 func (l bucketLaw) burst() int64 {
@@ -65,21 +65,21 @@ func (l bucketLaw) earliest(h history, now, from int64, q ask) int64 {
 	return max(from, roundUp(tat.Add(tat, refill(l.rule, needed))).Num().Int64())
 }
 
-// keeps: a bucket keeps no place but its own, so that a call that waits for another rule does not hold up everybody.
+// keeps is true only at the time at which the bucket itself would admit the call. So a call that waits for another rule does not delay everybody.
 func (l bucketLaw) keeps(h history, now, at int64, q ask) bool {
 	return l.earliest(h, now, now, q) == at
 }
 
 func (l bucketLaw) used(history, int64) int64 { panic("a bucket has no window") }
 
-// price is what a call costs beyond its worth, and what it takes of the stored time. It is fixed when the call is admitted.
+// price returns how much longer than normal a call's permits take, and how much stored time they use up. Both are fixed when the call is admitted.
 func (l bucketLaw) price(h history, now, cost int64) (extra, taken *big.Rat) {
 	worth := floor(refill(l.rule, cost))
 	stored := l.replay(h, now).stored
 	return roundUp(cold(instantOf(l.rule.Warmup.Microseconds()), stored, worth)), least(stored, worth)
 }
 
-// cold is what taking costs beyond its worth.
+// cold returns how much longer than normal it takes to use up the stored time taken.
 func cold(w, stored, taken *big.Rat) *big.Rat {
 	half := floor(new(big.Rat).Mul(w, big.NewRat(1, 2)))
 	above := new(big.Rat).Sub(stored, half)
@@ -92,13 +92,13 @@ func cold(w, stored, taken *big.Rat) *big.Rat {
 	return new(big.Rat).Quo(twice.Mul(twice, height), w)
 }
 
-// A bucket is full again at tat, in terms of a limit. One that warms up has stored so much time of idling until then.
+// A bucket is full again at tat, at its limit. A warm-up has stored this much idle time until then.
 type bucket struct {
 	tat, stored *big.Rat
 	rule        ratelimit.Rule
 }
 
-// replay fills a bucket by all that came of its calls. TAT is exact; where another limit takes over, it is a whole microsecond.
+// replay computes a bucket from the history of its calls. TAT is exact, but rounded to a whole microsecond when the limit changes.
 func (l bucketLaw) replay(h history, now int64) bucket {
 	b := bucket{new(big.Rat), instantOf(l.rule.Warmup.Microseconds()), l.rule}
 	for _, e := range h {
@@ -121,7 +121,8 @@ func (b bucket) charge(e event) bucket {
 	return b
 }
 
-// putBack gives back what has not refilled since the charge. While calls wait for their places, that would run over.
+// putBack gives back the permits that have not refilled since the charge. While calls wait for their places, it gives nothing back, because the
+// bucket would have run over meanwhile.
 func (b bucket) putBack(e event) bucket {
 	back, now, extra, taken := b.of(e.rule, e.now), instantOf(e.now), e.extra, e.taken
 	if extra == nil {
@@ -139,8 +140,9 @@ func (b bucket) putBack(e event) bucket {
 	return back
 }
 
-// othersWait tells those that wait by the debt. That of a bucket that prepays may be of calls that ran: without a burst of this one alone,
-// with a burst of others as well, unless the rule lets calls wait.
+// othersWait reports whether other calls wait, which it concludes from the debt. A prepaid bucket may also be in debt for calls that have run:
+// without a burst only for this call, and with a burst for others, too. With a burst, othersWait counts the debt of others only if the rule lets
+// calls wait.
 func (b bucket) othersWait(e event) bool {
 	law := bucketLaw{e.rule}
 	paid := roundUp(new(big.Rat).Sub(b.tat, refill(e.rule, law.burst())))
@@ -154,7 +156,7 @@ func (b bucket) othersWait(e event) bool {
 	return !law.prepays() || (e.wait > 0 || law.burst() == 0) && roundUp(b.tat).Cmp(roundUp(own)) > 0
 }
 
-// of is the bucket under another limit: as many permits are missing as before. What the next call has to pay keeps its time.
+// of returns the bucket at another limit. The number of missing permits stays the same. A debt keeps its time.
 func (b bucket) of(rule ratelimit.Rule, at int64) bucket {
 	old, now := b.rule, instantOf(at)
 	b.rule = rule
@@ -175,7 +177,7 @@ func (b bucket) of(rule ratelimit.Rule, at int64) bucket {
 	return b
 }
 
-// idle is the bucket at an instant.
+// idle returns the bucket as it is at a time.
 func (b bucket) idle(at int64) bucket {
 	if whole, now := floor(b.tat), instantOf(at); whole.Cmp(now) < 0 {
 		gained := new(big.Rat).Sub(now, whole)
@@ -186,7 +188,7 @@ func (b bucket) idle(at int64) bucket {
 
 func (b bucket) most() *big.Rat { return instantOf(b.rule.Warmup.Microseconds()) }
 
-// refill is the time in which n permits flow into the bucket: n*P/L.
+// refill returns the time in which the bucket gains n permits: n*P/L.
 func refill(r ratelimit.Rule, n int64) *big.Rat {
 	time := instantOf(r.Per.Microseconds())
 	return time.Mul(time, big.NewRat(n, r.Limit))

@@ -10,15 +10,15 @@ import (
 
 // A law is the definition of an algorithm, for one rule.
 type law interface {
-	// window tells budgets of one name and key apart.
+	// window distinguishes the budgets of one name and key.
 	window() string
 	// most is the largest cost that can ever be admitted.
 	most() int64
-	// earliest returns the first instant, from one on, at which an ask fits if nothing else is admitted after now.
+	// earliest returns the first time, not before from, at which an ask fits if nothing else is admitted after now.
 	earliest(h history, now, from int64, q ask) int64
-	// keeps reports whether a call that waits gets a place at an instant that fits.
+	// keeps reports whether a waiting call gets a place at a time at which it fits.
 	keeps(h history, now, at int64, q ask) bool
-	// used is what is used in the window that holds now, as a trigger sees it.
+	// used returns the permits used in the window at now, in the way that a trigger counts them.
 	used(h history, now int64) int64
 }
 
@@ -40,7 +40,8 @@ func lawOf(r ratelimit.Rule) law {
 	panic(fmt.Sprintf("lawOf has no law for %s", r.Algorithm))
 }
 
-// first returns the first instant that fits, from one on. An ask begins to fit when something leaves the window.
+// first returns the first time, not before from, at which fits is true. An ask begins to fit when something leaves the window, at one of the
+// times in leave.
 func first(from int64, leave []int64, fits func(t int64) bool) int64 {
 	slices.Sort(leave)
 	for _, t := range append([]int64{from}, leave...) {
@@ -51,7 +52,7 @@ func first(from int64, leave []int64, fits func(t int64) bool) int64 {
 	panic("the law says neither never nor when")
 }
 
-// slidingLaw: the permits taken since t-P, without that instant, plus cost are at most L. Those of calls that wait count.
+// slidingLaw: the permits taken after t-P plus cost are at most L. Permits of waiting calls count.
 type slidingLaw struct{ rule ratelimit.Rule }
 
 func (l slidingLaw) window() string { return "sliding " + l.rule.Per.String() }
@@ -69,9 +70,9 @@ func (l slidingLaw) keeps(history, int64, int64, ask) bool { return true }
 
 func (l slidingLaw) used(h history, t int64) int64 { return h.sum(t - l.rule.Per.Microseconds() + 1) }
 
-// windowLaw: a charge counts in the first window that is not over by then, or opens one of its own before that: the next one if
-// that has begun, if there is no earlier one, or if a fixed window would reach into it. In each window at most L permits are
-// taken. A call may be admitted to an earlier window than one that came before it.
+// windowLaw: in each window at most L permits are taken. A charge at t belongs to the first window that ends after t, if that window has begun,
+// if it is the first of all, or if a fixed window that begins at t would overlap it. Otherwise the charge opens a window of its own. A call may
+// be admitted to an earlier window than a call that came before it.
 type windowLaw struct {
 	rule ratelimit.Rule
 	open func(at int64) (start, stop int64)
@@ -88,7 +89,7 @@ func (l windowLaw) most() int64 { return l.rule.Limit }
 
 type span struct{ start, stop, used int64 }
 
-// windows opens one window after the other from the beginning, and returns those that are not over.
+// windows opens the windows of the whole history, and returns those that have not ended.
 func (l windowLaw) windows(h history, now int64) []*span {
 	var windows []*span
 	of := map[int]*span{} // the window of each decision
@@ -101,7 +102,7 @@ func (l windowLaw) windows(h history, now int64) []*span {
 			continue
 		}
 		windows = live(e.now)
-		if len(windows) == 0 && e.at > e.now { // the present window stands before that of a call that waits
+		if len(windows) == 0 && e.at > e.now { // the present window comes before that of a waiting call
 			start, stop := l.open(e.now)
 			if l.rule.Cron == "" {
 				stop = min(stop, e.at)
@@ -120,7 +121,7 @@ func (l windowLaw) windows(h history, now int64) []*span {
 	return live(now)
 }
 
-// find returns which of the live windows takes a charge, and whether there is one; else where it belongs.
+// find returns the index of the window for a charge at a time, and true. If there is none, it returns the index at which to insert it, and false.
 func (l windowLaw) find(windows []*span, at int64) (int, bool) {
 	i := slices.IndexFunc(windows, func(w *span) bool { return at < w.stop })
 	if i < 0 {
@@ -151,8 +152,8 @@ func (l windowLaw) used(h history, now int64) int64 {
 	return 0
 }
 
-// counterLaw: the permits of slices newer than that of t less S+1 plus cost are at most L. A trigger does not count the slice that
-// is left in part.
+// counterLaw: the permits in the slice of t and the S slices before it, plus cost, are at most L. A trigger does not count the oldest of these
+// slices, which is only partly in the window.
 type counterLaw struct{ rule ratelimit.Rule }
 
 func (l counterLaw) window() string { return fmt.Sprint("counter ", l.rule.Per, " ", l.slices()) }
@@ -185,8 +186,7 @@ func (l counterLaw) used(h history, now int64) int64 {
 	return h.sum((now/l.width() - l.slices() + 1) * l.width())
 }
 
-// memberLaw: the members admitted since t-P, or since the last fire time, and one more are at most L, or the member is one of
-// them.
+// memberLaw: the members admitted since t-P, or since the last fire time, plus one are at most L, or the call's member is one of them.
 type memberLaw struct{ rule ratelimit.Rule }
 
 func (l memberLaw) window() string {
@@ -219,7 +219,7 @@ func (l memberLaw) keeps(_ history, now, at int64, _ ask) bool { return at <= no
 
 func (l memberLaw) used(h history, t int64) int64 { return h.sum(l.since(t)) }
 
-// isKnown reports whether a member has been counted, so that it costs nothing.
+// isKnown reports whether a member is already counted, so that its call costs nothing.
 func isKnown(law law, h history, t int64, member string) bool {
 	l, ok := law.(memberLaw)
 	return ok && slices.ContainsFunc(h, func(e event) bool {
@@ -227,10 +227,10 @@ func isKnown(law law, h history, t int64, member string) bool {
 	})
 }
 
-// A calendar knows the fire times of one cron expression without reading it.
+// A calendar computes the fire times of one cron expression without parsing it.
 type calendar struct {
-	floor func(time.Time) time.Time // the last fire time, in the calendar's zone
-	after func(time.Time) time.Time // the fire time after a fire time
+	floor func(time.Time) time.Time // returns the last fire time, in the calendar's zone
+	after func(time.Time) time.Time // returns the fire time after a fire time
 	zone  *time.Location
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// onShadow returns an observer that tells of what shadows would have refused.
+// onShadow returns an observer that calls report with the refusals by rules in shadow mode.
 func onShadow(report func(context.Context, []ratelimit.Outcome)) ratelimit.Option {
 	return ratelimit.WithObserver(func(ctx context.Context, e *ratelimit.Event) {
 		var refused []ratelimit.Outcome
@@ -33,8 +33,8 @@ func onShadow(report func(context.Context, []ratelimit.Outcome)) ratelimit.Optio
 	})
 }
 
-// A shadow reports also what its rule could never admit, alone and beside another one of its budget. It says what is left, and is not
-// charged.
+// A rule in shadow mode also reports calls that it could never admit, alone and together with another rule of its budget. It says what is left,
+// and is not charged.
 func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		var reported []ratelimit.Outcome
@@ -71,7 +71,7 @@ func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
 	})
 }
 
-// A shadow does not bound what a call takes up to, and says what it has left if that is less.
+// A rule in shadow mode does not reduce what an UpTo call takes. If it has fewer permits left, it reports how many.
 func TestShadowOfACallUpTo(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: window("r", 3, ratelimit.FixedWindow), Key: "k", UpTo: true, Cost: 1}
@@ -85,7 +85,7 @@ func TestShadowOfACallUpTo(t *testing.T) {
 	})
 }
 
-// A shadow with a name of its own tries out a limit beside the rule in force, and neither takes from the other.
+// A rule in shadow mode with a name of its own tries out a limit beside the enforced rule. Neither takes permits from the other.
 func TestShadowBesideTheRuleInForce(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
 		"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
@@ -109,7 +109,7 @@ func TestShadowBesideTheRuleInForce(t *testing.T) {
 	}
 }
 
-// Rules that apply to different calls count them apart if one has a name of its own.
+// Rules that apply to different calls count separately if one of them has a name of its own.
 func TestRulesThatExcludeEachOther(t *testing.T) {
 	for name, store := range map[string]ratelimit.Store{
 		"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
@@ -150,7 +150,7 @@ func TestTriggerOfACostAboveItsLimit(t *testing.T) {
 	}
 }
 
-// Where rules of this instance and of the fleet refuse one call, both begin their blocks, and no trigger is told.
+// If rules of this instance and of the fleet both refuse a call, both begin their blocks, and no trigger is called.
 func TestRefusalsOfBothScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
@@ -179,12 +179,12 @@ func TestRefusalsOfBothScopes(t *testing.T) {
 	})
 }
 
-// A limit of the call is no burst of a bucket that has one of its own.
+// A limit that comes with a call does not change the burst of a bucket that has a Burst.
 func TestLimitOfACallAndBursts(t *testing.T) {
 	l, ctx := ratelimit.New(memstore.New(memstore.WithClock(newClock().now))), context.Background()
 	for _, test := range []struct {
 		rule ratelimit.Rule
-		want int // calls that pass at once at a limit of 5
+		want int // calls that pass at once with a limit of 5
 	}{
 		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket, Limit: 1}, 1},
 		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket, Limit: 0, Prepay: true}, 1},
@@ -209,7 +209,7 @@ func TestLimitOfACallAndBursts(t *testing.T) {
 	}
 }
 
-// Members of a day are those of the server's day.
+// The members of a day are counted by the server's day.
 func TestFault_ClientClockAtABoundaryOfMembers(t *testing.T) {
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
@@ -256,7 +256,7 @@ func TestCostsOfACharge(t *testing.T) {
 	})
 }
 
-// A trigger whose huge cost was cut gives back what it took, and nothing of what others use.
+// A refund of a trigger's huge cost, which was cut, gives back what was charged, and no permits of other calls.
 func TestReturnOfAHugeCost(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for _, rule := range []ratelimit.Rule{
@@ -277,7 +277,7 @@ func TestReturnOfAHugeCost(t *testing.T) {
 	})
 }
 
-// Whatever calls cost, a trigger sees its limit reached once, and what is used does not become less by it.
+// Whatever calls cost, a trigger fires once, and the number of used permits does not shrink.
 func TestTriggerOfHugeCosts(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
 	for name, store := range map[string]ratelimit.Store{
@@ -288,7 +288,7 @@ func TestTriggerOfHugeCosts(t *testing.T) {
 			window("fixed", 10, ratelimit.FixedWindow), {Name: "calendar", Limit: 10, Cron: yearly},
 		} {
 			if name == "plain" && (rule.Algorithm == ratelimit.SlidingWindow && rule.Cron == "" || rule.Algorithm == ratelimit.SlidingCounter) {
-				continue // which it does not know
+				continue // not supported
 			}
 			var told []int64
 			l := ratelimit.New(store, ratelimit.WithTrigger(func(_ context.Context, hit ratelimit.Trigger) { told = append(told, hit.Used) }))

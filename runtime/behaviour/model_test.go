@@ -9,15 +9,15 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// A model is a limiter by definition: it keeps every event for ever and derives each answer from all of them.
-// It is told the time, in microseconds since 1970.
+// A model is a limiter that follows the definitions: it keeps every event for ever and computes each answer from all of them. It gets the time as
+// an argument, in microseconds since 1970.
 type model struct {
 	histories map[identity]history
-	blocks    map[identity]int64 // until when
+	blocks    map[identity]int64 // when each block ends
 	decisions int
 }
 
-// identity says which rules share a budget. Limit and burst are not part of it.
+// identity identifies a budget. Limit and burst are not part of it.
 type identity struct {
 	name, window, key string
 	scope             ratelimit.Scope
@@ -25,19 +25,19 @@ type identity struct {
 
 type history []event
 
-// An event is permits taken by a decision, or all that a decision took given back.
+// An event is a charge of a decision, or the refund of a charge.
 type event struct {
 	decision int
-	rule     ratelimit.Rule // as it was then
+	rule     ratelimit.Rule // the rule as it was at that time
 	member   string
 	cost     int64
-	wait     int64 // how long the rule might have delayed the call
-	now      int64 // when it happened
-	at       int64 // when the permits count as taken: later than now for a call that waits
-	back     bool  // this event gives an earlier one back
-	returned bool  // a later event gives this one back
+	wait     int64 // how long the rule could delay the call
+	now      int64 // when the event happened
+	at       int64 // when the permits count as taken; later than now for a waiting call
+	back     bool  // this event is a refund
+	returned bool  // a later event refunds this one
 
-	extra, taken *big.Rat // of a warm-up: the price
+	extra, taken *big.Rat // for a warm-up: see price
 }
 
 // An ask is what a call asks one rule. The rule's limit is the call's.
@@ -45,14 +45,14 @@ type ask struct {
 	rule        ratelimit.Rule
 	key, member string
 	cost        int64
-	patience    int64 // how long the rule may delay the call in all
-	wait        int64 // how long it may from now on, with no more in its queue than that holds
+	patience    int64 // how long the rule may delay the call in total
+	wait        int64 // how long it may still delay the call, also bounded by its queue
 }
 
 // An outcome is what the model expects of a decision.
 type outcome struct {
-	never      bool  // a cost that its rule can never admit
-	again      bool  // no rule keeps a place: the call sleeps and asks again
+	never      bool  // the rule can never admit the cost
+	again      bool  // no place is kept: the call sleeps and asks again
 	at         int64 // when the call is admitted, or asks again
 	retryAfter int64
 	violations []ratelimit.Violation
@@ -70,7 +70,7 @@ func (q ask) identity() identity {
 	return identity{name: q.rule.Name, window: lawOf(q.rule).window(), key: q.key, scope: q.rule.Scope}
 }
 
-// asksOf is what requests ask a limiter that may delay them.
+// asksOf returns the asks of requests that a limiter may delay by patience.
 func asksOf(requests []ratelimit.Request, patience int64) []ask {
 	asks := make([]ask, len(requests))
 	for i, q := range requests {
@@ -79,7 +79,7 @@ func asksOf(requests []ratelimit.Request, patience int64) []ask {
 	return patient(asks)
 }
 
-// patient sets how long rules may delay a call: not at all those that only watch, and none of a call that counts members.
+// patient sets how long each rule may delay a call. Rules in shadow or trigger mode do not delay it. If a rule has Distinct, no rule does.
 func patient(asks []ask) []ask {
 	counts := slices.ContainsFunc(asks, func(q ask) bool { return q.rule.Distinct != "" && q.cost > 0 })
 	for i := range asks {
@@ -92,8 +92,8 @@ func patient(asks []ask) []ask {
 	return asks
 }
 
-// waitOf is how long a rule may delay a call that waits: in a bucket, no longer than its queue takes to leave, one call after
-// the other where it holds one permit.
+// waitOf returns how long a rule may delay a waiting call. A bucket delays it no longer than the permits of its queue take to leave; in a bucket
+// of one permit they leave one after the other.
 func waitOf(r ratelimit.Rule, patience int64) int64 {
 	switch {
 	case r.Queue == 0:
@@ -104,13 +104,13 @@ func waitOf(r ratelimit.Rule, patience int64) int64 {
 	return min(patience, roundUp(refill(r, r.Queue)).Num().Int64())
 }
 
-// An answer is what one rule says.
+// An answer is the answer of one rule.
 type answer struct {
-	earliest int64 // when it admits the call
+	earliest int64 // when the rule admits the call
 	refused  bool
 }
 
-// peek is the outcome of a call at now.
+// peek returns the outcome of a call at now, without charging it.
 func (m *model) peek(now int64, asks []ask) outcome {
 	o, _ := m.decide(now, asks)
 	return o
@@ -139,14 +139,14 @@ func (m *model) ask(now int64, q ask) answer {
 	switch {
 	case q.cost == 0, q.rule.Mode == ratelimit.ModeTrigger:
 		return answer{earliest: now}
-	case q.cost > law.most(): // of a shadow
+	case q.cost > law.most(): // in shadow mode
 		return answer{earliest: now, refused: true}
 	}
 	at := law.earliest(m.histories[q.identity()], now, now, q)
 	return answer{max(at, block), at > now+q.wait || block > now}
 }
 
-// place finds the first time at which all rules admit a call that waits. A bucket keeps no place but its own.
+// place finds the first time at which all rules admit a waiting call, and decides whether all of them keep a place for it.
 func (m *model) place(now int64, asks []ask, answers []answer, o *outcome) {
 	enforced := func(do func(law, history, ask, *answer)) {
 		for i, q := range asks {
@@ -196,7 +196,7 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 	}
 }
 
-// allow is peek, and takes the permits if the call is allowed. The number stands for the decision in giveBack.
+// allow is peek, but also charges the call if it is allowed. It returns the number of the decision for giveBack.
 func (m *model) allow(now int64, asks []ask) (outcome, int) {
 	o, answers := m.decide(now, asks)
 	switch {
@@ -224,8 +224,8 @@ func (m *model) block(now int64, asks []ask, answers []answer) {
 	}
 }
 
-// undo is what is left of a call that the rules of the instance admitted, before those of the fleet refused it: a bucket counts at
-// the limit of its last charge.
+// undo records a call that the instance's rules admitted before the fleet's rules refused it. It leaves one trace: a bucket counts at the limit of
+// its last charge.
 func (m *model) undo(now int64, asks []ask, answers []answer) {
 	m.decisions++
 	for i, q := range asks {
@@ -242,7 +242,7 @@ func (m *model) undo(now int64, asks []ask, answers []answer) {
 	m.giveBack(now, m.decisions, all)
 }
 
-// take charges a call. Rules that only watch count when it is decided, not at its place.
+// take charges a call. Rules in shadow or trigger mode count it when it is decided, not at its place.
 func (m *model) take(now int64, q ask, o *outcome) {
 	law, id, at := lawOf(q.rule), q.identity(), now
 	h := m.histories[id]
@@ -264,7 +264,7 @@ func (m *model) take(now int64, q ask, o *outcome) {
 	m.histories[id] = append(h, e)
 }
 
-// giveBack undoes one decision, once, wherever it took something that is still remembered from a rule that is wanted.
+// giveBack refunds one decision, once. It gives back the charges of the wanted rules that still count.
 func (m *model) giveBack(now int64, decision int, wanted func(ratelimit.Rule) bool) {
 	for id, h := range m.histories {
 		i := slices.IndexFunc(h, func(e event) bool { return e.decision == decision })
@@ -289,8 +289,8 @@ func (m *model) reset(asks []ask) {
 	}
 }
 
-// remaining is the largest cost that fits now. What fits, fits at a smaller cost. A bucket has no more than its burst, or one permit,
-// whatever debt is possible.
+// remaining returns the largest cost that fits now. If a cost fits, so do all smaller costs. A bucket has at most its burst, or one permit if it
+// has no burst, whatever debt is possible.
 func remaining(law law, h history, now int64, q ask) int64 {
 	most, earliest := law.most(), func(cost int64) int64 {
 		q.cost = cost
@@ -306,7 +306,7 @@ func remaining(law law, h history, now int64, q ask) int64 {
 	return int64(sort.Search(int(most), func(i int) bool { return earliest(int64(i)+1) > now }))
 }
 
-// sum adds the permits taken from an instant on, by calls that still wait as well, and not given back.
+// sum returns the permits taken at or after a time and not given back, including those of waiting calls.
 func (h history) sum(from int64) int64 {
 	var n int64
 	for _, e := range h {

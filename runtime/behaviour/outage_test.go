@@ -34,7 +34,7 @@ func TestUnreachableServerIsAStoreError(t *testing.T) {
 		"Reset": func() error { _, err := s.limiter.Reset(ctx, q); return err },
 		"Take":  func() error { return wrap.Take(ctx, s.limiter, wrap.NewRules("m", hourly), "k") },
 	} {
-		_ = call() // the first one may still meet the broken connection
+		_ = call() // the first call may still use the broken connection
 		err := call()
 		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
 			t.Errorf("%s: got error %v (%T), want a *StoreError", name, err, err)
@@ -57,7 +57,7 @@ func TestServerErrorIsAStoreError(t *testing.T) {
 	}
 }
 
-// A context that ends while the server is silent ends the call, though the client itself would wait for a minute.
+// If the context ends while the server is silent, the call ends, even if the client itself would wait for a minute.
 func TestContextEndsACallToASilentServer(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
@@ -85,7 +85,7 @@ func TestContextEndsACallToASilentServer(t *testing.T) {
 	}
 }
 
-// What a restart loses is counted afresh, without an error.
+// Counts that a restart of the server loses start from zero, without an error.
 func TestRestartedServerCountsAfresh(t *testing.T) {
 	server := redistest.Start(t)
 	s := onServer(t, server)
@@ -93,7 +93,7 @@ func TestRestartedServerCountsAfresh(t *testing.T) {
 	s.admit(t, q)
 	s.refuse(t, q)
 	server.Restart()
-	s.pass(100 * time.Millisecond) // in which the refusal is remembered
+	s.pass(100 * time.Millisecond) // until the refusal is no longer remembered
 	s.admit(t, q)
 	s.refuse(t, q)
 }
@@ -121,7 +121,7 @@ func TestFault_ScriptFlushFailsCalls(t *testing.T) {
 	s.admit(t, q)
 }
 
-// Callers that meet a server without the script, all at once and again and again, are each admitted exactly once.
+// If many callers repeatedly find a server without the script, each of them is admitted exactly once.
 func TestFault_ColdServerFailsConcurrentCalls(t *testing.T) {
 	const callers = 64
 	server := redistest.Start(t)
@@ -129,7 +129,7 @@ func TestFault_ColdServerFailsConcurrentCalls(t *testing.T) {
 	for round := range 20 {
 		server.Do("SCRIPT FLUSH")
 		server.Do("FLUSHALL")
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: callers, Per: time.Hour}, Key: fmt.Sprint(round)} // no refusal is remembered
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: callers, Per: time.Hour}, Key: fmt.Sprint(round)} // a new key has no remembered refusal
 		if admitted := race(t, callers, 1, s.limiter, q); admitted != callers {
 			t.Errorf("round %d: %d of %d callers were admitted", round, admitted, callers)
 		}
@@ -137,7 +137,7 @@ func TestFault_ColdServerFailsConcurrentCalls(t *testing.T) {
 	}
 }
 
-// A decision whose reply is lost has happened or not; it is not made again behind the caller's back.
+// A decision whose reply is lost may have been made. It is not sent a second time.
 func TestFault_LostReplyIsChargedAgain(t *testing.T) {
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
@@ -165,7 +165,7 @@ func TestFault_LostReplyIsChargedAgain(t *testing.T) {
 	}
 }
 
-// A reply that is late rather than lost must not be sent for again either.
+// A decision whose reply is late is not sent a second time, either.
 func TestFault_TimedOutDecisionIsChargedAgain(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: 50 * time.Millisecond})
@@ -190,7 +190,7 @@ func TestFault_TimedOutDecisionIsChargedAgain(t *testing.T) {
 	}
 }
 
-// Callers give up while the server is silent; what they sent is charged once each at most.
+// If callers give up while the server is silent, each of their calls is charged at most once.
 func TestCallersWhoGaveUpAreChargedOnceAtMost(t *testing.T) {
 	const callers = 32
 	server := redistest.Start(t)
@@ -219,8 +219,8 @@ func TestCallersWhoGaveUpAreChargedOnceAtMost(t *testing.T) {
 	}
 }
 
-// A caller without patience says nothing about the server, and what is decided for it is given back, also where the client
-// lets contexts bound its connections.
+// A caller that gives up early is no sign that the server is away. A charge that was made for it is given back, even if the client applies
+// contexts to its connections.
 func TestImpatientCallerBarsNobody(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true, ReadTimeout: patience})
@@ -237,7 +237,7 @@ func TestImpatientCallerBarsNobody(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: got error %v, want the context's", name, err)
 		}
-		s.admit(t, q) // the pause of the breaker is not over
+		s.admit(t, q) // the breaker would still refuse
 		for deadline := time.Now().Add(10 * time.Second); s.left(t, q) != 8; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: %d of 10 permits left, want 8", name, s.left(t, q))

@@ -11,7 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// onEveryWindow runs a scenario for each store and each kind of window, whose history a changed limit counts exactly.
+// onEveryWindow runs a scenario for each store and each kind of window. For these kinds a changed limit applies exactly to the permits used so far.
 func onEveryWindow(t *testing.T, scenario func(*testing.T, *subject, ratelimit.Request)) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for name, rule := range map[string]ratelimit.Rule{
@@ -40,7 +40,8 @@ func setRate(t *testing.T, l *ratelimit.Limiter, rule string, o ratelimit.Overri
 	}
 }
 
-// A raised limit admits the difference, a lowered one nothing until enough has left: the history goes on.
+// Usage so far still counts after an override: a raised limit admits the difference, and a lowered one admits nothing until enough permits have
+// left the window.
 func TestOverrideCountsTheHistory(t *testing.T) {
 	onEveryWindow(t, func(t *testing.T, s *subject, q ratelimit.Request) {
 		name := q.Rule.Name
@@ -69,7 +70,7 @@ func TestOverrideLosesNoPermit(t *testing.T) {
 		taken := s.admit(t, q)
 		s.admit(t, q)
 		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(3))})
-		s.admit(t, q) // trims the history to three
+		s.admit(t, q) // the state keeps only three permits
 		s.refuse(t, q)
 		s.limiter.Overrides().ClearLocal("r")
 		s.admit(t, q)
@@ -80,7 +81,7 @@ func TestOverrideLosesNoPermit(t *testing.T) {
 	})
 }
 
-// Under another limit as many permits of a bucket are missing as before, which are there sooner or later then.
+// If the limit of a bucket changes, the number of missing permits stays the same. Only the time until they are back changes.
 func TestOverrideOfABucket(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 10, Per: time.Hour, Burst: 10, Algorithm: ratelimit.TokenBucket}, Key: "k", Cost: 10}
@@ -91,14 +92,14 @@ func TestOverrideOfABucket(t *testing.T) {
 		}
 		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(20))})
 		d := s.refuse(t, q)
-		half := (d.At.Sub(first.At) + time.Microsecond) / 2 // in which twice as much would have come
+		half := (d.At.Sub(first.At) + time.Microsecond) / 2 // the time in which twice the rate gains the same number of permits
 		if !d.At.Add(d.RetryAfter).Equal(first.At.Add(3*time.Minute + half.Truncate(time.Microsecond))) {
 			t.Errorf("a permit at %v, want after a twentieth of the hour", d.At.Add(d.RetryAfter))
 		}
 	})
 }
 
-// While two programs disagree on a limit, each counts what both have admitted, and admits up to its own.
+// While two programs have different limits, each counts the calls that both have admitted, and admits up to its own limit.
 func TestOverrideThatOthersDoNotKnow(t *testing.T) {
 	onEveryWindow(t, func(t *testing.T, s *subject, q ratelimit.Request) {
 		other := &subject{limiter: s.another()}
@@ -114,7 +115,7 @@ func TestOverrideThatOthersDoNotKnow(t *testing.T) {
 	})
 }
 
-// Another period starts from nothing; the way back finds what is still known.
+// With another period the count starts from zero. With the old period again, the permits that are still kept count.
 func TestOverrideOfThePeriod(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for _, algorithm := range []ratelimit.Algorithm{
@@ -156,12 +157,12 @@ func TestOverrideOfTheMode(t *testing.T) {
 	if d := s.admit(t, ratelimit.Request{Rule: strict, Key: "k"}); len(d.Violations) != 1 {
 		t.Errorf("the shadow reports %+v", d.Violations)
 	}
-	override(t, s.limiter, "strict", ratelimit.Override{Limit: new(int64(7))}) // instead of the one before
+	override(t, s.limiter, "strict", ratelimit.Override{Limit: new(int64(7))}) // replaces the override above
 	s.pass(time.Minute)
 	s.admit(t, ratelimit.Request{Rule: strict, Key: "k"})
 }
 
-// No permits refuse everything, also where a call brings its limit along.
+// An override to a limit of 0 refuses every call, even one that comes with a limit.
 func TestOverrideToNothing(t *testing.T) {
 	s := inMemory(newClock())
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour})
@@ -181,7 +182,7 @@ func TestOverrideToNothing(t *testing.T) {
 	}
 }
 
-// An override that does not suit a rule leaves it as it is, and says so.
+// A rule that cannot have the values of an override stays as it is, and Err says so.
 func TestOverrideThatDoesNotSuit(t *testing.T) {
 	s := inMemory(newClock())
 	daily := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Cron: "@daily"}, Key: "k"}

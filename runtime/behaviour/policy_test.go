@@ -18,7 +18,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// While the store cannot be reached, the strictest policy of a call's rules counts.
+// While the store cannot be reached, the strictest policy of a call's rules decides.
 func TestFailurePolicies(t *testing.T) {
 	const none, deny, allow, local = ratelimit.DefaultPolicy, ratelimit.FailClosed, ratelimit.FailOpen, ratelimit.FailLocal
 	tests := []struct {
@@ -67,7 +67,7 @@ func TestFailurePolicies(t *testing.T) {
 	}
 }
 
-// What was counted here during an outage is given back here.
+// A charge that was made in this process during an outage is given back in this process.
 func TestReturnOfALocalDecision(t *testing.T) {
 	server := redistest.Start(t)
 	l := ratelimit.New(scripted(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
@@ -87,7 +87,7 @@ func TestReturnOfALocalDecision(t *testing.T) {
 	}
 }
 
-// During an outage few calls try to connect, however many there are, and afterwards calls pass again.
+// During an outage only few of the calls try to connect, and afterwards calls pass again.
 func TestFault_EveryCallWaitsForTheConnectTimeout(t *testing.T) {
 	const calls = 200
 	server := redistest.Start(t)
@@ -124,7 +124,7 @@ func TestFault_EveryCallWaitsForTheConnectTimeout(t *testing.T) {
 	t.Error("the calls still fail after the outage")
 }
 
-// What is counted here while the store is lost is not what rules of this instance count.
+// The counts of FailLocal are separate from those of rules of instance scope.
 func TestLocalCountsOfBothScopesAreApart(t *testing.T) {
 	server := redistest.Start(t)
 	s := &subject{limiter: ratelimit.New(scripted(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))}
@@ -138,8 +138,8 @@ func TestLocalCountsOfBothScopesAreApart(t *testing.T) {
 	s.refuse(t, fleet)
 }
 
-// While the store fails, the n processes of a fleet together admit max(limit, n) permits a window at most, however often the store comes
-// back in between.
+// While the store fails, the n processes of a fleet together admit at most max(limit, n) permits in a window, however often the store comes back
+// in between.
 func TestSharesOfAFleet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.SampledFrom([]ratelimit.Rule{
@@ -187,8 +187,8 @@ func TestSharesOfAFleet(t *testing.T) {
 	})
 }
 
-// However often the store fails and comes back, a subject gets at most one further limit in a window from each process, and from all
-// processes together if they share it.
+// However often the store fails and comes back, each process gives a subject at most one more limit in a window. With FailLocalShare all
+// processes together give at most one more.
 func TestFlappingStore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := ratelimit.Rule{Name: "r", Limit: rapid.Int64Range(1, 10).Draw(t, "limit"), Per: time.Minute}

@@ -18,7 +18,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// The test binary, started with this variable, is one more program on a server: it waits, and prints what came of it.
+// If the test binary is started with this variable, it is another program on a server: it makes calls that wait, and prints their results.
 const waiterOf = "RATELIMIT_TEST_WAITER_OF"
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ const (
 	ofOneProcess = 50
 )
 
-// queued are the rules that the programs wait for together.
+// queued are the rules for which the programs wait.
 var queued = map[string]ratelimit.Rule{
 	"sliding-window": {Name: "sliding-window", Limit: 20, Per: 100 * time.Millisecond},
 	"fixed-window":   {Name: "fixed-window", Limit: 20, Per: 100 * time.Millisecond, Algorithm: ratelimit.FixedWindow},
@@ -46,12 +46,12 @@ var queued = map[string]ratelimit.Rule{
 	"token-bucket":   {Name: "token-bucket", Limit: 20, Per: 100 * time.Millisecond, Burst: 5, Algorithm: ratelimit.TokenBucket},
 }
 
-// An admission is one line of the log of a waiting program: when its place was reserved, the place, and when it went on.
+// An admission is one line in the log of a waiting program: when a place was reserved, the place, and when the call went on.
 type admission struct {
 	reserved, at, woken int64
 }
 
-// wait waits for a rule many times at once.
+// wait makes many calls at the same time that wait for a rule.
 func wait(addr string, rule ratelimit.Rule) {
 	var all sync.WaitGroup
 	var output sync.Mutex
@@ -69,7 +69,8 @@ func wait(addr string, rule ratelimit.Rule) {
 	all.Wait()
 }
 
-// program returns the test binary as a program on the server that waits for a rule: a queued one, perhaps of another period.
+// program returns a command that runs the test binary as a program that waits for a rule on the server. The rule is one of queued, perhaps with
+// another period.
 func program(t *testing.T, server *redistest.Server, rule ratelimit.Rule) *exec.Cmd {
 	t.Helper()
 	binary, err := os.Executable()
@@ -143,14 +144,14 @@ func requireQueue(t *testing.T, rule ratelimit.Rule, log []admission) {
 		micros(log[len(log)-1].at-log[0].reserved), micros(late[len(late)/2]), micros(late[len(late)-1]))
 }
 
-// requireLimit recomputes from the times of all admissions of one permit that a rule was kept.
+// requireLimit checks, by the times of all admissions of one permit, that a rule was kept.
 func requireLimit(t *testing.T, rule ratelimit.Rule, places []int64) {
 	t.Helper()
 	slices.Sort(places)
 	per, limit := rule.Per.Microseconds(), rule.Limit
 	var opened int64
 	for i, at := range places {
-		first := i // of the window that ends with this one
+		first := i // the first admission of the window that ends with this one
 		switch rule.Algorithm {
 		case ratelimit.FixedWindow:
 			if at >= opened+per {
@@ -159,7 +160,7 @@ func requireLimit(t *testing.T, rule ratelimit.Rule, places []int64) {
 			first, _ = slices.BinarySearch(places, opened)
 		case ratelimit.SlidingWindow, ratelimit.SlidingCounter:
 			first, _ = slices.BinarySearch(places, at-per+1)
-		default: // in any time, what leaks in it and a burst
+		default: // a span has at most a burst and what the bucket gains in it
 			burst := int64(1)
 			if rule.Algorithm == ratelimit.TokenBucket {
 				burst = rule.Burst
@@ -176,7 +177,7 @@ func requireLimit(t *testing.T, rule ratelimit.Rule, places []int64) {
 	}
 }
 
-// Many goroutines wait, and some give up: the places of the others keep to the limit.
+// Many goroutines wait, and some give up. The places of the others do not exceed the limit.
 func TestWaitingGoroutinesNeverExceedTheLimit(t *testing.T) {
 	const goroutines, calls = 64, 3
 	server := redistest.Start(t)
@@ -184,7 +185,7 @@ func TestWaitingGoroutinesNeverExceedTheLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, rule := range queued {
 				if rule.Algorithm == ratelimit.FixedWindow {
-					continue // who opened a window may have given up since, so that the log does not tell when it was
+					continue // the log does not show windows that were opened by calls that gave up
 				}
 				var all sync.WaitGroup
 				var mu sync.Mutex

@@ -22,7 +22,7 @@ const sequence = 50 // steps of one random sequence
 func TestModelAndMemoryAgree(t *testing.T) {
 	setRapid(t, "rapid.checks", strconv.Itoa(1+*memorySteps/sequence))
 	rapid.Check(t, func(t *rapid.T) {
-		rapid.SyncTest(t, func(t *rapid.T) { // where time passes at once
+		rapid.SyncTest(t, func(t *rapid.T) { // sleeping takes no time here
 			time.Sleep(micros(rapid.Int64Range(0, 366*24*time.Hour.Microseconds()).Draw(t, "start")))
 			w := newWalk(t, memstore.New(memstore.WithClock(time.Now)))
 			defer w.abandon()
@@ -51,10 +51,10 @@ type walk struct {
 	store   *witness
 	model   *model
 	rules   []ratelimit.Rule
-	retry   time.Duration // what the last refusal said
-	taken   []*running    // decisions that were allowed, and can be given back
+	retry   time.Duration // RetryAfter of the last refusal
+	taken   []*running    // calls that were allowed, and can be refunded
 	begun   []*running
-	waiting []*running // those that sleep
+	waiting []*running // calls that sleep
 	log     []string
 }
 
@@ -62,7 +62,7 @@ func newWalk(t *rapid.T, store ratelimit.Store) *walk {
 	rules := rapid.SliceOfN(anyRule, 1, 5).Draw(t, "rules")
 	known := map[identity]bool{}
 	for i := range rules {
-		// Few names: what one name and different windows have in common must not mix.
+		// There are few names, so that rules of one name with different windows occur. Their counts must not mix.
 		rules[i].Name = fmt.Sprint("rule", i%2)
 		if id := (ask{rule: rules[i]}).identity(); known[id] {
 			rules[i].Name = fmt.Sprint("other", i)
@@ -118,7 +118,7 @@ func (w *walk) step() {
 	}
 }
 
-// giveBack returns the last decision or any earlier one, sometimes one that was returned before.
+// giveBack refunds the last decision or an earlier one, sometimes one that was already refunded.
 func (w *walk) giveBack() {
 	if len(w.taken) == 0 {
 		return
@@ -133,7 +133,7 @@ func (w *walk) giveBack() {
 	w.model.giveBack(now, r.number, r.wanted)
 }
 
-// reset forgets the earlier decisions: what is to be given back after a reset has its own scenario.
+// reset resets all counts. It also drops the earlier decisions, because other tests check refunds after a reset.
 func (w *walk) reset() {
 	if len(w.waiting) > 0 {
 		return

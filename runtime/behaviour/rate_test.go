@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// eventually waits until something holds. No call waits for overrides: what it does not know, a later one does.
+// eventually waits until holds returns true. It is needed because calls do not wait for overrides: only later calls follow them.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -24,7 +24,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// limitOf is the limit of a rule that is full, as a limiter sees it.
+// limitOf returns the limit in a refusal by the rule. The rule must be exhausted.
 func limitOf(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) int64 {
 	t.Helper()
 	d, err := l.Peek(context.Background(), q)
@@ -44,7 +44,7 @@ func fill(t *testing.T, s *subject) ratelimit.Request {
 	return q
 }
 
-// All that use a store follow its overrides: those that call all the time, those that begin, and those that begin again.
+// All limiters on a store follow its overrides: those that are called all the time, new ones, and those that are called again after a pause.
 func TestRatesAreFollowed(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := fill(t, s)
@@ -97,7 +97,7 @@ func TestTrySetRate(t *testing.T) {
 	})
 }
 
-// An override that has ended is none. Of many callers who see that, one sets another.
+// SetNew replaces an override that has ended. Of many callers, one sets the new override.
 func TestTrySetRateOverOneThatHasEnded(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := fill(t, s)
@@ -124,7 +124,7 @@ func TestTrySetRateOverOneThatHasEnded(t *testing.T) {
 	})
 }
 
-// What a process says itself hides the store's override, and no other prefix sees either.
+// A local override takes precedence over the store's. Limiters with another prefix see neither.
 func TestOverrideHidesTheRate(t *testing.T) {
 	store := memstore.New()
 	s := &subject{limiter: ratelimit.New(store)}
@@ -172,7 +172,7 @@ func TestMalformedRatesAreIgnored(t *testing.T) {
 	}
 }
 
-// While the store cannot be reached, what was known of its overrides holds.
+// While the store cannot be reached, the overrides that were read before stay in force.
 func TestRatesOutliveAnOutage(t *testing.T) {
 	server := redistest.Start(t)
 	l := ratelimit.New(scripted(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))

@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// Of the rules of a call only those that refund errors give their permits back.
+// If the wrapped call fails, only the rules with RefundError give their permits back.
 func TestRefundOfOneOfTwoRules(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		refunds := rule
@@ -31,7 +31,7 @@ func TestRefundOfOneOfTwoRules(t *testing.T) {
 	})
 }
 
-// A return that reached no server can be made again; one whose reply got lost is not, and neither is one that was made.
+// A refund that reached no server can be tried again. One whose reply was lost is not repeated, and neither is one that succeeded.
 func TestReturnAfterAnOutage(t *testing.T) {
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
@@ -69,7 +69,8 @@ func TestReturnAfterAnOutage(t *testing.T) {
 	}
 }
 
-// Settlements of several calls have 24 hours of debt together. Observers are told which was not charged in full, and how much was.
+// The settlements of several calls together can make a debt of at most 24 hours. Observers see which of them was not charged in full, and how
+// much was charged.
 func TestSettlementsThatAddUp(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		var told []error

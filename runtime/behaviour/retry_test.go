@@ -7,12 +7,12 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// A retry delay is exact: every moment before its end is refused, with what is left of it, and at its end the call passes.
+// A retry delay is exact: at any time before its end a call is refused with the rest of the delay, and at its end the call passes.
 func TestRetryDelayIsExact(t *testing.T) {
 	const per = 120 * time.Millisecond
 	tests := map[string]struct {
 		rule  ratelimit.Rule
-		costs []int64 // admitted one after the other; the last one is refused
+		costs []int64 // of calls one after the other: all but the last are admitted
 	}{
 		"sliding window":              {ratelimit.Rule{Limit: 1, Per: per}, []int64{1, 1}},
 		"sliding window, costs":       {ratelimit.Rule{Limit: 10, Per: per}, []int64{3, 3, 4, 6}},
@@ -40,8 +40,8 @@ func TestRetryDelayIsExact(t *testing.T) {
 	})
 }
 
-// Where a rule fills up before the last cost is tried (a calendar's second may end between two calls), the call passes at
-// once, and that is tried again.
+// requireExactRetry checks the retry delay of a call. If permits come back before it makes the call (a calendar's second may end meanwhile), the
+// call passes, and requireExactRetry tries again.
 func requireExactRetry(t *testing.T, s *subject, q ratelimit.Request) {
 	t.Helper()
 	d := s.peek(t, q)

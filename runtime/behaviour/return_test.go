@@ -62,7 +62,7 @@ func TestReturnAfterResetTakesNothingOff(t *testing.T) {
 	})
 }
 
-// What was charged since a reset is all that the return of an earlier charge can take off.
+// The refund of a charge from before a reset gives back at most what was charged since the reset.
 func TestReturnAfterResetAdmitsNoMoreThanTheLimit(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		rules := algorithms()

@@ -18,7 +18,7 @@ func TestRulesOfACallShareOneScript(t *testing.T) {
 		rule.Name = name
 		call = append(call, ratelimit.Request{Rule: rule, Key: "k"}, ratelimit.Request{Rule: rule, Key: "another subject"})
 	}
-	s.admit(t, call...) // from here on the server knows the script
+	s.admit(t, call...) // afterwards the server knows the script
 	for n := range 5 {
 		before := scripts(t, client)
 		if d := s.allow(t, call...); d.Allowed != (n < 2) {
@@ -30,7 +30,7 @@ func TestRulesOfACallShareOneScript(t *testing.T) {
 	}
 }
 
-// The limiters of a fleet share what is the fleet's, and each has a budget of its own where the rule says so.
+// The limiters of a fleet share the counts of fleet scope. Each has its own counts of instance scope.
 func TestLimitersOfOneStore(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for name, rule := range algorithms() {

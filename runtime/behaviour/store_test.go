@@ -20,12 +20,12 @@ type subject struct {
 	limiter *ratelimit.Limiter
 	store   ratelimit.Store           // of the limiter
 	another func() *ratelimit.Limiter // one more program on the same store
-	pass    func(time.Duration)       // at least that long
-	// near passes most of a delay: all but a microsecond where the clock obeys, else as near as sleeping allows.
+	pass    func(time.Duration)       // lets at least that much time pass
+	// near lets most of a delay pass: all but a microsecond if the test moves the clock, and otherwise as much as a sleep allows.
 	near func(time.Duration)
 }
 
-// bare is a store that keeps no overrides, so that limiters ask it for their calls' decisions alone.
+// bare is a store without overrides, so that limiters only ask it for decisions.
 type bare struct{ ratelimit.Store }
 
 func (bare) Settings(context.Context, string) (map[string]string, error) { return nil, nil }
@@ -54,7 +54,7 @@ func onServer(t testing.TB, server *redistest.Server) *subject {
 	}}
 }
 
-// patience is how long clients and stores wait for servers, which the machine may keep from answering.
+// patience is how long clients and stores wait for servers, which may be slow on a busy machine.
 const patience = time.Minute
 
 // scripted returns a store on Redis with patience, unless an option says otherwise.
@@ -62,15 +62,15 @@ func scripted(client redis.UniversalClient, options ...redisstore.Option) rateli
 	return redisstore.New(client, append([]redisstore.Option{redisstore.WithTimeout(patience)}, options...)...)
 }
 
-// connect returns a client that learns at once that a server is gone.
+// connect returns a client that notices at once that a server is gone.
 func connect(t testing.TB, addr string) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience, DialerRetries: 1})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-// load tells a server the script. A store does that in the background, and tests in a bubble or tests that count commands do not wait
-// for it.
+// load loads the script into a server. A store does that in the background. Tests in a synctest bubble, and tests that count commands, cannot wait
+// for that.
 func load(t testing.TB, client *redis.Client) {
 	t.Helper()
 	if err := client.FunctionLoad(context.Background(), lua.Library).Err(); err != nil {
@@ -84,7 +84,7 @@ func connectCluster(t testing.TB, servers redistest.Cluster) *redis.ClusterClien
 	return client
 }
 
-// A clock is moved by hand.
+// A clock is moved by the test.
 type clock struct {
 	mu sync.Mutex
 	t  time.Time
@@ -146,7 +146,7 @@ func (s *subject) refuse(t *testing.T, requests ...ratelimit.Request) ratelimit.
 	return d
 }
 
-// left is how many permits a request's rule would still admit now, found by asking.
+// left returns how many permits a request's rule would still admit now.
 func (s *subject) left(t *testing.T, q ratelimit.Request) int64 {
 	t.Helper()
 	q.Cost = q.Rule.Limit
@@ -157,5 +157,5 @@ func (s *subject) left(t *testing.T, q ratelimit.Request) int64 {
 	return d.Violations[0].Remaining
 }
 
-// inRealTime returns a store in this process that goes by the system's clock.
+// inRealTime returns a store in memory that uses the system's clock.
 func inRealTime() ratelimit.Store { return memstore.New() }

@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// A call that waits in vain is not made: no trigger is told of it.
+// A waiting call that is cancelled is not made, so no trigger is called.
 func TestTriggerOfACancelledWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0

@@ -20,13 +20,13 @@ func window(name string, limit int64, algorithm ratelimit.Algorithm) ratelimit.R
 	return ratelimit.Rule{Name: name, Limit: limit, Per: time.Hour, Algorithm: algorithm}
 }
 
-// reserve begins a call that waits, and returns when that has its place. To leave gives the place back.
+// reserve starts a waiting call, and returns when the call has its place. leave cancels the call, which gives the place back.
 func (s *subject) reserve(t *testing.T, requests ...ratelimit.Request) (leave func()) {
 	t.Helper()
 	return s.wait(t, true, requests...)
 }
 
-// wait begins a call that waits, in a place or without one.
+// wait starts a waiting call. keeps says whether it gets a place.
 func (s *subject) wait(t *testing.T, keeps bool, requests ...ratelimit.Request) (leave func()) {
 	t.Helper()
 	store := &witness{Store: s.store, seen: make(chan seen, 1)}
@@ -76,7 +76,7 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 	})
 }
 
-// A waiter who is cancelled learns just that, also when the server is too slow for the place to be given back meanwhile.
+// A cancelled call returns the context's error, even if the server is too slow to give the place back meanwhile.
 func TestCancelledWaiterOfASilentServer(t *testing.T) {
 	server := redistest.Start(t)
 	s := &subject{limiter: ratelimit.New(scripted(connect(t, server.Addr), redisstore.WithTimeout(2*time.Second)))}
@@ -105,15 +105,15 @@ func TestCancelledWaiterOfASilentServer(t *testing.T) {
 	}
 }
 
-// Who waits for a budget of his own reserves a place under the others' budget as well, where that keeps one: the others pass as long
-// as his place is left. Other budgets are not touched before his time has come.
+// A call that waits for its own budget also reserves a place in a budget that it shares with others, if that budget keeps places. The others pass
+// as long as that place remains. A shared budget that keeps no place is not charged before the call is admitted.
 func TestWaiterHoldsNobodyUp(t *testing.T) {
 	shared := map[string]ratelimit.Rule{
 		"sliding-window": {Limit: 5, Per: time.Hour},
 		"fixed-window":   {Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
 		"calendar":       {Limit: 5, Cron: yearly},
 		"token-bucket":   {Limit: 4, Per: time.Hour, Algorithm: ratelimit.TokenBucket},
-		"prepaid":        {Limit: 3, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true}, // lets one more pass
+		"prepaid":        {Limit: 3, Per: time.Hour, Algorithm: ratelimit.TokenBucket, Prepay: true}, // lets one more call pass
 	}
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for name, rule := range shared {
@@ -154,7 +154,7 @@ func TestCancelledWaiterAndAShadow(t *testing.T) {
 	})
 }
 
-// The deadline of a context is known beforehand.
+// A call whose place would be after the context's deadline is refused at once.
 func TestPlaceBehindTheDeadlineIsRefusedAtOnce(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}
@@ -179,7 +179,7 @@ func TestPlaceBehindTheDeadlineIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// At most so many permits wait as the queue is long.
+// Waiting calls need at most as many permits as the queue allows.
 func TestQueueBoundsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := ratelimit.New(memstore.New())
@@ -206,7 +206,7 @@ func TestQueueBoundsTheDelay(t *testing.T) {
 	})
 }
 
-// No call waits for a rule that counts members, as who is known now need not be known later, nor for a sliding counter.
+// No call waits for a sliding counter, or for a rule with Distinct: a member that is known now may no longer be known later.
 func TestRulesThatNoCallWaitsFor(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		full := ratelimit.Request{Rule: window("full", 1, ratelimit.SlidingWindow), Key: "k"}
@@ -223,7 +223,7 @@ func TestRulesThatNoCallWaitsFor(t *testing.T) {
 	})
 }
 
-// The longest warm-up is exact: its products exceed 64 bits.
+// The longest warm-up is exact, although its products exceed 64 bits.
 func TestLongWarmup(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		rule := ratelimit.Rule{Name: "r", Per: 24 * time.Hour, Algorithm: ratelimit.TokenBucket, Warmup: 24*time.Hour - 3*time.Microsecond}
@@ -240,7 +240,7 @@ func TestLongWarmup(t *testing.T) {
 	})
 }
 
-// A debt is paid within a day, or one permit is. Otherwise it is never made.
+// A call is never admitted if its debt would last longer than a day, unless it costs one permit.
 func TestLongestDebt(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		for _, rule := range []ratelimit.Rule{
@@ -254,7 +254,7 @@ func TestLongestDebt(t *testing.T) {
 			}
 			q.Cost = 1
 			if rule.Prepay {
-				s.admit(t, q) // the one that is stored
+				s.admit(t, q) // takes the stored permit
 			}
 			s.admit(t, q)
 			if d := s.refuse(t, q); d.RetryAfter < 3600*24*time.Hour || d.RetryAfter > rule.Per+rule.Warmup {
@@ -264,7 +264,7 @@ func TestLongestDebt(t *testing.T) {
 	})
 }
 
-// over is a context whose end is there when it is asked for.
+// over is a context that has ended whenever it is asked.
 type over struct{ context.Context }
 
 func (c over) Done() <-chan struct{} {
@@ -272,7 +272,7 @@ func (c over) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// A place at the very deadline of a context is not too late, whichever of the two a call hears of first.
+// A place exactly at the deadline of a context is not too late, whichever of the two events the call notices first.
 func TestPlaceAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := ratelimit.New(memstore.New())

@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// A witness sees what a store answers, in its order, before a call that waits begins to sleep.
+// A witness sees the answers of a store, in order, before a waiting call begins to sleep.
 type witness struct {
 	ratelimit.Store
 	mu   sync.Mutex
@@ -36,30 +36,30 @@ func (w *witness) Decide(ctx context.Context, call *engine.Call) (engine.Verdict
 	return v, err
 }
 
-// A running call is one that was begun: it is over or sleeps.
+// A running is a call that was started. It has finished, or it sleeps.
 type running struct {
 	what     string
 	asks     []ask
 	began    int64
-	deadline int64 // of its context; 0 is none
+	deadline int64 // of its context; 0 means none
 	cancel   context.CancelFunc
 	wanted   func(ratelimit.Rule) bool
-	done     chan struct{} // closed when the call is over
+	done     chan struct{} // closed when the call has finished
 
-	// What the model expects, of the last time that the call was decided.
+	// What the model expects of the last decision on the call.
 	want   outcome
 	number int
 	now    int64
 
-	// What came of the call: to be read after done only.
+	// The results of the call. They may only be read after done.
 	told     hooks
 	decision ratelimit.Decision // of a request
 	err      error
-	back     func() error // gives back, if admitted
+	back     func() error // refunds the call, if it was admitted
 	ended    int64
 }
 
-// due is when a call that sleeps goes on. One that asks again does not do so at once.
+// due returns when a sleeping call goes on. A call that asks again sleeps for some time at least.
 func (r *running) due() int64 {
 	if r.want.again {
 		return max(r.want.at, r.now+100)
@@ -71,7 +71,7 @@ func (r *running) sleeps() bool {
 	return r.what != "Peek" && (r.want.again || r.want.allowed() && r.want.at > r.now)
 }
 
-// hooks is what the limiter told its functions about a call.
+// hooks records what the limiter's observers and triggers saw of a call.
 type hooks struct {
 	shadows  []ratelimit.Violation
 	triggers []ratelimit.Trigger
@@ -115,7 +115,7 @@ func (w *walk) request(what string) {
 	})
 }
 
-// mayWait reports whether a program may wait for all of the rules. Only those of the fleet are decided where the witness sees it.
+// mayWait reports whether a call may wait for all of the rules. All must be of fleet scope, because the witness sees only these decisions.
 func mayWait(asks []ask) bool {
 	return !slices.ContainsFunc(asks, func(q ask) bool {
 		return q.rule.Scope == ratelimit.ScopeInstance || !letsWait(q.rule)
@@ -128,7 +128,7 @@ func letsWait(r ratelimit.Rule) bool {
 	return r.Validate() == nil
 }
 
-// forever is how long a call waits whose context has no deadline.
+// forever is how long a call waits if its context has no deadline.
 const forever = 3660 * 24 * time.Hour
 
 func (w *walk) drawPatience() time.Duration {
@@ -171,7 +171,7 @@ func (w *walk) charge() {
 	w.begin(r, take)
 }
 
-// begin starts a call, and compares as soon as it is over or sleeps.
+// begin starts a call, and compares it with the model as soon as it has finished or sleeps.
 func (w *walk) begin(r *running, call func() error) {
 	w.begun = append(w.begun, r)
 	go func() {
@@ -190,8 +190,8 @@ func (w *walk) begin(r *running, call func() error) {
 	w.end(r)
 }
 
-// settle waits until all calls sleep or are over, and tells the model what was decided meanwhile. A call under rules of both
-// scopes is decided in two steps, at one time.
+// settle waits until all calls sleep or have finished. Then it makes the model decide the calls that the store has decided meanwhile. A call under
+// rules of both scopes is decided in two steps, at one time.
 func (w *walk) settle() {
 	synctest.Wait()
 	for len(w.store.seen) > 0 {
@@ -205,7 +205,7 @@ func (w *walk) settle() {
 	}
 }
 
-// decided asks the model for what is to come of a call, in its turn.
+// decided makes the model decide a call, in the order of the store's decisions.
 func (w *walk) decided(r *running, now int64) {
 	asks := slices.Clone(r.asks)
 	for i := range asks {
@@ -220,14 +220,14 @@ func (w *walk) decided(r *running, now int64) {
 	w.note("%s of %d %s at %d: want %s", r.what, r.began, describe(asks), now, r.want)
 }
 
-// requireAsleep fails unless a call is over or sleeps as the model says.
+// requireAsleep fails the test unless a call has finished or sleeps, as the model expects.
 func (w *walk) requireAsleep(r *running) {
 	if r.sleeps() == r.isOver() {
 		w.fail("sleeps: %v; got %+v, error %v", !r.isOver(), r.decision, r.err)
 	}
 }
 
-// collect takes in the calls whose time has come.
+// collect compares the waiting calls that have finished. It fails the test if a call sleeps although its time has come.
 func (w *walk) collect() {
 	w.settle()
 	w.waiting = slices.DeleteFunc(w.waiting, func(r *running) bool {
@@ -243,7 +243,7 @@ func (w *walk) collect() {
 	})
 }
 
-// end compares what a call came to.
+// end compares the result of a call with the model.
 func (w *walk) end(r *running) {
 	if r.want.again {
 		if !errors.Is(r.err, context.DeadlineExceeded) || r.due() <= r.deadline {
@@ -265,8 +265,8 @@ func (w *walk) end(r *running) {
 	}
 }
 
-// overruns reports whether a rule goes on to count beyond its limit where no more permits than that are remembered: what it
-// says after a return, or under another limit, is not defined.
+// overruns reports whether a rule counts beyond its limit but keeps at most as many permits as the limit. Its answers after a refund, or with
+// another limit, are not defined.
 func overruns(r ratelimit.Rule) bool {
 	_, isLog := lawOf(r).(slidingLaw)
 	return isLog && r.Mode == ratelimit.ModeTrigger
@@ -276,7 +276,7 @@ func forgets(r *running) bool {
 	return slices.ContainsFunc(r.asks, func(q ask) bool { return q.cost > 0 && overruns(q.rule) })
 }
 
-// abandon ends all calls and looks at nothing any more.
+// abandon ends all calls without comparing them.
 func (w *walk) abandon() {
 	for _, r := range w.begun {
 		r.cancel()
