@@ -163,7 +163,7 @@ func TestSettingsThatChangeMeanwhile(t *testing.T) {
 	}
 }
 
-// Of a list that somebody has filled, little more is read than is followed.
+// Of a list with too many texts, little more is read than limiters follow.
 func TestSettingsOfALongList(t *testing.T) {
 	s, server := open(t)
 	texts := make(map[string]string)

@@ -202,7 +202,7 @@ func alone(requests []*request) bool {
 	return writing == 1
 }
 
-// A key of a foreign type harms one of the calls that go together.
+// A key of a foreign type fails only one of the calls in a batch.
 func TestForeignKeyHarmsOneCall(t *testing.T) {
 	s, server := open(t)
 	server.Do("RPUSH p:minute:{17}:1m x")

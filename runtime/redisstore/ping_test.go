@@ -202,7 +202,7 @@ func TestPingOfARing(t *testing.T) {
 	requirePing(t, New(cluster, WithTimeout(20*time.Second)).(*store), `does not know the user "ann", or the password is wrong`)
 }
 
-// A server that removes counts is told of once, by Ping and at the first call, whoever has loaded the function.
+// Ping, or the first call, tells the operator once about a server that removes counts, whoever has loaded the function.
 func TestEvictionIsTold(t *testing.T) {
 	for name, use := range map[string]func(*store) error{
 		"ping": func(s *store) error { return s.Ping(t.Context(), "p", rulesOfAllKinds()) },

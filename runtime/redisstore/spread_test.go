@@ -208,7 +208,7 @@ func TestSpreadUpToThatCannotGiveBack(t *testing.T) {
 	}
 }
 
-// A call that has the time to wait is told when to ask again, and charged nothing.
+// A call that may wait is not charged, and the verdict says when to ask again.
 func TestSpreadAsksAgain(t *testing.T) {
 	s := openCluster(t)
 	short := &engine.Rule{Name: "short", Tag: "50ms", Kind: engine.SlidingWindow, Per: 50_000}

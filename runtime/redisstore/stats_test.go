@@ -81,7 +81,8 @@ func TestStatsOfCallsThatAskAgain(t *testing.T) {
 	}
 }
 
-// A process publishes while it decides: calls that the server or a remembered refusal answers, no peeks, and nothing once it is idle.
+// A process publishes statistics while it decides. They include calls that a remembered refusal answers, but no peeks. An idle process publishes
+// nothing.
 func TestStats(t *testing.T) {
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) {
