@@ -5,8 +5,6 @@ import (
 	"go/types"
 	"slices"
 	"strings"
-
-	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // rewriter replaces the types in a signature by identical types that this package can name. Where it cannot name a type, it uses
@@ -126,10 +124,10 @@ func (r *rewriter) aliasOf(t types.Type) types.Type {
 		}
 		for _, name := range p.Scope().Names() {
 			o, ok := p.Scope().Lookup(name).(*types.TypeName)
-			if !ok || !o.IsAlias() || !r.usable(o) {
+			if !ok || !o.IsAlias() {
 				continue
 			}
-			if a, ok := o.Type().(*types.Alias); ok {
+			if a, ok := o.Type().(*types.Alias); ok && r.usable(a) {
 				if found := r.standsFor(a, t); found != nil {
 					return found
 				}
@@ -160,13 +158,16 @@ func owner(path string) string {
 	return path[:max(i, 0)]
 }
 
-// usable reports whether the generated file can name the alias o in every build.
-func (r *rewriter) usable(o *types.TypeName) bool {
-	if o.Pkg() != r.pkg.Types {
-		return o.Exported() && reach.Importable(o.Pkg().Path(), r.pkg.Types.Path())
+// usable reports whether the generated file can name the alias a in every build.
+func (r *rewriter) usable(a *types.Alias) bool {
+	if r.from().Unnameable(a) != "" {
+		return false
 	}
-	s := r.declared[o]
-	return s != nil && !r.from().Hidden(o.Name()) && (s.file == r.home || constraintOf(s.file) == "" && (r.home.IsTest() || !s.file.IsTest()))
+	if a.Obj().Pkg() != r.pkg.Types {
+		return true
+	}
+	s := r.declared[a.Obj()]
+	return s != nil && (s.file == r.home || constraintOf(s.file) == "" && (r.home.IsTest() || !s.file.IsTest()))
 }
 
 // standsFor returns the alias a, or an instance of it, if it is identical to t. Otherwise it returns nil.
