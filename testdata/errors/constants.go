@@ -37,6 +37,11 @@ type X interface {
 	//ratelimit:rule limit=5 per=1m cost="1 - some"
 	//                                    ^ cost: this is always -4, so that the rule never applies; expected at least 1
 	Computed() error
+	//ratelimit:rule limit=5 per=1m settle="none - some"
+	//                                      ^ settle: this is always -5, so that no call is settled; expected at least 0
+	Settled() error
+	//ratelimit:rule limit=5 per=1m settle="none"
+	Free() error
 	//ratelimit:rule limit=5 per=1m cost="none" when="some > none"
 	Parameter(none int) error
 	//ratelimit:rule limit=5 per=1m when="false"

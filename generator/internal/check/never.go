@@ -15,6 +15,9 @@ func (a *analysis) neverApplies(r *model.Rule) {
 	if v, ok := constant(r.Cost).(int); ok && v <= 0 {
 		a.found.Add(r.Rule.Cost.Pos, "cost: this is always %d, so that the rule never applies; expected at least 1", v)
 	}
+	if v, ok := constant(r.Settle).(int); ok && v < 0 {
+		a.found.Add(argument(r, "settle"), "settle: this is always %d, so that no call is settled; expected at least 0", v)
+	}
 }
 
 // neverValid reports a constant expression that is not a valid limit.
