@@ -63,7 +63,7 @@ var catalogServerListRules = wrap.NewRules("shop.CatalogServer.List",
 
 // List calls the wrapped method. Limits: those that all methods share.
 func (c *LimitedCatalogServer) List(arg0 *catalogpb.ListRequest, arg1 grpc.ServerStreamingServer[catalogpb.Item]) error {
-	if arg1 == nil {
+	if wrap.IsNil(arg1) {
 		return wrap.Failed(context.Background(), c.limiter, catalogServerListRules.NilKey(0, "arg1"))
 	}
 	if err := wrap.Take(arg1.Context(), c.limiter, catalogServerListRules, wrap.Everybody); err != nil {

@@ -115,9 +115,13 @@ func (w *writer) checkContext() {
 	if !mayLackContext(w.method) {
 		return
 	}
-	name := w.params[w.method.Context]
-	err := w.rulesOf[w.method] + ".NilKey(0, " + quote(w.method.Params[w.method.Context].Name) + ")"
-	w.stmts = append(w.stmts, "if "+name+" == nil {\n"+w.keyFailure(w.background(), err)+"\n}")
+	name, param := w.params[w.method.Context], w.method.Params[w.method.Context]
+	isNil := name + " == nil"
+	if types.IsInterface(param.Type) { // which may hold a nil pointer; a type parameter counts as one
+		isNil = w.wrap("IsNil") + "(" + name + ")"
+	}
+	err := w.rulesOf[w.method] + ".NilKey(0, " + quote(param.Name) + ")"
+	w.stmts = append(w.stmts, "if "+isNil+" {\n"+w.keyFailure(w.background(), err)+"\n}")
 	w.facts[name] = true
 }
 

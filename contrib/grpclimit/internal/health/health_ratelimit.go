@@ -148,7 +148,7 @@ var healthServerWatchRules = wrap.NewRules("internal/health.HealthServer.Watch",
 
 // Watch calls the wrapped method. Limits: those that all methods share.
 func (h *LimitedHealthServer) Watch(arg0 *grpc_health_v1.HealthCheckRequest, arg1 grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
-	if arg1 == nil {
+	if wrap.IsNil(arg1) {
 		return wrap.Failed(context.Background(), h.limiter, healthServerWatchRules.NilKey(0, "arg1"))
 	}
 	clientIP := wrap.ClientIP(arg1.Context())
