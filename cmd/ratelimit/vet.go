@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -69,8 +70,10 @@ func goVet(args []string, stdout, stderr io.Writer) (status int) {
 		return failed
 	}
 	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + self}, args...)...)
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = stdout, &said
 	err = cmd.Run()
+	io.WriteString(stderr, withoutUsage(said.String()))
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return exit.ExitCode()
@@ -80,4 +83,14 @@ func goVet(args []string, stdout, stderr io.Writer) (status int) {
 		return failed
 	}
 	return done
+}
+
+// withoutUsage returns what go vet says. Below an error in the command line it prints its own usage, which is about other commands
+// than this one.
+func withoutUsage(said string) string {
+	wrong, usage, _ := strings.Cut(said, "\n")
+	if strings.HasPrefix(usage, "usage: go vet") {
+		return "ratelimit vet: " + wrong + "; see ratelimit vet -h\n"
+	}
+	return said
 }

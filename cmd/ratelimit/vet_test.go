@@ -218,3 +218,16 @@ func TestVetUsage(t *testing.T) {
 		}
 	}
 }
+
+func TestVetWrongFlag(t *testing.T) {
+	program, dir := build(t), module(t)
+	for flag, wrong := range map[string]string{
+		"-nope":         "flag provided but not defined: -nope",
+		"-bypass=maybe": `invalid boolean value "maybe" for -bypass: parse error`,
+	} {
+		status, out := runIn(t, dir, program, "vet", flag)
+		if want := "ratelimit vet: " + wrong + "; see ratelimit vet -h\n"; status != misused || out != want {
+			t.Errorf("vet %s: status %d, printed %q, expected %q", flag, status, out, want)
+		}
+	}
+}
