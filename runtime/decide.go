@@ -260,9 +260,9 @@ func (l *Limiter) sleep(ctx context.Context, d time.Duration, placed bool) {
 	}
 }
 
-// grace bounds how long a call waits for its permits to be given back, for example after its context has ended. The store gives them back
-// even if that takes longer.
-const grace = 50 * time.Millisecond
+// grace bounds how long a call that is over waits for its permits to be given back or settled. The store goes on with that afterwards. The
+// default timeout of a store is shorter than grace, and comes first.
+const grace = 300 * time.Millisecond
 
 func contextError(ctx context.Context, method string) error {
 	return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())
