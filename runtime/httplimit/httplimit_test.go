@@ -26,8 +26,8 @@ import (
 
 var start = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
 
-func newLimiter(now *time.Time) *ratelimit.Limiter {
-	return ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return *now })))
+func newLimiter(now *time.Time, options ...ratelimit.Option) *ratelimit.Limiter {
+	return ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return *now })), options...)
 }
 
 var ok = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello") })
@@ -90,8 +90,13 @@ func TestMiddleware(t *testing.T) {
 }
 
 func TestMiddlewareOfNoKey(t *testing.T) {
-	now := start
-	limiter, rules := newLimiter(&now), []ratelimit.Rule{{Limit: 1, Per: time.Minute}}
+	now, failed := start, 0
+	count := func(_ context.Context, e *ratelimit.Event) {
+		if _, ok := errors.AsType[*ratelimit.KeyError](e.Err); ok && e.Kind == ratelimit.EventFailed {
+			failed++
+		}
+	}
+	limiter, rules := newLimiter(&now, ratelimit.WithObserver(count)), []ratelimit.Rule{{Limit: 1, Per: time.Minute}}
 	h := httplimit.Middleware(limiter, nil, rules)(ok)
 	want(t, get(h, "203.0.113.9:80"), 200, map[string]string{"RateLimit-Policy": `"rule-1";q=1;w=60`, "X-RateLimit-Limit": ""})
 	want(t, get(h, "203.0.113.10:80"), 429, map[string]string{"RateLimit": `"rule-1";r=0;t=60`})
@@ -105,6 +110,9 @@ func TestMiddlewareOfNoKey(t *testing.T) {
 		if got := w.Body.String(); got != `{"title":"Bad Request","status":400}`+"\n" {
 			t.Errorf("got %s", got)
 		}
+	}
+	if failed != 3 {
+		t.Errorf("observers saw %d keys that could not be computed, want 3", failed)
 	}
 }
 

@@ -74,7 +74,7 @@ func (m *middleware) take(r *http.Request) error {
 			err = errors.New("the key is empty")
 		}
 		if err != nil {
-			return m.rules.KeyError(0, "", err)
+			return wrap.Failed(r.Context(), m.limiter, m.rules.KeyError(0, "", err))
 		}
 	}
 	subjects := slices.Repeat([]string{subject}, len(m.rules.Rules()))
