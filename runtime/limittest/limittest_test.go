@@ -165,6 +165,17 @@ func TestOutage(t *testing.T) {
 	if err := before.Refund(t.Context()); err == nil {
 		t.Error("a store that is away gave permits back")
 	}
+	operator := ratelimit.New(store)
+	_, rules := operator.Rules(t.Context())
+	for name, err := range map[string]error{
+		"override": operator.Overrides().Set(t.Context(), "r", ratelimit.Override{Limit: new(int64(2))}),
+		"clear":    operator.Overrides().Clear(t.Context(), "r"), "rules": rules,
+		"block": operator.Block(t.Context(), time.Hour, ratelimit.Request{Rule: rule}),
+	} {
+		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+			t.Errorf("%s, by a store that is away: got %v", name, err)
+		}
+	}
 	store.End()
 	if err := ratelimit.New(store).Ping(t.Context()); err != nil {
 		t.Error(err)

@@ -90,3 +90,35 @@ func (o *Outage) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	}
 	return o.inner.Reset(ctx, call)
 }
+
+// Settings implements engine.Settings.
+func (o *Outage) Settings(ctx context.Context, list string) (map[string]string, error) {
+	if err := o.failure(); err != nil {
+		return nil, err
+	}
+	return o.inner.Settings(ctx, list)
+}
+
+// Set implements engine.Settings.
+func (o *Outage) Set(ctx context.Context, list, name, text string, replaces func(old string) bool) (bool, error) {
+	if err := o.failure(); err != nil {
+		return false, err
+	}
+	return o.inner.Set(ctx, list, name, text, replaces)
+}
+
+// Unset implements engine.Settings.
+func (o *Outage) Unset(ctx context.Context, list string, names ...string) error {
+	if err := o.failure(); err != nil {
+		return err
+	}
+	return o.inner.Unset(ctx, list, names...)
+}
+
+// Register implements engine.Settings.
+func (o *Outage) Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error {
+	if err := o.failure(); err != nil {
+		return err
+	}
+	return o.inner.Register(ctx, list, texts, life)
+}
