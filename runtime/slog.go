@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -37,9 +38,9 @@ func WithLinesPerSecond(n int) SlogOption {
 	return func(s *slogger) { s.perSecond = int64(max(1, n)) }
 }
 
-// SlogObserver returns an observer for [WithObserver] that logs refusals and failures. A refusal is logged with the rules that refused and
-// the delay. Failures are calls that were not decided, calls that a [FailurePolicy] decided, and refunds and settlements that failed. Admitted
-// calls are not logged. SlogObserver panics if logger is nil.
+// SlogObserver returns an observer for [WithObserver] that logs refusals and failures. A refusal is logged with the delay and the rules that
+// refused, in the fields rule, rule2 and so on. Failures are calls that were not decided, calls that a [FailurePolicy] decided, and refunds
+// and settlements that failed. Admitted calls are not logged. SlogObserver panics if logger is nil.
 func SlogObserver(logger *slog.Logger, level slog.Level, options ...SlogOption) func(context.Context, *Event) {
 	if logger == nil {
 		panic("ratelimit.SlogObserver: the logger is nil")
@@ -101,9 +102,14 @@ func (e *Event) fields(shown func(key string) string) []slog.Attr {
 	fields := filled(slog.String("method", e.Method), slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never),
 		slog.String("waited", words(e.Waited)))
 	fields = append(fields, slog.String("source", e.Source.String()))
+	refused := 0
 	for i := range e.Rules {
 		if o := &e.Rules[i]; o.Refused {
-			fields = append(fields, slog.Any("rule", slog.GroupValue(o.fields(shown(o.Key))...)))
+			name := "rule"
+			if refused++; refused > 1 {
+				name += strconv.Itoa(refused) // a reader of JSON keeps one of several fields of the same name
+			}
+			fields = append(fields, slog.Any(name, slog.GroupValue(o.fields(shown(o.Key))...)))
 		}
 	}
 	if e.Err != nil {

@@ -78,3 +78,14 @@ func TestSlogObserverOfFailures(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// Each rule that refuses has a field of its own.
+func TestSlogObserverOfSeveralRules(t *testing.T) {
+	log := logOf(nil, func(l *ratelimit.Limiter) {
+		_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "a", Per: time.Minute}},
+			ratelimit.Request{Rule: ratelimit.PerHour(1)}, ratelimit.Request{Rule: ratelimit.Rule{Name: "c", Per: time.Minute}})
+	})
+	if !strings.Contains(log, " rule.name=a ") || !strings.Contains(log, " rule2.name=c ") || strings.Contains(log, "rule3") {
+		t.Errorf("got %s", log)
+	}
+}
