@@ -148,7 +148,9 @@ type StoreError struct {
 }
 
 // Error returns the text of the cause, with the method.
-func (e *StoreError) Error() string { return oneLine(where(e.Method, "store") + ": " + e.Err.Error()) }
+func (e *StoreError) Error() string {
+	return oneLine(fmt.Sprintf("%s: %v", where(e.Method, "store"), e.Err))
+}
 
 // Unwrap returns the cause.
 func (e *StoreError) Unwrap() error { return e.Err }

@@ -81,9 +81,12 @@ func filled(attrs ...slog.Attr) []slog.Attr {
 // object returns fields as a JSON object, in their order.
 func object(fields []slog.Attr) ([]byte, error) {
 	var b bytes.Buffer
+	b.WriteByte('{')
 	for i, f := range fields {
+		if i > 0 {
+			b.WriteByte(',')
+		}
 		value, _ := json.Marshal(f.Value.Any()) // texts, numbers, flags and violations: it never fails
-		b.WriteByte("{,"[min(i, 1)])
 		b.WriteString(strconv.Quote(f.Key) + ":")
 		b.Write(value)
 	}

@@ -159,6 +159,11 @@ func TestErrorsAsJSON(t *testing.T) {
 	if b, err := json.Marshal(&ratelimit.TooManyRequestsError{Method: "p.T.M"}); string(b) != `{"method":"p.T.M"}` || err != nil {
 		t.Errorf("what is empty is there: %s, error %v", b, err)
 	}
+	for _, empty := range []error{&ratelimit.TooManyRequestsError{}, &ratelimit.NeverAdmissibleError{}, &ratelimit.StoreError{}, &ratelimit.KeyError{}, &ratelimit.RuleError{}} {
+		if b, err := json.Marshal(empty); err != nil || empty.Error() == "" {
+			t.Errorf("%T of nothing: %s, error %v", empty, b, err)
+		}
+	}
 }
 
 // The words for results and policies in metrics and logs do not change.
