@@ -18,7 +18,7 @@ const lockName = "ratelimit.lock"
 
 const lockHeader = `# Written by "go tool ratelimit -lock": what the counts of each rule depend on, and its limits. Commit this file.` + "\n"
 
-// locked is a line of ratelimit.lock. What its counts depend on is everything but the limits.
+// locked is a line of ratelimit.lock. Its counts depend on the fields from Rule to Hash.
 type locked struct {
 	Rule  string `json:"rule"`
 	Key   string `json:"key,omitempty"` // the template
@@ -27,6 +27,9 @@ type locked struct {
 	Hash  string `json:"hash,omitempty"`
 	Limit string `json:"limit"` // a number or an expression
 	Burst string `json:"burst,omitempty"`
+	Cost  string `json:"cost,omitempty"`
+	When  string `json:"when,omitempty"`
+	Mode  string `json:"mode,omitempty"`
 
 	at annotations.Message // where the rule or the line stands
 }
@@ -39,9 +42,9 @@ func (l locked) effective() locked {
 	return l
 }
 
-// counts returns the line without its limits.
+// counts returns the line without its limits, and without what decides which calls they hold for.
 func (l locked) counts() locked {
-	l.Limit, l.Burst, l.at = "", "", annotations.Message{}
+	l.Limit, l.Burst, l.Cost, l.When, l.Mode, l.at = "", "", "", "", "", annotations.Message{}
 	return l
 }
 
@@ -62,10 +65,16 @@ func (l locked) layout() string {
 }
 
 func (l locked) limits() string {
-	if l.Burst == "" {
-		return l.Limit
+	text := l.Limit
+	if l.Burst != "" {
+		text += " with a burst of " + l.Burst
 	}
-	return l.Limit + " with a burst of " + l.Burst
+	for _, argument := range [...][2]string{{"cost", l.Cost}, {"when", l.When}, {"mode", l.Mode}} {
+		if argument[1] != "" {
+			text += ", " + argument[0] + "=" + argument[1]
+		}
+	}
+	return text
 }
 
 // lockOf returns the lines for rules, sorted. A rule of a type is there once.
@@ -75,6 +84,7 @@ func (c *command) lockOf(rules []generator.Rule) []locked {
 		l := locked{
 			Rule: r.Rule, Key: r.Key, Tag: r.Tag(), Limit: r.LimitText(),
 			Scope: setting(r, "scope"), Hash: setting(r, "hash"), Burst: setting(r, "burst"),
+			Cost: setting(r, "cost"), When: setting(r, "when"), Mode: setting(r, "mode"),
 			at: annotations.Message{File: c.relative(r.File), Span: annotations.Span{Line: r.Line, Column: 1}},
 		}
 		lines = append(lines, l.effective())
