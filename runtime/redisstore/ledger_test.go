@@ -131,8 +131,8 @@ func TestLedgerOfLeases(t *testing.T) {
 		}
 	}
 	t.Logf("%d charges and refusals by one rule, %d admitted, %d of these by leases", calls, admitted, leased)
-	if leased < admitted/2 {
-		t.Errorf("%d of %d were admitted by leases", leased, admitted)
+	if leased == 0 {
+		t.Errorf("none of %d was admitted by a lease", admitted)
 	}
 	for i := range ledgerRules {
 		own := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.Rule != int64(i) })
