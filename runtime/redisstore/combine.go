@@ -135,9 +135,13 @@ func (n *node) finish(ctx context.Context, b *batch, r *request) error {
 	if b.answered && (r.err != nil || ctx.Err() == nil) {
 		return r.err
 	}
-	r.call = clone(r.call) // the caller may reuse its call
+	own := r.call
+	r.call = clone(own) // the caller may reuse its call
 	if r.left = !b.answered; !r.left {
 		n.undo(r)
+	}
+	for i := range own.Claims {
+		own.Claims[i].Clear() // it has nothing to give back
 	}
 	return ctx.Err()
 }

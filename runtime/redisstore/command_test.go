@@ -227,7 +227,6 @@ func TestSlotThatMoves(t *testing.T) {
 		waitFor(t, "a server that has one key of two", func() bool {
 			return strings.Contains(from.Do("INFO errorstats")+to.Do("INFO errorstats"), "TRYAGAIN:count=")
 		})
-		set(from, "STABLE")
 		set(to, "NODE "+to.Do("CLUSTER MYID"))
 		set(from, "NODE "+to.Do("CLUSTER MYID"))
 		if err := <-result; err != nil {

@@ -175,6 +175,49 @@ func TestSpreadOverAServerThatFails(t *testing.T) {
 	}
 }
 
+// A call whose context ends while a server decides gives back what it was charged, once.
+func TestSpreadWhoseContextEnds(t *testing.T) {
+	s, hook, other := openFlaky(t, "late")
+	for _, subjects := range [][]string{{"late", other}, {other, "late"}} {
+		used := of(minute, 10, subjects...)
+		used.Claims[0].Cost, used.Claims[1].Cost = 5, 5
+		if _, err := s.Reset(t.Context(), &used); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Decide(t.Context(), &used); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		hook.after = func(redis.Cmder) error { cancel(); return nil }
+		call := of(minute, 10, subjects...)
+		call.Claims[0].Cost, call.Claims[1].Cost = 2, 2
+		if _, err := s.Decide(ctx, &call); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		hook.after = nil
+		waitFor(t, "what goes back", func() bool { return rooms(t, s, used)[0] >= 5 && rooms(t, s, used)[1] >= 5 })
+		s.requireIdle(t, subjects...)
+		if left := rooms(t, s, used); left[0] != 5 || left[1] != 5 {
+			t.Errorf("%v: %v permits of 10 are left; others use 5", subjects, left)
+		}
+	}
+}
+
+// requireIdle waits until nothing is on its way to the servers of the subjects.
+func (s *store) requireIdle(t *testing.T, subjects ...string) {
+	for _, subject := range subjects {
+		n, err := s.node(t.Context(), subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "what is on the way", func() bool {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.sending == 0 && len(n.waiting) == 0
+		})
+	}
+}
+
 // Where permits beyond the smallest room cannot be given back, the call fails and gives back all that it took, and nothing of others, whether
 // the server has done the first part of that or not.
 func TestSpreadUpToThatCannotGiveBack(t *testing.T) {
