@@ -158,10 +158,12 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		n.waiting = nil
+		costs := rapid.SampledFrom([][]int64{{1}, {1, 1, 1, 1, 1, 1, 1, 1, 200, maxPermits, maxPermits + 1}}).Draw(t, "costs")
+		rules := rapid.SampledFrom([][]*engine.Rule{combinable, combinable[1:]}).Draw(t, "rules")
 		var all []*request
 		for range rapid.IntRange(1, 1000).Draw(t, "requests") {
-			call := of(rapid.SampledFrom(combinable).Draw(t, "rule"), 1e6, "a")
-			call.Claims[0].Cost = rapid.SampledFrom([]int64{1, 1, 1, 1, 1, 1, 1, 1, 200, maxPermits, maxPermits + 1}).Draw(t, "cost")
+			call := of(rapid.SampledFrom(rules).Draw(t, "rule"), 1e6, "a")
+			call.Claims[0].Cost = rapid.SampledFrom(costs).Draw(t, "cost")
 			r := &request{call: &call, adjust: rapid.Bool().Draw(t, "adjusts")}
 			if r.adjust {
 				call.Claims[0].Delta = rapid.SampledFrom([]int64{-5, 5}).Draw(t, "delta")

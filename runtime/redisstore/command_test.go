@@ -189,6 +189,25 @@ func TestServerWithoutFunctions(t *testing.T) {
 	}
 }
 
+// A user who may not use some keys still calls the function for others, and is told nothing of functions.
+func TestUserWithoutKeys(t *testing.T) {
+	server := redistest.Start(t)
+	server.Do("ACL SETUSER ann on >x ~p:*{a}* +@all")
+	s := as(t, server.Addr, "ann", "x")
+	s.Notify(func(notice string, cause error) { t.Errorf("%s: %v", notice, cause) })
+	for range 2 {
+		call := of(minute, 5, "b")
+		if _, err := s.Decide(t.Context(), &call); err == nil || !untaken(err) {
+			t.Errorf("a key that the user may not use: %v", err)
+		}
+		requireAdmits(t, s, func() engine.Call { return of(minute, 1000, "a") }, 1, 1)
+	}
+	waitFor(t, "a function that is called", func() bool {
+		requireAdmits(t, s, func() engine.Call { return of(minute, 1e6, "a") }, 1, 1)
+		return !strings.Contains(server.Do("INFO commandstats"), "cmdstat_evalsha") && commands(server, "fcall") != "0"
+	})
+}
+
 // While the slot of a call moves to another server, the call is decided where its keys are: it waits until all of them are at one place.
 func TestSlotThatMoves(t *testing.T) {
 	masters := redistest.StartCluster(t, 3)

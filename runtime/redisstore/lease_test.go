@@ -307,6 +307,27 @@ func TestResetEndsLeases(t *testing.T) {
 	}
 }
 
+// A reset of other states ends no lease.
+func TestResetBesideALease(t *testing.T) {
+	s, _ := open(t)
+	rules := leasing(t, long)
+	call := of(rules[0], 1000, "a")
+	handed(t, s, call)
+	left := inHand(s, call)
+	otherWindow := *rules[0]
+	otherWindow.Tag = "2h"
+	for name, change := range map[string]func(*engine.Call){
+		"prefix": func(c *engine.Call) { c.Prefix = "q" }, "subject": func(c *engine.Call) { c.Claims[0].Subject = "b" },
+		"rule": func(c *engine.Call) { c.Claims[0].Rule = rules[1] }, "window": func(c *engine.Call) { c.Claims[0].Rule = &otherWindow },
+	} {
+		other := clone(&call)
+		change(other)
+		if _, err := s.Reset(t.Context(), other); err != nil || inHand(s, call) != left {
+			t.Errorf("another %s: %d permits in hand, want %d, error %v", name, inHand(s, call), left, err)
+		}
+	}
+}
+
 // A lease that is on its way during a reset is not handed out.
 func TestResetMeetsALease(t *testing.T) {
 	server, hook := redistest.Start(t), new(flaky)

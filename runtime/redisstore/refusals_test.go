@@ -140,6 +140,7 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 		"peek": func(c *engine.Call) { c.Peek = true }, "up to": func(c *engine.Call) { c.UpTo = true },
 		"report": func(c *engine.Call) { c.Report = true }, "wait": func(c *engine.Call) { c.Claims[0].Wait = 1 },
 		"shadow": func(c *engine.Call) { c.Claims[0].Mode = engine.Shadow }, "cost": func(c *engine.Call) { c.Claims[0].Cost = 1 }, "subject": func(c *engine.Call) { c.Claims[0].Subject = "b" },
+		"refused": func(c *engine.Call) { c.Refused = true },
 	} {
 		other := clone(&call)
 		change(other)

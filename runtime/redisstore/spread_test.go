@@ -175,6 +175,60 @@ func TestSpreadOverAServerThatFails(t *testing.T) {
 	}
 }
 
+// A rule in shadow mode neither refuses a call over several servers nor delays it.
+func TestSpreadWithAShadow(t *testing.T) {
+	s := openRing(t)
+	requireAdmits(t, s, func() engine.Call { return of(minute, 1, "b") }, 1, 1)
+	for _, subjects := range [][]string{{"a", "b"}, {"b", "a"}} {
+		call := of(minute, 1, subjects...)
+		shadow, other := &call.Claims[0], &call.Claims[1]
+		if subjects[1] == "b" {
+			shadow, other = other, shadow
+		}
+		shadow.Mode, other.Limit = engine.Shadow, 2
+		v, err := s.Decide(t.Context(), &call)
+		if err != nil || !v.Admitted || v.At != v.Now || !shadow.Refused || shadow.Charged != 0 || other.Charged != 1 || shadow.Earliest <= v.Now {
+			t.Errorf("got %+v, %v, of %+v", v, err, call)
+		}
+	}
+}
+
+// A rule that blocks may find a place for a call that waits. Where the rules are on several servers, the place is given back and the call asks
+// again, and only a call that has no time to wait begins a block.
+func TestSpreadWithABlock(t *testing.T) {
+	s := openRing(t)
+	rule := &engine.Rule{Name: "blocking", Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second, Block: 3600 * second}
+	used := of(rule, 1, "b")
+	requireAdmits(t, s, func() engine.Call { return *clone(&used) }, 1, 1)
+	call := of(rule, 1, "a", "b")
+	for i := range call.Claims {
+		call.Claims[i].Wait = 600 * second
+	}
+	for range 2 {
+		c := *clone(&call)
+		v, err := s.Decide(t.Context(), &c)
+		if err != nil || v.Admitted || !c.AskAgain(v) || v.At <= v.Now || v.At > v.Now+60*second {
+			t.Fatalf("got %+v, %v, of %+v", v, err, c)
+		}
+		if left := rooms(t, s, of(rule, 1, "a")); left[0] != 1 {
+			t.Fatalf("%v permits are left of a call that asks again", left)
+		}
+	}
+	for i := range call.Claims {
+		call.Claims[i].Wait = second
+	}
+	for want := range 2 { // the refusal begins a block, which the next one tells
+		c := *clone(&call)
+		v, err := s.Decide(t.Context(), &c)
+		if err != nil || v.Admitted || c.AskAgain(v) || !c.Claims[1].Refused {
+			t.Fatalf("got %+v, %v, of %+v", v, err, c)
+		}
+		if blocked := c.Claims[1].Earliest > v.Now+60*second; want == 1 && !blocked {
+			t.Errorf("no block: %+v", c.Claims[1])
+		}
+	}
+}
+
 // A call whose context ends while a server decides gives back what it was charged, once.
 func TestSpreadWhoseContextEnds(t *testing.T) {
 	s, hook, other := openFlaky(t, "late")

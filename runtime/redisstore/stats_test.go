@@ -70,10 +70,15 @@ func TestStatsOfBlocks(t *testing.T) {
 	})
 }
 
-// A call that asks again at a later time counts when it has its answer.
-func TestStatsOfCallsThatAskAgain(t *testing.T) {
-	s := New(redis.NewClient(&redis.Options{}), WithStats()).(*store)
+// A call that asks again at a later time counts when it has its answer. One that fails has none.
+func TestStatsOfCallsWithoutAnswer(t *testing.T) {
+	client := redis.NewClient(&redis.Options{})
+	s := New(client, WithStats()).(*store)
+	_ = client.Close()
 	call := of(minute, 1, "a")
+	if _, err := s.Decide(t.Context(), clone(&call)); err == nil {
+		t.Error("a closed client decides")
+	}
 	call.Claims[0].Wait = second
 	s.stats.note(&call, &engine.Verdict{Now: 1, At: 2})
 	if s.stats.rules != nil {

@@ -215,10 +215,19 @@ func TestEqual(t *testing.T) {
 		{Prefix: "s"}: func(c *engine.Call) { c.Claims[1].Limit = 2 },
 		{Prefix: "t"}: func(c *engine.Call) { c.Claims[1].Burst = 2 },
 		{Prefix: "u"}: func(c *engine.Call) { c.Claims[1].Rule = &engine.Rule{Name: "r", Tag: "2m", Per: 1e6} },
+		{Prefix: "v"}: func(c *engine.Call) { c.Claims[1].Rule = &engine.Rule{Name: "r", Tag: "1m", Per: 2e6} },
+		{Prefix: "w"}: func(c *engine.Call) { c.Claims[1].Rule = &engine.Rule{Name: "r", Tag: "1m", Per: 1e6, Kind: 1} },
+		{Prefix: "x"}: func(c *engine.Call) { c.Claims[1].Rule = &engine.Rule{Name: "r", Tag: "1m", Per: 1e6, Slices: 1} },
+		{Prefix: "y"}: func(c *engine.Call) { c.Claims[1].Rule = &engine.Rule{Name: "r", Tag: "1m", Per: 1e6, Block: 1} },
+		{Prefix: "z"}: func(c *engine.Call) { c.Claims[1].Rule = &engine.Rule{Name: "r", Tag: "1m", Per: 1e6, Lease: 1} },
+		{Prefix: "schedule"}: func(c *engine.Call) {
+			c.Claims[1].Rule = &engine.Rule{Name: "r", Tag: "1m", Per: 1e6, Schedule: schedule(t, "0 0 0 * * *")}
+		},
 	} {
 		same.Claims = []engine.Claim{{Rule: rule, Subject: "a", Limit: 1}, {Rule: rule, Subject: "b", Limit: 1}}
 		other := clone(same)
-		if !equal(same, other) {
+		copied := *rule
+		if other.Claims[0].Rule = &copied; !equal(same, other) {
 			t.Error("a copy differs")
 		}
 		if change(other); equal(same, other) || equal(other, same) {
