@@ -87,10 +87,14 @@ type covered struct {
 // diagnostic returns one error that names all methods.
 func (c *covered) diagnostic() annotations.Diagnostic {
 	err, methods := c.Diagnostic, strings.Join(c.methods, ", ")
-	if name, ok := strings.CutPrefix(err.Msg, unknownName); ok {
+	name, ok := strings.CutPrefix(err.Msg, unknownName)
+	switch {
+	case name == "ctx": // no other value can take the place of a context
+		err.Msg = fmt.Sprintf("unknown name ctx in %s, which this rule covers; put //ratelimit:skip on the methods that the rule is not for", methods)
+	case ok:
 		err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers; write $env?.%[1]s ?? \"none\", or put //ratelimit:skip on the methods that the rule is not for",
 			name, methods)
-	} else {
+	default:
 		err.Msg += fmt.Sprintf(" (in %s, which this rule covers)", methods)
 	}
 	return err
