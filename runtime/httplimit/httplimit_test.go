@@ -411,9 +411,12 @@ func TestClients(t *testing.T) {
 		"no rule":    func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, nil) },
 		"no limiter": func() { httplimit.Middleware(nil, nil, []ratelimit.Rule{{Limit: 1, Per: time.Second}}) },
 		"a bad rule": func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, []ratelimit.Rule{{Limit: 1}}) },
-		"no answer":  func() { httplimit.WithErrorHandler(nil) },
-		"reported":   func() { httplimit.Report(nil) },
-		"client":     func() { c.Handler(nil) },
+		"distinct": func() {
+			httplimit.Middleware(newLimiter(new(time.Time)), nil, []ratelimit.Rule{{Limit: 1, Per: time.Second, Distinct: "{member}"}})
+		},
+		"no answer": func() { httplimit.WithErrorHandler(nil) },
+		"reported":  func() { httplimit.Report(nil) },
+		"client":    func() { c.Handler(nil) },
 		"limited": func() {
 			httplimit.Middleware(newLimiter(new(time.Time)), nil, []ratelimit.Rule{{Limit: 1, Per: time.Second}})(nil)
 		},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
@@ -18,7 +19,8 @@ func WithErrorHandler(answer func(w http.ResponseWriter, r *http.Request, err er
 	return func(o *options) { o.answer = answer }
 }
 
-// Answer is [Error] that also answers all other errors: with 503 if the request's context has ended, and otherwise with 500.
+// Answer is [Error] that also answers all other errors: with 503 if the request's context has ended, and otherwise with 500. It logs nothing.
+// Log errors that are no [ratelimit.TooManyRequestsError] before you answer them, or add [ratelimit.SlogObserver] to the limiter.
 func Answer(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case Error(w, r, err):
@@ -31,16 +33,21 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 
 // Middleware limits handlers by rules. All rules count for the key of the request, which the function key returns: ClientIP(…).Of for the
 // client's address, or a function of yours. An error of the function, or an empty key, is answered as a *ratelimit.KeyError. If key is nil, all
-// requests share the permits. Rules may have Wait. A rule with Distinct refuses every request, because a request has no member. Responses say
-// what the rules have left, as with [Report].
+// requests share the permits. Rules may have Wait. Responses say what the rules have left, as with [Report].
 //
 // Give each rule a Name: rules of one name and window share their counts, even in different middlewares. Middleware panics if there is no rule,
-// if a rule is not valid, or if the limiter is nil. The function that it returns panics if the handler is nil.
+// if a rule is not valid or has Distinct, because a request has no member, or if the limiter is nil. The function that it returns panics if
+// the handler is nil.
 func Middleware(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, opts ...Option,
 ) func(http.Handler) http.Handler {
 	if len(rules) == 0 {
 		panic("httplimit.Middleware: there is no rule")
+	}
+	for _, r := range rules {
+		if r.Distinct != "" {
+			panic("httplimit.Middleware: rule " + strconv.Quote(r.Name) + " has Distinct, and a request has no member to count")
+		}
 	}
 	m := &middleware{
 		limiter: wrap.Limiter("httplimit.Middleware", limiter), key: key, rules: wrap.NewRules("httplimit.Middleware", rules...),
