@@ -9,6 +9,7 @@ local bucket = {}
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
 local MAX_DEBT = DAY -- how far a charge beyond the limit carries an empty bucket ahead
 local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then
+local NAMES = { 's', 'x', 'y', 'z', time = 'x' }
 
 -- Adds to a time, whole and in parts of limit, the time in which a bucket gains n permits. The products are exact, as limit and n
 -- are at most 10^7.
@@ -45,12 +46,20 @@ function bucket.prepare(c)
   end
 end
 
--- Returns d times n, divided by a limit and rounded up, at most LONGEST. The limit and n are at most 10^7, so the products are exact.
-local function scale(d, n, limit)
-  local rest = d % limit
-  local whole = (d - rest) / limit
-  return min(LONGEST, whole * n + ceil(rest * n / limit))
+-- Returns m*n/divisor, rounded up, and at most LONGEST. All of them may have 38 bits; or m may have 52, and n and the divisor 24. So the
+-- product may have more than the 53 of a double.
+local function mul_div(m, n, divisor)
+  local quotient, rest = 0, 0
+  for _, unit in ipairs { 67108864, 8192, 1 } do
+    local digit = floor(m / unit)
+    local dividend = rest * 8192 + digit * n
+    m, rest = m - digit * unit, dividend % divisor
+    quotient = quotient * 8192 + (dividend - rest) / divisor
+  end
+  return min(LONGEST, quotient + min(rest, 1))
 end
+
+bucket.mul_div = mul_div
 
 -- After a change of the limit as many permits are missing as before. Debts keep their time: what a prepaid bucket lacks beyond its
 -- burst, and all that a warm-up lacks.
@@ -58,8 +67,8 @@ local function adapt(c, now, x, y, z)
   x = up(x, y)
   if x <= now or z == 0 then return x end
   local missing = x - now
-  if c.prepaid then missing = min(missing, scale(c.a, c.burst, z)) end
-  return x - missing + scale(missing, z, c.limit)
+  if c.prepaid then missing = min(missing, mul_div(c.a, c.burst, z)) end
+  return x - missing + mul_div(missing, z, c.limit)
 end
 
 -- Returns the first time, not before from, at which the bucket lacks no more than permits, which is negative.
@@ -69,19 +78,13 @@ local function lacks(c, permits, now, from)
   return max(from, up(gain(c, x, y, permits)))
 end
 
--- Returns s, x and y of a state that has another limit, another layout or damage.
+-- Returns s, x and y of a state that has another limit, another layout or damage. Unless s is stored time, it is 0, so that the whole state
+-- is written next.
 local function convert(c, state, now)
-  local old, s, x, y, z
-  state, old = current(c, state, 32)
-  if not state then return nil, -1, 0 end
-  s, x, y, z = parse('<dddd', state, 2)
-  if not (valid(s, x, y) and valid(z, 0, 0) and x <= now + FARTHEST) then
-    damage(c)
-    return nil, -1, 0
-  end
-  if z ~= c.limit then x, y = adapt(c, now, x, y, z), 0 end
-  if old and c.kind ~= WARMUP then s = 0 end -- so that the whole state is written
-  return s, x, y
+  local b = read_groups(c, state, NAMES, -1, now + FARTHEST)[1] -- a time that has come counts
+  if not b then return nil, -1, 0 end
+  if b.z ~= c.limit then b.x, b.y = adapt(c, now, b.x, b.y, b.z), 0 end
+  return c.kind == WARMUP and b.s or 0, b.x, b.y
 end
 
 -- Loads s, x and y as they are at the claim's limit. Without a state the bucket is full since long ago.
@@ -142,15 +145,17 @@ end
 
 bucket.write = write
 
--- Charges n permits beyond the limit, and returns by how much the debt would last too long.
+-- Charges n permits beyond the limit. Notes by how much the debt would last too long.
 function bucket.charge(c, n, now)
   local before = c.x
   add(c, n, now)
   local most = max(before, gain(c, now, 0, c.burst) + MAX_DEBT)
   local beyond = c.x - most
-  if beyond >= 0 then c.x, c.y = most, 0 end
+  if beyond >= 0 then
+    c.x, c.y = most, 0
+    add_note(pack('<BBdd', c.number, 2, beyond, 0))
+  end
   c.is.write(c)
-  return beyond
 end
 
 function bucket.last(c, n, now, at) return up(gain(c, c.x - c.price, c.y, needed(c, n) - n)) <= at end

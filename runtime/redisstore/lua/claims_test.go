@@ -21,3 +21,23 @@ func TestAdjustmentsAreNotKept(t *testing.T) {
 		t.Errorf("after one decision and three adjustments, %v claims are kept, error %v; want 1", kept, err)
 	}
 }
+
+// The cache is bounded, even if callers choose the costs and send the same claims with different flags.
+func TestKnownCallsAreBounded(t *testing.T) {
+	v, run := newVirtual(t), new(Run)
+	const calls = 1500
+	for i := range calls {
+		call := oneClaim(engine.FixedWindow)
+		call.Report, call.Claims[0].Cost, call.Claims[0].Limit = i%2 == 0, int64(1+i/2), calls*calls
+		run.AddDecision(call, v.now)
+	}
+	count := "run(KEYS, ARGV) local n = 0 for _, claims in pairs(known) do n = n + #claims end return { n, size, MAX_KNOWN }"
+	args := append(append([]any{"eval", body + count, len(run.Keys)}, run.Keys...), run.Args...)
+	n, err := v.client.Do(t.Context(), args...).Int64Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, counted, most := n[0], n[1], n[2]; kept != counted || kept > most || most >= calls {
+		t.Errorf("after %d calls, %d claims are kept and %d are counted; want the same, and at most %d", calls, kept, counted, most)
+	}
+}

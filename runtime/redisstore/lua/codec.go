@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// The flags of a call, as new_operation in run.lua knows them.
+// The flags of a call, as new_call in claims.lua knows them.
 const (
 	flagPeek     = 1
 	flagReport   = 2
@@ -34,9 +34,6 @@ const (
 // Run is what the script is sent: calls as run.lua and claims.lua read them.
 type Run struct {
 	Keys, Args []any // for EVALSHA or FCALL
-
-	header    []byte
-	hasHeader bool // Args begins with it
 }
 
 // AddDecision adds a call to decide, with the calendar windows that hold now and those that the call may wait for.
@@ -78,7 +75,7 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 }
 
 func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent) {
-	claims := make([]byte, 0, 64*len(call.Claims))
+	claims := append(make([]byte, 0, 1+64*len(call.Claims)), flags)
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		t, has := terms(c), byte(0)
@@ -98,28 +95,12 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		claims = append(append(claims, t.Text...), 0)
 	}
 	r.Args = append(r.Args, claims)
-	most := call.Ahead
-	if call.UpTo {
-		most = call.Claims[0].Cost
+	switch {
+	case flags&flagUpTo != 0:
+		r.Args = append(r.Args, appendNumber(nil, call.Claims[0].Cost))
+	case flags&flagLease != 0:
+		r.Args = append(r.Args, appendNumber(appendNumber(nil, call.Ahead), call.Lease))
 	}
-	r.addHeader(flags, most, call.Lease)
-}
-
-// addHeader adds a call to the header, which a run of one call without flags does not need.
-func (r *Run) addHeader(flags byte, most, length int64) {
-	alone := r.header == nil
-	if alone {
-		r.header = []byte{0}
-	}
-	r.header = append(r.header, flags)
-	r.header = appendNumber(appendNumber(r.header, most), length)
-	if alone && flags == 0 {
-		return
-	}
-	if !r.hasHeader {
-		r.Args, r.hasHeader = slices.Insert(r.Args, 0, any(nil)), true
-	}
-	r.Args[0] = r.header
 }
 
 func appendNumber(b []byte, n int64) []byte {
@@ -201,20 +182,18 @@ func read(reply any, call *engine.Call) (engine.Verdict, error) {
 
 // The kinds of entries in a reply, as reply_of in decide.lua knows them.
 const (
-	entryRefusal     = 1
-	entryPrice       = 2
-	entryQuota       = 3
-	entryRefusedMore = 4
-	entryDamage      = 5
-	entryRecorded    = 6
-	entryAdmitted    = 7
-	entryOther       = 8
+	entryRefusal  = 1
+	entryPrice    = 2
+	entryQuota    = 3
+	entryDamage   = 4
+	entryRecorded = 5
+	entryAdmitted = 6
+	entryOther    = 7
 )
 
 // numbersOf is how many numbers an entry has.
 var numbersOf = [...]int{
-	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryRefusedMore: 4, entryDamage: 0, entryRecorded: 1,
-	entryAdmitted: 3, entryOther: 3,
+	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3,
 }
 
 // readEntries reads what decide.lua calls entries.
@@ -266,8 +245,8 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 		c.Dated, c.At = true, n[0]
 	case entryDamage:
 		v.Damaged = true
-	default:
-		c.Refused, c.Earliest, c.Room, c.Full, c.Fired = entry[1] == entryRefusedMore, n[0], n[1], n[2], n[3]
+	case entryQuota:
+		c.Earliest, c.Room, c.Full, c.Fired = n[0], n[1], n[2], n[3]
 	}
 }
 

@@ -21,8 +21,7 @@
 --   charge            if it is missing, commit charges what is beyond the limit as well; members are never settled
 --   ends              returns the end of the present window, which ends a lease; if it is missing, a lease is charged as of its end
 --
--- An algorithm may have two properties. With has_price, the reply tells the price of a charge. With of_one_call, no other call sends the
--- same claim.
+-- An algorithm may have the property of_one_call: no other call sends the same claim.
 --
 -- All claims of a call are checked and loaded before its first write. So a key of another type, or of a later layout, fails the call as
 -- a whole.
@@ -73,34 +72,59 @@ local function expire(key, at) call('PEXPIREAT', key, format(whole, ceil(at / 10
 
 local function set(key, state, expiry) call('SET', key, state, 'PXAT', format(whole, expiry / 1000 + 1)) end
 
--- Reports whether numbers are whole, and not negative. What is not a number is not whole, nor is infinity.
-local function valid(x, y, z) return x >= 0 and y >= 0 and z >= 0 and x % 1 + y % 1 + z % 1 == 0 and x + y + z < 2 ^ 53 end
+-- Reports whether a number is whole, and not negative. What is not a number is not whole, nor is infinity.
+local function valid(x) return x >= 0 and x % 1 == 0 and x < 2 ^ 53 end
 
 local notes -- entries that the reply ends with, if there are any: see decide.lua
 
 local function add_note(entry) notes = (notes or '') .. entry end
 
 -- Notes that the state of a claim is damaged.
-local function damage(c) add_note(char(c.number, 5)) end
+local function damage(c) add_note(char(c.number, 4)) end
 
 -- Notes the time that a charge is recorded at.
-local function record(c, at) add_note(pack('<BBd', c.number, 6, at)) end
+local function record(c, at) add_note(pack('<BBd', c.number, 5, at)) end
 
 local function fail_later_layout(layout, known) error('LAYOUT ' .. layout .. ' ' .. known, 0) end
 
--- Returns a state as LAYOUT and groups of so many bytes, and whether it was of an older layout; or nothing if it is damaged.
+-- Returns a state as LAYOUT and groups of so many bytes, or nothing if it is damaged.
 local function current(c, state, group)
   local length, layout = #state, byte(state)
   if layout == LAYOUT and length % group == 1 and length > 1 then return state end
-  if length % group == 0 and length > 0 then return HEAD .. state, true end
+  if length % group == 0 and length > 0 then return HEAD .. state end
   if length % 8 > 0 and layout > LAYOUT and layout < LAYOUTS then fail_later_layout(layout, LAYOUT) end
   damage(c)
 end
 
--- Returns the state at a key in the same way.
-local function get(c, key, group)
-  local state = call('GET', key)
-  if state then return current(c, state, group) end
+-- Returns the groups of numbers in a state, each as a table with the given names. They are in the order of a time: the number named
+-- names.time. It leaves out groups whose time has come. No program writes a time beyond last.
+local function read_groups(c, state, names, now, last)
+  local list, size = {}, 8 * #names
+  state = state and current(c, state, size) or ''
+  for from = 2, #state, size do
+    local group, sound = {}, true
+    for i, name in ipairs(names) do
+      group[name] = parse('<d', state, from + 8 * (i - 1))
+      sound = sound and valid(group[name])
+    end
+    local time = group[names.time]
+    if not sound or time > last then
+      damage(c)
+      return {}
+    end
+    if time > now then table.insert(list, group) end
+  end
+  return list
+end
+
+-- Writes such groups to a key, which expires after the last one, or deletes the key if there are none.
+local function write_groups(key, list, names)
+  if not list[1] then return call('DEL', key) end
+  local state = HEAD
+  for _, group in ipairs(list) do
+    for _, name in ipairs(names) do state = state .. pack('<d', group[name]) end
+  end
+  set(key, state, list[#list][names.time])
 end
 
 local function always() return true end

@@ -5,8 +5,8 @@ local lease = {}
 
 -- Takes permits ahead for a call that is admitted: its cost, or more, up to half of what every rule has left. Returns how many, and
 -- when the lease ends, and notes for each rule when the permits are recorded.
-function lease.take(claims, now, op)
-  local n, stop = op.most, now + op.length
+function lease.take(claims, now, most, length)
+  local n, stop = most, now + length
   for _, c in ipairs(claims) do
     n = min(n, ceil(c.is.room(c, now) / 2))
     if c.is.ends then stop = min(stop, c.is.ends(c, now)) end

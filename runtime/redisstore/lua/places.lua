@@ -4,32 +4,17 @@
 local places = {}
 
 local MAX_PLACES = 64
+local NAMES = { 'at', 'permits', time = 'at' }
 
 -- Loads the free places of a claim whose time is to come.
 function places.load(c, now)
-  c.places = {}
-  local state = get(c, c.free_key, 16) or ''
-  for from = 2, #state, 16 do
-    local at, permits = parse('<dd', state, from)
-    if not valid(at, permits, 0) or at > now + HORIZON then
-      damage(c)
-    elseif at > now then
-      table.insert(c.places, { at = at, permits = permits })
-    end
-  end
-end
-
-local function write_places(c)
-  local state, last = HEAD, nil
-  for _, p in ipairs(c.places) do
-    state, last = state .. pack('<dd', p.at, p.permits), p.at
-  end
-  if last then set(c.free_key, state, last) else call('DEL', c.free_key) end
+  c.places = read_groups(c, call('GET', c.free_key), NAMES, now, now + HORIZON)
+  return c.places
 end
 
 -- Returns the number of the free place of n permits at a time, or nil.
 local function place_at(c, at, n)
-  for i, p in ipairs(c.places or {}) do
+  for i, p in ipairs(c.places) do
     if p.at == at and p.permits >= n then return i end
   end
 end
@@ -52,30 +37,27 @@ function places.take(c, at, n)
   if not i then return false end
   local rest = table.remove(c.places, i).permits - n
   if rest > 0 then add_place(c, c.prepaid and use('bucket').after(c, at, n) or at, rest) end
-  write_places(c)
+  write_groups(c.free_key, c.places, NAMES)
   return true
 end
 
 -- Reports whether each rule of a call either has a free place at a time to come, or admits the call at that time behind all other places.
 local function meets(claims, now, at)
-  for _, c in ipairs(claims) do
-    if c.mode == ENFORCE then
-      if c.blocked_until or c.earliest > now and at > now + c.wait then return false end
-      if not place_at(c, at, c.cost) and not (c.earliest <= at and c.is.reserves(c, now, at)) then return false end
-    end
+  for _, c in ipairs(claims.enforced) do
+    if c.blocked_until or c.earliest > now and at > now + c.wait then return false end
+    if not place_at(c, at, c.cost) and not (c.earliest <= at and c.is.reserves(c, now, at)) then return false end
   end
   return true
 end
 
--- Returns the first free place that a call can use, or nil.
+-- Returns the first free place that a call can use, or nil. Some rule lets the call wait, so each rule that enforces its limit has a key of
+-- free places.
 function places.first(claims, now)
   local first
-  for _, c in ipairs(claims) do
-    if c.free_key then places.load(c, now) end
-  end
-  for _, c in ipairs(claims) do
+  for _, c in ipairs(claims.enforced) do places.load(c, now) end
+  for _, c in ipairs(claims.enforced) do
     if c.wait > 0 and c.earliest > now then
-      for _, p in ipairs(c.places or {}) do
+      for _, p in ipairs(c.places) do
         if (not first or p.at < first) and meets(claims, now, p.at) then first = p.at end
       end
     end
@@ -83,21 +65,21 @@ function places.first(claims, now)
   return first
 end
 
--- Gives back n permits of a charge whose time is to come. If others have places behind it, it becomes a free place. Otherwise its permits go
--- back, and so do those of the free places that are then the last ones.
-function places.give_back(c, n, now, rollback)
-  if c.is.last(c, n, now, c.wait) then
-    c.is.give_back(c, n, now, c.wait, rollback)
-    if not c.places[1] then return end
-    c.price, c.price_stored = 0, 0 -- the free places have none
-    for i = #c.places, 1, -1 do
-      local p = c.places[i]
-      if not c.is.last(c, p.permits, now, p.at) then break end
-      c.is.give_back(c, p.permits, now, p.at)
-      c.places[i] = nil
-    end
-  else
+-- Gives back n permits of a charge whose time is to come. If others have places behind it, it becomes a free place. Otherwise its permits
+-- go back, and so do those of the free places that are then the last ones.
+function places.give_back(c, n, now)
+  if not c.is.last(c, n, now, c.wait) then
     add_place(c, c.wait, n)
+    return write_groups(c.free_key, c.places, NAMES)
   end
-  write_places(c)
+  c.is.give_back(c, n, now, c.wait)
+  if not c.places[1] then return end
+  c.price, c.price_stored = 0, 0 -- the free places have none
+  for i = #c.places, 1, -1 do
+    local p = c.places[i]
+    if not c.is.last(c, p.permits, now, p.at) then break end
+    c.is.give_back(c, p.permits, now, p.at)
+    c.places[i] = nil
+  end
+  write_groups(c.free_key, c.places, NAMES)
 end

@@ -3,39 +3,46 @@
 -- permits of each slice, in which that of the newest one is not kept up to date. a is the width of a slice, and b their number.
 local sliding_counter = { reserves = at_once, last = always }
 
-local NUMBERS = 24 -- bytes between the layout and the ring
+local RING = 25 -- bytes before the ring
 
--- Returns where the permits of slice n are in the state. A state of before LAYOUT has no byte for that.
-local function offset(c, n) return NUMBERS + (c.old and 0 or 1) + 8 * (n % (c.b + 1)) end
+-- Returns where the permits of slice n are in the state.
+local function offset(c, n) return RING + 8 * (n % (c.b + 1)) end
+
+-- Returns bytes of the state, which the claim has if it is of before LAYOUT.
+local function part(c, first, last)
+  if c.state then return string.sub(c.state, first + 1, last + 1) end
+  return call('GETRANGE', c.key, first, last)
+end
 
 -- Returns the permits of these slices of the ring, packed.
 local function ring(c, from, to)
   if from > to then return '' end
   local first, last = offset(c, from), offset(c, to) + 7
-  if first < last then return call('GETRANGE', c.key, first, last) end
-  return call('GETRANGE', c.key, first, offset(c, c.b) + 7) .. call('GETRANGE', c.key, offset(c, 0), last)
+  if first < last then return part(c, first, last) end
+  return part(c, first, offset(c, c.b) + 7) .. part(c, offset(c, 0), last)
 end
 
--- Returns the numbers at the head of the state. The claim keeps a state of before LAYOUT, to write it with its first change.
-local function load_numbers(c)
+-- Returns the three numbers before the ring, or nothing. The claim keeps a state of before LAYOUT, to write it with its first change.
+local function load_numbers(c, now)
   local head = call('GETRANGE', c.key, '0', '24')
-  c.old = nil
-  if byte(head) == LAYOUT and #head == 1 + NUMBERS then return parse('<ddd', head, 2) end
-  local state, old = get(c, c.key, 8)
-  if not state then return end
-  c.old = old and state
-  if #state > NUMBERS then return parse('<ddd', state, 2) end
+  c.state = nil
+  if byte(head) ~= LAYOUT or #head < RING then
+    local state = call('GET', c.key)
+    c.state = state and current(c, state, 8)
+    if not c.state then return end
+    head = c.state
+  end
+  if #head >= RING then
+    local newest, total, count = parse('<ddd', head, 2)
+    if valid(newest) and valid(total) and valid(count) and newest * c.a <= now + HORIZON then return newest, total, count end
+  end
   damage(c)
 end
 
 -- Loads the state as it is now: the present slice's number, the permits of all slices, and those of the present one. After the clock
 -- went back the newest slice stays the present one. Without newest there is no ring that counts.
 local function load(c, now)
-  local newest, total, count = load_numbers(c)
-  if newest and not (valid(newest, total, count) and newest * c.a <= now + HORIZON) then
-    damage(c)
-    newest = nil
-  end
+  local newest, total, count = load_numbers(c, now)
   c.present = max(floor(now / c.a), newest or 0)
   c.newest, c.total, c.count = nil, 0, 0
   if not newest or c.present - newest > c.b then return end
@@ -73,9 +80,9 @@ end
 
 -- Makes the present slice the newest one, of a state in today's layout.
 local function move(c)
-  local state = not c.newest and HEAD .. string.rep('\0', NUMBERS + 8 * (c.b + 1)) or c.old
+  local state = not c.newest and HEAD .. string.rep('\0', 24 + 8 * (c.b + 1)) or c.state
   if state then call('SET', c.key, state, 'KEEPTTL') end
-  c.old = nil
+  c.state = nil
   if c.newest == c.present then return end
   if c.newest then
     call('SETRANGE', c.key, offset(c, c.newest), pack('<d', c.count))

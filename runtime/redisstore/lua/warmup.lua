@@ -1,24 +1,11 @@
 -- A prepaid bucket without a burst whose rate ramps up after idling. The idle time is stored, up to b; a is the period. Stored time
 -- above half of b is cold: its permits cost up to three times as much.
 local bucket = use('bucket')
-local warmup = setmetatable({ has_price = true }, { __index = bucket })
-
--- Returns m*n/divisor, rounded up. Each has at most 38 bits, but the product may have more than the 53 of a double.
-local function mul_div(m, n, divisor)
-  local quotient, rest = 0, 0
-  for _, unit in ipairs { 67108864, 8192, 1 } do
-    local digit = floor(m / unit)
-    local dividend = rest * 8192 + digit * n
-    m, rest = m - digit * unit, dividend % divisor
-    quotient = quotient * 8192 + (dividend - rest) / divisor
-  end
-  return quotient + min(rest, 1)
-end
+local warmup = setmetatable({}, { __index = bucket })
 
 -- Loads what is stored by now.
 function warmup.check(c, now)
   local earliest = bucket.check(c, now)
-  c.extra = nil
   local stored = c.s or c.b
   if c.x < now then stored = stored + now - c.x end
   c.stored = min(c.b, stored)
@@ -33,8 +20,9 @@ function warmup.commit(c, n, now)
   local above = max(0, c.stored - floor(c.b / 2))
   local worth = bucket.gain(c, 0, 0, n)
   local cold = min(above, worth)
-  c.extra, c.used_up = mul_div(2 * cold, 2 * above - cold, c.b), min(c.stored, worth)
+  local extra, used_up = bucket.mul_div(2 * cold, 2 * above - cold, c.b), min(c.stored, worth)
   bucket.add(c, n, now)
-  c.x, c.stored = c.x + c.extra, c.stored - c.used_up
+  c.x, c.stored = c.x + extra, c.stored - used_up
+  if used_up > 0 then add_note(pack('<BBdd', c.number, 2, extra, used_up)) end
   warmup.write(c)
 end

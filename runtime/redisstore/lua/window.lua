@@ -4,26 +4,14 @@
 -- present one, and text has the stops of the next ones, as far as the call may wait.
 --
 -- The claim has a list of windows, and open tells whether the key has a state. Mostly there is one window, and it holds now. Then the claim
--- is alone: it has start, stop and used itself, and stands in the list, so that no table is made. If no window is open, it stands for the
--- window that a charge would open now.
+-- itself is that window, and the list is alone, which was made once and holds nothing but the claim. If no window is open, the claim stands
+-- for the one that a charge would open now.
 local window = { last = always }
 
 local ONE = 25 -- bytes of a state with one window
+local NAMES = { 'start', 'stop', 'used', time = 'stop' }
 
--- Returns the windows of a state that have not ended. A damaged state counts as none.
-local function load(c, state, now)
-  local list, last = {}, now + HORIZON + c.a
-  state = current(c, state, 24) or ''
-  for from = 2, #state, 24 do
-    local start, stop, used = parse('<ddd', state, from)
-    if not valid(start, stop, used) or start > now + HORIZON or stop > last then
-      damage(c)
-      return {}
-    end
-    if stop > now then table.insert(list, { start = start, stop = stop, used = used }) end
-  end
-  return list
-end
+function window.prepare(c) c.alone = { c } end
 
 -- Returns start and stop of the window that a charge at a time opens, or nothing if the caller did not tell it.
 local function bounds(c, at)
@@ -42,8 +30,7 @@ end
 -- next one becomes a part of that, which begins earlier then.
 local function find(c, at)
   local list = c.windows
-  for i = 1, #list do
-    local w = list[i]
+  for i, w in ipairs(list) do
     if at < w.stop then
       return (i == 1 or w.start <= at or c.kind == FIXED_WINDOW and w.start < at + c.a) and w or nil, i
     end
@@ -53,21 +40,19 @@ end
 
 function window.check(c, now)
   local state = call('GET', c.key)
-  c.open = state
+  c.windows, c.open = c.alone, state
   if state and #state == ONE then
     local layout, start, stop, used = parse('<Bddd', state)
     if layout == LAYOUT and start <= now and now < stop and stop <= now + HORIZON + c.a and used >= 0 and used % 1 == 0 then
-      if not c.alone then c.windows, c.alone = { c }, true end
       c.start, c.stop, c.used = start, stop, used
       return used + c.cost <= c.limit and now or stop
     end
   end
-  local list = state and load(c, state, now)
+  local list = state and read_groups(c, state, NAMES, now, now + HORIZON + c.a)
   if list and list[1] then
-    c.windows, c.alone = list, false
+    c.windows = list
     return window.earliest(c, c.cost, now, now)
   end
-  if not c.alone then c.windows, c.alone = { c }, true end
   c.start, c.stop = bounds(c, now)
   c.used, c.open = 0, false
   return now, not c.stop
@@ -101,47 +86,43 @@ function window.reserves(c, now, at)
   return window.earliest(c, c.cost, now, at) == at and (find(c, at) or bounds(c, at)) ~= nil
 end
 
-local function write(c)
-  local state, last = HEAD, nil
-  for _, w in ipairs(c.windows) do
-    state, last = state .. pack('<ddd', w.start, w.stop, w.used), w.stop
-  end
-  if last then set(c.key, state, last) else call('DEL', c.key) end
+-- Returns the window that takes a charge at a time to come. It opens that window if there is none; the present window then stands in front
+-- of it, even if it has no charge, so that the new one is not taken for the present one.
+local function window_at(c, at)
+  if not c.open and c.kind == FIXED_WINDOW then c.stop = min(c.stop, at) end
+  local w, i = find(c, at)
+  if w then return w end
+  w = { used = 0 }
+  w.start, w.stop = bounds(c, at)
+  c.windows = { unpack(c.windows) } -- since alone is kept from run to run
+  table.insert(c.windows, i, w)
+  return w
 end
 
 function window.commit(c, n, now, at)
-  if c.alone and at == now then
-    local used = c.used + n
-    if used > MOST_USED then used = MOST_USED end
-    c.used = used
-    if c.open then
-      call('SETRANGE', c.key, '17', pack('<d', used))
-    else
-      set(c.key, pack('<Bddd', LAYOUT, c.start, c.stop, used), c.stop)
-    end
-    return
+  local w = at > now and window_at(c, at) or c.windows[1]
+  local used = w.used + n
+  if used > MOST_USED then used = MOST_USED end
+  w.used = used
+  if c.windows ~= c.alone then
+    w.start = min(w.start, at)
+    write_groups(c.key, c.windows, NAMES)
+  elseif c.open then
+    call('SETRANGE', c.key, '17', pack('<d', used))
+  else
+    set(c.key, pack('<Bddd', LAYOUT, c.start, c.stop, used), c.stop)
   end
-  if not c.open and c.kind == FIXED_WINDOW then c.stop = min(c.stop, at) end
-  local w, i = find(c, at)
-  if not w then
-    w = { used = 0 }
-    w.start, w.stop = bounds(c, at)
-    table.insert(c.windows, i, w)
-  end
-  w.start, w.used = min(w.start, at), min(w.used + n, MOST_USED)
-  c.alone = false
-  write(c)
 end
 
 function window.give_back(c, n, now, at, rollback)
   if not c.open then return end
-  for i, w in ipairs(c.windows) do
-    if w.start <= at and at < w.stop then
-      w.used = max(0, w.used - n)
-      if w.used == 0 and (w.start > now or rollback and w.start == at) then table.remove(c.windows, i) end
-      break
-    end
+  local kept = {}
+  for _, w in ipairs(c.windows) do
+    local charged = w.start <= at and at < w.stop
+    if charged then w.used = max(0, w.used - n) end
+    local closes = charged and w.used == 0 and (w.start > now or rollback and w.start == at)
+    if not closes then table.insert(kept, w) end
   end
-  c.alone = false
-  write(c)
+  c.windows = kept
+  write_groups(c.key, kept, NAMES)
 end
