@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -137,11 +138,20 @@ func TestDamagedTimesCountAsNone(t *testing.T) {
 	v.client.FlushDB(t.Context())
 	v.set(start)
 	v.admits(engine.SlidingWindow, 3)
-	v.client.Set(t.Context(), "p:r:{s}:free:tag", "\x01"+packed(far, 1, start+second, 0.5), 0)
-	waits := oneClaim(engine.SlidingWindow)
-	waits.Claims[0].Wait = 100 * second
-	if w, err := v.decide(waits); err != nil || w.At != start+60*second || !w.Damaged {
-		t.Errorf("damaged free places: %+v, %v", w, err)
+	for name, places := range map[string]string{
+		"damaged":              packed(far, 1, start+second, 0.5),
+		"one sound, one not":   packed(start+second, 1, start+2*second, 0.5),
+		"the sound one behind": packed(start+second, -1, start+2*second, 1),
+	} {
+		v.client.Set(t.Context(), "p:r:{s}:free:tag", "\x01"+places, 0)
+		waits := oneClaim(engine.SlidingWindow)
+		waits.Claims[0].Wait, waits.Peek = 100*second, true
+		if w, err := v.decide(waits); err != nil || w.At != start+60*second || !w.Damaged {
+			t.Errorf("free places, %s: %+v, %v", name, w, err)
+		}
+		if _, free, err := Places(t.Context(), v.client, stateKey, 60*time.Second, 0); err != nil || len(free) > 0 {
+			t.Errorf("free places, %s: %v are told, error %v", name, free, err)
+		}
 	}
 }
 

@@ -101,9 +101,11 @@ func (c *count) ofWindows(ctx context.Context) ([]Due, error) { return c.ofGroup
 func (c *count) ofGroups(ctx context.Context, size int) (found []Due, err error) {
 	state, err := c.state(ctx, 8*size)
 	for ; len(state) >= 8*size; state = state[8*size:] {
-		if n := numbers(state, size); n != nil {
-			found = append(found, c.until(n[0], n[size-1])...)
+		n := numbers(state, size)
+		if n == nil {
+			return nil, err // the whole state counts as none
 		}
+		found = append(found, c.until(n[0], n[size-1])...)
 	}
 	return found, err
 }
@@ -163,7 +165,7 @@ func numbers(state string, n int) []int64 {
 	found := make([]int64, n)
 	for i := range found {
 		f := math.Float64frombits(binary.LittleEndian.Uint64([]byte(state[8*i:])))
-		if !(f >= 0 && f < 1<<53) {
+		if !(f >= 0 && f < 1<<53 && f == math.Trunc(f)) {
 			return nil
 		}
 		found[i] = int64(f)
