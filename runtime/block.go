@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +46,11 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 		return err
 	}
 	return l.settings.write(ctx, func() error {
-		if err := l.makeRoom(ctx, fields); err != nil {
+		over := func(field, text string) bool {
+			b, err := parseBlock(field, text)
+			return err != nil || !b.Until.After(l.now())
+		}
+		if err := l.settings.makeRoom(ctx, listBlocked, over, fields...); err != nil {
 			return err
 		}
 		for _, field := range fields {
@@ -68,13 +71,14 @@ type Blocked struct {
 }
 
 // Blocked returns the keys that [Limiter.Block] refuses now, whichever process blocked them. They are sorted by rule and key. Blocked leaves
-// out keys that are refused by the Block of a rule. The error is a *StoreError, or wraps the context's.
+// out keys that are refused by the Block of a rule. If the store has more than 2,000 blocks, limiters do not follow them: Blocked returns
+// some of them, and an error. If the store cannot be read, the slice is nil, and the error is a *StoreError or wraps the context's.
 func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
-	texts, err := l.store.Settings(ctx, l.list(listBlocked))
-	if err = cmp.Or(err, ctx.Err()); err != nil {
+	texts, err := l.settings.texts(ctx, listBlocked)
+	if err != nil {
 		return nil, storeError(ctx, "", err)
 	}
-	var all []Blocked
+	all := []Blocked{}
 	blocks, _ := parseAll(texts, parseBlock)
 	for _, b := range blocks {
 		if b.Until.After(l.now()) {
@@ -84,7 +88,7 @@ func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 	slices.SortFunc(all, func(a, b Blocked) int {
 		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})
-	return all, nil
+	return all, tooLong(listBlocked, texts)
 }
 
 // Unblock ends the blocks that [Limiter.Block] set. A key that is not blocked is no error. The errors are those of Block.
@@ -119,31 +123,6 @@ func (l *Limiter) blockFields(requests []Request) ([]string, error) {
 		fields[i] = name + ":{" + l.subject(&r.Rule, r.Key) + "}"
 	}
 	return fields, nil
-}
-
-// makeRoom removes the blocks that have ended. It returns an error if there is no room for new ones under fields.
-func (l *Limiter) makeRoom(ctx context.Context, fields []string) error {
-	texts, err := l.store.Settings(ctx, l.list(listBlocked))
-	if err != nil {
-		return err
-	}
-	var over []string
-	all := make(map[string]bool, len(texts)+len(fields))
-	for _, field := range fields {
-		all[field] = true
-	}
-	for field, text := range texts {
-		if b, err := parseBlock(field, text); err == nil && b.Until.After(l.now()) {
-			all[field] = true
-		} else {
-			over = append(over, field)
-		}
-	}
-	if len(all) > maxSettings {
-		reason := fmt.Sprintf("found %d keys that would be blocked; expected at most %d", len(all), maxSettings)
-		return &RuleError{Argument: "block", Reason: reason}
-	}
-	return l.store.Unset(ctx, l.list(listBlocked), over...)
 }
 
 // parseBlock parses a block from its field and text in the store.

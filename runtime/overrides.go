@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -13,10 +12,10 @@ import (
 // Overrides change rules by their names while the program runs. An override in the store applies to all limiters with the same prefix, and
 // lasts as long as the store's data. An override set by SetLocal applies to one limiter, and takes precedence over the store.
 //
-// A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. A limiter
-// follows at most 1,000 overrides, each of at most 1,000 bytes. If the store has more, the limiter keeps the overrides that it read before,
-// and logs one line. If the limiter cannot read an override, an earlier override of the same name stays in force, and the limiter logs one
-// line.
+// A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. At most 1,000
+// overrides can be set, each of at most 1,000 bytes. If the store still has more than 2,000, the limiter keeps the overrides that it read
+// before, and logs one line. If the limiter cannot read an override, an earlier override of the same name stays in force, and the limiter
+// logs one line.
 //
 // Usage so far still counts. After a limit is raised, the difference passes at once. After it is lowered, nothing passes until enough
 // permits have left the window. In a bucket, the number of missing permits stays the same. An override of Per makes the rule count from
@@ -29,10 +28,10 @@ func (l *Limiter) Overrides() *Overrides { return &Overrides{&l.settings} }
 // Set overrides the rules of a name for all limiters of this prefix on the store. It replaces any earlier override there. This limiter
 // follows at once, the others within about two seconds. The name is the directive's name=. An unnamed rule has the name pkg.Type.Method, or
 // pkg.Type if it is on a type. If the type has a prefix=, the name begins with it. It is no error if no rule has that name. If At is zero,
-// Set sets it to now.
+// Set sets it to now. Set also removes overrides that have ended.
 //
-// The error is a *RuleError if no rule can have these values, a *StoreError, or wraps the context's. A rule that cannot have them stays as
-// it is: see [Overrides.Err].
+// The error is a *RuleError if no rule can have these values or there would be more than 1,000 overrides, a *StoreError, or wraps the
+// context's. A rule that cannot have them stays as it is: see [Overrides.Err].
 func (o *Overrides) Set(ctx context.Context, rule string, v Override) error {
 	_, err := o.set(ctx, rule, v, nil)
 	return err
@@ -41,10 +40,13 @@ func (o *Overrides) Set(ctx context.Context, rule string, v Override) error {
 // SetNew does what [Overrides.Set] does, unless the store already has an override of the name that has not ended. It reports whether it set
 // the override. If several run at the same time, only one of them does. The errors are those of Set.
 func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, error) {
-	return o.set(ctx, rule, v, func(old string) bool {
-		before, err := parseOverride(rule, old)
-		return err == nil && before.hasEnded(o.settings.limiter.now())
-	})
+	return o.set(ctx, rule, v, func(old string) bool { return o.over(rule, old) })
+}
+
+// over reports whether a text of the store is an override that has ended.
+func (o *Overrides) over(rule, text string) bool {
+	v, err := parseOverride(rule, text)
+	return err == nil && v.hasEnded(o.settings.limiter.now())
 }
 
 // Clear removes the override of a name from the store. It is no error if there is none. The error is a *StoreError, or wraps the context's.
@@ -54,14 +56,15 @@ func (o *Overrides) Clear(ctx context.Context, rule string) error {
 }
 
 // All returns the overrides that are in the store now, including those that have ended. If it cannot read some of them, it returns the others
-// and an error. If the store cannot be read, the error is a *StoreError or wraps the context's.
+// and an error. If the store has more than 2,000 overrides, limiters do not follow them: All returns some of them, and an error. If the store
+// cannot be read, the map is nil, and the error is a *StoreError or wraps the context's.
 func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
 	texts, err := o.settings.texts(ctx, listOverrides)
-	if err = cmp.Or(err, ctx.Err()); err != nil {
+	if err != nil {
 		return nil, storeError(ctx, "", err)
 	}
 	all, malformed := parseAll(texts, parseOverride)
-	return all, joined(slices.Collect(maps.Values(malformed)))
+	return all, joinErrors(tooLong(listOverrides, texts), joined(slices.Collect(maps.Values(malformed))))
 }
 
 // SetLocal overrides the rules of a name for this limiter. It replaces an earlier local override, and takes precedence over one in the
@@ -87,9 +90,9 @@ func (o *Overrides) ClearLocal(rule string) {
 	s.enforce()
 }
 
-// Err returns nil, or what is wrong with the overrides and blocks: the last attempt to read them from the store failed, so that older ones
-// stay in force; some of them could not be parsed; or an override has a value that a rule which was called cannot have, such as Per for a
-// rule with Cron.
+// Err returns nil, or what is wrong with the overrides and blocks: the last attempt to read them from the store failed, or found too many, so
+// that older ones stay in force; some of them could not be parsed; or an override has a value that a rule which was called cannot have, such
+// as Per for a rule with Cron.
 func (o *Overrides) Err() error {
 	s := o.settings
 	s.mu.Lock()
@@ -97,6 +100,9 @@ func (o *Overrides) Err() error {
 	errs := slices.Collect(maps.Values(s.overrides.malformed))
 	if s.failed != nil {
 		errs = append(errs, &StoreError{Err: s.failed})
+	}
+	if s.many != nil {
+		errs = append(errs, s.many)
 	}
 	s.drop()
 	if in := s.current.Load(); in != nil {
@@ -129,6 +135,9 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, replaces f
 	}
 	l := o.settings.limiter
 	err = o.settings.write(ctx, func() (err error) {
+		if err := o.settings.makeRoom(ctx, listOverrides, o.over, rule); err != nil {
+			return err
+		}
 		set, err = l.store.Set(ctx, l.list(listOverrides), rule, string(text), replaces)
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
@@ -363,28 +364,102 @@ func TestOverrideEnds(t *testing.T) {
 	})
 }
 
-// A limiter holds a bounded number of overrides and blocks, whatever the store has. It logs an excess once.
-func TestTooManyOverrides(t *testing.T) {
-	for list, text := range map[string]string{listOverrides: `{"limit":1}`, listBlocked: `{"until":"2126-11-22T18:00:00Z"}`} {
-		store := memory.New(nil, 100, 1<<20)
-		for i := range maxSettings + 1 {
-			if _, err := store.Set(t.Context(), DefaultPrefix+":"+list, fmt.Sprintf("r:{%d}", i), text, nil); err != nil {
-				t.Fatal(err)
+// registered returns a store with n entries of a list, all with the same text.
+func registered(t *testing.T, list, text string, n int) *memory.Store {
+	t.Helper()
+	store, texts := memory.New(nil, 100, 1<<20), map[string]string{}
+	name := map[string]string{listOverrides: "r%d", listBlocked: "r:{%d}"}[list]
+	for i := range n {
+		texts[fmt.Sprintf(name, i)] = text
+	}
+	if err := store.Register(t.Context(), DefaultPrefix+":"+list, texts, 0); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// An entry of each list that lasts, and one that has ended.
+var (
+	lasting = map[string]string{listOverrides: `{"limit":1}`, listBlocked: `{"until":"2126-11-22T18:00:00Z"}`}
+	ended   = map[string]string{listOverrides: `{"limit":1,"until":"2020-11-22T18:00:00Z"}`, listBlocked: `{"until":"2020-11-22T18:00:00Z"}`}
+)
+
+// setOne adds an entry to a list.
+func setOne(l *Limiter, list string) error {
+	if list == listOverrides {
+		return l.Overrides().Set(context.Background(), "login", Override{Limit: new(int64(1))})
+	}
+	return l.Block(context.Background(), time.Hour, Request{Rule: Rule{Name: "login"}, Key: "ann"})
+}
+
+// Entries that have ended make room, however many there are, and limiters follow the new one.
+func TestEndedSettingsMakeRoom(t *testing.T) {
+	for list, text := range ended {
+		for _, n := range []int{1, maxSettings, 3 * engine.MaxSettings} {
+			store := registered(t, list, text, n)
+			l := New(store)
+			if err := setOne(l, list); err != nil {
+				t.Errorf("%s: %v", list, err)
+			}
+			texts, err := store.Settings(t.Context(), l.list(list))
+			if len(texts) != 1 || err != nil || l.settings.current.Load() == nil {
+				t.Errorf("%s: %d are kept of %d, error %v; in force: %v", list, len(texts), n, err, l.settings.current.Load())
 			}
 		}
+	}
+}
+
+// If a list is full, Set and Block add nothing, and return an error.
+func TestSettingsAreBounded(t *testing.T) {
+	for list, text := range lasting {
+		store := registered(t, list, text, maxSettings)
+		l := New(store)
+		err, ok := errors.AsType[*RuleError](setOne(l, list))
+		if !ok || !strings.Contains(err.Error(), "found 1001 with the new ones; expected at most 1000") {
+			t.Errorf("%s: error %v", list, err)
+		}
+		if texts, _ := store.Settings(t.Context(), l.list(list)); len(texts) != maxSettings {
+			t.Errorf("%s: there are %d", list, len(texts))
+		}
+	}
+}
+
+// Programs that add entries at the same time can exceed the bound a little. Limiters follow all of them.
+func TestSettingsALittleBeyondTheBound(t *testing.T) {
+	for list, text := range lasting {
+		l := New(registered(t, list, text, maxSettings+8))
+		if err := l.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		in := l.settings.current.Load()
+		if in == nil || len(in.overrides)+len(in.blocks) != maxSettings+8 || l.Overrides().Err() != nil {
+			t.Errorf("%s: in force: %v, error %v", list, in, l.Overrides().Err())
+		}
+	}
+}
+
+// A limiter holds a bounded number of overrides and blocks, whatever the store has. It logs an excess once, and is ready.
+func TestTooManyOverrides(t *testing.T) {
+	const n = engine.MaxSettings + 1
+	for list, text := range lasting {
+		store := registered(t, list, text, n)
 		l, log := logged(store)
 		for range 3 {
 			_ = l.settings.read(t.Context())
 		}
-		if err := l.Ping(t.Context()); l.settings.current.Load() != nil || err == nil {
-			t.Errorf("%s: they are followed; error %v", list, err)
+		if err := l.Ping(t.Context()); l.settings.current.Load() != nil || err != nil {
+			t.Errorf("%s: in force: %v; error %v", list, l.settings.current.Load(), err)
 		}
-		if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "more than 1000") {
+		if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "more than 2000") {
 			t.Errorf("%s: logged:\n%s", list, log)
 		}
 		all, err := l.Overrides().All(t.Context())
-		if _, failed := errors.AsType[*StoreError](err); failed != (list == listOverrides) || len(all) > 0 {
-			t.Errorf("%s: got %d overrides, error %v", list, len(all), err)
+		blocked, failed := l.Blocked(t.Context())
+		if err := joinErrors(err, failed); err == nil || err.Error() != l.Overrides().Err().Error() || len(all)+len(blocked) != n {
+			t.Errorf("%s: got %d overrides and %d blocks, error %v", list, len(all), len(blocked), err)
+		}
+		if _, ok := errors.AsType[*RuleError](setOne(l, list)); !ok {
+			t.Errorf("%s: one that is not followed is set", list)
 		}
 	}
 }

@@ -37,6 +37,7 @@ type settings struct {
 	overrides followed[Override]
 	blocks    followed[block]
 	failed    error // the error of the last attempt to read the store
+	many      error // which lists were too long then
 }
 
 // followed is the content of a list in the store when it was last read.
@@ -56,13 +57,11 @@ type inForce struct {
 }
 
 const (
-	maxSettings     = engine.MaxSettings // entries of a list
+	maxSettings     = engine.MaxSettings / 2 // entries of a list; programs that add some at the same time can exceed it a little
 	maxSettingBytes = 1000
 	readEvery       = time.Second
 	readTimeout     = 5 * time.Second
 )
-
-var errMany = fmt.Errorf("there are more than %d; they are not followed", maxSettings)
 
 func (s *settings) start(l *Limiter) {
 	s.limiter, s.reading, s.own = l, make(chan struct{}, 1), map[string]Override{}
@@ -115,16 +114,52 @@ func (s *settings) write(ctx context.Context, change func() error) error {
 	return storeError(ctx, "", cmp.Or(wait, err))
 }
 
-// texts returns the entries of a list. The error is errMany if there are more than limiters follow.
+// texts returns the entries of a list.
 func (s *settings) texts(ctx context.Context, list string) (map[string]string, error) {
 	texts, err := s.limiter.store.Settings(ctx, s.limiter.list(list))
-	if err == nil && len(texts) > maxSettings {
-		err = fmt.Errorf("%s: %w", list, errMany)
-	}
-	return texts, err
+	return texts, cmp.Or(err, ctx.Err())
 }
 
-// read reads the store's overrides and blocks. If a list cannot be read, its earlier entries stay in force.
+// tooLong returns an error if a list is too long for limiters to follow. Then texts is only a part of it.
+func tooLong(list string, texts map[string]string) error {
+	if len(texts) <= engine.MaxSettings {
+		return nil
+	}
+	return fmt.Errorf("%s: there are more than %d; limiters do not follow them", list, engine.MaxSettings)
+}
+
+// makeRoom removes the entries of a list that are over. It returns a *RuleError if there is no room for new ones of these names.
+func (s *settings) makeRoom(ctx context.Context, list string, over func(name, text string) bool, names ...string) error {
+	texts, err := s.texts(ctx, list)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	kept := make(map[string]bool, len(texts))
+	for name, text := range texts {
+		if over(name, text) {
+			gone = append(gone, name)
+		} else {
+			kept[name] = true
+		}
+	}
+	if err := s.limiter.store.Unset(ctx, s.limiter.list(list), gone...); err != nil {
+		return err
+	}
+	if len(gone) > 0 && tooLong(list, texts) != nil {
+		return s.makeRoom(ctx, list, over, names...) // the list has more than was read
+	}
+	for _, name := range names {
+		kept[name] = true
+	}
+	if len(kept) > maxSettings {
+		return &RuleError{Argument: list, Reason: fmt.Sprintf("found %d with the new ones; expected at most %d", len(kept), maxSettings)}
+	}
+	return nil
+}
+
+// read reads the store's overrides and blocks. If a list cannot be read or is too long, its earlier entries stay in force. A list that is
+// too long is no error.
 func (s *settings) read(ctx context.Context) error {
 	overrides, failed := s.texts(ctx, listOverrides)
 	blocks, err := s.texts(ctx, listBlocked)
@@ -139,17 +174,18 @@ func (s *settings) read(ctx context.Context) error {
 	} else {
 		s.drop()
 	}
-	told := errors.Is(s.failed, errMany)
-	if s.failed = joinErrors(failed, err); !told && errors.Is(s.failed, errMany) {
-		s.limiter.logger.Warn("the store has too many overrides or blocks; the earlier ones stay in force", "err", oneLine(s.failed.Error()))
+	many := joinErrors(tooLong(listOverrides, overrides), tooLong(listBlocked, blocks))
+	if many != nil && s.many == nil {
+		s.limiter.logger.Warn("the store has too many overrides or blocks; the earlier ones stay in force", "err", many.Error())
 	}
+	s.failed, s.many = joinErrors(failed, err), many
 	return s.failed
 }
 
-// take stores the entries of a list, and reports whether they changed. If an entry cannot be parsed, take logs it, and keeps an earlier entry
-// of the same name.
+// take stores the entries of a list that is not too long, and reports whether they changed. If an entry cannot be parsed, take logs it, and
+// keeps an earlier entry of the same name.
 func (f *followed[T]) take(texts map[string]string, parse func(name, text string) (T, error), logger *slog.Logger) bool {
-	if maps.Equal(texts, f.texts) {
+	if len(texts) > engine.MaxSettings || maps.Equal(texts, f.texts) {
 		return false
 	}
 	known, malformed := parseAll(texts, parse)

@@ -24,7 +24,7 @@ type UsedRule struct {
 }
 
 const (
-	maxUsed      = engine.MaxSettings // rules in the store, and of one limiter
+	maxUsed      = maxSettings // rules in the store, and of one limiter
 	usedLife     = 24 * time.Hour
 	usedAgain    = 6 * time.Hour // how often a limiter writes its rules to the store again
 	usedTimeout  = 5 * time.Second

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,11 +39,11 @@ func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 	if err != nil {
 		return err
 	}
-	before, err := t.limiter.Blocked(ctx)
-	if err == nil {
-		err = t.limiter.Unblock(ctx, requests[0])
+	before, unlisted := t.limiter.Blocked(ctx)
+	if before == nil {
+		return unlisted
 	}
-	if err != nil {
+	if err := t.limiter.Unblock(ctx, requests[0]); err != nil {
 		return err
 	}
 	name, _, _ := strings.Cut(args[0], "#")
@@ -67,7 +68,7 @@ func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 			lines = append(lines, []string{fmt.Sprintf("the block= of rule %s still refuses it until %s; reset ends that", q.Rule.Name, local(until))})
 		}
 	}
-	return t.print(map[string]bool{"blocked": false, "found": i >= 0}, lines...)
+	return cmp.Or(t.print(map[string]bool{"blocked": false, "found": i >= 0}, lines...), unlisted)
 }
 
 // subject returns the subject of a request as it stands in keys.

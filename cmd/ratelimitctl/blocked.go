@@ -33,9 +33,9 @@ type blockedKeys struct {
 // printBlocked prints the keys that are blocked, of one rule or of all.
 func (t *tool) printBlocked(ctx context.Context, args []string, _ options) error {
 	shown := blockedKeys{Blocked: []blockedKey{}}
-	set, err := t.limiter.Blocked(ctx)
-	if err != nil {
-		return err
+	set, unlisted := t.limiter.Blocked(ctx)
+	if set == nil {
+		return unlisted
 	}
 	for _, b := range set {
 		shown.Blocked = append(shown.Blocked, blockedKey{Rule: b.Rule, Key: b.Key, Until: b.Until, By: b.By})
@@ -57,7 +57,7 @@ func (t *tool) printBlocked(ctx context.Context, args []string, _ options) error
 	slices.SortStableFunc(shown.Blocked, func(a, b blockedKey) int {
 		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})
-	return t.print(shown, shown.lines()...)
+	return cmp.Or(t.print(shown, shown.lines()...), unlisted)
 }
 
 func (b *blockedKeys) lines() [][]string {

@@ -47,6 +47,9 @@ var checks = []func(context.Context, *patient) finding{
 // doctor checks the servers. It fails if a finding is bad.
 func (t *tool) doctor(ctx context.Context, _ []string, _ options) error {
 	findings := []finding{t.checkReady(ctx)}
+	if findings[0].Status == fine {
+		findings = append(findings, t.checkSettings()...)
+	}
 	var err error
 	if cluster, ok := t.client.(*redis.ClusterClient); ok {
 		var mu sync.Mutex
@@ -103,6 +106,18 @@ func (t *tool) checkReady(ctx context.Context) finding {
 		f.Found = "this user may run what every rule needs; no limiter used a rule within a day"
 	}
 	return f
+}
+
+// checkSettings finds what limiters do not follow. The limiter has just read the overrides and blocks.
+func (t *tool) checkSettings() []finding {
+	err := t.limiter.Overrides().Err()
+	if err == nil {
+		return nil
+	}
+	return []finding{{
+		Status: warn, Check: "settings", Found: err.Error(), Meaning: "limiters go on with what they read before",
+		Advice: "Run ratelimitctl override list and ratelimitctl blocked, and clear what is wrong or too much",
+	}}
 }
 
 // examine makes all checks at one server.

@@ -223,3 +223,39 @@ func TestDoctorLooksUnderThePrefix(t *testing.T) {
 	found, _ := examined(t, server.Addr, "-prefix", "a*")
 	requireFinding(t, found, "expiry", fine, "all of 1 keys expire")
 }
+
+// Lists that are too long to be followed stop no call. They are told, shown and can be shortened.
+func TestTooManySettings(t *testing.T) {
+	const n = 2001
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{login.Name: ruleText(login)})
+	overrides, blocks := map[string]string{}, map[string]string{}
+	for i := range n {
+		overrides[fmt.Sprint("r", i)] = `{"limit":1}`
+		blocks[fmt.Sprintf("login:{%d}", i)] = `{"until":"2126-11-22T18:00:00Z"}`
+	}
+	for list, texts := range map[string]map[string]string{"ratelimit:overrides": overrides, "ratelimit:blocked": blocks} {
+		if err := f.client.HSet(t.Context(), list, texts).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, status := examined(t, server.Addr)
+	requireFinding(t, found, "ready", fine, "")
+	requireFinding(t, found, "settings", warn, "overrides: there are more than 2000; limiters do not follow them; blocked: there are more than")
+	if status != done {
+		t.Errorf("doctor ends with status %d", status)
+	}
+	for _, args := range [][]string{{"override", "list"}, {"blocked"}} {
+		text, status := ctl(t, server.Addr, args...)
+		if status != failed || strings.Count(text, "\n") != n+2 || !strings.Contains(text, "more than 2000") {
+			t.Errorf("%q: status %d, %d lines: …%s", args, status, strings.Count(text, "\n"), text[max(0, len(text)-200):])
+		}
+	}
+	require(t, server.Addr, failed, "expected at most 1000", "override", "set", "login", "-limit", "9")
+	require(t, server.Addr, done, "cleared limit=1", "override", "clear", "r0")
+	text, _ := ctl(t, server.Addr, "unblock", "login", "1234")
+	if left := f.client.HLen(t.Context(), "ratelimit:blocked").Val(); left != n-1 || !strings.Contains(text, "no longer blocked; it was until 2126-11-2") {
+		t.Errorf("%d blocks are left; %s", left, text)
+	}
+}

@@ -62,10 +62,7 @@ func (t *tool) listOverrides(ctx context.Context, _ []string, _ options) error {
 		v := all[name]
 		lines = append(lines, []string{name, changes(v), local(v.Until), v.By, local(v.At)})
 	}
-	if printed := t.print(all, lines...); printed != nil {
-		return printed
-	}
-	return err // of those that are not understood
+	return cmp.Or(t.print(all, lines...), err) // err is of those that are not understood, or of too many
 }
 
 // changes says what an override changes, as arguments of a directive.

@@ -195,8 +195,8 @@ func (e *StateError) Unwrap() error { return e.Err }
 // ErrClosed is the error of a Store whose client was closed.
 var ErrClosed = errors.New("the store's client is closed")
 
-// MaxSettings is the largest number of texts that limiters follow in a list.
-const MaxSettings = 1000
+// MaxSettings is the largest number of texts that limiters read of a list. They do not follow a longer list.
+const MaxSettings = 2000
 
 // Settings are lists in a store, which all its processes share. A list holds texts by name. The name of the list itself is a prefix, a colon
 // and a word. Lists last as long as the store's counts.
