@@ -132,6 +132,10 @@ func (c *call) enter(a *asked, p *part, claim *engine.Claim) error {
 	case a.blockLeft > 0:
 		c.isBlocked = true
 	case claim.Cost <= most || rule.Mode == ModeTrigger || c.upTo && most > 0:
+		if rule.keepsTimes() && min(claim.Cost, most) > engine.MaxTimesCost {
+			return rule.wrong("cost", "found %d; expected at most %d for a sliding-window; algorithm=sliding-counter takes more",
+				claim.Cost, engine.MaxTimesCost)
+		}
 		a.part, a.number = p, len(p.Claims)-1
 		c.needsRoom = c.needsRoom || c.upTo && rule.Mode == ModeShadow
 	case rule.Mode == ModeEnforce && a.limit > 0:
@@ -193,9 +197,6 @@ func (c *call) waitOf(rule *prepared) time.Duration {
 	}
 }
 
-// maxWindowCost bounds the cost on a sliding window, which stores the time of each permit.
-const maxWindowCost = 10_000
-
 // maxText bounds a caller's key or member, in bytes.
 const maxText = 64 << 10
 
@@ -210,9 +211,6 @@ func (c *call) check(a *asked, charge *bridge.Charge) error {
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
 	case charge.Cost > 1 && rule.Distinct != "":
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", charge.Cost))
-	case charge.Cost > maxWindowCost && rule.keepsTimes() && charge.Cost <= a.limit:
-		return rule.wrong("cost", "found %d; expected at most %d for a sliding-window; algorithm=sliding-counter takes more",
-			charge.Cost, maxWindowCost)
 	case charge.Limit.Given && rule.wrongLimit(a.limit) != "":
 		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(a.limit))
 	case charge.Limit.Given && rule.refillsTooSlowly(a.limit):

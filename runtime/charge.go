@@ -92,14 +92,18 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 	return err
 }
 
-// beyond returns an error if a claim was charged less than its total, because its debt would have lasted too long.
+// beyond returns an error if a claim was charged less than its total, because its rule does not take as much.
 func (c *charged) beyond(totals []int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.held {
-		if h := &c.held[i]; h.claim.Charged < totals[i] {
+		h, why := &c.held[i], "a debt lasts at most 24 hours"
+		if h.rule.keepsTimes() {
+			why = fmt.Sprintf("a sliding-window takes at most %d permits of a call", engine.MaxTimesCost)
+		}
+		if h.claim.Charged < totals[i] {
 			return &RuleError{Rule: h.rule.Name, Argument: "settle", Reason: fmt.Sprintf(
-				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], h.claim.Charged)}
+				"found a cost of %d; charged %d, as %s", totals[i], h.claim.Charged, why)}
 		}
 	}
 	return nil

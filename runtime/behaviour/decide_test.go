@@ -326,11 +326,23 @@ func TestCostOfASlidingWindowIsBounded(t *testing.T) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1_000_000, Per: time.Hour}, Key: "k", Cost: 10_000}
 		s.admit(t, q)
 		q.Cost++
-		_, err := s.limiter.Allow(context.Background(), q)
-		if e, ok := errors.AsType[*ratelimit.RuleError](err); !ok || e.Argument != "cost" || !strings.Contains(err.Error(), "sliding-counter") {
-			t.Errorf("got error %v", err)
+		trigger, upTo, part := q, q, q
+		trigger.Rule.Mode, trigger.Cost = ratelimit.ModeTrigger, 2_000_000
+		upTo.UpTo, upTo.Cost = true, 2_000_000
+		part.Cost = 6_000
+		for _, call := range [][]ratelimit.Request{{q}, {trigger}, {upTo}, {part, part}} {
+			_, err := s.limiter.Allow(context.Background(), call...)
+			if e, ok := errors.AsType[*ratelimit.RuleError](err); !ok || e.Argument != "cost" || !strings.Contains(err.Error(), "sliding-counter") {
+				t.Errorf("%+v: got error %v", call, err)
+			}
 		}
-		q.Rule.Algorithm = ratelimit.SlidingCounter
+		q.Cost = 1
+		if d, err := s.limiter.Peek(context.Background(), q); err != nil || d.Quotas[0].Remaining != 990_000 {
+			t.Errorf("after 10,000 permits of 1,000,000 got %+v, error %v", d.Quotas, err)
+		}
+		trigger.Rule.Limit, trigger.Rule.Name = 10_000, "all"
+		s.admit(t, trigger)
+		q.Rule.Algorithm, q.Cost = ratelimit.SlidingCounter, 10_001
 		s.admit(t, q)
 	})
 }

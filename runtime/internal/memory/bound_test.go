@@ -156,6 +156,25 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
+// The bound on bytes also applies to what settlements add.
+func TestMaxBytesOfSettlements(t *testing.T) {
+	const most = 1 << 20
+	s := New((&hand{now: hour}).time, 1e9, most)
+	var err error
+	for i := 0; err == nil && i < 100; i++ {
+		call := callOf(subject(i), 1e9, ruleOf(engine.SlidingWindow, hour))
+		expect(t, s, call, true)
+		call.Claims[0].Delta = 5000
+		if err = s.Adjust(t.Context(), call); err != nil && call.Claims[0].Delta != 5000 {
+			t.Errorf("a settlement failed, and left %d permits to charge", call.Claims[0].Delta)
+		}
+	}
+	if got := s.bound.bytes.Load(); !errors.Is(err, ErrFull) || got > most || got < most/2 {
+		t.Errorf("%d bytes are taken of %d, error %v", got, most, err)
+	}
+	requireWhole(t, s)
+}
+
 // The bound on bytes also applies to a state that grows after its first call.
 func TestMaxBytesOfOneSubject(t *testing.T) {
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.Distinct} {

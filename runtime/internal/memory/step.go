@@ -90,11 +90,18 @@ func (s *Store) step(call *engine.Call, keys []key, w *work, now int64) (engine.
 // needs returns how many entries and bytes a call may add at most.
 func (w *work) needs(call *engine.Call, keys []key, now int64) (entries, bytes int64) {
 	for i := range w.targets {
-		bytes += w.cells[i].State.Grows(&call.Claims[i], now)
-		if w.entries[i] == nil {
-			entries++
-			bytes += entryBytes + textBytes(keys[i].subject) + w.targets[i].size
-		}
+		e, b := w.need(i, &call.Claims[i], &keys[i], now)
+		entries, bytes = entries+e, bytes+b
+	}
+	return entries, bytes
+}
+
+// need returns how many entries and bytes a charge of the claim's cost may add.
+func (w *work) need(i int, c *engine.Claim, k *key, now int64) (entries, bytes int64) {
+	bytes = w.cells[i].State.Grows(c, now)
+	if w.entries[i] == nil {
+		entries = 1
+		bytes += entryBytes + textBytes(k.subject) + w.targets[i].size
 	}
 	return entries, bytes
 }
@@ -131,11 +138,15 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 	w.unpack(keys)
 	entries, bytes := int64(0), int64(0)
 	for i := range keys {
-		if w.entries[i] == nil && call.Claims[i].Delta > 0 {
-			entries, bytes = entries+1, bytes+entryBytes+textBytes(keys[i].subject)+w.targets[i].size
+		c := call.Claims[i]
+		if c.Delta <= 0 || w.entries[i] != nil && !c.Rule.Kind.KeepsTimes() {
+			continue // what is there does not grow
 		}
+		c.Cost = c.Delta
+		e, b := w.need(i, &c, &keys[i], now)
+		entries, bytes = entries+e, bytes+b
 	}
-	if entries > 0 && !s.bound.reserve(entries, bytes) {
+	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
 		return ErrFull
 	}
 	call.Adjust(w.cells, now)
