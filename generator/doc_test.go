@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// stages are the packages of the pipeline, none of which may import another one.
+// stages are the packages of the pipeline. None of them may import another.
 var stages = []string{"load", "collect", "compile", "check", "emit"}
 
-// TestImportDirections keeps the drawing in doc.go true.
+// TestImportDirections checks that packages import each other only as doc.go says.
 func TestImportDirections(t *testing.T) {
 	const module = "github.com/ratelimit-go/ratelimit/"
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "./internal/...", "../annotations").Output()
@@ -43,7 +43,7 @@ func TestImportDirections(t *testing.T) {
 	}
 }
 
-// TestWhereIsThere expects the files and folders of the table in doc.go.
+// TestWhereIsThere checks that the files and folders of the table in doc.go exist.
 func TestWhereIsThere(t *testing.T) {
 	doc := string(readFile(t, "doc.go"))
 	_, table, _ := strings.Cut(doc, "# Where do I change X")

@@ -9,7 +9,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// requireError generates from a method that comment stands above, and fails the test unless that is an error.
+// requireError generates from a method with comment above it, and fails the test if there is no error.
 func requireError(t *testing.T, comment, want string) {
 	t.Helper()
 	dir := filepath.Join(newModule(t, "example.com/fault"), "x")

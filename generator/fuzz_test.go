@@ -28,8 +28,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// FuzzGenerate generates from the corpus with its words deleted, doubled, replaced and swapped. Whatever comes of that: there is
-// no panic, an error has a position in the source, and what is written compiles beside what it was written for.
+// FuzzGenerate generates from the corpus with words deleted, doubled, replaced and swapped. It checks that nothing panics, that errors
+// have positions in the source, and that the generated code compiles together with its source.
 func FuzzGenerate(f *testing.F) {
 	for _, src := range corpus(f) {
 		f.Add(src, []byte{})
@@ -45,7 +45,7 @@ func FuzzGenerate(f *testing.F) {
 
 var mutations = flag.Int("mutations", 3000, "how many mutated sources TestMutations tries")
 
-// TestMutations does the same at random, and faster: all that it tries is near to what is right.
+// TestMutations makes the checks of FuzzGenerate with a few random mutations, which are close to valid source.
 func TestMutations(t *testing.T) {
 	world, sources := newWorld(t), corpus(t)
 	for i := range *mutations {
@@ -94,7 +94,7 @@ const mutationSize = 5 // bytes
 
 var word = regexp.MustCompile(`[\pL_][\pL\pN_]*|[0-9]+|\s+|.`)
 
-// words cuts a source into its tokens and what stands between them; directives into their words.
+// words splits source into its tokens and the text between them, and directives into their words.
 func words(src string) []string {
 	var out []string
 	file := token.NewFileSet().AddFile("", -1, len(src))
@@ -125,7 +125,7 @@ func words(src string) []string {
 	}
 }
 
-// mutated applies mutations, five bytes each: what is done, and to which two words.
+// mutated applies mutations. Each has five bytes: the kind, and the indices of two words.
 func mutated(src string, mutations []byte) string {
 	all := words(src)
 	for ; len(mutations) >= mutationSize; mutations = mutations[mutationSize:] {
@@ -145,13 +145,13 @@ func mutated(src string, mutations []byte) string {
 	return strings.Join(all, "")
 }
 
-// world is what sources can import.
+// world holds the packages that sources can import.
 type world struct {
 	fset     *token.FileSet
 	importer types.Importer
 }
 
-// newWorld makes ready to import what the corpus does of the standard library, and what generated code does.
+// newWorld loads the packages of the standard library that the corpus imports, and those that generated code imports.
 var newWorld = func() func(testing.TB) *world {
 	var once sync.Once
 	w := &world{fset: token.NewFileSet()}
@@ -180,7 +180,7 @@ var newWorld = func() func(testing.TB) *world {
 	}
 }()
 
-// another is a file that is right by itself, beside one that may be anything.
+// another is a valid file in the same package as the mutated one.
 const another = "package x\n\n//ratelimit:rule limit=1 per=1m\ntype Beside interface{ M() error }\n"
 
 // generate generates from a source.
@@ -226,7 +226,7 @@ func (w *world) generate(t *testing.T, src string) {
 	}
 }
 
-// check type-checks the declarations of files; nil if go/types itself cannot, which package load reports.
+// check type-checks the declarations of files. It returns nil if go/types panics, which package load reports as an error.
 func (w *world) check(p *source.Package, report func(types.Error)) (pkg *types.Package) {
 	defer func() {
 		if recover() != nil {
@@ -246,7 +246,7 @@ func (w *world) check(p *source.Package, report func(types.Error)) (pkg *types.P
 	return pkg
 }
 
-// compile parses what was generated, and type-checks it where the package had no errors of its own.
+// compile parses the generated files, and type-checks them if the package itself has no errors.
 func (w *world) compile(t *testing.T, files []*source.File, outputs []File, typed bool) {
 	sources := map[string]string{}
 	conf := types.Config{FakeImportC: true, Importer: w.importer, Error: func(err error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// TestFault makes an error of a fault of the generator, here one about a package without types.
+// TestFault expects an error after a panic in the generator, here because of a package without types.
 func TestFault(t *testing.T) {
 	fset := token.NewFileSet()
 	src := "package x\n\n//ratelimit:rule limit=1 per=1m\ntype X interface{ M() error }\n"

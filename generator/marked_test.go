@@ -13,8 +13,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// TestErrors runs testdata/errors/*.go, where the errors of a line stand below it, in comments with a ^ at their column, or
-// with the column itself: //3: message.
+// TestErrors generates from testdata/errors/*.go. There, the expected errors of a line stand below it, in comments with a ^ at the
+// column, or with the number of the column: //3: message.
 func TestErrors(t *testing.T) {
 	paths, err := filepath.Glob("../testdata/errors/*.go")
 	if err != nil || len(paths) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// TestBrokenOutput generates over an output that was emptied, or that a merge has left with its marks.
+// TestBrokenOutput generates over an output that is empty, or that has the conflict markers of a merge.
 func TestBrokenOutput(t *testing.T) {
 	for name, left := range map[string]string{
 		"empty":  "",
@@ -28,7 +28,7 @@ func TestBrokenOutput(t *testing.T) {
 	}
 }
 
-// TestHugeSources tells of a source without end in a few lines.
+// TestHugeSources expects a few lines of messages about very long sources.
 func TestHugeSources(t *testing.T) {
 	for name, src := range map[string]string{
 		"islands": "package x\n\ntype X interface {\n\t//ratelimit:rule limit=1 per=1m key=\"" + strings.Repeat("{a}", 20_000) + "\"\n\tM(a string) error\n}\n",

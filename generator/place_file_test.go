@@ -8,7 +8,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
-// together have outputs whose names would meet, or that need each other.
+// together are files whose outputs could have colliding names, or need each other.
 const together = `
 -- user.go --
 package x
@@ -63,7 +63,7 @@ package x
 var bDoRules int
 `
 
-// TestFileByFile generates the same for a file by itself as for its package, and whatever else is built.
+// TestFileByFile expects the same output if a file is generated alone, with its package, or in another build.
 func TestFileByFile(t *testing.T) {
 	dir := place(t, together)
 	of := func(pattern, tags string) map[string]string {
@@ -97,7 +97,7 @@ func TestFileByFile(t *testing.T) {
 	}
 }
 
-// TestExternalTestAlone generates from a file of an external test package that mentions what is to be generated for the package.
+// TestExternalTestAlone generates from a file of an external test package that mentions code which is to be generated for the package.
 func TestExternalTestAlone(t *testing.T) {
 	dir := place(t, `
 -- f/f.go --
@@ -137,7 +137,7 @@ type X interface{ M(*g.LimitedT) error }
 	goIn(t, dir, "vet", "./...")
 }
 
-// TestTwoWrappersOfOneName is told for either of their files.
+// TestTwoWrappersOfOneName expects a collision of two wrappers to be reported whichever of their files is named.
 func TestTwoWrappersOfOneName(t *testing.T) {
 	dir := place(t, `
 -- a.go --
@@ -161,7 +161,7 @@ type C interface{ M() error }
 	requireCollision(t, dir, "a.go", "b.go")
 }
 
-// TestWrapperOfTests collides with one of the package, also if only one of their files is named.
+// TestWrapperOfTests expects a wrapper in a test file to collide with one of the package, even if only one of their files is named.
 func TestWrapperOfTests(t *testing.T) {
 	requireCollision(t, place(t, `
 -- a.go --
@@ -179,7 +179,7 @@ type B interface{ M() error }
 `), "a.go", "b_test.go")
 }
 
-// requireCollision generates from each file by itself, and fails the test unless its wrapper W in line 3 is told to collide.
+// requireCollision generates from each file alone, and fails the test unless a collision of its wrapper W in line 3 is reported.
 func requireCollision(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for _, file := range files {

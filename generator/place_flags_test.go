@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// TestGoGenerate has the go command fill in the file and the name of the package, in a test file and with a space in a name.
+// TestGoGenerate runs go generate with variables for the file and the package, in a test file and in a file with a space in its name.
 func TestGoGenerate(t *testing.T) {
 	const command = "//go:generate go run github.com/ratelimit-go/ratelimit/cmd/ratelimit "
 	dir := place(t, `
@@ -92,7 +92,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestModfile has the environment name another go.mod file, beside other flags, and replace files, which is said to be of no effect.
+// TestModfile names another go.mod file in the environment, among other flags, and an overlay, which gets a warning.
 func TestModfile(t *testing.T) {
 	dir := place(t, "-- x.go --\n"+plain+"-- overlay.json --\n{}\n")
 	for _, ext := range []string{"mod", "sum"} {

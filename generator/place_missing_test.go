@@ -9,7 +9,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// TestMissingModule imports a package whose module is not to be had, for several reasons, under a name that its path does not end in.
+// TestMissingModule imports a package whose module is not available, for several reasons. The package has another name than its path.
 func TestMissingModule(t *testing.T) {
 	const source = "package x\n\nimport \"github.com/redis/go-redis/v9\"\n\n//ratelimit:rule limit=1 per=1m\ntype X interface{ M(*redis.Client) error }\n"
 	for name, c := range map[string]struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
-// TestSiblings generates where a file of the package does not compile: if declarations may be lost with it, there is an error, and
-// if it does not parse, or the go command complains of it, at least a warning.
+// TestSiblings generates in a package with a file that does not compile. It expects an error if declarations may be lost, and at least a
+// warning if the file does not parse or the go command reports an error.
 func TestSiblings(t *testing.T) {
 	const sibling = "package x\n\n//ratelimit:rule limit=1 per=1m\ntype S struct{}\n\nfunc (S) M() error { return nil }\n"
 	for name, c := range map[string]struct{ file, text, errors, warnings string }{

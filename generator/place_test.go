@@ -33,7 +33,7 @@ func goIn(t testing.TB, dir string, args ...string) []byte {
 	return out
 }
 
-// place makes a module of the files of a txtar archive, in a folder with spaces in its path.
+// place creates a module with the files of a txtar archive, in a folder with spaces in its path.
 func place(t *testing.T, files string) string {
 	t.Helper()
 	root := newModule(t, "example.com/place")
@@ -47,7 +47,7 @@ func place(t *testing.T, files string) string {
 	return dir
 }
 
-// written generates in dir, writes, and returns the paths of what is new, and the notes.
+// written generates and writes in dir, and returns the paths of the new files, and the notes.
 func written(t *testing.T, cfg generator.Config) (names, notes []string) {
 	t.Helper()
 	result, err := generator.Generate(t.Context(), cfg)
@@ -81,7 +81,7 @@ const plain = `package x
 type X interface{ M() error }
 `
 
-// TestVendored generates where the go command reads dependencies from the vendor folder and from nowhere else.
+// TestVendored generates in a module whose dependencies are only in the vendor folder.
 func TestVendored(t *testing.T) {
 	dir := place(t, `
 -- x.go --
@@ -133,7 +133,7 @@ type Job struct{}
 	}
 }
 
-// TestCgo generates beside a file that imports C and from one that does, and refuses what only such files can name.
+// TestCgo generates from a file that imports C, and from one beside it. It expects errors about types that only cgo files can name.
 func TestCgo(t *testing.T) {
 	dir := place(t, `
 -- beside.go --
@@ -213,7 +213,7 @@ c.go:21:14: a wrapper cannot name types of C; declare one of Go for C.int, such 
 	}
 }
 
-// endsAt is a context that ends when somebody has asked it so many times whether it has.
+// endsAt is a context that ends after a number of calls of its methods.
 type endsAt struct {
 	context.Context
 	left atomic.Int32
@@ -226,7 +226,7 @@ func (c *endsAt) Err() error {
 	return c.Context.Err()
 }
 
-// TestEnded generates all or nothing, wherever its context ends.
+// TestEnded expects all files or none, wherever the context ends.
 func TestEnded(t *testing.T) {
 	dir := place(t, "-- x.go --\n"+plain+"-- y/y.go --\n"+plain)
 	for n := range int32(100) {
@@ -243,7 +243,7 @@ func TestEnded(t *testing.T) {
 	t.Error("it never came to an end")
 }
 
-// TestDefaults generates from the package in the working directory, unless told otherwise, and not from where nothing is.
+// TestDefaults generates from the package in the working directory by default, and expects an error for a folder that does not exist.
 func TestDefaults(t *testing.T) {
 	dir := place(t, "-- x.go --\n"+plain+"-- sub/x.go --\n"+plain)
 	t.Chdir(dir)
@@ -258,7 +258,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestWorkspace has a module that uses another one which only the workspace knows.
+// TestWorkspace generates in a module that uses another module which only the workspace names.
 func TestWorkspace(t *testing.T) {
 	dir := place(t, `
 -- go.work --
@@ -300,7 +300,7 @@ type Job struct{}
 	}
 }
 
-// TestNestedModule generates for the module that the folder is in, and for no other below it.
+// TestNestedModule generates for the module of the folder, and not for modules nested in it.
 func TestNestedModule(t *testing.T) {
 	dir := place(t, "-- x.go --\n"+plain+"-- deep/nested/x.go --\n"+plain+"-- deep/nested/go.mod --\nmodule example.com/nested\n\ngo 1.26\n")
 	expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./..."}}, "x_ratelimit.go")

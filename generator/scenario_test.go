@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the scenarios expect")
 
-// TestScenarios runs testdata/*.txtar. Each is a package: the files that are given, below want/ those that are to be
-// generated, and in "errors" and "warnings" the lines that are to be printed. What is generated is vetted, all in one run.
+// TestScenarios runs testdata/*.txtar. Each archive has the source files of a package, the expected output below want/, and the
+// expected messages in "errors" and "warnings". All generated files are vetted in one run.
 func TestScenarios(t *testing.T) {
 	paths, err := filepath.Glob("../testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -68,7 +68,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestMain is a tool for go vet, too, that finds checks of what cannot be nil.
+// TestMain also serves as a vet tool that finds unnecessary checks for nil.
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 0 && (args[0] == "-V=full" || args[0] == "-flags" || strings.HasSuffix(args[len(args)-1], ".cfg")) {
@@ -79,8 +79,7 @@ func TestMain(m *testing.M) {
 
 var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
 
-// longLine is a line of generated code that is too long, and could be broken: signatures cannot, nor can a string that is long
-// alone.
+// longLine matches a line of generated code that is too long and could be broken. Signatures cannot be broken, nor can long strings.
 func longLine(src string) string {
 	for line := range strings.Lines(src) {
 		text := strings.TrimSpace(line)
@@ -105,7 +104,7 @@ func find(a *txtar.Archive, name string) *txtar.File {
 	return nil
 }
 
-// scenario generates in dir and compares; with -update it rewrites the archive instead.
+// scenario generates in dir and compares the output with the archive. With -update it rewrites the archive instead.
 func scenario(t *testing.T, path string, a *txtar.Archive, dir string) {
 	got := &txtar.Archive{Comment: a.Comment}
 	expected := map[string]string{}
@@ -142,7 +141,7 @@ func scenario(t *testing.T, path string, a *txtar.Archive, dir string) {
 	}
 }
 
-// generate writes the outputs of the packages in dir and returns them, as the sections of a scenario.
+// generate writes the outputs of the packages in dir, and returns them as sections of a scenario.
 func generate(t *testing.T, dir string) map[string]string {
 	found := map[string]string{}
 	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./..."}})
@@ -165,7 +164,7 @@ func generate(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// warnings returns the messages that are no errors.
+// warnings returns the messages that are not errors.
 func warnings(r *generator.Result) (lines []string) {
 	for _, m := range r.Messages {
 		if m.Severity != annotations.SeverityError {
@@ -175,7 +174,7 @@ func warnings(r *generator.Result) (lines []string) {
 	return lines
 }
 
-// newModule makes a module that uses this one from source.
+// newModule creates a module that requires this one, replaced by its source.
 func newModule(t testing.TB, path string) string {
 	dir := testmodule.Dir(t)
 	testmodule.Init(t, dir, "..", path)

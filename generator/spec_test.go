@@ -45,7 +45,7 @@ func TestRowsAreFields(t *testing.T) {
 	}
 }
 
-// samples are values of the arguments, with what else they need, other than the default.
+// samples has a value for each argument that differs from its default, with the other arguments that it needs.
 var samples = map[string]string{
 	"name":      "name=sample",
 	"key":       `key="{a}"`,
@@ -74,7 +74,7 @@ var samples = map[string]string{
 	"message":   `message="Slow down."`,
 }
 
-// TestEveryArgumentHasAnEffect generates from each row of the table. It must show in the generated code and in the list.
+// TestEveryArgumentHasAnEffect generates from each row of the table, and expects the argument in the generated code and in the list.
 func TestEveryArgumentHasAnEffect(t *testing.T) {
 	root := newModule(t, "example.com/rows")
 	result := func(t *testing.T, name, rule string) (source, listed string) {

@@ -24,7 +24,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// wild are the modules whose interfaces are wrapped, and the packages of them: large, widely used, and unlike each other.
+// wild has the modules, and their packages, whose interfaces are wrapped. They are large, widely used, and unlike each other.
 var wild = []struct{ module, version, packages string }{
 	{"std", "", "std"},
 	{"k8s.io/client-go", "v0.37.2", "k8s.io/client-go/..."},
@@ -48,7 +48,7 @@ var wild = []struct{ module, version, packages string }{
 	{"github.com/labstack/echo/v4", "v4.16.0", "github.com/labstack/echo/v4/..."},
 }
 
-// refusals are the answers that are right for some interfaces, as what messages have in common. All others are failures.
+// refusals match the error messages that are right for some interfaces. All other errors are failures.
 var refusals = map[string]*regexp.Regexp{
 	"it has unexported methods":             regexp.MustCompile(`cannot be implemented outside of package`),
 	"no method of it returns an error":      regexp.MustCompile(`this rule applies to no method of`),
@@ -57,8 +57,8 @@ var refusals = map[string]*regexp.Regexp{
 	"its signatures need internal packages": regexp.MustCompile(`, which is internal to another module or folder`),
 }
 
-// TestWild wraps all exported interfaces of the standard library and of the modules above, each under a rule of its type:
-// embedded by name, and spelt out where another package can spell it. What is generated is vetted.
+// TestWild wraps all exported interfaces of the standard library and of the modules above, with a rule on the type. Each is wrapped as
+// an interface that embeds it, and as one that lists its methods if another package can name their types. The output is vetted.
 func TestWild(t *testing.T) {
 	root := newModule(t, "example.com/wild")
 	t.Setenv("GOFLAGS", "-mod=mod") // go.mod and go.sum are completed as need be
@@ -85,7 +85,7 @@ func TestWild(t *testing.T) {
 	t.Logf("in all:\n%s", total)
 }
 
-// census counts interfaces by what became of them.
+// census counts interfaces by their results.
 type census map[string]int
 
 func (c census) add(o census) {
@@ -102,14 +102,14 @@ func (c census) String() string {
 	return b.String()
 }
 
-// batch is what is generated in one go.
+// batch has the files that are generated in one run.
 type batch struct {
 	root, dir string
 	files     []*wildFile
 	census    census
 }
 
-// wildFile is a file of interfaces that are taken from one package.
+// wildFile is a file of interfaces of one package.
 type wildFile struct {
 	path, name string // of the file, and of its package
 	imports    map[string]string
@@ -120,7 +120,7 @@ type wildFile struct {
 // specimen is the text of an interface.
 type specimen struct{ name, text string }
 
-// collect makes the files for the interfaces of packages.
+// collect returns the files for the interfaces of packages.
 func (b *batch) collect(t *testing.T, pattern string) {
 	exports, order := map[string]string{}, []string{}
 	for line := range strings.Lines(string(goIn(t, b.root, "list", "-export", "-e", "-f", "{{.ImportPath}}\t{{.Name}}\t{{.Export}}", pattern))) {
@@ -163,7 +163,7 @@ func accessible(path string) bool {
 	return !strings.Contains("/"+path+"/", "/internal/") && !strings.HasPrefix(path, "vendor/") && path != "unsafe" && path != "builtin"
 }
 
-// qualify names a package in f.
+// qualify returns the name of a package in f.
 func (f *wildFile) qualify(p *types.Package) string {
 	if f.imports[p.Path()] == "" {
 		f.imports[p.Path()] = "p" + strconv.Itoa(len(f.imports))
@@ -219,7 +219,7 @@ func spelt(f *wildFile, o *types.TypeName) string {
 
 var unexported = regexp.MustCompile(`\bp\d+\.[^\p{Lu}]`)
 
-// write writes a type; ok is false if another package cannot write it.
+// write returns the text of a type. If another package cannot name the type, ok is false.
 func write(f *wildFile, t types.Type) (text string, ok bool) {
 	ok = true
 	text = types.TypeString(t, func(p *types.Package) string {
@@ -229,7 +229,7 @@ func write(f *wildFile, t types.Type) (text string, ok bool) {
 	return text, ok && !unexported.MatchString(text)
 }
 
-// source returns the text of f, and notes where its interfaces stand.
+// source returns the text of f, and records the lines of its interfaces.
 func (f *wildFile) source() []byte {
 	var b bytes.Buffer
 	f.lines = nil
@@ -251,7 +251,7 @@ func (f *wildFile) source() []byte {
 	return b.Bytes()
 }
 
-// generate writes the wrappers of all files, once those interfaces are left out that are refused for a good reason.
+// generate writes the wrappers of all files, without the interfaces that are refused for a good reason.
 func (b *batch) generate(t *testing.T) {
 	for range 4 { // an error may hide others
 		for _, f := range b.files {
@@ -275,7 +275,7 @@ func (b *batch) generate(t *testing.T) {
 
 var located = regexp.MustCompile(`^(.+?\.go):(\d+):\d+: (.*)$`)
 
-// refuse leaves out the interfaces that err is about.
+// refuse removes the interfaces that err is about.
 func (b *batch) refuse(t *testing.T, err error) {
 	out := map[*specimen]bool{}
 	errs, ok := errors.AsType[generator.Errors](err)

@@ -11,7 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// TestWriteNamesTheOutput tells what the disk has against a file by the file's own name, not by a temporary one.
+// TestWriteNamesTheOutput expects errors about a file to have its own name, not a temporary one.
 func TestWriteNamesTheOutput(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "gone", "x_ratelimit.go")
 	_, err := Write([]File{{Name: name, Source: []byte(source.Header + "\n")}})
@@ -27,7 +27,8 @@ func TestWriteNamesTheOutput(t *testing.T) {
 	}
 }
 
-// TestWriteFails writes no file if one cannot be written, and leaves no temporary file. If one cannot be removed, it tells what is done.
+// TestWriteFails expects that no file is written if one cannot be, and that no temporary file is left. If a file cannot be removed,
+// Write must return the files that it has replaced before.
 func TestWriteFails(t *testing.T) {
 	dir := t.TempDir()
 	output := func(name string) File {

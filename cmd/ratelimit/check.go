@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator"
 )
 
-// compare compares what should be with the disk. The files and the rules that differ are its error.
+// compare compares the result with the files on the disk. The error lists the files and the rules that differ.
 func (c *command) compare(result *generator.Result) error {
 	if found := append(c.stale(result.Files), c.checkLocks(result.Rules)...); len(found) > 0 {
 		return generator.Errors(found)
@@ -18,7 +18,7 @@ func (c *command) compare(result *generator.Result) error {
 	return nil
 }
 
-// stale returns the files that are not as they should be or cannot be read, and prints where they differ.
+// stale returns a message for each file that is stale or cannot be read, and prints a diff of each stale file.
 func (c *command) stale(files []generator.File) (messages []annotations.Message) {
 	stale, err := generator.Check(files)
 	for _, s := range stale {
@@ -27,9 +27,9 @@ func (c *command) stale(files []generator.File) (messages []annotations.Message)
 		case s.Found == nil:
 			text = "missing"
 		case s.Gone:
-			text = "stale, as its source is gone"
+			text = "stale, because its source file is gone"
 		case s.Source == nil:
-			text = "stale, as nothing is generated from its source"
+			text = "stale, because nothing is generated from its source file"
 		}
 		name := c.relative(s.Name)
 		messages = append(messages, annotations.Message{File: name, Code: "stale", Text: text + "; run: " + c.remedy()})
@@ -40,7 +40,7 @@ func (c *command) stale(files []generator.File) (messages []annotations.Message)
 	return append(messages, c.told(err)...)
 }
 
-// remedy is the command that brings files up to date.
+// remedy returns the command that updates the files.
 func (c *command) remedy() string {
 	words := []string{"go tool ratelimit"}
 	if c.config.Tags != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/listed"
 )
 
-// FuzzLock: what ratelimit.lock says is written as it was read, has no changes against itself, and tells each change in a line.
+// FuzzLock checks that parsed lines of ratelimit.lock are written as they were read, have no changes against themselves, and that each
+// message about a change is one line.
 func FuzzLock(f *testing.F) {
 	f.Add([]byte(lockText), []byte(lockHeader))
 	f.Add([]byte(lockText), []byte(strings.ReplaceAll(lockText, "phone", "number")))
@@ -48,7 +49,7 @@ func FuzzLock(f *testing.F) {
 	})
 }
 
-// FuzzList: the output of -list -json gives rules, or an error.
+// FuzzList checks that decoding rows never panics, and gives rules or an error.
 func FuzzList(f *testing.F) {
 	f.Add([]byte(`[{"method":"x.X.M","rule":"x.X.M","key":"{a}","limit":10,"window":"1m","algorithm":"token-bucket","settings":{"burst":20,"prepay":true}}]`))
 	f.Add([]byte(`[{"method":"x.X.M","limitExpr":"len(a)","window":"@daily","algorithm":"calendar","settings":{"tz":"UTC","when":"a > \"b\""}}]`))

@@ -14,12 +14,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/listed"
 )
 
-// shownEnds is how many ends of calendar windows are printed.
+// shownEnds is the number of ends of calendar windows that a row shows.
 const shownEnds = 3
 
-// rows returns the rules as they are printed; now is the time from which the next ends of their windows count.
+// rows returns the rules as they are printed, with the next ends of their calendar windows after now.
 func (c *command) rows(rules []generator.Rule, now time.Time) []listed.Row {
-	rows := []listed.Row{} // JSON's null would be no list
+	rows := []listed.Row{} // not nil, which JSON writes as null
 	for _, r := range rules {
 		row := r.Row
 		row.File, row.Boundaries = c.relative(row.File), r.Ends(now, shownEnds)
@@ -68,12 +68,12 @@ func (c *command) printMarkdown(rows []listed.Row) error {
 	return err
 }
 
-// markdown keeps what means something in Markdown from doing so.
+// markdown escapes the special characters of Markdown.
 var markdown = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", `\`, `\\`, "<", "&lt;", "[", `\[`)
 
 var columns = []string{"where", "method", "rule", "key", "limit", "window", "algorithm", "settings", "next"}
 
-// cells are the columns of a row, each on one line.
+// cells returns the columns of a row, each on one line.
 func cells(r listed.Row) []string {
 	var settings []string
 	for _, arg := range annotations.LookUp("rule").Args {
@@ -90,7 +90,7 @@ func cells(r listed.Row) []string {
 		case cell == "":
 			cells[i] = "-"
 		case strings.ContainsFunc(cell, func(c rune) bool { return !unicode.IsPrint(c) }):
-			cells[i] = strconv.Quote(cell) // a tab would begin the next cell, a line's end the next row
+			cells[i] = strconv.Quote(cell) // a tab would begin another cell, and a newline another row
 		}
 	}
 	return cells

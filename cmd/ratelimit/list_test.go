@@ -29,7 +29,7 @@ type X interface {
 }
 `
 
-// printed returns what -list prints at noon before a night with 25 hours.
+// printed returns the output of -list at noon of a day with 25 hours.
 func printed(t *testing.T, change func(*command)) string {
 	t.Helper()
 	dir := module(t, "x.go", listedSource)
@@ -46,7 +46,7 @@ func printed(t *testing.T, change func(*command)) string {
 	return out.String()
 }
 
-// TestListSettings shows what a rule does that is not told by its limit and window.
+// TestListSettings expects the settings of a rule other than its limit and window.
 func TestListSettings(t *testing.T) {
 	for rule, want := range map[string]string{
 		"per=1m mode=enforce scope=fleet cost=1 refund=never": "- {}",
@@ -76,7 +76,7 @@ func TestListSettings(t *testing.T) {
 	}
 }
 
-// TestListOddCells has what would begin another cell or row.
+// TestListOddCells lists keys with characters that would begin another cell or row.
 func TestListOddCells(t *testing.T) {
 	r := rowWith(t, `limit="len(\n\ta)" per=1m key="{a}\t|"`)
 	if cells := cells(r); cells[3] != `"{a}\t|"` || cells[4] != `"len(\n\ta)"` {
@@ -84,7 +84,7 @@ func TestListOddCells(t *testing.T) {
 	}
 }
 
-// rowWith returns the row of a method with a rule.
+// rowWith returns the row of a method with one rule.
 func rowWith(t *testing.T, rule string) listed.Row {
 	t.Helper()
 	src := "package x\n\nimport \"context\"\n\ntype X interface {\n\t//ratelimit:rule " + rule + "\n\tM(ctx context.Context, a string) error\n}\n"

@@ -13,12 +13,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
-// lockName is the file that says how the rules of a module were when somebody last looked at them. It stands beside go.mod.
+// lockName is the file that records the reviewed rules of a module. It stands beside go.mod.
 const lockName = "ratelimit.lock"
 
-const lockHeader = `# Written by "go tool ratelimit -lock": what the counts of each rule depend on, and its limits. Commit this file.` + "\n"
+const lockHeader = `# Written by "go tool ratelimit -lock": the keys and limits of each rule. Commit this file.` + "\n"
 
-// locked is a line of ratelimit.lock. Its counts depend on the fields from Rule to Hash.
+// locked is a line of ratelimit.lock. The counts of the rule depend on the fields from Rule to Hash.
 type locked struct {
 	Rule  string `json:"rule"`
 	Key   string `json:"key,omitempty"` // the template
@@ -31,10 +31,10 @@ type locked struct {
 	When  string `json:"when,omitempty"`
 	Mode  string `json:"mode,omitempty"`
 
-	at annotations.Message // where the rule or the line stands
+	at annotations.Message // the position of the rule or of the line, without a text
 }
 
-// effective returns the line without a burst that is the limit, as it is where nobody writes one.
+// effective returns the line without a burst that equals the limit, which is the default.
 func (l locked) effective() locked {
 	if l.Burst == l.Limit {
 		l.Burst = ""
@@ -42,13 +42,13 @@ func (l locked) effective() locked {
 	return l
 }
 
-// counts returns the line without its limits, and without what decides which calls they hold for.
+// counts returns the line with only the fields from Rule to Hash, which its counts depend on.
 func (l locked) counts() locked {
 	l.Limit, l.Burst, l.Cost, l.When, l.Mode, l.at = "", "", "", "", "", annotations.Message{}
 	return l
 }
 
-// layout shows the keys of the counts in the store; * stands for the limiter's prefix.
+// layout describes the keys of the counts in the store. A * stands for the prefix of the limiter.
 func (l locked) layout() string {
 	subject := l.Key
 	if subject == "" {
@@ -77,7 +77,7 @@ func (l locked) limits() string {
 	return text
 }
 
-// lockOf returns the lines for rules, sorted. A rule of a type is there once.
+// lockOf returns the lines for rules, sorted. A rule of a type has one line.
 func (c *command) lockOf(rules []generator.Rule) []locked {
 	var lines []locked
 	for _, r := range rules {
@@ -93,7 +93,7 @@ func (c *command) lockOf(rules []generator.Rule) []locked {
 	return slices.CompactFunc(lines, func(a, b locked) bool { return a.text() == b.text() })
 }
 
-// setting is the text of an argument; "" where it is what it is by default.
+// setting returns the text of an argument, or "" if it has its default.
 func setting(r generator.Rule, name string) string {
 	if value, ok := r.Settings[name]; ok {
 		return fmt.Sprint(value)
@@ -101,12 +101,12 @@ func setting(r generator.Rule, name string) string {
 	return ""
 }
 
-// text is the line as it is written.
+// text returns the line as it is written to the file.
 func (l locked) text() string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(l) // texts can be written
+	_ = e.Encode(l) // strings always encode
 	return b.String()
 }
 
@@ -119,7 +119,7 @@ func formatLock(lines []locked) []byte {
 	return []byte(text)
 }
 
-// parseLock reads what formatLock writes to a file of this name. An error is about a line, which counts from 1.
+// parseLock parses the text of the file name, as formatLock writes it. The line of an error counts from 1.
 func parseLock(name string, text []byte) (lines []locked, line int, err error) {
 	for text := range bytes.Lines(text) {
 		line++

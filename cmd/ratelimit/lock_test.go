@@ -93,7 +93,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestLockDefault writes out a burst that is the default, and what an earlier file says of it.
+// TestLockDefault writes the default burst explicitly, in a rule and in an earlier file.
 func TestLockDefault(t *testing.T) {
 	const short, long = "algorithm=token-bucket", "algorithm=token-bucket burst=1"
 	with := func(arguments string) string { return strings.Replace(source, "limit=1", "limit=1 "+arguments, 1) }
@@ -113,7 +113,7 @@ func TestLockDefault(t *testing.T) {
 	}
 }
 
-// TestLockWorkspace compares the rules of each module that is checked with the module's own ratelimit.lock.
+// TestLockWorkspace expects that the rules of each module are compared with the ratelimit.lock of that module.
 func TestLockWorkspace(t *testing.T) {
 	const mod = "module example.com/%s\n\ngo 1.26\n"
 	dir := t.TempDir()
@@ -148,7 +148,7 @@ func TestLockWorkspace(t *testing.T) {
 	expect(t, 1, dir, "-check", filepath.Join(dir, "b")+"/...")
 }
 
-// TestLockAndStale fails for each of the two reasons, and tells both.
+// TestLockAndStale expects both messages if a file is stale and the rules differ.
 func TestLockAndStale(t *testing.T) {
 	dir := module(t, "x.go", source)
 	expect(t, 0, dir)
@@ -218,7 +218,7 @@ func TestLockLayout(t *testing.T) {
 	}
 }
 
-// TestCheckTellsAll finds a stale file where another one and ratelimit.lock cannot be compared.
+// TestCheckTellsAll expects a message about a stale file even if another file and ratelimit.lock cannot be read.
 func TestCheckTellsAll(t *testing.T) {
 	dir := module(t, "x.go", source, "y/y.go", source, "y/y_ratelimit.go", "package x\n", lockName+"/file", "")
 	path := filepath.Join("y", "y_ratelimit.go")

@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// toModule makes the command one about all packages of the module around the working directory.
+// toModule sets the patterns to all packages of the module around the working directory.
 func (c *command) toModule() error {
 	root := moduleAround(c.config.Dir)
 	if root == "" {
@@ -24,7 +24,7 @@ func (c *command) toModule() error {
 	return nil
 }
 
-// moduleAround returns the root of the module that a directory is in; "" if it is in none.
+// moduleAround returns the root of the module that contains a directory, or "".
 func moduleAround(dir string) string {
 	for goMod(dir) == nil {
 		if dir == filepath.Dir(dir) {
@@ -35,7 +35,7 @@ func moduleAround(dir string) string {
 	return dir
 }
 
-// goMod describes the go.mod file of a directory; nil if there is none.
+// goMod returns the file info of the go.mod file in a directory, or nil.
 func goMod(dir string) fs.FileInfo {
 	info, err := os.Stat(filepath.Join(dir, "go.mod"))
 	if err != nil || !info.Mode().IsRegular() {
@@ -49,7 +49,8 @@ func (c *command) writeLock(rules []generator.Rule) error {
 	return os.WriteFile(filepath.Join(c.config.Dir, lockName), formatLock(c.lockOf(rules)), 0o644)
 }
 
-// checkLocks compares the rules of each module that the command is about as a whole with its ratelimit.lock, if it has one.
+// checkLocks compares the rules of modules with their ratelimit.lock, for each module that has one and that a pattern such as ./...
+// names as a whole.
 func (c *command) checkLocks(rules []generator.Rule) (messages []annotations.Message) {
 	for _, pattern := range c.config.Patterns {
 		root, whole := strings.CutSuffix(filepath.ToSlash(pattern), "/...")
@@ -95,17 +96,17 @@ func (c *command) checkLock(root string, rules []generator.Rule) (messages []ann
 	return messages
 }
 
-// maxChange is how many bytes a change is told in: a key template may have any length, and unprintable characters.
+// maxChange is the maximum length in bytes of a message about a change. Key templates may be long and have unprintable characters.
 const maxChange = 1000
 
-// changes says what became of the counts and the limits of before.
+// changes returns a message for each difference between the lines before and now.
 func changes(before, now []locked) []annotations.Message {
 	var messages []annotations.Message
 	add := func(at annotations.Message, format string, args ...any) {
 		at.Text = printable.Text(fmt.Sprintf(format, args...), maxChange)
 		messages = append(messages, at)
 	}
-	// match removes from now what has its like in before, and that as well.
+	// match removes pairs of alike lines from before and now, and passes them to tell.
 	match := func(alike func(was, is locked) bool, tell func(was, is locked)) {
 		now = slices.DeleteFunc(now, func(is locked) bool {
 			i := slices.IndexFunc(before, func(was locked) bool { return alike(was, is) })

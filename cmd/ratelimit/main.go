@@ -1,4 +1,4 @@
-// Ratelimit writes the wrappers of types that carry //ratelimit: directives: for each annotated x.go, a file
+// Ratelimit generates wrappers for types with //ratelimit: directives. For each file x.go with directives it writes a file
 // x_ratelimit.go beside it.
 //
 // Usage:
@@ -25,7 +25,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	_ "time/tzdata" // so that zones are known where the system has no files for them
+	_ "time/tzdata" // for systems without time zone files
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
@@ -68,7 +68,7 @@ func main() {
 		os.Exit(status)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200) // it is over before its garbage matters
+		debug.SetGCPercent(200) // the command ends before its garbage matters
 	}
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -83,14 +83,14 @@ const (
 
 // command is a parsed command line.
 type command struct {
-	name                                       string // with that of the subcommand
+	name                                       string // with the subcommand, for messages
 	check, list, lock, json, markdown, version bool
 
 	config         generator.Config
 	stdout, stderr io.Writer
 }
 
-// run is main without the process. Once ctx is done nothing is written any more; files that are being written are finished.
+// run runs the command and returns its exit status. After ctx is done it writes nothing more, but finishes a write that has begun.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &command{name: "ratelimit", stdout: stdout, stderr: stderr}
 	if len(args) > 0 && args[0] == "simulate" {
@@ -118,7 +118,7 @@ func (c *command) run(ctx context.Context, args []string) error {
 		c.print(result.Messages)
 	}
 	if _, printed := errors.AsType[generator.Errors](err); printed {
-		return generator.Errors{} // they are told
+		return generator.Errors{} // they are printed
 	}
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (c *command) end(err error) int {
 	return failed
 }
 
-// told makes messages of the errors that err joins. A file that cannot be read or written has the name that the user would give it.
+// told returns messages for the errors that err joins. The names of files in them are relative to the working directory.
 func (c *command) told(err error) (messages []annotations.Message) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
@@ -177,7 +177,7 @@ func (c *command) told(err error) (messages []annotations.Message) {
 	return messages
 }
 
-// print prints messages as text, or, for programs, as JSON, one a line.
+// print prints messages, one a line, as text or as JSON.
 func (c *command) print(messages []annotations.Message) {
 	if !c.json {
 		if len(messages) > 0 {
@@ -188,16 +188,16 @@ func (c *command) print(messages []annotations.Message) {
 	e := json.NewEncoder(c.stderr)
 	e.SetEscapeHTML(false)
 	for _, m := range messages {
-		_ = e.Encode(m) // as Fprintln above, it has nobody to tell
+		_ = e.Encode(m) // an error cannot be reported, as for Fprintln above
 	}
 }
 
-// parse reads the command line. After help the error is flag.ErrHelp.
+// parse reads the command line. If it has printed help, it returns flag.ErrHelp.
 func (c *command) parse(args []string) error {
 	flags := flag.NewFlagSet("ratelimit", flag.ContinueOnError)
 	flags.BoolVar(&c.check, "check", false, "write nothing; exit with 1 and show a diff if a file is not up to date")
 	flags.BoolVar(&c.list, "list", false, "write nothing; print all rules as a table")
-	flags.BoolVar(&c.lock, "lock", false, "write only ratelimit.lock: what the counts of each rule of the module depend on, and the limits")
+	flags.BoolVar(&c.lock, "lock", false, "write only ratelimit.lock: the keys and limits of each rule of the module")
 	flags.BoolVar(&c.json, "json", false, "print JSON: rules on standard output, and messages, one a line, on standard error")
 	flags.BoolVar(&c.markdown, "markdown", false, "with -list: print a Markdown table")
 	flags.Func("warn", "how to treat warnings: as an `error`, nothing is written and the status is 1", c.warn)
@@ -222,12 +222,12 @@ func (c *command) parse(args []string) error {
 	case c.check && c.list, c.check && c.lock, c.list && c.lock:
 		return usageErrorf("-check, -list and -lock exclude each other")
 	case c.lock && flags.NArg() > 0:
-		return usageErrorf("-lock is about all packages of the module; name none")
+		return usageErrorf("-lock takes no packages; it is always about the whole module")
 	}
 	return nil
 }
 
-// parseFlags reads flags and the packages behind them, which are relative to the working directory.
+// parseFlags reads the flags and the packages after them, which are relative to the working directory.
 func (c *command) parseFlags(flags *flag.FlagSet, usage string, args []string) (err error) {
 	flags.SetOutput(io.Discard)
 	if err = flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -239,7 +239,7 @@ func (c *command) parseFlags(flags *flag.FlagSet, usage string, args []string) (
 		return usageError{err}
 	}
 	c.config.Patterns = flags.Args()
-	if !c.version { // it is told in any directory, even one that is gone
+	if !c.version { // -version works even if the working directory was removed
 		c.config.Dir, err = os.Getwd()
 	}
 	return err
@@ -258,7 +258,7 @@ func (c *command) helpVerb(verb string) error {
 	return usageErrorf("unknown verb %q; expected %s", verb, strings.Join(verbs, ", "))
 }
 
-// warn reads the flag of that name.
+// warn sets the flag -warn.
 func (c *command) warn(value string) error {
 	if value != "error" {
 		return errors.New(`expected "error"`)
@@ -267,7 +267,7 @@ func (c *command) warn(value string) error {
 	return nil
 }
 
-// relative names a file as the user would.
+// relative returns the name of a file relative to the working directory if that is shorter.
 func (c *command) relative(path string) string {
 	return annotations.Relative(c.config.Dir, path)
 }

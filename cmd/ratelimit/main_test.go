@@ -39,7 +39,7 @@ func expect(t *testing.T, status int, dir string, args ...string) (stdout, stder
 	return stdout, stderr
 }
 
-// module makes a module with the given files, names and contents by turns. It uses this one from source.
+// module creates a module that requires this one, replaced by its source. The list alternates between file names and contents.
 func module(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := filepath.Join(testmodule.Dir(t), "a path with spaces")
@@ -74,7 +74,7 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// TestVersionAnywhere asks for the version in a directory that is gone.
+// TestVersionAnywhere runs -version in a directory that was removed.
 func TestVersionAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -34,8 +34,8 @@ const (
 	mostOutput = 1 << 20         // bytes that a run may print
 )
 
-// TestMutatedSources runs the command on the scenarios with one file damaged at random. Whatever comes of that, it ends, does not
-// panic, prints a bounded text, fails if and only if it tells an error, and leaves each generated file as it was, or whole.
+// TestMutatedSources runs the command on scenarios with one file damaged at random. It checks that the command ends, does not panic,
+// prints a text of bounded length, fails exactly if it prints an error, and leaves each generated file complete or as it was.
 func TestMutatedSources(t *testing.T) {
 	scenarios, dir := scenarios(t), module(t)
 	t.Chdir(dir)
@@ -55,7 +55,7 @@ func TestMutatedSources(t *testing.T) {
 	group.Wait()
 }
 
-// scenario is the files of one, of which those in sources have directives.
+// scenario has the files of a scenario. Those in sources have directives.
 type scenario struct {
 	name    string
 	files   map[string][]byte
@@ -88,7 +88,7 @@ func scenarios(t *testing.T) []scenario {
 	return all
 }
 
-// tryMutated runs the command on the mutation of a number.
+// tryMutated runs the command on the mutation with this number.
 func tryMutated(t *testing.T, root string, number int, scenarios []scenario) {
 	random := rand.New(rand.NewPCG(1, uint64(number)))
 	s := scenarios[random.IntN(len(scenarios))]
@@ -163,7 +163,7 @@ func countErrors(fail func(string, ...any), stderr string) (errors int) {
 	return errors
 }
 
-// checkOutputs looks at the files behind a run.
+// checkOutputs checks the files after a run.
 func checkOutputs(fail func(string, ...any), dir string, before map[string][]byte, status int) {
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -201,7 +201,7 @@ var (
 	hugeMutation = 200 // one of so many is huge
 )
 
-// mutate damages a source, a few times.
+// mutate damages a source in a few places.
 func mutate(random *rand.Rand, src []byte) []byte {
 	if random.IntN(hugeMutation) == 0 {
 		filler := []string{"\x00", "{a}", "x", " ", "\n//ratelimit:rule limit=1 per=1m", "}"}[random.IntN(6)]

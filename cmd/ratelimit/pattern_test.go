@@ -55,7 +55,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestBrokenPlaces generates where the go command or the file system does not go along.
+// TestBrokenPlaces generates where the go command or the file system fails.
 func TestBrokenPlaces(t *testing.T) {
 	dir := module(t, "sub/s.go", source)
 	broken := module(t, "x.go", source, "go.mod", "modul x\n")

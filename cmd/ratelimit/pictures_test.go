@@ -12,10 +12,10 @@ import (
 
 var draw = flag.Bool("draw", false, "draw the pictures of docs/pictures again")
 
-// words finds the words of a command, which may be in single quotes.
+// words matches the words of a command, which may be in single quotes.
 var words = regexp.MustCompile(`'[^']*'|\S+`)
 
-// TestPictures runs the commands in docs/pictures/README.md and compares what they draw with the pictures there.
+// TestPictures runs the commands in docs/pictures/README.md and compares their pictures with those in the folder.
 func TestPictures(t *testing.T) {
 	t.Chdir("../..")
 	shown := read(t, "docs/pictures/README.md")
@@ -51,7 +51,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// pictures returns the pictures there are, by their names.
+// pictures returns the pictures in the folder, by name.
 func pictures(t *testing.T) map[string]string {
 	names, err := filepath.Glob("docs/pictures/*.svg")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
-// TestSignals ends the command while it waits for a go command that never answers.
+// TestSignals sends a signal while the command waits for a go command that never answers.
 func TestSignals(t *testing.T) {
 	program, dir := build(t), module(t, "x.go", source)
 	asked := filepath.Join(t.TempDir(), "asked")
@@ -42,7 +42,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSilentGoCommand has a go command that ends without a word.
+// TestSilentGoCommand runs with a go command that fails without output.
 func TestSilentGoCommand(t *testing.T) {
 	dir := module(t, "x.go", source)
 	for script, want := range map[string]string{"exit 3": "exit status 3\n", "kill -9 $$": "signal: killed\n"} {

@@ -20,21 +20,21 @@ Prints which calls of a load the rules would refuse, by rule and key. The real
 limiter decides each call, in virtual time: a day takes seconds.
 
 The rules are those of the packages, of -rules, or of -rule. A rule with a key
-counts each key of the load by itself, whatever the key's expression is. Each
-call costs what the rule's cost= says, if that is a number; or else what the
-load says, or 1. Calls wait where wait= says so. A rule with when= applies to
-every call, and calls do not settle: the output says so.
+counts each key of the load separately, whatever the expression of its key is.
+A call costs the number in the rule's cost=, or else the cost in the load, or 1.
+Calls wait if the rule has wait=. A rule with when= applies to every call, and
+settle= is ignored: the output says so.
 
 loads:
   constant:100/s   evenly spaced calls
   poisson:100/s    calls of many independent callers, 100 a second on average
   burst:50/10s     50 calls at once, every 10 seconds
-  daily:100/s      poisson, with a rate that is 180 at 3 pm and 20 at 3 am, in
-                   the time zone of -start
-  csv:calls.csv    lines of timestamp,key,cost,member; the timestamp in RFC 3339
-                   or in seconds since 1970; the others may be left out; a
-                   member is what a rule with distinct= counts
-  poisson:2/s+burst:50/10s    both of them together
+  daily:100/s      poisson, with a rate between 180 at 3 pm and 20 at 3 am in the
+                   time zone of -start
+  csv:calls.csv    lines of timestamp,key,cost,member. The timestamp is in
+                   RFC 3339 or in seconds since 1970. The others are optional.
+                   A rule with distinct= counts the members
+  poisson:2/s+burst:50/10s    both loads together
 
 examples:
   ratelimit simulate -rule 'limit=10 per=1s' -load poisson:12/s
@@ -54,14 +54,14 @@ flags:
 // simulation is a parsed command line of ratelimit simulate.
 type simulation struct {
 	*command
-	rules, compared []string // as directives have them
+	rules, compared []string // arguments of rule directives
 	file, method    string
 	load            string
 	span            simulate.Span
 	svg, title      string
 }
 
-// run is [command.run] for the arguments after the word simulate.
+// run runs the simulation with the arguments after the word simulate.
 func (s *simulation) run(ctx context.Context, args []string) error {
 	if err := s.parse(args); err != nil {
 		return err
@@ -97,13 +97,13 @@ func (s *simulation) newLoad() (*simulate.Load, error) {
 	return load, nil
 }
 
-// parse reads the command line. After help the error is flag.ErrHelp.
+// parse reads the command line. If it has printed help, it returns flag.ErrHelp.
 func (s *simulation) parse(args []string) error {
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	flags.Func("rule", "a `rule`, as in a directive: 'limit=10 per=1m'; may be given again", appendTo(&s.rules))
-	flags.Func("compare", "a `rule` of a second set, which is asked about the same load; may be given again", appendTo(&s.compared))
+	flags.Func("compare", "a `rule` of a second set, for the same load; may be given again", appendTo(&s.compared))
 	flags.StringVar(&s.file, "rules", "", "a `file` with the output of ratelimit -list -json")
-	flags.StringVar(&s.method, "method", "", "the `method` whose rules to simulate, if there are several; its last part will do")
+	flags.StringVar(&s.method, "method", "", "the `method` whose rules to simulate, if there are several; its last part is enough")
 	flags.StringVar(&s.load, "load", "constant:100/s", "the `load`")
 	flags.Func("for", "the `duration` of the load, such as 10m; 10m if absent, 1d for daily, and all of a csv", s.setLength)
 	flags.Func("start", "the `time` at which the load starts, in RFC 3339; 2026-01-01T00:00:00Z if absent, and the first call of a csv", s.setStart)
@@ -137,7 +137,7 @@ func (s *simulation) parse(args []string) error {
 	return nil
 }
 
-// appendTo returns the setter of a flag that may be given again.
+// appendTo returns the setter of a flag that may be given several times.
 func appendTo(list *[]string) func(string) error {
 	return func(value string) error {
 		*list = append(*list, value)

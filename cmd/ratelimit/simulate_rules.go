@@ -16,7 +16,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/simulate"
 )
 
-// ruleSets returns the rules that are asked, and those that they are compared with, if there are any.
+// ruleSets returns the set of rules to simulate, and a second set if there are rules to compare with.
 func (s *simulation) ruleSets(ctx context.Context) ([][]simulate.Rule, error) {
 	texts := s.rules
 	if len(texts) == 0 {
@@ -47,7 +47,7 @@ func (s *simulation) ruleSets(ctx context.Context) ([][]simulate.Rule, error) {
 	return parsed, nil
 }
 
-// simulated reads a rule, and refuses one that needs more than a load tells.
+// simulated reads a rule. It returns an error if the limit is an expression, whose values are not in the load.
 func simulated(text string) (simulate.Rule, error) {
 	directive, rule, err := generator.ParseRule(text)
 	switch {
@@ -59,11 +59,11 @@ func simulated(text string) (simulate.Rule, error) {
 	return simulate.Rule{Rule: rule, Text: text, Cost: directive.Cost.Int, Ignored: ignored(&directive)}, nil
 }
 
-var errLimit = errors.New("the limit is an expression, and no load tells its values")
+var errLimit = errors.New("the limit is an expression, whose values are not in the load")
 
 var limitExpression = regexp.MustCompile("(^| )limit=(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)")
 
-// withNumbers returns the rules as flags, with numbers for those limits that are expressions.
+// withNumbers returns the rules as flags, with a number in place of each limit that is an expression.
 func withNumbers(texts []string) string {
 	var flags []string
 	for _, text := range texts {
@@ -73,7 +73,7 @@ func withNumbers(texts []string) string {
 	return strings.Join(flags, " ") + ", or another number"
 }
 
-// ignored returns the arguments that depend on what only a program knows.
+// ignored returns the arguments with expressions that only a program can compute.
 func ignored(directive *annotations.Rule) []string {
 	var names []string
 	for name, e := range map[string]annotations.Expr{"cost=": directive.Cost.Expr, "when=": directive.When, "settle=": directive.Settle} {
@@ -85,7 +85,7 @@ func ignored(directive *annotations.Rule) []string {
 	return names
 }
 
-// listedRules returns the rules of one method, from a file or from packages, as directives have them.
+// listedRules returns the rules of one method as arguments of directives. They come from a file or from packages.
 func (s *simulation) listedRules(ctx context.Context) ([]string, error) {
 	rows, err := s.rows(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func readRows(name string) ([]listed.Row, error) {
 	return rows, nil
 }
 
-// choose returns the method whose rules are meant.
+// choose returns the method whose rules to simulate.
 func (s *simulation) choose(rows []listed.Row) (string, error) {
 	var methods, meant []string
 	for _, r := range rows {

@@ -50,7 +50,7 @@ func TestSimulateSources(t *testing.T) {
 	}
 }
 
-// squeezed is a table without what its layout depends on.
+// squeezed returns a table without the spaces of its layout.
 func squeezed(table string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(table, `cron="@hourly"`, "cron=@hourly")), " ")
 }
@@ -65,8 +65,8 @@ func TestSimulateUsage(t *testing.T) {
 		`the rule "per=1m": a rule needs limit=`:                               {"-rule", "per=1m"},
 		`the rule "lim=1 per=1m": unknown argument "lim"; did you mean limit?`: {"-rule", "lim=1 per=1m"},
 		`the rule "limit=x per=y": per is "y"; expected a duration`:            {rule, "-compare", "limit=x per=y"},
-		`the rule "limit=\"a*b\" per=1m": the limit is an expression, and no load tells its values; write -rule 'limit=100 per=1m', or another number`: {"-rule", `limit="a*b" per=1m`},
-		`the rule "limit=\"len(a)\" per=1m": the limit is an expression, and no load tells its values; write -rule 'limit=100 per=1m'`:                 {"-method", "N"},
+		`the rule "limit=\"a*b\" per=1m": the limit is an expression, whose values are not in the load; write -rule 'limit=100 per=1m', or another number`: {"-rule", `limit="a*b" per=1m`},
+		`the rule "limit=\"len(a)\" per=1m": the limit is an expression, whose values are not in the load; write -rule 'limit=100 per=1m'`:                 {"-method", "N"},
 		`choose one method with -method: x.X.M, x.X.N, x.X.O; see`:                                                                                     {},
 		`-method is "P"; expected x.X.M, x.X.N, x.X.O; see`:                                                                                            {"-method", "P", "."},
 		`the rule "limit=1 per=1y algorithm=fixed-window": unknown unit "y"`:                                                                           {"-rules", "list.json"},
@@ -111,7 +111,7 @@ func TestSimulateUsage(t *testing.T) {
 	}
 }
 
-// What -list prints of a rule reads back as that rule, whichever arguments it has.
+// A rule that -list prints can be read again as the same rule, whichever arguments it has.
 func TestListedRulesReadBack(t *testing.T) {
 	texts := []string{
 		"per=1m", `per=1d12h key="{a}\t|"`, "per=1m block=1d12h wait=45s refund=error on-error=local", "per=1m cost=3",

@@ -21,10 +21,10 @@ const vetUsage = `usage: ratelimit vet [build flags] [-bypass=false] [-json] [-f
 
 Reports directives that are broken or suspicious, generated files that are not
 up to date, and programs that use a limited type without its wrapper.
--bypass=false leaves out the last. A line that ends with //ratelimit:bare and a
-reason is left out, too.
+-bypass=false does not report these programs. A line that ends with
+//ratelimit:bare and a reason is not reported either.
 
-It is go vet with another tool: flags, packages and exit status are those of
+It runs go vet with another tool: flags, packages and exit status are those of
 go vet. -fix applies the fixes that need no decision; -diff shows them.
 
 examples:
@@ -32,12 +32,12 @@ examples:
   go vet -vettool=$(go tool -n ratelimit) ./...    the same
 `
 
-// vets answers the command lines that have to do with go vet; ok is false for all others.
+// vets runs the command lines of ratelimit vet and of go vet's calls of its tool. For all others, ok is false.
 func vets(args []string, stdout, stderr io.Writer) (status int, ok bool) {
 	switch {
 	case isTool(args):
 		flag.BoolFunc("bypass", "report programs that use a limited type without its wrapper (default true)", setBypass)
-		unitchecker.Main(directive.Analyzer, bypass.Analyzer) // which exits
+		unitchecker.Main(directive.Analyzer, bypass.Analyzer) // does not return
 	case len(args) == 0 || args[0] != "vet":
 		return 0, false
 	case len(args) == 2 && (args[1] == "-h" || args[1] == "-help" || args[1] == "--help"):
@@ -47,8 +47,8 @@ func vets(args []string, stdout, stderr io.Writer) (status int, ok bool) {
 	return goVet(args[1:], stdout, stderr), true
 }
 
-// setBypass reads the flag of that name. Package unitchecker has a flag for each analyzer, which switches it off; switched on, it would
-// switch off the other one.
+// setBypass sets the flag -bypass. Package unitchecker has a flag for each analyzer. If it is false, the analyzer does not run; if it is
+// true, only that analyzer runs, so setBypass passes on false only.
 func setBypass(value string) error {
 	on, err := strconv.ParseBool(value)
 	if err != nil || on {
@@ -57,7 +57,7 @@ func setBypass(value string) error {
 	return flag.Set(bypass.Analyzer.Name, "false")
 }
 
-// isTool reports whether the arguments are those with which the go command calls its vet tool.
+// isTool reports whether the go command calls this program as its vet tool.
 func isTool(args []string) bool {
 	return len(args) > 0 && (args[0] == "-V=full" || args[0] == "-flags" || strings.HasSuffix(args[len(args)-1], ".cfg"))
 }

@@ -23,7 +23,7 @@ func main() { use(plain{}) }
 func use(v x.X) { v.M("1") }
 `
 
-// shop is a package that wraps what it is given, but for a spare.
+// shop is a package that wraps its argument, but not its spare.
 const shop = `package shop
 
 import (
@@ -38,7 +38,7 @@ func New(v x.X, l *ratelimit.Limiter) x.X { return x.NewLimitedX(v, l) }
 func Open(c Config, l *ratelimit.Limiter) []x.X { return []x.X{New(c.X, l), c.Spare} }
 `
 
-// wiring is a program that leaves the wrapping to shop, and forgets the spare.
+// wiring is a program that relies on shop for the wrapping, and forgets the spare.
 const wiring = `package main
 
 import (
@@ -80,7 +80,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-// generated makes a module with a wrapper and with the given main package.
+// generated creates a module with a wrapper and the given main package.
 func generated(t *testing.T, program, main string) (dir string) {
 	t.Helper()
 	dir = module(t, "x.go", source, "app/main.go", main)
@@ -120,7 +120,7 @@ func TestVet(t *testing.T) {
 	}
 }
 
-// TestVetTool runs the command as users have it, by its entry in their go.mod.
+// TestVetTool runs the command as users do, by the tool line in their go.mod.
 func TestVetTool(t *testing.T) {
 	dir := module(t, "x.go", source, "app/main.go", forgetful)
 	goCommand(t, dir, "tool", "ratelimit")
@@ -181,7 +181,7 @@ func TestVetStale(t *testing.T) {
 	}
 }
 
-// TestVetCgo has a package of whose files vet does not see one as it was written.
+// TestVetCgo checks a package with a cgo file, which vet sees only after its translation.
 func TestVetCgo(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "1")
 	program := build(t)

@@ -57,7 +57,7 @@ func TestWarningsAsErrors(t *testing.T) {
 	expect(t, 0, dir, "-warn=error", "-check", "./y")
 }
 
-// TestNotesAreNoWarnings is about what depends on the machine.
+// TestNotesAreNoWarnings expects that -warn=error ignores notes, which depend on the machine.
 func TestNotesAreNoWarnings(t *testing.T) {
 	dir := module(t, "x.go", "//go:build special\n\n"+source, "doc.go", "package x\n")
 	if _, stderr := expect(t, 0, dir, "-warn=error"); !strings.Contains(stderr, "x.go:1:1: note: ") {
@@ -65,7 +65,7 @@ func TestNotesAreNoWarnings(t *testing.T) {
 	}
 }
 
-// TestWarningsBesideErrors has both in their order.
+// TestWarningsBesideErrors expects warnings and errors in source order.
 func TestWarningsBesideErrors(t *testing.T) {
 	dir := module(t, "x.go", strings.Replace(suspicious, "M(", "//ratelimit:rule limit=1\n\tM(", 1))
 	const wrong = "x.go:5:14: per: a rule needs a window: per=1m, or cron= for calendar times\n"
@@ -77,7 +77,7 @@ func TestWarningsBesideErrors(t *testing.T) {
 	}
 }
 
-// TestWarningsOfLoading has what the parser finds in a body, which keeps nothing from being generated.
+// TestWarningsOfLoading expects a warning for a syntax error in a function body, which does not prevent generating.
 func TestWarningsOfLoading(t *testing.T) {
 	dir := module(t, "x.go", source+"\nfunc f() {\n\tx := := 1\n}\n")
 	if _, stderr := expect(t, 0, dir); !strings.Contains(stderr, "x.go:9:7: warning: ") {

@@ -84,10 +84,10 @@ func TestDirectivesGone(t *testing.T) {
 	}
 	_, stderr := expect(t, 1, dir, "-check", "./...")
 	for _, name := range []string{
-		"m_ratelimit.go: stale, as nothing is generated from its source",
+		"m_ratelimit.go: stale, because nothing is generated from its source file",
 		"s_ratelimit.go: missing",
-		"x_ratelimit.go: stale, as nothing is generated from its source",
-		filepath.Join("y", "y_ratelimit.go") + ": stale, as its source is gone",
+		"x_ratelimit.go: stale, because nothing is generated from its source file",
+		filepath.Join("y", "y_ratelimit.go") + ": stale, because its source file is gone",
 	} {
 		if !strings.Contains(stderr, name) {
 			t.Errorf("-check does not say %q: %q", name, stderr)

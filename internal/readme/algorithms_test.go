@@ -11,11 +11,11 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// constant finds the constants of runtime/algorithm.go, in their order.
+// constant matches the constants of runtime/algorithm.go.
 var constant = regexp.MustCompile(`(?m)^\t([A-Z]\w+)(?: Algorithm = iota)?$`)
 
-// TestAlgorithmsAreExplained looks up each algorithm where a user meets it: as a constant, in the directives, in the documentation of the
-// package, and on the page about algorithms, with a picture.
+// TestAlgorithmsAreExplained expects each algorithm in all places where users look for it: among the constants, in the directives, in the
+// documentation of the package, and on the page about algorithms, with a picture.
 func TestAlgorithmsAreExplained(t *testing.T) {
 	args := annotations.LookUp("rule").Args
 	words := args[slices.IndexFunc(args, func(a annotations.Argument) bool { return a.Name == "algorithm" })].Words

@@ -9,7 +9,7 @@ import (
 
 var firstText = regexp.MustCompile(`(?m)^# .*\n\n(.*)`)
 
-// TestPagesSayWhomTheyAreFor looks at the first line below the title of every page but the readme, which is for everybody.
+// TestPagesSayWhomTheyAreFor checks the first line below the title of every page except the readme, which is for everybody.
 func TestPagesSayWhomTheyAreFor(t *testing.T) {
 	for _, page := range pages(t) {
 		if page == readme || strings.Contains(page, ".github") || strings.Contains(page, "testdata") {

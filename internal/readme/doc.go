@@ -1,3 +1,3 @@
-// Package readme tests README.md and the pages of docs: their Go blocks are generated for and compiled, their console blocks
-// are run, their links lead somewhere. The package has no code.
+// Package readme has tests of README.md and of the pages of docs, and no other code. The tests generate from the Go blocks and compile
+// them, run the console blocks, and follow the links.
 package readme

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestExportedIsDocumented looks for a comment at everything that users of the runtime can name: packages, functions, types, methods,
+// TestExportedIsDocumented expects a comment on everything that is exported to users of the runtime: packages, functions, types, methods,
 // fields, constants and variables.
 func TestExportedIsDocumented(t *testing.T) {
 	cmd := exec.Command("go", "list", "-f", "{{.Dir}}", "./runtime/...")
@@ -76,7 +76,7 @@ func checkExported(t *testing.T, dir string) {
 	}
 }
 
-// one returns the comment of a declaration if that declares one thing.
+// one returns the comment of a declaration with a single specification.
 func one(decl *ast.GenDecl, text string) string {
 	if len(decl.Specs) == 1 {
 		return text

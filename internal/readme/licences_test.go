@@ -33,7 +33,7 @@ A program with generated wrappers links what "runtime" uses, and of that only th
 |---|---|---|
 `
 
-// TestLicences fails if docs/licences.md lacks a module that some code here imports, or has one that none does.
+// TestLicences expects docs/licences.md to list exactly the modules that code here imports.
 func TestLicences(t *testing.T) {
 	users, folders := map[string][]string{}, map[string]string{}
 	note := func(user, dir string, args ...string) {
@@ -64,7 +64,7 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// nested returns the folders of the modules besides that at the root.
+// nested returns the folders of all modules except the one at the root.
 func nested(t *testing.T) []string {
 	var found []string
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
@@ -80,7 +80,7 @@ func nested(t *testing.T) []string {
 	return found
 }
 
-// dependencies returns the modules of others that packages import, and where each is.
+// dependencies returns the modules of other projects that packages import, and the folder of each.
 func dependencies(t *testing.T, dir string, args ...string) map[string]string {
 	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=Module"}, args...)...)
 	cmd.Dir = filepath.Join(top, dir)
@@ -109,7 +109,7 @@ func dependencies(t *testing.T, dir string, args ...string) map[string]string {
 	}
 }
 
-// licences are the SPDX names, and what the text of each has.
+// licences maps SPDX names to words in the text of the licence.
 var licences = []struct {
 	name  string
 	words []string
@@ -122,7 +122,7 @@ var licences = []struct {
 	{"MIT", []string{"Permission is hereby granted, free of charge"}},
 }
 
-// licence names the licences of the module in a folder.
+// licence returns the names of the licences of the module in a folder.
 func licence(t *testing.T, path, dir string) string {
 	files, _ := filepath.Glob(filepath.Join(dir, "LICEN[CS]E*"))
 	text := ""

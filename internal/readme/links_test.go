@@ -20,7 +20,7 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *$`)
 )
 
-// TestLinks looks up every link of every page in this repository: the file must exist, and so must the heading of an anchor.
+// TestLinks checks every link between pages of this repository: the file must exist, and so must the heading of an anchor.
 func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		text := span.ReplaceAllString(anyFence.ReplaceAllString(read(t, page), ""), "")
@@ -52,7 +52,7 @@ func pages(t *testing.T) []string {
 	return found
 }
 
-// follow returns why a link of a page leads nowhere. Links to other sites are not followed.
+// follow returns an error if a link of a page leads nowhere. It does not follow links to other sites.
 func follow(t *testing.T, page, target string) error {
 	u, err := url.Parse(target)
 	if err != nil || u.IsAbs() {
@@ -71,7 +71,7 @@ func follow(t *testing.T, page, target string) error {
 	return nil
 }
 
-// anchors returns the anchors that hosts of code give to the headings of a page.
+// anchors returns the anchors of the headings of a page, as code hosts form them.
 func anchors(text string) []string {
 	var found []string
 	seen := map[string]int{}

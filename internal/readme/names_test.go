@@ -10,7 +10,7 @@ import (
 
 var testName = regexp.MustCompile("`((?:Test|Fuzz|Example)\\w+)`")
 
-// TestNamedTestsExist looks up every test that a page names.
+// TestNamedTestsExist checks that every test which a page names exists.
 func TestNamedTestsExist(t *testing.T) {
 	var tests strings.Builder
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {

@@ -13,14 +13,14 @@ import (
 
 const top = "../.."
 
-// fence is a block of code, with its language. A block of "go before" uses another limiter, and is no match: a test of the module
-// benchmarks compiles it.
+// fence matches a block of code with its language. It does not match "go before": such a block uses another limiter, and a test of the
+// module benchmarks compiles it.
 var fence = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$")
 
 var directive = regexp.MustCompile(`(?m)^\s*//ratelimit:`)
 
-// TestPages makes a module of the Go blocks of each page, whose first lines name their files. It generates, vets and tests it, and
-// compares what the commands of the console blocks print in it with the rest of these blocks.
+// TestPages creates a module from the Go blocks of each page, whose first lines name their files. It generates, vets and tests the
+// module, runs the commands of the console blocks in it, and compares their output with the rest of these blocks.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(top, "docs/*.md"))
 	if err != nil || len(pages) == 0 {
@@ -52,7 +52,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// packageOf writes the Go blocks into a module. It returns its folder, or "" if there are none, and whether there is a directive.
+// packageOf writes the Go blocks into a module. It returns the folder of the module, or "" if there are no Go blocks, and whether there
+// is a directive.
 func packageOf(t *testing.T, found [][]string) (dir string, annotated bool) {
 	for _, m := range found {
 		if m[1] != "go" {
@@ -73,7 +74,7 @@ func packageOf(t *testing.T, found [][]string) (dir string, annotated bool) {
 	return dir, annotated
 }
 
-// checkConsole runs the command of a console block, and compares what it prints with the rest of the block.
+// checkConsole runs the command of a console block, and compares its output with the rest of the block.
 func checkConsole(t *testing.T, dir, command, block string) {
 	line, want, _ := strings.Cut(block, "\n")
 	name, args := "go", "run ."
@@ -86,7 +87,7 @@ func checkConsole(t *testing.T, dir, command, block string) {
 	}
 	cmd := exec.Command(name, strings.Fields(args)...)
 	cmd.Dir = dir
-	out, _ := cmd.CombinedOutput() // its status may say that something was found
+	out, _ := cmd.CombinedOutput() // the status may be 1 because of findings
 	if got := string(out); got != want {
 		t.Errorf("%s printed\n%sbut the page has\n%s", line, got, want)
 	}

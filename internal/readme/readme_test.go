@@ -8,7 +8,7 @@ import (
 
 var readme = filepath.Join(top, "README.md")
 
-// TestDemoIsQuotedAsItIs compares what README.md shows of the demonstration with what that prints.
+// TestDemoIsQuotedAsItIs compares the output of the demonstration in README.md with its real output.
 func TestDemoIsQuotedAsItIs(t *testing.T) {
 	printed := read(t, filepath.Join(top, "examples/sms/testdata/demo.txt"))
 	quoted := 0
@@ -29,7 +29,7 @@ func TestDemoIsQuotedAsItIs(t *testing.T) {
 	}
 }
 
-// TestReadmeIsShort keeps reference out of README.md: that belongs in docs.
+// TestReadmeIsShort limits the length of README.md. Reference belongs in docs.
 func TestReadmeIsShort(t *testing.T) {
 	if n := strings.Count(read(t, readme), "\n"); n > 200 {
 		t.Errorf("README.md has %d lines; expected at most 200", n)

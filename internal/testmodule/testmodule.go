@@ -1,5 +1,5 @@
-// Package testmodule makes modules for the tests of the generator. They use the module of this repository from source, and of
-// what it requires the same versions, so that nothing has to be downloaded for them.
+// Package testmodule creates modules for the tests of the generator. They use the source of this module, and the same versions of its
+// dependencies, so that nothing has to be downloaded.
 package testmodule
 
 import (
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Dir returns a temporary folder, by the name that the go command has for it.
+// Dir returns a temporary folder. Its path has no symbolic links, as the go command prints it.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -20,7 +20,7 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// Init makes a module of this path in dir. repo is the root of the repository; more are further lines of the go.mod file.
+// Init creates a module with this path in dir. The root of this repository is repo. The go.mod file gets the lines in more.
 func Init(t testing.TB, dir, repo, path string, more ...string) {
 	t.Helper()
 	root, err := filepath.Abs(repo)
@@ -43,7 +43,7 @@ func read(t testing.TB, dir, name string) string {
 	return string(text)
 }
 
-// Write writes a file, and makes the folders above it.
+// Write writes a file, and creates its folder.
 func Write[Text string | []byte](t testing.TB, path string, text Text) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -1,4 +1,4 @@
-// Package version says which version of this module a command is built from. It does not know what the commands do.
+// Package version returns the version of this module that a command is built from.
 package version
 
 import (
@@ -8,8 +8,8 @@ import (
 
 const module = "github.com/ratelimit-go/ratelimit"
 
-// Of returns a line such as "ratelimit v1.2.3 go1.26.8" for a command of this module, from what the go command has put into the
-// running program.
+// Of returns a line such as "ratelimit v1.2.3 go1.26.8" for a command of this module. It uses the build information of the running
+// program.
 func Of(command string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -18,7 +18,7 @@ func Of(command string) string {
 	return fmt.Sprintf("%s %s %s", command, of(info), info.GoVersion)
 }
 
-// of returns the version of this module in a program, whose own module may be another one.
+// of returns the version of this module in a program, whose main module may be another one.
 func of(info *debug.BuildInfo) string {
 	for _, dep := range info.Deps {
 		if dep.Path == module {
