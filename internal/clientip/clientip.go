@@ -1,5 +1,4 @@
-// Package clientip finds the address that a request comes from, in spite of headers that anybody can write. It does not know of HTTP
-// or gRPC.
+// Package clientip finds the address of the client of a request, although clients can forge headers. It knows nothing of HTTP or gRPC.
 package clientip
 
 import (
@@ -10,16 +9,16 @@ import (
 
 // Resolver finds the addresses of clients. The zero Resolver trusts no proxy and keeps IPv6 addresses whole.
 type Resolver struct {
-	Trusted   []netip.Prefix // the proxies whose header is believed; from Prefixes
+	Trusted   []netip.Prefix // the proxies whose headers are trusted; from Prefixes
 	Forwarded bool           // the header is Forwarded of RFC 7239, and not a list of addresses such as X-Forwarded-For
-	Host      int            // the last bits of an IPv6 address that are left out
+	Host      int            // the number of last bits to remove from an IPv6 address
 }
 
-// ErrNoAddress says that the other end of a connection is not an IP address.
+// ErrNoAddress is the error for a connection whose other end has no IP address.
 var ErrNoAddress = errors.New("the other end of the connection has no IP address")
 
-// Prefixes returns the prefixes in the form in which addresses are compared: IPv4 as such, also where it was mapped into IPv6. A
-// prefix that is not valid is an error.
+// Prefixes returns the prefixes in the form that Trusted needs, in which IPv4-mapped IPv6 prefixes become IPv4 prefixes. It returns an
+// error if a prefix is not valid.
 func Prefixes(prefixes []netip.Prefix) ([]netip.Prefix, error) {
 	unmapped := make([]netip.Prefix, len(prefixes))
 	for i, p := range prefixes {
@@ -34,10 +33,10 @@ func Prefixes(prefixes []netip.Prefix) ([]netip.Prefix, error) {
 	return unmapped, nil
 }
 
-// Client returns the address of the client whose connection comes from remote, an address with or without a port. Lines are the values
-// of the one header that proxies add to, in their order. It is read from the right: each proxy adds what it was connected to. So what
-// stands left of the first address that is not trusted may be forged, and is not looked at. At an entry that is no address the last
-// trusted proxy is the client.
+// Client returns the address of the client. The connection comes from remote, an address with or without a port. The lines are the
+// values, in order, of the header to which proxies add the address that they are connected to. Client reads them from the right and
+// stops at the first address that is not trusted, because the client may have forged everything to the left of it. If it meets an entry
+// that is not an address, it returns the address of the last trusted proxy.
 func (r Resolver) Client(remote string, lines []string) (string, error) {
 	client, ok := parse(remote)
 	if !ok {
@@ -69,7 +68,7 @@ func (r Resolver) trusts(a netip.Addr) bool {
 	return false
 }
 
-// text is an IPv4 address, or the network of an IPv6 address such as 2001:db8::/64.
+// text returns an IPv4 address, or the network of an IPv6 address such as 2001:db8::/64.
 func (r Resolver) text(a netip.Addr) string {
 	if a.Is4() || r.Host == 0 {
 		return a.String()
@@ -93,7 +92,7 @@ func parse(s string) (netip.Addr, bool) {
 	return a.Unmap().WithZone(""), err == nil
 }
 
-// last cuts the last entry off a line of the header.
+// last splits the last entry off a line of the header.
 func (r Resolver) last(line string) (rest, entry string, more bool) {
 	if !r.Forwarded {
 		i := strings.LastIndexByte(line, ',')

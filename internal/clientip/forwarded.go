@@ -2,8 +2,8 @@ package clientip
 
 import "strings"
 
-// lastUnquoted returns where c last stands outside a quoted string, or -1. It reads from the right, so that a quotation mark that
-// somebody left open does not hide what a proxy added behind it.
+// lastUnquoted returns the index of the last c outside a quoted string, or -1. It reads from the right, so that an unclosed quotation
+// mark does not hide what a proxy has added after it.
 func lastUnquoted(s string, c byte) int {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
@@ -23,8 +23,8 @@ func escaped(s string, i int) bool {
 	return slashes%2 == 1
 }
 
-// forwardedFor returns the address in an element of Forwarded such as `for="[2001:db8::1]:4711";proto=https`, or "" if there is not
-// just one.
+// forwardedFor returns the address in an element of Forwarded such as `for="[2001:db8::1]:4711";proto=https`, or "" if there is none or
+// more than one.
 func forwardedFor(element string) string {
 	address := ""
 	for more := true; more; {

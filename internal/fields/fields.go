@@ -1,5 +1,5 @@
-// Package fields carries the arguments of rule directives into the fields of [ratelimit.Rule], and back, by the table of arguments.
-// Whether they go together is not decided here.
+// Package fields converts the arguments of rule directives to the fields of [ratelimit.Rule], and back, by the table of arguments. It
+// does not check whether arguments fit together.
 package fields
 
 import (
@@ -12,8 +12,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Of returns what a directive says by itself. A limit that is an expression is 1, and a message with expressions is left out: each
-// call brings its own.
+// Of returns the rule of a directive. If the limit is an expression, the rule has the limit 1. It has no message if the message has
+// expressions. Each call computes these values.
 func Of(d annotations.Rule) ratelimit.Rule {
 	r := ratelimit.Rule{Key: d.Key.Value, Distinct: d.Distinct.Value, Limit: d.Limit.Int, Message: static(d.Message)}
 	if !d.Limit.Expr.IsZero() {
@@ -27,7 +27,7 @@ func Of(d annotations.Rule) ratelimit.Rule {
 	return r
 }
 
-// static is the text of a template without islands.
+// static returns the text of a template, or "" if it has expressions.
 func static(t annotations.Template) string {
 	var b strings.Builder
 	for _, p := range t.Parts {
@@ -39,7 +39,7 @@ func static(t annotations.Template) string {
 	return b.String()
 }
 
-// Set gives the field of a rule the value of an argument.
+// Set sets the field of a rule to the value of an argument.
 func Set(rule *ratelimit.Rule, v annotations.Value) {
 	field := reflect.ValueOf(rule).Elem().FieldByName(v.Field)
 	switch v.Kind {
@@ -56,9 +56,9 @@ func Set(rule *ratelimit.Rule, v annotations.Value) {
 	}
 }
 
-// setWord gives an enumeration the value whose text is word. Words that are wrong have been reported.
+// setWord sets an enumeration to the value whose text is word. It ignores unknown words, which the parser has reported.
 func setWord(field reflect.Value, word string) {
-	const values = 32 // more than any enumeration has
+	const values = 32 // no enumeration has more values
 	value := reflect.New(field.Type()).Elem()
 	for i := range values {
 		if value.SetUint(uint64(i)); fmt.Sprint(value.Interface()) == word {
@@ -68,7 +68,7 @@ func setWord(field reflect.Value, word string) {
 	}
 }
 
-// Given returns the arguments of rule whose fields have a value, and that value, in the order of the table.
+// Given returns the arguments whose fields in rule are not zero, with the values of these fields, in the order of the table.
 func Given(rule ratelimit.Rule) iter.Seq2[*annotations.Argument, reflect.Value] {
 	return func(yield func(*annotations.Argument, reflect.Value) bool) {
 		args, fields := annotations.LookUp("rule").Args, reflect.ValueOf(rule)

@@ -1,4 +1,4 @@
-// Package key spells the keys under which a store keeps its counts. It does not know what a rule is.
+// Package key builds the keys under which a store keeps its counts. It does not know what a rule is.
 package key
 
 import (
@@ -13,16 +13,16 @@ import (
 
 const (
 	maxSubject = 128
-	// everybody is the subject of a rule without a key. Like cut, it is no escaped text: there, two hexadecimal digits
-	// follow a percent sign.
+	// everybody is the subject of a rule without a key, and cut stands before the hash of a text that was cut. Neither can occur in
+	// escaped text, where two hexadecimal digits follow each percent sign.
 	everybody = "%all"
 	cut       = "%#"
-	hashBytes = 16 // of what is cut
+	hashBytes = 16 // the length of this hash
 )
 
-// Escape returns the form in which a caller's text stands in keys and errors. Braces, percent signs and unprintable characters
-// are escaped as in a URL. A result over 128 bytes is cut and completed with a hash of the whole text. Different texts give
-// different results.
+// Escape returns a caller's text in the form that keys and errors use. Braces, percent signs and unprintable characters are
+// escaped as in a URL. A result over 128 bytes is cut, and ends in a hash of the whole text. Different texts give different
+// results.
 func Escape(text string) string {
 	if len(text) <= maxSubject && isClean(text) {
 		return text
@@ -30,7 +30,7 @@ func Escape(text string) string {
 	return abbreviate(escape(text), text)
 }
 
-// IsEscaped reports whether a text is one that Escape may return.
+// IsEscaped reports whether Escape may have returned text.
 func IsEscaped(text string) bool {
 	if _, ok := Unescape(text); ok {
 		return true
@@ -44,7 +44,7 @@ func IsEscaped(text string) bool {
 	return err == nil && len(hash) == 2*hashBytes && hash == strings.ToLower(hash) && isEscapedHead(head)
 }
 
-// isEscapedHead reports whether a text is the head of one that Escape cut, which may have cut an escape in two.
+// isEscapedHead reports whether head may be the beginning of an escaped text that Escape has cut, perhaps inside an escape.
 func isEscapedHead(head string) bool {
 	for i := max(0, len(head)-2); i < len(head); i++ {
 		if head[i] == '%' {
@@ -55,9 +55,9 @@ func isEscapedHead(head string) bool {
 	return ok
 }
 
-// Unescape returns the text that Escape shows so. It reports false if there is none, or if it was cut.
+// Unescape returns the text for which Escape returns shown. If there is none, or if the text was cut, ok is false.
 func Unescape(shown string) (text string, ok bool) {
-	text, _ = url.PathUnescape(shown) // "" of what is no escaped text
+	text, _ = url.PathUnescape(shown) // "" if shown is not escaped text
 	return text, Escape(text) == shown
 }
 
@@ -70,8 +70,8 @@ func isClean(text string) bool {
 	return true
 }
 
-// mustEscape is true of every byte of a text that is not plain ASCII, too: escape looks closer at those. A table takes half
-// the time of comparing, for every key of every call.
+// mustEscape reports whether a byte may have to be escaped. It is true for all bytes that are not ASCII, which escape checks again
+// as characters. A table takes half the time of comparisons, which matters for every key of every call.
 func mustEscape(c byte) bool { return escaped[c] }
 
 var escaped = func() (table [256]bool) {
@@ -112,11 +112,11 @@ func abbreviate(escaped, text string) string {
 	return head + tail
 }
 
-// maxMember is how many bytes a member is kept in at most: a Redis set of such members takes the least memory.
+// maxMember is the largest length of a stored member in bytes. Redis sets of such members take the least memory.
 const maxMember = 14
 
-// Member returns how a member is kept: canonical, or if that is too long as a hash of 104 bits, behind a byte that no
-// canonical text has. It has no zero bytes.
+// Member returns the form in which a member is stored: the result of [Escape], or, if that is too long, a hash of 104 bits after a
+// byte that no escaped text has. It has no zero bytes.
 func Member(text string) string {
 	if s := Escape(text); len(s) <= maxMember {
 		return s
@@ -128,7 +128,8 @@ func Member(text string) string {
 	return "\x01" + string(hash[:maxMember-1])
 }
 
-// Subject returns the subject of a caller's text: "%all" of the empty text, which stands for everybody, else as [Escape].
+// Subject returns the subject for a caller's text: "%all" for the empty text, which stands for everybody, and otherwise the result of
+// [Escape].
 func Subject(text string) string {
 	if text == "" {
 		return everybody
@@ -136,7 +137,7 @@ func Subject(text string) string {
 	return Escape(text)
 }
 
-// Shown returns a subject as errors show it: "" for everybody.
+// Shown returns a subject as errors show it. It is "" for everybody.
 func Shown(subject string) string {
 	if subject == everybody {
 		return ""

@@ -30,7 +30,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// checkSubject checks what every key relies on.
+// checkSubject checks the properties of subjects that keys rely on.
 func checkSubject(t interface{ Fatalf(string, ...any) }, text, subject string) {
 	switch {
 	case len(subject) > maxSubject:
@@ -42,8 +42,8 @@ func checkSubject(t interface{ Fatalf(string, ...any) }, text, subject string) {
 	}
 }
 
-// Two texts never give one subject, also where one is made to look like the other's escaped or cut form. What was not cut gives the text
-// again.
+// TestEscapeIsInjective expects different subjects for different texts, even if one text looks like the escaped or cut form of the
+// other, and expects Unescape to return every text that was not cut.
 func TestEscapeIsInjective(t *testing.T) {
 	text := rapid.OneOf(
 		rapid.String(),
@@ -88,11 +88,11 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// What is cut ends with a hash as Escape writes it.
-func TestIsEscapedOfWhatIsCut(t *testing.T) {
-	for n := range 3 { // where the cut goes through an escape
+// TestIsEscapedAfterCut expects IsEscaped to accept cut texts of Escape, and to refuse cut texts with another head or hash.
+func TestIsEscapedAfterCut(t *testing.T) {
+	for n := range 3 { // the cut goes through an escape at different places
 		if shown := Escape(strings.Repeat("a", n) + strings.Repeat("{", 100)); !IsEscaped(shown) {
-			t.Errorf("%s is not one that Escape returns", shown)
+			t.Errorf("%s is not recognized as a result of Escape", shown)
 		}
 	}
 	whole := Escape(strings.Repeat("a", 200))
@@ -102,10 +102,10 @@ func TestIsEscapedOfWhatIsCut(t *testing.T) {
 		head + cut + hash + "00", "%" + head[1:] + cut + hash, "a" + whole, cut, "%" + cut,
 	} {
 		if IsEscaped(other) {
-			t.Errorf("%s is one that Escape returns", other)
+			t.Errorf("%s is taken for a result of Escape", other)
 		}
 	}
-	for _, short := range []string{cut + hash, "a" + cut + hash} { // whose heads are shorter than an escape
+	for _, short := range []string{cut + hash, "a" + cut + hash} { // the heads are shorter than an escape
 		_ = IsEscaped(short)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Members are short, differ where their texts do, and have no zero bytes, which end the text of a claim in the script.
+// TestMember expects members that are short, that differ if their texts differ, and that have no zero bytes, which end the text of a
+// claim in the script.
 func TestMember(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")

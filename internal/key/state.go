@@ -2,16 +2,16 @@ package key
 
 import "strings"
 
-// The words in front of the tag in keys of other things than states. No tag begins with them.
+// The words before the tag in the keys of free places and blocks. No tag begins with them.
 const (
 	free  = "free:"
 	block = "block:"
 )
 
-const end = "}:" // of a subject, which has no braces
+const end = "}:" // the end of a subject, which contains no braces
 
-// State returns the key of a rule's state for a subject: prefix:name:{subject}:tag. The braces make the subject decide the slot
-// alone, so all rules of a call with one subject share a slot.
+// State returns the key of a rule's state for a subject: prefix:name:{subject}:tag. Because of the braces, only the subject decides the
+// slot, so all rules of a call with the same subject share a slot.
 func State(prefix, name, subject, tag string) string {
 	return prefix + ":" + name + ":{" + subject + end + tag
 }
@@ -22,24 +22,24 @@ func Free(prefix, name, subject, tag string) string { return State(prefix, name,
 // Block returns the key of the block of a state.
 func Block(prefix, name, subject, tag string) string { return State(prefix, name, subject, block+tag) }
 
-// FreeOf is Free by the key of the state.
+// FreeOf returns the key of the free places of the state with this key.
 func FreeOf(state string) string { return strings.Replace(state, end, end+free, 1) }
 
-// BlockOf is Block by the key of the state.
+// BlockOf returns the key of the block of the state with this key.
 func BlockOf(state string) string { return strings.Replace(state, end, end+block, 1) }
 
-// Blocks returns the glob pattern of the keys of all blocks under a prefix, which is a glob pattern.
+// Blocks returns a glob pattern that matches the keys of all blocks under a prefix. The prefix must be a glob pattern.
 func Blocks(prefix string) string { return prefix + ":*" + end + block + "*" }
 
-// Parts are those of the key of a state or a block.
+// Parts are the parts of the key of a state or a block.
 type Parts struct {
 	Owner   string // prefix:name
 	Subject string
-	Tag     string // of the rule
+	Tag     string // the tag of the rule
 	IsBlock bool
 }
 
-// Split takes the key of a state or a block apart. It reports false of other keys.
+// Split splits the key of a state or a block into its parts. For other keys, ok is false.
 func Split(key string) (p Parts, ok bool) {
 	owner, rest, opens := strings.Cut(key, ":{")
 	subject, tag, closes := strings.Cut(rest, end)

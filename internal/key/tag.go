@@ -2,8 +2,9 @@ package key
 
 import "strings"
 
-// Tag returns the end of the keys of a rule: its window and, for an unnamed rule of a method, its key template. Without the template,
-// somebody's address could use up what a phone number of the same text may do. In requests method is "".
+// Tag returns the last part of the keys of a rule: its window and, for an unnamed rule of a method, its key template. Without the
+// template, unnamed rules with different templates would share a count if their keys have the same text, such as an address and a name.
+// The method is "" for requests of the API.
 func Tag(name, method, window, template string) string {
 	if template == "" || method == "" || !IsUnnamed(name, method) {
 		return window
@@ -11,8 +12,8 @@ func Tag(name, method, window, template string) string {
 	return window + ":" + template
 }
 
-// IsUnnamed reports whether a rule of method, pkg.Type.Method, is called like the method or its type, as a rule is whose author gave it
-// no name. A wrapper's prefix may stand before that.
+// IsUnnamed reports whether a rule of method, pkg.Type.Method, has a default name: that of the method or of its type, perhaps after the
+// prefix of a wrapper.
 func IsUnnamed(name, method string) bool {
 	typ := method[:max(0, strings.LastIndexByte(method, '.'))]
 	called := func(of string) bool { return name == of || strings.HasSuffix(name, "."+of) }

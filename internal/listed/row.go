@@ -1,4 +1,4 @@
-// Package listed holds rules as "ratelimit -list -json" prints them: one program writes them, others read them.
+// Package listed defines the output of "ratelimit -list -json", for the program that writes it and those that read it.
 package listed
 
 import (
@@ -24,12 +24,12 @@ type Row struct {
 	Rule      string `json:"rule"`
 	Key       string `json:"key"`
 	Limit     *int64 `json:"limit,omitempty"`
-	LimitExpr string `json:"limitExpr,omitempty"` // in place of a number
+	LimitExpr string `json:"limitExpr,omitempty"` // the limit if it is an expression
 	Window    string `json:"window"`
 	Algorithm string `json:"algorithm"`
-	// Settings are the other arguments that are not what they are by default.
+	// Settings are the other arguments that differ from their defaults.
 	Settings   map[string]any `json:"settings,omitempty"`
-	Boundaries []string       `json:"boundaries,omitempty"` // of a calendar
+	Boundaries []string       `json:"boundaries,omitempty"` // the next ends of calendar windows
 }
 
 // Decode reads rows.
@@ -40,10 +40,10 @@ func Decode(in io.Reader) (rows []Row, err error) {
 	return rows, err
 }
 
-// bare is what a directive says without quotes.
+// bare matches a value that needs no quotes in a directive.
 var bare = regexp.MustCompile(`^[\w./+-]+$`)
 
-// Argument returns an argument as it stands in a directive. The value of a flag is true.
+// Argument returns an argument as text of a directive. The value of a flag is true.
 func Argument(name string, value any) string {
 	if value == true {
 		return name
@@ -55,7 +55,7 @@ func Argument(name string, value any) string {
 	return name + "=" + text
 }
 
-// Directive returns the arguments of a rule directive that says the same, but for the name.
+// Directive returns the arguments of a rule directive for this row, without the name.
 func (r Row) Directive() string {
 	var words []string
 	add := func(name string, value any) {
@@ -80,7 +80,7 @@ func (r Row) Directive() string {
 	return strings.Join(words, " ")
 }
 
-// LimitText is the limit, which may be an expression.
+// LimitText returns the limit as a number or as an expression.
 func (r Row) LimitText() string {
 	if r.Limit != nil {
 		return strconv.FormatInt(*r.Limit, 10)
@@ -88,7 +88,7 @@ func (r Row) LimitText() string {
 	return r.LimitExpr
 }
 
-// AsRule returns the rule as a program has it. A limit that each call brings along is 1.
+// AsRule returns the row as a rule of a program. If the limit is an expression, the rule has the limit 1.
 func (r Row) AsRule() (ratelimit.Rule, error) {
 	directive, err := annotations.ParseRule(r.Directive())
 	if err != nil {

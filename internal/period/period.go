@@ -1,5 +1,5 @@
-// Package period reads and writes durations as the directives spell them: as package time does, and in days and weeks. It is
-// below the directives and the runtime, which takes the same texts while it runs.
+// Package period parses and formats durations in the syntax of directives: that of package time, with days and weeks. The runtime uses
+// the same syntax, for example in overrides.
 package period
 
 import (
@@ -27,13 +27,12 @@ var units = map[string]time.Duration{
 	"w":  7 * day,
 }
 
-// Want says what a text should be.
+// Want describes a valid duration, for error messages.
 const Want = "a duration above zero, such as 90s, 24h or 1d"
 
 var errRange = errors.New("out of range")
 
-// Parse reads the duration text of what is called name. An error is about text[at:]. What a number has below a nanosecond is
-// dropped.
+// Parse parses a duration. Errors call it name, and are about text[at:]. Parse drops fractions of a nanosecond.
 func Parse(name, text string) (d time.Duration, at int, err error) {
 	if text == "" {
 		return 0, 0, fmt.Errorf("%s is empty; expected %s", name, Want)
@@ -62,8 +61,7 @@ func Parse(name, text string) (d time.Duration, at int, err error) {
 	return d, 0, nil
 }
 
-// cut returns the number and the unit that a text begins with: digits, perhaps with a point, and what follows up to the next
-// number.
+// cut returns the number at the beginning of a text, which may have a decimal point, and the unit, which ends before the next number.
 func cut(text string) (number, unit string) {
 	end := digits(text)
 	if end < len(text) && text[end] == '.' {
@@ -86,14 +84,14 @@ func add(d time.Duration, number string, unit time.Duration) (time.Duration, err
 	if err != nil || high > 0 || sum > uint64(math.MaxInt64-d) {
 		return 0, errRange
 	}
-	sum += uint64(d) + part(fraction, uint64(unit)) // of which the last is less than a week
+	sum += uint64(d) + part(fraction, uint64(unit)) // cannot overflow a uint64, as the part is less than a week
 	if sum > math.MaxInt64 {
 		return 0, errRange
 	}
 	return time.Duration(sum), nil
 }
 
-// part returns the whole nanoseconds of a fraction of a unit. Digits after the 18th are less than one.
+// part returns the whole nanoseconds of a fraction of a unit. It ignores digits after the 18th, which are worth less than a nanosecond.
 func part(fraction string, unit uint64) uint64 {
 	fraction = fraction[:min(len(fraction), 18)]
 	n, scale := uint64(0), uint64(1)
@@ -105,7 +103,7 @@ func part(fraction string, unit uint64) uint64 {
 	return quotient
 }
 
-// Format writes whole days as such, and leaves out the zero units that time.Duration prints.
+// Format formats a duration with whole days, such as 1d12h, and without the zero units that time.Duration prints.
 func Format(d time.Duration) string {
 	var days string
 	if d >= day {

@@ -1,4 +1,4 @@
-// Package printable makes a caller's text safe to show in an error, a log line or a key. It does not decide what is shown.
+// Package printable escapes a caller's text, so that an error, a log line or a key can show it safely.
 package printable
 
 import (
@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Rune reports whether c may be shown as it is.
+// Rune reports whether c can be shown without an escape.
 func Rune(c rune) bool { return c != unicode.ReplacementChar && unicode.IsPrint(c) }
 
-// Text returns s with everything that does not print escaped as in Go source. A result over limit bytes is cut, and ends in an
-// ellipsis, which comes on top.
+// Text returns s with unprintable characters escaped as in Go source. A result over limit bytes is cut to at most limit bytes, and an
+// ellipsis is appended.
 func Text(s string, limit int) string {
 	if len(s) <= limit && strings.IndexFunc(s, func(c rune) bool { return !Rune(c) }) < 0 {
 		return s

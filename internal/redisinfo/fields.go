@@ -1,4 +1,4 @@
-// Package redisinfo reads what a Redis server says of itself. It asks nothing.
+// Package redisinfo parses the replies of a Redis server to INFO. It sends no commands.
 package redisinfo
 
 import "strings"

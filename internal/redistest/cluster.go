@@ -10,7 +10,7 @@ import (
 
 const slots = 16384
 
-// Cluster is servers of one kind that belong together: the masters of a cluster, which share out all slots evenly, their replicas, or
+// Cluster is a group of servers of the same kind: the masters of a cluster, each with the same share of the slots, their replicas, or
 // sentinels.
 type Cluster []*Server
 
@@ -41,7 +41,7 @@ func (c Cluster) Addrs() []string {
 	return addrs
 }
 
-// startNode gives the node's bus a free port too: the default, 10000 above the other one, may be taken or out of range.
+// startNode also finds a free port for the cluster bus. The default, the port of the server plus 10000, may be taken or out of range.
 func startNode(t testing.TB, args []string) *Server {
 	t.Helper()
 	return Start(t, append([]string{
@@ -49,7 +49,7 @@ func startNode(t testing.TB, args []string) *Server {
 	}, args...)...)
 }
 
-// busAddr is the address as CLUSTER MEET takes it: host, port and bus port.
+// busAddr returns the address for CLUSTER MEET: host, port and bus port.
 func (s *Server) busAddr() string {
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {

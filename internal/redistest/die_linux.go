@@ -2,7 +2,7 @@ package redistest
 
 import "syscall"
 
-// dieWithParent ends the server with the test binary, also where no cleanup runs (a panic, go test's time-out).
+// dieWithParent makes the server end with the test binary, even if no cleanup runs, as after a panic or a time-out of go test.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

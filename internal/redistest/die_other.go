@@ -4,5 +4,5 @@ package redistest
 
 import "syscall"
 
-// dieWithParent has no counterpart here: a test binary that crashes leaves its servers behind.
+// dieWithParent does nothing on this system: a test binary that crashes leaves its servers running.
 func dieWithParent() *syscall.SysProcAttr { return nil }

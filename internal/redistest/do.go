@@ -12,7 +12,7 @@ import (
 )
 
 // Do sends one command, words separated by spaces ("CONFIG SET maxmemory 1mb"), and returns the reply as text.
-// An array comes as its elements, one a line.
+// The elements of an array are separated by newlines.
 func (s *Server) Do(command string) string {
 	s.t.Helper()
 	reply, err := ask(s.Addr, command)
@@ -22,7 +22,7 @@ func (s *Server) Do(command string) string {
 	return reply
 }
 
-// ask uses the protocol's inline form, which needs no encoding, on a connection of its own.
+// ask sends a command on a new connection, in the inline form of the protocol, which needs no encoding.
 func ask(addr, command string) (string, error) {
 	conn, err := net.DialTimeout("tcp", addr, patience)
 	if err != nil {
@@ -83,7 +83,7 @@ func readArray(r *bufio.Reader, n int) (string, error) {
 	return strings.Join(elements, "\n"), nil
 }
 
-// WaitInfo waits until clients have asked for INFO since CONFIG RESETSTAT. Its own questions do not count.
+// WaitInfo waits until clients have sent INFO since CONFIG RESETSTAT. It does not count its own commands.
 func (s *Server) WaitInfo() {
 	s.t.Helper()
 	for own := range 2000 {

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// Proxy stands between clients and a server, and cuts a connection after so many bytes.
+// Proxy stands between clients and a server, and cuts connections after a number of bytes.
 type Proxy struct {
 	Addr              string       // host:port
-	Requests, Replies atomic.Int64 // bytes that may pass from now on in all, then -1 again; -1 for any number
+	Requests, Replies atomic.Int64 // how many more bytes may pass in total before a cut, which sets it to -1; -1 is no bound
 }
 
-// StartProxy starts a proxy before the server at addr, which is gone when t and its subtests are over.
+// StartProxy starts a proxy before the server at addr. The proxy ends when t and its subtests are over.
 func StartProxy(t testing.TB, addr string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +41,7 @@ func StartProxy(t testing.TB, addr string) *Proxy {
 	return p
 }
 
-// pass copies until an end fails or no more may pass.
+// pass copies until an end fails or no more bytes may pass.
 func pass(to, from net.Conn, may *atomic.Int64) {
 	defer to.Close()
 	defer from.Close()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Replicate starts a replica of each server of the cluster, and returns them, in the order of their masters, when all servers see
-// all of them and each has its master's data.
+// Replicate starts a replica of each server of the cluster. It returns them, in the order of their masters, when all servers see all
+// replicas and each replica has the data of its master.
 func (c Cluster) Replicate(t testing.TB, args ...string) Cluster {
 	t.Helper()
 	var replicas Cluster
@@ -33,7 +33,7 @@ func (c Cluster) Replicate(t testing.TB, args ...string) Cluster {
 	return replicas
 }
 
-// StartReplica starts a replica of a server that is in no cluster, and returns when it has the server's data.
+// StartReplica starts a replica of a server that belongs to no cluster, and returns when it has the data of the server.
 func (s *Server) StartReplica(t testing.TB, args ...string) *Server {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -45,8 +45,8 @@ func (s *Server) StartReplica(t testing.TB, args ...string) *Server {
 	return r
 }
 
-// StartSentinels starts n sentinels that watch a server with replicas, and returns them when all know each other and the replicas.
-// Most of them have to miss the server for the time, in milliseconds, before they promote a replica.
+// StartSentinels starts n sentinels that watch a server with replicas. It returns them when all know each other and the replicas. They
+// promote a replica after most of them have not reached the server for a time in milliseconds.
 func (s *Server) StartSentinels(t testing.TB, name string, n, missed, replicas int) Cluster {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -69,8 +69,8 @@ func (s *Server) StartSentinels(t testing.TB, name string, n, missed, replicas i
 	return sentinels
 }
 
-// WaitFor waits until the reply to a command has all the words. It asks again when the server closes the connection, as a server does
-// to all its clients when a sentinel promotes it.
+// WaitFor waits until the reply to a command contains all words. It asks again if the server closes the connection, as a server does
+// for all clients when a sentinel promotes it.
 func (s *Server) WaitFor(command string, words ...string) {
 	s.t.Helper()
 	reply, err := "", error(nil)

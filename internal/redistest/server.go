@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	startTries = 20               // ports to try before giving up
-	patience   = 20 * time.Second // how long a server may take to answer on a busy machine
+	startTries = 20               // how many ports to try
+	patience   = 20 * time.Second // how long a server may take to answer, as the machine may be busy
 )
 
 // Server is one running server process.
@@ -33,13 +33,12 @@ type Server struct {
 // process is one run of the binary; done is closed when it has ended.
 type process struct {
 	cmd    *exec.Cmd
-	output bytes.Buffer // read it after done only
+	output bytes.Buffer // may be read only after done
 	done   chan struct{}
 }
 
-// Start starts a server with extra arguments ("--maxmemory", "1mb"), before which a configuration file may stand, and returns when it
-// answers.
-// The server is gone when t and its subtests are over.
+// Start starts a server with extra arguments such as "--maxmemory", "1mb". The first may be a configuration file. Start returns when the
+// server answers. The server ends when t and its subtests are over.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := &Server{t: t, binary: findBinary(t), args: args, dir: t.TempDir()}
@@ -61,7 +60,7 @@ func (s *Server) Stop() {
 	if s.process == nil {
 		return
 	}
-	_ = s.process.cmd.Process.Kill() // also ends a paused process; an error means that it has ended already
+	_ = s.process.cmd.Process.Kill() // also ends a paused process; fails only if the process has ended
 	<-s.process.done
 	s.process = nil
 }
@@ -112,7 +111,7 @@ func (s *Server) run() error {
 		return err
 	}
 	go func() {
-		_ = p.cmd.Wait() // how it ended is told by its output
+		_ = p.cmd.Wait() // the output says how it ended
 		close(p.done)
 	}()
 	s.process = p
@@ -123,7 +122,7 @@ func (s *Server) run() error {
 	return nil
 }
 
-// waitReady waits until the process that answers on the port is the one that was started.
+// waitReady waits until the server answers on the port, and checks that it is the process that was started.
 func (s *Server) waitReady() error {
 	own := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// OpenCSV returns the load that a file has: see [ReadCSV].
+// OpenCSV returns the load in a file: see [ReadCSV].
 func OpenCSV(name string, span Span) (*Load, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -27,9 +27,9 @@ func OpenCSV(name string, span Span) (*Load, error) {
 	return l, nil
 }
 
-// ReadCSV reads the calls of a load: one in a line, with a timestamp, a key, a cost and a member. The timestamp is in RFC 3339 or in
-// seconds since 1970. All but the timestamp may be absent. A first line that begins with the word timestamp is skipped, and the lines
-// need not be sorted.
+// ReadCSV reads the calls of a load, one a line, with a timestamp, a key, a cost and a member. The timestamp is in RFC 3339 or in
+// seconds since 1970. The other fields may be absent. ReadCSV skips a first line that begins with the word timestamp. The lines need
+// not be sorted.
 func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	l := &Load{Start: span.Start, Length: span.Length}
 	if err := l.read(in); err != nil {
@@ -54,12 +54,12 @@ func ReadCSV(in io.Reader, span Span) (*Load, error) {
 		l.Calls[i].After -= start
 	}
 	if l.Length == 0 {
-		l.Length = l.Calls[len(l.Calls)-1].After + time.Microsecond // so that the last call is within
+		l.Length = l.Calls[len(l.Calls)-1].After + time.Microsecond // includes the last call
 	}
 	return l, l.check(0)
 }
 
-// names numbers texts in the order in which they come.
+// names numbers texts in the order of their first use.
 type names struct {
 	texts  []string
 	number map[string]int
@@ -75,7 +75,7 @@ func (n *names) of(text string) int {
 	return i
 }
 
-// read adds the calls of a file with their keys and members. Their times are those since 1970.
+// read adds the calls of a file with their keys and members. The times of the calls count from 1970.
 func (l *Load) read(in io.Reader) error {
 	reader := csv.NewReader(in)
 	reader.FieldsPerRecord, reader.ReuseRecord, reader.TrimLeadingSpace = -1, true, true
@@ -128,7 +128,7 @@ func field(fields []string, i int) string {
 	return ""
 }
 
-// The times of a file are in the years that a duration can count from 1970.
+// The range of timestamps in a file. A duration can count from epoch to latest.
 var (
 	epoch  = time.Unix(0, 0).UTC()
 	latest = 9_000_000_000 * time.Second // in 2255

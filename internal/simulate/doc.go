@@ -1,8 +1,8 @@
-// Package simulate tells what rules would do with a load. A limiter in this process decides each call of the load in virtual
-// time, so a day takes no longer than its calls take to decide. The outcome is counted by rule and key, and can be printed as a
-// table and drawn as an SVG.
+// Package simulate runs a load of calls against rules. A limiter in this process decides each call in virtual time, so the simulation
+// of a day takes only as long as the decisions. The result counts calls by rule and key, and can be printed as a table or drawn as an
+// SVG.
 //
-// Calls wait in virtual time where their rules say so. Nobody gives up, and no charge is given back or settled.
+// Calls wait in virtual time if their rules have wait=. Waiting calls never give up, and charges are not refunded or settled.
 //
 // The package reads neither directives nor flags.
 package simulate

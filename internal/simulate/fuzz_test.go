@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FuzzCSV: a file is a load whose calls are in order, within its length and of its keys, or an error of one line.
+// FuzzCSV checks that a file gives an error of one line, or a load whose calls are sorted, within its length, and have its keys.
 func FuzzCSV(f *testing.F) {
 	f.Add("timestamp,key,cost\n2026-03-02T09:00:00Z,ann,2\n2026-03-02T08:00:00Z\n", int64(0))
 	f.Add("0.000001,a\n1e3,b,7\n8999999999", int64(time.Hour))

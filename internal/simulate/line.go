@@ -11,28 +11,28 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// line is a store in virtual time, and the calls that wait in line on it. A call that sleeps is a coroutine: it goes on when virtual
-// time has come to where it wakes. Only one of them runs at a time. A call need not sleep where its place is certain, as it is under a
-// single rule. All other calls ask again when they wake.
+// line is a store in virtual time, with the calls that wait for it. A sleeping call is a coroutine, which continues when virtual time
+// reaches the time at which it wakes. Only one coroutine runs at a time. A call whose place is certain, such as one under a single rule,
+// does not sleep. All other calls ask again when they wake.
 type line struct {
 	ratelimit.Store
 	now     time.Time
 	keyed   bool    // a rule has a key, so calls of different keys get different answers
-	current *caller // whose call is being decided
+	current *caller // the caller whose call is being decided
 	queues  queues
 	alike   map[alike]*queue
 	idle    []*caller // coroutines whose calls are decided
-	slept   int       // how many calls have gone to sleep
+	slept   int       // the number of calls that have slept
 }
 
-// alike is what equal calls have in common.
+// alike has the properties that equal calls share.
 type alike struct {
 	key  int
 	cost int64
 }
 
-// queue is equal calls that sleep, in the order of their arrival. All of them would get the answer that the first one gets. So the others
-// sleep until the first one is admitted or refused; otherwise each permit would wake all of them.
+// queue has equal calls that sleep, in the order of their arrival. All of them would get the same answer as the first. So the others
+// sleep until the first is admitted or refused; otherwise each permit would wake all of them.
 type queue struct {
 	alike
 	sleepers []*caller
@@ -44,15 +44,14 @@ type caller struct {
 	decide func() error
 	err    error
 
-	next  func() (wake time.Time, ok bool) // runs the call until it sleeps; or is decided: then the time is zero
+	next  func() (wake time.Time, ok bool) // runs the call until it sleeps or is decided; wake is zero if it is decided
 	stop  func()
 	sleep func(until time.Time) bool
-
 	wake  time.Time
-	order int // of those that wake at one time
+	order int // the order among calls that wake at the same time
 }
 
-// longest is a time that comes after all others.
+// longest is a time after all others.
 var longest = time.UnixMicro(math.MaxInt64)
 
 func newLine(counts int) *line {
@@ -61,7 +60,7 @@ func newLine(counts int) *line {
 	return l
 }
 
-// Time is the store's clock.
+// Time returns the time of the store.
 func (l *line) Time() time.Time { return l.now }
 
 // Sleep lets other calls run until d has passed.
@@ -71,7 +70,7 @@ func (l *line) Sleep(ctx context.Context, d time.Duration, placed bool) {
 	}
 }
 
-// enter runs decide, which decides a call, until it sleeps or is done.
+// enter runs decide, which decides a call, until the call sleeps or is decided.
 func (l *line) enter(call Call, decide func() error) error {
 	if len(l.idle) == 0 {
 		l.idle = append(l.idle, newCaller())
@@ -87,7 +86,7 @@ func (l *line) enter(call Call, decide func() error) error {
 	return nil
 }
 
-// queueUp puts a call that sleeps behind those that are equal.
+// queueUp adds a sleeping call to the queue of equal calls.
 func (l *line) queueUp(c *caller, wake time.Time) {
 	l.slept++
 	c.order, c.wake = l.slept, wake
@@ -116,7 +115,7 @@ func newCaller() *caller {
 	return c
 }
 
-// resume runs a call until it sleeps, and returns when it wakes, or zero if it is decided.
+// resume runs a call until it sleeps, and returns the time at which it wakes. If the call is decided, it returns zero.
 func (l *line) resume(c *caller) time.Time {
 	l.current = c
 	wake, _ := c.next()
@@ -126,7 +125,7 @@ func (l *line) resume(c *caller) time.Time {
 	return wake
 }
 
-// wakeUntil wakes the calls whose time has come by then, each at its time.
+// wakeUntil wakes the calls that wake up to the time end, each at its time.
 func (l *line) wakeUntil(ctx context.Context, end time.Time) error {
 	for len(l.queues) > 0 && !l.queues[0].sleepers[0].wake.After(end) {
 		if err := l.wakeFirst(l.queues[0]); err != nil {
@@ -139,7 +138,7 @@ func (l *line) wakeUntil(ctx context.Context, end time.Time) error {
 	return ctx.Err()
 }
 
-// wakeFirst lets the first call of the queue that wakes first ask again.
+// wakeFirst lets the first call of q ask again. The queue q must be the one that wakes first.
 func (l *line) wakeFirst(q *queue) error {
 	c := q.sleepers[0]
 	l.now = c.wake
@@ -159,7 +158,7 @@ func (l *line) wakeFirst(q *queue) error {
 	return c.err
 }
 
-// leave ends the calls that still sleep. Their context has ended.
+// leave ends the coroutines. The context of the calls that still sleep has ended.
 func (l *line) leave() {
 	left := l.idle
 	for _, q := range l.queues {
@@ -171,7 +170,7 @@ func (l *line) leave() {
 	}
 }
 
-// queues is a heap by their first calls.
+// queues is a heap of queues, ordered by the times at which their first calls wake.
 type queues []*queue
 
 func (q queues) Len() int { return len(q) }

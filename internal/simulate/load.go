@@ -13,32 +13,32 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// Load is the calls that rules are asked about.
+// Load is a sequence of calls to simulate.
 type Load struct {
-	Text   string // how the user asked for it
+	Text   string // the load as the user wrote it
 	Start  time.Time
 	Length time.Duration
 	Keys   []string
 	Calls  []Call // sorted by time
 
-	Members []string // what rules with distinct= count; none if the load does not say
+	Members []string // the members that rules with distinct= count; none if the load has no members
 }
 
 // Call is one call of a load.
 type Call struct {
 	After time.Duration // since the start of the load, in whole microseconds
-	Key   int           // its index in Load.Keys
-	Cost  int64         // permits; 0 if the load does not say
+	Key   int           // the index in Load.Keys
+	Cost  int64         // permits; 0 if the load has no cost
 
-	Member int // its index in Load.Members
+	Member int // the index in Load.Members
 }
 
-// Span says which part of time a load covers, and whose calls it has. The zero values stand for the defaults.
+// Span says how long a load lasts and how many keys it has. Zero values stand for the defaults.
 type Span struct {
-	Start  time.Time     // midnight at the start of 2026, or the first call of a file
-	Length time.Duration // 10 minutes, a day for a daily load, or up to the last call of a file
-	Keys   int           // 1; no meaning for a file
-	Seed   uint64        // of what is random
+	Start  time.Time     // default: midnight at the start of 2026, or the first call of a file
+	Length time.Duration // default: 10 minutes, a day for a daily load, or up to the last call of a file
+	Keys   int           // default: 1; ignored for a file
+	Seed   uint64        // the seed of random numbers
 }
 
 const (
@@ -47,11 +47,11 @@ const (
 	maxLength = 3660 * 24 * time.Hour
 )
 
-// WantLoad says what the text of a load looks like.
+// WantLoad describes the text of a load, for error messages.
 const WantLoad = "constant:100/s, poisson:100/s, burst:50/10s, daily:100/s, a sum of these with +, or csv:file"
 
-// NewLoad returns the load that a text asks for, such as constant:100/s or poisson:1/s+burst:50/10s. The same text, span and seed
-// always give the same load. [OpenCSV] reads those of csv:file.
+// NewLoad returns the load for a text such as constant:100/s or poisson:1/s+burst:50/10s. The same text and span always give the same
+// load. [OpenCSV] returns the load for csv:file.
 func NewLoad(text string, span Span) (*Load, error) {
 	l := &Load{Text: text, Start: span.Start, Length: span.Length, Keys: keys(max(1, span.Keys))}
 	if l.Start.IsZero() {
@@ -69,7 +69,7 @@ func NewLoad(text string, span Span) (*Load, error) {
 	return l, nil
 }
 
-// add adds the calls of the part of the load that has this number.
+// add adds the calls of one part of the load. The number of the part is part of its seed.
 func (l *Load) add(text string, seed, part uint64) error {
 	kind, argument, _ := strings.Cut(text, ":")
 	arrivals, known := shapes[kind]
@@ -83,7 +83,7 @@ func (l *Load) add(text string, seed, part uint64) error {
 	if err := l.check(float64(len(l.Calls)) + r.calls(kind, l.Length)); err != nil {
 		return err
 	}
-	when, whose := rand.New(rand.NewPCG(seed, 2*part)), rand.New(rand.NewPCG(seed, 2*part+1)) // keys do not move calls
+	when, whose := rand.New(rand.NewPCG(seed, 2*part)), rand.New(rand.NewPCG(seed, 2*part+1)) // so that times do not depend on keys
 	arrivals(r, l, when, func(after time.Duration) {
 		l.Calls = append(l.Calls, Call{After: after.Round(time.Microsecond), Key: whose.IntN(len(l.Keys))})
 	})
@@ -97,7 +97,7 @@ func usualLength(text string) time.Duration {
 	return 10 * time.Minute
 }
 
-// check bounds what a simulation takes.
+// check returns an error if the load is too large to simulate. The number of calls is an estimate.
 func (l *Load) check(calls float64) error {
 	switch {
 	case calls > maxCalls:
@@ -110,7 +110,7 @@ func (l *Load) check(calls float64) error {
 	return nil
 }
 
-// keys names n keys; more than are allowed need no names.
+// keys returns the names of n keys, or of maxKeys+1 if n is larger, which check refuses.
 func keys(n int) []string {
 	named := make([]string, min(n, maxKeys+1))
 	for i := range named {
@@ -119,7 +119,7 @@ func keys(n int) []string {
 	return named
 }
 
-// rate is a number of calls in a time.
+// rate is a number of calls in a period.
 type rate struct {
 	n   int64
 	per time.Duration
@@ -133,7 +133,7 @@ func parseRate(text string) (rate, error) {
 	if err != nil || n < 1 || per == "" {
 		return rate{}, fmt.Errorf("the rate is %q; %s", text, wantRate)
 	}
-	if per[0] > '9' { // a unit
+	if per[0] > '9' { // a unit without a number
 		per = "1" + per
 	}
 	d, _, err := period.Parse("time", per)
@@ -143,7 +143,7 @@ func parseRate(text string) (rate, error) {
 	return rate{n, d}, nil
 }
 
-// calls is how many calls a load has, on average where it is random.
+// calls returns the number of calls in a load. For a random load it is the average.
 func (r rate) calls(kind string, length time.Duration) float64 {
 	periods := float64(length) / float64(r.per)
 	if kind == "burst" {
@@ -152,7 +152,7 @@ func (r rate) calls(kind string, length time.Duration) float64 {
 	return float64(r.n) * periods
 }
 
-// sort sorts the calls by time. Calls of one time keep their order.
+// sort sorts the calls by time. Calls of the same time keep their order.
 func (l *Load) sort() {
 	slices.SortStableFunc(l.Calls, func(a, b Call) int { return cmp.Compare(a.After, b.After) })
 }

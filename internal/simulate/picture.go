@@ -11,23 +11,23 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/svg"
 )
 
-// The places of a picture, in pixels. The results stand below each other, each with its rules, its calls and its budgets.
+// The layout of a picture, in pixels. The results stand below each other. Each has its rules, a panel of calls, and a panel of budgets.
 const (
 	width      = 800.0
-	left       = 64.0 // of the panels
+	left       = 64.0 // the left edge of the panels
 	right      = 776.0
 	headHeight = 64.0
-	lineHeight = 18.0 // of a rule
+	lineHeight = 18.0 // the height of a rule
 	callHeight = 110.0
 	leftHeight = 64.0
-	between    = 26.0 // between the two panels, with the title of the second
-	axisHeight = 40.0 // with the space below it
+	between    = 26.0 // the space between the two panels, with the title of the second
+	axisHeight = 40.0 // with the space below the axis
 )
 
-// shownRules is how many rules of a result have a line in a picture.
+// shownRules is the largest number of rules of a result that a picture shows.
 const shownRules = 6
 
-// Draw returns an SVG of the results of one load. The calls of all of them have one scale. The title may be empty.
+// Draw returns an SVG of the results of one load. All panels of calls have the same scale. The title may be empty.
 func Draw(title string, results ...*Result) []byte {
 	load := results[0].Load
 	most := int64(1)
@@ -47,7 +47,7 @@ func Draw(title string, results ...*Result) []byte {
 	return s.SVG(width, y, printable.Text(title, 200))
 }
 
-// most returns the calls of the busiest step.
+// most returns the number of calls in the busiest step.
 func (t *Timeline) most() int64 {
 	var most int64
 	for i := range t.Admitted {
@@ -56,12 +56,12 @@ func (t *Timeline) most() int64 {
 	return most
 }
 
-// length is that of the load, rounded up to whole steps.
+// length returns the length of the load, rounded up to whole steps.
 func (t *Timeline) length() time.Duration {
 	return time.Duration(t.Step) * time.Duration(len(t.Admitted))
 }
 
-// ceiling returns the lowest round number that is not below n: one digit with zeros.
+// ceiling returns the lowest round number that is at least n. A round number is one digit followed by zeros.
 func ceiling(n int64) int64 {
 	for unit := int64(1); ; unit *= 10 {
 		for round := unit; round < 10*unit; round += unit {
@@ -72,7 +72,7 @@ func ceiling(n int64) int64 {
 	}
 }
 
-// draw draws one result with its top at y, and returns where it ends.
+// draw draws one result with its top at y, and returns its bottom.
 func (r *Result) draw(s *svg.Drawing, y float64, most int64) (bottom float64) {
 	for i, rule := range r.Rules {
 		y += lineHeight
@@ -107,8 +107,8 @@ func (r *Result) drawLegend(s *svg.Drawing, y float64) {
 	s.Text("label", svg.At(575, y), fmt.Sprintf("%d refused%s", r.Refused, share(r.Refused, r.Admitted+r.Refused)))
 }
 
-// drawCalls draws the calls of each step that were admitted at once and, above them, those that waited and those that were refused, so
-// that a whole bar is what was offered.
+// drawCalls draws a bar for the calls of each step: those that were admitted at once, above them those that waited, and above these
+// those that were refused.
 func (r *Result) drawCalls(s *svg.Drawing, y float64, most int64) {
 	t := &r.Timeline
 	drawGrid(s, y, callHeight, strconv.FormatInt(most, 10))
@@ -137,7 +137,7 @@ func (r *Result) drawCalls(s *svg.Drawing, y float64, most int64) {
 	}
 }
 
-// drawLeft draws the budget of each rule, in parts of the largest one that the rule has. The first rules are drawn above the others.
+// drawLeft draws the remaining budget of each rule, relative to its capacity. It draws the first rule last, above the others.
 func (r *Result) drawLeft(s *svg.Drawing, y float64) {
 	t := &r.Timeline
 	title, top := "budget left", "full"
@@ -160,7 +160,7 @@ func (r *Result) drawLeft(s *svg.Drawing, y float64) {
 	}
 }
 
-// drawGrid draws the lines of a panel at nothing and at the top, which has a label.
+// drawGrid draws the lines at the bottom and the top of a panel, with the labels 0 and top.
 func drawGrid(s *svg.Drawing, y, height float64, top string) {
 	s.Line("grid", svg.At(left, y), svg.At(right, y))
 	s.Line("grid", svg.At(left, y+height), svg.At(right, y+height))

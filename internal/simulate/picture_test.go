@@ -15,7 +15,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// A picture is well-formed, the same each time, and without anything that runs or loads, whatever the load is.
+// A picture is well-formed, the same each time, and contains no scripts or links, whatever the load is.
 func TestPicturesAreSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules, l := rapid.SliceOfN(rapid.Custom(drawRule), 1, 9).Draw(t, "rules"), drawLoad(t)
@@ -36,7 +36,7 @@ func TestPicturesAreSafe(t *testing.T) {
 	})
 }
 
-// The longest load that is possible has a picture, and a table that says if its output is lost.
+// The longest possible load has a picture, and a table that reports write errors.
 func TestLongestLoad(t *testing.T) {
 	l := calls(t, fmt.Sprintf("0,a\n%d,a\n", maxLength/time.Second-1))
 	r, err := Run(t.Context(), []Rule{{Rule: ratelimit.PerHour(1)}}, l)
@@ -75,7 +75,7 @@ func checkElements(t *rapid.T, picture []byte) {
 	}
 }
 
-// What stays within the panels: a bar or a line that does not would be drawn over the text.
+// Bars and lines stay inside the panels. Otherwise they would cover the text.
 func TestScale(t *testing.T) {
 	for n, want := range map[int64]int64{1: 1, 9: 9, 10: 10, 11: 20, 99: 100, 100: 100, 672: 700, 901: 1000} {
 		if got := ceiling(n); got != want {

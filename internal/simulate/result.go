@@ -9,36 +9,36 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// Result is what became of a load. As JSON it has what the table and the picture show, and all keys that were refused.
+// Result is the result of a simulation. As JSON it has everything that the table and the picture show, and all refused keys.
 type Result struct {
 	Load     *Load `json:"-"`
 	Admitted int64 `json:"admitted"`         // calls
 	Waited   int64 `json:"waited,omitempty"` // calls that were admitted, but not at once
-	// LongestWait is that of a call that was admitted.
+	// LongestWait is the longest wait of an admitted call.
 	LongestWait Duration     `json:"longestWait,omitempty"`
 	Refused     int64        `json:"refused"` // calls
 	Rules       []RuleResult `json:"rules"`
 	Timeline    Timeline     `json:"timeline"`
 }
 
-// RuleResult is what one rule did. In shadow mode, its refusals are those that there would have been.
+// RuleResult is the result for one rule. In shadow mode, it counts the calls that the rule would have refused.
 type RuleResult struct {
 	Rule    Rule        `json:"rule"`
 	All     KeyResult   `json:"all"` // the calls of all keys
 	Ignored []string    `json:"notSimulated,omitempty"`
-	Keys    []KeyResult `json:"keys"` // the keys of which it refused a call; the most refused first. None if the rule has no key
+	Keys    []KeyResult `json:"keys"` // the keys with refused calls, the most refused first; none if the rule has no key
 }
 
-// KeyResult is what one rule did to the calls of one key.
+// KeyResult is the result for the calls of one key under one rule.
 type KeyResult struct {
-	Key          string   `json:"key,omitempty"` // "" of all
+	Key          string   `json:"key,omitempty"` // "" for all keys
 	Calls        int64    `json:"calls"`
 	Refused      int64    `json:"refused"`
-	LongestDelay Duration `json:"longestRetryDelay"` // that the rule told
+	LongestDelay Duration `json:"longestRetryDelay"` // the longest retry delay of a refusal
 	Never        bool     `json:"never,omitempty"`   // it refused a call that it can never admit
 }
 
-// Duration is a duration that people read as in directives, such as 1d, and programs in JSON as [time.ParseDuration] does.
+// Duration is a duration that prints as in directives, such as 1d, but is written to JSON in the format of [time.ParseDuration].
 type Duration time.Duration
 
 func (d Duration) String() string { return period.Format(time.Duration(d)) }
@@ -58,7 +58,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	}{r.Load.Text, r.Load.Start, Duration(r.Load.Length), len(r.Load.Calls), (*fields)(r)})
 }
 
-// together adds up the results of keys.
+// together returns the sum of the results of keys.
 func together(keys []KeyResult) (all KeyResult) {
 	for _, k := range keys {
 		all.Calls, all.Refused = all.Calls+k.Calls, all.Refused+k.Refused
@@ -67,7 +67,7 @@ func together(keys []KeyResult) (all KeyResult) {
 	return all
 }
 
-// summarize adds up the calls, and of each rule leaves the keys that it refused.
+// summarize adds up the calls, and removes the keys without refused calls from the results of rules.
 func (r *Result) summarize() {
 	t := &r.Timeline
 	r.Admitted, r.Waited, r.Refused = t.Admitted.sum(), t.Waited.sum(), t.Refused.sum()

@@ -13,13 +13,13 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// Rule is a rule and what a call costs under it.
+// Rule is a rule to simulate.
 type Rule struct {
 	ratelimit.Rule
-	Text string // the directive's arguments, as the user knows them
-	Cost int64  // permits that each call takes; 0 leaves it to the load
+	Text string // the arguments of the directive
+	Cost int64  // the permits that each call takes; 0 means the cost in the load
 
-	Ignored []string // the arguments that are not simulated, since a load does not tell what they depend on
+	Ignored []string // the arguments that are not simulated because their values are not in the load
 }
 
 // MarshalText returns the text of the rule.
@@ -33,16 +33,16 @@ type run struct {
 	limiter *ratelimit.Limiter
 
 	prepared *wrap.Rules
-	charges  []wrap.Charge       // one for each rule: what the call that is being decided takes
-	requests []ratelimit.Request // one for each rule: what is left for the busiest key
-	due      time.Duration       // when to measure what is left
-	result   *Result             // of each rule it has all keys, until it is summarized
+	charges  []wrap.Charge       // the charges of the current call, one for each rule
+	requests []ratelimit.Request // the requests that measure the budget of the busiest key, one for each rule
+	due      time.Duration       // the time of the next measurement, since the start of the load
+	result   *Result             // has all keys of each rule until it is summarized
 }
 
-// maxRules is how many rules package ratelimit lets a call have.
+// maxRules is the largest number of rules that a call can have.
 const maxRules = 255
 
-// Run decides each call of the load under all rules, up to 255. The rules keep their counts apart, whatever their names are.
+// Run decides each call of the load under all rules, at most 255. Each rule has counts of its own, even if rules have the same name.
 func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	if len(rules) > maxRules {
 		return nil, fmt.Errorf("found %d rules; a call has at most %d", len(rules), maxRules)
@@ -50,7 +50,7 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	if n := len(rules) * len(load.Keys); n > maxCalls {
 		return nil, fmt.Errorf("%d rules and %d keys make %d counts; at most %d are possible", len(rules), len(load.Keys), n, maxCalls)
 	}
-	counts := 3 * len(rules) * max(1, len(load.Keys)) // a rule has at most its state, its block, and its free places
+	counts := 3 * len(rules) * max(1, len(load.Keys)) // for each key, a rule has at most a state, a block, and free places
 	r := &run{load: load, rules: rules, line: newLine(counts)}
 	r.limiter = ratelimit.New(r.line, ratelimit.WithObserver(r.observe))
 	if err := r.prepare(); err != nil {
@@ -63,7 +63,7 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	return r.result, nil
 }
 
-// prepare checks the rules, and gives them names that set their counts apart and tell them in events.
+// prepare checks the rules. It gives them their indices as names, to keep their counts apart and to identify them in events.
 func (r *run) prepare() error {
 	busiest := r.load.busiest()
 	r.result = &Result{Load: r.load, Timeline: newTimeline(r.load, len(r.rules), busiest)}
@@ -82,7 +82,7 @@ func (r *run) prepare() error {
 			return r.explain(err)
 		}
 		named = append(named, rule.Rule)
-		rule.Mode = ratelimit.ModeEnforce // what is left does not depend on it
+		rule.Mode = ratelimit.ModeEnforce // the remaining budget does not depend on the mode
 		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule, Key: r.subject(i, busiest), Member: "any"})
 		r.keyed = r.keyed || rule.Key != ""
 	}
@@ -90,7 +90,7 @@ func (r *run) prepare() error {
 	return nil
 }
 
-// missing returns what a rule needs of the calls that the load does not have.
+// missing returns an error if a rule needs keys or members that the load does not have.
 func (r *run) missing(rule Rule) error {
 	if rule.Key != "" && slices.Contains(r.load.Keys, "") {
 		return fmt.Errorf("the rule %q has a key, but a call of the load has none", rule.Text)
@@ -101,7 +101,7 @@ func (r *run) missing(rule Rule) error {
 	return nil
 }
 
-// decideAll decides all calls, and measures the budget left at regular times between them.
+// decideAll decides all calls, and measures the remaining budget at regular times.
 func (r *run) decideAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.leave()
@@ -120,9 +120,9 @@ func (r *run) decideAll(ctx context.Context) error {
 	return r.wakeUntil(ctx, longest)
 }
 
-// advance wakes who waits, and measures what is left, until a time since the start of the load.
+// advance moves virtual time to a time since the start of the load. It wakes waiting calls and measures the budget on the way.
 func (r *run) advance(ctx context.Context, to time.Duration) error {
-	for ; r.due <= to; r.due += time.Duration(r.result.Timeline.LeftStep) { // calls of that time come later
+	for ; r.due <= to; r.due += time.Duration(r.result.Timeline.LeftStep) { // measures before the calls of the same time
 		if err := r.wakeUntil(ctx, r.load.Start.Add(r.due)); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (r *run) measure(ctx context.Context) error {
 	return nil
 }
 
-// decide decides one call as generated code does. The observer counts what becomes of it.
+// decide decides one call as generated code does. The observer counts the result.
 func (r *run) decide(ctx context.Context, call Call) error {
 	for i, rule := range r.rules {
 		r.result.Rules[i].Keys[call.Key].Calls++
@@ -155,7 +155,7 @@ func (r *run) decide(ctx context.Context, call Call) error {
 		}
 	}
 	err := wrap.TakeCharges(ctx, r.limiter, r.prepared, r.charges...)
-	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok { // which no event tells
+	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok { // there is no event for this error
 		r.refused(never.Rule, 0, true)
 		r.result.Timeline.Refused[r.result.Timeline.at(call)]++
 		return nil
@@ -166,7 +166,7 @@ func (r *run) decide(ctx context.Context, call Call) error {
 	return r.explain(err)
 }
 
-// observe counts what became of the call that is being decided.
+// observe counts the result of the current call.
 func (r *run) observe(_ context.Context, e *ratelimit.Event) {
 	t := &r.result.Timeline
 	at := t.at(r.current.call)
@@ -188,14 +188,14 @@ func (r *run) observe(_ context.Context, e *ratelimit.Event) {
 	}
 }
 
-// refused counts that a rule refuses the call that is being decided.
+// refused counts a refusal of the current call by a rule.
 func (r *run) refused(rule string, delay time.Duration, never bool) {
-	i, _ := strconv.Atoi(rule) // prepare gave the name
+	i, _ := strconv.Atoi(rule) // the name is the index, from prepare
 	k := &r.result.Rules[i].Keys[r.current.call.Key]
 	k.Refused, k.LongestDelay, k.Never = k.Refused+1, max(k.LongestDelay, Duration(delay)), k.Never || never
 }
 
-// subject is whose permits a call of the key takes under a rule.
+// subject returns the key text of a call under a rule, or "" if the rule has no key.
 func (r *run) subject(rule, key int) string {
 	if r.rules[rule].Key == "" {
 		return ""
@@ -203,17 +203,17 @@ func (r *run) subject(rule, key int) string {
 	return r.load.Keys[key]
 }
 
-// explain puts the text of a rule in place of its name.
+// explain replaces the name of a rule in an error by its text.
 func (r *run) explain(err error) error {
 	wrong, ok := errors.AsType[*ratelimit.RuleError](err)
 	if !ok {
 		return err
 	}
-	i, _ := strconv.Atoi(wrong.Rule) // prepare gave the name
+	i, _ := strconv.Atoi(wrong.Rule) // the name is the index, from prepare
 	return fmt.Errorf("the rule %q: %s: %s", r.rules[i].Text, wrong.Argument, wrong.Reason)
 }
 
-// capacity is the most permits that a call can take at once. For buckets that store none, it is one.
+// capacity returns the most permits that a call can take at once. For buckets that store no permits it is 1.
 func (r Rule) capacity() int64 {
 	switch {
 	case r.Limit == 0:

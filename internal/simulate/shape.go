@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// shape is a load that needs no file. It calls arrive with the time of each call since the start of the load, in order.
+// shape generates the calls of a load. It calls arrive with the time of each call since the start of the load, in order.
 type shape func(r rate, l *Load, random *rand.Rand, arrive func(after time.Duration))
 
 var shapes = map[string]shape{"constant": constant, "poisson": scattered(0), "burst": burst, "daily": scattered(0.8)}
 
-// constant spaces the calls evenly.
+// constant generates evenly spaced calls.
 func constant(r rate, l *Load, _ *rand.Rand, arrive func(time.Duration)) {
 	gap := float64(r.per) / float64(r.n)
 	for i := 0; time.Duration(float64(i)*gap) < l.Length; i++ {
@@ -19,7 +19,7 @@ func constant(r rate, l *Load, _ *rand.Rand, arrive func(time.Duration)) {
 	}
 }
 
-// burst makes n calls at once, at the start and then once in each period.
+// burst generates n calls at once, at the start and then once in each period.
 func burst(r rate, l *Load, _ *rand.Rand, arrive func(time.Duration)) {
 	for at := time.Duration(0); at < l.Length; at += r.per {
 		for range r.n {
@@ -30,9 +30,9 @@ func burst(r rate, l *Load, _ *rand.Rand, arrive func(time.Duration)) {
 
 const busiest = 15 * time.Hour // the time of day with the most calls
 
-// scattered are the calls of many independent callers: the gaps between them are exponentially distributed. The rate follows the time of
-// day: it rises and falls by swing, a part of its mean. So a load of the highest rate is thinned out, after Lewis and Shedler, "Simulation
-// of nonhomogeneous Poisson processes by thinning", 1979.
+// scattered generates the calls of many independent callers, with exponentially distributed gaps. The rate follows the time of day:
+// it rises and falls by swing, a fraction of its mean. The generator draws calls at the highest rate and drops some of them, after Lewis
+// and Shedler, "Simulation of nonhomogeneous Poisson processes by thinning", 1979.
 func scattered(swing float64) shape {
 	return func(r rate, l *Load, random *rand.Rand, arrive func(time.Duration)) {
 		midnight := time.Date(l.Start.Year(), l.Start.Month(), l.Start.Day(), 0, 0, 0, 0, l.Start.Location())

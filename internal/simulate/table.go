@@ -12,10 +12,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// shownKeys is how many keys of a rule the table has.
+// shownKeys is the largest number of keys of a rule in the table.
 const shownKeys = 5
 
-// PrintTable prints what was refused, by rule and key. Of each rule it prints the keys that are refused most.
+// PrintTable prints the refused calls by rule and key. For each rule it prints the keys with the most refused calls.
 func (r *Result) PrintTable(out io.Writer) error {
 	total := r.Admitted + r.Refused
 	fmt.Fprintf(out, "%s: %s, %s; %d admitted%s, %d refused%s\n\n", r.Load, count(total, "call"),
@@ -36,7 +36,7 @@ func (r *Result) PrintTable(out io.Writer) error {
 	return nil
 }
 
-// waits says how many of the admitted calls waited, and how long.
+// waits describes how many of the admitted calls waited, and how long.
 func (r *Result) waits() string {
 	if r.Waited == 0 {
 		return ""
@@ -47,7 +47,7 @@ func (r *Result) waits() string {
 // String describes a load in a few words.
 func (l *Load) String() string {
 	text := printable.Text(l.Text, 80) + " for " + period.Format(max(l.Length.Round(time.Millisecond), time.Millisecond))
-	if l.Start.Year() == 1970 { // the file counts seconds from its own start
+	if l.Start.Year() == 1970 { // the timestamps of the file probably count from its own start
 		return text
 	}
 	return text + " from " + l.Start.Format(time.RFC3339)
@@ -68,7 +68,7 @@ func (r *RuleResult) print(t io.Writer) {
 	}
 }
 
-// delay is the longest delay in words.
+// delay returns the longest delay in words.
 func (k *KeyResult) delay() string {
 	switch {
 	case k.Refused == 0:
@@ -86,7 +86,7 @@ func inWords(d time.Duration) string {
 	return d.String()
 }
 
-// share is a part in brackets, or nothing if there is none.
+// share returns a percentage in parentheses, or "" if part is 0.
 func share(part, whole int64) string {
 	if part == 0 {
 		return ""

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Timeline is what became of the calls over time.
+// Timeline has the results of a load over time.
 type Timeline struct {
-	Step     Duration `json:"step"`            // what an element of Admitted and Refused stands for; the last may be cut short
-	Admitted series   `json:"admitted"`        // calls that came then and were admitted, at once or later
-	Waited   series   `json:"waited,omitzero"` // those of Admitted that waited
-	Refused  series   `json:"refused"`         // calls that came then
+	Step     Duration `json:"step"`            // the length of a step; the last step may be shorter
+	Admitted series   `json:"admitted"`        // calls that arrived in a step and were admitted, at once or later
+	Waited   series   `json:"waited,omitzero"` // the calls of Admitted that waited
+	Refused  series   `json:"refused"`         // calls that arrived in a step and were refused
 
-	Key      string    `json:"key"`      // whose budget is in Left: that of the key with the most calls
-	LeftStep Duration  `json:"leftStep"` // between two elements of Left; the first is at the start
-	Left     [][]int64 `json:"left"`     // by rule: the permits that a call could take
+	Key      string    `json:"key"`      // the key whose budget is in Left, which is the key with the most calls
+	LeftStep Duration  `json:"leftStep"` // the time between two elements of Left; the first is at the start
+	Left     [][]int64 `json:"left"`     // for each rule, the permits that a call could take
 }
 
-// series are numbers of calls, one for each step.
+// series has a number of calls for each step.
 type series []int64
 
 func (s series) sum() (calls int64) {
@@ -31,11 +31,11 @@ func (s series) sum() (calls int64) {
 func (s series) IsZero() bool { return s.sum() == 0 }
 
 const (
-	mostSteps      = 120 // of a timeline
-	samplesPerStep = 5   // of the budget left
+	mostSteps      = 120 // the largest number of steps in a timeline
+	samplesPerStep = 5   // the number of elements of Left in a step
 )
 
-// steps are the lengths that a step may have: those that a reader can count with.
+// steps are the possible lengths of a step, which are easy to read on an axis.
 var steps = func() []time.Duration {
 	var all []time.Duration
 	for unit := time.Microsecond; unit < time.Second; unit *= 10 {
@@ -48,12 +48,12 @@ var steps = func() []time.Duration {
 	return append(all, time.Hour, 2*time.Hour, 3*time.Hour, 6*time.Hour, 12*time.Hour, day, 2*day, 7*day, 30*day, 90*day, 365*day, 2*365*day)
 }()
 
-// stepFor returns the shortest step of which at most n, 10 or more, make up the time of a load.
+// stepFor returns the shortest step that divides a length into at most n steps. The number n must be at least 10.
 func stepFor(length time.Duration, n int) time.Duration {
 	return steps[slices.IndexFunc(steps, func(step time.Duration) bool { return length <= step*time.Duration(n) })]
 }
 
-// newTimeline returns the timeline of a load before its first call. Left is that of the key of this number.
+// newTimeline returns the timeline of a load before its first call. Left is for the key with this index.
 func newTimeline(l *Load, rules, key int) Timeline {
 	step := stepFor(l.Length, mostSteps)
 	n := (l.Length + step - 1) / step
@@ -63,7 +63,7 @@ func newTimeline(l *Load, rules, key int) Timeline {
 	}
 }
 
-// busiest returns the key with the most calls, the first one of several.
+// busiest returns the index of the key with the most calls, or the first of several.
 func (l *Load) busiest() int {
 	calls := make([]int, len(l.Keys))
 	most := 0
@@ -78,7 +78,7 @@ func (l *Load) busiest() int {
 	return most
 }
 
-// at returns the step of a call. One that is rounded up may come at the very end.
+// at returns the step of a call. A call whose time was rounded up to the end of the load belongs to the last step.
 func (t *Timeline) at(call Call) int {
 	return min(int(call.After/time.Duration(t.Step)), len(t.Admitted)-1)
 }

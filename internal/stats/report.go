@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// MaxRules is how many rules a report has at most.
+// MaxRules is the largest number of rules in a report.
 const MaxRules = 100
 
-// Report is what one process decided in a span of time.
+// Report has the decisions of one process in a span of time.
 type Report struct {
 	Seconds float64 `json:"seconds"`
 	Rules   []Rule  `json:"rules"`
 }
 
-// Rule is what was decided by one rule. Name and Tag are those of its keys.
+// Rule has the decisions of one rule. Name and Tag are parts of its keys.
 type Rule struct {
 	Name string `json:"name"`
 	Tag  string `json:"tag"`
@@ -23,17 +23,18 @@ type Rule struct {
 	Subjects []Subject `json:"subjects"`
 }
 
-// Subject is what was decided for one subject, as it stands in keys.
+// Subject has the decisions for one subject, in the form that keys use.
 type Subject struct {
 	Name string `json:"subject"`
 	Counts
 }
 
-// Reports are published under keys of their own, and listed in a sorted set by the time of their process, in milliseconds.
+// Each process publishes its report under a key of its own. A sorted set lists the processes by the times of their last reports, in
+// milliseconds.
 const (
-	Every    = 5 * time.Second  // between two reports of a process
-	Life     = 30 * time.Second // of a report, unless the next one replaces it
-	Unlisted = 10 * time.Minute // after which a process that is gone is left out of the list
+	Every    = 5 * time.Second  // the time between two reports of a process
+	Life     = 30 * time.Second // the expiry of a report that no other replaces
+	Unlisted = 10 * time.Minute // the time after which a process without reports is removed from the list
 )
 
 // List returns the key of the list of processes.
@@ -42,7 +43,7 @@ func List(prefix string) string { return prefix + ":stats" }
 // Key returns the key of the report of a process.
 func Key(prefix, process string) string { return List(prefix) + ":" + process }
 
-// MaxReport is the size of the largest report that is read, in bytes.
+// MaxReport is the size of the largest report that Parse accepts, in bytes.
 const MaxReport = 8 << 20
 
 // Parse reads a report from the store.
@@ -54,7 +55,7 @@ func Parse(text string) (Report, error) {
 	err := json.Unmarshal([]byte(text), &r)
 	switch {
 	case err != nil:
-	case !(r.Seconds >= time.Millisecond.Seconds() && r.Seconds < time.Hour.Seconds()): // rates of less time may be no numbers
+	case !(r.Seconds >= time.Millisecond.Seconds() && r.Seconds < time.Hour.Seconds()): // also true for NaN
 		err = fmt.Errorf("found a report of %g seconds", r.Seconds)
 	case len(r.Rules) > MaxRules:
 		err = fmt.Errorf("found a report of %d rules; expected at most %d", len(r.Rules), MaxRules)

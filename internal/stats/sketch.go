@@ -1,5 +1,5 @@
-// Package stats has what a process tells ratelimitctl top of its decisions: a sketch of each rule, and the report that is published.
-// It does not know what a rule is, and sends nothing.
+// Package stats defines the statistics that a process publishes for ratelimitctl top: a sketch for each rule, and the report. It does
+// not know what a rule is, and sends nothing.
 package stats
 
 import (
@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// A sketch has sets of ways. A subject belongs to one set, and takes a way there.
+// A sketch consists of sets, and a set of ways. A subject belongs to one set, and takes one way of it.
 const (
 	sets = 32
 	ways = 8
 
-	maxSubject = 128 // bytes; package key makes none longer
+	maxSubject = 128 // the maximum length of a subject in bytes, as in package key
 )
 
-// Counts are of decisions.
+// Counts are numbers of decisions.
 type Counts struct {
 	Calls   int64 `json:"calls"`
-	Refused int64 `json:"refused,omitempty"` // by the rule
-	Shadow  int64 `json:"shadow,omitempty"`  // that the rule would have refused, were it not in shadow mode
+	Refused int64 `json:"refused,omitempty"` // calls that the rule refused
+	Shadow  int64 `json:"shadow,omitempty"`  // calls that the rule would have refused if it were not in shadow mode
 }
 
 // Add adds other to c.
@@ -29,10 +29,10 @@ func (c *Counts) Add(other Counts) {
 	c.Shadow += other.Shadow
 }
 
-// Sketch counts the decisions of one rule, and keeps the subjects with the most of them. It is the algorithm Space-Saving
-// (Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005) in sets of eight: a
-// subject that finds no way in its set takes that of the subject with the fewest decisions. So a subject with more than an eighth of
-// the decisions of its set is always kept. The memory of a sketch is fixed. It is not safe for concurrent use.
+// Sketch counts the decisions of one rule, and keeps the subjects with the most decisions. It uses the algorithm Space-Saving
+// (Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005) in sets of eight: if
+// all ways of its set are taken, a new subject replaces the subject with the fewest decisions. So a subject with more than an eighth
+// of the decisions of its set is always kept. A sketch has a fixed size. It is not safe for concurrent use.
 type Sketch struct {
 	all  Counts
 	sets [sets]set
@@ -41,15 +41,15 @@ type Sketch struct {
 type set struct {
 	hashes [ways]uint64
 	counts [ways]Counts
-	before [ways]int64 // decisions on others, counted in counts
+	before [ways]int64 // the decisions in counts that belong to replaced subjects
 	sizes  [ways]uint8
 	texts  [ways][maxSubject]byte
 }
 
-// Count adds counts to a subject, whose hash must be the same each time.
+// Count adds counts to a subject. A subject must always have the same hash.
 func (s *Sketch) Count(subject string, hash uint64, n Counts) {
 	s.all.Add(n)
-	hash |= 1 // 0 is of a free way
+	hash |= 1 // 0 marks a free way
 	in := &s.sets[hash>>59]
 	least := 0
 	for i, h := range in.hashes {
@@ -70,10 +70,10 @@ func (s *Sketch) Count(subject string, hash uint64, n Counts) {
 // Counts returns the counts of all decisions.
 func (s *Sketch) Counts() Counts { return s.all }
 
-// MaxSubjects is how many subjects of a rule a report has at most.
+// MaxSubjects is the largest number of subjects of a rule in a report.
 const MaxSubjects = 128
 
-// Subjects returns the subjects with the most decisions, and those decisions that are theirs for sure.
+// Subjects returns the subjects with the most decisions. It counts only the decisions that certainly belong to a subject.
 func (s *Sketch) Subjects() []Subject {
 	var found []Subject
 	for i := range s.sets {

@@ -1,4 +1,4 @@
-// Package svg writes drawings: of simulations, and of dashboards. It is not for reading them.
+// Package svg writes the drawings of simulations and dashboards as SVG. It does not read SVG.
 package svg
 
 import (
@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Drawing is an SVG in the making. Positions are in pixels from the top left corner. What a thing looks like is for its class to say, in
-// a style sheet that knows light and dark.
+// Drawing collects the elements of an SVG. Positions are in pixels from the top left corner. The class of an element determines its
+// look, by a style sheet with light and dark colors.
 type Drawing struct{ text strings.Builder }
 
-// style has the classes of all drawings. c0 to c5 are lines of several colors.
+// style has the classes of all drawings. The classes c0 to c5 are for lines of different colors.
 const style = `
 text{font:12px ui-sans-serif,system-ui,"Segoe UI",Helvetica,Arial,sans-serif}
 .label,.end,.mid{fill:#59636e}
@@ -45,7 +45,7 @@ type Point struct{ X, Y float64 }
 // At returns a position.
 func At(x, y float64) Point { return Point{x, y} }
 
-// SVG returns the drawing as a file. It has a title for those who cannot see it.
+// SVG returns the drawing as an SVG file. The title is for screen readers.
 func (s *Drawing) SVG(width, height float64, title string) []byte {
 	var head Drawing
 	head.element("<svg xmlns=%q viewBox=%q width=%q height=%q role=%q>", "http://www.w3.org/2000/svg",
@@ -68,12 +68,12 @@ func (s *Drawing) Line(class string, from, to Point) {
 	s.element("<path class=%q d=\"M%s %sL%s %s\"/>", class, number(from.X), number(from.Y), number(to.X), number(to.Y))
 }
 
-// Text writes a line of text that begins at a point, is centred on it, or ends at it, where the class says so.
+// Text draws a line of text. The class says whether it begins at the point, is centred on it, or ends at it.
 func (s *Drawing) Text(class string, at Point, text string) {
 	s.element("<text class=%q x=%q y=%q>%s</text>", class, number(at.X), number(at.Y), escaped(text))
 }
 
-// Bars draws bars that stand at the given points, one path for all.
+// Bars draws bars that stand at the given points, as one path.
 func (s *Drawing) Bars(class string, width float64, feet []Point, heights []float64) {
 	var d strings.Builder
 	for i, foot := range feet {
@@ -86,7 +86,7 @@ func (s *Drawing) Bars(class string, width float64, feet []Point, heights []floa
 	}
 }
 
-// Polyline joins points. Points that a straight line passes anyway are left out.
+// Polyline draws lines between points. It leaves out points that lie on a straight line between their neighbours.
 func (s *Drawing) Polyline(class string, points []Point) {
 	var d strings.Builder
 	for i, p := range points {
@@ -110,6 +110,6 @@ func number(f float64) string {
 
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes all
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder returns no errors
 	return b.String()
 }
