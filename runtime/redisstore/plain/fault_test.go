@@ -64,6 +64,36 @@ func TestFault_RepeatedByTheClient(t *testing.T) {
 	}
 }
 
+// Wherever the replies to a return or a settlement break off: made again, it has an effect once, and takes nothing from other calls.
+func TestFault_LostReplyToAnAdjustment(t *testing.T) {
+	server := redistest.Start(t)
+	p := redistest.StartProxy(t, server.Addr)
+	s := on(t, server, p.Addr).withoutOverrides()
+	direct := on(t, server, server.Addr)
+	for _, rule := range []ratelimit.Rule{hourly, yearly} {
+		rule.Limit = 10
+		for left, adjust := range map[int64]func(ratelimit.Decision) error{
+			8: func(d ratelimit.Decision) error { return d.Refund(context.Background()) },
+			3: func(d ratelimit.Decision) error { return d.Settle(context.Background(), 5) },
+		} {
+			for bytes, cut := int64(0), true; cut; bytes += 8 {
+				server.Do("FLUSHALL")
+				direct.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+				d := s.allow(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
+				p.Replies.Store(bytes)
+				_ = adjust(d)
+				cut = p.Replies.Swap(-1) == -1
+				if err := adjust(d); err != nil {
+					t.Fatal(err)
+				}
+				if got := direct.left(t, rule, "k"); got != left {
+					t.Fatalf("%s: replies cut after %d bytes: %d of 10 permits left, want %d", rule.Name, bytes, got, left)
+				}
+			}
+		}
+	}
+}
+
 // A call that ends before its answer comes is not charged in the end.
 func TestCancelledCallIsGivenBack(t *testing.T) {
 	s := start(t)
@@ -102,6 +132,18 @@ func TestFault_ClientClockChoosesTheWindow(t *testing.T) {
 			s.requireBounded(t)
 			for _, q := range call {
 				s.requireOnly(t, q, 3)
+			}
+			s.store.ahead.Store(off.Microseconds())
+			if n, err := s.Reset(t.Context(), call...); n != len(call) || err != nil {
+				t.Errorf("found %d counts, error %v", n, err)
+			}
+			d := s.admit(t, call...)
+			s.store.ahead.Store(off.Microseconds())
+			if err := d.Settle(t.Context(), []int64{2, 2}[:len(call)]...); err != nil {
+				t.Error(err)
+			}
+			for _, q := range call {
+				s.requireOnly(t, q, 2)
 			}
 		}
 	}
