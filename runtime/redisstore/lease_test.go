@@ -307,6 +307,35 @@ func TestResetEndsLeases(t *testing.T) {
 	}
 }
 
+// What a lease has left goes back once, also where the next lease is asked for twice: the server's time was not what this process took it for.
+func TestLeaseByAWrongClock(t *testing.T) {
+	s, _ := open(t)
+	call := of(leasing(t, long)[2], 1000, "a")
+	n, err := s.node(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, used := handed(t, s, call)
+	for _, off := range []time.Duration{400 * 24 * time.Hour, -400 * 24 * time.Hour} {
+		for inHand(s, call) < 2 {
+			decideOnce(t, s, call)
+			used++
+		}
+		l := s.lease(&call)
+		l.mu.Lock()
+		l.until = 0 // it is over, with permits left
+		l.mu.Unlock()
+		n.set(time.Now().Add(off).UnixMicro())
+		if v, _ := decideOnce(t, s, call); !v.Admitted {
+			t.Fatal("refused")
+		}
+		used++
+		if left := rooms(t, s, call)[0] + inHand(s, call); left != 1000-used {
+			t.Errorf("%d permits are left or in hand, want %d", left, 1000-used)
+		}
+	}
+}
+
 // A reset of other states ends no lease.
 func TestResetBesideALease(t *testing.T) {
 	s, _ := open(t)
