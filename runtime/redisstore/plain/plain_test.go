@@ -230,6 +230,29 @@ func TestReturnAfterTheWindow(t *testing.T) {
 	}
 }
 
+// The same holds if another call has opened the next window by then, whether all of it is given back or only a part.
+func TestReturnToALaterWindow(t *testing.T) {
+	s := start(t)
+	for name, back := range map[string]func(ratelimit.Decision) error{
+		"refund": func(d ratelimit.Decision) error { return d.Refund(t.Context()) },
+		"settle": func(d ratelimit.Decision) error { return d.Settle(t.Context(), 1) },
+	} {
+		first := s.admit(t, ratelimit.Request{Rule: hourly, Key: "k", Cost: 2})
+		if _, err := s.Reset(t.Context(), ask(hourly, "k")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Millisecond) // a window begins at a whole one
+		s.admit(t, ratelimit.Request{Rule: hourly, Key: "k", Cost: 2})
+		if err := back(first); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.left(t, hourly, "k"); left != 1 {
+			t.Errorf("%s: %d of 3 permits left, want 1", name, left)
+		}
+		s.server.Do("FLUSHALL")
+	}
+}
+
 func TestReset(t *testing.T) {
 	s := start(t)
 	call := []ratelimit.Request{ask(hourly, "k"), ask(yearly, "other")}
