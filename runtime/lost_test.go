@@ -36,7 +36,7 @@ func TestPartialOutage(t *testing.T) {
 	store := &twoNodes{Outage: limittest.NewOutage(clock), away: true}
 	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.NewTextHandler(log, nil))), ratelimit.WithFailurePolicy(ratelimit.FailOpen),
 		ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
-			events = append(events, fmt.Sprint(e.Kind, " ", e.Source))
+			events = append(events, fmt.Sprint(e.Kind, " ", e.Source, " ", e.Err != nil))
 		}))
 	rule := ratelimit.Rule{Name: "r", Limit: 100, Per: time.Hour}
 	call := func(key string) ratelimit.Source {
@@ -58,8 +58,9 @@ func TestPartialOutage(t *testing.T) {
 	call("here")
 	call("away")
 	want := []string{
-		"admitted store", "store_lost store", "admitted policy", "admitted store", "admitted policy", "admitted store", "admitted policy",
-		"admitted store", "store_back store", "admitted store", "admitted store",
+		"admitted store false", "store_lost store true", "admitted policy true", "admitted store false", "admitted policy true",
+		"admitted store false", "admitted policy true", "admitted store false", "store_back store false", "admitted store false",
+		"admitted store false",
 	}
 	if !slices.Equal(events, want) {
 		t.Errorf("got events\n%q, want\n%q", events, want)
