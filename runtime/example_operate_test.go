@@ -44,6 +44,8 @@ func ExampleLimiter_Block() {
 	}
 	decision, _ := limiter.Allow(ctx, login)
 	fmt.Println(decision.Allowed, decision.Source)
+	blocked, err := limiter.Blocked(ctx)
+	fmt.Println(len(blocked), blocked[0].Rule, blocked[0].Key, err)
 
 	if err := limiter.Unblock(ctx, login); err != nil {
 		fmt.Println(err)
@@ -52,6 +54,7 @@ func ExampleLimiter_Block() {
 	fmt.Println(decision.Allowed, decision.Source)
 	// Output:
 	// false block
+	// 1 login mallory <nil>
 	// true store
 }
 
@@ -124,6 +127,20 @@ func ExampleOverrides_Set() {
 	fmt.Println(*all["search"].Limit, all["search"].By, err)
 	// Output:
 	// 2 ann <nil>
+}
+
+// Of several who would set an override, the first one does.
+func ExampleOverrides_SetNew() {
+	ctx, limiter := context.Background(), ratelimit.New(noon())
+	for _, limit := range []int64{5, 9} {
+		fmt.Println(limiter.Overrides().SetNew(ctx, "search", ratelimit.Override{Limit: &limit}))
+	}
+	all, err := limiter.Overrides().All(ctx)
+	fmt.Println(*all["search"].Limit, err)
+	// Output:
+	// true <nil>
+	// false <nil>
+	// 5 <nil>
 }
 
 func ExampleRule_Boundaries() {

@@ -74,6 +74,20 @@ func ExampleLimiter_Wait() {
 	// not in time; there is a place in 1s
 }
 
+// A batch takes as many permits as there are.
+func ExampleRequest() {
+	limiter := ratelimit.New(noon())
+	mails := ratelimit.Rule{Name: "mails", Limit: 10, Per: time.Minute}
+	for range 3 {
+		decision, err := limiter.Allow(context.Background(), ratelimit.Request{Rule: mails, Key: "ann", Cost: 6, UpTo: true})
+		fmt.Println(decision.Taken, decision.RetryAfter, err)
+	}
+	// Output:
+	// 6 0s <nil>
+	// 4 0s <nil>
+	// 0 1m0s <nil>
+}
+
 func ExampleOverrides() {
 	ctx := context.Background()
 	limiter := ratelimit.New(noon())
