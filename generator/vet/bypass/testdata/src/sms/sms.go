@@ -1,7 +1,11 @@
 // Package sms declares an annotated interface and has an implementation of it.
 package sms
 
-import "context"
+import (
+	"context"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
 
 type Sender interface { // want Sender:"limits SendCode"
 	//ratelimit:rule key="{phone}" limit=1 per=1m
@@ -14,6 +18,10 @@ type Sender interface { // want Sender:"limits SendCode"
 type Gateway struct{ url string }
 
 func NewGateway(url string) *Gateway { return &Gateway{url} }
+
+func NewLimitedGateway(limiter *ratelimit.Limiter) *LimitedSender {
+	return NewLimitedSender(&Gateway{}, limiter)
+}
 
 // Open returns a bare implementation as the interface: in this package, nothing is reported.
 func Open(url string) Sender { return &Gateway{url} }
