@@ -129,7 +129,7 @@ func (c *checker) missing(from, iface types.Type) *limited {
 	}
 	l := c.limited[source.TypeName(iface)]
 	isOwn := l != nil && l.annotated.Pkg() == c.Pkg && c.Pkg.Name() != "main"
-	if l == nil || isOwn || len(l.methods) == 0 || from == types.Typ[types.UntypedNil] || c.decorates(from, iface, l) {
+	if l == nil || isOwn || from == types.Typ[types.UntypedNil] || c.decorates(from, iface, l) {
 		return nil
 	}
 	return l

@@ -4,11 +4,15 @@ package outbound
 import (
 	"context"
 	"net/http"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 type Client struct{ http *http.Client } // want Client:"limits Fetch, Do"
 
 func New() *Client { return &Client{} }
+
+func NewLimited(limiter *ratelimit.Limiter) *LimitedClient { return NewLimitedClient(New(), limiter) }
 
 //ratelimit:rule limit=1 per=1m
 func (c *Client) Fetch(ctx context.Context, url string) error { return nil }
