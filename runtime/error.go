@@ -71,13 +71,17 @@ func perWindow(window string) string {
 		if zone != "" {
 			notes = append(notes, zone)
 		}
-		return members + "per " + cmp.Or(calendarWords[expr], "period of cron "+expr) + inParentheses(notes)
+		name := "period of cron " + expr
+		if unit := period.Calendar(expr); unit != "" {
+			name = "calendar " + unit
+		}
+		return members + "per " + name + inParentheses(notes)
 	}
 	if kind, rest := engine.AlgorithmOf(window); rest != window {
 		window, _, _ = strings.Cut(rest, ":")
 		notes = append(notes, kind.String())
 	}
-	return members + "per " + cmp.Or(periodWords[window], window) + inParentheses(notes)
+	return members + "per " + period.Word(window) + inParentheses(notes)
 }
 
 func inParentheses(notes []string) string {
@@ -86,18 +90,6 @@ func inParentheses(notes []string) string {
 	}
 	return " (" + strings.Join(notes, ", ") + ")"
 }
-
-var (
-	periodWords = map[string]string{
-		period.Format(time.Second): "second", period.Format(time.Minute): "minute", period.Format(time.Hour): "hour",
-		period.Format(24 * time.Hour): "day", period.Format(7 * 24 * time.Hour): "week",
-	}
-	calendarWords = map[string]string{
-		"@hourly": "calendar hour", "@daily": "calendar day", "@midnight": "calendar day", "@weekly": "calendar week",
-		"@monthly": "calendar month", "@yearly": "calendar year", "@annually": "calendar year",
-		"0 0 * * *": "calendar day", "0 0 0 * * *": "calendar day",
-	}
-)
 
 // Error returns the message, the delay, and the rules that refused.
 func (e *TooManyRequestsError) Error() string {

@@ -189,6 +189,7 @@ func TestWindowsInWords(t *testing.T) {
 		{Limit: 1, Per: 90 * time.Second, Algorithm: ratelimit.FixedWindow}: "1 per 1m30s (fixed-window)",
 		{Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter}:     "5 per hour (sliding-counter)",
 		{Limit: 5, Cron: "@daily", TZ: "Asia/Shanghai"}:                     "5 per calendar day (Asia/Shanghai)",
+		{Limit: 5, Cron: "0  * * * *"}:                                      "5 per calendar hour",
 		{Limit: 5, Cron: "0 6 * * *"}:                                       "5 per period of cron 0 6 * * *",
 		{Limit: 5, Per: time.Hour, Distinct: "{who}"}:                       "5 different ones per hour",
 	} {

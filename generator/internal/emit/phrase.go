@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -53,31 +52,16 @@ func permits(r *model.Rule) string {
 	return s
 }
 
-// Windows that have names.
-var (
-	periods = map[time.Duration]string{
-		time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day", 7 * 24 * time.Hour: "week",
-	}
-	calendars = map[string]string{
-		"@hourly": "hour", "0 * * * *": "hour", "0 0 * * * *": "hour",
-		"@daily": "day", "@midnight": "day", "0 0 * * *": "day", "0 0 0 * * *": "day",
-		"@weekly": "week", "@monthly": "month", "@yearly": "year", "@annually": "year",
-	}
-)
-
 // window describes the window of a rule, as in "per minute".
 func window(r ratelimit.Rule) string {
 	if r.Cron == "" {
-		if name := periods[r.Per]; name != "" {
-			return "per " + name
-		}
-		return "per " + period.Format(r.Per)
+		return "per " + period.Word(period.Format(r.Per))
 	}
 	zone := r.TZ
 	if zone == "" {
 		zone = "UTC"
 	}
-	if name := calendars[strings.Join(strings.Fields(r.Cron), " ")]; name != "" {
+	if name := period.Calendar(strings.Join(strings.Fields(r.Cron), " ")); name != "" {
 		return "per " + name + " (" + zone + ")"
 	}
 	return fmt.Sprintf("between the times of %q (%s)", r.Cron, zone)
