@@ -28,7 +28,7 @@ func (p *parser) nearMiss(c *ast.Comment) {
 		i++
 	}
 	end := len("//" + found)
-	p.add(c.Slash+token.Pos(i), "%q is no directive; write %s", "//"+found, fix)
+	p.add(c.Slash+token.Pos(i), "%q is not a directive; write %s", "//"+found, fix)
 	if !strings.HasPrefix(c.Text[end:], "=") { // else a verb is missing, and what was found is an argument
 		p.fix(c.Slash, c.Slash+token.Pos(end), fix)
 	}
@@ -43,7 +43,7 @@ func (p *parser) blockMiss(c *ast.Comment, block string) {
 			continue
 		}
 		if found, fix := meant(strings.Trim(line, "* \t\r\n")); fix != "" {
-			p.add(c.Slash, "%q in a block comment is no directive; write %s on a line of its own", found, fix)
+			p.add(c.Slash, "%q in a block comment is not a directive; write %s on a line of its own", found, fix)
 		}
 	}
 }

@@ -194,7 +194,7 @@ func (p *parser) unexpected(a Arg, verb *Verb) {
 	case colon && isOneOf(before, valid):
 		p.add(a.Name.Pos, "unexpected %q; expected %s=value", word, before)
 	case isOneOf(word, argumentNames):
-		p.add(a.Name.Pos, "%s is no argument of %s, which takes %s", word, verb.Name, list(valid, "and"))
+		p.add(a.Name.Pos, "%s is not an argument of %s, which takes %s", word, verb.Name, list(valid, "and"))
 	case isOneOf(word, verbNames):
 		p.add(a.Name.Pos, "unexpected %q; it is a directive of its own, //%s:%[1]s", word, tool)
 	case a.Value.IsZero() && verb.takenBy(word) != "":

@@ -1,4 +1,4 @@
-// Package catalog annotates a struct that is a gRPC service, and an alias of the interface of another one.
+// Package catalog annotates a struct that is a gRPC service, and an alias of the interface of another service.
 package catalog
 
 import (

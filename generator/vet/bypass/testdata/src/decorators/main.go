@@ -18,7 +18,7 @@ type closer struct{}
 
 func (closer) Close() error { return nil }
 
-// logging holds the next one in a field.
+// logging holds the next sender in a field.
 type logging struct {
 	next sms.Sender
 	log  *log.Logger
@@ -29,10 +29,10 @@ func (l logging) SendCode(ctx context.Context, phone string) error {
 }
 func (l logging) Close() error { return l.next.Close() }
 
-// embedding embeds it.
+// embedding embeds the next sender.
 type embedding struct{ sms.Sender }
 
-// narrow holds it as an interface of its own.
+// narrow holds the next sender in a field of another interface type.
 type narrow struct {
 	closer
 	next interface {
@@ -56,7 +56,7 @@ type senderFunc func(ctx context.Context, phone string) error
 func (f senderFunc) SendCode(ctx context.Context, phone string) error { return f(ctx, phone) }
 func (senderFunc) Close() error                                       { return nil }
 
-// lazy makes it when it is needed.
+// lazy creates the next sender when it is needed.
 type lazy struct {
 	closer
 	open func() (sms.Sender, error)
@@ -64,7 +64,7 @@ type lazy struct {
 
 func (l lazy) SendCode(ctx context.Context, phone string) error { return nil }
 
-// balanced holds many, each within another type.
+// balanced holds many senders, each inside another type.
 type balanced struct {
 	closer
 	all map[string][]*weighted
@@ -78,7 +78,7 @@ type weighted struct {
 
 func (b *balanced) SendCode(ctx context.Context, phone string) error { return nil }
 
-// swapped holds it in a type of another package.
+// swapped holds the next sender in a type of another package.
 type swapped struct {
 	closer
 	current atomic.Pointer[sms.Sender]
@@ -86,7 +86,7 @@ type swapped struct {
 
 func (s *swapped) SendCode(ctx context.Context, phone string) error { return nil }
 
-// failover has a bare one, too, which may be limited as a whole.
+// failover also holds a bare sender. It may be wrapped as a whole.
 type failover struct {
 	closer
 	first  sms.Sender
@@ -105,7 +105,7 @@ func (c counted) SendCode(ctx context.Context, phone string) error {
 	return c.inner.SendCode(ctx, phone)
 }
 
-// delegating holds a bare one of another package.
+// delegating holds a bare sender of another package.
 type delegating struct {
 	closer
 	inner *twilio.Client
@@ -115,7 +115,7 @@ func (d delegating) SendCode(ctx context.Context, phone string) error {
 	return d.inner.SendCode(ctx, phone)
 }
 
-// mock is none: nothing in it can be limited.
+// mock is not a decorator: nothing in it can be the wrapper.
 type mock struct {
 	closer
 	sent   map[string]int
@@ -151,7 +151,7 @@ func main() {
 	login.New(narrow{next: twilio.New("")})        // an interface of its own: not found
 	login.New(senderFunc(twilio.New("").SendCode)) // a func: not found
 
-	// Decorators may be inside, as well.
+	// A decorator may also be inside the wrapper.
 	login.New(sms.NewLimitedSender(logging{next: twilio.New("")}, limiter))
 	login.New(sms.NewLimitedSender(retry.New(logging{next: &mock{}}), limiter))
 	retried := retry.New(twilio.New(""))
@@ -165,7 +165,7 @@ func main() {
 	login.New(sender)
 }
 
-// limit is what a program may have for all its wrappers.
+// limit is a helper that a program may use for all its wrappers.
 func limit(s sms.Sender, limiter *ratelimit.Limiter) sms.Sender {
 	return logging{next: sms.NewLimitedSender(s, limiter)}
 }

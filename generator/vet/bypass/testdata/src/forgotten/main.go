@@ -1,4 +1,4 @@
-// Command forgotten has no limiter at all.
+// Command forgotten has no limiter.
 package main
 
 import (

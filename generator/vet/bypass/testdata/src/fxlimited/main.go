@@ -1,4 +1,4 @@
-// Command fxlimited limits what a container provides.
+// Command fxlimited wraps a value that a container provides.
 package main
 
 import (

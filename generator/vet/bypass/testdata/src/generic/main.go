@@ -1,4 +1,4 @@
-// Command generic has repositories of several types.
+// Command generic uses repositories of several types.
 package main
 
 import (

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc"
 )
 
-// health is a service of its own, without the annotated struct in it.
+// health is another service, which does not hold the annotated struct.
 type health struct{ pb.UnimplementedCatalogServer }
 
-// tenant has the struct's method.
+// tenant has the promoted method of the struct.
 type tenant struct {
 	*catalog.Server
 	name string

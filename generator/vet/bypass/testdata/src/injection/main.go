@@ -12,9 +12,9 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-var _ sms.Sender = (*twilio.Client)(nil) // says that it fits, and uses nothing
+var _ sms.Sender = (*twilio.Client)(nil) // an assertion, which uses no value
 
-// app holds what the program consists of.
+// app holds the parts of the program.
 type app struct {
 	sender sms.Sender
 	spare  sms.Sender
@@ -58,7 +58,7 @@ func main() {
 	must(login.New(limited).Start(context.Background(), "1"))
 }
 
-// operator has the methods of what it embeds.
+// operator has the methods of the embedded type.
 type operator struct{ *sms.Gateway }
 
 func use(sms.Sender) {}

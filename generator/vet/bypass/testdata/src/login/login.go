@@ -1,4 +1,4 @@
-// Package login uses a Sender. It composes nothing, so that nothing is reported here.
+// Package login uses a Sender. It calls no generated constructor, so nothing is reported here.
 package login
 
 import (

@@ -1,4 +1,4 @@
-// Command onpurpose excuses what it means.
+// Command onpurpose excuses a bypass with a reason.
 package main
 
 import (

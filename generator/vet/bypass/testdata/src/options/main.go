@@ -1,4 +1,4 @@
-// Command options passes bare values to what limits them, by functional options and a struct.
+// Command options passes bare values, in functional options and in a struct, to functions that wrap them.
 package main
 
 import (

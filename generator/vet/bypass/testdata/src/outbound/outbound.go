@@ -30,7 +30,7 @@ type Callbacks struct { // want Callbacks:"limits "
 	Send func(ctx context.Context) error
 }
 
-// Pinger is another name of a type that has none of its own: nobody can tell who uses it.
+// Pinger is an alias of a type without a name, so that its uses cannot be found.
 type Pinger = interface {
 	//ratelimit:rule limit=1 per=1m
 	Ping(ctx context.Context) error

@@ -1,4 +1,4 @@
-// Command providers opens senders by interfaces, by methods and from containers, and wraps what it gets.
+// Command providers gets senders from interfaces, methods and containers, and wraps them.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package registry has a container, and does not know of sms.
+// Package registry has a container. It does not import sms.
 package registry
 
 type Registry[T any] struct{ all map[string]T }

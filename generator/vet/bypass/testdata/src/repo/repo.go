@@ -9,7 +9,7 @@ type Repo[K comparable, V any] interface { // want Repo:"limits Get, Put"
 	Put(key K, value V) error
 }
 
-// Memory is bare.
+// Memory is a bare implementation.
 type Memory[K comparable, V any] struct{ all map[K]V }
 
 func NewMemory[K comparable, V any]() *Memory[K, V] { return &Memory[K, V]{map[K]V{}} }

@@ -16,7 +16,7 @@ func (s *Sender) SendCode(ctx context.Context, phone string) error {
 }
 func (s *Sender) Close() error { return s.next.Close() }
 
-// Of is a decorator of any one.
+// Of is a decorator of a value of any type.
 type Of[S sms.Sender] struct{ Next S }
 
 func (o Of[S]) SendCode(ctx context.Context, phone string) error { return o.Next.SendCode(ctx, phone) }

@@ -1,4 +1,4 @@
-// Package shop limits what it is given: its callers pass bare values.
+// Package shop wraps its arguments, so that its callers pass bare values.
 package shop
 
 import (
@@ -19,7 +19,7 @@ func New(sender sms.Sender, limiter *ratelimit.Limiter) *Shop { // want sender:"
 	return &Shop{sender: sms.NewLimitedSender(sender, limiter)}
 }
 
-// Config has an exported field whose value is limited, and one whose value is not.
+// Config has an exported field whose value is wrapped, and one whose value is not.
 type Config struct {
 	Sender sms.Sender // want Sender:"wrapped"
 	Alarm  sms.Sender

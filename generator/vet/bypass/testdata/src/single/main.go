@@ -1,4 +1,4 @@
-// Command single declares all it uses.
+// Command single declares everything that it uses.
 package main
 
 import (

@@ -29,7 +29,7 @@ func Open(url string) Sender { return &Gateway{url} }
 func (g *Gateway) SendCode(ctx context.Context, phone string) error { return nil }
 func (g *Gateway) Close() error                                     { return nil }
 
-// SenderFunc makes a Sender of a func.
+// SenderFunc is a func that implements Sender.
 type SenderFunc func(ctx context.Context, phone string) error
 
 func (f SenderFunc) SendCode(ctx context.Context, phone string) error { return f(ctx, phone) }

@@ -1,4 +1,4 @@
-// Command tables has tables of senders and of handlers, and passes senders on in every other way.
+// Command tables has tables of senders and handlers, and passes senders on in many other ways.
 package main
 
 import (
@@ -75,7 +75,7 @@ func each(all ...sms.Sender) {}
 
 func both() (*twilio.Client, *sms.Gateway) { return nil, nil }
 
-// replace wraps what a pointer leads to.
+// replace wraps the target of a pointer.
 func replace(limiter *ratelimit.Limiter) {
 	var s sms.Sender
 	p := &s
@@ -85,7 +85,7 @@ func replace(limiter *ratelimit.Limiter) {
 
 func register[S sms.Sender](s S) {}
 
-// wrapAll wraps elements, whatever they come through.
+// wrapAll wraps elements from slices, maps and channels.
 func wrapAll(limiter *ratelimit.Limiter) map[string]sms.Sender {
 	bare := map[string]sms.Sender{"a": twilio.New("")}
 	bare["b"] = sms.NewGateway("")

@@ -1,4 +1,4 @@
-// Package tested composes; its tests use fakes.
+// Package tested calls a generated constructor. Its tests use fakes.
 package tested
 
 import (

@@ -1,4 +1,4 @@
-// Package twilio implements sms.Sender and does not know of it.
+// Package twilio implements sms.Sender without importing it.
 package twilio
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Client has funcs and interfaces in it, but nothing that could be limited.
+// Client has fields that are funcs and interfaces, but none of them can hold the wrapper.
 type Client struct {
 	http  *http.Client
 	conn  io.Closer

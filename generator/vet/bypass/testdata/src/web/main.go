@@ -12,12 +12,12 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// fetcher is what a handler needs.
+// fetcher is the interface that a handler needs.
 type fetcher interface {
 	Fetch(ctx context.Context, url string) error
 }
 
-// closer has none of the methods with limits.
+// closer has no method with limits.
 type closer interface{ Close() error }
 
 type api struct {
@@ -46,7 +46,7 @@ func middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r) })
 }
 
-// recorder embeds the struct; what it has of its own is its own.
+// recorder embeds the struct, and has a method of its own that is not limited.
 type recorder struct{ *outbound.Client }
 
 func (recorder) Do(r *http.Request) (*http.Response, error) { return nil, nil }

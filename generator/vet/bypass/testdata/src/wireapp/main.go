@@ -1,4 +1,4 @@
-// Command wireapp is connected by generated code.
+// Command wireapp is wired by generated code.
 package main
 
 import (

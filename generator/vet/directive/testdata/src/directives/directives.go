@@ -1,16 +1,16 @@
 package directives
 
-// Sender is annotated. What is expected stands before the directives, as nothing may stand behind them.
+// Sender is annotated. The expected findings stand before the directives, as nothing may follow a directive on its line.
 //
 /* want `unknown argument "nam"; did you mean name\?` */ //ratelimit:wrap nam=X
 /* want `unknown argument "keey"; did you mean key\?` */ //ratelimit:rule keey="{a}" limit=1 per=1m
 type Sender interface {
 	/* want `unknown verb "rulee"; did you mean rule\?` */ //ratelimit:rulee limit=1 per=1m
-	/* want `"// ratelimit:rule" is no directive; write //ratelimit:rule` */ // ratelimit:rule limit=1 per=1m
-	/* want `"//rateLimit:rule" is no directive` */ //rateLimit:rule limit=1 per=1m
-	/* want `"//ratlimit:rule" is no directive` */ //ratlimit:rule limit=1 per=1m
-	/* want `"//ratelimit: rule" is no directive` */ //ratelimit: rule limit=1 per=1m
-	/* want `"//ratelimit: limit" is no directive` */ //ratelimit: limit=1 per=1m
+	/* want `"// ratelimit:rule" is not a directive; write //ratelimit:rule` */ // ratelimit:rule limit=1 per=1m
+	/* want `"//rateLimit:rule" is not a directive` */ //rateLimit:rule limit=1 per=1m
+	/* want `"//ratlimit:rule" is not a directive` */ //ratlimit:rule limit=1 per=1m
+	/* want `"//ratelimit: rule" is not a directive` */ //ratelimit: rule limit=1 per=1m
+	/* want `"//ratelimit: limit" is not a directive` */ //ratelimit: limit=1 per=1m
 	/* want `missing verb before the argument limit` */ //ratelimit:limit=1 per=1m
 	/* want `expected a duration above zero` `unknown algorithm "token-bukcet"; did you mean token-bucket\?` */ //ratelimit:rule limit=1 per=soon algorithm="token-bukcet"
 	M(a string) error
@@ -30,7 +30,7 @@ type (
 	Other interface{ M() error }
 )
 
-/* want `"// ratelimit:wrap" is no directive` */ // ratelimit:wrap
+/* want `"// ratelimit:wrap" is not a directive` */ // ratelimit:wrap
 type Alias = Sender
 
 func f() {
