@@ -36,7 +36,7 @@ func (c *methods) fallback(m *model.Method, d annotations.Directive) *model.Fall
 	if !c.valid(sig, c.spec) {
 		return nil
 	}
-	if _, name, _ := strings.Cut(f.Func.Value, "."); f.Of == model.OfNext && name == m.Name {
+	if f.Of == model.OfNext && f.Name == m.Name {
 		c.errorf(f.Func.Pos, "%s is the method itself without its limits, so nothing would be limited; expected another method", f.Func.Value)
 		return nil
 	}
@@ -91,58 +91,62 @@ func (c *methods) text(t types.Type) string {
 func (c *methods) find(f *model.Fallback) types.Object {
 	qualifier, name, dotted := strings.Cut(f.Func.Value, ".")
 	if !dotted {
+		f.Name = qualifier
 		scope := c.pkg.Types.Scope()
-		if o := scope.Lookup(qualifier); o != nil {
+		if o := scope.Lookup(f.Name); o != nil {
 			return o
 		}
-		c.errorf(f.Func.Pos, "unknown function %s%s", qualifier, annotations.Suggest(qualifier, functions(scope)))
+		c.errorf(f.Func.Pos, "unknown function %s%s", f.Name, annotations.Suggest(f.Name, functions(scope)))
 		return nil
 	}
-	at := f.Func.At(len(qualifier) + 1)
+	f.Qualifier, f.Name = qualifier, name
 	if qualifier == "" {
-		return c.member(f, model.OfNext, self(c.object), name, at)
+		return c.member(f, model.OfNext, self(c.object))
 	}
 	if p := c.pkg.ImportedAs(f.Func.Pos, qualifier); p != nil {
 		if o := p.Scope().Lookup(name); o != nil && o.Exported() {
 			f.Import = p
 			return o
 		}
-		c.errorf(at, "package %s has no function %s%s", p.Name(), name, annotations.Suggest(name, functions(p.Scope())))
+		c.errorf(namePos(f), "package %s has no function %s%s", p.Name(), name, annotations.Suggest(name, functions(p.Scope())))
 		return nil
 	}
-	return c.findMember(f, qualifier, name, at)
+	return c.qualified(f)
 }
 
-// findMember finds the method qualifier.name. The qualifier is the annotated type, which stands for the wrapped value, another
-// type, or a variable.
-func (c *methods) findMember(f *model.Fallback, qualifier, name string, at token.Pos) types.Object {
+// namePos returns where the name behind the dot stands.
+func namePos(f *model.Fallback) token.Pos { return f.Func.At(len(f.Qualifier) + 1) }
+
+// qualified finds a method by its qualifier, which is the annotated type, which stands for the wrapped value, another type, or a
+// variable.
+func (c *methods) qualified(f *model.Fallback) types.Object {
 	scope := c.pkg.Types.Scope()
-	switch o := scope.Lookup(qualifier).(type) {
+	switch o := scope.Lookup(f.Qualifier).(type) {
 	case *types.TypeName:
 		switch {
 		case o == c.object:
-			return c.member(f, model.OfNext, self(o), name, at)
+			return c.member(f, model.OfNext, self(o))
 		case types.IsInterface(o.Type()):
-			c.errorf(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", qualifier)
+			c.errorf(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", f.Qualifier)
 			return nil
 		case typeParams(o.Type()).Len() > 0:
-			c.errorf(f.Func.Pos, "%s is generic; its methods cannot be a fallback", qualifier)
+			c.errorf(f.Func.Pos, "%s is generic; its methods cannot be a fallback", f.Qualifier)
 			return nil
 		}
-		return c.member(f, model.OfType, o.Type(), name, at)
+		return c.member(f, model.OfType, o.Type())
 	case *types.Var:
-		return c.member(f, model.OfValue, o.Type(), name, at)
+		return c.member(f, model.OfValue, o.Type())
 	}
-	c.errorf(f.Func.Pos, "unknown type, variable or package %s%s", qualifier, annotations.Suggest(qualifier, scope.Names()))
+	c.errorf(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, annotations.Suggest(f.Qualifier, scope.Names()))
 	return nil
 }
 
-// member finds a method or a field of a variable of type t. The position is that of its name.
-func (c *methods) member(f *model.Fallback, of model.FallbackOf, t types.Type, name string, at token.Pos) types.Object {
+// member finds a method or a field of a variable of type t.
+func (c *methods) member(f *model.Fallback, of model.FallbackOf, t types.Type) types.Object {
 	f.Of = of
-	o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, name)
+	o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, f.Name)
 	if o == nil {
-		c.errorf(at, "%s has no method %s%s", c.text(t), name, annotations.Suggest(name, methodNames(t)))
+		c.errorf(namePos(f), "%s has no method %s%s", c.text(t), f.Name, annotations.Suggest(f.Name, methodNames(t)))
 	}
 	return o
 }

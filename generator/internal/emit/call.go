@@ -57,20 +57,19 @@ func (w *writer) instead(err string) string {
 
 // fallback returns the Go expression for the function to call.
 func (w *writer) fallback(f *model.Fallback) string {
-	qualifier, name, dotted := strings.Cut(f.Func.Value, ".")
 	args := ""
 	if f.Generic {
 		args = w.generic
 	}
 	switch {
 	case f.Of == model.OfNext:
-		return w.next + "." + name
+		return w.next + "." + f.Name
 	case f.Of == model.OfType:
-		return "new(" + qualifier + ")." + name
+		return "new(" + f.Qualifier + ")." + f.Name
 	case f.Import != nil:
-		return w.Import(f.Import) + "." + name + args
-	case dotted:
-		return f.Func.Value
+		return w.Import(f.Import) + "." + f.Name + args
+	case f.Of == model.OfValue:
+		return f.Qualifier + "." + f.Name
 	}
-	return qualifier + args
+	return f.Name + args
 }

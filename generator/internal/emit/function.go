@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"go/types"
 	"strings"
 
@@ -75,8 +76,11 @@ func (p *planned) needed(m *model.Method) []string {
 	if refunds(m) || settles(m) {
 		words = append(words, "true", "false")
 	}
-	if m.Fallback != nil {
-		words = append(words, "new", strings.Split(m.Fallback.Func.Value, ".")[0])
+	if f := m.Fallback; f != nil {
+		words = append(words, "new")
+		if f.Of != model.OfNext {
+			words = append(words, cmp.Or(f.Qualifier, f.Name))
+		}
 	}
 	for v := range m.Signature.Results().Variables() {
 		_, zero := p.zero(v.Type())

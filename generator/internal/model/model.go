@@ -96,6 +96,9 @@ type Fallback struct {
 	annotations.Directive
 	Func annotations.Text // the function or method as written
 
+	Qualifier string // what stands before the dot of Func, or ""
+	Name      string // of the function or method
+
 	Import   *types.Package // the package of the function if it is imported, else nil
 	Of       FallbackOf
 	Generic  bool // it has the type parameters of the wrapper
