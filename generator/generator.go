@@ -2,6 +2,7 @@ package generator
 
 import (
 	"context"
+	"errors"
 	"go/token"
 	"os"
 	"path/filepath"
@@ -47,7 +48,8 @@ func (e Errors) Error() string { return annotations.Join(e) }
 
 // Generate generates the files of the packages. It writes no file. If the sources have errors, it returns an error of type
 // [Errors] and a result that has only messages.
-func Generate(ctx context.Context, cfg Config) (*Result, error) {
+func Generate(ctx context.Context, cfg Config) (_ *Result, err error) {
+	defer noteFault(&err)
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -77,6 +79,13 @@ func Generate(ctx context.Context, cfg Config) (*Result, error) {
 		return &Result{Messages: result.Messages}, Errors(errs)
 	}
 	return result, nil
+}
+
+// noteFault turns a panic outside of the stages of a package, which is a bug of the generator, into an error. It must be deferred.
+func noteFault(err *error) {
+	if fault := recover(); fault != nil {
+		*err = errors.New(source.FaultText(fault))
+	}
 }
 
 func isNoError(m annotations.Message) bool { return m.Severity != annotations.SeverityError }

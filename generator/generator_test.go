@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -27,5 +28,14 @@ func TestFault(t *testing.T) {
 	}
 	if len(d.files) > 0 {
 		t.Error("generated all the same")
+	}
+}
+
+// TestFaultOutsideOfPackages makes an error of a panic before there are any packages, here one about a context that is nil.
+func TestFaultOutsideOfPackages(t *testing.T) {
+	var missing context.Context
+	result, err := Generate(missing, Config{Dir: "testdata", Patterns: []string{"example.com/none"}})
+	if result != nil || err == nil || !strings.HasPrefix(err.Error(), "internal error: ") {
+		t.Errorf("found %v, %v", result, err)
 	}
 }

@@ -124,8 +124,11 @@ func (p *Package) NoteFault(found *annotations.Diagnostics) {
 	if len(p.Files) > 0 {
 		at = p.Files[0].Syntax.Package
 	}
-	*found = append(*found, annotations.Diagnostic{Pos: at, Code: "internal", Msg: fmt.Sprintf("internal error: %v\n%s", fault, debug.Stack())})
+	*found = append(*found, annotations.Diagnostic{Pos: at, Code: "internal", Msg: FaultText(fault)})
 }
+
+// FaultText returns the message about a panic that was just recovered.
+func FaultText(fault any) string { return fmt.Sprintf("internal error: %v\n%s", fault, debug.Stack()) }
 
 // Checked returns a package that another program has parsed and checked without errors. It has all files but generated ones, and
 // all of them are asked for.
