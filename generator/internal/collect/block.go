@@ -43,7 +43,7 @@ func newBlock(p *source.Package) *block {
 	for _, f := range files {
 		for doc, spec := range source.Types(f.Syntax) {
 			if b.annotated[spec.Name.Name] {
-				wrapper := source.WrapperOf(doc, spec)
+				wrapper := p.WrapperOf(doc, spec)
 				b.generated = append(b.generated, wrapper, names.Prefixed("new", wrapper), names.Prefixed("limit", spec.Name.Name), spec.Name.Name+"Rules")
 			}
 		}

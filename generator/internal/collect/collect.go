@@ -44,7 +44,6 @@ func newCollector(fset *token.FileSet, p *source.Package) *collector {
 type collector struct {
 	fset       *token.FileSet
 	pkg        *source.Package
-	groups     map[*ast.CommentGroup]annotations.Group // parsed comments; with embedding, several types read the same one
 	used       map[*ast.CommentGroup]bool
 	sources    []*typeSource                // all package-level types
 	declared   map[types.Object]*typeSource // the same by object, without types that are declared twice
@@ -63,13 +62,11 @@ func (c *collector) warnf(pos token.Pos, format string, args ...any) {
 	c.found.Warn(pos, format, args...)
 }
 
-// group parses the directives in the doc comment of a declaration.
+// group returns the directives in the doc comment of a declaration, and reports what is wrong with them when they are first used.
 func (c *collector) group(cg *ast.CommentGroup) annotations.Group {
-	g, ok := c.groups[cg]
-	if !ok {
-		var errs annotations.Diagnostics
-		g, errs = annotations.Parse(cg)
-		c.groups[cg], c.used[cg] = g, true
+	g, errs := c.pkg.Directives(cg)
+	if !c.used[cg] {
+		c.used[cg] = true
 		c.found = append(c.found, errs...)
 	}
 	return g
@@ -80,7 +77,7 @@ func first(g annotations.Group) token.Pos { return g.All[0].Verb.Pos }
 
 // files collects the files that are asked for, or, if asked is false, the others.
 func (c *collector) files(asked bool) (all []*model.File) {
-	c.groups, c.used, c.found = map[*ast.CommentGroup]annotations.Group{}, map[*ast.CommentGroup]bool{}, nil
+	c.used, c.found = map[*ast.CommentGroup]bool{}, nil
 	for _, f := range c.pkg.Files {
 		if f.Asked == asked {
 			all = append(all, c.file(f))

@@ -26,7 +26,7 @@ func (l *loader) standIns(p *source.Package, name string) *ast.File {
 	fmt.Fprintf(&src, "package %s\n", name)
 	for _, f := range files {
 		for doc, s := range source.Types(f) {
-			wrapper := source.WrapperOf(doc, s)
+			wrapper := p.WrapperOf(doc, s)
 			_, isFunc := s.Type.(*ast.FuncType)
 			if isFunc || s.TypeParams != nil || taken[wrapper] || !token.IsIdentifier(wrapper) || !annotated[s.Name.Name] {
 				continue

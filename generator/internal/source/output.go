@@ -2,10 +2,10 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"go/ast"
 	"strings"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
@@ -48,11 +48,7 @@ func IsGenerated(f *ast.File) bool {
 }
 
 // WrapperOf returns the name of the type that is generated for s.
-func WrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
-	if doc != nil {
-		if g, _ := annotations.Parse(doc); g.Wrap.Text("name") != "" {
-			return g.Wrap.Text("name")
-		}
-	}
-	return names.Prefixed("limited", s.Name.Name)
+func (p *Package) WrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
+	g, _ := p.Directives(doc)
+	return cmp.Or(g.Wrap.Text("name"), names.Prefixed("limited", s.Name.Name))
 }

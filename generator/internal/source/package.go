@@ -28,11 +28,32 @@ type Package struct {
 	Importer types.Importer
 	Info     *types.Info // from NewInfo, or with more maps
 	StandIns []string    // the empty types that stand for wrappers to be generated
+
+	directives map[*ast.CommentGroup]parsed // by Directives
 }
 
 // NewInfo returns the maps that the type checker has to fill for a package.
 func NewInfo() *types.Info {
 	return &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Implicits: map[ast.Node]types.Object{}}
+}
+
+// parsed is what a comment says, and what is wrong with it.
+type parsed struct {
+	group annotations.Group
+	errs  annotations.Diagnostics
+}
+
+// Directives returns the directives of a doc comment, which may be nil. It parses each comment only once.
+func (p *Package) Directives(cg *ast.CommentGroup) (annotations.Group, annotations.Diagnostics) {
+	found, ok := p.directives[cg]
+	if !ok {
+		if p.directives == nil {
+			p.directives = map[*ast.CommentGroup]parsed{}
+		}
+		found.group, found.errs = annotations.Parse(cg)
+		p.directives[cg] = found
+	}
+	return found.group, found.errs
 }
 
 // File is a parsed file.
