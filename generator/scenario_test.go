@@ -77,18 +77,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
+// unbreakable are lines that have to be long: signatures, and strings that stand alone.
+var unbreakable = regexp.MustCompile("^(func |type |var _ |}|(\\w+: +)?(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`),?$)")
 
-// longLine matches a line of generated code that is too long and could be broken. Signatures cannot be broken, nor can long strings.
+// longLine returns a line of generated code that is too long and could be broken, or "".
 func longLine(src string) string {
 	for line := range strings.Lines(src) {
-		text := strings.TrimSpace(line)
-		signature := strings.HasPrefix(text, "func ") || strings.HasPrefix(text, "type ") || strings.HasPrefix(text, "var _ ") || strings.HasPrefix(text, "}") || strings.HasSuffix(text, ") {")
-		alone := 0
-		for _, s := range quoted.FindAllString(text, -1) {
-			alone = max(alone, utf8.RuneCountInString(s))
-		}
-		if long := utf8.RuneCountInString(line) > 121; long && !signature && alone < 80 {
+		if utf8.RuneCountInString(line) > len("\n")+120 && !unbreakable.MatchString(strings.TrimSpace(line)) {
 			return line
 		}
 	}

@@ -145,11 +145,11 @@ func (w *writer) keyError(r *model.Rule, src string, f expr.Failure) string {
 	rules, rule := w.rulesOf[w.method], strconv.Itoa(slices.Index(w.method.Rules, r))
 	switch {
 	case f.Err != "":
-		return rules + ".KeyError(" + rule + ", " + quote(src) + ", " + f.Err + ")"
+		return hugging(rules+".KeyError", rule, quote(src), f.Err)
 	case f.Nil != "":
-		return rules + ".NilKey(" + rule + ", " + quote(f.Nil) + ")"
+		return hugging(rules+".NilKey", rule, quote(f.Nil))
 	}
-	return rules + ".Missing(" + rule + ", " + quote(src) + ", " + quote(f.Reason) + ")"
+	return hugging(rules+".Missing", rule, quote(src), quote(f.Reason))
 }
 
 // render adds the statements of c, without checks that were made before.

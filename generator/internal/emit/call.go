@@ -1,7 +1,7 @@
 package emit
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
@@ -9,21 +9,21 @@ import (
 // forward makes the wrapped call and returns its results.
 func (f *function) forward() string {
 	if f.method.Signature.Results().Len() == 0 {
-		return f.callNext()
+		return f.callNext("")
 	}
-	return "return " + f.callNext()
+	return f.callNext("return ")
 }
 
-// callNext makes the wrapped call.
-func (f *function) callNext() string {
-	return f.target + "(" + f.arguments(f.method.Signature.Variadic()) + ")"
+// callNext makes the wrapped call behind a text, such as return.
+func (f *function) callNext(before string) string {
+	return hugging(before+f.target, f.arguments(f.method.Signature.Variadic())...)
 }
 
 // arguments returns all parameters as arguments.
-func (f *function) arguments(spread bool) string {
-	args := strings.Join(f.params, ", ")
+func (f *function) arguments(spread bool) []string {
+	args := slices.Clone(f.params)
 	if spread {
-		args += "..."
+		args[len(args)-1] += "..."
 	}
 	return args
 }
@@ -38,7 +38,7 @@ func (w *writer) failure(err string) string {
 		values[i], _ = w.zero(w.method.Signature.Results().At(i).Type(), w.variables...)
 	}
 	values[w.method.Error] = err
-	return "return " + strings.Join(values, ", ")
+	return "return " + listed(values, "")
 }
 
 // instead returns the statements that call the fallback and return its results.
@@ -46,13 +46,12 @@ func (w *writer) instead(err string) string {
 	fallback := w.method.Fallback
 	args := w.arguments(fallback.Spread)
 	if fallback.TakesErr {
-		args = strings.TrimPrefix(args+", "+err, ", ")
+		args = append(args, err)
 	}
-	call := w.fallback(fallback) + "(" + args + ")"
 	if w.method.Signature.Results().Len() == 0 {
-		return call + "\nreturn"
+		return hugging(w.fallback(fallback), args...) + "\nreturn"
 	}
-	return "return " + call
+	return hugging("return "+w.fallback(fallback), args...)
 }
 
 // fallback returns the Go expression for the function to call.

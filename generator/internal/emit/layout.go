@@ -1,16 +1,18 @@
 package emit
 
-import "strings"
+import (
+	"strings"
 
-// width is the longest line of a list, in bytes, without indentation.
-const width = 90
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
+)
 
-// longest is the longest line of a sum of strings, in bytes, without indentation.
+// longest is the longest line of a sum, of values that are assigned or returned, and of a call that ends with a call, in bytes,
+// without indentation.
 const longest = 110
 
 // call returns a call. If the arguments do not fit on one line, each gets its own line.
 func call(fn string, args ...string) string {
-	return fn + "(" + list(len(fn), args) + ")"
+	return fn + "(" + expr.List(len(fn), args) + ")"
 }
 
 // headed returns a call like call, but the arguments in head stay on the first line.
@@ -23,14 +25,28 @@ func headed(fn, head string, args ...string) string {
 
 // literal returns a composite literal in the same format.
 func literal(typ string, fields ...string) string {
-	return typ + "{" + list(len(typ), fields) + "}"
+	return typ + "{" + expr.List(len(typ), fields) + "}"
 }
 
-// list joins the elements in brackets that follow a text of length before.
-func list(before int, elements []string) string {
-	line := strings.Join(elements, ", ")
-	if before+len(line) <= width && !strings.Contains(line, "\n") {
-		return line
+// hugging returns a call whose last argument may go on behind the line. If the line is too long, each argument gets its own line.
+func hugging(fn string, args ...string) string {
+	one := fn + "(" + strings.Join(args, ", ") + ")"
+	if isShort(one[strings.LastIndex(fn, "\n")+1:]) {
+		return one
 	}
-	return "\n" + strings.Join(elements, ",\n") + ",\n"
+	return fn + "(\n" + strings.Join(args, ",\n") + ",\n)"
+}
+
+// listed returns values without brackets, behind which a text follows. If they do not fit on one line, each gets its own line.
+func listed(values []string, behind string) string {
+	if one := strings.Join(values, ", ") + behind; isShort(one) {
+		return one
+	}
+	return strings.Join(values, ",\n") + behind
+}
+
+// isShort reports whether the first line of a text can stay as it is.
+func isShort(text string) bool {
+	first, _, _ := strings.Cut(text, "\n")
+	return len(first) <= longest
 }

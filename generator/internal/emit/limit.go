@@ -8,7 +8,7 @@ func (w *wrapper) limitFunc() *jen.Statement {
 	next, limiter := taken.Take("next", "wrapped"), taken.Take("limiter", "limits")
 	f := w.function(w.Methods[0], next, limiter)
 	f.target, f.next, f.limiter = next, next, limiter
-	check := jen.Id(next + ", " + limiter + " = " + w.checked("Next", next) + ", " + w.checked("Limiter", limiter))
+	check := jen.Id(listed([]string{next + ", " + limiter + " = " + w.checked("Next", next), w.checked("Limiter", limiter)}, ""))
 	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(f.literal()))
 }
 

@@ -2,7 +2,6 @@ package emit
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -61,12 +60,12 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 		}
 		variables = append(variables, name)
 	}
-	leave := "return " + strings.Join(variables, ", ")
+	leave := "return " + listed(variables, "")
 	if len(variables) == 0 {
-		w.add(w.callNext())
+		w.add(w.callNext(""))
 		leave = "return"
 	} else {
-		w.add(strings.Join(variables, ", ") + " " + assign + " " + w.callNext())
+		w.add(hugging(listed(variables, " "+assign+" "+w.target), w.arguments(w.method.Signature.Variadic())...))
 	}
 	w.add(noted...)
 	if settles(w.method) {

@@ -3,7 +3,6 @@ package expr
 import (
 	"go/types"
 	"strconv"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -97,7 +96,8 @@ func (c *compiler) nameEnv() {
 				pairs = append(pairs, strconv.Quote(p.Name)+": "+w.names.Variable(i))
 			}
 		}
-		return operand{text: "map[" + w.word("string") + "]" + w.word("any") + "{" + strings.Join(pairs, ", ") + "}", prec: highest}
+		typ := "map[" + w.word("string") + "]" + w.word("any")
+		return operand{text: typ + "{" + List(len(typ), pairs) + "}", prec: highest}
 	})
 }
 

@@ -78,7 +78,7 @@ func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 		if len(stmts) == 0 {
 			o := join(op, a, b)
 			if p := op.Precedence(); b.prec == p {
-				o.text = a.in(p) + " " + op.String() + " " + b.text
+				o.text = operation(a.in(p), op.String(), b.text)
 			}
 			*o.decided(op) = slices.Concat(*a.decided(op), *b.decided(op))
 			return o

@@ -4,7 +4,6 @@ import (
 	"go/types"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -107,7 +106,8 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 			args = append(args, v.write(w).text)
 		}
 		w.called = true
-		return w.must(as.hint, w.names.Program(p)+"."+as.method+"("+strings.Join(args, ", ")+")")
+		fn := w.names.Program(p) + "." + as.method
+		return w.must(as.hint, fn+"("+List(len(fn), args)+")")
 	}}
 }
 

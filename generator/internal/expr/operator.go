@@ -96,7 +96,7 @@ func infix(n ast.Node, t types.Type, op token.Token, operands ...*term) *term {
 func join(op token.Token, l, r operand) operand {
 	p := op.Precedence()
 	return operand{
-		text: l.in(p) + " " + op.String() + " " + r.in(p+1), prec: p,
+		text: operation(l.in(p), op.String(), r.in(p+1)), prec: p,
 		calls: l.calls || r.calls, stable: l.stable && r.stable,
 	}
 }

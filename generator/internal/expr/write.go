@@ -201,7 +201,7 @@ func (w *writer) callOf(fn string, args ...operand) operand {
 		o.calls = o.calls || a.calls
 		o.stable = o.stable && a.stable
 	}
-	o.text = fn + "(" + strings.Join(texts, ", ") + ")"
+	o.text = fn + "(" + List(len(fn), texts) + ")"
 	return o
 }
 
