@@ -63,6 +63,18 @@ func TestGrammar(t *testing.T) {
 	}
 }
 
+// TestGrammarInDoc expects the grammar in the package documentation to name the verbs of the table.
+func TestGrammarInDoc(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "verb      = \"" + strings.Join(verbNames, "\" | \"") + "\"\n"
+	if !strings.Contains(string(doc), want) {
+		t.Errorf("doc.go lacks %s", want)
+	}
+}
+
 // TestBare reads the reasons of //ratelimit:bare comments.
 func TestBare(t *testing.T) {
 	for text, want := range map[string]string{

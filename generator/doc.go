@@ -11,28 +11,31 @@
 //	patterns
 //	   |  load      finds files with directives and asks the go command about their packages; parses and type-checks one
 //	   v            package after the other
-//	source.Package  syntax, types, and a types.Importer that loads more of the dependencies on demand
+//	source.Package  syntax and types; on demand a types.Importer loads more of the dependencies, and Directives parses a comment
 //	   |  collect   reads the directives of types and methods, chooses the names of the generated code, resolves fallbacks
 //	   v
 //	model.Package   annotated types, their methods and rules, with positions
 //	   |  compile   compiles the expressions of each rule for each method that it limits, with package expr
 //	   v
 //	model.Package   with the code of the expressions
-//	   |- check     warns of valid rules that probably do not do what was meant; at the end it compares the rules of all
-//	   |            packages
+//	   |- check     finds valid rules that have no effect or probably do not do what was meant; at the end it compares the
+//	   |            rules of all packages
 //	   |  emit      generates a Go file for each annotated file, unless a stage has found errors
 //	   v
 //	files           for Write and Check
 //
-// All stages use annotations (the syntax of directives), reach (what generated code can refer to), names (identifiers and imports
-// of a file) and expr (expressions as Go code). ratelimit.Rule.Problems decides which rules are valid.
+// Below the stages are annotations (the syntax of directives), reach (what generated code can refer to), names (identifiers and
+// imports of a file) and expr (expressions as Go code). Besides compile, check asks expr about a text that it is going to suggest.
+// Besides load, collect reads a file of a dependency: whether rules stand on a type that an annotated one embeds is seen only there.
+// ratelimit.Rule.Problems decides which rules are valid.
 //
 // # Where do I change X
 //
 //	an argument of a directive             annotations/spec.go, and its field in ratelimit.Rule
-//	how a value is written                 annotations/value.go, template.go
+//	how a value is written                 annotations/scan.go, value.go, template.go
 //	what looks like a directive            annotations/nearmiss.go
-//	where a directive may stand            annotations/stray.go, internal/collect/method.go
+//	where a directive may stand            annotations/spec.go, stray.go, internal/collect/wrapper.go, method.go
+//	how messages are sorted and printed    annotations/diagnostic.go
 //	which files are read                   internal/load/find.go
 //	how much of a dependency is checked    internal/load/demand.go
 //	which types can be wrapped             internal/collect/wrapper.go, concrete.go, fields.go, foreign.go
@@ -42,7 +45,9 @@
 //	what an expression may contain         internal/expr
 //	which functions an expression has      internal/expr/function.go
 //	a warning about rules                  internal/check
-//	the text of a wrapper                  internal/emit/wrapper.go, body.go, charge.go, settle.go
+//	the text of a wrapper                  internal/emit/wrapper.go, limit.go, body.go, charge.go, settle.go
+//	the rules in generated code            internal/emit/rules.go
+//	keys and messages in generated code    internal/emit/template.go
 //	doc comments in generated code         internal/emit/doc.go, phrase.go
 //	names of variables and imports         internal/names, internal/emit/plan.go
 //	what -list shows                       list.go, list_settings.go
