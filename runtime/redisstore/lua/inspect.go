@@ -35,8 +35,8 @@ var due = map[string]func(*count, context.Context) ([]Due, error){
 	"sliding_window": (*count).ofPermits, "window": (*count).ofWindows, "bucket": (*count).ofBucket,
 }
 
-// Places returns the permits that calls wait for, of the count at a key, and those that calls gave up while others waited behind them. The
-// rule of the key has a period, and a burst unless that is 0, and none of distinct, prepay and warmup.
+// Places returns the permits that calls wait for in the count at a key, and the free places in it: permits that calls gave up while others
+// waited behind them. The key's rule has the given period, and the given burst if that is not 0. It must not have distinct, prepay or warmup.
 func Places(ctx context.Context, client redis.Cmdable, state string, period time.Duration, burst int64) (waiting, free []Due, err error) {
 	parts, _ := key.Split(state)
 	kind, _ := engine.AlgorithmOf(parts.Tag)
@@ -60,7 +60,7 @@ func Places(ctx context.Context, client redis.Cmdable, state string, period time
 	return waiting, free, err
 }
 
-// AlgorithmOf says by the key of a count how that counts: "fixed-window", or "distinct". It is "" if this is no key of a count.
+// AlgorithmOf returns how the count at a key counts, such as "fixed-window" or "distinct". It returns "" if the key is not that of a count.
 func AlgorithmOf(state string) string {
 	parts, ok := key.Split(state)
 	switch {
