@@ -16,7 +16,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
 )
 
-// Permissions of a limiter, beside those of its decisions.
+// The permissions that a limiter needs in addition to those of its decisions.
 var (
 	sharded    = []string{"CLUSTER|SLOTS"}
 	scriptless = []string{
@@ -28,18 +28,18 @@ var (
 	statistics = []string{"DEL", "PEXPIRE", "SET", "ZADD", "ZREMRANGEBYSCORE"}
 )
 
-// permissions are the commands that limiters run, by what they are for.
+// permissions are the commands that limiters run, by purpose.
 type permissions struct {
-	For        string   `json:"for"`      // the rules
-	Required   []string `json:"required"` // for decisions
+	For        string   `json:"for"`      // which rules
+	Required   []string `json:"required"` // for decisions under these rules
 	Writing    []string `json:"writing"`
 	Faster     []string `json:"faster"`
 	Warning    []string `json:"warning"`
 	Statistics []string `json:"statistics,omitempty"` // if they are in use
-	Plain      []string `json:"plain,omitempty"`      // instead of those required, if the rules need no scripts
+	Plain      []string `json:"plain,omitempty"`      // for package plain, if it can decide the rules
 }
 
-// printACL prints the commands that suffice for the rules in use.
+// printACL prints the permissions that suffice for the rules in use.
 func (t *tool) printACL(ctx context.Context, _ []string, o options) error {
 	rules, origin := t.permittedRules(ctx, o.all)
 	p := permissions{For: origin, Writing: writing, Faster: faster, Warning: warning}
@@ -63,7 +63,7 @@ func (t *tool) printACL(ctx context.Context, _ []string, o options) error {
 	return t.print(p, t.aclLines(&p)...)
 }
 
-// permittedRules returns the rules to permit, or nil for rules of all kinds, and says which these are.
+// permittedRules returns the rules to print permissions for, or nil for rules of all kinds. origin says in words which rules these are.
 func (t *tool) permittedRules(ctx context.Context, all bool) (rules []ratelimit.Rule, origin string) {
 	if all {
 		return nil, "rules of all kinds"
@@ -74,9 +74,9 @@ func (t *tool) permittedRules(ctx context.Context, all bool) (rules []ratelimit.
 	}
 	switch {
 	case err != nil && rules == nil:
-		return nil, fmt.Sprintf("rules of all kinds, as those in use cannot be read: %v", err)
+		return nil, fmt.Sprintf("rules of all kinds, because the rules in use cannot be read: %v", err)
 	case rules == nil:
-		return nil, "rules of all kinds, as no limiter used a rule within a day, and -rules tells of none"
+		return nil, "rules of all kinds, because no limiter used a rule within a day, and there are none in -rules"
 	}
 	origin = counted(int64(len(used)), "rule") + " in use"
 	if len(t.listed) > 0 {
@@ -85,7 +85,7 @@ func (t *tool) permittedRules(ctx context.Context, all bool) (rules []ratelimit.
 	return rules, origin + `; rules of another kind may need more: "ratelimitctl acl -all" permits all kinds`
 }
 
-// rulesOfAllKinds returns rules that need all that any rule needs.
+// rulesOfAllKinds returns rules that together need every permission that any rule needs.
 func rulesOfAllKinds() []ratelimit.Rule {
 	rules := []ratelimit.Rule{{Name: "any", Limit: 1, Per: time.Minute, Distinct: "{x}", Block: time.Minute}}
 	for _, a := range ratelimit.Algorithms() {
@@ -98,7 +98,7 @@ func rulesOfAllKinds() []ratelimit.Rule {
 	return rules
 }
 
-// aclLines says what to run on the server, and in comments what else there is.
+// aclLines returns the command to run on the server, followed by comments with further permissions.
 func (t *tool) aclLines(p *permissions) [][]string {
 	lines := [][]string{{t.setUser(p.Required)}, {"# this suffices for decisions of " + p.For}}
 	if t.isCluster() {
@@ -125,7 +125,7 @@ func (t *tool) isCluster() bool {
 	return is
 }
 
-// setUser is the command that makes a user who may run some commands on keys of the prefix.
+// setUser returns the command that creates a user who may run the given commands on keys of the prefix.
 func (t *tool) setUser(commands []string) string {
 	return "ACL SETUSER ratelimit on >PASSWORD resetkeys resetchannels ~" + pattern(key.Escape(t.prefix)) + ":* -@all" + permitted(commands)
 }
@@ -137,7 +137,7 @@ func permitted(commands []string) (text string) {
 	return text
 }
 
-// pattern returns the pattern of Redis that matches a text. A space cannot stand in a permission.
+// pattern returns the Redis pattern that matches a text. It matches a space with ?, because a permission cannot contain one.
 func pattern(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, ` `, `?`).Replace(text)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// log is what a limiter logs.
+// log collects the log of a limiter.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -37,7 +37,7 @@ func (l *log) has(text string) bool {
 	return strings.Contains(l.text.String(), text)
 }
 
-// limiterOf returns a limiter of a user, on a prefix of that user's name, and its log.
+// limiterOf returns a limiter of a user, with that user's name as its prefix, and its log.
 func limiterOf(client *redis.Client, options ...redisstore.Option) (*ratelimit.Limiter, *log) {
 	logged := new(log)
 	options = append(options, redisstore.WithTimeout(20*time.Second))
@@ -50,7 +50,7 @@ func aclFor(t *testing.T, server *redistest.Server, prefix string) (permissions,
 	return aclOf(t, server.Addr, "-prefix", prefix, "acl", "-all")
 }
 
-// decideUntil decides until something is true.
+// decideUntil makes calls until is returns true.
 func decideUntil(t *testing.T, l *ratelimit.Limiter, is func() bool) {
 	t.Helper()
 	for !is() {
@@ -61,7 +61,7 @@ func decideUntil(t *testing.T, l *ratelimit.Limiter, is func() bool) {
 	}
 }
 
-// Ping asks for what the rules in use need, by whomever, and the rules of Check.
+// Ping checks the permissions for the rules that any limiter uses, and for the rules of Check.
 func TestPingGoesByRules(t *testing.T) {
 	server := redistest.Start(t)
 	fixed := ratelimit.Rule{Name: "fixed", Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow}
@@ -87,7 +87,8 @@ func TestPingGoesByRules(t *testing.T) {
 	}
 }
 
-// What acl prints for speed makes the server run functions. Without any of it, decisions go on without them, which is logged.
+// With the permissions that acl prints for faster decisions, the server runs functions. Without any one of them, calls are decided without
+// functions, which is logged.
 func TestACLForSpeed(t *testing.T) {
 	server := redistest.Start(t)
 	printed, _ := aclFor(t, server, "x")
@@ -103,7 +104,7 @@ func TestACLForSpeed(t *testing.T) {
 	}
 }
 
-// ran reports whether the server has run a command without a fault.
+// ran reports whether the server has run a command without an error.
 func ran(server *redistest.Server, command string) bool {
 	var calls, failed, rejected int
 	var usec, each float64
@@ -112,7 +113,7 @@ func ran(server *redistest.Server, command string) bool {
 	return n == 5 && calls > failed
 }
 
-// What acl prints for a warning makes a limiter log it, and without that the limiter does not.
+// A limiter logs the warning about eviction only with the permission that acl prints for it.
 func TestACLForWarnings(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	for name, permits := range map[string]bool{"warned": true, "unwarned": false} {
@@ -128,7 +129,7 @@ func TestACLForWarnings(t *testing.T) {
 	}
 }
 
-// With PEXPIRE, the list of rules does not outlive its programs.
+// With PEXPIRE, the list of rules expires after its programs have ended.
 func TestACLForTheListOfRules(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--acllog-max-len", "1000")
@@ -160,7 +161,7 @@ func denied(t *testing.T, admin *redis.Client, user, command string) bool {
 	return false
 }
 
-// Once a process publishes statistics, acl prints what that needs: with it nothing is denied, and all of it is used.
+// After a process has published statistics, acl prints the permissions for that. With them nothing is denied, and each of them is used.
 func TestACLForStatistics(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--acllog-max-len", "1000")
@@ -185,7 +186,7 @@ func TestACLForStatistics(t *testing.T) {
 		l := ratelimit.New(redisstore.New(client, redisstore.WithStats(), redisstore.WithTimeout(20*time.Second)), ratelimit.WithPrefix(name))
 		group.Go(func() {
 			for seen := false; !seen; time.Sleep(10 * time.Millisecond) {
-				if command != "DEL" || !published(name) { // a process that is idle deletes its report
+				if command != "DEL" || !published(name) { // an idle process deletes its report
 					_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour, Distinct: "{m}"}, Member: "m"})
 				}
 				seen = command == "" && published(name) || command != "" && denied(t, admin, name+"x", command)

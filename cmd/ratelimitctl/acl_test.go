@@ -16,7 +16,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
 )
 
-// aclOf returns what acl prints for a prefix, and the command that makes a user.
+// aclOf returns the output of acl for a prefix, and the command that creates a user.
 func aclOf(t *testing.T, addr string, flags ...string) (p permissions, setUser string) {
 	t.Helper()
 	text, _ := ctl(t, addr, append([]string{"-json"}, flags...)...)
@@ -28,7 +28,7 @@ func aclOf(t *testing.T, addr string, flags ...string) (p permissions, setUser s
 	return p, strings.Replace(setUser, "PASSWORD", "x", 1)
 }
 
-// permit makes a user of what acl prints, but for one command if that is named, and returns a client of the user.
+// permit creates a user with the permissions that acl prints and those in more, but without less. It returns a client of that user.
 func permit(t *testing.T, server *redistest.Server, setUser, name, more, less string) *redis.Client {
 	t.Helper()
 	if less != "" {
@@ -42,8 +42,7 @@ func permit(t *testing.T, server *redistest.Server, setUser, name, more, less st
 	return client
 }
 
-// For each kind of rule, a limiter that uses such a rule does all it can with the commands that acl prints then, and fails without any one
-// of them.
+// For each kind of rule, a limiter can do everything with the commands that acl prints, and fails without any one of them.
 func TestACL(t *testing.T) {
 	server := redistest.Start(t)
 	kinds := map[string]ratelimit.Rule{
@@ -84,7 +83,7 @@ func TestACL(t *testing.T) {
 			for _, command := range append(slices.Clone(printed.Required), "HSET", "HSETNX", "HDEL", "HGET", "WATCH", "UNWATCH", "MULTI", "EXEC") {
 				tries := 0
 				for ; tries < 10 && as(name+"no"+strings.ToLower(command), writing, command) == nil; tries++ {
-				} // what a machine that stands still gives back late fails unseen
+				} // a refund on a machine that stops for a while may fail without an error
 				if tries == 10 {
 					t.Errorf("all works without %s", command)
 				}
@@ -93,7 +92,7 @@ func TestACL(t *testing.T) {
 	}
 }
 
-// register writes a rule into the list of a prefix, as limiters do.
+// register writes a rule to the list of a prefix, as limiters do.
 func register(t *testing.T, server *redistest.Server, prefix string, rule ratelimit.Rule) {
 	t.Helper()
 	f := newFleet(t, server.Addr)
@@ -106,7 +105,8 @@ func register(t *testing.T, server *redistest.Server, prefix string, rule rateli
 	}
 }
 
-// On a cluster a client asks for the layout besides, and what it asks for speed it asks at each decision if that is denied.
+// On a cluster, a client also needs the permission to ask for the layout. Commands for faster decisions are tried at each decision if they are
+// denied.
 func TestACLOfACluster(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3)
 	printed, setUser := aclOf(t, cluster[0].Addr, "acl")
@@ -146,7 +146,7 @@ func TestACLOfACluster(t *testing.T) {
 	}
 }
 
-// Without scripts, the commands of package plain suffice, and each is needed.
+// For package plain, the commands that acl prints suffice, and each of them is needed.
 func TestACLWithoutScripts(t *testing.T) {
 	server := redistest.Start(t)
 	printed, setUser := aclOf(t, server.Addr, "acl")

@@ -16,8 +16,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// block refuses a key under the rules of a name. Of a further unnamed rule, such as pkg.Type.Method#2, the limiter blocks the key under
-// all unnamed rules of the method.
+// block refuses a key under the rules of a name. The name of a further unnamed rule, such as pkg.Type.Method#2, blocks the key under all unnamed
+// rules of the method.
 func (t *tool) block(ctx context.Context, args []string, o options) error {
 	if o.forTime == 0 {
 		return misused("block: found no -for; expected one such as -for 1h")
@@ -33,7 +33,7 @@ func (t *tool) block(ctx context.Context, args []string, o options) error {
 	return t.print(map[string]time.Time{"until": until}, []string{"blocked until " + until.Format(time.DateTime)})
 }
 
-// unblock ends a block, and says whether there was one.
+// unblock ends a block, and prints whether there was one.
 func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 	requests, err := t.requests(ctx, args)
 	if err != nil {
@@ -71,14 +71,14 @@ func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 	return cmp.Or(t.print(map[string]bool{"blocked": false, "found": i >= 0}, lines...), unlisted)
 }
 
-// subject returns the subject of a request as it stands in keys.
+// subject returns the subject of a request in the form of keys.
 func (t *tool) subject(q ratelimit.Request) (string, error) {
 	state, err := t.limiter.StateKey(q)
 	parts, _ := key.Split(state)
 	return parts.Subject, err
 }
 
-// ownBlock returns until when a rule with Block refuses a key: a time in the past if it does not.
+// ownBlock returns until when a rule with Block refuses a key, or a time in the past if it does not.
 func (t *tool) ownBlock(ctx context.Context, q ratelimit.Request) (time.Time, error) {
 	if q.Rule.Block == 0 {
 		return time.Time{}, nil

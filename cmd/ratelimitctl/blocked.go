@@ -15,19 +15,19 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// blockedKey is a key that is refused, whatever it has used.
+// blockedKey is a key that is blocked.
 type blockedKey struct {
 	Rule  string    `json:"rule"`
 	Key   string    `json:"key"`
 	Until time.Time `json:"until"`
-	By    string    `json:"by,omitempty"`     // who set it
-	Begun bool      `json:"byRule,omitempty"` // by a refusal, under a rule with block=
+	By    string    `json:"by,omitempty"`     // who set the block
+	Begun bool      `json:"byRule,omitempty"` // a refusal by a rule with block= began the block
 }
 
-// blockedKeys is what blocked prints.
+// blockedKeys is the output of blocked.
 type blockedKeys struct {
 	Blocked []blockedKey `json:"blocked"`
-	More    string       `json:"more,omitempty"` // why there may be others
+	More    string       `json:"more,omitempty"` // why there may be more blocked keys
 }
 
 // printBlocked prints the keys that are blocked, of one rule or of all.
@@ -78,7 +78,7 @@ func (b *blockedKeys) lines() [][]string {
 	return lines
 }
 
-// begunBlocks returns the keys that rules with block= refuse, and why there may be more of them.
+// begunBlocks returns the keys that are blocked by rules with block=, and says why there may be more of them.
 func (t *tool) begunBlocks(ctx context.Context) (found []blockedKey, more string, err error) {
 	rules, err := t.rules(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (t *tool) begunBlocks(ctx context.Context) (found []blockedKey, more string
 	return found, more, err
 }
 
-// begunAt returns those of one server.
+// begunAt is begunBlocks for one server.
 func (t *tool) begunAt(ctx context.Context, server *redis.Client, names map[named]named) (found []blockedKey, missing string, err error) {
 	prefix := key.Escape(t.prefix)
 	p := &patient{UniversalClient: server, tool: t}
@@ -131,5 +131,5 @@ func (t *tool) begunAt(ctx context.Context, server *redis.Client, names map[name
 	return found, missing, nil
 }
 
-// maxShownBlocks is how many keys of one server that are blocked by their rules are shown.
+// maxShownBlocks bounds how many keys of one server are shown that rules with block= refuse.
 const maxShownBlocks = 1000

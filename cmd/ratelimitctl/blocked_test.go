@@ -20,7 +20,7 @@ var (
 	export = ratelimit.Rule{Name: "export", Limit: 1, Per: time.Minute, Block: time.Hour}
 )
 
-// useBlocks has the rules known and some keys blocked: by the tool, and by refusals.
+// useBlocks registers the rules and blocks some keys, by the tool and by refusals.
 func useBlocks(t *testing.T, server *redistest.Server, f *fleet) {
 	t.Helper()
 	for _, rule := range []ratelimit.Rule{login, guess, export} {
@@ -29,11 +29,11 @@ func useBlocks(t *testing.T, server *redistest.Server, f *fleet) {
 	f.allow(2, guess, "ann")
 	f.allow(2, guess, "a\x1b{b")
 	f.allow(2, export, "")
-	f.allow(1, guess, "bob") // who is not refused
+	f.allow(1, guess, "bob") // not refused
 	require(t, server.Addr, done, "blocked until", "block", "login", "eve", "-for", "1h")
 }
 
-// All keys that are blocked are listed, by whomever they are.
+// blocked lists all blocked keys, whoever blocked them.
 func TestBlocked(t *testing.T) {
 	server := redistest.Start(t)
 	require(t, server.Addr, done, "nobody is blocked", "blocked")
@@ -58,7 +58,7 @@ func TestBlocked(t *testing.T) {
 	require(t, server.Addr, done, `"byRule": true`, "-json", "blocked", "guess")
 }
 
-// Unblock says what it found, also that it does not end what a rule's block= began.
+// unblock says what it found, and that it does not end a block that a rule's block= began.
 func TestUnblockSaysWhatItFound(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -75,7 +75,7 @@ func TestUnblockSaysWhatItFound(t *testing.T) {
 	}
 }
 
-// Clearing an override says what was cleared.
+// override clear says what it cleared.
 func TestClearSaysWhatItFound(t *testing.T) {
 	server := redistest.Start(t)
 	require(t, server.Addr, done, "no override was set", "override", "clear", "login")
@@ -85,7 +85,7 @@ func TestClearSaysWhatItFound(t *testing.T) {
 	require(t, server.Addr, done, `cleared no\x1bJSON`, "override", "clear", "login")
 }
 
-// An override that cannot be read stays.
+// override clear leaves an override that it cannot read.
 func TestClearReadsFirst(t *testing.T) {
 	server := redistest.Start(t)
 	require(t, server.Addr, done, "set", "override", "set", "login", "-limit", "9")
@@ -94,7 +94,7 @@ func TestClearReadsFirst(t *testing.T) {
 	require(t, server.Addr, done, "login  limit=9", "override", "list")
 }
 
-// A server with many blocked keys is looked at in part, and a user who may not look is told so.
+// blocked looks only at a part of many keys, and says if the user lacks the permission to look.
 func TestBlockedIsBounded(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -135,7 +135,7 @@ func TestBlockedOnACluster(t *testing.T) {
 	}
 }
 
-// A key of over 128 bytes can be named by the cut form that top and errors show.
+// A key of more than 128 bytes can be given in the cut form that top and errors show.
 func TestLongKey(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -144,7 +144,7 @@ func TestLongKey(t *testing.T) {
 	shown := key.Escape(long)
 	f.allow(2, login, long)
 	require(t, server.Addr, done, "2 of 5", "inspect", "login", shown, "-shown")
-	require(t, server.Addr, done, "0 of 5", "inspect", "login", shown) // a key of that text
+	require(t, server.Addr, done, "0 of 5", "inspect", "login", shown) // without -shown, this is another key
 	require(t, server.Addr, done, "1 count forgotten", "reset", "login", shown, "-shown")
 	require(t, server.Addr, done, "blocked until", "block", "login", shown, "-shown", "-for", "1h")
 	other := newFleet(t, server.Addr)

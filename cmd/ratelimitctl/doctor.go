@@ -16,7 +16,7 @@ import (
 // finding is the result of one check, in one line.
 type finding struct {
 	Status  string `json:"status"`
-	Server  string `json:"server,omitempty"` // of a cluster
+	Server  string `json:"server,omitempty"` // on a cluster, its address
 	Check   string `json:"check"`
 	Found   string `json:"found"`
 	Meaning string `json:"meaning,omitempty"`
@@ -27,11 +27,11 @@ type finding struct {
 const (
 	fine  = "ok"
 	warn  = "warn" // limits, overrides or blocks may be lost
-	bad   = "bad"  // calls fail, or soon do
-	hides = "?"    // the user may not ask
+	bad   = "bad"  // calls fail, or soon will
+	hides = "?"    // the user lacks the permission for the check
 )
 
-// patient is a server that is examined, and what it says of itself.
+// patient is a server under examination, with the information that it gives about itself.
 type patient struct {
 	redis.UniversalClient
 	tool   *tool
@@ -39,7 +39,7 @@ type patient struct {
 	config map[string]string // CONFIG GET; nil if the user may not run it
 }
 
-// checks are made at the single server, or at each master of a cluster, in this order.
+// checks are made on the single server, or on each master of a cluster, in this order.
 var checks = []func(context.Context, *patient) finding{
 	checkVersion, checkEviction, checkMemory, checkPersistence, checkReplicas, checkClock, checkCluster, checkExpiries,
 }
@@ -81,7 +81,7 @@ func (t *tool) doctor(ctx context.Context, _ []string, _ options) error {
 	return nil
 }
 
-// line says what was found, what it means, and what to do.
+// line returns the cells of a finding: what was found, what it means, and what to do.
 func (f *finding) line() []string {
 	text := f.Found
 	if f.Meaning != "" {
@@ -96,7 +96,7 @@ func (f *finding) line() []string {
 	return []string{f.Status, f.Check, text}
 }
 
-// checkReady tries what limiters do, as the user of the tool.
+// checkReady checks whether the tool's user may do what limiters do.
 func (t *tool) checkReady(ctx context.Context) finding {
 	if err := t.limiter.Ping(ctx); err != nil {
 		return finding{Status: bad, Check: "ready", Found: strings.TrimSuffix(strings.TrimPrefix(err.Error(), "store: "), "."), Meaning: "calls fail"}
@@ -146,7 +146,7 @@ func (t *tool) examine(ctx context.Context, server redis.UniversalClient, name s
 
 func isDenied(err error) bool { return strings.HasPrefix(err.Error(), "NOPERM ") }
 
-// unknown is the finding of a check that the user may not make.
+// unknown returns the finding of a check for which the user lacks a permission.
 func unknown(check, permission string) finding {
 	return finding{Status: hides, Check: check, Found: "this user may not ask", Advice: "Permit " + permission + ", or use another user"}
 }

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	maxScans  = 100  // of one server
-	scanned   = 1000 // keys of all prefixes, of one scan
-	maxSample = 1000 // keys of the prefix
+	maxScans  = 100  // SCAN commands for one server
+	scanned   = 1000 // keys, of any prefix, that one SCAN looks at
+	maxSample = 1000 // keys of the prefix in a sample
 )
 
 // sample returns some keys of the prefix.
@@ -24,8 +24,8 @@ func (p *patient) sample(ctx context.Context) (keys []string, err error) {
 	return keys, err
 }
 
-// scan returns at most so many keys that match, and whether these are all. It looks at some of a server's keys only, and may return a key
-// twice.
+// scan returns matching keys, at most the given number. all reports whether there are no others. scan looks only at a part of a large server's
+// keys, and may return a key twice.
 func (p *patient) scan(ctx context.Context, match string, most int) (keys []string, all bool, err error) {
 	cursor := uint64(0)
 	for range maxScans {
@@ -39,7 +39,7 @@ func (p *patient) scan(ctx context.Context, match string, most int) (keys []stri
 	return keys[:min(len(keys), most)], all, err
 }
 
-// each asks something of each key, and takes in the answers that are no errors.
+// each sends the command of ask for each key, and calls take with the answers that are not errors.
 func (p *patient) each(ctx context.Context, keys []string, ask func(redis.Pipeliner, string), take func(key string, answer redis.Cmder)) {
 	if len(keys) == 0 {
 		return
@@ -57,7 +57,7 @@ func (p *patient) each(ctx context.Context, keys []string, ask func(redis.Pipeli
 	}
 }
 
-// sizes says how many bytes counts take on average, by the beginnings of their windows, which name algorithms.
+// sizes says how many bytes counts take on average, by algorithm.
 func (p *patient) sizes(ctx context.Context) string {
 	keys, err := p.sample(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *patient) sizes(ctx context.Context) string {
 	return strings.Join(order, ", ")
 }
 
-// checkExpiries looks for keys that stay for ever. The lists of overrides and blocks are meant to.
+// checkExpiries looks for keys without an expiry. Only the lists of overrides and blocks should have none.
 func checkExpiries(ctx context.Context, p *patient) finding {
 	keys, err := p.sample(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
-// oldest is the first version of Redis that has what the script uses.
+// oldest is the first version of Redis that supports the script.
 const oldest = 7
 
 func checkVersion(_ context.Context, p *patient) finding {
@@ -48,7 +48,7 @@ func checkEviction(_ context.Context, p *patient) finding {
 	return f
 }
 
-// fullAt is the share of maxmemory from which on the server is nearly full.
+// fullAt is the share of maxmemory from which the server counts as nearly full.
 const fullAt = 0.9
 
 func checkMemory(ctx context.Context, p *patient) finding {
@@ -126,7 +126,7 @@ func checkReplicas(_ context.Context, p *patient) finding {
 	return f
 }
 
-// maxSkew is how far the clocks of a server and of a process may be apart.
+// maxSkew is how far apart the clocks of a server and of this machine may be.
 const maxSkew = 500 * time.Millisecond
 
 func checkClock(ctx context.Context, p *patient) finding {
@@ -139,7 +139,7 @@ func checkClock(ctx context.Context, p *patient) finding {
 	return skew(at, sent, took)
 }
 
-// skew says how far apart the clocks are, if the server answered with its time to a question that took so long.
+// skew returns the finding about the clocks. The server replied with its time at, the command was sent at sent, and the reply took took.
 func skew(at, sent time.Time, took time.Duration) finding {
 	ahead := at.Sub(sent.Add(took / 2))
 	f := finding{Status: fine, Check: "clock", Found: "less than " + maxSkew.String() + " from this machine's"}
@@ -180,7 +180,7 @@ func checkCluster(ctx context.Context, p *patient) finding {
 	return f
 }
 
-// number returns a field as a number, or 0.
+// number returns a field as a number, or 0 if it is none.
 func number(fields map[string]string, name string) int64 {
 	n, _ := strconv.ParseInt(fields[name], 10, 64)
 	return n

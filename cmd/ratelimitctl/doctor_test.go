@@ -14,7 +14,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// examined returns what doctor finds by check, of one server.
+// examined returns doctor's findings about one server, by check.
 func examined(t *testing.T, addr string, args ...string) (found map[string]finding, status int) {
 	t.Helper()
 	text, status := ctl(t, addr, append([]string{"-json"}, append(args, "doctor")...)...)
@@ -29,7 +29,7 @@ func examined(t *testing.T, addr string, args ...string) (found map[string]findi
 	return found, status
 }
 
-// requireFinding checks the finding of one check, whose advice is there if it is not fine.
+// requireFinding checks the finding of one check. A finding that is not fine must have advice.
 func requireFinding(t *testing.T, found map[string]finding, check, status, text string) {
 	t.Helper()
 	f := found[check]
@@ -41,7 +41,7 @@ func requireFinding(t *testing.T, found map[string]finding, check, status, text 
 	}
 }
 
-// A server with nothing wrong has no finding that is not fine.
+// All findings about a healthy server are fine.
 func TestDoctorOfAHealthyServer(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes")
 	f := newFleet(t, server.Addr)
@@ -65,11 +65,11 @@ func TestDoctorOfAHealthyServer(t *testing.T) {
 	}
 }
 
-// Each bad setting is found at a real server that has it.
+// doctor finds each bad setting on a real server.
 func TestDoctorFindsBadSettings(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		args     []string // of the server
+		args     []string // for the server
 		commands []string // to the server
 		check    string
 		status   string
@@ -111,7 +111,7 @@ func TestDoctorFindsBadSettings(t *testing.T) {
 	}
 }
 
-// What this machine cannot make a server say, the test says.
+// For states that no server on this machine can have, the test gives the server's reply itself.
 func TestDoctorOfOtherServers(t *testing.T) {
 	for _, test := range []struct {
 		info                string
@@ -157,7 +157,7 @@ func TestDoctorOfReplicas(t *testing.T) {
 	requireFinding(t, found, "replicas", fine, "a master that is cut off goes on deciding")
 }
 
-// The tool's own machine cannot be set wrong in a test, so the arithmetic is.
+// A test cannot change the clock of the machine, so this one tests the arithmetic.
 func TestDoctorOfClocks(t *testing.T) {
 	sent := time.Now()
 	for ahead, want := range map[time.Duration]string{
@@ -210,7 +210,7 @@ func TestDoctorOfAServerThatIsDown(t *testing.T) {
 	}
 }
 
-// A prefix is no pattern.
+// doctor does not take a prefix for a pattern.
 func TestDoctorLooksUnderThePrefix(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})

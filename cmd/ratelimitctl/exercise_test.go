@@ -14,17 +14,17 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// exercise is a limiter that does all that limiters do under a rule, and its first error. It does not use Ping, which tries each command.
+// exercise is a limiter that does everything limiters do under a rule, and records its first error. It does not use Ping, which tries each command.
 type exercise struct {
 	*ratelimit.Limiter
 	t     *testing.T
 	rule  ratelimit.Rule
-	user  *redis.Client // of the limiter
-	admin *fleet        // sees what is kept
+	user  *redis.Client // the limiter's client
+	admin *fleet        // may read all keys
 	err   error
 }
 
-// doAll returns the first error of a limiter of a user under a rule, on a prefix of the rule's name.
+// doAll exercises a limiter of a user under a rule, with the rule's name as its prefix, and returns the first error.
 func doAll(t *testing.T, server *redistest.Server, user *redis.Client, rule ratelimit.Rule) error {
 	admin := newFleet(t, server.Addr)
 	admin.Limiter = ratelimit.New(redisstore.New(admin.client, redisstore.WithTimeout(20*time.Second)), ratelimit.WithPrefix(rule.Name))
@@ -48,7 +48,7 @@ func (e *exercise) check(err error) {
 	}
 }
 
-// request asks for some permits, or for a member.
+// request returns a request for permits, or for a member.
 func (e *exercise) request(cost int64, member string) ratelimit.Request {
 	r := ratelimit.Request{Rule: e.rule, Key: "k", Cost: cost}
 	if e.rule.Distinct != "" {
@@ -63,7 +63,7 @@ func (e *exercise) allow(requests ...ratelimit.Request) ratelimit.Decision {
 	return d
 }
 
-// charge charges, gives back, settles and peeks.
+// charge charges, refunds, settles and peeks.
 func (e *exercise) charge() {
 	for _, member := range []string{"a", "b", "c"} {
 		e.allow(e.request(1, member))
@@ -82,7 +82,7 @@ func (e *exercise) charge() {
 	e.reset()
 }
 
-// refuse goes on until a call is refused.
+// refuse makes calls until one is refused.
 func (e *exercise) refuse() {
 	for _, member := range []string{"a", "b", "c", "d", "e", "f"} {
 		e.allow(e.request(e.capacity(), member))
@@ -102,8 +102,8 @@ func (e *exercise) reset() {
 	e.check(err)
 }
 
-// wait makes calls wait, charges another one before them, and makes them give up in the order in which they came, so that one of them
-// leaves a free place for the next.
+// wait makes calls wait, charges another one before them, and makes them give up in the order in which they came, so that one of them leaves a
+// free place for the next.
 func (e *exercise) wait() {
 	if e.rule.Distinct != "" || e.rule.Algorithm == ratelimit.SlidingCounter {
 		return
@@ -125,7 +125,7 @@ func (e *exercise) wait() {
 	e.reset()
 }
 
-// queueUp makes a call wait, and returns what makes it give up.
+// queueUp makes a call wait, and returns a function that makes it give up.
 func (e *exercise) queueUp() (giveUp func()) {
 	ctx, cancel := context.WithCancel(e.t.Context())
 	done, before := make(chan error, 1), e.kept()
@@ -139,13 +139,13 @@ func (e *exercise) queueUp() (giveUp func()) {
 	return func() {
 		cancel()
 		err := <-done
-		if _, failed := errors.AsType[redis.Error](err); failed { // also to give the place back
+		if _, failed := errors.AsType[redis.Error](err); failed { // including an error of giving the place back
 			e.check(err)
 		}
 	}
 }
 
-// kept is all that the server keeps for the key: the count, and free places.
+// kept returns all that the server keeps for the key: the count and free places.
 func (e *exercise) kept() string {
 	state := e.admin.state(e.rule, "k")
 	keys, err := e.admin.client.Keys(e.t.Context(), e.rule.Name+":*:free:*").Result()
@@ -158,7 +158,7 @@ func (e *exercise) kept() string {
 	return state
 }
 
-// leaveStanding finds an override that stands. The next transaction of the program on the same connection does not watch it any more.
+// leaveStanding calls SetNew while there is an override. It checks that the next transaction on the same connection no longer watches it.
 func (e *exercise) leaveStanding() {
 	ctx, limit := e.t.Context(), int64(4)
 	_, err := e.Overrides().SetNew(ctx, "other", ratelimit.Override{Limit: &limit})

@@ -18,7 +18,7 @@ const (
 	shownSubjects = 10
 )
 
-// frame is what top shows at a time.
+// frame is one screen of top.
 type frame struct {
 	Prefix    string    `json:"prefix"`
 	Processes int       `json:"processes"`
@@ -28,7 +28,7 @@ type frame struct {
 	Shadow    []subject `json:"mostShadowRefused"`
 }
 
-// rate is decisions in a second.
+// rate is a number of decisions per second.
 type rate struct {
 	Rule    string  `json:"rule"`
 	Window  string  `json:"window"`
@@ -48,7 +48,7 @@ func (r *rate) add(c stats.Counts, seconds float64) {
 	r.Shadow += float64(c.Shadow) / seconds
 }
 
-// newFrame adds up the reports. The names are those by which rules are shown.
+// newFrame adds up the reports. names has the names under which rules are shown.
 func newFrame(prefix string, reports []stats.Report, names map[named]named) *frame {
 	f := &frame{Prefix: prefix, Processes: len(reports), Rules: []rate{}}
 	rules := map[named]*rate{}
@@ -92,19 +92,19 @@ func (r rate) calls() float64   { return r.Calls }
 func (r rate) refused() float64 { return r.Refused }
 func (r rate) shadow() float64  { return r.Shadow }
 
-// compare puts the higher number first, and equal ones in the order of their rules.
+// compare orders rates: the higher number first, and equal numbers by rule.
 func compare(a, b rate, number func(rate) float64) int {
 	return cmp.Or(cmp.Compare(number(b), number(a)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Window, b.Window))
 }
 
-// most returns the subjects with the highest numbers, of those that have any.
+// most returns the subjects with the highest numbers. It leaves out subjects whose number is 0.
 func most(all []subject, number func(rate) float64) []subject {
 	some := slices.DeleteFunc(slices.Clone(all), func(s subject) bool { return number(s.rate) == 0 })
 	slices.SortFunc(some, func(a, b subject) int { return cmp.Or(compare(a.rate, b.rate, number), cmp.Compare(a.Key, b.Key)) })
 	return some[:min(len(some), shownSubjects)]
 }
 
-// text returns the frame for people.
+// text returns the frame as text.
 func (f *frame) text(now time.Time) string {
 	var b bytes.Buffer
 	plural := "es"
@@ -134,7 +134,7 @@ func (f *frame) text(now time.Time) string {
 		if len(list.subjects) == 0 {
 			continue
 		}
-		_ = w.Flush() // it writes to memory
+		_ = w.Flush() // never fails: it writes to memory
 		fmt.Fprintln(&b)
 		line(list.title, "RULE", "WINDOW", "DECISIONS/S", "REFUSED/S", "WOULD REFUSE/S")
 		for _, s := range list.subjects {

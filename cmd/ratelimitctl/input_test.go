@@ -13,7 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/stats"
 )
 
-// Bad input is one line that says what was found.
+// The error for bad input is one line that says what was found.
 func TestBadInput(t *testing.T) {
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{
@@ -24,7 +24,7 @@ func TestBadInput(t *testing.T) {
 	for _, test := range []struct {
 		status int
 		want   string
-		args   string // separated by spaces; _ is an empty argument
+		args   string // separated by spaces; _ means an empty argument
 	}{
 		{misuse, "found no command", ""},
 		{misuse, `unknown command "forget"`, "forget"},
@@ -78,7 +78,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// Each command says in one line that the server is lost.
+// Each command says in one line that the server cannot be reached.
 func TestLostServer(t *testing.T) {
 	for name, c := range commands {
 		args := append(strings.Fields(name), []string{"login", "ann"}[:c.least]...)
@@ -87,14 +87,14 @@ func TestLostServer(t *testing.T) {
 			args = append(args, "-for", "1h")
 		case "override set":
 			args = append(args, "-limit", "1")
-		case "acl", "doctor": // which say so in what they print
+		case "acl", "doctor": // these say so in their output
 			continue
 		}
 		require(t, "127.0.0.1:1", failed, "cannot be reached", args...)
 	}
 }
 
-// Each command fails if its output is lost.
+// Each command fails if its output cannot be written.
 func TestLostOutput(t *testing.T) {
 	server := redistest.Start(t)
 	useBlocks(t, server, newFleet(t, server.Addr))
@@ -116,7 +116,7 @@ func TestLostOutput(t *testing.T) {
 	}
 }
 
-// Nothing that stands in the store reaches a terminal unescaped.
+// No text from the store reaches a terminal unescaped.
 func TestHostileStore(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// inspected is what a key has used under a rule, as JSON.
+// inspected says, as JSON, what a key has used under a rule.
 type inspected struct {
 	Rule       string  `json:"rule"`
 	Window     string  `json:"window"`
@@ -19,10 +19,10 @@ type inspected struct {
 	ResetIn    string  `json:"resetIn,omitempty"`
 	RetryAfter string  `json:"retryAfter,omitempty"`
 	Waiting    []place `json:"waiting,omitempty"`
-	Ahead      []place `json:"ahead,omitempty"` // what leases took
+	Ahead      []place `json:"ahead,omitempty"` // permits that leases took
 	Free       []place `json:"free,omitempty"`
 
-	words string // the rule's limit
+	words string // the rule's limit in words
 }
 
 func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
@@ -35,7 +35,7 @@ func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
 	}
 	shown := []inspected{}
 	for _, q := range requests {
-		q.Member = rand.Text() // under distinct=, one that nobody has
+		q.Member = rand.Text() // a member that is not counted yet, for a rule with distinct=
 		d, err := t.limiter.Peek(ctx, q)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
 		}
 		var ahead []place
 		if rule.Lease > 0 {
-			ahead, waiting = waiting, nil // a lease counts from its end
+			ahead, waiting = waiting, nil // under a rule with lease=, future permits are those of leases
 		}
 		for _, quota := range d.Quotas {
 			shown = append(shown, inspected{
@@ -84,7 +84,7 @@ func inspectedLines(shown []inspected) [][]string {
 	return lines
 }
 
-// inWords says how many permits there are at the places, and when.
+// inWords says how many permits the places have, and when they are due.
 func inWords(places []place) string {
 	permits := int64(0)
 	for _, p := range places {

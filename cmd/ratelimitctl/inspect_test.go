@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// fleet is a program whose limits the tool looks after.
+// fleet is a program whose limits the tool inspects.
 type fleet struct {
 	*ratelimit.Limiter
 	client *redis.Client
@@ -39,7 +39,7 @@ func (f *fleet) allow(n int, rule ratelimit.Rule, key string) {
 	}
 }
 
-// wait makes calls that wait, one after the other, and returns what makes one of them give up.
+// wait makes waiting calls, one after the other, and returns functions that make each of them give up.
 func (f *fleet) wait(n int, rule ratelimit.Rule, key string) (giveUp []func()) {
 	for range n {
 		ctx, cancel := context.WithCancel(f.t.Context())
@@ -57,7 +57,7 @@ func (f *fleet) wait(n int, rule ratelimit.Rule, key string) (giveUp []func()) {
 	return giveUp
 }
 
-// state is all that is kept for a key under a rule.
+// state returns all that the server keeps for a key under a rule.
 func (f *fleet) state(rule ratelimit.Rule, key string) string {
 	f.t.Helper()
 	state, err := f.StateKey(ratelimit.Request{Rule: rule, Key: key})
@@ -71,7 +71,7 @@ func (f *fleet) state(rule ratelimit.Rule, key string) string {
 	return text
 }
 
-// known writes the rules as limiters do some seconds after their first call.
+// known writes the rules to the store, as limiters do some seconds after their first calls.
 func (f *fleet) known(texts map[string]string) {
 	f.t.Helper()
 	for field, text := range texts {
@@ -82,7 +82,7 @@ func (f *fleet) known(texts map[string]string) {
 	}
 }
 
-// With -shown a key is named as errors and top show it.
+// With -shown, a key is given in the form that errors and top show.
 func TestKeyAsItIsShown(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -95,7 +95,7 @@ func TestKeyAsItIsShown(t *testing.T) {
 	require(t, server.Addr, done, "1 count forgotten", "reset", "-shown", "login", "a%7Bb")
 }
 
-// Whoever waits is shown, with all algorithms for which calls wait, and so is what calls gave up.
+// inspect shows waiting calls and free places, for all algorithms that let calls wait.
 func TestInspectShowsWhoWaits(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -104,7 +104,7 @@ func TestInspectShowsWhoWaits(t *testing.T) {
 	}
 	for _, test := range []struct {
 		rule ratelimit.Rule
-		free bool // what is given up is left to others
+		free bool // a place that is given up becomes free
 		want []string
 	}{
 		{hourly("sliding", ratelimit.SlidingWindow), true, []string{"59m5", "59m5", "1h59m5"}},
@@ -148,7 +148,7 @@ func TestInspectShowsWhoWaits(t *testing.T) {
 	}
 }
 
-// A rule whose calls do not wait, and a count that others wrote over, show nobody who waits.
+// inspect shows no waiting calls for a rule whose calls do not wait, or if another program has overwritten the count.
 func TestInspectShowsNobody(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -174,7 +174,7 @@ func TestInspectShowsNobody(t *testing.T) {
 	}
 }
 
-// Nobody waits for permits that an override of the burst lets a bucket store.
+// If an override raises the burst of a bucket, inspect does not take the missing permits for waiting calls.
 func TestInspectUnderABurst(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -190,7 +190,7 @@ func TestInspectUnderABurst(t *testing.T) {
 	require(t, server.Addr, done, "cleared burst=4", "override", "clear", rule.Name)
 }
 
-// Permits that a process took ahead are not calls that wait.
+// inspect does not take permits of a lease for waiting calls.
 func TestInspectTellsLeasesFromCalls(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -209,7 +209,7 @@ func TestInspectTellsLeasesFromCalls(t *testing.T) {
 	require(t, server.Addr, done, "1000 per hour: processes took ahead ", "inspect", rule.Name)
 }
 
-// Members of a rule with distinct= are shown by their number, and the delay is that of one who is new.
+// For a rule with distinct=, inspect shows the number of members, and the delay of a new member.
 func TestInspectCountsMembers(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -226,13 +226,13 @@ func TestInspectCountsMembers(t *testing.T) {
 	}
 }
 
-// ruleText is a rule as a limiter writes it down, and more.
+// ruleText returns a rule in the form that a limiter writes to the store.
 func ruleText(r ratelimit.Rule) string {
 	text, _ := json.Marshal(r)
 	return string(text)
 }
 
-// inspectedBy returns what inspect shows of a rule that is everybody's.
+// inspectedBy returns the output of inspect for a rule without a key.
 func inspectedBy(t *testing.T, server *redistest.Server, rule string) inspected {
 	t.Helper()
 	text, status := ctl(t, server.Addr, "-json", "inspect", rule)

@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// readListed returns the rules of a file, but for those that are counted in each process. Limits that calls bring along are 1.
+// readListed returns the rules in a file. It leaves out rules of instance scope. A limit that depends on the call becomes 1.
 func readListed(path string) ([]ratelimit.UsedRule, error) {
 	text, err := os.ReadFile(path)
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {

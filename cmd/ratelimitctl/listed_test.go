@@ -16,7 +16,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// The rules that ratelimit -list prints reach the counts of the rules in generated code.
+// With the rules that ratelimit -list prints, the tool finds the counts of the rules in generated code.
 func TestListedRules(t *testing.T) {
 	list, err := exec.Command("go", "run", "../ratelimit", "-list", "-json", "../../examples/...").Output()
 	if err != nil {
@@ -45,10 +45,10 @@ func TestListedRules(t *testing.T) {
 	require(t, server.Addr, done, "not yet", "-rules", file, "rules")
 	require(t, server.Addr, done, "0 rules in use and 1 of -rules;", "-rules", listFile(t), "acl")
 	server.Do("ACL SETUSER default -hscan")
-	require(t, server.Addr, done, "rules of all kinds, as those in use cannot be read: ", "acl")
+	require(t, server.Addr, done, "rules of all kinds, because the rules in use cannot be read: ", "acl")
 	server.Do("ACL SETUSER default +hscan")
 
-	// A block by the name of a further unnamed rule refuses.
+	// A block with the name of a further unnamed rule refuses calls.
 	require(t, server.Addr, done, "blocked until", "-rules", file, "block", method+"#3", "192.0.2.1", "-for", "1h")
 	if err := limiter.Ping(t.Context()); err != nil { // reads the blocks
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestListedRules(t *testing.T) {
 		t.Error("a blocked address is admitted")
 	}
 	require(t, server.Addr, done, "no longer blocked", "-rules", file, "unblock", method+"#3", "192.0.2.1")
-	require(t, server.Addr, failed, "-rules tells of others", "block", method+"#3", "192.0.2.1", "-for", "1h")
+	require(t, server.Addr, failed, "give others with -rules", "block", method+"#3", "192.0.2.1", "-for", "1h")
 	require(t, server.Addr, failed, "the name of all of them", "override", "set", method+"#3", "-limit", "1")
 }
 

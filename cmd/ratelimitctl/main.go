@@ -1,5 +1,4 @@
-// Ratelimitctl shows and changes rate limits while the programs that they limit run: which rules are in use, and who has
-// used what. See ratelimitctl -h.
+// Ratelimitctl shows and changes rate limits while programs run: which rules are in use, and how much each key has used. See ratelimitctl -h.
 package main
 
 import (
@@ -18,7 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
-	_ "time/tzdata" // so that zones are known where the system has no files for them
+	_ "time/tzdata" // for systems without zone files
 	"unicode/utf16"
 
 	"github.com/redis/go-redis/v9"
@@ -35,23 +34,24 @@ commands:
   inspect RULE [KEY]                    what a key has used
   reset RULE [KEY]                      forget what a key has used
   block RULE KEY -for 1h                refuse a key, up to 30d
-  unblock RULE KEY                      end that
-  blocked [RULE]                        which keys are blocked, by whom, until when
+  unblock RULE KEY                      end such a block
+  blocked [RULE]                        the keys that are blocked, by whom, until when
   override set RULE [-limit N] [-per D] [-burst N] [-mode M] [-for D]
                                         change a rule while programs run
-  override clear RULE                   end that
+  override clear RULE                   end such an override
   override list                         overrides in the store
-  top [-once] [-every 2s]               what processes with redisstore.WithStats() decide, live
+  top [-once] [-every 2s]               live decisions of processes with redisstore.WithStats()
   acl [-all]                            the permissions that limiters need
   doctor                                what is wrong with the server, and what to do
 
-A key is what a program calls with. Errors and top escape some characters of
-it, and cut a key of over 128 bytes: with -shown, such as
-inspect -shown login a%7Bb, KEY is as they show it.
-A key that begins with - stands behind --, such as inspect login -- -1001.
+KEY is the key that the program uses. Errors and top escape some characters of
+a key, and cut a key of more than 128 bytes. With -shown, KEY is in that form,
+as in inspect -shown login a%7Bb.
+Write -- before a key that begins with -, as in inspect login -- -1001.
 
-Acl goes by the rules that limiters used within a day and those of -rules. If
-there are none, or with -all, it permits what rules of all kinds need.
+acl prints the permissions for the rules that limiters used within a day, and
+for those in -rules. If there are none, or with -all, it prints the permissions
+for rules of all kinds.
 
 exit status: 0, or 1 if something failed, or 2 if the command line is wrong
 
@@ -65,7 +65,7 @@ const (
 	misuse = 2
 )
 
-// misused is an error of the command line.
+// misused is an error in the command line.
 type misused string
 
 func (m misused) Error() string { return string(m) }
@@ -74,14 +74,14 @@ func (m misused) Error() string { return string(m) }
 type tool struct {
 	url, prefix string
 	json        bool
-	listed      []ratelimit.UsedRule // of -rules
+	listed      []ratelimit.UsedRule // the rules in -rules
 
 	client  redis.UniversalClient
 	limiter *ratelimit.Limiter
 	stdout  io.Writer
 }
 
-// silent keeps the client's own messages from the terminal: its errors say the same.
+// silent discards the client's own log messages, because its errors say the same.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
@@ -92,7 +92,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Getenv("REDIS_URL"), os.Stdout, os.Stderr))
 }
 
-// run is main without the process.
+// run is main with its inputs and outputs as arguments. It returns the exit status.
 func run(ctx context.Context, args []string, url string, stdout, stderr io.Writer) int {
 	t := &tool{stdout: stdout}
 	flags := flag.NewFlagSet("ratelimitctl", flag.ContinueOnError)
@@ -119,7 +119,7 @@ func run(ctx context.Context, args []string, url string, stdout, stderr io.Write
 	} else if *file != "" {
 		t.listed, err = readListed(*file)
 	}
-	t.url = cmp.Or(t.url, url, "redis://127.0.0.1:6379") // not defaults of the flag, which -h prints: a URL may have a password
+	t.url = cmp.Or(t.url, url, "redis://127.0.0.1:6379") // not a default of the flag, because -h prints defaults and a URL may have a password
 	if err == nil {
 		err = t.do(ctx, flags.Args())
 	}
@@ -135,9 +135,9 @@ func run(ctx context.Context, args []string, url string, stdout, stderr io.Write
 	return failed
 }
 
-// command is one word of the command line that says what to do.
+// command is one of the tool's commands.
 type command struct {
-	least, most int // arguments
+	least, most int // the number of arguments
 	do          func(t *tool, ctx context.Context, args []string, o options) error
 	flags       string // the names of its flags
 }
@@ -198,17 +198,17 @@ func expected(c command) string {
 	return fmt.Sprintf("%d or %d", c.least, c.most)
 }
 
-// maxText is how many bytes of a text of the store are shown.
+// maxText bounds how many bytes of a text from the store are shown.
 const maxText = 1000
 
-// print prints a value as JSON, or lines of cells, the first of which is their heading. Cells are escaped.
+// print prints v as JSON, or lines of cells. The first line is the heading. Cells are escaped.
 func (t *tool) print(v any, lines ...[]string) error {
 	if t.json {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetIndent("", "\t")
 		e.SetEscapeHTML(false)
-		_ = e.Encode(v) // no command prints what JSON cannot say
+		_ = e.Encode(v) // never fails: all values have a JSON form
 		_, err := t.stdout.Write(escaped(b.Bytes()))
 		return err
 	}
@@ -219,7 +219,7 @@ func (t *tool) print(v any, lines ...[]string) error {
 	return w.Flush()
 }
 
-// writeCells writes a line of cells, which are escaped.
+// writeCells escapes cells and writes them as a line.
 func writeCells(w io.Writer, cells []string) {
 	for i, cell := range cells {
 		if cells[i] = shown(cell); cell == "" {
@@ -229,10 +229,10 @@ func writeCells(w io.Writer, cells []string) {
 	fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), " "))
 }
 
-// shown returns a text that may come from the store as it is printed.
+// shown returns a text from the store in the form in which it is printed.
 func shown(text string) string { return printable.Text(text, maxText) }
 
-// escaped returns JSON with all that does not print as \u....
+// escaped returns JSON with unprintable characters written as \u....
 func escaped(text []byte) []byte {
 	var b bytes.Buffer
 	for _, c := range string(text) {

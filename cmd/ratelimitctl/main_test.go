@@ -19,7 +19,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// ctl runs the tool and returns what it prints and its exit status.
+// ctl runs the tool and returns its output and exit status.
 func ctl(t *testing.T, addr string, args ...string) (string, int) {
 	var out bytes.Buffer
 	status := run(t.Context(), args, "redis://"+addr, &out, &out)
@@ -78,7 +78,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestMain is the program itself for TestProgram.
+// TestMain runs as the tool itself for TestProgram.
 func TestMain(m *testing.M) {
 	if os.Getenv("BE_RATELIMITCTL") != "" {
 		main()
@@ -86,7 +86,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The program reads REDIS_URL, prints no messages of its Redis client, and ends when it is told to.
+// The program reads REDIS_URL, prints no log messages of its Redis client, and ends on a signal.
 func TestProgram(t *testing.T) {
 	program := func(url, command string) *exec.Cmd {
 		c := exec.Command(os.Args[0], command)

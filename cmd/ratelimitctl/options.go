@@ -23,7 +23,7 @@ type options struct {
 	every        time.Duration
 }
 
-// parseOptions reads the flags of a command, which may stand before and after its arguments. Behind "--" are arguments only.
+// parseOptions parses the flags of a command. Flags may be before and after the arguments. After "--" there are only arguments.
 func parseOptions(name string, known, args []string) (rest []string, o options, err error) {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -43,7 +43,7 @@ func parseOptions(name string, known, args []string) (rest []string, o options, 
 	return rest, o, nil
 }
 
-// checkShown checks that the key among the arguments is one that errors and top show, if it is said to be.
+// checkShown checks, with -shown, that the key has the form that errors and top show.
 func (o *options) checkShown(name string, args []string) error {
 	if o.shown && len(args) > 1 && !key.IsEscaped(args[1]) {
 		return misused(fmt.Sprintf("%s: -shown: found %q; expected a whole key as errors and top show it", name, args[1]))

@@ -37,7 +37,7 @@ func (t *tool) clearOverride(ctx context.Context, args []string, _ options) erro
 	text, err := t.client.HGet(ctx, key.Escape(t.prefix)+":overrides", args[0]).Result()
 	found := err == nil
 	if !found && !errors.Is(err, redis.Nil) {
-		return cmp.Or(t.limiter.Ping(ctx), err) // Ping says more of a server that fails
+		return cmp.Or(t.limiter.Ping(ctx), err) // Ping says more about a server that fails
 	}
 	if err := t.limiter.Overrides().Clear(ctx, args[0]); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (t *tool) listOverrides(ctx context.Context, _ []string, _ options) error {
 	return cmp.Or(t.print(all, lines...), err) // err is of those that are not understood, or of too many
 }
 
-// changes says what an override changes, as arguments of a directive.
+// changes returns the changes of an override as arguments of a directive.
 func changes(v ratelimit.Override) string {
 	var texts []string
 	if v.Limit != nil {
@@ -83,7 +83,7 @@ func changes(v ratelimit.Override) string {
 	return strings.Join(texts, " ")
 }
 
-// local returns a time as the user's clock shows it.
+// local returns a time in the user's time zone.
 func local(at time.Time) string {
 	if at.IsZero() {
 		return ""

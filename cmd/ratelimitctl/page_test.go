@@ -18,7 +18,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// TestPages runs what the pages show, on a server that a shop uses. All but times and sizes must be as on the page.
+// TestPages runs the commands on the pages, on a server that a shop uses. The output must be that of the page, except times and sizes.
 func TestPages(t *testing.T) {
 	for name, policy := range map[string]string{"ratelimitctl": "allkeys-lru", "operating": "noeviction"} {
 		server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", policy)
@@ -55,7 +55,7 @@ var (
 	prompt  = regexp.MustCompile(`(?m)^\$ (ratelimitctl|redis-cli) (.*)$`)
 )
 
-// replay runs the commands of a block, and returns them with what they print.
+// replay runs the commands of a block, and returns them with their output.
 func replay(t *testing.T, server *redistest.Server, block string) string {
 	var b strings.Builder
 	for i, m := range prompt.FindAllStringSubmatch(block, -1) {
@@ -78,7 +78,7 @@ func replay(t *testing.T, server *redistest.Server, block string) string {
 	return b.String()
 }
 
-// varying is what differs between two runs.
+// varying has patterns of what differs between two runs.
 var varying = []struct {
 	pattern *regexp.Regexp
 	by      string
@@ -107,7 +107,7 @@ func settled(text string) string {
 	return text
 }
 
-// openShop is two processes whose limits the pages show. One of them goes on until the test ends, and publishes statistics.
+// openShop starts two processes, whose limits the pages show. One of them runs until the test ends, and publishes statistics.
 func openShop(t *testing.T, server *redistest.Server) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	ctx, end := context.WithCancel(t.Context())
@@ -156,7 +156,7 @@ func openShop(t *testing.T, server *redistest.Server) {
 	t.Fatal("the shop does not tell of its rules and decisions")
 }
 
-// listFile writes a list of a rule that nobody has used.
+// listFile writes a file with a rule that nobody has used.
 func listFile(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "rules.json")
 	list := `[{"file":"reports.go","line":9,"method":"shop.Reports.Send","rule":"reports","key":"{user}","limit":10,"window":"@daily","algorithm":"calendar"}]`

@@ -9,14 +9,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// place is permits for a time to come.
+// place is a number of permits for a future time.
 type place struct {
 	In      string `json:"in"`
 	Permits int64  `json:"permits"`
 }
 
-// places returns the permits that calls wait for, and those that calls gave up while others waited behind them. The rule is q's as the
-// overrides leave it, and valid.
+// places returns the permits that calls wait for, and the free places: permits that calls gave up while others waited behind them. rule is q's
+// rule with its override applied. It must be valid.
 func (t *tool) places(ctx context.Context, q ratelimit.Request, rule ratelimit.Rule) (waiting, free []place, err error) {
 	if rule.Distinct != "" || rule.Prepay || rule.Warmup > 0 {
 		return nil, nil, nil // no call waits for its own permits
@@ -33,7 +33,7 @@ func placesOf(due []lua.Due) (places []place) {
 	return places
 }
 
-// overridden returns a rule as the overrides in the store leave it.
+// overridden returns a rule with its override in the store applied.
 func (t *tool) overridden(ctx context.Context, rule ratelimit.Rule) (ratelimit.Rule, error) {
 	all, err := t.limiter.Overrides().All(ctx)
 	if all == nil {

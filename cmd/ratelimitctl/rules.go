@@ -11,7 +11,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// rules returns the rules that limiters used, and after them those of -rules that none has used.
+// rules returns the rules that limiters used, followed by those in -rules that no limiter has used.
 func (t *tool) rules(ctx context.Context) ([]ratelimit.UsedRule, error) {
 	rules, err := t.limiter.Rules(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (t *tool) rules(ctx context.Context) ([]ratelimit.UsedRule, error) {
 // shownRule is a rule as JSON.
 type shownRule struct {
 	Rule   string    `json:"rule"`
-	Limit  *int64    `json:"limit,omitempty"` // none where each call brings its own
+	Limit  *int64    `json:"limit,omitempty"` // nil if the limit depends on the call
 	Window string    `json:"window"`
 	Key    string    `json:"key,omitempty"`
 	Mode   string    `json:"mode"`
@@ -58,7 +58,7 @@ func (t *tool) printRules(ctx context.Context, _ []string, _ options) error {
 	return t.print(shown, lines...)
 }
 
-// perWindow says a window in words, as errors do: "per hour (leaky-bucket)" for "leaky:1h".
+// perWindow puts a window into words, as errors do: "per hour (leaky-bucket)" for "leaky:1h".
 func perWindow(window string) string {
 	return strings.TrimPrefix(ratelimit.Violation{Window: window}.String(), "0 ")
 }
@@ -71,7 +71,7 @@ func (t *tool) find(ctx context.Context, name string) ([]ratelimit.UsedRule, err
 	}
 	rules = slices.DeleteFunc(rules, func(r ratelimit.UsedRule) bool { return r.Name != name })
 	if len(rules) == 0 {
-		return nil, fmt.Errorf("no limiter of prefix %q has used a rule %q within a day; \"ratelimitctl rules\" lists those that were used, and -rules tells of others", t.prefix, name)
+		return nil, fmt.Errorf("no limiter of prefix %q has used a rule %q within a day; \"ratelimitctl rules\" lists the rules in use; give others with -rules", t.prefix, name)
 	}
 	return rules, nil
 }

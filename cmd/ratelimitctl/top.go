@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	topEvery     = 2 * time.Second // between two frames
+	topEvery     = 2 * time.Second // the time between two frames
 	maxProcesses = 1000
 )
 
-// clear empties a terminal.
+// clear clears a terminal.
 const clear = "\x1b[H\x1b[2J\x1b[3J"
 
-// top shows what processes decide, until it is interrupted.
+// top shows the decisions of all processes, until it is interrupted.
 func (t *tool) top(ctx context.Context, _ []string, o options) error {
 	if o.every == 0 {
 		o.every = topEvery
@@ -30,7 +30,7 @@ func (t *tool) top(ctx context.Context, _ []string, o options) error {
 	if o.every < time.Second {
 		return misused("top: -every: found " + o.every.String() + "; expected 1s or more")
 	}
-	_ = t.limiter.Ping(ctx) // reads overrides, which change windows; without them, rules are shown as keys name them
+	_ = t.limiter.Ping(ctx) // reads overrides, which may change windows; without them, top shows windows in the form of keys
 	for first := true; ; first = false {
 		err := t.show(ctx, first)
 		if ctx.Err() != nil {
@@ -80,7 +80,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// reports returns what the processes published last.
+// reports returns the last report of each process.
 func (t *tool) reports(ctx context.Context) (reports []stats.Report, err error) {
 	prefix := key.Escape(t.prefix)
 	processes, err := t.client.ZRange(ctx, stats.List(prefix), -maxProcesses, -1).Result()
@@ -96,7 +96,7 @@ func (t *tool) reports(ctx context.Context) (reports []stats.Report, err error) 
 	for _, answer := range answers {
 		text, failed := answer.(*redis.StringCmd).Result()
 		if failed == redis.Nil {
-			continue // idle, or gone
+			continue // the process is idle or has ended
 		}
 		if failed != nil {
 			return nil, err
@@ -108,10 +108,10 @@ func (t *tool) reports(ctx context.Context) (reports []stats.Report, err error) 
 	return reports, nil
 }
 
-// named is a rule as people know it.
+// named is a rule under the names that people know.
 type named struct{ Rule, Window string }
 
-// names returns how rules are shown, by their names and tags in keys.
+// names returns the names under which rules are shown, by their names and tags in keys.
 func (t *tool) names(rules []ratelimit.UsedRule) map[named]named {
 	names := map[named]named{}
 	for _, r := range rules {

@@ -67,7 +67,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// requirePrintable checks that a text has nothing that a terminal obeys.
+// requirePrintable checks that a text has no characters that a terminal interprets.
 func requirePrintable(t *testing.T, text string) {
 	t.Helper()
 	for _, line := range strings.Split(text, "\n") {
@@ -77,7 +77,7 @@ func requirePrintable(t *testing.T, text string) {
 	}
 }
 
-// What processes decide is shown, by several processes, and is gone when they decide no more.
+// top shows the decisions of several processes, and nothing after they have stopped.
 func TestTop(t *testing.T) {
 	server := redistest.Start(t)
 	require(t, server.Addr, done, "No process publishes statistics", "top", "-once")
@@ -95,14 +95,14 @@ func TestTop(t *testing.T) {
 	if len(f.Rules) != 1 || f.Rules[0].Rule != "login" || len(f.Refused) != 1 || f.Refused[0].Key != "ann" {
 		t.Fatalf("got %+v", f)
 	}
-	// 10 calls, of which 7 were refused, in about 5 seconds.
+	// 10 calls in about 5 seconds. 7 of them were refused.
 	if r := f.Rules[0]; r.Calls < 0.5 || r.Calls > 2 || r.Refused/r.Calls < 0.69 || r.Refused/r.Calls > 0.71 {
 		t.Errorf("got %+v", r)
 	}
 	require(t, server.Addr, done, "2 processes", "top", "-once")
 }
 
-// Rules without names are shown as errors show them, also under an override.
+// top shows the same names as errors for rules without names, even under an override.
 func TestTopNamesRules(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
@@ -121,7 +121,7 @@ func TestTopNamesRules(t *testing.T) {
 	require(t, server.Addr, done, "p.T.M#2  per 2h  1.0", "top", "-once")
 }
 
-// Frames go on until the tool is interrupted, and are plain where there is no terminal.
+// top prints frames until it is interrupted. Without a terminal, they have no control characters.
 func TestTopGoesOn(t *testing.T) {
 	server := redistest.Start(t)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -140,7 +140,7 @@ func TestTopGoesOn(t *testing.T) {
 	}
 }
 
-// A terminal is emptied before each frame. This test has none, but another device.
+// A terminal is cleared before each frame. This test uses another device in place of a terminal.
 func TestTerminal(t *testing.T) {
 	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
