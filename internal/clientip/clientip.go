@@ -76,7 +76,7 @@ func (r Resolver) text(a netip.Addr) string {
 	return netip.PrefixFrom(a, a.BitLen()-r.Host).Masked().String()
 }
 
-// parse reads an address with or without a port, and without its zone.
+// parse parses an address with or without a port. It drops the zone.
 func parse(s string) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(strings.Trim(s, " \t"))
 	if err != nil {

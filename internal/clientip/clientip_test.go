@@ -87,7 +87,7 @@ func TestNoAddress(t *testing.T) {
 	}
 }
 
-// Whatever a client writes into the header, its address is the one that the first proxy saw.
+// Whatever a client writes into the header, its address is the one that the first trusted proxy saw.
 func TestForgedHeaderMovesNothing(t *testing.T) {
 	trusted := proxies(t, "10.0.0.0/8", "fd00::/8")
 	address := rapid.OneOf(

@@ -17,7 +17,7 @@ func lastUnquoted(s string, c byte) int {
 	return -1
 }
 
-// escaped reports whether an odd number of backslashes stands before s[i].
+// escaped reports whether there is an odd number of backslashes before s[i].
 func escaped(s string, i int) bool {
 	slashes := i - len(strings.TrimRight(s[:i], `\`))
 	return slashes%2 == 1

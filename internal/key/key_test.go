@@ -22,7 +22,7 @@ func TestEscape(t *testing.T) {
 		"\xff":                   "%FF",
 		"\u2028":                 "%E2%80%A8",
 		strings.Repeat("a", 128): strings.Repeat("a", 128),
-		long:                     strings.Repeat("a", 94) + "%#c12cb024a2e5551cca0e08fce8f1c5e3", // as sha256sum has it
+		long:                     strings.Repeat("a", 94) + "%#c12cb024a2e5551cca0e08fce8f1c5e3", // from sha256sum
 	} {
 		if got := Escape(text); got != want {
 			t.Errorf("Escape(%q) = %q, want %q", text, got, want)

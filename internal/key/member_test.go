@@ -21,7 +21,7 @@ func TestMember(t *testing.T) {
 	})
 	for text, want := range map[string]string{
 		"13800138000":            "13800138000",
-		strings.Repeat("a", 129): "\x01\xc1\x2c\xb0\x24\xa2\xe5\x55\x1c\xca\x0e\x08\xfc\xe8", // as sha256sum has it
+		strings.Repeat("a", 129): "\x01\xc1\x2c\xb0\x24\xa2\xe5\x55\x1c\xca\x0e\x08\xfc\xe8", // from sha256sum
 	} {
 		if m := Member(text); m != want {
 			t.Errorf("%q became %q, want %q", text, m, want)

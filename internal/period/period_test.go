@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is written reads back, and so does what package time writes.
+// Parse reads the texts of Format, and those of package time.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := time.Duration(rapid.Int64Min(1).Draw(t, "duration"))
@@ -19,7 +19,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// Decimal fractions of days are exact, as far as there are nanoseconds.
+// Decimal fractions of days are exact to the nanosecond.
 func TestFractions(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0.1d": day / 10, "0.3w": 7 * day * 3 / 10, "0.000000000000011574074074d": 0,

@@ -27,7 +27,7 @@ func StartProxy(t testing.TB, addr string) *Proxy {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
-				return // the test is over
+				return // the test has ended
 			}
 			server, err := net.Dial("tcp", addr)
 			if err != nil {

@@ -30,7 +30,7 @@ type Server struct {
 	process *process // nil while stopped
 }
 
-// process is one run of the binary; done is closed when it has ended.
+// process is one run of the binary. done is closed when it has ended.
 type process struct {
 	cmd    *exec.Cmd
 	output bytes.Buffer // may be read only after done
@@ -45,7 +45,7 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Cleanup(s.Stop)
 	var err error
 	for range startTries {
-		// The port may be taken between here and the server's bind. Then the server ends, and the next port is tried.
+		// Another process may take the port before the server binds it. Then the server ends, and Start tries the next port.
 		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
 		if err = s.run(); err == nil {
 			return s
@@ -55,7 +55,7 @@ func Start(t testing.TB, args ...string) *Server {
 	return nil
 }
 
-// Stop kills the server at once, as a crash would. Stopping a stopped server does nothing.
+// Stop kills the server, like a crash. It does nothing if the server is stopped.
 func (s *Server) Stop() {
 	if s.process == nil {
 		return
@@ -65,7 +65,7 @@ func (s *Server) Stop() {
 	s.process = nil
 }
 
-// Restart starts the server again on its old port, with no data.
+// Restart starts the server again on its old port, without data.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Stop()
@@ -74,7 +74,7 @@ func (s *Server) Restart() {
 	}
 }
 
-// Pause freezes the process: connections stay open, and nothing is answered until Resume.
+// Pause freezes the process: connections stay open, but the server does not reply until Resume.
 func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
 
 // Resume ends a Pause.

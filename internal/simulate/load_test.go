@@ -28,7 +28,7 @@ func drawLoad(t *rapid.T) *Load {
 	return l
 }
 
-// A load is sorted, within its time, and has only its own keys.
+// The calls of a load are sorted, within its time, and have only its keys.
 func TestLoadsAreSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLoad(t)
@@ -42,7 +42,7 @@ func TestLoadsAreSorted(t *testing.T) {
 	})
 }
 
-// The same text and seed give the same load, and the number of keys moves no call.
+// The same text and seed give the same load. The number of keys does not change the times of calls.
 func TestLoadsAreRepeatable(t *testing.T) {
 	span := Span{Length: time.Minute, Seed: 5}
 	const text = "poisson:10/s+daily:3/s+poisson:10/s"
@@ -71,7 +71,7 @@ func load(t *testing.T, text string, span Span) *Load {
 	return l
 }
 
-// Each shape has the rate that it is asked for. A random one may be off by six standard deviations.
+// Each shape has the requested rate. A random one may be off by six standard deviations.
 func TestRates(t *testing.T) {
 	for text, length := range map[string]time.Duration{
 		"constant:7/s": time.Hour, "poisson:7/s": time.Hour, "burst:70/10s": time.Hour, "daily:7/m": 24 * time.Hour,

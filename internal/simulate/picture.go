@@ -168,7 +168,7 @@ func drawGrid(s *svg.Drawing, y, height float64, top string) {
 	s.Text("end", svg.At(left-8, y+height+4), "0")
 }
 
-// drawTimes labels the time axis, with the time since the start.
+// drawTimes labels the time axis with the time since the start.
 func drawTimes(s *svg.Drawing, y float64, length time.Duration) {
 	step := stepFor(length, 10)
 	for at := time.Duration(0); at <= length; at += step {

@@ -25,7 +25,7 @@ type Rule struct {
 // MarshalText returns the text of the rule.
 func (r Rule) MarshalText() ([]byte, error) { return []byte(r.Text), nil }
 
-// run is one call of Run.
+// run is the state of one call of Run.
 type run struct {
 	*line
 	load    *Load

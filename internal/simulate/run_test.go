@@ -279,7 +279,8 @@ func TestLeftOfManyPermits(t *testing.T) {
 	}
 }
 
-// The budget is what a call could take: nothing while the key is blocked, and in other modes as much as if the rule were enforced.
+// The budget that is left is what a call could take. It is zero while the key is blocked. In shadow or trigger mode it is the same as in enforce
+// mode.
 func TestLeft(t *testing.T) {
 	load := calls(t, "0,a\n1,a\n2,a\n2,a\n3,a\n30,a\n40,a\n")
 	for want, rule := range map[string]ratelimit.Rule{
@@ -295,7 +296,7 @@ func TestLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		var left []string
-		for _, second := range []time.Duration{0, 1, 2, 3, 4, 25, 30, 35} { // before the calls of that time
+		for _, second := range []time.Duration{0, 1, 2, 3, 4, 25, 30, 35} { // measured before the calls of the same time
 			left = append(left, fmt.Sprint(r.Timeline.Left[0][second*time.Second/time.Duration(r.Timeline.LeftStep)]))
 		}
 		if got := strings.Join(left, " "); got != want {

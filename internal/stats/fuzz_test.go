@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzParse: a report of the store is one of a bounded size that is written as it was read, or an error.
+// FuzzParse parses arbitrary texts as reports. Each is either an error, or a report of bounded size. Writing the report and parsing it again gives
+// the same.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"seconds":5.1,"rules":[{"name":"login","tag":"1m","calls":7,"refused":2,"subjects":[{"subject":"ann","calls":7}]}]}`)
 	f.Add(`{"seconds":-1}`)

@@ -46,7 +46,7 @@ func Key(prefix, process string) string { return List(prefix) + ":" + process }
 // MaxReport is the size of the largest report that Parse accepts, in bytes.
 const MaxReport = 8 << 20
 
-// Parse reads a report from the store.
+// Parse parses a report from the store.
 func Parse(text string) (Report, error) {
 	var r Report
 	if len(text) > MaxReport {

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// All decisions are counted, no subject is told more than it had, and one with more than an eighth of all is always told, but for what
-// others had before.
+// A sketch counts all decisions. It gives no subject more decisions than it had. A subject with more than an eighth of all decisions is always
+// reported, except for decisions that may belong to earlier subjects of its way.
 func TestSketch(t *testing.T) {
 	seed := maphash.MakeSeed()
 	rapid.Check(t, func(t *rapid.T) {

@@ -103,7 +103,7 @@ func (s *Drawing) Polyline(class string, points []Point) {
 	s.element("<path class=%q d=%q/>", class, d.String())
 }
 
-// number writes tenths of a pixel.
+// number returns f rounded to tenths of a pixel.
 func number(f float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
 }
