@@ -16,16 +16,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// decide decides one call of a subject.
+// decide decides one call for a subject.
 type decide func(subject string) (allowed bool, err error)
 
-// decideMember decides one call of a subject that is about a member.
+// decideMember decides one call for a subject and a member.
 type decideMember func(subject, member string) (allowed bool, err error)
 
 // plenty is a limit that no measurement reaches.
 const plenty = 1_000_000
 
-// rule names a rule as generated code does for //ratelimit:rule key="{phone}" above a method.
+// rule gives a rule the name and key that generated code has for //ratelimit:rule key="{phone}" above a method.
 func rule(r ratelimit.Rule) ratelimit.Rule {
 	r.Name, r.Key = "sms.Sender.SendCode", "{phone}"
 	return r
@@ -47,7 +47,7 @@ func leaky(limit int64, per time.Duration) ratelimit.Rule {
 	return rule(ratelimit.Rule{Limit: limit, Per: per, Algorithm: ratelimit.LeakyBucket})
 }
 
-// counter has a number of slices; 0 is the default.
+// counter returns a sliding counter. 0 slices means the default.
 func counter(limit, slices int64, per time.Duration) ratelimit.Rule {
 	return rule(ratelimit.Rule{Limit: limit, Per: per, Algorithm: ratelimit.SlidingCounter, Slices: slices})
 }
@@ -67,7 +67,7 @@ func yearly(limit int64) ratelimit.Rule {
 	return rule(ratelimit.Rule{Limit: limit, Cron: "0 0 0 1 1 *"})
 }
 
-// ours decides with this module, all rules for the one subject.
+// ours decides with this module, under all rules for one subject.
 func ours(limiter *ratelimit.Limiter, rules ...ratelimit.Rule) decide {
 	prepared := wrap.NewRules("sms.Sender.SendCode", rules...)
 	return func(subject string) (bool, error) {
@@ -75,10 +75,10 @@ func ours(limiter *ratelimit.Limiter, rules ...ratelimit.Rule) decide {
 	}
 }
 
-// maxCost is the most that one call may take of a sliding window.
+// maxCost is the largest cost of one call on a sliding window.
 const maxCost = 10_000
 
-// oursAtOnce takes a whole limit in as few calls as may be.
+// oursAtOnce takes a whole limit in as few calls as possible.
 func oursAtOnce(limiter *ratelimit.Limiter, cost int64, rules ...ratelimit.Rule) decide {
 	prepared := wrap.NewRules("sms.Sender.SendCode", rules...)
 	return func(subject string) (bool, error) {
@@ -93,7 +93,7 @@ func oursAtOnce(limiter *ratelimit.Limiter, cost int64, rules ...ratelimit.Rule)
 	}
 }
 
-// oursCounting decides with this module by a rule that counts members.
+// oursCounting decides with this module, under a rule with Distinct.
 func oursCounting(limiter *ratelimit.Limiter, r ratelimit.Rule) decideMember {
 	prepared := wrap.NewRules("sms.Sender.SendCode", r)
 	return func(subject, member string) (bool, error) {
@@ -112,13 +112,13 @@ func oursOn(client redis.UniversalClient) *ratelimit.Limiter {
 	return ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)))
 }
 
-// oursAsking is oursOn for a limiter that asks the server for each refusal, as it would for the first one.
+// oursAsking is like oursOn, but the limiter remembers no refusals and asks the server each time.
 func oursAsking(client redis.UniversalClient) *ratelimit.Limiter {
 	return ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute), redisstore.WithRefusalMemory(0)))
 }
 
-// redisRate asks redis_rate once for each limit, each with a key of its own, as a program with several rules would; it does
-// not give back what one limit took when another refuses.
+// redisRate asks redis_rate once for each limit, each with its own key, as a program with several rules would. If one limit refuses, it does not
+// give back what the others took.
 func redisRate(client redis.UniversalClient, limits ...redis_rate.Limit) decide {
 	limiter := redis_rate.NewLimiter(client)
 	return func(subject string) (bool, error) {
@@ -152,7 +152,7 @@ func ululeOn(store ulule.Store, limit int64, per time.Duration) decide {
 	}
 }
 
-// emptyScript is what a script costs that does nothing.
+// emptyScript runs a script that does nothing.
 func emptyScript(client *redis.Client) decide {
 	script := redis.NewScript("return 1")
 	return func(subject string) (bool, error) {

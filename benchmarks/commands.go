@@ -13,13 +13,13 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// occasion is a call whose commands are counted.
+// occasion is a kind of call whose commands are counted.
 type occasion struct {
 	name   string
-	per    time.Duration // between the calls that the rule admits; if 0, so long that none is admitted by chance
-	wait   time.Duration // that the rule allows
+	per    time.Duration // the rule's window; 0 means one so long that no call is admitted by chance
+	wait   time.Duration // the rule's Wait
 	second bool          // the subject has just made another call
-	end    time.Duration // after which the call's context ends
+	end    time.Duration // the time after which the call's context ends
 	want   error
 }
 
@@ -34,7 +34,7 @@ var occasions = []occasion{
 	{name: "cancelled during the wait", wait: long, second: true, end: pause / 10, want: context.Canceled},
 }
 
-// measureCommands counts what a call has the server do.
+// measureCommands counts the commands that a call causes on the server.
 func measureCommands(server *redisServer, e effort) ([]table, error) {
 	t := table{title: "Commands of a call: scripts, and commands inside them", header: []string{"one rule"}}
 	kinds := []func(int64, time.Duration) ratelimit.Rule{sliding, bucket, leaky}
@@ -61,7 +61,7 @@ func measureCommands(server *redisServer, e effort) ([]table, error) {
 	return []table{t}, nil
 }
 
-// count returns the means of n calls, each of a new subject.
+// count returns the means over n calls, each of a new subject.
 func (o occasion) count(server *redisServer, limiter *ratelimit.Limiter, rules *wrap.Rules, n int) (
 	scripts, inside float64, err error,
 ) {
@@ -98,10 +98,10 @@ func (o occasion) call(limiter *ratelimit.Limiter, rules *wrap.Rules, subject st
 	return wrap.Take(ctx, limiter, rules, subject)
 }
 
-// calls is how many commands the server has run.
+// calls is the number of commands that the server has run.
 type calls struct {
 	scripts float64
-	others  float64 // which only scripts call here
+	others  float64 // commands that only scripts call in this measurement
 }
 
 func (s *redisServer) calls() (c calls, err error) {

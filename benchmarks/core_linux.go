@@ -17,7 +17,7 @@ func onOneCore(server int, do func() error) error {
 	for cpu := range len(all) * 64 {
 		if all.IsSet(cpu) {
 			one.Zero()
-			one.Set(cpu) // the last one, as the system itself is mostly busy on the first
+			one.Set(cpu) // the last processor, because the system itself mostly uses the first
 		}
 	}
 	defer func() {
@@ -29,7 +29,7 @@ func onOneCore(server int, do func() error) error {
 	return do()
 }
 
-// moveTo makes all threads of processes run on these processors. Threads to come do, too.
+// moveTo makes all threads of processes run on the given processors, including threads that are created later.
 func moveTo(cpus *unix.CPUSet, processes ...int) error {
 	for _, pid := range processes {
 		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -41,7 +41,7 @@ func moveTo(cpus *unix.CPUSet, processes ...int) error {
 			if err != nil {
 				return err
 			}
-			if err := unix.SchedSetaffinity(tid, cpus); err != nil && err != unix.ESRCH { // it may have ended
+			if err := unix.SchedSetaffinity(tid, cpus); err != nil && err != unix.ESRCH { // the thread may have ended
 				return fmt.Errorf("move a thread to one processor: %w", err)
 			}
 		}

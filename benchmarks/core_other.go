@@ -2,5 +2,5 @@
 
 package main
 
-// onOneCore runs do. This system cannot be asked for more.
+// onOneCore runs do. It cannot choose a core on this system.
 func onOneCore(_ int, do func() error) error { return do() }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// compact is how many members Redis keeps in a compact form.
+// compact is the largest number of members that Redis keeps in a compact form.
 const compact = 128
 
 // memberMemory adds members one by one.
@@ -32,7 +32,7 @@ func memberMemory(server *redisServer, limits []int64) (table, error) {
 			func() string { return strings.Repeat("w", 24) + newWord() }},
 	} {
 		row := []string{c.name}
-		var worst [2]float64 // up to compact members, and beyond
+		var worst [2]float64 // with at most compact members, and with more
 		err := eachMember(server, c.decide, c.member, most, func(n, bytes int64) {
 			i := 0
 			if n > compact {
@@ -54,7 +54,7 @@ func memberMemory(server *redisServer, limits []int64) (table, error) {
 // newWord returns 16 letters that no traffic has used.
 func newWord() string { return "words" + newSubject() }
 
-// eachMember adds members up to a number, and tells how many they are and what they take.
+// eachMember adds members one by one, at most the given number, and calls tell with their number and their memory.
 func eachMember(server *redisServer, d decideMember, member func() string, most int64, tell func(n, bytes int64)) error {
 	if err := server.flush(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func eachMember(server *redisServer, d decideMember, member func() string, most 
 	return nil
 }
 
-// sliceMemory calls through two windows of sliding counters.
+// sliceMemory makes calls during two windows of sliding counters.
 func sliceMemory(server *redisServer, limits []int64) (table, error) {
 	t := table{title: "Memory of one subject's sliding-counter on the server: bytes", header: []string{
 		"slices", "after one call", "at most, in two windows", "for a slice", fmt.Sprintf("for a slice, beside %d", perSubject),

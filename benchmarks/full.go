@@ -13,13 +13,13 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// fullCase is calls in full windows, by the limit.
+// fullCase is a case of calls in full windows, by the limit.
 type fullCase struct {
 	name    string
 	byLimit []*traffic
 }
 
-// maxFull is the largest limit that full windows are measured at.
+// maxFull is the largest limit of the full windows that are measured.
 const maxFull = 10_000
 
 func upTo(most int64, limits []int64) []int64 {
@@ -50,7 +50,7 @@ func fullCases(server *redisServer, e effort) []fullCase {
 		})
 		add(kind.name+": "+kind.passes, func(limit int64) *traffic {
 			n := max(1, min(e.calls, int(copied/limit)))
-			fresh := int64((e.calls + n - 1) / n) // calls of each subject
+			fresh := int64((e.calls + n - 1) / n) // calls for each subject
 			m := members{server: server, held: limit - fresh}
 			if kind.leaves {
 				m.gone = fresh
@@ -77,11 +77,11 @@ func fullCases(server *redisServer, e effort) []fullCase {
 	return list
 }
 
-// copied is how many members at most the states have that are made for one round.
+// copied is the largest number of members in all states that are written for one round.
 const copied = 60_000
 
-// written is calls of n subjects. It takes hours for their states to come about, so these are written before each round, as
-// the script keeps them: that of one subject, and copies of it.
+// written returns calls for n subjects with large states. Making these states by calls would take hours. So written writes the state of one subject
+// in the form of the script, and copies it, before each round.
 func written(server *redisServer, n int, d decide, write func(key string) error) *traffic {
 	subjects := make([]string, n)
 	for i := range subjects {
@@ -117,7 +117,7 @@ func (s *redisServer) keyOf(subject string, d decide) (string, error) {
 	return strings.Join(keys, ""), err
 }
 
-// copyState gives the state of the first subject to the others.
+// copyState copies the state of the first subject to the others.
 func (s *redisServer) copyState(key string, subjects []string) error {
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.PExpire(ctx, key, long)
@@ -133,7 +133,7 @@ func (s *redisServer) copyState(key string, subjects []string) error {
 type members struct {
 	server *redisServer
 	held   int64
-	gone   int64 // beside those, that have left the window
+	gone   int64 // further members that have left the window
 }
 
 func (m members) traffic(n int, d decide) *traffic {
@@ -154,10 +154,10 @@ func (m members) traffic(n int, d decide) *traffic {
 	})
 }
 
-// heldMember returns the i-th member of a set that was written: a phone number that is no newSubject.
+// heldMember returns the i-th member of a set that was written: a phone number that newSubject never returns.
 func heldMember(i int64) string { return fmt.Sprintf("2%010d", i) }
 
-// known is calls about each of the members in turn, but not in the order of the set.
+// known makes calls for each of the members in turn, but not in the order of the set.
 func known(d decideMember, limit int64) decide {
 	i := int64(0)
 	return func(subject string) (bool, error) {
@@ -166,7 +166,7 @@ func known(d decideMember, limit int64) decide {
 	}
 }
 
-// unknown is calls about new members.
+// unknown makes calls for new members.
 func unknown(d decideMember) decide {
 	return func(subject string) (bool, error) { return d(subject, newSubject()) }
 }
@@ -175,22 +175,22 @@ func unknown(d decideMember) decide {
 type sliced struct {
 	server *redisServer
 	used   int64
-	age    int64 // how many slices ago the newest one was the present one
+	age    int64 // how many slices the newest one is behind the present one
 }
 
 const slicesByDefault = 60
 
 func (s sliced) traffic(n int, d decide) *traffic {
 	return written(s.server, n, d, func(key string) error {
-		state, err := s.server.client.Get(ctx, key).Bytes() // that of a call
+		state, err := s.server.client.Get(ctx, key).Bytes() // the state after a call
 		if err != nil {
 			return err
 		}
 		const size = slicesByDefault + 1
 		newest := time.Now().UnixMicro()/(long.Microseconds()/slicesByDefault) - s.age
-		head, ring := state[1:25], state[len(state)-8*size:] // behind the byte of the layout
+		head, ring := state[1:25], state[len(state)-8*size:] // the first byte is the layout
 		put(head, newest, s.used)
-		for i := range int64(size) { // from the oldest slice on, which has one permit at least
+		for i := range int64(size) { // from the oldest slice, which has at least one permit
 			permits := share(s.used, i+1, size) - share(s.used, i, size)
 			if n := newest + 1 + i; i < size-1 {
 				put(ring[8*(n%size):], permits)
@@ -210,7 +210,7 @@ func put(b []byte, numbers ...int64) {
 	}
 }
 
-// share is i of n parts of a number, rounded up.
+// share returns i of n parts of a number, rounded up.
 func share(number, i, n int64) int64 { return (number*i + n - 1) / n }
 
 // fullTable shows one of the figures of each case.

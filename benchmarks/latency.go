@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// measureLatency measures how long callers wait for a decision while the server has time to spare: at half of the rate that
-// redis_rate reaches at most.
+// measureLatency measures how long callers wait for a decision on a server that is not fully loaded: at half of the highest rate of redis_rate.
 func measureLatency(server *redisServer, e effort) ([]table, error) {
 	pool := redis.NewClient(&redis.Options{Addr: server.addr, PoolSize: many})
 	defer pool.Close()
@@ -50,7 +49,8 @@ func measureLatency(server *redisServer, e effort) ([]table, error) {
 	return []table{t}, server.flush()
 }
 
-// paced makes calls for a time. Each caller begins one at each tick of its own. It returns how long they took, in ascending order.
+// paced makes calls for the time span. Each caller starts a call at each of its own ticks. paced returns how long the calls took, in ascending
+// order.
 func paced(d decide, between, span time.Duration) ([]float64, error) {
 	took := make([][]float64, many)
 	callers, ctx := errgroup.WithContext(ctx)

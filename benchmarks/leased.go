@@ -9,10 +9,10 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// leasedRate is how many calls a second a subject with a lease gets.
+// leasedRate is the number of calls per second for a subject with a lease.
 const leasedRate = 100_000
 
-// measureLeased measures one subject, with a lease and without, at 100,000 calls a second, or as many as there can be.
+// measureLeased measures one subject, with and without a lease, at 100,000 calls a second or as many as possible.
 func measureLeased(server *redisServer, e effort) ([]table, error) {
 	pool := redis.NewClient(&redis.Options{Addr: server.addr, PoolSize: many})
 	defer pool.Close()
@@ -44,7 +44,7 @@ func measureLeased(server *redisServer, e effort) ([]table, error) {
 	return []table{t}, server.flush()
 }
 
-// steadily makes calls of one subject, a batch of them each millisecond. The first second, in which leases grow, is not measured.
+// steadily makes calls for one subject, a batch each millisecond. It does not measure the first second, in which leases grow.
 func steadily(server *redisServer, d decide, span time.Duration) ([]string, error) {
 	subject := newSubject()
 	calls := func(span time.Duration) (n int, in time.Duration, err error) {

@@ -1,6 +1,6 @@
-// Command benchmarks measures this module's limiters beside their peers: what a decision costs a Redis server, what a
-// subject's state takes there, and what a decision costs in process and end to end. It starts its own Redis server, prints
-// its tables, and with -out puts them between the two markers in that file. It asserts nothing: the machine decides.
+// Command benchmarks measures the limiters of this module and of others: how much time a decision takes on a Redis server, how much memory a
+// subject takes there, and how much time a decision takes in memory and from end to end. It starts its own Redis server and prints its tables.
+// With -out it writes them between the two markers in that file. It asserts nothing, because the results depend on the machine.
 package main
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/ratelimit-go/ratelimit/benchmarks/internal/marked"
 )
 
-// effort is how much is measured: the more, the less the figures move from run to run.
+// effort says how much to measure. With more effort, the figures vary less from run to run.
 type effort struct {
 	rounds   int           // of each case on the server
 	calls    int           // in a round
 	limits   []int64       // of sliding windows
-	subjects int           // to measure memory over
-	bench    time.Duration // for a turn of a benchmark in process
-	turn     time.Duration // for a turn of a load
-	turns    int           // of each benchmark or load, of which the best counts: they are short, as the machine is busy now and then
-	load     time.Duration // for each load without turns
-	repeats  int           // of what takes long or hardly differs, of which the best counts
+	subjects int           // for measurements of memory
+	bench    time.Duration // of one turn of a benchmark in memory
+	turn     time.Duration // of one turn of a load
+	turns    int           // of each benchmark or load. The best one counts; turns are short, because the machine may be busy now and then
+	load     time.Duration // of each load without turns
+	repeats  int           // of measurements that take long or hardly vary. The best one counts
 }
 
 var (
@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// sections are what can be measured. Each returns its tables.
+// sections are the measurements. Each returns its tables.
 var sections = []struct {
 	name    string
 	measure func(*redisServer, effort) ([]table, error)
@@ -56,7 +56,7 @@ var sections = []struct {
 	{"leased", measureLeased},
 }
 
-// part is where the tables stand in README.md.
+// part is the part of README.md with the tables.
 var part = marked.Part{Begin: "<!-- begin of what `go run . -out README.md` writes -->", End: "<!-- end -->"}
 
 func main() {

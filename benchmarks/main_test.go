@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every case runs, and the report finds its place in the README.
+// Every case runs, and the report is written to its place in the README.
 func TestQuick(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

@@ -25,7 +25,7 @@ func measureMemory(server *redisServer, e effort) ([]table, error) {
 	return []table{windows, members, slices, subjects}, err
 }
 
-const perSubject = 200 // bytes, which the state of any subject may take beside its permits
+const perSubject = 200 // bytes that the state of a subject may take in addition to its permits
 
 // windowMemory fills sliding windows call by call.
 func windowMemory(server *redisServer, limits []int64) (table, error) {
@@ -73,10 +73,10 @@ func fillWindow(server *redisServer, limit int64) ([]string, error) {
 	return append(row, number(worst), grouped(most), number(float64(most-perSubject)/float64(limit))), err
 }
 
-// looksAt says whether to look at the memory after the n-th call. To look takes longer than to call.
+// looksAt reports whether to measure the memory after the n-th call. Measuring takes longer than a call.
 func looksAt(n, limit int64) bool { return n <= 1000 || n%1000 == 0 || n == limit }
 
-// replacedWindow is the most that a window takes while each of its permits is followed by another.
+// replacedWindow returns the largest size of a window while new permits replace all its permits.
 func replacedWindow(server *redisServer, limit int64) (most int64, err error) {
 	if err := server.flush(); err != nil {
 		return 0, err
@@ -104,7 +104,7 @@ func replacedWindow(server *redisServer, limit int64) (most int64, err error) {
 	return most, nil
 }
 
-// keyMemory returns what all keys on the server take.
+// keyMemory returns how much memory all keys on the server take.
 func keyMemory(server *redisServer) (int64, error) {
 	keys, err := server.client.Keys(ctx, "*").Result()
 	if err != nil {
@@ -113,7 +113,7 @@ func keyMemory(server *redisServer) (int64, error) {
 	return usage(server, keys)
 }
 
-// usage returns what keys take. A key that has expired takes nothing.
+// usage returns how much memory keys take. A key that has expired takes nothing.
 func usage(server *redisServer, keys []string) (sum int64, err error) {
 	for _, key := range keys {
 		bytes, err := server.client.MemoryUsage(ctx, key, 0).Result()

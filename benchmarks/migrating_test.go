@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestBefore compiles the code that docs/migrating.md replaces. This module requires the limiters that it uses. The files stand in an
+// TestBefore compiles the code in docs/migrating.md that is replaced. This module requires the limiters which that code uses. The files are in an
 // overlay, each in a package of its own.
 func TestBefore(t *testing.T) {
 	page, err := os.ReadFile("../docs/migrating.md")

@@ -21,16 +21,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// local is a limiter in process. Its calls are admitted: make returns one whose limit no measurement reaches.
+// local is a limiter in memory. All its calls are admitted: make returns a limiter whose limit no measurement reaches.
 type local struct {
 	name string
 	make func() (decide, error)
-	kept func() (decide, error) // if not nil, the one to measure many keys on: its state does not expire meanwhile
+	kept func() (decide, error) // if not nil, returns a limiter for measurements of many keys, whose state does not expire meanwhile
 }
 
 func locals() []local {
-	// A window of 50 us never holds 1,000 calls, but after a stall of the machine it keeps as many times.
-	// The bucket drains by up to a permit a call, and is too large to be empty before a benchmark ends.
+	// A window of 50 us never has 1,000 calls, but after a stall of the machine it keeps the times of that many.
+	// The bucket loses up to one permit for each call. It is too large to become empty during a benchmark.
 	short, kept, endless := sliding(1000, 50*time.Microsecond), sliding(1000, long), yearly(1e15)
 	ulule := func() (decide, error) { return ululeOn(ululemem.NewStore(), 1e15, time.Hour), nil }
 	return []local{
@@ -48,7 +48,7 @@ func locals() []local {
 	}
 }
 
-// inProcess keeps up to two rules of all keys.
+// inProcess returns a limiter in memory with room for two rules and all keys.
 func inProcess() *ratelimit.Limiter {
 	return ratelimit.New(memstore.New(memstore.WithMaxKeys(2*plenty), memstore.WithMaxBytes(1<<33)))
 }
@@ -86,7 +86,7 @@ func wrapped(r ratelimit.Rule) func() (decide, error) {
 	}
 }
 
-// limitedSender is what is generated for //ratelimit:rule key="sms:{phone}", but that the rules are not a variable.
+// limitedSender is the wrapper that is generated for //ratelimit:rule key="sms:{phone}", except that the rules are not in a variable.
 type limitedSender struct {
 	next interface {
 		SendCode(context.Context, string) error
@@ -127,7 +127,7 @@ func throttledMemory() (decide, error) {
 	if err != nil {
 		return nil, err
 	}
-	limiter.SetMaxCASAttemptsLimit(plenty) // else it fails where many call at once
+	limiter.SetMaxCASAttemptsLimit(plenty) // otherwise it fails if many call at the same time
 	return func(subject string) (bool, error) {
 		limited, _, err := limiter.RateLimitCtx(ctx, subject, 1)
 		return !limited, err
@@ -217,7 +217,7 @@ func mustAllow(d decide, subject string) {
 
 func nanoseconds(r testing.BenchmarkResult) float64 { return float64(r.T.Nanoseconds()) / float64(r.N) }
 
-// keeping returns a limiter to measure many keys on.
+// keeping returns a limiter for measurements of many keys.
 func (l local) keeping() (decide, error) {
 	if l.kept != nil {
 		return l.kept()
@@ -225,7 +225,7 @@ func (l local) keeping() (decide, error) {
 	return l.make()
 }
 
-// overKeys returns the nanoseconds of a call of one of n keys, any of them, which have state already.
+// overKeys returns the time of a call for a random one of n keys, in nanoseconds. All keys already have state.
 func (l local) overKeys(n int, e effort) (float64, error) {
 	d, err := l.keeping()
 	if err != nil {
@@ -249,14 +249,14 @@ func (l local) overKeys(n int, e effort) (float64, error) {
 	return least, nil
 }
 
-// filled are the limiters whose memory was measured. A limiter's timer may hold it for a while, so dropping one would be seen
-// in the measurement of the next.
+// filled holds the limiters whose memory was measured. If one were dropped, its memory could be freed during the next measurement, because its
+// timer may keep it alive for a while.
 var filled []decide
 
-// held is longer than that.
+// held is longer than such a timer.
 const held = 3 * time.Second
 
-// bytes returns what each of n keys takes after one call, the key's own bytes included.
+// bytes returns how much memory each of n keys takes after one call, including the bytes of the key itself.
 func (l local) bytes(n int) (int64, error) {
 	d, err := l.keeping()
 	if err != nil {
@@ -275,7 +275,7 @@ func (l local) bytes(n int) (int64, error) {
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what pools hold outlives the first
+	runtime.GC() // pools are only emptied by the second collection
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }

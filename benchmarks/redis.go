@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 )
 
-// ctx can end, as the context of a request can: clients do more for such a one.
+// ctx can end, like the context of a request. Clients do more work for such a context.
 var ctx, _ = context.WithCancel(context.Background())
 
 // redisServer is a Redis server of our own, and a client with one connection to it.
@@ -25,7 +25,7 @@ type redisServer struct {
 func startRedis() *redisServer {
 	o := &redisproc.Owner{}
 	addr := redistest.Start(o).Addr
-	// To forget millions of keys takes a server a while.
+	// A server takes a while to delete millions of keys.
 	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1, ReadTimeout: time.Minute})
 	return &redisServer{addr: addr, client: client, owner: o}
 }

@@ -12,7 +12,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// measureRefused measures one subject that many callers go on asking for although nothing is left.
+// measureRefused measures many callers that keep asking for one subject which has no permits left.
 func measureRefused(server *redisServer, e effort) ([]table, error) {
 	pool := redis.NewClient(&redis.Options{Addr: server.addr, PoolSize: many})
 	defer pool.Close()

@@ -11,24 +11,24 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// traffic is a sequence of calls whose cost to the server is measured. All its calls are admitted, or all are refused.
+// traffic is a sequence of calls whose cost for the server is measured. Either all its calls are admitted, or all are refused.
 type traffic struct {
-	prepare func(calls int) error // before each round; not measured
+	prepare func(calls int) error // runs before each round, and is not measured
 	subject func(i int) string
 	decide  decide
 	refused bool
 
-	script, cpu []float64 // microseconds a decision, of each round
+	script, cpu []float64 // microseconds per decision, for each round
 }
 
-var subjects atomic.Int64 // that were made so far
+var subjects atomic.Int64 // the number of subjects so far
 
 // newSubject returns a phone number that no traffic has used.
 func newSubject() string { return fmt.Sprintf("1%010d", subjects.Add(1)) }
 
 const callsPerSubject = 100
 
-// filling is calls of subjects that each make 100 of them and are then followed by another.
+// filling makes 100 calls for each subject, one subject after the other.
 func filling(d decide) *traffic {
 	subject := newSubject()
 	return &traffic{decide: d, subject: func(i int) string {
@@ -39,11 +39,11 @@ func filling(d decide) *traffic {
 	}}
 }
 
-// steadyWindow is short, but the 1/8 by which its state outlives it is longer than the wait for it to be over.
+// steadyWindow is short. Its state outlives it by an eighth of its length, which is longer than the wait for its end.
 const steadyWindow = 160 * time.Millisecond
 
-// steady is calls of subjects that have used up a window of limit permits, which are over by now. So there is a permit to
-// drop for each that comes, and all are admitted.
+// steady makes calls for subjects that had used up a window of limit permits. The permits have since left the window, so each call drops a permit
+// for each that it adds, and all calls are admitted.
 func steady(limit int64, fill, d decide) *traffic {
 	var full []string
 	return &traffic{
@@ -63,7 +63,7 @@ func steady(limit int64, fill, d decide) *traffic {
 	}
 }
 
-// refused is calls of one subject that has nothing left.
+// refused makes calls for one subject that has no permits left.
 func refused(d decide) *traffic {
 	subject := newSubject()
 	return &traffic{
@@ -106,7 +106,7 @@ func (t *traffic) round(server *redisServer, calls int) error {
 	return err
 }
 
-// measured is one line of the table of decisions. What is nil is not measured.
+// measured is one line of the table of decisions. A nil traffic is not measured.
 type measured struct {
 	name             string
 	allowed, refused *traffic
@@ -155,7 +155,7 @@ func measureServer(server *redisServer, e effort) ([]table, error) {
 	}, server.flush()
 }
 
-// long is a window in which what was refused stays refused, however long the run takes.
+// long is a window that does not end during a run, so that refused calls stay refused.
 const long = 1000 * time.Hour
 
 func decisionCases(server *redisServer) ([]measured, error) {
@@ -195,7 +195,7 @@ func decisionCases(server *redisServer) ([]measured, error) {
 	}, nil
 }
 
-// leakyLimit per leakyPer is faster than calls follow each other here.
+// leakyLimit per leakyPer is a higher rate than that of the calls here.
 const (
 	leakyLimit = 5_000_000
 	leakyPer   = 10 * time.Second
@@ -214,7 +214,7 @@ func flatCases(server *redisServer, limits []int64) []measured {
 	return list
 }
 
-// decisionTable compares with the first of the cases.
+// decisionTable returns a table that compares the cases with the first one.
 func decisionTable(title, against string, cases []measured) table {
 	t := table{title: title + ", microseconds", header: []string{
 		against, "script, allowed", "", "server CPU, allowed", "", "script, refused", "", "server CPU, refused", "",
@@ -239,7 +239,7 @@ func (t *traffic) cells(base *traffic) []string {
 	}
 }
 
-// furtherRules is calls under one rule, under two, and so on.
+// furtherRules is a case of calls under one rule, under two, and so on.
 type furtherRules struct {
 	name  string
 	rules []*traffic

@@ -15,12 +15,12 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// fewer is how many times as many subjects as the fewer ones all are. As a power of two it leaves the server's tables of keys
-// and of expiries, which double when they are full, as full with the one as with the other.
+// fewer is the ratio between the two numbers of subjects that are measured. It is a power of two, because the server's tables of keys and of
+// expiries double in size when they are full. So the tables are equally full with both numbers.
 const fewer = 32
 
-// subjectMemory is what a subject takes after one call: by MEMORY USAGE, and by used_memory, where it has its part in the
-// server's tables of keys and of expiries.
+// subjectMemory measures how much memory a subject takes after one call: by MEMORY USAGE, and by used_memory, which includes the subject's part of
+// the server's tables of keys and of expiries.
 func subjectMemory(server *redisServer, all int) (table, error) {
 	few := max(1, all/fewer)
 	t := table{title: "Memory of a subject on the server after one call: bytes", header: []string{
@@ -48,7 +48,7 @@ type subjectCase struct {
 }
 
 func subjectCases() []subjectCase {
-	seldom := redis_rate.Limit{Rate: 10, Burst: 10, Period: long} // its keys outlive the run
+	seldom := redis_rate.Limit{Rate: 10, Burst: 10, Period: long} // so that its keys outlive the run
 	peer := func(name string, limits ...redis_rate.Limit) subjectCase {
 		return subjectCase{name, func(c redis.UniversalClient) (decide, error) { return redisRate(c, limits...), nil }}
 	}
@@ -73,11 +73,11 @@ func subjectCases() []subjectCase {
 	}
 }
 
-// footprint is what subjects take on a server that has no others.
+// footprint is how much memory a subject takes on a server that has nothing else.
 type footprint struct {
 	usage   float64 // by MEMORY USAGE, the mean of a sample
 	used    float64 // by used_memory
-	endless int64   // keys without an expiry, of all subjects
+	endless int64   // the number of keys without an expiry
 }
 
 func footprintOf(server *redisServer, n int, make func(redis.UniversalClient) (decide, error)) (f footprint, err error) {
@@ -110,8 +110,8 @@ func footprintOf(server *redisServer, n int, make func(redis.UniversalClient) (d
 	return f, err
 }
 
-// callEach makes one call of each of n new subjects, many at once. Its connections, whose buffers are in used_memory too, are
-// gone when it returns.
+// callEach makes one call for each of n new subjects, many at the same time. It closes its connections before it returns, because their buffers
+// are part of used_memory.
 func callEach(server *redisServer, n int, make func(redis.UniversalClient) (decide, error)) error {
 	clients, err := server.clients()
 	if err != nil {
@@ -154,13 +154,13 @@ func callEach(server *redisServer, n int, make func(redis.UniversalClient) (deci
 	return errors.New("the server has not noticed in ten seconds that connections were closed")
 }
 
-// clients returns how many connections there are.
+// clients returns the number of connections.
 func (s *redisServer) clients() (float64, error) {
 	info, err := s.info()
 	return redisproc.Parse(info["connected_clients"]), err
 }
 
-// keyspace returns how many keys there are, and how many of them have no expiry.
+// keyspace returns the number of keys, and the number of keys without an expiry.
 func (s *redisServer) keyspace() (keys, endless int64, err error) {
 	info, err := s.info()
 	for field := range strings.SplitSeq(info["db0"], ",") {

@@ -16,7 +16,7 @@ import (
 
 const many = 64 // callers at once
 
-// load is calls through the loopback interface, all admitted. Client and server share the machine's cores.
+// load is a series of calls through the loopback interface. All are admitted. Client and server share the machine's cores.
 type load struct {
 	title             string
 	callers, subjects int
@@ -28,11 +28,11 @@ type loadCase struct {
 	decide decide
 }
 
-// spending is what a load came to.
+// spending is the result of a load.
 type spending struct {
 	rate float64 // decisions a second
 	wall float64 // microseconds that a caller waited for a decision
-	cpu  float64 // microseconds of the server for a decision
+	cpu  float64 // processor time of the server for a decision, in microseconds
 }
 
 func loads(pool, piped redis.UniversalClient) []load {
@@ -58,7 +58,7 @@ func loads(pool, piped redis.UniversalClient) []load {
 	}
 }
 
-// reported is ours with a report in the context of each call.
+// reported is like ours, but with a report in the context of each call.
 func reported(limiter *ratelimit.Limiter, rules ...ratelimit.Rule) decide {
 	prepared := wrap.NewRules("sms.Sender.SendCode", rules...)
 	return func(subject string) (bool, error) {
@@ -89,7 +89,7 @@ func measureThroughput(server *redisServer, e effort) ([]table, error) {
 	return tables, nil
 }
 
-// measure lets the cases take turns, and keeps the best of each figure.
+// measure runs the cases in turns, and keeps the best of each figure.
 func (l load) measure(server *redisServer, e effort) (table, error) {
 	t := table{title: l.title + ", over the loopback interface", header: []string{
 		"against redis_rate", "decisions a second", "", "us a caller waits", "", "server CPU us each", "",
@@ -115,7 +115,7 @@ func (l load) measure(server *redisServer, e effort) (table, error) {
 	return t, server.flush()
 }
 
-// run makes calls for a time.
+// run makes calls for the time span.
 func (l load) run(server *redisServer, d decide, span time.Duration) (spending, error) {
 	names := make([]string, l.subjects)
 	for i := range names {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// benchmark is an input and how ratelimit is called for it.
+// benchmark is an input, with the arguments of ratelimit for it.
 type benchmark struct {
 	name       string
 	args       []string // of ratelimit
 	source     string   // of x.go, the file that is edited; "" if there is none to edit
-	interfaces []string // those in it, for the peers; nil if they have no such call
+	interfaces []string // the interfaces in source, for the other tools; nil if they cannot do the same
 	requires   []string // modules
-	forest     int      // how many other packages there are, without directives
+	forest     int      // the number of other packages, which have no directives
 	cold       bool     // each run begins with an empty build cache
 }
 
@@ -92,7 +92,7 @@ type Cluster interface {
 }
 `
 
-// fifty are as many interfaces over net/http.
+// fifty returns the case of fifty interfaces that use net/http.
 func fifty() benchmark {
 	c := benchmark{name: "fifty interfaces in one call"}
 	var b strings.Builder
@@ -118,7 +118,7 @@ type %[1]s interface {
 	return c
 }
 
-// plant writes a package of five files that hold no directive.
+// plant writes a package of five files without directives.
 func plant(dir, name string) error {
 	for i := range 5 {
 		var b strings.Builder
@@ -133,8 +133,8 @@ func plant(dir, name string) error {
 	return nil
 }
 
-// write makes the module of the case in dir. It keeps nothing in memory: a process that is started is born as large as the
-// one that starts it, which would show in its peak.
+// write makes the module of the case in dir. It keeps nothing in memory, because a new process starts with the size of its parent, which would
+// show in its peak.
 func (c benchmark) write(dir string) error {
 	if err := writeFile(filepath.Join(dir, "go.mod"), "module example.com/x\n\ngo 1.26.0\n"); err != nil {
 		return err

@@ -1,7 +1,7 @@
-// Command generate measures what generating costs, beside two generators of mocks, which do a similar job: moq and mockgen. Both
-// are installed into a temporary folder, at the versions below. Each tool works on a copy of the same sources; before each
-// run the annotated file is edited. It prints a table, and with -out puts it between the two markers in that file. It
-// asserts nothing: the machine decides.
+// Command generate measures the cost of generating, and that of two generators of mocks, which do a similar job: moq and mockgen. It installs
+// both into a temporary folder, at the versions below. Each tool works on a copy of the same sources. Before each run the annotated file is
+// edited. The command prints a table. With -out it writes the table between the two markers in that file. It asserts nothing, because the results
+// depend on the machine.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/benchmarks/internal/marked"
 )
 
-// part is where the table stands in benchmarks/README.md.
+// part is the part of benchmarks/README.md with the table.
 var part = marked.Part{
 	Begin:   "<!-- begin of what `go run ./generate -out README.md` writes -->",
 	End:     "<!-- end of generate -->",
@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// run measures each case in as many rounds as it is to have.
+// run measures each case. rounds returns the number of rounds for a case.
 func run(dir, out string, rounds func(benchmark) int) error {
 	tools, err := install(dir)
 	if err != nil {

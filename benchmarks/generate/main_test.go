@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestEveryCaseIsEdited keeps a run from measuring what is already there.
+// TestEveryCaseIsEdited checks that each run edits the source. Otherwise a run would measure a tool that has nothing to do.
 func TestEveryCaseIsEdited(t *testing.T) {
 	for _, c := range benchmarks() {
 		if c.source != "" && !strings.Contains(c.source, "limit="+edit+" ") {

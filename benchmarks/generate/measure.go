@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// sample is what one run took, or the medians of several.
+// sample is the result of one run, or the medians of several.
 type sample struct {
 	tool      string
 	cpu, wall float64 // seconds
-	peak      float64 // MiB, of the largest of its processes
+	peak      float64 // of the largest of its processes, in MiB
 }
 
-// measure runs the tools by turns and returns the medians, ratelimit's first.
+// measure runs the tools in turns and returns the medians, those of ratelimit first.
 func (c benchmark) measure(dir string, tools []tool, rounds int) ([]sample, error) {
 	if c.interfaces == nil {
 		tools = tools[:1]
@@ -40,7 +40,7 @@ func (c benchmark) measure(dir string, tools []tool, rounds int) ([]sample, erro
 			if err != nil {
 				return nil, err
 			}
-			if round > 0 { // the first one fills the caches
+			if round > 0 { // the first round fills the caches
 				samples[i] = append(samples[i], s)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The peers.
+// The other generators.
 const (
 	moqModule     = "github.com/matryer/moq@v0.8.1"
 	mockgenModule = "go.uber.org/mock/mockgen@v0.6.0"
@@ -25,7 +25,7 @@ type tool struct {
 func install(dir string) ([]tool, error) {
 	bin := filepath.Join(dir, "bin")
 	for _, args := range [][]string{
-		{"build", "-C", "..", "-o", filepath.Join(bin, "ratelimit"), "./cmd/ratelimit"}, // of the module that this one lies in
+		{"build", "-C", "..", "-o", filepath.Join(bin, "ratelimit"), "./cmd/ratelimit"}, // in the module that contains this one
 		{"install", moqModule},
 		{"install", mockgenModule},
 	} {

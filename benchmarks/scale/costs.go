@@ -7,16 +7,16 @@ import (
 
 // costs are microseconds of processor time.
 type costs struct {
-	trip     float64 // of a server for a read of a connection, and the replies to what it read
-	script   float64 // of a server for a script of it
-	decision float64 // of a server for a decision in a script
-	equal    float64 // of a server for one of the decisions that a script answers as one question
+	trip     float64 // of a server, for reading a connection once and replying
+	script   float64 // of a server, for a script
+	decision float64 // of a server, for a decision in a script
+	equal    float64 // of a server, for one of several equal calls that a script decides together
 
 	client, clientEqual, leased float64 // of a process, for a decision of each kind
 }
 
-// costsOf returns the costs that explain the loads. A caller alone has a trip, a script and a decision each time; many callers of one
-// server share trips and scripts; in a cluster they share trips, and a script has the calls of one slot.
+// costsOf returns the costs that explain the measured loads. A single caller causes a trip, a script and a decision for each call. Many callers of
+// one server share trips and scripts. In a cluster they share trips, and a script has the calls of one slot.
 func costsOf(loads []load) (costs, error) {
 	find := func(servers string, callers int, subjects string) (l load) {
 		for _, l = range loads {
@@ -39,7 +39,7 @@ func costsOf(loads []load) (costs, error) {
 	return c, nil
 }
 
-// server returns what a decision of a load costs a server by these costs.
+// server returns the cost of a decision of a load for a server.
 func (c costs) server(l load) float64 {
 	each := c.decision
 	if l.subjects != cold {
@@ -51,7 +51,7 @@ func (c costs) server(l load) float64 {
 	return l.reads*c.trip + l.scripts*c.script + each
 }
 
-// solve solves three linear equations, by elimination with pivots.
+// solve solves three linear equations by elimination with pivots.
 func solve(m [3][4]float64) (x [3]float64, ok bool) {
 	for i := range 3 {
 		pivot := i

@@ -1,5 +1,5 @@
-// Command scale says how many decisions a second clusters of several sizes make. It measures what decisions cost on one server and on
-// clusters of one and three nodes on this machine, simulates larger ones with these costs, and prints tables; with -out it puts them
+// Command scale estimates how many decisions a second clusters of several sizes make. It measures the cost of decisions on one server and on
+// clusters of one and three nodes on this machine, and simulates larger clusters with these costs. It prints tables. With -out it writes them
 // between the two markers in that file.
 package main
 
@@ -16,7 +16,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/benchmarks/internal/marked"
 )
 
-// part is where the tables stand in scale.md.
+// part is the part of scale.md with the tables.
 var part = marked.Part{Begin: "<!-- begin of what `go run ./scale -out scale.md` writes -->", End: "<!-- end -->"}
 
 func main() {

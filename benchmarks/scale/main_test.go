@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Every load is measured and small clusters are simulated, and the tables find their place in scale.md.
+// Every load is measured, small clusters are simulated, and the tables are written to their place in scale.md.
 func TestRun(t *testing.T) {
 	text, err := os.ReadFile("../scale.md")
 	if err != nil {

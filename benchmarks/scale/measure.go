@@ -17,14 +17,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// What calls are about.
+// The kinds of subjects.
 const (
-	cold   = "cold"             // subjects of their own
-	hot    = "hot"              // one subject
-	leased = "hot, lease=200ms" // one subject, of which processes take permits ahead
+	cold   = "cold"             // each call has its own subject
+	hot    = "hot"              // all calls have one subject
+	leased = "hot, lease=200ms" // all calls have one subject, and processes take permits ahead
 )
 
-// load is calls for some time, and what a decision cost. Times are in microseconds.
+// load is a series of calls, with the cost of a decision. Times are in microseconds.
 type load struct {
 	servers  string
 	callers  int
@@ -66,9 +66,9 @@ func measureAll(span time.Duration) ([]load, error) {
 
 var subjects atomic.Int64
 
-// measure makes calls under a token bucket. The first second is not measured.
+// measure makes calls under a token bucket. It does not measure the first second.
 func (l *load) measure(client redis.UniversalClient, span time.Duration) error {
-	ctx, cancel := context.WithCancel(context.Background()) // as that of a request, it can end
+	ctx, cancel := context.WithCancel(context.Background()) // can end, like the context of a request
 	defer cancel()
 	rule := ratelimit.Rule{Name: fmt.Sprint("scale", subjects.Add(1)), Algorithm: ratelimit.TokenBucket, Limit: 10_000_000, Per: time.Second}
 	if l.subjects == leased {
@@ -116,7 +116,7 @@ func (l *load) measure(client redis.UniversalClient, span time.Duration) error {
 	return err
 }
 
-// spentBy returns what all servers of a client have spent so far.
+// spentBy returns what all servers of a client have spent so far: reads, scripts and time.
 func spentBy(ctx context.Context, client redis.UniversalClient) (all redisproc.Spent, err error) {
 	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {

@@ -8,24 +8,24 @@ import (
 
 const (
 	cores       = 4                      // of a process
-	callersEach = 64                     // of a process, each of which calls again at once
-	network     = 100 * time.Microsecond // from a process to a server
-	flying      = 2                      // runs of a process on the way to a node, as in package redisstore
-	mostCalls   = 256                    // of a run
+	callersEach = 64                     // callers in a process; each calls again at once
+	network     = 100 * time.Microsecond // the time from a process to a server
+	flying      = 2                      // runs of a process that are sent to a node at the same time, as in package redisstore
+	mostCalls   = 256                    // calls in a run
 	slots       = 16384
-	grant       = 10_000  // permits that a lease has at most
-	lasts       = 200_000 // microseconds of a lease
-	virtual     = 60_000  // microseconds that are simulated; the first third is not counted
+	grant       = 10_000  // the largest number of permits in a lease
+	lasts       = 200_000 // the length of a lease, in microseconds
+	virtual     = 60_000  // the simulated time, in microseconds; the first third is not counted
 )
 
-// state is what a simulation came to.
+// state is the result of a simulation.
 type state struct {
 	processes     int
 	rate          float64 // decisions a second
-	node, process float64 // how busy the busiest is, 0 to 1
+	node, process float64 // how busy the busiest one is, from 0 to 1
 }
 
-// saturate adds processes until a tenth more of them brings little, and returns what was reached.
+// saturate adds processes until a tenth more of them brings little, and returns the last result.
 func saturate(c costs, subjects string, nodes int) state {
 	best := simulate(c, subjects, nodes, 1)
 	for n := 2; n <= 8*nodes+8; n = max(n+1, n*5/4) {
@@ -49,7 +49,7 @@ func (s state) saturated() string {
 	}
 }
 
-// event is that something is due at a time.
+// event is something to do at a time.
 type event struct {
 	at float64
 	do func()
@@ -70,14 +70,14 @@ func (e *events) Pop() any {
 // worker serves one thing after the other.
 type worker struct{ free, busy float64 }
 
-// serve returns when something is done that comes at a time and takes so long.
+// serve returns when a task is done that arrives at a time and takes took.
 func (w *worker) serve(at, took float64) float64 {
 	w.free = max(w.free, at) + took
 	w.busy += took
 	return w.free
 }
 
-// way is the way of a process to a node.
+// way is the connection of a process to a node.
 type way struct {
 	flying  int
 	waiting []int // the slots of the calls that wait for a run
@@ -89,7 +89,8 @@ type lease struct {
 	end  float64
 }
 
-// simulation is processes that call nodes in virtual time. A process takes some time for each decision. A node decides run after run.
+// simulation simulates processes that call nodes in virtual time. A process takes some time for each decision. A node decides one run after the
+// other.
 type simulation struct {
 	costs    costs
 	subjects string
@@ -134,7 +135,7 @@ func (s *simulation) busiest(workers []worker) (share float64) {
 
 func (s *simulation) after(at float64, do func()) { heap.Push(&s.queue, event{at, do}) }
 
-// call makes a caller of a process ask for a decision, and for the next one when it has that.
+// call makes a caller of a process ask for a decision, and then for the next one.
 func (s *simulation) call(process int) {
 	each := map[string]float64{cold: s.costs.client, hot: s.costs.clientEqual, leased: s.costs.leased}[s.subjects] / cores
 	s.after(s.processes[process].serve(s.now, each), func() {
@@ -161,7 +162,7 @@ func (s *simulation) done(process int) {
 	s.call(process)
 }
 
-// send sends the calls that wait for a node, unless enough are on their way.
+// send sends the calls that wait for a node, unless enough runs are being sent.
 func (s *simulation) send(process, node int) {
 	w := &s.ways[process*len(s.nodes)+node]
 	if w.flying == flying || len(w.waiting) == 0 {
@@ -186,7 +187,7 @@ func (s *simulation) send(process, node int) {
 	})
 }
 
-// work is what a run costs a server besides its trip: a script for each slot, and its decisions.
+// work returns the cost of a run for a server, without the trip: a script for each slot, and its decisions.
 func (c costs) work(calls []int, subjects string) float64 {
 	if subjects != cold {
 		return c.script + float64(len(calls))*c.equal

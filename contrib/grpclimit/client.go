@@ -13,9 +13,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// FromError returns an error that wraps the error of the runtime which [Error] made the status of err from, and still has that status.
-// Of a refusal it knows Message, RetryAfter, Never, and of each violation the name of the rule and its limit. Other errors are
-// returned as they are.
+// FromError is the inverse of [Error]. It returns an error that wraps an error of the runtime and still has the status of err. A refusal has
+// Message, RetryAfter and Never, and for each violation the name of the rule and its limit. FromError returns other errors unchanged.
 func FromError(err error) error {
 	s, ok := status.FromError(err)
 	if !ok || s == nil {
@@ -44,7 +43,7 @@ func FromError(err error) error {
 	return typed(of, refusal, s, err)
 }
 
-// typed returns the error that a status tells of.
+// typed returns the error of the runtime for a status.
 func typed(of *errdetails.ErrorInfo, refusal *ratelimit.TooManyRequestsError, s *status.Status, err error) error {
 	switch of.GetReason() {
 	case reasonRefused:
@@ -75,17 +74,17 @@ type remote struct {
 
 func (r *remote) Unwrap() error { return r.error }
 
-// GRPCStatus is for package status.
+// GRPCStatus returns the status. Package status calls it.
 func (r *remote) GRPCStatus() *status.Status { return r.status }
 
-// UnaryClientInterceptor returns an interceptor that applies [FromError] to what calls return.
+// UnaryClientInterceptor returns an interceptor that applies [FromError] to the errors of calls.
 func UnaryClientInterceptor() grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		return FromError(invoke(ctx, method, req, reply, cc, opts...))
 	}
 }
 
-// StreamClientInterceptor returns an interceptor that applies [FromError] to what streams return.
+// StreamClientInterceptor returns an interceptor that applies [FromError] to the errors of streams.
 func StreamClientInterceptor() grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		stream, err := open(ctx, desc, cc, method, opts...)

@@ -1,5 +1,5 @@
-// Package grpclimit carries refusals of rate limits over gRPC: interceptors of servers turn the errors of limited services into
-// statuses, and interceptors of clients turn these statuses back into the typed errors.
+// Package grpclimit carries refusals of rate limits over gRPC. Server interceptors turn the errors of limited services into statuses, and client
+// interceptors turn these statuses back into typed errors.
 //
 //	server := grpc.NewServer(
 //		grpc.UnaryInterceptor(grpclimit.UnaryServerInterceptor()),
@@ -12,8 +12,8 @@
 //	*ratelimit.StoreError            Unavailable
 //	*ratelimit.RuleError             Internal
 //
-// Interceptors of servers also say for clientIP(ctx) and userID(ctx) in directives who calls. Statuses name rules and their numbers.
-// They never contain keys or methods: a rule without a name is called rule-1, rule-2 and so on.
+// Server interceptors also set the values of clientIP(ctx) and userID(ctx) in directives. Statuses contain the names and numbers of rules, but
+// never keys or methods. A rule without a name is called rule-1, rule-2 and so on.
 //
 // The package is not for authentication: it asks a function of yours who the user is.
 package grpclimit

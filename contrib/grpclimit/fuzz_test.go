@@ -15,7 +15,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// FuzzFromError: whatever status a server sends, the client's error keeps it, and one of the runtime is a line of at most 1 kB.
+// FuzzFromError decodes arbitrary statuses. The client's error keeps the status. If it is an error of the runtime, its text is a line of at most
+// 1 kB.
 func FuzzFromError(f *testing.F) {
 	for _, err := range []error{
 		&ratelimit.TooManyRequestsError{Message: "Slow down.", RetryAfter: time.Second, Violations: []ratelimit.Violation{{Rule: "a", Limit: 5}}},

@@ -97,7 +97,7 @@ func TestLimitedService(t *testing.T) {
 	}
 }
 
-// A client behind a trusted proxy is who the proxy says, whatever else it wrote.
+// Behind a trusted proxy, the client's address is the one that the proxy reports, whatever the client itself wrote.
 func TestClients(t *testing.T) {
 	limiter, _ := limittest.New(t)
 	trusted := httplimit.ClientIP(netip.MustParsePrefix("127.0.0.0/8"))
@@ -112,7 +112,7 @@ func TestClients(t *testing.T) {
 func TestUserID(t *testing.T) {
 	limiter, _ := limittest.New(t)
 	users := grpclimit.WithUserID(func(ctx context.Context) (string, error) {
-		switch token := metadata.ValueFromIncomingContext(ctx, "token"); { // stands for authentication
+		switch token := metadata.ValueFromIncomingContext(ctx, "token"); { // in place of authentication
 		case slices.Equal(token, []string{"banned"}):
 			return "", status.Error(codes.PermissionDenied, "banned")
 		case len(token) > 0:
@@ -150,7 +150,7 @@ func (f failing) Watch(*healthpb.HealthCheckRequest, grpc.ServerStreamingServer[
 	return f.err
 }
 
-// Each error of the runtime arrives as its own type, under its code, and without what is nobody's business.
+// Each error of the runtime arrives with its type and its code, and without keys, methods and causes.
 func TestErrors(t *testing.T) {
 	const secret = "13800000000"
 	for _, test := range []struct {
@@ -203,7 +203,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Clients in other languages find the standard details.
+// Statuses have the standard details, for clients in other languages.
 func TestDetails(t *testing.T) {
 	limiter, _ := limittest.New(t)
 	client := serve(t, health.NewLimitedHealthServer(grpchealth.NewServer(), limiter))

@@ -13,24 +13,24 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 )
 
-// Option changes an interceptor of a server.
+// Option changes a server interceptor.
 type Option func(*caller)
 
-// caller says who calls.
+// caller finds out who calls.
 type caller struct {
 	clients httplimit.Clients
 	user    func(context.Context) (string, error)
 }
 
-// WithClients sets how the client's address is found, for servers behind proxies: the header is read from the metadata of the call.
-// Without it the client is the other end of the connection.
+// WithClients sets how the client's address is found, for servers behind proxies. The header is read from the metadata of the call. Without this
+// option the client is the other end of the connection.
 func WithClients(clients httplimit.Clients) Option {
 	return func(c *caller) { c.clients = clients }
 }
 
-// WithUserID sets the function that says for userID(ctx) who calls, from what your authentication has put into the context. It must
-// not read metadata that nobody has checked. "" is nobody: rules that need a user then refuse the call with a *ratelimit.KeyError. An
-// error ends the call: with its status, or else Unauthenticated. A nil function panics.
+// WithUserID sets the function that returns the user for userID(ctx). The function reads what your authentication has put into the context. It
+// must not read metadata that nobody has checked. If it returns "", rules that need a user refuse the call with a *ratelimit.KeyError. If it
+// returns an error, the call ends with the error's status, or with Unauthenticated. WithUserID panics if the function is nil.
 func WithUserID(user func(context.Context) (string, error)) Option {
 	if user == nil {
 		panic("grpclimit.WithUserID: the function is nil")
@@ -46,7 +46,7 @@ func newCaller(opts []Option) *caller {
 	return c
 }
 
-// context returns ctx with who calls. Where the other end has no IP address, as on a Unix socket, there is no client IP.
+// context returns ctx with the client's address and the user. If the other end has no IP address, as on a Unix socket, there is no client IP.
 func (c *caller) context(ctx context.Context) (context.Context, error) {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		values := func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }
@@ -70,8 +70,8 @@ func (c *caller) context(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// UnaryServerInterceptor returns an interceptor that says in the context who calls, and applies [Error] to what handlers return. It
-// stands behind the interceptor that authenticates.
+// UnaryServerInterceptor returns an interceptor that puts the client's address and the user into the context, and applies [Error] to the errors
+// of handlers. Chain it after the interceptor that authenticates.
 func UnaryServerInterceptor(opts ...Option) grpc.UnaryServerInterceptor {
 	c := newCaller(opts)
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {

@@ -14,7 +14,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// domain and the reasons stand in the ErrorInfo of a status, by which a client knows its kind.
+// domain and the reasons are in the ErrorInfo of a status. They tell a client which kind of error it is.
 const (
 	domain = "github.com/ratelimit-go/ratelimit"
 
@@ -25,10 +25,10 @@ const (
 	reasonRule    = "RULE"
 )
 
-// Error returns the error of a status for err, if err is or wraps an error of the runtime. Others, and errors that have a status
-// already, are returned as they are.
+// Error returns the error of a status for err, if err is or wraps an error of the runtime. It returns other errors, and errors that already
+// have a status, unchanged.
 func Error(err error) error {
-	if _, ok := status.FromError(err); ok { // also nil
+	if _, ok := status.FromError(err); ok { // ok is also true for nil
 		return err
 	}
 	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
@@ -61,7 +61,7 @@ func refused(refusal *ratelimit.TooManyRequestsError) error {
 		}
 	}
 	details := []protoadapt.MessageV1{info(reasonRefused), failure}
-	if !refusal.Never { // else to retry is pointless
+	if !refusal.Never { // otherwise retrying is pointless
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refusal.RetryAfter)})
 	}
 	return with(codes.ResourceExhausted, refusal.Message, details...)
@@ -77,7 +77,7 @@ func info(reason string, metadata ...string) *errdetails.ErrorInfo {
 
 func with(code codes.Code, message string, details ...protoadapt.MessageV1) error {
 	s := status.New(code, message)
-	if detailed, err := s.WithDetails(details...); err == nil { // else a text is not UTF-8
+	if detailed, err := s.WithDetails(details...); err == nil { // fails if a text is not UTF-8
 		s = detailed
 	}
 	return s.Err()

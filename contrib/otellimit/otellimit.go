@@ -1,5 +1,5 @@
-// Package otellimit counts the decisions of rate limits for OpenTelemetry, and notes them on the current span. It counts by rule, never
-// by key: a key is personal, and there are as many as callers like.
+// Package otellimit counts the decisions of rate limits for OpenTelemetry, and adds them to the current span. It counts by rule, never by key:
+// keys are personal data, and callers can make any number of them.
 //
 //	observe, err := otellimit.Observer(otel.GetMeterProvider())
 //	limiter := ratelimit.New(store, ratelimit.WithObserver(observe))
@@ -41,12 +41,12 @@ const (
 )
 
 const (
-	// maxRules bounds the series, since a program may make names of rules as it runs.
+	// maxRules bounds the series, because a program may make up names of rules as it runs.
 	maxRules = 1000
-	other    = "other" // the rules beyond
+	other    = "other" // the name for all further rules
 )
 
-// instruments are what is counted with.
+// instruments are the instruments of the metrics.
 type instruments struct {
 	decisions, storeErrors, failures metric.Int64Counter
 	durations, waits                 metric.Float64Histogram
@@ -56,14 +56,14 @@ type instruments struct {
 	known      atomic.Int64
 }
 
-// series is what decisions are counted by.
+// series identifies a series of decisions.
 type series struct {
 	rule   string
 	result ratelimit.Result
 	source ratelimit.Source
 }
 
-// Observer returns an observer for ratelimit.WithObserver. One serves any number of limiters. The error is the provider's.
+// Observer returns an observer for ratelimit.WithObserver. Any number of limiters may use it. The error is the provider's.
 func Observer(provider metric.MeterProvider) (func(context.Context, *ratelimit.Event), error) {
 	i, err := newInstruments(provider.Meter(scope))
 	if err != nil {
@@ -90,7 +90,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 }
 
 func (i *instruments) observe(ctx context.Context, e *ratelimit.Event) {
-	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the call that found it lost has an event of its own
+	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the failed call also has an event of its own
 		i.countError(ctx, e)
 	}
 	if e.Waited > 0 {
@@ -145,7 +145,7 @@ func (i *instruments) bySeries(s series) metric.MeasurementOption {
 	return known.(metric.MeasurementOption)
 }
 
-// attributes returns what a span says of a decision.
+// attributes returns the attributes of a span for a decision.
 func attributes(e *ratelimit.Event) []attribute.KeyValue {
 	all := []attribute.KeyValue{outcomeKey.String(e.Kind.String()), sourceKey.String(e.Source.String())}
 	if e.Kind != ratelimit.EventRefused {

@@ -21,7 +21,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// open returns an observer and what reads its metrics.
+// open returns an observer and a reader of its metrics.
 func open(t testing.TB) (func(context.Context, *ratelimit.Event), *metric.ManualReader) {
 	reader := metric.NewManualReader()
 	observe, err := Observer(metric.NewMeterProvider(metric.WithReader(reader)))
@@ -94,7 +94,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// A span says what became of its call.
+// A span gets the result of its call.
 func TestSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spans := tracetest.NewSpanRecorder()
@@ -114,7 +114,7 @@ func TestSpan(t *testing.T) {
 	})
 }
 
-// Rules that a program names as it runs cannot make any number of series.
+// The number of series is bounded, even if a program makes up names of rules as it runs.
 func TestRulesAreBounded(t *testing.T) {
 	observe, reader := open(t)
 	for i := range 2 * maxRules {

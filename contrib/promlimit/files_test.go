@@ -15,7 +15,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// alerts is what the tests read of alerts.yaml.
+// alerts has the fields of alerts.yaml that the tests need.
 type alerts struct {
 	Groups []struct {
 		Name  string
@@ -34,7 +34,7 @@ type dashboard struct {
 	}
 }
 
-// names returns what the collector's metrics are called in queries.
+// names returns the names of the collector's metrics in queries.
 func names() map[string]bool {
 	descriptions, all := make(chan *prometheus.Desc), map[string]bool{}
 	go func() {
@@ -48,7 +48,7 @@ func names() map[string]bool {
 	return all
 }
 
-// requireKnown checks that a query is about metrics and labels that there are.
+// requireKnown checks that the metrics and labels of a query exist.
 func requireKnown(t *testing.T, where, expr string) {
 	t.Helper()
 	known, found := names(), regexp.MustCompile(`\bratelimit_\w+`).FindAllString(expr, -1)
@@ -96,7 +96,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestPage compares the rows of the page on metrics with what the collector has.
+// TestPage compares the rows of the page on metrics with the collector's metrics.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {

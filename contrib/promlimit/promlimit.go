@@ -1,5 +1,5 @@
-// Package promlimit counts the decisions of rate limits for Prometheus. It counts by rule, never by key: a key is personal, and there
-// are as many as callers like.
+// Package promlimit counts the decisions of rate limits for Prometheus. It counts by rule, never by key: keys are personal data, and callers can
+// make any number of them.
 //
 //	metrics := promlimit.New()
 //	prometheus.MustRegister(metrics)
@@ -18,16 +18,16 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// The results and sources that decisions are counted by.
+// The numbers of results and sources, by which decisions are counted.
 const (
 	results = int(ratelimit.ResultOtherRefused) + 1
 	sources = int(ratelimit.SourceBlock) + 1
 )
 
 const (
-	// maxRules bounds the series, since a program may make names of rules as it runs.
+	// maxRules bounds the series, because a program may make up names of rules as it runs.
 	maxRules = 1000
-	other    = "other" // the rules beyond
+	other    = "other" // the name for all further rules
 )
 
 // Collector is a prometheus.Collector. The metrics are
@@ -53,10 +53,10 @@ type Collector struct {
 	rules atomic.Pointer[map[string]*counters]
 }
 
-// counters are those of one rule. Each is made when it is first counted.
+// counters are the counters of one rule. Each is made when it is first needed.
 type counters [results][sources]atomic.Pointer[prometheus.Counter]
 
-// New returns a collector. One serves any number of limiters.
+// New returns a collector. Any number of limiters may use it.
 func New() *Collector {
 	c := &Collector{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -104,7 +104,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 
 // Observe is for ratelimit.WithObserver.
 func (c *Collector) Observe(_ context.Context, e *ratelimit.Event) {
-	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the call that found it lost has an event of its own
+	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the failed call also has an event of its own
 		c.countError(e)
 	}
 	if e.Waited > 0 {
@@ -144,7 +144,7 @@ func (c *Collector) count(rule string, result ratelimit.Result, source int) {
 	(*counter).Inc()
 }
 
-// add returns the counters of a rule that has none yet, and the rule they are of.
+// add makes counters for a rule that has none yet. It returns them with the rule's label, which is other if there are too many rules.
 func (c *Collector) add(rule string) (string, *counters) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

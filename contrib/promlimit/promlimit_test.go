@@ -17,7 +17,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// requireMetrics compares metrics of a name, without histograms' buckets.
+// requireMetrics compares the metrics of a name, without the buckets of histograms.
 func requireMetrics(t *testing.T, c *Collector, name, want string) {
 	t.Helper()
 	if err := testutil.CollectAndCompare(c, strings.NewReader(want), name); err != nil {
@@ -80,7 +80,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 	})
 }
 
-// Refusals by Limiter.Block are told apart.
+// Refusals by Limiter.Block have their own source.
 func TestBlocksAreCounted(t *testing.T) {
 	metrics, ctx := New(), t.Context()
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
@@ -94,7 +94,7 @@ func TestBlocksAreCounted(t *testing.T) {
 	}
 }
 
-// A store that fails is counted, also where calls pass in spite of it.
+// Failures of the store are counted, even if a failure policy lets the calls pass.
 func TestStoreErrorsAreCounted(t *testing.T) {
 	metrics, gone := New(), errors.New("gone")
 	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: &ratelimit.StoreError{Err: gone}})
@@ -112,7 +112,7 @@ func TestStoreErrorsAreCounted(t *testing.T) {
 	}
 }
 
-// Rules that a program names as it runs cannot make any number of series.
+// The number of series is bounded, even if a program makes up names of rules as it runs.
 func TestRulesAreBounded(t *testing.T) {
 	metrics := New()
 	for i := range 2 * maxRules {
@@ -126,7 +126,7 @@ func TestRulesAreBounded(t *testing.T) {
 	}
 }
 
-// The metrics are as Prometheus wants them.
+// The metrics pass the linter of Prometheus.
 func TestLint(t *testing.T) {
 	metrics := New()
 	metrics.count("r", ratelimit.ResultRefused, 0)
@@ -138,8 +138,8 @@ func TestLint(t *testing.T) {
 	prometheus.NewPedanticRegistry().MustRegister(metrics)
 }
 
-// BenchmarkOverhead compares whole decisions in this process: without an observer, with an empty one, and with metrics. They take turns,
-// and of each the fastest turn counts.
+// BenchmarkOverhead compares whole decisions in memory: without an observer, with an empty one, and with metrics. They run in turns, and the
+// fastest turn of each counts.
 func BenchmarkOverhead(b *testing.B) {
 	bucket := ratelimit.Rule{Limit: 10_000_000, Per: time.Second, Algorithm: ratelimit.TokenBucket}
 	used := ratelimit.Rule{Limit: 1, Per: 1000 * time.Hour, Algorithm: ratelimit.FixedWindow}

@@ -1,5 +1,5 @@
-// Package marked keeps the part of a file that a command writes apart from what stands around it. What is measured, and how it
-// is printed, is not known here.
+// Package marked replaces the part of a file that a command writes, and leaves the rest of the file as it is. It does not know what the part
+// contains.
 package marked
 
 import (
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Part is what stands between two lines.
+// Part is the part of a file between two lines.
 type Part struct {
 	Begin, End string // without line ends
-	Heading    string // under which the part is appended to a file without these lines; "" if that is an error
+	Heading    string // if a file does not have these lines, the part is appended under this heading; "" makes that an error
 }
 
-// Replace puts text between the lines in a file.
+// Replace replaces the text between the two lines in a file.
 func (p Part) Replace(file, text string) error {
 	old, err := os.ReadFile(file)
 	if err != nil {

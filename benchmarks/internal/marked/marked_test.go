@@ -9,7 +9,7 @@ import (
 
 var part = Part{Begin: "<!-- begin -->", End: "<!-- end of it -->"}
 
-// replace replaces the part of a file that holds before, and returns what it holds then.
+// replace replaces the part of a file with the content before, and returns the new content.
 func replace(t *testing.T, p Part, before, text string) (string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "README.md")

@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
-// Info returns the fields of those sections of INFO that measurements read.
+// Info returns the fields of the sections of INFO that measurements need.
 func Info(ctx context.Context, client *redis.Client) (map[string]string, error) {
 	text, err := client.Do(ctx, "info", "server", "clients", "memory", "stats", "cpu", "commandstats", "keyspace").Text()
 	if err != nil {
@@ -19,7 +19,7 @@ func Info(ctx context.Context, client *redis.Client) (map[string]string, error) 
 	return redisinfo.Fields(text), nil
 }
 
-// Parse reads a number of INFO's. What is not there counts as 0: a command that was not called.
+// Parse parses a number of INFO. An absent field counts as 0: the command was not called.
 func Parse(s string) float64 {
 	x, _ := strconv.ParseFloat(s, 64)
 	return x
@@ -27,13 +27,13 @@ func Parse(s string) float64 {
 
 // Spent is what a server has spent so far: reads, scripts, and microseconds.
 type Spent struct {
-	Reads   float64 // of connections
-	Scripts float64 // how many ran
-	Script  float64 // inside them
+	Reads   float64 // the number of reads from connections
+	Scripts float64 // the number of scripts that ran
+	Script  float64 // the time inside scripts
 	CPU     float64
 }
 
-// SpentBy asks a server what it has spent so far.
+// SpentBy returns what a server has spent so far.
 func SpentBy(ctx context.Context, client *redis.Client) (Spent, error) {
 	info, err := Info(ctx, client)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package redisproc starts the Redis servers of a measurement and asks them what they have spent.
+// Package redisproc starts the Redis servers of a measurement and reads how much time they have used.
 package redisproc
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Owner stands in for the test that a redistest server belongs to. It has the methods that redistest calls.
+// Owner takes the place of the test that a redistest server belongs to. It has the methods that redistest calls.
 type Owner struct {
 	testing.TB
 	cleanups []func()
@@ -30,16 +30,16 @@ func (o *Owner) TempDir() string {
 	return dir
 }
 
-// Fatal implements testing.TB. It ends the program, and first the servers.
+// Fatal implements testing.TB. It ends the servers, and then the program.
 func (o *Owner) Fatal(args ...any) {
 	o.End()
 	log.Fatal(args...)
 }
 
-// Fatalf implements testing.TB as Fatal does.
+// Fatalf implements testing.TB like Fatal.
 func (o *Owner) Fatalf(format string, args ...any) { o.Fatal(fmt.Sprintf(format, args...)) }
 
-// End ends the servers: it runs the clean-ups, the last one first.
+// End ends the servers: it runs the cleanups, the last one first.
 func (o *Owner) End() {
 	for n := len(o.cleanups); n > 0; n = len(o.cleanups) {
 		f := o.cleanups[n-1]
