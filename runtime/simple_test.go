@@ -109,3 +109,21 @@ func change(ctx context.Context, d ratelimit.Decision, step string, requests int
 	}
 	return d.Settle(ctx, costs...)
 }
+
+// A refund finds a permit that a sliding window recorded later than the call: at the time of its newest permit, since the clock went back.
+func TestRefundAfterTheClockWentBack(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	l := ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 128, Per: time.Hour}, Key: "k"}
+	for range 100 {
+		allow(t, l, q)
+	}
+	now = now.Add(-time.Second)
+	d := allow(t, l, q)
+	if err := d.Refund(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := l.Peek(t.Context(), q); err != nil || d.Quotas[0].Remaining != 28 {
+		t.Errorf("got %+v, error %v; want 28 permits left", d.Quotas, err)
+	}
+}

@@ -78,6 +78,8 @@ func (r *Record) Admits(c *Claim, now int64) bool {
 	switch {
 	case c.Mode != Enforce:
 		return false
+	case c.Rule.Kind.KeepsTimes() && r.cell.State.Expiry(c.Rule) > now+c.Rule.Per:
+		return false // there are later permits, and the charge may be recorded at their time
 	case r.cell != nil:
 		return !r.cell.isBlocked(c.Rule, now) && r.cell.State.Earliest(c, c.Cost, now, now) <= now && r.cell.State.Grows(c, now) == 0
 	case c.Rule.Kind.isPlainBucket():
