@@ -19,9 +19,9 @@ type prepared struct {
 	window  string
 	tag     string // the last part of the rule's keys
 	numbers *engine.Rule
-	claim   engine.Claim  // claims one permit, without a subject and a wait; calls copy it
-	simple  bool          // the rule can decide simple calls: see takeAtOnce
-	usedIn  atomic.Uint64 // the limiter and turn in which it was noted as used: see used.turn
+	claim   engine.Claim             // claims one permit, without a subject and a wait; calls copy it
+	simple  bool                     // the rule can decide simple calls: see takeAtOnce
+	usedIn  [usedSlots]atomic.Uint64 // the turns of limiters in which it was noted as used, by their numbers: see used.turn
 }
 
 // prepare checks a rule and prepares it for decisions. method is "" for the rule of a request.

@@ -24,7 +24,7 @@ func (l *Limiter) takeAtOnce(ctx context.Context, method string, rules []*prepar
 	var claims [bridge.Few]*engine.Claim
 	for i, rule := range rules {
 		switch text := subjects[i]; {
-		case store == nil, !rule.simple, rule.Scope != rules[0].Scope, rule.usedIn.Load() != turn, text == "" && rule.Key != "", len(text) > maxText:
+		case store == nil, !rule.simple, rule.Scope != rules[0].Scope, !rule.isUsedIn(turn), text == "" && rule.Key != "", len(text) > maxText:
 			return 0, false
 		}
 		claims[i] = &rule.claim

@@ -29,7 +29,8 @@ const (
 	usedAgain    = 6 * time.Hour // how often a limiter writes its rules to the store again
 	usedTimeout  = 5 * time.Second
 	usedDelay    = 5 * time.Second // how long to collect rules before they are written together
-	usedTurnBits = 16
+	usedTurnBits = 32
+	usedSlots    = 8 // how many limiters can use a rule without noting it again and again
 )
 
 // used writes the rules that a limiter uses to the store, so that tools can list them. No call waits for that.
@@ -55,18 +56,23 @@ func (u *used) start(l *Limiter) {
 
 // use notes that a rule is used by a call.
 func (l *Limiter) use(rule *prepared, charge *bridge.Charge) {
-	if rule.usedIn.Load() != l.used.turn.Load() {
+	if !rule.isUsedIn(l.used.turn.Load()) {
 		l.used.note(l, rule, charge)
 	}
+}
+
+// isUsedIn reports whether a limiter noted the rule in this turn. If two limiters share a slot, one of them may have to note the rule again.
+func (p *prepared) isUsedIn(turn uint64) bool { return p.usedSlot(turn).Load() == turn }
+
+func (p *prepared) usedSlot(turn uint64) *atomic.Uint64 {
+	return &p.usedIn[turn>>usedTurnBits%usedSlots]
 }
 
 func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	turn := u.turn.Load()
-	if in := rule.usedIn.Load(); in == 0 || in>>usedTurnBits == turn>>usedTurnBits {
-		rule.usedIn.Store(turn) // if two limiters use the rule, the second one gets here at each call
-	}
+	rule.usedSlot(turn).Store(turn)
 	id := ruleID{rule.Name, rule.tag}
 	if rule.Scope == ScopeInstance || u.known[id] != nil || len(u.known) >= maxUsed {
 		return
