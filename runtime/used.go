@@ -27,6 +27,7 @@ const (
 	maxUsed      = maxSettings // rules in the store, and of one limiter
 	usedLife     = 24 * time.Hour
 	usedAgain    = 6 * time.Hour // how often a limiter writes its rules to the store again
+	usedRetry    = time.Minute   // how soon it does so after a failure
 	usedTimeout  = 5 * time.Second
 	usedDelay    = 5 * time.Second // how long to collect rules before they are written together
 	usedTurnBits = 32
@@ -38,7 +39,7 @@ type used struct {
 	turn   atomic.Uint64 // the limiter's number, and in the last usedTurnBits bits how often it began to write its rules again
 	warned atomic.Bool   // that the store is not ready for these rules was logged
 	mu     sync.Mutex
-	began  time.Time
+	due    time.Time               // when to begin the next turn
 	known  map[ruleID]*engine.Rule // rules that were used in this turn
 	meant  map[ruleID]*engine.Rule // rules that were given to Check
 	untold map[string]string       // rules to write: text by field
@@ -51,7 +52,7 @@ var limiterNumbers atomic.Uint64
 
 func (u *used) start(l *Limiter) {
 	u.turn.Store(limiterNumbers.Add(1) << usedTurnBits)
-	u.began, u.known, u.meant, u.untold = time.Now(), map[ruleID]*engine.Rule{}, map[ruleID]*engine.Rule{}, map[string]string{}
+	u.due, u.known, u.meant, u.untold = time.Now().Add(usedAgain), map[ruleID]*engine.Rule{}, map[ruleID]*engine.Rule{}, map[string]string{}
 }
 
 // use notes that a rule is used by a call.
@@ -116,12 +117,12 @@ func (u *used) knows(rule *prepared) bool {
 	return u.known[id] != nil || u.meant[id] != nil
 }
 
-// again makes the limiter write its rules again if it last did so more than usedAgain ago.
+// again makes the limiter write its rules again if that is due.
 func (u *used) again() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if time.Since(u.began) > usedAgain {
-		u.began = time.Now()
+	if now := time.Now(); now.After(u.due) {
+		u.due = now.Add(usedAgain)
 		clear(u.known)
 		u.turn.Add(1)
 	}
@@ -138,6 +139,10 @@ func (u *used) tell(l *Limiter) {
 	u.mu.Unlock()
 	if l.store.Register(ctx, l.list(listRules), texts, usedLife) == nil {
 		_ = l.pruneUsed(ctx)
+	} else {
+		u.mu.Lock()
+		u.due = time.Now().Add(usedRetry)
+		u.mu.Unlock()
 	}
 	store, ok := l.store.(engine.Pinger)
 	if !ok {

@@ -246,3 +246,44 @@ func TestLimitersShareARule(t *testing.T) {
 		}
 	}
 }
+
+// A rule that could not be written while the store was away is written soon after the store is back.
+func TestUsedRulesOutliveAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ctx := &away{Store: memory.New(nil, 1000, 1<<20), is: true}, context.Background()
+		l := New(store)
+		use := func(d time.Duration) {
+			for range d / time.Second {
+				if _, err := l.Allow(ctx, Request{Rule: Rule{Name: "r", Limit: 1, Per: time.Second}}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+			}
+		}
+		use(10 * time.Minute)
+		if store.asked < 2 || store.asked > 11 {
+			t.Errorf("in ten minutes the store was asked %d times", store.asked)
+		}
+		store.is = false
+		use(2 * time.Minute)
+		if rules, err := l.Rules(ctx); len(rules) != 1 || err != nil {
+			t.Errorf("got %v, error %v", rules, err)
+		}
+	})
+}
+
+// away is a store that may be unable to take rules.
+type away struct {
+	*memory.Store
+	is    bool
+	asked int
+}
+
+func (s *away) Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error {
+	s.asked++
+	if s.is {
+		return errors.New("gone")
+	}
+	return s.Store.Register(ctx, list, texts, life)
+}
