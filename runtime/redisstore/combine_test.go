@@ -148,6 +148,53 @@ func start(t *rapid.T, m model) int64 {
 	return m["now"].Until
 }
 
+// Only plain calls that are equal and take one permit of each rule are decided as one.
+func TestWhatIsJoined(t *testing.T) {
+	three := func() (requests []*request) {
+		for range 3 {
+			call := of(minute, 5, "a", "b")
+			requests = append(requests, &request{call: &call})
+		}
+		return requests
+	}
+	if n := len(join(three())); n != 1 {
+		t.Errorf("three equal calls are sent as %d", n)
+	}
+	for name, change := range map[string]func(r *request, call *engine.Call){
+		"an adjustment": func(r *request, _ *engine.Call) { r.adjust = true },
+		"solo":          func(r *request, _ *engine.Call) { r.solo = true },
+		"peek":          func(_ *request, call *engine.Call) { call.Peek = true },
+		"up to":         func(_ *request, call *engine.Call) { call.UpTo = true },
+		"refused":       func(_ *request, call *engine.Call) { call.Refused = true },
+		"lease":         func(_ *request, call *engine.Call) { call.Lease = 1 },
+		"cost":          func(_ *request, call *engine.Call) { call.Claims[1].Cost = 2 },
+		"wait":          func(_ *request, call *engine.Call) { call.Claims[1].Wait = 1 },
+		"shadow":        func(_ *request, call *engine.Call) { call.Claims[1].Mode = engine.Shadow },
+		"trigger":       func(_ *request, call *engine.Call) { call.Claims[1].Mode = engine.Trigger },
+		"block":         func(_ *request, call *engine.Call) { call.Claims[1].Rule = blocking },
+		"prepaid":       func(_ *request, call *engine.Call) { call.Claims[1].Rule = prepaid },
+	} {
+		requests := three()
+		for _, r := range requests {
+			change(r, r.call)
+		}
+		if n := len(join(requests)); n != 3 {
+			t.Errorf("%s: three calls are sent as %d", name, n)
+		}
+	}
+	for name, change := range map[string]func(*engine.Call){
+		"subject": func(call *engine.Call) { call.Claims[1].Subject = "c" },
+		"limit":   func(call *engine.Call) { call.Claims[0].Limit = 6 },
+		"report":  func(call *engine.Call) { call.Report = true },
+		"prefix":  func(call *engine.Call) { call.Prefix = "q" },
+	} {
+		requests := three()
+		if change(requests[1].call); len(join(requests)) != 2 {
+			t.Errorf("another %s: three calls are sent as %d", name, len(join(requests)))
+		}
+	}
+}
+
 // However many wait for a server, a batch has a bound on its requests, and on the permits that sliding windows write. No more batches are
 // made than that takes, and all requests keep their order.
 func TestBatchesAreBounded(t *testing.T) {
