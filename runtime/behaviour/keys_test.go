@@ -2,6 +2,7 @@ package behaviour_test
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -263,6 +264,16 @@ func TestBlockIsNoCountOfAnotherSubject(t *testing.T) {
 		}
 		for _, subject := range []string{"556", "556:block", "block:556"} {
 			s.admit(t, ratelimit.Request{Rule: plain, Key: subject})
+		}
+
+		phone := ratelimit.Rule{Key: "{phone}", Limit: 2, Per: time.Hour, Block: time.Hour}
+		other := ratelimit.Rule{Key: "{phone}:block", Limit: 2, Per: time.Hour} // its template looks like the end of the block's key, too
+		rules := wrap.NewRules("p.T.M", phone, other)
+		for i, phone := range []string{"555", "555:block", "555:block", "555:block", "555"} {
+			err := wrap.Take(t.Context(), s.limiter, rules, phone, phone+":block")
+			if refused := errors.Is(err, ratelimit.ErrTooManyRequests); refused != (i == 3) || err != nil && !refused {
+				t.Errorf("call %d of %s: %v", i, phone, err)
+			}
 		}
 	})
 }
