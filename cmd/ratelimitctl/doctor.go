@@ -120,7 +120,7 @@ func (t *tool) checkSettings() []finding {
 	}}
 }
 
-// examine makes all checks at one server.
+// examine makes all checks on one server.
 func (t *tool) examine(ctx context.Context, server redis.UniversalClient, name string) (found []finding) {
 	p := &patient{UniversalClient: server, tool: t}
 	text, err := server.Info(ctx).Result()

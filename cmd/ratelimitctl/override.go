@@ -62,7 +62,7 @@ func (t *tool) listOverrides(ctx context.Context, _ []string, _ options) error {
 		v := all[name]
 		lines = append(lines, []string{name, changes(v), local(v.Until), v.By, local(v.At)})
 	}
-	return cmp.Or(t.print(all, lines...), err) // err is of those that are not understood, or of too many
+	return cmp.Or(t.print(all, lines...), err) // err says which overrides cannot be read, or that there are too many
 }
 
 // changes returns the changes of an override as arguments of a directive.

@@ -307,7 +307,7 @@ func TestResetEndsLeases(t *testing.T) {
 	}
 }
 
-// What a lease has left goes back once, also where the next lease is asked for twice: the server's time was not what this process took it for.
+// The unused permits of a lease are given back once, even if the next lease is asked for twice because this process had the server's time wrong.
 func TestLeaseByAWrongClock(t *testing.T) {
 	s, _ := open(t)
 	call := of(leasing(t, long)[2], 1000, "a")

@@ -272,8 +272,8 @@ func (s *store) requireIdle(t *testing.T, subjects ...string) {
 	}
 }
 
-// Where permits beyond the smallest room cannot be given back, the call fails and gives back all that it took, and nothing of others, whether
-// the server has done the first part of that or not.
+// If an UpTo call cannot give back the permits beyond the smallest room, it fails and gives back all that it took, and no permits of others. That
+// is so whether or not the server has done the first part.
 func TestSpreadUpToThatCannotGiveBack(t *testing.T) {
 	for name, done := range map[string]bool{"not sent": false, "no reply": true} {
 		s, hook, scarce := openFlaky(t, "plenty")

@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// However busy a count is, every return ends, and what it gives back is there again.
+// However busy a count is, every refund ends, and its permits are free again.
 func TestReturnsUnderContentionEnd(t *testing.T) {
 	s := start(t)
 	const returns = 200
@@ -56,7 +56,7 @@ func TestReturnsUnderContentionEnd(t *testing.T) {
 	}
 }
 
-// A return that is always too slow ends with its context, and can be made again.
+// A refund that is always too slow ends with its context, and can be tried again.
 func TestReturnEndsWithItsContext(t *testing.T) {
 	s := start(t)
 	d := s.admit(t, ask(hourly, "k"))
@@ -76,7 +76,7 @@ func TestReturnEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A return is tried more often than a decision: permits that do not go back stay taken.
+// A refund is tried more often than a decision, because permits that are not given back stay taken.
 func TestReturnGoesOn(t *testing.T) {
 	s := start(t)
 	d := s.admit(t, ask(hourly, "k"))
@@ -87,7 +87,7 @@ func TestReturnGoesOn(t *testing.T) {
 	}
 }
 
-// What a call cost in the end is what is charged, also beyond the limit.
+// A settlement charges the real cost of a call, even beyond the limit.
 func TestSettle(t *testing.T) {
 	s := start(t)
 	for _, rule := range []ratelimit.Rule{hourly, yearly} {
@@ -107,12 +107,12 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// A rollback closes the window that its call opened, once nothing else is counted there; a refund leaves it open.
+// A rollback closes the window that its call opened if nothing else is counted there. A refund leaves it open.
 func TestRollback(t *testing.T) {
 	s := start(t)
 	rule := &engine.Rule{Name: "r", Tag: "1h", Kind: engine.FixedWindow, Per: time.Hour.Microseconds()}
 	for _, rollback := range []bool{false, true} {
-		for _, second := range []bool{false, true} { // the call that is given back
+		for _, second := range []bool{false, true} { // which of two calls is given back
 			s.server.Do("FLUSHALL")
 			var calls [2]*engine.Call
 			for i := range calls {
@@ -139,14 +139,14 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// Calls that take up to a cost, and what they report, agree with counting by hand.
+// UpTo calls and their reports agree with a simple count.
 func TestUpTo(t *testing.T) {
 	s := start(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		s.server.Do("FLUSHALL")
 		rules := []ratelimit.Rule{hourly, yearly, hourly}[:rapid.IntRange(1, 3).Draw(rt, "rules")]
 		if len(rules) == 3 {
-			rules[2].Name, rules[2].Mode = "shadow", ratelimit.ModeShadow // which counts what it would admit
+			rules[2].Name, rules[2].Mode = "shadow", ratelimit.ModeShadow // counts the calls that it would admit
 		}
 		room := make([]int64, len(rules))
 		for i := range rules {

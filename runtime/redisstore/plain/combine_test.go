@@ -14,10 +14,10 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// restless touches a key of the next transactions before they are made, so that they are not.
+// restless touches a key of the next transactions before they are made, so that they fail.
 type restless struct {
 	client *redis.Client
-	left   *atomic.Int64 // transactions
+	left   *atomic.Int64 // the number of transactions to make fail
 }
 
 func transactions(n int64) *atomic.Int64 {
@@ -31,14 +31,14 @@ func (restless) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return n
 func (r restless) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if cmds[0].Name() == "multi" && r.left.Add(-1) >= 0 {
-			key := cmds[len(cmds)-2].Args()[1].(string) // behind it is exec
+			key := cmds[len(cmds)-2].Args()[1].(string) // the last command is EXEC
 			r.client.Append(ctx, key, "")               // changes nothing, but touches it
 		}
 		return next(ctx, cmds)
 	}
 }
 
-// Where others are faster again and again, the call is refused, whatever the policy: the server has not failed.
+// If other calls are always faster, the call is refused, whatever the failure policy is: the server has not failed.
 func TestContentionIsARefusal(t *testing.T) {
 	s := start(t)
 	s.admit(t, ask(hourly, "k"), ask(yearly, "k"))
@@ -55,7 +55,7 @@ func TestContentionIsARefusal(t *testing.T) {
 	}
 }
 
-// slow stops the server in transactions when a window's end is set.
+// slow makes the server stop for a while in transactions, when the end of a window is set.
 type slow struct{}
 
 func (slow) DialHook(next redis.DialHook) redis.DialHook          { return next }
@@ -73,7 +73,7 @@ func (slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// However long a server takes for a transaction, a window is as long as its rule says, and what it counts is given back.
+// However long a server takes for a transaction, a window is as long as its rule says, and its permits can be given back.
 func TestWindowsOfASlowServer(t *testing.T) {
 	server := redistest.Start(t, "--enable-debug-command", "yes")
 	s, direct := on(t, server, server.Addr), on(t, server, server.Addr)
@@ -116,7 +116,7 @@ func (*gone) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 	return next
 }
 
-// A return that reached no server can be made again.
+// A refund that reached no server can be tried again.
 func TestReturnAfterAnOutage(t *testing.T) {
 	s := start(t)
 	d := s.admit(t, ask(hourly, "k"))

@@ -10,7 +10,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// calls are all ways to ask: of one rule and of several, to decide, to take up to a cost, and to look.
+// calls returns calls of all kinds: under one rule and under several, to decide, with UpTo, and to peek.
 func calls(rule ratelimit.Rule) map[string][]ratelimit.Request {
 	other := hourly
 	other.Name = "other"
@@ -29,7 +29,7 @@ func (s *site) keyOf(t *testing.T, rule ratelimit.Rule) string {
 	return s.server.Do("KEYS *")
 }
 
-// A count that is damaged counts as none: it neither admits everybody for ever nor bars its subject.
+// A damaged count is treated as empty. It neither admits everybody for ever nor refuses its subject for ever.
 func TestDamagedCountStartsAnew(t *testing.T) {
 	s := start(t)
 	for name, damage := range map[string]func(key string){
@@ -56,7 +56,7 @@ func TestDamagedCountStartsAnew(t *testing.T) {
 	}
 }
 
-// Where a key has another type, the call fails, and nothing is written.
+// If a key has another type, the call fails, and nothing is written.
 func TestWrongTypeIsLeftAlone(t *testing.T) {
 	s := start(t)
 	for _, rule := range []ratelimit.Rule{hourly, yearly} {
@@ -82,7 +82,7 @@ func TestWrongTypeIsLeftAlone(t *testing.T) {
 	}
 }
 
-// The operator is told of damage, once.
+// The operator is told once about damage.
 func TestDamageIsTold(t *testing.T) {
 	s, told := start(t), 0
 	s.store.Notify(func(string, error) { told++ })

@@ -14,15 +14,14 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Wherever a process dies on its way through a decision: no counter is left without an expiry, and nothing is charged in
-// part.
+// Wherever a process dies in the middle of a decision, no counter is left without an expiry, and no call is charged in part.
 func TestFault_KilledBetweenTwoCommands(t *testing.T) {
 	server := redistest.Start(t)
 	p := redistest.StartProxy(t, server.Addr)
 	s := on(t, server, p.Addr).withoutOverrides()
 	direct := on(t, server, server.Addr)
 	for _, call := range [][]ratelimit.Request{{ask(hourly, "k")}, {ask(yearly, "k")}, {ask(hourly, "k"), ask(yearly, "k")}} {
-		s.admit(t, call...) // connects
+		s.admit(t, call...) // makes a connection
 		for bytes := int64(0); ; bytes += 4 {
 			server.Do("FLUSHALL")
 			p.Requests.Store(bytes)
@@ -39,13 +38,13 @@ func TestFault_KilledBetweenTwoCommands(t *testing.T) {
 				}
 			}
 			if !cut && err == nil {
-				break // the whole decision passed
+				break // the whole decision got through
 			}
 		}
 	}
 }
 
-// A decision whose reply got lost is not sent again.
+// A decision whose reply is lost is not sent again.
 func TestFault_RepeatedByTheClient(t *testing.T) {
 	server := redistest.Start(t)
 	p := redistest.StartProxy(t, server.Addr)
@@ -64,7 +63,7 @@ func TestFault_RepeatedByTheClient(t *testing.T) {
 	}
 }
 
-// Wherever the replies to a return or a settlement break off: made again, it has an effect once, and takes nothing from other calls.
+// Wherever the replies to a refund or a settlement break off, it takes effect once when it is tried again, and takes nothing from other calls.
 func TestFault_LostReplyToAnAdjustment(t *testing.T) {
 	server := redistest.Start(t)
 	p := redistest.StartProxy(t, server.Addr)
@@ -94,7 +93,7 @@ func TestFault_LostReplyToAnAdjustment(t *testing.T) {
 	}
 }
 
-// A call that ends before its answer comes is not charged in the end.
+// If a call ends before its answer comes, its charge is given back.
 func TestCancelledCallIsGivenBack(t *testing.T) {
 	s := start(t)
 	s.admit(t, ask(hourly, "other"))
@@ -115,7 +114,7 @@ func TestCancelledCallIsGivenBack(t *testing.T) {
 	}
 }
 
-// Where this process's clock is off, by a whole calendar window too, the server's counts.
+// If this process's clock is wrong, even by a whole calendar window, the server's clock decides.
 func TestFault_ClientClockChoosesTheWindow(t *testing.T) {
 	s := start(t)
 	halfAnHourAway := (time.Now().UTC().Minute() + 30) % 60
@@ -171,7 +170,7 @@ func TestCluster(t *testing.T) {
 	splitSubjects(t, ratelimit.New(New(client, WithTimeout(patience))))
 }
 
-// A client of one server of a cluster learns from it that subjects are apart, and no policy lets calls pass then.
+// A client of one server of a cluster learns from the server's error that subjects are on different servers. No failure policy then lets calls pass.
 func TestClusterThatTheClientHides(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.StartCluster(t, 1)[0].Addr})
 	t.Cleanup(func() { _ = client.Close() })
@@ -204,7 +203,7 @@ func splitSubjects(t *testing.T, l *ratelimit.Limiter) {
 				t.Fatal(err)
 			}
 			if !d.Allowed {
-				continue // the fourth
+				continue // the fourth call is refused
 			}
 			if err := d.Refund(context.Background()); err != nil {
 				t.Fatal(err)
@@ -217,7 +216,7 @@ func splitSubjects(t *testing.T, l *ratelimit.Limiter) {
 	requireApart(t, l)
 }
 
-// requireApart fails the test unless a call of two subjects is an error of its first rule.
+// requireApart fails the test unless a call with two subjects gives an error about its first rule.
 func requireApart(t *testing.T, l *ratelimit.Limiter) {
 	t.Helper()
 	_, err := l.Allow(context.Background(), ask(hourly, "x"), ask(yearly, "y"))
@@ -246,7 +245,7 @@ func (c *counting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// count leaves out what opens a connection, and what follows the overrides.
+// count leaves out the commands that open a connection or read the overrides.
 func (c *counting) count(first redis.Cmder) {
 	switch first.Name() {
 	case "hello", "client", "hscan":

@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
 
-// A call to a silent server fails, however long the client itself would wait, and is not charged in the end.
+// A call to a silent server fails, however long the client itself would wait, and its charge is given back.
 func TestSilentServer(t *testing.T) {
 	s := start(t)
 	s.admit(t, ask(hourly, "other"))
@@ -33,7 +33,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// A node of a cluster, or a shard of a ring, that cannot be reached is not tried for each call, and the others are.
+// If a node of a cluster or a shard of a ring cannot be reached, not every call tries it. The other servers are not affected.
 func TestBreakerOfEachServer(t *testing.T) {
 	masters := redistest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")
 	shards := []*redistest.Server{redistest.Start(t), redistest.Start(t)}

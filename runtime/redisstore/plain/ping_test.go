@@ -13,7 +13,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Ping says what is in the way of decisions without scripts, and leaves nothing behind.
+// Ping says what is missing for decisions without scripts, and leaves no keys.
 func TestPing(t *testing.T) {
 	server := redistest.Start(t)
 	as := func(user, password string) error {
@@ -52,7 +52,7 @@ func TestPing(t *testing.T) {
 	requireErr(as("", ""), "cannot be reached")
 }
 
-// The rules in use are known without scripts too.
+// The rules in use are also written to a store without scripts.
 func TestRulesAreRegistered(t *testing.T) {
 	s := start(t)
 	texts := map[string]string{"r 1h": `{"name":"r"}`}
@@ -64,7 +64,7 @@ func TestRulesAreRegistered(t *testing.T) {
 	}
 }
 
-// On a cluster each master is asked.
+// On a cluster, Ping checks each master.
 func TestPingOfACluster(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ReadTimeout: 20 * time.Second, DialTimeout: 20 * time.Second})

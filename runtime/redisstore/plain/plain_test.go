@@ -36,7 +36,7 @@ func TestOneRule(t *testing.T) {
 	}
 }
 
-// window is the year of at.
+// window returns the start and end of the year of at.
 func window(at time.Time) (start, stop time.Time) {
 	start = time.Date(at.UTC().Year(), inHalfAYear, 1, 0, 0, 0, 0, time.UTC)
 	if start.After(at) {
@@ -45,14 +45,14 @@ func window(at time.Time) (start, stop time.Time) {
 	return start, start.AddDate(1, 0, 0)
 }
 
-// A refusal's delay is exact, and a window is never shorter than its rule says, nor longer by more than its last millisecond.
+// The delay of a refusal is exact. A window is never shorter than its rule says, and at most a millisecond longer.
 func TestWindowsEnd(t *testing.T) {
 	s := start(t)
 	for _, rule := range []ratelimit.Rule{
 		{Name: "short", Limit: 2, Per: 30 * time.Millisecond, Algorithm: ratelimit.FixedWindow},
 		{Name: "second", Limit: 2, Cron: "* * * * * *"},
 	} {
-		var end time.Time // of the window that is known to be full
+		var end time.Time // the end of the last window that was full
 		for ends := 0; ends < 3; {
 			d := s.allow(t, ask(rule, "k"))
 			switch {
@@ -93,7 +93,7 @@ func TestSeveralRulesAreAllOrNothing(t *testing.T) {
 	s.requireBounded(t)
 }
 
-// Random calls under several rules agree with counting by hand.
+// Random calls under several rules agree with a simple count.
 func TestRandomCalls(t *testing.T) {
 	s := start(t)
 	weekly := hourly
@@ -135,7 +135,7 @@ func TestRandomCalls(t *testing.T) {
 	s.requireBounded(t)
 }
 
-// However many ask at a time, from several processes: exactly the limit is admitted.
+// However many callers in several processes ask at the same time, exactly the limit is admitted.
 func TestConcurrentCallsAdmitExactlyTheLimit(t *testing.T) {
 	first := start(t)
 	second := on(t, first.server, first.server.Addr)
@@ -198,7 +198,7 @@ func TestReturnGivesItsOwnBackOnce(t *testing.T) {
 	s.requireBounded(t)
 }
 
-// What was taken in a window that has ended stays gone: the next window does not get it.
+// A refund of permits from a window that has ended has no effect on the next window.
 func TestReturnAfterTheWindow(t *testing.T) {
 	s := start(t)
 	rule := hourly
@@ -241,7 +241,7 @@ func TestReturnToALaterWindow(t *testing.T) {
 		if _, err := s.Reset(t.Context(), ask(hourly, "k")); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Millisecond) // a window begins at a whole one
+		time.Sleep(2 * time.Millisecond) // a window begins at a whole millisecond
 		s.admit(t, ratelimit.Request{Rule: hourly, Key: "k", Cost: 2})
 		if err := back(first); err != nil {
 			t.Fatal(err)
@@ -268,8 +268,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// A window begins in the millisecond in which its first call is admitted, or an earlier one: what is returned counts there,
-// also if the server's clock went on to the next millisecond meanwhile.
+// A window begins in the millisecond in which its first call is admitted, or in an earlier one. So a refund of that call counts in the window, even
+// if the server's clock reached the next millisecond meanwhile.
 func TestReturnOfTheFirstCall(t *testing.T) {
 	s := start(t)
 	for i := range 3000 {

@@ -43,7 +43,7 @@ func TestShadowAndTrigger(t *testing.T) {
 	}
 }
 
-// A call under shadows alone is admitted, though none of them would admit it.
+// A call whose rules are all in shadow mode is admitted, even if none of them would admit it.
 func TestShadowsThatAllRefuse(t *testing.T) {
 	s, one, other := start(t), hourly, yearly
 	one.Mode, other.Mode, one.Limit, other.Limit = ratelimit.ModeShadow, ratelimit.ModeShadow, 1, 1
@@ -80,7 +80,7 @@ func TestWrongArgumentsPanic(t *testing.T) {
 	}
 }
 
-// A shadow that can never admit a call is not charged, and says what is left: alone, and beside another rule.
+// A rule in shadow mode that can never admit a call is not charged, and says what is left, alone and together with another rule.
 func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
 	s, shadow := start(t), hourly
 	shadow.Name, shadow.Mode = "shadow", ratelimit.ModeShadow
@@ -100,7 +100,7 @@ func TestShadowOfWhatIsNeverAdmitted(t *testing.T) {
 	}
 }
 
-// A shadow does not bound what a call takes up to, and says what it has left if that is less.
+// A rule in shadow mode does not reduce what an UpTo call takes. If it has fewer permits left, it reports how many.
 func TestShadowOfACallUpTo(t *testing.T) {
 	s, shadow := start(t), hourly
 	shadow.Name, shadow.Mode = "shadow", ratelimit.ModeShadow
@@ -137,7 +137,7 @@ func TestRulesItCannotDoAreRefused(t *testing.T) {
 		err := wrap.TakeCharges(context.Background(), s.Limiter, wrap.NewRules("p.T.N", hourly, rule), one, one)
 		requireRuleError(t, err, argument)
 		requireRuleError(t, s.Check(hourly, yearly, rule), argument)
-		if rule.Wait == 0 { // which is for generated code: a request does not wait
+		if rule.Wait == 0 { // Wait is for generated code: a request does not wait
 			_, err := s.Allow(context.Background(), ask(hourly, "k"), ratelimit.Request{Rule: rule, Key: "k", Member: "m"})
 			requireRuleError(t, err, argument)
 		}
@@ -161,7 +161,7 @@ func requireRuleError(t *testing.T, err error, argument string) {
 	}
 }
 
-// A changed limit goes on with the history, as in other stores; other windows start from nothing.
+// Usage so far still counts after a limit is changed, as in other stores. With another window the count starts from zero.
 func TestOverrides(t *testing.T) {
 	s := start(t)
 	another := on(t, s.server, s.server.Addr)
@@ -171,12 +171,12 @@ func TestOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.admit(t, ask(hourly, "k"))
-	four := ratelimit.Request{Rule: hourly, Key: "k", Cost: 4} // which can never be admitted by the rule's own limit
+	four := ratelimit.Request{Rule: hourly, Key: "k", Cost: 4} // more than the rule's own limit
 	for _, err := another.Peek(context.Background(), four); err != nil; _, err = another.Peek(context.Background(), four) {
 		if !errors.As(err, new(*ratelimit.NeverAdmissibleError)) {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond) // until it knows the override
+		time.Sleep(time.Millisecond) // until the limiter has read the override
 	}
 	another.admit(t, ask(hourly, "k"))
 	another.refuse(t, ask(hourly, "k"))

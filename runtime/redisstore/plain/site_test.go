@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// patience is for busy machines, where a server may be kept from answering.
+// patience is how long to wait for a server, which may be slow on a busy machine.
 const patience = time.Minute
 
 // A site is a server without scripts, and a limiter on it.
@@ -40,14 +40,14 @@ func on(t *testing.T, server *redistest.Server, addr string) *site {
 	return &site{ratelimit.New(s), server, client, s}
 }
 
-// withoutOverrides returns the site with a limiter whose store has no lists, so that all commands are those of calls.
+// withoutOverrides returns the site with a limiter whose store has no settings, so that all commands belong to calls.
 func (s *site) withoutOverrides() *site {
 	own := *s
 	own.Limiter = ratelimit.New(bare{s.store, s.store})
 	return &own
 }
 
-// bare is a store without lists of texts.
+// bare is a store without settings.
 type bare struct {
 	engine.Store
 	engine.Limited
@@ -62,7 +62,7 @@ var (
 	yearly = ratelimit.Rule{Name: "yearly", Limit: 3, Cron: fmt.Sprintf("0 0 1 %d *", inHalfAYear)}
 )
 
-// inHalfAYear is the month in which years begin here: not while the tests run.
+// inHalfAYear is the month in which years begin in these tests, so that none begins while they run.
 var inHalfAYear = (time.Now().UTC().Month()+5)%12 + 1
 
 func ask(rule ratelimit.Rule, key string) ratelimit.Request {
@@ -96,7 +96,7 @@ func (s *site) refuse(t *testing.T, requests ...ratelimit.Request) ratelimit.Dec
 	return d
 }
 
-// left is how many permits a rule has left, found by asking for one too many.
+// left returns how many permits a rule has left. It finds out by asking for one too many.
 func (s *site) left(t *testing.T, rule ratelimit.Rule, key string) int64 {
 	t.Helper()
 	q := ratelimit.Request{Rule: rule, Key: key, Cost: rule.Limit}
@@ -120,7 +120,7 @@ func (s *site) requireBounded(t *testing.T) {
 	}
 }
 
-// dump is all that the server holds.
+// dump returns all keys and values of the server.
 func (s *site) dump(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
