@@ -49,7 +49,23 @@ type X interface {
 	//ratelimit:rule limit=9 per=1m cost="resp.Usage.Total"
 	//                                    ^ unknown name resp; the parameter is req
 	Early(req *http.Request) (resp *Response, err error)
+	//ratelimit:rule limit=9 per=1m settle="rsp.Usage.Total"
+	//                                      ^ unknown name rsp; did you mean resp? the method has no parameters, the results are resp, err
+	Alone() (resp *Response, err error)
+	//ratelimit:rule limit=9 per=1m settle="n"
+	//                                      ^ unknown name n; the parameters have no names here: arg0 string, the results are result0, result1
+	Bare(string) (int, error)
 }
+
+type Service struct{ Region string }
+
+//ratelimit:rule key="{svc.Region}" limit=1 per=1m
+//                     ^ unknown name svc; the parameters are ctx, phone, the receiver is s
+func (s *Service) Send(ctx context.Context, phone string) error { return nil }
+
+//ratelimit:rule key="{s.Region}" limit=1 per=1m
+//                     ^ unknown name s; the parameter is phone
+func (*Service) Call(phone string) error { return nil }
 
 const Max = 5
 

@@ -17,7 +17,7 @@ type X interface {
 	//                                                     ^ settle: found distinct as well, which counts members instead of costs
 	Settled(a string) (n int, err error)
 	//ratelimit:rule limit=1 per=1m settle="m"
-	//                                      ^ unknown name m; the parameters are a, the results n, err
+	//                                      ^ unknown name m; the parameter is a, the results are n, err
 	Unknown(a string) (n int, err error)
 	//ratelimit:rule limit=1 per=1m wait=5s
 	//                                   ^ wait: a call of Endless has no context that could end the wait; add a parameter of type context.Context, or one with a method Context() context.Context

@@ -136,7 +136,7 @@ var meant = map[string]string{
 	"userid": "userID(ctx)", "user": "userID(ctx)", "uid": "userID(ctx)", "null": "nil", "none": "nil",
 }
 
-// hint returns the end of a message about an unknown name: a suggestion, and the list of the parameters.
+// hint returns the end of a message about an unknown name: a suggestion, and the names of the parameters, receiver and results.
 func (c *compiler) hint(name string) string {
 	hint := suggest(name, c.words())
 	if likely := meant[strings.ReplaceAll(strings.ToLower(name), "_", "")]; likely != "" {
@@ -145,8 +145,19 @@ func (c *compiler) hint(name string) string {
 	if hint == "" {
 		hint = ";"
 	}
-	const most = 8
-	params, results := namesOf(c.env.Params), namesOf(c.env.Results)
+	hint += " " + c.parameters()
+	if c.env.Receiver.Name != "" {
+		hint += ", the receiver is " + c.env.Receiver.Name
+	}
+	if results := namesOf(c.env.Results); len(results) > 0 {
+		hint += ", " + listed("result", results)
+	}
+	return hint
+}
+
+// parameters lists the names of the parameters, with their types if the method gives them no names.
+func (c *compiler) parameters() string {
+	params := namesOf(c.env.Params)
 	nameless := len(params) > 0
 	for i, p := range params {
 		nameless = nameless && p == "arg"+strconv.Itoa(i)
@@ -156,19 +167,23 @@ func (c *compiler) hint(name string) string {
 		for i, p := range c.env.Params {
 			params[i] += " " + c.typeName(p.Type)
 		}
-		return hint + " the parameters have no names here: " + strings.Join(params, ", ")
+		return "the parameters have no names here: " + strings.Join(params, ", ")
 	case len(params) == 0:
-		return hint + " the method has no parameters"
-	case len(params) == 1 && len(results) == 0:
-		return hint + " the parameter is " + params[0]
-	case len(params) > most:
-		params = append(params[:most], "...")
+		return "the method has no parameters"
 	}
-	hint += " the parameters are " + strings.Join(params, ", ")
-	if len(results) > 0 {
-		hint += ", the results " + strings.Join(results, ", ")
+	return listed("parameter", params)
+}
+
+// listed lists at most 8 names of things that noun names.
+func listed(noun string, names []string) string {
+	const most = 8
+	if len(names) == 1 {
+		return "the " + noun + " is " + names[0]
 	}
-	return hint
+	if len(names) > most {
+		names = append(names[:most], "...")
+	}
+	return "the " + noun + "s are " + strings.Join(names, ", ")
 }
 
 func namesOf(params []Param) (names []string) {
