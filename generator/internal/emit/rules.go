@@ -31,8 +31,11 @@ func (p *planned) rulesVar(m *model.Method) *jen.Statement {
 	for _, r := range m.Rules {
 		args = append(args, p.rule(r, m.Scope))
 	}
-	list := args[0] + ",\n" + strings.Join(args[1:], ",\n") + ",\n"
-	return jen.Var().Id(p.rulesOf[m]).Op("=").Id(p.wrap("NewRules") + "(" + list + ")")
+	begin := p.wrap("NewRules") + "("
+	if !isShort(p.rulesOf[m] + begin + args[0]) {
+		begin += "\n"
+	}
+	return jen.Var().Id(p.rulesOf[m]).Op("=").Id(begin + strings.Join(args, ",\n") + ",\n)")
 }
 
 // rulesFunc declares the function that returns the rules of the type.
@@ -44,7 +47,7 @@ func (w *wrapper) rulesFunc() *jen.Statement {
 		}
 	}
 	doc := w.RulesFunc + " returns the rules declared on " + link(w.Object.Name()) + "."
-	return comment(doc).Func().Id(w.RulesFunc).Params().Id("[]" + w.ratelimit("Rule")).
+	return comment(wrapped(doc)).Func().Id(w.RulesFunc).Params().Id("[]" + w.ratelimit("Rule")).
 		Block(jen.Return(jen.Id(call(w.wrap("RulesOf"), vars...))))
 }
 

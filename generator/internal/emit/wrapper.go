@@ -83,7 +83,7 @@ func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 	free := names.NewScope(w.TypeParamNames...)
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
 	value := literal("&"+own, next+": "+w.checked("Next", by), limiter+": "+w.checked("Limiter", with))
-	return comment(fmt.Sprintf("%s wraps %s with the limits declared on %s.", w.New, by, link(w.Object.Name()))).
+	return comment(wrapped(fmt.Sprintf("%s wraps %s with the limits declared on %s.", w.New, by, link(w.Object.Name())))).
 		Add(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))
 }
 
@@ -95,7 +95,7 @@ func (w *wrapper) checked(fn, value string) string {
 // assertion declares something that does not compile if the wrapper is outdated, with a comment that says what to do. For a generic
 // type it is a function, which needs no type arguments.
 func (w *wrapper) assertion() *jen.Statement {
-	s := comment("If this does not compile, " + w.Object.Name() + ` has changed: run "go tool ratelimit" in this directory.`)
+	s := comment(wrapped("If this does not compile, " + w.Object.Name() + ` has changed: run "go tool ratelimit" in this directory.`))
 	assert := jen.Var().Id("_").Id(w.wrapped).Op("=").Parens(jen.Op("*").Id(w.Name + w.args)).Parens(jen.Nil())
 	if w.params == "" {
 		return s.Add(assert)
