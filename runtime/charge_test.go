@@ -250,7 +250,7 @@ func TestDebtOfASettlement(t *testing.T) {
 	}
 }
 
-// A call with its settlement takes a bounded number of permits of a sliding window. Observers are told of the first permit beyond that.
+// A call and its settlement take a bounded number of permits from a sliding window. Observers get an error from the first permit beyond that.
 func TestSettlementOfASlidingWindowIsBounded(t *testing.T) {
 	for _, c := range []struct{ limit, cost, charged, told int64 }{
 		{1_000_000, 10_000, 10_000, 0},

@@ -129,7 +129,7 @@ func ExampleOverrides_Set() {
 	// 2 ann <nil>
 }
 
-// Of several who would set an override, the first one does.
+// SetNew sets an override only if there is none yet.
 func ExampleOverrides_SetNew() {
 	ctx, limiter := context.Background(), ratelimit.New(noon())
 	for _, limit := range []int64{5, 9} {

@@ -224,7 +224,7 @@ func TestDoctorLooksUnderThePrefix(t *testing.T) {
 	requireFinding(t, found, "expiry", fine, "all of 1 keys expire")
 }
 
-// Lists that are too long to be followed stop no call. They are told, shown and can be shortened.
+// A list that is too long for limiters does not stop any call. doctor reports it, and an operator can show and shorten it.
 func TestTooManySettings(t *testing.T) {
 	const n = 2001
 	server := redistest.Start(t)

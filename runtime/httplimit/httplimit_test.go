@@ -116,7 +116,7 @@ func TestMiddlewareOfNoKey(t *testing.T) {
 	}
 }
 
-// The error of a key has the cause that the function gave, also where the key is empty.
+// The error of a key wraps the error of the key function, even if the key is empty.
 func TestCauseOfAKeyError(t *testing.T) {
 	cause, got := errors.New("no session"), error(nil)
 	key := func(*http.Request) (string, error) { return "", cause }
@@ -128,7 +128,7 @@ func TestCauseOfAKeyError(t *testing.T) {
 	}
 }
 
-// The response tells of the rules of all middlewares around a handler, and of none where there is none.
+// The fields of a response have the rules of all middlewares around a handler. Without a middleware there are no fields.
 func TestMiddlewareInMiddleware(t *testing.T) {
 	now := start
 	h, limiter := http.Handler(ok), newLimiter(&now)
@@ -234,7 +234,7 @@ func TestReportOfServicesBelow(t *testing.T) {
 	want(t, get(h, ""), 429, map[string]string{"RateLimit-Policy": policies, "RateLimit": `"rule-1";r=0;t=60`, "Retry-After": "60"})
 }
 
-// Rules of different services may have one name in the fields. A number tells them apart, also in a refusal.
+// Rules of different services may have the same name in the fields. A number distinguishes them, even in a refusal.
 func TestFieldsOfTwoServices(t *testing.T) {
 	now := start
 	limiter := newLimiter(&now)
@@ -303,7 +303,7 @@ func TestBeforeTheFirstByte(t *testing.T) {
 	}
 }
 
-// Informational responses do not begin the header, but 101 ends it: decisions before it are told, whatever came earlier.
+// Informational responses do not end the header, except 101. The fields have all decisions before that, whatever was sent earlier.
 func TestInformationalResponses(t *testing.T) {
 	s := newService(ratelimit.New(memstore.New()))
 	for _, status := range []int{http.StatusOK, http.StatusSwitchingProtocols} {

@@ -175,7 +175,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A server that has no functions decides by EVALSHA, and that is told once.
+// A server without functions decides by EVALSHA, and the operator is told once.
 func TestServerWithoutFunctions(t *testing.T) {
 	server := redistest.Start(t, "--rename-command", "FCALL", "unused")
 	s, told := New(connect(t, server.Addr), asking...).(*store), make(chan string, 10)
@@ -189,7 +189,7 @@ func TestServerWithoutFunctions(t *testing.T) {
 	}
 }
 
-// A user who may not use some keys still calls the function for others, and is told nothing of functions.
+// A user who may not use some keys still calls the function for others, and there is no notice about functions.
 func TestUserWithoutKeys(t *testing.T) {
 	server := redistest.Start(t)
 	server.Do("ACL SETUSER ann on >x ~p:*{a}* +@all")

@@ -229,7 +229,7 @@ func TestSpreadWithABlock(t *testing.T) {
 	}
 }
 
-// A call whose context ends while a server decides gives back what it was charged, once.
+// If the context of a call ends while a server decides, the charge is given back once.
 func TestSpreadWhoseContextEnds(t *testing.T) {
 	s, hook, other := openFlaky(t, "late")
 	for _, subjects := range [][]string{{"late", other}, {other, "late"}} {

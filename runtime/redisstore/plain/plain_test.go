@@ -230,7 +230,7 @@ func TestReturnAfterTheWindow(t *testing.T) {
 	}
 }
 
-// The same holds if another call has opened the next window by then, whether all of it is given back or only a part.
+// The same is true if another call has already opened the next window, and for a refund of a part.
 func TestReturnToALaterWindow(t *testing.T) {
 	s := start(t)
 	for name, back := range map[string]func(ratelimit.Decision) error{
