@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Split is the inverse of State and Block, whatever the parts are, and knows the keys of free places.
+// Split is the inverse of State and Block for all parts, and refuses the keys of free places.
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prefix, subject := Escape(rapid.String().Draw(t, "prefix")), Subject(rapid.String().Draw(t, "subject"))
