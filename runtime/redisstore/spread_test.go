@@ -89,6 +89,9 @@ func checkSpread(t *rapid.T, s *store, all engine.Call) {
 	if err != nil || v.Admitted != admitted || call.UpTo && v.Taken != taken {
 		t.Fatalf("got %+v, %v, want %t and %d of rooms %v for %+v", v, err, admitted, taken, want, call)
 	}
+	if !admitted && v.At != 0 {
+		t.Fatalf("a refusal has a time: %+v", v)
+	}
 	for i, room := range rooms(t, s, call) {
 		c := call.Claims[i]
 		asked := cost
@@ -170,6 +173,9 @@ func TestSpreadOverAServerThatFails(t *testing.T) {
 			hook.before = nil
 			if left := rooms(t, s, call); left[0] != 3 || left[1] != 3 {
 				t.Errorf("%v, up to %t: %v of 3 permits are left", subjects, upTo, left)
+			}
+			if n, err := s.Reset(t.Context(), &call); n != 0 || err != nil {
+				t.Errorf("%v, up to %t: %d windows are open, error %v", subjects, upTo, n, err)
 			}
 		}
 	}
