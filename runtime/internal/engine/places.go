@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// places are the times to come of one state that were given up while others were behind them, in ascending order.
-// Their permits stay charged, since the places behind were found with them, and a later call may use them. Beyond maxPlaces a
-// place is lost.
+// places are the free places of one state, in the order of their times. A free place was given up while others were behind it. Its permits
+// stay charged, because the places behind it were computed with that charge. A later call may use it. A state keeps maxPlaces; any more are
+// lost.
 type places []place
 
 type place struct{ at, permits int64 }
@@ -22,13 +22,13 @@ func (p places) last() int64 {
 	return p[len(p)-1].at
 }
 
-// find returns the index of the place of n permits at a time, or -1.
+// find returns the index of the place at a time, or -1 if it is missing or has fewer than n permits.
 func (p places) find(at, n int64) int {
 	return slices.IndexFunc(p, func(q place) bool { return q.at == at && q.permits >= n })
 }
 
-// take takes n permits of the place at a time. It reports whether there was such a place. The rest of it stays free; in a Prepaid bucket
-// for when those permits are paid.
+// take takes n permits of the place at a time, and reports whether there were as many. The rest of the place stays free. In a Prepaid
+// bucket the rest moves to the time at which the n permits are paid.
 func (p *places) take(c *Claim, at, n, now int64) bool {
 	i := p.find(at, n)
 	if i < 0 {
@@ -60,8 +60,8 @@ func (p *places) drop(now int64) {
 	*p = slices.DeleteFunc(*p, func(q place) bool { return q.at <= now })
 }
 
-// freePlace returns the first free place that a call can use: a time at which every other rule has a free place too, or admits
-// the call behind all its own places.
+// freePlace returns the time of the first free place that a call can use. Every other rule must have a free place at that time, too, or
+// admit the call then, behind all its own places.
 func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 	for i := range call.Claims {
 		c := &call.Claims[i]
@@ -77,7 +77,8 @@ func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 	return at, ok
 }
 
-// meets reports whether every rule of a call has a free place at a time to come, or admits the call at that time.
+// meets reports whether every rule of a call can use a future time: it has a free place then, or admits the call then, behind all its
+// places.
 func (call *Call) meets(cells []*Cell, now, at int64) bool {
 	for i := range call.Claims {
 		c, cell := &call.Claims[i], cells[i]
@@ -92,8 +93,8 @@ func (call *Call) meets(cells []*Cell, now, at int64) bool {
 	return true
 }
 
-// giveBack gives back n permits of a charge. A place that others are behind is not closed up but becomes free. Free places that
-// are the last ones then are taken back as well.
+// giveBack gives back n permits of a charge. If the charge is a place, and other calls have later places, these permits become a free
+// place. Otherwise the permits go back to the state, and so do the permits of the free places that are the last ones then.
 func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
 	pending := c.At > now
 	if pending && !cell.State.Last(c, n, now) {

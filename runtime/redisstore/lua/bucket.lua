@@ -1,18 +1,22 @@
--- Buckets: the generic cell rate algorithm. The state is a string: LAYOUT, s, x, y, z. The bucket is full again at x + y/z, its theoretical
--- arrival time; z is the limit at the last charge. s is when the key expires, or a little earlier; of a warm-up it is the idle time that is
--- still stored at x. a is the period, and b the burst. In a prepaid bucket the next call pays for a debt. When permits are given back, text
--- has four numbers, which are 0 if they are missing: the price of the charge, which is how much longer than usual it lasts, and the stored
--- time that it used up; the latest time until which calls that already ran can have put a prepaid bucket in debt; and how long leases of
--- the rule last.
+-- Buckets: the generic cell rate algorithm. The state is a string: LAYOUT, s, x, y, z.
+--
+--   x, y, z  the bucket is full again at x + y/z, which is called the theoretical arrival time; z is the limit at the last charge
+--   s        when the key expires, or a little earlier; in a warm-up, the idle time that is still stored at x
+--
+-- In a claim, a is the period and b is the burst. A call on a prepaid bucket may leave it in debt. The next call waits until the debt is
+-- paid. When permits are given back, text has four numbers, which are 0 if they are missing:
+--
+--   price, price_stored  of a warm-up: how much longer than usual the charge lasts, and the stored time that it used up
+--   own_debt             a prepaid bucket can be in debt until this time for calls that have run; a longer debt is for waiting calls
+--   lease                how long a lease of the rule lasts
 local bucket = {}
 
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
-local MAX_DEBT = DAY -- how far a charge beyond the limit carries an empty bucket ahead
+local MAX_DEBT = DAY -- how long the debt of a charge beyond the limit may last
 local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then
 local NAMES = { 's', 'x', 'y', 'z', time = 'x' }
 
--- Adds to a time, whole and in parts of limit, the time in which a bucket gains n permits. The products are exact, as limit and n
--- are at most 10^7.
+-- Adds the time in which a bucket gains n permits to the time x + y/limit. The products are exact, because limit and n are at most 10^7.
 local function gain(c, x, y, n)
   local limit = c.limit
   x, y = x + n * c.each, y + n * c.each_parts
@@ -26,14 +30,14 @@ bucket.gain = gain
 -- Rounds a time up to whole microseconds.
 local function up(x, y) return x + min(y, 1) end
 
--- Returns the time by which a bucket that is full at a time has gained n permits more.
+-- Returns when a bucket has gained n permits since a given time.
 function bucket.after(c, at, n) return up(gain(c, at, 0, n)) end
 
--- Returns, as a negative number, how many permits may be missing from a full bucket so that n permits still pass.
+-- Returns minus the number of permits that may be missing from the bucket for n permits to pass.
 local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
 
--- Computes what is the same for all subjects: how long a permit takes, and, as a negative number, how long before the bucket is full the
--- claim fits.
+-- Computes what is the same for all subjects. each and each_parts are the time in which the bucket gains one permit. The claim
+-- fits before the bucket is full: lead and lead_parts are how long before, as a negative time.
 function bucket.prepare(c)
   c.prepaid = c.kind == PREPAID or c.kind == WARMUP
   c.burst = c.kind == WARMUP and 0 or c.b
@@ -46,8 +50,8 @@ function bucket.prepare(c)
   end
 end
 
--- Returns m*n/divisor, rounded up, and at most LONGEST. All of them may have 38 bits; or m may have 52, and n and the divisor 24. So the
--- product may have more than the 53 of a double.
+-- Returns m*n/divisor, rounded up, but at most LONGEST. All three may have 38 bits, or m may have 52 bits, and n and the divisor 24. The
+-- product may have more bits than the 53 of a double.
 local function mul_div(m, n, divisor)
   local quotient, rest = 0, 0
   for _, unit in ipairs { 67108864, 8192, 1 } do
@@ -61,8 +65,8 @@ end
 
 bucket.mul_div = mul_div
 
--- After a change of the limit as many permits are missing as before. Debts keep their time: what a prepaid bucket lacks beyond its
--- burst, and all that a warm-up lacks.
+-- Returns when the bucket is full again at the claim's limit. A change of the limit leaves the number of missing permits as it is, but
+-- debts keep their time. The debt of a prepaid bucket is what it lacks beyond its burst; the debt of a warm-up is all that it lacks.
 local function adapt(c, now, x, y, z)
   x = up(x, y)
   if x <= now or z == 0 then return x end
@@ -71,23 +75,23 @@ local function adapt(c, now, x, y, z)
   return x - missing + mul_div(missing, z, c.limit)
 end
 
--- Returns the first time, not before from, at which the bucket lacks no more than permits, which is negative.
+-- Returns the first time, not before from, at which the bucket lacks no more than -permits permits.
 local function lacks(c, permits, now, from)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
   return max(from, up(gain(c, x, y, permits)))
 end
 
--- Returns s, x and y of a state that has another limit, another layout or damage. Unless s is stored time, it is 0, so that the whole state
--- is written next.
+-- Returns s, x and y of a state that has another limit, another layout or damage. A damaged state counts as none. If s is not stored time,
+-- it becomes 0, so that the next write replaces the whole state.
 local function convert(c, state, now)
-  local b = read_groups(c, state, NAMES, -1, now + FARTHEST)[1] -- a time that has come counts
+  local b = read_groups(c, state, NAMES, -1, now + FARTHEST)[1] -- -1 keeps a time that has come
   if not b then return nil, -1, 0 end
   if b.z ~= c.limit then b.x, b.y = adapt(c, now, b.x, b.y, b.z), 0 end
   return c.kind == WARMUP and b.s or 0, b.x, b.y
 end
 
--- Loads s, x and y as they are at the claim's limit. Without a state the bucket is full since long ago.
+-- Loads s, x and y, converted to the claim's limit. Without a state, the bucket has been full for a long time.
 function bucket.check(c, now)
   local state, s, x, y = call('GET', c.key), nil, -1, 0
   if state then
@@ -109,15 +113,15 @@ function bucket.earliest(c, n, now, from) return lacks(c, needed(c, n), now, fro
 function bucket.room(c, now)
   local burst = c.burst
   if burst == 0 then return lacks(c, 0, now, now) > now and 0 or 1 end
-  local n = min(burst, burst - floor(((c.x - now) * c.limit + c.y) / c.a)) -- one too many, as it is not rounded up
+  local n = min(burst, burst - floor(((c.x - now) * c.limit + c.y) / c.a)) -- may be one too many: the missing permits are rounded down
   while n > 0 and lacks(c, n - burst, now, now) > now do n = n - 1 end
   return max(0, n)
 end
 
 function bucket.full(c, now) return lacks(c, 0, now, now) end
 
--- A bucket keeps a place only at the time that it dictates itself. A later place, because of another rule of the call, would carry
--- it ahead for everybody.
+-- A bucket keeps a place only at the time at which the bucket itself would admit the claim. If another rule of the call needs a later
+-- place, the bucket must not keep it: that would delay everybody who shares the bucket.
 function bucket.reserves(c, now, at) return bucket.earliest(c, c.cost, now, now) == at end
 
 local function add(c, n, now)
@@ -134,7 +138,7 @@ local function write(c)
     call('SETRANGE', c.key, '9', pack('<ddd', c.x, c.y, c.limit))
     return
   end
-  if s then expiry = expiry + floor(c.a / 8) end -- so that under load most calls find it late enough
+  if s then expiry = expiry + floor(c.a / 8) end -- so that under load most calls need not set it again
   set(c.key, pack('<Bdddd', LAYOUT, expiry, c.x, c.y, c.limit), expiry)
 end
 
@@ -145,7 +149,7 @@ end
 
 bucket.write = write
 
--- Charges n permits beyond the limit. Notes by how much the debt would last too long.
+-- Charges n permits, even beyond the limit. If the debt would last too long, it cuts the debt, and notes by how much.
 function bucket.charge(c, n, now)
   local before = c.x
   add(c, n, now)
@@ -160,17 +164,17 @@ end
 
 function bucket.last(c, n, now, at) return up(gain(c, c.x - c.price, c.y, needed(c, n) - n)) <= at end
 
--- Reports whether there may be calls that wait for other places than the charge's. If the debt of a prepaid bucket lasts longer than that
--- of calls that ran, others wait.
+-- Reports whether other calls may be waiting for places behind the charge. A charge that is a place itself is the last one here: see
+-- places.give_back. A prepaid bucket may also be in debt for calls that have run, but not after own_debt.
 local function others_wait(c, now, at)
   local is_place = at > now and c.free_key
   if is_place or lacks(c, -c.burst, now, now) <= now then return false end
   return not c.prepaid or up(c.x, c.y) > c.own_debt
 end
 
--- Gives back what has not refilled since the charge. What has refilled is lost: without the charge the bucket would be no fuller. A later
--- lease may have moved the bucket ahead by as long as a lease lasts, which the state does not show, so that time counts as refilled. While
--- others wait, nothing goes back: their places stay, so the bucket would have run over.
+-- Gives back the permits that the bucket has not regained since the charge. A later lease may have set the bucket's time ahead by the
+-- length of a lease. The state does not show that, so what the bucket gains in that time counts as regained, too. While other calls wait,
+-- nothing is given back: their places stay as they are, and meanwhile the bucket would have run over.
 function bucket.give_back(c, n, now, at)
   local refilled = max(0, now + c.lease - at)
   if not c.prepaid and up(gain(c, c.x, c.y, -n)) <= at then refilled = 0 end -- this was the last charge

@@ -1,26 +1,29 @@
--- A call as it is sent: one argument, which is a byte of flags and the claims, one after the other. Each claim is kind, mode, has, limit,
--- cost, a, b, wait, block and text: see common.lua. Its keys are those of its state, of its free places if it has any, and of its block if
--- it has one. A call that takes permits up to a cost, or ahead, has a second argument, its amount: the most permits that it takes; and for
--- how long, if it takes them ahead.
+-- How a call is sent. Its first argument is a byte of flags, followed by its claims. A claim has these fields, in this order: kind, mode,
+-- has, limit, cost, a, b, wait, block and text. See common.lua. Each claim has the key of its state, then the key of its free places if it
+-- needs them, then the key of its block if its rule has one.
 --
--- Here a call is the list of its claims, with these properties:
+-- Some calls have a second argument, the amount. It is the most permits that the call takes, if it takes as many as every rule admits.
+-- If the call takes permits ahead, it is the most permits that it takes, and the length of the lease.
+--
+-- In these files a call is the list of its claims, with these properties:
 --
 --   peek, report, up_to, refused, adjusts, rollback, leases
 --                what to do: see engine.Call
---   arguments    how many arguments it has
---   keys         how many keys the claims have
---   enforced     the claims whose rule enforces its limit
---   plain        whether decide_plain can decide the call: each rule enforces its limit, without waits and blocks, on a cost of 1, and no
---                more than a report is asked for. Most calls are plain
---   of_one_call  whether no other call sends the same, so that it is not kept
+--   arguments    how many arguments the call has
+--   keys         how many keys its claims have
+--   enforced     the claims whose rule is in enforce mode
+--   plain        whether decide_plain can decide the call: all rules are in enforce mode, without waits and blocks, all costs are 1, and
+--                at most a report is asked for. Most calls are plain
+--   of_one_call  whether the call is not kept, because other calls hardly ever send the same argument
 
 local MAX_KNOWN = 1000
 
--- Calls by their first argument, which is the same for all subjects, and how many claims they have. A library parses such an argument once.
--- Callers may send more than fit, of many costs for example. Then all are forgotten, and parsed when they come again.
+-- known holds calls by their first argument, which is the same for all subjects, so a library parses it only once. size is the number of
+-- their claims. Callers may send more than MAX_KNOWN claims, for example with many different costs. Then the library forgets all of them,
+-- and parses each call when it comes again.
 local known, size = {}, 0
 
--- Adds the claim that begins at text[from] to a call, and returns where the next one begins.
+-- Adds the claim that begins at text[from] to a call, and returns where the next claim begins.
 local function add_claim(claims, text, from)
   local kind, mode, has, limit, cost, p, q, wait, block, words, behind = parse('<BBBdddddds', text, from)
   local is = use(KINDS[kind])
@@ -37,13 +40,13 @@ local function add_claim(claims, text, from)
   return behind
 end
 
--- Reads the first argument of a call. An adjustment holds the time of a charge, so no other call sends the same.
+-- Reads the first argument of a call. That of an adjustment contains the time of a charge, so it is not kept.
 local function new_call(text)
   local flags, from = byte(text), 2
   local function has(flag) return flags % (2 * flag) >= flag end
   local claims = { keys = 0, enforced = {}, plain = flags == 0 or flags == 2, of_one_call = has(16) }
   while from <= #text do from = add_claim(claims, text, from) end
-  -- These come last, since Lua keeps the first claims as an array only while the table has few names.
+  -- These names are set after the claims: if the table had so many names before, Lua would not store the first claims as an array.
   claims.peek, claims.report, claims.up_to, claims.refused = has(1), has(2) or has(1), has(4), has(8)
   claims.adjusts, claims.rollback, claims.leases = has(16), has(32), has(64)
   claims.arguments = (claims.up_to or claims.leases) and 2 or 1
@@ -54,7 +57,7 @@ local function new_call(text)
   return claims
 end
 
--- Tells a claim its further keys, which begin at keys[k], and returns the index behind them.
+-- Sets the other keys of a claim, which begin at keys[k], and returns the index of the next key.
 local function set_keys(c, keys, k)
   if c.has % 2 >= FREE then c.free_key, k = keys[k], k + 1 end
   if c.has >= BLOCK then c.block_key, k = keys[k], k + 1 end

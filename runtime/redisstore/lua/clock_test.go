@@ -47,8 +47,8 @@ func TestClockGoesBack(t *testing.T) {
 	})
 }
 
-// If the server's clock is set forward, a subject gets at most one limit too early: by real time, no span has more permits than without the step
-// plus one limit.
+// If the server's clock is set forward, a subject gets at most one limit too early: any span of real time has at most one limit more than it
+// may have without the step.
 func TestClockGoesForward(t *testing.T) {
 	v := newVirtual(t)
 	rapid.Check(t, func(t *rapid.T) {

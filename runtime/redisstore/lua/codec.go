@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// The flags of a call, as new_call in claims.lua knows them.
+// The flags of a call. new_call in claims.lua reads them.
 const (
 	flagPeek     = 1
 	flagReport   = 2
@@ -25,18 +25,18 @@ const (
 	flagLease    = 64
 )
 
-// Which keys a claim has besides its state, as common.lua knows them.
+// The keys that a claim has besides its state. common.lua has the same numbers.
 const (
 	hasFree  = 1
 	hasBlock = 2
 )
 
-// Run is what the script is sent: calls as run.lua and claims.lua read them.
+// Run is one or more calls in the form in which the script is sent them. run.lua and claims.lua read it.
 type Run struct {
 	Keys, Args []any // for EVALSHA or FCALL
 }
 
-// AddDecision adds a call to decide, with the calendar windows that hold now and those that the call may wait for.
+// AddDecision adds a call to decide. The call is sent with the calendar windows that hold now, and the windows that it may wait for.
 func (r *Run) AddDecision(call *engine.Call, now int64) {
 	until := now
 	for i := range call.Claims {
@@ -63,7 +63,7 @@ func decisionFlags(call *engine.Call) (flags byte) {
 	return flags
 }
 
-// AddAdjustment adds the claims of a call whose charge is to change.
+// AddAdjustment adds an admitted call whose charges are to be changed by the Deltas of its claims.
 func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 	flags := byte(flagAdjust)
 	if call.Rollback {
@@ -107,22 +107,23 @@ func appendNumber(b []byte, n int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
 }
 
-// sent is what a claim is sent as besides its kind, mode and limit.
+// sent holds the terms of a claim, and the fields that depend on whether the call is decided or adjusted.
 type sent struct {
 	engine.Terms
 	cost, wait int64
-	free       bool // its free places are needed
+	free       bool // the script needs the claim's free places
 }
 
-// ErrReply is the error of a reply that no script of this version gives.
+// ErrReply is the error for a reply that the script of this version never gives.
 var ErrReply = errors.New("unexpected reply of the script")
 
-// WindowsAt is the reply of a call that must tell the calendar windows which hold a time. Nothing was done.
+// WindowsAt is the reply to a call that was sent with the wrong calendar windows. The call must be sent again, with the windows that hold
+// at this time. Nothing was done.
 type WindowsAt int64
 
 func (WindowsAt) Error() string { return "the calendar windows are not those of the server's time" }
 
-// Fault returns what an error of the script means: an *engine.StateError if a key holds what the script cannot read.
+// Fault translates an error of the script. If the script could not read the value of a key, Fault returns an *engine.StateError.
 func Fault(err error) error {
 	if err == nil {
 		return nil
@@ -136,10 +137,11 @@ func Fault(err error) error {
 	return err
 }
 
-// laterLayout is how common.lua fails.
+// laterLayout matches the error of fail_later_layout in common.lua: the layout found, and the layout known.
 var laterLayout = regexp.MustCompile(`LAYOUT (\d+) (\d+)`)
 
-// ReadDecision takes in the script's reply to a decision. The error is a WindowsAt if the call is to be sent again.
+// ReadDecision reads the script's reply to a decision, and sets the results in the claims. The error is a WindowsAt if the call must be
+// sent again.
 func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 	v, err := read(reply, call)
 	if v.Admitted && !call.Peek {
@@ -148,8 +150,9 @@ func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 	return v, err
 }
 
-// ReadAdjustment takes in the script's reply to an adjustment, and returns its time and whether it met damage. The Deltas become the
-// permits that debts have no room for. The error is a WindowsAt if the call is to be sent again.
+// ReadAdjustment reads the script's reply to an adjustment. The verdict has only its time, and whether a state is damaged. Each Delta
+// becomes the number of permits that were not charged because the debt would last too long. The error is a WindowsAt if the call must be
+// sent again.
 func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
 	told := engine.Call{Claims: slices.Clone(call.Claims)}
 	v, err := read(reply, &told)
@@ -161,7 +164,7 @@ func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
 	return engine.Verdict{Now: v.Now, Damaged: v.Damaged}, err
 }
 
-// read takes in a reply.
+// read reads a reply, and sets the results in the claims.
 func read(reply any, call *engine.Call) (engine.Verdict, error) {
 	for i := range call.Claims {
 		call.Claims[i].Clear()
@@ -180,7 +183,7 @@ func read(reply any, call *engine.Call) (engine.Verdict, error) {
 	return engine.Verdict{}, ErrReply
 }
 
-// The kinds of entries in a reply, as reply_of in decide.lua knows them.
+// The kinds of entries in a reply. reply_of in decide.lua describes them.
 const (
 	entryRefusal  = 1
 	entryPrice    = 2
@@ -191,12 +194,12 @@ const (
 	entryOther    = 7
 )
 
-// numbersOf is how many numbers an entry has.
+// numbersOf is how many numbers an entry of each kind has.
 var numbersOf = [...]int{
 	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3,
 }
 
-// readEntries reads what decide.lua calls entries.
+// readEntries reads a reply that is a list of entries.
 func readEntries(entries string, call *engine.Call) (engine.Verdict, error) {
 	var v engine.Verdict
 	if entries == "" {
@@ -213,7 +216,7 @@ func readEntries(entries string, call *engine.Call) (engine.Verdict, error) {
 	return v, nil
 }
 
-// entrySize returns the size of the first entry, and whether it is one.
+// entrySize returns the size of the first entry in bytes, and whether the entry is valid.
 func entrySize(entries string, call *engine.Call) (size int, ok bool) {
 	if len(entries) < 2 || int(entries[0]) > len(call.Claims) {
 		return 0, false
@@ -226,7 +229,7 @@ func entrySize(entries string, call *engine.Call) (size int, ok bool) {
 	return size, len(entries) >= size
 }
 
-// readEntry takes in an entry of a claim or of the call.
+// readEntry reads an entry of a claim or of the call, and sets its results.
 func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 	var n [4]int64
 	for i := range numbersOf[entry[1]] {
@@ -250,8 +253,8 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 	}
 }
 
-// markCharged says of each claim of an admitted call what it was charged. Of a member that was known that is said as well; to give
-// it back does nothing.
+// markCharged sets in each claim of an admitted call what it was charged, and when. A known member was charged nothing, but is marked in
+// the same way: giving that back does nothing.
 func markCharged(call *engine.Call, v engine.Verdict) {
 	for i := range call.Claims {
 		c := &call.Claims[i]
@@ -272,7 +275,7 @@ func markCharged(call *engine.Call, v engine.Verdict) {
 	}
 }
 
-// number returns the number at the beginning of a report. What is beyond an int64 is cut, and what is not a number is 0.
+// number returns the number at the beginning of s. It limits numbers to ±2^62, and returns 0 for NaN.
 func number(s string) int64 {
 	f := math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[:8])))
 	if math.IsNaN(f) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Numbers of a damaged state stay numbers.
+// number returns an integer for every double, even for NaN and infinity.
 func TestNumber(t *testing.T) {
 	for f, want := range map[float64]int64{
 		0: 0, -1: -1, 1 << 53: 1 << 53, 1e300: 1 << 62, -1e300: -1 << 62, math.Inf(1): 1 << 62, math.Inf(-1): -1 << 62,

@@ -102,7 +102,7 @@ func (l *load) decide(v *virtual, calls []*engine.Call) (again []*engine.Call) {
 		if err != nil || w.Damaged {
 			l.t.Errorf("%+v, error %v, of %+v", w, err, call.Claims[0])
 		}
-		if err == nil && call.AskAgain(w) { // the script did not know the window to wait for
+		if err == nil && call.AskAgain(w) { // the call must wait for a window that was not sent
 			v.now, again = w.Now, append(again, call)
 			continue
 		}
@@ -115,7 +115,8 @@ func (l *load) decide(v *virtual, calls []*engine.Call) (again []*engine.Call) {
 	return again
 }
 
-// compare decides the calls of one subject with the engine, in the order of their times. They are all equal.
+// compare decides the calls of one subject with the engine, in the order of their times, and requires the same
+// answers. All these calls are equal.
 func (l *load) compare(u *usage, subject string) {
 	cells, now := []*engine.Cell{new(engine.Cell)}, int64(0)
 	*cells[0] = engine.NewCell(u.claim.Rule)

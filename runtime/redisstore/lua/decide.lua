@@ -2,7 +2,7 @@
 
 local decide = {}
 
-local BLOCK_NAMES = { 'stop', time = 'stop' } -- the state of a block is LAYOUT, and when it ends
+local BLOCK_NAMES = { 'stop', time = 'stop' } -- the state of a block: LAYOUT, and when the block ends
 
 -- Notes until when the subject of a claim is blocked, if it is.
 local function note_block(c, now)
@@ -12,7 +12,8 @@ local function note_block(c, now)
   if found then c.earliest, c.refused = max(c.earliest, found.stop), true end
 end
 
--- Notes whether each rule refuses its claim. Returns when all admit the call, whether one refuses it, and whether one lets it wait.
+-- Notes whether each rule refuses its claim. Returns when all rules admit the call, whether a rule refuses it, and whether a rule lets it
+-- wait.
 local function note(claims, now)
   local at, refused, waits = now, claims.refused, false
   for i = 1, #claims do
@@ -27,15 +28,15 @@ local function note(claims, now)
   return at, refused, waits
 end
 
--- Finds the time for which a call that cannot be admitted now is charged, if its rules give it the time to wait. Returns that time,
--- or when to ask again; whether the call is admitted; and whether a rule refuses it.
+-- Looks for a place for a call that cannot be admitted now, if its rules let it wait. Returns the time of the place, or when to ask again;
+-- whether the call is admitted; and whether a rule refuses it.
 local function place(claims, now, at, refused)
   local free, before = use('places').first(claims, now), nil
   if free then
     for _, c in ipairs(claims.enforced) do c.refused = false end
     return free, true, false
   end
-  while at ~= before and not refused do -- a window in which the call fits now may be full by then
+  while at ~= before and not refused do -- a rule that admits the call now may refuse it at a later time
     before = at
     for _, c in ipairs(claims.enforced) do
       local earliest = c.is.earliest(c, c.cost, now, at)
@@ -50,7 +51,7 @@ local function place(claims, now, at, refused)
   return at, admitted, refused
 end
 
--- Returns how many permits a call may take of each rule. Notes that rules in shadow mode refuse if they have fewer permits.
+-- Returns how many permits a call may take from each rule. Marks each rule in shadow mode that has fewer as refusing.
 local function available(claims, now, most)
   local n = most
   for _, c in ipairs(claims.enforced) do n = min(n, c.is.room(c, now)) end
@@ -62,7 +63,7 @@ local function available(claims, now, most)
   return n
 end
 
--- Loads what only charges need. So a later layout is met before the first write.
+-- Loads what only charges need, for all claims, so that a later layout is found before the first write.
 local function load(claims, now)
   for i = 1, #claims do
     local c = claims[i]
@@ -70,19 +71,19 @@ local function load(claims, now)
   end
 end
 
--- Charges one rule. A rule that only watches counts when the call is decided.
+-- Charges one rule. A rule in shadow or trigger mode counts now, even if the call waits.
 local function charge(c, n, now, at)
   if c.mode == ENFORCE then
     if at == now or not use('places').take(c, at, n) then c.commit(c, n, now, at) end
     return
   end
   local room = c.mode == TRIGGER and c.is.room(c, now) or 0
-  c.fired = not c.known and room > 0 and room <= n and c.limit - room + n or nil -- a member that is known costs nothing
+  c.fired = not c.known and room > 0 and room <= n and c.limit - room + n or nil -- a known member costs nothing
   c.commit(c, n, now, now)
 end
 
--- Charges the rules of a call that is admitted. Returns how many permits it took of each rule, if it has an amount; and when it is
--- admitted, or its lease ends.
+-- Charges the rules of a call that is admitted. Returns how many permits the call took from each rule, if it has an amount; and when it
+-- is admitted, or when its lease ends.
 local function commit(claims, now, at, amount)
   load(claims, now)
   if claims.leases then return use('lease').take(claims, now, parse('<dd', amount)) end
@@ -93,7 +94,7 @@ local function commit(claims, now, at, amount)
   return taken, at
 end
 
--- Begins the blocks that follow from a refusal.
+-- Begins the blocks of the rules that refuse the call. A peek only reports them.
 local function block(claims, now)
   for _, c in ipairs(claims) do
     if c.block_key and c.refused and not c.blocked_until then
@@ -105,18 +106,20 @@ local function block(claims, now)
 end
 
 -- The reply is one of
---   time     admitted or adjusted now, which is that time, and there is nothing to tell
---   -time    nothing was done: ask again, and tell the calendar windows that hold this time
---   entries  each begins with the number of a claim, or 0 for the call as a whole, and what follows:
---     1      the rule refuses: now, and the earliest time
---     2      the price of a warm-up; of an adjustment, by how much the debt would last too long, and 0
---     3      the earliest time, the room, when all permits are there again, and the permits used if a trigger fires
---     4      a state of the claim is damaged and counts as none
---     5      the time that the charge is recorded at, if it is not that of the call
---     6      the call is admitted or adjusted: now; when, or when a lease ends; and, if it has an amount, the permits that it took of each
---            rule
---     7      the call is not admitted: now; when to ask again, or 0; and 0. It may be missing where a rule refuses the call
--- at is when the call is admitted or to be asked again, or 0 if it is refused.
+--   time     the call was admitted or adjusted now, at this time, and there is nothing else to report
+--   -time    nothing was done: send the call again, with the calendar windows that hold at this time
+--   entries  each has the number of a claim, or 0 for the whole call; then its own kind; then numbers:
+--     1      the rule refuses the claim: now; the earliest time
+--     2      in a decision, how much longer than usual the charge of a warm-up lasts, and the stored time that it used up; in an
+--            adjustment, by how much the debt would last too long, and 0
+--     3      the earliest time; the room; when all permits are back; the permits used if a trigger fires, or else 0
+--     4      a state of the claim is damaged, and counts as none
+--     5      the time at which the charge is recorded, if it is not the time of the call
+--     6      the call is admitted or adjusted: now; when it is admitted, or when its lease ends; the permits that it took from each rule if
+--            it has an amount, or else 0
+--     7      the call is not admitted: now; when to ask again, or 0; 0. This entry may be missing if a rule refuses the call
+--
+-- The parameter at is when the call is admitted, or when to ask again. It is 0 if the call is refused.
 local function reply_of(claims, now, at, admitted, taken)
   local reply = notes or ''
   for i = 1, #claims do
@@ -132,8 +135,8 @@ local function reply_of(claims, now, at, admitted, taken)
   return pack('<BBddd', 0, admitted and 6 or 7, now, at, taken or 0) .. reply
 end
 
--- Decides a plain call, which all rules admit at a time. decide_any would do the same, but takes longer. If the call is refused, it asks
--- for no report.
+-- Decides a plain call. All its rules admit it at the time at. decide_any would decide the same, but it takes longer. A call that asks for
+-- a report comes here only if it is admitted.
 local function decide_plain(claims, now, at)
   local reply = notes or ''
   if at > now then
@@ -143,7 +146,7 @@ local function decide_plain(claims, now, at)
     end
     return reply
   end
-  if claims[2] then load(claims, now) end -- a lone claim loads what it needs by itself
+  if claims[2] then load(claims, now) end -- if there is one claim, its commit loads what it needs
   for i = 1, #claims do
     local c = claims[i]
     c.commit(c, 1, now, now)
@@ -167,7 +170,7 @@ local function decide_any(claims, now, amount)
   return reply_of(claims, now, at, admitted, taken)
 end
 
--- Changes what an admitted call was charged: takes the cost of each claim, beyond the limit if need be, or gives it back if it is negative.
+-- Changes what an admitted call was charged. A positive cost of a claim is taken, even beyond the limit. A negative cost is given back.
 local function adjust(claims, now)
   load(claims, now)
   for _, c in ipairs(claims) do

@@ -246,7 +246,7 @@ func (p *pair) decide(n int) {
 		}
 		p.compare(calls[i], replies[i])
 	}
-	for i := range again { // the clock was set back to before a window that was opened; the engine knows that itself
+	for i := range again { // the window was opened before the clock was set back; the engine needs no second try
 		run := new(Run)
 		run.AddDecision(&again[i], p.now)
 		reply := p.run(run)

@@ -1,6 +1,6 @@
--- Members that were admitted in a sliding or a calendar window. The state is a sorted set: the members by the time of their
--- admission. A member that is known costs nothing, and stays known until its first admission leaves the window. text is the member.
--- a is the period of a sliding window, or a and b the start and stop of the calendar window.
+-- Counts the members that were admitted in a sliding or a calendar window. The state is a sorted set of members; the score of a member is
+-- the time of its admission. A known member costs nothing. It stays known until its admission leaves the window. text is the member. For a
+-- sliding window, a is the period. For a calendar window, a and b are its start and stop.
 local distinct = { of_one_call = true, reserves = at_once, last = always }
 
 -- Returns the time of the admission at an index, or nothing if there is none. If the set is damaged, it deletes the set.
@@ -11,7 +11,7 @@ local function time_at(c, index, now)
   call('DEL', c.key)
 end
 
--- After the clock went back, admissions of the next window count as well.
+-- If the clock was set back, admissions of the next calendar window count as well.
 function distinct.check(c, now)
   local admitted = call('ZSCORE', c.key, c.text)
   c.admitted, c.since = admitted and tonumber(admitted), now - c.a
@@ -25,9 +25,9 @@ end
 
 function distinct.earliest(c, _, now, from)
   if c.known then return from end
-  local leaves = time_at(c, integer(-c.limit), now) -- the newest member that must leave the window before another one fits in
-  if not leaves or leaves <= c.since then return from end
-  return max(from, c.kind == DISTINCT_CALENDAR and c.b or leaves + c.a)
+  local admitted = time_at(c, integer(-c.limit), now) -- of the member that must leave the window before another one fits
+  if not admitted or admitted <= c.since then return from end
+  return max(from, c.kind == DISTINCT_CALENDAR and c.b or admitted + c.a)
 end
 
 function distinct.room(c, now)
@@ -47,7 +47,7 @@ function distinct.commit(c, n, now)
   local newest = time_at(c, '-1', now) or now
   if c.kind ~= DISTINCT_CALENDAR then
     expire(c.key, newest + c.a)
-  elseif newest < c.b then -- else the end of a later window is set already
+  elseif newest < c.b then -- otherwise the key already expires with a later window
     expire(c.key, c.b)
   end
 end

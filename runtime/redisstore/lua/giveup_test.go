@@ -13,14 +13,14 @@ func waiting(kind engine.Kind, limit, burst, wait int64) *engine.Call {
 	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: r, Subject: "s", Cost: 1, Limit: limit, Burst: burst, Wait: wait}}}
 }
 
-// leave gives back what a call took, as if it had not been made.
+// leave gives back the permits of a call, as if the call had not been made.
 func leave(call *engine.Call) *engine.Call {
 	call.Rollback, call.Claims[0].Delta = true, -call.Claims[0].Charged
 	return call
 }
 
-// A third of the waiting calls gives up while others keep coming. What they leave goes to the next callers: at least 95 % of the limit
-// is used, and never more than it. The engine has a test of the same name.
+// A third of the waiting calls gives up while others keep coming. The next callers get their places: at least
+// 95 % of the limit is used, and never more than the limit. The engine has a test of the same name.
 func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 	const gap, length, limit = second / 200, 20 * second, 50
 	type caller struct {
@@ -63,7 +63,7 @@ func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 	}
 }
 
-// A state keeps at most 64 free places. The engine and the script lose the same ones beyond.
+// A state keeps at most 64 free places. If there are more, the engine and the script lose the same ones.
 func TestMostFreePlaces(t *testing.T) {
 	const most, calls = 64, 80
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.TokenBucket, engine.LeakyBucket} {

@@ -19,8 +19,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// The file has states of each kind of rule in the form that the script wrote before states had a layout. TestWriteStates wrote it with
-// -layout.write, at the last commit before layouts.
+// This file has states of each kind of rule as the script wrote them before states had a layout. At the last commit before layouts,
+// TestWriteStates wrote the file with the flag -layout.write.
 const statesWithoutLayout = "testdata/states_without_layout.txt"
 
 var writeLayout = flag.String("layout.write", "", "write the states that the present script makes to a file")

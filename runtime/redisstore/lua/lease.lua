@@ -1,10 +1,11 @@
--- Permits that a process takes ahead, to hand them out itself until the lease ends. A lease is checked at its start, against all charges,
--- also later ones, and recorded at its end. So no span holds more than the limit, whenever the process hands the permits out. A fixed or
--- calendar window is charged at the start, and the lease ends with the window.
+-- A lease is a number of permits that a process takes ahead and hands out itself until the lease ends. The permits are checked at the
+-- start of the lease, with all later charges counted, and recorded at its end. So whenever the process hands them out, no span of a
+-- sliding window has more permits than the limit, and no span of a bucket has more than the burst and what the bucket gains in that span.
+-- A fixed or calendar window is charged at the start of the lease, and the lease ends no later than the window.
 local lease = {}
 
--- Takes permits ahead for a call that is admitted: its cost, or more, up to half of what every rule has left. Returns how many, and
--- when the lease ends, and notes for each rule when the permits are recorded.
+-- Takes permits ahead for a call that is admitted: up to most, and up to half of what each rule has left, but at least the call's cost.
+-- Returns how many, and when the lease ends. Notes for each rule when the permits are recorded.
 function lease.take(claims, now, most, length)
   local n, stop = most, now + length
   for _, c in ipairs(claims) do
@@ -15,7 +16,7 @@ function lease.take(claims, now, most, length)
   for _, c in ipairs(claims) do
     local at = c.is.ends and now or stop
     record(c, at)
-    c.is.commit(c, n, at, at) -- may record another time, which counts then
+    c.is.commit(c, n, at, at) -- may note another time, which then replaces at
   end
   return n, stop
 end

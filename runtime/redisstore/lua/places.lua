@@ -1,18 +1,18 @@
--- Places to come that were given up while others were behind them. Their permits stay charged, because the places behind them were computed
--- with these charges. A later call may take such a free place. The state is a string: LAYOUT; then time and permits of each place, in the
--- order of time. Beyond MAX_PLACES a place is lost.
+-- A place is a future time for which a waiting call is charged. A free place was given up while others were behind it. Its permits stay
+-- charged, because the places behind it were computed with that charge. A later call may take a free place. The state is a string: LAYOUT,
+-- and then the time and the permits of each free place, in the order of time. A state keeps MAX_PLACES; any more are lost.
 local places = {}
 
 local MAX_PLACES = 64
 local NAMES = { 'at', 'permits', time = 'at' }
 
--- Loads the free places of a claim whose time is to come.
+-- Loads the free places of a claim, except those whose time has come.
 function places.load(c, now)
   c.places = read_groups(c, call('GET', c.free_key), NAMES, now, now + HORIZON)
   return c.places
 end
 
--- Returns the number of the free place of n permits at a time, or nil.
+-- Returns the index of the free place at a time, or nil if it is missing or has fewer than n permits.
 local function place_at(c, at, n)
   for i, p in ipairs(c.places) do
     if p.at == at and p.permits >= n then return i end
@@ -30,8 +30,8 @@ local function add_place(c, at, n)
   end
 end
 
--- Takes n permits of the free place at a time, and reports whether there is one. The rest of the place stays free. In a prepaid bucket it
--- moves to the time at which the n permits are paid.
+-- Takes n permits of the free place at a time, and reports whether there are as many. The rest of the place stays free. In a prepaid bucket
+-- the rest moves to the time at which the n permits are paid.
 function places.take(c, at, n)
   local i = place_at(c, at, n)
   if not i then return false end
@@ -41,7 +41,7 @@ function places.take(c, at, n)
   return true
 end
 
--- Reports whether each rule of a call either has a free place at a time to come, or admits the call at that time behind all other places.
+-- Reports whether each rule of a call can use a future time: it has a free place then, or admits the call then, behind all its places.
 local function meets(claims, now, at)
   for _, c in ipairs(claims.enforced) do
     if c.blocked_until or c.earliest > now and at > now + c.wait then return false end
@@ -50,8 +50,8 @@ local function meets(claims, now, at)
   return true
 end
 
--- Returns the first free place that a call can use, or nil. Some rule lets the call wait, so each rule that enforces its limit has a key of
--- free places.
+-- Returns the time of the first free place that a call can use, or nil. The call may wait, so each of its rules in enforce mode has a key
+-- of free places.
 function places.first(claims, now)
   local first
   for _, c in ipairs(claims.enforced) do places.load(c, now) end
@@ -65,8 +65,8 @@ function places.first(claims, now)
   return first
 end
 
--- Gives back n permits of a charge whose time is to come. If others have places behind it, it becomes a free place. Otherwise its permits
--- go back, and so do those of the free places that are then the last ones.
+-- Gives back n permits of a charge for a future time. If other calls have later places, these permits become a free place. Otherwise they
+-- are given back, and so are the permits of the free places that are the last ones then.
 function places.give_back(c, n, now)
   if not c.is.last(c, n, now, c.wait) then
     add_place(c, c.wait, n)
@@ -74,7 +74,7 @@ function places.give_back(c, n, now)
   end
   c.is.give_back(c, n, now, c.wait)
   if not c.places[1] then return end
-  c.price, c.price_stored = 0, 0 -- the free places have none
+  c.price, c.price_stored = 0, 0 -- no price is kept for a free place
   for i = #c.places, 1, -1 do
     local p = c.places[i]
     if not c.is.last(c, p.permits, now, p.at) then break end

@@ -1,5 +1,5 @@
--- A run decides one call or many, one after the other, at one reading of the clock. Its arguments are the calls: see claims.lua. The
--- reply to a single call stands alone, and replies to more are a list.
+-- A run decides one call or several, one after the other, all at the same time of the clock. Its arguments are the calls: see claims.lua.
+-- If there is one call, the reply of the run is the reply to it. If there are several, it is the list of their replies.
 
 local decide = use('decide').call
 
@@ -9,7 +9,7 @@ local function run(keys, args)
   if claims.keys == #keys then return decide(claims, keys, 1, now, args[2]) end
   local replies, i, k = {}, 1, 1
   while claims do
-    -- A fault of a decision is the reply of its call alone. One of new_call fails the run: it leaves unknown how many keys the call has.
+    -- If a decision fails, the error is the reply to that call. If new_call fails, the run fails: the number of the call's keys is unknown.
     local done, reply = pcall(decide, claims, keys, k, now, args[i + 1])
     if not done then reply = { err = type(reply) == 'table' and reply.err or reply } end
     table.insert(replies, reply)

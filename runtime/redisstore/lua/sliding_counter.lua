@@ -1,6 +1,7 @@
--- A sliding window of constant size: the permits of each slice of time, and of the slice that the window has left in part. The
--- state is a string: LAYOUT, the newest slice's number, the permits of all slices, the permits of the newest slice; then a ring of the
--- permits of each slice, in which that of the newest one is not kept up to date. a is the width of a slice, and b their number.
+-- A sliding window of constant size. It counts the permits in each slice of time, including the slice that is only partly in the window.
+-- The state is a string: LAYOUT, the number of the newest slice, the permits of all slices, the permits of the newest slice, and a ring
+-- with the permits of each slice. The ring is not kept up to date for the newest slice. a is the length of a slice, and b is how many
+-- slices make a window.
 local sliding_counter = { reserves = at_once, last = always }
 
 local RING = 25 -- bytes before the ring
@@ -8,13 +9,13 @@ local RING = 25 -- bytes before the ring
 -- Returns where the permits of slice n are in the state.
 local function offset(c, n) return RING + 8 * (n % (c.b + 1)) end
 
--- Returns bytes of the state, which the claim has if it is of before LAYOUT.
+-- Returns some bytes of the state. A state from before LAYOUT is kept in the claim: see load_numbers.
 local function part(c, first, last)
   if c.state then return string.sub(c.state, first + 1, last + 1) end
   return call('GETRANGE', c.key, first, last)
 end
 
--- Returns the permits of these slices of the ring, packed.
+-- Returns the permits of some slices of the ring, as they are stored.
 local function ring(c, from, to)
   if from > to then return '' end
   local first, last = offset(c, from), offset(c, to) + 7
@@ -22,7 +23,8 @@ local function ring(c, from, to)
   return part(c, first, offset(c, c.b) + 7) .. part(c, offset(c, 0), last)
 end
 
--- Returns the three numbers before the ring, or nothing. The claim keeps a state of before LAYOUT, to write it with its first change.
+-- Returns the three numbers before the ring, or nothing. It keeps a state from before LAYOUT in the claim, since the next change writes all
+-- of it.
 local function load_numbers(c, now)
   local head = call('GETRANGE', c.key, '0', '24')
   c.state = nil
@@ -39,8 +41,8 @@ local function load_numbers(c, now)
   damage(c)
 end
 
--- Loads the state as it is now: the present slice's number, the permits of all slices, and those of the present one. After the clock
--- went back the newest slice stays the present one. Without newest there is no ring that counts.
+-- Loads the state as it is now: the number of the present slice, the permits that count now, and those of the newest slice. If the clock
+-- was set back, the newest slice stays the present one. If no slice of the ring counts, newest is nil.
 local function load(c, now)
   local newest, total, count = load_numbers(c, now)
   c.present = max(floor(now / c.a), newest or 0)
@@ -69,7 +71,7 @@ end
 
 function sliding_counter.full(c, now) return sliding_counter.earliest(c, c.limit, now, now) end
 
--- A trigger does not count the slice that the window has left in part, so that it is not early.
+-- For a trigger it does not count the slice that is only partly in the window, so that the trigger does not fire too early.
 function sliding_counter.room(c, now)
   local total, oldest = c.total, c.present - c.b
   if c.mode == TRIGGER and c.newest and oldest <= c.newest then
@@ -78,7 +80,7 @@ function sliding_counter.room(c, now)
   return max(0, c.limit - total)
 end
 
--- Makes the present slice the newest one, of a state in today's layout.
+-- Makes the present slice the newest one. If no state counts, it first writes an empty one. It first converts a state from before LAYOUT.
 local function move(c)
   local state = not c.newest and HEAD .. string.rep('\0', 24 + 8 * (c.b + 1)) or c.state
   if state then call('SET', c.key, state, 'KEEPTTL') end
@@ -108,7 +110,7 @@ function sliding_counter.give_back(c, n, now, at)
   if c.total == 0 or slice < c.present - c.b or slice > c.present then return end
   move(c)
   if slice == c.present then
-    n = min(n, c.count) -- after a reset there may be less
+    n = min(n, c.count) -- after a reset there may be fewer
     c.count = c.count - n
   else
     local kept = parse('<d', ring(c, slice, slice))

@@ -1,11 +1,12 @@
--- An exact sliding window. The state is a list of the time of every permit, oldest first. Permits whose time is to come belong to
--- calls that wait, and count already. a is the period, text the index of the permit that must have left the window.
+-- An exact sliding window. The state is a list of the time of every permit, oldest first. Permits with a future time belong to waiting
+-- calls, and already count. a is the period. text is the index of the permit that must leave the window before the cost fits.
 local sliding_window = {}
 
--- Computes what is the same for all subjects: the step, about an eighth of the period. Only the first charge in a step sets the expiry.
+-- Computes what is the same for all subjects: the length of a step, about an eighth of the period. Only the first charge in each step sets
+-- the expiry.
 function sliding_window.prepare(c) c.step = (c.a - c.a % 8) / 8 + 1 end
 
-local MAX_MOVED = 64 -- later permits that a charge is put before; if there are more, it takes the time of the newest one
+local MAX_MOVED = 64 -- how many later permits a charge is inserted before; if there are more, it is recorded at the newest one's time
 
 -- Returns the time of a permit. If the list is damaged, it deletes the list and returns 0.
 local function time_of(c, permit, now)
@@ -41,8 +42,8 @@ end
 
 function sliding_window.earliest(c, n, now, from) return max(from, time_at(c, integer(n - c.limit - 1), now) + c.a) end
 
--- Deletes permits that have left the window, at most as many as given, and returns how many. The search takes longer and longer steps,
--- and then shorter ones.
+-- Deletes permits that have left the window, at most a given number, and returns how many. The search doubles its step after each success,
+-- and halves it after each failure.
 local function trim(c, now, most)
   local gone, step = 0, 1
   while step >= 1 do
@@ -67,7 +68,7 @@ function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, c
 
 local function append(c, n, permit)
   local permits, length = {}, 0
-  for i = 1, min(n, 1000) do permits[i] = permit end -- Lua's stack holds no more than some thousands
+  for i = 1, min(n, 1000) do permits[i] = permit end -- Lua's stack holds only a few thousand values
   for done = 0, n - 1, 1000 do
     length = call('RPUSH', c.key, unpack(permits, 1, min(n - done, 1000)))
   end
@@ -82,7 +83,7 @@ local function later_than(c, time, now)
   return { unpack(permits, first) }
 end
 
--- Inserts n permits of a time before the later ones. The list is never empty meanwhile, so it keeps its expiry.
+-- Inserts a permit n times before the later ones. The list is never empty meanwhile, so it keeps its expiry.
 local function insert(c, n, permit, later)
   local moved = #later
   for i = 1, moved do call('LSET', c.key, i - 1 - moved, i <= n and permit or later[i - n]) end
@@ -90,7 +91,8 @@ local function insert(c, n, permit, later)
   return call('RPUSH', c.key, unpack(later, max(1, moved - n + 1)))
 end
 
--- Charges n permits. Of a charge as of now, all that is beyond the limit leaves the list: to wait for more would be to wait for ever.
+-- Charges n permits. After a charge for now, which may exceed the limit, the list keeps at most as many permits as the limit, the newest
+-- ones. So all of them have left the window after one period. A charge for a later time removes only permits that have left the window.
 function sliding_window.commit(c, n, now, at)
   local newest, limit, length = c.newest or sliding_window.load(c, now), c.limit, nil
   if n > limit then n = limit end -- the cost of a trigger has no bound

@@ -7,7 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// The cost of a trigger has no bound, but what the script writes for it has: one call cannot stop the server.
+// A trigger admits any cost, but the script writes at most as many permits as the limit. So one call cannot stop the server.
 func TestTriggerWritesNoMoreThanTheLimit(t *testing.T) {
 	v := newVirtual(t)
 	call := oneClaim(engine.SlidingWindow)
@@ -17,7 +17,7 @@ func TestTriggerWritesNoMoreThanTheLimit(t *testing.T) {
 		t.Fatalf("the verdict is %+v, with error %v; want the call admitted", w, err)
 	}
 	stats := v.client.InfoMap(t.Context(), "commandstats").Item("Commandstats", "cmdstat_rpush")
-	if !strings.HasPrefix(stats, "calls=1,") { // which pushes a thousand permits at most
+	if !strings.HasPrefix(stats, "calls=1,") { // one RPUSH adds at most a thousand permits
 		t.Errorf("for a limit of 3, the script pushes permits with %s", stats)
 	}
 	if n := v.client.LLen(t.Context(), stateKey).Val(); n != 3 {

@@ -1,9 +1,9 @@
--- A prepaid bucket without a burst whose rate ramps up after idling. The idle time is stored, up to b; a is the period. Stored time
--- above half of b is cold: its permits cost up to three times as much.
+-- A prepaid bucket without a burst that also stores idle time. a is the period, and b is the most time that it stores. Stored time above
+-- half of b is cold: its permits cost up to three times as much.
 local bucket = use('bucket')
 local warmup = setmetatable({}, { __index = bucket })
 
--- Loads what is stored by now.
+-- Loads the state, and the idle time that is stored by now.
 function warmup.check(c, now)
   local earliest = bucket.check(c, now)
   local stored = c.s or c.b

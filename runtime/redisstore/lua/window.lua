@@ -1,11 +1,11 @@
--- Fixed and calendar windows. The state is a string: LAYOUT; then start, stop and used permits of each window that has not ended,
--- oldest first. The first one is the present one, also after the clock went back behind its start; the others belong to calls that
--- wait. a is the period of a fixed window. Of a calendar, a and b are the start and stop of the window that the caller takes for the
--- present one, and text has the stops of the next ones, as far as the call may wait.
+-- Fixed and calendar windows. The state is a string: LAYOUT, and then the start, the stop and the used permits of each window that has not
+-- ended, oldest first. The first window is the present one, even if the clock was set back to before its start. The others belong to
+-- waiting calls. For a fixed window, a is the period. For a calendar window, a and b are the start and stop of the window that holds now
+-- by the caller's clock, and text has the stops of the next windows, as far as the call may wait.
 --
--- The claim has a list of windows, and open tells whether the key has a state. Mostly there is one window, and it holds now. Then the claim
--- itself is that window, and the list is alone, which was made once and holds nothing but the claim. If no window is open, the claim stands
--- for the one that a charge would open now.
+-- c.windows is the list of windows, and c.open tells whether the state has a window that has not ended. Usually there is one window, and
+-- it holds now. Then the claim itself is that window, and the list is c.alone, which has only the claim and is made once. If c.open is
+-- false, the claim is the window that a charge would open now.
 local window = { last = always }
 
 local ONE = 25 -- bytes of a state with one window
@@ -13,7 +13,7 @@ local NAMES = { 'start', 'stop', 'used', time = 'stop' }
 
 function window.prepare(c) c.alone = { c } end
 
--- Returns start and stop of the window that a charge at a time opens, or nothing if the caller did not tell it.
+-- Returns the start and stop of the window that a charge at a time opens, or nothing if the caller did not send that window.
 local function bounds(c, at)
   if c.kind == FIXED_WINDOW then return at, at + c.a end
   if at < c.a then return end
@@ -26,8 +26,8 @@ local function bounds(c, at)
   end
 end
 
--- Returns the window that takes a charge at a time, or nil, and its number among the windows. A fixed window that would reach into the
--- next one becomes a part of that, which begins earlier then.
+-- Returns the window for a charge at a time, and its index. If there is none, it returns nil and the index at which to insert a new one. A
+-- fixed window that would overlap the next one is not opened: the next one takes the charge, and begins earlier.
 local function find(c, at)
   local list = c.windows
   for i, w in ipairs(list) do
@@ -58,8 +58,8 @@ function window.check(c, now)
   return now, not c.stop
 end
 
--- Returns the first time at which a window has room. A call that comes later may be admitted to an earlier window, which delays
--- nobody who waits for a later one.
+-- Returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that waits for
+-- a later window.
 function window.earliest(c, n, now, from)
   local w = find(c, from)
   while w and w.used + n > c.limit do
@@ -86,15 +86,15 @@ function window.reserves(c, now, at)
   return window.earliest(c, c.cost, now, at) == at and (find(c, at) or bounds(c, at)) ~= nil
 end
 
--- Returns the window that takes a charge at a time to come. It opens that window if there is none; the present window then stands in front
--- of it, even if it has no charge, so that the new one is not taken for the present one.
+-- Returns the window for a charge at a future time, and opens it if there is none. The present window then comes before it in the state,
+-- even without a charge. Otherwise the new window would be read as the present one.
 local function window_at(c, at)
   if not c.open and c.kind == FIXED_WINDOW then c.stop = min(c.stop, at) end
   local w, i = find(c, at)
   if w then return w end
   w = { used = 0 }
   w.start, w.stop = bounds(c, at)
-  c.windows = { unpack(c.windows) } -- since alone is kept from run to run
+  c.windows = { unpack(c.windows) } -- a copy, because a library keeps c.alone from run to run
   table.insert(c.windows, i, w)
   return w
 end
