@@ -7,7 +7,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// neverApplies reports a rule that never charges a call, because its condition is a constant false or its cost a constant 0.
+// neverApplies reports a rule that never charges a call, because its condition is a constant false or its cost a constant of 0 or less. It
+// also reports a settlement to a constant below 0.
 func (a *analysis) neverApplies(r *model.Rule) {
 	if constant(r.When) == false {
 		a.found.Add(r.Rule.When.Pos, "when: this is never true, so that the rule never applies")

@@ -67,8 +67,8 @@ func (c *collector) canWrap(w *model.Wrapper, s *typeSource) bool {
 	return true
 }
 
-// kindOf returns the kind of wrapper for a type. Directives above a struct are about its exported methods, or, if it has none, about
-// its func fields.
+// kindOf returns the kind of wrapper for a type. Directives above a struct are about its exported methods. They are about its func fields
+// if it has no such methods, or if only func fields have directives of their own.
 func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
 	switch u := s.object.Type().Underlying().(type) {
 	case *types.Interface:

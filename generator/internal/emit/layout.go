@@ -31,7 +31,7 @@ func literal(typ string, fields ...string) string {
 // hugging returns a call whose last argument may go on behind the line. If the line is too long, each argument gets its own line.
 func hugging(fn string, args ...string) string {
 	one := fn + "(" + strings.Join(args, ", ") + ")"
-	if isShort(one[strings.LastIndex(fn, "\n")+1:]) {
+	if len(args) == 0 || isShort(one[strings.LastIndex(fn, "\n")+1:]) {
 		return one
 	}
 	return fn + "(\n" + strings.Join(args, ",\n") + ",\n)"

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"go/types"
+	"slices"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
@@ -19,6 +20,9 @@ func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	}
 	if n.Optional {
 		return c.absent(n)
+	}
+	if slices.Contains(namesOf(c.env.Results), name.Value) {
+		return c.errorf(name, "%s is a result; write %[1]s without %s", name.Value, envName)
 	}
 	return c.errorf(name, "there is no parameter %s%s", name.Value, c.hint(name.Value))
 }

@@ -45,7 +45,7 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term {
 	items, ok := c.terms(list.Nodes)
 	if len(items) == 0 {
-		return c.errorf(list, "the list is empty, so this is never true")
+		return c.errorf(list, "the list is empty, so it contains nothing")
 	}
 	if !ok {
 		return nil

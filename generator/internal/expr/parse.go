@@ -108,7 +108,7 @@ func (c *compiler) shadowed(i int) (hint string) {
 		case word.Kind == lexer.Operator && c.env.holds(word.Value):
 			hint = "; " + c.env.spelling(word.Value)
 		case word.Kind == lexer.Operator && c.env.declares(word.Value):
-			hint = "; here " + word.Value + " is an operator, not the declaration of the package"
+			hint = "; here " + word.Value + " is an operator, not a name of the method or the package"
 		case word.Kind == lexer.Identifier && isFunction(word.Value) && called && c.env.declares(word.Value):
 			hint = "; " + ownWord(word.Value)
 		}
