@@ -63,6 +63,7 @@ func TestLock(t *testing.T) {
 		"a limit's expr": {[]string{`"len(text)"`, `"len(text) + 1"`}, []string{"x.go:11:1: the limit of x.X.Talk is len(text) + 1 instead of len(text); usage so far still counts"}},
 		"a mode":         {[]string{"limit=10 ", "limit=10 mode=shadow "}, []string{"x.go:8:1: the limit of day is 10, mode=shadow instead of 10; usage so far still counts"}},
 		"a condition":    {[]string{"limit=10 ", `limit=10 when="len(phone) > 3" cost=2 `}, []string{"x.go:8:1: the limit of day is 10, cost=2, when=len(phone) > 3 instead of 10; usage so far still counts"}},
+		"all":            {[]string{"name=day key=\"{phone}\" limit=10 ", "name=day key=\"0{phone}\" limit=20 mode=shadow "}, []string{`x.go:8:1: the key of day is "0{phone}" instead of "{phone}"; its counts continue where both give the same text`, "x.go:8:1: the limit of day is 20, mode=shadow instead of 10"}},
 		"no cost":        {changes: []string{"limit=10 ", "limit=10 cost=1 mode=enforce "}},
 		"a parameter":    {[]string{"{phone}", "{number}", "phone string", "number string"}, []string{`x.go:8:1: the key of day is "{number}" instead of "{phone}"; its counts continue where both give the same text`, "x.go:7:1: the counts of x.X.Send start anew: they are *:x.X.Send:{{number}}:1m:{number} instead of *:x.X.Send:{{phone}}:1m:{phone}"}},
 		"a window":       {[]string{"per=1h", "per=2h"}, []string{"x.go:5:1: the counts of x.X start anew: they are *:x.X:{{clientIP(ctx)}}:2h:{clientIP(ctx)} instead of *:x.X:{{clientIP(ctx)}}:1h:{clientIP(ctx)}"}},

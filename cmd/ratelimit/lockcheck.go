@@ -129,6 +129,9 @@ func changes(before, now []locked) []annotations.Message {
 		} else {
 			add(is.at, "the counts of %s start anew: they are %s instead of %s", is.Rule, is.layout(), was.layout())
 		}
+		if is.limits() != was.limits() {
+			add(is.at, "the limit of %s is %s instead of %s", is.Rule, is.limits(), was.limits())
+		}
 	})
 	for _, is := range now {
 		add(is.at, "%s is a new rule: its counts, %s, start from nothing", is.Rule, is.layout())

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -70,10 +70,15 @@ func goVet(args []string, stdout, stderr io.Writer) (status int) {
 		return failed
 	}
 	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + self}, args...)...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = stdout, &said
-	err = cmd.Run()
-	io.WriteString(stderr, withoutUsage(said.String()))
+	cmd.Stdout = stdout
+	said, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		copyWithoutUsage(stderr, said)
+		err = cmd.Wait()
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return exit.ExitCode()
@@ -85,12 +90,17 @@ func goVet(args []string, stdout, stderr io.Writer) (status int) {
 	return done
 }
 
-// withoutUsage returns what go vet says. Below an error in the command line it prints its own usage, which is about other commands
-// than this one.
-func withoutUsage(said string) string {
-	wrong, usage, _ := strings.Cut(said, "\n")
-	if strings.HasPrefix(usage, "usage: go vet") {
-		return "ratelimit vet: " + wrong + "; see ratelimit vet -h\n"
+// copyWithoutUsage copies what go vet says, line by line as it comes. Below an error in the command line, go vet prints its own usage, which is
+// about other commands than this one.
+func copyWithoutUsage(to io.Writer, from io.Reader) {
+	const usage = "usage: go vet"
+	said := bufio.NewReader(from)
+	first, _ := said.ReadString('\n')
+	if next, _ := said.Peek(len(usage)); string(next) == usage {
+		fmt.Fprintf(to, "ratelimit vet: %s; see ratelimit vet -h\n", strings.TrimSuffix(first, "\n"))
+		to = io.Discard
+	} else {
+		io.WriteString(to, first)
 	}
-	return said
+	io.Copy(to, said)
 }
