@@ -123,11 +123,11 @@ end
 -- Writes such groups to a key, which expires after the last group's time. If there are no groups, it deletes the key.
 local function write_groups(key, list, names)
   if not list[1] then return call('DEL', key) end
-  local state = HEAD
+  local state = { HEAD }
   for _, group in ipairs(list) do
-    for _, name in ipairs(names) do state = state .. pack('<d', group[name]) end
+    for _, name in ipairs(names) do table.insert(state, pack('<d', group[name])) end
   end
-  set(key, state, list[#list][names.time])
+  set(key, table.concat(state), list[#list][names.time])
 end
 
 local function always() return true end

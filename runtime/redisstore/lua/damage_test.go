@@ -66,6 +66,28 @@ func damages(kind engine.Kind, numbers int, now float64) map[string]string {
 	return damages
 }
 
+// A call can wait behind any number of windows: Lua has a limit on how many values it unpacks.
+func TestManyWindows(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr, ReadTimeout: time.Minute})
+	defer client.Close()
+	const many = 10_000
+	begin := float64(client.Time(t.Context()).Val().UnixMicro())
+	var numbers []float64
+	for i := range many {
+		at := begin + float64(i)*60e6
+		numbers = append(numbers, at, at+60e6, 3)
+	}
+	if err := client.Set(t.Context(), stateKey, "\x01"+packed(numbers...), 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	call := oneClaim(engine.FixedWindow)
+	call.Claims[0].Wait = (many + 1) * 60 * second
+	reply := decideOn(t, client, call)
+	if err, failed := reply[0].(error); failed || client.StrLen(t.Context(), stateKey).Val() != 1+24*(many+1) {
+		t.Errorf("got %v; the state has %d bytes", err, client.StrLen(t.Context(), stateKey).Val())
+	}
+}
+
 // A damaged state is treated as empty, and reported. It neither admits everybody for ever nor refuses its subject for ever.
 func TestDamagedStateCountsAsNone(t *testing.T) {
 	v := newVirtual(t)

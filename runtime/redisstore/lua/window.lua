@@ -94,7 +94,7 @@ local function window_at(c, at)
   if w then return w end
   w = { used = 0 }
   w.start, w.stop = bounds(c, at)
-  c.windows = { unpack(c.windows) } -- a copy, because a library keeps c.alone from run to run
+  if c.windows == c.alone then c.windows = { c } end -- a copy, because a library keeps c.alone from run to run
   table.insert(c.windows, i, w)
   return w
 end
