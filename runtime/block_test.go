@@ -114,7 +114,7 @@ func TestTooManyBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		err, ok := errors.AsType[*RuleError](l.Block(ctx, time.Minute, requests(maxSettings, 1)...))
-		if !ok || !strings.Contains(err.Error(), "found 1001 with") {
+		if !ok || !strings.Contains(err.Error(), "there would be more than 1000") {
 			t.Errorf("got %v", err)
 		}
 		time.Sleep(time.Minute)

@@ -28,7 +28,7 @@ func (l *Limiter) Overrides() *Overrides { return &Overrides{&l.settings} }
 // Set overrides the rules of a name for all limiters of this prefix on the store. It replaces any earlier override there. This limiter
 // follows at once, the others within about two seconds. The name is the directive's name=. An unnamed rule has the name pkg.Type.Method, or
 // pkg.Type if it is on a type. If the type has a prefix=, the name begins with it. It is no error if no rule has that name. If At is zero,
-// Set sets it to now. Set also removes overrides that have ended.
+// Set sets it to now. If there are 1,000 overrides, Set removes those that have ended.
 //
 // The error is a *RuleError if no rule can have these values or there would be more than 1,000 overrides, a *StoreError, or wraps the
 // context's. A rule that cannot have them stays as it is: see [Overrides.Err].

@@ -395,7 +395,7 @@ func setOne(l *Limiter, list string) error {
 // Entries that have ended make room, however many there are, and limiters follow the new one.
 func TestEndedSettingsMakeRoom(t *testing.T) {
 	for list, text := range ended {
-		for _, n := range []int{1, maxSettings, 3 * engine.MaxSettings} {
+		for _, n := range []int{maxSettings, 3 * engine.MaxSettings} {
 			store := registered(t, list, text, n)
 			l := New(store)
 			if err := setOne(l, list); err != nil {
@@ -415,11 +415,15 @@ func TestSettingsAreBounded(t *testing.T) {
 		store := registered(t, list, text, maxSettings)
 		l := New(store)
 		err, ok := errors.AsType[*RuleError](setOne(l, list))
-		if !ok || !strings.Contains(err.Error(), "found 1001 with the new ones; expected at most 1000") {
+		if !ok || !strings.Contains(err.Error(), "there would be more than 1000; remove some first") {
 			t.Errorf("%s: error %v", list, err)
 		}
 		if texts, _ := store.Settings(t.Context(), l.list(list)); len(texts) != maxSettings {
 			t.Errorf("%s: there are %d", list, len(texts))
+		}
+		more := New(registered(t, list, text, maxSettings+200))
+		if err := more.Overrides().Set(t.Context(), "r5", Override{Limit: new(int64(2))}); err != nil && list == listOverrides {
+			t.Errorf("an override that is there cannot be changed: %v", err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,34 +129,30 @@ func tooLong(list string, texts map[string]string) error {
 	return fmt.Errorf("%s: there are more than %d; limiters do not follow them", list, engine.MaxSettings)
 }
 
-// makeRoom removes the entries of a list that are over. It returns a *RuleError if there is no room for new ones of these names.
+// makeRoom returns a *RuleError if a list has no room for new entries of these names. If entries that are over take the room, it removes
+// them.
 func (s *settings) makeRoom(ctx context.Context, list string, over func(name, text string) bool, names ...string) error {
 	texts, err := s.texts(ctx, list)
 	if err != nil {
 		return err
 	}
-	var gone []string
-	kept := make(map[string]bool, len(texts))
-	for name, text := range texts {
-		if over(name, text) {
-			gone = append(gone, name)
-		} else {
-			kept[name] = true
+	size := len(texts)
+	for _, name := range names {
+		if _, found := texts[name]; !found {
+			size++
 		}
 	}
-	if err := s.limiter.store.Unset(ctx, s.limiter.list(list), gone...); err != nil {
+	if size <= maxSettings || size == len(texts) { // entries that are there can change in a list of any length
+		return nil
+	}
+	maps.DeleteFunc(texts, func(name, text string) bool { return slices.Contains(names, name) || !over(name, text) })
+	if len(texts) == 0 {
+		return &RuleError{Argument: list, Reason: fmt.Sprintf("there would be more than %d; remove some first", maxSettings)}
+	}
+	if err := s.limiter.store.Unset(ctx, s.limiter.list(list), slices.Collect(maps.Keys(texts))...); err != nil {
 		return err
 	}
-	if len(gone) > 0 && tooLong(list, texts) != nil {
-		return s.makeRoom(ctx, list, over, names...) // the list has more than was read
-	}
-	for _, name := range names {
-		kept[name] = true
-	}
-	if len(kept) > maxSettings {
-		return &RuleError{Argument: list, Reason: fmt.Sprintf("found %d with the new ones; expected at most %d", len(kept), maxSettings)}
-	}
-	return nil
+	return s.makeRoom(ctx, list, over, names...)
 }
 
 // read reads the store's overrides and blocks. If a list cannot be read or is too long, its earlier entries stay in force. A list that is

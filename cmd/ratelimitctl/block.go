@@ -53,7 +53,10 @@ func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 	}
 	i := slices.IndexFunc(before, func(b ratelimit.Blocked) bool { return b.Rule == name && b.Key == key.Shown(subject) })
 	lines := [][]string{{"it was not blocked"}}
-	if i >= 0 {
+	switch {
+	case i < 0 && unlisted != nil: // only a part of the blocks was read
+		lines[0][0] = "not blocked any longer, if it was"
+	case i >= 0:
 		lines[0] = []string{fmt.Sprintf("no longer blocked; it was until %s", local(before[i].Until))}
 		if by := before[i].By; by != "" {
 			lines[0][0] += ", by " + by
