@@ -26,8 +26,8 @@ type UsedRule struct {
 const (
 	maxUsed      = maxSettings // rules in the store, and of one limiter
 	usedLife     = 24 * time.Hour
-	usedAgain    = 6 * time.Hour // how often a limiter writes its rules to the store again
-	usedRetry    = time.Minute   // how soon it does so after a failure
+	usedAgain    = 6 * time.Hour    // how often a limiter writes its rules to the store again
+	usedRetry    = 10 * time.Minute // how soon it does so after a failure, which may be a missing permission
 	usedTimeout  = 5 * time.Second
 	usedDelay    = 5 * time.Second // how long to collect rules before they are written together
 	usedTurnBits = 32
