@@ -260,9 +260,9 @@ func (l *Limiter) sleep(ctx context.Context, d time.Duration, placed bool) {
 	}
 }
 
-// grace bounds how long a call that is over waits for its permits to be given back or settled. The store goes on with that afterwards. The
-// default timeout of a store is shorter than grace, and comes first.
-const grace = 300 * time.Millisecond
+// grace bounds how long a store tries again and again to give permits back or to settle them when a call is over. A store that does so in one
+// command, such as package redisstore, goes by its own timeout instead.
+const grace = 50 * time.Millisecond
 
 func contextError(ctx context.Context, method string) error {
 	return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())

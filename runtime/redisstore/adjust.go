@@ -10,19 +10,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Adjust implements engine.Store. It sends the adjustment even if ctx has ended, because a charge must not outlive its call. If ctx ends
-// later, Adjust returns, and the adjustment goes on.
+// Adjust implements engine.Store. It goes on even if ctx ends, because a charge must not outlive its call.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	if s.leases.adjust(call) {
 		return nil
 	}
-	if ctx.Err() != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
 	var failed error
 	for _, g := range s.groups(call, func(c *engine.Claim) bool { return c.Delta != 0 }) {
 		r := request{call: &g.call, adjust: true}
-		err := s.do(ctx, &r)
+		err := s.do(context.WithoutCancel(ctx), &r)
 		failed = errors.Join(failed, err)
 		if err != nil && untaken(err) {
 			continue

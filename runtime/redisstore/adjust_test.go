@@ -63,32 +63,6 @@ func TestAdjustFails(t *testing.T) {
 	}
 }
 
-// An adjustment whose caller does not wait any longer goes on.
-func TestAdjustGoesOn(t *testing.T) {
-	s, _ := open(t)
-	charged := of(minute, 5, "a")
-	if _, err := s.Decide(t.Context(), &charged); err != nil {
-		t.Fatal(err)
-	}
-	n, err := s.node(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	locked := func(f func()) { n.mu.Lock(); defer n.mu.Unlock(); f() }
-	locked(func() { n.sending = maxSending }) // so the adjustment has to wait
-	ctx, cancel := context.WithCancel(t.Context())
-	charged.Claims[0].Delta = -1
-	failed := make(chan error)
-	go func() { failed <- s.Adjust(ctx, &charged) }()
-	waitFor(t, "the adjustment", func() (queued bool) { locked(func() { queued = len(n.waiting) == 1 }); return queued })
-	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) || charged.Claims[0].Delta != 0 {
-		t.Errorf("got %v, delta %d; want that the context ended, and no second try", err, charged.Claims[0].Delta)
-	}
-	locked(func() { n.sending = 0; n.start() })
-	waitFor(t, "the permit", func() bool { return rooms(t, s, of(minute, 5, "a"))[0] == 5 })
-}
-
 type reply string
 
 func (r reply) Error() string { return string(r) }

@@ -36,9 +36,9 @@ type batch struct {
 	answered bool
 }
 
-// do sends a request to its server and waits for the reply. If ctx ends meanwhile, do returns at once: an adjustment goes on, and the charge of
-// any other request is given back later. A caller who sends its own request stays until the reply or the timeout. It therefore does not send
-// it itself if its deadline is earlier than the timeout.
+// do sends a request to its server and waits for the reply. If ctx ends meanwhile, do returns at once, and the charge of the request is given
+// back later. A caller who sends its own request stays until the reply or the timeout. It therefore does not send it itself if its deadline is
+// earlier than the timeout.
 func (n *node) do(ctx context.Context, r *request) error {
 	deadline, ok := ctx.Deadline()
 	canStay := !ok || time.Until(deadline) > n.store.Timeout
@@ -100,9 +100,7 @@ func (n *node) start() {
 func (n *node) sendBatch(b *batch) {
 	m := n.store.refusals
 	b.mu.Lock()
-	runs := n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool {
-		return r.left && !r.adjust || b.done != nil && r.recalled(m)
-	}))
+	runs := n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool { return r.left || b.done != nil && r.recalled(m) }))
 	b.mu.Unlock()
 	sent, changes := clock(), m.changes.Load()
 	n.sendRuns(b.ctx, b.since.Add(n.store.Timeout), runs)

@@ -29,29 +29,6 @@ func TestSlotRange(t *testing.T) {
 	}
 }
 
-// When a new master appears, the store forgets the one that it replaces, and no other.
-func TestReplacedMasterIsForgotten(t *testing.T) {
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: redistest.StartCluster(t, 3).Addrs(), ReadTimeout: time.Minute})
-	defer client.Close()
-	s := New(client, asking...).(*store)
-	of := func(subject string) *node {
-		n, err := s.node(t.Context(), subject)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	kept, before := of("a"), redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	defer before.Close()
-	lost := &node{store: s, subject: "a", id: before, client: before}
-	s.nodes.Store(before, lost)
-	for i := 0; of(fmt.Sprint(i)) == kept; i++ {
-	}
-	if _, found := s.nodes.Load(before); found || of("a") != kept {
-		t.Errorf("the replaced master is found: %t; the other one was forgotten: %t", found, of("a") != kept)
-	}
-}
-
 // While servers do not agree which of them has a key, and each redirects callers to another, calls keep asking.
 func TestServersThatDoNotAgree(t *testing.T) {
 	masters := redistest.StartCluster(t, 3)

@@ -18,8 +18,7 @@ import (
 type node struct {
 	queue
 	store     *store
-	subject   string // for which it was added
-	id        any    // the key in store.nodes
+	id        any // the key in store.nodes
 	client    redis.UniversalClient
 	own       *redis.Client // the copy of client that sends decisions, or nil
 	breaker   *breaker.Breaker
@@ -42,17 +41,17 @@ func (s *store) node(ctx context.Context, subject string) (*node, error) {
 	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node), nil
 	}
-	return s.addNode(subject, id, client), nil
+	return s.addNode(id, client), nil
 }
 
 // addNode adds a node, or returns one that was added meanwhile. There must be only one, because a node adds a hook to its client.
-func (s *store) addNode(subject string, id any, client redis.UniversalClient) *node {
+func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node)
 	}
-	n := &node{store: s, subject: subject, id: id, client: client, breaker: breaker.New()}
+	n := &node{store: s, id: id, client: client, breaker: breaker.New()}
 	n.functions.Store(s.functions)
 	if whole, ok := s.nodes.Load(client); ok { // n is a range of slots of this node
 		n.own = whole.(*node).own
@@ -62,22 +61,8 @@ func (s *store) addNode(subject string, id any, client redis.UniversalClient) *n
 	if id == any(client) {
 		go s.lookAtMemory(context.Background(), n.quick())
 	}
-	if _, ok := s.Client.(*redis.ClusterClient); ok {
-		s.dropReplaced()
-	}
 	s.nodes.Store(id, n)
 	return n
-}
-
-// dropReplaced drops the nodes whose subject has another master by now. A node that still serves other subjects is added again.
-func (s *store) dropReplaced() {
-	s.nodes.Range(func(id, old any) bool {
-		n := old.(*node)
-		if client, err := s.Of(context.Background(), n.subject); err == nil && client != n.client {
-			s.nodes.Delete(id)
-		}
-		return true
-	})
 }
 
 // quick returns the client with the store's timeout, or the original client if there is none.
