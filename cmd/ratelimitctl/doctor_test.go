@@ -252,7 +252,7 @@ func TestTooManySettings(t *testing.T) {
 			t.Errorf("%q: status %d, %d lines: …%s", args, status, strings.Count(text, "\n"), text[max(0, len(text)-200):])
 		}
 	}
-	require(t, server.Addr, failed, "expected at most 1000", "override", "set", "login", "-limit", "9")
+	require(t, server.Addr, failed, "there would be more than 1000", "override", "set", "login", "-limit", "9")
 	require(t, server.Addr, done, "cleared limit=1", "override", "clear", "r0")
 	text, _ := ctl(t, server.Addr, "unblock", "login", "1234")
 	if left := f.client.HLen(t.Context(), "ratelimit:blocked").Val(); left != n-1 || !strings.Contains(text, "no longer blocked; it was until 2126-11-2") {
