@@ -9,7 +9,7 @@
 --
 --   peek, report, up_to, refused, adjusts, rollback, leases
 --                what to do: see engine.Call
---   arguments    how many arguments the call has
+--   has_amount   whether the call has a second argument
 --   keys         how many keys its claims have
 --   enforced     the claims whose rule is in enforce mode
 --   plain        whether decide_plain can decide the call: all rules are in enforce mode, without waits and blocks, all costs are 1, and
@@ -40,16 +40,20 @@ local function add_claim(claims, text, from)
   return behind
 end
 
+local function set_flags(claims, flags)
+  local function has(flag) return flags % (2 * flag) >= flag end
+  claims.peek, claims.report, claims.up_to, claims.refused = has(1), has(2) or has(1), has(4), has(8)
+  claims.adjusts, claims.rollback, claims.leases = has(16), has(32), has(64)
+  claims.has_amount = claims.up_to or claims.leases
+end
+
 -- Reads the first argument of a call. That of an adjustment contains the time of a charge, so it is not kept.
 local function new_call(text)
   local flags, from = byte(text), 2
-  local function has(flag) return flags % (2 * flag) >= flag end
-  local claims = { keys = 0, enforced = {}, plain = flags == 0 or flags == 2, of_one_call = has(16) }
+  local claims = { keys = 0, enforced = {}, plain = flags == 0 or flags == 2, of_one_call = flags % 32 >= 16 }
   while from <= #text do from = add_claim(claims, text, from) end
   -- These names are set after the claims: if the table had so many names before, Lua would not store the first claims as an array.
-  claims.peek, claims.report, claims.up_to, claims.refused = has(1), has(2) or has(1), has(4), has(8)
-  claims.adjusts, claims.rollback, claims.leases = has(16), has(32), has(64)
-  claims.arguments = (claims.up_to or claims.leases) and 2 or 1
+  if flags > 0 then set_flags(claims, flags) end
   if not claims.of_one_call then
     if size + #claims > MAX_KNOWN then known, size = {}, 0 end
     known[text], size = claims, size + #claims
