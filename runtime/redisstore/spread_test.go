@@ -254,7 +254,6 @@ func TestSpreadWhoseContextEnds(t *testing.T) {
 		if _, err := s.Decide(ctx, &call); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v", err)
 		}
-		hook.after = nil
 		waitFor(t, "what goes back", func() bool { return rooms(t, s, used)[0] >= 5 && rooms(t, s, used)[1] >= 5 })
 		s.requireIdle(t, subjects...)
 		if left := rooms(t, s, used); left[0] != 5 || left[1] != 5 {
