@@ -17,6 +17,13 @@ type Diagnostic struct {
 	Code     string // the kind of problem, for tools; often the stage that found it
 	Msg      string
 	Fix      *Fix // nil if only the author can correct it
+	Unknown  Unknown
+}
+
+// Unknown is the name in an error about a name that means nothing. Otherwise it is zero.
+type Unknown struct {
+	Name string
+	Near bool // a name that means something is close to it
 }
 
 // Severity says how serious a diagnostic is. The zero value is an error.

@@ -87,20 +87,17 @@ type covered struct {
 // diagnostic returns one error that names all methods.
 func (c *covered) diagnostic() annotations.Diagnostic {
 	err, methods := c.Diagnostic, strings.Join(c.methods, ", ")
-	name, ok := strings.CutPrefix(err.Msg, unknownName)
-	switch {
-	case name == "ctx": // no other value can take the place of a context
+	switch name := err.Unknown.Name; name {
+	case "":
+		err.Msg += fmt.Sprintf(" (in %s, which this rule covers)", methods)
+	case "ctx": // no other value can take the place of a context
 		err.Msg = fmt.Sprintf("unknown name ctx in %s, which this rule covers; put //ratelimit:skip on the methods that the rule is not for", methods)
-	case ok:
+	default:
 		err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers; write $env?.%[1]s ?? \"none\", or put //ratelimit:skip on the methods that the rule is not for",
 			name, methods)
-	default:
-		err.Msg += fmt.Sprintf(" (in %s, which this rule covers)", methods)
 	}
 	return err
 }
-
-const unknownName = "unknown name "
 
 // compiler compiles the rules of one method.
 type compiler struct {
@@ -186,8 +183,8 @@ func (c *compiler) report(err annotations.Diagnostic) {
 		c.errs = append(c.errs, err)
 		return
 	}
-	if strings.HasPrefix(err.Msg, unknownName) {
-		err.Msg, _, _ = strings.Cut(err.Msg, ";") // the rest lists the parameters, which differ between methods
+	if name := err.Unknown.Name; name != "" {
+		err.Msg, err.Unknown = "", annotations.Unknown{Name: name} // the message lists the parameters, which differ between methods
 	}
 	i := slices.IndexFunc(*c.ofTypes, func(o *covered) bool { return o.Diagnostic == err })
 	if i < 0 {

@@ -56,7 +56,7 @@ func implementsContext(t types.Type) bool {
 func (c *compiler) context(n *ast.IdentifierNode) *term {
 	i, called := Context(c.env.Params)
 	if i < 0 {
-		return c.errorf(n, "unknown name ctx; the method has no parameter that is a context.Context or has a method Context() context.Context")
+		return c.unknown(n, "; the method has no parameter that is a context.Context or has a method Context() context.Context")
 	}
 	t := c.ofMethod(n, i)
 	if t == nil {

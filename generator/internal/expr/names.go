@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"go/constant"
 	"go/types"
 	"maps"
@@ -127,7 +128,14 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	if n.Value == "ctx" {
 		return c.context(n)
 	}
-	return c.errorf(n, "unknown name %s%s", n.Value, c.hint(n.Value))
+	return c.unknown(n, c.hint(n.Value))
+}
+
+// unknown reports a name that means nothing. The hint is the end of the message.
+func (c *compiler) unknown(n *ast.IdentifierNode, hint string) *term {
+	c.errorf(n, "unknown name %s%s", n.Value, hint)
+	c.errs[len(c.errs)-1].Unknown = annotations.Unknown{Name: n.Value, Near: c.suggestion(n.Value) != ""}
+	return nil
 }
 
 // meant maps names that users may try to the names that they mean.
@@ -138,14 +146,7 @@ var meant = map[string]string{
 
 // hint returns the end of a message about an unknown name: a suggestion, and the names of the parameters, receiver and results.
 func (c *compiler) hint(name string) string {
-	hint := suggest(name, c.words())
-	if likely := meant[strings.ReplaceAll(strings.ToLower(name), "_", "")]; likely != "" {
-		hint = "; did you mean " + likely + "?"
-	}
-	if hint == "" {
-		hint = ";"
-	}
-	hint += " " + c.parameters()
+	hint := cmp.Or(c.suggestion(name), ";") + " " + c.parameters()
 	if c.env.Receiver.Name != "" {
 		hint += ", the receiver is " + c.env.Receiver.Name
 	}
@@ -153,6 +154,14 @@ func (c *compiler) hint(name string) string {
 		hint += ", " + listed("result", results)
 	}
 	return hint
+}
+
+// suggestion returns "; did you mean x?" if the user probably means a name that is known, or "".
+func (c *compiler) suggestion(name string) string {
+	if likely := meant[strings.ReplaceAll(strings.ToLower(name), "_", "")]; likely != "" {
+		return "; did you mean " + likely + "?"
+	}
+	return suggest(name, c.words())
 }
 
 // parameters lists the names of the parameters, with their types if the method gives them no names.
