@@ -187,7 +187,7 @@ func (s *simulation) send(process, node int) {
 	})
 }
 
-// work returns the cost of a run for a server, without the trip: a script for each slot, and its decisions.
+// work returns how long a server works on a run: on a script for each slot, and on the decisions of each script. It leaves out the round trip.
 func (c costs) work(calls []int, subjects string) float64 {
 	if subjects != cold {
 		return c.script + float64(len(calls))*c.equal

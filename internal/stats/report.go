@@ -9,13 +9,13 @@ import (
 // MaxRules is the largest number of rules in a report.
 const MaxRules = 100
 
-// Report has the decisions of one process in a span of time.
+// Report counts the decisions that one process made in a span of time.
 type Report struct {
 	Seconds float64 `json:"seconds"`
 	Rules   []Rule  `json:"rules"`
 }
 
-// Rule has the decisions of one rule. Name and Tag are parts of its keys.
+// Rule counts the decisions of one rule. Name and Tag are parts of its keys.
 type Rule struct {
 	Name string `json:"name"`
 	Tag  string `json:"tag"`
@@ -23,7 +23,7 @@ type Rule struct {
 	Subjects []Subject `json:"subjects"`
 }
 
-// Subject has the decisions for one subject, in the form that keys use.
+// Subject counts the decisions for one subject. Its name has the form that keys use.
 type Subject struct {
 	Name string `json:"subject"`
 	Counts

@@ -33,8 +33,8 @@ type lease struct {
 	taking chan struct{} // closed when the caller who takes new permits is done; nil if there is no such caller
 	timer  *time.Timer   // gives back the permits that are left at the end
 
-	used, before int64 // permits that were used since the time below, and in one length before it
 	since        time.Duration
+	used, before int64 // permits that were used from since on, and in one length of the lease before since
 }
 
 // hand admits a call with permits that were taken ahead, if there are enough.

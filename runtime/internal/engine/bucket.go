@@ -189,10 +189,10 @@ func (b *bucket) Last(c *Claim, n, now int64) bool {
 
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) { b.subtract(c, n, now) }
 
-// ownDebt is for giving back a charge of a Prepaid bucket. It returns the last time until which the bucket can be in debt only for calls that
-// have run. If the debt lasts longer, other calls wait for their places. In a bucket without a burst that is the time when this charge is paid,
-// because no later call runs before then. With a burst later calls may run, and their debt looks like that of waiting calls. So ownDebt returns
-// never if the rule does not let calls wait, and otherwise the same time as without a burst.
+// ownDebt is for giving back a charge of a Prepaid bucket. If the bucket is in debt beyond the time that ownDebt returns, other calls wait for
+// their places. Without a burst this is the time when the charge is paid, because no later call runs before. With a burst later calls may
+// run, and their debt looks like that of waiting calls. ownDebt then returns the same time if the rule lets calls wait. If it does not, no
+// debt is that of a waiting call, and ownDebt returns never.
 func (c *Claim) ownDebt() int64 {
 	if c.Wait == 0 && c.Burst > 0 {
 		return never
