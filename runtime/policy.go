@@ -27,8 +27,8 @@ const (
 const shareShift = 8
 
 // FailLocalShare returns FailLocal for a fleet of n processes. While the store fails, each process admits max(1, limit / n) permits, so the
-// fleet admits at most max(limit, n). A call that costs more than its process may admit fails with a *StoreError. An n below 1 means 1, and
-// an n above 10,000,000 means 10,000,000.
+// fleet admits at most max(limit, n). A call that costs more than its process may admit fails with a *StoreError. If it is the limiter's
+// policy, its n is also that of rules with FailLocal. An n below 1 means 1, and an n above 10,000,000 means 10,000,000.
 func FailLocalShare(n int) FailurePolicy {
 	return FailLocal | FailurePolicy(min(max(n, 1), 10_000_000))<<shareShift
 }
@@ -49,9 +49,9 @@ func (p FailurePolicy) String() string {
 	return s
 }
 
-// policyOf returns the policy of a rule.
+// policyOf returns the policy of a rule. FailLocal without a number of processes has the number of the limiter's policy.
 func (l *Limiter) policyOf(rule *prepared) FailurePolicy {
-	if rule.OnError == DefaultPolicy {
+	if rule.OnError == DefaultPolicy || rule.OnError == FailLocal && l.policy.base() == FailLocal {
 		return l.policy
 	}
 	return rule.OnError

@@ -36,6 +36,8 @@ func TestFailurePolicies(t *testing.T) {
 		{allow, []ratelimit.FailurePolicy{none, local}, 3},
 		{allow, []ratelimit.FailurePolicy{none, deny, local}, -1},
 		{allow, []ratelimit.FailurePolicy{none, none}, 5},
+		{ratelimit.FailLocalShare(3), []ratelimit.FailurePolicy{local}, 1}, // the rule's word has the limiter's share
+		{ratelimit.FailLocalShare(3), []ratelimit.FailurePolicy{ratelimit.FailLocalShare(1)}, 3},
 		{9, []ratelimit.FailurePolicy{none}, -1}, // there is no such policy
 	}
 	server := redistest.Start(t)
@@ -148,9 +150,10 @@ func TestSharesOfAFleet(t *testing.T) {
 		}).Draw(t, "rule")
 		rule.Name, rule.Limit = "r", rapid.Int64Range(1, 20).Draw(t, "limit")
 		n := rapid.Int64Range(1, 30).Draw(t, "processes")
-		ofLimiter, ofRule := ratelimit.FailLocalShare(int(n)), ratelimit.DefaultPolicy
-		if rapid.Bool().Draw(t, "the rule's policy") {
-			ofLimiter, ofRule = ratelimit.FailClosed, ofLimiter
+		ofLimiter := ratelimit.FailLocalShare(int(n))
+		ofRule := rapid.SampledFrom([]ratelimit.FailurePolicy{ratelimit.DefaultPolicy, ratelimit.FailLocal, ofLimiter}).Draw(t, "the rule's policy")
+		if ofRule == ofLimiter {
+			ofLimiter = ratelimit.FailClosed
 		}
 		rule.OnError = ofRule
 		store := limittest.NewOutage(limittest.NewClock())
