@@ -41,11 +41,11 @@ type series struct {
 type groupName struct {
 	space             *space
 	prefix, name, tag string
-	kind              engine.Kind
+	states            string // the Lua file of the rule's kind: kinds of the same file share their states
 }
 
 func (s *series) group() groupName {
-	return groupName{s.space, s.prefix, s.rule.Name, s.rule.Tag, s.rule.Kind}
+	return groupName{s.space, s.prefix, s.rule.Name, s.rule.Tag, s.rule.Kind.Row().Lua}
 }
 
 // group holds what the entries of one rule in a shard share. Its rule is the first of several equal ones that was used.
