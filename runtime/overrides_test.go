@@ -246,6 +246,52 @@ func TestMalformedOverrideReplacesNothing(t *testing.T) {
 	})
 }
 
+// handler is a log handler that calls a function for each line.
+type handler struct {
+	slog.Handler
+	handle func()
+}
+
+func (h handler) Handle(context.Context, slog.Record) error { h.handle(); return nil }
+
+func (h handler) Enabled(context.Context, slog.Level) bool { return true }
+
+// A log handler may call the limiter that logs: to change its settings, to decide, or to read its errors.
+func TestLogHandlerMayCallTheLimiter(t *testing.T) {
+	for name, ask := range map[string]func(context.Context, *Limiter) error{
+		"follow": func(_ context.Context, l *Limiter) error { l.settings.follow(); synctest.Wait(); return nil },
+		"set": func(ctx context.Context, l *Limiter) error {
+			return l.Overrides().Set(ctx, "other", Override{Burst: 2})
+		},
+		"ping": func(ctx context.Context, l *Limiter) error { return l.Ping(ctx) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, called := memory.New(nil, 10, 1<<20), 0
+			var l *Limiter
+			l = New(store, WithLogger(slog.New(handler{handle: func() {
+				called++
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				if l.Overrides().Err() == nil {
+					t.Errorf("%s: no error says why there is a line", name)
+				}
+				if err := errors.Join(l.Overrides().SetLocal("r", Override{Burst: 3}), l.Overrides().Set(ctx, "r", Override{Burst: 3})); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				if _, err := l.Allow(ctx, Request{Rule: PerMinute(1)}); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}})))
+			if _, err := store.Set(t.Context(), l.list(listOverrides), "broken", `{"limits":1}`, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := ask(t.Context(), l); err != nil || called != 1 {
+				t.Errorf("%s: %d lines, error %v", name, called, err)
+			}
+		})
+	}
+}
+
 // Err ignores an override that did not suit a rule and has ended, even if nobody has called since.
 func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -518,7 +564,7 @@ func BenchmarkTakeOverrides(b *testing.B) {
 	l, texts := New(memory.New(nil, 10, 1<<20), WithLogger(slog.New(slog.DiscardHandler))), full()
 	for b.Loop() {
 		l.settings.overrides.texts = nil
-		l.settings.overrides.take(texts, parseOverride, l.logger)
+		l.settings.overrides.take(texts, parseOverride, &l.settings.unlogged)
 		l.settings.enforce()
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -39,6 +38,13 @@ type settings struct {
 	blocks    followed[block]
 	failed    error // the error of the last attempt to read the store
 	many      error // which lists were too long then
+	unlogged  []warning
+}
+
+// warning is a line for the log.
+type warning struct {
+	text string
+	err  error
 }
 
 // followed is the content of a list in the store when it was last read.
@@ -81,11 +87,23 @@ func (s *settings) follow() {
 		return
 	}
 	go func() {
-		defer func() { <-s.reading }()
+		defer s.release()
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
 		_ = s.read(ctx) // Err returns the error
 	}()
+}
+
+// release lets others read or write the store's settings. It logs after that, because a log handler may call the limiter.
+func (s *settings) release() {
+	s.mu.Lock()
+	warnings := s.unlogged
+	s.unlogged = nil
+	s.mu.Unlock()
+	<-s.reading
+	for _, w := range warnings {
+		s.limiter.logger.Warn(w.text, "err", w.err.Error())
+	}
 }
 
 // alone runs do while nothing else reads or writes the store's settings. Otherwise an older answer could replace a newer one. The error is
@@ -96,7 +114,7 @@ func (s *settings) alone(ctx context.Context, do func()) error {
 	}
 	select {
 	case s.reading <- struct{}{}:
-		defer func() { <-s.reading }()
+		defer s.release()
 		do()
 		return nil
 	case <-ctx.Done():
@@ -164,8 +182,8 @@ func (s *settings) read(ctx context.Context) error {
 	time.AfterFunc(readEvery, func() { s.due.Store(true) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changed := failed == nil && s.overrides.take(overrides, parseOverride, s.limiter.logger)
-	changed = err == nil && s.blocks.take(blocks, parseBlock, s.limiter.logger) || changed
+	changed := failed == nil && s.overrides.take(overrides, parseOverride, &s.unlogged)
+	changed = err == nil && s.blocks.take(blocks, parseBlock, &s.unlogged) || changed
 	if changed {
 		s.enforce()
 	} else {
@@ -173,15 +191,15 @@ func (s *settings) read(ctx context.Context) error {
 	}
 	many := joinErrors(tooLong(listOverrides, overrides), tooLong(listBlocked, blocks))
 	if many != nil && s.many == nil {
-		s.limiter.logger.Warn("the store has too many overrides or blocks; the earlier ones stay in force", "err", many.Error())
+		s.unlogged = append(s.unlogged, warning{"the store has too many overrides or blocks; the earlier ones stay in force", many})
 	}
 	s.failed, s.many = joinErrors(failed, err), many
 	return s.failed
 }
 
-// take stores the entries of a list that is not too long, and reports whether they changed. If an entry cannot be parsed, take logs it, and
+// take stores the entries of a list that is not too long, and reports whether they changed. If an entry cannot be parsed, take warns, and
 // keeps an earlier entry of the same name.
-func (f *followed[T]) take(texts map[string]string, parse func(name, text string) (T, error), logger *slog.Logger) bool {
+func (f *followed[T]) take(texts map[string]string, parse func(name, text string) (T, error), warnings *[]warning) bool {
 	if len(texts) > engine.MaxSettings || maps.Equal(texts, f.texts) {
 		return false
 	}
@@ -191,7 +209,7 @@ func (f *followed[T]) take(texts map[string]string, parse func(name, text string
 			known[name] = before
 		}
 		if f.texts[name] != texts[name] {
-			logger.Warn("cannot read an override or a block; any earlier one stays in force", "err", err.Error())
+			*warnings = append(*warnings, warning{"cannot read an override or a block; any earlier one stays in force", err})
 		}
 	}
 	f.texts, f.known, f.malformed = texts, known, malformed
