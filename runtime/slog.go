@@ -28,8 +28,8 @@ type slogger struct {
 // SlogOption changes what [SlogObserver] logs.
 type SlogOption func(*slogger)
 
-// WithPlainKeys logs keys as they are. Without this option a log shows a hash of each key, under a secret of the process. A reader can then
-// tell the lines of different keys apart, but learns no phone number.
+// WithPlainKeys logs keys as they are. Without this option a log shows a hash of each key, under a secret of the process, and no cause of a
+// [KeyError], which may name a key. A reader can then tell the lines of different keys apart, but learns no phone number.
 func WithPlainKeys() SlogOption { return func(s *slogger) { s.plain = true } }
 
 // WithLinesPerSecond sets the largest number of lines in a second, instead of 10. If events were left out, the next line says how many. An n
@@ -60,7 +60,7 @@ func (s *slogger) observe(ctx context.Context, e *Event) {
 	if !ok {
 		return
 	}
-	fields := e.fields(s.shown)
+	fields := s.fields(e)
 	if left > 0 {
 		fields = append(fields, slog.Int64("left_out", left))
 	}
@@ -98,7 +98,7 @@ func (s *slogger) shown(key string) string {
 	return logHasher().hash(key)
 }
 
-func (e *Event) fields(shown func(key string) string) []slog.Attr {
+func (s *slogger) fields(e *Event) []slog.Attr {
 	fields := filled(slog.String("method", e.Method), slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never),
 		slog.String("waited", words(e.Waited)))
 	fields = append(fields, slog.String("source", e.Source.String()))
@@ -109,11 +109,14 @@ func (e *Event) fields(shown func(key string) string) []slog.Attr {
 			if refused++; refused > 1 {
 				name += strconv.Itoa(refused) // a reader of JSON keeps one of several fields of the same name
 			}
-			fields = append(fields, slog.Any(name, slog.GroupValue(o.fields(shown(o.Key))...)))
+			fields = append(fields, slog.Any(name, slog.GroupValue(o.fields(s.shown(o.Key))...)))
 		}
 	}
-	if e.Err != nil {
-		fields = append(fields, slog.String("err", oneLine(e.Err.Error())))
+	if err := e.Err; err != nil {
+		if !s.plain {
+			err = keyless(err)
+		}
+		fields = append(fields, slog.String("err", oneLine(err.Error())))
 	}
 	return fields
 }

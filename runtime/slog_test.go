@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // logOf returns the log of the decisions that decide makes.
@@ -87,5 +91,73 @@ func TestSlogObserverOfSeveralRules(t *testing.T) {
 	})
 	if !strings.Contains(log, " rule.name=a ") || !strings.Contains(log, " rule2.name=c ") || strings.Contains(log, "rule3") {
 		t.Errorf("got %s", log)
+	}
+}
+
+// No line of the log shows a key, whatever the error of an event is. WithPlainKeys shows what the error says.
+func TestSlogObserverShowsNoKey(t *testing.T) {
+	const secret = "+4915112345678"
+	cause := fmt.Errorf("int(%s): invalid", secret)
+	violation := ratelimit.Violation{Rule: "r", Window: "1m", Key: secret}
+	rapid.Check(t, func(t *rapid.T) {
+		err := rapid.SampledFrom([]error{
+			&ratelimit.KeyError{Method: "p.T.M", Rule: "r", Expr: "int(phone)", Err: cause},
+			&ratelimit.TooManyRequestsError{Message: secret + " has had them.", Violations: []ratelimit.Violation{violation}},
+			&ratelimit.NeverAdmissibleError{Method: "p.T.M", Key: secret, Cost: 2, Limit: 1},
+			&ratelimit.RuleError{Rule: "r", Argument: "settle", Reason: "found 1 cost"},
+			&ratelimit.StoreError{Err: errors.New("connection refused")},
+		}).Draw(t, "error")
+		for range rapid.IntRange(0, 3).Draw(t, "wrapped") {
+			err = rapid.SampledFrom([]error{
+				&ratelimit.StoreError{Method: "p.T.M", Err: err}, fmt.Errorf("p.T.M: %w", err), errors.Join(context.Canceled, err),
+				&ratelimit.KeyError{Method: "p.T.N", Err: err},
+			}).Draw(t, "wrapping")
+		}
+		e := &ratelimit.Event{
+			Kind: ratelimit.EventKind(rapid.IntRange(0, int(ratelimit.EventStoreBack)).Draw(t, "kind")), Method: "p.T.M", Err: err,
+			Rules: []ratelimit.Outcome{{Rule: "r", Key: secret, Refused: true}},
+		}
+		for plain, options := range map[bool][]ratelimit.SlogOption{false: nil, true: {ratelimit.WithPlainKeys()}} {
+			var log bytes.Buffer
+			ratelimit.SlogObserver(slog.New(slog.NewJSONHandler(&log, nil)), slog.LevelInfo, options...)(context.Background(), e)
+			if shows := strings.Contains(log.String(), secret); shows != plain || log.Len() == 0 {
+				t.Errorf("plain %t: got %s", plain, log.String())
+			}
+		}
+	})
+}
+
+// No call that fails puts its key into the log, the errors of its own making included.
+func TestSlogObserverShowsNoKeyOfACallThatFails(t *testing.T) {
+	const secret = "+4915112345678"
+	rule := ratelimit.Rule{Name: "r", Key: "{phone}", Limit: 1, Per: time.Minute}
+	rules := wrap.NewRules("p.T.M", rule)
+	for name, fail := range map[string]func(*ratelimit.Limiter) error{
+		"too long": func(l *ratelimit.Limiter) error {
+			return wrap.Take(t.Context(), l, rules, strings.Repeat(secret, 64<<10))
+		},
+		"a cost below 0": func(l *ratelimit.Limiter) error {
+			return wrap.TakeCharges(t.Context(), l, rules, wrap.Charge{Key: secret, Cost: -1})
+		},
+		"a cost above the limit": func(l *ratelimit.Limiter) error {
+			return wrap.TakeCharges(t.Context(), l, rules, wrap.Charge{Key: secret, Cost: 2})
+		},
+		"a limit below 0": func(l *ratelimit.Limiter) error {
+			return wrap.TakeCharges(t.Context(), l, rules, wrap.Charge{Key: secret, Cost: 1, Limit: wrap.LimitOf(-1)})
+		},
+		"the expression": func(l *ratelimit.Limiter) error {
+			return wrap.Failed(t.Context(), l, rules.KeyError(0, "int(phone)", errors.New("int: "+secret)))
+		},
+		"two members": func(l *ratelimit.Limiter) error {
+			counts := ratelimit.Rule{Name: "d", Distinct: "{who}", Limit: 1, Per: time.Minute}
+			_, err := l.Allow(t.Context(), ratelimit.Request{Rule: counts, Key: secret, Member: secret}, ratelimit.Request{Rule: counts, Key: secret, Member: "b"})
+			return err
+		},
+	} {
+		var err error
+		log := logOf(nil, func(l *ratelimit.Limiter) { err = fail(l) })
+		if err == nil || log == "" || strings.Contains(log, secret) {
+			t.Errorf("%s: error %v, logged %s", name, err, log)
+		}
 	}
 }

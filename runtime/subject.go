@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"hash"
 	"sync"
@@ -102,9 +103,27 @@ func hashed(err error, text string) (string, bool) {
 
 // discreet returns err. If the limiter hashes subjects, it returns a KeyError without the text of its cause, which may name a subject.
 func (l *Limiter) discreet(err error) error {
-	e, ok := err.(*KeyError)
-	if l.hasher == nil || !ok || e.Err == nil {
-		return err
+	if e, ok := err.(*KeyError); ok && l.hasher != nil {
+		return e.withoutCause()
+	}
+	return err
+}
+
+// keyless returns err, or an error in it without what may name a key.
+func keyless(err error) error {
+	if e, ok := errors.AsType[*KeyError](err); ok {
+		return e.withoutCause()
+	}
+	if errors.Is(err, ErrTooManyRequests) { // it has keys, and a message that may show them
+		return ErrTooManyRequests
+	}
+	return err
+}
+
+// withoutCause returns e without the text of its cause.
+func (e *KeyError) withoutCause() error {
+	if e.Err == nil {
+		return e
 	}
 	shown := *e
 	shown.Err = hiddenCause{e.Err}
@@ -114,6 +133,6 @@ func (l *Limiter) discreet(err error) error {
 // hiddenCause wraps an error for errors.Is and errors.As, without showing its text.
 type hiddenCause struct{ cause error }
 
-func (hiddenCause) Error() string { return "the cause is not shown because subjects are hashed" }
+func (hiddenCause) Error() string { return "the cause is not shown: it may name a key" }
 
 func (h hiddenCause) Unwrap() error { return h.cause }

@@ -81,9 +81,8 @@ func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string
 func (s *store) unfit(claims []engine.Claim) error {
 	for i := range claims {
 		if first := &claims[0]; s.Split.Load() && claims[i].Subject != first.Subject {
-			return &ratelimit.RuleError{Rule: first.Rule.Name, Argument: "key", Reason: fmt.Sprintf(
-				"the subjects %q and %q of one call may be on different servers; without scripts expected one subject",
-				first.Subject, claims[i].Subject)}
+			return &ratelimit.RuleError{Rule: first.Rule.Name, Argument: "key",
+				Reason: "the keys of one call may be on different servers; without scripts expected one key"}
 		}
 	}
 	return nil
