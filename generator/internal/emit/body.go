@@ -74,10 +74,10 @@ func (w *writer) asked(fn string, arguments func() []string) string {
 	return headed(fn, strings.Join([]string{w.context(), w.limiter, w.rulesOf[w.method]}, ", "), args...)
 }
 
-// errorName returns the name of the variable for the refusal. It may hide other variables, but not a parameter, which a message may
-// contain.
+// errorName returns the name of the variable for the refusal. It may hide other variables, but neither a parameter, which a message
+// may contain, nor what the type, the package or an import calls err.
 func (f *function) errorName() string {
-	if slices.Contains(f.params, "err") {
+	if f.block.Inside(append(f.imports.Names(), f.params...)...).Has("err") {
 		return f.Take("err")
 	}
 	f.Reserve("err")

@@ -28,7 +28,7 @@ type function struct {
 // function chooses the names of the variables of m. It keeps the user's names, except those that would hide a name that the body
 // needs, such as those in outer.
 func (w *wrapper) function(m *model.Method, outer ...string) *function {
-	f := &function{planned: w.planned, Scope: names.NewScope(w.imports.Names()...), method: m, generic: w.args}
+	f := &function{planned: w.planned, Scope: w.block.Inside(w.imports.Names()...), method: m, generic: w.args}
 	f.variables = append(variablesOf(m.Signature), w.receiver)
 	f.Reserve(outer...)
 	needed := w.needed(m)

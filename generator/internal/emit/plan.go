@@ -15,6 +15,7 @@ import (
 // planned holds the names in a generated file.
 type planned struct {
 	pkg     *types.Package
+	block   *names.Scope // the names of the package and of type parameters, which no variable may hide
 	imports *names.Imports
 	begin   names.Variables
 
@@ -26,12 +27,12 @@ type planned struct {
 // plan chooses the names that a file declares and imports.
 func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
-		pkg: pkg.Types, imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
+		pkg: pkg.Types, block: names.NewScope(pkg.Declared...), imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
 		rulesOf: map[*model.Method]string{}, programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{},
 	}
-	block, variables := names.NewScope(pkg.Declared...), names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
+	variables := names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
-		block.Reserve(w.TypeParamNames...) // they would hide packages of the same name
+		p.block.Reserve(w.TypeParamNames...) // they would hide packages of the same name
 		variables.Reserve(w.TypeParamNames...)
 	}
 	for _, w := range f.Wrappers {
@@ -45,7 +46,7 @@ func plan(pkg *model.Package, f *model.File) *planned {
 	for _, w := range f.Wrappers {
 		p.declarations(w) // to find the packages to import
 	}
-	p.imports.Plan(block)
+	p.imports.Plan(p.block)
 	return p
 }
 
@@ -78,8 +79,7 @@ func variablesOf(sig *types.Signature) []string {
 
 // around returns a scope for the variables around the methods of w. The names that the methods use are taken in it.
 func (w *wrapper) around() *names.Scope {
-	taken := names.NewScope(w.imports.Names()...)
-	taken.Reserve(w.TypeParamNames...)
+	taken := w.block.Inside(w.imports.Names()...)
 	for _, m := range w.Methods {
 		taken.Reserve(variablesOf(m.Signature)...)
 		taken.Reserve(w.needed(m)...)
@@ -88,8 +88,8 @@ func (w *wrapper) around() *names.Scope {
 }
 
 // receiverOf returns the name of the receiver in all methods of w. It does not depend on the rules.
-func receiverOf(w *model.Wrapper) string {
-	taken := names.NewScope(w.TypeParamNames...)
+func (p *planned) receiverOf(w *model.Wrapper) string {
+	taken := p.block.Inside()
 	for _, m := range w.Methods {
 		taken.Reserve(variablesOf(m.Signature)...)
 	}

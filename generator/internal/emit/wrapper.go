@@ -7,7 +7,6 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // wrapper is an annotated type, with texts that its generated declarations share.
@@ -33,7 +32,7 @@ func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 		w.wrapped = "*" + w.wrapped
 	}
 	next, limiter := fieldsOf(of)
-	w.receiver = receiverOf(of)
+	w.receiver = p.receiverOf(of)
 	decls = append(decls, w.structType(next, limiter))
 	if of.Kind == model.Interface {
 		decls = append(decls, w.assertion())
@@ -80,7 +79,7 @@ func (w *wrapper) structType(next, limiter string) *jen.Statement {
 // constructor declares the function that returns a wrapper, whose fields have these names.
 func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 	own := w.Name + w.args
-	free := names.NewScope(w.TypeParamNames...)
+	free := w.block.Inside()
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
 	value := literal("&"+own, next+": "+w.checked("Next", by), limiter+": "+w.checked("Limiter", with))
 	return comment(wrapped(fmt.Sprintf("%s wraps %s with the limits declared on %s.", w.New, by, link(w.Object.Name())))).

@@ -5,13 +5,21 @@ package names
 import "strconv"
 
 // Scope returns names that are not taken.
-type Scope struct{ taken map[string]bool }
+type Scope struct {
+	taken map[string]bool
+	outer *Scope // its names are taken, too; may be nil
+}
 
 // NewScope returns a scope in which the given names are taken.
 func NewScope(taken ...string) *Scope {
-	s := &Scope{taken: map[string]bool{}}
-	s.Reserve(taken...)
-	return s
+	return (*Scope)(nil).Inside(taken...)
+}
+
+// Inside returns a scope in which the names of s and the given names are taken.
+func (s *Scope) Inside(taken ...string) *Scope {
+	inner := &Scope{taken: map[string]bool{}, outer: s}
+	inner.Reserve(taken...)
+	return inner
 }
 
 // Reserve marks names as taken, whether they are free or not.
@@ -22,19 +30,19 @@ func (s *Scope) Reserve(names ...string) {
 }
 
 // Has reports whether name is taken.
-func (s *Scope) Has(name string) bool { return s.taken[name] }
+func (s *Scope) Has(name string) bool { return s != nil && (s.taken[name] || s.outer.Has(name)) }
 
 // Take takes and returns the first free hint. If none is free, it appends a number to the last one.
 func (s *Scope) Take(hints ...string) string {
 	name := ""
 	for _, name = range hints {
-		if !s.taken[name] {
+		if !s.Has(name) {
 			s.taken[name] = true
 			return name
 		}
 	}
 	for i := 2; ; i++ {
-		if n := name + strconv.Itoa(i); !s.taken[n] {
+		if n := name + strconv.Itoa(i); !s.Has(n) {
 			s.taken[n] = true
 			return n
 		}
