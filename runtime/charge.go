@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
@@ -15,14 +14,11 @@ import (
 type charged struct {
 	limiter *Limiter
 	method  string
-	fleet   engine.Store // the limiter's store, or the one that a failure policy used instead
 
 	mu     sync.Mutex
 	done   bool
 	held   []held
 	owners []int // for each rule of the method, or each request: the index in held of the entry that covers it, or -1
-
-	simple []simple // the charges of a simple call, until open makes held and owners from them
 }
 
 // held is the charge of one rule. Without a charge the claim is zero.
@@ -33,20 +29,24 @@ type held struct {
 
 // keep returns a copy of the call's charges, which outlives the pooled call.
 func (c *call) keep() *charged {
-	kept := &charged{limiter: c.limiter, method: c.method, fleet: c.fleet.store, held: make([]held, len(c.asked)), owners: slices.Clone(c.owners)}
-	for i := range c.asked {
-		a := &c.asked[i]
-		kept.held[i].rule = a.rule
-		if a.part != nil {
-			kept.held[i].claim = *a.claim()
+	kept := &struct {
+		charged
+		held   [1]held // most calls have one rule; this saves them two allocations
+		owners [1]int
+	}{charged: charged{limiter: c.limiter, method: c.method}}
+	kept.charged.held = append(kept.held[:0], make([]held, len(c.rulings))...)
+	kept.charged.owners = append(kept.owners[:0], c.owners...)
+	for i := range c.rulings {
+		r, h := &c.rulings[i], &kept.charged.held[i]
+		if h.rule = r.rule; r.isAsked() {
+			h.claim = *c.claim(r)
 		}
 	}
-	return kept
+	return &kept.charged
 }
 
 // refund gives back the charges that wanted selects.
 func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
-	c.open()
 	did, err := c.adjust(ctx, func(h *held, _ int) int64 {
 		if !wanted(h) {
 			return 0
@@ -60,7 +60,6 @@ func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
 }
 
 func (c *charged) settle(ctx context.Context, costs []int64) error {
-	c.open()
 	if len(costs) != len(c.owners) {
 		return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.owners))}
 	}
@@ -117,35 +116,25 @@ func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) int64) 
 	if c.done {
 		return false, nil
 	}
-	left, err := c.adjustPart(ctx, ScopeFleet, c.fleet, delta)
-	more, failed := c.adjustPart(ctx, ScopeInstance, c.limiter.local, delta)
-	c.done = !left && !more
-	return true, storeError(ctx, c.method, joinErrors(err, failed))
-}
-
-// adjustPart adjusts the charges of the rules of a scope. It reports whether the store has certainly left some of them unchanged.
-func (c *charged) adjustPart(ctx context.Context, scope Scope, store engine.Store, delta func(h *held, i int) int64) (left bool, err error) {
 	call := engine.Call{Prefix: c.limiter.prefix}
 	var of []*held
 	for i := range c.held {
 		h := &c.held[i]
-		if h.rule.Scope != scope {
-			continue
-		}
 		if h.claim.Delta = delta(h, i); h.claim.Delta != 0 {
 			call.Claims, of = append(call.Claims, h.claim), append(of, h)
 		}
 	}
-	if len(of) == 0 {
-		return false, nil
+	left := false
+	if len(of) > 0 {
+		err = c.limiter.decider.Adjust(ctx, &call)
 	}
-	err = store.Adjust(ctx, &call)
 	for i, h := range of {
 		rest := call.Claims[i].Delta
 		h.claim.Charged += h.claim.Delta - rest // another attempt must not repeat this part
 		left = left || err != nil && rest != 0
 	}
-	return left, err
+	c.done = !left
+	return true, storeError(ctx, c.method, err)
 }
 
 // RefundUnless implements bridge.Taken.

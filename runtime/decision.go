@@ -52,3 +52,19 @@ func (d Decision) Settle(ctx context.Context, costs ...int64) error {
 	}
 	return d.charged.settle(ctx, costs)
 }
+
+// Source is what decided a call.
+type Source uint8
+
+const (
+	SourceStore  Source = iota // the limiter's store
+	SourceMemory               // this process, which remembers a refusal
+	SourceLease                // this process, with permits that it took ahead
+	SourcePolicy               // a FailurePolicy, because the store failed
+	SourceBlock                // a block that [Limiter.Block] set; a refusal by the Block of a rule has another source
+)
+
+// String returns "store", "memory", "lease", "policy" or "block".
+func (s Source) String() string {
+	return word("Source", uint8(s), "store", "memory", "lease", "policy", "block")
+}

@@ -13,9 +13,9 @@ import (
 // Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter cannot be used.
 type Limiter struct {
 	store     engine.Store
-	process   *memory.Store  // store, if it is in this process and uses the system's clock; else nil
 	local     *memory.Store  // counts the rules of instance scope
 	fallback  engine.Store   // counts the rules of fleet scope under FailLocal, while store fails
+	decider   engine.Decider // decides the calls: see byScope
 	limited   engine.Limited // store, if it cannot decide every rule; else nil
 	sleeper   engine.Sleeper // store, if calls wait by its clock; else nil
 	witness   engine.Witness // store, if it wants to know the refusals that it did not decide; else nil
@@ -41,7 +41,6 @@ func New(store Store, options ...Option) *Limiter {
 	}
 	l := &Limiter{store: store, prefix: DefaultPrefix, logger: slog.Default()}
 	l.local, l.fallback = memory.NewLike(store, memory.MaxKeys, memory.MaxBytes), memory.NewLike(store, memory.MaxKeys, memory.MaxBytes)
-	l.process, _ = store.(*memory.Store)
 	l.limited, _ = store.(engine.Limited)
 	l.sleeper, _ = store.(engine.Sleeper)
 	if w, ok := store.(engine.Witness); ok && w.Watches() {
@@ -50,6 +49,7 @@ func New(store Store, options ...Option) *Limiter {
 	for _, option := range options {
 		option(l)
 	}
+	l.decider = l.byScope()
 	if n, ok := store.(engine.Notifier); ok {
 		n.Notify(func(notice string, cause error) { l.logger.Warn(notice, "err", oneLine(cause.Error())) })
 	}

@@ -74,12 +74,6 @@ func (r *methodRules) Open(limiter any) bridge.Call {
 	return c
 }
 
-// TakeAtOnce implements bridge.Rules.
-func (r *methodRules) TakeAtOnce(ctx context.Context, limiter any, subjects [bridge.Few]string) bool {
-	_, admitted := limiter.(*Limiter).takeAtOnce(ctx, r.method, r.rules, subjects[:len(r.rules)])
-	return admitted
-}
-
 // Ask implements bridge.Call.
 func (c *call) Ask(charge bridge.Charge) {
 	if c.next >= len(c.rules) {
@@ -112,7 +106,7 @@ func (c *call) take(ctx context.Context) error {
 	if err := c.run(ctx); err != nil {
 		return err
 	}
-	if !c.answer.admitted {
+	if !c.verdict.Admitted {
 		return c.refusal()
 	}
 	return nil

@@ -111,25 +111,25 @@ func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err e
 func (c *call) observe(ctx context.Context, took time.Duration) {
 	e := &c.event
 	*e = Event{
-		Rules: e.Rules[:0], Kind: EventRefused, Method: c.method, Source: c.answer.source, Err: c.err,
-		Waited: c.answer.waited, Took: took - c.answer.waited,
+		Rules: e.Rules[:0], Kind: EventRefused, Method: c.method, Source: Source(c.verdict.Source), Err: c.err,
+		Waited: c.waited, Took: took - c.waited,
 	}
 	switch {
 	case c.abandoned:
 		e.Kind, e.Waited, e.Took = EventAbandoned, took, 0
 	case c.err != nil:
 		e.Kind = EventFailed
-	case c.answer.admitted:
+	case c.verdict.Admitted:
 		e.Kind = EventAdmitted
 	default:
 		e.Never = c.never
 	}
 	if e.Err == nil {
-		e.Err = c.answer.failure
+		e.Err = c.asked.Failure
 	}
 	if c.err == nil {
-		for i := range c.asked {
-			o := c.outcome(&c.asked[i])
+		for i := range c.rulings {
+			o := c.outcome(&c.rulings[i])
 			if e.Kind == EventRefused && o.Mode == ModeEnforce && o.Refused && !c.never {
 				e.RetryAfter = max(e.RetryAfter, o.RetryAfter)
 			}

@@ -2,10 +2,12 @@ package ratelimit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
 )
 
 // FailurePolicy is what happens to a call that the store fails to decide, because the store cannot be reached, is full, or answers with an
@@ -49,69 +51,137 @@ func (p FailurePolicy) String() string {
 	return s
 }
 
-// policyOf returns the policy of a rule. FailLocal without a number of processes has the number of the limiter's policy.
-func (l *Limiter) policyOf(rule *prepared) FailurePolicy {
-	if rule.OnError == DefaultPolicy || rule.OnError == FailLocal && l.policy.base() == FailLocal {
-		return l.policy
-	}
-	return rule.OnError
+// policed decides by a store. While the store fails, it decides by the failure policies of the rules instead.
+type policed struct {
+	store    engine.Decider
+	fallback engine.Decider                           // counts under FailLocal
+	policy   FailurePolicy                            // of rules without a policy of their own
+	note     func(ctx context.Context, failure error) // is told how the store did: nil if it decided
 }
 
-// followPolicy decides the rules of fleet scope after their store failed, by the strictest of the rules' policies.
-func (c *call) followPolicy(ctx context.Context, failure error) error {
-	c.answer.source, c.answer.failure = SourcePolicy, failure
-	policy := FailOpen
-	for i := range c.asked {
-		a := &c.asked[i]
-		if a.part != &c.fleet {
-			continue
-		}
-		switch p := c.limiter.policyOf(a.rule); p.base() {
+// Decide implements engine.Decider.
+func (p *policed) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	v, err := p.store.Decide(ctx, call)
+	switch {
+	case err == nil && v.Source != engine.SourceStore: // says nothing about the store
+		return v, nil
+	case err == nil:
+		p.note(ctx, nil)
+		return v, nil
+	case ctx.Err() != nil || answers(err):
+		return v, err
+	}
+	p.note(ctx, err)
+	return p.decideInstead(ctx, call, err)
+}
+
+// answers reports whether an error is the answer of a store that works. No failure policy applies to it.
+func answers(err error) bool {
+	_, unreadable := errors.AsType[*engine.StateError](err)
+	_, unfit := errors.AsType[*RuleError](err)
+	return unreadable || unfit
+}
+
+// decideInstead decides a call that the store failed to decide, by the strictest of the rules' policies.
+func (p *policed) decideInstead(ctx context.Context, call *engine.Call, failure error) (v engine.Verdict, err error) {
+	policy, by := FailOpen, engine.ByNobody
+	v.Source, call.Failure = engine.SourcePolicy, failure
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		switch own := p.of(c.Rule); own.base() {
 		case FailOpen:
 		case FailLocal:
-			policy = FailLocal
-			if !a.split(p.share()) {
-				return failure
+			policy, by = FailLocal, engine.ByFallback
+			if !divide(call, c, own.share()) {
+				return v, failure
 			}
 		default:
-			return failure
+			return v, failure
 		}
 	}
 	if policy == FailLocal {
-		c.fleet.store = c.limiter.fallback
+		v, err = p.fallback.Decide(ctx, call)
 	} else {
-		c.fleet.store = nothing{}
+		v = pass(call)
 	}
-	return c.askPart(ctx, &c.fleet)
+	for i := range call.Claims {
+		call.Claims[i].By = by
+	}
+	v.Source = engine.SourcePolicy
+	return v, err
 }
 
-// split divides the limit of a claim by n processes. It reports false if the call costs more than the share of one process.
-func (a *asked) split(n int64) bool {
+// of returns the policy of a rule. FailLocal without a number of processes has the number of the limiter's policy.
+func (p *policed) of(rule *engine.Rule) FailurePolicy {
+	own := FailurePolicy(rule.OnError)
+	if own == DefaultPolicy || own == FailLocal && p.policy.base() == FailLocal {
+		return p.policy
+	}
+	return own
+}
+
+// divide divides the limit of a claim by n processes. It reports false if the call costs more than the share of one process.
+func divide(call *engine.Call, c *engine.Claim, n int64) bool {
 	if n == 1 {
 		return true
 	}
-	claim := a.claim()
-	a.limit = max(1, a.limit/n)
-	claim.Limit, claim.Burst = a.limit, max(min(claim.Burst, 1), claim.Burst/n)
-	most, _ := claim.Most()
-	if claim.Mode == engine.Enforce && !a.part.UpTo && claim.Cost > most {
+	c.Limit, c.Burst = max(1, c.Limit/n), max(min(c.Burst, 1), c.Burst/n)
+	most, _ := c.Most()
+	if c.Mode == engine.Enforce && !call.UpTo && c.Cost > most {
 		return false
 	}
-	claim.Cost = min(claim.Cost, most)
+	c.Cost = min(c.Cost, most)
 	return true
 }
 
-// nothing is a store that admits everything and counts nothing.
-type nothing struct{ engine.Store }
-
-func (nothing) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
+// pass admits a call that nobody counts.
+func pass(call *engine.Call) engine.Verdict {
 	for i := range call.Claims {
-		c := &call.Claims[i]
-		c.Charged, c.Refused, c.Fired = 0, false, 0
+		call.Claims[i].Clear()
 	}
-	now, taken := time.Now().UnixMicro(), int64(0)
-	if call.UpTo && !call.Refused {
-		taken = call.Claims[0].Cost
+	now := time.Now().UnixMicro()
+	v := engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: !call.Refused}}
+	if call.UpTo && v.Admitted {
+		v.Taken = call.Claims[0].Cost
 	}
-	return engine.Verdict{Now: now, At: now, Admitted: !call.Refused, Taken: taken}, nil
+	return v
+}
+
+// Adjust implements engine.Decider. It adjusts each charge where it was made.
+func (p *policed) Adjust(ctx context.Context, call *engine.Call) error {
+	charged := parts.Split[engine.By]{
+		Key: func(c *engine.Claim) engine.By { return c.By },
+		Decider: func(by engine.By) engine.Decider {
+			if by == engine.ByFallback {
+				return p.fallback
+			}
+			return p.store
+		},
+	}
+	return charged.Adjust(ctx, call)
+}
+
+// Reset implements engine.Decider.
+func (p *policed) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	return p.store.Reset(ctx, call)
+}
+
+// byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others.
+func (l *Limiter) byScope() engine.Decider {
+	fleet := &policed{l.store, l.fallback, l.policy, l.noteStore}
+	const instance, store = 0, 1
+	return &parts.Split[int]{
+		Key: func(c *engine.Claim) int {
+			if c.Rule.Instance {
+				return instance
+			}
+			return store
+		},
+		Decider: func(scope int) engine.Decider {
+			if scope == instance {
+				return l.local
+			}
+			return fleet
+		},
+	}
 }

@@ -20,7 +20,6 @@ type prepared struct {
 	tag     string // the last part of the rule's keys
 	numbers *engine.Rule
 	claim   engine.Claim             // claims one permit, without a subject and a wait; calls copy it
-	simple  bool                     // the rule can decide simple calls: see takeAtOnce
 	usedIn  [usedSlots]atomic.Uint64 // the turns of limiters in which it was noted as used, by their numbers: see used.turn
 }
 
@@ -42,6 +41,7 @@ func (r Rule) prepareAs(shown, window, tag string) (*prepared, error) {
 	numbers := &engine.Rule{
 		Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(),
 		Slices: r.sliceCount(), Block: r.Block.Microseconds(), Lease: r.Lease.Microseconds(),
+		Instance: r.Scope == ScopeInstance, OnError: uint32(r.OnError),
 	}
 	if r.Cron != "" {
 		var err error
@@ -51,8 +51,7 @@ func (r Rule) prepareAs(shown, window, tag string) (*prepared, error) {
 	}
 	return &prepared{
 		Rule: r, shown: shown, window: window, tag: tag, numbers: numbers,
-		claim:  engine.Claim{Rule: numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)},
-		simple: r.Mode == ModeEnforce && !r.kind().IsVariant() && r.Limit > 0,
+		claim: engine.Claim{Rule: numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)},
 	}, nil
 }
 

@@ -22,27 +22,6 @@ type policy struct {
 	window  time.Duration
 }
 
-func (a *asked) policy() policy {
-	p := policy{index: a.index, unnamed: a.rule.unnamed, silent: a.rule.Mode != ModeEnforce, quota: a.limit, window: a.rule.Per}
-	if burst := a.burst(); burst > 0 {
-		p.quota, p.window = burst, time.Duration(float64(a.rule.Per)*float64(burst)/float64(a.limit))
-	}
-	return p
-}
-
-// burst returns how many permits a full bucket admits. That is at least one, because a bucket without a burst lets a call go into debt. It
-// returns 0 if the rule is no bucket, and if no store was asked.
-func (a *asked) burst() int64 {
-	if a.part == nil {
-		return 0
-	}
-	claim := a.claim()
-	if !claim.Rule.Kind.Row().IsBucket {
-		return 0
-	}
-	return max(1, claim.Burst)
-}
-
 // of returns the policy of the rule. It reports whether the rule refuses calls.
 func (p policy) of(rule string) (QuotaPolicy, bool) {
 	if p.unnamed {

@@ -1,14 +1,10 @@
 package ratelimit
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Quota is what one rule has left for one subject.
@@ -73,28 +69,4 @@ func (r *Report) add(quotas []Quota) {
 			r.quotas = append(r.quotas, q)
 		}
 	}
-}
-
-// quotas returns what the rules of the call have left, if the caller wants to know.
-func (c *call) quotas() []Quota {
-	if !c.reports {
-		return nil
-	}
-	quotas := make([]Quota, 0, len(c.asked))
-	for i := range c.asked {
-		a := &c.asked[i]
-		q := Quota{
-			Rule: a.rule.shown, Window: a.rule.window, Key: key.Shown(a.subject), Limit: a.limit, Reset: a.blockLeft, policy: a.policy(),
-		}
-		if a.part != nil && (c.refusedHere() || a.part.store == engine.Store(nothing{})) {
-			continue // no store was asked
-		}
-		if a.part != nil {
-			claim := a.claim()
-			q.Remaining, q.Reset = claim.Room, max(0, time.Duration(claim.Full-a.part.verdict.Now)*time.Microsecond)
-			q.Limit = cmp.Or(a.burst(), q.Limit)
-		}
-		quotas = append(quotas, q)
-	}
-	return quotas
 }

@@ -28,9 +28,6 @@ type Request struct {
 // The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. It is a *RuleError if there are no
 // requests or more than 255, or if two requests have different rules of one name, window and key.
 func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, error) {
-	if d, ok := l.allowAtOnce(ctx, requests); ok {
-		return d, nil
-	}
 	return l.decide(ctx, requests, 0, false)
 }
 
@@ -60,12 +57,12 @@ const longestWait = maxPer
 func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (Decision, error) {
 	c := l.newCall("")
 	defer c.free()
-	c.wait, c.patient, c.peek = wait, true, peek
+	c.wait, c.patient, c.asked.Peek = wait, true, peek
 	c.askAll(requests)
 	if err := c.run(ctx); err != nil {
 		return Decision{}, err
 	}
-	if !c.answer.admitted && wait > 0 {
+	if !c.verdict.Admitted && wait > 0 {
 		return Decision{}, c.refusal()
 	}
 	return c.decision(), nil
@@ -97,7 +94,7 @@ func (c *call) askAll(requests []Request) {
 
 // checkUpTo returns an error if UpTo does not go with the rule of r, or if UpTo or its Cost differs from the first request of the call.
 func (c *call) checkUpTo(rule *prepared, r, first *Request) error {
-	c.upTo = r.UpTo
+	c.asked.UpTo = r.UpTo
 	switch {
 	case r.UpTo != first.UpTo || r.UpTo && r.Cost != first.Cost:
 		return rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")
@@ -111,14 +108,16 @@ func (c *call) checkUpTo(rule *prepared, r, first *Request) error {
 
 func (c *call) decision() Decision {
 	d := Decision{
-		Allowed: c.answer.admitted, Never: c.never, Taken: c.answer.taken, At: c.answer.at, Source: c.answer.source, Quotas: c.quotas(),
+		Allowed: c.verdict.Admitted, Never: c.never, Taken: c.verdict.Taken, At: time.UnixMicro(c.verdict.Now),
+		Source: Source(c.verdict.Source), Quotas: c.quotas(),
 	}
 	if !d.Allowed {
 		d.Violations, d.RetryAfter = c.violations(nil, ModeEnforce)
 		return d
 	}
+	d.At = time.UnixMicro(c.verdict.At)
 	d.Violations, _ = c.violations(nil, ModeShadow)
-	if !c.peek {
+	if !c.asked.Peek {
 		d.charged = c.keep()
 	}
 	return d
@@ -143,17 +142,8 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	case ctx.Err() != nil:
 		return 0, contextError(ctx, "")
 	}
-	found := 0
-	for _, p := range []*part{&c.fleet, &c.local} {
-		if len(p.Claims) == 0 {
-			continue
-		}
-		n, err := p.store.Reset(ctx, &p.Call)
-		if found += n; err != nil {
-			return found, storeError(ctx, "", err)
-		}
-	}
-	return found, nil
+	found, err := l.decider.Reset(ctx, &c.asked)
+	return found, storeError(ctx, "", err)
 }
 
 // StateKey returns the key under which package redisstore keeps the count of a request: prefix:name:{subject}:tag. It applies the overrides
@@ -179,6 +169,7 @@ func (c *call) addReset(r *Request) error {
 	if r.Key == "" && rule.Key != "" {
 		return c.keyError(rule, rule.Key, "the key is empty")
 	}
-	c.partOf(rule).put(&engine.Claim{Rule: rule.numbers, Subject: c.limiter.subject(&rule.Rule, r.Key), Cost: 1, Limit: max(1, rule.Limit)})
+	claim := engine.Claim{Rule: rule.numbers, Subject: c.limiter.subject(&rule.Rule, r.Key), Cost: 1, Limit: max(1, rule.Limit)}
+	c.asked.Claims = append(c.asked.Claims, claim)
 	return nil
 }

@@ -97,7 +97,7 @@ func (j *joined) share(v engine.Verdict) {
 			r.err = errAgain
 			continue
 		}
-		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Admitted: v.Admitted, Damaged: v.Damaged}, nil
+		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Answer: engine.Answer{Admitted: v.Admitted, Damaged: v.Damaged}}, nil
 		for k := range r.call.Claims {
 			c, told := &r.call.Claims[k], j.call.Claims[k]
 			told.Cost, told.Delta = c.Cost, c.Delta

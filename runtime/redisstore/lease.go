@@ -50,7 +50,7 @@ func (l *lease) handLocked(call *engine.Call) (engine.Verdict, bool) {
 		return engine.Verdict{}, false
 	}
 	v := l.admit(call, now, cost)
-	v.Leased = true
+	v.Source = engine.SourceLease
 	return v, true
 }
 
@@ -67,7 +67,7 @@ func (l *lease) admit(call *engine.Call, now time.Duration, cost int64) engine.V
 		}
 	}
 	at := l.start + (now - l.sent).Microseconds()
-	return engine.Verdict{Now: at, At: at, Admitted: true}
+	return engine.Verdict{Now: at, At: at, Answer: engine.Answer{Admitted: true}}
 }
 
 // use counts permits as used.

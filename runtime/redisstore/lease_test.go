@@ -39,7 +39,7 @@ func handed(t testing.TB, s *store, call engine.Call) (engine.Call, int64) {
 		if !v.Admitted {
 			t.Fatalf("refused: %+v", c)
 		}
-		if v.Leased {
+		if v.Source == engine.SourceLease {
 			return c, n
 		}
 	}
@@ -143,7 +143,7 @@ func TestLeaseEndsInTime(t *testing.T) {
 		}
 		before := serverTime(t, server)
 		v, c := decideOnce(t, s, call)
-		if v.Leased {
+		if v.Source == engine.SourceLease {
 			leased++
 			if end := c.Claims[0].At; before >= end || v.At >= end {
 				t.Fatalf("the lease ended at %d; a permit is handed out at %d, dated %d", end, before, v.At)
@@ -430,7 +430,7 @@ func TestLeasesAreBounded(t *testing.T) {
 		}
 	}
 	for range 20 {
-		if v, _ := decideOnce(t, s, of(r, 1000, "a")); !v.Admitted || v.Leased {
+		if v, _ := decideOnce(t, s, of(r, 1000, "a")); !v.Admitted || (v.Source == engine.SourceLease) {
 			t.Fatalf("got %+v, want that the server admits", v)
 		}
 	}

@@ -160,5 +160,5 @@ func (r *refusal) tell(call *engine.Call, now int64) engine.Verdict {
 			c.Full = max(told.Full, now)
 		}
 	}
-	return engine.Verdict{Now: now, Remembered: true}
+	return engine.Verdict{Now: now, Answer: engine.Answer{Source: engine.SourceMemory}}
 }

@@ -34,7 +34,7 @@ func decideOnce(t testing.TB, s *store, call engine.Call) (engine.Verdict, engin
 // requireRemembered checks whether a refusal of the call comes from memory.
 func requireRemembered(t testing.TB, s *store, call engine.Call, remembered bool) {
 	t.Helper()
-	if v, c := decideOnce(t, s, call); v.Admitted || v.Remembered != remembered {
+	if v, c := decideOnce(t, s, call); v.Admitted || (v.Source == engine.SourceMemory) != remembered {
 		t.Fatalf("got %+v of %+v, want it to be remembered: %t", v, c, remembered)
 	}
 }
@@ -51,9 +51,9 @@ func TestRefusalEndsInTime(t *testing.T) {
 				before := serverTime(t, server)
 				v, c := decideOnce(t, s, of(&short, 2, "a"))
 				if !v.Admitted && c.Claims[0].Earliest <= before {
-					t.Fatalf("%s: refused until %d at %d, remembered: %t", r.Name, c.Claims[0].Earliest, before, v.Remembered)
+					t.Fatalf("%s: refused until %d at %d, remembered: %t", r.Name, c.Claims[0].Earliest, before, (v.Source == engine.SourceMemory))
 				}
-				if v.Remembered {
+				if v.Source == engine.SourceMemory {
 					recalled++
 				}
 			}
@@ -164,7 +164,7 @@ func TestRefusalOfAHigherCost(t *testing.T) {
 	for _, remembered := range []bool{false, true} {
 		requireRemembered(t, s, call, true)
 		v, c := decideOnce(t, s, both)
-		if want := last.Now + 3600*second; c.Claims[0].Earliest != want || v.Remembered != remembered {
+		if want := last.Now + 3600*second; c.Claims[0].Earliest != want || (v.Source == engine.SourceMemory) != remembered {
 			t.Errorf("got %+v of %+v, want a delay until %d, remembered: %t", v, c, want, remembered)
 		}
 	}
@@ -181,7 +181,7 @@ func TestRefusalTellsAllRules(t *testing.T) {
 	_, first := decideOnce(t, s, call)
 	for {
 		v, c := decideOnce(t, s, call)
-		if !v.Remembered || !c.Claims[1].Refused || c.Claims[1].Earliest != first.Claims[1].Earliest {
+		if v.Source != engine.SourceMemory || !c.Claims[1].Refused || c.Claims[1].Earliest != first.Claims[1].Earliest {
 			t.Fatalf("got %+v of %+v", v, c)
 		}
 		if c.Claims[0].Refused != (first.Claims[0].Earliest > v.Now) {
@@ -245,7 +245,7 @@ func BenchmarkRecall(b *testing.B) {
 	b.RunParallel(func(p *testing.PB) {
 		call := clone(&call)
 		for p.Next() {
-			if v, _ := s.Decide(context.Background(), call); !v.Remembered {
+			if v, _ := s.Decide(context.Background(), call); v.Source != engine.SourceMemory {
 				b.Error(v)
 			}
 		}

@@ -64,7 +64,7 @@ func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Ver
 			return engine.Verdict{}, errors.Join(err, s.keep(ctx, groups, 0))
 		}
 	}
-	v := engine.Verdict{Now: groups[0].verdict.Now, At: groups[0].verdict.Now, Admitted: admitted, Taken: taken}
+	v := engine.Verdict{Now: groups[0].verdict.Now, At: groups[0].verdict.Now, Taken: taken, Answer: engine.Answer{Admitted: admitted}}
 	for _, g := range groups {
 		g.tell(call, &v)
 	}

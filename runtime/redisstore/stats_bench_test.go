@@ -15,7 +15,7 @@ func BenchmarkStats(b *testing.B) {
 		for i := range calls {
 			calls[i] = engine.Call{Prefix: "ratelimit", Claims: []engine.Claim{{Rule: rule, Subject: fmt.Sprint("+8613800", i)}}}
 		}
-		v := engine.Verdict{Admitted: true}
+		v := engine.Verdict{Answer: engine.Answer{Admitted: true}}
 		b.Run(fmt.Sprint(subjects, " subjects"), func(b *testing.B) {
 			s := &statistics{seed: maphash.MakeSeed(), rules: map[uint64]*counted{}}
 			b.ReportAllocs()

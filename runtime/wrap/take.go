@@ -28,13 +28,6 @@ type Taken = bridge.Taken
 // Take charges one permit to each rule, and waits if it has to. The subjects are in the order of the rules. Take returns nil if the call is
 // admitted. Otherwise it returns an error of package ratelimit, or an error that wraps the context's.
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
-	if n := len(subjects); n == len(rules.rules) && n <= bridge.Few {
-		var few [bridge.Few]string
-		copy(few[:], subjects)
-		if rules.prepared.TakeAtOnce(ctx, l, few) {
-			return nil
-		}
-	}
 	call := rules.prepared.Open(l)
 	for _, subject := range subjects {
 		call.Ask(Charge{Key: subject, Cost: 1})

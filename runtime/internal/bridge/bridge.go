@@ -28,13 +28,7 @@ type Rules interface {
 	Rules() any
 	// Open starts a call of the method on a *ratelimit.Limiter.
 	Open(limiter any) Call
-	// TakeAtOnce charges one permit to each rule of the method if the call is simple, and reports whether it did. If not, use Open. The method
-	// must have at most Few rules.
-	TakeAtOnce(ctx context.Context, limiter any, subjects [Few]string) bool
 }
-
-// Few is the largest number of rules for [Rules.TakeAtOnce]. It takes the subjects in an array, which stays on the caller's stack.
-const Few = 4
 
 // Call is a call of a method that has to be decided. Call Ask once for each rule, in their order, and then Take or Begin. After that, the Call
 // must not be used.

@@ -47,6 +47,8 @@ type Rule struct {
 	Slices   int64     // of SlidingCounter
 	Block    int64     // how long a subject is blocked after a refusal; 0 means no block
 	Lease    int64     // how long a process may keep permits that it took ahead; 0 means no lease
+	Instance bool      // counted in this process only, not in the limiter's store
+	OnError  uint32    // the failure policy, in the numbers of package ratelimit; 0 means that of the limiter
 
 	hash uint64 // of Name and Tag; 0 before the first use
 }
@@ -93,6 +95,7 @@ type Claim struct {
 	Extra   int64 // of Warmup: how much longer than usual the charge lasts
 	Stored  int64 // of Warmup: the stored idle time that the charge used up
 	Dated   bool  // At is not the time of the call: the permits belong to a lease, or were recorded behind later ones
+	By      By    // who decided the claim, so that Adjust finds its charge
 
 	Refused  bool  // the rule refuses the call, or would refuse it if it were not a Shadow
 	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; only set if that is later than now
@@ -109,8 +112,17 @@ type Claim struct {
 // Clear clears the fields that Decide sets.
 func (c *Claim) Clear() {
 	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
-	c.Dated = false
+	c.Dated, c.By = false, ByStore
 }
+
+// By is who decided a claim.
+type By uint8
+
+const (
+	ByStore    By = iota // the store that counts the rule
+	ByFallback           // this process, because the store failed
+	ByNobody             // nobody counts: the store failed, and the failure policy let the call pass
+)
 
 // Price returns the Extra and Stored that are given back together with n permits of a Warmup's charge. If n is the whole charge or more, they
 // are those of the charge. Otherwise they are 0.
@@ -138,19 +150,35 @@ type Call struct {
 
 	// Rollback tells Adjust that the call was not made: Adjust then closes a window that the call opened.
 	Rollback bool
+
+	Failure error // Decide sets why the store failed, if a failure policy decided
 }
 
-// Verdict is the answer to a call.
+// Verdict is the answer to a call. It is small enough for registers.
 type Verdict struct {
-	Now      int64 // the time of the decision, by the store's clock
-	At       int64 // when the call is admitted, or when to ask again; 0 if it is refused; the end of a lease
-	Admitted bool
-	Taken    int64 // the permits that an UpTo call or a lease took from each rule
-
-	Damaged    bool // the state of a claim is damaged, and was treated as empty
-	Remembered bool // the store was not asked: a remembered refusal shows that it would still refuse the call
-	Leased     bool // the store was not asked: the permits were taken ahead
+	Now   int64 // the time of the decision, by the store's clock
+	At    int64 // when the call is admitted, or when to ask again; 0 if it is refused; the end of a lease
+	Taken int64 // the permits that an UpTo call or a lease took from each rule
+	Answer
 }
+
+// Answer is the part of a verdict that is no number.
+type Answer struct {
+	Admitted bool
+	Damaged  bool   // the state of a claim is damaged, and was treated as empty
+	Source   Source // what decided
+}
+
+// Source is what decided a call. The words are those of package ratelimit.
+type Source uint8
+
+const (
+	SourceStore Source = iota
+	SourceMemory
+	SourceLease
+	SourcePolicy
+	SourceBlock
+)
 
 // AskAgain reports whether the call should be decided again at v.At: it may wait until then, but no place could be kept for it.
 func (call *Call) AskAgain(v Verdict) bool {
@@ -165,8 +193,9 @@ func (call *Call) AskAgain(v Verdict) bool {
 	return true
 }
 
-// Store keeps the states of rules and decides calls on them. It is safe for concurrent use.
-type Store interface {
+// Decider decides calls. It is safe for concurrent use. A store is a Decider, and so is what stands between a limiter and its store: each such
+// Decider does one thing and passes the rest on to the next.
+type Decider interface {
 	// Decide checks all claims, and then charges all of them or none. It charges none if the call is refused, or if it returns an error.
 	Decide(ctx context.Context, call *Call) (Verdict, error)
 
@@ -176,7 +205,11 @@ type Store interface {
 
 	// Reset deletes the states of all claims, and returns how many there were.
 	Reset(ctx context.Context, call *Call) (int, error)
+}
 
+// Store keeps the states of rules and decides calls on them.
+type Store interface {
+	Decider
 	Settings
 }
 

@@ -71,11 +71,11 @@ func NewLike(store engine.Store, maxKeys, maxBytes int64) *Store {
 func (s *Store) self() *Store { return s }
 
 // setKey makes k the key of a count. It writes in place, because copying a key takes as long as finding its entry. The hash has a random seed, so
-// nobody can choose subjects that collide. All rules of a subject are in one shard.
+// nobody can choose subjects that collide. All rules of a subject are in one shard. The prefix is not hashed: few stores have several.
 func (s *Store) setKey(k *key, prefix string, rule *engine.Rule, subject string) {
 	hash := maphash.String(s.seed, subject)
 	k.space, k.prefix, k.rule, k.subject = s.space, prefix, rule, subject
-	k.shard, k.hash = uint32(hash%shards), uint32((hash+rule.Hash()+7*maphash.String(s.seed, prefix))>>32)
+	k.shard, k.hash = uint32(hash%shards), uint32((hash+rule.Hash())>>32)
 }
 
 // Decide implements engine.Store.
@@ -94,36 +94,12 @@ func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
 	w := s.lock(keys)
 	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
 	if plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused; plain && w.admit(call.Claims, now) {
-		v = engine.Verdict{Now: now, At: now, Admitted: true}
+		v = engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
 	} else {
 		v, err = s.step(call, keys, w, now)
 	}
 	s.unlock(w)
 	return v, err
-}
-
-// Admit decides a call of the claims, with the subjects in their place, if all of them are simple: see [engine.Record.Admits]. It returns the
-// time, and reports whether the call was admitted. If not, nothing was charged.
-func (s *Store) Admit(prefix string, claims []*engine.Claim, subjects []string) (now int64, admitted bool) {
-	var few [fewKeys]key
-	keys := slices.Grow(few[:0], len(claims))[:len(claims)]
-	for i, c := range claims {
-		s.setKey(&keys[i], prefix, c.Rule, subjects[i])
-	}
-	w := s.lock(keys)
-	now = s.clock.now()
-	for i, c := range claims {
-		w.claims = append(w.claims, *c)
-		w.claims[i].Subject = subjects[i]
-	}
-	admitted = w.admit(w.claims, now)
-	s.unlock(w)
-	return now, admitted
-}
-
-// Since returns the time that has passed on the store's clock since at, in whole microseconds.
-func (s *Store) Since(at int64) time.Duration {
-	return max(0, time.Duration(s.clock.now()-at)*time.Microsecond)
 }
 
 // fewKeys is the largest number of claims whose keys need no allocation.

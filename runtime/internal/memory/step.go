@@ -9,17 +9,16 @@ import (
 
 // work is reusable memory for one call at a time.
 type work struct {
-	calls   uint32         // the number of calls so far
-	locked  uint64         // the shards of the call, as a set
-	entries []*entry       // of the claims; nil for a claim without an entry
-	claims  []engine.Claim // used by Admit
+	calls   uint32   // the number of calls so far
+	locked  uint64   // the shards of the call, as a set
+	entries []*entry // of the claims; nil for a claim without an entry
 	targets []target
 	cells   []*engine.Cell
 }
 
 // clear prepares the memory for the next call.
 func (w *work) clear() {
-	w.entries, w.claims = w.entries[:0], w.claims[:0]
+	w.entries = w.entries[:0]
 	if len(w.targets) > 0 {
 		clear(w.targets)
 		clear(w.cells)

@@ -293,7 +293,6 @@ func TestChains(t *testing.T) {
 	})
 }
 
-// A store made by NewLike shares the clock and the bounds of the given store, but not its counts.
 // A count that has expired is not found by a reset, whether it is still kept or not.
 func TestResetOfWhatHasExpired(t *testing.T) {
 	for later, want := range map[int64]int{99: 1, 100: 0, 101: 0} {
@@ -309,17 +308,7 @@ func TestResetOfWhatHasExpired(t *testing.T) {
 	}
 }
 
-// The time since an admission is that of the store's clock, and never below 0.
-func TestSince(t *testing.T) {
-	clock := &hand{now: hour}
-	s := New(clock.time, 9, 1e6)
-	for ago, want := range map[int64]time.Duration{0: 0, 5: 5 * time.Microsecond, -5: 0} {
-		if got := s.Since(hour - ago); got != want {
-			t.Errorf("%d microseconds ago: got %s; expected %s", ago, got, want)
-		}
-	}
-}
-
+// A store made by NewLike shares the clock and the bounds of the given store, but not its counts.
 func TestNewLike(t *testing.T) {
 	clock := &hand{now: 1234}
 	s := New(clock.time, 2, 1e6)

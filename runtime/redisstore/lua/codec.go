@@ -161,7 +161,7 @@ func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
 			c.Delta = c.Left(c.Delta, told.Claims[i].Extra)
 		}
 	}
-	return engine.Verdict{Now: v.Now, Damaged: v.Damaged}, err
+	return engine.Verdict{Now: v.Now, Answer: engine.Answer{Damaged: v.Damaged}}, err
 }
 
 // read reads a reply, and sets the results in the claims.
@@ -176,7 +176,7 @@ func read(reply any, call *engine.Call) (engine.Verdict, error) {
 		if reply <= 0 {
 			return engine.Verdict{}, WindowsAt(-reply)
 		}
-		return engine.Verdict{Now: reply, At: reply, Admitted: true}, nil
+		return engine.Verdict{Now: reply, At: reply, Answer: engine.Answer{Admitted: true}}, nil
 	case string:
 		return readEntries(reply, call)
 	}

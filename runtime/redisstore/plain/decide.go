@@ -128,7 +128,7 @@ func (s *store) look(ctx context.Context, run run, call *engine.Call, counters [
 	if err != nil {
 		return engine.Verdict{}, err
 	}
-	v := engine.Verdict{Now: now, At: now, Admitted: !call.Refused}
+	v := engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: !call.Refused}}
 	err = answer(&v, counters, func(n *counter) bool {
 		if call.UpTo {
 			return n.used < n.Limit
@@ -144,7 +144,7 @@ func (s *store) charge(ctx context.Context, run run, counters []*counter) (engin
 	if err != nil {
 		return engine.Verdict{}, err
 	}
-	v := engine.Verdict{Now: now, At: now, Admitted: true}
+	v := engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
 	if answer(&v, counters, func(n *counter) bool { return n.charged }) != nil {
 		err = errMisplaced
 	}
@@ -170,7 +170,7 @@ func answer(v *engine.Verdict, counters []*counter, fits func(*counter) bool) er
 
 // contended returns the refusal of a call whose counts other calls changed in every try.
 func (s *store) contended(call *engine.Call) engine.Verdict {
-	v := engine.Verdict{Now: s.now(), Admitted: !call.Refused}
+	v := engine.Verdict{Now: s.now(), Answer: engine.Answer{Admitted: !call.Refused}}
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		c.Clear()

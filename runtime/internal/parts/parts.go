@@ -1,0 +1,208 @@
+// Package parts decides calls whose claims nobody can decide in one step: claims of two scopes, or of subjects on different servers. The claims
+// that can be decided in one step are a part. Parts are decided one after the other. If one part does not admit its claims now, the others
+// give back what they took.
+//
+// Package parts knows neither scopes nor servers. No part keeps a place for a call that waits, because two parts cannot keep one for the same
+// instant. The verdict tells such a call when to ask again.
+package parts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// Split is an engine.Decider that splits calls into parts. A call with a single part goes on as it is.
+type Split[K cmp.Ordered] struct {
+	Key     func(*engine.Claim) K      // the claims of one part have the same key; parts are decided in the order of their keys
+	Decider func(key K) engine.Decider // decides the part with a key
+}
+
+// part holds the claims of a call that are decided in one step.
+type part struct {
+	engine.Decider
+	call    engine.Call // with copies of the claims
+	index   []int       // of the claims in the whole call
+	verdict engine.Verdict
+}
+
+// whole returns the decider of a call with a single part, and otherwise nil.
+func (s *Split[K]) whole(call *engine.Call) engine.Decider {
+	key := s.Key(&call.Claims[0])
+	for i := 1; i < len(call.Claims); i++ {
+		if s.Key(&call.Claims[i]) != key {
+			return nil
+		}
+	}
+	return s.Decider(key)
+}
+
+// parts returns the parts of the claims of a call that wanted selects.
+func (s *Split[K]) parts(call *engine.Call, wanted func(*engine.Claim) bool) []*part {
+	var keys []K
+	var parts []*part
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if !wanted(c) {
+			continue
+		}
+		key := s.Key(c)
+		at, found := slices.BinarySearch(keys, key)
+		if !found {
+			p := &part{Decider: s.Decider(key), call: *call}
+			p.call.Claims = nil
+			keys, parts = slices.Insert(keys, at, key), slices.Insert(parts, at, p)
+		}
+		p := parts[at]
+		p.call.Claims, p.index = append(p.call.Claims, *c), append(p.index, i)
+	}
+	return parts
+}
+
+func all(*engine.Claim) bool { return true }
+
+// Decide implements engine.Decider. It asks all parts, even after a refusal, so all rules that refuse are known.
+func (s *Split[K]) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	if whole := s.whole(call); whole != nil {
+		return whole.Decide(ctx, call)
+	}
+	parts := s.parts(call, all)
+	admitted, taken := !call.Refused, int64(0)
+	for _, p := range parts {
+		p.prepare(!admitted, taken)
+		v, err := p.Decide(ctx, &p.call)
+		if err != nil {
+			return v, errors.Join(err, keep(ctx, parts, 0))
+		}
+		p.verdict, taken = v, v.Taken
+		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
+	}
+	if !admitted {
+		_ = keep(ctx, parts, 0) // the call is refused even if this fails
+		taken = 0
+	} else if call.UpTo && !call.Peek {
+		if err := keep(ctx, parts, taken); err != nil {
+			return engine.Verdict{}, errors.Join(err, keep(ctx, parts, 0))
+		}
+	}
+	return join(call, parts, admitted, taken), nil
+}
+
+// prepare makes the part's call one that does not wait, except under rules with a Block: a refusal of a call that could wait would begin the
+// block. An UpTo call asks for no more permits than the parts before took.
+func (p *part) prepare(refused bool, taken int64) {
+	p.call.Refused = refused
+	for i := range p.call.Claims {
+		c := &p.call.Claims[i]
+		c.Clear()
+		if !p.call.Peek && c.Rule.Block == 0 {
+			c.Wait = min(c.Wait, 0)
+		}
+		if taken > 0 {
+			c.Cost = taken
+		}
+	}
+}
+
+// keep leaves the parts a charge of at most n permits, and gives back the rest. If n is 0, it rolls the call back.
+func keep(ctx context.Context, parts []*part, n int64) error {
+	var failed error
+	for _, p := range parts {
+		failed = errors.Join(failed, p.keep(ctx, n))
+	}
+	return failed
+}
+
+func (p *part) keep(ctx context.Context, n int64) error {
+	p.call.Rollback = n == 0
+	more := false
+	for i := range p.call.Claims {
+		c := &p.call.Claims[i]
+		c.Delta = min(0, n-c.Charged)
+		more = more || c.Delta < 0
+	}
+	if !more {
+		return nil
+	}
+	err := p.Adjust(ctx, &p.call)
+	for i := range p.call.Claims {
+		c := &p.call.Claims[i]
+		if n > 0 && c.Delta != 0 {
+			continue // it surely was not done, so all of it is to be given back
+		}
+		if p.call.Report {
+			c.Room += max(0, c.Charged-n)
+		}
+		if c.Charged = min(c.Charged, n); n == 0 {
+			c.At, c.Extra, c.Stored, c.Fired = 0, 0, 0, 0
+		}
+	}
+	return err
+}
+
+// join copies the answers of the parts to the call, and returns their verdict. Its times are by the clock of the last part.
+func join(call *engine.Call, parts []*part, admitted bool, taken int64) engine.Verdict {
+	v := parts[len(parts)-1].verdict
+	v.At, v.Admitted, v.Taken = v.Now, admitted, taken
+	for _, p := range parts {
+		p.tell(call, &v)
+		call.Failure = cmp.Or(p.call.Failure, call.Failure)
+	}
+	if !admitted && !call.AskAgain(v) {
+		v.At = 0
+	}
+	return v
+}
+
+// tell copies the part's answer to the whole call. It converts times to the clock of the verdict.
+func (p *part) tell(call *engine.Call, v *engine.Verdict) {
+	ahead := p.verdict.Now - v.Now
+	v.At = max(v.At, p.verdict.At-ahead)
+	for i, at := range p.index {
+		c, told := &call.Claims[at], p.call.Claims[i]
+		told.Cost, told.Wait, told.Delta = c.Cost, c.Wait, c.Delta
+		if told.Refused && told.Wait > 0 && told.Rule.Block == 0 {
+			told.Refused = told.Earliest > p.verdict.Now+told.Wait
+		}
+		if told.Earliest > 0 {
+			told.Earliest -= ahead
+		}
+		if told.Mode == engine.Enforce {
+			v.At = max(v.At, told.Earliest)
+		}
+		if told.Full > 0 {
+			told.Full -= ahead
+		}
+		*c = told
+	}
+}
+
+// Adjust implements engine.Decider. An error of one part does not keep the others from being adjusted.
+func (s *Split[K]) Adjust(ctx context.Context, call *engine.Call) error {
+	if whole := s.whole(call); whole != nil {
+		return whole.Adjust(ctx, call)
+	}
+	var failed error
+	for _, p := range s.parts(call, func(c *engine.Claim) bool { return c.Delta != 0 }) {
+		failed = errors.Join(failed, p.Adjust(ctx, &p.call))
+		for i, at := range p.index {
+			call.Claims[at].Delta = p.call.Claims[i].Delta
+		}
+	}
+	return failed
+}
+
+// Reset implements engine.Decider.
+func (s *Split[K]) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
+	if whole := s.whole(call); whole != nil {
+		return whole.Reset(ctx, call)
+	}
+	for _, p := range s.parts(call, all) {
+		n, failed := p.Reset(ctx, &p.call)
+		found, err = found+n, errors.Join(err, failed)
+	}
+	return found, err
+}

@@ -1,0 +1,156 @@
+package ratelimit
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// ruling is what a call asks one rule, and with its claim what the rule answers. Outcomes, violations, quotas and triggers are made from it.
+type ruling struct {
+	rule      *prepared
+	index     int // among the rules of the method, or among the requests
+	subject   string
+	cost      int64
+	limit     int64
+	wait      time.Duration // how long the rule may delay the call
+	blockLeft time.Duration // how long the subject is still blocked
+	asked     int           // the index of the rule's claim in the call; notAsked because the limit is 0 or the subject is blocked
+	neverFits bool          // the rule, in shadow mode, can never admit the cost
+}
+
+const notAsked = -1
+
+// isAsked reports whether a store decides the rule.
+func (r *ruling) isAsked() bool { return r.asked >= 0 }
+
+// claim returns the claim of a rule that a store decides.
+func (c *call) claim(r *ruling) *engine.Claim { return &c.asked.Claims[r.asked] }
+
+// fill sets in a claim of the rule what the call asks for, after it has waited.
+func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
+	claim.Limit, claim.Burst = r.limit, r.rule.claim.Burst
+	if r.limit != r.rule.Limit {
+		claim.Burst = r.rule.capacity(r.limit)
+	}
+	if !r.neverFits {
+		claim.Cost, claim.Wait = r.permits(), r.rule.delay(max(0, r.wait-waited), r.limit)
+	}
+}
+
+// permits returns the number of permits to ask the store for. A rule in trigger mode counts beyond its limit, so its cost is bounded here.
+func (r *ruling) permits() int64 {
+	if r.rule.Mode == ModeTrigger {
+		return min(r.cost, 2*maxLimit)
+	}
+	return r.cost
+}
+
+// never reports whether the rule refuses every such call.
+func (r *ruling) never() bool { return !r.isAsked() && r.blockLeft == 0 || r.neverFits }
+
+// retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, or never will.
+func (c *call) retry(r *ruling) time.Duration {
+	if !r.isAsked() || r.neverFits {
+		return r.blockLeft
+	}
+	return max(0, time.Duration(c.claim(r).Earliest-c.verdict.Now)*time.Microsecond)
+}
+
+// outcome returns the answer of one rule.
+func (c *call) outcome(r *ruling) Outcome {
+	o := Outcome{
+		Rule: r.rule.shown, Window: r.rule.window, Key: key.Shown(r.subject), Mode: r.rule.Mode, Limit: r.limit, Cost: r.cost,
+	}
+	if r.isAsked() {
+		claim := c.claim(r)
+		o.Limit = claim.Limit
+		if c.refusedHere() || !claim.Refused { // refusedHere: no store was asked
+			return o
+		}
+		o.Remaining = claim.Room
+	}
+	o.Refused, o.Never, o.RetryAfter = true, r.never(), c.retry(r)
+	return o
+}
+
+// violations appends to list the refusals by rules in the given mode. It also returns the longest delay.
+func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest time.Duration) {
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		o := c.outcome(r)
+		if o.Mode != mode || !o.Refused {
+			continue
+		}
+		longest = max(longest, o.RetryAfter)
+		list = append(list, Violation{
+			Rule: o.Rule, Window: o.Window, Key: o.Key, Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
+			policy: c.policy(r), message: r.rule.Message,
+		})
+	}
+	if c.never {
+		longest = 0
+	}
+	return list, longest
+}
+
+// refusal returns the error of a refused call.
+func (c *call) refusal() *TooManyRequestsError {
+	e := &struct {
+		TooManyRequestsError
+		only [1]Violation // most refusals are by one rule; this saves them a second allocation
+	}{TooManyRequestsError: TooManyRequestsError{Method: c.method, Never: c.never, Message: defaultMessage, hasher: c.limiter.hasher}}
+	if e.Violations, e.RetryAfter = c.violations(e.only[:0], ModeEnforce); len(e.Violations) > 0 {
+		e.Message = cmp.Or(e.longest().message, e.Message)
+	}
+	return &e.TooManyRequestsError
+}
+
+// quotas returns what the rules of the call have left, if the caller wants to know. It leaves out rules that nobody counts.
+func (c *call) quotas() []Quota {
+	if !c.reports {
+		return nil
+	}
+	quotas := make([]Quota, 0, len(c.rulings))
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		q := Quota{
+			Rule: r.rule.shown, Window: r.rule.window, Key: key.Shown(r.subject), Limit: r.limit, Reset: r.blockLeft, policy: c.policy(r),
+		}
+		if r.isAsked() {
+			claim := c.claim(r)
+			if c.refusedHere() || claim.By == engine.ByNobody {
+				continue
+			}
+			q.Remaining, q.Reset = claim.Room, max(0, time.Duration(claim.Full-c.verdict.Now)*time.Microsecond)
+			q.Limit = cmp.Or(c.burst(r), claim.Limit)
+		}
+		quotas = append(quotas, q)
+	}
+	return quotas
+}
+
+// policy returns what clients may know about the rule.
+func (c *call) policy(r *ruling) policy {
+	p := policy{index: r.index, unnamed: r.rule.unnamed, silent: r.rule.Mode != ModeEnforce, quota: r.limit, window: r.rule.Per}
+	if !r.isAsked() {
+		return p
+	}
+	p.quota = c.claim(r).Limit
+	if burst := c.burst(r); burst > 0 {
+		p.quota, p.window = burst, time.Duration(float64(r.rule.Per)*float64(burst)/float64(p.quota))
+	}
+	return p
+}
+
+// burst returns how many permits a full bucket admits. That is at least one, because a bucket without a burst lets a call go into debt. It
+// returns 0 if the rule is no bucket.
+func (c *call) burst(r *ruling) int64 {
+	claim := c.claim(r)
+	if !claim.Rule.Kind.Row().IsBucket {
+		return 0
+	}
+	return max(1, claim.Burst)
+}

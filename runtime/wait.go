@@ -1,0 +1,149 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime sleeps until the call
+// would be admitted, and asks again.
+func (c *call) decideInTime(ctx context.Context) error {
+	c.limitWaits(ctx)
+	var began time.Time
+	for {
+		v, err := c.limiter.decider.Decide(ctx, &c.asked)
+		c.verdict = v
+		switch {
+		case err != nil:
+			return storeError(ctx, c.method, err)
+		case v.Admitted:
+			return c.awaitPlace(ctx)
+		case c.asked.Peek || !c.asked.AskAgain(v):
+			return nil
+		}
+		if began.IsZero() {
+			began = c.limiter.now()
+		}
+		if err := c.sleep(ctx, max(v.At-v.Now, shortestSleep), false); err != nil {
+			return err
+		}
+		c.waited = c.limiter.now().Sub(began)
+		c.claimAgain()
+	}
+}
+
+// shortestSleep is the least time that a call sleeps before it asks again, in microseconds.
+const shortestSleep = 100
+
+// claimAgain prepares the claims for being decided again, after the call has waited.
+func (c *call) claimAgain() {
+	for i := range c.rulings {
+		if r := &c.rulings[i]; r.isAsked() {
+			r.fill(c.claim(r), c.waited)
+		}
+	}
+}
+
+// limitWaits keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
+// is known now may have left the window by then.
+func (c *call) limitWaits(ctx context.Context) {
+	longest, counts := time.Duration(0), false
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		longest, counts = max(longest, r.wait), counts || r.rule.Distinct != ""
+	}
+	if longest == 0 {
+		return
+	}
+	deadline, ok := ctx.Deadline()
+	if !ok && !counts {
+		return
+	}
+	left := time.Duration(0)
+	if !counts {
+		left = max(left, time.Until(deadline))
+	}
+	for i := range c.rulings {
+		c.rulings[i].wait = min(c.rulings[i].wait, left)
+	}
+	c.claimAgain()
+}
+
+// awaitPlace sleeps until the place of a call that is admitted. If ctx ends first, it gives the place back.
+func (c *call) awaitPlace(ctx context.Context) error {
+	wait := c.verdict.At - c.verdict.Now
+	if wait == 0 || c.asked.Peek {
+		return nil
+	}
+	c.waited += time.Duration(wait) * time.Microsecond
+	err := c.sleep(ctx, wait, true)
+	if err == nil {
+		return nil
+	}
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	for i := range c.asked.Claims {
+		c.asked.Claims[i].Delta = -c.asked.Claims[i].Charged
+	}
+	c.asked.Rollback = true
+	failed := c.limiter.decider.Adjust(back, &c.asked)
+	if back.Err() != nil {
+		failed = nil // the store still gives the place back; a timeout here would look like a deadline of ctx
+	}
+	return joinErrors(err, failed)
+}
+
+// sleep waits for us microseconds. It returns an error if ctx ends first.
+func (c *call) sleep(ctx context.Context, us int64, placed bool) error {
+	if us <= 0 {
+		return nil
+	}
+	d := time.Duration(us) * time.Microsecond
+	until := c.limiter.now().Add(d)
+	c.limiter.sleep(ctx, d, placed)
+	if ctx.Err() == nil || !c.limiter.now().Before(until) { // a sleep that ends right at the deadline counts
+		return nil
+	}
+	c.abandoned = true
+	return contextError(ctx, c.method)
+}
+
+// sleep waits for d, or until ctx ends.
+func (l *Limiter) sleep(ctx context.Context, d time.Duration, placed bool) {
+	if l.sleeper != nil {
+		l.sleeper.Sleep(ctx, d, placed)
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// grace bounds how long a store tries again and again to give permits back or to settle them when a call is over. A store that does so in one
+// command, such as package redisstore, goes by its own timeout instead.
+const grace = 50 * time.Millisecond
+
+func contextError(ctx context.Context, method string) error {
+	return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())
+}
+
+// storeError turns an error of the store into the error of the call. That is the context's error if the context has ended, and otherwise a
+// *RuleError or a *StoreError.
+func storeError(ctx context.Context, method string, err error) error {
+	var unfit *RuleError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return contextError(ctx, method)
+	case errors.As(err, &unfit):
+		return unfit
+	default:
+		return &StoreError{Method: method, Err: err}
+	}
+}
