@@ -290,3 +290,28 @@ func TestPlaceAtTheDeadline(t *testing.T) {
 		}
 	})
 }
+
+// More calls wait for a fixed window than it opens windows ahead. All of them are admitted, never two in one window.
+func TestMoreWaitersThanWindowsAhead(t *testing.T) {
+	const waiters, per = 100, 10 * time.Millisecond
+	for name, l := range map[string]*ratelimit.Limiter{"memory": ratelimit.New(memstore.New()), "redis": onServer(t, redistest.Start(t)).limiter} {
+		rule := ratelimit.Rule{Name: "r", Limit: 1, Per: per, Algorithm: ratelimit.FixedWindow}
+		places, all := make([]int64, waiters), sync.WaitGroup{}
+		for i := range places {
+			all.Go(func() {
+				d, err := l.Wait(t.Context(), ratelimit.Request{Rule: rule, Key: "k"})
+				if err != nil {
+					t.Error(err)
+				}
+				places[i] = d.At.UnixMicro()
+			})
+		}
+		all.Wait()
+		slices.Sort(places)
+		for i, at := range places[1:] {
+			if at-places[i] < per.Microseconds() {
+				t.Errorf("%s: two calls are admitted within %d us", name, at-places[i])
+			}
+		}
+	}
+}

@@ -15,14 +15,14 @@ func newWindows(*Rule) State { return new(windows) }
 
 func periodTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
 
-// maxStops bounds how many windows after the present one are passed to the Lua functions. A call that has to wait for a later one asks again.
-const maxStops = 64
+// maxAhead bounds how many windows after the present one a state may have. A call that has to wait for a later one asks again.
+const maxAhead = 64
 
 // calendarTerms are the start and stop of the present window, and the stops of the next ones.
 func calendarTerms(c *Claim, now, until int64) Terms {
 	start, stop := c.Rule.Schedule.Window(now)
 	t := Terms{A: start, B: stop}
-	for n := 0; stop <= until && n < maxStops; n++ {
+	for n := 0; stop <= until && n < maxAhead; n++ {
 		stop = c.Rule.Schedule.After(stop)
 		t.Text = append(strconv.AppendInt(t.Text, stop, 10), ' ')
 	}
@@ -42,7 +42,7 @@ func open(r *Rule, at int64) window {
 }
 
 // find returns the index of the window for a charge at a time, and true. If there is none, it returns the index at which to insert a new one,
-// and false. A fixed window that would overlap the next one is not opened: the next one takes the charge, and begins earlier.
+// and false.
 func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 	present := true
 	for i, x := range w.list {
@@ -50,23 +50,27 @@ func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 			continue
 		}
 		if at < x.stop {
-			return i, x.start <= at || present || r.Kind == FixedWindow && x.start < at+r.Per
+			return i, present || x.takes(r, at)
 		}
 		present = false
 	}
 	return len(w.list), false
 }
 
+// takes reports whether a window takes a charge at a time before its stop. A fixed window that would overlap the next one is not opened: the
+// next one takes the charge, and begins earlier.
+func (w window) takes(r *Rule, at int64) bool {
+	return w.start <= at || r.Kind == FixedWindow && w.start < at+r.Per
+}
+
 // Earliest returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that
 // waits for a later window.
 func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
-	for {
-		i, found := w.find(c.Rule, now, from)
-		if !found || w.list[i].used+n <= c.Limit {
-			return from
-		}
+	for i, found := w.find(c.Rule, now, from); found && w.list[i].used+n > c.Limit; i++ {
 		from = w.list[i].stop
+		found = i+1 < len(w.list) && w.list[i+1].takes(c.Rule, from)
 	}
+	return from
 }
 
 // present returns the window for a charge now, or the one that the charge would open.
@@ -89,7 +93,19 @@ func (w *windows) Full(_ *Claim, now int64) int64 {
 	return full
 }
 
-func (w *windows) Reserves(c *Claim, now, at int64) bool { return w.Earliest(c, c.Cost, now, at) == at }
+// Reserves is false if too many windows would be open.
+func (w *windows) Reserves(c *Claim, now, at int64) bool {
+	if i, found := w.find(c.Rule, now, at); found {
+		return w.list[i].used+c.Cost <= c.Limit
+	}
+	open := 0
+	for _, x := range w.list {
+		if x.stop > now {
+			open++
+		}
+	}
+	return open <= maxAhead
+}
 
 func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 	w.drop(now)

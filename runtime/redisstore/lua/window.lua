@@ -8,6 +8,7 @@
 -- false, the claim is the window that a charge would open now.
 local window = { last = always }
 
+local MAX_AHEAD = 64 -- how many windows after the present one a state may have; a call that has to wait for a later one asks again
 local ONE = 25 -- bytes of a state with one window
 local NAMES = { 'start', 'stop', 'used', time = 'stop' }
 
@@ -26,14 +27,15 @@ local function bounds(c, at)
   end
 end
 
--- Returns the window for a charge at a time, and its index. If there is none, it returns nil and the index at which to insert a new one. A
--- fixed window that would overlap the next one is not opened: the next one takes the charge, and begins earlier.
+-- Reports whether a window takes a charge at a time before its stop. A fixed window that would overlap the next one is not opened: the next
+-- one takes the charge, and begins earlier.
+local function takes(c, w, at) return w.start <= at or c.kind == FIXED_WINDOW and w.start < at + c.a end
+
+-- Returns the window for a charge at a time, and its index. If there is none, it returns nil and the index at which to insert a new one.
 local function find(c, at)
   local list = c.windows
   for i, w in ipairs(list) do
-    if at < w.stop then
-      return (i == 1 or w.start <= at or c.kind == FIXED_WINDOW and w.start < at + c.a) and w or nil, i
-    end
+    if at < w.stop then return (i == 1 or takes(c, w, at)) and w or nil, i end
   end
   return nil, #list + 1
 end
@@ -61,10 +63,11 @@ end
 -- Returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that waits for
 -- a later window.
 function window.earliest(c, n, now, from)
-  local w = find(c, from)
+  local w, i = find(c, from)
   while w and w.used + n > c.limit do
-    from = w.stop
-    w = find(c, from)
+    from, i = w.stop, i + 1
+    w = c.windows[i]
+    if w and not takes(c, w, from) then w = nil end
   end
   return from
 end
@@ -82,8 +85,11 @@ end
 -- Returns the end of the present window.
 function window.ends(c) return c.windows[1].stop end
 
+-- Is false if too many windows would be open, or if the caller did not send the window.
 function window.reserves(c, now, at)
-  return window.earliest(c, c.cost, now, at) == at and (find(c, at) or bounds(c, at)) ~= nil
+  local w = find(c, at)
+  if w then return w.used + c.cost <= c.limit end
+  return #c.windows <= MAX_AHEAD and bounds(c, at) ~= nil
 end
 
 -- Returns the window for a charge at a future time, and opens it if there is none. The present window then comes before it in the state,
