@@ -11,7 +11,7 @@
 //	patterns
 //	   |  load      finds files with directives and asks the go command about their packages; parses and type-checks one
 //	   v            package after the other
-//	source.Package  syntax and types; on demand a types.Importer loads more of the dependencies, and Directives parses a comment
+//	source.Package  syntax and types; on demand a Loader loads more of the dependencies, and Directives parses a comment
 //	   |  collect   reads the directives of types and methods, chooses the names of the generated code, resolves fallbacks
 //	   v
 //	model.Package   annotated types, their methods and rules, with positions
@@ -22,7 +22,7 @@
 //	   |            rules of all packages
 //	   |  emit      generates a Go file for each annotated file, unless a stage has found errors
 //	   v
-//	files           for Write and Check
+//	files           for Write and Check, after the Loader has type-checked them: an error stands at the directive
 //
 // Below the stages are annotations (the syntax of directives), reach (what generated code can refer to), names (identifiers and
 // imports of a file) and expr (expressions as Go code). Besides compile, check asks expr about a text that it is going to suggest.
@@ -49,6 +49,7 @@
 //	the rules in generated code            internal/emit/rules.go
 //	keys and messages in generated code    internal/emit/template.go
 //	doc comments in generated code         internal/emit/doc.go, phrase.go
+//	what generated code may call           internal/load/api.go
 //	names of variables and imports         internal/names, internal/emit/plan.go
 //	what -list shows                       list.go, list_settings.go
 //	how a file is replaced                 write.go

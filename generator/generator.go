@@ -154,7 +154,7 @@ func (d *done) generate(fset *token.FileSet, p *source.Package) (found annotatio
 	}
 	files, faults := emitted(pkg)
 	d.files, d.rules = files, rulesOf(fset, pkg)
-	return append(found, faults.Coded("internal")...)
+	return slices.Concat(found, faults.Coded("internal"), uncompilable(fset, p, pkg, files).Coded("output"))
 }
 
 // isUnknownName reports whether e is about an unknown name that no known name is close to.

@@ -64,7 +64,7 @@ func isUnknown(t types.Type) bool {
 func (c *methods) expressible(m *model.Method) bool {
 	r := rewriter{methods: c}
 	m.Signature = r.signature(m.Signature)
-	if r.reason != "" && c.pkg.Importer == nil {
+	if r.reason != "" && c.pkg.Loader == nil {
 		return true // a package that is not loaded may have an alias
 	}
 	if r.reason != "" {

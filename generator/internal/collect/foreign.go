@@ -23,21 +23,7 @@ func (c *methods) embed(methods []*types.Func) (remain []*types.Func) {
 			remain = append(remain, missing[0])
 		}
 	}
-	c.refuseTwins()
 	return remain
-}
-
-// refuseTwins reports embedded interfaces of the wrapper that have the same name, such as those of two versions of a service.
-func (c *methods) refuseTwins() {
-	by := map[string]types.Type{}
-	for _, t := range c.of.Embeds {
-		name := types.TypeString(t, func(*types.Package) string { return "" })
-		if twin := by[name]; twin != nil {
-			c.errorf(c.of.Pos, "the wrapper of %s would have to embed both %s and %s, but a struct can embed only one type of a name; "+
-				"annotate a type for each of them instead", c.object.Name(), twin, t)
-		}
-		by[name] = t
-	}
 }
 
 // embedFrom does what embed does for the methods of one package, and returns the methods that remain.

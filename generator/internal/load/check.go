@@ -124,13 +124,14 @@ func (d *dependencies) check(p *source.Package, meta *packages.Package) (found a
 			p.Errors = withTypeError(p.Errors, e)
 		}
 	})
-	syntax := []*ast.File{d.standIns(p, meta.Name)}
+	nameStandIns(p)
+	syntax := []*ast.File{d.standIns(meta.Name, p.StandIns)}
 	for _, f := range p.Files {
 		syntax = append(syntax, f.Syntax)
 	}
 	p.Info = source.NewInfo()
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, p.Info)
-	p.Importer = allOf{d, meta, at}
+	p.Loader = allOf{d, meta, at}
 	d.sources[p.Path] = &dependency{types: p.Types, parsed: true} // fully checked
 	return nil
 }

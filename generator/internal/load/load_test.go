@@ -150,7 +150,7 @@ func TestWrong(t *testing.T) {
 func TestFault(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\ntype T int\n"+annotated)
 	p := first(load(t, dir, "."))
-	loaded := p.Importer.(allOf)
+	loaded := p.Loader.(allOf)
 	p.Files[0].Syntax.Decls = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}
 	const want = "a.go:1:9: Go's own type checker fails at this package; does it compile? ("
 	found := newDependencies(loaded.loader).check(p, loaded.by)
@@ -164,7 +164,7 @@ func TestFaultBelow(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\nimport \"time\"\n\ntype T = time.Time\n"+annotated)
 	set := load(t, dir, ".")
 	p := first(set)
-	time := p.Importer.(allOf).sources["time"]
+	time := p.Loader.(allOf).sources["time"]
 	time.checker = nil
 	for _, f := range time.files {
 		f.wanted = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}

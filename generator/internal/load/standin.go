@@ -10,9 +10,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// standIns declares the types that are to be generated for p, because signatures may mention them before they exist. They have
-// no methods. Generic types are left out.
-func (l *loader) standIns(p *source.Package, name string) *ast.File {
+// nameStandIns sets the types that are to be generated for p, because signatures may mention them before they exist. Generic types are
+// left out.
+func nameStandIns(p *source.Package) {
 	var files []*ast.File
 	taken := map[string]bool{}
 	for _, f := range p.Files {
@@ -22,8 +22,6 @@ func (l *loader) standIns(p *source.Package, name string) *ast.File {
 		}
 	}
 	annotated := source.Annotated(files, "//ratelimit:")
-	src := strings.Builder{}
-	fmt.Fprintf(&src, "package %s\n", name)
 	for _, f := range files {
 		for doc, s := range source.Types(f) {
 			wrapper := p.WrapperOf(doc, s)
@@ -33,8 +31,16 @@ func (l *loader) standIns(p *source.Package, name string) *ast.File {
 			}
 			taken[wrapper] = true
 			p.StandIns = append(p.StandIns, wrapper)
-			fmt.Fprintf(&src, "type %s struct{}\n", wrapper)
 		}
+	}
+}
+
+// standIns declares types without methods.
+func (l *loader) standIns(pkg string, types []string) *ast.File {
+	src := strings.Builder{}
+	fmt.Fprintf(&src, "package %s\n", pkg)
+	for _, name := range types {
+		fmt.Fprintf(&src, "type %s struct{}\n", name)
 	}
 	file, _ := parser.ParseFile(l.set.Fset, "", src.String(), parser.SkipObjectResolution)
 	return file

@@ -23,13 +23,19 @@ type Package struct {
 	Others []*File                 // files of the package that are not part of this build
 	Errors annotations.Diagnostics // of the type checker
 
-	// Importer loads packages that this one imports, directly or not, with all their exported names. It is nil for a package of
-	// Checked, which knows its direct imports only.
-	Importer types.Importer
+	Loader   Loader      // nil for a package of Checked, which knows its direct imports only
 	Info     *types.Info // from NewInfo, or with more maps
 	StandIns []string    // the empty types that stand for wrappers to be generated
 
 	directives map[*ast.CommentGroup]parsed // by Directives
+}
+
+// Loader finds more about one package.
+type Loader interface {
+	// Import loads a package that this one imports, directly or not, with all its exported names.
+	types.Importer
+	// Compile type-checks files that were generated for p, with their function bodies. It returns the errors in these files.
+	Compile(p *Package, outputs []*File) []types.Error
 }
 
 // NewInfo returns the maps that the type checker has to fill for a package.
@@ -72,8 +78,8 @@ func (p *Package) Import(path string) *types.Package {
 	if path == p.Types.Path() {
 		return p.Types
 	}
-	if p.Importer != nil {
-		found, _ := p.Importer.Import(path)
+	if p.Loader != nil {
+		found, _ := p.Loader.Import(path)
 		return found
 	}
 	return p.imported(path)

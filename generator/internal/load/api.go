@@ -1,0 +1,150 @@
+package load
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// api has the declarations that generated code uses of packages that the annotated package may not import yet, by path. To find these
+// packages and to check them from source would take longer than everything else.
+var api = map[string]string{
+	"context": `package context
+import "time"
+type Context interface {
+	Deadline() (deadline time.Time, ok bool)
+	Done() <-chan struct{}
+	Err() error
+	Value(key any) any
+}
+func Background() Context`,
+	"errors": `package errors
+func Is(err, target error) bool`,
+	"math": `package math
+func Copysign(f, sign float64) float64`,
+	"strconv": `package strconv
+func FormatBool(b bool) string
+func FormatInt(i int64, base int) string
+func FormatUint(i uint64, base int) string
+func Itoa(i int) string`,
+	"strings": `package strings
+func Contains(s, substr string) bool
+func HasPrefix(s, prefix string) bool
+func HasSuffix(s, suffix string) bool
+func Index(s, substr string) int
+func LastIndex(s, substr string) int
+func ReplaceAll(s, old, new string) string
+func Split(s, sep string) []string
+func SplitAfter(s, sep string) []string
+func ToLower(s string) string
+func ToUpper(s string) string
+func Trim(s, cutset string) string
+func TrimPrefix(s, prefix string) string
+func TrimSpace(s string) string
+func TrimSuffix(s, suffix string) string`,
+	"time": `package time
+type Time struct{}
+type Duration int64
+const (
+	Nanosecond  Duration = 1
+	Microsecond          = 1000 * Nanosecond
+	Millisecond          = 1000 * Microsecond
+	Second               = 1000 * Millisecond
+	Minute               = 60 * Second
+	Hour                 = 60 * Minute
+)`,
+	"time/tzdata": `package tzdata`,
+	"unicode/utf8": `package utf8
+func RuneCountInString(s string) (n int)`,
+	names.Runtime: `package ratelimit
+import "time"
+type Limiter struct{}
+var ErrTooManyRequests error
+` + rule(),
+	names.Wrap: `package wrap
+import (
+	"context"
+	ratelimit "` + names.Runtime + `"
+)
+const (
+	Everybody       = ""
+	Keep      int64 = -1 << 62
+)
+type Charge struct {
+	Key    string
+	Cost   int64
+	Member string
+	Limit  Limit
+}
+type Limit struct{}
+type Taken interface {
+	RefundUnless(ctx context.Context, ok *bool)
+	Settle(ctx context.Context, costs ...int64)
+	SettleFailed(ctx context.Context, err error)
+}
+type Rules struct{}
+func NewRules(method string, rules ...ratelimit.Rule) *Rules
+func (r *Rules) KeyError(rule int, expr string, err error) error
+func (r *Rules) Missing(rule int, expr, reason string) error
+func (r *Rules) NilKey(rule int, expr string) error
+func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) (Taken, error)
+func ClientIP(ctx context.Context) string
+func Describe(err error, messages ...string) error
+func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error
+func IsNil(v any) bool
+func LimitOf(n int64) Limit
+func Limiter(typ string, l *ratelimit.Limiter) *ratelimit.Limiter
+func Next[T any](typ string, next T) T
+func Part(s string) string
+func Printable(s string) string
+func RulesOf(methods ...*Rules) []ratelimit.Rule
+func Shown(err error, text string) string
+func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error
+func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error
+func UserID(ctx context.Context) string`,
+	names.Runtime + "/exprvm": `package exprvm
+type Program struct{}
+func Hidden[T any](p *Program, name string, see func(T) any) *Program
+func New(source string, names ...string) *Program
+func OrNil[C any](find func(C) string) func(C) any
+func (p *Program) Bool(values ...any) (bool, error)
+func (p *Program) Int(values ...any) (int64, error)
+func (p *Program) Text(values ...any) (string, error)`,
+	names.Runtime + "/exprvm/checked": `package checked
+type Integer interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
+}
+func Add[N ~int | ~int64](a, b N) (N, error)
+func Multiply[N ~int | ~int64](a, b N) (N, error)
+func Negate[N Integer](n N) (N, error)
+func Remainder[N ~int | ~int64](a, b N) (N, error)
+func Subtract[N ~int | ~int64](a, b N) (N, error)
+func To[T, N Integer](n N) (T, error)`,
+}
+
+// rule returns the declaration of ratelimit.Rule, and those of its types with the constants that directives name.
+func rule() string {
+	var fields, types, constants strings.Builder
+	declared := map[string]bool{}
+	for f := range reflect.TypeFor[ratelimit.Rule]().Fields() {
+		typ := strings.TrimPrefix(f.Type.String(), "ratelimit.")
+		if f.IsExported() {
+			fmt.Fprintf(&fields, "%s %s\n", f.Name, typ)
+		}
+		if f.Type.PkgPath() == names.Runtime && !declared[typ] {
+			declared[typ] = true
+			fmt.Fprintf(&types, "type %s %s\n", typ, f.Type.Kind())
+		}
+	}
+	for _, arg := range annotations.LookUp("rule").Args {
+		f, _ := reflect.TypeFor[ratelimit.Rule]().FieldByName(arg.Field)
+		for _, w := range arg.Words {
+			fmt.Fprintf(&constants, "const %s %s = 0\n", w.Const, strings.TrimPrefix(f.Type.String(), "ratelimit."))
+		}
+	}
+	return types.String() + "type Rule struct {\n" + fields.String() + "}\n" + constants.String()
+}
