@@ -47,14 +47,16 @@ var Analyzer = &analysis.Analyzer{
 func run(pass *analysis.Pass) (any, error) {
 	c := &checker{
 		Pass: pass, limited: map[*types.TypeName]*limited{},
-		constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]bool{},
+		constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]*types.TypeName{},
 	}
+	c.excused = c.excusedLines()
 	c.declareConstructors()
 	if c.importFacts(); len(c.limited) == 0 {
 		return nil, nil
 	}
 	root := inspector.New(c.sources()).Root()
-	c.exempt = c.findWrapped(root)
+	c.origins = c.originsIn(root)
+	c.exempt = c.findWrapped()
 	if pass.Pkg.Name() == "main" || c.composes(root) {
 		c.check(root)
 		c.report()
@@ -67,8 +69,10 @@ type checker struct {
 	*analysis.Pass
 	limited      map[*types.TypeName]*limited
 	constructors map[*types.Func]*limited
-	wrappers     map[*types.TypeName]bool
-	wrapped      []*types.Var // parameters and fields whose values reach a generated constructor, according to facts
+	wrappers     map[*types.TypeName]*types.TypeName // to the annotated types
+	wrapped      []*types.Var                        // parameters and fields whose values reach a generated constructor, according to facts
+	excused      map[token.Position]bool
+	origins      *origins
 	exempt       []ast.Node
 	found        []analysis.Diagnostic
 }
@@ -93,11 +97,11 @@ func (c *checker) composes(root inspector.Cursor) bool {
 func (c *checker) check(root inspector.Cursor) {
 	for at := range root.Preorder() {
 		for _, t := range c.transfers(at) {
-			c.checkConversion(t)
+			c.checkConversion(at, t)
 		}
 		switch n := at.Node().(type) {
 		case *ast.SelectorExpr:
-			c.checkMethod(n)
+			c.checkMethod(at, n)
 		case *ast.CallExpr:
 			c.checkTwice(n)
 		}
@@ -105,11 +109,11 @@ func (c *checker) check(root inspector.Cursor) {
 }
 
 // checkConversion reports a bare value that becomes a value of an interface.
-func (c *checker) checkConversion(t transfer) {
+func (c *checker) checkConversion(at inspector.Cursor, t transfer) {
 	if t.from == nil || t.to == nil || types.IsInterface(t.from) || !types.IsInterface(t.to) {
 		return
 	}
-	l := c.missing(t.from, t.to)
+	l := c.missing(at, t)
 	if l == nil {
 		return
 	}
@@ -117,42 +121,52 @@ func (c *checker) checkConversion(t transfer) {
 		c.name(t.from), c.name(t.to), c.nameOf(l))
 }
 
-// missing returns the limits that are lost if a value of the type from becomes a value of iface, or nil.
-func (c *checker) missing(from, iface types.Type) *limited {
-	for m := range iface.Underlying().(*types.Interface).Methods() {
-		object, _, _ := types.LookupFieldOrMethod(from, true, m.Pkg(), m.Name())
+// missing returns the limits that are lost if a value becomes a value of an interface, or nil.
+func (c *checker) missing(at inspector.Cursor, t transfer) *limited {
+	for m := range t.to.Underlying().(*types.Interface).Methods() {
+		object, _, _ := types.LookupFieldOrMethod(t.from, true, m.Pkg(), m.Name())
 		if fn, ok := object.(*types.Func); ok {
-			if l := c.ofStruct(fn); l != nil {
+			if l := c.ofStruct(at, fn); l != nil {
 				return l
 			}
 		}
 	}
-	l := c.limited[source.TypeName(iface)]
-	isOwn := l != nil && l.annotated.Pkg() == c.Pkg && c.Pkg.Name() != "main"
-	if l == nil || isOwn || from == types.Typ[types.UntypedNil] || c.decorates(from, iface, l) {
+	l := c.limited[source.TypeName(t.to)]
+	isWrapper := c.wrappers[source.TypeName(t.from)] != nil
+	if l == nil || c.isOwn(l) || isWrapper || t.from == types.Typ[types.UntypedNil] || c.decorates(t.value, t.from, l) {
 		return nil
 	}
 	return l
 }
 
+// isOwn reports whether a package that is not main declares the type itself, and so may use it bare.
+func (c *checker) isOwn(l *limited) bool { return l.annotated.Pkg() == c.Pkg && c.Pkg.Name() != "main" }
+
 // checkMethod reports a limited method that is called on a bare struct, or taken from it.
-func (c *checker) checkMethod(e *ast.SelectorExpr) {
+func (c *checker) checkMethod(at inspector.Cursor, e *ast.SelectorExpr) {
 	s := c.TypesInfo.Selections[e]
 	if s == nil || s.Kind() == types.FieldVal {
 		return
 	}
-	if l := c.ofStruct(s.Obj().(*types.Func)); l != nil {
+	if l := c.ofStruct(at, s.Obj().(*types.Func)); l != nil {
 		c.add(e.Sel, "%s of %s is used without its rate limits; use what %s returns",
 			e.Sel.Name, c.name(s.Recv()), c.nameOf(l))
 	}
 }
 
-// ofStruct returns the limits of a method of an annotated struct of another package, or nil for any other method.
-func (c *checker) ofStruct(method *types.Func) *limited {
+// ofStruct returns the limits of a method of an annotated struct, or nil for any other method. The methods of the struct itself may use it
+// bare.
+func (c *checker) ofStruct(at inspector.Cursor, method *types.Func) *limited {
 	recv := method.Signature().Recv()
 	l := c.limited[source.TypeName(recv.Type())]
-	if l == nil || types.IsInterface(recv.Type()) || l.annotated.Pkg() == c.Pkg || !l.covers(method.Name()) {
+	if l == nil || types.IsInterface(recv.Type()) || c.isOwn(l) || !l.covers(method.Name()) {
 		return nil
+	}
+	for around := range at.Enclosing((*ast.FuncDecl)(nil)) {
+		fn := c.TypesInfo.Defs[around.Node().(*ast.FuncDecl).Name].(*types.Func)
+		if recv := fn.Signature().Recv(); recv != nil && source.TypeName(recv.Type()) == l.annotated {
+			return nil
+		}
 	}
 	return l
 }
@@ -195,9 +209,8 @@ func (c *checker) addAnyway(at ast.Node, format string, args ...any) {
 // report reports the findings in source order, except those on excused lines.
 func (c *checker) report() {
 	slices.SortStableFunc(c.found, func(a, b analysis.Diagnostic) int { return cmp.Compare(a.Pos, b.Pos) })
-	excused := c.excusedLines()
 	for _, d := range c.found {
-		if !excused[c.line(d.Pos)] {
+		if !c.excused[c.line(d.Pos)] {
 			c.Report(d)
 		}
 	}

@@ -73,7 +73,7 @@ func (c *checker) declareConstructors() {
 // declare exports the facts of fn, if it is the constructor of a wrapper in f.
 func (c *checker) declare(f *ast.File, fn *types.Func) {
 	l := limitedBy(fn)
-	if l == nil {
+	if l == nil || c.excused[c.line(l.annotated.Pos())] {
 		return
 	}
 	for _, d := range source.Methods(f) {
@@ -113,7 +113,9 @@ func (c *checker) importFacts() {
 			l := limitedBy(o)
 			l.methods = fact.Methods
 			c.constructors[o], c.limited[l.annotated] = l, l
-			c.wrappers[l.wrapper] = true
+			if l.wrapper != nil {
+				c.wrappers[l.wrapper] = l.annotated
+			}
 			c.wrapped = append(c.wrapped, o.Signature().Params().At(0))
 		case *types.TypeName: // after all functions, as the sorted texts begin with "func", "type" and "var"
 			c.limited[o] = &limited{annotated: o, constructor: fact.Constructor, methods: fact.Methods}

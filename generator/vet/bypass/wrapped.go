@@ -17,25 +17,60 @@ func (*isWrapped) String() string { return "wrapped" }
 // findWrapped returns the expressions whose values reach a generated constructor, and exports a fact about each parameter and field
 // on their way. It follows the names in expressions and ignores the order of statements. So it may return too many expressions, and
 // a bypass is missed; it does not return too few.
-func (c *checker) findWrapped(root inspector.Cursor) []ast.Node {
-	o := origins{checker: c, from: map[any][]ast.Expr{}, named: map[string][]*types.Func{}, seen: map[any]bool{}}
-	for at := range root.Preorder() {
-		o.note(at)
-	}
+func (c *checker) findWrapped() []ast.Node {
+	t := trace{origins: c.origins, seen: map[any]bool{}}
 	for _, v := range c.wrapped {
-		o.follow(v)
+		t.follow(v)
 	}
-	return o.found
+	for owner := range t.seen {
+		if v, ok := owner.(*types.Var); ok && passes(v) && v.Pkg() == c.Pkg && c.Pkg.Name() != "main" && !slices.Contains(c.wrapped, v) {
+			c.ExportObjectFact(v, &isWrapped{})
+		}
+	}
+	return t.found
 }
 
-// origins traces values back to the expressions that they come from.
+// passes reports whether v is a parameter or a field.
+func passes(v *types.Var) bool { return v.Kind() == types.ParamVar || v.Kind() == types.FieldVar }
+
+// isMadeFrom reports whether an expression mentions a value of such a type, directly or by way of variables and functions.
+func (o *origins) isMadeFrom(e ast.Expr, such func(types.Type) bool) bool {
+	t := trace{origins: o, seen: map[any]bool{}}
+	t.followMentioned(e)
+	return slices.ContainsFunc(append(t.found, e), func(from ast.Node) bool {
+		found := false
+		ast.Inspect(from, func(n ast.Node) bool {
+			if e, ok := n.(ast.Expr); ok && o.TypesInfo.Types[e].IsValue() {
+				found = found || such(o.TypesInfo.TypeOf(e))
+			}
+			return !found
+		})
+		return found
+	})
+}
+
+// origins says where values come from.
 type origins struct {
 	*checker
 	from   map[any][]ast.Expr       // the values that move to each owner of a place
 	values []any                    // functions that are used as values, each a *types.Func or an *ast.FuncLit
 	named  map[string][]*types.Func // the functions and methods of this package
-	seen   map[any]bool
-	found  []ast.Node
+}
+
+// originsIn returns the origins of the values in the package.
+func (c *checker) originsIn(root inspector.Cursor) *origins {
+	o := &origins{checker: c, from: map[any][]ast.Expr{}, named: map[string][]*types.Func{}}
+	for at := range root.Preorder() {
+		o.note(at)
+	}
+	return o
+}
+
+// trace traces values back to the expressions that they come from.
+type trace struct {
+	*origins
+	seen  map[any]bool // the owners that were followed
+	found []ast.Node
 }
 
 // note records the values that a node moves, the functions that it uses as values, and the functions that it declares.
@@ -90,49 +125,46 @@ func (o *origins) function(e ast.Expr) any {
 }
 
 // follow traces the values that move to the places of an owner.
-func (o *origins) follow(owner any) {
-	if o.seen[owner] {
+func (t *trace) follow(owner any) {
+	if t.seen[owner] {
 		return
 	}
-	o.seen[owner] = true
-	for _, e := range o.from[owner] {
-		o.found = append(o.found, e)
-		o.followMentioned(e)
+	t.seen[owner] = true
+	for _, e := range t.from[owner] {
+		t.found = append(t.found, e)
+		t.followMentioned(e)
 	}
 	if fn, ok := owner.(*types.Func); ok && fn.Signature().Recv() != nil && types.IsInterface(fn.Signature().Recv().Type()) {
-		for _, method := range o.named[fn.Name()] { // its type may implement the interface
+		for _, method := range t.named[fn.Name()] { // its type may implement the interface
 			if types.Identical(method.Signature(), fn.Signature()) {
-				o.follow(method)
+				t.follow(method)
 			}
 		}
 	}
-	if v, ok := owner.(*types.Var); ok && (v.Kind() == types.ParamVar || v.Kind() == types.FieldVar) {
-		if v.Pkg() == o.Pkg && o.Pkg.Name() != "main" && !slices.Contains(o.wrapped, v) {
-			o.ExportObjectFact(v, &isWrapped{})
-		}
-		o.followContainer(v)
+	if v, ok := owner.(*types.Var); ok && passes(v) {
+		t.followContainer(v)
 	}
 }
 
 // followMentioned traces the variables and the results that an expression mentions.
-func (o *origins) followMentioned(e ast.Node) {
+func (t *trace) followMentioned(e ast.Node) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr: // in a.sender, only the field matters
-			o.followMentioned(n.Sel)
+			t.followMentioned(n.Sel)
 			_, isName := n.X.(*ast.Ident)
-			return !isName || o.isForeign(n)
+			return !isName || t.isForeign(n)
 		case *ast.KeyValueExpr: // in options{sender: s}, only s matters
-			if v, ok := o.variable(n.Key).(*types.Var); ok && v.IsField() {
-				o.followMentioned(n.Value)
+			if v, ok := t.variable(n.Key).(*types.Var); ok && v.IsField() {
+				t.followMentioned(n.Value)
 				return false
 			}
 		case *ast.Ident:
-			switch object := o.TypesInfo.ObjectOf(n).(type) {
+			switch object := t.TypesInfo.ObjectOf(n).(type) {
 			case *types.Var:
-				o.follow(object.Origin())
+				t.follow(object.Origin())
 			case *types.Func:
-				o.follow(object.Origin())
+				t.follow(object.Origin())
 			}
 		}
 		return true
@@ -141,14 +173,14 @@ func (o *origins) followMentioned(e ast.Node) {
 
 // followContainer traces the values that a dependency injection container such as fx may pass to the parameter v. If the function of
 // v is used as a value, these are the results of the same type of all functions that are used as values.
-func (o *origins) followContainer(v *types.Var) {
-	if !slices.ContainsFunc(o.values, func(f any) bool { return slices.Contains(variables(o.signature(f).Params()), v) }) {
+func (t *trace) followContainer(v *types.Var) {
+	if !slices.ContainsFunc(t.values, func(f any) bool { return slices.Contains(variables(t.signature(f).Params()), v) }) {
 		return
 	}
-	for _, f := range o.values {
-		for _, result := range variables(o.signature(f).Results()) {
+	for _, f := range t.values {
+		for _, result := range variables(t.signature(f).Results()) {
 			if types.Identical(result.Type(), v.Type()) {
-				o.follow(f)
+				t.follow(f)
 			}
 		}
 	}

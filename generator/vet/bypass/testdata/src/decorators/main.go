@@ -148,8 +148,8 @@ func main() {
 	login.New(embedding{twilio.New("")})           // want `\*twilio.Client is used`
 	login.New(retry.New(twilio.New("")))           // want `\*twilio.Client is used`
 	login.New(retry.Of[*twilio.Client]{})          // want `retry.Of\[\*twilio.Client\] is used`
-	login.New(narrow{next: twilio.New("")})        // an interface of its own: not found
-	login.New(senderFunc(twilio.New("").SendCode)) // a func: not found
+	login.New(narrow{next: twilio.New("")})        // want `narrow is used as sms.Sender`
+	login.New(senderFunc(twilio.New("").SendCode)) // want `senderFunc is used as sms.Sender`
 
 	// A decorator may also be inside the wrapper.
 	login.New(sms.NewLimitedSender(logging{next: twilio.New("")}, limiter))
