@@ -75,7 +75,7 @@
 // result may have rules if it has a fallback, which is then called for every error of the limiter. If the fallback is a nil
 // func, the method returns the refusal, or panics if it has no error result.
 //
-// bare, at the end of a line of code, gives the reason why the line uses a limited type without its limits.
+// bare, at the end of a line of code, gives the reason why the line uses or declares a type without its limits.
 //
 // # Names
 //

@@ -106,7 +106,7 @@ var Verbs = []Verb{
 		Doc: "says that the rules of the type do not apply here; takes no arguments"},
 	{Name: "fallback", On: aboveMethod + ", or above a func type",
 		Doc: "names the function or method to call when a call is refused, as in fallback sendLater or fallback .SendLater"},
-	{Name: "bare", On: "at the end of a line of code", Doc: "gives the reason why this line uses a type without its limits"},
+	{Name: "bare", On: "at the end of a line of code", Doc: "gives the reason why this line uses or declares a type without its limits"},
 }
 
 // LookUp returns the verb of that name, or nil.

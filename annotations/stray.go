@@ -32,7 +32,7 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 	return p.errs.Coded("stray")
 }
 
-const misplacedBare = "bare stands at the end of a line of code that uses a type without its limits"
+const misplacedBare = "bare goes at the end of a line of code that uses or declares a type without its limits"
 
 // isBehindCode reports whether code stands before the comment c on the same line.
 func isBehindCode(fset *token.FileSet, file *ast.File, c *ast.Comment) bool {

@@ -93,16 +93,22 @@ func generated(t *testing.T, program, main string) (dir string) {
 func TestVet(t *testing.T) {
 	program := build(t)
 	dir := generated(t, program, forgetful)
-	const forgotten = "main.go:9:19: plain is used as x.X without its rate limits; wrap it with x.NewLimitedX\n"
-	for _, command := range [][]string{
-		{program, "vet", "./..."},
-		{program, "vet", "-bypass", "./..."},
-		{"go", "vet", "-vettool=" + program, "./..."},
-		{"go", "vet", "-vettool=" + program, "-ratelimitbypass", "./..."},
+	const bare = "app/main.go:9:19: plain is used as x.X without its rate limits; wrap it with x.NewLimitedX\n"
+	const unused = "x.go:3:6: no program calls NewLimitedX, so X is never limited; " +
+		"call it where the program creates a value of X, or end this line with //ratelimit:bare and a reason\n"
+	for _, c := range []struct {
+		want    string
+		command []string
+	}{
+		{bare + unused, []string{program, "vet", "./..."}},
+		{bare + unused, []string{program, "vet", "-bypass", "-tags", "some", "./..."}},
+		{bare + unused, []string{program, "vet", "./app", "."}},
+		{bare, []string{"go", "vet", "-vettool=" + program, "./..."}},
+		{bare, []string{"go", "vet", "-vettool=" + program, "-ratelimitbypass", "./..."}},
 	} {
-		status, out := runIn(t, dir, command[0], command[1:]...)
-		if status != 1 || !strings.HasSuffix(out, forgotten) {
-			t.Errorf("%v: status %d, expected 1 and %q:\n%s", command, status, forgotten, out)
+		status, out := runIn(t, dir, c.command[0], c.command[1:]...)
+		if status != 1 || !strings.HasSuffix(out, c.want) {
+			t.Errorf("%v: status %d, expected 1 and %q:\n%s", c.command, status, c.want, out)
 		}
 	}
 	for _, command := range [][]string{
@@ -115,7 +121,7 @@ func TestVet(t *testing.T) {
 		}
 	}
 	status, out := runIn(t, dir, program, "vet", "-json", "./...")
-	if status != 0 || !strings.Contains(out, `"message": "plain is used as x.X`) {
+	if status != 0 || !strings.Contains(out, `"message": "plain is used as x.X`) || !strings.Contains(out, `"message": "no program calls NewLimitedX`) {
 		t.Errorf("vet -json: status %d\n%s", status, out)
 	}
 }
@@ -140,7 +146,8 @@ func TestVetWithoutFinding(t *testing.T) {
 	program := build(t)
 	for _, main := range []string{
 		strings.Replace(forgetful, "use(plain{})", "use(x.NewLimitedX(plain{}, nil))", 1),
-		strings.Replace(forgetful, "use(plain{}) }", "use(plain{}) } //ratelimit:bare nobody else calls it", 1),
+		strings.Replace(forgetful, "use(plain{}) }",
+			"use(x.NewLimitedX(plain{}, nil)); use(plain{}) } //ratelimit:bare nobody else calls it", 1),
 	} {
 		if status, out := runIn(t, generated(t, program, main), program, "vet", "./..."); status != 0 || out != "" {
 			t.Errorf("status %d, expected 0 and no finding in\n%s\n%s", status, main, out)
