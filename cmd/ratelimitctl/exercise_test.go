@@ -65,6 +65,11 @@ func (e *exercise) allow(requests ...ratelimit.Request) ratelimit.Decision {
 
 // charge charges, refunds, settles and peeks.
 func (e *exercise) charge() {
+	if e.rule.Distinct != "" { // a member that has left the window
+		key, err := e.StateKey(e.request(1, ""))
+		e.check(err)
+		e.check(e.admin.client.ZAdd(e.t.Context(), key, redis.Z{Score: 1, Member: "old"}).Err())
+	}
 	for _, member := range []string{"a", "b", "c"} {
 		e.allow(e.request(1, member))
 	}
@@ -75,7 +80,9 @@ func (e *exercise) charge() {
 		if leased.Rule.Validate() == nil {
 			e.allow(leased)
 		}
+		next := e.allow(e.request(1, ""))
 		e.check(e.allow(e.request(1, "")).Settle(e.t.Context(), 60))
+		e.check(next.Settle(e.t.Context(), 2)) // a full sliding window drops a single permit
 	}
 	_, err := e.Peek(e.t.Context(), e.request(1, "a"))
 	e.check(err)

@@ -83,18 +83,36 @@ func (d *distinct) Full(c *Claim, now int64) int64 {
 // Reserves is false for any later time: a member that is known now may no longer be known then.
 func (d *distinct) Reserves(_ *Claim, now, at int64) bool { return at <= now }
 
+// maxRemoved is how many members a charge removes. Others that have left the window wait for later charges.
+const maxRemoved = 100
+
 func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
 	since, _ := countsFrom(c.Rule, now)
 	if d.knows(c.Member, since) {
 		return false
 	}
-	gone := d.search(since)
-	for _, a := range d.order[:gone] {
+	gone := d.order[:min(d.search(since), maxRemoved)]
+	for _, a := range gone {
 		delete(d.known, a.member)
 	}
+	d.order = d.order[len(gone):]
+	d.remove(c.Member)
 	d.known[c.Member] = now
-	d.order = slices.Insert(d.order[gone:], d.search(now)-gone, admission{c.Member, now})
+	d.order = slices.Insert(d.order, d.search(now), admission{c.Member, now})
 	return true
+}
+
+func (d *distinct) remove(member string) {
+	at, ok := d.known[member]
+	if !ok {
+		return
+	}
+	i := d.search(at - 1)
+	for d.order[i].member != member {
+		i++
+	}
+	delete(d.known, member)
+	d.order = slices.Delete(d.order, i, i+1)
 }
 
 // Charge does nothing: rules with Distinct are not settled.
@@ -103,9 +121,8 @@ func (d *distinct) Charge(*Claim, int64, int64) {}
 func (d *distinct) Last(*Claim, int64, int64) bool { return true }
 
 func (d *distinct) GiveBack(c *Claim, _, _ int64, _ bool) {
-	if at, ok := d.known[c.Member]; ok && at == c.At {
-		delete(d.known, c.Member)
-		d.order = slices.DeleteFunc(d.order, func(a admission) bool { return a.member == c.Member })
+	if d.known[c.Member] == c.At {
+		d.remove(c.Member)
 	}
 }
 

@@ -48,7 +48,7 @@ var table = [...]Row{
 	SlidingWindow: {
 		Name: "sliding-window", MaxLimit: MaxTimes, Takes: "wait distinct lease trigger",
 		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit,
-		Commands: "GET LINDEX LLEN LPOP LRANGE LREM LSET PEXPIREAT RPUSH SET",
+		Commands: "GET LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET",
 	},
 	FixedWindow: {
 		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Takes: "wait lease trigger",
@@ -86,11 +86,11 @@ var table = [...]Row{
 	},
 	Distinct: {
 		Name: "distinct", Takes: "trigger", Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,
-		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYSCORE ZSCORE",
+		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYRANK ZSCORE",
 	},
 	DistinctCalendar: {
 		Name: "distinct-calendar", Takes: "trigger", Lua: "distinct", state: newDistinct, terms: distinctCalendarTerms, most: mostByLimit,
-		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYSCORE ZSCORE",
+		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYRANK ZSCORE",
 	},
 }
 

@@ -64,12 +64,17 @@ func (r *ring) search(t int64) int {
 	return sort.Search(r.n, func(i int) bool { return r.at(i) >= t })
 }
 
-// remove removes up to count times that are equal to t.
-func (r *ring) remove(t int64, count int) {
-	i := r.search(t)
-	found := min(count, r.search(t+1)-i)
-	for ; i+found < r.n; i++ {
-		r.set(i, r.at(i+found))
+// remove removes n times, from the i-th oldest on. It moves the times on the shorter side.
+func (r *ring) remove(i, n int) {
+	if i < r.n-i-n {
+		for i--; i >= 0; i-- {
+			r.set(i+n, r.at(i))
+		}
+		r.drop(n)
+		return
 	}
-	r.n -= found
+	for ; i+n < r.n; i++ {
+		r.set(i, r.at(i+n))
+	}
+	r.n -= n
 }

@@ -28,13 +28,10 @@ func TestRing(t *testing.T) {
 				list = list[max(n, 0):]
 			},
 			"remove": func(t *rapid.T) {
-				at, count := time.Draw(t, "time"), rapid.IntRange(1, 5).Draw(t, "count")
-				r.remove(at, count)
-				for ; count > 0; count-- {
-					if i := slices.Index(list, at); i >= 0 {
-						list = slices.Delete(list, i, i+1)
-					}
-				}
+				i := rapid.IntRange(0, len(list)).Draw(t, "i")
+				n := rapid.IntRange(0, len(list)-i).Draw(t, "n")
+				r.remove(i, n)
+				list = slices.Delete(list, i, i+n)
 			},
 			"": func(t *rapid.T) {
 				if r.len() != len(list) {

@@ -27,10 +27,8 @@ func (s *slidingWindow) Earliest(c *Claim, n, _, from int64) int64 {
 	return from
 }
 
-// Room drops the permits that have left the window, like its Lua function, which could not find them cheaply if they stayed.
 func (s *slidingWindow) Room(c *Claim, now int64) int64 {
-	s.times.drop(s.times.search(now - c.Rule.Per + 1))
-	return max(0, c.Limit-int64(s.times.len()))
+	return max(0, c.Limit-int64(s.times.len()-s.times.search(now-c.Rule.Per+1)))
 }
 
 func (s *slidingWindow) Full(c *Claim, now int64) int64 { return s.Earliest(c, c.Limit, now, now) }
@@ -57,12 +55,11 @@ func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 		at = s.times.at(size - 1)
 	}
 	s.times.insert(at, int(n))
-	for over := s.times.len() - int(c.Limit); over > 0; over-- {
-		if c.Mode != Trigger && s.times.at(0) > now-c.Rule.Per {
-			break // the permit still counts if this charge is given back, or if the limit is raised
-		}
-		s.times.drop(1)
+	over := s.times.len() - int(c.Limit)
+	if out := now - c.Rule.Per; over > 0 && c.Mode != Trigger && s.times.at(over-1) > out {
+		over = s.times.search(out + 1) // the others still count if this charge is given back, or if the limit is raised
 	}
+	s.times.drop(over)
 	return at
 }
 
@@ -76,10 +73,27 @@ func (s *slidingWindow) Last(c *Claim, _, _ int64) bool {
 	return n == 0 || s.times.at(n-1) <= c.At
 }
 
+// maxSearched is how many permits a Redis command may compare.
+const maxSearched = 10_000
+
+// GiveBack gives back the oldest permits instead if more than maxSearched permits that count are earlier than the charge, and as many are later.
+// So as many permits fit at once, and the permits of the charge stay until they leave the window.
 func (s *slidingWindow) GiveBack(c *Claim, n, now int64, _ bool) {
-	if c.At > now-c.Rule.Per {
-		s.times.remove(c.At, int(n))
+	out := now - c.Rule.Per
+	if c.At <= out {
+		return
 	}
+	from, to := s.times.search(c.At), s.times.search(c.At+1)
+	n = min(n, int64(to-from))
+	if s.times.len()-to > maxSearched {
+		gone := s.times.search(out + 1)
+		s.times.drop(gone)
+		if from -= gone; from > maxSearched {
+			s.times.drop(int(n))
+			return
+		}
+	}
+	s.times.remove(from, int(n))
 }
 
 func (s *slidingWindow) Expiry(r *Rule) int64 {

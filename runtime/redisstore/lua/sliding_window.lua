@@ -7,25 +7,26 @@ local sliding_window = {}
 function sliding_window.prepare(c) c.step = (c.a - c.a % 8) / 8 + 1 end
 
 local MAX_MOVED = 64 -- how many later permits a charge is inserted before; if there are more, it is recorded at the newest one's time
+local MAX_SEARCHED = 10000 -- how many permits a command may compare; that takes about 0.3 ms
 
--- Returns the time of a permit. If the list is damaged, it deletes the list and returns 0.
+-- Returns the time of a permit. If the list is damaged, all its permits have the time 0, and the next charge deletes it.
 local function time_of(c, permit, now)
   if #permit ~= 8 then fail_later_layout(#permit, 8) end
   local time = parse('<d', permit)
   if time % 1 == 0 and time >= 0 and time <= now + HORIZON then return time end
   damage(c)
-  call('DEL', c.key)
+  c.damaged = true
   return 0
 end
 
 -- Returns the time of the permit at an index, or 0 if there is none.
 local function time_at(c, index, now)
-  local permit = call('LINDEX', c.key, index)
+  local permit = not c.damaged and call('LINDEX', c.key, index)
   return permit and time_of(c, permit, now) or 0
 end
 
 function sliding_window.check(c, now)
-  c.newest = false
+  c.newest, c.damaged = false, false
   local permit = call('LINDEX', c.key, c.text)
   if not permit then return now end
   local leaves = time_of(c, permit, now) + c.a
@@ -34,32 +35,35 @@ end
 
 -- Loads the time of the newest permit, which only a charge needs.
 function sliding_window.load(c, now)
-  local permit = call('LINDEX', c.key, '-1')
-  local newest = permit and time_of(c, permit, now) or 0
+  local newest = time_at(c, '-1', now)
   c.newest = newest
   return newest
 end
 
 function sliding_window.earliest(c, n, now, from) return max(from, time_at(c, integer(n - c.limit - 1), now) + c.a) end
 
--- Deletes permits that have left the window, at most a given number, and returns how many. The search doubles its step after each success,
--- and halves it after each failure.
-local function trim(c, now, most)
-  local gone, step = 0, 1
+-- Returns how many permits are before a time, but at most a given number. The search doubles its step after each success, and halves it after
+-- each failure.
+local function search(c, time, now, most)
+  local found, step = 0, 1
   while step >= 1 do
-    if gone + step <= most and time_at(c, integer(gone + step - 1), now) <= now - c.a then
-      gone, step = gone + step, 2 * step
+    if found + step <= most and time_at(c, integer(found + step - 1), now) < time then
+      found, step = found + step, 2 * step
     else
       step = floor(step / 2)
     end
   end
-  if gone > 0 then call('LPOP', c.key, integer(gone)) end
-  return gone
+  return found
+end
+
+-- Removes the n oldest permits. LTRIM returns none of them, so it takes less than a millisecond, however many they are.
+local function drop(c, n)
+  if n > 0 then call('LTRIM', c.key, integer(n), '-1') end
 end
 
 function sliding_window.room(c, now)
   local length = call('LLEN', c.key)
-  return max(0, c.limit - length + trim(c, now, length))
+  return max(0, c.limit - length + search(c, now - c.a + 1, now, length))
 end
 
 function sliding_window.full(c, now) return max(now, (c.newest or time_at(c, '-1', now)) + c.a) end
@@ -95,6 +99,10 @@ end
 -- ones. So all of them have left the window after one period. A charge for a later time removes only permits that have left the window.
 function sliding_window.commit(c, n, now, at)
   local newest, limit, length = c.newest or sliding_window.load(c, now), c.limit, nil
+  if c.damaged then
+    call('DEL', c.key)
+    c.damaged = false
+  end
   if n > limit then n = limit end -- the cost of a trigger has no bound
   local later, stored = newest > at and later_than(c, at, now), at
   if later and #later > MAX_MOVED then
@@ -113,12 +121,24 @@ function sliding_window.commit(c, n, now, at)
   if length == limit + 1 and at == now then
     call('LPOP', c.key)
   elseif length > limit then
-    if at == now then call('LPOP', c.key, length - limit) else trim(c, now, length - limit) end
+    drop(c, at == now and length - limit or search(c, now - c.a + 1, now, length - limit))
   end
 end
 
 function sliding_window.last(c, n, now, at) return time_at(c, '-1', now) <= at end
 
+-- Gives back n permits. If more than MAX_SEARCHED permits that count are earlier than the charge, and as many are later, it gives back the
+-- oldest ones instead. So as many permits fit at once, and the permits of the charge stay until they leave the window.
 function sliding_window.give_back(c, n, now, at)
-  if at > now - c.a then call('LREM', c.key, -n, pack('<d', at)) end
+  local permit, out = pack('<d', at), now - c.a
+  if at <= out then return end
+  local length = call('LLEN', c.key)
+  if length <= MAX_SEARCHED then return call('LREM', c.key, -n, permit) end
+  local from, to = search(c, at, now, length), search(c, at + 1, now, length)
+  n = min(n, to - from)
+  if n > 0 and length - to <= MAX_SEARCHED then return call('LREM', c.key, -n, permit) end
+  local gone = search(c, out + 1, now, length)
+  if from - gone > MAX_SEARCHED then return drop(c, gone + n) end
+  drop(c, gone)
+  if n > 0 then call('LREM', c.key, n, permit) end
 end

@@ -18,11 +18,14 @@ type virtual struct {
 	now    int64
 }
 
-func newVirtual(t testing.TB) *virtual {
+func newVirtual(t testing.TB) *virtual { return newVirtualBy(t, virtualClock) }
+
+// newVirtualBy returns a virtual whose script reads the given clock.
+func newVirtualBy(t testing.TB, clock string) *virtual {
 	t.Helper()
 	v := &virtual{t: t, client: redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr, ReadTimeout: time.Minute})}
 	t.Cleanup(func() { v.client.Close() })
-	sha, err := v.client.ScriptLoad(t.Context(), join(virtualClock)+"return run(KEYS, ARGV)\n").Result()
+	sha, err := v.client.ScriptLoad(t.Context(), join(clock)+"return run(KEYS, ARGV)\n").Result()
 	if err != nil {
 		t.Fatal(err)
 	}

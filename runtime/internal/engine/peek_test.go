@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// A peek changes nothing, whatever the algorithm and its state.
+func TestPeekChangesNothing(t *testing.T) {
+	minutes := NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Minute).Add(time.Minute) }, true, time.UTC)
+	for _, kind := range Kinds() {
+		rapid.Check(t, func(r *rapid.T) {
+			rule := Rule{Kind: kind, Per: 60 * second, Slices: 4, Warmup: 10 * second}
+			if kind == Calendar || kind == DistinctCalendar {
+				rule.Per, rule.Schedule = 0, minutes
+			}
+			s := newSubject(t, rule)
+			for range 30 {
+				s.now += rapid.SampledFrom([]int64{0, 1, second, 30 * second, 70 * second}).Draw(r, "later")
+				c := Claim{Member: rapid.SampledFrom([]string{"x", "y", "z"}).Draw(r, "member")}
+				c.Limit = rapid.SampledFrom([]int64{1, 3, 5}).Draw(r, "limit")
+				c.Burst, c.Cost = c.Limit, rapid.Int64Range(1, c.Limit).Draw(r, "cost")
+				if !kind.IsVariant() && kind.Takes("wait") {
+					c.Wait = rapid.SampledFrom([]int64{0, 100 * second}).Draw(r, "wait")
+				}
+				before, peeked := s.show(), c
+				peeked.Rule = &s.rule
+				(&Call{Peek: true, Claims: []Claim{peeked}}).Decide([]*Cell{&s.cell}, s.now)
+				if after := s.show(); after != before {
+					r.Fatalf("%s: a peek changes %s to %s", kind, before, after)
+				}
+				if call, v := s.ask(c); v.Admitted && rapid.IntRange(0, 3).Draw(r, "gives back") == 0 {
+					s.giveBack(call)
+				}
+			}
+		})
+	}
+}
+
+func (s *subject) show() string {
+	return fmt.Sprintf("%+v, %+v, %d", s.cell.State, s.cell.Free, s.cell.Until)
+}
