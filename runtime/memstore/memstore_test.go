@@ -107,3 +107,44 @@ func TestClockBefore1970(t *testing.T) {
 		}
 	}
 }
+
+// A panic in a function of the program, which the caller recovers, holds no lock: calls of the same key go on.
+func TestPanicsOfTheProgram(t *testing.T) {
+	on := ""
+	check := func(part string) {
+		if on == part {
+			panic("a bug of the program")
+		}
+	}
+	limiter := ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { check("clock"); return time.Unix(1, 0) })),
+		ratelimit.WithObserver(func(context.Context, *ratelimit.Event) { check("observer") }),
+		ratelimit.WithTrigger(func(context.Context, ratelimit.Trigger) { check("trigger") }))
+	for _, part := range []string{"clock", "observer", "trigger"} {
+		rule := ratelimit.Rule{Name: part, Limit: 1000, Per: time.Hour}
+		ask := []ratelimit.Request{{Rule: rule}, {Rule: ratelimit.Rule{Name: part + "2", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeTrigger}}}
+		calls := map[string]func() error{
+			"Allow": func() error { _, err := limiter.Allow(context.Background(), ask[0]); return err },
+			"two":   func() error { _, err := limiter.Allow(context.Background(), ask...); return err },
+			"Peek":  func() error { _, err := limiter.Peek(context.Background(), ask...); return err },
+			"Reset": func() error { _, err := limiter.Reset(context.Background(), ask...); return err },
+		}
+		for name, call := range calls {
+			on = part
+			func() {
+				defer func() { _ = recover() }()
+				_ = call()
+			}()
+			on = ""
+			done := make(chan error, 1)
+			go func() { done <- call() }()
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Errorf("%s after a panic in the %s: %v", name, part, err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s waits for ever after a panic in the %s", name, part)
+			}
+		}
+	}
+}

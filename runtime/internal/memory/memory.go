@@ -88,18 +88,16 @@ func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, er
 	return v, err
 }
 
-func (s *Store) decide(call *engine.Call) (v engine.Verdict, err error) {
+func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 	var few [fewKeys]key
 	keys := s.keys(few[:], call)
 	w := s.lock(keys)
+	defer s.unlock(w)
 	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
 	if plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused; plain && w.admit(call.Claims, now) {
-		v = engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
-	} else {
-		v, err = s.step(call, keys, w, now)
+		return engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}, nil
 	}
-	s.unlock(w)
-	return v, err
+	return s.step(call, keys, w, now)
 }
 
 // fewKeys is the largest number of claims whose keys need no allocation.
@@ -153,10 +151,13 @@ const sweepEvery = 64
 func (s *Store) sweep(n int) {
 	now := s.clock.now()
 	for range n {
-		shard := &s.shards[s.turn.Add(1)%shards]
-		shard.Lock()
-		removed, bytes := shard.expire(now, 16)
-		shard.Unlock()
-		s.bound.add(-removed, -bytes)
+		s.expire(&s.shards[s.turn.Add(1)%shards], now)
 	}
+}
+
+func (s *Store) expire(shard *shard, now int64) {
+	shard.Lock()
+	defer shard.Unlock()
+	removed, bytes := shard.expire(now, 16)
+	s.bound.add(-removed, -bytes)
 }
