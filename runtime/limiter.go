@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,7 @@ type Limiter struct {
 	observers []func(context.Context, *Event)
 	logger    *slog.Logger
 	failed    atomic.Int64 // when the store last failed, in nanoseconds; 0 if it is not lost
+	panicked  atomic.Bool  // a panic in the background was logged
 
 	requested ruleCache
 	settings  settings
@@ -51,12 +53,31 @@ func New(store Store, options ...Option) *Limiter {
 	}
 	l.decider = l.byScope()
 	if n, ok := store.(engine.Notifier); ok {
-		n.Notify(func(notice string, cause error) { l.logger.Warn(notice, "err", oneLine(cause.Error())) })
+		n.Notify(l.notice)
 	}
 	l.requested.rules = map[Rule]*prepared{}
 	l.settings.start(l)
 	l.used.start(l)
 	return l
+}
+
+// notice logs what its operators should know of a store.
+func (l *Limiter) notice(text string, cause error) {
+	if p, ok := errors.AsType[*engine.PanicError](cause); ok {
+		l.logger.Error(text, "err", oneLine(cause.Error()), "stack", string(p.Stack))
+		return
+	}
+	l.logger.Warn(text, "err", oneLine(cause.Error()))
+}
+
+// guard calls do on a goroutine of the limiter. If do panics, for example in a hook of the store's client, guard logs the first panic, and
+// returns an error.
+func (l *Limiter) guard(do func()) error {
+	err := engine.Guard(do)
+	if err != nil && !l.panicked.Swap(true) {
+		l.notice("the rate limit store panicked in the background", err)
+	}
+	return err
 }
 
 // now is the time by which calls wait.

@@ -90,7 +90,11 @@ func (s *settings) follow() {
 		defer s.release()
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
-		_ = s.read(ctx) // Err returns the error
+		if err := s.limiter.guard(func() { _ = s.read(ctx) }); err != nil { // Err returns both errors
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.failed = err
+		}
 	}()
 }
 
@@ -176,10 +180,10 @@ func (s *settings) makeRoom(ctx context.Context, list string, over func(name, te
 // read reads the store's overrides and blocks. If a list cannot be read or is too long, its earlier entries stay in force. A list that is
 // too long is no error.
 func (s *settings) read(ctx context.Context) error {
+	defer time.AfterFunc(readEvery, func() { s.due.Store(true) })
 	overrides, failed := s.texts(ctx, listOverrides)
 	blocks, err := s.texts(ctx, listBlocked)
 	s.limiter.used.again()
-	time.AfterFunc(readEvery, func() { s.due.Store(true) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := failed == nil && s.overrides.take(overrides, parseOverride, &s.unlogged)

@@ -88,7 +88,11 @@ func (u *used) note(l *Limiter, rule *prepared, charge *bridge.Charge) {
 		return
 	}
 	if len(u.untold) == 0 {
-		time.AfterFunc(usedDelay, func() { u.tell(l) })
+		time.AfterFunc(usedDelay, func() {
+			if l.guard(func() { u.tell(l) }) != nil {
+				u.retry()
+			}
+		})
 	}
 	u.untold[rule.Name+" "+rule.tag] = string(text)
 }
@@ -140,9 +144,7 @@ func (u *used) tell(l *Limiter) {
 	if l.store.Register(ctx, l.list(listRules), texts, usedLife) == nil {
 		_ = l.pruneUsed(ctx)
 	} else {
-		u.mu.Lock()
-		u.due = time.Now().Add(usedRetry)
-		u.mu.Unlock()
+		u.retry()
 	}
 	store, ok := l.store.(engine.Pinger)
 	if !ok {
@@ -151,6 +153,13 @@ func (u *used) tell(l *Limiter) {
 	if err := store.Ping(ctx, l.prefix, u.own()); err != nil && !errors.Is(err, engine.ErrClosed) && !u.warned.Swap(true) {
 		l.logger.Warn("the rate limit store is not ready for all rules in use", "err", oneLine(err.Error()))
 	}
+}
+
+// retry makes the limiter write its rules again soon.
+func (u *used) retry() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.due = time.Now().Add(usedRetry)
 }
 
 // pruneUsed removes rules that nobody has used for a day. If there are too many, it also removes the oldest.

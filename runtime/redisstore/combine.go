@@ -27,7 +27,7 @@ type queue struct {
 // batch holds requests that are sent together.
 type batch struct {
 	ctx      context.Context // of the caller of the first request
-	since    time.Time       // when the first request arrived
+	until    time.Time       // when its time ends
 	requests []*request
 	permits  int64
 	done     chan struct{} // closed when all requests are answered; nil if the caller sends the batch itself
@@ -36,15 +36,39 @@ type batch struct {
 	answered bool
 }
 
-// do sends a request to its server and waits for the reply. If ctx ends meanwhile, do returns at once, and the charge of the request is given
-// back later. A caller who sends its own request stays until the reply or the timeout. It therefore does not send it itself if its deadline is
-// earlier than the timeout.
+// do sends a request to its server and waits for the reply. If ctx or the request's time ends meanwhile, do returns at once, and the charge of
+// the request is given back later. A caller who sends its own request stays until the reply or the end of the request's time. A caller whose
+// deadline is sooner leaves the sending to a goroutine.
 func (n *node) do(ctx context.Context, r *request) error {
+	now, until := time.Now(), r.until
+	if until.IsZero() {
+		until = now.Add(n.store.Timeout)
+	}
 	deadline, ok := ctx.Deadline()
-	canStay := !ok || time.Until(deadline) > n.store.Timeout
+	b, own := n.place(ctx, r, now, !ok || deadline.After(until))
+	if own {
+		b.until = until
+		n.sendBatch(b)
+		return n.finish(ctx, b, r)
+	}
+	if !r.until.IsZero() {
+		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.late())
+		defer cancel()
+		ctx = late
+	}
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+	}
+	return n.finish(ctx, b, r)
+}
+
+// place puts a request into a batch. If the caller can stay and nobody waits, that is a batch of its own, for which it has the right to send.
+func (n *node) place(ctx context.Context, r *request, now time.Time, canStay bool) (b *batch, own bool) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	if r.back != nil {
-		n.enqueue(ctx, &request{call: r.back, adjust: true})
+		n.enqueue(ctx, &request{call: r.back, adjust: true}, now)
 		r.back = nil
 	}
 	most := maxSending
@@ -54,32 +78,24 @@ func (n *node) do(ctx context.Context, r *request) error {
 	free := n.sending < most && len(n.waiting) == 0
 	if free && canStay {
 		n.sending++
-		n.mu.Unlock()
-		b := &batch{ctx: ctx, since: time.Now(), requests: []*request{r}}
-		n.sendBatch(b)
-		return n.finish(ctx, b, r)
+		return &batch{ctx: ctx, requests: []*request{r}}, true
 	}
-	b := n.enqueue(ctx, r)
+	b = n.enqueue(ctx, r, now)
 	if free || !r.asked {
 		n.start()
 	}
-	n.mu.Unlock()
-	select {
-	case <-b.done:
-	case <-ctx.Done():
-	}
-	return n.finish(ctx, b, r)
+	return b, false
 }
 
 // enqueue adds a request to the last batch, or to a new one if the last has no room for it. The queue must be locked.
-func (n *node) enqueue(ctx context.Context, r *request) *batch {
+func (n *node) enqueue(ctx context.Context, r *request, now time.Time) *batch {
 	permits := r.permits()
 	var b *batch
 	if last := len(n.waiting) - 1; last >= 0 {
 		b = n.waiting[last]
 	}
 	if b == nil || len(b.requests) == maxCalls || b.permits > 0 && b.permits+permits > maxPermits {
-		b = &batch{ctx: ctx, since: time.Now(), done: make(chan struct{})}
+		b = &batch{ctx: ctx, until: now.Add(n.store.Timeout), done: make(chan struct{})}
 		n.waiting = append(n.waiting, b)
 	}
 	b.requests = append(b.requests, r)
@@ -96,15 +112,21 @@ func (n *node) start() {
 	}
 }
 
-// sendBatch sends a batch, answers its requests, and starts the next batch.
+// sendBatch sends a batch, answers its requests, and starts the next batch. If a hook of the client panics, the requests of a batch in the
+// background fail. On the caller's own goroutine the panic goes on.
 func (n *node) sendBatch(b *batch) {
-	m := n.store.refusals
+	defer n.end(b)
+	runs := n.open(b)
+	sent, changes := clock(), n.store.refusals.changes.Load()
+	if b.done == nil {
+		n.sendRuns(b.ctx, b.until, runs)
+	} else if err := n.store.Guard(func() { n.sendRuns(b.ctx, b.until, runs) }); err != nil {
+		for _, r := range runs {
+			r.err = err
+		}
+	}
 	b.mu.Lock()
-	runs := n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool { return r.left || b.done != nil && r.recalled(m) }))
-	b.mu.Unlock()
-	sent, changes := clock(), m.changes.Load()
-	n.sendRuns(b.ctx, b.since.Add(n.store.Timeout), runs)
-	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, r := range runs {
 		r.unpack()
 		r.note(n.store, sent, changes)
@@ -115,33 +137,48 @@ func (n *node) sendBatch(b *batch) {
 			n.undo(r)
 		}
 	}
-	b.mu.Unlock()
+}
 
+// open returns the runs of the requests that have to be sent.
+func (n *node) open(b *batch) []*run {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool {
+		return r.left || b.done != nil && r.recalled(n.store.refusals)
+	}))
+}
+
+// end starts the next batch, and wakes the callers who wait for this one.
+func (n *node) end(b *batch) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.sending--
 	n.start()
-	n.mu.Unlock()
 	if b.done != nil {
 		close(b.done)
 	}
 }
 
-// finish returns the error of an answered request. If ctx has ended, it makes sure that the charge of the request is given back.
+// finish returns the error of an answered request. If ctx has ended, it makes sure that the charge of the request is given back. An adjustment
+// goes on without its caller.
 func (n *node) finish(ctx context.Context, b *batch, r *request) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.answered && (r.err != nil || ctx.Err() == nil) {
+	if b.answered && (r.adjust || r.err != nil || ctx.Err() == nil) {
 		return r.err
 	}
 	own := r.call
 	r.call = clone(own) // the caller may reuse its call
+	if r.adjust {
+		return context.Cause(ctx)
+	}
 	if r.left = !b.answered; !r.left {
 		n.undo(r)
 	}
 	for i := range own.Claims {
 		own.Claims[i].Clear() // it has nothing to give back
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // undo gives back the charge of an answered request whose caller no longer waits.
@@ -160,7 +197,7 @@ func (n *node) undo(r *request) {
 func (n *node) adjust(call *engine.Call) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.enqueue(context.Background(), &request{call: call, adjust: true})
+	n.enqueue(context.Background(), &request{call: call, adjust: true}, time.Now())
 	n.start()
 }
 

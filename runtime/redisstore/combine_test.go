@@ -36,7 +36,7 @@ func together(t rapid.TB, s *store, calls []*engine.Call) []*request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &batch{ctx: context.Background(), since: time.Now()}
+	b := &batch{ctx: context.Background(), until: time.Now().Add(time.Minute)}
 	for _, call := range calls {
 		b.requests = append(b.requests, &request{call: call})
 	}
@@ -216,7 +216,7 @@ func TestBatchesAreBounded(t *testing.T) {
 				call.Claims[0].Delta = rapid.SampledFrom([]int64{-5, 5}).Draw(t, "delta")
 			}
 			all = append(all, r)
-			n.enqueue(context.Background(), r)
+			n.enqueue(context.Background(), r, time.Now())
 		}
 		var got []*request
 		last, permits := 0, int64(0)
@@ -430,7 +430,7 @@ func TestBatchOfNobody(t *testing.T) {
 		_, err := s.Decide(context.Background(), &call)
 		spared = spared || errors.As(err, new(breaker.Unsent))
 		n.sending++
-		n.sendBatch(&batch{ctx: context.Background(), since: time.Now(), requests: []*request{{call: &call, left: true}}})
+		n.sendBatch(&batch{ctx: context.Background(), until: time.Now().Add(time.Minute), requests: []*request{{call: &call, left: true}}})
 	}
 	if !spared {
 		t.Error("the server is asked again and again")

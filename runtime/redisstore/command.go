@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -39,13 +38,17 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 	var lost *run
-	sent, err := false, ctx.Err()
+	sent, err := false, n.unsent(ctx, ctx.Err())
 	if err == nil {
 		err = n.breaker.Try(func() error {
 			sent = true
 			n.sendAll(ctx, runs)
-			if i := slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); i >= 0 {
-				lost = runs[i]
+			for _, r := range runs {
+				if r.err = n.unsent(ctx, r.err); lost == nil && !breaker.Reached(r.err) {
+					lost = r
+				}
+			}
+			if lost != nil {
 				return lost.err
 			}
 			return nil
@@ -55,19 +58,28 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 		if !sent {
 			r.err = err
 		}
-		if errors.Is(r.err, context.DeadlineExceeded) {
-			r.err = breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.Timeout)}
-		}
 	}
 	if lost != nil {
-		n.lost(lost.Keys[0].(string), err)
+		n.lost(lost.Keys[0].(string))
 	}
+}
+
+// unsent returns what kept a run from being sent if err, a deadline exceeded, says no more than that. It is the client's deadline for a connection
+// if ctx has not ended. The result is no error of the caller's context, so it does not wrap err.
+func (n *node) unsent(ctx context.Context, err error) error {
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded):
+		return err
+	case ctx.Err() == nil:
+		return breaker.Unsent{Err: errors.New("the client has no connection: " + err.Error())}
+	}
+	return breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.Timeout)}
 }
 
 // sendAll sends the runs. It sends a run again only if the server says that it has not begun to execute it.
 func (n *node) sendAll(ctx context.Context, runs []*run) {
 	for to := n.route(); len(runs) > 0; {
-		to.exchange(ctx, runs)
+		n.exchange(ctx, &to, runs)
 		if slices.ContainsFunc(runs, func(r *run) bool { return to.unsettled(r.err) }) {
 			time.Sleep(retryAfter)
 		}
@@ -82,7 +94,7 @@ func (n *node) sendAll(ctx context.Context, runs []*run) {
 }
 
 // exchange sends the runs once, together.
-func (to *route) exchange(ctx context.Context, runs []*run) {
+func (n *node) exchange(ctx context.Context, to *route, runs []*run) {
 	commands := make([]redis.Cmder, len(runs))
 	for i, r := range runs {
 		args := make([]any, 0, 3+len(r.Keys)+len(r.Args))
@@ -91,9 +103,9 @@ func (to *route) exchange(ctx context.Context, runs []*run) {
 		cmd.By = to.by
 		commands[i] = cmd
 	}
-	if !to.process(ctx, commands) {
+	if err := n.process(ctx, to.client, commands); err != nil {
 		for _, r := range runs {
-			r.err = fmt.Errorf("no reply of the cluster in time: %w", os.ErrDeadlineExceeded)
+			r.err = err
 		}
 		return
 	}
@@ -103,10 +115,9 @@ func (to *route) exchange(ctx context.Context, runs []*run) {
 	}
 }
 
-// process sends the commands. It reports whether they were answered, or failed, before ctx ends. A client for one server has time-outs that
-// ensure this; other clients may take longer.
-func (to *route) process(ctx context.Context, commands []redis.Cmder) bool {
-	client := to.client // the goroutine may still be sending after the route has changed
+// process sends the commands. It returns an error if they were not answered, and did not fail, before ctx ends. A client for one server has
+// time-outs that ensure this; other clients may take longer.
+func (n *node) process(ctx context.Context, client redis.UniversalClient, commands []redis.Cmder) error {
 	send := func() {
 		if len(commands) == 1 {
 			_ = client.Process(ctx, commands[0])
@@ -121,18 +132,15 @@ func (to *route) process(ctx context.Context, commands []redis.Cmder) bool {
 	}
 	if _, single := client.(*redis.Client); single {
 		send()
-		return true
+		return nil
 	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		send()
-	}()
+	answered := make(chan error, 1)
+	go func() { answered <- n.store.Guard(send) }()
 	select {
-	case <-answered:
-		return true
+	case err := <-answered:
+		return err
 	case <-ctx.Done():
-		return false
+		return n.store.late()
 	}
 }
 
@@ -178,7 +186,7 @@ func (n *node) load() {
 	if !n.loading.CompareAndSwap(false, true) {
 		return
 	}
-	go func() {
+	go n.store.Guard(func() {
 		defer n.loading.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -186,7 +194,7 @@ func (n *node) load() {
 		if err != nil && breaker.Reached(err) && !strings.HasSuffix(err.Error(), "already exists") {
 			n.dropFunctions(err)
 		}
-	}()
+	})
 }
 
 func (n *node) dropFunctions(err error) {

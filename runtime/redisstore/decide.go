@@ -3,6 +3,9 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
@@ -15,6 +18,7 @@ type request struct {
 	back   *engine.Call // an adjustment to send before this request, or nil
 	solo   bool         // not joined with equal requests
 	asked  bool         // another caller asked the same a moment ago: wait for a batch that is being sent, if there is one
+	until  time.Time    // when the time of the whole decision ends; zero if this is its first request
 
 	verdict engine.Verdict
 	err     error
@@ -26,21 +30,29 @@ type request struct {
 const maxAsks = 5
 
 // decide decides a call whose claims are on one server.
-func (s *store) decide(ctx context.Context, call *engine.Call, asked bool) (engine.Verdict, error) {
-	r := &request{call: call, asked: asked}
+func (s *store) decide(ctx context.Context, r *request) (engine.Verdict, error) {
 	if err := s.do(ctx, r); err != nil {
 		return engine.Verdict{}, err
 	}
 	return r.verdict, nil
 }
 
-// do sends a request, several times if necessary.
+// late returns the error of a decision that has used up its time. Its server may still decide it.
+func (s *store) late() error {
+	return fmt.Errorf("no reply within %v: %w", s.Timeout, os.ErrDeadlineExceeded)
+}
+
+// do sends a request, several times if necessary. All of that has one timeout.
 func (s *store) do(ctx context.Context, r *request) error {
+	began := clock()
 	n, err := s.node(ctx, r.call.Claims[0].Subject)
 	if err != nil {
 		return err
 	}
 	for asks := 1; ; asks++ {
+		if asks > 1 && r.until.IsZero() {
+			r.until = time.Now().Add(s.Timeout - (clock() - began))
+		}
 		err := n.do(ctx, r)
 		windows, other := errors.AsType[lua.WindowsAt](err)
 		switch {

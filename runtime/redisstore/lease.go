@@ -131,11 +131,10 @@ func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *e
 	charge.Lease, charge.Ahead, charge.Report = call.Claims[0].Rule.Lease, ahead, true
 	r := &request{call: charge, back: back}
 	sent := clock()
+	defer l.taken()
 	err := l.store.do(ctx, r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.taking)
-	l.taking = nil
 	switch {
 	case err != nil:
 		return engine.Verdict{}, err
@@ -147,6 +146,14 @@ func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *e
 	l.until = sent + time.Duration(r.verdict.At-l.start)*time.Microsecond
 	l.timer.Reset(l.until - clock())
 	return l.admit(call, sent, call.Claims[0].Cost), nil
+}
+
+// taken wakes the callers who wait for new permits. It does so also after a panic in a hook of the client.
+func (l *lease) taken() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.taking)
+	l.taking = nil
 }
 
 // close ends the lease. It returns an adjustment that gives back the permits that are left, or nil. The lease must be locked.

@@ -65,7 +65,7 @@ func (s *store) addLease(id uint64, call *engine.Call) *lease {
 	if l == nil && len(m.byCall) < maxLeases {
 		l = &lease{store: s, call: clone(call), id: id, length: time.Duration(call.Claims[0].Rule.Lease) * time.Microsecond}
 		l.mu.Lock()
-		l.timer = time.AfterFunc(l.length, l.end)
+		l.timer = time.AfterFunc(l.length, func() { _ = s.Guard(l.end) })
 		l.mu.Unlock()
 		m.byCall[id] = l
 	}

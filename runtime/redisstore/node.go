@@ -3,7 +3,6 @@ package redisstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,6 @@ import (
 type node struct {
 	queue
 	store     *store
-	id        any // the key in store.nodes
 	client    redis.UniversalClient
 	own       *redis.Client // the copy of client that sends decisions, or nil
 	breaker   *breaker.Breaker
@@ -51,7 +49,7 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node)
 	}
-	n := &node{store: s, id: id, client: client, breaker: breaker.New()}
+	n := &node{store: s, client: client, breaker: breaker.New()}
 	n.functions.Store(s.functions)
 	if whole, ok := s.nodes.Load(client); ok { // n is a range of slots of this node
 		n.own = whole.(*node).own
@@ -59,7 +57,7 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 		n.own = s.newCopy(c)
 	}
 	if id == any(client) {
-		go s.lookAtMemory(context.Background(), n.quick())
+		go s.Guard(func() { s.lookAtMemory(context.Background(), n.quick()) })
 	}
 	s.nodes.Store(id, n)
 	return n
@@ -85,11 +83,8 @@ const minReload = 250 * time.Millisecond
 
 // lost notes that the server of a key could not be reached. It makes the client ask for the cluster's layout, because another server may have
 // taken over.
-func (n *node) lost(key string, err error) {
+func (n *node) lost(key string) {
 	s := n.store
-	if errors.Is(err, redis.ErrClosed) {
-		s.nodes.CompareAndDelete(n.id, n)
-	}
 	last, now := s.reloaded.Load(), time.Now().UnixNano()
 	if !s.Split.Load() || now-last <= int64(minReload) || !s.reloaded.CompareAndSwap(last, now) {
 		return
@@ -99,7 +94,7 @@ func (n *node) lost(key string, err error) {
 		client.ReloadState(context.Background())
 	case *redis.Ring:
 	default:
-		go s.misdirect(key)
+		go s.Guard(func() { s.misdirect(key) })
 	}
 }
 

@@ -14,10 +14,8 @@ import (
 // Ping implements engine.Pinger. It tries the commands on the single server, on each master of a cluster, or on each shard of a ring. It always
 // tries SET, too, which shows whether the server accepts data.
 func (s *store) Ping(ctx context.Context, prefix string, rules []*engine.Rule) error {
-	ctx, cancel := context.WithTimeout(ctx, max(s.Timeout, time.Second))
-	defer cancel()
 	needed := commandsOf(rules)
-	return probe.Each(ctx, s.Client, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
+	return s.PingEach(ctx, max(s.Timeout, time.Second), prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
 		wanted := slices.DeleteFunc(tries(key), func(try []any) bool { return try[0] != "SET" && !slices.Contains(needed, try[0].(string)) })
 		if err := probe.Try(ctx, server, wanted, needed); err != nil {
 			return err

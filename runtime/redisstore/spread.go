@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -43,25 +44,26 @@ func (s *store) groups(call *engine.Call, wanted func(*engine.Claim) bool) []*gr
 
 // decideSpread decides a call whose claims may be on different servers, one group after the other. The servers cannot keep places for the same
 // instant, so the verdict tells a call that would have to wait when to ask again. If a group does not admit the call now, the permits that
-// earlier groups took are given back. The remaining groups are asked nevertheless, so that all refusing rules are known.
+// earlier groups took are given back. The remaining groups are asked nevertheless, so that all refusing rules are known. All of that has one
+// timeout.
 func (s *store) decideSpread(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	groups := s.groups(call, func(*engine.Claim) bool { return true })
-	admitted, taken := true, int64(0)
+	admitted, taken, until := true, int64(0), time.Now().Add(s.Timeout)
 	for _, g := range groups {
 		g.prepare(call.Refused || !admitted, taken)
-		v, err := s.decide(ctx, &g.call, false)
+		v, err := s.decide(ctx, &request{call: &g.call, until: until})
 		if err != nil {
-			return engine.Verdict{}, errors.Join(err, s.keep(ctx, groups, 0))
+			return engine.Verdict{}, errors.Join(err, s.keep(ctx, groups, 0, until))
 		}
 		g.verdict, taken = v, v.Taken
 		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
 	}
 	if !admitted {
-		_ = s.keep(ctx, groups, 0) // the call is refused even if this fails
+		_ = s.keep(ctx, groups, 0, until) // the call is refused even if this fails
 		taken = 0
 	} else if call.UpTo {
-		if err := s.keep(ctx, groups, taken); err != nil {
-			return engine.Verdict{}, errors.Join(err, s.keep(ctx, groups, 0))
+		if err := s.keep(ctx, groups, taken, until); err != nil {
+			return engine.Verdict{}, errors.Join(err, s.keep(ctx, groups, 0, until))
 		}
 	}
 	v := engine.Verdict{Now: groups[0].verdict.Now, At: groups[0].verdict.Now, Taken: taken, Answer: engine.Answer{Admitted: admitted}}
@@ -89,8 +91,9 @@ func (g *group) prepare(refused bool, taken int64) {
 	}
 }
 
-// keep leaves the groups a charge of at most n permits, and gives back the rest. If n is 0, it rolls the call back.
-func (s *store) keep(ctx context.Context, groups []*group, n int64) error {
+// keep leaves the groups a charge of at most n permits, and gives back the rest. If n is 0, it rolls the call back. After until it goes on in
+// the background.
+func (s *store) keep(ctx context.Context, groups []*group, n int64, until time.Time) error {
 	var failed error
 	for _, g := range groups {
 		g.call.Rollback = n == 0
@@ -98,7 +101,7 @@ func (s *store) keep(ctx context.Context, groups []*group, n int64) error {
 			c := &g.call.Claims[i]
 			c.Delta = min(0, n-c.Charged)
 		}
-		if err := s.Adjust(ctx, &g.call); err != nil {
+		if err := s.adjust(ctx, &g.call, until); err != nil {
 			failed = errors.Join(failed, err)
 		}
 		for i := range g.call.Claims {

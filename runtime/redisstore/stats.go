@@ -56,7 +56,7 @@ func (s *statistics) note(call *engine.Call, v *engine.Verdict) {
 	defer s.mu.Unlock()
 	if s.rules == nil {
 		s.rules, s.began = map[uint64]*counted{}, time.Now()
-		time.AfterFunc(stats.Every, func() { s.publish(nil) })
+		s.publishLater(nil)
 	}
 	for i := range call.Claims {
 		c := &call.Claims[i]
@@ -86,6 +86,9 @@ func (s *statistics) rule(id uint64, prefix string, rule *engine.Rule) *counted 
 // publish writes reports of the decisions since the last reports, repeatedly. It stops when there were none, until the next decision.
 func (s *statistics) publish(last map[string]*stats.Report) {
 	reports := s.take()
+	if len(reports) > 0 {
+		defer s.publishLater(reports)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), stats.Every)
 	defer cancel()
 	for prefix := range last {
@@ -96,9 +99,10 @@ func (s *statistics) publish(last map[string]*stats.Report) {
 	for prefix, report := range reports {
 		s.write(ctx, prefix, report)
 	}
-	if len(reports) > 0 {
-		time.AfterFunc(stats.Every, func() { s.publish(reports) })
-	}
+}
+
+func (s *statistics) publishLater(last map[string]*stats.Report) {
+	time.AfterFunc(stats.Every, func() { _ = s.store.Guard(func() { s.publish(last) }) })
 }
 
 // take returns a report for each prefix. If there is one, it starts counting for the next reports.

@@ -19,8 +19,10 @@ import (
 // Option changes how a store works.
 type Option func(*store)
 
-// WithTimeout bounds how long a decision may take, including the wait for a connection, whatever the client's own options say.
-// The default is 250 ms. After a timeout it is unknown whether the call was charged. WithTimeout panics unless d is positive.
+// WithTimeout bounds how long a decision may take, including the wait for a connection, whatever the client's own options say, and however
+// many servers the decision asks. The default is 250 ms. After a timeout it is unknown whether the call was charged. What a decision on a
+// cluster or a ring gives back, because another server refused it, goes on in the background when the time is over. WithTimeout panics
+// unless d is positive.
 func WithTimeout(d time.Duration) Option {
 	if d <= 0 {
 		panic("redisstore.WithTimeout: found " + d.String() + ", expected a positive duration")
@@ -119,7 +121,7 @@ func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.
 		return v, err
 	}
 	split := s.Split.Load()
-	v, err := s.decide(ctx, call, asked)
+	v, err := s.decide(ctx, &request{call: call, asked: asked})
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
 		s.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
 		return s.ask(ctx, call, asked)

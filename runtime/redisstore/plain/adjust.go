@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
 // Adjust implements engine.Store. It tries at least once, even if ctx has ended. If other calls change the counts meanwhile, it tries again until
@@ -111,7 +112,13 @@ func (s *store) discard(ctx context.Context, server redis.UniversalClient, count
 }
 
 // Reset implements engine.Store.
-func (s *store) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
+func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	own := *call
+	own.Claims = slices.Clone(call.Claims) // the caller may reuse its claims
+	return servers.Await(ctx, s.Servers, func() (int, error) { return s.reset(ctx, &own) })
+}
+
+func (s *store) reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	for i := range call.Claims {
 		err := repeat(ctx, maxTries, func() error {
 			return s.guard(ctx, call.Claims[i].Subject, func(ctx context.Context, server redis.UniversalClient) error {

@@ -279,3 +279,29 @@ func TestRoundTrips(t *testing.T) {
 		}
 	}
 }
+
+// faulty is a hook that panics in transactions while on is set.
+type faulty struct{ on *atomic.Bool }
+
+func (faulty) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (faulty) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (f faulty) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if f.on.Load() && cmds[0].Name() == "multi" {
+			panic("a bug of the program")
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// A panic in a hook fails the call. The program goes on, and so do later calls.
+func TestPanicOfAHook(t *testing.T) {
+	s, on := start(t), new(atomic.Bool)
+	s.store.Client.AddHook(faulty{on})
+	on.Store(true)
+	if _, err := s.Allow(t.Context(), ask(hourly, "k")); !errors.As(err, new(*ratelimit.StoreError)) {
+		t.Errorf("got error %v", err)
+	}
+	on.Store(false)
+	s.admit(t, ask(hourly, "k"))
+}

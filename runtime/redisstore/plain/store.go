@@ -100,8 +100,11 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	silent := time.NewTimer(s.Timeout)
 	defer silent.Stop()
 	go func() {
-		v, err := s.decide(ctx, &own, silent)
-		answered <- answer{v, err}
+		var a answer
+		if err := s.Guard(func() { a.verdict, a.err = s.decide(ctx, &own, silent) }); err != nil {
+			a.err = err
+		}
+		answered <- a
 	}()
 	err := error(nil)
 	select {
@@ -113,11 +116,11 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	case <-silent.C:
 		err = fmt.Errorf("no reply of the server within %v: %w", s.Timeout, os.ErrDeadlineExceeded)
 	}
-	go func() {
+	go s.Guard(func() {
 		if a := <-answered; a.err == nil {
 			_ = s.undo(ctx, &own)
 		}
-	}()
+	})
 	return engine.Verdict{}, err
 }
 

@@ -42,10 +42,13 @@ func (b *Breaker) Try(ask func() error) error {
 	tried := false
 	_, err := b.circuit.Execute(func() (struct{}, error) {
 		tried = true
-		err := ask()
-		if !Reached(err) {
-			b.last.Store(&err)
-		}
+		err := errPanicked
+		defer func() {
+			if !Reached(err) {
+				b.last.Store(&err)
+			}
+		}()
+		err = ask()
 		return struct{}{}, err
 	})
 	if tried {
@@ -56,6 +59,8 @@ func (b *Breaker) Try(ask func() error) error {
 	}
 	return Unsent{fmt.Errorf("not tried again so soon after: %w", err)}
 }
+
+var errPanicked = errors.New("the client panicked")
 
 // Unsent is the error of a command that was not sent.
 type Unsent struct{ Err error }

@@ -5,6 +5,8 @@ package servers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
 // Servers are the servers of a client.
@@ -71,6 +74,57 @@ func (s *Servers) Tell(notice string, cause error) {
 			(*notify)(notice, cause)
 		}
 	}
+}
+
+// Guard calls do. If do panics, for example in a hook of the client, Guard tells the operator, and returns an error. Goroutines of a store need
+// it: a panic there would end the program.
+func (s *Servers) Guard(do func()) error {
+	err := engine.Guard(do)
+	if err != nil {
+		s.Tell("the client of the rate limit store panicked; calls on its way fail", err)
+	}
+	return err
+}
+
+// Await returns what do returns, or the cause of ctx's end if that comes first. Then do goes on: a client waits for a reply as long as its own
+// options say, whatever the deadline of ctx is.
+func Await[T any](ctx context.Context, s *Servers, do func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		var a answer
+		if err := s.Guard(func() { a.value, a.err = do() }); err != nil {
+			a.err = err
+		}
+		answered <- a
+	}()
+	select {
+	case a := <-answered:
+		if a.err == nil || ctx.Err() == nil {
+			return a.value, a.err
+		}
+	case <-ctx.Done():
+	}
+	var none T
+	return none, context.Cause(ctx)
+}
+
+// PingEach is [probe.Each] with a timeout.
+func (s *Servers) PingEach(ctx context.Context, timeout time.Duration, prefix string,
+	try func(ctx context.Context, server redis.UniversalClient, key string) error) error {
+	late := probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", timeout, os.ErrDeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, late)
+	defer cancel()
+	return s.awaitDone(ctx, func() error { return probe.Each(ctx, s.Client, prefix, try) })
+}
+
+// awaitDone is [Await] for what has no result.
+func (s *Servers) awaitDone(ctx context.Context, do func() error) error {
+	_, err := Await(ctx, s, func() (struct{}, error) { return struct{}{}, do() })
+	return err
 }
 
 var errDamaged = errors.New("the expiry or the length of a key, or a number in it, is not that of a count")

@@ -15,6 +15,10 @@ import (
 // Settings implements engine.Settings. A list is a Redis hash under the name of the list. No count has such a key, because the keys of counts
 // have a subject. The list is read in parts, so that a long list does not block the server or this process.
 func (s *Servers) Settings(ctx context.Context, list string) (map[string]string, error) {
+	return Await(ctx, s, func() (map[string]string, error) { return s.settings(ctx, list) })
+}
+
+func (s *Servers) settings(ctx context.Context, list string) (map[string]string, error) {
 	texts := make(map[string]string)
 	for cursor := uint64(0); ; {
 		part, next, err := s.Client.HScan(ctx, list, cursor, "", engine.MaxSettings+1).Result()
@@ -33,6 +37,10 @@ func (s *Servers) Settings(ctx context.Context, list string) (map[string]string,
 // Set implements engine.Settings. The command is sent only once. If a command that sets only a new text were repeated after its reply was lost,
 // it would find the text that it had set itself.
 func (s *Servers) Set(ctx context.Context, list, name, text string, replaces func(old string) bool) (bool, error) {
+	return Await(ctx, s, func() (bool, error) { return s.set(ctx, list, name, text, replaces) })
+}
+
+func (s *Servers) set(ctx context.Context, list, name, text string, replaces func(old string) bool) (bool, error) {
 	command := "hset"
 	if replaces != nil {
 		command = "hsetnx"
@@ -59,19 +67,21 @@ func (s *Servers) replace(ctx context.Context, list, name, text string, replaces
 		return err
 	}, list)
 	if errors.Is(err, redis.Nil) || errors.Is(err, redis.TxFailedErr) { // another caller has changed the list
-		return s.Set(ctx, list, name, text, replaces)
+		return s.set(ctx, list, name, text, replaces)
 	}
 	return set, probe.Reason(s.Client, err)
 }
 
 // Register implements engine.Settings.
 func (s *Servers) Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error {
-	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.HSet(ctx, list, texts)
-		p.PExpire(ctx, list, life)
-		return nil
+	return s.awaitDone(ctx, func() error {
+		_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.HSet(ctx, list, texts)
+			p.PExpire(ctx, list, life)
+			return nil
+		})
+		return probe.Reason(s.Client, err)
 	})
-	return probe.Reason(s.Client, err)
 }
 
 // Unset implements engine.Settings.
@@ -79,5 +89,5 @@ func (s *Servers) Unset(ctx context.Context, list string, names ...string) error
 	if len(names) == 0 {
 		return nil // HDEL needs at least one name
 	}
-	return probe.Reason(s.Client, s.Client.HDel(ctx, list, names...).Err())
+	return s.awaitDone(ctx, func() error { return probe.Reason(s.Client, s.Client.HDel(ctx, list, names...).Err()) })
 }

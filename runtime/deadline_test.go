@@ -1,0 +1,65 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
+)
+
+// Every method returns when its context ends, although the client waits for replies far longer.
+func TestMethodsKeepTheirDeadlines(t *testing.T) {
+	server, limit := redistest.Start(t), int64(5)
+	rule := ratelimit.Rule{Name: "r", Limit: 9, Per: time.Minute, Algorithm: ratelimit.FixedWindow}
+	ask := ratelimit.Request{Rule: rule, Key: "k"}
+	for name, open := range map[string]func(redis.UniversalClient) ratelimit.Store{
+		"scripts": func(c redis.UniversalClient) ratelimit.Store { return redisstore.New(c) },
+		"plain":   func(c redis.UniversalClient) ratelimit.Store { return plain.New(c) },
+	} {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour, MaxRetries: -1})
+		defer client.Close()
+		l := ratelimit.New(open(client))
+		for method, call := range map[string]func(context.Context) error{
+			"Ping":    l.Ping,
+			"Rules":   func(ctx context.Context) error { _, err := l.Rules(ctx); return err },
+			"Reset":   func(ctx context.Context) error { _, err := l.Reset(ctx, ask); return err },
+			"Block":   func(ctx context.Context) error { return l.Block(ctx, time.Minute, ask) },
+			"Unblock": func(ctx context.Context) error { return l.Unblock(ctx, ask) },
+			"Blocked": func(ctx context.Context) error { _, err := l.Blocked(ctx); return err },
+			"Set": func(ctx context.Context) error {
+				return l.Overrides().Set(ctx, "r", ratelimit.Override{Limit: &limit})
+			},
+			"SetNew": func(ctx context.Context) error {
+				_, err := l.Overrides().SetNew(ctx, "r", ratelimit.Override{Limit: &limit})
+				return err
+			},
+			"Clear": func(ctx context.Context) error { return l.Overrides().Clear(ctx, "r") },
+			"All":   func(ctx context.Context) error { _, err := l.Overrides().All(ctx); return err },
+		} {
+			if err := call(t.Context()); err != nil {
+				t.Fatalf("%s of %s: %v", method, name, err)
+			}
+			server.Pause()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			ended := make(chan error, 1)
+			go func() { ended <- call(ctx) }()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*ratelimit.StoreError)) {
+					t.Errorf("%s of %s: got error %v", method, name, err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Errorf("%s of %s does not return when its context ends", method, name)
+			}
+			cancel()
+			server.Resume()
+		}
+	}
+}
