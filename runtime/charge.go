@@ -27,6 +27,13 @@ type held struct {
 	claim engine.Claim
 }
 
+// outcome returns the outcome of a charge that does not change.
+func (h *held) outcome() Outcome {
+	o := h.rule.outcome(h.claim.Subject, h.claim.Limit)
+	o.CostBefore, o.Cost = h.claim.Charged, h.claim.Charged
+	return o
+}
+
 // keep returns a copy of the call's charges, which outlives the pooled call.
 func (c *call) keep() *charged {
 	kept := &struct {
@@ -47,14 +54,9 @@ func (c *call) keep() *charged {
 
 // refund gives back the charges that wanted selects.
 func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
-	did, err := c.adjust(ctx, func(h *held, _ int) int64 {
-		if !wanted(h) {
-			return 0
-		}
-		return -h.claim.Charged
-	})
+	rules, did, err := c.adjust(ctx, func(h *held, _ int) (int64, bool) { return -h.claim.Charged, wanted(h) })
 	if did {
-		c.limiter.tell(ctx, EventRefunded, c.method, err)
+		c.limiter.tell(ctx, EventRefunded, c.method, err, rules...)
 	}
 	return err
 }
@@ -78,15 +80,15 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 			totals[owner] += min(cost, maxLimit)
 		}
 	}
-	did, err := c.adjust(ctx, func(h *held, i int) int64 {
+	rules, did, err := c.adjust(ctx, func(h *held, i int) (int64, bool) {
 		if h.rule.Distinct != "" || kept[i] || h.claim.Charged == 0 {
 			totals[i] = h.claim.Charged
-			return 0
+			return 0, false
 		}
-		return min(totals[i]-h.claim.Charged, h.claim.MostSettled())
+		return min(totals[i]-h.claim.Charged, h.claim.MostSettled()), true
 	})
 	if did {
-		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, c.beyond(totals)))
+		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, c.beyond(totals)), rules...)
 	}
 	return err
 }
@@ -108,19 +110,25 @@ func (c *charged) beyond(totals []int64) error {
 	return nil
 }
 
-// adjust changes each charge by delta permits: above 0 it takes permits, below 0 it gives them back. It takes effect once, and reports false
-// if an earlier call did. If a store has certainly not changed a charge, another call tries that charge again.
-func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) int64) (did bool, err error) {
+// adjust changes the charges that delta selects by as many permits as it returns: above 0 it takes permits, below 0 it gives them back. The
+// rules are those of the selected charges that are not 0. adjust takes effect once, and reports false if an earlier call did. If a store has
+// certainly not changed a charge, another call tries that charge again.
+func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) (int64, bool)) (rules []Outcome, did bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done {
-		return false, nil
+		return nil, false, nil
 	}
 	call := engine.Call{Prefix: c.limiter.prefix}
-	var of []*held
+	var selected, of []*held
 	for i := range c.held {
 		h := &c.held[i]
-		if h.claim.Delta = delta(h, i); h.claim.Delta != 0 {
+		n, wanted := delta(h, i)
+		if !wanted || h.claim.Charged == 0 {
+			continue
+		}
+		rules, selected = append(rules, h.outcome()), append(selected, h)
+		if h.claim.Delta = n; n != 0 {
 			call.Claims, of = append(call.Claims, h.claim), append(of, h)
 		}
 	}
@@ -133,8 +141,11 @@ func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) int64) 
 		h.claim.Charged += h.claim.Delta - rest // another attempt must not repeat this part
 		left = left || err != nil && rest != 0
 	}
+	for i, h := range selected {
+		rules[i].Cost = h.claim.Charged
+	}
 	c.done = !left
-	return true, storeError(ctx, c.method, err)
+	return rules, true, storeError(ctx, c.method, err)
 }
 
 // RefundUnless implements bridge.Taken.
@@ -157,7 +168,15 @@ func (c *charged) Settle(ctx context.Context, costs ...int64) {
 	}
 }
 
-// SettleFailed implements bridge.Taken.
+// SettleFailed implements bridge.Taken. The charges stay as they are.
 func (c *charged) SettleFailed(ctx context.Context, err error) {
-	c.limiter.tell(ctx, EventSettled, c.method, c.limiter.discreet(err))
+	c.mu.Lock()
+	var rules []Outcome
+	for i := range c.held {
+		if h := &c.held[i]; h.claim.Charged > 0 {
+			rules = append(rules, h.outcome())
+		}
+	}
+	c.mu.Unlock()
+	c.limiter.tell(ctx, EventSettled, c.method, c.limiter.discreet(err), rules...)
 }

@@ -3,6 +3,8 @@ package ratelimit
 import (
 	"context"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
 // EventKind is what happened.
@@ -12,7 +14,7 @@ const (
 	EventAdmitted  EventKind = iota // the call was admitted, perhaps after a wait
 	EventRefused                    // rules refused the call
 	EventFailed                     // the call was not decided: see Err
-	EventAbandoned                  // the context ended while the call waited; its permits were given back
+	EventAbandoned                  // the context ended while the call waited; it costs nothing, and had no EventAdmitted
 	EventRefunded                   // a charge was given back, or could not be: see Err
 	EventSettled                    // a charge was changed to what the call cost, or could not be: see Err
 	EventStoreLost                  // the store began to fail; Err says why
@@ -26,10 +28,14 @@ func (k EventKind) String() string {
 
 // Event tells an observer about one decision, about the refund or settlement of a charge, or about the store. It is valid only while the
 // observer runs. An observer that keeps an event must copy it and its Rules.
+//
+// To bill by rule and key, add Cost - CostBefore of the Rules of EventAdmitted, EventRefunded and EventSettled that are not Refused. The sum
+// is what the rule has charged for calls. For example, a call under a limit of tokens is admitted with Cost 10. Its settlement has CostBefore
+// 10 and Cost 25.
 type Event struct {
 	Kind       EventKind     // what happened
 	Method     string        // pkg.Type.Method; "" for requests
-	Rules      []Outcome     // the answers of the rules that applied, in their order; none if the call failed before that
+	Rules      []Outcome     // of a decision, the rules that applied; of a refund or settlement, those whose charge it is about; in their order
 	RetryAfter time.Duration // of a refusal: until all rules would admit the call; 0 if Never
 	Never      bool          // of a refusal: a rule of limit 0 refused
 	Took       time.Duration // how long the decision took, without Waited; for most decisions in this process, whole microseconds
@@ -45,7 +51,8 @@ type Outcome struct {
 	Key        string        // as in Violation
 	Mode       Mode          // ModeShadow and ModeTrigger refuse nothing
 	Limit      int64         // permits per window
-	Cost       int64         // permits that the call asked for
+	CostBefore int64         // permits that the rule was charged before; of an abandoned call, permits that it asked for; else 0
+	Cost       int64         // permits that the rule has charged for the call; if the rule or another one refused, permits that the call asked for
 	Remaining  int64         // of a refusal: permits that the rule would admit now
 	RetryAfter time.Duration // of a refusal: until this rule would admit the call; 0 if Never
 	Refused    bool          // the rule refused; in ModeShadow it would have
@@ -100,10 +107,10 @@ func (l *Limiter) observe(ctx context.Context, e *Event) {
 	}
 }
 
-// tell calls the observers with an event that has no rules.
-func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err error) {
+// tell calls the observers with an event that is no decision.
+func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err error, rules ...Outcome) {
 	if l.observed() {
-		l.observe(ctx, &Event{Kind: kind, Method: method, Err: err})
+		l.observe(ctx, &Event{Kind: kind, Method: method, Rules: rules, Err: err})
 	}
 }
 
@@ -127,14 +134,30 @@ func (c *call) observe(ctx context.Context, took time.Duration) {
 	if e.Err == nil {
 		e.Err = c.asked.Failure
 	}
-	if c.err == nil {
+	if e.Kind != EventFailed {
 		for i := range c.rulings {
-			o := c.outcome(&c.rulings[i])
-			if e.Kind == EventRefused && o.Mode == ModeEnforce && o.Refused && !c.never {
-				e.RetryAfter = max(e.RetryAfter, o.RetryAfter)
-			}
-			e.Rules = append(e.Rules, o)
+			e.add(c, &c.rulings[i])
 		}
 	}
 	c.limiter.observe(ctx, e)
+}
+
+// add adds the outcome of one rule to a decision.
+func (e *Event) add(c *call, r *ruling) {
+	o := c.outcome(r)
+	switch {
+	case e.Kind == EventAbandoned:
+		o = r.rule.outcome(r.subject, o.Limit)
+		o.CostBefore = r.cost
+	case e.Kind == EventAdmitted && !o.Refused && r.isAsked():
+		o.Cost = c.claim(r).Charged
+	case o.Mode == ModeEnforce && o.Refused && !c.never:
+		e.RetryAfter = max(e.RetryAfter, o.RetryAfter)
+	}
+	e.Rules = append(e.Rules, o)
+}
+
+// outcome returns the outcome of a rule without an answer.
+func (p *prepared) outcome(subject string, limit int64) Outcome {
+	return Outcome{Rule: p.shown, Window: p.window, Key: key.Shown(subject), Mode: p.Mode, Limit: limit}
 }

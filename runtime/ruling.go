@@ -61,9 +61,8 @@ func (c *call) retry(r *ruling) time.Duration {
 
 // outcome returns the answer of one rule.
 func (c *call) outcome(r *ruling) Outcome {
-	o := Outcome{
-		Rule: r.rule.shown, Window: r.rule.window, Key: key.Shown(r.subject), Mode: r.rule.Mode, Limit: r.limit, Cost: r.cost,
-	}
+	o := r.rule.outcome(r.subject, r.limit)
+	o.Cost = r.cost
 	if r.isAsked() {
 		claim := c.claim(r)
 		o.Limit = claim.Limit

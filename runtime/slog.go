@@ -39,8 +39,9 @@ func WithLinesPerSecond(n int) SlogOption {
 }
 
 // SlogObserver returns an observer for [WithObserver] that logs refusals and failures. A refusal is logged with the delay and the rules that
-// refused, in the fields rule, rule2 and so on. Failures are calls that were not decided, calls that a [FailurePolicy] decided, and refunds
-// and settlements that failed. Admitted calls are not logged. SlogObserver panics if logger is nil.
+// refused, in the fields rule, rule2 and so on. Failures are calls that were not decided, gave up waiting, or were decided by a
+// [FailurePolicy], and refunds and settlements that failed. Those have their rules in the same fields, with cost and cost_before. Admitted
+// calls are not logged. SlogObserver panics if logger is nil.
 func SlogObserver(logger *slog.Logger, level slog.Level, options ...SlogOption) func(context.Context, *Event) {
 	if logger == nil {
 		panic("ratelimit.SlogObserver: the logger is nil")
@@ -102,12 +103,12 @@ func (s *slogger) fields(e *Event) []slog.Attr {
 	fields := filled(slog.String("method", e.Method), slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never),
 		slog.String("waited", words(e.Waited)))
 	fields = append(fields, slog.String("source", e.Source.String()))
-	refused := 0
+	shown := 0
 	for i := range e.Rules {
-		if o := &e.Rules[i]; o.Refused {
+		if o := &e.Rules[i]; o.Refused || o.CostBefore > 0 {
 			name := "rule"
-			if refused++; refused > 1 {
-				name += strconv.Itoa(refused) // a reader of JSON keeps one of several fields of the same name
+			if shown++; shown > 1 {
+				name += strconv.Itoa(shown) // a reader of JSON keeps one of several fields of the same name
 			}
 			fields = append(fields, slog.Any(name, slog.GroupValue(o.fields(s.shown(o.Key))...)))
 		}
@@ -122,7 +123,11 @@ func (s *slogger) fields(e *Event) []slog.Attr {
 }
 
 func (o *Outcome) fields(key string) []slog.Attr {
-	return filled(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", key),
+	fields := filled(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", key),
 		slog.String("mode", o.Mode.String()), slog.Int64("limit", o.Limit), slog.Int64("cost", o.Cost),
 		slog.String("retry_after", words(o.RetryAfter)))
+	if o.CostBefore > 0 {
+		fields = append(fields, slog.Int64("cost_before", o.CostBefore))
+	}
+	return fields
 }

@@ -253,12 +253,12 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 	}
 }
 
-// markCharged sets in each claim of an admitted call what it was charged, and when. A known member was charged nothing, but is marked in
-// the same way: giving that back does nothing.
+// markCharged sets in each claim of an admitted call what it was charged, and when. A known member was charged nothing.
 func markCharged(call *engine.Call, v engine.Verdict) {
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		if c.Refused {
+		if known := c.Dated && c.At == 0; known || c.Refused {
+			c.Dated = false
 			continue
 		}
 		c.Charged = c.Cost

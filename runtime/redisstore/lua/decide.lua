@@ -114,7 +114,7 @@ end
 --            adjustment, by how much the debt would last too long, and 0
 --     3      the earliest time; the room; when all permits are back; the permits used if a trigger fires, or else 0
 --     4      a state of the claim is damaged, and counts as none
---     5      the time at which the charge is recorded, if it is not the time of the call
+--     5      the time at which the charge is recorded, if it is not the time of the call; 0 for a known member, which costs nothing
 --     6      the call is admitted or adjusted: now; when it is admitted, or when its lease ends; the permits that it took from each rule if
 --            it has an amount, or else 0
 --     7      the call is not admitted: now; when to ask again, or 0; 0. This entry may be missing if a rule refuses the call

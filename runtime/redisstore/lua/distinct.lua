@@ -54,7 +54,7 @@ end
 
 -- Only the first charge in each calendar window sets the expiry. In a sliding window, the first charge in each eighth of the period does.
 function distinct.commit(c, n, now)
-  if c.known then return end
+  if c.known then return record(c, 0) end
   local newest, began, stop = time_at(c, '-1', now) or 0, c.a, c.b
   if c.damaged then
     call('DEL', c.key)
