@@ -18,7 +18,7 @@ type law interface {
 	earliest(h history, now, from int64, q ask) int64
 	// keeps reports whether a waiting call gets a place at a time at which it fits.
 	keeps(h history, now, at int64, q ask) bool
-	// used returns the permits used in the window at now, in the way that a trigger counts them.
+	// used returns the permits used in the window at now.
 	used(h history, now int64) int64
 }
 
@@ -152,8 +152,7 @@ func (l windowLaw) used(h history, now int64) int64 {
 	return 0
 }
 
-// counterLaw: the permits in the slice of t and the S slices before it, plus cost, are at most L. A trigger does not count the oldest of these
-// slices, which is only partly in the window.
+// counterLaw: the permits in the slice of t and the S slices before it, plus cost, are at most L.
 type counterLaw struct{ rule ratelimit.Rule }
 
 func (l counterLaw) window() string { return fmt.Sprint("counter ", l.rule.Per, " ", l.slices()) }
@@ -176,14 +175,14 @@ func (l counterLaw) earliest(h history, _, from int64, q ask) int64 {
 		leave = append(leave, (e.at/l.width()+l.slices()+1)*l.width())
 	}
 	return first(from, leave, func(t int64) bool {
-		return h.sum((t/l.width()-l.slices())*l.width())+q.cost <= l.rule.Limit
+		return l.used(h, t)+q.cost <= l.rule.Limit
 	})
 }
 
 func (l counterLaw) keeps(_ history, now, at int64, _ ask) bool { return at <= now }
 
 func (l counterLaw) used(h history, now int64) int64 {
-	return h.sum((now/l.width() - l.slices() + 1) * l.width())
+	return h.sum((now/l.width() - l.slices()) * l.width())
 }
 
 // memberLaw: the members admitted since t-P, or since the last fire time, plus one are at most L, or the call's member is one of them.

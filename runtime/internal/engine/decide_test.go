@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 const second = 1_000_000
@@ -107,26 +109,45 @@ func TestCalendarAfterTheClockWentBack(t *testing.T) {
 	s.require("after it once more", s.admits(5, c), 0)
 }
 
-// A trigger over a sliding counter never fires before its limit is reached within the window.
-func TestTriggerOfASlidingCounterIsNotEarly(t *testing.T) {
-	s := newSubject(t, Rule{Kind: SlidingCounter, Per: 3 * second, Slices: 3})
-	c := Claim{Cost: 1, Limit: 4, Mode: Trigger}
-	s.now = s.now / (3 * second) * 3 * second
-	for _, later := range []int64{0, second / 2} { // two in the first slice
-		at := s.now
-		s.now += later
-		if call, _ := s.ask(c); call.Claims[0].Fired != 0 {
-			t.Fatal("fired at once")
+// A trigger over a sliding counter fires exactly with the charges that raise the count to its limit. The count is that of the algorithm: it
+// includes the slice that is only partly in the window. So whenever the window has as many permits as the limit, the trigger has fired since
+// the count was last below the limit.
+func TestTriggerOfASlidingCounter(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		rule := Rule{Kind: SlidingCounter, Per: 6 * second, Slices: rapid.SampledFrom([]int64{1, 2, 3, 7, 60}).Draw(r, "slices")}
+		s := newSubject(t, rule)
+		type charge struct{ at, n int64 }
+		var charges []charge
+		sum := func(counts func(at int64) bool) (n int64) {
+			for _, c := range charges {
+				if counts(c.at) {
+					n += c.n
+				}
+			}
+			return n
 		}
-		s.now = at
-	}
-	s.now += 3*second + 3*second/4 // that slice is no longer in the window
-	for n := 1; n <= 4; n++ {
-		call, _ := s.ask(c)
-		if fired := call.Claims[0].Fired; fired != 0 && n < 4 || fired != 4 && n == 4 {
-			t.Errorf("call %d within the window fires with %d", n, fired)
+		const limit = 5
+		fired := false
+		for range 60 {
+			s.now += rapid.SampledFrom([]int64{0, 1, second / 3, second, 2 * second, 7 * second}).Draw(r, "later")
+			oldest := rule.slice(s.now) - rule.Slices
+			count := sum(func(at int64) bool { return rule.slice(at) >= oldest })
+			fired = fired && count >= limit
+			cost := rapid.Int64Range(1, 4).Draw(r, "cost")
+			call, _ := s.ask(Claim{Cost: cost, Limit: limit, Mode: Trigger})
+			charges = append(charges, charge{s.now, cost})
+			want := int64(0)
+			if count < limit && count+cost >= limit {
+				want, fired = count+cost, true
+			}
+			if got := call.Claims[0].Fired; got != want {
+				r.Fatalf("a charge of %d after %d fires with %d, want %d", cost, count, got, want)
+			}
+			if exact := sum(func(at int64) bool { return at > s.now-rule.Per }); exact >= limit && !fired {
+				r.Fatalf("the window has %d permits, and the trigger has not fired", exact)
+			}
 		}
-	}
+	})
 }
 
 // A settlement leaves at most the limit in a sliding window. With more permits in it, no later call would be admitted.

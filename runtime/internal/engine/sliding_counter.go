@@ -17,13 +17,21 @@ func sliceTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.width(), B:
 // width returns the length of a slice.
 func (r *Rule) width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
 
-// of returns a pointer to the permits of slice n.
-func (s *slidingCounter) of(n int64) *int64 {
+// index returns where slice n is.
+func (s *slidingCounter) index(n int64) int {
 	i := n % int64(len(s.slices))
 	if i < 0 { // before 1970
 		i += int64(len(s.slices))
 	}
-	return &s.slices[i]
+	return int(i)
+}
+
+// next returns the index of the slice after the one at index i.
+func (s *slidingCounter) next(i int) int {
+	if i++; i < len(s.slices) {
+		return i
+	}
+	return 0
 }
 
 // slice returns the number of the slice that contains a time.
@@ -43,8 +51,10 @@ func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
 		return present, 0
 	}
 	used = s.used
+	i := s.index(s.newest + 1)
 	for n := s.newest + 1; n <= present; n++ {
-		used -= *s.of(n)
+		used -= s.slices[i]
+		i = s.next(i)
 	}
 	return present, used
 }
@@ -52,21 +62,18 @@ func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
 func (s *slidingCounter) Earliest(c *Claim, n, now, from int64) int64 {
 	present, used := s.total(c.Rule, now)
 	excess := used + n - c.Limit
+	i := s.index(present - c.Rule.Slices)
 	for slice := present - c.Rule.Slices; excess > 0 && slice <= s.newest; slice++ {
-		if excess -= *s.of(slice); excess <= 0 {
+		if excess -= s.slices[i]; excess <= 0 {
 			return max(from, (slice+c.Rule.Slices+1)*c.Rule.width())
 		}
+		i = s.next(i)
 	}
 	return from
 }
 
-// Room returns how many permits fit. For a Trigger it does not count the slice that is only partly in the window, so that the Trigger does not
-// fire too early.
 func (s *slidingCounter) Room(c *Claim, now int64) int64 {
-	present, used := s.total(c.Rule, now)
-	if oldest := present - c.Rule.Slices; c.Mode == Trigger && used > 0 && oldest <= s.newest {
-		used -= *s.of(oldest)
-	}
+	_, used := s.total(c.Rule, now)
 	return max(0, c.Limit-used)
 }
 
@@ -78,7 +85,7 @@ func (s *slidingCounter) Reserves(_ *Claim, now, at int64) bool { return at <= n
 func (s *slidingCounter) Commit(c *Claim, n, now, _ int64) bool {
 	s.move(c.Rule, now)
 	n = min(n, mostUsed-s.used)
-	*s.of(s.newest) += n
+	s.slices[s.index(s.newest)] += n
 	s.used += n
 	return true
 }
@@ -86,8 +93,11 @@ func (s *slidingCounter) Commit(c *Claim, n, now, _ int64) bool {
 // move makes the slice that contains now the newest one, unless the clock was set back.
 func (s *slidingCounter) move(r *Rule, now int64) {
 	present, used := s.total(r, now)
-	for n := max(s.newest+1, present-r.Slices); n <= present; n++ {
-		*s.of(n) = 0
+	first := max(s.newest+1, present-r.Slices)
+	i := s.index(first)
+	for n := first; n <= present; n++ {
+		s.slices[i] = 0
+		i = s.next(i)
 	}
 	s.newest, s.used = present, used
 }
@@ -103,8 +113,9 @@ func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
 		return
 	}
 	s.move(c.Rule, now)
-	n = min(n, *s.of(slice)) // after a reset there may be fewer
-	*s.of(slice) -= n
+	i := s.index(slice)
+	n = min(n, s.slices[i]) // after a reset there may be fewer
+	s.slices[i] -= n
 	s.used -= n
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -87,7 +88,7 @@ func (w *twin) watch(do func()) {
 	}
 }
 
-// moved returns how many elements of a list a command returns, adds or compares. LTRIM removes whole nodes of a list, so it does not count.
+// moved returns how many elements of a list, or numbers of a string, a command returns, adds or compares. LTRIM removes whole nodes of a list, so it does not count.
 func moved(command string, list []string) int {
 	words := strings.SplitN(command, " ", 4)
 	number := func(i int) int {
@@ -97,6 +98,9 @@ func moved(command string, list []string) int {
 	switch words[0] {
 	case "LPOP":
 		return max(1, number(2))
+	case "GETRANGE":
+		last, _ := strconv.Atoi(words[3])
+		return (last - number(2)) / 8
 	case "LREM":
 		compared, left := 0, max(number(2), -number(2))
 		for i := range list {
@@ -180,14 +184,14 @@ func TestBoundsOfARefund(t *testing.T) {
 	take(10_000)
 	last := take(3)
 	take(1000)
-	for name, call := range map[string]*engine.Call{"first": first, "second": second, "middle": middle, "last": last} {
+	for i, call := range []*engine.Call{first, second, last, middle} {
 		n, before := call.Claims[0].Charged, w.peek(t, claim)
 		w.change(call, -n)
 		if w.moved > 10_000+int(n) {
-			t.Errorf("the %s refund compares %d permits", name, w.moved)
+			t.Errorf("refund %d compares %d permits", i+1, w.moved)
 		}
 		if after := w.peek(t, claim); after != before+n {
-			t.Errorf("the %s refund of %d permits changes the room from %d to %d", name, n, before, after)
+			t.Errorf("refund %d of %d permits changes the room from %d to %d", i+1, n, before, after)
 		}
 	}
 	for cost := int64(1); cost <= claim.Limit; cost += 2500 { // the engine and the script agree on when each permit leaves
@@ -230,6 +234,36 @@ func TestBoundsOfMembers(t *testing.T) {
 				w.change(call, -1)
 			}
 			w.peek(r, call.Claims[0])
+		}
+	})
+}
+
+// A counter of ten thousand slices needs a few commands that read a block of slices each, after any pause, and however much is refused. It
+// also reads states that have no sums yet.
+func TestBoundsOfACounter(t *testing.T) {
+	v := newVirtualBy(t, loggingClock)
+	rapid.Check(t, func(r *rapid.T) {
+		v.client.FlushDB(t.Context())
+		v.set(start)
+		claim := oneClaim(engine.SlidingCounter).Claims[0]
+		claim.Rule.Slices, claim.Limit = 10_000, 200
+		w := newTwin(v, claim.Rule)
+		for range 15 {
+			v.set(v.now + rapid.SampledFrom([]int64{0, 6_000, 50_000, second, 20 * second, 55 * second, 61 * second}).Draw(r, "later"))
+			if state := v.client.Get(t.Context(), stateKey).Val(); strings.HasPrefix(state, "\x02") && rapid.IntRange(0, 3).Draw(r, "without sums") == 0 {
+				v.client.Set(t.Context(), stateKey, "\x01"+state[1:25]+state[25+8*101:], redis.KeepTTL)
+			}
+			call := &engine.Call{Prefix: "p", Report: rapid.Bool().Draw(r, "report"), Claims: []engine.Claim{claim}}
+			call.Claims[0].Cost = rapid.SampledFrom([]int64{1, 5, 60, 200}).Draw(r, "cost")
+			admitted := w.decide(r, call).Admitted
+			if admitted && rapid.IntRange(0, 3).Draw(r, "gives back") == 0 {
+				v.set(v.now + rapid.SampledFrom([]int64{0, second, 40 * second}).Draw(r, "after"))
+				w.change(call, -call.Claims[0].Cost)
+			}
+			if w.moved > 104 || w.ran > 15 {
+				r.Fatalf("%d commands run, and one of them reads %d numbers", w.ran, w.moved)
+			}
+			w.peek(r, claim)
 		}
 	})
 }

@@ -91,7 +91,8 @@ func drawRules(t *rapid.T) []*engine.Rule {
 		case engine.Warmup:
 			r.Warmup = rapid.SampledFrom([]int64{1, 1000, 10 * second}).Draw(t, "warmup")
 		case engine.SlidingCounter:
-			r.Slices = rapid.Int64Range(1, min(7, r.Per)).Draw(t, "slices")
+			r.Slices = rapid.SampledFrom([]int64{1, 2, 3, 7, 99, 100, 101, 250, 1200}).Draw(t, "slices")
+			r.Slices = min(r.Slices, r.Per)
 		}
 		if rapid.IntRange(0, 4).Draw(t, "blocks") == 0 {
 			r.Block = rapid.SampledFrom([]int64{1000, second}).Draw(t, "block")

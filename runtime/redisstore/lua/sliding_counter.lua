@@ -1,41 +1,90 @@
 -- A sliding window of constant size. It counts the permits in each slice of time, including the slice that is only partly in the window.
 -- The state is a string: LAYOUT, the number of the newest slice, the permits of all slices, the permits of the newest slice, and a ring
--- with the permits of each slice. The ring is not kept up to date for the newest slice. a is the length of a slice, and b is how many
--- slices make a window.
+-- with the permits of each slice. In the ring the newest slice has none. a is the length of a slice, and b is how many slices make a window.
+--
+-- A ring of more than BLOCK slices has the layout SUMS: before the ring stand the sums of its blocks, which have BLOCK slices each, and the
+-- last one the rest. So a decision reads at most three blocks and the sums.
 local sliding_counter = { reserves = at_once, last = always }
 
-local RING = 25 -- bytes before the ring
+local SUMS = 2
+local BLOCK = 100
+local NUMBERS = 25 -- bytes before the sums
 
--- Returns where the permits of slice n are in the state.
-local function offset(c, n) return RING + 8 * (n % (c.b + 1)) end
+-- Computes what is the same for all subjects: the slices of the ring, how many sums there are, how many bytes are before the ring, and the
+-- layout.
+function sliding_counter.prepare(c)
+  c.slots = c.b + 1
+  c.blocks = c.slots > BLOCK and ceil(c.slots / BLOCK) or 0
+  c.head = NUMBERS + 8 * c.blocks
+  c.layout = c.blocks > 0 and SUMS or LAYOUT
+end
 
--- Returns some bytes of the state. A state from before LAYOUT is kept in the claim: see load_numbers.
+-- Returns some bytes of the state. A state of an earlier layout is kept in the claim: see load_numbers.
 local function part(c, first, last)
   if c.state then return string.sub(c.state, first + 1, last + 1) end
   return call('GETRANGE', c.key, first, last)
 end
 
--- Returns the permits of some slices of the ring, as they are stored.
-local function ring(c, from, to)
-  if from > to then return '' end
-  local first, last = offset(c, from), offset(c, to) + 7
-  if first < last then return part(c, first, last) end
-  return part(c, first, offset(c, c.b) + 7) .. part(c, offset(c, 0), last)
+-- Returns the last slot of the block of a slot. Without sums, the whole ring is a block.
+local function end_of_block(c, slot)
+  return c.blocks == 0 and c.b or min(c.b, slot - slot % BLOCK + BLOCK - 1)
 end
 
--- Returns the three numbers before the ring, or nothing. It keeps a state from before LAYOUT in the claim, since the next change writes all
+local function sum(c, slot) return (parse('<d', c.sums, 8 * floor(slot / BLOCK) + 1)) end
+
+local function set_sum(c, slot, n)
+  local before = 8 * floor(slot / BLOCK)
+  c.sums = string.sub(c.sums, 1, before) .. pack('<d', n) .. string.sub(c.sums, before + 9)
+end
+
+-- Subtracts the permits of some slices from n, the oldest slice first, until nothing is left. Returns the rest, and the slice that left
+-- nothing, if there is one.
+local function subtract(c, from, to, n)
+  while from <= to do
+    local slot = from % c.slots
+    local stop = end_of_block(c, slot)
+    local whole = c.blocks > 0 and slot % BLOCK == 0 and from + stop - slot <= to
+    stop = min(stop, slot + to - from)
+    if whole and sum(c, slot) < n then
+      n = n - sum(c, slot)
+    else
+      local permits = part(c, c.head + 8 * slot, c.head + 8 * stop + 7)
+      for i = 1, #permits, 8 do
+        n = n - parse('<d', permits, i)
+        if n <= 0 then return n, from + (i - 1) / 8 end
+      end
+    end
+    from = from + stop - slot + 1
+  end
+  return n
+end
+
+-- Returns a state of the layout SUMS, made of one without sums.
+local function with_sums(c, state)
+  local sums = {}
+  for first = NUMBERS, #state - 1, 8 * BLOCK do
+    local n = 0
+    for i = first, min(first + 8 * BLOCK, #state) - 1, 8 do n = n + parse('<d', state, i + 1) end
+    table.insert(sums, pack('<d', n))
+  end
+  return char(SUMS) .. string.sub(state, 2, NUMBERS) .. table.concat(sums) .. string.sub(state, NUMBERS + 1)
+end
+
+-- Returns the three numbers before the ring, or nothing. It keeps a state of an earlier layout in the claim, since the next change writes all
 -- of it.
 local function load_numbers(c, now)
-  local head = call('GETRANGE', c.key, '0', '24')
+  local head = call('GETRANGE', c.key, '0', c.head - 1)
   c.state = nil
-  if byte(head) ~= LAYOUT or #head < RING then
+  if byte(head) ~= c.layout then
     local state = call('GET', c.key)
-    c.state = state and current(c, state, 8)
-    if not c.state then return end
-    head = c.state
+    state = state and current(c, state, 8)
+    if not state then return end
+    if #state == NUMBERS + 8 * c.slots then c.state = c.blocks > 0 and with_sums(c, state) or state end
+    head = c.state or ''
   end
-  if #head >= RING then
+  if #head >= c.head then
     local newest, total, count = parse('<ddd', head, 2)
+    c.sums = c.blocks > 0 and string.sub(head, NUMBERS + 1, c.head) or ''
     if valid(newest) and valid(total) and valid(count) and newest * c.a <= now + HORIZON then return newest, total, count end
   end
   damage(c)
@@ -48,9 +97,7 @@ local function load(c, now)
   c.present = max(floor(now / c.a), newest or 0)
   c.newest, c.total, c.count = nil, 0, 0
   if not newest or c.present - newest > c.b then return end
-  c.newest, c.total, c.count = newest, total, count
-  local left = ring(c, newest + 1, c.present)
-  for i = 1, #left, 8 do c.total = c.total - parse('<d', left, i) end
+  c.newest, c.total, c.count = newest, subtract(c, newest - c.b, c.present - c.slots, total), count
 end
 
 function sliding_counter.check(c, now)
@@ -61,41 +108,55 @@ end
 function sliding_counter.earliest(c, n, now, from)
   local excess = c.total + n - c.limit
   if excess <= 0 or not c.newest then return from end
-  local slices = ring(c, c.present - c.b, c.newest - 1) .. pack('<d', c.count)
-  for i = 1, #slices, 8 do
-    excess = excess - parse('<d', slices, i)
-    if excess <= 0 then return max(from, (c.present + (i + 7) / 8) * c.a) end
-  end
-  return from
+  local left, slice = subtract(c, c.present - c.b, c.newest - 1, excess)
+  if left > c.count then return from end
+  return max(from, ((slice or c.newest) + c.slots) * c.a)
 end
 
 function sliding_counter.full(c, now) return sliding_counter.earliest(c, c.limit, now, now) end
 
--- For a trigger it does not count the slice that is only partly in the window, so that the trigger does not fire too early.
-function sliding_counter.room(c, now)
-  local total, oldest = c.total, c.present - c.b
-  if c.mode == TRIGGER and c.newest and oldest <= c.newest then
-    total = total - (oldest == c.newest and c.count or (parse('<d', ring(c, oldest, oldest))))
-  end
-  return max(0, c.limit - total)
+function sliding_counter.room(c, now) return max(0, c.limit - c.total) end
+
+-- Writes the permits of the newest slice to the ring, and clears the slices up to the present one.
+local function clear(c)
+  local slot = c.newest % c.slots
+  local state = pack('<d', c.count) .. string.rep('\0', 8 * (c.present - c.newest))
+  local room = 8 * (c.slots - slot)
+  call('SETRANGE', c.key, c.head + 8 * slot, string.sub(state, 1, room))
+  if #state > room then call('SETRANGE', c.key, c.head, string.sub(state, room + 1)) end
 end
 
--- Makes the present slice the newest one. If no state counts, it first writes an empty one. It first converts a state from before LAYOUT.
+-- Does the same to the sums. The ring must still be as it was.
+local function clear_sums(c)
+  local slot = c.newest % c.slots
+  set_sum(c, slot, sum(c, slot) + c.count)
+  local from = c.newest + 1
+  while from <= c.present do
+    slot = from % c.slots
+    local stop = from + end_of_block(c, slot) - slot
+    local whole = slot % BLOCK == 0 and stop <= c.present
+    set_sum(c, slot, whole and 0 or (subtract(c, from, min(stop, c.present), sum(c, slot))))
+    from = stop + 1
+  end
+end
+
+-- Makes the present slice the newest one. If no state counts, it first writes an empty one. It first converts a state of an earlier layout.
 local function move(c)
-  local state = not c.newest and HEAD .. string.rep('\0', 24 + 8 * (c.b + 1)) or c.state
-  if state then call('SET', c.key, state, 'KEEPTTL') end
+  if not c.newest then
+    c.state, c.sums = char(c.layout) .. string.rep('\0', c.head - 1 + 8 * c.slots), string.rep('\0', 8 * c.blocks)
+  end
+  local moves = c.newest and c.newest < c.present
+  if moves and c.blocks > 0 then clear_sums(c) end
+  if c.state then call('SET', c.key, c.state, 'KEEPTTL') end
   c.state = nil
   if c.newest == c.present then return end
-  if c.newest then
-    call('SETRANGE', c.key, offset(c, c.newest), pack('<d', c.count))
-    for n = c.newest + 1, c.present do call('SETRANGE', c.key, offset(c, n), string.rep('\0', 8)) end
-  end
+  if moves then clear(c) end
   c.newest, c.count = c.present, 0
-  expire(c.key, (c.present + c.b + 1) * c.a)
+  expire(c.key, (c.present + c.slots) * c.a)
 end
 
 local function write(c)
-  call('SETRANGE', c.key, '1', pack('<ddd', c.present, c.total, c.count))
+  call('SETRANGE', c.key, '1', pack('<ddd', c.present, c.total, c.count) .. c.sums)
 end
 
 function sliding_counter.commit(c, n, now)
@@ -113,9 +174,12 @@ function sliding_counter.give_back(c, n, now, at)
     n = min(n, c.count) -- after a reset there may be fewer
     c.count = c.count - n
   else
-    local kept = parse('<d', ring(c, slice, slice))
+    local slot = slice % c.slots
+    local first = c.head + 8 * slot
+    local kept = parse('<d', part(c, first, first + 7))
     n = min(n, kept)
-    call('SETRANGE', c.key, offset(c, slice), pack('<d', kept - n))
+    call('SETRANGE', c.key, first, pack('<d', kept - n))
+    if c.blocks > 0 then set_sum(c, slot, sum(c, slot) - n) end
   end
   c.total = c.total - n
   write(c)
