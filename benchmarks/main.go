@@ -22,6 +22,8 @@ type effort struct {
 	rounds   int           // of each case on the server
 	calls    int           // in a round
 	limits   []int64       // of sliding windows
+	large    []int64       // limits of large sliding windows
+	members  int64         // of a large set
 	subjects int           // for measurements of memory
 	bench    time.Duration // of one turn of a benchmark in memory
 	turn     time.Duration // of one turn of a load
@@ -33,10 +35,11 @@ type effort struct {
 var (
 	full = effort{
 		rounds: 60, calls: 600, limits: []int64{10, 100, 1_000, 10_000, 100_000}, subjects: 1_000_000,
+		large: []int64{1_000, 10_000, 100_000, 1_000_000}, members: 500_000,
 		bench: 20 * time.Millisecond, turn: 100 * time.Millisecond, turns: 30, load: time.Second, repeats: 3,
 	}
 	quick = effort{
-		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, subjects: 960, bench: 5 * time.Millisecond,
+		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, large: []int64{100, 1000}, members: 1000, subjects: 960, bench: 5 * time.Millisecond,
 		turn: 20 * time.Millisecond, turns: 1, load: 20 * time.Millisecond, repeats: 1,
 	}
 )
@@ -47,6 +50,7 @@ var sections = []struct {
 	measure func(*redisServer, effort) ([]table, error)
 }{
 	{"server", measureServer},
+	{"worst", measureWorst},
 	{"commands", measureCommands},
 	{"memory", measureMemory},
 	{"process", measureProcess},
@@ -64,7 +68,7 @@ func main() {
 	testing.Init() // for testing.Benchmark's own flags
 	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
 	out := flag.String("out", "", "also put the tables between the markers in this `file`")
-	only := flag.String("only", "", "measure only these `sections`, of server,commands,memory,process,throughput,latency,refused,leased")
+	only := flag.String("only", "", "measure only these `sections`, of server,worst,commands,memory,process,throughput,latency,refused,leased")
 	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 1000000)")
 	flag.Parse()
 	e := full

@@ -5,8 +5,8 @@ local distinct = { of_one_call = true, reserves = at_once, last = always }
 
 local MAX_REMOVED = 100 -- how many members a charge removes; that takes about 0.1 ms. Others that have left the window wait for later charges
 
--- Returns the time of the admission at an index, or nothing if there is none. If the set is damaged, it counts as empty, and the next charge
--- deletes it.
+-- Returns the time of the admission at an index, or nothing if there is none. If the set is damaged, it counts as empty, and the next
+-- charge deletes it.
 local function time_at(c, index, now)
   if c.damaged then return end
   local time = tonumber(call('ZRANGE', c.key, index, index, 'WITHSCORES')[2])

@@ -1,6 +1,7 @@
 -- A sliding window of constant size. It counts the permits in each slice of time, including the slice that is only partly in the window.
 -- The state is a string: LAYOUT, the number of the newest slice, the permits of all slices, the permits of the newest slice, and a ring
--- with the permits of each slice. In the ring the newest slice has none. a is the length of a slice, and b is how many slices make a window.
+-- with the permits of each slice. In the ring the newest slice has none. a is the length of a slice, and b is how many slices make a
+-- window.
 --
 -- A ring of more than BLOCK slices has the layout SUMS: before the ring stand the sums of its blocks, which have BLOCK slices each, and the
 -- last one the rest. So a decision reads at most three blocks and the sums.
@@ -8,6 +9,7 @@ local sliding_counter = { reserves = at_once, last = always }
 
 local SUMS = 2
 local BLOCK = 100
+local STEP = 1000 -- how many slices a command writes; Lua takes longer for one text of 80 kB than for ten of 8 kB
 local NUMBERS = 25 -- bytes before the sums
 
 -- Computes what is the same for all subjects: the slices of the ring, how many sums there are, how many bytes are before the ring, and the
@@ -32,9 +34,17 @@ end
 
 local function sum(c, slot) return (parse('<d', c.sums, 8 * floor(slot / BLOCK) + 1)) end
 
-local function set_sum(c, slot, n)
+-- Replaces the sums of the block of a slot and of the blocks after it.
+local function set_sums(c, slot, sums)
   local before = 8 * floor(slot / BLOCK)
-  c.sums = string.sub(c.sums, 1, before) .. pack('<d', n) .. string.sub(c.sums, before + 9)
+  c.sums = string.sub(c.sums, 1, before) .. sums .. string.sub(c.sums, before + #sums + 1)
+end
+
+-- Returns n times the number 0. string.rep copies byte by byte, so it takes longer.
+local function zeros(n)
+  local text = '\0\0\0\0\0\0\0\0'
+  while #text < 8 * n do text = text .. text end
+  return string.sub(text, 1, 8 * n)
 end
 
 -- Subtracts the permits of some slices from n, the oldest slice first, until nothing is left. Returns the rest, and the slice that left
@@ -70,8 +80,7 @@ local function with_sums(c, state)
   return char(SUMS) .. string.sub(state, 2, NUMBERS) .. table.concat(sums) .. string.sub(state, NUMBERS + 1)
 end
 
--- Returns the three numbers before the ring, or nothing. It keeps a state of an earlier layout in the claim, since the next change writes all
--- of it.
+-- Returns the first three numbers, or nothing. It keeps a state of an earlier layout in the claim, since the next change writes all of it.
 local function load_numbers(c, now)
   local head = call('GETRANGE', c.key, '0', c.head - 1)
   c.state = nil
@@ -119,35 +128,47 @@ function sliding_counter.room(c, now) return max(0, c.limit - c.total) end
 
 -- Writes the permits of the newest slice to the ring, and clears the slices up to the present one.
 local function clear(c)
-  local slot = c.newest % c.slots
-  local state = pack('<d', c.count) .. string.rep('\0', 8 * (c.present - c.newest))
-  local room = 8 * (c.slots - slot)
-  call('SETRANGE', c.key, c.head + 8 * slot, string.sub(state, 1, room))
-  if #state > room then call('SETRANGE', c.key, c.head, string.sub(state, room + 1)) end
+  local from = c.newest
+  while from <= c.present do
+    local slot = from % c.slots
+    local n = min(STEP, c.present - from + 1, c.slots - slot)
+    call('SETRANGE', c.key, c.head + 8 * slot, from == c.newest and pack('<d', c.count) .. zeros(n - 1) or zeros(n))
+    from = from + n
+  end
 end
 
 -- Does the same to the sums. The ring must still be as it was.
 local function clear_sums(c)
   local slot = c.newest % c.slots
-  set_sum(c, slot, sum(c, slot) + c.count)
+  set_sums(c, slot, pack('<d', sum(c, slot) + c.count))
   local from = c.newest + 1
   while from <= c.present do
     slot = from % c.slots
-    local stop = from + end_of_block(c, slot) - slot
-    local whole = slot % BLOCK == 0 and stop <= c.present
-    set_sum(c, slot, whole and 0 or (subtract(c, from, min(stop, c.present), sum(c, slot))))
-    from = stop + 1
+    local to = min(c.present, from + c.b - slot) -- at most to the end of the ring, where the last block may be shorter
+    local whole = slot + to - from == c.b and ceil((to - from + 1) / BLOCK) or floor((to - from + 1) / BLOCK)
+    if slot % BLOCK == 0 and whole > 0 then
+      set_sums(c, slot, zeros(whole))
+      from = min(to + 1, from + BLOCK * whole)
+    else
+      to = min(to, from + end_of_block(c, slot) - slot)
+      set_sums(c, slot, pack('<d', (subtract(c, from, to, sum(c, slot)))))
+      from = to + 1
+    end
   end
 end
 
 -- Makes the present slice the newest one. If no state counts, it first writes an empty one. It first converts a state of an earlier layout.
 local function move(c)
   if not c.newest then
-    c.state, c.sums = char(c.layout) .. string.rep('\0', c.head - 1 + 8 * c.slots), string.rep('\0', 8 * c.blocks)
+    c.sums = zeros(c.blocks)
+    c.state = char(c.layout) .. zeros(3) .. c.sums .. zeros(min(c.slots, STEP))
   end
   local moves = c.newest and c.newest < c.present
   if moves and c.blocks > 0 then clear_sums(c) end
-  if c.state then call('SET', c.key, c.state, 'KEEPTTL') end
+  if c.state then
+    call('SET', c.key, c.state, 'KEEPTTL')
+    if not c.newest and c.slots > STEP then call('SETRANGE', c.key, c.head + 8 * c.b, zeros(1)) end -- Redis writes zeros before it
+  end
   c.state = nil
   if c.newest == c.present then return end
   if moves then clear(c) end
@@ -179,7 +200,7 @@ function sliding_counter.give_back(c, n, now, at)
     local kept = parse('<d', part(c, first, first + 7))
     n = min(n, kept)
     call('SETRANGE', c.key, first, pack('<d', kept - n))
-    if c.blocks > 0 then set_sum(c, slot, sum(c, slot) - n) end
+    if c.blocks > 0 then set_sums(c, slot, pack('<d', sum(c, slot) - n)) end
   end
   c.total = c.total - n
   write(c)

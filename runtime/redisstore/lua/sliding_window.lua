@@ -42,8 +42,8 @@ end
 
 function sliding_window.earliest(c, n, now, from) return max(from, time_at(c, integer(n - c.limit - 1), now) + c.a) end
 
--- Returns how many permits are before a time, but at most a given number. The search doubles its step after each success, and halves it after
--- each failure.
+-- Returns how many permits are before a time, but at most a given number. The search doubles its step after each success, and halves it
+-- after each failure.
 local function search(c, time, now, most)
   local found, step = 0, 1
   while step >= 1 do
