@@ -13,8 +13,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// worst is the script time of the longest call of a case. Each turn makes the same calls. Of each call the shortest time counts, because other
-// work on the machine can only make it longer.
+// worst is the script time of the longest call of a case. Each turn makes the same calls. Of each call the shortest time counts, because
+// other work on the machine can only make it longer.
 type worst struct {
 	name  string
 	times []float64 // of each call
