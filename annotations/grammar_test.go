@@ -34,7 +34,7 @@ func documentation() string {
 		"`go doc github.com/ratelimit-go/ratelimit/annotations` has the grammar, and `ratelimit help rule` prints one verb.\n")
 	cell := strings.NewReplacer("|", `\|`)
 	for _, v := range Verbs {
-		b.WriteString("\n## `//ratelimit:" + v.Name + "`\n\nStands " + v.On + ". It " + v.Doc + ".\n")
+		b.WriteString("\n## `//ratelimit:" + v.Name + "`\n\nGoes " + v.On + ". It " + v.Doc + ".\n")
 		if len(v.Args) > 0 {
 			b.WriteString("\n| argument | value | meaning |\n|---|---|---|\n")
 		}

@@ -245,7 +245,7 @@ func (p *parser) fallback(d *Directive, before int) {
 	case !token.IsIdentifier(name) || qualifier != "" && !token.IsIdentifier(qualifier):
 		p.add(a.Name.Pos, "unexpected %q; expected %s", a.Name.Value, want)
 	case len(args) > 1:
-		p.add(args[1].Name.Pos, "unexpected %q behind the function; fallback takes one", args[1].Name.Value)
+		p.add(args[1].Name.Pos, "unexpected %q after the function; fallback takes one", args[1].Name.Value)
 	default:
 		d.Args = []Arg{{Value: a.Name}}
 	}

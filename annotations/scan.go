@@ -41,9 +41,9 @@ func (p *parser) verb(v Text, behind string) bool {
 	case known && behind == "":
 		return true
 	case known:
-		p.add(v.At(len(v.Value)), "unexpected %q behind the verb %s; expected a space", behind, v.Value)
+		p.add(v.At(len(v.Value)), "unexpected %q after the verb %s; expected a space", behind, v.Value)
 	case v.Value == "":
-		p.add(v.Pos-1, "missing verb behind the colon; expected %s", list(verbNames, "or"))
+		p.add(v.Pos-1, "missing verb after the colon; expected %s", list(verbNames, "or"))
 	case strings.HasPrefix(behind, "=") && isOneOf(v.Value, argumentNames):
 		p.add(v.Pos, "missing verb before the argument %s; expected %s", v.Value, list(verbNames, "or"))
 	default:
@@ -187,7 +187,7 @@ func (s *scanner) quoted() (Text, bool) {
 		if quote == '"' && strings.HasSuffix(behind.Value, `"`) {
 			instead = `, or \" for a quote inside`
 		}
-		s.add(behind.Pos, "unexpected %q behind the closing quote; expected a space%s", behind.Value, instead)
+		s.add(behind.Pos, "unexpected %q after the closing quote; expected a space%s", behind.Value, instead)
 		return Text{}, false
 	}
 	if quote == '`' {

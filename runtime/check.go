@@ -201,7 +201,7 @@ func (r Rule) checkWait() error {
 // checkQueue checks a rule of a method: Queue needs Wait there. A request does not need it, because [Limiter.Wait] waits for any rule.
 func (r Rule) checkQueue() error {
 	if r.Queue != 0 && r.Wait == 0 && r.checkWait() == nil {
-		return r.wrong("queue", "found no wait, so none can queue")
+		return r.wrong("queue", "needs wait=: calls that do not wait cannot queue")
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func TestRuleValidate(t *testing.T) {
 
 		{"warmup without a bucket", Rule{Limit: 1, Per: time.Minute, Warmup: time.Second}, "warmup", "expected a token-bucket"},
 		{"prepay without a bucket", Rule{Limit: 1, Per: time.Minute, Prepay: true}, "prepay", "expected a token-bucket"},
-		{"queue without wait", Rule{Algorithm: LeakyBucket, Limit: 1, Per: time.Minute, Queue: 5}, "queue", "found no wait"},
+		{"queue without wait", Rule{Algorithm: LeakyBucket, Limit: 1, Per: time.Minute, Queue: 5}, "queue", "needs wait="},
 		{"queue of debtors", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Wait: time.Second, Prepay: true, Queue: 5}, "queue", "found prepay as well"},
 		{"queue that warms up", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Wait: time.Second, Warmup: time.Second, Queue: 5}, "queue", "found warmup as well"},
 		{"queue of a bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Wait: time.Second, Queue: 5}, "", ""},

@@ -2,7 +2,7 @@ package redisstore
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -208,4 +208,4 @@ func clone(call *engine.Call) *engine.Call {
 }
 
 // errAgain is the error of a request that must be sent again because other calls took the permits that it could have had.
-var errAgain = errors.New("other calls took the permits first, again and again")
+var errAgain = fmt.Errorf("gave up after %d tries: other calls took the permits each time", maxAsks)

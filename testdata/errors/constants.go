@@ -26,7 +26,7 @@ type X interface {
 	//                                    ^ cost: found 0; expected at least 1, or an expression
 	Zero() error
 	//ratelimit:rule limit=5 per=1m cost="none"
-	//                                    ^ cost: this is always 0, so that the rule never applies; expected at least 1
+	//                                    ^ cost: this is always 0, so the rule never applies; expected at least 1
 	Named() error
 	//ratelimit:rule limit=5 per=1m cost="-1"
 	//                                    ^ cost: found -1; expected at least 1, or an expression
@@ -35,19 +35,19 @@ type X interface {
 	//                                   ^ cost: found -1; expected at least 1, or an expression
 	NegativeNumber() error
 	//ratelimit:rule limit=5 per=1m cost="1 - some"
-	//                                    ^ cost: this is always -4, so that the rule never applies; expected at least 1
+	//                                    ^ cost: this is always -4, so the rule never applies; expected at least 1
 	Computed() error
 	//ratelimit:rule limit=5 per=1m settle="none - some"
-	//                                      ^ settle: this is always -5, so that no call is settled; expected at least 0
+	//                                      ^ settle: this is always -5, so no call is settled; expected at least 0
 	Settled() error
 	//ratelimit:rule limit=5 per=1m settle="none"
 	Free() error
 	//ratelimit:rule limit=5 per=1m cost="none" when="some > none"
 	Parameter(none int) error
 	//ratelimit:rule limit=5 per=1m when="false"
-	//                                    ^ when: this is never true, so that the rule never applies
+	//                                    ^ when: this is never true, so the rule never applies
 	Never() error
 	//ratelimit:rule limit=5 per=1m when="some < none"
-	//                                    ^ when: this is never true, so that the rule never applies
+	//                                    ^ when: this is never true, so the rule never applies
 	Compared() error
 }

@@ -51,7 +51,7 @@ type X interface {
 	//                   ^ generic is generic; expected the type parameters of X, or none
 	Generic(a string) error
 	//ratelimit:fallback noError
-	//          ^ no rule refuses calls of NoRule, so that its fallback is never called
+	//          ^ no rule refuses calls of NoRule, so its fallback is never called
 	NoRule()
 	//ratelimit:rule limit=1 per=1m refund=error
 	//                                     ^ refund: NoError returns no error

@@ -1,7 +1,7 @@
 package x
 
 //ratelimit:wrap
-//          ^ Lone has no rule, so that its wrapper would limit nothing
+//          ^ Lone has no rule, so its wrapper would limit nothing
 type Lone interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
@@ -20,7 +20,7 @@ type Skipped interface {
 }
 
 //ratelimit:wrap
-//          ^ F has no rule, so that its wrapper would limit nothing
+//          ^ F has no rule, so its wrapper would limit nothing
 type F func() error
 
 //ratelimit:wrap
@@ -32,7 +32,7 @@ type Ruled interface {
 }
 
 type Nameless struct {
-//   ^ Nameless has neither exported methods nor funcs, so that there is nothing to limit
+//   ^ Nameless has neither exported methods nor funcs, so there is nothing to limit
 	//ratelimit:rule limit=1 per=1m
 	_ func() error
 }

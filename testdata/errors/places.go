@@ -13,7 +13,7 @@ type X interface {
 	io.Reader
 
 	//ratelimit:rule limit=1 per=1m
-	//          ^ NoError returns no error, so that its calls cannot be refused; a fallback can stand in for it
+	//          ^ NoError returns no error, so its calls cannot be refused: add an error result, or write //ratelimit:fallback NAME
 	NoError() int
 
 	//ratelimit:wrap
@@ -35,7 +35,7 @@ type C interface{ ~int | ~string }
 
 //ratelimit:wrap
 type N int
-//6: N has no exported methods, so that there is nothing to limit
+//6: N has no exported methods, so there is nothing to limit
 
 //ratelimit:rule limit=1 per=1m
 //1: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)

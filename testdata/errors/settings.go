@@ -14,7 +14,7 @@ type X interface {
 	//                                    ^ lease: found a leaky-bucket; expected a sliding-window, fixed-window, calendar or token-bucket
 	Leaky(a string) error
 	//ratelimit:rule limit=1 per=1m distinct="{a}" settle="n"
-	//                                                     ^ settle: found distinct as well, which counts members instead of costs
+	//                                                     ^ settle= does not go with distinct=: each member counts once
 	Settled(a string) (n int, err error)
 	//ratelimit:rule limit=1 per=1m settle="m"
 	//                                      ^ unknown name m; the parameter is a, the results are n, err
@@ -26,7 +26,7 @@ type X interface {
 	//                              ^ prepay: found a sliding-window; expected a token-bucket or leaky-bucket
 	Prepay() error
 	//ratelimit:rule limit=1 per=1m algorithm=leaky-bucket queue=3
-	//                                                           ^ queue: found no wait, so none can queue
+	//                                                           ^ queue: needs wait=: calls that do not wait cannot queue
 	Queue() error
 	//ratelimit:rule limit=10 per=1s algorithm=token-bucket warmup=2s wait=10s queue=1
 	//                                                                               ^ queue: found warmup as well; expected a bucket whose calls wait for their own permits
@@ -47,10 +47,10 @@ type X interface {
 	//                                                               ^ distinct: found a token-bucket; expected a sliding-window or calendar
 	Distinct(a string) error
 	//ratelimit:rule limit=10 per=1m distinct="{a}" cost="len(a)"
-	//                                                    ^ cost: found distinct as well, which counts a member once; to leave calls out, write when=
+	//                                                    ^ cost= does not go with distinct=: each member counts once. To exempt calls, write when=
 	DistinctCost(a string) error
 	//ratelimit:rule limit=10 per=1m distinct="{a}" cost=1
-	//                                                   ^ cost: found distinct as well, which counts a member once; to leave calls out, write when=
+	//                                                   ^ cost= does not go with distinct=: each member counts once. To exempt calls, write when=
 	DistinctOne(a string) error
 	//ratelimit:rule limit=1 per=1m distinct="{a}:{c}"
 	//                                             ^ unknown name c; the parameter is a

@@ -4,7 +4,7 @@ import "sync"
 
 type S struct {
 	//ratelimit:rule limit=1 per=1m
-	//          ^ S has directives on its methods, so that they cannot stand on its fields, too
+	//          ^ S has directives on its methods, so they cannot go on its fields, too
 	F func() error
 }
 
@@ -12,7 +12,7 @@ type S struct {
 func (S) M() error { return nil }
 
 //ratelimit:rule limit=1 per=1m
-//          ^ n returns no error, so that its calls cannot be refused; a fallback can stand in for it
+//          ^ n returns no error, so its calls cannot be refused: add an error result, or write //ratelimit:fallback NAME
 //ratelimit:skip
 //          ^ skip belongs above a method; it says that the rules of the type do not apply there
 type n func()
@@ -36,7 +36,7 @@ type T struct {
 }
 
 type L struct {
-//6: L holds a lock in in, so that it cannot be copied
+//6: L holds a lock in in, so it cannot be copied
 	//ratelimit:rule limit=1 per=1m
 	F  func() error
 	in struct{ mu [1]sync.Mutex }
@@ -44,7 +44,7 @@ type L struct {
 
 //ratelimit:wrap
 type Empty struct{ n int }
-//6: Empty has no exported methods, so that there is nothing to limit
+//6: Empty has no exported methods, so there is nothing to limit
 
 //ratelimit:rule limit=1 per=1m
 //          ^ m is not exported: the wrapper has exported methods only
@@ -60,7 +60,7 @@ func (P) M() error { return nil }
 func (Gone) M() error { return nil }
 
 //ratelimit:wrap
-//          ^ G has no rule, so that its wrapper would limit nothing
+//          ^ G has no rule, so its wrapper would limit nothing
 type G func() error
 
 //ratelimit:wrap name=LimitG

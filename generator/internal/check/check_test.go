@@ -65,14 +65,14 @@ func module(t *testing.T) string {
 func TestNeverApplies(t *testing.T) {
 	check(t, []scenario{
 		{"a condition that is false", "//ratelimit:rule limit=1 per=1m when=\"six < three\"\nM(n int) error",
-			[]string{`9:39: when: this is never true, so that the rule never applies`}},
+			[]string{`9:39: when: this is never true, so the rule never applies`}},
 		{"a condition that is false, beside what is wrong",
 			"//ratelimit:rule limit=1 per=1m when=false key={nope} cost=\"m\"\nM(n int) error", []string{
-				`9:38: when: this is never true, so that the rule never applies`,
+				`9:38: when: this is never true, so the rule never applies`,
 				`9:49: unknown name nope; the parameter is n`,
 				`9:61: unknown name m; the parameter is n`}},
 		{"a cost of nothing", "//ratelimit:rule limit=1 per=1m cost=\"six - 6\"\nM(n int) error",
-			[]string{`9:39: cost: this is always 0, so that the rule never applies; expected at least 1`}},
+			[]string{`9:39: cost: this is always 0, so the rule never applies; expected at least 1`}},
 		{"a condition that is true", "//ratelimit:rule limit=1 per=1m when=\"six > three\"\nM(n int) error", nil},
 		{"a parameter", "//ratelimit:rule limit=1 per=1m when=\"n < three\" cost=\"n\"\nM(n int) error", nil},
 		{"a parameter that hides a constant", "//ratelimit:rule limit=1 per=1m cost=\"six - 6\"\nM(six int) error", nil},
@@ -93,7 +93,7 @@ func TestNeverPasses(t *testing.T) {
 		{"evenly spaced", "//ratelimit:rule limit=9 per=1m cost=\"six\" algorithm=leaky-bucket\nM(n int) error",
 			[]string{"9:39: cost: found 6, but a leaky-bucket holds 1 permit and never admits more; expected prepay, or a token-bucket"}},
 		{"members", "//ratelimit:rule limit=5 per=1m cost=\"six\" distinct=\"{n}\"\nM(n int) error",
-			[]string{"9:39: cost: found distinct as well, which counts a member once; to leave calls out, write when="}},
+			[]string{"9:39: cost= does not go with distinct=: each member counts once. To exempt calls, write when="}},
 		{"as much as the burst", "//ratelimit:rule limit=1 per=1m cost=\"six\" algorithm=token-bucket burst=6\nM(n int) error", nil},
 		{"prepaid", "//ratelimit:rule limit=1 per=1m cost=\"six\" algorithm=token-bucket prepay\nM(n int) error", nil},
 		{"a trigger", "//ratelimit:rule limit=1 per=1m cost=\"six\" mode=trigger\nM(n int) error", nil},
@@ -294,7 +294,7 @@ func TestEmptyKey(t *testing.T) {
 	const rule = "//ratelimit:rule limit=1 per=1m key="
 	check(t, []scenario{
 		{"an empty text", rule + "\"{''}\"\nM(n int) error",
-			[]string{"9:38: key: this is empty in every call, so that every call fails; without key= there is one budget for everybody",
+			[]string{"9:38: key: this is empty in every call, so every call fails; without key= there is one budget for everybody",
 				"9:38: warning: key: the text \"{''}\" is the same for every call; write the name of a parameter in the braces"}},
 		{"a number", rule + "{six}\nM(n int) error", nil},
 	})

@@ -32,7 +32,7 @@ func (c *methods) ofConcrete() {
 		c.add(f.Name(), f.Signature(), declared)
 	}
 	if len(found) == 0 && !c.faulty {
-		c.errorf(c.of.Pos, "%s has no exported methods, so that there is nothing to limit", c.object.Name())
+		c.errorf(c.of.Pos, "%s has no exported methods, so there is nothing to limit", c.object.Name())
 	}
 }
 

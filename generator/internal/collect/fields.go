@@ -28,7 +28,7 @@ func (c *methods) ofFields() {
 		}
 	}
 	if len(c.of.Methods) == 0 && !c.found[before:].HasErrors() {
-		c.errorf(c.of.Pos, "%s has neither exported methods nor funcs, so that there is nothing to limit", c.object.Name())
+		c.errorf(c.of.Pos, "%s has neither exported methods nor funcs, so there is nothing to limit", c.object.Name())
 	}
 	if len(c.of.Rules) > 0 {
 		c.warnOfPromoted()
@@ -82,7 +82,7 @@ func funcsIn(t types.Type, seen map[types.Type]bool) (names []string) {
 func (c *methods) noLock(t *types.Struct) {
 	for f := range t.Fields() {
 		if holdsLock(f.Type()) {
-			c.errorf(c.of.Pos, "%s holds a lock in %s, so that it cannot be copied", c.object.Name(), f.Name())
+			c.errorf(c.of.Pos, "%s holds a lock in %s, so it cannot be copied", c.object.Name(), f.Name())
 		}
 	}
 }

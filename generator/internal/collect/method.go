@@ -99,7 +99,7 @@ func (c *methods) direct(m *model.Method, declared []declaration) {
 		c.errorf(skip.Verb.Pos, "%s has no rules that could be skipped", c.object.Name())
 	}
 	if m.Fallback != nil && len(m.Rules) == 0 {
-		c.errorf(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so that its fallback is never called", m.Name)
+		c.errorf(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so its fallback is never called", m.Name)
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *methods) apply(m *model.Method, g annotations.Group) {
 		c.errorf(g.Wrap.Verb.Pos, "wrap belongs above a type")
 	}
 	if m.Error < 0 && g.Fallback.IsZero() && len(g.Rules) > 0 {
-		c.errorf(g.Rules[0].Verb.Pos, "%s returns no error, so that its calls cannot be refused; a fallback can stand in for it", m.Name)
+		c.errorf(g.Rules[0].Verb.Pos, "%s returns no error, so its calls cannot be refused: add an error result, or write //ratelimit:fallback NAME", m.Name)
 		return
 	}
 	if !g.Fallback.IsZero() && !g.Fallback.Bad && m.Fallback == nil {
@@ -185,7 +185,7 @@ func (c *methods) reportIneffective(g annotations.Group) {
 		c.found.Add(c.of.Rules[0].Verb.Pos,
 			"this rule applies to no method of %s, so it limits nothing; only methods that return an error can refuse calls", name)
 	case !g.Wrap.IsZero() && !any:
-		c.found.Add(g.Wrap.Verb.Pos, "%s has no rule, so that its wrapper would limit nothing", name)
+		c.found.Add(g.Wrap.Verb.Pos, "%s has no rule, so its wrapper would limit nothing", name)
 	default:
 		c.warnOfSpared()
 	}

@@ -49,12 +49,12 @@ func (c *collector) isValid(r *model.Rule) bool {
 	switch cost := r.Rule.Cost; {
 	case !cost.Pos.IsValid():
 	case rule.Distinct != "":
-		c.errorf(cost.Pos, "cost: found distinct as well, which counts a member once; to leave calls out, write when=")
+		c.errorf(cost.Pos, "cost= does not go with distinct=: each member counts once. To exempt calls, write when=")
 	case cost.Expr.IsZero() && cost.Int < 1:
 		c.errorf(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
 	}
 	if arg, ok := r.Arg("settle"); ok && rule.Distinct != "" {
-		c.errorf(arg.Value.Pos, "settle: found distinct as well, which counts members instead of costs")
+		c.errorf(arg.Value.Pos, "settle= does not go with distinct=: each member counts once")
 	}
 	for _, wrong := range rule.Problems() {
 		c.errorf(position(r, wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)

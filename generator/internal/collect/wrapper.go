@@ -24,7 +24,7 @@ func (c *collector) wrapper(s *typeSource) *model.Wrapper {
 		return nil
 	}
 	if w.Kind != model.Interface && onFields != nil && onMethods != nil {
-		c.errorf(first(c.group(onFields.doc)), "%s has directives on its methods, so that they cannot stand on its fields, too", w.Object.Name())
+		c.errorf(first(c.group(onFields.doc)), "%s has directives on its methods, so they cannot go on its fields, too", w.Object.Name())
 		return nil
 	}
 	c.fill(w, s, g, before)

@@ -69,7 +69,7 @@ func compileRules(from reach.From, methods []*model.Method) annotations.Diagnost
 	}
 	for pos, any := range applied {
 		if !any {
-			errs = append(errs, annotations.Diagnostic{Pos: pos, Msg: "when: this is never true, so that the rule never applies"})
+			errs = append(errs, annotations.Diagnostic{Pos: pos, Msg: "when: this is never true, so the rule never applies"})
 		}
 	}
 	for _, c := range ofType {

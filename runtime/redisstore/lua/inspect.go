@@ -30,7 +30,7 @@ type count struct {
 	now    int64
 }
 
-// due has the functions that read the permits that calls wait for, by the Lua files of the algorithms that let calls wait.
+// due maps each Lua file to the function that reads its pending permits.
 var due = map[string]func(*count, context.Context) ([]Due, error){
 	"sliding_window": (*count).ofPermits, "window": (*count).ofWindows, "bucket": (*count).ofBucket,
 }
