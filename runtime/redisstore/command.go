@@ -41,6 +41,12 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	sent, err := false, n.unsent(ctx, ctx.Err())
 	if err == nil {
 		err = n.breaker.Try(func() error {
+			if n.own != nil && n.breaker.Fails() {
+				if err := n.knock(ctx); !breaker.Reached(err) {
+					lost = runs[0]
+					return breaker.Unsent{Err: err}
+				}
+			}
 			sent = true
 			n.sendAll(ctx, runs)
 			for _, r := range runs {
@@ -62,6 +68,14 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	if lost != nil {
 		n.lost(lost.Keys[0].(string))
 	}
+}
+
+// knock connects to a server that was not reached before. It does so as a subscriber, without the client's pool: after many connections that
+// failed, a pool fails all calls, and tries to connect only once a second.
+func (n *node) knock(ctx context.Context) error {
+	subscriber := n.own.Subscribe(ctx)
+	defer subscriber.Close()
+	return n.unsent(ctx, subscriber.Ping(ctx))
 }
 
 // unsent returns what kept a run from being sent if err, a deadline exceeded, says no more than that. It is the client's deadline for a connection

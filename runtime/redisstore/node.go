@@ -25,6 +25,9 @@ type node struct {
 	ahead     atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
 }
 
+// pause is the time until one call tries again to reach a server that fails. It is short because the try only knocks.
+const pause = 20 * time.Millisecond
+
 // node returns the server of a subject.
 func (s *store) node(ctx context.Context, subject string) (*node, error) {
 	client, err := s.Of(ctx, subject)
@@ -49,7 +52,7 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node)
 	}
-	n := &node{store: s, client: client, breaker: breaker.New()}
+	n := &node{store: s, client: client, breaker: breaker.New(pause)}
 	n.functions.Store(s.functions)
 	if whole, ok := s.nodes.Load(client); ok { // n is a range of slots of this node
 		n.own = whole.(*node).own

@@ -138,7 +138,7 @@ func TestPanicsOfTheClient(t *testing.T) {
 			}
 			n.mu.Unlock()
 			want := 0
-			if inBackground && name != "dialer" { // go-redis itself recovers the panic of a dialer
+			if inBackground {
 				want = 1
 			}
 			if got := strings.Count(text(), `level=ERROR msg="the client`); got != want {

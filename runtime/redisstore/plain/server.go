@@ -24,7 +24,7 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 	}
 	b, ok := s.breakers.Load(server)
 	if !ok {
-		b, _ = s.breakers.LoadOrStore(server, breaker.New())
+		b, _ = s.breakers.LoadOrStore(server, breaker.New(breaker.Pause))
 	}
 	cluster, isCluster := s.Client.(*redis.ClusterClient)
 	if isCluster {

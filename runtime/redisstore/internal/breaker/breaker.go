@@ -12,18 +12,20 @@ import (
 )
 
 const (
-	maxFailures = 3                      // failures in a row, after which calls do not try the server
-	pause       = 100 * time.Millisecond // the time until one call tries again
+	maxFailures = 3 // failures in a row, after which calls do not try the server
+
+	// Pause is the usual time until one call tries again.
+	Pause = 100 * time.Millisecond
 )
 
 // Breaker makes calls fail at once after several failures in a row. A reply of the server is not a failure, whatever it says.
 type Breaker struct {
 	circuit *gobreaker.CircuitBreaker[struct{}]
-	last    atomic.Pointer[error]
+	last    atomic.Pointer[error] // of the last try; nil if that reached the server
 }
 
-// New returns a breaker that lets calls try the server.
-func New() *Breaker {
+// New returns a breaker that lets calls try the server. After a pause it lets one call try a server that fails.
+func New(pause time.Duration) *Breaker {
 	return &Breaker{circuit: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:      pause,
 		ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxFailures },
@@ -46,6 +48,8 @@ func (b *Breaker) Try(ask func() error) error {
 		defer func() {
 			if !Reached(err) {
 				b.last.Store(&err)
+			} else if b.last.Load() != nil {
+				b.last.Store(nil)
 			}
 		}()
 		err = ask()
@@ -59,6 +63,9 @@ func (b *Breaker) Try(ask func() error) error {
 	}
 	return Unsent{fmt.Errorf("not tried again so soon after: %w", err)}
 }
+
+// Fails reports whether the last try did not reach the server.
+func (b *Breaker) Fails() bool { return b.last.Load() != nil }
 
 var errPanicked = errors.New("the client panicked")
 

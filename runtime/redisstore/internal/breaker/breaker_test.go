@@ -11,7 +11,7 @@ import (
 // Only failures in a row stop calls from trying. Replies are not failures.
 func TestBreaker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, failures := New(), 0
+		b, failures := New(Pause), 0
 		for range rapid.IntRange(1, 20).Draw(t, "tries") {
 			err := rapid.SampledFrom([]error{nil, reply("LOADING"), io.EOF, errors.New("i/o timeout")}).Draw(t, "error")
 			tried := false
