@@ -12,12 +12,13 @@ local BLOCK = 100
 local STEP = 1000 -- how many slices a command writes; Lua takes longer for one text of 80 kB than for ten of 8 kB
 local NUMBERS = 25 -- bytes before the sums
 
--- Computes what is the same for all subjects: the slices of the ring, how many sums there are, how many bytes are before the ring, and the
--- layout.
+-- Computes what is the same for all subjects: the slices of the ring, how many sums there are, how many bytes are before the ring, the index
+-- of the last of them, and the layout.
 function sliding_counter.prepare(c)
   c.slots = c.b + 1
   c.blocks = c.slots > BLOCK and ceil(c.slots / BLOCK) or 0
   c.head = NUMBERS + 8 * c.blocks
+  c.head_end = integer(c.head - 1)
   c.layout = c.blocks > 0 and SUMS or LAYOUT
 end
 
@@ -82,7 +83,7 @@ end
 
 -- Returns the first three numbers, or nothing. It keeps a state of an earlier layout in the claim, since the next change writes all of it.
 local function load_numbers(c, now)
-  local head = call('GETRANGE', c.key, '0', c.head - 1)
+  local head = call('GETRANGE', c.key, '0', c.head_end)
   c.state = nil
   if byte(head) ~= c.layout then
     local state = call('GET', c.key)
@@ -106,7 +107,8 @@ local function load(c, now)
   c.present = max(floor(now / c.a), newest or 0)
   c.newest, c.total, c.count = nil, 0, 0
   if not newest or c.present - newest > c.b then return end
-  c.newest, c.total, c.count = newest, subtract(c, newest - c.b, c.present - c.slots, total), count
+  if c.present > newest then total = subtract(c, newest - c.b, c.present - c.slots, total) end
+  c.newest, c.total, c.count = newest, total, count
 end
 
 function sliding_counter.check(c, now)
@@ -177,7 +179,8 @@ local function move(c)
 end
 
 local function write(c)
-  call('SETRANGE', c.key, '1', pack('<ddd', c.present, c.total, c.count) .. c.sums)
+  local numbers = pack('<ddd', c.present, c.total, c.count)
+  call('SETRANGE', c.key, '1', c.blocks > 0 and numbers .. c.sums or numbers)
 end
 
 function sliding_counter.commit(c, n, now)
