@@ -239,10 +239,11 @@ func TestBucketOfAnotherLimit(t *testing.T) {
 		for _, test := range tests {
 			rule := ratelimit.Rule{Name: "r", Limit: test.limit, Per: time.Hour, Algorithm: ratelimit.TokenBucket}
 			q := ratelimit.Request{Rule: rule, Key: fmt.Sprint(test), Cost: test.cost}
-			full := s.admit(t, q).At.Add(time.Hour * time.Duration(test.cost) / time.Duration(test.limit))
+			first := s.admit(t, q)
 			q.Rule.Limit, q.Cost = test.then, test.then
 			d := s.refuse(t, q)
-			if want := full.Sub(d.At) * time.Duration(test.limit) / time.Duration(test.then); (d.RetryAfter - want).Abs() > time.Microsecond {
+			gained := d.At.Sub(first.At) * time.Duration(min(test.limit, test.then)) // until the second call, at the lower of the two rates
+			if want := (time.Hour*time.Duration(test.cost) - gained) / time.Duration(test.then); (d.RetryAfter - want).Abs() > time.Microsecond {
 				t.Errorf("%d of %d, then limit %d: full again in %v, want %v", test.cost, test.limit, test.then, d.RetryAfter, want)
 			}
 		}

@@ -92,19 +92,28 @@ func cold(w, stored, taken *big.Rat) *big.Rat {
 	return new(big.Rat).Quo(twice.Mul(twice, height), w)
 }
 
-// A bucket is full again at tat, at its limit. A warm-up has stored this much idle time until then.
+// A bucket is full again at tat, at its limit. A warm-up has stored this much idle time until then. last is the time of the last charge, or of
+// the first call at the limit if that is later.
 type bucket struct {
 	tat, stored *big.Rat
 	rule        ratelimit.Rule
+	last        int64
 }
 
-// replay computes a bucket from the history of its calls. TAT is exact, but rounded to a whole microsecond when the limit changes.
+// replay computes a bucket from the history of its calls.
 func (l bucketLaw) replay(h history, now int64) bucket {
-	b := bucket{new(big.Rat), instantOf(l.rule.Warmup.Microseconds()), l.rule}
-	for _, e := range h {
-		if e.back {
+	b := bucket{tat: new(big.Rat), stored: instantOf(l.rule.Warmup.Microseconds()), rule: l.rule}
+	for i, e := range h {
+		if i == 0 {
+			b.rule = e.rule
+		}
+		switch {
+		case e.asked && l.rule.Warmup == 0:
+			b = b.of(e.rule, e.now)
+		case e.asked:
+		case e.back:
 			b = b.putBack(e)
-		} else {
+		default:
 			b = b.charge(e)
 		}
 	}
@@ -113,6 +122,7 @@ func (l bucketLaw) replay(h history, now int64) bucket {
 
 func (b bucket) charge(e event) bucket {
 	b = b.of(e.rule, e.now).idle(e.now)
+	b.last = max(b.last, e.at)
 	b.tat = new(big.Rat).Add(b.tat, refill(e.rule, e.cost))
 	if e.extra != nil {
 		b.tat.Add(b.tat, e.extra)
@@ -121,59 +131,57 @@ func (b bucket) charge(e event) bucket {
 	return b
 }
 
-// putBack gives back the permits that have not refilled since the charge. While calls wait for their places, it gives nothing back, because the
-// bucket would have run over meanwhile.
+// putBack gives back the permits of a charge, except those that the bucket may have gained since only because they were missing: at most what
+// it gained until the last charge. If the limit has changed, debts do not come back.
 func (b bucket) putBack(e event) bucket {
-	back, now, extra, taken := b.of(e.rule, e.now), instantOf(e.now), e.extra, e.taken
-	if extra == nil {
+	own, last, extra, taken := e.rule, b.last, e.extra, e.taken
+	own.Limit = b.rule.Limit
+	switch {
+	case floor(b.tat).Cmp(instantOf(e.now)) < 0, own.Limit != e.rule.Limit && bucketLaw{own}.prepays():
+		return b
+	case extra == nil:
 		extra, taken = new(big.Rat), new(big.Rat)
+	default: // a warm-up
+		paid := new(big.Rat).Add(instantOf(e.at), new(big.Rat).Add(extra, roundUp(refill(e.rule, e.cost))))
+		if last = paid.Num().Int64(); roundUp(b.tat).Cmp(paid) <= 0 {
+			last = e.at
+		}
 	}
-	refilled, worth := instantOf(e.now-e.at), new(big.Rat).Add(extra, floor(refill(e.rule, e.cost)))
-	if refilled.Cmp(worth) > 0 || floor(back.tat).Cmp(now) < 0 {
+	lost := instantOf(max(0, last-e.at))
+	lost = roundUp(lost.Mul(lost, big.NewRat(max(own.Limit, e.rule.Limit), own.Limit)))
+	if lost.Cmp(new(big.Rat).Add(extra, floor(refill(own, e.cost)))) > 0 {
 		return b
 	}
-	if back.othersWait(e) {
-		return b
+	b.tat = lost.Add(lost, b.tat).Sub(lost, refill(own, e.cost)).Sub(lost, extra)
+	b.stored = least(b.most(), new(big.Rat).Add(b.stored, taken))
+	if b.rule.Warmup == 0 && roundUp(b.tat).Cmp(instantOf(e.now)) <= 0 {
+		b.tat = new(big.Rat) // nothing is left of it
 	}
-	back.tat = refilled.Add(refilled, back.tat).Sub(refilled, refill(e.rule, e.cost)).Sub(refilled, extra)
-	back.stored = least(back.most(), new(big.Rat).Add(back.stored, taken))
-	return back
+	return b
 }
 
-// othersWait reports whether other calls wait, which it concludes from the debt. A prepaid bucket may also be in debt for calls that have run:
-// without a burst only for this call, and with a burst for others, too. With a burst, othersWait counts the debt of others only if the rule lets
-// calls wait.
-func (b bucket) othersWait(e event) bool {
-	law := bucketLaw{e.rule}
-	paid := roundUp(new(big.Rat).Sub(b.tat, refill(e.rule, law.burst())))
-	if paid.Cmp(instantOf(e.now)) <= 0 {
-		return false
-	}
-	own := new(big.Rat).Add(instantOf(e.at), refill(e.rule, e.cost))
-	if e.extra != nil {
-		own.Add(own, e.extra)
-	}
-	return !law.prepays() || (e.wait > 0 || law.burst() == 0) && roundUp(b.tat).Cmp(roundUp(own)) > 0
-}
-
-// of returns the bucket at another limit. The number of missing permits stays the same. A debt keeps its time.
-func (b bucket) of(rule ratelimit.Rule, at int64) bucket {
-	old, now := b.rule, instantOf(at)
+// of returns the bucket as the first call at another limit finds it. Since last it gained at the lower of the two rates, but as long as calls
+// wait for their places, at the old rate. The number of missing permits stays the same. A debt of a prepaid bucket keeps its time.
+func (b bucket) of(rule ratelimit.Rule, now int64) bucket {
+	old := b.rule
 	b.rule = rule
 	if old.Limit == rule.Limit {
 		return b
 	}
-	b.tat = roundUp(b.tat)
-	if b.tat.Cmp(now) <= 0 {
-		return b
+	from := b.last
+	if rule.Limit > old.Limit || roundUp(b.tat).Cmp(instantOf(now-time.Second.Microseconds())) <= 0 { // a full bucket is remembered for a second
+		from = max(from, now)
 	}
-	lacks, debt := new(big.Rat).Sub(b.tat, now), new(big.Rat)
 	if law := (bucketLaw{rule}); law.prepays() {
-		burst := least(lacks, roundUp(refill(old, law.burst())))
-		lacks, debt = burst, new(big.Rat).Sub(lacks, burst)
+		from = max(from, roundUp(new(big.Rat).Sub(b.tat, refill(old, law.burst()))).Num().Int64())
 	}
-	lacks = roundUp(new(big.Rat).Mul(lacks, big.NewRat(old.Limit, rule.Limit)))
-	b.tat = now.Add(now, lacks).Add(now, debt)
+	lacks := new(big.Rat).Sub(b.tat, instantOf(from))
+	if lacks.Sign() > 0 {
+		b.tat = lacks.Mul(lacks, big.NewRat(old.Limit, rule.Limit)).Add(lacks, instantOf(from))
+	} else {
+		b.tat = roundUp(b.tat)
+	}
+	b.last = max(b.last, now)
 	return b
 }
 

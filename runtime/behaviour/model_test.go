@@ -25,7 +25,7 @@ type identity struct {
 
 type history []event
 
-// An event is a charge of a decision, or the refund of a charge.
+// An event is a call that asked a bucket, a charge of a decision, or the refund of a charge.
 type event struct {
 	decision int
 	rule     ratelimit.Rule // the rule as it was at that time
@@ -34,6 +34,7 @@ type event struct {
 	wait     int64 // how long the rule could delay the call
 	now      int64 // when the event happened
 	at       int64 // when the permits count as taken; later than now for a waiting call
+	asked    bool  // this event is a call that asked, at the rule's limit
 	back     bool  // this event is a refund
 	returned bool  // a later event refunds this one
 
@@ -199,6 +200,9 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 // allow is peek, but also charges the call if it is allowed. It returns the number of the decision for giveBack.
 func (m *model) allow(now int64, asks []ask) (outcome, int) {
 	o, answers := m.decide(now, asks)
+	if !o.never {
+		m.convert(now, asks)
+	}
 	switch {
 	case o.never || o.again:
 		return o, 0
@@ -216,6 +220,15 @@ func (m *model) allow(now int64, asks []ask) (outcome, int) {
 	return o, m.decisions
 }
 
+// convert records that a call asked its buckets, which count at its limits from then on.
+func (m *model) convert(now int64, asks []ask) {
+	for _, q := range asks {
+		if _, isBucket := lawOf(q.rule).(bucketLaw); isBucket && q.cost > 0 && len(m.histories[q.identity()]) > 0 {
+			m.histories[q.identity()] = append(m.histories[q.identity()], event{rule: q.rule, now: now, asked: true})
+		}
+	}
+}
+
 func (m *model) block(now int64, asks []ask, answers []answer) {
 	for i, q := range asks {
 		if id := q.identity(); answers[i].refused && q.rule.Block > 0 && m.blocks[id] <= now {
@@ -224,8 +237,8 @@ func (m *model) block(now int64, asks []ask, answers []answer) {
 	}
 }
 
-// undo records a call that the instance's rules admitted before the fleet's rules refused it. It leaves one trace: a bucket counts at the limit of
-// its last charge.
+// undo records a call that the instance's rules admitted before the fleet's rules refused it. It leaves one trace: the time of the last charge
+// of a bucket.
 func (m *model) undo(now int64, asks []ask, answers []answer) {
 	m.decisions++
 	for i, q := range asks {

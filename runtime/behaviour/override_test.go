@@ -81,20 +81,86 @@ func TestOverrideLosesNoPermit(t *testing.T) {
 	})
 }
 
-// If the limit of a bucket changes, the number of missing permits stays the same. Only the time until they are back changes.
-func TestOverrideOfABucket(t *testing.T) {
+// onEveryChange runs a scenario for each store and each way in which the limit of a bucket changes. change sets the limit.
+func onEveryChange(t *testing.T, scenario func(t *testing.T, s *subject, q *ratelimit.Request, change func(limit int64))) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 10, Per: time.Hour, Burst: 10, Algorithm: ratelimit.TokenBucket}, Key: "k", Cost: 10}
-		first := s.admit(t, q)
-		q.Cost = 1
-		if d := s.refuse(t, q); !d.At.Add(d.RetryAfter).Equal(first.At.Add(6 * time.Minute)) {
-			t.Errorf("a permit at %v, want after a tenth of the hour", d.At.Add(d.RetryAfter))
+		for name, set := range map[string]func(*subject, *ratelimit.Request, int64){
+			"override": func(s *subject, q *ratelimit.Request, limit int64) {
+				override(t, s.limiter, q.Rule.Name, ratelimit.Override{Limit: &limit})
+			},
+			"build": func(s *subject, q *ratelimit.Request, limit int64) {
+				q.Rule.Limit = limit
+				s.limiter = s.another()
+			},
+			"call": func(_ *subject, q *ratelimit.Request, limit int64) { q.Rule.Limit = limit },
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := *s
+				q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Per: time.Second, Burst: 50, Algorithm: ratelimit.TokenBucket}, Key: "k"}
+				scenario(t, &s, &q, func(limit int64) { set(&s, &q, limit) })
+			})
 		}
-		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(20))})
-		d := s.refuse(t, q)
-		half := (d.At.Sub(first.At) + time.Microsecond) / 2 // the time in which twice the rate gains the same number of permits
-		if !d.At.Add(d.RetryAfter).Equal(first.At.Add(3*time.Minute + half.Truncate(time.Microsecond))) {
-			t.Errorf("a permit at %v, want after a twentieth of the hour", d.At.Add(d.RetryAfter))
+	})
+}
+
+// A bucket goes on at a raised limit from the first call on, although that is refused: calls are admitted after the delay that it was told.
+func TestRaisedLimitOfABucket(t *testing.T) {
+	onEveryChange(t, func(t *testing.T, s *subject, q *ratelimit.Request, change func(int64)) {
+		q.Rule.Per, q.Rule.Limit, q.Cost = time.Hour, 10, 50
+		s.admit(t, *q)
+		q.Cost = 1
+		s.refuse(t, *q)
+		change(7200)
+		told := s.refuse(t, *q)
+		if told.RetryAfter > time.Second/2 || told.RetryAfter < time.Second/4 {
+			t.Fatalf("the call is told to retry after %v, want half a second", told.RetryAfter)
+		}
+		s.pass(told.RetryAfter / 2)
+		if d := s.refuse(t, *q); !d.At.Add(d.RetryAfter).Equal(told.At.Add(told.RetryAfter)) {
+			t.Errorf("a permit at %v, want at %v as told before", d.At.Add(d.RetryAfter), told.At.Add(told.RetryAfter))
+		}
+		s.pass(told.RetryAfter - told.RetryAfter/2)
+		s.admit(t, *q)
+	})
+}
+
+// Before the first call at a lowered limit, a bucket gains no more than that limit. A peek shows so, and changes nothing.
+func TestLoweredLimitOfABucket(t *testing.T) {
+	onEveryChange(t, func(t *testing.T, s *subject, q *ratelimit.Request, change func(int64)) {
+		q.Rule.Limit, q.Cost = 100, 50
+		first := s.admit(t, *q)
+		change(10)
+		s.pass(time.Second / 2)
+		gained := func(d ratelimit.Decision) int64 { return int64(d.At.Sub(first.At) / (time.Second / 10)) }
+		for range 2 {
+			q.Cost = 1
+			if d := s.peek(t, *q); d.Quotas[0].Remaining != gained(d) {
+				t.Errorf("a peek shows %d permits, want %d", d.Quotas[0].Remaining, gained(d))
+			}
+		}
+		q.Cost, q.UpTo = 50, true
+		if d := s.admit(t, *q); d.Taken != gained(d) {
+			t.Errorf("%d permits are taken after %v, want %d", d.Taken, d.At.Sub(first.At), gained(d))
+		}
+	})
+}
+
+// While calls wait, a bucket does not gain at the old and the new rate together.
+func TestRaisedLimitWhileCallsWait(t *testing.T) {
+	onEveryChange(t, func(t *testing.T, s *subject, q *ratelimit.Request, change func(int64)) {
+		q.Rule.Limit, q.Rule.Burst = 2, 1
+		first := s.admit(t, *q)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go s.limiter.Wait(ctx, *q)
+		waits := *q // at the old limit
+		eventually(t, "a call waits", func() bool {
+			d := s.peek(t, waits)
+			return d.At.Add(d.RetryAfter).Equal(first.At.Add(time.Second))
+		})
+		change(4)
+		if d := s.refuse(t, *q); !d.At.Add(d.RetryAfter).Equal(first.At.Add(750 * time.Millisecond)) {
+			t.Errorf("the next call is admitted after %v, want a quarter of a second after the one that waits", d.At.Add(d.RetryAfter).Sub(first.At))
 		}
 	})
 }

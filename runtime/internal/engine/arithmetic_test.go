@@ -81,10 +81,10 @@ func TestMulDivOfLongTimes(t *testing.T) {
 func TestChangeFromALowLimit(t *testing.T) {
 	const per = 15 * 24 * 3600 * second
 	for _, kind := range []Kind{TokenBucket, Prepaid} {
-		b := bucket{full: 1000*second + per, limit: 1} // one permit is missing
+		b := bucket{full: 1000*second + per, last: 1000 * second, limit: 1} // one permit is missing
 		c := Claim{Rule: &Rule{Kind: kind, Per: per}, Limit: 10_000_000, Burst: 10_000_000}
-		if full, parts := b.in(&c, 1000*second); full != 1000*second+per/c.Limit || parts != 0 {
-			t.Errorf("%s: the bucket is full in %d us and %d parts, want %d", kind, full-1000*second, parts, per/c.Limit)
+		if got := b.at(&c, 1000*second); got.full != 1000*second+per/c.Limit || got.parts != 0 {
+			t.Errorf("%s: the bucket is full in %d us and %d parts, want %d", kind, got.full-1000*second, got.parts, per/c.Limit)
 		}
 	}
 }

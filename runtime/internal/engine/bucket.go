@@ -1,29 +1,22 @@
 package engine
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"sort"
 )
 
 // bucket is the generic cell rate algorithm (ITU-T I.371). Its state is the time at which the bucket is full again, which I.371 calls the
-// theoretical arrival time: full + parts/limit microseconds. limit is that of the last charge. The fraction keeps rounding errors from adding
-// up.
-type bucket struct{ full, parts, limit int64 }
+// theoretical arrival time: full + parts/limit microseconds. limit is that of the last ask. The fraction keeps rounding errors from adding
+// up. last is the time of the last charge, or of the first ask at limit if that is later. A call that waits is charged at its place.
+type bucket struct {
+	full, last   int64
+	parts, limit int32
+}
 
 func newBucket(*Rule) State { return &bucket{full: longAgo} }
 
-// bucketTerms are the period and the burst. A claim that gives permits back also has the price of its charge, the time of ownDebt, and the
-// length of a lease.
-func bucketTerms(c *Claim, _, _ int64) Terms {
-	t := Terms{A: c.Rule.Per, B: c.Burst}
-	if c.Delta < 0 && (c.Rule.Kind.isPrepaid() || c.Rule.Lease > 0) {
-		extra, stored := c.Price(-c.Delta)
-		t.Text = fmt.Appendf(nil, "%d %d %d %d", extra, stored, c.ownDebt(), c.Rule.Lease)
-	}
-	return t
-}
+func bucketTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per, B: c.Burst} }
 
 func mostByBurst(c *Claim) (int64, string) {
 	if c.Burst == c.Limit {
@@ -76,22 +69,33 @@ func (c *Claim) needed(n int64) int64 {
 	return n - c.Burst
 }
 
-// in returns when the bucket is full again at the claim's limit. A change of the limit leaves the number of missing permits as it is, but
-// debts keep their time. The debt of a Prepaid bucket is what it lacks beyond its burst; the debt of a Warmup is all that it lacks.
-func (b *bucket) in(c *Claim, now int64) (whole, parts int64) {
-	if b.limit == c.Limit {
-		return b.full, b.parts
+// whole returns when the bucket is full, rounded up.
+func (b *bucket) whole() int64 { return b.full + int64(min(b.parts, 1)) }
+
+// remembered is how long a full bucket is remembered, in microseconds: its limit may have been lowered before it was full.
+const remembered = 1_000_000
+
+// at returns the bucket as an ask at the claim's limit finds it. Since last it gained at the lower of the two rates, but while calls wait for
+// their places it gains at the old rate. The number of permits that are missing then stays as it is. A debt of a Prepaid or a Warmup keeps its
+// time.
+func (b bucket) at(c *Claim, now int64) bucket {
+	limit := int64(b.limit)
+	if limit == c.Limit || limit == 0 {
+		return b
 	}
-	whole = b.full + min(b.parts, 1)
-	if whole <= now || b.limit == 0 {
-		return whole, 0
+	from, whole, parts := b.last, b.whole(), int64(0)
+	if c.Limit > limit || whole+remembered <= now {
+		from = max(from, now)
 	}
-	missing, debt := whole-now, int64(0)
 	if c.Rule.Kind.isPrepaid() {
-		stored := min(missing, MulDiv(c.Burst, c.Rule.Per, b.limit))
-		missing, debt = stored, missing-stored
+		stored, rest := mulDiv(c.Burst, c.Rule.Per, 0, limit)
+		from = max(from, b.full-stored+min(max(0, int64(b.parts)-rest), 1)) // the end of its debt
 	}
-	return now + MulDiv(missing, b.limit, c.Limit) + debt, 0
+	if whole > from {
+		whole, parts = mulDiv(b.full-from, limit, int64(b.parts), c.Limit)
+		whole += from
+	}
+	return bucket{whole, max(b.last, now), int32(parts), int32(c.Limit)}
 }
 
 // longest is the longest time that a bucket may take to fill: a hundred years, in microseconds.
@@ -99,12 +103,22 @@ const longest = 36600 * 24 * 3600 * 1_000_000
 
 // MulDiv returns a*b/c, rounded up, but at most longest, which is 3.2*10^15. The product may have more bits than an int64.
 func MulDiv(a, b, c int64) int64 {
+	quotient, rest := mulDiv(a, b, 0, c)
+	return quotient + min(rest, 1)
+}
+
+// mulDiv returns the quotient and the rest of (a*b + more)/c. Instead of a quotient above longest it returns longest.
+func mulDiv(a, b, more, c int64) (quotient, rest int64) {
 	high, low := bits.Mul64(uint64(a), uint64(b))
-	if high >= uint64(c) {
-		return longest
+	low, carry := bits.Add64(low, uint64(more), 0)
+	if high += carry; high >= uint64(c) {
+		return longest, 0
 	}
-	quotient, rest := bits.Div64(high, low, uint64(c))
-	return int64(min(quotient+min(rest, 1), longest))
+	whole, part := bits.Div64(high, low, uint64(c))
+	if whole >= longest {
+		return longest, 0
+	}
+	return int64(whole), int64(part)
 }
 
 // gain adds the time in which a bucket gains n permits to the time whole + parts/limit. n may be negative.
@@ -125,7 +139,8 @@ func (c *Claim) gain(whole, parts, n int64) (int64, int64) {
 
 // lacks returns the first time, not before from, at which the bucket is as full as needed says: see [Claim.needed].
 func (b *bucket) lacks(c *Claim, needed, now, from int64) int64 {
-	x, y := b.in(c, now)
+	a := b.at(c, now)
+	x, y := a.full, int64(a.parts)
 	if x < now {
 		x, y = now, 0
 	}
@@ -155,22 +170,24 @@ func (b *bucket) Reserves(c *Claim, now, at int64) bool { return b.Earliest(c, c
 
 func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
 	b.add(c, n, now, now)
+	b.last = max(b.last, at)
 	return true
 }
 
 // add charges n permits, at from or later. A call that waits is charged in the same way: its place is the time at which the bucket has
 // refilled enough.
 func (b *bucket) add(c *Claim, n, now, from int64) {
-	x, y := b.in(c, now)
+	*b = b.at(c, now)
+	x, y := b.full, int64(b.parts)
 	if x < from {
 		x, y = from, 0
 	}
 	x, y = c.gain(x, y, n)
-	*b = bucket{x, y, c.Limit}
+	*b = bucket{x, max(b.last, from), int32(y), int32(c.Limit)}
 }
 
 func (b *bucket) Charge(c *Claim, n, now int64) {
-	before, _ := b.in(c, now)
+	before := b.at(c, now).full
 	b.add(c, n, now, now)
 	empty, _ := c.gain(now, 0, c.Burst)
 	most := max(before, empty+maxDebt)
@@ -180,24 +197,26 @@ func (b *bucket) Charge(c *Claim, n, now int64) {
 	}
 }
 
-func (b *bucket) Last(c *Claim, n, now int64) bool {
+// own returns the claim at the bucket's own limit. Giving back is no ask, so it does not change the rate.
+func (b *bucket) own(c *Claim) Claim {
+	own := *c
+	if b.limit > 0 {
+		own.Limit = int64(b.limit)
+	}
+	return own
+}
+
+func (b *bucket) Last(c *Claim, n, _ int64) bool {
+	own := b.own(c)
 	extra, _ := c.Price(n)
-	x, y := b.in(c, now)
-	x, y = c.gain(x-extra, y, c.needed(n)-n)
+	x, y := own.gain(b.full-extra, int64(b.parts), c.needed(n)-n)
 	return x+min(y, 1) <= c.At
 }
 
-func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) { b.subtract(c, n, now) }
-
-// ownDebt is for giving back a charge of a Prepaid bucket. If the bucket is in debt beyond the time that ownDebt returns, other calls wait for
-// their places. Without a burst this is the time when the charge is paid, because no later call runs before. With a burst later calls may
-// run, and their debt looks like that of waiting calls. ownDebt then returns the same time if the rule lets calls wait. If it does not, no
-// debt is that of a waiting call, and ownDebt returns never.
-func (c *Claim) ownDebt() int64 {
-	if c.Wait == 0 && c.Burst > 0 {
-		return never
+func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
+	if b.subtract(c, n, now) && b.whole() <= now {
+		*b = bucket{full: longAgo}
 	}
-	return c.At + c.Extra + MulDiv(c.Charged, c.Rule.Per, c.Limit)
 }
 
 // debtOf returns how long n permits of a place delay the next place.
@@ -208,35 +227,30 @@ func (c *Claim) debtOf(n int64) int64 {
 	return MulDiv(n, c.Rule.Per, c.Limit)
 }
 
-// othersWait reports whether other calls may be waiting for places behind the charge.
-func (b *bucket) othersWait(c *Claim, now int64) bool {
-	isPlace := c.At > now && !c.Dated
-	if isPlace || b.lacks(c, -c.Burst, now, now) <= now {
-		return false
-	}
-	x, y := b.in(c, now)
-	return !c.Rule.Kind.isPrepaid() || x+min(y, 1) > c.ownDebt()
-}
-
-// subtract gives back the permits that the bucket has not regained since the charge, and reports whether there are any. A later lease may have
-// set the bucket's time ahead by the length of a lease. The bucket cannot know that, so it counts what it gains in that time as regained, too.
-// While other calls wait, subtract gives nothing back: their places stay as they are, and meanwhile the bucket would have run over.
+// subtract gives n permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without
+// these permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
+// limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
-	extra, _ := c.Price(n)
-	x, y := b.in(c, now)
-	refilled := max(0, now+c.Rule.Lease-c.At)
-	if whole, parts := c.gain(x, y, -n); !c.Rule.Kind.isPrepaid() && whole+min(parts, 1) <= c.At {
-		refilled = 0 // this was the last charge
-	}
-	if worth, _ := c.gain(extra, 0, n); refilled > worth || x < now || b.othersWait(c, now) {
+	own := b.own(c)
+	if b.full < now || own.Limit != c.Limit && c.Rule.Kind.isPrepaid() {
 		return false
 	}
-	x, y = c.gain(x-extra+refilled, y, -n)
-	*b = bucket{x, y, c.Limit}
+	extra, _ := c.Price(n)
+	worth, _ := own.gain(extra, 0, n)
+	lost := MulDiv(max(0, b.last-c.At), max(own.Limit, c.Limit), own.Limit)
+	if lost > worth {
+		return false
+	}
+	x, y := own.gain(b.full-extra+lost, int64(b.parts), -n)
+	b.full, b.parts = x, int32(y)
+	if c.At > now && !c.Dated { // the place was the last one
+		x, y = own.gain(x, y, -c.Burst)
+		b.last = min(b.last, max(now, x+min(y, 1)))
+	}
 	return true
 }
 
-func (b *bucket) Expiry(*Rule) int64 { return b.full + min(b.parts, 1) }
+func (b *bucket) Expiry(*Rule) int64 { return b.whole() + remembered }
 
 func (b *bucket) Size() int64 { return 24 }
 

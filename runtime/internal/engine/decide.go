@@ -31,6 +31,9 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	c.Clear()
 	c.Earliest = now
+	if b, ok := cell.State.(*bucket); ok && !call.Peek {
+		*b = b.at(c, now)
+	}
 	if c.Mode == Trigger {
 		return
 	}

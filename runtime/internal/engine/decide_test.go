@@ -50,21 +50,96 @@ func (s *subject) require(what string, got, want int) {
 	}
 }
 
-// A change of a bucket's rate leaves the number of missing permits as it is. The new rate applies from the next charge on.
+// A change of a bucket's rate leaves the number of missing permits as it is. The new rate applies from the first ask on, even if that is
+// refused.
 func TestChangedRateKeepsWhatIsMissing(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
 	fast, slow := Claim{Cost: 1, Limit: 10, Burst: 50}, Claim{Cost: 1, Limit: 2, Burst: 50}
 	s.require("a full bucket", s.admits(100, fast), 50)
-	s.require("an empty one at a lower rate", s.admits(100, slow), 0)
-	s.now += second / 10
-	s.require("with what it gained until the next call", s.admits(100, slow), 1)
+	s.now += second / 2
+	s.require("idle before the first ask at a lower rate", s.admits(100, slow), 1)
 	s.now += 2 * second
 	s.require("after two seconds at two a second", s.admits(100, slow), 4)
-	s.require("back at the higher rate", s.admits(1, fast), 0)
-	s.now += second / 2
-	s.require("with what it gained at two a second until the next call", s.admits(2, fast), 1)
-	s.now += second / 10
-	s.require("a tenth of a second later", s.admits(2, fast), 1)
+	s.now += second / 4
+	s.require("with half a permit, asked at the higher rate", s.admits(1, fast), 0)
+	s.now += second/20 - 1
+	s.require("a microsecond too early", s.admits(1, fast), 0)
+	s.now++
+	s.require("with half a permit more", s.admits(2, fast), 1)
+}
+
+// A peek at another limit shows what an ask would find, and changes nothing.
+func TestPeekAtAnotherRate(t *testing.T) {
+	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
+	fast, slow := Claim{Cost: 1, Limit: 10, Burst: 50}, Claim{Cost: 1, Limit: 1, Burst: 50}
+	s.require("a full bucket", s.admits(100, fast), 50)
+	s.now += 5 * second
+	peek := Call{Claims: []Claim{slow}, Peek: true}
+	peek.Claims[0].Rule = &s.rule
+	before := *s.cell.State.(*bucket)
+	peek.Decide([]*Cell{&s.cell}, s.now)
+	if room, full := peek.Claims[0].Room, peek.Claims[0].Full-s.now; room != 5 || full != 45*second || *s.cell.State.(*bucket) != before {
+		t.Errorf("a room of %d permits, full after %d us, the state is %v, was %v", room, full, s.cell.State, before)
+	}
+	s.require("at the old rate after a peek", s.admits(100, fast), 50)
+}
+
+// While calls wait, a raised limit counts from the last place on: the old and the new rate do not add up. A lowered one does not move the
+// places.
+func TestChangedRateWhileCallsWait(t *testing.T) {
+	for _, c := range []struct{ limit, other, next int64 }{{20, 40, second / 40}, {40, 20, second / 20}} {
+		s := newSubject(t, Rule{Kind: LeakyBucket, Per: second})
+		claim := Claim{Cost: 1, Limit: c.limit, Burst: 1, Wait: 60 * second}
+		var last int64
+		for range 11 {
+			_, v := s.ask(claim)
+			last = v.At
+		}
+		for i := range int64(3) {
+			s.now += second / 100
+			claim.Limit = c.other
+			if _, v := s.ask(claim); v.At-last != (i+1)*c.next {
+				t.Errorf("from %d to %d a second, call %d: admitted %d us after the last place", c.limit, c.other, i, v.At-last)
+			}
+			claim.Limit = c.limit
+			claim.Wait = 0
+			s.ask(claim) // programs with both limits ask
+			claim.Wait = 60 * second
+		}
+	}
+}
+
+// What calls give back late is theirs as far as the bucket could not have been full without them.
+func TestLateRefundsOfABucket(t *testing.T) {
+	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
+	claim := Claim{Cost: 1, Limit: 10, Burst: 50}
+	var calls []Call
+	for range 16 {
+		call, _ := s.ask(claim)
+		calls = append(calls, call)
+	}
+	s.now += second / 20
+	for _, call := range calls {
+		s.giveBack(call)
+	}
+	s.require("nobody took one", s.admits(100, claim), 50)
+
+	for _, patient := range []bool{false, true} {
+		s = newSubject(t, Rule{Kind: TokenBucket, Per: second})
+		five, others := Claim{Cost: 5, Limit: 5, Burst: 5}, Claim{Cost: 1, Limit: 5, Burst: 5}
+		call, _ := s.ask(five)
+		if patient {
+			others.Wait = second
+		} else {
+			s.now += 2 * second / 5
+		}
+		s.require("others take two", s.admits(2, others), 2)
+		before := *s.cell.State.(*bucket)
+		s.giveBack(call)
+		if after := *s.cell.State.(*bucket); before.full-after.full != 3*second/5 {
+			t.Errorf("patient %t: %d us of 600,000 come back", patient, before.full-after.full)
+		}
+	}
 }
 
 // A change of the rate does not change how long a debt lasts.

@@ -3,7 +3,7 @@ package engine
 // Record is a compact cell, for stores in memory. It holds a bucket or a single window as three numbers, and anything else as a cell. What the
 // numbers mean depends on the kind of the rule, which is not part of the Record.
 type Record struct {
-	numbers [3]int64 // a bucket's full, parts and limit, or a window's start, stop and used
+	numbers [3]int64 // a bucket's full, last, and parts and limit in one; or a window's start, stop and used
 	cell    *Cell    // not nil for other kinds, and if there are free places, a block, or windows of calls that wait
 }
 
@@ -11,7 +11,7 @@ type Record struct {
 func NewRecord(r *Rule) Record {
 	switch {
 	case r.Kind.isPlainBucket():
-		return Record{numbers: [3]int64{longAgo, 0, 0}}
+		return Record{numbers: bucket{full: longAgo}.numbers()}
 	case r.Kind == FixedWindow || r.Kind == Calendar:
 		return Record{numbers: [3]int64{longAgo, longAgo, 0}}
 	}
@@ -22,9 +22,15 @@ func NewRecord(r *Rule) Record {
 // isPlainBucket reports whether the kind's state is a bucket and nothing else.
 func (k Kind) isPlainBucket() bool { return k == TokenBucket || k == LeakyBucket || k == Prepaid }
 
-func (r *Record) bucket() bucket   { return bucket{r.numbers[0], r.numbers[1], r.numbers[2]} }
-func (r *Record) window() window   { return window{r.numbers[0], r.numbers[1], r.numbers[2]} }
-func (b bucket) numbers() [3]int64 { return [3]int64{b.full, b.parts, b.limit} }
+func (r *Record) bucket() bucket {
+	return bucket{r.numbers[0], r.numbers[1], int32(r.numbers[2] >> 32), int32(r.numbers[2])}
+}
+
+func (b bucket) numbers() [3]int64 {
+	return [3]int64{b.full, b.last, int64(b.parts)<<32 | int64(b.limit)}
+}
+
+func (r *Record) window() window { return window{r.numbers[0], r.numbers[1], r.numbers[2]} }
 
 // Unpacked is the memory for unpacking a record. Clear it and use it again, so that unpacking allocates nothing.
 type Unpacked struct {

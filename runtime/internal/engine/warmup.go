@@ -1,5 +1,7 @@
 package engine
 
+import "fmt"
+
 // warmup is a Prepaid bucket without a burst that also stores idle time, up to the rule's Warmup. Stored time above half of the Warmup is
 // cold: its permits cost up to three times as much, rising linearly with the stored time. This is SmoothWarmingUp of Guava's RateLimiter with a
 // cold factor of 3. The price of a call is fixed when it is admitted, whatever is given back later.
@@ -10,17 +12,20 @@ type warmup struct {
 
 func newWarmup(r *Rule) State { return &warmup{bucket: bucket{full: longAgo}, stored: r.Warmup} }
 
-// warmupTerms are the terms of a bucket, with Warmup instead of the burst.
-func warmupTerms(c *Claim, now, until int64) Terms {
-	t := bucketTerms(c, now, until)
-	t.B = c.Rule.Warmup
+// warmupTerms are the period and the Warmup. A claim that gives permits back also has the price of its charge, and its ownDebt.
+func warmupTerms(c *Claim, _, _ int64) Terms {
+	t := Terms{A: c.Rule.Per, B: c.Rule.Warmup}
+	if c.Delta < 0 {
+		extra, stored := c.Price(-c.Delta)
+		t.Text = fmt.Appendf(nil, "%d %d %d", extra, stored, c.ownDebt())
+	}
 	return t
 }
 
 // idle returns the idle time that is stored by now.
 func (w *warmup) idle(c *Claim, now int64) int64 {
 	stored := w.stored
-	if x, _ := w.in(c, now); x < now {
+	if x := w.at(c, now).full; x < now {
 		stored += now - x
 	}
 	return min(c.Rule.Warmup, stored)
@@ -43,7 +48,12 @@ func (w *warmup) Charge(c *Claim, n, now int64) {
 	w.bucket.Charge(c, n, now)
 }
 
+// GiveBack knows no time of the last charge: a state on Redis has the stored time in its place. If the bucket is in debt beyond the end of
+// the charge's own debt, later calls have been charged from there on, and nothing comes back.
 func (w *warmup) GiveBack(c *Claim, n, now int64, _ bool) {
+	if w.last = c.ownDebt(); w.whole() <= w.last {
+		w.last = c.At
+	}
 	_, stored := c.Price(n)
 	stored += w.idle(c, now)
 	if w.subtract(c, n, now) {
@@ -51,6 +61,9 @@ func (w *warmup) GiveBack(c *Claim, n, now int64, _ bool) {
 	}
 }
 
-func (w *warmup) Expiry(r *Rule) int64 { return w.bucket.Expiry(r) + r.Warmup }
+// ownDebt returns when the charge is paid. No later call runs before.
+func (c *Claim) ownDebt() int64 { return c.At + c.Extra + MulDiv(c.Charged, c.Rule.Per, c.Limit) }
+
+func (w *warmup) Expiry(r *Rule) int64 { return w.whole() + r.Warmup }
 
 func (w *warmup) Size() int64 { return 32 }

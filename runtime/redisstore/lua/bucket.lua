@@ -1,20 +1,22 @@
--- Buckets: the generic cell rate algorithm. The state is a string: LAYOUT, s, x, y, z.
+-- Buckets: the generic cell rate algorithm. The state is a string: the byte 2, and then s, x, y, z.
 --
---   x, y, z  the bucket is full again at x + y/z, which is called the theoretical arrival time; z is the limit at the last charge
---   s        when the key expires, or a little earlier; in a warm-up, the idle time that is still stored at x
+--   x, y, z  the bucket is full again at x + y/z, which is called the theoretical arrival time; z is the limit at the last ask
+--   s        the time of the last charge, or of the first ask at z if that is later; a call that waits is charged at its place. In a
+--            warm-up, the idle time that is still stored at x
+--
+-- The key expires REMEMBERED after a step of time, the first that ends after x. So under load most calls need not set it again. In layout 1, s
+-- was when the key expires.
 --
 -- In a claim, a is the period and b is the burst. A call on a prepaid bucket may leave it in debt. The next call waits until the debt is
--- paid. When permits are given back, text has four numbers, which are 0 if they are missing:
---
---   price, price_stored  of a warm-up: how much longer than usual the charge lasts, and the stored time that it used up
---   own_debt             a prepaid bucket can be in debt until this time for calls that have run; a longer debt is for waiting calls
---   lease                how long a lease of the rule lasts
+-- paid.
 local bucket = {}
 
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
 local MAX_DEBT = DAY -- how long the debt of a charge beyond the limit may last
+local REMEMBERED = 1000000 -- how long a full bucket is remembered: its limit may have been lowered before it was full
 local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then
-local NAMES = { 's', 'x', 'y', 'z', time = 'x' }
+local NEWEST = 2 -- the newest layout
+local NAMES = { 's', 'x', 'y', 'z', time = 'x', layout = NEWEST }
 
 -- Adds the time in which a bucket gains n permits to the time x + y/limit. The products are exact, because limit and n are at most 10^7.
 local function gain(c, x, y, n)
@@ -26,6 +28,7 @@ local function gain(c, x, y, n)
 end
 
 bucket.gain = gain
+bucket.newest = NEWEST
 
 -- Rounds a time up to whole microseconds.
 local function up(x, y) return x + min(y, 1) end
@@ -36,23 +39,25 @@ function bucket.after(c, at, n) return up(gain(c, at, 0, n)) end
 -- Returns minus the number of permits that may be missing from the bucket for n permits to pass.
 local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
 
--- Computes what is the same for all subjects. each and each_parts are the time in which the bucket gains one permit. The claim
--- fits before the bucket is full: lead and lead_parts are how long before, as a negative time.
-function bucket.prepare(c)
-  c.prepaid = c.kind == PREPAID or c.kind == WARMUP
-  c.burst = c.kind == WARMUP and 0 or c.b
+-- Computes what depends on the limit. each and each_parts are the time in which the bucket gains one permit. The claim fits before the
+-- bucket is full: lead and lead_parts are how long before, as a negative time.
+local function set_limit(c, limit)
+  c.limit = limit
   c.each_parts = c.a % c.limit
   c.each = (c.a - c.each_parts) / c.limit
   c.lead, c.lead_parts = gain(c, 0, 0, needed(c, c.cost))
-  if c.cost < 0 then
-    local price, stored, own_debt, lease = string.match(c.text .. ' 0 0 0 0', '(%d+) (%d+) (%d+) (%d+)')
-    c.price, c.price_stored, c.own_debt, c.lease = tonumber(price), tonumber(stored), tonumber(own_debt), tonumber(lease)
-  end
 end
 
--- Returns m*n/divisor, rounded up, but at most LONGEST. All three may have 38 bits, or m may have 52 bits, and n and the divisor 24. The
--- product may have more bits than the 53 of a double.
-local function mul_div(m, n, divisor)
+-- Computes what is the same for all subjects. step is the length of a step.
+function bucket.prepare(c)
+  c.prepaid = c.kind == PREPAID or c.kind == WARMUP
+  c.burst, c.step, c.price = c.kind == WARMUP and 0 or c.b, floor(c.a / 8) + 1, 0
+  set_limit(c, c.limit)
+end
+
+-- Returns the quotient and the rest of m*n/divisor, but at most LONGEST. All three may have 38 bits, or m may have 52 bits, and n and the
+-- divisor 24. The product may have more bits than the 53 of a double.
+local function divide(m, n, divisor)
   local quotient, rest = 0, 0
   for _, unit in ipairs { 67108864, 8192, 1 } do
     local digit = floor(m / unit)
@@ -60,19 +65,35 @@ local function mul_div(m, n, divisor)
     m, rest = m - digit * unit, dividend % divisor
     quotient = quotient * 8192 + (dividend - rest) / divisor
   end
-  return min(LONGEST, quotient + min(rest, 1))
+  if quotient >= LONGEST then return LONGEST, 0 end
+  return quotient, rest
 end
+
+-- Returns m*n/divisor, rounded up.
+local function mul_div(m, n, divisor) return up(divide(m, n, divisor)) end
 
 bucket.mul_div = mul_div
 
--- Returns when the bucket is full again at the claim's limit. A change of the limit leaves the number of missing permits as it is, but
--- debts keep their time. The debt of a prepaid bucket is what it lacks beyond its burst; the debt of a warm-up is all that it lacks.
-local function adapt(c, now, x, y, z)
-  x = up(x, y)
-  if x <= now or z == 0 then return x end
-  local missing = x - now
-  if c.prepaid then missing = min(missing, mul_div(c.a, c.burst, z)) end
-  return x - missing + mul_div(missing, z, c.limit)
+-- Converts a state to the claim's limit, as its first ask at that limit finds it. Since s it gained at the lower of the two rates, but while
+-- calls wait for their places it gains at the old rate. The number of permits that are missing then stays as it is. A debt of a prepaid
+-- bucket or a warm-up keeps its time.
+local function adapt(c, now, b)
+  local from, x, y = b.s, up(b.x, b.y), 0
+  if c.limit > b.z or x + REMEMBERED <= now then from = max(from, now) end
+  if c.prepaid then
+    local stored, rest = divide(c.a, c.burst, b.z)
+    from = max(from, b.x - stored + (b.y > rest and 1 or 0)) -- the end of its debt
+  end
+  if x > from then
+    x, y = divide(b.x - from, b.z, c.limit)
+    y = y + b.y
+    local left = y % c.limit
+    x, y = from + x + (y - left) / c.limit, left
+  end
+  b.x, b.y = x, y
+  if c.kind == WARMUP then return end -- its missing permits are a debt, so there is nothing to write
+  b.s, changed = max(b.s, now), changed or {}
+  table.insert(changed, c)
 end
 
 -- Returns the first time, not before from, at which the bucket lacks no more than -permits permits.
@@ -82,26 +103,39 @@ local function lacks(c, permits, now, from)
   return max(from, up(gain(c, x, y, permits)))
 end
 
--- Returns s, x and y of a state that has another limit, another layout or damage. A damaged state counts as none. If s is not stored time,
--- it becomes 0, so that the next write replaces the whole state.
+-- Returns s, x and y of a state that has another limit, another layout or damage, and the beginning of the step in which it expires. A
+-- damaged state counts as none. An ask converts the state. Giving permits back is no ask: it is done at the state's own limit.
 local function convert(c, state, now)
   local b = read_groups(c, state, NAMES, -1, now + FARTHEST)[1] -- -1 keeps a time that has come
-  if not b then return nil, -1, 0 end
-  if b.z ~= c.limit then b.x, b.y = adapt(c, now, b.x, b.y, b.z), 0 end
-  return c.kind == WARMUP and b.s or 0, b.x, b.y
+  if not b then return -1, -1, 0 end
+  local begins = b.x - b.x % c.step
+  if #state == 32 or byte(state) < NEWEST then
+    begins = nil -- so that the next write replaces the whole state
+    if c.kind ~= WARMUP then b.s = now end
+  end
+  if b.z == c.limit or b.z == 0 then return b.s, b.x, b.y, begins end
+  if c.cost < 0 then
+    c.faster = max(b.z, c.limit)
+    set_limit(c, b.z)
+  else
+    adapt(c, now, b)
+  end
+  return b.s, b.x, b.y, begins
 end
 
 -- Loads s, x and y, converted to the claim's limit. Without a state, the bucket has been full for a long time.
 function bucket.check(c, now)
-  local state, s, x, y = call('GET', c.key), nil, -1, 0
+  local state, s, x, y, begins = call('GET', c.key), -1, -1, 0, nil
   if state then
     local layout, limit
     if #state == 33 then layout, s, x, y, limit = parse('<Bdddd', state) end
-    if not (layout == LAYOUT and limit == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0) then
-      s, x, y = convert(c, state, now)
+    if layout == NEWEST and limit == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0 then
+      begins = x - x % c.step
+    else
+      s, x, y, begins = convert(c, state, now)
     end
   end
-  c.s, c.x, c.y = s, x, y
+  c.s, c.x, c.y, c.begins = s, x, y, begins
   if x < now then x, y = now, 0 end
   x, y = x + c.lead, y + c.lead_parts
   if y > 0 then x = x + (y > c.limit and 2 or 1) end
@@ -132,27 +166,26 @@ end
 
 bucket.add = add
 
-local function write(c)
-  local s, expiry = c.s, c.x + 1
-  if s and expiry <= s then
-    call('SETRANGE', c.key, '9', pack('<ddd', c.x, c.y, c.limit))
-    return
+function bucket.write(c)
+  local begins = c.x - c.x % c.step
+  if c.begins and begins <= c.begins then
+    call('SETRANGE', c.key, '1', pack('<dddd', c.s, c.x, c.y, c.limit))
+  else
+    set(c.key, pack('<Bdddd', NEWEST, c.s, c.x, c.y, c.limit), begins + c.step + REMEMBERED)
   end
-  if s then expiry = expiry + floor(c.a / 8) end -- so that under load most calls need not set it again
-  set(c.key, pack('<Bdddd', LAYOUT, expiry, c.x, c.y, c.limit), expiry)
 end
 
-function bucket.commit(c, n, now)
+function bucket.commit(c, n, now, at)
   add(c, n, now)
-  write(c)
+  if at > c.s then c.s = at end
+  bucket.write(c)
 end
-
-bucket.write = write
 
 -- Charges n permits, even beyond the limit. If the debt would last too long, it cuts the debt, and notes by how much.
 function bucket.charge(c, n, now)
   local before = c.x
   add(c, n, now)
+  c.s = max(c.s, now)
   local most = max(before, gain(c, now, 0, c.burst) + MAX_DEBT)
   local beyond = c.x - most
   if beyond >= 0 then
@@ -164,22 +197,23 @@ end
 
 function bucket.last(c, n, now, at) return up(gain(c, c.x - c.price, c.y, needed(c, n) - n)) <= at end
 
--- Reports whether other calls may be waiting for places behind the charge. A charge that is a place itself is the last one here: see
--- places.give_back. A prepaid bucket may also be in debt for calls that have run, but not after own_debt.
-local function others_wait(c, now, at)
-  local is_place = at > now and c.free_key
-  if is_place or lacks(c, -c.burst, now, now) <= now then return false end
-  return not c.prepaid or up(c.x, c.y) > c.own_debt
+-- Gives permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without these
+-- permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
+-- limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all.
+function bucket.subtract(c, n, now, at)
+  if c.x < now or c.faster and c.prepaid then return false end
+  local lost = mul_div(max(0, c.s - at), c.faster or c.limit, c.limit)
+  if lost > (gain(c, c.price, 0, n)) then return false end
+  c.x, c.y = gain(c, c.x - c.price + lost, c.y, -n)
+  if at > now and c.free_key then -- the place was the last one
+    c.s = min(c.s, max(now, up(gain(c, c.x, c.y, -c.burst))))
+  end
+  return true
 end
 
--- Gives back the permits that the bucket has not regained since the charge. A later lease may have set the bucket's time ahead by the
--- length of a lease. The state does not show that, so what the bucket gains in that time counts as regained, too. While other calls wait,
--- nothing is given back: their places stay as they are, and meanwhile the bucket would have run over.
 function bucket.give_back(c, n, now, at)
-  local refilled = max(0, now + c.lease - at)
-  if not c.prepaid and up(gain(c, c.x, c.y, -n)) <= at then refilled = 0 end -- this was the last charge
-  if refilled > (gain(c, c.price, 0, n)) or c.x < now or others_wait(c, now, at) then return end
-  c.x, c.y = gain(c, c.x - c.price + refilled, c.y, -n)
-  if c.stored then c.stored = min(c.b, c.stored + c.price_stored) end
-  c.is.write(c)
+  if not bucket.subtract(c, n, now, at) then return end
+  if up(c.x, c.y) > now then return bucket.write(c) end
+  c.x, c.y, c.s = -1, 0, -1
+  call('DEL', c.key)
 end

@@ -79,6 +79,7 @@ local function set(key, state, expiry) call('SET', key, state, 'PXAT', format(wh
 local function valid(x) return x >= 0 and x % 1 == 0 and x < 2 ^ 53 end
 
 local notes -- the last entries of the reply, if there are any: see decide.lua
+local changed -- the claims whose states were converted to another limit, if there are any
 
 local function add_note(entry) notes = (notes or '') .. entry end
 
@@ -90,20 +91,23 @@ local function record(c, at) add_note(pack('<BBd', c.number, 5, at)) end
 
 local function fail_later_layout(layout, known) error('LAYOUT ' .. layout .. ' ' .. known, 0) end
 
--- Returns a state in today's layout: LAYOUT, and then groups of the given number of bytes. Returns nothing if the state is damaged.
-local function current(c, state, group)
+-- Returns a state with a layout up to the newest one, which is LAYOUT if it is missing: the byte, and then groups of the given number of
+-- bytes. Returns nothing if the state is damaged.
+local function current(c, state, group, newest)
   local length, layout = #state, byte(state)
-  if layout == LAYOUT and length % group == 1 and length > 1 then return state end
+  newest = newest or LAYOUT
+  if length % group == 1 and length > 1 and layout >= LAYOUT and layout <= newest then return state end
   if length % group == 0 and length > 0 then return HEAD .. state end
-  if length % 8 > 0 and layout > LAYOUT and layout < LAYOUTS then fail_later_layout(layout, LAYOUT) end
+  if length % 8 > 0 and layout > newest and layout < LAYOUTS then fail_later_layout(layout, newest) end
   damage(c)
 end
 
 -- Returns the groups of numbers in a state, each as a table with the given names. names.time names the number that is the group's time; the
--- groups are in the order of these times. Groups whose time has come are left out. A state with a time after last is damaged.
+-- groups are in the order of these times. Groups whose time has come are left out. A state with a time after last is damaged. names.layout
+-- is the newest layout, if it is not LAYOUT.
 local function read_groups(c, state, names, now, last)
   local list, size = {}, 8 * #names
-  state = state and current(c, state, size) or ''
+  state = state and current(c, state, size, names.layout) or ''
   for from = 2, #state, size do
     local group, sound = {}, true
     for i, name in ipairs(names) do

@@ -192,7 +192,7 @@ end
 -- Asks each rule when it admits its claim, and decides the call. The keys of the claims begin at keys[k].
 function decide.call(claims, keys, k, now, amount)
   local at = now
-  notes = nil
+  notes, changed = nil, nil
   for i = 1, #claims do
     local c = claims[i]
     c.key, k = keys[k], k + 1
@@ -201,6 +201,9 @@ function decide.call(claims, keys, k, now, amount)
     if unknown and c.cost > 0 then return -now end
     c.earliest = earliest
     if earliest > at then at = earliest end
+  end
+  if changed and not (claims.peek or claims.adjusts) then
+    for _, c in ipairs(changed) do c.is.write(c) end
   end
   if claims.plain and not (at > now and claims.report) then return decide_plain(claims, now, at) end
   if claims.adjusts then return adjust(claims, now) end

@@ -99,7 +99,7 @@ func (c *count) ofWindows(ctx context.Context) ([]Due, error) { return c.ofGroup
 // ofGroups reads a state that consists of groups of size numbers. The first number of a group is the time at which calls are admitted, and the
 // last is how many permits they take.
 func (c *count) ofGroups(ctx context.Context, size int) (found []Due, err error) {
-	state, err := c.state(ctx, 8*size)
+	state, err := c.state(ctx, 8*size, layout)
 	for ; len(state) >= 8*size; state = state[8*size:] {
 		n := numbers(state, size)
 		if n == nil {
@@ -111,7 +111,7 @@ func (c *count) ofGroups(ctx context.Context, size int) (found []Due, err error)
 }
 
 func (c *count) ofBucket(ctx context.Context) (found []Due, err error) {
-	state, err := c.state(ctx, 32)
+	state, err := c.state(ctx, 32, bucketLayout)
 	n := numbers(state, 4)
 	if n == nil || n[3] == 0 {
 		return nil, err
@@ -125,31 +125,33 @@ func (c *count) ofBucket(ctx context.Context) (found []Due, err error) {
 	return found, nil
 }
 
-// state returns the value of the key, which consists of groups of the given number of bytes.
-func (c *count) state(ctx context.Context, group int) (string, error) {
+// state returns the value of the key, which consists of groups of the given number of bytes, and has a layout up to the newest one.
+func (c *count) state(ctx context.Context, group int, newest byte) (string, error) {
 	text, err := c.client.Get(ctx, c.key).Result()
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
-	return current(text, group), err
+	return current(text, group, newest), err
 }
 
 // BlockedUntil returns the time at which a block ends, in microseconds, or 0.
 func BlockedUntil(state string) int64 {
-	if n := numbers(current(state, 8), 1); n != nil {
+	if n := numbers(current(state, 8, layout), 1); n != nil {
 		return n[0]
 	}
 	return 0
 }
 
-// layout is LAYOUT of common.lua.
-const layout = 1
+const (
+	layout       = 1 // LAYOUT of common.lua
+	bucketLayout = 2 // NEWEST of bucket.lua
+)
 
 // current returns a state without its layout byte, like the function of this name in common.lua. The rest consists of groups of the given number of
 // bytes. current returns "" if the state is damaged or has a later layout.
-func current(state string, group int) string {
+func current(state string, group int, newest byte) string {
 	switch {
-	case len(state)%group == 1 && state[0] == layout:
+	case len(state)%group == 1 && layout <= state[0] && state[0] <= newest:
 		return state[1:]
 	case len(state)%group == 0:
 		return state
