@@ -20,7 +20,7 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 				"another type": func(key string) { s.Client.Del(t.Context(), key); s.Client.HSet(t.Context(), key, "field", "value") },
 				"a later layout": func(key string) {
 					s.Client.Del(t.Context(), key)
-					s.Client.Set(t.Context(), key, "\x02of a later layout", 0)
+					s.Client.Set(t.Context(), key, "\x09of a later layout", 0)
 				},
 			} {
 				server.Do("FLUSHALL")
