@@ -129,7 +129,7 @@ func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) (int64,
 		}
 		rules, selected = append(rules, h.outcome()), append(selected, h)
 		if h.claim.Delta = n; n != 0 {
-			call.Claims, of = append(call.Claims, h.claim), append(of, h)
+			call.Claims, of = append(call.Claims, c.present(h)), append(of, h)
 		}
 	}
 	left := false
@@ -146,6 +146,17 @@ func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) (int64,
 	}
 	c.done = !left
 	return rules, true, storeError(ctx, c.method, err)
+}
+
+// present returns the claim of a charge that is changed now. What is added to the charge counts by the limit that is in force now, unless the
+// limit came with the call and no override replaces it, or an override has changed the window.
+func (c *charged) present(h *held) engine.Claim {
+	claim := h.claim
+	rule, pinned := c.limiter.settings.applied(cmp.Or(h.rule.declared, h.rule))
+	if claim.Delta > 0 && rule.tag == h.rule.tag && rule.Limit > 0 && (pinned || claim.Limit == h.rule.Limit) {
+		claim.Limit, claim.Burst = rule.Limit, rule.claim.Burst
+	}
+	return claim
 }
 
 // RefundUnless implements bridge.Taken.

@@ -191,5 +191,6 @@ func (s *settings) change(rule *prepared, v Override) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.declared = rule
 	return p, s.limiter.supports(p, p.Wait.Microseconds())
 }

@@ -27,7 +27,7 @@ func TestQuotaPolicies(t *testing.T) {
 			ratelimit.QuotaPolicy{Name: "b", Quota: 5, Window: time.Second / 2}},
 		{ratelimit.Rule{Name: "l", Limit: 7, Per: 7 * time.Minute, Algorithm: ratelimit.LeakyBucket}, ratelimit.QuotaPolicy{Name: "l", Quota: 1, Window: time.Minute}},
 		{ratelimit.Rule{Name: "w", Limit: 7, Per: 7 * time.Hour, Warmup: time.Second, Algorithm: ratelimit.TokenBucket},
-			ratelimit.QuotaPolicy{Name: "w", Quota: 1, Window: time.Hour}},
+			ratelimit.QuotaPolicy{Name: "w", Quota: 7, Window: 7 * time.Hour}},
 		{ratelimit.Rule{Name: "none", Per: time.Hour}, ratelimit.QuotaPolicy{Name: "none", Window: time.Hour}},
 	} {
 		rules := wrap.NewRules(method, test.rule)

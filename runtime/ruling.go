@@ -144,12 +144,11 @@ func (c *call) policy(r *ruling) policy {
 	return p
 }
 
-// burst returns how many permits a full bucket admits. That is at least one, because a bucket without a burst lets a call go into debt. It
-// returns 0 if the rule is no bucket.
+// burst returns how many permits a full bucket admits. It returns 0 if the rule is no bucket, or a bucket without a burst, such as a warm-up.
 func (c *call) burst(r *ruling) int64 {
 	claim := c.claim(r)
 	if !claim.Rule.Kind.Row().IsBucket {
 		return 0
 	}
-	return max(1, claim.Burst)
+	return claim.Burst
 }

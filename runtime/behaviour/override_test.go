@@ -165,6 +165,35 @@ func TestRaisedLimitWhileCallsWait(t *testing.T) {
 	})
 }
 
+// A settlement forgets no permits that still count under the limit that is in force when it is made, or under the higher limit of another
+// program.
+func TestSettlementUnderAnotherLimit(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour}, Key: "override"}
+		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(2))})
+		taken := s.admit(t, q)
+		s.limiter.Overrides().ClearLocal("r")
+		for range 4 {
+			s.admit(t, q)
+		}
+		if err := taken.Settle(context.Background(), 3); err != nil {
+			t.Fatal(err)
+		}
+		s.refuse(t, q)
+
+		low := q
+		q.Key, low.Key, low.Rule.Limit = "builds", "builds", 2
+		taken = (&subject{limiter: s.another()}).admit(t, low)
+		for range 3 {
+			s.admit(t, q)
+		}
+		if err := taken.Settle(context.Background(), 2); err != nil {
+			t.Fatal(err)
+		}
+		s.refuse(t, q)
+	})
+}
+
 // While two programs have different limits, each counts the calls that both have admitted, and admits up to its own limit.
 func TestOverrideThatOthersDoNotKnow(t *testing.T) {
 	onEveryWindow(t, func(t *testing.T, s *subject, q ratelimit.Request) {

@@ -63,9 +63,14 @@ func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 	return at
 }
 
-// Charge keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period.
+// Charge keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period. If more than
+// the limit counted before, other programs have a higher limit, and their permits are kept.
 func (s *slidingWindow) Charge(c *Claim, n, now int64) {
-	s.Commit(&Claim{Rule: c.Rule, Limit: c.Limit, Mode: Trigger}, n, now, now)
+	charge := Claim{Rule: c.Rule, Limit: c.Limit, Mode: Trigger}
+	if s.times.len()-s.times.search(now-c.Rule.Per+1) > int(c.Limit) {
+		charge.Mode = Enforce
+	}
+	s.Commit(&charge, n, now, now)
 }
 
 func (s *slidingWindow) Last(c *Claim, _, _ int64) bool {

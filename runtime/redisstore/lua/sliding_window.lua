@@ -121,8 +121,16 @@ function sliding_window.commit(c, n, now, at)
   if length == limit + 1 and at == now then
     call('LPOP', c.key)
   elseif length > limit then
-    drop(c, at == now and length - limit or search(c, now - c.a + 1, now, length - limit))
+    drop(c, at == now and not c.keeps and length - limit or search(c, now - c.a + 1, now, length - limit))
   end
+end
+
+-- Charges n permits, even beyond the limit. If more than the limit counted before, other programs have a higher limit, and their permits are
+-- kept.
+function sliding_window.charge(c, n, now)
+  local length = call('LLEN', c.key)
+  c.keeps = length > c.limit and length - search(c, now - c.a + 1, now, length) > c.limit
+  sliding_window.commit(c, n, now, now)
 end
 
 function sliding_window.last(c, n, now, at) return time_at(c, '-1', now) <= at end
