@@ -103,39 +103,39 @@ local function lacks(c, permits, now, from)
   return max(from, up(gain(c, x, y, permits)))
 end
 
--- Returns s, x and y of a state that has another limit, another layout or damage, and the beginning of the step in which it expires. A
--- damaged state counts as none. An ask converts the state. Giving permits back is no ask: it is done at the state's own limit.
+-- Returns s, x and y of a state that has another limit, another layout or damage, and the end of the step that has x. A damaged state
+-- counts as none. An ask converts the state. Giving permits back is no ask: it is done at the state's own limit.
 local function convert(c, state, now)
   local b = read_groups(c, state, NAMES, -1, now + FARTHEST)[1] -- -1 keeps a time that has come
-  if not b then return -1, -1, 0 end
-  local begins = b.x - b.x % c.step
+  if not b then return -1, -1, 0, 0 end
+  local ends = b.x - b.x % c.step + c.step
   if #state == 32 or byte(state) < NEWEST then
-    begins = nil -- so that the next write replaces the whole state
+    ends = 0 -- so that the next write replaces the whole state
     if c.kind ~= WARMUP then b.s = now end
   end
-  if b.z == c.limit or b.z == 0 then return b.s, b.x, b.y, begins end
+  if b.z == c.limit or b.z == 0 then return b.s, b.x, b.y, ends end
   if c.cost < 0 then
     c.faster = max(b.z, c.limit)
     set_limit(c, b.z)
   else
     adapt(c, now, b)
   end
-  return b.s, b.x, b.y, begins
+  return b.s, b.x, b.y, ends
 end
 
 -- Loads s, x and y, converted to the claim's limit. Without a state, the bucket has been full for a long time.
 function bucket.check(c, now)
-  local state, s, x, y, begins = call('GET', c.key), -1, -1, 0, nil
+  local state, s, x, y, ends = call('GET', c.key), -1, -1, 0, 0
   if state then
     local layout, limit
     if #state == 33 then layout, s, x, y, limit = parse('<Bdddd', state) end
     if layout == NEWEST and limit == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0 then
-      begins = x - x % c.step
+      ends = x - x % c.step + c.step
     else
-      s, x, y, begins = convert(c, state, now)
+      s, x, y, ends = convert(c, state, now)
     end
   end
-  c.s, c.x, c.y, c.begins = s, x, y, begins
+  c.s, c.x, c.y, c.ends = s, x, y, ends
   if x < now then x, y = now, 0 end
   x, y = x + c.lead, y + c.lead_parts
   if y > 0 then x = x + (y > c.limit and 2 or 1) end
@@ -166,19 +166,21 @@ end
 
 bucket.add = add
 
-function bucket.write(c)
-  local begins = c.x - c.x % c.step
-  if c.begins and begins <= c.begins then
-    call('SETRANGE', c.key, '1', pack('<dddd', c.s, c.x, c.y, c.limit))
+local function write(c)
+  local x = c.x
+  if x < c.ends then
+    call('SETRANGE', c.key, '1', pack('<dddd', c.s, x, c.y, c.limit))
   else
-    set(c.key, pack('<Bdddd', NEWEST, c.s, c.x, c.y, c.limit), begins + c.step + REMEMBERED)
+    set(c.key, pack('<Bdddd', NEWEST, c.s, x, c.y, c.limit), x - x % c.step + c.step + REMEMBERED)
   end
 end
+
+bucket.write = write
 
 function bucket.commit(c, n, now, at)
   add(c, n, now)
   if at > c.s then c.s = at end
-  bucket.write(c)
+  write(c)
 end
 
 -- Charges n permits, even beyond the limit. If the debt would last too long, it cuts the debt, and notes by how much.
@@ -213,7 +215,7 @@ end
 
 function bucket.give_back(c, n, now, at)
   if not bucket.subtract(c, n, now, at) then return end
-  if up(c.x, c.y) > now then return bucket.write(c) end
+  if up(c.x, c.y) > now then return write(c) end
   c.x, c.y, c.s = -1, 0, -1
   call('DEL', c.key)
 end
