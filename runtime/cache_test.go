@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -22,4 +23,64 @@ func TestRulesOfRequestsAreBounded(t *testing.T) {
 	if n := len(l.requested.rules); n != cachedRules {
 		t.Errorf("%d rules are kept, want %d", n, cachedRules)
 	}
+}
+
+// Rules that are used in turns are prepared once, also 30,000 of them. A tenth more than the limiter keeps are mostly found as well.
+func TestRulesInTurnsAreFound(t *testing.T) {
+	for _, n := range []int{1000, 30_000, cachedRules + cachedRules/10} {
+		l := New(memory.New(nil, memory.MaxKeys, memory.MaxBytes))
+		last, found := make([]*prepared, n), 0
+		for turn := range 3 {
+			for i := range n {
+				rule := Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Hour}
+				p, err := l.prepare(&rule)
+				if err != nil || p.Rule != rule {
+					t.Fatalf("got %+v for %+v, error %v", p, rule, err)
+				}
+				if turn == 2 && p == last[i] {
+					found++
+				}
+				last[i] = p
+			}
+		}
+		if kept := len(l.requested.rules); found < n*2/3 || n <= cachedRules && found != n || kept > cachedRules {
+			t.Errorf("of %d rules %d are found, and %d are kept", n, found, kept)
+		}
+	}
+}
+
+// BenchmarkRulesInTurns decides under many rules in turns, as a program does whose customers have rules of their own. It also shows the
+// memory that the limiter keeps for a rule.
+func BenchmarkRulesInTurns(b *testing.B) {
+	for _, n := range []int{1, 1000, 10_000, 30_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			requests := make([]Request, n)
+			for i := range requests {
+				requests[i] = Request{Rule: Rule{Name: fmt.Sprint("r", i), Limit: 1_000_000, Per: time.Hour, Algorithm: FixedWindow}, Key: "k"}
+			}
+			before := heap()
+			l := New(memory.New(nil, memory.MaxKeys, memory.MaxBytes))
+			decide := func(i int) {
+				if d, err := l.Allow(b.Context(), requests[i%n]); err != nil || !d.Allowed {
+					b.Fatalf("%+v, error %v", d, err)
+				}
+			}
+			for i := range n {
+				decide(i)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				decide(i)
+			}
+			b.ReportMetric(float64(heap()-before)/float64(n), "B/rule")
+			runtime.KeepAlive(l)
+		})
+	}
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -55,7 +55,7 @@ func New(store Store, options ...Option) *Limiter {
 	if n, ok := store.(engine.Notifier); ok {
 		n.Notify(l.notice)
 	}
-	l.requested.rules = map[Rule]*prepared{}
+	l.requested.rules = map[uint64]*prepared{}
 	l.settings.start(l)
 	l.used.start(l)
 	return l
