@@ -1,18 +1,21 @@
 package exprvm
 
 import (
+	"encoding"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm/runtime"
+
+	"github.com/ratelimit-go/ratelimit/runtime/exprvm/checked"
 )
 
 const (
 	// maxSize bounds the size of a text or a list that a caller sends, in bytes.
-	maxSize = 64 << 10
+	maxSize = checked.MaxText
 	// maxWork bounds the work of one evaluation. Each byte of a text and each element of a list that a function reads or makes counts one, and
 	// so does each round of a loop.
 	maxWork = 1 << 20
@@ -52,7 +55,7 @@ func bounded(v any) error {
 		}
 	}
 	if n > maxSize {
-		return fmt.Errorf("found a %s of over %d bytes", r.Kind(), maxSize)
+		return checked.TooLarge(r.Kind().String())
 	}
 	return nil
 }
@@ -89,15 +92,14 @@ func read(args ...any) (any, error) {
 	return args[1], args[0].(*meter).count(1 + size(args[1]))
 }
 
-// counted returns one of expr's functions with the meter as an additional first argument. It counts the size of the result, which made returns,
-// before the function makes it.
-func counted(name string, made func(args []any) int64) func(...any) (any, error) {
-	b := library(name)
+// counted returns a function with the meter as an additional first argument. It counts the work of a call, and the size of its result, before
+// it calls the function.
+func counted(work func(args []any) int64, f func(...any) (any, error)) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
-		if err := args[0].(*meter).count(made(args[1:])); err != nil {
+		if err := args[0].(*meter).count(work(args[1:])); err != nil {
 			return nil, err
 		}
-		return b(args[1:]...)
+		return f(args[1:]...)
 	}
 }
 
@@ -106,10 +108,88 @@ func repeated(args []any) int64 {
 	return int64(max(0, runtime.ToInt(args[1]))) * size(args[0])
 }
 
-// substituted returns how long a text may be after a replacement.
+// substituted returns how long a text may be after a replacement, or 0 if replace then returns an error.
 func substituted(args []any) int64 {
 	text, old := args[0].(string), args[1].(string)
-	return size(text) + int64(strings.Count(text, old))*size(args[2])
+	n := size(text) + int64(strings.Count(text, old))*size(args[2])
+	if len(args) == 3 && n > maxWork {
+		return 0
+	}
+	return n
+}
+
+// replace replaces in its first argument the second one by the third one, at most as often as a fourth one says.
+func replace(args ...any) (any, error) {
+	if len(args) == 3 {
+		return checked.Replace(args[0].(string), args[1].(string), args[2].(string))
+	}
+	return library("replace")(args...)
+}
+
+// paired returns how many pairs of elements uniq compares.
+func paired(args []any) int64 { return size(args[0]) * size(args[0]) / 2 }
+
+// spread returns how many elements a list has together with the lists in it.
+func spread(args []any) int64 { return weight(args[0], func(any) bool { return false }) }
+
+// indented returns about how long the JSON of a value is.
+func indented(args []any) int64 {
+	return weight(args[0], func(v any) bool {
+		switch v.(type) {
+		case json.Marshaler, encoding.TextMarshaler:
+			return true
+		}
+		return false
+	})
+}
+
+// printed returns about how long the text of a value is. The text of a text is itself, which was counted as read.
+func printed(args []any) int64 {
+	if basics[reflect.ValueOf(args[0]).Kind()] != nil {
+		return 0
+	}
+	return weight(args[0], func(v any) bool { return printsItself(reflect.ValueOf(v)) })
+}
+
+// opaqueWeight is the weight of a value that a method turns into a text.
+const opaqueWeight = 64
+
+// weight returns about how many bytes v takes in JSON that is indented, or more than maxWork. A method turns opaque values into a text.
+func weight(v any, opaque func(any) bool) (n int64) {
+	weigh(reflect.ValueOf(v), 0, &n, opaque)
+	return n
+}
+
+// weigh adds to n the weight of a value at a depth. The depth also bounds the recursion into lists that are shared or have a cycle.
+func weigh(r reflect.Value, depth int64, n *int64, opaque func(any) bool) {
+	if *n += 1 + 2*depth; *n > maxWork {
+		return
+	}
+	if r.IsValid() && r.CanInterface() && opaque(r.Interface()) {
+		*n += opaqueWeight
+		return
+	}
+	inside := func(r reflect.Value) { weigh(r, depth+1, n, opaque) }
+	switch r.Kind() {
+	case reflect.String:
+		*n += 6 * int64(r.Len()) // JSON may show a character as \u003c
+	case reflect.Pointer, reflect.Interface:
+		inside(r.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := 0; i < r.Len() && *n <= maxWork; i++ {
+			inside(r.Index(i))
+		}
+	case reflect.Map:
+		for each := r.MapRange(); *n <= maxWork && each.Next(); {
+			inside(each.Key())
+			inside(each.Value())
+		}
+	case reflect.Struct:
+		for i := 0; i < r.NumField() && *n <= maxWork; i++ {
+			*n += int64(len(r.Type().Field(i).Name))
+			inside(r.Field(i))
+		}
+	}
 }
 
 // connected returns how much longer the joined text of a list is than its elements.

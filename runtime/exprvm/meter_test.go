@@ -2,9 +2,15 @@ package exprvm
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ratelimit-go/ratelimit/runtime/exprvm/checked"
 )
 
 // Whatever a caller sends, an expression neither takes much memory nor runs for long.
@@ -32,6 +38,13 @@ func TestWorkIsBounded(t *testing.T) {
 		`any(1..1000, any(1..1000, any(1..1000, # == 0)))`,
 		`len(1..100000000) > 0`,
 		`any(list, text matches "(a*)*b")`,
+		`len(toJSON(fromJSON(repeat("[", 3000) + repeat("]", 3000)))) > 0`,
+		`len(toJSON(map(list, text))) > 0`,
+		`len(toJSON(reduce(1..60, [#acc, #acc], 1))) > 0`,
+		`len(string(reduce(1..60, [#acc, #acc], 1))) > 0`,
+		`len(flatten(reduce(1..60, [#acc, #acc], [1]))) > 0`,
+		`len(uniq(split(text, ""))) == 0`,
+		`len(uniq(1..60000)) == 0`,
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -52,6 +65,7 @@ func TestUsualWork(t *testing.T) {
 	for _, source := range []string{
 		`len(join(sort(map(list, trim(#))), ",")) > 0`, `count(list, # in list) > 0`, `all(list, any(1..100, # > 0))`,
 		`len(repeat(list[0], 1000)) > 0`, `len(replace(list[0], "1", "one")) > 0`,
+		`len(uniq(list)) > 0`, `len(toJSON({"phones": list})) > 0`, `len(string(list)) > 0`, `len(flatten([list, list])) > 0`,
 	} {
 		if ok, err := New(source, "list").Bool(list); err != nil || !ok {
 			t.Errorf("%s: %t, error %v", source, ok, err)
@@ -95,4 +109,25 @@ func TestSizeOfArguments(t *testing.T) {
 			t.Errorf("%s: %v", c.source, err)
 		}
 	}
+}
+
+// A replacement and a split give the same text and the same error on the machine as in plain Go. A split text has its parts.
+func TestTextsAreLikeThoseOfPlainGo(t *testing.T) {
+	replace, split := New("replace(text, old, new)", "text", "old", "new"), New("split(text, old)", "text", "old")
+	piece := rapid.StringMatching(`[ab]{0,2}`)
+	rapid.Check(t, func(t *rapid.T) {
+		long := func(name string) string {
+			return strings.Repeat(piece.Draw(t, name), rapid.SampledFrom([]int{1, 100, 30_000}).Draw(t, "times "+name))
+		}
+		text, old, new := long("text"), piece.Draw(t, "old"), long("new")
+		got, err := replace.Text(text, old, new)
+		want, wrong := checked.Replace(text, old, new)
+		if got != want || fmt.Sprint(err) != fmt.Sprint(wrong) || len(want) > maxSize || wrong == nil && want != strings.ReplaceAll(text, old, new) {
+			t.Fatalf("%d bytes, error %v; in plain Go %d bytes, error %v", len(got), err, len(want), wrong)
+		}
+		parts, err := split.Value(text, old)
+		if want, wrong := checked.Split(text, old); err != nil || wrong != nil || !slices.Equal(parts.([]string), want) {
+			t.Fatalf("got error %v; in plain Go error %v", err, wrong)
+		}
+	})
 }

@@ -67,13 +67,13 @@ func (p *patcher) Visit(node *ast.Node) {
 	case *ast.BuiltinNode:
 		if own := replaced[n.Name]; own != "" {
 			p.countArguments(n)
-			p.replace(node, own, n.Arguments...)
+			p.replace(node, own, p.metering(own, n.Arguments)...)
 			return
 		}
 		p.builtin(n)
 		p.countArguments(n)
 		if makers[n.Name] != nil {
-			p.replace(node, n.Name, append([]ast.Node{p.meter()}, n.Arguments...)...)
+			p.replace(node, n.Name, p.metering(n.Name, n.Arguments)...)
 		}
 		switch n.Name {
 		case "sum":
@@ -90,9 +90,19 @@ var replaced = map[string]string{
 	"string": "shown", "now": "now", "date": "date",
 }
 
-// makers are those of expr's functions whose result may be much longer than their arguments.
+// metering returns the arguments of one of our functions, with the meter in front if it is one of the makers.
+func (p *patcher) metering(fn string, args []ast.Node) []ast.Node {
+	if makers[fn] == nil {
+		return args
+	}
+	return append([]ast.Node{p.meter()}, args...)
+}
+
+// makers are those of our functions whose work or result may be much larger than their arguments.
 var makers = map[string]func(args ...any) (any, error){
-	"repeat": counted("repeat", repeated), "replace": counted("replace", substituted), "join": counted("join", connected),
+	"repeat": counted(repeated, library("repeat")), "replace": counted(substituted, replace), "join": counted(connected, library("join")),
+	"toJSON": counted(indented, library("toJSON")), "flatten": counted(spread, library("flatten")), "uniq": counted(paired, library("uniq")),
+	"shown": counted(printed, shown),
 }
 
 // sum turns a sum into a reduction, which uses our own +.

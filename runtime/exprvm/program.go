@@ -14,6 +14,7 @@ package exprvm
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 
@@ -65,9 +66,9 @@ func (p *Program) Err() error {
 
 // functions returns the functions that patched expressions call. Their names begin with $, which no variable's name does.
 func (p *Program) functions() map[string]func(...any) (any, error) {
-	return map[string]func(...any) (any, error){
+	all := map[string]func(...any) (any, error){
 		"at": boundedResult(p.at), "look": boundedResult(look), "call": boundedResult(call), "in": in, "equal": equal, "within": within,
-		"hold": hold, "held": held, "value": value, "shown": shown,
+		"hold": hold, "held": held, "value": value,
 		"plain":  func(args ...any) (any, error) { return plain(args[0]), nil },
 		"list":   func(args ...any) (any, error) { return list(args[0]), nil },
 		"number": func(args ...any) (any, error) { return number(args[0]), nil },
@@ -76,9 +77,10 @@ func (p *Program) functions() map[string]func(...any) (any, error) {
 		"reversed": reversed, "mirrored": mirrored, "now": library("now"), "date": library("date"),
 
 		"operate": operate, "opposite": opposite, "absolute": absolute, "integral": integral, "shifted": shifted,
-		"read": read, "added": added, "repeat": makers["repeat"], "replace": makers["replace"], "join": makers["join"],
-		"least": extreme(">"), "greatest": extreme("<"),
+		"read": read, "added": added, "least": extreme(">"), "greatest": extreme("<"),
 	}
+	maps.Copy(all, makers)
+	return all
 }
 
 // library returns one of expr's own functions for calls of ours. The machine replaces pointer arguments by what they point to, so it could not

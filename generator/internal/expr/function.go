@@ -48,8 +48,8 @@ var functions = map[string]function{
 	"lower": {"s", "s", "ToLower"}, "upper": {"s", "s", "ToUpper"}, "trim": {"s ss", "s", "TrimSpace Trim"},
 	"trimPrefix": {"ss s", "s", "TrimPrefix"}, "trimSuffix": {"ss s", "s", "TrimSuffix"},
 	"hasPrefix": {"ss", "b", "HasPrefix"}, "hasSuffix": {"ss", "b", "HasSuffix"},
-	"indexOf": {"ss", "n", "Index"}, "lastIndexOf": {"ss", "n", "LastIndex"}, "replace": {"sss sssn", "s", "ReplaceAll"},
-	"split": {"ss ssn", "S", "Split"}, "splitAfter": {"ss ssn", "S", "SplitAfter"}, "join": {"T Ts", "s", ""},
+	"indexOf": {"ss", "n", "Index"}, "lastIndexOf": {"ss", "n", "LastIndex"}, "replace": {"sss sssn", "s", ""},
+	"split": {"ss ssn", "S", ""}, "splitAfter": {"ss ssn", "S", ""}, "join": {"T Ts", "s", ""},
 
 	"repeat": {"sn", "s", ""}, "type": {"a", "s", ""}, "toJSON": {"a", "s", ""}, "fromJSON": {"s", "a", ""},
 	"toBase64": {"s", "s", ""}, "fromBase64": {"s", "s", ""},
@@ -136,6 +136,12 @@ func (c *compiler) inGo(n ast.Node, name string, f function, form int, args []*t
 		return args[0].integer(arithmeticKind(args[0])).plainly(), isInt(args[0].typ)
 	case "min Q+", "max Q+":
 		return c.extreme(n, name, args)
+	case "replace sss":
+		return checked(n, text, "Replace", texts(args)...), true
+	case "split ss":
+		return checked(n, f.result(form, args), "Split", texts(args)...), true
+	case "splitAfter ss":
+		return checked(n, f.result(form, args), "SplitAfter", texts(args)...), true
 	case "! t", "not t":
 		return c.not(n, args[0].as(types.Bool)), true
 	case "+ q":

@@ -1,5 +1,6 @@
-// Package checked has integer arithmetic that returns an error if a result does not fit its type. Generated code calls it if an expression of
-// a directive adds, multiplies or converts. The package does not import expr.
+// Package checked has arithmetic on integers that returns an error if a result does not fit its type, and functions on texts that return an
+// error if the text or the result is too large. Generated code calls it if an expression of a directive needs them. The package does not import
+// expr.
 package checked
 
 import (
