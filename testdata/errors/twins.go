@@ -4,13 +4,13 @@ package x
 type X interface {
 	//ratelimit:rule key="{a}" limit=1 per=1m
 	//ratelimit:rule key="{a}" limit=2 per=60s
-	//          ^ this rule counts the same calls in the same window (1m) as the rule of line 5; keep the stricter one, or give one a name
+	//          ^ this rule counts the same calls in the same window (1m) as the rule of line 5; keep the stricter one
 	//ratelimit:rule key="{a}" limit=3 per=60s name=other
 	//ratelimit:rule key="{a}" limit=4 per=60s algorithm=fixed-window
 	M(a string) error
 
 	//ratelimit:rule limit=1 per=1m name=all
-	//          ^ this rule counts the same calls in the same window (1m) as the rule of line 3; keep the stricter one, or give one a name
+	//          ^ this rule counts the same calls in the same window (1m) as the rule of line 3; keep the stricter one
 	//ratelimit:rule limit=1 per=1m
 	N() error
 }
@@ -18,7 +18,7 @@ type X interface {
 type Spelt interface {
 	//ratelimit:rule key="{a + b}" limit=1 per=1m
 	//ratelimit:rule key="{ a+b }" limit=2 per=1m
-	//          ^ this rule counts the same calls in the same window (1m) as the rule of line 19; keep the stricter one, or give one a name
+	//          ^ this rule counts the same calls in the same window (1m) as the rule of line 19; keep the stricter one
 	//ratelimit:rule key="{b + a}" limit=2 per=1m
 	Key(a, b string) error
 
@@ -81,7 +81,7 @@ type Shared interface {
 
 	//ratelimit:rule key="sms:{user}" limit=10 per=1m
 	//ratelimit:rule key="sms:{user}" limit=5 per=1m
-	//          ^ this rule counts the same calls in the same window (1m) as the rule of line 82; keep the stricter one, or give one a name
+	//          ^ this rule counts the same calls in the same window (1m) as the rule of line 82; keep the stricter one
 	Text(user string) error
 
 	//ratelimit:rule limit=10 cron=@daily when=!vip

@@ -14,7 +14,12 @@ import (
 // Package checks the rules of a package, and returns what [Shared] needs to know of them. A rule that has no effect, or refuses
 // every call without saying so, is an error. A rule that probably does not do what its author meant gets a warning.
 func Package(fset *token.FileSet, pkg *model.Package) (annotations.Diagnostics, []Count) {
-	a := &analysis{fset: fset, literal: map[token.Pos]bool{}, twin: map[token.Pos]bool{}}
+	a := &analysis{fset: fset, literal: map[token.Pos]bool{}, twin: map[token.Pos]bool{}, users: map[string]int{}}
+	for _, m := range pkg.Methods() {
+		for _, r := range m.Rules {
+			a.users[r.Limit.Name]++
+		}
+	}
 	for _, f := range pkg.Files {
 		for _, w := range f.Wrappers {
 			a.wrapper(w)
@@ -27,6 +32,7 @@ type analysis struct {
 	fset    *token.FileSet
 	literal map[token.Pos]bool // rules with a literal key that was probably meant as an expression
 	twin    map[token.Pos]bool // rules that share the count of another rule of their method
+	users   map[string]int     // how many rules of methods have a name
 	found   annotations.Diagnostics
 }
 
@@ -43,8 +49,11 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 			a.neverFails(r)
 			a.boundaryBurst(r)
 			a.longLease(r)
+			a.shortWait(r)
+			a.freeText(r, m)
 		}
 		a.twins(m.Rules)
+		a.neverRefuses(m.Rules)
 		a.neverWaits(m)
 		a.sharedByAll(m)
 	}

@@ -306,14 +306,14 @@ func TestTwins(t *testing.T) {
 		return "//ratelimit:rule per=1m " + a + "\n//ratelimit:rule per=1m " + b + "\nM(n int, s string) error"
 	}
 	const same = "10:13: this rule counts the same calls in the same window (1m) as the rule of line 9; " +
-		"keep the stricter one, or give one a name"
+		"keep the stricter one"
 	const shared = "10:13: this rule shares one count with the rule of line 9, since both are called login, " +
 		"so each also counts what the other takes; give one of them a name of its own"
 	check(t, []scenario{
 		{"two limits", two("limit=1", "limit=2"), []string{same}},
 		{"one key, spelled differently", two("limit=1 key=\"{n+1}\"", "limit=2 key=\"{ n + 1 }\""), []string{same}},
 		{"two keys", two("limit=1 key={n}", "limit=2 key={s}"), nil},
-		{"a name", two("limit=1", "limit=2 name=other"), nil},
+		{"a name", two("limit=2 cost=2", "limit=2 name=other"), nil},
 		{"two costs", two("limit=1 name=login", "limit=20 cost=n name=login"), []string{shared}},
 		{"a condition", two("limit=1 when=\"n > 1\" name=login", "limit=2 name=login"), []string{shared}},
 		{"one condition", two("limit=1 when=\"n > 1\"", "limit=2 when=\"n>1\""), []string{same}},
@@ -354,4 +354,64 @@ func TestSharedNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"a/a.go": c.first, "b/b.go": c.second}, c.found) })
 	}
+}
+
+func TestNeverRefuses(t *testing.T) {
+	const rule, strict = "//ratelimit:rule key={a} per=1m ", "//ratelimit:rule key={a} per=1m limit=5\n"
+	const says = "warning: this rule never refuses a call: the rule of line %d counts the same calls in the same window (1m) " +
+		"and admits at most 5; leave one of them out"
+	check(t, []scenario{
+		{"a name", strict + rule + "limit=100 name=n1\nM(a string) error", []string{"10:13: " + fmt.Sprintf(says, 9)}},
+		{"the other's name", rule + "limit=100\n" + rule + "limit=5 name=n2\nM(a string) error", []string{"9:13: " + fmt.Sprintf(says, 10)}},
+		{"two names and one limit", rule + "limit=5 name=m3\n" + rule + "limit=5 name=n3\nM(a string) error", []string{"10:13: " + fmt.Sprintf(says, 9)}},
+		{"the type's", "M() error\n}\n\n//ratelimit:rule per=1m limit=5\ntype Y interface {\n" +
+			"//ratelimit:rule per=1m limit=10\nM() error", []string{"14:13: " + fmt.Sprintf(says, 12)}},
+		{"a name that others have", strict + rule + "limit=100 name=n5\nM(a string) error\n" + rule + "limit=100 name=n5\nN(a string) error", nil},
+		{"another window", strict + "//ratelimit:rule key={a} per=1s limit=100 name=n6\nM(a string) error", nil},
+		{"another key", strict + "//ratelimit:rule key={b} per=1m limit=100 name=n7\nM(a, b string) error", nil},
+		{"another condition", strict + rule + "limit=100 name=n8 when=\"a != ``\"\nM(a string) error", nil},
+		{"another cost", strict + rule + "limit=100 name=n9 cost=2\nM(a string) error", nil},
+		{"permits that come back", rule + "limit=5 refund=error\n" + rule + "limit=100 name=n10\nM(a string) error", nil},
+		{"another scope", strict + rule + "limit=100 name=n11 scope=instance\nM(a string) error", nil},
+		{"a trigger", strict + rule + "limit=100 name=n12 mode=trigger\nM(a string) error", nil},
+		{"limits of calls", strict + rule + "limit=\"f(a)\" name=n13\nM(a string) error", nil},
+	})
+}
+
+func TestShortWait(t *testing.T) {
+	const rule, method = "//ratelimit:rule limit=10 per=1m ", "\nM(context.Context) error"
+	says := func(column int, each string) []string {
+		return []string{fmt.Sprintf("9:%d: warning: wait: the permits of a call come within %s, so most calls that find none are refused after all; expected at least %[2]s",
+			column, each)}
+	}
+	check(t, []scenario{
+		{"a token bucket", rule + "wait=5s algorithm=token-bucket burst=10" + method, says(39, "6s")},
+		{"a leaky bucket", rule + "wait=5s algorithm=leaky-bucket" + method, says(39, "6s")},
+		{"a cost", rule + "wait=10s algorithm=token-bucket cost=2" + method, says(39, "12s")},
+		{"as long as one permit takes", rule + "wait=6s algorithm=token-bucket" + method, nil},
+		{"a window", rule + "wait=5s" + method, nil},
+		{"no wait", rule + "algorithm=token-bucket" + method, nil},
+		{"a cost of the call's own", rule + "wait=1s algorithm=token-bucket cost=n\nM(ctx context.Context, n int) error", nil},
+		{"a debt", rule + "wait=1s algorithm=token-bucket prepay" + method, nil},
+	})
+}
+
+func TestFreeText(t *testing.T) {
+	const rule = "//ratelimit:rule limit=10 per=1m "
+	says := func(text string) []string {
+		return []string{"9:38: warning: key: " + text + " is free text, and a text that differs in one letter has a budget of its own; write {lower(" + text +
+			")} or a part of it, or give the rule a name if that is meant"}
+	}
+	check(t, []scenario{
+		{"a parameter", rule + "key={query}\nM(query string) error", says("query")},
+		{"in upper case", rule + "key=\"q:{Comment}\"\nM(Comment string) error", []string{strings.Replace(says("Comment")[0], ":38:", ":39:", 1)}},
+		{"a field", rule + "key={r.Body}\nM(r struct{ Body string }) error", says("r.Body")},
+		{"lower", rule + "key={lower(query)}\nM(query string) error", nil},
+		{"a cut", rule + "key={query[:8]}\nM(query string) error", nil},
+		{"a function", rule + "key={f(query)}\nM(query string) error", nil},
+		{"a user's text", rule + "key=\"{user}:{text}\"\nM(user, text string) error", nil},
+		{"a number", rule + "key={message}\nM(message int) error", nil},
+		{"a name", rule + "key={body} name=n\nM(body string) error", nil},
+		{"another parameter", rule + "key={textile}\nM(textile string) error", nil},
+	})
 }

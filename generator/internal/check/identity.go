@@ -1,9 +1,11 @@
 package check
 
 import (
+	"go/types"
 	"slices"
 	"strings"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
@@ -43,4 +45,37 @@ func identity(m *model.Method) string {
 		}
 	}
 	return ""
+}
+
+// freeTexts are the names of parameters and fields that people fill with any text, in lower case.
+var freeTexts = []string{"query", "body", "text", "message", "comment"}
+
+// freeText warns of a key that only depends on free text: a text that differs in one letter has a budget of its own. An expression such as
+// lower(query) or hash(query) is left alone. A rule with a name gets no warning.
+func (a *analysis) freeText(r *model.Rule, m *model.Method) {
+	text := ""
+	for _, p := range r.Subject {
+		name := p.Expr[strings.LastIndex(p.Expr, ".")+1:]
+		switch {
+		case p.Expr == "":
+		case !slices.Contains(freeTexts, strings.ToLower(name)) || !isTextOf(name, p.Expr, m):
+			return
+		default:
+			text = p.Expr
+		}
+	}
+	if text != "" && r.Rule.Text("name") == "" {
+		a.found.Warn(argument(r, "key"), "key: %s is free text, and a text that differs in one letter has a budget of its own; "+
+			"write {lower(%[1]s)} or a part of it, or give the rule a name if that is meant", text)
+	}
+}
+
+// isTextOf reports whether an expression is a field of that name, or a parameter of m that is a string.
+func isTextOf(name, expression string, m *model.Method) bool {
+	if name != expression {
+		return true
+	}
+	return slices.ContainsFunc(m.Params, func(p expr.Param) bool {
+		return p.Name == name && types.Identical(p.Type.Underlying(), types.Typ[types.String])
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // twins reports two rules of a method with the same count. If they count the same calls, one of them never decides. Otherwise each
@@ -23,7 +24,7 @@ func (a *analysis) twins(rules []*model.Rule) {
 			a.twin[later.Pos] = true
 			if counted(first) == counted(later) {
 				a.found.Add(later.Verb.Pos, "this rule counts the same calls in the same window (%s) as the rule of %s; "+
-					"keep the stricter one, or give one a name",
+					"keep the stricter one",
 					later.Limit.Window(), a.line(first, later))
 			} else {
 				a.found.Add(later.Verb.Pos, "this rule shares one count with the rule of %s, since both are called %s, "+
@@ -32,6 +33,34 @@ func (a *analysis) twins(rules []*model.Rule) {
 			}
 		}
 	}
+}
+
+// neverRefuses warns of a rule beside a stricter one that counts the same calls in the same window under another name. It says nothing of a
+// name that other rules have, which may count more.
+func (a *analysis) neverRefuses(rules []*model.Rule) {
+	for i, r := range rules {
+		for j, other := range rules {
+			limit, known := limitOf(r)
+			stricter, both := limitOf(other)
+			isLooser := known && both && (limit > stricter || limit == stricter && i > j)
+			isShared := (r.OfType || r.Rule.Text("name") != "") && a.users[r.Limit.Name] > 1
+			if !isLooser || isShared || !countsLike(r, other) {
+				continue
+			}
+			a.found.Warn(r.Verb.Pos, "this rule never refuses a call: the rule of %s counts the same calls in the same window (%s) and admits at most %d; "+
+				"leave one of them out", a.line(other, r), r.Limit.Window(), stricter)
+			break
+		}
+	}
+}
+
+// countsLike reports whether two rules that refuse calls have the same permits in their counts, each in its own count.
+func countsLike(a, b *model.Rule) bool {
+	key, ok := subject(a.Subject)
+	other, otherOK := subject(b.Subject)
+	return ok && otherOK && key == other && a.Limit.Name != b.Limit.Name && a.Limit.Scope == b.Limit.Scope &&
+		a.Limit.Window() == b.Limit.Window() && a.Limit.Mode == ratelimit.ModeEnforce && counted(a) == counted(b) &&
+		a.Rule.Text("refund") == b.Rule.Text("refund") && textOf(a.Settle) == textOf(b.Settle)
 }
 
 // isTwin reports whether two rules of a method have the same name, key, scope and window.

@@ -43,3 +43,17 @@ func (a *analysis) longLease(r *model.Rule) {
 			period.Format(rule.Lease), period.Format(longest), advice)
 	}
 }
+
+// shortWait warns of a wait for a bucket that is shorter than the time in which a call's permits come: most calls would be refused anyway.
+func (a *analysis) shortWait(r *model.Rule) {
+	limit, known := limitOf(r)
+	cost, constant := costOf(r)
+	isBucket := r.Limit.Algorithm == ratelimit.TokenBucket || r.Limit.Algorithm == ratelimit.LeakyBucket
+	if !isBucket || r.Limit.Wait <= 0 || !known || limit <= 0 || !constant || r.Limit.Prepay || r.Limit.Warmup > 0 {
+		return
+	}
+	if each := time.Duration(float64(r.Limit.Per) / float64(limit) * float64(cost)).Round(time.Microsecond); r.Limit.Wait < each {
+		a.found.Warn(argument(r, "wait"), "wait: the permits of a call come within %s, so most calls that find none are refused after all; "+
+			"expected at least %[1]s", period.Format(each))
+	}
+}
