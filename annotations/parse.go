@@ -39,6 +39,9 @@ func (p *parser) fix(pos, end token.Pos, text string) {
 // unknown reports that word is not a valid word, and suggests the nearest one.
 func (p *parser) unknown(what string, word Text, valid []string) {
 	near := Nearest(word.Value, valid)
+	if other := otherWords[strings.ToLower(word.Value)]; near == "" && isOneOf(other, valid) {
+		near = other
+	}
 	if near == "" {
 		p.add(word.Pos, "unknown %s %q; expected %s", what, word.Value, list(valid, "or"))
 		return
@@ -193,6 +196,8 @@ func (p *parser) unexpected(a Arg, verb *Verb) {
 		p.add(a.Name.Pos, "unexpected %q; %s takes no arguments", word, verb.Name)
 	case colon && isOneOf(before, valid):
 		p.add(a.Name.Pos, "unexpected %q; expected %s=value", word, before)
+	case verb.argument("mode") != nil && otherWords[strings.ToLower(word)] == "shadow":
+		p.add(a.Name.Pos, "unexpected %q; write mode=shadow", word)
 	case isOneOf(word, argumentNames):
 		p.add(a.Name.Pos, "%s is not an argument of %s, which takes %s", word, verb.Name, list(valid, "and"))
 	case isOneOf(word, verbNames):

@@ -200,3 +200,8 @@ var otherNames = map[string]string{
 	"by": "key", "subject": "key", "if": "when", "condition": "when", "timezone": "tz", "zone": "tz",
 	"schedule": "cron", "strategy": "algorithm", "weight": "cost", "timeout": "wait", "capacity": "burst", "error": "message",
 }
+
+// otherWords maps the words that other systems use to those of algorithm and mode.
+var otherWords = map[string]string{
+	"gcra": "token-bucket", "dry-run": "shadow", "dryrun": "shadow", "dry_run": "shadow", "log-only": "shadow", "report": "shadow", "observe": "shadow",
+}

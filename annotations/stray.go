@@ -20,8 +20,7 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 			switch {
 			case !ok:
 			case d.Verb.Value != "bare":
-				p.add(d.Pos, "%s has no effect here; write it on a line of its own, directly %s",
-					d.Verb.Value, LookUp(d.Verb.Value).On)
+				p.add(d.Pos, "%s has no effect %s", d.Verb.Value, whyStray(fset, file, cg, d.Verb.Value))
 			case !isBehindCode(fset, file, c):
 				p.add(d.Verb.Pos, "%s", misplacedBare)
 			case strings.TrimSpace(rest.Value) == "":
@@ -30,6 +29,57 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 		}
 	}
 	return p.errs.Coded("stray")
+}
+
+// whyStray returns the end of a message about a directive in a comment group that has no effect: where it is, and where it goes.
+func whyStray(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup, verb string) string {
+	line := func(pos token.Pos) int { return fset.PositionFor(pos, false).Line }
+	around := declarationAround(file, cg)
+	below := nodeBelow(file, around, cg.End())
+	f, isFunc := below.(*ast.FuncDecl)
+	group, isGroup := below.(*ast.GenDecl)
+	switch body, _ := around.(*ast.FuncDecl); {
+	case isBehindCode(fset, file, cg.List[0]):
+		return "at the end of a line; write it on a line of its own, above what it is about"
+	case body != nil && body.Body != nil && body.Body.Lbrace < cg.Pos():
+		return "inside a function; it goes above a type of the package, or above a method"
+	case below == nil || cg.Pos() < file.Package:
+	case isFunc && f.Recv == nil:
+		return "above a function; it goes above a method, or above a func type"
+	case isGroup && group.Tok == token.TYPE && group.Lparen.IsValid():
+		return "above a group of types; it goes inside the group, above the name of a type"
+	case line(below.Pos()) > line(cg.End())+1:
+		return "before an empty line; write it directly above what it is about"
+	}
+	return "here; write it on a line of its own, directly " + LookUp(verb).On
+}
+
+// declarationAround returns the declaration that a comment is in, or nil.
+func declarationAround(file *ast.File, cg *ast.CommentGroup) ast.Decl {
+	for _, d := range file.Decls {
+		if d.Pos() < cg.Pos() && cg.Pos() < d.End() {
+			return d
+		}
+	}
+	return nil
+}
+
+// nodeBelow returns the first declaration, type or field after a position, or nil. If around is not nil, it is inside around.
+func nodeBelow(file *ast.File, around ast.Decl, pos token.Pos) (below ast.Node) {
+	inside := ast.Node(file)
+	if around != nil {
+		inside = around
+	}
+	ast.Inspect(inside, func(n ast.Node) bool {
+		switch n.(type) {
+		case ast.Decl, *ast.TypeSpec, *ast.Field:
+			if n.Pos() > pos && (below == nil || n.Pos() < below.Pos()) {
+				below = n
+			}
+		}
+		return true
+	})
+	return below
 }
 
 const misplacedBare = "bare goes at the end of a line of code that uses or declares a type without its limits"

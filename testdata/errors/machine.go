@@ -19,7 +19,7 @@ type X interface {
 	//                                                    ^ == cannot be used with string and int
 	Operands(items []Item) error
 	//ratelimit:rule limit=1 per=1m key="{filter(items, .Price > 1)}"
-	//                                    ^ a []Item has no stable text form
+	//                                    ^ a []Item has no stable text form; write one value of it
 	List(items []Item) error
 	//ratelimit:rule limit=1 per=1m cost="sum(items, .Price)"
 	//                                    ^ an integer is needed here; this is a float64: write int(...) around it

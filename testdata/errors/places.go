@@ -3,7 +3,7 @@ package x
 import "io"
 
 //ratelimit:rule limit=1 per=1m
-//1: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
+//1: rule has no effect before an empty line; write it directly above what it is about
 
 type Detached interface{ M() error }
 
@@ -26,7 +26,7 @@ type X interface {
 type Y interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
-//1: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
+//1: rule has no effect above a function; it goes above a method, or above a func type
 func f() {}
 
 //ratelimit:wrap
@@ -38,7 +38,7 @@ type N int
 //6: N has no exported methods, so there is nothing to limit
 
 //ratelimit:rule limit=1 per=1m
-//1: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
+//1: rule has no effect above a group of types; it goes inside the group, above the name of a type
 type (
 	G1 interface{ M() error }
 	G2 interface{ M() error }

@@ -26,7 +26,7 @@ type T struct {
 	F func() error
 
 	//ratelimit:rule limit=1 per=1m
-	//2: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
+	//2: rule has no effect before an empty line; write it directly above what it is about
 
 	G func() error
 

@@ -70,6 +70,10 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 	}
 	describe(m)
 	c.direct(m, declared)
+	if i := pointerToContext(m.Signature); i >= 0 && m.Context < 0 && len(m.Rules) > 0 {
+		c.found.Add(m.Pos, "the parameter %s of %s is a *context.Context, which is no context; make it a context.Context", m.Params[i].Name, m.Name)
+		return
+	}
 	c.warnOfMessages(m)
 	c.sameLease(m)
 	c.of.Methods = append(c.of.Methods, m)

@@ -19,6 +19,16 @@ func describe(m *model.Method) {
 	}
 }
 
+// pointerToContext returns the index of the parameter of type *context.Context, or -1.
+func pointerToContext(sig *types.Signature) int {
+	for i := range sig.Params().Len() {
+		if p, ok := types.Unalias(sig.Params().At(i).Type()).(*types.Pointer); ok && types.Unalias(p.Elem()).String() == "context.Context" {
+			return i
+		}
+	}
+	return -1
+}
+
 // named returns parameters or results with their names in expressions. Unnamed ones are called otherwise0, otherwise1, and so on.
 func named(list *types.Tuple, otherwise string) []expr.Param {
 	var params []expr.Param

@@ -95,7 +95,7 @@ func (c *compiler) text(t *term) *term {
 		}
 		t = stable(t)
 	default:
-		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(source))
+		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(t))
 	}
 	v := *t
 	v.final, v.sure = true, sure
@@ -104,15 +104,48 @@ func (c *compiler) text(t *term) *term {
 	return &v
 }
 
-func textHint(t types.Type) string {
-	elem := pointee(t)
+// textHint says what to write instead of a value without a text form.
+func textHint(t *term) string {
+	elem := pointee(t.typ)
+	hasText := func(of types.Type) bool { return isText(of) || isBool(of) || isInt(of) }
 	switch {
-	case elem != nil && (isText(elem) || isBool(elem) || isInt(elem)):
-		return `; ?? "" behind it gives what it points to`
-	case is(t, types.IsFloat):
+	case elem != nil && hasText(elem):
+		return `; ?? "" after it gives what it points to`
+	case is(t.typ, types.IsFloat):
 		return "; write int(...) around it"
+	case elem == nil:
+		elem = t.typ
+	}
+	such := func(part string) string {
+		if !isPath(t.node) {
+			return ""
+		}
+		return ", such as " + t.node.String() + part
+	}
+	switch u := elem.Underlying().(type) {
+	case *types.Struct:
+		for f := range u.Fields() {
+			if hasText(f.Type()) && f.Exported() {
+				return "; write a field of it" + such("."+f.Name())
+			}
+		}
+	case *types.Slice, *types.Array:
+		return "; write one value of it" + such("[0]")
+	case *types.Map:
+		return "; write one value of it" + such(`["name"]`)
 	}
 	return ""
+}
+
+// isPath reports whether n is a name or a member of a name.
+func isPath(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		return true
+	case *ast.MemberNode:
+		return isPath(n.Node)
+	}
+	return false
 }
 
 // callMethod calls a method without arguments, which gives a text, or a context. Where t may be absent so may be the result.

@@ -15,7 +15,7 @@ type Sender interface {
 	/* want `expected a duration above zero` `unknown algorithm "token-bukcet"; did you mean token-bucket\?` */ //ratelimit:rule limit=1 per=soon algorithm="token-bukcet"
 	M(a string) error
 
-	/* want `rule has no effect here` */ //ratelimit:rule limit=1 per=1m
+	/* want `rule has no effect before an empty line` */ //ratelimit:rule limit=1 per=1m
 
 	N() error
 }
@@ -34,7 +34,7 @@ type (
 type Alias = Sender
 
 func f() {
-	_ = 1 /* want `skip has no effect here` */ //ratelimit:skip
+	_ = 1 /* want `skip has no effect at the end of a line` */ //ratelimit:skip
 }
 
 /* want `skip has no effect here` */ //ratelimit:skip

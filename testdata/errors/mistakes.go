@@ -1,0 +1,32 @@
+package x
+
+import "context"
+
+type User struct{ ID string }
+
+type X interface {
+	//ratelimit:rule key="{ids}" limit=1 per=1m
+	//                     ^ a []string has no stable text form; write one value of it, such as ids[0]
+	List(ids []string) error
+	//ratelimit:rule key="{header}" limit=1 per=1m
+	//                     ^ a map[string]string has no stable text form; write one value of it, such as header["name"]
+	Map(header map[string]string) error
+	//ratelimit:rule key="{user}" limit=1 per=1m
+	//                     ^ a *User has no stable text form; write a field of it, such as user.ID
+	Struct(user *User) error
+	//ratelimit:rule limit=1 per=1m algorithm=gcra
+	//                                        ^ unknown algorithm "gcra"; did you mean token-bucket?
+	Algorithm() error
+	//ratelimit:rule limit=1 per=1m mode=dry-run
+	//                                   ^ unknown mode "dry-run"; did you mean shadow?
+	Mode() error
+	//ratelimit:rule limit=1 per=1m dry-run
+	//                              ^ unexpected "dry-run"; write mode=shadow
+	Flag() error
+	//ratelimit:rule limit=1 per=1m dryrun=true
+	//                              ^ unexpected "dryrun"; write mode=shadow
+	Value() error
+	//ratelimit:rule key="{userID(ctx)}" limit=1 per=1m
+	Pointer(ctx *context.Context) error
+	//2: the parameter ctx of Pointer is a *context.Context, which is no context; make it a context.Context
+}
