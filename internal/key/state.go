@@ -4,7 +4,7 @@ import "strings"
 
 // The words before the tag in the keys of free places and blocks. No tag begins with them.
 const (
-	free  = "free:"
+	free  = "free-places:"
 	block = "block:"
 )
 
@@ -44,5 +44,6 @@ func Split(key string) (p Parts, ok bool) {
 	owner, rest, opens := strings.Cut(key, ":{")
 	subject, tag, closes := strings.Cut(rest, end)
 	of, isBlock := strings.CutPrefix(tag, block)
-	return Parts{owner, subject, of, isBlock}, opens && closes && !strings.HasPrefix(tag, free)
+	isFree := strings.HasPrefix(tag, "free") // also the key of older programs
+	return Parts{owner, subject, of, isBlock}, opens && closes && !isFree
 }

@@ -206,25 +206,10 @@ func (b *bucket) own(c *Claim) Claim {
 	return own
 }
 
-func (b *bucket) Last(c *Claim, n, _ int64) bool {
-	own := b.own(c)
-	extra, _ := c.Price(n)
-	x, y := own.gain(b.full-extra, int64(b.parts), c.needed(n)-n)
-	return x+min(y, 1) <= c.At
-}
-
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
 	if b.subtract(c, n, now) && b.whole() <= now {
 		*b = bucket{full: longAgo}
 	}
-}
-
-// debtOf returns how long n permits of a place delay the next place.
-func (c *Claim) debtOf(n int64) int64 {
-	if !c.Rule.Kind.isPrepaid() {
-		return 0
-	}
-	return MulDiv(n, c.Rule.Per, c.Limit)
 }
 
 // subtract gives n permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without

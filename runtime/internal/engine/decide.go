@@ -98,7 +98,7 @@ func (call *Call) commit(cells []*Cell, v *Verdict) {
 			room = cell.State.Room(c, v.Now)
 		}
 		c.Charged, c.At = n, at
-		if !(at > v.Now && cell.Free.take(c, at, n, v.Now)) && !cell.State.Commit(c, n, v.Now, at) {
+		if !(at > v.Now && cell.take(c, at, v.Now)) && !cell.State.Commit(c, n, v.Now, at) {
 			c.Charged, c.At = 0, 0
 		}
 		if c.Charged > 0 && 0 < room && room <= n {

@@ -118,8 +118,6 @@ func (d *distinct) remove(member string) {
 // Charge does nothing: rules with Distinct are not settled.
 func (d *distinct) Charge(*Claim, int64, int64) {}
 
-func (d *distinct) Last(*Claim, int64, int64) bool { return true }
-
 func (d *distinct) GiveBack(c *Claim, _, _ int64, _ bool) {
 	if d.known[c.Member] == c.At {
 		d.remove(c.Member)

@@ -44,11 +44,14 @@ const (
 	MaxBucketLimit = 10_000_000
 )
 
+// ofIntervals are the commands for free places, besides PEXPIREAT.
+const ofIntervals = " ZADD ZCARD ZRANGE ZREM ZREMRANGEBYSCORE"
+
 var table = [...]Row{
 	SlidingWindow: {
 		Name: "sliding-window", MaxLimit: MaxTimes, Takes: "wait distinct lease trigger",
 		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit,
-		Commands: "GET LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET",
+		Commands: "GET LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET" + ofIntervals,
 	},
 	FixedWindow: {
 		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Takes: "wait lease trigger",
@@ -63,12 +66,12 @@ var table = [...]Row{
 	TokenBucket: {
 		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Takes: "wait burst prepay warmup queue lease",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
-		Commands: "GET SET SETRANGE",
+		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	LeakyBucket: {
 		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Takes: "wait prepay queue",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
-		Commands: "GET SET SETRANGE",
+		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	SlidingCounter: {
 		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Takes: "slices trigger",
@@ -78,11 +81,11 @@ var table = [...]Row{
 
 	Prepaid: {
 		Name: "prepaid", Takes: "wait", IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByDebt,
-		Commands: "GET SET SETRANGE",
+		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	Warmup: {
 		Name: "warmup", Takes: "wait", IsBucket: true, Lua: "warmup", state: newWarmup, terms: warmupTerms, most: mostByDebt,
-		Commands: "GET SET",
+		Commands: "GET PEXPIREAT SET" + ofIntervals,
 	},
 	Distinct: {
 		Name: "distinct", Takes: "trigger", Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,

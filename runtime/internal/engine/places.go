@@ -1,63 +1,152 @@
 package engine
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
-// places are the free places of one state, in the order of their times. A free place was given up while others were behind it. Its permits
-// stay charged, because the places behind it were computed with that charge. A later call may use it. A state keeps maxPlaces; any more are
-// lost.
-type places []place
+// interval is a run of free places: each begins where the one before ends, with no call's place between them. A free place was given up
+// while others were behind it. Its permits stay charged, because the places behind it were computed with that charge. A later call may use it.
+type interval struct {
+	at      int64 // of a sliding window, the time of the last permit; of a bucket, when the bucket would be full again after the last permit:
+	parts   int64 // at + parts/limit microseconds
+	permits int64
+	limit   int64 // of a bucket, while which the places were given
+}
 
-type place struct{ at, permits int64 }
+// intervals are those of one state, in the order of their times. A state keeps maxIntervals. Any further free place stays charged, and
+// cannot be used.
+type intervals []interval
 
-const maxPlaces = 64
+const maxIntervals = 1024
 
-// last returns the time of the last place.
-func (p places) last() int64 {
-	if len(p) == 0 {
-		return longAgo
+// maxLooks bounds how many intervals a call looks at, how many groups of permits in each, and how many times it compares its rules with
+// each other.
+const maxLooks = 16
+
+// queue is a State that keeps places in an order in which they can become free.
+type queue interface {
+	State
+
+	// isLast reports whether n permits that c was charged for a future time are the latest charge, so that no call has a place behind them.
+	isLast(c *Claim, n, now int64) bool
+
+	// interval returns the place of n permits that c was charged for a future time.
+	interval(c *Claim, n, now int64) interval
+
+	// touch reports whether b begins where a ends, or before.
+	touch(c *Claim, a, b interval) bool
+
+	// isLatest reports whether an interval is the latest charge.
+	isLatest(c *Claim, i interval, now int64) bool
+
+	// pop gives back the latest n permits.
+	pop(c *Claim, n, now int64)
+
+	// reach returns a lower bound for the at of intervals in which there is a place for the claim at a time or later.
+	reach(c *Claim, from int64) int64
+
+	// find looks for the first place for the claim in an interval, at a time or later. It returns how many permits the interval has from
+	// there on, and when the place is.
+	find(c *Claim, i interval, from int64) (left, at int64, ok bool)
+
+	// without returns an interval without its last n permits.
+	without(c *Claim, i interval, n int64) interval
+}
+
+// search returns the index of the first interval that ends at a time or later.
+func (list intervals) search(at int64) int {
+	i, _ := slices.BinarySearchFunc(list, at, func(i interval, at int64) int {
+		if i.at < at {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// insert adds the interval of a place that became free, and joins it with its neighbours. No two intervals have the same time, because the
+// sorted set of the script would not keep their order.
+func (list *intervals) insert(q queue, c *Claim, i interval, now int64) {
+	if i.permits == 0 {
+		return
 	}
-	return p[len(p)-1].at
+	*list = slices.Delete(*list, 0, list.search(now+1))
+	from := list.search(i.at)
+	to := from
+	if to < len(*list) {
+		after := (*list)[to]
+		if q.touch(c, i, after) {
+			after.permits += i.permits
+			i = after
+			to++
+		} else if after.at == i.at {
+			return
+		}
+	}
+	if from > 0 && q.touch(c, (*list)[from-1], i) {
+		from--
+		i.permits += (*list)[from].permits
+	}
+	if from < to || len(*list) < maxIntervals {
+		*list = slices.Replace(*list, from, to, i)
+	}
 }
 
-// find returns the index of the place at a time, or -1 if it is missing or has fewer than n permits.
-func (p places) find(at, n int64) int {
-	return slices.IndexFunc(p, func(q place) bool { return q.at == at && q.permits >= n })
+// find returns the first place for a claim, at a time or later: the index of its interval, how many permits the interval has from there on,
+// and when it is.
+func (list intervals) find(q queue, c *Claim, from int64) (index int, left, at int64, ok bool) {
+	index = list.search(q.reach(c, from))
+	for last := min(index+maxLooks, len(list)); index < last; index++ {
+		if left, at, ok = q.find(c, list[index], from); ok {
+			return index, left, at, true
+		}
+	}
+	return 0, 0, 0, false
 }
 
-// take takes n permits of the place at a time, and reports whether there were as many. The rest of the place stays free. In a Prepaid
-// bucket the rest moves to the time at which the n permits are paid.
-func (p *places) take(c *Claim, at, n, now int64) bool {
-	i := p.find(at, n)
-	if i < 0 {
+// cut removes n permits from an interval, the first ones of those that are left, and divides the rest.
+func (list *intervals) cut(q queue, c *Claim, index int, left, n, now int64) {
+	var parts []interval
+	before, after := q.without(c, (*list)[index], left), (*list)[index]
+	if after.permits = left - n; after.permits > 0 {
+		parts = append(parts, after)
+	}
+	if before.permits > 0 && before.at > now && len(*list)+len(parts) <= maxIntervals {
+		parts = slices.Insert(parts, 0, before)
+	}
+	*list = slices.Replace(*list, index, index+1, parts...)
+}
+
+// take takes the free place of a claim at a time, and reports whether there is one. The rest of a larger place stays free. If the claim
+// is charged for another place, within an interval, that divides the interval.
+func (cell *Cell) take(c *Claim, at, now int64) bool {
+	q, ok := cell.State.(queue)
+	if !ok || len(cell.Free) == 0 {
 		return false
 	}
-	rest := (*p)[i].permits - n
-	*p = slices.Delete(*p, i, i+1)
-	p.drop(now)
-	if rest > 0 {
-		p.add(at+c.debtOf(n), rest, now)
+	index, left, first, ok := cell.Free.find(q, c, at)
+	if ok && first == at {
+		cell.Free.cut(q, c, index, left, c.Cost, now)
+		return true
 	}
-	return true
+	one := *c
+	one.Cost = 1
+	if index, left, _, ok = cell.Free.find(q, &one, at); ok {
+		cell.Free.cut(q, c, index, left, 0, now)
+	}
+	return false
 }
 
-// add frees n permits of the place at a time.
-func (p *places) add(at, n, now int64) {
-	p.drop(now)
-	i, found := slices.BinarySearchFunc(*p, at, func(q place, at int64) int { return cmp.Compare(q.at, at) })
-	switch {
-	case found:
-		(*p)[i].permits += n
-	case len(*p) < maxPlaces:
-		*p = slices.Insert(*p, i, place{at, n})
+// next returns the first time, not before from, at which a rule has a free place for a claim, or admits it behind all its places.
+func (cell *Cell) next(c *Claim, now, from int64) (at int64, free, ok bool) {
+	if q, queues := cell.State.(queue); queues {
+		if _, _, at, free = cell.Free.find(q, c, from); free && at == from {
+			return at, true, true
+		}
 	}
-}
-
-// drop forgets the places whose time has come.
-func (p *places) drop(now int64) {
-	*p = slices.DeleteFunc(*p, func(q place) bool { return q.at <= now })
+	behind := cell.State.Earliest(c, c.Cost, now, from)
+	if cell.State.Reserves(c, now, behind) && !(free && at <= behind) {
+		return behind, false, true
+	}
+	return at, free, free
 }
 
 // freePlace returns the time of the first free place that a call can use. Every other rule must have a free place at that time, too, or
@@ -65,54 +154,49 @@ func (p *places) drop(now int64) {
 func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		if c.Mode != Enforce || c.Wait == 0 || c.Earliest <= now {
-			continue
-		}
-		for _, p := range cells[i].Free {
-			if p.at > now && (!ok || p.at < at) && call.meets(cells, now, p.at) {
-				at, ok = p.at, true
+		ok = ok || c.Wait > 0 && c.Earliest > now && len(cells[i].Free) > 0
+	}
+	if !ok {
+		return 0, false
+	}
+	at = now + 1
+	for range maxLooks {
+		from, usable := at, false
+		for i := range call.Claims {
+			c := &call.Claims[i]
+			if c.Mode != Enforce {
+				continue
 			}
+			next, free, ok := cells[i].next(c, now, at)
+			if !ok || cells[i].isBlocked(c.Rule, now) || c.Earliest > now && next > now+c.Wait {
+				return 0, false
+			}
+			at, usable = next, usable || free && c.Earliest > now
+		}
+		if at == from {
+			return at, usable
 		}
 	}
-	return at, ok
-}
-
-// meets reports whether every rule of a call can use a future time: it has a free place then, or admits the call then, behind all its
-// places.
-func (call *Call) meets(cells []*Cell, now, at int64) bool {
-	for i := range call.Claims {
-		c, cell := &call.Claims[i], cells[i]
-		switch {
-		case c.Mode != Enforce:
-		case cell.isBlocked(c.Rule, now), c.Earliest > now && at > now+c.Wait:
-			return false
-		case cell.Free.find(at, c.Cost) < 0 && !(c.Earliest <= at && cell.State.Reserves(c, now, at)):
-			return false
-		}
-	}
-	return true
+	return 0, false
 }
 
 // giveBack gives back n permits of a charge. If the charge is a place, and other calls have later places, these permits become a free
-// place. Otherwise the permits go back to the state, and so do the permits of the free places that are the last ones then.
+// place. Otherwise the permits go back to the state, and so does the interval that is the latest charge then.
 func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
-	pending := c.At > now
-	if pending && !cell.State.Last(c, n, now) {
-		cell.Free.add(c.At, n, now)
+	q, ok := cell.State.(queue)
+	if ok = ok && c.At > now; ok && !q.isLast(c, n, now) {
+		cell.Free.insert(q, c, q.interval(c, n, now), now)
 		return
 	}
 	cell.State.GiveBack(c, n, now, rollback)
-	if !pending || cell.Free.last() <= now {
+	latest := len(cell.Free) - 1
+	if !ok || latest < 0 || !q.isLatest(c, cell.Free[latest], now) {
 		return
 	}
-	cell.Free.drop(now)
-	for len(cell.Free) > 0 {
-		p := cell.Free[len(cell.Free)-1]
-		free := Claim{Rule: c.Rule, Limit: c.Limit, Burst: c.Burst, At: p.at}
-		if !cell.State.Last(&free, p.permits, now) {
-			return
-		}
-		cell.State.GiveBack(&free, p.permits, now, false)
-		cell.Free = cell.Free[:len(cell.Free)-1]
+	one := *c
+	one.Cost, one.Limit = 1, cell.Free[latest].limit
+	if left, _, ok := q.find(&one, cell.Free[latest], now+1); ok {
+		q.pop(c, left, now)
 	}
+	cell.Free = cell.Free[:latest]
 }

@@ -146,4 +146,4 @@ func (r *Record) Size() int64 {
 // cellSize is the size of a cell without its state and free places, in bytes.
 const cellSize = 48
 
-func (cell *Cell) size() int64 { return cellSize + int64(cap(cell.Free))*16 + cell.State.Size() }
+func (cell *Cell) size() int64 { return cellSize + int64(cap(cell.Free))*32 + cell.State.Size() }

@@ -104,8 +104,6 @@ func (s *slidingCounter) move(r *Rule, now int64) {
 
 func (s *slidingCounter) Charge(c *Claim, n, now int64) { s.Commit(c, n, now, now) }
 
-func (s *slidingCounter) Last(*Claim, int64, int64) bool { return true }
-
 func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
 	present, used := s.total(c.Rule, now)
 	slice := c.Rule.slice(c.At)

@@ -73,11 +73,6 @@ func (s *slidingWindow) Charge(c *Claim, n, now int64) {
 	s.Commit(&charge, n, now, now)
 }
 
-func (s *slidingWindow) Last(c *Claim, _, _ int64) bool {
-	n := s.times.len()
-	return n == 0 || s.times.at(n-1) <= c.At
-}
-
 // maxSearched is how many permits a Redis command may compare.
 const maxSearched = 10_000
 

@@ -22,9 +22,6 @@ type State interface {
 	// would last too long.
 	Charge(c *Claim, n, now int64)
 
-	// Last reports whether n permits that c was charged for a future time are the latest charge, so that no call has a place behind them.
-	Last(c *Claim, n, now int64) bool
-
 	// GiveBack gives back n permits that c was charged at c.At, if they still count. A rollback also closes a window that the charge
 	// opened.
 	GiveBack(c *Claim, n, now int64, rollback bool)
@@ -45,8 +42,8 @@ const longAgo = -1 << 60
 // Cell is all that a store keeps for one rule and subject.
 type Cell struct {
 	State State
-	Free  places // places that were given up and that other calls may use
-	Until int64  // when the subject's block ends
+	Free  intervals // places that were given up and that other calls may use
+	Until int64     // when the subject's block ends
 }
 
 // NewCell returns the cell of a subject that was never charged.
@@ -57,5 +54,5 @@ func (cell *Cell) isBlocked(r *Rule, now int64) bool { return r.Block > 0 && cel
 
 // Expiry returns when the cell can be forgotten.
 func (cell *Cell) Expiry(r *Rule) int64 {
-	return max(cell.State.Expiry(r), cell.Free.last(), cell.Until)
+	return max(cell.State.Expiry(r), cell.Until)
 }

@@ -133,9 +133,7 @@ func (w *windows) drop(now int64) {
 
 func (w *windows) Charge(c *Claim, n, now int64) { w.Commit(c, n, now, now) }
 
-// Last is always true: a window takes back permits even if calls wait for a later window.
-func (w *windows) Last(*Claim, int64, int64) bool { return true }
-
+// GiveBack takes back permits even if calls wait for a later window.
 func (w *windows) GiveBack(c *Claim, n, now int64, rollback bool) {
 	if w.Expiry(c.Rule) <= now {
 		return

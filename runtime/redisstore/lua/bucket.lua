@@ -33,9 +33,6 @@ bucket.newest = NEWEST
 -- Rounds a time up to whole microseconds.
 local function up(x, y) return x + min(y, 1) end
 
--- Returns when a bucket has gained n permits since a given time.
-function bucket.after(c, at, n) return up(gain(c, at, 0, n)) end
-
 -- Returns minus the number of permits that may be missing from the bucket for n permits to pass.
 local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
 
@@ -197,7 +194,50 @@ function bucket.charge(c, n, now)
   c.is.write(c)
 end
 
+-- The places of a bucket follow each other on the scale of the time at which the bucket is full again: a place of n permits is as long as
+-- the bucket takes to gain them. A call can use n permits of an interval as if the bucket were full at their begin, with nothing later.
+
+-- Returns the smallest number of permits after whose gain the time x + y/limit is at a time or later.
+local function steps(c, x, y, at)
+  local n = floor(((at - 1 - x) * c.limit - y) / c.a)
+  for _ = 1, 2 do -- the estimate is at most two too small
+    if up(gain(c, x, y, n)) < at then n = n + 1 end
+  end
+  return n
+end
+
 function bucket.last(c, n, now, at) return up(gain(c, c.x - c.price, c.y, needed(c, n) - n)) <= at end
+
+-- Counts back from the latest place, and so finds the exact time of the claim's place. It does not find that if the limit has changed
+-- since. Then it goes by the time that the claim has, which is rounded up.
+function bucket.interval(c, n, now, at)
+  local x, y = gain(c, c.x, c.y, needed(c, n) - n)
+  local k = steps(c, x, y, at)
+  local full, parts = gain(c, at, 0, n - needed(c, n))
+  if up(gain(c, x, y, k)) == at then full, parts = gain(c, c.x, c.y, k) end
+  return { at = full, parts = parts, permits = n, limit = c.limit }
+end
+
+function bucket.touch(c, i, j)
+  local x, y = gain(c, j.at, j.parts, -j.permits)
+  return i.limit == j.limit and i.limit == c.limit and (x < i.at or x == i.at and y <= i.parts)
+end
+
+function bucket.is_latest(c, i) return i.limit == c.limit and (i.at > c.x or i.at == c.x and i.parts >= c.y) end
+
+function bucket.reach(c, n, from) return (gain(c, from - 1, 0, n - needed(c, n))) end
+
+function bucket.find(c, i, n, now, from)
+  if i.limit ~= c.limit then return end
+  local x, y = gain(c, i.at, i.parts, needed(c, n) - i.permits)
+  local skip = max(0, steps(c, x, y, from))
+  if skip + n <= i.permits then return i.permits - skip, up(gain(c, x, y, skip)) end
+end
+
+function bucket.without(c, i, n)
+  local x, y = gain(c, i.at, i.parts, -n)
+  return { at = x, parts = y, permits = i.permits - n, limit = i.limit }
+end
 
 -- Gives permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without these
 -- permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
@@ -218,4 +258,9 @@ function bucket.give_back(c, n, now, at)
   if up(c.x, c.y) > now then return write(c) end
   c.x, c.y, c.s = -1, 0, -1
   call('DEL', c.key)
+end
+
+function bucket.pop(c, n, now)
+  c.price, c.price_stored = 0, 0 -- no price is kept for a free place
+  c.is.give_back(c, n, now, max(now + 1, c.s))
 end

@@ -39,6 +39,7 @@ local ENFORCE, SHADOW, TRIGGER = 0, 1, 2
 local FREE, BLOCK = 1, 2 -- which keys a claim has besides its state, as a sum
 local MOST_USED = 2 ^ 51 -- a count stops there; only a trigger, which admits any cost, gets that far
 local LAYOUT, LAYOUTS = 1, 32
+local MAX_LOOKS = 16 -- in how many intervals a call looks for a place, in how many groups of permits of each, and how often for all rules
 local HEAD = '\1' -- LAYOUT as a byte
 local DAY = 24 * 3600 * 1000000
 local HORIZON = 3661 * DAY -- a call waits for at most 3660 days, and the clock may be set back by a day
@@ -133,8 +134,6 @@ local function write_groups(key, list, names)
   end
   set(key, table.concat(state), list[#list][names.time])
 end
-
-local function always() return true end
 
 -- The function reserves of states that keep no places.
 local function at_once(c, now, at) return at <= now end

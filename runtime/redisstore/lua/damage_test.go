@@ -161,11 +161,12 @@ func TestDamagedTimesCountAsNone(t *testing.T) {
 	v.set(start)
 	v.admits(engine.SlidingWindow, 3)
 	for name, places := range map[string]string{
-		"damaged":              packed(far, 1, start+second, 0.5),
-		"one sound, one not":   packed(start+second, 1, start+2*second, 0.5),
-		"the sound one behind": packed(start+second, -1, start+2*second, 1),
+		"no number":        packed(start+second, 0, math.NaN(), 0),
+		"half a permit":    packed(start+second, 0, 0.5, 0),
+		"negative permits": packed(start+second, 0, -1, 0),
+		"without an end":   packed(math.Inf(1), 0, 1, 0),
 	} {
-		v.client.Set(t.Context(), "p:r:{s}:free:tag", "\x01"+places, 0)
+		v.client.ZAdd(t.Context(), "p:r:{s}:free-places:tag", redis.Z{Score: start + second, Member: places})
 		waits := oneClaim(engine.SlidingWindow)
 		waits.Claims[0].Wait, waits.Peek = 100*second, true
 		if w, err := v.decide(waits); err != nil || w.At != start+60*second || !w.Damaged {

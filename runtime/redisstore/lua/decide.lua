@@ -74,7 +74,7 @@ end
 -- Charges one rule. A rule in shadow or trigger mode counts now, even if the call waits.
 local function charge(c, n, now, at)
   if c.mode == ENFORCE then
-    if at == now or not use('places').take(c, at, n) then c.commit(c, n, now, at) end
+    if at == now or not use('places').take(c, now, at) then c.commit(c, n, now, at) end
     return
   end
   local room = c.mode == TRIGGER and c.is.room(c, now) or 0
@@ -174,13 +174,10 @@ end
 local function adjust(claims, now)
   load(claims, now)
   for _, c in ipairs(claims) do
-    c.places = c.free_key and c.wait > now and use('places').load(c, now)
-  end
-  for _, c in ipairs(claims) do
     if c.cost > 0 then
       local charge = c.is.charge or c.commit
       charge(c, c.cost, now, now)
-    elseif c.places then
+    elseif c.free_key and c.wait > now and c.is.last then
       use('places').give_back(c, -c.cost, now)
     else
       c.is.give_back(c, -c.cost, now, c.wait, claims.rollback)

@@ -111,10 +111,40 @@ func (p *pair) step() {
 	switch n := rapid.IntRange(0, 9).Draw(p.t, "what"); {
 	case n < 2 && len(p.taken) > 0:
 		p.adjust()
+	case n == 9 && rapid.IntRange(0, 3).Draw(p.t, "a crowd") == 0:
+		p.crowd()
 	case n == 9:
-		p.decide(rapid.IntRange(2, 5).Draw(p.t, "calls"))
+		p.decide(p.drawCalls(rapid.IntRange(2, 5).Draw(p.t, "calls")))
 	default:
-		p.decide(1)
+		p.decide(p.drawCalls(1))
+	}
+}
+
+// crowd makes many equal calls that wait, and lets some of them give up, in any order.
+func (p *pair) crowd() {
+	t, r := p.t, rapid.SampledFrom(p.rules).Draw(p.t, "rule of a crowd")
+	if !r.Kind.Takes("wait") || r.Kind == engine.Calendar { // a calendar's windows are sent, so after the clock was set back it opens fewer
+		return
+	}
+	c := engine.Claim{Rule: r, Subject: "a", Cost: rapid.Int64Range(1, 2).Draw(t, "cost"), Limit: 3, Burst: 3, Wait: 3600 * second}
+	if r.Kind == engine.Warmup {
+		c.Burst = 0
+	}
+	calls := make([]engine.Call, rapid.IntRange(2, 100).Draw(t, "crowd"))
+	for i := range calls {
+		calls[i] = engine.Call{Prefix: "p", Claims: []engine.Claim{c}}
+	}
+	p.taken = nil
+	p.decide(calls)
+	waiting := rapid.Permutation(slices.DeleteFunc(p.taken, func(call engine.Call) bool { return call.Claims[0].At <= p.now })).Draw(t, "order")
+	p.taken = nil
+	for _, call := range waiting[:rapid.IntRange(0, len(waiting)).Draw(t, "give up")] {
+		call.Rollback, call.Claims[0].Delta = true, -call.Claims[0].Charged
+		p.change(call)
+	}
+	k := "p:" + r.Name + ":{a}:free-places:" + r.Tag
+	if n := p.client.ZCard(context.Background(), k).Val(); int(n) != len(p.cellsOf(&calls[0])[0].Free) {
+		t.Fatalf("the script has %d intervals, the engine %d", n, len(p.cellsOf(&calls[0])[0].Free))
 	}
 }
 
@@ -233,14 +263,21 @@ func (p *pair) run(r *Run, peeks bool) any {
 	return reply
 }
 
-func (p *pair) decide(n int) {
-	calls, run := make([]engine.Call, n), new(Run)
+func (p *pair) drawCalls(n int) []engine.Call {
+	calls := make([]engine.Call, n)
 	for i := range calls {
 		calls[i] = p.drawCall()
+	}
+	return calls
+}
+
+func (p *pair) decide(calls []engine.Call) {
+	run := new(Run)
+	for i := range calls {
 		run.AddDecision(&calls[i], p.now)
 	}
-	replies := []any{p.run(run, n == 1 && calls[0].Peek)}
-	if n > 1 {
+	replies := []any{p.run(run, len(calls) == 1 && calls[0].Peek)}
+	if len(calls) > 1 {
 		replies = replies[0].([]any)
 	}
 	var again []engine.Call // decided one by one after the others
@@ -280,7 +317,7 @@ func (p *pair) compare(call engine.Call, reply any) {
 	for i := range want.Claims {
 		requireClaim(p.t, &call, &call.Claims[i], &want.Claims[i])
 	}
-	if v.Admitted && !call.Peek && len(p.taken) < 20 {
+	if v.Admitted && !call.Peek && len(p.taken) < 100 {
 		p.taken = append(p.taken, want)
 	}
 }
@@ -327,9 +364,13 @@ func (p *pair) adjust() {
 		}
 		some.Claims = append(some.Claims, c)
 	}
-	if len(some.Claims) == 0 {
-		return
+	if len(some.Claims) > 0 {
+		p.change(some)
 	}
+}
+
+// change changes the charges of a call by the Deltas of its claims.
+func (p *pair) change(some engine.Call) {
 	want := engine.Call{Prefix: some.Prefix, Rollback: some.Rollback, Claims: slices.Clone(some.Claims)}
 	at, v, err := p.now, engine.Verdict{}, error(nil)
 	for tries := 0; tries < 2 && v.Now == 0; tries++ {

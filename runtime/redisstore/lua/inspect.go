@@ -55,9 +55,25 @@ func Places(ctx context.Context, client redis.Cmdable, state string, period time
 	if waiting, err = read(c, ctx); err != nil {
 		return nil, nil, err
 	}
-	c.key = key.FreeOf(state)
-	free, err = c.ofGroups(ctx, 2)
+	free, err = c.free(ctx, kind)
 	return waiting, free, err
+}
+
+// free returns the free places of the count, in the order of their times. An interval has the time of its last place.
+func (c *count) free(ctx context.Context, kind engine.Kind) (found []Due, err error) {
+	intervals, err := c.client.ZRange(ctx, key.FreeOf(c.key), 0, -1).Result()
+	for _, i := range intervals {
+		n := numbers(i, 4)
+		if n == nil {
+			return nil, err // the whole state counts as none
+		}
+		at, permits, limit := n[0], n[2], n[3]
+		if kind.Row().IsBucket && limit > 0 {
+			at -= engine.MulDiv(cmp.Or(c.burst, limit), c.period, limit)
+		}
+		found = append(found, c.until(at, permits)...)
+	}
+	return found, err
 }
 
 // AlgorithmOf returns how the count at a key counts, such as "fixed-window" or "distinct". It returns "" if the key is not that of a count.

@@ -129,6 +129,7 @@ func TestStatesWithoutLayout(t *testing.T) {
 		cells := []*engine.Cell{new(engine.Cell)}
 		*cells[0] = engine.NewCell(u.claim.Rule)
 		u.play(func(at int64) { now = at }, func(call *engine.Call) { call.Decide(cells, now) }, func(call *engine.Call) { call.Adjust(cells, now) })
+		cells[0].Free = nil // free places had another key
 
 		const calls = 40
 		want := make(map[int64]int) // the number of calls by the time for which they are admitted
@@ -146,7 +147,7 @@ func TestStatesWithoutLayout(t *testing.T) {
 		}
 	}
 	for key, state := range v.strings() {
-		if !strings.HasPrefix(key, "p:blocked:") && (len(state)%8 != 1 || state[0] == 0 || state[0] > bucketLayout) {
+		if !strings.HasPrefix(key, "p:blocked:") && !strings.Contains(key, ":free:") && (len(state)%8 != 1 || state[0] == 0 || state[0] > bucketLayout) {
 			t.Errorf("%s has %d bytes, %q", key, len(state), state)
 		}
 	}
@@ -211,7 +212,7 @@ func TestLaterLayout(t *testing.T) {
 		u.play(v.set, func(call *engine.Call) { v.decide(call) }, v.adjust)
 		v.set(later)
 		for key, state := range v.dump() {
-			if strings.HasPrefix(u.name, "members") {
+			if v.client.Type(t.Context(), key).Val() == "zset" {
 				continue // a set has no layout; a later version would use another type
 			}
 			known := v.age(key)

@@ -1,85 +1,147 @@
 -- A place is a future time for which a waiting call is charged. A free place was given up while others were behind it. Its permits stay
--- charged, because the places behind it were computed with that charge. A later call may take a free place. The state is a string: LAYOUT,
--- and then the time and the permits of each free place, in the order of time. A state keeps MAX_PLACES; any more are lost.
+-- charged, because the places behind it were computed with that charge. A later call may take it. An interval is a run of free places:
+-- each begins where the one before ends, with no call's place between them. The state is a sorted set of intervals. A member has four
+-- numbers, and its score is the first of them:
+--
+--   at, parts  of a sliding window, the time of the last permit, and 0; of a bucket, when the bucket would be full again after the last
+--              permit: at + parts/limit
+--   permits
+--   limit      of a bucket, while which the places were given; otherwise 0
+--
+-- A state keeps MAX_INTERVALS. Any further free place stays charged, and cannot be used. Algorithms that keep places in an order in which
+-- they can become free have the functions of engine.queue: last, interval, touch, is_latest, pop, reach, find and without.
 local places = {}
 
-local MAX_PLACES = 64
-local NAMES = { 'at', 'permits', time = 'at' }
+local MAX_INTERVALS = 1024
 
--- Loads the free places of a claim, except those whose time has come.
-function places.load(c, now)
-  c.places = read_groups(c, call('GET', c.free_key), NAMES, now, now + HORIZON)
-  return c.places
+-- Returns an interval that ZRANGE found, or nil. If it is damaged, the free places are deleted.
+local function read(c, found)
+  local member = found[1]
+  if not member then return end
+  local i = { member = member }
+  if #member == 32 then i.at, i.parts, i.permits, i.limit = parse('<dddd', member) end
+  if i.at and valid(i.at) and valid(i.parts) and valid(i.permits) and valid(i.limit) then return i end
+  damage(c)
+  call('DEL', c.free_key)
 end
 
--- Returns the index of the free place at a time, or nil if it is missing or has fewer than n permits.
-local function place_at(c, at, n)
-  for i, p in ipairs(c.places) do
-    if p.at == at and p.permits >= n then return i end
+-- Returns the n-th interval, counted from 0, that ends at a time or later.
+local function ending(c, at, n) return read(c, call('ZRANGE', c.free_key, integer(at), '+inf', 'BYSCORE', 'LIMIT', integer(n), '1')) end
+
+-- Returns the last interval that ends before a time.
+local function ending_before(c, at)
+  return read(c, call('ZRANGE', c.free_key, '(' .. integer(at), '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1'))
+end
+
+local function remove(c, i) call('ZREM', c.free_key, i.member) end
+
+-- Adds an interval. Its key expires with the state.
+local function add(c, now, i)
+  if call('ZCARD', c.free_key) >= MAX_INTERVALS then return end
+  call('ZADD', c.free_key, integer(i.at), pack('<dddd', i.at, i.parts, i.permits, i.limit))
+  expire(c.free_key, c.is.full(c, now))
+end
+
+-- Adds the interval of a place that became free, and joins it with its neighbours. No two intervals have the same time, because a sorted
+-- set would not keep their order.
+local function insert(c, now, i)
+  if i.permits == 0 then return end
+  call('ZREMRANGEBYSCORE', c.free_key, '-inf', integer(now))
+  local before, after = ending_before(c, i.at), ending(c, i.at, 0)
+  if after and c.is.touch(c, i, after, now) then
+    remove(c, after)
+    after.permits = after.permits + i.permits
+    i = after
+  elseif after and after.at == i.at then
+    return
+  end
+  if before and c.is.touch(c, before, i, now) then
+    remove(c, before)
+    i.permits = i.permits + before.permits
+  end
+  add(c, now, i)
+end
+
+-- Returns the first place for n permits of a claim, at a time or later: when it is, its interval, and how many permits the interval has
+-- from there on. Returns nil if there is none.
+local function find(c, n, now, from)
+  local least = c.is.reach(c, n, from)
+  for look = 0, MAX_LOOKS - 1 do
+    local i = ending(c, least, look)
+    if not i then return end
+    local left, at = c.is.find(c, i, n, now, from)
+    if left then return at, i, left end
   end
 end
 
-local function add_place(c, at, n)
-  local i = 1
-  while c.places[i] and c.places[i].at < at do i = i + 1 end
-  local p = c.places[i]
-  if p and p.at == at then
-    p.permits = p.permits + n
-  elseif #c.places < MAX_PLACES then
-    table.insert(c.places, i, { at = at, permits = n })
+-- Removes n permits from an interval, the first ones of those that are left, and divides the rest.
+local function cut(c, now, i, left, n)
+  remove(c, i)
+  local before = left < i.permits and c.is.without(c, i, left, now)
+  i.permits = left - n
+  if i.permits > 0 then add(c, now, i) end
+  if before and before.at > now then add(c, now, before) end
+end
+
+-- Takes the free place of a claim at a time, and reports whether there is one. The rest of a larger place stays free. If the claim is
+-- charged for another place, within an interval, that divides the interval.
+function places.take(c, now, at)
+  if not c.has_free then return false end
+  local first, i, left = find(c, c.cost, now, at)
+  if first == at then
+    cut(c, now, i, left, c.cost)
+    return true
   end
+  first, i, left = find(c, 1, now, at)
+  if first then cut(c, now, i, left, 0) end
+  return false
 end
 
--- Takes n permits of the free place at a time, and reports whether there are as many. The rest of the place stays free. In a prepaid bucket
--- the rest moves to the time at which the n permits are paid.
-function places.take(c, at, n)
-  local i = place_at(c, at, n)
-  if not i then return false end
-  local rest = table.remove(c.places, i).permits - n
-  if rest > 0 then add_place(c, c.prepaid and use('bucket').after(c, at, n) or at, rest) end
-  write_groups(c.free_key, c.places, NAMES)
-  return true
+-- Returns the first time, not before from, at which a rule has a free place for a claim, or admits it behind all its places; and whether
+-- it is that of a free place.
+local function next_place(c, now, from)
+  local free = c.has_free and find(c, c.cost, now, from)
+  if free == from then return free, true end
+  local behind = c.is.earliest(c, c.cost, now, from)
+  if c.is.reserves(c, now, behind) and not (free and free <= behind) then return behind, false end
+  return free, true
 end
 
--- Reports whether each rule of a call can use a future time: it has a free place then, or admits the call then, behind all its places.
-local function meets(claims, now, at)
+-- Notes which rules have free places, and reports whether one that the call has to wait for has. The call may wait, so each of its rules
+-- in enforce mode has a key of free places.
+local function note_free(claims, now)
+  local any = false
   for _, c in ipairs(claims.enforced) do
-    if c.blocked_until or c.earliest > now and at > now + c.wait then return false end
-    if not place_at(c, at, c.cost) and not (c.earliest <= at and c.is.reserves(c, now, at)) then return false end
+    c.has_free = c.is.find and ending(c, c.is.reach(c, 1, now + 1), 0) ~= nil
+    any = any or c.has_free and c.wait > 0 and c.earliest > now
   end
-  return true
+  return any
 end
 
--- Returns the time of the first free place that a call can use, or nil. The call may wait, so each of its rules in enforce mode has a key
--- of free places.
+-- Returns the time of the first free place that a call can use, or nil. Every other rule must have a free place at that time, too, or
+-- admit the call then, behind all its own places.
 function places.first(claims, now)
-  local first
-  for _, c in ipairs(claims.enforced) do places.load(c, now) end
-  for _, c in ipairs(claims.enforced) do
-    if c.wait > 0 and c.earliest > now then
-      for _, p in ipairs(c.places) do
-        if (not first or p.at < first) and meets(claims, now, p.at) then first = p.at end
-      end
+  if not note_free(claims, now) then return end
+  local at = now + 1
+  for _ = 1, MAX_LOOKS do
+    local from, usable = at, false
+    for _, c in ipairs(claims.enforced) do
+      local next, free = next_place(c, now, at)
+      if not next or c.blocked_until or c.earliest > now and next > now + c.wait then return end
+      at, usable = next, usable or free and c.earliest > now
     end
+    if at == from then return usable and at or nil end
   end
-  return first
 end
 
 -- Gives back n permits of a charge for a future time. If other calls have later places, these permits become a free place. Otherwise they
--- are given back, and so are the permits of the free places that are the last ones then.
+-- are given back, and so is the interval that is the latest charge then.
 function places.give_back(c, n, now)
-  if not c.is.last(c, n, now, c.wait) then
-    add_place(c, c.wait, n)
-    return write_groups(c.free_key, c.places, NAMES)
-  end
+  if not c.is.last(c, n, now, c.wait) then return insert(c, now, c.is.interval(c, n, now, c.wait)) end
   c.is.give_back(c, n, now, c.wait)
-  if not c.places[1] then return end
-  c.price, c.price_stored = 0, 0 -- no price is kept for a free place
-  for i = #c.places, 1, -1 do
-    local p = c.places[i]
-    if not c.is.last(c, p.permits, now, p.at) then break end
-    c.is.give_back(c, p.permits, now, p.at)
-    c.places[i] = nil
-  end
-  write_groups(c.free_key, c.places, NAMES)
+  local latest = read(c, call('ZRANGE', c.free_key, '-1', '-1'))
+  if not latest or not c.is.is_latest(c, latest, now) then return end
+  remove(c, latest)
+  local left = c.is.find(c, latest, 1, now, now + 1)
+  if left then c.is.pop(c, left, now) end
 end

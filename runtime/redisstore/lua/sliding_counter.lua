@@ -5,7 +5,7 @@
 --
 -- A ring of more than BLOCK slices has the layout SUMS: before the ring stand the sums of its blocks, which have BLOCK slices each, and the
 -- last one the rest. So a decision reads at most three blocks and the sums.
-local sliding_counter = { reserves = at_once, last = always }
+local sliding_counter = { reserves = at_once }
 
 local SUMS = 2
 local BLOCK = 100

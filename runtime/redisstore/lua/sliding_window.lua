@@ -133,7 +133,52 @@ function sliding_window.charge(c, n, now)
   sliding_window.commit(c, n, now, now)
 end
 
+-- The free places of a sliding window are permits of its list. An interval ends with all permits of its last time, and only of its first
+-- time some permits may be those of calls.
+
+-- Returns how many permits of the list are before a time.
+local function count_before(c, time, now) return search(c, time, now, call('LLEN', c.key)) end
+
+-- Returns the indexes in the list at which an interval begins and ends. The permits at the begin may have left the list.
+local function span(c, i, now)
+  local to = count_before(c, i.at + 1, now)
+  return to - i.permits, to
+end
+
 function sliding_window.last(c, n, now, at) return time_at(c, '-1', now) <= at end
+
+function sliding_window.interval(c, n, now, at)
+  return { at = at, parts = 0, permits = min(n, count_before(c, at + 1, now) - count_before(c, at, now)), limit = 0 }
+end
+
+function sliding_window.touch(c, i, j, now)
+  local _, stop = span(c, i, now)
+  local start = span(c, j, now)
+  return start <= stop
+end
+
+function sliding_window.is_latest(c, i, now) return time_at(c, '-1', now) <= i.at end
+
+function sliding_window.pop(c, n) call('LTRIM', c.key, '0', integer(-1 - n)) end
+
+function sliding_window.reach(c, n, from) return from end
+
+-- Looks for n permits of one time. If they had different times, one of them would move.
+function sliding_window.find(c, i, n, now, from)
+  local start, stop = span(c, i, now)
+  local k = max(0, start, count_before(c, from, now))
+  for _ = 1, MAX_LOOKS do
+    if k + n > stop then return end
+    local at = time_at(c, integer(k + n - 1), now)
+    if n == 1 or time_at(c, integer(k), now) == at then return stop - k, at end
+    k = count_before(c, at, now)
+  end
+end
+
+function sliding_window.without(c, i, n, now)
+  local _, stop = span(c, i, now)
+  if n < stop then return { at = time_at(c, integer(stop - n - 1), now), parts = 0, permits = i.permits - n, limit = 0 } end
+end
 
 -- Gives back n permits. If more than MAX_SEARCHED permits that count are earlier than the charge, and as many are later, it gives back the
 -- oldest ones instead. So as many permits fit at once, and the permits of the charge stay until they leave the window.

@@ -6,7 +6,7 @@
 -- c.windows is the list of windows, and c.open tells whether the state has a window that has not ended. Usually there is one window, and
 -- it holds now. Then the claim itself is that window, and the list is c.alone, which has only the claim and is made once. If c.open is
 -- false, the claim is the window that a charge would open now.
-local window = { last = always }
+local window = {}
 
 local MAX_AHEAD = 64 -- how many windows after the present one a state may have; a call that has to wait for a later one asks again
 local ONE = 25 -- bytes of a state with one window

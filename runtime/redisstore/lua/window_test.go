@@ -1,36 +1,11 @@
 package lua
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
-
-// newBoth returns a function that decides copies of a call with the engine and with the script, and requires equal verdicts. It returns the
-// script's copy of the call.
-func newBoth(t *testing.T, v *virtual) (decide func(*engine.Call) (*engine.Call, engine.Verdict), cells map[*engine.Rule]*engine.Cell) {
-	cells = make(map[*engine.Rule]*engine.Cell)
-	return func(call *engine.Call) (*engine.Call, engine.Verdict) {
-		t.Helper()
-		copied, of := *call, make([]*engine.Cell, len(call.Claims))
-		copied.Claims = slices.Clone(call.Claims)
-		for i, c := range call.Claims {
-			if cells[c.Rule] == nil {
-				cell := engine.NewCell(c.Rule)
-				cells[c.Rule] = &cell
-			}
-			of[i] = cells[c.Rule]
-		}
-		want := call.Decide(of, v.now)
-		got, err := v.decide(&copied)
-		if err != nil || got != want {
-			t.Fatalf("the script says %+v, error %v; the engine %+v", got, err, want)
-		}
-		return &copied, got
-	}, cells
-}
 
 // Calls open at most 64 windows ahead. Those that would have to wait longer ask again, and then get the next windows.
 func TestWindowsAhead(t *testing.T) {
@@ -40,11 +15,10 @@ func TestWindowsAhead(t *testing.T) {
 		{Name: "r", Tag: "fixed", Kind: engine.FixedWindow, Per: second},
 		{Name: "r", Tag: "cron", Kind: engine.Calendar, Schedule: hourly},
 	} {
-		v := newVirtual(t)
-		decide, cells := newBoth(t, v)
+		b := newBoth(t)
 		ask := func() engine.Verdict {
 			call := &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: r, Subject: "s", Cost: 1, Limit: 1, Wait: 3660 * 86400 * second}}}
-			_, w := decide(call)
+			w := b.decide(call)
 			if w.Admitted == call.AskAgain(w) {
 				t.Fatalf("%s: the verdict is %+v", r.Kind, w)
 			}
@@ -62,16 +36,16 @@ func TestWindowsAhead(t *testing.T) {
 					last = w.At
 				}
 			}
-			if n := v.client.StrLen(t.Context(), "p:r:{s}:"+r.Tag).Val(); n > 1+24*(ahead+1) {
+			if n := b.v.client.StrLen(t.Context(), "p:r:{s}:"+r.Tag).Val(); n > 1+24*(ahead+1) {
 				t.Fatalf("%s: the state has %d bytes", r.Kind, n)
 			}
-			if size := cells[r].State.Size(); size > 24*4*ahead {
+			if size := b.cells[r].State.Size(); size > 24*4*ahead {
 				t.Fatalf("%s: the engine's state has %d bytes", r.Kind, size)
 			}
-			if left -= admitted; left > 0 && (admitted < ahead || again <= v.now) {
+			if left -= admitted; left > 0 && (admitted < ahead || again <= b.v.now) {
 				t.Fatalf("%s: %d calls are admitted, the others ask again at %d", r.Kind, admitted, again)
 			}
-			v.set(again)
+			b.v.set(again)
 		}
 	}
 }

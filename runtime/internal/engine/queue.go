@@ -1,0 +1,133 @@
+package engine
+
+import "math"
+
+// The free places of a sliding window are permits of its list. An interval ends with all permits of its last time, and only of its first
+// time some permits may be those of calls.
+
+// span returns the indexes in the list at which an interval begins and ends. The permits at the begin may have left the list.
+func (s *slidingWindow) span(i interval) (from, to int) {
+	to = s.times.search(i.at + 1)
+	return to - int(i.permits), to
+}
+
+func (s *slidingWindow) isLast(c *Claim, _, _ int64) bool {
+	n := s.times.len()
+	return n == 0 || s.times.at(n-1) <= c.At
+}
+
+func (s *slidingWindow) interval(c *Claim, n, _ int64) interval {
+	return interval{at: c.At, permits: min(n, int64(s.times.search(c.At+1)-s.times.search(c.At)))}
+}
+
+func (s *slidingWindow) touch(_ *Claim, a, b interval) bool {
+	_, end := s.span(a)
+	begin, _ := s.span(b)
+	return begin <= end
+}
+
+func (s *slidingWindow) isLatest(_ *Claim, i interval, _ int64) bool {
+	_, end := s.span(i)
+	return end == s.times.len()
+}
+
+func (s *slidingWindow) pop(_ *Claim, n, _ int64) { s.times.n -= min(s.times.n, int(n)) }
+
+func (s *slidingWindow) reach(_ *Claim, from int64) int64 { return from }
+
+// find looks for as many permits of one time as the claim needs. If they had different times, one of them would move.
+func (s *slidingWindow) find(c *Claim, i interval, from int64) (left, at int64, ok bool) {
+	begin, end := s.span(i)
+	k := max(0, begin, s.times.search(from))
+	for looks := 0; looks < maxLooks && k+int(c.Cost) <= end; looks++ {
+		at = s.times.at(k + int(c.Cost) - 1)
+		if s.times.at(k) == at {
+			return int64(end - k), at, true
+		}
+		k = s.times.search(at)
+	}
+	return 0, 0, false
+}
+
+func (s *slidingWindow) without(_ *Claim, i interval, n int64) interval {
+	_, end := s.span(i)
+	if end -= int(n); end <= 0 || n >= i.permits {
+		return interval{}
+	}
+	return interval{at: s.times.at(end - 1), permits: i.permits - n}
+}
+
+// The places of a bucket follow each other on the scale of the time at which the bucket is full again: a place of n permits is as long as
+// the bucket takes to gain them. A call can use n permits of an interval as if the bucket were full at their begin, with nothing later.
+
+// steps returns the smallest number of permits after whose gain the time whole + parts/limit is at a time or later.
+func (c *Claim) steps(whole, parts, at int64) int64 {
+	n := int64(math.Floor((float64(at-1-whole)*float64(c.Limit) - float64(parts)) / float64(c.Rule.Per)))
+	for range 2 { // the estimate is at most two too small
+		if c.after(whole, parts, n) < at {
+			n++
+		}
+	}
+	return n
+}
+
+// after returns when the bucket has gained n permits since whole + parts/limit.
+func (c *Claim) after(whole, parts, n int64) int64 {
+	whole, parts = c.gain(whole, parts, n)
+	return whole + min(parts, 1)
+}
+
+func (b *bucket) isLast(c *Claim, n, _ int64) bool {
+	own := b.own(c)
+	extra, _ := c.Price(n)
+	return own.after(b.full-extra, int64(b.parts), c.needed(n)-n) <= c.At
+}
+
+// interval counts back from the latest place, and so finds the exact time of the claim's place. It does not find that if the limit has
+// changed since. Then it goes by the time that the claim has, which is rounded up.
+func (b *bucket) interval(c *Claim, n, _ int64) interval {
+	own := b.own(c)
+	full, parts := b.full, int64(b.parts)
+	x, y := own.gain(full, parts, c.needed(n)-n)
+	k := own.steps(x, y, c.At)
+	if own.after(x, y, k) == c.At {
+		full, parts = own.gain(full, parts, k)
+	} else {
+		full, parts = own.gain(c.At, 0, n-c.needed(n))
+	}
+	return interval{full, parts, n, own.Limit}
+}
+
+func (b *bucket) touch(c *Claim, x, y interval) bool {
+	own := b.own(c)
+	full, parts := own.gain(y.at, y.parts, -y.permits)
+	return x.limit == y.limit && x.limit == own.Limit && (full < x.at || full == x.at && parts <= x.parts)
+}
+
+func (b *bucket) isLatest(_ *Claim, i interval, _ int64) bool {
+	return i.limit == int64(b.limit) && (i.at > b.full || i.at == b.full && i.parts >= int64(b.parts))
+}
+
+func (b *bucket) pop(c *Claim, n, now int64) {
+	latest := Claim{Rule: c.Rule, Limit: int64(b.limit), Burst: c.Burst, At: max(now+1, b.last)}
+	b.GiveBack(&latest, n, now, false)
+}
+
+func (b *bucket) reach(c *Claim, from int64) int64 {
+	at, _ := c.gain(from-1, 0, c.Cost-c.needed(c.Cost))
+	return at
+}
+
+func (b *bucket) find(c *Claim, i interval, from int64) (left, at int64, ok bool) {
+	if i.limit != c.Limit {
+		return 0, 0, false
+	}
+	x, y := c.gain(i.at, i.parts, c.needed(c.Cost)-i.permits)
+	skip := max(0, c.steps(x, y, from))
+	return i.permits - skip, c.after(x, y, skip), skip+c.Cost <= i.permits
+}
+
+func (b *bucket) without(c *Claim, i interval, n int64) interval {
+	full, parts := c.gain(i.at, i.parts, -n)
+	return interval{full, parts, i.permits - n, i.limit}
+}
