@@ -22,8 +22,8 @@ type Diagnostic struct {
 
 // Unknown is the name in an error about a name that means nothing. Otherwise it is zero.
 type Unknown struct {
-	Name string
-	Near bool // a name that means something is close to it
+	Name       string
+	Suggestion string // the end of a message with a name that is close to it, or ""
 }
 
 // Severity says how serious a diagnostic is. The zero value is an error.

@@ -88,7 +88,7 @@ func meant(line string) (found, fix string) {
 	found = strings.TrimSuffix(line, rest)
 	isTool := strings.EqualFold(strings.NewReplacer("-", "", "_", "", " ", "").Replace(name), tool)
 	switch {
-	case isTool && (lead == "" || strings.ContainsAny(lead, "@+")) && isOneOf(verb, argumentNames) && rest != "" && rest[0] == '=':
+	case isTool && !strings.Contains(name, " ") && (lead == "" || strings.ContainsAny(lead, "@+")) && isOneOf(verb, argumentNames) && rest != "" && rest[0] == '=':
 		verb = "rule" // the verb is missing, and most directives are rules
 	case isTool && isSlip(parting, verb, rest):
 		verb = Nearest(verb, verbNames)

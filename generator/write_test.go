@@ -48,3 +48,46 @@ func TestWriteFails(t *testing.T) {
 		t.Errorf("of a file that somebody else has removed: %v, %v", stale, err)
 	}
 }
+
+// TestWriteKeepsLicence expects that what somebody has put above the header of an output stays, and does not make it stale.
+func TestWriteKeepsLicence(t *testing.T) {
+	const licence = "// Copyright Example Ltd.\n// All rights reserved.\n\n"
+	name := filepath.Join(t.TempDir(), "x_ratelimit.go")
+	output := func(pkg string) []File {
+		return []File{{Name: name, Source: []byte(source.Header + "\n\npackage " + pkg + "\n")}}
+	}
+	testmodule.Write(t, name, licence+string(output("old")[0].Source))
+	if stale, err := Write(output("x")); err != nil || len(stale) != 1 {
+		t.Fatal(stale, err)
+	}
+	if text, err := os.ReadFile(name); err != nil || string(text) != licence+string(output("x")[0].Source) {
+		t.Errorf("%s %v", text, err)
+	}
+	if stale, err := Check(output("x")); err != nil || len(stale) > 0 {
+		t.Errorf("stale is %v, %v", stale, err)
+	}
+	testmodule.Write(t, name, "// Package x is none of ours.\npackage x\n\n"+source.Header+"\n")
+	if _, err := Check(output("x")); !errors.Is(err, errForeign) {
+		t.Errorf("below the package clause: %v", err)
+	}
+}
+
+// TestWriteFollowsLinks expects that a symbolic link stays one.
+func TestWriteFollowsLinks(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "elsewhere", "real.go"), filepath.Join(dir, "x_ratelimit.go")
+	testmodule.Write(t, real, source.Header+"\n\npackage old\n")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	want := source.Header + "\n\npackage x\n"
+	if _, err := Write([]File{{Name: link, Source: []byte(want)}}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(real); err != nil || string(text) != want {
+		t.Errorf("%s %v", text, err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v %v", info, err)
+	}
+}

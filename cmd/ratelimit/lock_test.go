@@ -114,6 +114,20 @@ func TestLockDefault(t *testing.T) {
 	}
 }
 
+// TestLockBelow expects that -lock writes the file of the module also from a folder in it, and prints paths relative to that folder.
+func TestLockBelow(t *testing.T) {
+	dir := module(t, "x.go", source)
+	write(t, dir, "below/y.go", "package below\n")
+	write(t, dir, "shared.go", "package x\n\ntype Y interface {\n\t//ratelimit:rule limit=5 per=1m algorithm=fixed-window\n\tDo() error\n}\n")
+	_, stderr := expect(t, 0, filepath.Join(dir, "below"), "-lock")
+	if !strings.HasPrefix(stderr, "../shared.go:4:") {
+		t.Errorf("printed %s", stderr)
+	}
+	if text := read(t, dir, lockName); !strings.Contains(text, `"limit":"5"`) {
+		t.Error(text)
+	}
+}
+
 // TestLockWorkspace expects that the rules of each module are compared with the ratelimit.lock of that module.
 func TestLockWorkspace(t *testing.T) {
 	const mod = "module example.com/%s\n\ngo 1.26\n"

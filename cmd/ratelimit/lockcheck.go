@@ -20,8 +20,9 @@ func (c *command) toModule() error {
 	if root == "" {
 		return errors.New("there is no go.mod in this directory or above it")
 	}
-	c.config.Dir, c.config.Patterns = root, []string{"./..."}
-	return nil
+	path, err := filepath.Rel(c.config.Dir, root)
+	c.module, c.config.Patterns = root, []string{filepath.ToSlash(path) + "/..."}
+	return err
 }
 
 // moduleAround returns the root of the module that contains a directory, or "".
@@ -46,7 +47,7 @@ func goMod(dir string) fs.FileInfo {
 
 // writeLock writes ratelimit.lock.
 func (c *command) writeLock(rules []generator.Rule) error {
-	return os.WriteFile(filepath.Join(c.config.Dir, lockName), formatLock(c.lockOf(rules)), 0o644)
+	return generator.Replace(filepath.Join(c.module, lockName), formatLock(c.lockOf(rules)))
 }
 
 // checkLocks compares the rules of modules with their ratelimit.lock, for each module that has one and that a pattern such as ./...

@@ -87,6 +87,7 @@ type command struct {
 	check, list, lock, json, markdown, version bool
 
 	config         generator.Config
+	module         string // the root of the module, for -lock
 	stdout, stderr io.Writer
 }
 

@@ -25,6 +25,9 @@ func shown(args ...any) (any, error) {
 	if r = reflect.Indirect(r); hasAddress(r) {
 		return nil, errAddress
 	}
+	if r.Kind() == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8 {
+		return string(r.Bytes()), nil
+	}
 	return builtin.String(r.Interface()), nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// Part escapes the value of one expression in a template, so that different lists of values always give different texts.
+// Part escapes the value of an expression before a colon in a template, so that different lists of values always give different texts.
 func Part(s string) string {
 	if !strings.ContainsAny(s, `:\`) {
 		return s
@@ -16,6 +16,14 @@ func Part(s string) string {
 }
 
 var partEscaper = strings.NewReplacer(`:`, `\:`, `\`, `\\`)
+
+// PartBefore is [Part] before another rune than a colon.
+func PartBefore(s string, next rune) string {
+	if !strings.ContainsRune(s, next) && !strings.Contains(s, `\`) {
+		return s
+	}
+	return strings.NewReplacer(`\`, `\\`, string(next), `\`+string(next)).Replace(s)
+}
 
 // Printable makes a caller's text safe for a message: it escapes unprintable characters as in Go source, and cuts a text of more than 128
 // bytes.

@@ -9,15 +9,24 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// FuzzKey puts two lists of arguments into the templates {a}:{b} and {a}-{b}, as generated code does.
+// FuzzKey puts two lists of arguments into templates such as {a}:{b} and {a}-{b}, as generated code does.
 func FuzzKey(f *testing.F) {
 	f.Add("x", "y:z", "x:y", "z")
 	f.Add(`x\`, `:y`, `x\:`, `y`)
 	f.Add("", ":", ":", "")
 	f.Add("x:", "y", `x\`, "y")
+	f.Add("x-y", "z", "x", "y-z")
+	f.Add(`x\`, "-y", "x", `-y`)
+	f.Add("\xc3", "é", "\xc3é", "")
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
-		for _, literal := range []string{":", ":-"} {
-			one, two := key.Escape(Part(a)+literal+b), key.Escape(Part(c)+literal+d)
+		for _, literal := range []string{":", ":-", "-", "/x/", "é", "1", " ", "\uFFFD"} {
+			part := func(s string) string {
+				if literal[0] == ':' {
+					return Part(s)
+				}
+				return PartBefore(s, []rune(literal)[0])
+			}
+			one, two := key.Escape(part(a)+literal+b), key.Escape(part(c)+literal+d)
 			if (a != c || b != d) && one == two {
 				t.Fatalf("(%q, %q) and (%q, %q) both give %q", a, b, c, d, one)
 			}

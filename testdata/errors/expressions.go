@@ -20,7 +20,7 @@ type X interface {
 }
 
 //ratelimit:rule key="{id}" limit=1 per=1m
-//                     ^ unknown name id in Without, NoneEither, which this rule covers; write $env?.id ?? "none", or put //ratelimit:skip on the methods that the rule is not for
+//                     ^ unknown name id in Without, NoneEither, which this rule covers; put //ratelimit:skip on the methods that the rule is not for
 type Y interface {
 	With(id string) error
 	Without() error

@@ -18,8 +18,8 @@ func (c *methods) ofConcrete() {
 			c.errorf(first(g), "%s is declared in a test, but the wrapper is not", d.name.Name)
 		}
 	}
-	c.embed(methodsOf(c.object, false)) // so that the wrapper can be registered where the type can, such as with gRPC
-	found := methodsOf(c.object, true)
+	c.embed(methodsOf(c.self(), false)) // so that the wrapper can be registered where the type can, such as with gRPC
+	found := methodsOf(c.self(), true)
 	sortAsWritten(found, order)
 	for _, f := range found {
 		var declared []declaration
@@ -40,9 +40,9 @@ func (c *methods) ofConcrete() {
 func (c *methods) onlyInTests(d declaration) bool { return d.file.IsTest() && !c.home.IsTest() }
 
 // methodsOf returns the exported or the unexported methods of the pointer to a type.
-func methodsOf(o *types.TypeName, exported bool) []*types.Func {
+func methodsOf(t types.Type, exported bool) []*types.Func {
 	var found []*types.Func
-	for s := range types.NewMethodSet(types.NewPointer(self(o))).Methods() {
+	for s := range types.NewMethodSet(types.NewPointer(t)).Methods() {
 		if f := s.Obj().(*types.Func); f.Exported() == exported {
 			found = append(found, f)
 		}

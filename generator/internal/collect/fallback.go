@@ -73,7 +73,7 @@ func assignable(from, to *types.Tuple) bool {
 // ofTypeParams instantiates a generic function with the type parameters of the annotated type, or returns nil.
 func (c *methods) ofTypeParams(sig *types.Signature) *types.Signature {
 	params := c.of.TypeParams
-	if params.Len() != sig.TypeParams().Len() {
+	if len(params) != sig.TypeParams().Len() {
 		return nil
 	}
 	t, err := types.Instantiate(nil, sig, arguments(params), true)
@@ -101,7 +101,7 @@ func (c *methods) find(f *model.Fallback) types.Object {
 	}
 	f.Qualifier, f.Name = qualifier, name
 	if qualifier == "" {
-		return c.member(f, model.OfNext, self(c.object))
+		return c.member(f, model.OfNext, c.self())
 	}
 	if p := c.pkg.ImportedAs(f.Func.Pos, qualifier); p != nil {
 		if o := p.Scope().Lookup(name); o != nil && o.Exported() {
@@ -125,7 +125,7 @@ func (c *methods) qualified(f *model.Fallback) types.Object {
 	case *types.TypeName:
 		switch {
 		case o == c.object:
-			return c.member(f, model.OfNext, self(o))
+			return c.member(f, model.OfNext, c.self())
 		case types.IsInterface(o.Type()):
 			c.errorf(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", f.Qualifier)
 			return nil

@@ -4,7 +4,7 @@ package collect
 // the first that something else hides.
 func (c *methods) namesAreFree() bool {
 	words := []string{"nil", "true", "false", "int64"}
-	if c.of.TypeParams.Len() > 0 {
+	if len(c.of.TypeParams) > 0 {
 		words = append(words, "new")
 	}
 	for _, word := range words {

@@ -8,38 +8,35 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// self returns a type instantiated with the type parameters of its declaration.
-func self(o *types.TypeName) types.Type {
-	params := typeParams(o.Type())
-	if params.Len() == 0 {
-		return o.Type()
+// self returns the annotated type instantiated with its own type parameters.
+func (c *methods) self() types.Type {
+	if len(c.of.TypeParams) == 0 {
+		return c.object.Type()
 	}
-	t, _ := types.Instantiate(nil, o.Type(), arguments(params), false) // without validation there is no error
+	t, _ := types.Instantiate(nil, c.object.Type(), arguments(c.of.TypeParams), false) // without validation there is no error
 	return t
 }
 
 // arguments returns type parameters as type arguments.
-func arguments(params *types.TypeParamList) []types.Type {
-	var args []types.Type
-	for p := range params.TypeParams() {
+func arguments(params []*types.TypeParam) (args []types.Type) {
+	for _, p := range params {
 		args = append(args, p)
 	}
 	return args
 }
 
-// typeParamNames returns the names of type parameters. Blank ones get new names that hide no declaration.
-func typeParamNames(params *types.TypeParamList, declared map[string][]place) []string {
+// namedParams returns the type parameters of a type. New ones, whose names hide no declaration, stand for those without a name.
+func namedParams(of *types.TypeName, declared map[string][]place) (found []*types.TypeParam) {
 	taken := names.NewScope(slices.Collect(maps.Keys(declared))...)
-	for p := range params.TypeParams() {
+	for p := range typeParams(of.Type()).TypeParams() {
 		taken.Reserve(p.Obj().Name())
 	}
-	var found []string
-	for p := range params.TypeParams() {
-		name := p.Obj().Name()
-		if name == "_" {
-			name = taken.Take("P")
+	for p := range typeParams(of.Type()).TypeParams() {
+		if p.Obj().Name() == "_" {
+			name := types.NewTypeName(p.Obj().Pos(), of.Pkg(), taken.Take("P"), nil)
+			p = types.NewTypeParam(name, p.Constraint())
 		}
-		found = append(found, name)
+		found = append(found, p)
 	}
 	return found
 }

@@ -62,7 +62,7 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 		d := declared[0]
 		node, m.Pos, m.Doc = d.node, d.name.Pos(), d.doc.Text()
 		if d.receiver != "" && d.owner == c.of.Object && c.of.Kind == model.Concrete {
-			m.Receiver = &expr.Param{Name: d.receiver, Type: types.NewPointer(self(c.object))}
+			m.Receiver = &expr.Param{Name: d.receiver, Type: types.NewPointer(c.self())}
 		}
 	}
 	if !c.valid(sig, node) || !c.expressible(m) {
@@ -83,9 +83,11 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 func (c *methods) direct(m *model.Method, declared []declaration) {
 	spare := m.Error < 0
 	var skip annotations.Directive
+	m.Promoted = true
 	for _, d := range declared {
 		g := c.group(d.doc)
 		spare = spare && g.Fallback.IsZero()
+		m.Promoted = m.Promoted && d.owner != c.of.Object
 		if d.owner == c.of.Object && c.of.Kind != model.Func { // the skip of another type is about the rules of that type
 			skip = g.Skip
 		}
@@ -195,17 +197,23 @@ func (c *methods) reportIneffective(g annotations.Group) {
 	}
 }
 
-// warnOfSpared warns of methods to which the rules of the type do not apply because they cannot return an error.
+// warnOfSpared warns of methods to which the rules of the type do not apply because they cannot return an error. About promoted methods
+// it is a note, as there is no place for skip.
 func (c *methods) warnOfSpared() {
-	var spared []string
+	var spared, promoted []string
 	for _, m := range c.of.Methods {
-		if m.Spared {
+		switch {
+		case m.Spared && m.Promoted:
+			promoted = append(promoted, m.Name)
+		case m.Spared:
 			spared = append(spared, m.Name)
 		}
 	}
+	const why = "the rule does not apply to %s: only methods that return an error can refuse calls"
 	if len(spared) > 0 {
-		c.warnf(c.of.Rules[0].Verb.Pos,
-			"the rule does not apply to %s: only methods that return an error can refuse calls; if that is intended, write //ratelimit:skip there",
-			strings.Join(spared, ", "))
+		c.warnf(c.of.Rules[0].Verb.Pos, why+"; if that is intended, write //ratelimit:skip there", strings.Join(spared, ", "))
+	}
+	if len(promoted) > 0 {
+		c.found.Note(c.of.Rules[0].Verb.Pos, why, strings.Join(promoted, ", "))
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // describe sets the names of the parameters and results of m, and which of them are the context and the error.
@@ -29,14 +30,22 @@ func pointerToContext(sig *types.Signature) int {
 	return -1
 }
 
-// named returns parameters or results with their names in expressions. Unnamed ones are called otherwise0, otherwise1, and so on.
+// named returns parameters or results with their names in expressions. Unnamed ones are called otherwise0, otherwise1, and so on, unless
+// another one has that name.
 func named(list *types.Tuple, otherwise string) []expr.Param {
 	var params []expr.Param
+	taken := names.NewScope()
+	for v := range list.Variables() {
+		taken.Reserve(v.Name())
+	}
 	for i := range list.Len() {
 		v := list.At(i)
 		name := v.Name()
 		if name == "" || name == "_" {
 			name = otherwise + strconv.Itoa(i)
+			if taken.Has(name) {
+				name = ""
+			}
 		}
 		params = append(params, expr.Param{Name: name, Type: v.Type()})
 	}

@@ -17,7 +17,7 @@ func (c *collector) wrapper(s *typeSource) *model.Wrapper {
 		return nil
 	}
 	w := &model.Wrapper{
-		Pos: s.spec.Name.Pos(), Object: s.object, Kind: kindOf(s, onFields, onMethods), TypeParams: typeParams(s.object.Type()),
+		Pos: s.spec.Name.Pos(), Object: s.object, Kind: kindOf(s, onFields, onMethods), TypeParams: namedParams(s.object, c.block.declared),
 		Doc: s.doc.Text(),
 	}
 	if !c.canWrap(w, s) {
@@ -78,7 +78,7 @@ func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
 			return model.Func
 		}
 	case *types.Struct:
-		if onMethods == nil && (onFields != nil || len(methodsOf(s.object, true)) == 0 && hasFuncs(u)) {
+		if onMethods == nil && (onFields != nil || len(methodsOf(s.object.Type(), true)) == 0 && hasFuncs(u)) {
 			return model.Fields
 		}
 	}
@@ -92,7 +92,6 @@ func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, b
 		c.errorf(g.Skip.Verb.Pos, "skip belongs above a method; it says that the rules of the type do not apply there")
 	}
 	c.name(w, g.Wrap, s.home)
-	w.TypeParamNames = typeParamNames(w.TypeParams, c.block.declared)
 	own, _, _ := types.LookupFieldOrMethod(s.object.Type(), true, c.pkg.Types, "RateLimits")
 	w.OwnRateLimits = own != nil
 	c.zone(g.Wrap)

@@ -2,6 +2,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 	"go/token"
 	"go/types"
@@ -93,8 +94,8 @@ func (c *covered) diagnostic() annotations.Diagnostic {
 	case "ctx": // no other value can take the place of a context
 		err.Msg = fmt.Sprintf("unknown name ctx in %s, which this rule covers; put //ratelimit:skip on the methods that the rule is not for", methods)
 	default:
-		err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers; write $env?.%[1]s ?? \"none\", or put //ratelimit:skip on the methods that the rule is not for",
-			name, methods)
+		err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers%s", name, methods, cmp.Or(err.Unknown.Suggestion,
+			"; put //ratelimit:skip on the methods that the rule is not for"))
 	}
 	return err
 }
@@ -184,7 +185,7 @@ func (c *compiler) report(err annotations.Diagnostic) {
 		return
 	}
 	if name := err.Unknown.Name; name != "" {
-		err.Msg, err.Unknown = "", annotations.Unknown{Name: name} // the message lists the parameters, which differ between methods
+		err.Msg = "" // it lists the parameters, which differ between methods
 	}
 	i := slices.IndexFunc(*c.ofTypes, func(o *covered) bool { return o.Diagnostic == err })
 	if i < 0 {

@@ -20,6 +20,7 @@ type writer struct {
 
 	returned []string          // the variables with the results of the wrapped call, after the call
 	subjects map[string]string // Go expressions of subjects that are computed already, by their templates
+	held     map[string]string // the variables that hold the results of calls, by the calls
 	facts    expr.Facts        // the values that are known not to be nil
 }
 
@@ -31,6 +32,12 @@ func (w *writer) Variable(i int) string {
 // Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }
 
+// Held implements expr.Names.
+func (w *writer) Held(call string) string { return w.held[call] }
+
+// Hold implements expr.Names.
+func (w *writer) Hold(call, name string) { w.held[call] = name }
+
 // Fail implements expr.Names.
 func (w *writer) Fail(f expr.Failure) string { return w.fail(f) }
 
@@ -39,7 +46,7 @@ func (f *function) body() []jen.Code {
 	if len(f.method.Rules) == 0 {
 		return statements(f.forward())
 	}
-	w := &writer{function: f, subjects: map[string]string{}, facts: expr.Facts{}}
+	w := &writer{function: f, subjects: map[string]string{}, held: map[string]string{}, facts: expr.Facts{}}
 	w.checkContext()
 	if refunds(f.method) || settles(f.method) {
 		w.begin()

@@ -75,7 +75,7 @@ func (w *writer) charges() []string {
 // end.
 func (w *writer) inner(last func() string) string {
 	outer := *w
-	w.stmts, w.subjects, w.facts = nil, maps.Clone(w.subjects), maps.Clone(w.facts)
+	w.stmts, w.subjects, w.held, w.facts = nil, maps.Clone(w.subjects), maps.Clone(w.held), maps.Clone(w.facts)
 	final := last()
 	stmts := append(w.stmts, final)
 	*w = outer

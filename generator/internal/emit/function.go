@@ -51,7 +51,7 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 		}
 	}
 	for i := range m.Signature.Params().Len() {
-		otherwise := m.Params[i].Name
+		otherwise := cmp.Or(m.Params[i].Name, "arg")
 		if i == m.Context && !m.ByMethod {
 			otherwise = "ctx"
 		}

@@ -32,8 +32,8 @@ func plan(pkg *model.Package, f *model.File) *planned {
 	}
 	variables := names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
-		p.block.Reserve(w.TypeParamNames...) // they would hide packages of the same name
-		variables.Reserve(w.TypeParamNames...)
+		p.block.Reserve(typeParamNames(w)...) // they would hide packages of the same name
+		variables.Reserve(typeParamNames(w)...)
 	}
 	for _, w := range f.Wrappers {
 		for _, m := range w.Methods {
@@ -62,6 +62,13 @@ func (p *planned) variableOf(w *model.Wrapper, m *model.Method) string {
 		return p.begin.Of(w.Object.Name(), "Func")
 	}
 	return p.begin.Of(w.Object.Name(), m.Name)
+}
+
+func typeParamNames(w *model.Wrapper) (found []string) {
+	for _, p := range w.TypeParams {
+		found = append(found, p.Obj().Name())
+	}
+	return found
 }
 
 // variablesOf returns the names of the parameters and results.

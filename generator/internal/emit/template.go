@@ -2,22 +2,24 @@ package emit
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// join returns a template as one Go expression. For each island, the function island returns Go code, or, if text is true, constant
-// text. Neighbouring texts become one string.
-func join(pieces []model.Piece, island func(p model.Piece, last bool) (code string, text bool)) string {
+// join returns a template as one Go expression. For the island with an index, the function island returns Go code, or, if text is true,
+// constant text. Neighbouring texts become one string.
+func join(pieces []model.Piece, island func(i int) (code string, text bool)) string {
 	var terms []string
 	known := ""
 	for i, p := range pieces {
 		value, text := p.Literal, true
 		if p.Code != nil {
-			value, text = island(p, i == len(pieces)-1)
+			value, text = island(i)
 		}
 		if text {
 			known += value
@@ -45,12 +47,13 @@ func spelled(c *expr.Code) (text string, ok bool) {
 	return "", false
 }
 
-// separated returns pieces with a colon after every island but the last piece. As colons in values are escaped, different values
-// never give the same key.
+// separated returns pieces with a colon between neighbouring islands, and between an island and a literal that begins with a backslash or
+// is not UTF-8: its beginning cannot be escaped.
 func separated(pieces []model.Piece) []model.Piece {
 	var out []model.Piece
 	for i, p := range pieces {
-		if i > 0 && pieces[i-1].Code != nil && !strings.HasPrefix(p.Literal, ":") {
+		first, n := utf8.DecodeRuneInString(p.Literal)
+		if i > 0 && pieces[i-1].Code != nil && (p.Code != nil || first == '\\' || first == utf8.RuneError && n == 1) {
 			out = append(out, model.Piece{Literal: ":"})
 		}
 		out = append(out, p)
@@ -58,18 +61,27 @@ func separated(pieces []model.Piece) []model.Piece {
 	return out
 }
 
-// joined returns the Go expression for a key or a member of r. Different values never give the same text.
+// joined returns the Go expression for a key or a member of r. In a value before the last one, the rune that follows it is escaped, so
+// different values never give the same text.
 func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
-	return join(separated(pieces), func(p model.Piece, last bool) (string, bool) {
-		whole := last || p.Code.Plain // no escaping is needed
+	pieces = separated(pieces)
+	return join(pieces, func(i int) (string, bool) {
+		p, next, whole := pieces[i], rune(0), true
+		if slices.ContainsFunc(pieces[i+1:], func(later model.Piece) bool { return later.Code != nil }) {
+			next, _ = utf8.DecodeRuneInString(pieces[i+1].Literal)
+			whole = !p.Code.MayHave(next)
+		}
 		if text, ok := spelled(p.Code); ok && whole {
 			return text, true
 		}
 		value := w.code(p.Code, r, p.Expr).Value
-		if whole {
+		switch {
+		case whole:
 			return value, false
+		case next == ':':
+			return w.wrap("Part") + "(" + value + ")", false
 		}
-		return w.wrap("Part") + "(" + value + ")", false
+		return w.wrap("PartBefore") + "(" + value + ", " + strconv.QuoteRune(next) + ")", false
 	})
 }
 
@@ -118,7 +130,8 @@ func (w *writer) described(err string, leave func(err string) string) string {
 
 // message returns the Go expression for the message of the error in the variable err. It escapes values of the caller.
 func (w *writer) message(r *model.Rule, err string) string {
-	return join(r.Message, func(p model.Piece, _ bool) (string, bool) {
+	return join(r.Message, func(i int) (string, bool) {
+		p := r.Message[i]
 		hashed := r.Limit.Hash == ratelimit.HashSubject && w.isHashed(p.Expr)
 		if text, ok := spelled(p.Code); ok && p.Code.Plain && !hashed {
 			return text, true

@@ -42,7 +42,7 @@ func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 		decls = append(decls, comment("RateLimits returns the rules that the wrapper enforces.").
 			Add(w.method("RateLimits")).Params().Id("[]"+p.ratelimit("Rule")).Block(jen.Return(jen.Id(w.RulesFunc+"()"))))
 	}
-	outer := append(of.TypeParamNames, w.receiver) // in the scope of each method
+	outer := append(typeParamNames(of), w.receiver) // in the scope of each method
 	for _, m := range of.Methods {
 		f := w.function(m, outer...)
 		f.next, f.limiter = w.receiver+"."+next, w.receiver+"."+limiter
@@ -104,18 +104,18 @@ func (w *wrapper) assertion() *jen.Statement {
 
 // typeParams returns the type parameters and the type arguments of w, as in [K any] and [K]. Both are "" for a type without them.
 func (p *planned) typeParams(w *model.Wrapper) (params, args string) {
-	if len(w.TypeParamNames) == 0 {
+	if len(w.TypeParams) == 0 {
 		return "", ""
 	}
 	var declared []string
-	for i, name := range w.TypeParamNames {
-		constraint := p.imports.Type(w.TypeParams.At(i).Constraint())
+	for _, param := range w.TypeParams {
+		constraint := p.imports.Type(param.Constraint())
 		if strings.HasPrefix(constraint, "*") || strings.HasPrefix(constraint, "(") {
 			constraint = "interface{ " + constraint + " }" // Go reads [P *int] as the length of an array
 		}
-		declared = append(declared, name+" "+constraint)
+		declared = append(declared, param.Obj().Name()+" "+constraint)
 	}
-	return "[" + strings.Join(declared, ", ") + "]", "[" + strings.Join(w.TypeParamNames, ", ") + "]"
+	return "[" + strings.Join(declared, ", ") + "]", "[" + strings.Join(typeParamNames(w), ", ") + "]"
 }
 
 // comment returns the beginning of a declaration: its doc comment, or nothing if text is "".

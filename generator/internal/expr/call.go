@@ -172,13 +172,20 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	})
 	plain := &term{node: n, typ: text, write: func(w *writer) operand {
 		o := w.callOf(w.std(wrapPath, id.fn), w.all(args...)...)
+		if held := w.names.Held(o.text); held != "" {
+			return variable(held)
+		}
 		o.calls = true
 		return o
 	}}
 	return &term{node: n, typ: text, bare: plain, gates: []*term{plain}, write: func(w *writer) operand {
-		o := w.twice(plain, w.term(plain))
-		if !w.knows(o.text) {
+		call := w.term(plain)
+		o := w.twice(plain, call)
+		if !w.knows(o.text) && call.calls {
 			w.failIf(o.text+` == ""`, Failure{Reason: "the context carries no " + id.what})
+			if w.nested == 0 {
+				w.names.Hold(call.text, o.text)
+			}
 		}
 		return o
 	}}

@@ -114,6 +114,8 @@ type opened struct {
 func (w *writer) opened(t *term) (v opened) {
 	begin, known := len(w.stmts), len(w.known)
 	at := begin
+	w.nested++
+	defer func() { w.nested-- }()
 	for _, g := range t.orNil() {
 		o := w.twice(g, w.term(g))
 		w.written[g] = o

@@ -21,6 +21,15 @@ func (t *term) as(kind types.BasicKind) *term {
 	return t.then(to, func(w *writer, o operand) operand { return w.conversion(to, o) })
 }
 
+// unnamed returns t, a number, without the name of its type, whose methods do not apply to the result of an operator. As for the machine,
+// a duration stays one.
+func (t *term) unnamed() *term {
+	if _, ok := types.Unalias(t.typ).(*types.Basic); ok || isDuration(t.typ) {
+		return t
+	}
+	return t.as(t.typ.Underlying().(*types.Basic).Kind())
+}
+
 // then returns a term of type to that writes f of the Go code of t.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
 	return &term{node: t.node, typ: to, con: t.con, gates: t.gates, write: func(w *writer) operand {

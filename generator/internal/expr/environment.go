@@ -2,13 +2,12 @@ package expr
 
 import (
 	"go/types"
-	"slices"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
 )
 
-// argument lowers $env.name: the parameter or the receiver, even if something else has the same name. $env?.name is nil for a method
+// argument lowers $env.name: the parameter, the receiver or the result, even if something else has the same name. $env?.name is nil for a method
 // without this parameter, as the rule of a type is compiled for many methods.
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	if c.env.holds(name.Value) {
@@ -20,9 +19,6 @@ func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	}
 	if n.Optional {
 		return c.absent(n)
-	}
-	if slices.Contains(namesOf(c.env.Results), name.Value) {
-		return c.errorf(name, "%s is a result; write %[1]s without %s", name.Value, envName)
 	}
 	return c.errorf(name, "there is no parameter %s%s", name.Value, c.hint(name.Value))
 }
@@ -52,8 +48,11 @@ func (c *compiler) word(n ast.Node, v any) *term {
 // spelling returns advice on how to write a parameter or the receiver whose name is a keyword of expr.
 func (e *Env) spelling(name string) string {
 	role := "parameter"
-	if e.find(name) == len(e.Params) {
+	switch i := e.find(name); {
+	case i == len(e.Params):
 		role = "receiver"
+	case i > len(e.Params):
+		role = "result"
 	}
 	return "the " + role + " " + name + " is " + envName + "." + name
 }

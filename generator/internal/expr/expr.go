@@ -17,9 +17,10 @@
 //   - An operation on nil, an index out of range, a remainder by zero and a method call on a nil pointer are a KeyError. So is an
 //     optional chain (a?.b) that ends in nil, unless an operand of ??, ==, in or contains.
 //   - The alternatives of ?: and ?? get a common type, and a method may follow in a chain with ?. .
-//   - $env has the parameters and the receiver only, and $env?.name is nil for a method without such a parameter.
+//   - $env has the parameters, the receiver and the results only, and $env?.name is nil for a method without such a parameter.
 //   - clientIP(ctx) and userID(ctx) are nil if the context carries none, but compare as the empty text. If the machine runs the
 //     expression, they are nil there, too.
+//   - string of a slice of bytes is its text. With expr it is a list of numbers.
 //   - A text never contains an address in memory: string(x) is an error if x may have one. If only the machine can tell, it is a
 //     KeyError.
 package expr
@@ -30,6 +31,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
@@ -65,6 +67,8 @@ type Names interface {
 	Variable(i int) string        // the parameters, then the receiver, which is not nil, then the results
 	Local(hint string) string     // the name of a new local variable
 	Fail(Failure) string          // a statement that returns a KeyError
+	Held(call string) string      // the variable that holds the result of a call of clientIP or userID, or ""
+	Hold(call, name string)       // name holds the result of the call from here on, and is not empty
 	Program(p *Program) string    // the package-level variable that holds an *exprvm.Program
 }
 
@@ -93,6 +97,18 @@ type Code struct {
 	source string
 	env    *Env
 	value  *term
+}
+
+// MayHave reports whether the value of an Island may contain a rune that follows it in a key. Another value of a number cannot go on with
+// a rune that is no digit.
+func (c *Code) MayHave(next rune) bool {
+	switch {
+	case next == ':':
+		return !c.Plain
+	case c.Spelled && c.Constant != nil:
+		return strings.ContainsAny(c.Constant.(string), `\`+string(next))
+	}
+	return !c.value.number || unicode.IsDigit(next)
 }
 
 // Program is an expression for the machine. It becomes a package-level variable.
@@ -192,4 +208,6 @@ func (n *anyNames) Local(string) string {
 func (*anyNames) Import(p *types.Package) string { return "ʻ" + p.Path() }
 func (*anyNames) Variable(i int) string          { return "ʻv" + strconv.Itoa(i) }
 func (*anyNames) Fail(Failure) string            { return "return" }
+func (*anyNames) Held(string) string             { return "" }
+func (*anyNames) Hold(string, string)            {}
 func (*anyNames) Program(*Program) string        { return "ʻ" }

@@ -90,6 +90,8 @@ func (p *plainNames) Fail(f Failure) string {
 	}
 	return "return fail(" + strconv.Quote(reason(f)) + ")"
 }
+func (p *plainNames) Held(string) string      { return "" }
+func (p *plainNames) Hold(string, string)     {}
 func (p *plainNames) Program(*Program) string { return "program" }
 
 func reason(f Failure) string {

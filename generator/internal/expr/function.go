@@ -147,7 +147,8 @@ func (c *compiler) inGo(n ast.Node, name string, f function, form int, args []*t
 	case "+ q":
 		return args[0], true
 	case "- n":
-		return checked(n, args[0].typ, "Negate", args[0]), true
+		t := args[0].unnamed()
+		return checked(n, t.typ, "Negate", t), true
 	case "- q":
 		return negative(n, args[0]), true
 	case "+ ss":
@@ -169,6 +170,9 @@ func (c *compiler) inGo(n ast.Node, name string, f function, form int, args []*t
 func (c *compiler) extreme(n ast.Node, name string, args []*term) (t *term, ok bool) {
 	if slices.ContainsFunc(args, func(t *term) bool { return !isInt(t.typ) }) {
 		return nil, false
+	}
+	for i, t := range args {
+		args[i] = t.unnamed()
 	}
 	met := c.meet(n, args)
 	return goCall(n, met[0].typ, "", name, met...), len(met) == len(args)

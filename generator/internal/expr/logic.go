@@ -89,7 +89,9 @@ func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
 			cond = "!" + cond
 		}
 		w.add("if " + cond + " " + braced(append(stmts, ok.text+" = "+b.text)))
-		return operand{text: ok.text, prec: highest, path: true}
+		o := operand{text: ok.text, prec: highest, path: true}
+		*o.decided(op) = slices.Concat(*a.decided(op), *b.decided(op))
+		return o
 	}}
 }
 

@@ -64,11 +64,8 @@ func (e *Env) find(name string) int {
 	return slices.IndexFunc(e.variables(), func(p Param) bool { return p.Name == name && name != "" })
 }
 
-// holds reports whether $env has the name: it is that of a parameter or of the receiver.
-func (e *Env) holds(name string) bool {
-	i := e.find(name)
-	return 0 <= i && i <= len(e.Params)
-}
+// holds reports whether $env has the name: it is that of a parameter, the receiver or a result.
+func (e *Env) holds(name string) bool { return e.find(name) >= 0 }
 
 // words returns all names that an expression may use.
 func (c *compiler) words() []string {
@@ -134,7 +131,7 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 // unknown reports a name that means nothing. The hint is the end of the message.
 func (c *compiler) unknown(n *ast.IdentifierNode, hint string) *term {
 	c.errorf(n, "unknown name %s%s", n.Value, hint)
-	c.errs[len(c.errs)-1].Unknown = annotations.Unknown{Name: n.Value, Near: c.suggestion(n.Value) != ""}
+	c.errs[len(c.errs)-1].Unknown = annotations.Unknown{Name: n.Value, Suggestion: c.suggestion(n.Value)}
 	return nil
 }
 
@@ -197,7 +194,9 @@ func listed(noun string, names []string) string {
 
 func namesOf(params []Param) (names []string) {
 	for _, p := range params {
-		names = append(names, p.Name)
+		if p.Name != "" {
+			names = append(names, p.Name)
+		}
 	}
 	return names
 }
@@ -215,7 +214,11 @@ func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*w
 func (c *compiler) ofMethod(n ast.Node, i int) *term {
 	c.varies = true
 	v := c.env.variables()[i]
-	return c.variable(n, v.Name, v.Type, func(w *writer) operand { return variable(w.names.Variable(i)) })
+	return c.variable(n, v.Name, v.Type, func(w *writer) operand {
+		o := variable(w.names.Variable(i))
+		o.addr = false // a method with a pointer receiver gets a copy, as it may change what is forwarded
+		return o
+	})
 }
 
 func (c *compiler) valid(n ast.Node, t types.Type) bool {
@@ -242,6 +245,9 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 	case is(t.typ, types.IsInteger):
 		if i, exact := constant.Int64Val(constant.ToInt(v)); exact {
 			t.con = int(i)
+			if t.lit && is(o.Type(), types.IsUntyped) && isInt(t.typ) && !represents(whole, i) {
+				t.typ = types.Typ[types.Int64] // an int may have 32 bits
+			}
 		}
 	default:
 		return c.errorf(n, "%s cannot be used here: it is %s", n.Value, c.a(t.typ))

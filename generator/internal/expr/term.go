@@ -34,6 +34,8 @@ type term struct {
 
 	final bool // it is the value of the whole expression, and must not be nil
 	plain bool // it has no bytes to escape
+
+	number bool // it is the text of an integer or of a bool
 }
 
 // compiler checks one expression.

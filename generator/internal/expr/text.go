@@ -182,7 +182,7 @@ func stable(t *term) *term {
 	v := t.as(kind).then(text, func(w *writer, o operand) operand {
 		return o.from(w.std("strconv", fn) + "(" + o.text + rest + ")")
 	})
-	v.plain, v.con = true, nil
+	v.plain, v.number, v.con = true, true, nil
 	return v
 }
 
@@ -196,7 +196,7 @@ func (c *compiler) string(n ast.Node, t *term) *term {
 	switch {
 	case isEnv(t.node), !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
 		return c.errorf(start(t.node), "string of %s may show an address, which differs from call to call", c.a(t.typ))
-	case isText(t.typ):
+	case isText(t.typ), isBytes(t.typ):
 		return t.plainly().as(types.String)
 	case isBool(t.typ), isInt(t.typ):
 		return stable(t)

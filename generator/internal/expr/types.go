@@ -24,7 +24,11 @@ func isInt(t types.Type) bool    { return is(t, types.IsInteger) }
 func isNumber(t types.Type) bool { return is(t, types.IsInteger|types.IsFloat) }
 func isText(t types.Type) bool   { return is(t, types.IsString) }
 func isBool(t types.Type) bool   { return is(t, types.IsBoolean) }
-func isNil(t types.Type) bool    { return t == types.Typ[types.UntypedNil] }
+func isBytes(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Slice)
+	return ok && types.Identical(s.Elem().Underlying(), types.Typ[types.Byte])
+}
+func isNil(t types.Type) bool { return t == types.Typ[types.UntypedNil] }
 
 // isAny reports whether t is an interface without methods, or a type parameter whose constraint has none. Its values are checked in
 // each call.
@@ -195,8 +199,11 @@ var printers = map[string]*types.Interface{
 	"MarshalText": having("MarshalText() ([]byte, error)"), "String": having("String() string"), "Error": having("Error() string"),
 }
 
-// prints reports whether values of type t, even unaddressable ones, have the printer of this name.
-func prints(t types.Type, name string) bool { return types.Implements(t, printers[name]) }
+// prints reports whether values of type t, even unaddressable ones, have the printer of this name. An invalid type seems to implement
+// everything.
+func prints(t types.Type, name string) bool {
+	return types.Implements(t, printers[name]) && types.NewMethodSet(t).Lookup(nil, name) != nil
+}
 
 // having returns the interface type with these methods.
 func having(methods string) *types.Interface {

@@ -45,6 +45,7 @@ type writer struct {
 	facts   Facts             // what was known not to be nil before
 	known   []string          // what is known not to be nil because of the statements so far
 	called  bool              // a function of the user is called
+	nested  int               // the number of blocks around the statements
 	written map[*term]operand // gates that are written already
 
 	uses map[string]bool // the package-level and predeclared identifiers in the text
@@ -130,7 +131,9 @@ func (w *writer) term(t *term) operand {
 func (w *writer) block(facts []string, t *term) ([]string, operand) {
 	begin, known := len(w.stmts), len(w.known)
 	w.known = append(w.known, facts...)
+	w.nested++
 	o := w.term(t)
+	w.nested--
 	w.known = w.known[:known]
 	return w.cut(begin), o
 }

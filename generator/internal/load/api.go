@@ -100,6 +100,7 @@ func LimitOf(n int64) Limit
 func Limiter(typ string, l *ratelimit.Limiter) *ratelimit.Limiter
 func Next[T any](typ string, next T) T
 func Part(s string) string
+func PartBefore(s string, next rune) string
 func Printable(s string) string
 func RulesOf(methods ...*Rules) []ratelimit.Rule
 func Shown(err error, text string) string

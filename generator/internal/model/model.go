@@ -56,18 +56,17 @@ type Wrapper struct {
 	Pos        token.Pos
 	Object     *types.TypeName
 	Kind       Kind
-	TypeParams *types.TypeParamList
-	Name       string // the name of the generated type; "" if only a function is generated
-	New        string // the name of the constructor or of the function
-	RulesFunc  string // the name of the function that returns the rules
-	Scope      string // pkg.Type, as in the names of rules
-	Doc        string // the doc comment, without directives
+	TypeParams []*types.TypeParam // as in the declaration of the type, but blank ones have names
+	Name       string             // the name of the generated type; "" if only a function is generated
+	New        string             // the name of the constructor or of the function
+	RulesFunc  string             // the name of the function that returns the rules
+	Scope      string             // pkg.Type, as in the names of rules
+	Doc        string             // the doc comment, without directives
 
-	TypeParamNames []string     // as in the declaration of the type, but blank ones get names
-	Embeds         []types.Type // interfaces whose methods only another package can declare
-	OwnRateLimits  bool         // the type has a method RateLimits of its own
-	Rules          []*Rule
-	Methods        []*Method
+	Embeds        []types.Type // interfaces whose methods only another package can declare
+	OwnRateLimits bool         // the type has a method RateLimits of its own
+	Rules         []*Rule
+	Methods       []*Method
 }
 
 // Method is a method of an annotated type, or a func field of a struct. A func type has one Method with the name of the type.
@@ -86,6 +85,8 @@ type Method struct {
 	Error     int          // the index of the error among the results, or -1
 	Fallback  *Fallback    // nil if there is none
 	Env       *expr.Env    // the names that its expressions may use; compile sets it
+
+	Promoted bool // the type does not declare it itself
 
 	Skipped bool // the rules of the type do not apply because of a directive
 	Spared  bool // the rules of the type do not apply because the method cannot return an error

@@ -11,12 +11,12 @@ import (
 // From is the place of the code: a package, and the type parameters in scope.
 type From struct {
 	Package    *types.Package
-	TypeParams *types.TypeParamList
+	TypeParams []*types.TypeParam
 }
 
 // Hidden reports whether a type parameter hides the package-level declaration of a name.
 func (f From) Hidden(name string) bool {
-	for p := range f.TypeParams.TypeParams() {
+	for _, p := range f.TypeParams {
 		if p.Obj().Name() == name {
 			return true
 		}
