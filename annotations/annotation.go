@@ -131,6 +131,6 @@ type Group struct {
 	Rules []Rule
 
 	// A group may have one of each. They are zero if absent.
-	Wrap, Skip Directive
-	Fallback   Directive // its only argument is the function or method to call; a bad one has no argument
+	Wrap, Skip, Plain Directive
+	Fallback          Directive // its only argument is the function or method to call; a bad one has no argument
 }

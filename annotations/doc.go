@@ -27,7 +27,7 @@
 // This is the grammar. Spaces are those of [unicode.IsSpace].
 //
 //	directive = "//ratelimit:" verb { spaces argument } [ spaces ]
-//	verb      = "wrap" | "rule" | "skip" | "fallback" | "bare"
+//	verb      = "wrap" | "rule" | "skip" | "fallback" | "plain" | "bare"
 //	argument  = name "=" value | flag | function    no spaces around the "="
 //	value     = bare | string | raw
 //	bare      = bytes without spaces. The first is not a quote or =. The last is not a comma or semicolon, and

@@ -158,7 +158,9 @@ func (d *done) generate(fset *token.FileSet, p *source.Package) (found annotatio
 }
 
 // isUnknownName reports whether e is about an unknown name that no known name is close to.
-func isUnknownName(e annotations.Diagnostic) bool { return e.Unknown.Name != "" && e.Unknown.Suggestion == "" }
+func isUnknownName(e annotations.Diagnostic) bool {
+	return e.Unknown.Name != "" && e.Unknown.Suggestion == ""
+}
 
 // emitted returns the generated files of a package, and the files to remove.
 func emitted(p *model.Package) (files []File, faults annotations.Diagnostics) {

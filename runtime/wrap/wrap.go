@@ -40,6 +40,23 @@ func Next[T any](typ string, next T) T {
 	return next
 }
 
+// WithLimits returns a result of a wrapped method with the limits of its type, whose constructor is limit. Nil stays nil, and a wrapper stays
+// as it is.
+func WithLimits[T, L any](result T, l *ratelimit.Limiter, limit func(T, *ratelimit.Limiter) *L) T {
+	if _, ok := any(result).(*L); ok || IsNil(result) {
+		return result
+	}
+	return any(limit(result, l)).(T)
+}
+
+// PointerWithLimits is [WithLimits] for a pointer to a struct.
+func PointerWithLimits[T, L any](result *T, l *ratelimit.Limiter, limit func(*T, *ratelimit.Limiter) *L) *L {
+	if result == nil {
+		return nil
+	}
+	return limit(result, l)
+}
+
 // Limiter returns l, the limiter of a wrapper of typ (pkg.Type). It panics if l is nil.
 func Limiter(typ string, l *ratelimit.Limiter) *ratelimit.Limiter {
 	if l == nil {

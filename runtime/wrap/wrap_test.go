@@ -212,3 +212,41 @@ func TestKeyErrors(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+type repo interface{ sub() repo }
+
+type plainRepo struct{}
+
+func (*plainRepo) sub() repo { return nil }
+
+type limitedRepo struct{ next repo }
+
+func (r *limitedRepo) sub() repo { return r.next.sub() }
+
+func limitRepo(next repo, _ *ratelimit.Limiter) *limitedRepo { return &limitedRepo{next} }
+
+// TestWithLimits expects that what a wrapped method returns is wrapped once, and that nil stays nil.
+func TestWithLimits(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	plain := &plainRepo{}
+	once := wrap.WithLimits[repo](plain, l, limitRepo)
+	if got, ok := once.(*limitedRepo); !ok || got.next != plain {
+		t.Errorf("%T", once)
+	}
+	if again := wrap.WithLimits(once, l, limitRepo); again != once {
+		t.Errorf("a wrapper became %#v", again)
+	}
+	if got := wrap.WithLimits(nil, l, limitRepo); got != nil {
+		t.Errorf("nil became %#v", got)
+	}
+	if got := wrap.WithLimits[repo]((*plainRepo)(nil), l, limitRepo); got != repo((*plainRepo)(nil)) {
+		t.Errorf("a nil pointer became %#v", got)
+	}
+	limit := func(next *plainRepo, _ *ratelimit.Limiter) *limitedRepo { return &limitedRepo{next} }
+	if got := wrap.PointerWithLimits(plain, l, limit); got.next != plain {
+		t.Errorf("%#v", got)
+	}
+	if got := wrap.PointerWithLimits(nil, l, limit); got != nil {
+		t.Errorf("nil became %#v", got)
+	}
+}

@@ -30,8 +30,9 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 		Annotated: slices.Sorted(maps.Keys(c.block.annotated)),
 		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
 	}
-	c.files(false) // only for the names that their output declares; this drops their errors
+	others := c.files(false) // only for the names that their output declares; this drops their errors
 	pkg.Files = c.files(true)
+	c.handOut(pkg.Files, others)
 	return pkg, c.found.Coded("declaration")
 }
 

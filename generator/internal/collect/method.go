@@ -91,6 +91,9 @@ func (c *methods) direct(m *model.Method, declared []declaration) {
 		if d.owner == c.of.Object && c.of.Kind != model.Func { // the skip of another type is about the rules of that type
 			skip = g.Skip
 		}
+		if m.Plain.IsZero() {
+			m.Plain = g.Plain
+		}
 		c.apply(m, g)
 	}
 	m.Skipped = !skip.IsZero()

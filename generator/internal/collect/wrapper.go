@@ -91,6 +91,9 @@ func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, b
 	if !g.Skip.IsZero() {
 		c.errorf(g.Skip.Verb.Pos, "skip belongs above a method; it says that the rules of the type do not apply there")
 	}
+	if !g.Plain.IsZero() && w.Kind != model.Func {
+		c.errorf(g.Plain.Verb.Pos, "plain belongs above a method; it says that its results stay without limits")
+	}
 	c.name(w, g.Wrap, s.home)
 	own, _, _ := types.LookupFieldOrMethod(s.object.Type(), true, c.pkg.Types, "RateLimits")
 	w.OwnRateLimits = own != nil

@@ -43,10 +43,11 @@ func (w *writer) Fail(f expr.Failure) string { return w.fail(f) }
 
 // body returns the statements of the method.
 func (f *function) body() []jen.Code {
+	before := f.limitArguments()
 	if len(f.method.Rules) == 0 {
-		return statements(f.forward())
+		return statements(append(before, f.forward())...)
 	}
-	w := &writer{function: f, subjects: map[string]string{}, held: map[string]string{}, facts: expr.Facts{}}
+	w := &writer{function: f, stmts: before, subjects: map[string]string{}, held: map[string]string{}, facts: expr.Facts{}}
 	w.checkContext()
 	if refunds(f.method) || settles(f.method) {
 		w.begin()

@@ -8,20 +8,15 @@ import (
 
 // forward makes the wrapped call and returns its results.
 func (f *function) forward() string {
-	if f.method.Signature.Results().Len() == 0 {
-		return f.callNext("")
-	}
-	return f.callNext("return ")
-}
-
-// callNext makes the wrapped call behind a text, such as return.
-func (f *function) callNext(before string) string {
-	return hugging(before+f.target, f.arguments(f.method.Signature.Variadic())...)
+	return f.handOut(f.target, f.arguments(f.method.Signature.Variadic()))
 }
 
 // arguments returns all parameters as arguments.
 func (f *function) arguments(spread bool) []string {
 	args := slices.Clone(f.params)
+	for i, limited := range f.passed {
+		args[i] = limited
+	}
 	if spread {
 		args[len(args)-1] += "..."
 	}
@@ -36,6 +31,9 @@ func (w *writer) failure(err string) string {
 	values := make([]string, w.method.Signature.Results().Len())
 	for i := range values {
 		values[i], _ = w.zero(w.method.Signature.Results().At(i).Type(), w.variables...)
+		if w.changed(i) {
+			values[i] = "nil"
+		}
 	}
 	values[w.method.Error] = err
 	return "return " + listed(values, "")
@@ -51,7 +49,7 @@ func (w *writer) instead(err string) string {
 	if w.method.Signature.Results().Len() == 0 {
 		return hugging(w.fallback(fallback), args...) + "\nreturn"
 	}
-	return hugging("return "+w.fallback(fallback), args...)
+	return w.handOut(w.fallback(fallback), args)
 }
 
 // fallback returns the Go expression for the function to call.

@@ -22,13 +22,14 @@ type function struct {
 	limiter   string
 	generic   string // the type arguments of the wrapper, as in [K, V]
 	params    []string
-	results   []string // "" for results without names
+	passed    map[int]string // the variables with funcs that stand for parameters, by the indices of these
+	results   []string       // "" for results without names
 }
 
 // function chooses the names of the variables of m. It keeps the user's names, except those that would hide a name that the body
 // needs, such as those in outer.
 func (w *wrapper) function(m *model.Method, outer ...string) *function {
-	f := &function{planned: w.planned, Scope: w.block.Inside(w.imports.Names()...), method: m, generic: w.args}
+	f := &function{planned: w.planned, Scope: w.block.Inside(w.imports.Names()...), method: m, generic: w.args, passed: map[int]string{}}
 	f.variables = append(variablesOf(m.Signature), w.receiver)
 	f.Reserve(outer...)
 	needed := w.needed(m)
@@ -57,9 +58,12 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 		}
 		f.params = append(f.params, choose(m.Signature.Params().At(i).Name(), otherwise))
 	}
-	for v := range m.Signature.Results().Variables() {
-		if name := v.Name(); name == "" || name == "_" {
+	for i := range m.Signature.Results().Len() {
+		name := m.Signature.Results().At(i).Name()
+		if name == "" || name == "_" {
 			f.results = append(f.results, name)
+		} else if f.changed(i) {
+			f.results = append(f.results, "_")
 		} else {
 			f.results = append(f.results, choose(name, ""))
 		}
@@ -124,7 +128,7 @@ func (f *function) signature() *jen.Statement {
 		params = append(params, jen.Id(f.params[i]).Id(t))
 	}
 	for i := range sig.Results().Len() {
-		results = append(results, jen.Id(f.results[i]).Id(f.imports.Type(sig.Results().At(i).Type())))
+		results = append(results, jen.Id(f.results[i]).Id(f.resultType(i)))
 	}
 	s := jen.Params(params...)
 	if len(results) > 0 {

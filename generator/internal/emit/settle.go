@@ -49,20 +49,10 @@ func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
 // callAndSettle makes the wrapped call, adds the statements in noted, settles the charge if the call succeeded, and returns the
 // results.
 func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
-	var variables []string
-	assign := "="
-	for i, name := range w.results {
-		switch {
-		case i == w.method.Error:
-			name = err
-		case name == "" || name == "_":
-			name, assign = w.Take("result"), ":="
-		}
-		variables = append(variables, name)
-	}
-	leave := "return " + listed(variables, "")
+	variables, assign := w.resultVariables(err)
+	leave := "return " + listed(w.limitedResults(variables), "")
 	if len(variables) == 0 {
-		w.add(w.callNext(""))
+		w.add(w.forward())
 		leave = "return"
 	} else {
 		w.add(hugging(listed(variables, " "+assign+" "+w.target), w.arguments(w.method.Signature.Variadic())...))

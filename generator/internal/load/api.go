@@ -101,12 +101,14 @@ func Limiter(typ string, l *ratelimit.Limiter) *ratelimit.Limiter
 func Next[T any](typ string, next T) T
 func Part(s string) string
 func PartBefore(s string, next rune) string
+func PointerWithLimits[T, L any](result *T, l *ratelimit.Limiter, limit func(*T, *ratelimit.Limiter) *L) *L
 func Printable(s string) string
 func RulesOf(methods ...*Rules) []ratelimit.Rule
 func Shown(err error, text string) string
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error
 func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error
-func UserID(ctx context.Context) string`,
+func UserID(ctx context.Context) string
+func WithLimits[T, L any](result T, l *ratelimit.Limiter, limit func(T, *ratelimit.Limiter) *L) T`,
 	names.Runtime + "/exprvm": `package exprvm
 type Program struct{}
 func Hidden[T any](p *Program, name string, see func(T) any) *Program

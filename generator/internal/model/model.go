@@ -88,8 +88,19 @@ type Method struct {
 
 	Promoted bool // the type does not declare it itself
 
+	Plain   annotations.Directive    // Returns and Passes are empty because of it; zero if absent
+	Returns map[int]*Limited         // the results that get limits, by their indices
+	Passes  map[int]map[int]*Limited // the arguments that get limits, by the indices of the func parameters that take them and of their parameters
+
 	Skipped bool // the rules of the type do not apply because of a directive
 	Spared  bool // the rules of the type do not apply because the method cannot return an error
+}
+
+// Limited is a type with a wrapper, as part of a signature.
+type Limited struct {
+	*Wrapper
+	Args  []types.Type // its type arguments
+	Value bool         // it is a struct, not a pointer to one
 }
 
 // Fallback is the function to call when a call is refused.

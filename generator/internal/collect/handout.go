@@ -1,0 +1,150 @@
+package collect
+
+import (
+	"go/types"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
+	"github.com/ratelimit-go/ratelimit/generator/internal/source"
+)
+
+// handOut finds the results of methods that get the limits of their types, such as that of WithTx(Tx) Repo, and the arguments of
+// functions that are passed to methods, such as that of WithinTx(func(Repo) error).
+func (c *collector) handOut(files, others []*model.File) {
+	h := &handout{collector: c, wrappers: map[types.Object]*model.Wrapper{}, outputs: map[types.Object]*model.File{}}
+	for _, f := range append(others, files...) {
+		for _, w := range f.Wrappers {
+			h.wrappers[w.Object], h.outputs[w.Object] = w, f
+		}
+	}
+	for _, f := range files {
+		h.file = f
+		for _, w := range f.Wrappers {
+			for _, m := range w.Methods {
+				h.method(w, m)
+			}
+		}
+	}
+}
+
+// handout looks for annotated types in signatures.
+type handout struct {
+	*collector
+	wrappers map[types.Object]*model.Wrapper
+	outputs  map[types.Object]*model.File
+	file     *model.File // of the method
+
+	left []string // what a method hands out without limits
+}
+
+// method sets which results of m, and which arguments, get limits. It warns of those that cannot.
+func (h *handout) method(w *model.Wrapper, m *model.Method) {
+	returns, passes := map[int]*model.Limited{}, map[int]map[int]*model.Limited{}
+	h.left = nil
+	for i, r := range m.Results {
+		if l := h.limited(r.Type, w.Kind == model.Concrete); l != nil {
+			returns[i] = l
+		}
+	}
+	for i, p := range m.Params {
+		if taken := h.passed(p.Type); len(taken) > 0 {
+			passes[i] = taken
+		}
+	}
+	switch {
+	case !m.Plain.IsZero() && len(returns)+len(passes)+len(h.left) == 0:
+		c := h.collector
+		c.warnf(m.Plain.Verb.Pos, "plain has no effect: %s hands out nothing that has limits", m.Name)
+	case !m.Plain.IsZero():
+		return
+	}
+	m.Returns, m.Passes = returns, passes
+	const why = "%s hands out %s without its limits"
+	for _, of := range h.left {
+		if m.Promoted {
+			h.found.Note(w.Pos, why, m.Name, of)
+		} else {
+			h.warnf(m.Pos, why+"; write //ratelimit:plain above it if that is meant", m.Name, of)
+		}
+	}
+}
+
+// limited returns the wrapper for a value of type t. If t only contains an annotated type, or is a struct where the signature has to stay
+// as it is, limited notes that and returns nil.
+func (h *handout) limited(t types.Type, structs bool) *model.Limited {
+	l, isStruct := h.annotated(t)
+	if l != nil && (structs || !isStruct) {
+		return l
+	}
+	if reach.Mentions(t, func(t types.Type) bool { l, _ := h.annotated(t); return l != nil }) {
+		h.left = append(h.left, types.TypeString(t, types.RelativeTo(h.pkg.Types)))
+	}
+	return nil
+}
+
+// passed returns the parameters of a func of type t that get limits.
+func (h *handout) passed(t types.Type) map[int]*model.Limited {
+	taken := map[int]*model.Limited{}
+	sig, ok := t.Underlying().(*types.Signature)
+	if !ok {
+		reach.Mentions(t, func(t types.Type) bool {
+			sig, ok := t.(*types.Signature)
+			return ok && h.limited(sig.Params(), false) == nil && len(h.left) > 0
+		})
+		return nil
+	}
+	for i := range sig.Params().Len() {
+		if l := h.limited(sig.Params().At(i).Type(), false); l != nil {
+			taken[i] = l
+		}
+	}
+	return taken
+}
+
+// annotated returns the wrapper for t if t is an annotated interface, or an annotated struct or a pointer to one. It returns nil if the
+// wrapper is declared in a test, but the method is not.
+func (h *handout) annotated(t types.Type) (l *model.Limited, isStruct bool) {
+	l = &model.Limited{Value: true}
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t, l.Value = p.Elem(), false
+	}
+	for {
+		n, ok := t.(interface {
+			Obj() *types.TypeName
+			TypeArgs() *types.TypeList
+		})
+		if !ok {
+			return nil, false
+		}
+		if w := h.wrappers[n.Obj()]; w != nil {
+			l.Wrapper = w
+			for arg := range n.TypeArgs().Types() {
+				l.Args = append(l.Args, arg)
+			}
+			break
+		}
+		alias, ok := t.(*types.Alias)
+		if !ok {
+			return nil, false
+		}
+		t = alias.Rhs()
+	}
+	inTest := func(f *model.File) bool { return (&source.File{Path: f.Source}).IsTest() }
+	switch isStruct = l.Kind == model.Concrete; {
+	case inTest(h.outputs[l.Object]) && !inTest(h.file), len(l.Rules) == 0 && !limits(l.Wrapper):
+		return nil, false
+	case isStruct, l.Kind == model.Interface && l.Value:
+		return l, isStruct
+	}
+	return nil, false
+}
+
+// limits reports whether a method of w has a rule.
+func limits(w *model.Wrapper) bool {
+	for _, m := range w.Methods {
+		if len(m.Rules) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package emit
+
+import (
+	"go/types"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+// limitedResult returns the Go expression for a result of the wrapped call with the limits of its type, as in
+// wrap.WithLimits(repo, r.limiter, NewLimitedRepo).
+func (f *function) limitedResult(l *model.Limited, value string) string {
+	limit := l.New
+	if len(l.Args) > 0 {
+		var args []string
+		for _, t := range l.Args {
+			args = append(args, f.imports.Type(t, f.variables...))
+		}
+		limit += "[" + strings.Join(args, ", ") + "]"
+	}
+	switch {
+	case l.Kind == model.Interface:
+		return f.wrap("WithLimits") + "(" + value + ", " + f.limiter + ", " + limit + ")"
+	case l.Value:
+		return limit + "(&" + value + ", " + f.limiter + ")"
+	}
+	return f.wrap("PointerWithLimits") + "(" + value + ", " + f.limiter + ", " + limit + ")"
+}
+
+// limitedResults returns the variables with the results of the wrapped call. Those of annotated types get limits.
+func (f *function) limitedResults(variables []string) []string {
+	values := make([]string, len(variables))
+	for i, v := range variables {
+		if values[i] = v; f.method.Returns[i] != nil {
+			values[i] = f.limitedResult(f.method.Returns[i], v)
+		}
+	}
+	return values
+}
+
+// changed reports whether the wrapper's method returns the wrapper of a struct instead of the struct.
+func (f *function) changed(result int) bool {
+	l := f.method.Returns[result]
+	return l != nil && l.Kind == model.Concrete
+}
+
+// resultType returns the text of the type of a result.
+func (f *function) resultType(i int) string {
+	if !f.changed(i) {
+		return f.imports.Type(f.method.Signature.Results().At(i).Type())
+	}
+	l := f.method.Returns[i]
+	text := "*" + l.Name
+	for j, t := range l.Args {
+		text += map[bool]string{true: "[", false: ", "}[j == 0] + f.imports.Type(t)
+	}
+	if len(l.Args) > 0 {
+		text += "]"
+	}
+	return text
+}
+
+// handOut returns the statements that return the results of a call.
+func (f *function) handOut(fn string, args []string) string {
+	switch results := f.method.Signature.Results(); {
+	case results.Len() == 0:
+		return hugging(fn, args...)
+	case len(f.method.Returns) == 0:
+		return hugging("return "+fn, args...)
+	case results.Len() == 1 && !f.method.Returns[0].Value || results.Len() == 1 && f.method.Returns[0].Kind == model.Interface:
+		return "return " + f.limitedResult(f.method.Returns[0], hugging(fn, args...))
+	}
+	outer := f.Scope
+	f.Scope = outer.Inside() // the names are free again after these statements, which leave the function
+	defer func() { f.Scope = outer }()
+	err, declared := "", true
+	if at := f.method.Error; at >= 0 {
+		if err = f.results[at]; err == "" || err == "_" {
+			err, declared = f.errorName(), false
+		}
+	}
+	variables, assign := f.resultVariables(err)
+	if !declared {
+		assign = ":="
+	}
+	return hugging(listed(variables, " "+assign+" "+fn), args...) + "\nreturn " + listed(f.limitedResults(variables), "")
+}
+
+// resultVariables returns the variables for the results of the wrapped call, and how to assign to them. The error goes to err, which is
+// declared.
+func (f *function) resultVariables(err string) (variables []string, assign string) {
+	assign = "="
+	for i, name := range f.results {
+		switch l := f.method.Returns[i]; {
+		case i == f.method.Error:
+			name = err
+		case name != "" && name != "_":
+		case l != nil:
+			name, assign = f.Take(names.Lower(l.Object.Name())), ":="
+		default:
+			name, assign = f.Take("result"), ":="
+		}
+		variables = append(variables, name)
+	}
+	return variables, assign
+}
+
+// limitArguments returns the statements that put limits on the arguments of funcs that are passed to the method.
+func (f *function) limitArguments() (stmts []string) {
+	for i, param := range f.params {
+		taken := f.method.Passes[i]
+		if len(taken) == 0 {
+			continue
+		}
+		sig := f.method.Params[i].Type.Underlying().(*types.Signature)
+		inner := f.Inside(f.params...)
+		var params, args []string
+		for j := range sig.Params().Len() {
+			text := f.imports.Type(sig.Params().At(j).Type(), f.variables...)
+			hint := "arg"
+			if taken[j] != nil {
+				hint = names.Lower(taken[j].Object.Name())
+			}
+			name := inner.Take(hint)
+			arg := name
+			switch {
+			case taken[j] != nil:
+				arg = f.limitedResult(taken[j], name)
+			case sig.Variadic() && j == sig.Params().Len()-1:
+				text, arg = "..."+strings.TrimPrefix(text, "[]"), name+"..."
+			}
+			params, args = append(params, name+" "+text), append(args, arg)
+		}
+		call, results := param, ""
+		if sig.Results().Len() > 0 {
+			call, results = "return "+param, " "+f.imports.Type(sig.Results(), f.variables...)
+		}
+		limited := f.Take("limited")
+		stmts = append(stmts, limited+" := "+param, "if "+param+" != nil {\n"+limited+" = func("+strings.Join(params, ", ")+")"+results+" {\n"+
+			hugging(call, args...)+"\n}\n}")
+		f.passed[i] = limited
+	}
+	return stmts
+}
