@@ -1,12 +1,9 @@
 package ratelimit
 
 import (
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/robfig/cron/v3"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -96,9 +93,6 @@ func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	return min(wait, engine.MulDiv(r.Queue, per, limit))
 }
 
-var cronParser = cron.NewParser(
-	cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
-
 func (r Rule) schedule() (*engine.Schedule, error) {
 	zone, err := time.LoadLocation(r.TZ)
 	if err != nil || r.TZ == "Local" {
@@ -112,29 +106,19 @@ func (r Rule) schedule() (*engine.Schedule, error) {
 	}
 	switch fields := len(strings.Fields(r.Cron)); {
 	case fields == 7:
-		return nil, r.wrong("cron", "found 7 fields; a year is not supported, expected 5 fields, or 6 with seconds")
+		return nil, r.wrong("cron", "found 7 fields; leave out the year: %q", strings.Join(strings.Fields(r.Cron)[:6], " "))
 	case fields == 1 && !strings.HasPrefix(r.Cron, "@"):
 		return nil, r.wrong("cron", "found %q; expected 5 fields, 6 with seconds, or a word such as @daily", r.Cron)
 	case !strings.HasPrefix(r.Cron, "@") && fields != 5 && fields != 6:
 		return nil, r.wrong("cron", "found %d fields; expected 5, or 6 with seconds", fields)
 	}
-	schedule, err := cronParser.Parse(r.Cron)
+	spec, err := parseCron(r.Cron)
 	if err != nil {
-		return nil, r.wrong("cron", "%s", cronReason(err.Error()))
+		return nil, r.wrong("cron", "%v", err)
 	}
-	spec := schedule.(*cron.SpecSchedule)
 	if spec.Next(time.Unix(0, 0).UTC()).IsZero() {
 		return nil, r.wrong("cron", "%q never comes", r.Cron)
 	}
 	const allHours = 1<<24 - 1
 	return engine.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
-}
-
-// cronReason says what is wrong with a cron expression. If a number is malformed, the parser's own text names a Go function.
-func cronReason(text string) string {
-	if _, word, ok := strings.Cut(text, "failed to parse int from "); ok {
-		word, _, _ = strings.Cut(word, ": ")
-		return fmt.Sprintf("found %q; expected numbers, *, or the first three letters of a month or a day of the week", word)
-	}
-	return strings.ToLower(text[:1]) + text[1:]
 }

@@ -24,7 +24,8 @@ type Rule struct {
 	Limit int64
 	// Per is the window, in whole microseconds, at most 3660 days. A rule has either Per or Cron.
 	Per time.Duration
-	// Cron gives the times at which a calendar window ends and the next begins: 5 or 6 fields, or @daily and the like.
+	// Cron gives the times at which a calendar window ends and the next begins: 5 or 6 fields, or @daily and the like. 0 and 7 are Sunday, and
+	// a range may go on after the end, as in FRI-MON and 22-2.
 	Cron string
 	// TZ is the IANA name of Cron's time zone; "" is UTC.
 	TZ string

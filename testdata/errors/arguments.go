@@ -17,7 +17,7 @@ type X interface {
 	//                                    ^ burst: found a sliding-window; expected a token-bucket
 	Burst() error
 	//ratelimit:rule limit=1 cron="0 0 0 1 1 ? 2030"
-	//                             ^ cron: found 7 fields; a year is not supported, expected 5 fields, or 6 with seconds
+	//                             ^ cron: found 7 fields; leave out the year: "0 0 0 1 1 ?"
 	Year() error
 	//ratelimit:rule limit=1 cron=@daily tz=Mars/Olympus
 	//                                      ^ tz: unknown time zone "Mars/Olympus"; expected an IANA name such as Europe/Berlin

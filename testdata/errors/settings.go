@@ -80,7 +80,7 @@ type X interface {
 	//                            ^ cron: found "daily"; expected 5 fields, 6 with seconds, or a word such as @daily
 	Daily() error
 	//ratelimit:rule limit=1 cron="0 0 L * *"
-	//                             ^ cron: found "L"; expected numbers, *, or the first three letters of a month or a day of the week
+	//                             ^ cron: found "L"; the last day of a month cannot be written; with the day 1, windows end when a month does
 	Last() error
 	//ratelimit:rule key="{nope}" limit=1 per=1x
 	//                     ^ unknown name nope; the method has no parameters
