@@ -49,6 +49,7 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 			a.neverFails(r)
 			a.boundaryBurst(r)
 			a.longLease(r)
+			a.shortMonths(r)
 			a.shortWait(r)
 			a.freeText(r, m)
 		}

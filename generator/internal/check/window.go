@@ -1,6 +1,8 @@
 package check
 
 import (
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -55,5 +57,22 @@ func (a *analysis) shortWait(r *model.Rule) {
 	if each := time.Duration(float64(r.Limit.Per) / float64(limit) * float64(cost)).Round(time.Microsecond); r.Limit.Wait < each {
 		a.found.Warn(argument(r, "wait"), "wait: the permits of a call come within %s, so most calls that find none are refused after all; "+
 			"expected at least %[1]s", period.Format(each))
+	}
+}
+
+// lateDays matches the days of the month that some months lack.
+var lateDays = regexp.MustCompile(`^(29|30|31)([-,](29|30|31))*$`)
+
+// shortMonths warns of calendar windows that end on a day that some months lack, such as the 31st. Such a month goes into the window of the
+// next one.
+func (a *analysis) shortMonths(r *model.Rule) {
+	fields := strings.Fields(r.Limit.Cron)
+	if len(fields) < 5 {
+		return
+	}
+	day, month, weekday := fields[len(fields)-3], fields[len(fields)-2], fields[len(fields)-1]
+	if lateDays.MatchString(day) && strings.Trim(month+weekday, "*?") == "" {
+		a.found.Warn(argument(r, "cron"), "cron: a month without the day %s goes into the window of the next one, which is then up to 62 days long; "+
+			"with the day 1, windows end when a month does", day)
 	}
 }
