@@ -349,3 +349,11 @@ func BenchmarkAny(b *testing.B) {
 		}
 	}
 }
+
+// TestFunctionOfPackage calls a function of an imported package, which generated code passes in a map.
+func TestFunctionOfPackage(t *testing.T) {
+	auth := map[string]any{"UserID": func(prefix string) string { return prefix + "-ann" }}
+	if got, err := New(`auth.UserID(p)[0:3]`, "auth", "p").Text(auth, "u"); err != nil || got != "u-a" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

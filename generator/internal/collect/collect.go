@@ -26,7 +26,7 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 	}
 	c.index()
 	pkg := &model.Package{
-		Types: p.Types, Module: p.Module,
+		Types: p.Types, Module: p.Module, ImportedAs: p.ImportedAs,
 		Annotated: slices.Sorted(maps.Keys(c.block.annotated)),
 		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
 	}

@@ -24,7 +24,9 @@ func Package(pkg *model.Package) (*model.Package, annotations.Diagnostics) {
 		f.Wrappers = copied(f.Wrappers)
 		for _, w := range f.Wrappers {
 			w.Methods = copied(w.Methods)
-			found = append(found, compileRules(reach.From{Package: pkg.Types, TypeParams: w.TypeParams}, w.Methods)...)
+			found = append(found, compileRules(expr.Env{
+				From: reach.From{Package: pkg.Types, TypeParams: w.TypeParams}, ImportedAs: pkg.ImportedAs,
+			}, w.Methods)...)
 		}
 	}
 	return &compiled, found.Coded("expression")
@@ -42,12 +44,14 @@ func copied[T any](of []*T) []*T {
 
 // compileRules compiles the rules of the methods of a type. It compiles the rules of the type for each method, as the parameters
 // differ.
-func compileRules(from reach.From, methods []*model.Method) annotations.Diagnostics {
+func compileRules(env expr.Env, methods []*model.Method) annotations.Diagnostics {
 	var errs annotations.Diagnostics
 	var ofType []*covered
 	applied := map[token.Pos]bool{} // whether the rule with the condition at this position applies to any method
 	for _, m := range methods {
-		m.Env = &expr.Env{From: from, Method: m.Scope, Params: m.Params}
+		own := env
+		m.Env = &own
+		m.Env.Method, m.Env.Params = m.Scope, m.Params
 		if m.Receiver != nil {
 			m.Env.Receiver = *m.Receiver
 		}

@@ -52,9 +52,56 @@ func (c *compiler) callee(n ast.Node) *term {
 			return c.errorf(n, "unknown function %s%s", n.Value, suggest(n.Value, append(near, slices.Sorted(maps.Keys(functions))...)))
 		}
 	case *ast.MemberNode:
+		if p := c.importedAs(n.Node); p != nil {
+			return c.ofPackage(n, p)
+		}
 		return c.member(n)
 	}
 	return c.term(n)
+}
+
+// importedAs returns the package that n names, or nil. A package that cannot be imported is empty.
+func (c *compiler) importedAs(n ast.Node) *types.Package {
+	id, ok := n.(*ast.IdentifierNode)
+	if !ok || c.env.ImportedAs == nil || c.lets[id.Value] != nil || c.env.find(id.Value) >= 0 || c.env.Hidden(id.Value) {
+		return nil
+	}
+	if p := c.env.ImportedAs(c.expr.Pos, id.Value); p != nil && p.Scope().Len() > 0 {
+		return p
+	}
+	return nil
+}
+
+// ofPackage lowers a function of an imported package.
+func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
+	name, as := source(n), n.Node.String()
+	f, ok := p.Scope().Lookup(name).(*types.Func)
+	switch {
+	case !ok || !f.Exported():
+		var functions []string
+		for _, name := range p.Scope().Names() {
+			if o, ok := p.Scope().Lookup(name).(*types.Func); ok && o.Exported() {
+				functions = append(functions, name)
+			}
+		}
+		return c.errorf(n.Property, "package %s has no function %s%s", p.Name(), name, suggest(name, functions))
+	case f.Signature().TypeParams().Len() > 0:
+		return c.errorf(n.Property, "%s.%s is generic; call it in a function of the package", as, name)
+	}
+	if !slices.Contains(c.imported[as], name) {
+		c.imported[as] = append(c.imported[as], name)
+	}
+	c.named(as, func(w *writer) operand {
+		var pairs []string
+		for _, name := range c.imported[as] {
+			pairs = append(pairs, strconv.Quote(name)+": "+w.names.Import(p)+"."+name)
+		}
+		typ := "map[" + w.word("string") + "]" + w.word("any")
+		return operand{text: typ + "{" + List(len(typ), pairs) + "}", prec: highest}
+	})
+	return &term{node: n, typ: f.Signature(), declared: true, write: func(w *writer) operand {
+		return variable(w.names.Import(p) + "." + name)
+	}}
 }
 
 // callable reports whether a name of the method or of the package is that of a function.

@@ -26,6 +26,7 @@
 package expr
 
 import (
+	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -44,6 +45,8 @@ type Env struct {
 	Params   []Param // in the order of the signature
 	Receiver Param   // the receiver of a concrete type's method; its Name is "" if there is none
 	Results  []Param // only for settle, which is computed after the call
+
+	ImportedAs func(in token.Pos, name string) *types.Package // the package that the file at a position imports; may be nil
 }
 
 // Param is a parameter with its name in expressions; unnamed and blank ones are arg0, arg1, ...
@@ -126,7 +129,7 @@ type Hidden struct {
 
 // Compile parses and checks e, and returns its code. Its errors stand at the wrong word.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagnostics) {
-	c := &compiler{expr: e.Text, env: env, instances: map[string]types.Type{}}
+	c := &compiler{expr: e.Text, env: env, instances: map[string]types.Type{}, imported: map[string][]string{}}
 	root := c.parse()
 	if root == nil {
 		return nil, c.errs

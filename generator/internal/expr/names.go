@@ -125,6 +125,9 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	if n.Value == "ctx" {
 		return c.context(n)
 	}
+	if c.importedAs(n) != nil {
+		return c.errorf(n, "%s is a package, of which only functions can be used here: %s.Name(...)", n.Value, n.Value)
+	}
 	return c.unknown(n, c.hint(n.Value))
 }
 

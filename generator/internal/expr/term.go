@@ -55,6 +55,7 @@ type compiler struct {
 	refusals annotations.Diagnostics // the errors if the machine has to run the expression
 
 	instances map[string]types.Type // of the generic functions that it calls
+	imported  map[string][]string   // the functions of imported packages that it calls, by the names of these
 }
 
 // term lowers n. It returns nil after an error.
