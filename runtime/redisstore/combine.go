@@ -72,7 +72,7 @@ func (n *node) place(ctx context.Context, r *request, now time.Time, canStay boo
 		r.back = nil
 	}
 	most := maxSending
-	if r.asked {
+	if r.call.Asked {
 		most = 1
 	}
 	free := n.sending < most && len(n.waiting) == 0
@@ -81,7 +81,7 @@ func (n *node) place(ctx context.Context, r *request, now time.Time, canStay boo
 		return &batch{ctx: ctx, requests: []*request{r}}, true
 	}
 	b = n.enqueue(ctx, r, now)
-	if free || !r.asked {
+	if free || !r.call.Asked {
 		n.start()
 	}
 	return b, false

@@ -17,7 +17,6 @@ type request struct {
 	adjust bool
 	back   *engine.Call // an adjustment to send before this request, or nil
 	solo   bool         // not joined with equal requests
-	asked  bool         // another caller asked the same a moment ago: wait for a batch that is being sent, if there is one
 	until  time.Time    // when the time of the whole decision ends; zero if this is its first request
 
 	verdict engine.Verdict
@@ -28,14 +27,6 @@ type request struct {
 // maxAsks bounds how often one call is sent. It is sent again if its calendar windows were not those of the server's time, or if equal calls
 // took the permits that it could have had.
 const maxAsks = 5
-
-// decide decides a call whose claims are on one server.
-func (s *store) decide(ctx context.Context, r *request) (engine.Verdict, error) {
-	if err := s.do(ctx, r); err != nil {
-		return engine.Verdict{}, err
-	}
-	return r.verdict, nil
-}
 
 // late returns the error of a decision that has used up its time. Its server may still decide it.
 func (s *store) late() error {

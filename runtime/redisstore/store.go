@@ -4,7 +4,6 @@ package redisstore
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +49,7 @@ type store struct {
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
 	adding    sync.Mutex // held while a node is added
 	reloaded  atomic.Int64
+	one       part // decides calls that are on one server
 	refusals  *refusals
 	leases    *leases
 	stats     *statistics // or nil
@@ -67,6 +67,7 @@ type store struct {
 // RingOptions.NewClient. A ring makes its clients before a program can call OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	s := &store{Servers: servers.New("redisstore.New", client), functions: true, refusals: newRefusals(), leases: newLeases()}
+	s.one.store = s
 	for _, option := range options {
 		option(s)
 	}
@@ -91,55 +92,49 @@ func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, 
 		}
 	}
 	v, known, asked := s.refusals.recall(call)
+	call.Asked = asked
 	if known {
 		return v, nil
 	}
 	if l == nil {
-		return s.ask(ctx, call, asked)
+		return s.ask(ctx, call)
 	}
 	if v, answered, err := l.take(ctx, call); answered {
 		return v, err
 	}
-	v, err := s.ask(ctx, call, asked)
+	v, err := s.ask(ctx, call)
 	if err == nil && v.Admitted {
 		l.count(call)
 	}
 	return v, err
 }
 
-const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subjects of a run are in different slots
-
-// ask makes the servers decide a call. If asked is true, another caller has just asked the same, and this one waits for a batch that is being
-// sent.
-func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.Verdict, error) {
-	if s.isSplit(call) {
-		sent, changes := clock(), s.refusals.changes.Load()
-		v, err := s.decideSpread(ctx, call)
-		if err == nil && !v.Admitted {
-			s.refusals.remember(call, v, sent, changes)
-		}
-		return v, err
-	}
-	split := s.Split.Load()
-	v, err := s.decide(ctx, &request{call: call, asked: asked})
-	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
-		s.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
-		return s.ask(ctx, call, asked)
+// ask makes the servers decide a call, and remembers a refusal by several of them.
+func (s *store) ask(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	sent, changes := clock(), s.refusals.changes.Load()
+	v, err := bySubject{s}.Decide(ctx, call)
+	if err == nil && !v.Admitted && s.isSplit(call) {
+		s.refusals.remember(call, v, sent, changes)
 	}
 	return v, err
 }
 
-// isSplit reports whether the claims of a call may be on different servers.
-func (s *store) isSplit(call *engine.Call) bool {
-	if !s.Split.Load() {
-		return false
+// Adjust implements engine.Store.
+func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
+	if s.leases.adjust(call) {
+		return nil
 	}
-	for i := range call.Claims {
-		if call.Claims[i].Subject != call.Claims[0].Subject {
-			return true
-		}
-	}
-	return false
+	return bySubject{s}.Adjust(ctx, call)
+}
+
+// Reset implements engine.Store.
+func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	own := clone(call) // the caller may reuse its call
+	return servers.Await(ctx, s.Servers, func() (int, error) {
+		defer s.forgetLeases(own)
+		defer s.refusals.forget(own)
+		return bySubject{s}.Reset(ctx, own)
+	})
 }
 
 var (

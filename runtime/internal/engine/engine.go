@@ -142,6 +142,7 @@ type Call struct {
 	Report  bool // fill in Room and Full
 	UpTo    bool // take as many permits as every rule admits now, and at most the cost; all claims have the same cost
 	Refused bool // another part of the call refused it: nothing is charged, but rules that refuse here begin their blocks
+	Asked   bool // another caller has just asked the same: a store may wait for its own answer to that one before it asks anew
 
 	// Lease makes the call take permits ahead, for that many microseconds. The call takes at least its cost, and at most Ahead or its cost. All
 	// claims must have the same cost, and rules in enforce mode without waits and blocks.

@@ -1,0 +1,138 @@
+package redisstore
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
+)
+
+// bySubject decides calls on the servers. If different subjects may be on different servers, the claims of one subject are a part of the call,
+// and the parts are decided one after the other.
+type bySubject struct{ *store }
+
+const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subjects of a run are in different slots
+
+// Decide implements engine.Decider. All parts together have one timeout.
+func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	if b.isSplit(call) {
+		return b.split(time.Now().Add(b.Timeout)).Decide(ctx, call)
+	}
+	split := b.Split.Load()
+	v, err := b.one.Decide(ctx, call)
+	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
+		b.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
+		if call.Lease == 0 {
+			return b.Decide(ctx, call)
+		}
+	}
+	return v, err
+}
+
+// isSplit reports whether the claims of a call may be on different servers.
+func (s *store) isSplit(call *engine.Call) bool {
+	if !s.Split.Load() {
+		return false
+	}
+	for i := range call.Claims {
+		if call.Claims[i].Subject != call.Claims[0].Subject {
+			return true
+		}
+	}
+	return false
+}
+
+// split returns a decider of parts whose time ends at until. Zero means that each part has the whole timeout.
+func (b bySubject) split(until time.Time) *parts.Split[string] {
+	split := b.Split.Load()
+	return &parts.Split[string]{
+		Key: func(c *engine.Claim) string {
+			if split {
+				return c.Subject
+			}
+			return ""
+		},
+		Decider: func(string) engine.Decider { return &part{b.store, until} },
+	}
+}
+
+// Adjust implements engine.Decider.
+func (b bySubject) Adjust(ctx context.Context, call *engine.Call) error {
+	return b.split(time.Time{}).Adjust(ctx, call)
+}
+
+// Reset implements engine.Decider.
+func (b bySubject) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	return b.split(time.Time{}).Reset(ctx, call)
+}
+
+// part decides claims that are on one server.
+type part struct {
+	*store
+	until time.Time // when the time of the whole decision ends; zero if this is its first request
+}
+
+// Decide implements engine.Decider.
+func (p *part) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	r := request{call: call, until: p.until}
+	if err := p.do(ctx, &r); err != nil {
+		return engine.Verdict{}, err
+	}
+	return r.verdict, nil
+}
+
+// Adjust implements engine.Decider. It goes on even if ctx ends, because a charge must not outlive its call. After p.until it goes on in the
+// background.
+func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
+	own := *call
+	own.Asked = false
+	own.Claims = nil
+	for _, c := range call.Claims {
+		if c.Delta != 0 {
+			own.Claims = append(own.Claims, c)
+		}
+	}
+	if len(own.Claims) == 0 {
+		return nil
+	}
+	err := p.do(context.WithoutCancel(ctx), &request{call: &own, adjust: true, until: p.until})
+	if err != nil && untaken(err) {
+		if p.until.IsZero() || time.Now().Before(p.until) {
+			return err
+		}
+		p.giveBack(clone(&own))
+	}
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if c.Delta == 0 {
+			continue
+		}
+		if c.Delta = 0; err == nil {
+			c.Delta = own.Claims[0].Delta
+		}
+		own.Claims = own.Claims[1:]
+	}
+	return err
+}
+
+// Reset implements engine.Decider.
+func (p *part) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
+	var states []*redis.IntCmd
+	_, err = p.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i := range call.Claims {
+			c := &call.Claims[i]
+			states = append(states, pipe.Del(ctx, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)))
+			pipe.Del(ctx, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag), key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+		}
+		return nil
+	})
+	for _, deleted := range states {
+		found += int(deleted.Val())
+	}
+	return found, err
+}
