@@ -67,9 +67,9 @@ func (n *node) do(ctx context.Context, r *request) error {
 func (n *node) place(ctx context.Context, r *request, now time.Time, canStay bool) (b *batch, own bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if r.back != nil {
-		n.enqueue(ctx, &request{call: r.back, adjust: true}, now)
-		r.back = nil
+	if back := r.call.Back; back != nil {
+		n.enqueue(ctx, &request{call: back, adjust: true}, now)
+		r.call.Back = nil
 	}
 	most := maxSending
 	if r.call.Asked {
@@ -117,7 +117,7 @@ func (n *node) start() {
 func (n *node) sendBatch(b *batch) {
 	defer n.end(b)
 	runs := n.open(b)
-	sent, changes := clock(), n.store.refusals.changes.Load()
+	sent := n.store.memory.moment()
 	if b.done == nil {
 		n.sendRuns(b.ctx, b.until, runs)
 	} else if err := n.store.Guard(func() { n.sendRuns(b.ctx, b.until, runs) }); err != nil {
@@ -129,7 +129,7 @@ func (n *node) sendBatch(b *batch) {
 	defer b.mu.Unlock()
 	for _, r := range runs {
 		r.unpack()
-		r.note(n.store, sent, changes)
+		r.note(n.store, sent)
 	}
 	b.answered = true
 	for _, r := range b.requests {
@@ -144,7 +144,7 @@ func (n *node) open(b *batch) []*run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool {
-		return r.left || b.done != nil && r.recalled(n.store.refusals)
+		return r.left || b.done != nil && r.recalled(n.store.memory)
 	}))
 }
 

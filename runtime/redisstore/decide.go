@@ -15,9 +15,8 @@ import (
 type request struct {
 	call   *engine.Call
 	adjust bool
-	back   *engine.Call // an adjustment to send before this request, or nil
-	solo   bool         // not joined with equal requests
-	until  time.Time    // when the time of the whole decision ends; zero if this is its first request
+	solo   bool      // not joined with equal requests
+	until  time.Time // when the time of the whole decision ends; zero if this is its first request
 
 	verdict engine.Verdict
 	err     error
@@ -58,7 +57,7 @@ func (s *store) do(ctx context.Context, r *request) error {
 }
 
 // recalled answers a request from a remembered refusal, if there is one.
-func (r *request) recalled(m *refusals) (known bool) {
+func (r *request) recalled(m *remembered) (known bool) {
 	if r.adjust {
 		return false
 	}

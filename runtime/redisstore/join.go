@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"hash/maphash"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -13,21 +12,20 @@ func join(requests []*request) []joined {
 	if len(requests) == 1 {
 		return append(calls, joined{requests[0].call, requests})
 	}
-	type kind struct{ name, subject string }
-	first := make(map[kind]int, len(requests))
+	first := make(map[uint64]int, len(requests)) // the index of the first call with a hash
 	for i, r := range requests {
 		if !r.joins() {
 			calls = append(calls, joined{r.call, requests[i : i+1]})
 			continue
 		}
-		k := kind{r.call.Claims[0].Rule.Name, r.call.Claims[0].Subject}
-		at, ok := first[k]
+		id := hash(r.call)
+		at, ok := first[id]
 		if ok && calls[at].call.Report == r.call.Report && equal(calls[at].call, r.call) {
 			calls[at].requests = append(calls[at].requests, r)
 			continue
 		}
 		if !ok {
-			first[k] = len(calls)
+			first[id] = len(calls)
 		}
 		calls = append(calls, joined{r.call, requests[i : i+1 : i+1]})
 	}
@@ -52,40 +50,6 @@ func (r *request) joins() bool {
 	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
 		return c.Rule.Kind.IsVariant() || c.Cost != 1 || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0
 	})
-}
-
-var seed = maphash.MakeSeed()
-
-// hash returns a hash of a call's rules, limits and subjects.
-func hash(call *engine.Call) uint64 {
-	h := maphash.String(seed, call.Prefix)
-	for i := range call.Claims {
-		c := &call.Claims[i]
-		h = 31*(h^hashState(c)) + uint64(c.Limit)
-	}
-	return h
-}
-
-// hashState returns a hash of the identity of a claim's state.
-func hashState(c *engine.Claim) uint64 { return maphash.String(seed, c.Subject) ^ c.Rule.Hash() }
-
-// equal reports whether two calls have the same rules, limits and subjects.
-func equal(a, b *engine.Call) bool {
-	if a.Prefix != b.Prefix || len(a.Claims) != len(b.Claims) {
-		return false
-	}
-	for i := range a.Claims {
-		a, b := &a.Claims[i], &b.Claims[i]
-		if a.Subject != b.Subject || a.Limit != b.Limit || a.Burst != b.Burst || !alike(a.Rule, b.Rule) {
-			return false
-		}
-	}
-	return true
-}
-
-func alike(a, b *engine.Rule) bool {
-	return a == b || a.Hash() == b.Hash() && a.Name == b.Name && a.Tag == b.Tag && a.Kind == b.Kind && a.Per == b.Per &&
-		a.Schedule == b.Schedule && a.Slices == b.Slices && a.Block == b.Block && a.Lease == b.Lease
 }
 
 // share gives each of the joined requests its part of the answer. The first ones to arrive are admitted. The others ask again, because the

@@ -19,9 +19,8 @@ func clock() time.Duration { return time.Since(began) }
 // lease holds permits that were taken ahead for calls with the same rules and subjects. Its time begins before the request for it is sent, so
 // it ends here no later than on the server. A lease has at most as many permits as were used in the time of a lease before.
 type lease struct {
-	store  *store
-	call   *engine.Call // one of the calls, for comparison
-	id     uint64
+	of     *leased
+	fact   *fact
 	length time.Duration
 
 	mu     sync.Mutex
@@ -31,7 +30,7 @@ type lease struct {
 	start  int64         // when it took them, by the server's clock
 	sent   time.Duration // when it was sent, by this process's clock
 	taking chan struct{} // closed when the caller who takes new permits is done; nil if there is no such caller
-	timer  *time.Timer   // gives back the permits that are left at the end
+	timer  *time.Timer   // gives back the permits that are left at the end; nil before the first charge
 
 	since        time.Duration
 	used, before int64 // permits that were used from since on, and in one length of the lease before since
@@ -68,6 +67,13 @@ func (l *lease) admit(call *engine.Call, now time.Duration, cost int64) engine.V
 	}
 	at := l.start + (now - l.sent).Microseconds()
 	return engine.Verdict{Now: at, At: at, Answer: engine.Answer{Admitted: true}}
+}
+
+// inUse reports whether the lease has permits, is asking for some, or knows how many to ask for.
+func (l *lease) inUse(now time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left > 0 || l.taking != nil || now-l.since < 2*l.length
 }
 
 // use counts permits as used.
@@ -128,23 +134,26 @@ func (l *lease) take(ctx context.Context, call *engine.Call) (v engine.Verdict, 
 // ask takes permits ahead from the server. Before that, the server takes back those in back, which are left of the last ones.
 func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *engine.Call) (engine.Verdict, error) {
 	charge := clone(call)
-	charge.Lease, charge.Ahead, charge.Report = call.Claims[0].Rule.Lease, ahead, true
-	r := &request{call: charge, back: back}
+	charge.Lease, charge.Ahead, charge.Report, charge.Back = call.Claims[0].Rule.Lease, ahead, true, back
 	sent := clock()
 	defer l.taken()
-	err := l.store.do(ctx, r)
+	v, err := l.of.next.Decide(ctx, charge)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case err != nil:
 		return engine.Verdict{}, err
-	case !r.verdict.Admitted:
+	case !v.Admitted:
 		copy(call.Claims, charge.Claims)
-		return r.verdict, nil
+		return v, nil
 	}
-	l.charge, l.start, l.sent, l.left = charge, r.verdict.Now, sent, r.verdict.Taken
-	l.until = sent + time.Duration(r.verdict.At-l.start)*time.Microsecond
-	l.timer.Reset(l.until - clock())
+	l.charge, l.start, l.sent, l.left = charge, v.Now, sent, v.Taken
+	l.until = sent + time.Duration(v.At-l.start)*time.Microsecond
+	if l.timer == nil {
+		l.timer = time.AfterFunc(l.until-clock(), func() { _ = l.of.Guard(l.end) })
+	} else {
+		l.timer.Reset(l.until - clock())
+	}
 	return l.admit(call, sent, call.Claims[0].Cost), nil
 }
 
@@ -170,22 +179,38 @@ func (l *lease) close() *engine.Call {
 	return back
 }
 
-// end gives back the permits that are left when a lease ends. It removes a lease that is no longer used.
+// end gives back the permits that are left when a lease ends, unless new ones were taken meanwhile.
 func (l *lease) end() {
 	l.mu.Lock()
-	now := clock()
-	if now < l.until || l.taking != nil {
-		l.timer.Reset(max(l.until-now, l.length))
+	if clock() < l.until {
 		l.mu.Unlock()
 		return
 	}
-	back, unused := l.close(), l.wanted(now) == 0
-	if !unused {
-		l.timer.Reset(l.length)
-	}
+	back := l.close()
 	l.mu.Unlock()
-	if unused {
-		l.store.leases.remove(l)
+	l.of.giveBack(back)
+}
+
+// adjust adjusts the charge of a call that was admitted with the present permits, if the change is the same for all rules. It reports whether it
+// did.
+func (l *lease) adjust(call *engine.Call) bool {
+	if l == nil {
+		return false
 	}
-	l.store.giveBack(back)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delta := call.Claims[0].Delta
+	if clock() >= l.until || l.left < delta {
+		return false
+	}
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Delta != delta || c.At != l.charge.Claims[i].At {
+			return false
+		}
+	}
+	l.left -= delta
+	for i := range call.Claims {
+		call.Claims[i].Delta = 0
+	}
+	return true
 }

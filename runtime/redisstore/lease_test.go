@@ -47,9 +47,16 @@ func handed(t testing.TB, s *store, call engine.Call) (engine.Call, int64) {
 	return call, 0
 }
 
+func leaseOf(s *store, call *engine.Call) *lease { return s.decider.(*leased).lease(call) }
+
+// requireNoLeases waits until nothing is known about calls.
+func requireNoLeases(t testing.TB, s *store) {
+	waitFor(t, "the end of leases", func() bool { return s.known.size.Load() == 0 })
+}
+
 // inHand returns how many permits a store has taken ahead for a call.
 func inHand(s *store, call engine.Call) int64 {
-	l := s.lease(&call)
+	l := leaseOf(s, &call)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.left
@@ -93,7 +100,7 @@ func TestOneLeaseForAll(t *testing.T) {
 	for range 100 {
 		decideOnce(t, s, call)
 	}
-	l := s.lease(&call)
+	l := leaseOf(s, &call)
 	l.mu.Lock()
 	l.left = 0
 	l.mu.Unlock()
@@ -124,11 +131,7 @@ func TestLeaseEnds(t *testing.T) {
 		call := of(r, 1000, "a")
 		_, used := handed(t, s, call)
 		waitFor(t, "what "+r.Name+" has left", func() bool { return rooms(t, s, call)[0] == 1000-used })
-		waitFor(t, "the end of leases", func() bool {
-			s.leases.mu.Lock()
-			defer s.leases.mu.Unlock()
-			return len(s.leases.byCall) == 0
-		})
+		requireNoLeases(t, s)
 	}
 }
 
@@ -230,11 +233,7 @@ func TestLeasesAndKilledConnections(t *testing.T) {
 		_, err := s.Decide(context.Background(), &call)
 		return err == nil
 	})
-	waitFor(t, "the end of leases", func() bool {
-		s.leases.mu.Lock()
-		defer s.leases.mu.Unlock()
-		return len(s.leases.byCall) == 0
-	})
+	requireNoLeases(t, s)
 	for _, r := range rules[:2] {
 		if used := 1e6 - rooms(t, s, of(r, 1e6, "a"))[0]; used < admitted {
 			t.Errorf("%s: %d permits are used, %d calls were admitted, %d failed", r.Name, used, admitted, failed)
@@ -264,7 +263,7 @@ func TestRefundBesideALease(t *testing.T) {
 	rules := leasing(t, long)
 	call := of(rules[0], 1000, "a")
 	call.Claims = append(call.Claims, of(rules[1], 1000, "a").Claims...)
-	for name, end := range map[string]func(){"one rule": func() {}, "after the end": func() { s.lease(&call).close() }} {
+	for name, end := range map[string]func(){"one rule": func() {}, "after the end": func() { leaseOf(s, &call).close() }} {
 		charged, _ := handed(t, s, call)
 		end()
 		left, before := inHand(s, call), rooms(t, s, call)
@@ -321,7 +320,7 @@ func TestLeaseByAWrongClock(t *testing.T) {
 			decideOnce(t, s, call)
 			used++
 		}
-		l := s.lease(&call)
+		l := leaseOf(s, &call)
 		l.mu.Lock()
 		l.until = 0 // it is over, with permits left
 		l.mu.Unlock()
@@ -367,7 +366,7 @@ func TestResetMeetsALease(t *testing.T) {
 	for range 10 {
 		decideOnce(t, s, call)
 	}
-	s.lease(&call).close()
+	leaseOf(s, &call).close()
 	sent, reply, decided, reset := make(chan bool), make(chan bool), make(chan bool), make(chan error)
 	hook.before = func(redis.Cmder) error {
 		hook.before = nil
@@ -401,9 +400,9 @@ func TestLeaseOfAnotherHash(t *testing.T) {
 	call, _ := handed(t, s, of(leasing(t, long)[0], 1000, "a"))
 	other := *clone(&call)
 	other.Claims[0].Subject, other.Claims[0].Delta = "b", -1
-	s.leases.byCall[hash(&other)] = s.lease(&call)
+	s.known.byCall[hash(&other)] = s.known.find(&call)
 	left := inHand(s, call)
-	if s.lease(&other) != nil || s.leases.adjust(&other) || inHand(s, call) != left {
+	if leaseOf(s, &other) != nil || s.known.find(&other) != nil || inHand(s, call) != left {
 		t.Errorf("the lease serves another call; %d permits in hand, want %d", inHand(s, call), left)
 	}
 }
@@ -423,9 +422,9 @@ func TestLeaseAndChangedLimit(t *testing.T) {
 func TestLeasesAreBounded(t *testing.T) {
 	s, _ := open(t)
 	r := leasing(t, long)[0]
-	for i := range maxLeases + 10 {
+	for i := range maxKnown + 10 {
 		call := of(r, 1000, fmt.Sprint(i))
-		if got := s.lease(&call) != nil; got != (i < maxLeases) {
+		if got := leaseOf(s, &call) != nil; got != (i < maxKnown) {
 			t.Fatalf("call %d has a lease: %t", i, got)
 		}
 	}
@@ -434,7 +433,7 @@ func TestLeasesAreBounded(t *testing.T) {
 			t.Fatalf("got %+v, want that the server admits", v)
 		}
 	}
-	if n := len(s.leases.byCall); n != maxLeases {
+	if n := len(s.known.byCall); n != maxKnown {
 		t.Errorf("there are %d leases", n)
 	}
 }
@@ -457,11 +456,11 @@ func TestWhatIsNotLeased(t *testing.T) {
 	} {
 		call := of(rules[0], 1000, "a")
 		call.Claims = append(call.Claims, of(rules[1], 1000, "a").Claims...)
-		if s.lease(&call) == nil {
+		if leaseOf(s, &call) == nil {
 			t.Fatal("permits of a plain call are not taken ahead")
 		}
 		change(&call)
-		if s.lease(&call) != nil {
+		if leaseOf(s, &call) != nil {
 			t.Errorf("%s: permits are taken ahead", name)
 		}
 		s.Split.Store(false)

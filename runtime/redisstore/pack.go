@@ -1,8 +1,6 @@
 package redisstore
 
 import (
-	"time"
-
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
@@ -91,15 +89,10 @@ func (j *joined) fail(err error) {
 }
 
 // note notes which calls of a run were refused, which charges were changed, and whether states were damaged.
-func (r *run) note(s *store, sent time.Duration, changes int64) {
+func (r *run) note(s *store, sent moment) {
 	for _, j := range r.calls {
 		first := j.requests[0]
-		switch {
-		case first.adjust:
-			s.refusals.forget(first.call)
-		case first.err == nil && !first.verdict.Admitted:
-			s.refusals.remember(first.call, first.verdict, sent, changes)
-		}
+		s.memory.hear(first, sent)
 		if first.err == nil && first.verdict.Damaged {
 			s.TellDamage()
 		}

@@ -166,7 +166,7 @@ func TestPanicWhileALeaseIsTaken(t *testing.T) {
 		}
 	}
 	call := of(rule, 1e6, "a")
-	l := s.lease(&call)
+	l := leaseOf(s, &call)
 	l.mu.Lock()
 	l.left = 0
 	l.mu.Unlock()

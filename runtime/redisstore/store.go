@@ -40,18 +40,19 @@ func WithRefusalMemory(d time.Duration) Option {
 	if d < 0 {
 		panic("redisstore.WithRefusalMemory: found " + d.String() + ", expected no negative duration")
 	}
-	return func(s *store) { s.refusals.memory = d }
+	return func(s *store) { s.memory.memory = d }
 }
 
 type store struct {
 	*servers.Servers
+	decider   engine.Decider
 	functions bool
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
 	adding    sync.Mutex // held while a node is added
 	reloaded  atomic.Int64
 	one       part // decides calls that are on one server
-	refusals  *refusals
-	leases    *leases
+	known     known
+	memory    *remembered
 	stats     *statistics // or nil
 }
 
@@ -66,8 +67,10 @@ type store struct {
 // decisions are sent by the clients of the servers. Add your hooks to those clients: of a cluster in OnNewNode, of a ring in
 // RingOptions.NewClient. A ring makes its clients before a program can call OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
-	s := &store{Servers: servers.New("redisstore.New", client), functions: true, refusals: newRefusals(), leases: newLeases()}
+	s := &store{Servers: servers.New("redisstore.New", client), functions: true}
 	s.one.store = s
+	s.memory = &remembered{next: bySubject{s}, known: &s.known, memory: defaultRefusalMemory}
+	s.decider = &leased{store: s, next: s.memory}
 	for _, option := range options {
 		option(s)
 	}
@@ -76,65 +79,22 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 
 // Decide implements engine.Store.
 func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	v, err := s.answer(ctx, call)
+	v, err := s.decider.Decide(ctx, call)
 	if s.stats != nil && err == nil {
 		s.stats.note(call, &v)
 	}
 	return v, err
 }
 
-// answer answers a call from a lease or a remembered refusal. If it cannot, it asks the servers.
-func (s *store) answer(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	l := s.lease(call)
-	if l != nil {
-		if v, ok := l.hand(call); ok {
-			return v, nil
-		}
-	}
-	v, known, asked := s.refusals.recall(call)
-	call.Asked = asked
-	if known {
-		return v, nil
-	}
-	if l == nil {
-		return s.ask(ctx, call)
-	}
-	if v, answered, err := l.take(ctx, call); answered {
-		return v, err
-	}
-	v, err := s.ask(ctx, call)
-	if err == nil && v.Admitted {
-		l.count(call)
-	}
-	return v, err
-}
-
-// ask makes the servers decide a call, and remembers a refusal by several of them.
-func (s *store) ask(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	sent, changes := clock(), s.refusals.changes.Load()
-	v, err := bySubject{s}.Decide(ctx, call)
-	if err == nil && !v.Admitted && s.isSplit(call) {
-		s.refusals.remember(call, v, sent, changes)
-	}
-	return v, err
-}
-
 // Adjust implements engine.Store.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
-	if s.leases.adjust(call) {
-		return nil
-	}
-	return bySubject{s}.Adjust(ctx, call)
+	return s.decider.Adjust(ctx, call)
 }
 
 // Reset implements engine.Store.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	own := clone(call) // the caller may reuse its call
-	return servers.Await(ctx, s.Servers, func() (int, error) {
-		defer s.forgetLeases(own)
-		defer s.refusals.forget(own)
-		return bySubject{s}.Reset(ctx, own)
-	})
+	return servers.Await(ctx, s.Servers, func() (int, error) { return s.decider.Reset(ctx, own) })
 }
 
 var (

@@ -105,7 +105,7 @@ func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 		if p.until.IsZero() || time.Now().Before(p.until) {
 			return err
 		}
-		p.giveBack(clone(&own))
+		p.adjustLater(clone(&own))
 	}
 	for i := range call.Claims {
 		c := &call.Claims[i]
@@ -118,6 +118,13 @@ func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 		own.Claims = own.Claims[1:]
 	}
 	return err
+}
+
+// adjustLater sends an adjustment in the next batch. Nobody waits for it.
+func (p *part) adjustLater(call *engine.Call) {
+	if n, err := p.node(context.Background(), call.Claims[0].Subject); err == nil {
+		n.adjust(call)
+	}
 }
 
 // Reset implements engine.Decider.

@@ -148,6 +148,7 @@ type Call struct {
 	// claims must have the same cost, and rules in enforce mode without waits and blocks.
 	Lease int64
 	Ahead int64
+	Back  *Call // an adjustment to make before: it gives back what is left of the lease before, or is nil
 
 	// Rollback tells Adjust that the call was not made: Adjust then closes a window that the call opened.
 	Rollback bool

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -103,15 +104,15 @@ func TestRefusalThatARefundOvertakes(t *testing.T) {
 	s, _ := openRemembering(t)
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
-	changes := s.refusals.changes.Load()
+	changes := s.memory.changes.Load()
 	refused := clone(&call)
 	v, err := s.Decide(context.Background(), refused)
 	if err != nil || v.Admitted {
 		t.Fatal(v, err)
 	}
-	s.refusals.forget(&call)
-	s.refusals.remember(refused, v, clock(), changes)
-	if v, known, _ := s.refusals.recall(clone(&call)); known {
+	s.memory.forget(&call)
+	s.memory.remember(refused, v, moment{clock(), changes})
+	if v, known, _ := s.memory.recall(clone(&call)); known {
 		t.Errorf("recalled %+v", v)
 	}
 }
@@ -144,29 +145,32 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 	} {
 		other := clone(&call)
 		change(other)
-		s.refusals.byCall[s.refusals.id(other)] = s.refusals.byCall[s.refusals.id(&call)] // as if they had one hash
-		if v, known, _ := s.refusals.recall(other); known {
+		s.known.byCall[hash(other)] = s.known.find(&call) // as if they had one hash
+		if v, known, _ := s.memory.recall(other); known {
 			t.Errorf("%s: recalled %+v", name, v)
 		}
 	}
 }
 
-// A remembered refusal does not answer a call that costs more, because that has a longer delay.
-func TestRefusalOfAHigherCost(t *testing.T) {
+// A remembered refusal answers calls that cost as much or more. The server is asked about calls that cost less.
+func TestRefusalOfAnotherCost(t *testing.T) {
 	s, _ := openRemembering(t)
-	call := of(combinable[0], 2, "a")
-	decideOnce(t, s, call)
-	last, _ := decideOnce(t, s, call)
-	requireRemembered(t, s, call, false)
-	requireRemembered(t, s, call, true)
-	both := *clone(&call)
-	both.Claims[0].Cost = 2
-	for _, remembered := range []bool{false, true} {
-		requireRemembered(t, s, call, true)
-		v, c := decideOnce(t, s, both)
-		if want := last.Now + 3600*second; c.Claims[0].Earliest != want || (v.Source == engine.SourceMemory) != remembered {
-			t.Errorf("got %+v of %+v, want a delay until %d, remembered: %t", v, c, want, remembered)
+	costing := func(n int64) engine.Call {
+		call := of(combinable[0], 4, "a")
+		call.Claims[0].Cost = n
+		return call
+	}
+	decideOnce(t, s, costing(2))
+	requireRemembered(t, s, costing(3), false)
+	_, refused := decideOnce(t, s, costing(3))
+	for _, cost := range []int64{3, 4} {
+		requireRemembered(t, s, costing(cost), true)
+		if _, c := decideOnce(t, s, costing(cost)); !c.Claims[0].Refused || c.Claims[0].Earliest != refused.Claims[0].Earliest {
+			t.Errorf("a cost of %d: got %+v, want what was refused, %+v", cost, c, refused)
 		}
+	}
+	if v, _ := decideOnce(t, s, costing(2)); !v.Admitted {
+		t.Errorf("a lower cost: refused, %+v", v)
 	}
 }
 
@@ -212,13 +216,36 @@ func TestRefusalsSpareTheServer(t *testing.T) {
 	}
 	call, v := of(minute, 1, ""), engine.Verdict{Now: 1}
 	call.Claims[0].Refused, call.Claims[0].Earliest = true, 1e15
-	for i := range maxRefusals + 100 {
+	for i := range maxKnown + 100 {
 		call.Claims[0].Subject = strconv.Itoa(i)
-		s.refusals.remember(&call, v, clock(), 0)
+		s.memory.remember(&call, v, s.memory.moment())
 	}
-	if known := len(s.refusals.byCall); known > maxRefusals {
+	if known := len(s.known.byCall); known > maxKnown {
 		t.Errorf("%d refusals are known", known)
 	}
+}
+
+// The memory that refusals take is free soon after they have ended.
+func TestRefusalsAreForgotten(t *testing.T) {
+	s := New(connect(t, "127.0.0.1:1")).(*store)
+	allocated := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := allocated()
+	call, v := of(minute, 1, ""), engine.Verdict{Now: 1}
+	call.Claims[0].Refused, call.Claims[0].Earliest = true, 1e15
+	for i := range maxKnown {
+		call.Claims[0].Subject = strconv.Itoa(i)
+		s.memory.remember(&call, v, s.memory.moment())
+	}
+	if grown := allocated() - before; grown < 5<<20 {
+		t.Errorf("%d refusals take %d bytes", len(s.known.byCall), grown)
+	}
+	waitFor(t, "memory", func() bool { return allocated()-before < 1<<20 })
+	runtime.KeepAlive(s)
 }
 
 // After the memory has ended, this process notices what another one has given back.
@@ -259,7 +286,7 @@ func TestOneAsksAgain(t *testing.T) {
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
 	requireRemembered(t, s, call, false)
-	s.refusals.byCall[s.refusals.id(&call)].until = clock()
+	s.known.find(&call).refusal.Load().until = clock()
 	n, err := s.node(context.Background(), "a")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,201 @@
+package redisstore
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+const defaultRefusalMemory = 100 * time.Millisecond
+
+// remembered is a decider that remembers calls that the servers refused a moment ago and would still refuse, so that they are not asked about
+// each of them. A caller who is refused usually tries again, and an attacker does so as fast as possible.
+//
+// A refusal answers calls with the same rules, limits and subjects that cost at least as much. It is remembered until the rules would admit
+// the call, by this process's clock, which is read before the call is sent. It is forgotten earlier after the time in memory, or when this
+// process changes a charge of one of its states.
+//
+// For example, a subject has used up its limit for 30 ms to come. At 0 ms caller A asks the server and is refused. At 10 ms caller B is refused
+// from memory, with a delay of 20 ms. At 20 ms another call of the subject gives its permit back, which forgets the refusal, so caller C
+// asks the server and is admitted.
+//
+// The nodes take part: a node tells of a refusal as soon as the reply is read, and then asks which calls of its queue are answered by that.
+type remembered struct {
+	next   engine.Decider
+	known  *known
+	memory time.Duration // how long a refusal is remembered at most; 0 means not at all
+
+	changes atomic.Int64       // the number of changes that this process made to charges
+	changed [4096]atomic.Int64 // the number of the last change to a state, by the state's hash
+}
+
+// refusal is a call that was refused.
+type refusal struct {
+	call    *engine.Call
+	now     int64         // when the server refused, by its clock
+	sent    moment        // before the call was sent
+	until   time.Duration // when the refusal ends, by this process's clock
+	useless time.Duration // from then on it is of no use
+	asked   atomic.Bool   // since the refusal ended, a caller has asked the server again
+}
+
+// moment is a time on this process's clock, and the number of the changes that had been made to charges by then.
+type moment struct {
+	at      time.Duration
+	changes int64
+}
+
+func (m *remembered) moment() moment { return moment{clock(), m.changes.Load()} }
+
+// Decide implements engine.Decider.
+func (m *remembered) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	v, known, asked := m.recall(call)
+	if known {
+		return v, nil
+	}
+	call.Asked = asked
+	sent := m.moment()
+	v, err := m.next.Decide(ctx, call)
+	if err == nil && !v.Admitted && v.Source == engine.SourceStore {
+		m.remember(call, v, sent) // nodes know only the parts of a call over several servers
+	}
+	return v, err
+}
+
+// Adjust implements engine.Decider. The node tells of the change, as it does of those that go on in the background.
+func (m *remembered) Adjust(ctx context.Context, call *engine.Call) error {
+	return m.next.Adjust(ctx, call)
+}
+
+// Reset implements engine.Decider.
+func (m *remembered) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	defer m.forget(call)
+	return m.next.Reset(ctx, call)
+}
+
+// hear remembers what the reply to a request says.
+func (m *remembered) hear(r *request, sent moment) {
+	switch {
+	case r.adjust:
+		m.forget(r.call)
+	case r.err == nil && !r.verdict.Admitted:
+		m.remember(r.call, r.verdict, sent)
+	}
+}
+
+// change returns the number of the last change to the claim's state, or to another state with the same hash.
+func (m *remembered) change(c *engine.Claim) *atomic.Int64 {
+	return &m.changed[hashState(c)%uint64(len(m.changed))]
+}
+
+// forget forgets refusals by the states of a call, which were changed.
+func (m *remembered) forget(call *engine.Call) {
+	now := m.changes.Add(1)
+	for i := range call.Claims {
+		m.change(&call.Claims[i]).Store(now)
+	}
+}
+
+// hasChanged reports whether a state of a call was changed after the change with the given number.
+func (m *remembered) hasChanged(call *engine.Call, changes int64) bool {
+	if m.changes.Load() == changes {
+		return false
+	}
+	for i := range call.Claims {
+		if m.change(&call.Claims[i]).Load() > changes {
+			return true
+		}
+	}
+	return false
+}
+
+// remembers reports whether refusals of such a call are remembered.
+func (m *remembered) remembers(call *engine.Call) bool {
+	if m.memory == 0 || call.Peek || call.UpTo || call.Refused {
+		return false
+	}
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.CountsMembers() {
+			return false
+		}
+	}
+	return true
+}
+
+// remember stores a refusal, unless one that was sent later is known. sent must have been read before the call was sent.
+func (m *remembered) remember(call *engine.Call, v engine.Verdict, sent moment) {
+	if !m.remembers(call) {
+		return
+	}
+	f := m.known.add(call)
+	if f == nil {
+		return
+	}
+	if other := f.refusal.Load(); other != nil && other.sent.at > sent.at {
+		return
+	}
+	delay := int64(0)
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Refused {
+			delay = max(delay, c.Earliest-v.Now)
+		}
+	}
+	r := &refusal{call: clone(call), now: v.Now, sent: sent, until: sent.at + m.memory}
+	if delay < m.memory.Microseconds() {
+		r.until = sent.at + time.Duration(delay)*time.Microsecond
+	}
+	r.useless = r.until + m.memory
+	f.refusal.Store(r)
+}
+
+// recall answers a call from a remembered refusal. If the refusal has just ended, asked reports whether another caller has already asked the
+// server again, so that not all callers do.
+func (m *remembered) recall(call *engine.Call) (v engine.Verdict, known, asked bool) {
+	if call.Back != nil || !m.remembers(call) {
+		return v, false, false
+	}
+	f := m.known.find(call)
+	if f == nil {
+		return v, false, false
+	}
+	r := f.refusal.Load()
+	if r == nil || !r.answers(call) || m.hasChanged(call, r.sent.changes) {
+		return v, false, false
+	}
+	now := clock()
+	if now >= r.until {
+		return v, false, r.asked.Swap(true) && now < r.useless
+	}
+	return r.tell(call, r.now+(now-r.sent.at).Microseconds()), true, false
+}
+
+// answers reports whether the refusal also applies to a call of the same identity, and has all that the call asks for.
+func (r *refusal) answers(call *engine.Call) bool {
+	if call.Report && !r.call.Report {
+		return false
+	}
+	for i := range call.Claims {
+		if call.Claims[i].Cost < r.call.Claims[i].Cost {
+			return false
+		}
+	}
+	return true
+}
+
+// tell sets the results in the claims as the server would at the given time. Rules that would no longer refuse are not marked as refused.
+func (r *refusal) tell(call *engine.Call, now int64) engine.Verdict {
+	for i := range call.Claims {
+		c, told := &call.Claims[i], &r.call.Claims[i]
+		c.Clear()
+		c.Refused, c.Room = told.Refused && told.Earliest > now, told.Room
+		if told.Earliest > 0 {
+			c.Earliest = max(told.Earliest, now)
+		}
+		if told.Full > 0 {
+			c.Full = max(told.Full, now)
+		}
+	}
+	return engine.Verdict{Now: now, Answer: engine.Answer{Source: engine.SourceMemory}}
+}
