@@ -79,8 +79,11 @@ func (c *call) outcome(r *ruling) Outcome {
 func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest time.Duration) {
 	for i := range c.rulings {
 		r := &c.rulings[i]
+		if r.rule.Mode != mode {
+			continue
+		}
 		o := c.outcome(r)
-		if o.Mode != mode || !o.Refused {
+		if !o.Refused {
 			continue
 		}
 		longest = max(longest, o.RetryAfter)
