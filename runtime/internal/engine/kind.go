@@ -16,6 +16,7 @@ const (
 
 	// The variants come last.
 
+	Amounts          // a sliding window with an entry for each call
 	Prepaid          // a bucket that calls may leave in debt
 	Warmup           // a prepaid bucket whose rate rises after idling
 	Distinct         // members of a sliding window
@@ -79,6 +80,11 @@ var table = [...]Row{
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE",
 	},
 
+	Amounts: {
+		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmountLimit, Takes: "wait lease trigger",
+		Lua: "amounts", state: newAmounts, terms: amountTerms, most: mostByLimit,
+		Commands: "GETRANGE PEXPIREAT SET SETRANGE STRLEN",
+	},
 	Prepaid: {
 		Name: "prepaid", Takes: "wait", IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByDebt,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
@@ -107,7 +113,7 @@ func Kinds() []Kind {
 }
 
 // Algorithms returns the kinds that are not variants.
-func Algorithms() []Kind { return Kinds()[:Prepaid-1] }
+func Algorithms() []Kind { return Kinds()[:Amounts-1] }
 
 // Row returns the kind's row of the table.
 func (k Kind) Row() *Row { return &table[k] }
@@ -119,7 +125,7 @@ func (k Kind) Takes(argument string) bool { return strings.Contains(table[k].Tak
 func (k Kind) String() string { return table[k].Name }
 
 // IsVariant reports whether the kind is an algorithm with distinct, prepay or warmup. UpTo does not go with a variant.
-func (k Kind) IsVariant() bool { return k >= Prepaid }
+func (k Kind) IsVariant() bool { return k >= Amounts }
 
 // AlgorithmOf returns the algorithm of a window in the form of keys, and the rest of the window without the algorithm's tag.
 func AlgorithmOf(window string) (k Kind, rest string) {

@@ -1,0 +1,179 @@
+package engine
+
+import "slices"
+
+// amounts is a sliding window for large costs: it has one entry for each call, not one for each permit. Entries with a future time belong to
+// waiting calls, and already count.
+//
+// While fewer than mostExact entries count, the window is exact. Then charges within the same 2,048th of the period share an entry, which has
+// the time of the latest. So there are at most 4,096 entries, the limit is never exceeded, and a retry delay is at most a 2,048th of the
+// period too long.
+type amounts struct {
+	entries []amount // their times ascend
+	total   int64    // the permits of all entries
+}
+
+// amount is the charge of one call, or of several. It has no permits if they were given back.
+type amount struct{ at, permits int64 }
+
+const (
+	mostExact   = 2048 // entries
+	mostEntries = 4096
+)
+
+// MaxAmountLimit is the largest limit of a rule that counts amounts, in permits.
+const MaxAmountLimit = 1_000_000_000
+
+func newAmounts(*Rule) State { return new(amounts) }
+
+func amountTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
+
+func (a *amounts) Earliest(c *Claim, n, _, from int64) int64 {
+	excess := a.total + n - c.Limit
+	for i := 0; excess > 0 && i < len(a.entries); i++ {
+		excess -= a.entries[i].permits
+		from = max(from, a.entries[i].at+c.Rule.Per)
+	}
+	return from
+}
+
+// gone returns how many entries have left the window, and their permits.
+func (a *amounts) gone(c *Claim, now int64) (entries int, permits int64) {
+	for entries < len(a.entries) && a.entries[entries].at <= now-c.Rule.Per {
+		permits += a.entries[entries].permits
+		entries++
+	}
+	return entries, permits
+}
+
+func (a *amounts) Room(c *Claim, now int64) int64 {
+	_, permits := a.gone(c, now)
+	return max(0, c.Limit-a.total+permits)
+}
+
+func (a *amounts) Full(c *Claim, now int64) int64 { return a.Earliest(c, c.Limit, now, now) }
+
+func (a *amounts) Reserves(c *Claim, now, at int64) bool { return a.Earliest(c, c.Cost, now, at) == at }
+
+func (a *amounts) Commit(c *Claim, n, now, at int64) bool {
+	if recorded := a.commit(c, n, now, at); recorded != at {
+		c.At, c.Dated = recorded, true
+	}
+	if c.Mode == Trigger {
+		a.trim(c.Limit)
+	}
+	return true
+}
+
+// commit charges n permits, and returns the time at which they are recorded.
+func (a *amounts) commit(c *Claim, n, now, at int64) int64 {
+	n = min(n, c.Limit) // the cost of a Trigger has no bound
+	a.drop(a.gone(c, now))
+	a.total += n
+	i := a.search(at)
+	if i < len(a.entries) && (a.entries[i].at == at || a.shares(c, a.entries[i].at, at)) {
+		a.entries[i].permits += n
+		return a.entries[i].at
+	}
+	if last := i - 1; last >= 0 && i == len(a.entries) && a.shares(c, a.entries[last].at, at) {
+		a.entries[last].at = at
+		a.entries[last].permits += n
+		return at
+	}
+	a.grow()
+	a.entries = slices.Insert(a.entries, i, amount{at, n})
+	return at
+}
+
+// shares reports whether charges at two times share an entry.
+func (a *amounts) shares(c *Claim, t, u int64) bool {
+	return len(a.entries) >= mostExact && sameStep(c, t, u) || len(a.entries) >= mostEntries
+}
+
+// sameStep reports whether two times are in the same 2,048th of the period.
+func sameStep(c *Claim, t, u int64) bool {
+	step := c.Rule.Per/mostExact + 1
+	return t/step == u/step
+}
+
+// search returns how many entries are before a time.
+func (a *amounts) search(at int64) int {
+	i, _ := slices.BinarySearchFunc(a.entries, at, func(e amount, at int64) int { return int(min(max(e.at-at, -1), 1)) })
+	return i
+}
+
+// drop removes the oldest entries, which have the given number of permits.
+func (a *amounts) drop(entries int, permits int64) {
+	if entries > 0 {
+		a.entries = slices.Delete(a.entries, 0, entries)
+		a.total -= permits
+	}
+}
+
+// trim removes the oldest permits until a number is left.
+func (a *amounts) trim(left int64) {
+	excess, i := a.total-left, 0
+	for ; excess > 0 && a.entries[i].permits <= excess; i++ {
+		excess -= a.entries[i].permits
+	}
+	if excess > 0 {
+		a.entries[i].permits -= excess
+	}
+	a.total = min(a.total, left)
+	a.drop(i, 0)
+}
+
+// Charge keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period.
+func (a *amounts) Charge(c *Claim, n, now int64) {
+	a.commit(c, n, now, now)
+	a.trim(c.Limit)
+}
+
+func (a *amounts) Last(c *Claim, _, _ int64) bool {
+	n := len(a.entries)
+	return n == 0 || a.entries[n-1].at <= c.At
+}
+
+func (a *amounts) GiveBack(c *Claim, n, now int64, _ bool) {
+	i := a.search(c.At)
+	if c.At <= now-c.Rule.Per || i == len(a.entries) || !sameStep(c, a.entries[i].at, c.At) {
+		return
+	}
+	n = min(n, a.entries[i].permits)
+	a.entries[i].permits -= n
+	a.total -= n
+	for k := len(a.entries) - 1; k >= 0 && a.entries[k].permits == 0; k-- {
+		a.entries = a.entries[:k]
+	}
+}
+
+// Lease charges the permits at the end of the lease.
+func (a *amounts) Lease(c *Claim, n, now, stop int64) int64 { return a.commit(c, n, now, stop) }
+
+func (a *amounts) Expiry(r *Rule) int64 {
+	if n := len(a.entries); n > 0 {
+		return a.entries[n-1].at + r.Per
+	}
+	return longAgo
+}
+
+// amountBytes is the size of an entry.
+const amountBytes = 16
+
+func (a *amounts) Size() int64 { return 32 + amountBytes*int64(cap(a.entries)) }
+
+func (a *amounts) Grows(*Claim, int64) int64 { return amountBytes * int64(a.room()-cap(a.entries)) }
+
+// room returns the capacity after one more entry is added. It grows by a quarter, so that an entry takes at most about 20 bytes.
+func (a *amounts) room() int {
+	if n := len(a.entries); n == cap(a.entries) {
+		return n + max(4, n/4)
+	}
+	return cap(a.entries)
+}
+
+func (a *amounts) grow() {
+	if room := a.room(); room > cap(a.entries) {
+		a.entries = append(make([]amount, 0, room), a.entries...)
+	}
+}

@@ -1,0 +1,245 @@
+-- A sliding window for large costs: it has one entry for each call, not one for each permit. Entries with a future time belong to waiting
+-- calls, and already count. a is the period.
+--
+-- While fewer than MOST_EXACT entries count, the window is exact. Then charges within the same 2,048th of the period share an entry, which
+-- has the time of the latest.
+--
+-- The state is a string: LAYOUT; the permits of all entries; the time of the newest; the index of the oldest, the index after the newest,
+-- and how many fit; the permits of each block of BLOCK entries; and the entries, each a time and permits. What is before the oldest no
+-- longer counts, but is still part of its block's permits.
+local amounts = {}
+
+local HEAD_SIZE, ENTRY_SIZE = 23, 12 -- bytes
+local BLOCK, FEW = 64, 8 -- entries
+local MOST_EXACT, MOST_ENTRIES = 2048, 4096
+local rep = string.rep
+
+-- Computes what is the same for all subjects: the 2,048th of the period, and the length of a step, about an eighth of it. Only the first
+-- charge in each step sets the expiry.
+function amounts.prepare(c)
+  c.share, c.step = floor(c.a / MOST_EXACT) + 1, floor(c.a / 8) + 1
+end
+
+-- Returns the size of a state in which so many entries fit.
+local function size_of(fit) return HEAD_SIZE + 8 * ceil(fit / BLOCK) + ENTRY_SIZE * fit end
+
+-- Returns where the permits of an entry's block and where the entry are in the state.
+local function block_at(i) return HEAD_SIZE + 8 * floor(i / BLOCK) end
+local function entry_at(c, i) return size_of(c.fit) - ENTRY_SIZE * (c.fit - i) end
+
+local function bytes(c, from, size) return call('GETRANGE', c.key, from, from + size - 1) end
+
+-- Loads the numbers before the blocks.
+local function load(c, now)
+  c.now, c.total, c.newest, c.oldest, c.stop, c.fit = now, 0, 0, 0, 0, 0
+  local head = bytes(c, 0, HEAD_SIZE)
+  if head == '' then return end
+  local layout = byte(head)
+  if layout > LAYOUT and layout < LAYOUTS then fail_later_layout(layout, LAYOUT) end
+  if layout == LAYOUT and #head == HEAD_SIZE then
+    local total, newest, oldest, stop, fit = parse('<ddHHH', head, 2)
+    local sound = valid(total) and valid(newest) and newest <= now + HORIZON and oldest < stop and stop <= fit
+    if sound and call('STRLEN', c.key) == size_of(fit) then
+      c.total, c.newest, c.oldest, c.stop, c.fit = total, newest, oldest, stop, fit
+      return
+    end
+  end
+  damage(c)
+end
+
+local function write_head(c)
+  call('SETRANGE', c.key, 1, pack('<ddHHH', c.total, c.newest, c.oldest, c.stop, c.fit))
+end
+
+-- Returns the times and the permits of some entries, from index i on and before index j, in turns.
+local function read(c, i, j)
+  return { parse('<' .. rep('dI4', j - i), bytes(c, entry_at(c, i), ENTRY_SIZE * (j - i))) }
+end
+
+local function block_permits(c, i) return (parse('<d', bytes(c, block_at(i), 8))) end
+
+-- Sets the permits of an entry.
+local function set_permits(c, i, before, permits)
+  call('SETRANGE', c.key, entry_at(c, i) + 8, pack('<I4', permits))
+  call('SETRANGE', c.key, block_at(i), pack('<d', block_permits(c, i) - before + permits))
+  c.total = c.total - before + permits
+end
+
+-- Returns the index of the oldest entry that is part of the n-th permit, counted from the oldest permit; the entry's time and permits; and
+-- how many of these n permits it has.
+local function find_permit(c, n)
+  local i = c.oldest
+  while i < c.stop do
+    local block = i % BLOCK == 0 and i + BLOCK <= c.stop and block_permits(c, i)
+    if block and block < n then
+      n, i = n - block, i + BLOCK
+    else
+      local list = read(c, i, min(c.stop, i - i % FEW + FEW))
+      for k = 2, #list, 2 do
+        if list[k] >= n then return i, list[k - 1], list[k], n end
+        n, i = n - list[k], i + 1
+      end
+    end
+  end
+end
+
+function amounts.check(c, now)
+  load(c, now)
+  return amounts.earliest(c, c.cost, now, now)
+end
+
+function amounts.earliest(c, n, now, from)
+  local excess = c.total + n - c.limit
+  if excess <= 0 then return from end
+  local _, time = find_permit(c, excess)
+  return max(from, (time or c.newest) + c.a)
+end
+
+-- Returns the index of the oldest entry in the window, and the permits of the entries before it that are still in the total.
+local function gone(c)
+  local horizon, i, permits = c.now - c.a, c.oldest, 0
+  if c.newest <= horizon then return c.stop, c.total end
+  while i < c.stop do
+    local last = i % BLOCK == 0 and i + BLOCK <= c.stop and read(c, i + BLOCK - 1, i + BLOCK)
+    if last and last[1] <= horizon then
+      permits, i = permits + block_permits(c, i), i + BLOCK
+    else
+      local list = read(c, i, min(c.stop, i - i % FEW + FEW))
+      for k = 2, #list, 2 do
+        if list[k - 1] > horizon then return i, permits end
+        permits, i = permits + list[k], i + 1
+      end
+    end
+  end
+  return i, permits
+end
+
+function amounts.room(c, now)
+  local _, permits = gone(c)
+  return max(0, c.limit - c.total + permits)
+end
+
+function amounts.full(c, now) return amounts.earliest(c, c.limit, now, now) end
+
+function amounts.reserves(c, now, at) return amounts.earliest(c, c.cost, now, at) == at end
+
+-- Returns the index of the first entry that is not before a time, and the entry's time and permits. If there is none, it returns the index
+-- after the newest entry.
+local function search(c, at)
+  local i, j = c.oldest, c.stop
+  while i < j do
+    local middle = floor((i + j) / 2)
+    if read(c, middle, middle + 1)[1] < at then i = middle + 1 else j = middle end
+  end
+  if i == c.stop then return i end
+  return i, unpack(read(c, i, i + 1), 1, 2)
+end
+
+local function same_share(c, t, u) return floor(t / c.share) == floor(u / c.share) end
+
+-- Reports whether charges at two times share an entry.
+local function shares(c, t, u)
+  local count = c.stop - c.oldest
+  return count >= MOST_EXACT and same_share(c, t, u) or count >= MOST_ENTRIES
+end
+
+-- Writes the state anew without what no longer counts, with an entry before index i.
+local function insert(c, i, time, permits)
+  local before = c.stop > c.oldest and bytes(c, entry_at(c, c.oldest), ENTRY_SIZE * (i - c.oldest)) or ''
+  local after = c.stop > i and bytes(c, entry_at(c, i), ENTRY_SIZE * (c.stop - i)) or ''
+  local text = before .. pack('<dI4', time, permits) .. after
+  local count, blocks = #text / ENTRY_SIZE, {}
+  for first = 0, count - 1, BLOCK do
+    local sum, size = 0, min(BLOCK, count - first)
+    local list = { parse('<' .. rep('xxxxxxxxI4', size), text, ENTRY_SIZE * first + 1) }
+    for k = 1, size do sum = sum + list[k] end
+    table.insert(blocks, pack('<d', sum))
+  end
+  c.oldest, c.stop, c.fit = 0, count, count + max(4, floor(count / 4))
+  local unused = 8 * (ceil(c.fit / BLOCK) - #blocks)
+  local room = rep('\0', ENTRY_SIZE * (c.fit - count))
+  local head = HEAD .. pack('<ddHHH', c.total, c.newest, c.oldest, c.stop, c.fit)
+  call('SET', c.key, head .. table.concat(blocks) .. rep('\0', unused) .. text .. room, 'KEEPTTL')
+end
+
+-- Adds an entry after the newest one.
+local function append(c, time, n)
+  if c.stop == c.fit then return insert(c, c.stop, time, n) end
+  local i = c.stop
+  c.stop = i + 1
+  call('SETRANGE', c.key, entry_at(c, i), pack('<dI4', time, n))
+  call('SETRANGE', c.key, block_at(i), pack('<d', (i % BLOCK > 0 and block_permits(c, i) or 0) + n))
+  write_head(c)
+end
+
+-- Charges n permits for a time after that of the newest entry.
+local function charge_last(c, n, at)
+  local before, i = c.newest, c.stop - 1
+  c.newest = at
+  if c.stop > c.oldest and shares(c, before, at) then
+    local permits = read(c, i, i + 1)[2]
+    call('SETRANGE', c.key, entry_at(c, i), pack('<d', at))
+    set_permits(c, i, permits, permits + n)
+    write_head(c)
+  else
+    c.total = c.total + n
+    append(c, at, n)
+  end
+  local began = at - at % c.step
+  if before < began then expire(c.key, began + c.step + c.a) end
+end
+
+-- Charges n permits for a time that is not after that of the newest entry.
+local function charge_before(c, n, at)
+  local i, time, permits = search(c, at)
+  if time == at or shares(c, time, at) then
+    set_permits(c, i, permits, permits + n)
+    if time ~= at then record(c, time) end
+    return write_head(c)
+  end
+  c.total = c.total + n
+  insert(c, i, at, n)
+end
+
+-- Removes the oldest permits until a number is left.
+local function trim(c, left)
+  if c.total <= left then return end
+  local i, _, permits, n = find_permit(c, c.total - left)
+  if n < permits then
+    set_permits(c, i, permits, permits - n)
+  else
+    i = i + 1
+  end
+  c.oldest, c.total = i, left
+  write_head(c)
+end
+
+function amounts.commit(c, n, now, at)
+  n = min(n, c.limit) -- the cost of a trigger has no bound
+  local i, permits = gone(c)
+  c.oldest, c.total = i, c.total - permits
+  if i == c.stop then c.oldest, c.stop, c.fit, c.newest = 0, 0, 0, 0 end
+  if at > c.newest then charge_last(c, n, at) else charge_before(c, n, at) end
+  if c.mode == TRIGGER then trim(c, c.limit) end
+end
+
+-- Keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period.
+function amounts.charge(c, n, now)
+  amounts.commit(c, n, now, now)
+  trim(c, c.limit)
+end
+
+function amounts.last(c, n, now, at) return c.newest <= at end
+
+function amounts.give_back(c, n, now, at)
+  local i, time, permits = search(c, at)
+  if at <= now - c.a or i == c.stop or not same_share(c, time, at) then return end
+  set_permits(c, i, permits, permits - min(n, permits))
+  while c.stop > c.oldest do
+    local newest = read(c, c.stop - 1, c.stop)
+    c.newest = newest[1]
+    if newest[2] > 0 then return write_head(c) end
+    c.stop = c.stop - 1
+  end
+  call('DEL', c.key)
+end
