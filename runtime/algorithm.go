@@ -75,8 +75,20 @@ func (r *Rule) kind() engine.Kind {
 	case r.Prepay:
 		return engine.Prepaid
 	default:
-		return r.algorithm()
+		return r.counting()
 	}
+}
+
+// maxTimes is the largest declared limit of a rule that keeps the time of each permit. An override may raise it to engine.MaxTimes.
+const maxTimes = 10_000
+
+// counting returns the rule's algorithm, or Amounts for a sliding window that counts amounts.
+func (r *Rule) counting() engine.Kind {
+	kind := r.algorithm()
+	if kind == engine.SlidingWindow && r.Distinct == "" && (r.Amounts || r.Limit > maxTimes && !r.raised) {
+		return engine.Amounts
+	}
+	return kind
 }
 
 // takes reports whether the rule's algorithm accepts an argument.

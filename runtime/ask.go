@@ -74,10 +74,6 @@ func (c *call) enter(r *ruling, claim *engine.Claim) (joined bool, err error) {
 	case r.blockLeft > 0:
 		c.isBlocked = true
 	case claim.Cost <= most || rule.Mode == ModeTrigger || c.asked.UpTo && most > 0:
-		if rule.keepsTimes() && min(claim.Cost, most) > engine.MaxTimesCost {
-			return false, rule.wrong("cost", "found %d; expected at most %d for a sliding-window; algorithm=sliding-counter takes more",
-				claim.Cost, engine.MaxTimesCost)
-		}
 		r.asked = len(c.asked.Claims) - 1
 		c.asked.Report = c.asked.Report || c.asked.UpTo && rule.Mode == ModeShadow
 	case rule.Mode == ModeEnforce && r.limit > 0:

@@ -99,9 +99,6 @@ func (c *charged) beyond(totals []int64) error {
 	defer c.mu.Unlock()
 	for i := range c.held {
 		h, why := &c.held[i], "a debt lasts at most 24 hours"
-		if h.rule.keepsTimes() {
-			why = fmt.Sprintf("a sliding-window takes at most %d permits of a call", engine.MaxTimesCost)
-		}
 		if h.claim.Charged < totals[i] {
 			return &RuleError{Rule: h.rule.Name, Argument: "settle", Reason: fmt.Sprintf(
 				"found a cost of %d; charged %d, as %s", totals[i], h.claim.Charged, why)}

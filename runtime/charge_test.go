@@ -250,34 +250,6 @@ func TestDebtOfASettlement(t *testing.T) {
 	}
 }
 
-// A call and its settlement take a bounded number of permits from a sliding window. Observers get an error from the first permit beyond that.
-func TestSettlementOfASlidingWindowIsBounded(t *testing.T) {
-	for _, c := range []struct{ limit, cost, charged, told int64 }{
-		{1_000_000, 10_000, 10_000, 0},
-		{1_000_000, 10_001, 10_000, 10_001},
-		{1_000_000, 1 << 60, 10_000, 1_000_000_000_000_000},
-		{10_001, 10_001, 10_000, 10_001},
-		{10_000, 1 << 60, 10_000, 0}, // no more can count
-	} {
-		l, events := watched()
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "w", Limit: c.limit, Per: time.Hour}, Key: "k"}
-		d := allow(t, l, q)
-		if err := d.Settle(t.Context(), c.cost); err != nil {
-			t.Fatal(err)
-		}
-		want := ""
-		if c.told > 0 {
-			want = fmt.Sprintf("found a cost of %d; charged 10000, as a sliding-window takes at most 10000 permits of a call", c.told)
-		}
-		if told := (*events)[1]; told.Kind != ratelimit.EventSettled || (told.Err != nil) != (want != "") || !strings.Contains(fmt.Sprint(told.Err), want) {
-			t.Errorf("a settlement of %d under a limit of %d is told as %+v; want %q", c.cost, c.limit, told, want)
-		}
-		if left, err := l.Peek(t.Context(), q); err != nil || left.Quotas[0].Remaining != c.limit-c.charged {
-			t.Errorf("a settlement of %d leaves %+v, error %v", c.cost, left.Quotas, err)
-		}
-	}
-}
-
 // A settlement under a window is charged in full: a raised limit shows so. Only a sliding window keeps no more than its limit.
 func TestSettlementOfAWindow(t *testing.T) {
 	for _, c := range []struct {

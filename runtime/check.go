@@ -122,12 +122,12 @@ func (r Rule) checkLimit() error {
 
 // wrongLimit says what is wrong with a limit for this rule, or returns "". The limit is the rule's own, or comes with a call.
 func (r Rule) wrongLimit(limit int64) string {
-	most, what := r.algorithm().Row().MaxLimit, r.what()
+	most, what := r.counting().Row().MaxLimit, r.what()
 	switch {
 	case r.Distinct != "":
-		most = engine.MaxTimes
-	case r.keepsTimes():
-		what += ", which keeps the time of each permit"
+		most = engine.MaxMembers
+	case r.kind().KeepsTimes():
+		what += " that keeps the time of each permit"
 	}
 	if limit < 0 || limit > most {
 		return fmt.Sprintf("found %d; expected 0 to %d for %s", limit, most, what)
@@ -167,7 +167,15 @@ func (r *Rule) refillsTooSlowly(limit int64) bool {
 
 const maxWarmup = 24 * time.Hour
 
-func (r Rule) checkDistinct() error { return r.checkTakes("distinct", r.Distinct != "") }
+func (r Rule) checkDistinct() error {
+	if r.Amounts && r.Distinct != "" {
+		return r.wrong("distinct", "Amounts does not go with distinct=: each member counts once")
+	}
+	if r.Amounts && r.algorithm() != engine.SlidingWindow {
+		return r.wrong("algorithm", "Amounts goes with sliding-window; found %s", r.what())
+	}
+	return r.checkTakes("distinct", r.Distinct != "")
+}
 
 // checkCanWait returns an error if calls cannot wait for the rule.
 func (r *Rule) checkCanWait() error {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Override holds new values for the rules of one name: see [Overrides]. If a field is nil or zero, the rule keeps its own value. An override
@@ -48,7 +49,8 @@ func (v Override) hasEnded(now time.Time) bool { return !v.Until.IsZero() && !no
 // apply returns r with the values of v.
 func (v Override) apply(r Rule) Rule {
 	if v.Limit != nil {
-		r.Limit = *v.Limit
+		counts := r.counting() // an override does not change that
+		r.Limit, r.Amounts, r.raised = *v.Limit, counts == engine.Amounts, counts == engine.SlidingWindow && *v.Limit > maxTimes
 	}
 	if v.Per != 0 {
 		r.Per = v.Per

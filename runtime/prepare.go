@@ -53,9 +53,6 @@ func (r Rule) prepareAs(shown, window, tag string) (*prepared, error) {
 	}, nil
 }
 
-// keepsTimes reports whether the store keeps the time of each permit.
-func (r *Rule) keepsTimes() bool { return r.kind().KeepsTimes() }
-
 // capacity is how many permits a bucket holds at a limit.
 func (r *Rule) capacity(limit int64) int64 {
 	switch {

@@ -98,7 +98,7 @@ func (c *call) checkUpTo(rule *prepared, r, first *Request) error {
 	switch {
 	case r.UpTo != first.UpTo || r.UpTo && r.Cost != first.Cost:
 		return rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")
-	case r.UpTo && rule.kind().IsVariant():
+	case r.UpTo && !rule.kind().Takes("up-to"):
 		return rule.wrong("requests", "found UpTo for a rule with distinct, prepay or warmup, which do not go with it")
 	case r.UpTo && c.patient && c.wait > 0:
 		return rule.wrong("requests", "found UpTo in a call that waits; expected Allow or Peek")

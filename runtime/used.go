@@ -215,6 +215,7 @@ type ruleText struct {
 	Key       string        `json:"key,omitzero"`
 	Algorithm Algorithm     `json:"algorithm,omitzero"`
 	Limit     int64         `json:"limit"`
+	Amounts   bool          `json:"amounts,omitzero"`
 	Per       time.Duration `json:"per,omitzero"`
 	Cron      string        `json:"cron,omitzero"`
 	TZ        string        `json:"tz,omitzero"`
@@ -234,6 +235,7 @@ type ruleText struct {
 	Hash      Hash          `json:"hash,omitzero"`
 	Message   string        `json:"-"`
 
+	raised  bool
 	unnamed bool
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -321,29 +320,40 @@ func TestCancelledContextIsNoRefusal(t *testing.T) {
 	})
 }
 
-// One call that stores a million permits would block a server. Rules of other kinds can count such costs.
-func TestCostOfASlidingWindowIsBounded(t *testing.T) {
+// A sliding window takes costs, triggers, settlements and amounts of any size up to its limit.
+func TestLargeCosts(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1_000_000, Per: time.Hour}, Key: "k", Cost: 10_000}
-		s.admit(t, q)
-		q.Cost++
-		trigger, upTo, part := q, q, q
-		trigger.Rule.Mode, trigger.Cost = ratelimit.ModeTrigger, 2_000_000
-		upTo.UpTo, upTo.Cost = true, 2_000_000
-		part.Cost = 6_000
-		for _, call := range [][]ratelimit.Request{{q}, {trigger}, {upTo}, {part, part}} {
-			_, err := s.limiter.Allow(context.Background(), call...)
-			if e, ok := errors.AsType[*ratelimit.RuleError](err); !ok || e.Argument != "cost" || !strings.Contains(err.Error(), "sliding-counter") {
-				t.Errorf("%+v: got error %v", call, err)
+		for _, limit := range []int64{10_000, 10_001, 1_000_000, 1_000_000_000} {
+			q := ratelimit.Request{Rule: ratelimit.Rule{Name: fmt.Sprint("r", limit), Limit: limit, Per: time.Hour}, Key: "k", Cost: limit - 2}
+			d := s.admit(t, q)
+			left := func() int64 {
+				d, err := s.limiter.Peek(context.Background(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return d.Quotas[0].Remaining
+			}
+			if n := left(); n != 2 {
+				t.Errorf("of %d: after all but two %d are left", limit, n)
+			}
+			if err := d.Settle(context.Background(), 1<<60); err != nil || left() != 0 {
+				t.Errorf("of %d: after a settlement beyond the limit %d are left, error %v", limit, left(), err)
+			}
+			if _, err := s.limiter.Reset(context.Background(), q); err != nil || left() != limit {
+				t.Errorf("of %d: after a reset %d are left, error %v", limit, left(), err)
+			}
+			upTo, trigger := q, q
+			upTo.UpTo, upTo.Cost = true, 2*limit
+			if d := s.admit(t, upTo); d.Taken != limit {
+				t.Errorf("of %d: %d are taken", limit, d.Taken)
+			}
+			trigger.Rule.Mode, trigger.Cost = ratelimit.ModeTrigger, 2*limit
+			s.admit(t, trigger)
+			q.Cost = limit + 1
+			_, err := s.limiter.Allow(context.Background(), q)
+			if _, never := errors.AsType[*ratelimit.NeverAdmissibleError](err); !never {
+				t.Errorf("a cost above the limit of %d: error %v", limit, err)
 			}
 		}
-		q.Cost = 1
-		if d, err := s.limiter.Peek(context.Background(), q); err != nil || d.Quotas[0].Remaining != 990_000 {
-			t.Errorf("after 10,000 permits of 1,000,000 got %+v, error %v", d.Quotas, err)
-		}
-		trigger.Rule.Limit, trigger.Rule.Name = 10_000, "all"
-		s.admit(t, trigger)
-		q.Rule.Algorithm, q.Cost = ratelimit.SlidingCounter, 10_001
-		s.admit(t, q)
 	})
 }

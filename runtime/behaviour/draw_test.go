@@ -52,6 +52,7 @@ var anyRule = rapid.Custom(func(t *rapid.T) ratelimit.Rule {
 		r.Cron, r.TZ, r.Distinct = cron[:zone], cron[zone+1:], drawDistinct(t)
 	case ratelimit.SlidingWindow:
 		r.Distinct = drawDistinct(t)
+		r.Amounts = r.Distinct == "" && rapid.Bool().Draw(t, "amounts")
 	case ratelimit.SlidingCounter:
 		r.Slices = rapid.SampledFrom([]int64{0, 1, 2, 3, 7, 200}).Draw(t, "slices")
 	case ratelimit.LeakyBucket:

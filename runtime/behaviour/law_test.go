@@ -55,7 +55,7 @@ func first(from int64, leave []int64, fits func(t int64) bool) int64 {
 // slidingLaw: the permits taken after t-P plus cost are at most L. Permits of waiting calls count.
 type slidingLaw struct{ rule ratelimit.Rule }
 
-func (l slidingLaw) window() string { return "sliding " + l.rule.Per.String() }
+func (l slidingLaw) window() string { return fmt.Sprint("sliding ", l.rule.Amounts, l.rule.Per) }
 func (l slidingLaw) most() int64    { return l.rule.Limit }
 
 func (l slidingLaw) earliest(h history, _, from int64, q ask) int64 {

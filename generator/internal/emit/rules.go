@@ -67,6 +67,9 @@ func (p *planned) rule(r *model.Rule, method string) string {
 		}
 		given = append(given, arg.Field+": "+p.value(r, arg, value))
 	}
+	if rule.Amounts {
+		given = append(given, "Amounts: true")
+	}
 	return literal(p.ratelimit("Rule"), given...)
 }
 

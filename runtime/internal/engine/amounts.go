@@ -5,9 +5,9 @@ import "slices"
 // amounts is a sliding window for large costs: it has one entry for each call, not one for each permit. Entries with a future time belong to
 // waiting calls, and already count.
 //
-// While fewer than mostExact entries count, the window is exact. Then charges within the same 2,048th of the period share an entry, which has
-// the time of the latest. So there are at most 4,096 entries, the limit is never exceeded, and a retry delay is at most a 2,048th of the
-// period too long.
+// While fewer than mostExact entries count, the window is exact. Beyond that, charges within the same 2,048th of the period share an entry, which
+// has the time of its end. So the limit is never exceeded, a retry delay is at most a 2,048th of the period too long, and without waiting
+// calls there are at most about 4,096 entries.
 type amounts struct {
 	entries []amount // their times ascend
 	total   int64    // the permits of all entries
@@ -17,12 +17,9 @@ type amounts struct {
 type amount struct{ at, permits int64 }
 
 const (
-	mostExact   = 2048 // entries
-	mostEntries = 4096
+	mostExact  = 2048 // entries
+	mostPlaces = 4096 // entries; a call that waits for a later place asks again
 )
-
-// MaxAmountLimit is the largest limit of a rule that counts amounts, in permits.
-const MaxAmountLimit = 1_000_000_000
 
 func newAmounts(*Rule) State { return new(amounts) }
 
@@ -53,7 +50,10 @@ func (a *amounts) Room(c *Claim, now int64) int64 {
 
 func (a *amounts) Full(c *Claim, now int64) int64 { return a.Earliest(c, c.Limit, now, now) }
 
-func (a *amounts) Reserves(c *Claim, now, at int64) bool { return a.Earliest(c, c.Cost, now, at) == at }
+// Reserves is false if there are too many entries.
+func (a *amounts) Reserves(c *Claim, now, at int64) bool {
+	return len(a.entries) < mostPlaces && a.Earliest(c, c.Cost, now, at) == at
+}
 
 func (a *amounts) Commit(c *Claim, n, now, at int64) bool {
 	if recorded := a.commit(c, n, now, at); recorded != at {
@@ -69,31 +69,19 @@ func (a *amounts) Commit(c *Claim, n, now, at int64) bool {
 func (a *amounts) commit(c *Claim, n, now, at int64) int64 {
 	n = min(n, c.Limit) // the cost of a Trigger has no bound
 	a.drop(a.gone(c, now))
+	if len(a.entries) >= mostExact {
+		step := c.Rule.Per/mostExact + 1
+		at += step - 1 - at%step
+	}
 	a.total += n
 	i := a.search(at)
-	if i < len(a.entries) && (a.entries[i].at == at || a.shares(c, a.entries[i].at, at)) {
+	if i < len(a.entries) && a.entries[i].at == at {
 		a.entries[i].permits += n
-		return a.entries[i].at
-	}
-	if last := i - 1; last >= 0 && i == len(a.entries) && a.shares(c, a.entries[last].at, at) {
-		a.entries[last].at = at
-		a.entries[last].permits += n
 		return at
 	}
 	a.grow()
 	a.entries = slices.Insert(a.entries, i, amount{at, n})
 	return at
-}
-
-// shares reports whether charges at two times share an entry.
-func (a *amounts) shares(c *Claim, t, u int64) bool {
-	return len(a.entries) >= mostExact && sameStep(c, t, u) || len(a.entries) >= mostEntries
-}
-
-// sameStep reports whether two times are in the same 2,048th of the period.
-func sameStep(c *Claim, t, u int64) bool {
-	step := c.Rule.Per/mostExact + 1
-	return t/step == u/step
 }
 
 // search returns how many entries are before a time.
@@ -136,7 +124,7 @@ func (a *amounts) Last(c *Claim, _, _ int64) bool {
 
 func (a *amounts) GiveBack(c *Claim, n, now int64, _ bool) {
 	i := a.search(c.At)
-	if c.At <= now-c.Rule.Per || i == len(a.entries) || !sameStep(c, a.entries[i].at, c.At) {
+	if c.At <= now-c.Rule.Per || i == len(a.entries) || a.entries[i].at != c.At {
 		return
 	}
 	n = min(n, a.entries[i].permits)

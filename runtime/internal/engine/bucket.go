@@ -38,13 +38,10 @@ func mostByDebt(c *Claim) (int64, string) {
 func (c *Claim) debt(d int64) int64 { return min(d*c.Limit/c.Rule.Per, MaxBucketLimit) }
 
 // MostSettled returns the largest number of permits that a settlement can add to the charge of the claim. In a bucket that is its burst, and
-// what it gains in maxDebt. In a sliding window that can hold more than MaxTimesCost, a call with its settlement takes no more than that.
+// what it gains in maxDebt.
 func (c *Claim) MostSettled() int64 {
-	switch k := c.Rule.Kind; {
-	case k.Row().IsBucket:
+	if c.Rule.Kind.Row().IsBucket {
 		return c.Burst + c.debt(maxDebt) + 1
-	case k.KeepsTimes() && c.Limit > MaxTimesCost:
-		return max(0, MaxTimesCost-c.Charged)
 	}
 	return math.MaxInt64
 }

@@ -2,7 +2,7 @@ package engine
 
 import "strings"
 
-// Kind is how a rule counts: an algorithm, or a variant of one with distinct, prepay or warmup. The numbers are also used in the Lua script.
+// Kind is how a rule counts: an algorithm, or a variant of one with amounts, distinct, prepay or warmup. The numbers are also used in the Lua script.
 type Kind uint8
 
 const (
@@ -28,7 +28,7 @@ type Row struct {
 	Name     string // the word in directives; for a variant, a word that only tests use
 	Tag      string // what stands in front of the window in keys: "", or a word and a colon
 	MaxLimit int64
-	Takes    string // the arguments of a rule that this kind accepts and some others do not
+	Takes    string // the arguments of a rule that this kind accepts and some others do not; and up-to, if requests may have UpTo
 	IsBucket bool   // it gains permits all the time, and its claims have a Burst
 	Lua      string // the Lua file with the same functions
 	Commands string // the Redis commands of these functions, except DEL and TIME, which every rule needs
@@ -41,7 +41,9 @@ type Row struct {
 // The largest limits, in permits.
 const (
 	MaxLimit       = 1_000_000_000_000_000
-	MaxTimes       = 1_000_000 // for kinds that keep the time of each permit
+	MaxTimes       = 100_000   // for the kind that keeps the time of each permit
+	MaxMembers     = 1_000_000 // for kinds that count members
+	MaxAmounts     = 1_000_000_000
 	MaxBucketLimit = 10_000_000
 )
 
@@ -50,38 +52,38 @@ const ofIntervals = " ZADD ZCARD ZRANGE ZREM ZREMRANGEBYSCORE"
 
 var table = [...]Row{
 	SlidingWindow: {
-		Name: "sliding-window", MaxLimit: MaxTimes, Takes: "wait distinct lease trigger",
+		Name: "sliding-window", MaxLimit: MaxTimes, Takes: "up-to wait distinct lease trigger",
 		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit,
 		Commands: "GET LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET" + ofIntervals,
 	},
 	FixedWindow: {
-		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Takes: "wait lease trigger",
+		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Takes: "up-to wait lease trigger",
 		Lua: "window", state: newWindows, terms: periodTerms, most: mostByLimit,
 		Commands: "GET SET SETRANGE",
 	},
 	Calendar: {
-		Name: "calendar", MaxLimit: MaxLimit, Takes: "wait distinct lease trigger",
+		Name: "calendar", MaxLimit: MaxLimit, Takes: "up-to wait distinct lease trigger",
 		Lua: "window", state: newWindows, terms: calendarTerms, most: mostByLimit,
 		Commands: "GET SET SETRANGE",
 	},
 	TokenBucket: {
-		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Takes: "wait burst prepay warmup queue lease",
+		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Takes: "up-to wait burst prepay warmup queue lease",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	LeakyBucket: {
-		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Takes: "wait prepay queue",
+		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Takes: "up-to wait prepay queue",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	SlidingCounter: {
-		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Takes: "slices trigger",
+		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Takes: "up-to slices trigger",
 		Lua: "sliding_counter", state: newSlidingCounter, terms: sliceTerms, most: mostByLimit,
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE",
 	},
 
 	Amounts: {
-		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmountLimit, Takes: "wait lease trigger",
+		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmounts, Takes: "up-to wait lease trigger",
 		Lua: "amounts", state: newAmounts, terms: amountTerms, most: mostByLimit,
 		Commands: "GETRANGE PEXPIREAT SET SETRANGE STRLEN",
 	},
@@ -124,9 +126,6 @@ func (k Kind) Takes(argument string) bool { return strings.Contains(table[k].Tak
 // String returns the name of the kind.
 func (k Kind) String() string { return table[k].Name }
 
-// IsVariant reports whether the kind is an algorithm with distinct, prepay or warmup. UpTo does not go with a variant.
-func (k Kind) IsVariant() bool { return k >= Amounts }
-
 // AlgorithmOf returns the algorithm of a window in the form of keys, and the rest of the window without the algorithm's tag.
 func AlgorithmOf(window string) (k Kind, rest string) {
 	if strings.HasPrefix(window, "cron:") {
@@ -137,6 +136,7 @@ func AlgorithmOf(window string) (k Kind, rest string) {
 			return k, window[len(tag):]
 		}
 	}
+	window = strings.TrimPrefix(window, table[Amounts].Tag)
 	return SlidingWindow, window
 }
 

@@ -11,9 +11,6 @@ func newSlidingWindow(*Rule) State { return new(slidingWindow) }
 // KeepsTimes reports whether a state of the kind holds the time of each permit, so that it grows with the charge.
 func (k Kind) KeepsTimes() bool { return k == SlidingWindow }
 
-// MaxTimesCost is how many permits one call may take where the time of each is stored.
-const MaxTimesCost = 10_000
-
 // slidingWindowTerms are the period, and the index of the permit that must leave the window before the cost fits. The index counts from the
 // newest permit, which is -1.
 func slidingWindowTerms(c *Claim, _, _ int64) Terms {

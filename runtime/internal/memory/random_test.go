@@ -86,7 +86,7 @@ func (m *model) draw(t *rapid.T) engine.Call {
 	cost := rapid.Int64Range(1, 3).Draw(t, "cost")
 	for _, i := range rapid.SliceOfNDistinct(rapid.IntRange(0, len(m.rules)-1), 1, -1, rapid.ID).Draw(t, "of rules") {
 		c := drawClaim(t, &m.rules[i], cost)
-		call.UpTo = call.UpTo && !c.Rule.Kind.IsVariant()
+		call.UpTo = call.UpTo && c.Rule.Kind.Takes("up-to")
 		call.Claims = append(call.Claims, c)
 	}
 	if call.UpTo {

@@ -1,8 +1,8 @@
 -- A sliding window for large costs: it has one entry for each call, not one for each permit. Entries with a future time belong to waiting
 -- calls, and already count. a is the period.
 --
--- While fewer than MOST_EXACT entries count, the window is exact. Then charges within the same 2,048th of the period share an entry, which
--- has the time of the latest.
+-- While fewer than MOST_EXACT entries count, the window is exact. Beyond that, charges within the same 2,048th of the period share an entry,
+-- which has the time of its end.
 --
 -- The state is a string: LAYOUT; the permits of all entries; the time of the newest; the index of the oldest, the index after the newest,
 -- and how many fit; the permits of each block of BLOCK entries; and the entries, each a time and permits. What is before the oldest no
@@ -11,7 +11,8 @@ local amounts = {}
 
 local HEAD_SIZE, ENTRY_SIZE = 23, 12 -- bytes
 local BLOCK, FEW = 64, 8 -- entries
-local MOST_EXACT, MOST_ENTRIES = 2048, 4096
+local MOST_EXACT = 2048
+local MOST_PLACES = 4096 -- entries; a call that waits for a later place asks again
 local rep = string.rep
 
 -- Computes what is the same for all subjects: the 2,048th of the period, and the length of a step, about an eighth of it. Only the first
@@ -121,7 +122,10 @@ end
 
 function amounts.full(c, now) return amounts.earliest(c, c.limit, now, now) end
 
-function amounts.reserves(c, now, at) return amounts.earliest(c, c.cost, now, at) == at end
+-- Is false if there are too many entries.
+function amounts.reserves(c, now, at)
+  return c.stop - c.oldest < MOST_PLACES and amounts.earliest(c, c.cost, now, at) == at
+end
 
 -- Returns the index of the first entry that is not before a time, and the entry's time and permits. If there is none, it returns the index
 -- after the newest entry.
@@ -133,14 +137,6 @@ local function search(c, at)
   end
   if i == c.stop then return i end
   return i, unpack(read(c, i, i + 1), 1, 2)
-end
-
-local function same_share(c, t, u) return floor(t / c.share) == floor(u / c.share) end
-
--- Reports whether charges at two times share an entry.
-local function shares(c, t, u)
-  local count = c.stop - c.oldest
-  return count >= MOST_EXACT and same_share(c, t, u) or count >= MOST_ENTRIES
 end
 
 -- Writes the state anew without what no longer counts, with an entry before index i.
@@ -174,27 +170,17 @@ end
 
 -- Charges n permits for a time after that of the newest entry.
 local function charge_last(c, n, at)
-  local before, i = c.newest, c.stop - 1
-  c.newest = at
-  if c.stop > c.oldest and shares(c, before, at) then
-    local permits = read(c, i, i + 1)[2]
-    call('SETRANGE', c.key, entry_at(c, i), pack('<d', at))
-    set_permits(c, i, permits, permits + n)
-    write_head(c)
-  else
-    c.total = c.total + n
-    append(c, at, n)
-  end
-  local began = at - at % c.step
+  local before, began = c.newest, at - at % c.step
+  c.newest, c.total = at, c.total + n
+  append(c, at, n)
   if before < began then expire(c.key, began + c.step + c.a) end
 end
 
 -- Charges n permits for a time that is not after that of the newest entry.
 local function charge_before(c, n, at)
   local i, time, permits = search(c, at)
-  if time == at or shares(c, time, at) then
+  if time == at then
     set_permits(c, i, permits, permits + n)
-    if time ~= at then record(c, time) end
     return write_head(c)
   end
   c.total = c.total + n
@@ -219,6 +205,11 @@ function amounts.commit(c, n, now, at)
   local i, permits = gone(c)
   c.oldest, c.total = i, c.total - permits
   if i == c.stop then c.oldest, c.stop, c.fit, c.newest = 0, 0, 0, 0 end
+  if c.stop - c.oldest >= MOST_EXACT then
+    local stored = at - at % c.share + c.share - 1
+    if stored > at then record(c, stored) end
+    at = stored
+  end
   if at > c.newest then charge_last(c, n, at) else charge_before(c, n, at) end
   if c.mode == TRIGGER then trim(c, c.limit) end
 end
@@ -233,7 +224,7 @@ function amounts.last(c, n, now, at) return c.newest <= at end
 
 function amounts.give_back(c, n, now, at)
   local i, time, permits = search(c, at)
-  if at <= now - c.a or i == c.stop or not same_share(c, time, at) then return end
+  if at <= now - c.a or time ~= at then return end
   set_permits(c, i, permits, permits - min(n, permits))
   while c.stop > c.oldest do
     local newest = read(c, c.stop - 1, c.stop)

@@ -78,7 +78,7 @@ func (d *amountDraws) fill(t *rapid.T, n int) int {
 func (d *amountDraws) call(call engine.Call) {
 	run := new(Run)
 	run.AddDecision(&call, d.now)
-	d.compare(call, d.run(run))
+	d.compare(call, d.run(run, call.Peek))
 }
 
 func (d *amountDraws) step(t *rapid.T) {
@@ -134,7 +134,7 @@ func (d *amountDraws) adjustOne() {
 	want := engine.Call{Prefix: "p", Rollback: some.Rollback, Claims: []engine.Claim{c}}
 	run := new(Run)
 	run.AddAdjustment(&some, d.now)
-	if v, err := ReadAdjustment(d.run(run), &some); err != nil || v.Now != d.now {
+	if v, err := ReadAdjustment(d.run(run, false), &some); err != nil || v.Now != d.now {
 		d.t.Fatalf("adjusting gives %+v, error %v", v, err)
 	}
 	want.Adjust(d.cellsOf(&want), d.now)

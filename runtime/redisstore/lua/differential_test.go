@@ -164,7 +164,7 @@ func (p *pair) drawCall() engine.Call {
 	}
 	cost := rapid.Int64Range(1, 6).Draw(t, "cost")
 	for _, r := range p.rules {
-		call.UpTo = call.UpTo && !r.Kind.IsVariant()
+		call.UpTo = call.UpTo && r.Kind.Takes("up-to")
 	}
 	if rapid.IntRange(0, 3).Draw(t, "leases") == 0 {
 		if lease := p.drawLease(cost); len(lease.Claims) > 0 {
@@ -214,7 +214,7 @@ func (p *pair) drawLease(cost int64) engine.Call {
 	call.Lease = rapid.SampledFrom([]int64{1, 5, 1000, second, 7 * second}).Draw(t, "lease")
 	call.Ahead = rapid.SampledFrom([]int64{1, 2, 5, 150}).Draw(t, "ahead")
 	for _, r := range p.rules {
-		if r.Kind > engine.TokenBucket || r.Block > 0 {
+		if !r.Kind.Takes("lease") || r.Block > 0 {
 			continue
 		}
 		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject")}
