@@ -50,7 +50,7 @@ func TestPartsDecideLikeAWhole(t *testing.T) {
 			stores[subject] = &failing{Store: memory.New(clock, 1000, 1<<20)}
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "ms")) * time.Millisecond)
+			now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "ms")) * time.Millisecond)
 			call := engine.Call{Prefix: "p", Report: true, UpTo: rapid.IntRange(0, 4).Draw(t, "up to") == 0}
 			cost := rapid.Int64Range(1, 3).Draw(t, "cost")
 			for i, subject := range rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "order") {
