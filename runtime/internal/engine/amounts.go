@@ -117,11 +117,7 @@ func (a *amounts) Charge(c *Claim, n, now int64) {
 	a.trim(c.Limit)
 }
 
-func (a *amounts) Last(c *Claim, _, _ int64) bool {
-	n := len(a.entries)
-	return n == 0 || a.entries[n-1].at <= c.At
-}
-
+// GiveBack gives the permits of a place back even if other calls have later places, as windows do.
 func (a *amounts) GiveBack(c *Claim, n, now int64, _ bool) {
 	i := a.search(c.At)
 	if c.At <= now-c.Rule.Per || i == len(a.entries) || a.entries[i].at != c.At {

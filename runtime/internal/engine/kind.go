@@ -85,7 +85,7 @@ var table = [...]Row{
 	Amounts: {
 		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmounts, Takes: "up-to wait lease trigger",
 		Lua: "amounts", state: newAmounts, terms: amountTerms, most: mostByLimit,
-		Commands: "GETRANGE PEXPIREAT SET SETRANGE STRLEN",
+		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE STRLEN",
 	},
 	Prepaid: {
 		Name: "prepaid", Takes: "wait", IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByDebt,

@@ -34,8 +34,8 @@ local function bytes(c, from, size) return call('GETRANGE', c.key, from, from + 
 local function load(c, now)
   c.now, c.total, c.newest, c.oldest, c.stop, c.fit = now, 0, 0, 0, 0, 0
   local head = bytes(c, 0, HEAD_SIZE)
-  if head == '' then return end
-  local layout = byte(head)
+  if head == '' and not call('GET', c.key) then return end
+  local layout = byte(head) or 0
   if layout > LAYOUT and layout < LAYOUTS then fail_later_layout(layout, LAYOUT) end
   if layout == LAYOUT and #head == HEAD_SIZE then
     local total, newest, oldest, stop, fit = parse('<ddHHH', head, 2)
@@ -219,8 +219,6 @@ function amounts.charge(c, n, now)
   amounts.commit(c, n, now, now)
   trim(c, c.limit)
 end
-
-function amounts.last(c, n, now, at) return c.newest <= at end
 
 function amounts.give_back(c, n, now, at)
   local i, time, permits = search(c, at)
