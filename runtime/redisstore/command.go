@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -126,6 +127,9 @@ func (n *node) exchange(ctx context.Context, to *route, runs []*run) {
 	for i, r := range runs {
 		cmd := commands[i].(once.Cmd)
 		r.reply, r.err = cmd.Val(), lua.Fault(cmd.Err())
+		if probe.IsNode(n.store.Client, r.err) {
+			r.err = probe.Reason(n.store.Client, r.err)
+		}
 	}
 }
 

@@ -73,6 +73,39 @@ func TestServersThatDoNotAgree(t *testing.T) {
 	}
 }
 
+// A client for one server that is connected to a node of a cluster fails with advice, in Ping, in the first call whose key is elsewhere, and
+// where settings are read. A cluster of one node, or a proxy before a cluster, needs no other client: it refuses only what is in several slots.
+func TestClientOfAClusterNode(t *testing.T) {
+	const advice = "use redis.NewClusterClient"
+	s := New(connect(t, redistest.StartCluster(t, 3)[0].Addr), asking...).(*store)
+	requirePing(t, s, advice)
+	admitted, failed := 0, 0
+	for i := range 64 {
+		call := of(minute, 1, fmt.Sprint(i))
+		switch v, err := s.Decide(t.Context(), &call); {
+		case v.Admitted:
+			admitted++
+		case err == nil || !strings.Contains(err.Error(), advice) || strings.Contains(err.Error(), "\n"):
+			t.Errorf("got %+v, error %v; want advice", v, err)
+		default:
+			failed++
+		}
+	}
+	if admitted == 0 || failed == 0 {
+		t.Errorf("%d calls for the node's own keys were admitted, %d for others failed", admitted, failed)
+	}
+	whole := New(connect(t, redistest.StartCluster(t, 1)[0].Addr), asking...).(*store)
+	if err := whole.Ping(t.Context(), "p", rulesOfAllKinds()); err != nil {
+		t.Error(err)
+	}
+	call := of(minute, 1, "a", "b", "c")
+	for _, want := range []bool{true, false} {
+		if v, err := whole.Decide(t.Context(), clone(&call)); err != nil || v.Admitted != want {
+			t.Errorf("a cluster of one node: got %+v, error %v; want admitted: %t", v, err, want)
+		}
+	}
+}
+
 // The loss of a master fails only the calls for its own keys, even if the client hides that there are other masters.
 func TestLostMaster(t *testing.T) {
 	masters := redistest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")

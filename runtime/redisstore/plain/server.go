@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -41,6 +42,9 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 	}
 	if err == nil {
 		err = unsent
+	}
+	if probe.IsNode(s.Client, err) {
+		return probe.Reason(s.Client, err)
 	}
 	return err
 }

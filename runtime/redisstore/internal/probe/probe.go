@@ -32,7 +32,7 @@ func Each(ctx context.Context, client redis.UniversalClient, prefix string, try 
 		err := c.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
 			held := keyAt(ctx, c, master, prefix)
 			err := try(ctx, master, held)
-			if err != nil && strings.HasPrefix(err.Error(), "MOVED ") { // the slot of the key has just moved
+			if IsNode(master, err) { // the slot of the key is just now elsewhere
 				err = try(ctx, c, held)
 			}
 			return at(master, err)
@@ -43,7 +43,31 @@ func Each(ctx context.Context, client redis.UniversalClient, prefix string, try 
 			return at(shard, try(ctx, shard, keyOf(prefix, 0)))
 		})
 	}
-	return try(ctx, client, keyOf(prefix, 0))
+	if err := try(ctx, client, keyOf(prefix, 0)); err != nil {
+		return err
+	}
+	return tryOtherSlots(ctx, client, prefix)
+}
+
+// tryOtherSlots returns an error if a client that knows only one server is connected to a node of a cluster. Such a node answers for its own
+// slots only, so keys of many slots are removed. There are no such keys.
+func tryOtherSlots(ctx context.Context, client redis.UniversalClient, prefix string) error {
+	if _, single := client.(*redis.Client); !single {
+		return nil
+	}
+	_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i := range 64 {
+			p.Del(ctx, keyOf(prefix, i))
+		}
+		return nil
+	})
+	return Reason(client, err)
+}
+
+// IsNode reports whether an error says that a client for a single server is connected to a node of a cluster.
+func IsNode(client any, err error) bool {
+	_, single := client.(*redis.Client)
+	return single && err != nil && redis.HasErrorPrefix(err, "MOVED")
 }
 
 // at adds the server's address to an error.
@@ -129,6 +153,9 @@ func Reason(client any, err error) error {
 			return fmt.Errorf("the server does not know the user %q, or the password is wrong: check both in the client's options and by ACL LIST: %w", name, err)
 		}
 		return fmt.Errorf("the password is wrong: check it in the client's options: %w", err)
+	}
+	if IsNode(client, err) {
+		return fmt.Errorf("the server is a node of a cluster, and the client knows only this node: use redis.NewClusterClient: %w", err)
 	}
 	for _, r := range reasons {
 		if strings.HasPrefix(err.Error(), r.prefix) {
