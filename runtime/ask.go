@@ -25,21 +25,22 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		return nil
 	}
 	if !c.asked.Peek {
-		c.limiter.use(rule, charge)
+		c.limiter.use(rule, charge.Limit)
 	}
-	rule, pinned := c.limiter.settings.applied(rule)
+	subject := c.limiter.subject(&rule.Rule, charge.Key)
+	rule, blockLeft := c.limiter.inForce(rule, subject)
 	n := len(c.rulings)
 	c.rulings = slices.Grow(c.rulings, 1)[:n+1]
 	r := &c.rulings[n]
 	*r = ruling{}
 	r.rule, r.index, r.cost, r.limit, r.wait, r.asked = rule, c.next, charge.Cost, rule.Limit, c.waitOf(rule), notAsked
-	if charge.Limit.Given && !pinned {
-		r.limit = charge.Limit.Permits
+	r.subject, r.blockLeft = subject, blockLeft
+	if charge.Limit.Given {
+		r.limit = rule.limitFor(charge.Limit.Permits)
 	}
 	if err := c.check(r, charge); err != nil {
 		return err
 	}
-	r.subject = c.limiter.subject(&rule.Rule, charge.Key)
 	c.asked.Claims = append(c.asked.Claims, rule.claim)
 	last := len(c.asked.Claims) - 1
 	claim := &c.asked.Claims[last]
@@ -69,7 +70,6 @@ func (c *call) enter(r *ruling, claim *engine.Claim) (joined bool, err error) {
 		}
 	}
 	rule := r.rule
-	r.blockLeft = c.limiter.settings.blockLeft(rule, r.subject)
 	switch most, what := claim.Most(); {
 	case r.blockLeft > 0:
 		c.isBlocked = true

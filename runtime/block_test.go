@@ -3,14 +3,12 @@ package ratelimit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
@@ -46,14 +44,12 @@ func TestBlock(t *testing.T) {
 			t.Errorf("the other rule was charged: %+v", q)
 		}
 		allowed(l, true, Request{Rule: ann.Rule, Key: "bob"})
-		_, _ = other.Allow(ctx, more) // has the blocks read
-		synctest.Wait()
 		allowed(other, false, ann)
 		if err := l.Unblock(ctx, ann); err != nil {
 			t.Fatal(err)
 		}
 		allowed(l, true, ann)
-		if l.settings.current.Load() != nil {
+		if l.fleet.InForce() != nil {
 			t.Error("there is a table of nobody")
 		}
 		if err := l.Block(ctx, time.Minute, ann); err != nil {
@@ -62,7 +58,7 @@ func TestBlock(t *testing.T) {
 		time.Sleep(time.Minute)
 		allowed(l, true, ann)
 		synctest.Wait()
-		if l.settings.current.Load() != nil {
+		if l.fleet.InForce() != nil {
 			t.Error("blocks that are over are kept")
 		}
 	})
@@ -99,73 +95,6 @@ func TestImpossibleBlocks(t *testing.T) {
 	}
 }
 
-// The number of blocks in the store is bounded. Blocks that have ended or cannot be parsed are removed to make room.
-func TestTooManyBlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, ctx := memory.New(nil, 100, 1<<20), context.Background()
-		l := New(store)
-		requests := func(from, n int) (all []Request) {
-			for i := range n {
-				all = append(all, Request{Rule: Rule{Name: "r"}, Key: fmt.Sprint(from + i)})
-			}
-			return all
-		}
-		if err := l.Block(ctx, time.Minute, requests(0, maxSettings)...); err != nil {
-			t.Fatal(err)
-		}
-		err, ok := errors.AsType[*RuleError](l.Block(ctx, time.Minute, requests(maxSettings, 1)...))
-		if !ok || !strings.Contains(err.Error(), "there would be more than 1000") {
-			t.Errorf("got %v", err)
-		}
-		time.Sleep(time.Minute)
-		if _, err := store.Set(ctx, l.list(listBlocked), "forged", "{}", nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Block(ctx, time.Minute, requests(maxSettings, 1)...); err != nil {
-			t.Error(err)
-		}
-		if texts, err := store.Settings(ctx, l.list(listBlocked)); len(texts) != 1 || err != nil {
-			t.Errorf("%d are kept, error %v", len(texts), err)
-		}
-	})
-}
-
-// A decision looks for blocks without allocating, even if there are some.
-func BenchmarkBlocked(b *testing.B) {
-	for _, n := range []int{0, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l, rule := New(memory.New(nil, 100, 1<<20)), &prepared{Rule: Rule{Name: "r"}}
-			blocks := map[ruleSubject]time.Time{}
-			for i := range n {
-				blocks[ruleSubject{"r", fmt.Sprint(i)}] = time.Now().Add(time.Hour)
-			}
-			if n > 0 {
-				l.settings.current.Store(&inForce{blocks: blocks})
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if l.settings.blockLeft(rule, "ann") > 0 {
-					b.Fatal("blocked")
-				}
-			}
-		})
-	}
-}
-
-// An operator can shorten a list that is too long for limiters.
-func TestUnblockOfTooManyBlocks(t *testing.T) {
-	l, ctx := New(registered(t, listBlocked, lasting[listBlocked], engine.MaxSettings+1)), t.Context()
-	if err := l.Ping(ctx); err != nil || l.settings.current.Load() != nil {
-		t.Errorf("error %v, in force %v", err, l.settings.current.Load())
-	}
-	if err := l.Unblock(ctx, Request{Rule: Rule{Name: "r"}, Key: "7"}); err != nil {
-		t.Error(err)
-	}
-	if in := l.settings.current.Load(); in == nil || len(in.blocks) != engine.MaxSettings || l.Overrides().Err() != nil {
-		t.Errorf("in force %v, error %v", in, l.Overrides().Err())
-	}
-}
-
 // Blocked lists the blocks that have not ended, in order.
 func TestBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -181,7 +110,7 @@ func TestBlocked(t *testing.T) {
 		}
 		until := time.Now().Add(time.Hour).UTC()
 		time.Sleep(time.Minute)
-		want := []Blocked{{"login", "", until, "eve"}, {"login", "ann", until, "eve"}, {"mail", "a%0A%7Bb", until, "eve"}}
+		want := []Blocked{{"login", "", until, "eve", ""}, {"login", "ann", until, "eve", ""}, {"mail", "a%0A%7Bb", until, "eve", ""}}
 		if got, err := l.Blocked(ctx); err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %+v, error %v; want %+v", got, err, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -40,7 +41,6 @@ type status struct {
 var calls = sync.Pool{New: func() any { return new(call) }}
 
 func (l *Limiter) newCall(method string) *call {
-	l.settings.follow()
 	c := calls.Get().(*call)
 	c.status = status{limiter: l, method: method}
 	c.asked = engine.Call{Prefix: l.prefix, Claims: c.asked.Claims[:0]}
@@ -66,6 +66,9 @@ func (c *call) run(ctx context.Context) error {
 	if c.asked.Peek {
 		return c.err
 	}
+	if s := c.limiter.fleet.Statistics(); s != nil && c.err == nil {
+		c.count(s)
+	}
 	if c.err == nil && report != nil {
 		report.add(c.quotas())
 	}
@@ -88,7 +91,6 @@ func (c *call) decide(ctx context.Context) error {
 		if c.isBlocked {
 			c.verdict.Source = engine.SourceBlock
 		}
-		c.tellRefusal()
 		return nil
 	case len(c.asked.Claims) == 0:
 		now := c.limiter.now().UnixMicro()
@@ -102,20 +104,24 @@ func (c *call) decide(ctx context.Context) error {
 // refusedHere reports whether the call is refused without asking any store.
 func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
-// tellRefusal tells the store about a call that was refused without asking it.
-func (c *call) tellRefusal() {
-	if c.limiter.witness == nil || c.asked.Peek {
-		return
-	}
-	told := engine.Call{Prefix: c.limiter.prefix, Refused: true}
+// count counts the answers of the rules in the statistics of the fleet.
+func (c *call) count(s *fleet.Statistics) {
+	s.Lock()
+	defer s.Unlock()
 	for i := range c.rulings {
-		if r := &c.rulings[i]; r.rule.Scope == ScopeFleet {
-			claim := r.rule.claim
-			claim.Subject, claim.Refused = r.subject, !r.isAsked()
-			told.Claims = append(told.Claims, claim)
+		r := &c.rulings[i]
+		if r.rule.Scope == ScopeInstance {
+			continue
 		}
+		n, numbers := fleet.Counts{Calls: 1}, r.rule.numbers
+		switch refused := !r.isAsked() || !c.refusedHere() && c.claim(r).Refused; {
+		case refused && r.rule.Mode == ModeEnforce:
+			n.Refused = 1
+		case refused:
+			n.Shadow = 1
+		}
+		s.Count(numbers.Hash(), numbers.Name, numbers.Tag, r.subject, n)
 	}
-	c.limiter.witness.Witness(&told)
 }
 
 // fire calls the limiter's trigger for each rule that has reached its limit.

@@ -149,8 +149,8 @@ func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) (int64,
 // limit came with the call and no override replaces it, or an override has changed the window.
 func (c *charged) present(h *held) engine.Claim {
 	claim := h.claim
-	rule, pinned := c.limiter.settings.applied(cmp.Or(h.rule.declared, h.rule))
-	if claim.Delta > 0 && rule.tag == h.rule.tag && rule.Limit > 0 && (pinned || claim.Limit == h.rule.Limit) {
+	rule, _ := c.limiter.inForce(cmp.Or(h.rule.base, h.rule), claim.Subject)
+	if claim.Delta > 0 && rule.tag == h.rule.tag && rule.Limit > 0 && (rule.pinned || claim.Limit == h.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.claim.Burst
 	}
 	return claim

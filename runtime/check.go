@@ -122,17 +122,22 @@ func (r Rule) checkLimit() error {
 
 // wrongLimit says what is wrong with a limit for this rule, or returns "". The limit is the rule's own, or comes with a call.
 func (r Rule) wrongLimit(limit int64) string {
-	most, what := r.counting().Row().MaxLimit, r.what()
-	switch {
-	case r.Distinct != "":
-		most = engine.MaxMembers
-	case r.kind().KeepsTimes():
+	what := r.what()
+	if r.Distinct == "" && r.kind().KeepsTimes() {
 		what += " that keeps the time of each permit"
 	}
-	if limit < 0 || limit > most {
+	if most := r.mostLimit(); limit < 0 || limit > most {
 		return fmt.Sprintf("found %d; expected 0 to %d for %s", limit, most, what)
 	}
 	return ""
+}
+
+// mostLimit returns the highest limit that the rule can have.
+func (r Rule) mostLimit() int64 {
+	if r.Distinct != "" {
+		return engine.MaxMembers
+	}
+	return r.counting().Row().MaxLimit
 }
 
 // what names the kind of rule, with an article.

@@ -40,8 +40,8 @@ func TestMethodsKeepTheirDeadlines(t *testing.T) {
 				_, err := l.Overrides().SetNew(ctx, "r", ratelimit.Override{Limit: &limit})
 				return err
 			},
-			"Clear": func(ctx context.Context) error { return l.Overrides().Clear(ctx, "r") },
-			"All":   func(ctx context.Context) error { _, err := l.Overrides().All(ctx); return err },
+			"Clear": func(ctx context.Context) error { return l.Overrides().Clear(ctx, "r", "") },
+			"List":  func(ctx context.Context) error { _, err := l.Overrides().List(ctx); return err },
 		} {
 			if err := call(t.Context()); err != nil {
 				t.Fatalf("%s of %s: %v", method, name, err)

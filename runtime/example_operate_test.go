@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -119,14 +120,23 @@ func ExampleWithSubjectHash() {
 func ExampleOverrides_Set() {
 	ctx, store := context.Background(), noon()
 	ours, theirs := ratelimit.New(store), ratelimit.New(store)
-	err := ours.Overrides().Set(ctx, "search", ratelimit.Override{Limit: new(int64(2)), By: "ann"})
+	ctx = ratelimit.WithActor(ctx, "ann", "too many crawlers")
+	err := errors.Join(
+		ours.Overrides().Set(ctx, "search", ratelimit.Override{Limit: new(int64(2))}),
+		ours.Overrides().Set(ctx, "search", ratelimit.Override{Key: "tenant7", Factor: 3}), // for one key, three times as much
+	)
 	if err != nil {
 		fmt.Println(err)
 	}
-	all, err := theirs.Overrides().All(ctx)
-	fmt.Println(*all["search"].Limit, all["search"].By, err)
+	all, err := theirs.Overrides().List(ctx)
+	for _, s := range all {
+		s.At = time.Time{}
+		text, _ := json.Marshal(s)
+		fmt.Println(string(text), err)
+	}
 	// Output:
-	// 2 ann <nil>
+	// {"rule":"search","limit":2,"by":"ann","reason":"too many crawlers"} <nil>
+	// {"rule":"search","key":"tenant7","factor":3,"by":"ann","reason":"too many crawlers"} <nil>
 }
 
 // SetNew sets an override only if there is none yet.
@@ -135,8 +145,8 @@ func ExampleOverrides_SetNew() {
 	for _, limit := range []int64{5, 9} {
 		fmt.Println(limiter.Overrides().SetNew(ctx, "search", ratelimit.Override{Limit: &limit}))
 	}
-	all, err := limiter.Overrides().All(ctx)
-	fmt.Println(*all["search"].Limit, err)
+	all, err := limiter.Overrides().List(ctx)
+	fmt.Println(*all[0].Limit, err)
 	// Output:
 	// true <nil>
 	// false <nil>

@@ -107,7 +107,7 @@ func ExampleOverrides() {
 		fmt.Println(err)
 	}
 	try("in shadow mode:")
-	limiter.Overrides().ClearLocal("search")
+	limiter.Overrides().ClearLocal("search", "")
 	try("as written:")
 	// Output:
 	// as written: true <nil>

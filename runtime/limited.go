@@ -1,5 +1,7 @@
 package ratelimit
 
+import "github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+
 // Check returns nil if all rules are valid and the limiter's store can decide each of them. Otherwise the error wraps a *RuleError for each
 // rule that fails. Not every store knows every algorithm. Call Check when the program starts: without it, the first call under such a rule
 // fails with that error and charges nothing. After Check, [Limiter.Ping] also checks the permissions that these rules need.
@@ -11,7 +13,7 @@ func (l *Limiter) Check(rules ...Rule) error {
 			err = l.supports(p, p.Wait.Microseconds())
 		}
 		if err == nil {
-			l.used.expect(p)
+			l.note(p, bridge.Limit{})
 		}
 		failed = append(failed, err)
 	}

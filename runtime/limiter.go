@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
@@ -19,7 +20,7 @@ type Limiter struct {
 	decider   engine.Decider // decides the calls: see byScope
 	limited   engine.Limited // store, if it cannot decide every rule; else nil
 	sleeper   engine.Sleeper // store, if calls wait by its clock; else nil
-	witness   engine.Witness // store, if it wants to know the refusals that it did not decide; else nil
+	fleet     *fleet.Fleet   // what the processes of the prefix know in common
 	prefix    string
 	hasher    *hasher // hashes subjects and members; nil if they are not hashed
 	shownKeys bool    // see WithShownKeys
@@ -31,7 +32,7 @@ type Limiter struct {
 	panicked  atomic.Bool  // a panic in the background was logged
 
 	requested ruleCache
-	settings  settings
+	own       ownSettings
 	used      used
 }
 
@@ -45,9 +46,6 @@ func New(store Store, options ...Option) *Limiter {
 	l.local, l.fallback = memory.NewLike(store, memory.MaxKeys, memory.MaxBytes), memory.NewLike(store, memory.MaxKeys, memory.MaxBytes)
 	l.limited, _ = store.(engine.Limited)
 	l.sleeper, _ = store.(engine.Sleeper)
-	if w, ok := store.(engine.Witness); ok && w.Watches() {
-		l.witness = w
-	}
 	for _, option := range options {
 		option(l)
 	}
@@ -56,8 +54,9 @@ func New(store Store, options ...Option) *Limiter {
 		n.Notify(l.notice)
 	}
 	l.requested.rules = map[uint64]*prepared{}
-	l.settings.start(l)
-	l.used.start(l)
+	l.fleet = store.Fleet(l.prefix)
+	l.fleet.LogTo(l.logger)
+	l.used.start()
 	return l
 }
 
@@ -111,6 +110,7 @@ func (l *Limiter) noteStore(ctx context.Context, err error) {
 			l.logger.WarnContext(ctx, "the rate limit store fails; failure policies decide", "err", oneLine(err.Error()))
 			l.tell(ctx, EventStoreLost, "", err)
 		}
+		l.fleet.StoreFailed(err)
 		return
 	}
 	last := l.failed.Load()

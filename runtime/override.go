@@ -4,47 +4,84 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
-	"unicode/utf8"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Override holds new values for the rules of one name: see [Overrides]. If a field is nil or zero, the rule keeps its own value. An override
-// to shadow or trigger mode also removes the rule's Wait, Queue, Block and Lease.
-//
-// On Redis an override is a field of the hash <prefix>:overrides. The field is the rule's name, and the value is JSON:
-// {"limit":2,"per":"1m","burst":5,"mode":"shadow","until":"2026-11-22T18:00:00Z","by":"ann","at":"…"}. You can set one by hand with HSET. An
-// unknown field in the JSON is an error.
+// Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves what holds without it: an override of
+// one key leaves what the override of all keys says, and that leaves what the rule declares. An override to shadow or trigger mode also removes
+// the rule's Wait, Queue, Block and Lease.
 type Override struct {
-	Limit *int64        // permits per window; 0 refuses everything. It also replaces a limit that depends on the call
-	Per   time.Duration // the window, for a rule with Per
-	Burst int64         // the capacity of a TokenBucket, in permits
-	Mode  *Mode         // what happens when the rule refuses a call
-	Until time.Time     // when the override ends, by this process's clock; zero means never
-	By    string        // who set it, up to 200 bytes of UTF-8; nothing depends on it
-	At    time.Time     // when it was set; nothing depends on it
+	Key    string        // the only key that it is for; "" means all keys of the rule
+	Limit  *int64        // permits per window; 0 refuses everything. It also replaces a limit that depends on the call
+	Factor float64       // multiplies the limit and the burst, rounded up; 0.001 to 1,000. Not with Limit. A key's Limit ends the factor of all keys
+	Per    time.Duration // the window, for a rule with Per
+	Burst  int64         // the capacity of a TokenBucket, in permits
+	Mode   *Mode         // what happens when the rule refuses a call
+	Until  time.Time     // when the override ends, by the store's clock; zero means never. A time.Now().Add(d) ends after d, whatever this clock says
+
+	// These are only read: see [WithActor].
+
+	By     string    // who set it
+	Reason string    // why
+	At     time.Time // when, by the store's clock
 }
 
-const maxBy = 200
+// Setting is an override in the store.
+type Setting struct {
+	Rule string // the rule's name
+	Override
+}
+
+const (
+	minFactor = 0.001
+	maxFactor = 1000
+)
 
 // check returns an error if no rule can have the values of v. It applies v to a rule of a kind that accepts all its fields.
 func (v Override) check(name string) error {
-	rule := Rule{Name: name, Algorithm: FixedWindow, Limit: maxBucketLimit, Per: time.Minute}
+	rule := Rule{Name: name, Algorithm: FixedWindow, Limit: maxBucketLimit / maxFactor, Per: time.Minute}
 	if v.Burst != 0 {
 		rule.Algorithm = TokenBucket
 	}
 	switch {
-	case v.Limit == nil && v.Per == 0 && v.Burst == 0 && v.Mode == nil:
-		return rule.wrong("override", "found no change; expected limit, per, burst or mode")
-	case len(v.By) > maxBy || !utf8.ValidString(v.By):
-		return rule.wrong("by", "found %d bytes; expected at most %d of UTF-8", len(v.By), maxBy)
+	case v.Limit == nil && v.Factor == 0 && v.Per == 0 && v.Burst == 0 && v.Mode == nil:
+		return rule.wrong("override", "found no change; expected limit, factor, per, burst or mode")
+	case v.Factor != 0 && !(v.Factor >= minFactor && v.Factor <= maxFactor):
+		return rule.wrong("factor", "found %g; expected %g to %d", v.Factor, minFactor, maxFactor)
+	case v.Factor != 0 && v.Limit != nil:
+		return rule.wrong("factor", "found limit as well; expected one of the two")
+	case len(v.Key) > maxText:
+		return rule.wrong("key", "found %d bytes; expected at most %d", len(v.Key), maxText)
 	}
 	return v.apply(rule).check()
 }
 
-func (v Override) hasEnded(now time.Time) bool { return !v.Until.IsZero() && !now.Before(v.Until) }
+// or returns v with the fields of all where v has none. It takes the errors of overrideOf as well.
+func (v parsed) or(all parsed) (Override, error) {
+	merged := all.Override
+	if v.Limit != nil {
+		merged.Limit, merged.Factor = v.Limit, 0
+	}
+	if v.Factor != 0 {
+		merged.Factor = v.Factor
+	}
+	if v.Per != 0 {
+		merged.Per = v.Per
+	}
+	if v.Burst != 0 {
+		merged.Burst = v.Burst
+	}
+	if v.Mode != nil {
+		merged.Mode = v.Mode
+	}
+	return merged, joinErrors(v.err, all.err)
+}
 
 // apply returns r with the values of v.
 func (v Override) apply(r Rule) Rule {
@@ -52,11 +89,12 @@ func (v Override) apply(r Rule) Rule {
 		counts := r.counting() // an override does not change that
 		r.Limit, r.Amounts, r.raised = *v.Limit, counts == engine.Amounts, counts == engine.SlidingWindow && *v.Limit > maxTimes
 	}
-	if v.Per != 0 {
-		r.Per = v.Per
-	}
 	if v.Burst != 0 {
 		r.Burst = v.Burst
+	}
+	r.Limit, r.Burst = times(r.Limit, v.Factor), times(r.Burst, v.Factor)
+	if v.Per != 0 {
+		r.Per = v.Per
 	}
 	if v.Mode != nil {
 		if r.Mode = *v.Mode; r.Mode != ModeEnforce {
@@ -66,40 +104,70 @@ func (v Override) apply(r Rule) Rule {
 	return r
 }
 
-// overrideText is an Override as JSON.
-type overrideText struct {
-	Limit *int64    `json:"limit,omitempty"`
-	Per   string    `json:"per,omitempty"`
-	Burst int64     `json:"burst,omitempty"`
-	Mode  string    `json:"mode,omitempty"`
-	Until time.Time `json:"until,omitzero"`
-	By    string    `json:"by,omitempty"`
-	At    time.Time `json:"at,omitzero"`
+// times returns n times a factor, rounded up. A factor of 0 changes nothing. What is wrong by less than 10^-12 is an error of the factor's
+// binary form.
+func times(n int64, factor float64) int64 {
+	if factor == 0 {
+		return n
+	}
+	exact := float64(n) * factor
+	if near := math.Round(exact); math.Abs(exact-near) <= exact*1e-12 {
+		return int64(near)
+	}
+	return int64(math.Ceil(exact))
 }
 
-// MarshalJSON returns a text such as {"limit":5,"per":"1m","mode":"shadow"}.
-func (v Override) MarshalJSON() ([]byte, error) {
-	text := overrideText{Limit: v.Limit, Burst: v.Burst, Until: v.Until, By: v.By, At: v.At}
+// limitFor returns the limit for a call whose own limit is given.
+func (p *prepared) limitFor(given int64) int64 {
+	if p.pinned {
+		return p.Limit
+	}
+	return min(times(given, p.factor), max(given, p.mostLimit()))
+}
+
+// parsed is an override of the store, or the error that says what is wrong with it.
+type parsed struct {
+	Override
+	err error
+}
+
+// overrideOf returns the override of a setting. That of nil is empty.
+func overrideOf(s *fleet.Setting) (v parsed) {
+	if s == nil {
+		return v
+	}
+	if v.err = v.read(s.Values); v.err == nil {
+		v.Key = key.Shown(s.Key)
+		v.err = v.check(s.Rule)
+	}
+	return v
+}
+
+// overrideText is an Override as JSON.
+type overrideText struct {
+	Rule string `json:"rule,omitempty"`
+	Key  string `json:"key,omitempty"`
+	fleet.Values
+}
+
+// values returns the values as the store has them.
+func (v Override) values() fleet.Values {
+	text := fleet.Values{Limit: v.Limit, Factor: v.Factor, Burst: v.Burst, Until: v.Until, By: v.By, Reason: v.Reason, At: v.At}
 	if v.Per != 0 {
 		text.Per = period.Format(v.Per)
 	}
 	if v.Mode != nil {
 		text.Mode = v.Mode.String()
 	}
-	return json.Marshal(text)
+	return text
 }
 
-// UnmarshalJSON reads the JSON of MarshalJSON. Per may be any duration of the directives, such as 1d. An unknown field is an error.
-func (v *Override) UnmarshalJSON(b []byte) error {
-	var text overrideText
-	decoder := json.NewDecoder(bytes.NewReader(b))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&text); err != nil {
-		return err
+// read sets all but Key.
+func (v *Override) read(text fleet.Values) (err error) {
+	*v = Override{
+		Limit: text.Limit, Factor: text.Factor, Burst: text.Burst, Until: text.Until, By: text.By, Reason: text.Reason, At: text.At,
 	}
-	*v = Override{Limit: text.Limit, Burst: text.Burst, Until: text.Until, By: text.By, At: text.At}
 	if text.Per != "" {
-		var err error
 		if v.Per, _, err = period.Parse("per", text.Per); err != nil {
 			return err
 		}
@@ -107,20 +175,46 @@ func (v *Override) UnmarshalJSON(b []byte) error {
 	if text.Mode == "" {
 		return nil
 	}
-	if mode, ok := find(ModeTrigger, text.Mode, Mode.String); ok {
-		v.Mode = &mode
-		return nil
+	mode, ok := find(ModeTrigger, text.Mode, Mode.String)
+	if !ok {
+		return fmt.Errorf("mode: found %q; expected enforce, shadow or trigger", text.Mode)
 	}
-	return fmt.Errorf("mode: found %q; expected enforce, shadow or trigger", text.Mode)
+	v.Mode = &mode
+	return nil
 }
 
-// parseOverride parses an override from the store.
-func parseOverride(name, text string) (v Override, err error) {
-	if err = decode(text, &v); err == nil {
-		err = v.check(name)
+// MarshalJSON returns a text such as {"key":"ann","limit":5,"per":"1m","mode":"shadow"}.
+func (v Override) MarshalJSON() ([]byte, error) {
+	return json.Marshal(overrideText{Key: v.Key, Values: v.values()})
+}
+
+// UnmarshalJSON reads the JSON of MarshalJSON. Per may be any duration of the directives, such as 1d. An unknown field is an error.
+func (v *Override) UnmarshalJSON(b []byte) error {
+	var s Setting
+	if err := s.UnmarshalJSON(b); err != nil {
+		return err
 	}
-	if err != nil {
-		err = malformed("override of rule", name, err)
+	if s.Rule != "" {
+		return fmt.Errorf("found the unknown field rule")
 	}
-	return v, err
+	*v = s.Override
+	return nil
+}
+
+// MarshalJSON returns a text such as {"rule":"sms","key":"ann","limit":5}.
+func (s Setting) MarshalJSON() ([]byte, error) {
+	return json.Marshal(overrideText{s.Rule, s.Key, s.values()})
+}
+
+// UnmarshalJSON reads the JSON of MarshalJSON, as that of Override does.
+func (s *Setting) UnmarshalJSON(b []byte) error {
+	var text overrideText
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&text); err != nil {
+		return err
+	}
+	err := s.read(text.Values)
+	s.Rule, s.Key = text.Rule, text.Key
+	return err
 }

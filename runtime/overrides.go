@@ -1,196 +1,187 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"maps"
+	"errors"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
-// Overrides change rules by their names while the program runs. An override in the store applies to all limiters with the same prefix, and
-// lasts as long as the store's data. An override set by SetLocal applies to one limiter, and takes precedence over the store.
+// Overrides change rules by their names while the program runs, for all keys or for one. An override in the store applies to all limiters with
+// the same prefix, and lasts as long as the store's data. An override set by SetLocal applies to one limiter, and takes the place of the store's
+// override of the same rule and key.
 //
-// A limiter reads the store's overrides in the background, about once a second while it is called. No call waits for that. At most 1,000
-// overrides can be set, each of at most 1,000 bytes. If the store still has more than 2,000, the limiter keeps the overrides that it read
-// before, and logs one line. If the limiter cannot read an override, an earlier override of the same name stays in force, and the limiter
-// logs one line.
+// A limiter follows the store's overrides once a second, from the first call or Check on. No call waits for that. At most 10,000 overrides and
+// blocks can be set, each of at most 1,000 bytes; see also [WithActor]. If the limiter cannot read an override, an earlier override of the same
+// rule and key stays in force. If the store loses its data, the limiter keeps the overrides that it knows in force until they end. In both cases
+// it logs one line: see [Overrides.Err].
 //
 // Usage so far still counts. After a limit is raised, the difference passes at once. After it is lowered, nothing passes until enough
 // permits have left the window. In a bucket, the number of missing permits stays the same. An override of Per makes the rule count from
 // zero. When that override ends, the counts that the store still has of the earlier window count again.
-type Overrides struct{ settings *settings }
+type Overrides struct{ limiter *Limiter }
 
 // Overrides returns the limiter's overrides.
-func (l *Limiter) Overrides() *Overrides { return &Overrides{&l.settings} }
+func (l *Limiter) Overrides() *Overrides { return &Overrides{l} }
 
-// Set overrides the rules of a name for all limiters of this prefix on the store. It replaces any earlier override there. This limiter
-// follows at once, the others within about two seconds. The name is the directive's name=. An unnamed rule has the name pkg.Type.Method, or
-// pkg.Type if it is on a type. If the type has a prefix=, the name begins with it. It is no error if no rule has that name. If At is zero,
-// Set sets it to now. If there are 1,000 overrides, Set removes those that have ended.
+// Set overrides the rules of a name, or one key of them, for all limiters of this prefix on the store. It replaces any earlier override of the
+// same rule and key there. This limiter follows at once, the others within about two seconds. The name is the directive's name=. An unnamed rule
+// has the name pkg.Type.Method, or pkg.Type if it is on a type. If the type has a prefix=, the name begins with it. It is no error if no rule has
+// that name. Set ignores By, Reason and At: see [WithActor].
 //
-// The error is a *RuleError if no rule can have these values or there would be more than 1,000 overrides, a *StoreError, or wraps the
-// context's. A rule that cannot have them stays as it is: see [Overrides.Err].
+// The error is a *RuleError if no rule can have these values or there is no room for more, a *StoreError, or wraps the context's. A rule that
+// cannot have the values stays as it is: see [Overrides.Err].
 func (o *Overrides) Set(ctx context.Context, rule string, v Override) error {
 	_, err := o.set(ctx, rule, v, nil)
 	return err
 }
 
-// SetNew does what [Overrides.Set] does, unless the store already has an override of the name that has not ended. It reports whether it set
-// the override. If several run at the same time, only one of them does. The errors are those of Set.
+// SetNew does what [Overrides.Set] does, unless the store already has an override of the rule and key that has not ended. It reports whether it
+// set the override. If several run at the same time, only one of them does. The errors are those of Set.
 func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, error) {
-	return o.set(ctx, rule, v, func(old string) bool { return o.over(rule, old) })
+	return o.set(ctx, rule, v, func(*fleet.Setting) bool { return true })
 }
 
-// over reports whether a text of the store is an override that has ended.
-func (o *Overrides) over(rule, text string) bool {
-	v, err := parseOverride(rule, text)
-	return err == nil && v.hasEnded(o.settings.limiter.now())
+func (o *Overrides) set(ctx context.Context, rule string, v Override, unless func(*fleet.Setting) bool) (bool, error) {
+	s, err := o.setting(ctx, rule, v)
+	if err != nil {
+		return false, err
+	}
+	return o.limiter.changeSettings(ctx, fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Unless: unless})
 }
 
-// Clear removes the override of a name from the store. It is no error if there is none. The error is a *StoreError, or wraps the context's.
-func (o *Overrides) Clear(ctx context.Context, rule string) error {
-	l := o.settings.limiter
-	return o.settings.write(ctx, func() error { return l.store.Unset(ctx, l.list(listOverrides), rule) })
+// setting returns the setting of an override.
+func (o *Overrides) setting(ctx context.Context, rule string, v Override) (*fleet.Setting, error) {
+	if err := v.check(rule); err != nil {
+		return nil, err
+	}
+	v.By, v.Reason = "", ""
+	subject, err := o.limiter.subjectOf(ctx, rule, v.Key)
+	return &fleet.Setting{Kind: fleet.Override, Rule: rule, Key: subject, AllKeys: v.Key == "", Values: v.values()}, err
 }
 
-// All returns the overrides that are in the store now, including those that have ended. If it cannot read some of them, it returns the others
-// and an error. If the store has more than 2,000 overrides, limiters do not follow them: All returns some of them, and an error. If the store
-// cannot be read, the map is nil, and the error is a *StoreError or wraps the context's.
-func (o *Overrides) All(ctx context.Context) (map[string]Override, error) {
-	texts, err := o.settings.texts(ctx, listOverrides)
+// subjectOf returns the subject for a key under the rules of a name. If the limiter hashes subjects, the rule says whether it does so here.
+func (l *Limiter) subjectOf(ctx context.Context, name, text string) (string, error) {
+	rule := Rule{Name: name}
+	if l.hasher != nil && text != "" {
+		rules, err := l.Rules(ctx)
+		if err != nil {
+			return "", err
+		}
+		if i := slices.IndexFunc(rules, func(r UsedRule) bool { return r.settingName() == name }); i >= 0 {
+			rule = rules[i].Rule
+		}
+	}
+	return l.subject(&rule, text), nil
+}
+
+// Clear removes the override of a rule and key from the store. With the key "" it removes the override for all keys, and not those for single
+// keys. It is no error if there is none. The error is a *RuleError if no rule can have the name, a *StoreError, or wraps the context's.
+func (o *Overrides) Clear(ctx context.Context, rule, key string) error {
+	if err := (Rule{Name: rule}).checkName(); err != nil {
+		return err
+	}
+	subject, err := o.limiter.subjectOf(ctx, rule, key)
+	if err != nil {
+		return err
+	}
+	s := &fleet.Setting{Kind: fleet.Override, Rule: rule, Key: subject, AllKeys: key == "", Cleared: true}
+	_, err = o.limiter.changeSettings(ctx, fleet.Edit{What: "clear", Settings: []*fleet.Setting{s}})
+	return err
+}
+
+// changeSettings changes settings of the store for the actor of ctx, and reports whether it did.
+func (l *Limiter) changeSettings(ctx context.Context, e fleet.Edit) (done bool, err error) {
+	if e.Actor, err = actorOf(ctx); err != nil {
+		return false, err
+	}
+	done, err = l.fleet.Change(ctx, e)
+	if unfit, ok := errors.AsType[*fleet.Unfit](err); ok {
+		return false, &RuleError{Rule: e.Settings[0].Rule, Argument: e.What, Reason: unfit.Reason}
+	}
+	return done, storeError(ctx, "", err)
+}
+
+// List returns the overrides that are in the store now, sorted by rule and key, including those that ended within a day. If some of them
+// cannot be read, List returns the others and an error. If the store cannot be read, the slice is nil, and the error is a *StoreError or wraps
+// the context's.
+func (o *Overrides) List(ctx context.Context) ([]Setting, error) {
+	all, err := o.limiter.fleet.List(ctx)
 	if err != nil {
 		return nil, storeError(ctx, "", err)
 	}
-	all, malformed := parseAll(texts, parseOverride)
-	return all, joinErrors(tooLong(listOverrides, texts), joined(slices.Collect(maps.Values(malformed))))
+	found, malformed := []Setting{}, o.limiter.fleet.Status().Malformed
+	for _, s := range all {
+		if s.Kind != fleet.Override {
+			continue
+		}
+		if v := overrideOf(s); v.err == nil {
+			found = append(found, Setting{s.Rule, v.Override})
+		} else {
+			malformed = append(malformed, v.err)
+		}
+	}
+	slices.SortFunc(found, func(a, b Setting) int { return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key)) })
+	return found, joined(malformed)
 }
 
-// SetLocal overrides the rules of a name for this limiter. It replaces an earlier local override, and takes precedence over one in the
-// store. It takes the same names as Set. The error is a *RuleError if no rule can have these values.
+// SetLocal overrides the rules of a name, or one key of them, for this limiter. It replaces an earlier local override of the same rule and key,
+// and takes the place of one in the store. It takes the same names as Set. The error is a *RuleError if no rule can have these values.
 func (o *Overrides) SetLocal(rule string, v Override) error {
 	if err := v.check(rule); err != nil {
 		return err
 	}
-	s := o.settings
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.own[rule] = v
-	s.enforce()
+	l := o.limiter
+	s := l.localSetting(rule, v.Key)
+	s.Values = v.values()
+	l.own.change(l.fleet, func(settings map[string]*fleet.Setting) { settings[s.Name()] = s })
 	return nil
 }
 
 // ClearLocal removes the override that SetLocal set. If the store has one, it applies again.
-func (o *Overrides) ClearLocal(rule string) {
-	s := o.settings
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.own, rule)
-	s.enforce()
+func (o *Overrides) ClearLocal(rule, key string) {
+	l := o.limiter
+	l.own.change(l.fleet, func(settings map[string]*fleet.Setting) { delete(settings, l.localSetting(rule, key).Name()) })
 }
 
-// Err returns nil, or what is wrong with the overrides and blocks: the last attempt to read them from the store failed, or found too many, so
-// that older ones stay in force; some of them could not be parsed; or an override has a value that a rule which was called cannot have, such
-// as Per for a rule with Cron.
+// localSetting returns an override of this limiter, without values.
+func (l *Limiter) localSetting(name, text string) *fleet.Setting {
+	return &fleet.Setting{Kind: fleet.Override, Rule: name, Key: l.subject(l.used.named(name), text), AllKeys: text == ""}
+}
+
+// Err returns nil, or what is wrong with the overrides and blocks: the last attempt to read them from the store failed, or the store has lost
+// them, so that those that this process knows stay in force; some of them could not be parsed; or an override has a value that a rule which was
+// called cannot have, such as Per for a rule with Cron.
 func (o *Overrides) Err() error {
-	s := o.settings
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	errs := slices.Collect(maps.Values(s.overrides.malformed))
-	if s.failed != nil {
-		errs = append(errs, &StoreError{Err: s.failed})
+	l := o.limiter
+	status := l.fleet.Status()
+	errs := slices.Clone(status.Malformed)
+	if status.Err != nil {
+		errs = append(errs, &StoreError{Err: status.Err})
 	}
-	if s.many != nil {
-		errs = append(errs, s.many)
+	if status.Lost > 0 {
+		errs = append(errs, errLost)
 	}
-	s.drop()
-	if in := s.current.Load(); in != nil {
-		in.rules.Range(func(_, by any) bool {
-			if err := by.(*overridden).err; err != nil {
+	for s := range l.own.over(l.fleet).All() {
+		if l.holding(s) == nil {
+			continue
+		}
+		for a := s.Applied.Load(); a != nil; a = a.Next {
+			if err := a.To.(*overridden).err; err != nil {
 				errs = append(errs, err)
 			}
-			return true
-		})
+		}
 	}
 	return joined(errs)
 }
 
+var errLost = errors.New("the store lost its overrides and blocks; those that this process knows stay in force until they end")
+
 // joined joins the errors, sorted by their texts.
 func joined(errs []error) error {
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return joinErrors(errs...)
-}
-
-func (o *Overrides) set(ctx context.Context, rule string, v Override, replaces func(old string) bool) (set bool, err error) {
-	if err := v.check(rule); err != nil {
-		return false, err
-	}
-	if v.At.IsZero() {
-		v.At = time.Now().UTC().Truncate(time.Second)
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return false, &RuleError{Rule: rule, Argument: "override", Reason: "found an until or at outside the years 0 to 9999"}
-	}
-	l := o.settings.limiter
-	err = o.settings.write(ctx, func() (err error) {
-		if err := o.settings.makeRoom(ctx, listOverrides, o.over, rule); err != nil {
-			return err
-		}
-		set, err = l.store.Set(ctx, l.list(listOverrides), rule, string(text), replaces)
-		return err
-	})
-	return set, err
-}
-
-// overridden is a rule with an override applied, or the error that says why the rule cannot have it.
-type overridden struct {
-	rule *prepared
-	err  error
-}
-
-// maxOverridden is the number of overridden rules that are kept.
-const maxOverridden = 10_000
-
-// applied returns the rule with its override applied. pinned says that the override's limit also replaces limits that come with calls.
-func (s *settings) applied(rule *prepared) (_ *prepared, pinned bool) {
-	in := s.current.Load()
-	if in == nil {
-		return rule, false
-	}
-	v, ok := in.overrides[rule.Name]
-	switch {
-	case !ok:
-		return rule, false
-	case v.hasEnded(s.limiter.now()):
-		s.mu.Lock()
-		s.drop()
-		s.mu.Unlock()
-		return s.applied(rule)
-	}
-	known, ok := in.rules.Load(rule)
-	if !ok {
-		p, err := s.change(rule, v)
-		known = &overridden{p, err}
-		if in.count.Add(1) <= maxOverridden {
-			in.rules.Store(rule, known)
-		}
-	}
-	if by := known.(*overridden); by.err == nil {
-		return by.rule, v.Limit != nil
-	}
-	return rule, false
-}
-
-// change applies an override to a rule, and prepares the result.
-func (s *settings) change(rule *prepared, v Override) (*prepared, error) {
-	changed := v.apply(rule.Rule)
-	window := changed.Window()
-	p, err := changed.prepareAs(rule.shown, window, window+strings.TrimPrefix(rule.tag, rule.window))
-	if err != nil {
-		return nil, err
-	}
-	p.declared = rule
-	return p, s.limiter.supports(p, p.Wait.Microseconds())
+	return joinErrors(slices.CompactFunc(errs, func(a, b error) bool { return a.Error() == b.Error() })...)
 }

@@ -8,38 +8,57 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"pgregory.net/rapid"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
 func TestOverrideText(t *testing.T) {
 	when := time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC)
 	for text, want := range map[string]Override{
-		`{"limit":5}`:                                        {Limit: new(int64(5))},
-		`{"limit":0}`:                                        {Limit: new(int64(0))},
-		`{"per":"1m30s"}`:                                    {Per: 90 * time.Second},
-		`{"burst":7}`:                                        {Burst: 7},
-		`{"mode":"enforce"}`:                                 {Mode: new(ModeEnforce)},
-		`{"mode":"shadow"}`:                                  {Mode: new(ModeShadow)},
-		`{"limit":1,"mode":"trigger"}`:                       {Limit: new(int64(1)), Mode: new(ModeTrigger)},
-		`{"limit":9,"per":"1d"}`:                             {Limit: new(int64(9)), Per: 24 * time.Hour},
-		`{"limit":1000000000000000}`:                         {Limit: new(int64(maxLimit))},
-		`{"limit":10000000,"burst":10}`:                      {Limit: new(int64(maxBucketLimit)), Burst: 10},
-		`{"limit":2,"until":"2026-11-22T18:00:00Z"}`:         {Limit: new(int64(2)), Until: when},
-		`{"burst":2,"by":"ann","at":"2026-11-22T18:00:00Z"}`: {Burst: 2, By: "ann", At: when},
+		`{"limit":5}`:                                {Limit: new(int64(5))},
+		`{"limit":0}`:                                {Limit: new(int64(0))},
+		`{"factor":0.5}`:                             {Factor: 0.5},
+		`{"per":"1m30s"}`:                            {Per: 90 * time.Second},
+		`{"burst":7}`:                                {Burst: 7},
+		`{"mode":"enforce"}`:                         {Mode: new(ModeEnforce)},
+		`{"mode":"shadow"}`:                          {Mode: new(ModeShadow)},
+		`{"limit":1,"mode":"trigger"}`:               {Limit: new(int64(1)), Mode: new(ModeTrigger)},
+		`{"limit":9,"per":"1d"}`:                     {Limit: new(int64(9)), Per: 24 * time.Hour},
+		`{"limit":1000000000000000}`:                 {Limit: new(int64(maxLimit))},
+		`{"limit":2,"until":"2026-11-22T18:00:00Z"}`: {Limit: new(int64(2)), Until: when},
+		`{"burst":2,"by":"ann","at":"2026-11-22T18:00:00Z"}`:  {Burst: 2, By: "ann", At: when},
+		`{"key":"ann","limit":2,"by":"kim","reason":"abuse"}`: {Key: "ann", Limit: new(int64(2)), By: "kim", Reason: "abuse"},
 	} {
-		got, err := parseOverride("r", text)
-		if err != nil || !reflect.DeepEqual(got, want) {
+		var got Override
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, error %v; want %+v", text, got, err, want)
 		}
 		if back, err := json.Marshal(want); err != nil || string(back) != text {
 			t.Errorf("%+v: got %s, error %v; want %s", want, back, err, text)
+		}
+		s := Setting{"login", want}
+		line, err := json.Marshal(s)
+		if err != nil || string(line) != `{"rule":"login",`+text[1:] {
+			t.Errorf("got %s, %v", line, err)
+		}
+		var again Setting
+		if err := json.Unmarshal(line, &again); err != nil || !reflect.DeepEqual(again, s) {
+			t.Errorf("%s: got %+v, error %v", line, again, err)
+		}
+	}
+	for _, text := range []string{`5`, `{"limits":5}`, `{"limit":NaN}`, `{"limit":1e30}`, `{"limit":0.5}`, `{"rule":"r","limit":1}`, `{"mode":"off"}`, `{"per":"-1s"}`, `{"per":"1mo"}`} {
+		if err := json.Unmarshal([]byte(text), new(Override)); err == nil {
+			t.Errorf("%s: no error", text)
 		}
 	}
 }
@@ -54,50 +73,11 @@ func TestOverridesAfterTheContextEnded(t *testing.T) {
 			t.Errorf("Set: error %v", err)
 		}
 	}
-	if _, err := o.All(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("All: error %v", err)
+	if _, err := o.List(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("List: error %v", err)
 	}
-	if all, err := o.All(t.Context()); len(all) > 0 || err != nil {
+	if all, err := o.List(t.Context()); len(all) > 0 || err != nil {
 		t.Errorf("got %v, error %v", all, err)
-	}
-}
-
-// An override in the store may have durations as directives write them, such as 1d.
-func TestOverridePeriods(t *testing.T) {
-	const day = 24 * time.Hour
-	for text, want := range map[string]time.Duration{"1d": day, "1w2d12h": 9*day + 12*time.Hour, "1.5h": 90 * time.Minute, "90s": 90 * time.Second} {
-		if got, err := parseOverride("r", `{"per":"`+text+`"}`); err != nil || got.Per != want {
-			t.Errorf("%s: got %+v, error %v", text, got, err)
-		}
-	}
-}
-
-func TestMalformedOverrideTexts(t *testing.T) {
-	for text, want := range map[string]string{
-		``:                                 `unexpected end of JSON input`,
-		`5`:                                `json: cannot unmarshal number into Go value of type ratelimit.overrideText`,
-		`{}`:                               `rule "r": override: found no change; expected limit, per, burst or mode`,
-		`{"until":"2026-11-22T18:00:00Z"}`: `rule "r": override: found no change; expected limit, per, burst or mode`,
-		`{"limits":5}`:                     `json: unknown field "limits"`,
-		`{"limit":NaN}`:                    `invalid character 'N' looking for beginning of value`,
-		`{"limit":1e30}`:                   `json: cannot unmarshal number 1e30 into Go struct field overrideText.limit of type int64`,
-		`{"limit":0.5}`:                    `json: cannot unmarshal number 0.5 into Go struct field overrideText.limit of type int64`,
-		`{"limit":5}{"limit":6}`:           `invalid character '{' after top-level value`,
-		`{"limit":-1}`:                     `rule "r": limit: found -1; expected 0 to 1000000000000000 for a fixed-window`,
-		`{"limit":5,"per":"day"}`:          `per is "day"; expected a duration above zero, such as 90s, 24h or 1d`,
-		`{"mode":"off"}`:                   `mode: found "off"; expected enforce, shadow or trigger`,
-		`{"per":"-1s"}`:                    `per is "-1s"; expected a duration above zero, such as 90s, 24h or 1d`,
-		`{"per":"1mo"}`:                    `unknown unit "mo" in "1mo"; expected ns, us, ms, s, m, h, d or w`,
-		`{"per":"4000d"}`:                  `rule "r": per: found 4000d; expected whole microseconds, up to 3660d`,
-		`{"limit":5,"by":"` + strings.Repeat("x", 1000) + `"}`: `found 1019 bytes; expected at most 1000`,
-	} {
-		want = `override of rule "r" in the store: ` + want
-		if _, err := parseOverride("r", text); err == nil || err.Error() != want {
-			t.Errorf("%.100s:\n got %v\nwant %s", text, err, want)
-		}
-	}
-	if _, err := parseOverride("r\x1b", "5"); err == nil || !strings.HasPrefix(err.Error(), `override of rule "r\x1b" in`) {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -124,12 +104,13 @@ func TestImpossibleOverrides(t *testing.T) {
 	l := New(memory.New(nil, 10, 1<<20))
 	limit := func(n int64) *int64 { return &n }
 	for argument, overrides := range map[string][]Override{
-		"override": {{}, {By: "ann"}},
+		"override": {{}, {By: "ann"}, {Key: "ann"}},
 		"limit":    {{Limit: limit(-1)}, {Limit: limit(maxLimit + 1)}, {Limit: limit(maxBucketLimit + 1), Burst: 1}},
+		"factor":   {{Factor: -1}, {Factor: 0.0009}, {Factor: 1001}, {Factor: 2, Limit: limit(1)}},
 		"per":      {{Per: -time.Second}, {Per: time.Nanosecond}, {Per: maxPer + time.Hour}},
 		"burst":    {{Burst: -1}, {Burst: maxBucketLimit + 1}},
 		"mode":     {{Mode: new(Mode(3))}, {Limit: limit(0), Mode: new(ModeTrigger)}, {Burst: 1, Mode: new(ModeTrigger)}},
-		"by":       {{Limit: limit(1), By: strings.Repeat("x", 201)}, {Limit: limit(1), By: "\xff"}},
+		"key":      {{Limit: limit(1), Key: strings.Repeat("x", maxText+1)}},
 		"name":     {{Limit: limit(1)}},
 	} {
 		name := "r"
@@ -137,19 +118,24 @@ func TestImpossibleOverrides(t *testing.T) {
 			name = "a b"
 		}
 		for _, o := range overrides {
-			err, ok := l.Overrides().SetLocal(name, o).(*RuleError)
-			if !ok || err.Argument != argument {
-				t.Errorf("%+v: got error %v, want one about %s", o, err, argument)
+			for _, set := range []error{l.Overrides().SetLocal(name, o), l.Overrides().Set(t.Context(), name, o)} {
+				if err, ok := set.(*RuleError); !ok || err.Argument != argument {
+					t.Errorf("%+v: got error %v, want one about %s", o, set, argument)
+				}
 			}
 		}
 	}
 	far := time.Unix(1<<40, 0) // has no JSON text: its year is beyond 9999
-	for _, o := range []Override{{Limit: limit(1), Until: far}, {Limit: limit(1), At: far}} {
-		if err, ok := l.Overrides().Set(t.Context(), "r", o).(*RuleError); !ok || err.Argument != "override" {
-			t.Errorf("%+v: got error %v", o, err)
+	if err, ok := l.Overrides().Set(t.Context(), "r", Override{Limit: limit(1), Until: far}).(*RuleError); !ok || !strings.Contains(err.Reason, "9999") {
+		t.Errorf("got error %v", err)
+	}
+	for _, actor := range [][2]string{{strings.Repeat("x", 201), ""}, {"kim", strings.Repeat("x", 201)}, {"\xff", ""}} {
+		err, ok := l.Overrides().Set(WithActor(t.Context(), actor[0], actor[1]), "r", Override{Burst: 2}).(*RuleError)
+		if !ok || err.Argument != "actor" {
+			t.Errorf("got error %v", err)
 		}
 	}
-	if l.settings.current.Load() != nil {
+	if in := l.own.over(l.fleet); in != nil {
 		t.Error("a refused override is in force")
 	}
 }
@@ -161,89 +147,187 @@ func TestOverrideKeepsTheIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []Override{{Limit: new(int64(1))}, {Burst: 9}, {Mode: new(ModeShadow)}} {
+	for _, o := range []Override{{Limit: new(int64(1))}, {Burst: 9}, {Mode: new(ModeShadow)}, {Factor: 2}, {Key: "k", Factor: 3}} {
 		if err := l.Overrides().SetLocal("p.T.M", o); err != nil {
 			t.Fatal(err)
 		}
-		changed, _ := l.settings.applied(rule)
+		changed, _ := l.inForce(rule, "k")
 		if changed == rule || changed.tag != rule.tag {
 			t.Errorf("%+v: %+v has the tag %v, want %v", o, changed.Rule, changed.tag, rule.tag)
 		}
-		if again, _ := l.settings.applied(rule); again != changed {
+		if again, _ := l.inForce(rule, "k"); again != changed {
 			t.Errorf("%+v: prepared for each call", o)
 		}
 	}
 	if err := l.Overrides().SetLocal("p.T.M", Override{Per: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	if changed, _ := l.settings.applied(rule); changed.tag != "bucket:1h:{phone}" {
+	if changed, _ := l.inForce(rule, "k"); changed.tag != "bucket:1h:{phone}" {
 		t.Errorf("tag %v", changed.tag)
 	}
 }
 
+// What holds for a key is decided field by field: the key's override, else that of all keys, else what is declared. A reference in rational
+// numbers says what a factor gives.
+func TestPrecedence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := New(memory.New(nil, 10, 1<<20))
+		declared := Rule{Name: "r", Limit: rapid.Int64Range(0, 1000).Draw(t, "limit"), Per: time.Minute, Algorithm: TokenBucket,
+			Burst: rapid.Int64Range(1, 100).Draw(t, "burst")}
+		rule, err := declared.prepare("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		draw := func(name string) (v Override) {
+			switch rapid.IntRange(0, 3).Draw(t, name+" limit") {
+			case 0:
+				v.Limit = new(rapid.Int64Range(0, 1000).Draw(t, name+" n"))
+			case 1:
+				v.Factor = rapid.SampledFrom([]float64{0.1, 0.3, 0.5, 1, 1.1, 1.5, 2, 3.3, 10}).Draw(t, name+" factor")
+			}
+			if rapid.Bool().Draw(t, name+" per") {
+				v.Per = rapid.SampledFrom([]time.Duration{time.Second, time.Hour}).Draw(t, name+" length")
+			}
+			if rapid.Bool().Draw(t, name+" burst") {
+				v.Burst = rapid.Int64Range(1, 100).Draw(t, name+" b")
+			}
+			if rapid.Bool().Draw(t, name+" mode") {
+				v.Mode = new(rapid.SampledFrom([]Mode{ModeEnforce, ModeShadow}).Draw(t, name+" m"))
+			}
+			return v
+		}
+		all, own := draw("all"), draw("own")
+		own.Key = "ann"
+		local := rapid.Bool().Draw(t, "local")
+		for _, v := range []Override{all, own} {
+			if v.check("r") != nil {
+				continue
+			}
+			if err := l.Overrides().Set(t.Context(), "r", v); err != nil {
+				t.Fatal(err)
+			}
+			if local { // takes the place of the store's
+				if err := errors.Join(l.Overrides().Set(t.Context(), "r", Override{Key: v.Key, Limit: new(int64(7777))}), l.Overrides().SetLocal("r", v)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		want, factor, pinned := declared, 0.0, false
+		for _, v := range []Override{all, own} {
+			if v.Limit != nil {
+				want.Limit, factor, pinned = *v.Limit, 0, true
+			}
+			want.Per, want.Burst, factor = cmp.Or(v.Per, want.Per), cmp.Or(v.Burst, want.Burst), cmp.Or(v.Factor, factor)
+			if v.Mode != nil {
+				want.Mode = *v.Mode
+			}
+		}
+		want.Limit, want.Burst = exactly(want.Limit, factor), exactly(want.Burst, factor)
+		got, _ := l.inForce(rule, "ann")
+		if got.Rule != want {
+			t.Fatalf("all %+v, own %+v:\n got %+v\nwant %+v", all, own, got.Rule, want)
+		}
+		given := rapid.Int64Range(0, 1000).Draw(t, "given")
+		if n := got.limitFor(given); pinned && n != want.Limit || !pinned && n != exactly(given, factor) {
+			t.Fatalf("all %+v, own %+v: the limit of a call, %d, becomes %d", all, own, given, n)
+		}
+		if other, _ := l.inForce(rule, "bob"); all.check("r") != nil && other != rule {
+			t.Fatalf("another key has %+v", other.Rule)
+		}
+	})
+}
+
+// exactly returns n times a factor that has two decimals at most, rounded up.
+func exactly(n int64, factor float64) int64 {
+	if factor == 0 {
+		return n
+	}
+	r, _ := new(big.Rat).SetString(fmt.Sprintf("%.2f", factor))
+	r.Mul(r, new(big.Rat).SetInt64(n))
+	sum := new(big.Int).Add(r.Num(), new(big.Int).Sub(r.Denom(), big.NewInt(1)))
+	return new(big.Int).Div(sum, r.Denom()).Int64()
+}
+
+// A factor makes no limit of a call higher than the rule can have.
+func TestFactorOfALimitThatComesWithCalls(t *testing.T) {
+	l := New(memory.New(nil, 10, 1<<20))
+	rules, err := prepareMethod("p.T.M", []Rule{{Name: "r", Limit: 1, Per: time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Overrides().Set(t.Context(), "r", Override{Factor: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	take(t, l, rules, bridge.Charge{Key: "k", Cost: 1, Limit: bridge.Limit{Given: true, Permits: rules.rules[0].mostLimit()}})
+	if err := l.Overrides().Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Keys of settings have the form of the store. Where the limiter hashes subjects, it hashes them, unless their rule says that it does not.
+func TestOverridesOfKeysAreHashed(t *testing.T) {
+	l := New(memory.New(nil, 100, 1<<20), WithSubjectHash(bytes.Repeat([]byte("s"), 32)))
+	hashed := Request{Rule: Rule{Name: "hashed", Limit: 5, Per: time.Minute}, Key: "ann"}
+	plain := Request{Rule: Rule{Name: "plain", Limit: 5, Per: time.Minute, Hash: HashNever}, Key: "ann"}
+	for _, q := range []Request{hashed, plain} {
+		if _, err := l.Allow(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		for i, set := range []func() error{
+			func() error {
+				return l.Overrides().Set(t.Context(), q.Rule.Name, Override{Key: "ann", Limit: new(int64(2))})
+			},
+			func() error { return l.Overrides().SetLocal(q.Rule.Name, Override{Key: "ann", Limit: new(int64(3))}) },
+		} {
+			if err := set(); err != nil {
+				t.Fatal(err)
+			}
+			if d, err := l.Peek(t.Context(), q); err != nil || d.Quotas[0].Limit != int64(2+i) {
+				t.Errorf("%s: got %+v, %v", q.Rule.Name, d.Quotas, err)
+			}
+		}
+	}
+	all, err := l.Overrides().List(t.Context())
+	if err != nil || len(all) != 2 || all[0].Key == "ann" || all[1].Key != "ann" {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	for _, q := range []Request{hashed, plain} {
+		if err := l.Overrides().Clear(t.Context(), q.Rule.Name, "ann"); err != nil {
+			t.Error(err)
+		}
+		l.Overrides().ClearLocal(q.Rule.Name, "ann")
+		if d, err := l.Peek(t.Context(), q); err != nil || d.Quotas[0].Limit != 5 {
+			t.Errorf("%s: got %+v, %v", q.Rule.Name, d.Quotas, err)
+		}
+	}
+}
+
+// A call looks for settings without an allocation, whatever is set.
 func TestOverridesAllocateNothing(t *testing.T) {
 	l := New(memory.New(nil, 1, 1<<20))
 	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.settings.due.Store(false)
-	for _, changed := range []bool{false, true} {
-		if changed {
-			if err := l.Overrides().SetLocal("r", Override{Limit: new(int64(5))}); err != nil {
-				t.Fatal(err)
-			}
+	for i, set := range []func() error{
+		func() error { return nil },
+		func() error { return l.Overrides().SetLocal("r", Override{Limit: new(int64(5))}) },
+		func() error { return l.Overrides().Set(t.Context(), "r", Override{Key: "k", Factor: 2}) },
+		func() error { return l.Block(t.Context(), time.Hour, Request{Rule: Rule{Name: "r"}, Key: "k"}) },
+	} {
+		if err := set(); err != nil {
+			t.Fatal(err)
 		}
+		want, blocked := []int64{1, 5, 10, 10}[i], i == 3
 		n := testing.AllocsPerRun(1000, func() {
-			l.settings.follow()
-			if got, _ := l.settings.applied(rule); (got.Limit == 5) != changed {
-				t.Errorf("limit %d", got.Limit)
+			if got, left := l.inForce(rule, "k"); got.Limit != want || left > 0 != blocked {
+				t.Errorf("limit %d, blocked for %s", got.Limit, left)
 			}
 		})
 		if n > 0 {
-			t.Errorf("overridden %v: %v allocations a call", changed, n)
+			t.Errorf("step %d: %v allocations a call", i, n)
 		}
 	}
-}
-
-// logged returns a limiter on a store, and the buffer that it logs to.
-func logged(store *memory.Store) (*Limiter, *bytes.Buffer) {
-	var log bytes.Buffer
-	return New(store, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), &log
-}
-
-// A malformed override does not replace an earlier one, and is logged once, even if other overrides change.
-func TestMalformedOverrideReplacesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, store := context.Background(), memory.New(nil, 10, 1<<20)
-		l, log := logged(store)
-		if err := l.Overrides().Set(ctx, "r", Override{Limit: new(int64(5))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := store.Set(ctx, l.list(listOverrides), "r", `{"limits":1}`, nil); err != nil {
-			t.Fatal(err)
-		}
-		for limit := range int64(3) { // the first call has the texts read
-			time.Sleep(readEvery + time.Millisecond)
-			l.settings.follow()
-			synctest.Wait()
-			if err := l.Overrides().Set(ctx, "other", Override{Limit: &limit}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if v := l.settings.current.Load().overrides["r"]; v.Limit == nil || *v.Limit != 5 {
-			t.Errorf("in force is %+v", v)
-		}
-		if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "limits") {
-			t.Errorf("logged:\n%s", log)
-		}
-		if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "limits") {
-			t.Errorf("got error %v", err)
-		}
-		if all, err := l.Overrides().All(ctx); len(all) != 1 || err == nil {
-			t.Errorf("got %v, error %v", all, err)
-		}
-	})
 }
 
 // handler is a log handler that calls a function for each line.
@@ -256,42 +340,6 @@ func (h handler) Handle(context.Context, slog.Record) error { h.handle(); return
 
 func (h handler) Enabled(context.Context, slog.Level) bool { return true }
 
-// A log handler may call the limiter that logs: to change its settings, to decide, or to read its errors.
-func TestLogHandlerMayCallTheLimiter(t *testing.T) {
-	for name, ask := range map[string]func(context.Context, *Limiter) error{
-		"follow": func(_ context.Context, l *Limiter) error { l.settings.follow(); synctest.Wait(); return nil },
-		"set": func(ctx context.Context, l *Limiter) error {
-			return l.Overrides().Set(ctx, "other", Override{Burst: 2})
-		},
-		"ping": func(ctx context.Context, l *Limiter) error { return l.Ping(ctx) },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			store, called := memory.New(nil, 10, 1<<20), 0
-			var l *Limiter
-			l = New(store, WithLogger(slog.New(handler{handle: func() {
-				called++
-				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-				defer cancel()
-				if l.Overrides().Err() == nil {
-					t.Errorf("%s: no error says why there is a line", name)
-				}
-				if err := errors.Join(l.Overrides().SetLocal("r", Override{Burst: 3}), l.Overrides().Set(ctx, "r", Override{Burst: 3})); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-				if _, err := l.Allow(ctx, Request{Rule: PerMinute(1)}); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-			}})))
-			if _, err := store.Set(t.Context(), l.list(listOverrides), "broken", `{"limits":1}`, nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := ask(t.Context(), l); err != nil || called != 1 {
-				t.Errorf("%s: %d lines, error %v", name, called, err)
-			}
-		})
-	}
-}
-
 // Err ignores an override that did not suit a rule and has ended, even if nobody has called since.
 func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -300,271 +348,144 @@ func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Overrides().SetLocal("r", Override{Per: time.Minute, Until: time.Now().Add(time.Minute)}); err != nil {
-			t.Fatal(err)
-		}
-		l.settings.applied(rule)
-		if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron") {
-			t.Errorf("got error %v", err)
-		}
-		time.Sleep(time.Minute)
-		if err := l.Overrides().Err(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// stuck is a store that does not answer when it is asked for its settings.
-type stuck struct{ *memory.Store }
-
-func (stuck) Settings(ctx context.Context, _ string) (map[string]string, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// No call waits for overrides.
-func TestNoCallWaitsForOverrides(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, began := New(stuck{memory.New(nil, 10, 1<<20)}), time.Now()
-		for _, call := range []func(context.Context, ...Request) (Decision, error){l.Allow, l.Wait, l.Peek, l.Allow} {
-			if _, err := call(t.Context(), Request{Rule: PerSecond(9)}); err != nil {
+		for _, set := range []func(Override) error{
+			func(v Override) error { return l.Overrides().SetLocal("r", v) },
+			func(v Override) error { return l.Overrides().Set(t.Context(), "r", v) },
+		} {
+			if err := set(Override{Per: time.Minute, Until: time.Now().Add(time.Minute)}); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if took := time.Since(began); took > 0 {
-			t.Errorf("the calls took %s", took)
-		}
-		time.Sleep(time.Minute) // until the work in the background has ended
-		if _, ok := errors.AsType[*StoreError](l.Overrides().Err()); !ok {
-			t.Errorf("got %v", l.Overrides().Err())
-		}
-	})
-}
-
-// While the store is being read, a change waits until its context ends. A call in that time makes the limiter read the store again.
-func TestOverridesWhileTheyAreRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := New(memory.New(nil, 10, 1<<20))
-		l.settings.reading <- struct{}{}
-		ctx, end := context.WithTimeout(t.Context(), time.Second)
-		defer end()
-		change := Override{Limit: new(int64(1))}
-		if err := l.Overrides().Set(ctx, "r", change); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a change that waits too long: %v", err)
-		}
-		if _, err := l.Allow(t.Context(), Request{Rule: PerMinute(1)}); err != nil || !l.settings.due.Load() {
-			t.Errorf("error %v, to be read again: %t", err, l.settings.due.Load())
-		}
-		<-l.settings.reading
-		if err := l.Overrides().Set(t.Context(), "r", change); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// A limiter that is called all the time follows the store within two seconds.
-func TestOverridesAreFollowedInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := memory.New(nil, 100, 1<<20)
-		l, other := New(store), New(store)
-		call := func() {
-			if _, err := l.Peek(context.Background(), Request{Rule: PerSecond(1)}); err != nil {
-				t.Fatal(err)
+			if got, _ := l.inForce(rule, ""); got != rule {
+				t.Errorf("got %+v", got)
+			}
+			if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron") {
+				t.Errorf("got error %v", err)
+			}
+			time.Sleep(time.Minute)
+			if err := l.Overrides().Err(); err != nil {
+				t.Error(err)
 			}
 		}
-		call()
-		if err := other.Overrides().Set(context.Background(), "r", Override{Limit: new(int64(5))}); err != nil {
-			t.Fatal(err)
-		}
-		for set := time.Now(); time.Since(set) < 2*time.Second; {
-			time.Sleep(10 * time.Millisecond)
-			call()
-		}
-		if table := l.settings.current.Load(); table == nil || *table.overrides["r"].Limit != 5 {
-			t.Error("the override is not known after two seconds")
-		}
 	})
 }
 
-// An override ends at its time.
+// Settings end at their time by the store's clock, also if that is a clock of a test.
 func TestOverrideEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := New(memory.New(nil, 100, 1<<20))
-		for name, after := range map[string]time.Duration{"a": time.Minute, "b": time.Hour} {
-			if err := l.Overrides().SetLocal(name, Override{Limit: new(int64(5)), Until: time.Now().Add(after)}); err != nil {
-				t.Fatal(err)
-			}
+	now := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := New(memory.New(func() time.Time { return now }, 100, 1<<20))
+	q := Request{Rule: Rule{Name: "r", Limit: 1, Per: time.Minute}, Key: "k"}
+	for _, v := range []Override{{Limit: new(int64(5)), Until: now.Add(time.Hour)}, {Key: "k", Limit: new(int64(9)), Until: now.Add(time.Minute)}} {
+		if err := l.Overrides().Set(t.Context(), "r", v); err != nil {
+			t.Fatal(err)
 		}
-		for _, want := range []int{2, 1, 0} {
-			known := 0
-			for _, name := range []string{"a", "b"} {
-				if _, pinned := l.settings.applied(&prepared{Rule: Rule{Name: name, Limit: 1, Per: time.Minute}}); pinned {
-					known++
-				}
-			}
-			if known != want {
-				t.Errorf("%d overrides are in force, want %d", known, want)
-			}
-			time.Sleep(59*time.Minute + 59*time.Second)
-		}
-	})
-}
-
-// registered returns a store with n entries of a list, all with the same text.
-func registered(t *testing.T, list, text string, n int) *memory.Store {
-	t.Helper()
-	store, texts := memory.New(nil, 100, 1<<20), map[string]string{}
-	name := map[string]string{listOverrides: "r%d", listBlocked: "r:{%d}"}[list]
-	for i := range n {
-		texts[fmt.Sprintf(name, i)] = text
 	}
-	if err := store.Register(t.Context(), DefaultPrefix+":"+list, texts, 0); err != nil {
+	if err := l.Block(t.Context(), time.Second, q); err != nil {
 		t.Fatal(err)
 	}
-	return store
-}
-
-// An entry of each list that lasts, and one that has ended.
-var (
-	lasting = map[string]string{listOverrides: `{"limit":1}`, listBlocked: `{"until":"2126-11-22T18:00:00Z"}`}
-	ended   = map[string]string{listOverrides: `{"limit":1,"until":"2020-11-22T18:00:00Z"}`, listBlocked: `{"until":"2020-11-22T18:00:00Z"}`}
-)
-
-// setOne adds an entry to a list.
-func setOne(l *Limiter, list string) error {
-	if list == listOverrides {
-		return l.Overrides().Set(context.Background(), "login", Override{Limit: new(int64(1))})
-	}
-	return l.Block(context.Background(), time.Hour, Request{Rule: Rule{Name: "login"}, Key: "ann"})
-}
-
-// Entries that have ended make room, however many there are, and limiters follow the new one.
-func TestEndedSettingsMakeRoom(t *testing.T) {
-	for list, text := range ended {
-		for _, n := range []int{maxSettings, 3 * engine.MaxSettings} {
-			store := registered(t, list, text, n)
-			l := New(store)
-			if err := setOne(l, list); err != nil {
-				t.Errorf("%s: %v", list, err)
-			}
-			texts, err := store.Settings(t.Context(), l.list(list))
-			if len(texts) != 1 || err != nil || l.settings.current.Load() == nil {
-				t.Errorf("%s: %d are kept of %d, error %v; in force: %v", list, len(texts), n, err, l.settings.current.Load())
-			}
+	for _, want := range []struct {
+		after   time.Duration
+		limit   int64
+		blocked bool
+	}{{0, 9, true}, {time.Second - 1e6, 9, true}, {time.Second, 9, false}, {time.Minute - 1e6, 9, false}, {time.Minute, 5, false},
+		{time.Hour - 1e6, 5, false}, {time.Hour, 1, false}} {
+		l.fleet = l.store.Fleet(l.prefix)
+		now = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).Add(want.after)
+		d, err := l.Peek(t.Context(), q)
+		if err != nil || d.Quotas[0].Limit != want.limit || d.Allowed == want.blocked {
+			t.Errorf("after %s: got %+v, %v", want.after, d, err)
 		}
+	}
+	if l.fleet.InForce() != nil {
+		t.Error("ended settings are looked at")
 	}
 }
 
-// If a list is full, Set and Block add nothing, and return an error.
-func TestSettingsAreBounded(t *testing.T) {
-	for list, text := range lasting {
-		store := registered(t, list, text, maxSettings)
-		l := New(store)
-		err, ok := errors.AsType[*RuleError](setOne(l, list))
-		if !ok || !strings.Contains(err.Error(), "there would be more than 1000; remove some first") {
-			t.Errorf("%s: error %v", list, err)
-		}
-		if texts, _ := store.Settings(t.Context(), l.list(list)); len(texts) != maxSettings {
-			t.Errorf("%s: there are %d", list, len(texts))
-		}
-		more := New(registered(t, list, text, maxSettings+200))
-		if err := more.Overrides().Set(t.Context(), "r5", Override{Limit: new(int64(2))}); err != nil && list == listOverrides {
-			t.Errorf("an override that is there cannot be changed: %v", err)
-		}
-	}
-}
-
-// Programs that add entries at the same time can exceed the bound a little. Limiters follow all of them.
-func TestSettingsALittleBeyondTheBound(t *testing.T) {
-	for list, text := range lasting {
-		l := New(registered(t, list, text, maxSettings+8))
-		if err := l.Ping(t.Context()); err != nil {
-			t.Error(err)
-		}
-		in := l.settings.current.Load()
-		if in == nil || len(in.overrides)+len(in.blocks) != maxSettings+8 || l.Overrides().Err() != nil {
-			t.Errorf("%s: in force: %v, error %v", list, in, l.Overrides().Err())
-		}
-	}
-}
-
-// A limiter holds a bounded number of overrides and blocks, whatever the store has. It logs an excess once, and is ready.
-func TestTooManyOverrides(t *testing.T) {
-	const n = engine.MaxSettings + 1
-	for list, text := range lasting {
-		store := registered(t, list, text, n)
-		l, log := logged(store)
-		for range 3 {
-			_ = l.settings.read(t.Context())
-		}
-		if err := l.Ping(t.Context()); l.settings.current.Load() != nil || err != nil {
-			t.Errorf("%s: in force: %v; error %v", list, l.settings.current.Load(), err)
-		}
-		if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "more than 2000") {
-			t.Errorf("%s: logged:\n%s", list, log)
-		}
-		all, err := l.Overrides().All(t.Context())
-		blocked, failed := l.Blocked(t.Context())
-		if err := joinErrors(err, failed); err == nil || err.Error() != l.Overrides().Err().Error() || len(all)+len(blocked) != n {
-			t.Errorf("%s: got %d overrides and %d blocks, error %v", list, len(all), len(blocked), err)
-		}
-		if _, ok := errors.AsType[*RuleError](setOne(l, list)); !ok {
-			t.Errorf("%s: one that is not followed is set", list)
-		}
-	}
-}
-
-func BenchmarkOverridden(b *testing.B) {
+// Who set what, why and when is kept, and listed for people.
+func TestActor(t *testing.T) {
 	l := New(memory.New(nil, 100, 1<<20))
+	ctx, q := WithActor(t.Context(), "kim", "abuse"), Request{Rule: Rule{Name: "r", Limit: 5, Per: time.Minute}, Key: "ann"}
+	err := errors.Join(
+		l.Overrides().Set(t.Context(), "r", Override{Limit: new(int64(3))}), // by the program: no change for people
+		l.Overrides().Set(ctx, "r", Override{Limit: new(int64(2)), By: "forged", Reason: "none"}),
+		l.Block(ctx, time.Hour, q), l.Unblock(ctx, q), l.Overrides().Clear(ctx, "r", ""),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Reset(ctx, q); err != nil {
+		t.Fatal(err)
+	}
+	changes, err := l.fleet.Changes(t.Context())
+	if err != nil || len(changes) != 5 {
+		t.Fatalf("got %+v, %v", changes, err)
+	}
+	for i, want := range []string{"reset", "clear", "unblock", "block", "set"} {
+		c := changes[i]
+		if c.What != want || c.By != "kim" || c.Reason != "abuse" || c.Rule != "r" || time.Since(c.At).Abs() > time.Minute {
+			t.Errorf("got %+v, want %s", c, want)
+		}
+	}
+	if set := changes[4]; set.Before == nil || *set.Before.Limit != 3 || *set.After.Limit != 2 || set.After.By != "kim" {
+		t.Errorf("got %+v", set)
+	}
+}
+
+// A program cannot take the room that is kept for people.
+func TestSettingsAreBounded(t *testing.T) {
+	l := New(memory.New(nil, 100, 1<<20))
+	block := func(ctx context.Context, from, n int) error {
+		var all []Request
+		for i := range n {
+			all = append(all, Request{Rule: Rule{Name: "r"}, Key: fmt.Sprint(from + i)})
+		}
+		return l.Block(ctx, time.Hour, all...)
+	}
+	if err := block(t.Context(), 0, fleet.MaxByProgram); err != nil {
+		t.Fatal(err)
+	}
+	full, ok := errors.AsType[*RuleError](l.Overrides().Set(t.Context(), "r", Override{Burst: 2}))
+	if !ok || !strings.Contains(full.Error(), "expected at most 9000") {
+		t.Errorf("got %v", full)
+	}
+	people := WithActor(t.Context(), "kim", "")
+	if err := block(people, fleet.MaxByProgram, fleet.MaxSettings-fleet.MaxByProgram); err != nil {
+		t.Fatal(err)
+	}
+	if full, ok := errors.AsType[*RuleError](l.Overrides().Set(people, "r", Override{Burst: 2})); !ok {
+		t.Errorf("got %v", full)
+	}
+	if err := block(t.Context(), 7, 3); err != nil { // they are there
+		t.Error(err)
+	}
+}
+
+// BenchmarkInForce looks for the settings of a call: none at all, some by key of which the call's key has none, and one of its key.
+func BenchmarkInForce(b *testing.B) {
 	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
 	if err != nil {
 		b.Fatal(err)
 	}
-	for b.Loop() {
-		if got, _ := l.settings.applied(rule); got != rule {
-			b.Fatal("overridden")
-		}
+	l := New(memory.New(nil, 100, 1<<20))
+	run := func(name, subject string) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				l.inForce(rule, subject)
+			}
+		})
 	}
-}
-
-// full returns as many overrides as a limiter follows, each of about the largest size.
-func full() map[string]string {
-	texts := make(map[string]string, maxSettings)
-	for i := range maxSettings {
-		text := fmt.Sprintf(`{"limit":%d,"per":"1m","burst":5,"mode":"shadow","until":"2126-11-22T18:00:00Z","by":%q}`, i+1, strings.Repeat("a", maxBy))
-		texts[fmt.Sprint("rule", i)] = text + strings.Repeat(" ", maxSettingBytes-len(text))
+	run("no settings", "+8613800000000")
+	var edit fleet.Edit
+	for i := range fleet.MaxByProgram {
+		edit.Settings = append(edit.Settings, &fleet.Setting{Kind: fleet.Override, Rule: "r", Key: fmt.Sprint("+8613800", i), Values: fleet.Values{Factor: 2}})
 	}
-	return texts
-}
-
-// A limiter follows the largest number of overrides. It does not parse them again if nothing has changed.
-func TestAsManyOverridesAsThereMayBe(t *testing.T) {
-	store := memory.New(nil, 10, 1<<20)
-	l := New(store)
-	if err := store.Register(t.Context(), l.list(listOverrides), full(), 0); err != nil {
-		t.Fatal(err)
+	if _, err := l.fleet.Change(b.Context(), edit); err != nil {
+		b.Fatal(err)
 	}
-	read := func() *inForce {
-		if err := l.settings.read(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return l.settings.current.Load()
+	run("a key without one", "+86138001234567")
+	run("a key with one", "+86138007000")
+	if err := l.Block(WithActor(b.Context(), "kim", ""), time.Hour, Request{Rule: Rule{Name: "r"}, Key: "+86138007001"}); err != nil {
+		b.Fatal(err)
 	}
-	first := read()
-	if first == nil || len(first.overrides) != maxSettings || l.Overrides().Err() != nil {
-		t.Fatalf("they are not followed; error %v", l.Overrides().Err())
-	}
-	if read() != first {
-		t.Error("what has not changed is parsed again")
-	}
-}
-
-// BenchmarkTakeOverrides parses the overrides of a full store. A limiter does this when they change, at most once a second.
-func BenchmarkTakeOverrides(b *testing.B) {
-	l, texts := New(memory.New(nil, 10, 1<<20), WithLogger(slog.New(slog.DiscardHandler))), full()
-	for b.Loop() {
-		l.settings.overrides.texts = nil
-		l.settings.overrides.take(texts, parseOverride, &l.settings.unlogged)
-		l.settings.enforce()
-	}
+	run("a blocked key", "+86138007001")
 }

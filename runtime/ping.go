@@ -1,14 +1,13 @@
 package ratelimit
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Ping returns nil if the limiter is ready to decide: its store answers and grants all permissions that decisions need, and the overrides and
-// blocks in it have been read. A list of them that is too long is no error: see [Overrides.Err]. Use Ping in readiness checks such as
+// blocks in it have been read. Use Ping in readiness checks such as
 // /readyz, and when a program starts. Decisions do not need it. Some seconds after a rule is first used, the limiter itself checks the
 // permissions that the rule needs, and logs one line if some are missing.
 //
@@ -20,13 +19,11 @@ import (
 func (l *Limiter) Ping(ctx context.Context) error {
 	store, pings := l.store.(engine.Pinger)
 	if pings {
-		if err := store.Ping(ctx, l.prefix, l.used.own()); err != nil {
+		if err := store.Ping(ctx, l.prefix, l.used.numbers()); err != nil {
 			return storeError(ctx, "", err)
 		}
 	}
-	var unread error
-	err := l.settings.alone(ctx, func() { unread = l.settings.read(ctx) })
-	if err = cmp.Or(err, unread); err != nil || !pings {
+	if err := l.fleet.Follow(ctx); err != nil || !pings {
 		return storeError(ctx, "", err)
 	}
 	return l.pingOthers(ctx, store)

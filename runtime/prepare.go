@@ -12,13 +12,19 @@ import (
 // prepared is a rule that is ready to be decided on.
 type prepared struct {
 	Rule
-	shown    string // the name in errors, events and quotas
-	window   string
-	tag      string // the last part of the rule's keys
-	numbers  *engine.Rule
-	declared *prepared                // the rule without its override; nil if it has none
-	claim    engine.Claim             // claims one permit, without a subject and a wait; calls copy it
-	usedIn   [usedSlots]atomic.Uint64 // the turns of limiters in which it was noted as used, by their numbers: see used.turn
+	shown   string // the name in errors, events and quotas
+	window  string
+	tag     string // the last part of the rule's keys
+	numbers *engine.Rule
+	base    *prepared    // the rule without overrides; nil if it has none
+	claim   engine.Claim // claims one permit, without a subject and a wait; calls copy it
+
+	// Of a rule that overrides made: see limitFor.
+	pinned bool    // Limit also replaces the limits of calls
+	factor float64 // multiplies the limits of calls; 0 leaves them
+
+	settings atomic.Pointer[found]    // the settings in force, when a limiter last looked
+	usedBy   [usedSlots]atomic.Uint64 // the limiters that noted it as used
 }
 
 // prepare checks a rule and prepares it for decisions. method is "" for the rule of a request.

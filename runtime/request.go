@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -32,7 +33,7 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 }
 
 // Peek returns what Allow would return, and charges and writes nothing. A request finds the counts of a directive's rule by the rule's
-// name and window. The errors are those of Allow.
+// name and window. A limiter that only peeks reads overrides at [Limiter.Ping] alone. The errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.decide(ctx, requests, 0, true)
 }
@@ -142,34 +143,65 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	case ctx.Err() != nil:
 		return 0, contextError(ctx, "")
 	}
+	by, err := actorOf(ctx)
+	if err != nil {
+		return 0, err
+	}
 	found, err := l.decider.Reset(ctx, &c.asked)
+	if err == nil {
+		first := &c.asked.Claims[0]
+		err = l.fleet.Note(ctx, fleet.Change{
+			By: by.By, Reason: by.Reason, What: "reset", Rule: first.Rule.Name, Key: first.Subject, Keys: len(c.asked.Claims),
+		})
+	}
 	return found, storeError(ctx, "", err)
 }
 
 // StateKey returns the key under which package redisstore keeps the count of a request: prefix:name:{subject}:tag. It applies the overrides
 // that the limiter knows. It is for tools that look into the store. The format of the key's value may change. The error is a *RuleError.
 func (l *Limiter) StateKey(r Request) (string, error) {
-	rule, err := l.prepare(&r.Rule)
+	rule, subject, err := l.ruleFor(&r)
 	if err != nil {
 		return "", err
 	}
-	rule, _ = l.settings.applied(rule)
-	return key.State(l.prefix, rule.Name, l.subject(&rule.Rule, r.Key), rule.tag), nil
+	return key.State(l.prefix, rule.Name, subject, rule.tag), nil
+}
+
+// RuleFor returns the rule of a request as the overrides that the limiter knows make it for the request's key. It is for tools. The error is a
+// *RuleError.
+func (l *Limiter) RuleFor(r Request) (Rule, error) {
+	rule, _, err := l.ruleFor(&r)
+	if err != nil {
+		return Rule{}, err
+	}
+	changed := rule.Rule
+	changed.Name = r.Rule.Name
+	return changed, nil
+}
+
+// ruleFor returns the rule and the subject of a request, with the settings in force applied.
+func (l *Limiter) ruleFor(r *Request) (*prepared, string, error) {
+	rule, err := l.prepare(&r.Rule)
+	if err != nil {
+		return nil, "", err
+	}
+	subject := l.subject(&rule.Rule, r.Key)
+	rule, _ = l.inForce(rule, subject)
+	return rule, subject, nil
 }
 
 func (c *call) addReset(r *Request) error {
-	rule, err := c.limiter.prepare(&r.Rule)
+	rule, subject, err := c.limiter.ruleFor(r)
 	if err != nil {
 		return err
 	}
-	rule, _ = c.limiter.settings.applied(rule)
 	if err := c.limiter.supports(rule, 0); err != nil {
 		return err
 	}
 	if r.Key == "" && rule.Key != "" {
 		return c.keyError(rule, rule.Key, "the key is empty")
 	}
-	claim := engine.Claim{Rule: rule.numbers, Subject: c.limiter.subject(&rule.Rule, r.Key), Cost: 1, Limit: max(1, rule.Limit)}
+	claim := engine.Claim{Rule: rule.numbers, Subject: subject, Cost: 1, Limit: max(1, rule.Limit)}
 	c.asked.Claims = append(c.asked.Claims, claim)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
@@ -67,7 +68,7 @@ func TestUsedRules(t *testing.T) {
 			if err != nil || d.Quotas[0].Remaining != d.Quotas[0].Limit-4 || d.Quotas[0].Rule != u.Name {
 				t.Errorf("%+v: got %+v, error %v", u, d, err)
 			}
-			if u.Varies != (u.Name == "varies") || !u.Seen.Equal(time.Now().Add(-usedDelay).Truncate(time.Second)) {
+			if u.Varies != (u.Name == "varies") || !u.Seen.Equal(time.Now().Truncate(time.Second)) {
 				t.Errorf("got %+v", u)
 			}
 		}
@@ -79,77 +80,25 @@ func TestUsedRules(t *testing.T) {
 	})
 }
 
-// Each limiter writes a rule once, and again after some hours. The rule is gone a day after its last use.
-func TestUsedRulesAge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, ctx := memory.New(nil, 1000, 1<<20), context.Background()
-		l := New(store)
-		use := func(names ...string) {
-			for _, name := range names {
-				if _, err := l.Allow(ctx, Request{Rule: Rule{Name: name, Limit: 1, Per: time.Second}}); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(usedDelay) // the limiter reads the store, and writes its rules again
-				synctest.Wait()
-			}
-		}
-		names := func() (all string) {
-			rules, err := New(store).Rules(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range rules {
-				all += r.Name
-			}
-			return all
-		}
-		use("a", "b")
-		for range 4 {
-			time.Sleep(usedAgain)
-			use("b", "b", "b")
-		}
-		if got := names(); got != "b" {
-			t.Errorf("known are %q", got)
-		}
-		if texts, _ := store.Settings(ctx, l.list(listRules)); len(texts) != 1 {
-			t.Errorf("%d are kept", len(texts))
-		}
-	})
-}
-
-// A program that makes new rules as it runs does not fill the store, and neither do texts that others write.
+// A program that makes new rules as it runs does not fill the store. A rule that takes too much room is not listed.
 func TestUsedRulesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, ctx := memory.New(nil, 10_000, 1<<24), context.Background()
-		l := New(store)
-		_, _ = store.Set(ctx, l.list(listRules), "forged", strings.Repeat("x", 2000), nil)
-		for i := range 2 * maxUsed {
-			_, _ = l.Allow(ctx, Request{Rule: Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Minute}})
-			if i == maxUsed/2 {
-				l = New(store)
-				for name, width := range map[string]int{"long": 700, "longer": maxSettingBytes} {
-					_, _ = l.Allow(ctx, Request{Rule: Rule{Name: name, Key: strings.Repeat("x", width), Limit: 1, Per: time.Minute}, Key: "k"})
-				}
-			}
+	store, ctx := memory.New(nil, 10_000, 1<<24), context.Background()
+	l := New(store)
+	for name, width := range map[string]int{"long": 700, "longer": fleet.MaxText} {
+		_, _ = l.Allow(ctx, Request{Rule: Rule{Name: name, Key: strings.Repeat("x", width), Limit: 1, Per: time.Minute}, Key: "k"})
+	}
+	for i := range 2 * maxUsed {
+		_, _ = l.Allow(ctx, Request{Rule: Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Minute}})
+	}
+	rules, err := l.Rules(ctx)
+	if err != nil || len(rules) > maxUsed || len(rules) < maxUsed-1 {
+		t.Errorf("%d are listed, %v", len(rules), err)
+	}
+	for name, want := range map[string]bool{"long": true, "longer": false} {
+		if slices.ContainsFunc(rules, func(r UsedRule) bool { return r.Name == name }) != want {
+			t.Errorf("%s is listed: %v, want %v", name, !want, want)
 		}
-		time.Sleep(usedDelay)
-		synctest.Wait()
-		texts, _ := store.Settings(ctx, l.list(listRules))
-		if len(texts) != maxUsed || texts["forged"] != "" {
-			t.Errorf("%d are kept", len(texts))
-		}
-		for name, text := range texts {
-			if len(text) > maxSettingBytes {
-				t.Errorf("a long one is kept: %s", name)
-			}
-		}
-		rules, err := l.Rules(ctx)
-		for name, want := range map[string]bool{"long": true, "longer": false} {
-			if slices.ContainsFunc(rules, func(r UsedRule) bool { return r.Name == name }) != want || err != nil {
-				t.Errorf("%s is listed: %v, want %v; error %v", name, !want, want, err)
-			}
-		}
-	})
+	}
 }
 
 // narrow is a store whose user may not run all commands.
@@ -215,10 +164,10 @@ func BenchmarkUse(b *testing.B) {
 	for i, name := range []string{"first", "second"} {
 		b.Run(name, func(b *testing.B) {
 			limiters := []*Limiter{New(store), New(store)}
-			limiters[0].use(rule, &bridge.Charge{Cost: 1})
+			limiters[0].use(rule, bridge.Limit{})
 			b.ReportAllocs()
 			for b.Loop() {
-				limiters[i].use(rule, &bridge.Charge{Cost: 1})
+				limiters[i].use(rule, bridge.Limit{})
 			}
 		})
 	}
@@ -235,52 +184,14 @@ func TestLimitersShareARule(t *testing.T) {
 		limiters = append(limiters, New(memory.New(nil, 100, 1<<20)))
 	}
 	for _, l := range limiters {
-		l.use(rule, &bridge.Charge{Cost: 1})
+		l.use(rule, bridge.Limit{})
 	}
 	for i, l := range limiters {
-		if !rule.isUsedIn(l.used.turn.Load()) {
+		if rule.usedBy[l.used.number%usedSlots].Load() != l.used.number {
 			t.Errorf("limiter %d would note the rule again", i)
 		}
+		if rules, err := l.Rules(t.Context()); err != nil || len(rules) != 1 || rules[0].Limits[100] != 1 {
+			t.Errorf("limiter %d has %+v, %v", i, rules, err)
+		}
 	}
-}
-
-// A rule that could not be written while the store was away is written soon after the store is back.
-func TestUsedRulesOutliveAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, ctx := &away{Store: memory.New(nil, 1000, 1<<20), is: true}, context.Background()
-		l := New(store)
-		use := func(d time.Duration) {
-			for range d / time.Second {
-				if _, err := l.Allow(ctx, Request{Rule: Rule{Name: "r", Limit: 1, Per: time.Second}}); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Second)
-				synctest.Wait()
-			}
-		}
-		use(time.Hour)
-		if store.asked < 2 || store.asked > 7 {
-			t.Errorf("in an hour the store was asked %d times", store.asked)
-		}
-		store.is = false
-		use(20 * time.Minute)
-		if rules, err := l.Rules(ctx); len(rules) != 1 || err != nil {
-			t.Errorf("got %v, error %v", rules, err)
-		}
-	})
-}
-
-// away is a store that may be unable to take rules.
-type away struct {
-	*memory.Store
-	is    bool
-	asked int
-}
-
-func (s *away) Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error {
-	s.asked++
-	if s.is {
-		return errors.New("gone")
-	}
-	return s.Store.Register(ctx, list, texts, life)
 }

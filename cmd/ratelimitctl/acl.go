@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/stats"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
@@ -20,19 +19,24 @@ import (
 var (
 	sharded    = []string{"CLUSTER|SLOTS"}
 	scriptless = []string{
-		"BITFIELD", "BITFIELD_RO", "DEL", "EXEC", "HSCAN", "MULTI", "PEXPIRETIME", "SET", "STRLEN", "TIME", "UNWATCH", "WATCH",
+		"BITFIELD", "BITFIELD_RO", "DEL", "EXEC", "HMGET", "HSCAN", "MGET", "MULTI", "PEXPIRETIME", "SET", "STRLEN", "TIME", "UNWATCH", "WATCH",
+		"ZRANGEBYSCORE",
 	}
-	writing    = []string{"EXEC", "HDEL", "HGET", "HSET", "HSETNX", "MULTI", "PEXPIRE", "UNWATCH", "WATCH"} // by the limiter itself
+	seen       = []string{"HDEL", "HEXISTS", "HLEN", "HSET", "PEXPIRE"}
+	settings   = []string{"EXEC", "HDEL", "HSET", "LPUSH", "LTRIM", "MULTI", "PERSIST", "PEXPIRE", "SET", "UNWATCH", "WATCH", "ZADD", "ZREM"}
+	operating  = []string{"GET", "LRANGE", "SCAN"}
 	faster     = []string{"FCALL", "FUNCTION|LOAD"}
 	warning    = []string{"INFO"}
-	statistics = []string{"DEL", "PEXPIRE", "SET", "ZADD", "ZREMRANGEBYSCORE"}
+	statistics = []string{"HINCRBY", "HLEN", "PEXPIRE", "SET"}
 )
 
 // permissions are the commands that limiters run, by purpose.
 type permissions struct {
-	For        string   `json:"for"`      // which rules
-	Required   []string `json:"required"` // for decisions under these rules
-	Writing    []string `json:"writing"`
+	For        string   `json:"for"`                // which rules
+	Required   []string `json:"required"`           // for decisions under these rules
+	Seen       []string `json:"seen"`               // to be seen by this tool
+	Settings   []string `json:"settings,omitempty"` // with -settings and -operator
+	Operator   []string `json:"operator,omitempty"` // with -operator
 	Faster     []string `json:"faster"`
 	Warning    []string `json:"warning"`
 	Statistics []string `json:"statistics,omitempty"` // if they are in use
@@ -42,7 +46,13 @@ type permissions struct {
 // printACL prints the permissions that suffice for the rules in use.
 func (t *tool) printACL(ctx context.Context, _ []string, o options) error {
 	rules, origin := t.permittedRules(ctx, o.all)
-	p := permissions{For: origin, Writing: writing, Faster: faster, Warning: warning}
+	p := permissions{For: origin, Seen: seen, Faster: faster, Warning: warning}
+	if o.settings || o.operator {
+		p.Settings = settings
+	}
+	if o.operator {
+		p.Operator = operating
+	}
 	if rules == nil || ratelimit.New(plain.New(t.client)).Check(rules...) == nil {
 		p.Plain = scriptless
 	}
@@ -54,10 +64,9 @@ func (t *tool) printACL(ctx context.Context, _ []string, o options) error {
 		return err
 	}
 	if t.isCluster() {
-		p.Required, p.Faster = append(p.Required, sharded...), append(slices.Clone(faster), "COMMAND")
-		slices.Sort(p.Required)
+		p.Required = union(p.Required, sharded)
 	}
-	if t.client.Exists(ctx, stats.List(key.Escape(t.prefix))).Val() > 0 {
+	if reports, err := t.fleet.Reports(ctx); err == nil && len(reports) > 0 {
 		p.Statistics = statistics
 	}
 	return t.print(p, t.aclLines(&p)...)
@@ -87,7 +96,9 @@ func (t *tool) permittedRules(ctx context.Context, all bool) (rules []ratelimit.
 
 // rulesOfAllKinds returns rules that together need every permission that any rule needs.
 func rulesOfAllKinds() []ratelimit.Rule {
-	rules := []ratelimit.Rule{{Name: "any", Limit: 1, Per: time.Minute, Distinct: "{x}", Block: time.Minute}}
+	rules := []ratelimit.Rule{
+		{Name: "any", Limit: 1, Per: time.Minute, Distinct: "{x}", Block: time.Minute}, {Name: "any", Limit: 1_000_000, Per: time.Minute},
+	}
 	for _, a := range ratelimit.Algorithms() {
 		rule := ratelimit.Rule{Name: "any", Limit: 1, Algorithm: a, Per: time.Minute}
 		if a == ratelimit.Calendar {
@@ -100,22 +111,25 @@ func rulesOfAllKinds() []ratelimit.Rule {
 
 // aclLines returns the command to run on the server, followed by comments with further permissions.
 func (t *tool) aclLines(p *permissions) [][]string {
-	lines := [][]string{{t.setUser(p.Required)}, {"# this suffices for decisions of " + p.For}}
+	all := union(p.Required, p.Seen, p.Settings, p.Operator)
+	lines := [][]string{{t.setUser(all, len(p.Settings) > 0)}, {"# this suffices for decisions of " + p.For}}
+	if p.Settings == nil {
+		lines = append(lines, []string{"# -settings is for programs that make overrides and blocks, and -operator for this tool"})
+	}
 	if t.isCluster() {
 		lines = append(lines, []string{"# do so on every server of the cluster"})
 	}
 	more := func(what string, commands []string) {
-		commands = slices.DeleteFunc(slices.Clone(commands), func(c string) bool { return slices.Contains(p.Required, c) })
+		commands = slices.DeleteFunc(slices.Clone(commands), func(c string) bool { return slices.Contains(all, c) })
 		if len(commands) > 0 {
 			lines = append(lines, []string{"# " + what + " also:" + permitted(commands)})
 		}
 	}
-	more("for overrides, blocks, and to be seen by ratelimitctl rules,", p.Writing)
 	more("for redisstore.WithStats(), which is in use,", p.Statistics)
 	more("for faster decisions", p.Faster)
 	more("to log a warning if the server removes counts,", p.Warning)
 	if p.Plain != nil {
-		lines = append(lines, []string{"# for package redisstore/plain, which uses no scripts, instead:"}, []string{"# " + t.setUser(p.Plain)})
+		lines = append(lines, []string{"# for package redisstore/plain, which uses no scripts, instead:"}, []string{"# " + t.setUser(union(p.Plain, p.Seen, p.Settings, p.Operator), len(p.Settings) > 0)})
 	}
 	return lines
 }
@@ -125,9 +139,22 @@ func (t *tool) isCluster() bool {
 	return is
 }
 
-// setUser returns the command that creates a user who may run the given commands on keys of the prefix.
-func (t *tool) setUser(commands []string) string {
-	return "ACL SETUSER ratelimit on >PASSWORD resetkeys resetchannels ~" + pattern(key.Escape(t.prefix)) + ":* -@all" + permitted(commands)
+// setUser returns the command that creates a user who may run the given commands on keys of the prefix. Only one who changes settings may write
+// them.
+func (t *tool) setUser(commands []string, changes bool) string {
+	keys, settings := pattern(key.Escape(t.prefix)), " %R~"
+	if changes {
+		settings = " ~"
+	}
+	return "ACL SETUSER ratelimit on >PASSWORD resetkeys resetchannels ~" + keys + ":* ~" + keys + ".seen:*" + settings + keys + ".fleet:* -@all" +
+		permitted(commands)
+}
+
+// union returns all of the commands, sorted.
+func union(commands ...[]string) []string {
+	all := slices.Concat(commands...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func permitted(commands []string) (text string) {

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +16,6 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
-	"github.com/ratelimit-go/ratelimit/internal/stats"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
@@ -129,20 +130,39 @@ func TestACLForWarnings(t *testing.T) {
 	}
 }
 
-// With PEXPIRE, the list of rules expires after its programs have ended.
-func TestACLForTheListOfRules(t *testing.T) {
+// A program with what acl prints is seen by tools, and follows settings, without being denied anything. It cannot change settings.
+func TestACLToBeSeen(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--acllog-max-len", "1000")
 	admin := newFleet(t, server.Addr).client
-	for name, command := range map[string]string{"expires": "", "stays": "PEXPIRE", "unlisted": "HSET"} {
-		printed, setUser := aclFor(t, server, name)
-		l, _ := limiterOf(permit(t, server, setUser, name, permitted(printed.Writing), command))
-		decideUntil(t, l, func() bool {
-			return command == "" && admin.PTTL(t.Context(), name+":rules").Val() > 0 || denied(t, admin, name, command)
-		})
-		if lives := admin.PTTL(t.Context(), name+":rules").Val(); command == "PEXPIRE" && lives != -1 || command == "HSET" && lives != -2 {
-			t.Errorf("%s: without %s the list lives %s", name, command, lives)
-		}
+	operator := ratelimit.New(redisstore.New(admin), ratelimit.WithPrefix("seen"))
+	_, setUser := aclFor(t, server, "seen")
+	l, _ := limiterOf(permit(t, server, setUser, "seen", "", ""))
+	decideUntil(t, l, func() bool {
+		rules, err := operator.Rules(t.Context())
+		return err == nil && len(rules) == 1 && rules[0].Limits[1_000_000] == 1
+	})
+	if err := operator.Overrides().Set(t.Context(), "r", ratelimit.Override{Limit: new(int64(7))}); err != nil {
+		t.Fatal(err)
+	}
+	decideUntil(t, l, func() bool {
+		rule, err := l.RuleFor(ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1_000_000, Per: time.Hour}})
+		return err == nil && rule.Limit == 7
+	})
+	entries, err := admin.ACLLog(t.Context(), 1000).Result()
+	if err != nil || slices.ContainsFunc(entries, func(e *redis.ACLLogEntry) bool {
+		return e.Username == "seen" && e.Object != "fcall" && e.Object != "function|load" && e.Object != "info"
+	}) {
+		t.Errorf("denied are %+v, %v", entries, err)
+	}
+	if err := l.Overrides().Set(t.Context(), "r", ratelimit.Override{Limit: new(int64(9))}); err == nil {
+		t.Error("a program changes settings without the permission")
+	}
+	_, setUser = aclOf(t, server.Addr, "-prefix", "seen", "acl", "-operator")
+	o, _ := limiterOf(permit(t, server, setUser, "seen", "", ""))
+	actor := ratelimit.WithActor(t.Context(), "kim", "")
+	if err := errors.Join(o.Overrides().Set(actor, "r", ratelimit.Override{Limit: new(int64(9))}), o.Overrides().Clear(actor, "r", "")); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -169,8 +189,11 @@ func TestACLForStatistics(t *testing.T) {
 	if p, _ := aclFor(t, server, "idle"); p.Statistics != nil {
 		t.Errorf("nothing is in use, but it prints %q", p.Statistics)
 	}
-	published := func(name string) bool { return admin.Exists(t.Context(), stats.List(name)).Val() > 0 }
-	all, _ := limiterOf(permit(t, server, "ACL SETUSER ratelimit on >x ~counts:* +@all", "counts", "", ""), redisstore.WithStats())
+	published := func(name string) bool {
+		reports, err := redisstore.New(admin).Fleet(name).Reports(t.Context())
+		return err == nil && len(reports) > 0
+	}
+	all, _ := limiterOf(permit(t, server, "ACL SETUSER ratelimit on >x ~counts* +@all", "counts", "", ""), redisstore.WithStats())
 	decideUntil(t, all, func() bool { return published("counts") })
 	printed, setUser := aclOf(t, server.Addr, "-prefix", "counts", "acl", "-all")
 	if len(printed.Statistics) == 0 {
@@ -182,13 +205,11 @@ func TestACLForStatistics(t *testing.T) {
 	var group sync.WaitGroup
 	for _, command := range append([]string{""}, printed.Statistics...) {
 		name := "counts" + strings.ToLower(command)
-		client := permit(t, server, setUser, name+"x", permitted(printed.Statistics)+" ~"+name+":*", command)
+		client := permit(t, server, setUser, name+"x", permitted(printed.Statistics)+" ~"+name+":* ~"+name+".seen:* %R~"+name+".fleet:*", command)
 		l := ratelimit.New(redisstore.New(client, redisstore.WithStats(), redisstore.WithTimeout(20*time.Second)), ratelimit.WithPrefix(name))
 		group.Go(func() {
 			for seen := false; !seen; time.Sleep(10 * time.Millisecond) {
-				if command != "DEL" || !published(name) { // an idle process deletes its report
-					_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour, Distinct: "{m}"}, Member: "m"})
-				}
+				_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour, Distinct: "{m}"}, Member: "m"})
 				seen = command == "" && published(name) || command != "" && denied(t, admin, name+"x", command)
 			}
 		})

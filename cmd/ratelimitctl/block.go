@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,7 @@ func (t *tool) block(ctx context.Context, args []string, o options) error {
 	if err := t.limiter.Block(ctx, o.forTime, requests[0]); err != nil {
 		return err
 	}
-	until := time.Now().Add(o.forTime)
+	until := t.fleet.Now().Add(o.forTime)
 	return t.print(map[string]time.Time{"until": until}, []string{"blocked until " + until.Format(time.DateTime)})
 }
 
@@ -39,9 +38,9 @@ func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 	if err != nil {
 		return err
 	}
-	before, unlisted := t.limiter.Blocked(ctx)
-	if before == nil {
-		return unlisted
+	before, err := t.limiter.Blocked(ctx)
+	if err != nil {
+		return err
 	}
 	if err := t.limiter.Unblock(ctx, requests[0]); err != nil {
 		return err
@@ -53,10 +52,7 @@ func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 	}
 	i := slices.IndexFunc(before, func(b ratelimit.Blocked) bool { return b.Rule == name && b.Key == key.Shown(subject) })
 	lines := [][]string{{"it was not blocked"}}
-	switch {
-	case i < 0 && unlisted != nil: // only a part of the blocks was read
-		lines[0][0] = "not blocked any longer, if it was"
-	case i >= 0:
+	if i >= 0 {
 		lines[0] = []string{fmt.Sprintf("no longer blocked; it was until %s", local(before[i].Until))}
 		if by := before[i].By; by != "" {
 			lines[0][0] += ", by " + by
@@ -67,11 +63,11 @@ func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
 		if err != nil {
 			return err
 		}
-		if until.After(time.Now()) {
+		if until.After(t.fleet.Now()) {
 			lines = append(lines, []string{fmt.Sprintf("the block= of rule %s still refuses it until %s; reset ends that", q.Rule.Name, local(until))})
 		}
 	}
-	return cmp.Or(t.print(map[string]bool{"blocked": false, "found": i >= 0}, lines...), unlisted)
+	return t.print(map[string]bool{"blocked": false, "found": i >= 0}, lines...)
 }
 
 // subject returns the subject of a request in the form of keys.

@@ -33,9 +33,9 @@ type blockedKeys struct {
 // printBlocked prints the keys that are blocked, of one rule or of all.
 func (t *tool) printBlocked(ctx context.Context, args []string, _ options) error {
 	shown := blockedKeys{Blocked: []blockedKey{}}
-	set, unlisted := t.limiter.Blocked(ctx)
-	if set == nil {
-		return unlisted
+	set, err := t.limiter.Blocked(ctx)
+	if err != nil {
+		return err
 	}
 	for _, b := range set {
 		shown.Blocked = append(shown.Blocked, blockedKey{Rule: b.Rule, Key: b.Key, Until: b.Until, By: b.By})
@@ -57,7 +57,7 @@ func (t *tool) printBlocked(ctx context.Context, args []string, _ options) error
 	slices.SortStableFunc(shown.Blocked, func(a, b blockedKey) int {
 		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})
-	return cmp.Or(t.print(shown, shown.lines()...), unlisted)
+	return t.print(shown, shown.lines()...)
 }
 
 func (b *blockedKeys) lines() [][]string {
@@ -119,7 +119,7 @@ func (t *tool) begunAt(ctx context.Context, server *redis.Client, names map[name
 	p.each(ctx, slices.Compact(keys), func(pipe redis.Pipeliner, k string) { pipe.Get(ctx, k) }, func(k string, answer redis.Cmder) {
 		until := time.UnixMicro(lua.BlockedUntil(answer.(*redis.StringCmd).Val()))
 		parts, ok := key.Split(k)
-		if !ok || !parts.IsBlock || !until.After(time.Now()) {
+		if !ok || !parts.IsBlock || !until.After(t.fleet.Now()) {
 			return
 		}
 		name := strings.TrimPrefix(parts.Owner, prefix+":")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
@@ -42,7 +43,10 @@ func (t *tool) connect(ctx context.Context, shownKeys bool) error {
 	if shownKeys {
 		options = append(options, ratelimit.WithShownKeys())
 	}
-	t.limiter = ratelimit.New(redisstore.New(t.client, redisstore.WithTimeout(patience), redisstore.WithoutFunctions()), options...)
+	store := redisstore.New(t.client, redisstore.WithTimeout(patience), redisstore.WithoutFunctions())
+	t.fleet = store.Fleet(key.Escape(t.prefix))
+	t.fleet.Hide()
+	t.limiter = ratelimit.New(store, options...)
 	var listed []ratelimit.Rule
 	for _, r := range t.listed {
 		listed = append(listed, r.Rule)

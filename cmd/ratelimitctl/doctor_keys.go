@@ -82,14 +82,12 @@ func (p *patient) sizes(ctx context.Context) string {
 	return strings.Join(order, ", ")
 }
 
-// checkExpiries looks for keys without an expiry. Only the lists of overrides and blocks should have none.
+// checkExpiries looks for keys without an expiry. Those of overrides and blocks, which may have none, are not in the sample.
 func checkExpiries(ctx context.Context, p *patient) finding {
 	keys, err := p.sample(ctx)
 	if err != nil {
 		return unknown("expiry", "+scan +pttl")
 	}
-	prefix := key.Escape(p.tool.prefix)
-	keys = slices.DeleteFunc(keys, func(k string) bool { return k == prefix+":overrides" || k == prefix+":blocked" })
 	asked := 0
 	var lasting []string
 	p.each(ctx, keys, func(pipe redis.Pipeliner, k string) { pipe.PTTL(ctx, k) }, func(k string, answer redis.Cmder) {

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/stats"
 )
 
 const (
@@ -42,14 +42,14 @@ type subject struct {
 	rate
 }
 
-func (r *rate) add(c stats.Counts, seconds float64) {
+func (r *rate) add(c fleet.Counts, seconds float64) {
 	r.Calls += float64(c.Calls) / seconds
 	r.Refused += float64(c.Refused) / seconds
 	r.Shadow += float64(c.Shadow) / seconds
 }
 
 // newFrame adds up the reports. names has the names under which rules are shown.
-func newFrame(prefix string, reports []stats.Report, names map[named]named) *frame {
+func newFrame(prefix string, reports []fleet.Report, names map[named]named) *frame {
 	f := &frame{Prefix: prefix, Processes: len(reports), Rules: []rate{}}
 	rules := map[named]*rate{}
 	type of struct {

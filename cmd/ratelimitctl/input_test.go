@@ -5,12 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
-	"github.com/ratelimit-go/ratelimit/internal/stats"
 )
 
 // The error for bad input is one line that says what was found.
@@ -123,17 +121,21 @@ func TestHostileStore(t *testing.T) {
 	defer client.Close()
 	const evil = "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\U000e0001\x00\r\xff"
 	quoted := `\u001b[2J\u001b]0;owned\u0007\u202e\u009b31m\udb40\udc01\u0000\r`
-	ctx, seen := t.Context(), time.Now().UTC().Format(time.RFC3339)
+	const seen, settings = "ratelimit.seen:{ratelimit}:", "ratelimit.fleet:{ratelimit}:"
+	ctx := t.Context()
 	for _, set := range [][]any{
-		{"hset", "ratelimit:rules", evil, evil, "login 1m", `{"name":"login","key":"` + quoted + `","limit":5,"per":60000000000,"seen":"` + seen + `"}`},
-		{"hset", "ratelimit:rules", "b", `{"name":"` + quoted + `","limit":5,"per":60000000000,"seen":"` + seen + `"}`},
+		{"hset", seen + "rules", evil, evil, "1", `{"name":"login","key":"` + quoted + `","limit":5,"per":60000000000}`},
+		{"hset", seen + "rules", "2", `{"name":"` + quoted + `","limit":5,"per":60000000000}`},
 		// A zone that nobody knows.
-		{"hset", "ratelimit:rules", "mars", `{"name":"mars","limit":5,"cron":"@daily","tz":"Mars/Olympus","seen":"` + seen + `"}`},
-		{"hset", "ratelimit:overrides", evil, evil, "login", `{"limit":5,"by":"` + quoted + `"}`, "x" + evil, `{"limit":5}`},
-		{"hset", "ratelimit:blocked", evil, evil, "login:{" + evil + "}", `{"until":"2999-01-01T00:00:00Z","by":"` + quoted + `"}`},
-		{"zadd", stats.List("ratelimit"), time.Now().UnixMilli(), evil, time.Now().UnixMilli(), "p"},
-		{"set", stats.Key("ratelimit", evil), evil},
-		{"set", stats.Key("ratelimit", "p"), `{"seconds":1,"rules":[{"name":"` + quoted + `","tag":"` + quoted + `","calls":1,"refused":1,"shadow":1,"subjects":[{"subject":"` +
+		{"hset", seen + "rules", "3", `{"name":"mars","limit":5,"cron":"@daily","tz":"Mars/Olympus"}`},
+		{"hset", seen + "sets", evil, evil, "s", `{"at":"2999-01-01T00:00:00Z","program":"` + quoted + `","rules":["1","2","3"]}`},
+		{"set", settings + "epoch", evil}, {"set", settings + "version", "99"},
+		{"hset", settings + "settings", evil, evil, "override:login", `{"limit":5,"by":"` + quoted + `"}`, "override:x" + evil, `{"limit":5}`,
+			"block:login:{" + evil + "}", `{"until":"2999-01-01T00:00:00Z","by":"` + quoted + `"}`},
+		{"zadd", settings + "versions", 1, evil, 2, "override:login", 3, "override:x" + evil, 4, "block:login:{" + evil + "}"},
+		{"hset", seen + "processes", evil, evil, "p", `{"at":"2999-01-01T00:00:00Z","host":"` + quoted + `"}`},
+		{"set", seen + "report:" + evil, evil},
+		{"set", seen + "report:p", `{"seconds":1,"rules":[{"name":"` + quoted + `","tag":"` + quoted + `","calls":1,"refused":1,"shadow":1,"subjects":[{"subject":"` +
 			quoted + `","calls":1,"refused":1,"shadow":1}]}]}`},
 		{"set", "ratelimit:" + evil, evil},
 		{"set", "ratelimit:login}:block:" + evil, evil},

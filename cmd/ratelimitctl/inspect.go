@@ -40,7 +40,7 @@ func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
 		if err != nil {
 			return err
 		}
-		rule, err := t.overridden(ctx, q.Rule)
+		rule, err := t.limiter.RuleFor(q)
 		if err != nil {
 			return err
 		}

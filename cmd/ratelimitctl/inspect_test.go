@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,22 +17,22 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// fleet is a program whose limits the tool inspects.
-type fleet struct {
+// program is a program whose limits the tool inspects.
+type program struct {
 	*ratelimit.Limiter
 	client *redis.Client
 	t      *testing.T
 }
 
-func newFleet(t *testing.T, addr string, options ...redisstore.Option) *fleet {
+func newFleet(t *testing.T, addr string, options ...redisstore.Option) *program {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { _ = client.Close() })
 	options = append(options, redisstore.WithTimeout(20*time.Second))
-	return &fleet{ratelimit.New(redisstore.New(client, options...)), client, t}
+	return &program{ratelimit.New(redisstore.New(client, options...)), client, t}
 }
 
 // allow makes calls under a rule.
-func (f *fleet) allow(n int, rule ratelimit.Rule, key string) {
+func (f *program) allow(n int, rule ratelimit.Rule, key string) {
 	f.t.Helper()
 	for range n {
 		if _, err := f.Allow(f.t.Context(), ratelimit.Request{Rule: rule, Key: key}); err != nil {
@@ -40,7 +42,7 @@ func (f *fleet) allow(n int, rule ratelimit.Rule, key string) {
 }
 
 // wait makes waiting calls, one after the other, and returns functions that make each of them give up.
-func (f *fleet) wait(n int, rule ratelimit.Rule, key string) (giveUp []func()) {
+func (f *program) wait(n int, rule ratelimit.Rule, key string) (giveUp []func()) {
 	for range n {
 		ctx, cancel := context.WithCancel(f.t.Context())
 		done := make(chan struct{})
@@ -58,7 +60,7 @@ func (f *fleet) wait(n int, rule ratelimit.Rule, key string) (giveUp []func()) {
 }
 
 // state returns all that the server keeps for a key under a rule.
-func (f *fleet) state(rule ratelimit.Rule, key string) string {
+func (f *program) state(rule ratelimit.Rule, key string) string {
 	f.t.Helper()
 	state, err := f.StateKey(ratelimit.Request{Rule: rule, Key: key})
 	if err != nil {
@@ -71,13 +73,27 @@ func (f *fleet) state(rule ratelimit.Rule, key string) string {
 	return text
 }
 
-// known writes the rules to the store, as limiters do some seconds after their first calls.
-func (f *fleet) known(texts map[string]string) {
+// known writes the rules to the store, as limiters do after their first calls.
+func (f *program) known(texts map[string]string) {
 	f.t.Helper()
-	for field, text := range texts {
-		text = strings.TrimSuffix(text, "}") + `,"seen":"` + time.Now().UTC().Format(time.RFC3339) + `"}`
-		if err := f.client.HSet(f.t.Context(), "ratelimit:rules", field, text).Err(); err != nil {
-			f.t.Fatal(err)
+	declare(f.t, f.client, "ratelimit", slices.Collect(maps.Values(texts))...)
+}
+
+// declare writes the texts of rules to the store, as processes of a prefix do.
+func declare(t *testing.T, client *redis.Client, prefix string, texts ...string) {
+	t.Helper()
+	set := map[string]any{"at": time.Now().UTC(), "program": "test", "rules": texts}
+	text, err := json.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := prefix + ".seen:{" + prefix + "}:"
+	if err := client.HSet(t.Context(), seen+"sets", rand.Text(), text).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range texts { // a text is its own identity here
+		if err := client.HSet(t.Context(), seen+"rules", rule, rule).Err(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -89,7 +105,7 @@ func TestKeyAsItIsShown(t *testing.T) {
 	f.known(map[string]string{"login 1h": `{"name":"login","key":"{user}","limit":5,"per":3600000000000}`})
 	f.allow(1, ratelimit.Rule{Name: "login", Key: "{user}", Limit: 5, Per: time.Hour}, "a{b")
 	require(t, server.Addr, done, "blocked until", "block", "login", "a%7Bb", "-shown", "-for", "1h")
-	if blocked := f.client.HKeys(t.Context(), "ratelimit:blocked").Val(); !slices.Equal(blocked, []string{"login:{a%7Bb}"}) {
+	if blocked := f.client.HKeys(t.Context(), "ratelimit.fleet:{ratelimit}:settings").Val(); !slices.Equal(blocked, []string{"block:login:{a%7Bb}"}) {
 		t.Errorf("blocked are %q", blocked)
 	}
 	require(t, server.Addr, done, "1 count forgotten", "reset", "-shown", "login", "a%7Bb")

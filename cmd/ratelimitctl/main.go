@@ -22,6 +22,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 	"github.com/ratelimit-go/ratelimit/internal/version"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -41,7 +42,9 @@ commands:
   override clear RULE                   end such an override
   override list                         overrides in the store
   top [-once] [-every 2s]               live decisions of processes with redisstore.WithStats()
-  acl [-all]                            the permissions that limiters need
+  acl [-all] [-settings | -operator]    the permissions that limiters need; also of
+                                        programs that make overrides and blocks,
+                                        or of this tool
   doctor                                what is wrong with the server, and what to do
 
 KEY is the key that the program uses. Errors and top escape some characters of
@@ -78,6 +81,7 @@ type tool struct {
 
 	client  redis.UniversalClient
 	limiter *ratelimit.Limiter
+	fleet   *fleet.Fleet // of the limiter
 	stdout  io.Writer
 }
 
@@ -153,7 +157,7 @@ var commands = map[string]command{
 	"override clear": {1, 1, (*tool).clearOverride, ""},
 	"override list":  {0, 0, (*tool).listOverrides, ""},
 	"top":            {0, 0, (*tool).top, "once every"},
-	"acl":            {0, 0, (*tool).printACL, "all"},
+	"acl":            {0, 0, (*tool).printACL, "all settings operator"},
 	"doctor":         {0, 0, (*tool).doctor, ""},
 }
 
@@ -186,7 +190,7 @@ func (t *tool) do(ctx context.Context, args []string) error {
 	}
 	defer t.client.Close()
 	if u, err := user.Current(); err == nil {
-		ctx = ratelimit.WithUserID(ctx, u.Username)
+		ctx = ratelimit.WithActor(ctx, u.Username, "")
 	}
 	return c.do(t, ctx, rest, o)
 }

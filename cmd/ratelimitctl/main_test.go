@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -37,10 +36,7 @@ func TestCommands(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
-	text := fmt.Sprintf(`{"name":"login","key":"{user}","limit":5,"per":60000000000,"seen":%q}`, time.Now().UTC().Format(time.RFC3339))
-	if err := client.HSet(t.Context(), "ratelimit:rules", "login 1m", text).Err(); err != nil {
-		t.Fatal(err)
-	}
+	declare(t, client, "ratelimit", `{"name":"login","key":"{user}","limit":5,"per":60000000000}`)
 	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
 	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 5, Per: time.Minute}, Key: "ann"}); err != nil {
 		t.Fatal(err)
@@ -53,7 +49,7 @@ func TestCommands(t *testing.T) {
 	require(t, server.Addr, done, "59m59", "inspect", "login", "ann")
 	require(t, server.Addr, done, "no longer blocked", "unblock", "login", "ann")
 	require(t, server.Addr, done, "set", "override", "set", "login", "-limit", "9", "-for", "1d")
-	require(t, server.Addr, done, "login  limit=9  20", "override", "list")
+	require(t, server.Addr, done, "login  -    limit=9  20", "override", "list")
 	require(t, server.Addr, done, `"limit": 9,`, "-json", "override", "list")
 	require(t, server.Addr, done, "9 per minute  1 of 9  8", "inspect", "login", "ann")
 	require(t, server.Addr, done, "set", "override", "set", "login", "-limit", "9", "-per", "1h", "-mode", "shadow")

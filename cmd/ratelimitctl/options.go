@@ -20,6 +20,8 @@ type options struct {
 	mode         *ratelimit.Mode
 	once, shown  bool
 	all          bool
+	settings     bool
+	operator     bool
 	every        time.Duration
 }
 
@@ -59,13 +61,15 @@ func (o *options) define(flags *flag.FlagSet, known []string) {
 		}
 	}
 	all := map[string]func(){
-		"for":   func() { flags.Func("for", "", duration(&o.forTime)) },
-		"per":   func() { flags.Func("per", "", duration(&o.per)) },
-		"every": func() { flags.Func("every", "", duration(&o.every)) },
-		"once":  func() { flags.BoolVar(&o.once, "once", false, "") },
-		"all":   func() { flags.BoolVar(&o.all, "all", false, "") },
-		"shown": func() { flags.BoolVar(&o.shown, "shown", false, "") },
-		"burst": func() { flags.Int64Var(&o.burst, "burst", 0, "") },
+		"for":      func() { flags.Func("for", "", duration(&o.forTime)) },
+		"per":      func() { flags.Func("per", "", duration(&o.per)) },
+		"every":    func() { flags.Func("every", "", duration(&o.every)) },
+		"once":     func() { flags.BoolVar(&o.once, "once", false, "") },
+		"all":      func() { flags.BoolVar(&o.all, "all", false, "") },
+		"settings": func() { flags.BoolVar(&o.settings, "settings", false, "") },
+		"operator": func() { flags.BoolVar(&o.operator, "operator", false, "") },
+		"shown":    func() { flags.BoolVar(&o.shown, "shown", false, "") },
+		"burst":    func() { flags.Int64Var(&o.burst, "burst", 0, "") },
 		"limit": func() {
 			flags.Func("limit", "", func(text string) error {
 				o.limit = new(int64)

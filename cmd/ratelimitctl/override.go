@@ -3,18 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
-	"os/user"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -22,10 +15,11 @@ import (
 func (t *tool) setOverride(ctx context.Context, args []string, o options) error {
 	v := ratelimit.Override{Limit: o.limit, Per: o.per, Burst: o.burst, Mode: o.mode}
 	if o.forTime > 0 {
-		v.Until = time.Now().Add(o.forTime).UTC().Truncate(time.Second)
-	}
-	if u, err := user.Current(); err == nil {
-		v.By = u.Username
+		now, err := t.fleet.Clock(ctx)
+		if err != nil {
+			return err
+		}
+		v.Until = now.Add(o.forTime).UTC().Truncate(time.Second)
 	}
 	if err := t.limiter.Overrides().Set(ctx, args[0], v); err != nil {
 		return err
@@ -34,35 +28,31 @@ func (t *tool) setOverride(ctx context.Context, args []string, o options) error 
 }
 
 func (t *tool) clearOverride(ctx context.Context, args []string, _ options) error {
-	text, err := t.client.HGet(ctx, key.Escape(t.prefix)+":overrides", args[0]).Result()
-	found := err == nil
-	if !found && !errors.Is(err, redis.Nil) {
-		return cmp.Or(t.limiter.Ping(ctx), err) // Ping says more about a server that fails
-	}
-	if err := t.limiter.Overrides().Clear(ctx, args[0]); err != nil {
-		return err
-	}
-	said := "no override was set"
-	if found {
-		said = "cleared " + text
-		if v := (ratelimit.Override{}); json.Unmarshal([]byte(text), &v) == nil {
-			said = "cleared " + changes(v)
-		}
-	}
-	return t.print(map[string]bool{"set": false, "found": found}, []string{said})
-}
-
-func (t *tool) listOverrides(ctx context.Context, _ []string, _ options) error {
-	all, err := t.limiter.Overrides().All(ctx)
+	all, err := t.limiter.Overrides().List(ctx)
 	if all == nil {
 		return err
 	}
-	lines := [][]string{{"RULE", "CHANGE", "UNTIL", "SET BY", "SET AT"}}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		v := all[name]
-		lines = append(lines, []string{name, changes(v), local(v.Until), v.By, local(v.At)})
+	if err := t.limiter.Overrides().Clear(ctx, args[0], ""); err != nil {
+		return err
 	}
-	return cmp.Or(t.print(all, lines...), err) // err says which overrides cannot be read, or that there are too many
+	i := slices.IndexFunc(all, func(s ratelimit.Setting) bool { return s.Rule == args[0] && s.Key == "" })
+	said := "no override was set"
+	if i >= 0 {
+		said = "cleared " + changes(all[i].Override)
+	}
+	return t.print(map[string]bool{"set": false, "found": i >= 0}, []string{said})
+}
+
+func (t *tool) listOverrides(ctx context.Context, _ []string, _ options) error {
+	all, err := t.limiter.Overrides().List(ctx)
+	if all == nil {
+		return err
+	}
+	lines := [][]string{{"RULE", "KEY", "CHANGE", "UNTIL", "SET BY", "SET AT"}}
+	for _, s := range all {
+		lines = append(lines, []string{s.Rule, s.Key, changes(s.Override), local(s.Until), s.By, local(s.At)})
+	}
+	return cmp.Or(t.print(all, lines...), err) // err says which overrides cannot be read
 }
 
 // changes returns the changes of an override as arguments of a directive.
@@ -70,6 +60,9 @@ func changes(v ratelimit.Override) string {
 	var texts []string
 	if v.Limit != nil {
 		texts = append(texts, fmt.Sprint("limit=", *v.Limit))
+	}
+	if v.Factor != 0 {
+		texts = append(texts, fmt.Sprint("factor=", v.Factor))
 	}
 	if v.Per != 0 {
 		texts = append(texts, "per="+period.Format(v.Per))

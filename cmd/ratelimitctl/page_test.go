@@ -118,7 +118,7 @@ func openShop(t *testing.T, server *redistest.Server) {
 	carrier := ratelimit.Rule{Name: "carrier", Limit: 6, Per: time.Hour, Algorithm: ratelimit.LeakyBucket}
 	codes := wrap.NewRules("shop.Sender.SendCode",
 		ratelimit.Rule{Key: "{phone}", Limit: 1, Per: time.Hour}, ratelimit.Rule{Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour})
-	f := &fleet{quiet, client, t}
+	f := &program{quiet, client, t}
 	f.allow(6, login, "ann")
 	f.allow(1, carrier, "")
 	giveUp := f.wait(3, carrier, "")

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
@@ -31,27 +29,4 @@ func placesOf(due []lua.Due) (places []place) {
 		places = append(places, place{words(d.In), d.Permits})
 	}
 	return places
-}
-
-// overridden returns a rule with its override in the store applied.
-func (t *tool) overridden(ctx context.Context, rule ratelimit.Rule) (ratelimit.Rule, error) {
-	all, err := t.limiter.Overrides().All(ctx)
-	if all == nil {
-		return rule, err
-	}
-	name, _, _ := strings.Cut(rule.Name, "#")
-	o, ok := all[name]
-	if !ok || !o.Until.IsZero() && o.Until.Before(time.Now()) {
-		return rule, nil
-	}
-	if o.Limit != nil {
-		rule.Limit = *o.Limit
-	}
-	if o.Per > 0 {
-		rule.Per = o.Per
-	}
-	if o.Burst > 0 {
-		rule.Burst = o.Burst
-	}
-	return rule, nil
 }

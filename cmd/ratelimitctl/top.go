@@ -7,17 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/stats"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-const (
-	topEvery     = 2 * time.Second // the time between two frames
-	maxProcesses = 1000
-)
+const topEvery = 2 * time.Second // the time between two frames
 
 // clear clears a terminal.
 const clear = "\x1b[H\x1b[2J\x1b[3J"
@@ -52,7 +46,7 @@ func (t *tool) show(ctx context.Context, first bool) error {
 	if err != nil {
 		return err
 	}
-	reports, err := t.reports(ctx)
+	reports, err := t.fleet.Reports(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,34 +72,6 @@ func isTerminal(w io.Writer) bool {
 	}
 	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// reports returns the last report of each process.
-func (t *tool) reports(ctx context.Context) (reports []stats.Report, err error) {
-	prefix := key.Escape(t.prefix)
-	processes, err := t.client.ZRange(ctx, stats.List(prefix), -maxProcesses, -1).Result()
-	if err != nil || len(processes) == 0 {
-		return nil, err
-	}
-	answers, err := t.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, process := range processes {
-			p.Get(ctx, stats.Key(prefix, process))
-		}
-		return nil
-	})
-	for _, answer := range answers {
-		text, failed := answer.(*redis.StringCmd).Result()
-		if failed == redis.Nil {
-			continue // the process is idle or has ended
-		}
-		if failed != nil {
-			return nil, err
-		}
-		if r, err := stats.Parse(text); err == nil {
-			reports = append(reports, r)
-		}
-	}
-	return reports, nil
 }
 
 // named is a rule under the names that people know.

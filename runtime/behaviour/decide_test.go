@@ -310,7 +310,7 @@ func TestCancelledContextIsNoRefusal(t *testing.T) {
 			"Block":   func() error { return s.limiter.Block(ctx, time.Hour, q) },
 			"Blocked": func() error { _, err := s.limiter.Blocked(ctx); return err },
 			"Rules":   func() error { _, err := s.limiter.Rules(ctx); return err },
-			"All":     func() error { _, err := s.limiter.Overrides().All(ctx); return err },
+			"List":    func() error { _, err := s.limiter.Overrides().List(ctx); return err },
 		} {
 			if err := call(); !errors.Is(err, context.Canceled) || errors.Is(err, ratelimit.ErrTooManyRequests) {
 				t.Errorf("%s: got error %v, want one that is context.Canceled", name, err)

@@ -58,7 +58,7 @@ func TestOverrideCountsTheHistory(t *testing.T) {
 		override(t, s.limiter, name, ratelimit.Override{Limit: new(int64(5))})
 		s.admit(t, q)
 		s.refuse(t, q)
-		s.limiter.Overrides().ClearLocal(name)
+		s.limiter.Overrides().ClearLocal(name, "")
 		s.refuse(t, q)
 	})
 }
@@ -72,7 +72,7 @@ func TestOverrideLosesNoPermit(t *testing.T) {
 		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(3))})
 		s.admit(t, q) // the state keeps only three permits
 		s.refuse(t, q)
-		s.limiter.Overrides().ClearLocal("r")
+		s.limiter.Overrides().ClearLocal("r", "")
 		s.admit(t, q)
 		d := s.refuse(t, q)
 		if want := taken.At.Add(time.Hour); !d.At.Add(d.RetryAfter).Equal(want) {
@@ -172,7 +172,7 @@ func TestSettlementUnderAnotherLimit(t *testing.T) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour}, Key: "override"}
 		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(2))})
 		taken := s.admit(t, q)
-		s.limiter.Overrides().ClearLocal("r")
+		s.limiter.Overrides().ClearLocal("r", "")
 		for range 4 {
 			s.admit(t, q)
 		}
@@ -224,7 +224,7 @@ func TestOverrideOfThePeriod(t *testing.T) {
 			if d.RetryAfter <= time.Hour || !strings.HasSuffix(d.Violations[0].Window, "2h") && algorithm != ratelimit.SlidingCounter {
 				t.Errorf("%+v", d)
 			}
-			s.limiter.Overrides().ClearLocal(q.Rule.Name)
+			s.limiter.Overrides().ClearLocal(q.Rule.Name, "")
 			if d := s.refuse(t, q); d.RetryAfter > time.Hour+time.Minute {
 				t.Errorf("%+v", d)
 			}
@@ -293,7 +293,7 @@ func TestOverrideThatDoesNotSuit(t *testing.T) {
 	if err := s.limiter.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron: found per as well") {
 		t.Errorf("got error %v, want one about cron", err)
 	}
-	s.limiter.Overrides().ClearLocal("r")
+	s.limiter.Overrides().ClearLocal("r", "")
 	if err := s.limiter.Overrides().Err(); err != nil {
 		t.Errorf("after the override: %v", err)
 	}

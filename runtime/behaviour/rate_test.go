@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
@@ -27,7 +29,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // limitOf returns the limit in a refusal by the rule. The rule must be exhausted.
 func limitOf(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) int64 {
 	t.Helper()
-	d, err := l.Peek(context.Background(), q)
+	d, err := l.Allow(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestRatesAreFollowed(t *testing.T) {
 		eventually(t, "a program that starts knows an override soon", func() bool { return limitOf(t, starting, q) == 5 })
 		eventually(t, "a limiter that is called all the time follows", func() bool { return limitOf(t, busy, q) == 5 })
 		eventually(t, "a limiter that was idle follows", func() bool { return limitOf(t, idle, q) == 5 })
-		if err := busy.Overrides().Clear(context.Background(), "r"); err != nil {
+		if err := busy.Overrides().Clear(context.Background(), "r", ""); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "a limiter follows the end of an override", func() bool { return limitOf(t, idle, q) == 9 })
@@ -85,7 +87,7 @@ func TestTrySetRate(t *testing.T) {
 		if limit := limitOf(t, s.limiter, q); limit != 3 {
 			t.Errorf("limit %d, want the one that replaced it, 3", limit)
 		}
-		if err := s.limiter.Overrides().Clear(ctx, "r"); err != nil {
+		if err := s.limiter.Overrides().Clear(ctx, "r", ""); err != nil {
 			t.Fatal(err)
 		}
 		if set, err := s.limiter.Overrides().SetNew(ctx, "r", ratelimit.Override{Limit: new(int64(2))}); !set || err != nil {
@@ -101,7 +103,7 @@ func TestTrySetRate(t *testing.T) {
 func TestTrySetRateOverOneThatHasEnded(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		setRate(t, s.limiter, "other", ratelimit.Override{Limit: new(int64(1))})
-		setRate(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(7)), Until: time.Now().Add(-time.Hour)})
+		setRate(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(7)), Until: time.Unix(1, 0)})
 		var set, limit atomic.Int64
 		var all sync.WaitGroup
 		for n := range int64(8) {
@@ -118,8 +120,8 @@ func TestTrySetRateOverOneThatHasEnded(t *testing.T) {
 			})
 		}
 		all.Wait()
-		found, err := s.limiter.Overrides().All(context.Background())
-		if err != nil || set.Load() != 1 || *found["r"].Limit != limit.Load() {
+		found, err := s.limiter.Overrides().List(context.Background())
+		if err != nil || set.Load() != 1 || len(found) != 2 || *found[1].Limit != limit.Load() {
 			t.Errorf("%d programs set an override; there are %v, error %v; want the limit %d", set.Load(), found, err, limit.Load())
 		}
 	})
@@ -135,7 +137,7 @@ func TestOverrideHidesTheRate(t *testing.T) {
 	if limit := limitOf(t, s.limiter, q); limit != 7 {
 		t.Errorf("limit %d, want the process's own", limit)
 	}
-	s.limiter.Overrides().ClearLocal("r")
+	s.limiter.Overrides().ClearLocal("r", "")
 	s.admit(t, q)
 	other := &subject{limiter: ratelimit.New(store, ratelimit.WithPrefix("other"))}
 	fill(t, other)
@@ -148,8 +150,11 @@ func TestMalformedRatesAreIgnored(t *testing.T) {
 	s := onServer(t, server)
 	q := fill(t, s)
 	ctx := context.Background()
-	for rule, text := range map[string]string{"r": `{"limits":1}`, "s": "5", "t": `{"limit":1}`} {
-		if err := client.HSet(ctx, "ratelimit:overrides", rule, text).Err(); err != nil {
+	setRate(t, s.limiter, "t", ratelimit.Override{Limit: new(int64(1))})
+	for rule, text := range map[string]string{"r": `{"limits":1}`, "s": "5", "u": `{"per":"1mo"}`, "v": "{}"} {
+		version := client.Incr(ctx, "ratelimit.fleet:{ratelimit}:version").Val()
+		client.ZAdd(ctx, "ratelimit.fleet:{ratelimit}:versions", redis.Z{Score: float64(version), Member: "override:" + rule})
+		if err := client.HSet(ctx, "ratelimit.fleet:{ratelimit}:settings", "override:"+rule, text).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,9 +172,23 @@ func TestMalformedRatesAreIgnored(t *testing.T) {
 	if limit := limitOf(t, l, q); limit != 1 {
 		t.Errorf("limit %d, want the override that is well-formed", limit)
 	}
-	err := l.Overrides().Err()
-	if err == nil || strings.Count(err.Error(), "; override") != 1 || !strings.Contains(err.Error(), `"limits"`) || !strings.Contains(err.Error(), `rule "s"`) {
-		t.Errorf("got error %v, want one that names two overrides", err)
+	for _, name := range []string{"u", "v"} {
+		unfit := q
+		unfit.Rule.Name = name
+		if _, err := l.Allow(ctx, unfit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, unreadable := l.Overrides().List(ctx)
+	if len(found) != 1 || found[0].Rule != "t" {
+		t.Errorf("listed are %v", found)
+	}
+	for _, err := range []error{l.Overrides().Err(), unreadable} {
+		for _, want := range []string{`"limits"`, `override:s"`, `"1mo"`, "found no change"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got error %v, want one about %s", err, want)
+			}
+		}
 	}
 }
 
@@ -191,8 +210,13 @@ func TestRatesOutliveAnOutage(t *testing.T) {
 		return ok
 	})
 	server.Restart()
+	if _, err := l.Allow(context.Background(), q); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the limiter follows again", func() bool {
-		_, _ = l.Peek(context.Background(), q)
-		return l.Overrides().Err() == nil
+		if limit := limitOf(t, l, q); limit > 1 {
+			t.Fatalf("limit %d after the store came back without data, want what it was before", limit)
+		}
+		return !errors.As(l.Overrides().Err(), new(*ratelimit.StoreError))
 	})
 }

@@ -169,7 +169,7 @@ func TestOutage(t *testing.T) {
 	_, rules := operator.Rules(t.Context())
 	for name, err := range map[string]error{
 		"override": operator.Overrides().Set(t.Context(), "r", ratelimit.Override{Limit: new(int64(2))}),
-		"clear":    operator.Overrides().Clear(t.Context(), "r"), "rules": rules,
+		"clear":    operator.Overrides().Clear(t.Context(), "r", ""), "rules": rules,
 		"block": operator.Block(t.Context(), time.Hour, ratelimit.Request{Rule: rule}),
 	} {
 		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {

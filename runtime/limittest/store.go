@@ -37,7 +37,9 @@ type inner = memory.Store
 
 // NewOutage returns a store that works until Begin.
 func NewOutage(clock *Clock) *Outage {
-	return &Outage{inner: memory.New(clock.Now, memory.MaxKeys, memory.MaxBytes), clock: clock}
+	o := &Outage{inner: memory.New(clock.Now, memory.MaxKeys, memory.MaxBytes), clock: clock}
+	o.Failure = o.failure
+	return o
 }
 
 // Begin makes the store fail with cause from now on. The store keeps its counts. A nil cause means the error "the store is away".
@@ -89,36 +91,4 @@ func (o *Outage) Reset(ctx context.Context, call *engine.Call) (int, error) {
 		return 0, err
 	}
 	return o.inner.Reset(ctx, call)
-}
-
-// Settings implements engine.Settings.
-func (o *Outage) Settings(ctx context.Context, list string) (map[string]string, error) {
-	if err := o.failure(); err != nil {
-		return nil, err
-	}
-	return o.inner.Settings(ctx, list)
-}
-
-// Set implements engine.Settings.
-func (o *Outage) Set(ctx context.Context, list, name, text string, replaces func(old string) bool) (bool, error) {
-	if err := o.failure(); err != nil {
-		return false, err
-	}
-	return o.inner.Set(ctx, list, name, text, replaces)
-}
-
-// Unset implements engine.Settings.
-func (o *Outage) Unset(ctx context.Context, list string, names ...string) error {
-	if err := o.failure(); err != nil {
-		return err
-	}
-	return o.inner.Unset(ctx, list, names...)
-}
-
-// Register implements engine.Settings.
-func (o *Outage) Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error {
-	if err := o.failure(); err != nil {
-		return err
-	}
-	return o.inner.Register(ctx, list, texts, life)
 }

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
@@ -92,100 +89,5 @@ func TestAdjust(t *testing.T) {
 				t.Errorf("%v are left", left)
 			}
 		})
-	}
-}
-
-func TestSettings(t *testing.T) {
-	for name, open := range kinds {
-		t.Run(name, func(t *testing.T) { settings(t, open(t)) })
-	}
-}
-
-func settings(t *testing.T, s *store) {
-	ctx, not0 := context.Background(), func(old string) bool { return old != "0" }
-	for _, step := range []struct {
-		text     string
-		replaces func(old string) bool
-		set      bool
-	}{{"0", not0, true}, {"2", not0, false}, {"3", nil, true}, {"4", not0, true}} {
-		if set, err := s.Set(ctx, "p", "rule", step.text, step.replaces); set != step.set || err != nil {
-			t.Errorf("%s: got %t, %v", step.text, set, err)
-		}
-	}
-	if all, err := s.Settings(ctx, "p"); len(all) != 1 || all["rule"] != "4" || err != nil {
-		t.Errorf("got %v, %v", all, err)
-	}
-	if err := s.Unset(ctx, "p", "rule"); err != nil {
-		t.Error(err)
-	}
-	if all, err := s.Settings(ctx, "p"); len(all) != 0 || err != nil {
-		t.Errorf("got %v, %v", all, err)
-	}
-}
-
-// A text that changes or goes while it is looked at is looked at again.
-func TestSettingsThatChangeMeanwhile(t *testing.T) {
-	server, hook := redistest.Start(t), new(flaky)
-	client := connect(t, server.Addr)
-	client.AddHook(hook)
-	s := New(client, asking...).(*store)
-	for name, step := range map[string]struct {
-		meanwhile   string // a command
-		before      string // another command, instead of during the look
-		set         bool
-		looks, text string
-	}{
-		"changed":         {meanwhile: "HSET p rule theirs", looks: "old theirs", text: "theirs"},
-		"changed back":    {meanwhile: "HSET p rule old", looks: "old old", set: true, text: "ours"},
-		"another":         {meanwhile: "HSET p other theirs", looks: "old old", set: true, text: "ours"},
-		"gone":            {meanwhile: "DEL p", looks: "old", set: true, text: "ours"},
-		"gone at first":   {before: "hget", looks: "", set: true, text: "ours"},
-		"as it was found": {meanwhile: "PING", looks: "old", set: true, text: "ours"},
-	} {
-		server.Do("DEL p")
-		server.Do("HSET p rule old")
-		hook.before = func(cmd redis.Cmder) error {
-			if cmd.Name() == step.before {
-				server.Do("DEL p")
-			}
-			return nil
-		}
-		var looks []string
-		set, err := s.Set(t.Context(), "p", "rule", "ours", func(old string) bool {
-			if looks = append(looks, old); len(looks) == 1 {
-				server.Do(step.meanwhile)
-			}
-			return old == "old"
-		})
-		if text := server.Do("HGET p rule"); set != step.set || err != nil || strings.Join(looks, " ") != step.looks || text != step.text {
-			t.Errorf("%s: set is %t, error %v, looked at %q, the text is %s; want %+v", name, set, err, looks, text, step)
-		}
-	}
-}
-
-// Of a list with too many texts, little more is read than limiters follow.
-func TestSettingsOfALongList(t *testing.T) {
-	s, server := open(t)
-	texts := make(map[string]string)
-	for i := range 100_000 {
-		texts[fmt.Sprint("rule", i)] = strings.Repeat("x", 100)
-	}
-	if err := s.Register(t.Context(), "p", texts, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	server.Do("CONFIG RESETSTAT")
-	found, err := s.Settings(t.Context(), "p")
-	if err != nil || len(found) <= engine.MaxSettings || len(found) > 5*engine.MaxSettings {
-		t.Errorf("got %d texts, error %v", len(found), err)
-	}
-	_, sent, _ := strings.Cut(server.Do("INFO stats"), "total_net_output_bytes:")
-	var bytes int
-	if _, err := fmt.Sscan(sent, &bytes); err != nil || bytes > 5*engine.MaxSettings*200 {
-		t.Errorf("the server sent %d bytes, error %v", bytes, err)
-	}
-	for name, text := range found {
-		if texts[name] != text {
-			t.Fatalf("%s is %q", name, text)
-		}
 	}
 }

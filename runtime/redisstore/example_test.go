@@ -29,5 +29,5 @@ func ExampleNew() {
 func ExampleCommands() {
 	fmt.Println(redisstore.Commands(ratelimit.Rule{Name: "login", Algorithm: ratelimit.FixedWindow, Limit: 5, Per: time.Minute}))
 	// Output:
-	// [DEL EVAL EVALSHA GET HSCAN SET SETRANGE TIME] <nil>
+	// [DEL EVAL EVALSHA GET HMGET HSCAN MGET SET SETRANGE TIME ZRANGEBYSCORE] <nil>
 }

@@ -218,10 +218,16 @@ type settingsOnly struct{ *faulty }
 
 func (f settingsOnly) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "hscan" {
+		return next(ctx, cmd)
+	}
+}
+
+func (f settingsOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "mget" {
 			f.check()
 		}
-		return next(ctx, cmd)
+		return next(ctx, cmds)
 	}
 }
 

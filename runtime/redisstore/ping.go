@@ -33,9 +33,10 @@ func tries(key string) [][]any {
 	return [][]any{
 		{"EVALSHA", unknown, 1, key}, {"EVAL", version, 1, key},
 		{"SET", key, "", "PX", probe.Life}, {"GET", key}, {"GETRANGE", key, 0, 0}, {"SETRANGE", key, 0, ""}, {"STRLEN", key},
-		{"HSCAN", key, 0}, {"LINDEX", key, 0}, {"LLEN", key}, {"LPOP", key}, {"LRANGE", key, 0, 0}, {"LREM", key, 0, ""},
-		{"LSET", key, 0, ""}, {"LTRIM", key, 0, -1}, {"RPUSH", key, ""}, {"ZADD", key, "XX", 0, ""}, {"ZCARD", key}, {"ZCOUNT", key, 0, 0},
-		{"ZRANGE", key, 0, 0}, {"ZREM", key, ""}, {"ZREMRANGEBYRANK", key, 0, 0}, {"ZREMRANGEBYSCORE", key, 0, 0}, {"ZSCORE", key, ""}, {"TIME"},
+		{"HMGET", key, ""}, {"HSCAN", key, 0}, {"LINDEX", key, 0}, {"LLEN", key}, {"LPOP", key}, {"LRANGE", key, 0, 0}, {"LREM", key, 0, ""},
+		{"LSET", key, 0, ""}, {"LTRIM", key, 0, -1}, {"MGET", key}, {"RPUSH", key, ""}, {"ZADD", key, "XX", 0, ""}, {"ZCARD", key},
+		{"ZCOUNT", key, 0, 0}, {"ZRANGE", key, 0, 0}, {"ZRANGEBYSCORE", key, 0, 0}, {"ZREM", key, ""}, {"ZREMRANGEBYRANK", key, 0, 0},
+		{"ZREMRANGEBYSCORE", key, 0, 0}, {"ZSCORE", key, ""}, {"TIME"},
 		{"PEXPIREAT", key, time.Now().UnixMilli() + probe.Life}, {"DEL", key},
 	}
 }

@@ -96,7 +96,7 @@ func TestPingNamesWhatIsDenied(t *testing.T) {
 	if err := as(t, server.Addr, "all", "x").Ping(t.Context(), "p", rulesOfAllKinds()); err != nil {
 		t.Error(err)
 	}
-	for i, command := range append(lua.Commands(rulesOfAllKinds()...), "EVAL", "EVALSHA", "HSCAN") {
+	for i, command := range append(lua.Commands(rulesOfAllKinds()...), "EVAL", "EVALSHA", "HMGET", "HSCAN", "MGET", "ZRANGEBYSCORE") {
 		name := fmt.Sprint("user", i)
 		server.Do("ACL SETUSER " + name + " on >x ~p:* +@all -" + strings.ToLower(command))
 		requirePing(t, as(t, server.Addr, name, "x"), "the user may not run")
@@ -113,7 +113,7 @@ func TestPingGoesByRules(t *testing.T) {
 	server := redistest.Start(t)
 	for i, kind := range engine.Kinds() {
 		rule := &engine.Rule{Kind: kind, Block: int64(i % 2)}
-		commands := append(lua.Commands(rule), "EVAL", "EVALSHA", "HSCAN")
+		commands := append(lua.Commands(rule), "EVAL", "EVALSHA", "HMGET", "HSCAN", "MGET", "ZRANGEBYSCORE")
 		server.Do("ACL SETUSER " + kind.String() + " on >x ~p:* -@all +" + strings.ToLower(strings.Join(commands, " +")))
 		if err := as(t, server.Addr, kind.String(), "x").Ping(t.Context(), "p", []*engine.Rule{rule}); err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -122,7 +122,7 @@ func TestPingGoesByRules(t *testing.T) {
 	if keys := server.Do("KEYS *"); keys != "" {
 		t.Errorf("it left %q", keys)
 	}
-	server.Do("ACL SETUSER nothing on >x ~p:* -@all +del +time +eval +evalsha +hscan")
+	server.Do("ACL SETUSER nothing on >x ~p:* -@all +del +time +eval +evalsha +hmget +hscan +mget +zrangebyscore")
 	if err := as(t, server.Addr, "nothing", "x").Ping(t.Context(), "p", nil); err != nil {
 		t.Error(err)
 	}

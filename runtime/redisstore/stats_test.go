@@ -4,179 +4,132 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
-	"github.com/ratelimit-go/ratelimit/internal/stats"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// published returns the only report of a prefix, or nothing.
-func published(t *testing.T, server *redistest.Server, prefix string) (r stats.Report, there bool) {
+// published returns the only report of a prefix, when there is one that is wanted.
+func published(t *testing.T, client redis.UniversalClient, wanted func(fleet.Report) bool) fleet.Report {
 	t.Helper()
-	process := server.Do("ZRANGE " + stats.List(prefix) + " 0 -1")
-	text := server.Do("GET " + stats.Key(prefix, process))
-	if text == "" {
-		return r, false
+	f := New(client).Fleet("p")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		reports, err := f.Reports(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(reports) == 1 && wanted(reports[0]) {
+			return reports[0]
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("published are %+v", reports)
+		}
 	}
-	r, err := stats.Parse(text)
+}
+
+// sums adds up the history.
+func sums(t *testing.T, client redis.UniversalClient) map[string]fleet.Counts {
+	t.Helper()
+	history, err := New(client).Fleet("p").History(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, true
-}
-
-// Statistics include calls that a block or a limit of 0 refuses, although they reach no server.
-func TestStatsOfBlocks(t *testing.T) {
-	server := redistest.Start(t)
-	synctest.Test(t, func(t *testing.T) {
-		client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
-		defer client.Close()
-		defer time.Sleep(time.Minute) // on the virtual clock, as above
-		l := ratelimit.New(New(client, WithStats(), WithTimeout(time.Minute)), ratelimit.WithPrefix("p"))
-		login := ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}, Key: "eve"}
-		closed := ratelimit.Request{Rule: ratelimit.Rule{Name: "closed", Limit: 0, Per: time.Hour}, Key: "eve"}
-		if err := l.Block(t.Context(), time.Hour, login); err != nil {
-			t.Fatal(err)
+	all := map[string]fleet.Counts{}
+	for _, slot := range history {
+		for _, r := range slot.Rules {
+			c := all[r.Name]
+			c.Add(r.Counts)
+			all[r.Name] = c
 		}
-		own, open := closed, ratelimit.Request{Rule: ratelimit.Rule{Name: "open", Limit: 3, Per: time.Hour}, Key: "eve"}
-		own.Rule.Name, own.Rule.Scope = "own", ratelimit.ScopeInstance // the store does not decide this rule, but its refusal refuses the whole call
-		for _, requests := range [][]ratelimit.Request{{login}, {closed, login}, {closed}, {own, open}} {
-			if _, err := l.Allow(t.Context(), requests...); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := l.Peek(t.Context(), requests...); err != nil {
-				t.Fatal(err)
-			}
-		}
-		pass(stats.Every)
-		r, _ := published(t, server, "p")
-		for _, rule := range r.Rules {
-			want := stats.Counts{Calls: 2, Refused: 2}
-			if rule.Name == "open" {
-				want = stats.Counts{Calls: 1}
-			}
-			if rule.Counts != want || len(rule.Subjects) != 1 || rule.Subjects[0].Name != "eve" {
-				t.Errorf("got %+v, want %+v", rule, want)
-			}
-		}
-		if len(r.Rules) != 3 {
-			t.Errorf("got %+v", r)
-		}
-	})
-}
-
-// A call that asks again at a later time counts when it has its answer. One that fails has none.
-func TestStatsOfCallsWithoutAnswer(t *testing.T) {
-	client := redis.NewClient(&redis.Options{})
-	s := New(client, WithStats()).(*store)
-	_ = client.Close()
-	call := of(minute, 1, "a")
-	if _, err := s.Decide(t.Context(), clone(&call)); err == nil {
-		t.Error("a closed client decides")
 	}
-	call.Claims[0].Wait = second
-	s.stats.note(&call, &engine.Verdict{Now: 1, At: 2})
-	if s.stats.rules != nil {
-		t.Errorf("got %+v", s.stats.rules)
-	}
+	return all
 }
 
-// A process publishes statistics while it decides. They include calls that a remembered refusal answers, but no peeks. An idle process publishes
-// nothing.
+// Statistics include the calls that a block or a limit of 0 refuses, although they reach no server, but no peeks, no calls that fail, and no
+// rules of instance scope. Subjects have the form of keys.
 func TestStats(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
-	synctest.Test(t, func(t *testing.T) {
-		client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
-		defer client.Close()
-		defer time.Sleep(time.Minute) // on the virtual clock: until the store's background work has ended
-		l := ratelimit.New(New(client, WithStats(), WithTimeout(time.Minute)), ratelimit.WithPrefix("p"), ratelimit.WithSubjectHash(make([]byte, 32)))
-		login := ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}
-		shadow := ratelimit.Rule{Name: "shadow", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeShadow}
-		for i := range 10 {
-			requests := []ratelimit.Request{{Rule: login, Key: "ann"}}
-			if i < 3 {
-				requests = append(requests, ratelimit.Request{Rule: shadow})
-			}
-			if _, err := l.Allow(t.Context(), requests...); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := l.Peek(t.Context(), requests...); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, there := published(t, server, "p"); there {
-			t.Error("it was published at once")
-		}
-		pass(stats.Every)
-		r, _ := published(t, server, "p")
-		if got := fmt.Sprintf("%.0f", r.Seconds); got != "5" || len(r.Rules) != 2 {
-			t.Fatalf("got %+v", r)
-		}
-		for _, rule := range r.Rules {
-			want := stats.Counts{Calls: 10, Refused: 7}
-			if rule.Name == "shadow" {
-				want = stats.Counts{Calls: 3, Shadow: 2}
-			}
-			if rule.Tag != "1h" || rule.Counts != want || len(rule.Subjects) != 1 || rule.Subjects[0].Counts != want {
-				t.Errorf("got %+v, want %+v", rule, want)
-			}
-			if strings.Contains(fmt.Sprint(rule), "ann") {
-				t.Errorf("a subject is not hashed: %+v", rule)
-			}
-		}
-		pass(stats.Every)
-		if r, there := published(t, server, "p"); there {
-			t.Errorf("an idle process tells %+v", r)
-		}
-		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: login, Key: "bob"}); err != nil {
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
+	defer client.Close()
+	l := ratelimit.New(New(client, WithStats(), WithTimeout(time.Minute)), ratelimit.WithPrefix("p"), ratelimit.WithSubjectHash(make([]byte, 32)))
+	login := ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}, Key: "eve"}
+	ann := ratelimit.Request{Rule: login.Rule, Key: "ann"}
+	closed := ratelimit.Request{Rule: ratelimit.Rule{Name: "closed", Limit: 0, Per: time.Hour}, Key: "eve"}
+	own, open := closed, ratelimit.Request{Rule: ratelimit.Rule{Name: "open", Limit: 3, Per: time.Hour}, Key: "eve"}
+	own.Rule.Name, own.Rule.Scope = "own", ratelimit.ScopeInstance
+	shadow := ratelimit.Request{Rule: ratelimit.Rule{Name: "shadow", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeShadow}}
+	if err := l.Block(t.Context(), time.Hour, login); err != nil {
+		t.Fatal(err)
+	}
+	for _, requests := range [][]ratelimit.Request{{login}, {closed, login}, {closed}, {own, open}, {shadow}, {shadow}, {shadow}, {ann}, {ann}, {ann}, {ann}} {
+		if _, err := l.Allow(t.Context(), requests...); err != nil {
 			t.Fatal(err)
 		}
-		pass(stats.Every)
-		if r, _ := published(t, server, "p"); len(r.Rules) != 1 || r.Rules[0].Calls != 1 {
-			t.Errorf("got %+v", r)
+		if _, err := l.Peek(t.Context(), requests...); err != nil {
+			t.Fatal(err)
 		}
-		pass(stats.Every)
-	})
-}
-
-// pass lets time pass on the clock of a synctest bubble.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
+		tooMuch := ann
+		tooMuch.Cost = 5
+		if _, err := l.Allow(t.Context(), tooMuch); err == nil {
+			t.Fatal("a call passes that costs too much")
+		}
+	}
+	want := map[string]fleet.Counts{
+		"login": {Calls: 6, Refused: 3}, "closed": {Calls: 2, Refused: 2}, "open": {Calls: 1}, "shadow": {Calls: 3, Shadow: 2},
+	}
+	r := published(t, client, func(r fleet.Report) bool { return len(r.Rules) == len(want) })
+	for _, rule := range r.Rules {
+		if rule.Counts != want[rule.Name] || rule.Tag != "1h" || len(rule.Subjects) == 0 {
+			t.Errorf("got %+v, want %+v", rule, want[rule.Name])
+		}
+		if strings.Contains(fmt.Sprint(rule), "eve") || strings.Contains(fmt.Sprint(rule), "ann") {
+			t.Errorf("a subject is not hashed: %+v", rule)
+		}
+	}
+	if got := sums(t, client); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the history has %+v", got)
+	}
+	for _, key := range client.Keys(t.Context(), "p.seen:*").Val() {
+		if client.TTL(t.Context(), key).Val() < 0 {
+			t.Errorf("%s does not expire", key)
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // the process is idle now
+		if reports, err := New(client).Fleet("p").Reports(t.Context()); err != nil || len(reports) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("an idle process goes on publishing")
+		}
+	}
 }
 
 // The size of a report is bounded, however many rules and subjects callers make.
 func TestStatsAreBounded(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
-	s := as(t, server.Addr, "", "")
-	WithStats()(s)
-	s.stats.rules, s.stats.began = map[uint64]*counted{}, time.Now() // only the test publishes
-	l := ratelimit.New(s, ratelimit.WithPrefix("p"))
-	for i := range 3 * stats.MaxRules {
-		rule := ratelimit.Rule{Name: fmt.Sprint("r", i%(2*stats.MaxRules)), Limit: 1, Per: time.Hour}
-		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: strings.Repeat("x", 1000)}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r0", Limit: 1, Per: time.Hour}, Key: fmt.Sprint(i)}); err != nil {
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
+	defer client.Close()
+	l := ratelimit.New(New(client, WithStats(), WithTimeout(time.Minute)), ratelimit.WithPrefix("p"))
+	call := func(name, key string) {
+		rule := ratelimit.Rule{Name: name, Limit: 1, Per: time.Hour}
+		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: key}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.stats.publish(nil)
-	r, _ := published(t, server, "p")
-	if len(r.Rules) != stats.MaxRules {
-		t.Errorf("told are %d rules", len(r.Rules))
+	for i := range 3 * fleet.MaxReportRules {
+		call("r0", fmt.Sprint(i))
+		call(fmt.Sprint("r", i%(2*fleet.MaxReportRules)), strings.Repeat("x", 1000))
 	}
+	r := published(t, client, func(r fleet.Report) bool { return len(r.Rules) == fleet.MaxReportRules })
 	for _, rule := range r.Rules {
-		if len(rule.Subjects) > stats.MaxSubjects || rule.Name == "r0" && len(rule.Subjects) != stats.MaxSubjects {
+		if len(rule.Subjects) > fleet.MaxSubjects || rule.Name == "r0" && len(rule.Subjects) != fleet.MaxSubjects {
 			t.Errorf("told are %d subjects of %s", len(rule.Subjects), rule.Name)
 		}
-	}
-	if ttl := server.Do("TTL " + stats.Key("p", s.stats.process)); ttl == "-1" || ttl > "30" {
-		t.Errorf("a report expires in %s s", ttl)
 	}
 }

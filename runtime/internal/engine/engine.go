@@ -31,6 +31,8 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
 // Rule is the part that all claims on one rule have in common. It must not be changed once it is in use.
@@ -212,7 +214,9 @@ type Decider interface {
 // Store keeps the states of rules and decides calls on them.
 type Store interface {
 	Decider
-	Settings
+
+	// Fleet returns what the processes of a prefix know in common. Limiters of one prefix in this process get the same.
+	Fleet(prefix string) *fleet.Fleet
 }
 
 // StateError says why a Store could not read a state: a key holds another type, or the layout of a later version. The store works and still
@@ -229,31 +233,6 @@ func (e *StateError) Unwrap() error { return e.Err }
 
 // ErrClosed is the error of a Store whose client was closed.
 var ErrClosed = errors.New("the store's client is closed")
-
-// MaxSettings is the largest number of texts that limiters read of a list. They do not follow a longer list.
-const MaxSettings = 2000
-
-// Settings are lists in a store, which all its processes share. A list holds texts by name. The name of the list itself is a prefix, a colon
-// and a word. Lists last as long as the store's counts.
-type Settings interface {
-	// Settings returns the texts of a list. If there are more than MaxSettings, it may leave some out, but returns more than MaxSettings.
-	Settings(ctx context.Context, list string) (map[string]string, error)
-	// Set sets a text, and reports whether it did. If there is already a text of that name, and replaces is not nil, Set asks replaces whether
-	// to replace it.
-	Set(ctx context.Context, list, name, text string, replaces func(old string) bool) (bool, error)
-	// Unset removes texts.
-	Unset(ctx context.Context, list string, names ...string) error
-	// Register sets texts of a list, which then expires after life, unless more texts are set before.
-	Register(ctx context.Context, list string, texts map[string]string, life time.Duration) error
-}
-
-// Witness is a store that may publish the outcome of calls.
-type Witness interface {
-	// Watches reports whether the store publishes outcomes.
-	Watches() bool
-	// Witness tells the store about a call that was refused without it, by a block or a limit of 0. The claims say which rules refused it.
-	Witness(call *Call)
-}
 
 // Pinger is a store that can say whether it is ready to decide.
 type Pinger interface {

@@ -28,8 +28,8 @@ type spent struct {
 	killed bool // its process was killed, so nobody refunds the call
 }
 
-// fleet is several processes that make calls under the same rules, on one store.
-type fleet struct {
+// group is several processes that make calls under the same rules, on one store.
+type group struct {
 	t       *rapid.T
 	rules   []*Rule
 	limits  []int64
@@ -41,8 +41,8 @@ type fleet struct {
 	now     int64
 }
 
-func drawFleet(t *rapid.T) *fleet {
-	f := &fleet{t: t, now: 1_000_000 * second, lease: rapid.SampledFrom([]int64{1, 10, 100, 500}).Draw(t, "lease")}
+func drawFleet(t *rapid.T) *group {
+	f := &group{t: t, now: 1_000_000 * second, lease: rapid.SampledFrom([]int64{1, 10, 100, 500}).Draw(t, "lease")}
 	for range rapid.IntRange(1, 2).Draw(t, "rules") {
 		r := &Rule{Kind: rapid.SampledFrom([]Kind{SlidingWindow, FixedWindow, Calendar, TokenBucket}).Draw(t, "kind"), Per: 1000, Lease: f.lease}
 		if r.Kind == Calendar {
@@ -58,7 +58,7 @@ func drawFleet(t *rapid.T) *fleet {
 	return f
 }
 
-func (f *fleet) newCall(cost, wait int64) Call {
+func (f *group) newCall(cost, wait int64) Call {
 	var call Call
 	for i, r := range f.rules {
 		cost = min(cost, f.limits[i])
@@ -71,7 +71,7 @@ func (f *fleet) newCall(cost, wait int64) Call {
 }
 
 // step makes one process do something.
-func (f *fleet) step() {
+func (f *group) step() {
 	f.now += rapid.SampledFrom([]int64{0, 0, 1, 3, 10, 60, 300, 1200}).Draw(f.t, "later")
 	h := f.holders[rapid.SampledFrom([]int{0, 1, 2}).Draw(f.t, "process")]
 	cost := rapid.SampledFrom([]int64{1, 1, 1, 3}).Draw(f.t, "cost")
@@ -91,7 +91,7 @@ func (f *fleet) step() {
 	}
 }
 
-func (f *fleet) kill(h *holder) {
+func (f *group) kill(h *holder) {
 	for _, s := range f.spent {
 		s.killed = s.killed || s.of == h
 	}
@@ -99,7 +99,7 @@ func (f *fleet) kill(h *holder) {
 }
 
 // hand admits a call of a process from its lease, or from the next one.
-func (f *fleet) hand(h *holder, cost int64) {
+func (f *group) hand(h *holder, cost int64) {
 	call := f.newCall(cost, 0)
 	cost = call.Claims[0].Cost
 	if h.left >= cost && f.now < h.stop {
@@ -116,12 +116,12 @@ func (f *fleet) hand(h *holder, cost int64) {
 }
 
 // giveBack gives back the unused permits of a lease.
-func (f *fleet) giveBack(h *holder) {
+func (f *group) giveBack(h *holder) {
 	f.adjust(h.call, -h.left)
 	h.left = 0
 }
 
-func (f *fleet) adjust(call Call, delta int64) {
+func (f *group) adjust(call Call, delta int64) {
 	if delta == 0 {
 		return
 	}
@@ -133,14 +133,14 @@ func (f *fleet) adjust(call Call, delta int64) {
 }
 
 // ask admits a call without a lease.
-func (f *fleet) ask(cost, wait int64) {
+func (f *group) ask(cost, wait int64) {
 	call := f.newCall(cost, wait)
 	if v := f.decide(&call); v.Admitted {
 		f.spend(&spent{call: call, at: v.At, cost: call.Claims[0].Cost})
 	}
 }
 
-func (f *fleet) decide(call *Call) Verdict {
+func (f *group) decide(call *Call) Verdict {
 	v := call.Decide(f.cells, f.now)
 	for i, cell := range f.cells {
 		if w, ok := cell.State.(*windows); ok {
@@ -154,10 +154,10 @@ func (f *fleet) decide(call *Call) Verdict {
 	return v
 }
 
-func (f *fleet) spend(s *spent) { f.spent = append(f.spent, s) }
+func (f *group) spend(s *spent) { f.spent = append(f.spent, s) }
 
 // refund gives back the permits of a call or a part of them: to the lease while it lasts, and to the store afterwards.
-func (f *fleet) refund() {
+func (f *group) refund() {
 	if len(f.spent) == 0 {
 		return
 	}
@@ -196,7 +196,7 @@ func TestLeasesNeverExceedTheLimit(t *testing.T) {
 	})
 }
 
-func (f *fleet) require(i int) {
+func (f *group) require(i int) {
 	limit := f.limits[i]
 	for stop, start := range f.windows[i] {
 		if used := f.used(start, stop-1); used > limit {
@@ -224,7 +224,7 @@ func (f *fleet) require(i int) {
 	}
 }
 
-func (f *fleet) used(from, to int64) (n int64) {
+func (f *group) used(from, to int64) (n int64) {
 	for _, s := range f.spent {
 		if from <= s.at && s.at <= to {
 			n += s.cost

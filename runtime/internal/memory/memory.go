@@ -20,8 +20,9 @@ var ErrFull = errors.New("the store in memory is full: raise WithMaxKeys or With
 // Store is an engine.Store in memory. It has no goroutine: calls remove expired entries, a few at a time.
 type Store struct {
 	*table
-	space    *space
-	settings settings
+	Failure func() error // why settings cannot be read and written now; or nil
+	space   *space
+	fleets  fleets
 }
 
 // space separates the counts of stores that share a table. Its address is its identity, so its size must not be zero.

@@ -249,7 +249,7 @@ func (c *counting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // count leaves out the commands that open a connection or read the overrides.
 func (c *counting) count(first redis.Cmder) {
 	switch first.Name() {
-	case "hello", "client", "hscan":
+	case "hello", "client", "mget":
 	default:
 		c.trips.Add(1)
 	}

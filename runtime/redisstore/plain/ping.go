@@ -28,6 +28,7 @@ func (s *store) Ping(ctx context.Context, prefix string, _ []*engine.Rule) error
 func tries(key string) [][]any {
 	return [][]any{
 		{"TIME"}, {"SET", key, zero, "NX", "PX", probe.Life}, {"BITFIELD", key, "GET", integer, 0}, {"BITFIELD_RO", key, "GET", integer, 0},
-		{"STRLEN", key}, {"PEXPIRETIME", key}, {"WATCH", key}, {"UNWATCH"}, {"MULTI"}, {"EXEC"}, {"DEL", key},
+		{"STRLEN", key}, {"PEXPIRETIME", key}, {"WATCH", key}, {"UNWATCH"}, {"MULTI"}, {"EXEC"},
+		{"HMGET", key, ""}, {"HSCAN", key, 0}, {"MGET", key}, {"ZRANGEBYSCORE", key, 0, 0}, {"DEL", key},
 	}
 }

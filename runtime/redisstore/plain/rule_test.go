@@ -172,7 +172,7 @@ func TestOverrides(t *testing.T) {
 	}
 	s.admit(t, ask(hourly, "k"))
 	four := ratelimit.Request{Rule: hourly, Key: "k", Cost: 4} // more than the rule's own limit
-	for _, err := another.Peek(context.Background(), four); err != nil; _, err = another.Peek(context.Background(), four) {
+	for _, err := another.Allow(context.Background(), four); err != nil; _, err = another.Allow(context.Background(), four) {
 		if !errors.As(err, new(*ratelimit.NeverAdmissibleError)) {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -47,15 +48,13 @@ func (s *site) withoutOverrides() *site {
 	return &own
 }
 
-// bare is a store without settings.
+// bare is a store whose fleet is this process.
 type bare struct {
 	engine.Store
 	engine.Limited
 }
 
-func (bare) Settings(context.Context, string) (map[string]string, error) { return nil, nil }
-
-func (bare) Register(context.Context, string, map[string]string, time.Duration) error { return nil }
+func (bare) Fleet(string) *fleet.Fleet { return fleet.NewLocal(time.Now, nil) }
 
 var (
 	hourly = ratelimit.Rule{Name: "hourly", Limit: 3, Per: time.Hour, Algorithm: ratelimit.FixedWindow}

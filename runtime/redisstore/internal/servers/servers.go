@@ -1,4 +1,4 @@
-// Package servers has what the stores on Redis have in common: it finds the server of a subject, keeps lists of texts, and passes notices to
+// Package servers has what the stores on Redis have in common: it finds the server of a subject, has what the fleet knows, and passes notices to
 // the operator. It makes no decisions.
 package servers
 
@@ -11,9 +11,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
@@ -28,6 +30,10 @@ type Servers struct {
 	search *breaker.Breaker // for the search for the server of a subject
 	notify atomic.Pointer[func(string, error)]
 	told   sync.Map // notices that were given
+
+	Counts     bool // processes publish statistics
+	fleetsLock sync.Mutex
+	fleets     map[string]weak.Pointer[fleet.Fleet] // by prefix
 }
 
 // New returns the servers of a client, with a timeout of 250 ms. If client is nil or a nil pointer, it panics with a message that names caller.
@@ -132,7 +138,4 @@ var errDamaged = errors.New("the expiry or the length of a key, or a number in i
 // TellDamage tells the operator, once, that a state was damaged.
 func (s *Servers) TellDamage() { s.Tell("counts were damaged; they start anew", errDamaged) }
 
-var (
-	_ engine.Notifier = (*Servers)(nil)
-	_ engine.Settings = (*Servers)(nil)
-)
+var _ engine.Notifier = (*Servers)(nil)

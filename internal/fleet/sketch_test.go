@@ -1,4 +1,4 @@
-package stats
+package fleet
 
 import (
 	"fmt"
@@ -52,12 +52,12 @@ func TestSketch(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	if r, err := Parse(`{"seconds":5,"rules":[{"name":"r","tag":"1m","calls":3,"subjects":[{"subject":"k","calls":2}]}]}`); err != nil ||
+	if r, err := ParseReport(`{"seconds":5,"rules":[{"name":"r","tag":"1m","calls":3,"subjects":[{"subject":"k","calls":2}]}]}`); err != nil ||
 		r.Rules[0].Calls != 3 || r.Rules[0].Subjects[0].Calls != 2 {
 		t.Errorf("got %+v, error %v", r, err)
 	}
 	for _, text := range []string{``, `[]`, `{}`, `{"seconds":-1}`, `{"seconds":1e9}`, `{"seconds":1,"rules":[` + fmt.Sprintf("%0*d]}", MaxReport, 1)} {
-		if _, err := Parse(text); err == nil {
+		if _, err := ParseReport(text); err == nil {
 			t.Errorf("%.20s: no error", text)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package stats defines the statistics that a process publishes for ratelimitctl top: a sketch for each rule, and the report. It does
-// not know what a rule is, and sends nothing.
-package stats
+package fleet
 
 import (
 	"cmp"

@@ -1,0 +1,163 @@
+package fleet
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+	"weak"
+)
+
+const (
+	beatEvery  = time.Second
+	sayEvery   = 5 // beats
+	firstBeat  = 10 * time.Millisecond
+	tellAgain  = 720 * sayEvery // beats after which a process declares its rules again: an hour
+	spreadFrom = 1000           // versions that a loss must have left behind before reading them is spread
+	spread     = 10 * time.Second
+)
+
+// startBeat starts a chain of timers. It ends with the fleet, which no timer keeps alive, or when the client is closed.
+func (f *Fleet) startBeat() { beatAfter(weak.Make(f), firstBeat) }
+
+func beatAfter(w weak.Pointer[Fleet], d time.Duration) {
+	time.AfterFunc(d, func() {
+		if f := w.Value(); f != nil && f.beat() {
+			next := beatEvery
+			if f.self.beats == 1 {
+				next += rand.N(beatEvery * 9 / 10) // so that processes that start together beat apart
+			}
+			beatAfter(w, next)
+		}
+	})
+}
+
+// beat reads what is new, and says what this process has to say. It reports whether the client is open.
+func (f *Fleet) beat() (open bool) {
+	ctx := context.Background() // the client's own timeouts bound it
+	f.self.beats++
+	_, err := alone(ctx, f, func() (struct{}, error) {
+		f.drop()
+		return struct{}{}, f.exchange(ctx)
+	})
+	return err == nil || !f.server.IsClosed(err)
+}
+
+// exchange is a beat.
+func (f *Fleet) exchange(ctx context.Context) error {
+	s, due := &f.self, f.self.beats%sayEvery == 0
+	if due {
+		if err := f.readClock(ctx); err != nil {
+			return f.noteRead(err)
+		}
+	}
+	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}, Command{"HEXISTS", f.keys.processes, s.id})
+	version, declared := f.changed.version, s.declared
+	if err == nil {
+		epoch, newest := looked(replies[0])
+		err = f.followLater(ctx, epoch, newest)
+	}
+	if f.noteRead(err) != nil {
+		return err
+	}
+	if s.beats == 1 { // a program that ends soon says nothing
+		return nil
+	}
+	missing := replies[1] != int64(1)
+	if err = f.declareNews(ctx, missing); err == nil && (missing || due || version != f.changed.version || declared != s.declared) {
+		err = f.say(ctx, missing)
+	}
+	if err == nil && due && f.stats != nil {
+		err = f.publishReport(ctx)
+	}
+	return err
+}
+
+// followLater follows at once, or after a loss at an instant of its own if there is much to read.
+func (f *Fleet) followLater(ctx context.Context, epoch string, version int64) error {
+	k := &f.changed
+	if loss := epoch != k.epoch && k.looked; loss && version >= spreadFrom {
+		if k.readAt.IsZero() {
+			k.readAt = time.Now().Add(rand.N(spread))
+		}
+		if time.Now().Before(k.readAt) {
+			return nil
+		}
+	}
+	k.readAt = time.Time{}
+	return f.follow(ctx, f.do, epoch, version)
+}
+
+// declareNews writes the rules of this process if some are new, if the store has lost them, or if that is due. While rules become known one
+// after the other, it waits longer each time.
+func (f *Fleet) declareNews(ctx context.Context, missing bool) error {
+	s := &f.self
+	f.mu.Lock()
+	news := s.news && !time.Now().Before(s.again)
+	f.mu.Unlock()
+	if !missing && !news && s.beats%tellAgain != 0 {
+		return nil
+	}
+	if news {
+		s.pause = min(max(2*s.pause, beatEvery), time.Minute)
+		s.again = time.Now().Add(s.pause)
+	}
+	err := f.declare(ctx)
+	if err != nil {
+		f.renew()
+	}
+	return err
+}
+
+// renew makes a later beat declare the rules again.
+func (f *Fleet) renew() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.self.news, f.self.again = true, time.Time{}
+}
+
+// say writes what this process says of itself. A process that was not listed first removes those that are gone.
+func (f *Fleet) say(ctx context.Context, missing bool) error {
+	if missing {
+		all, gone, err := f.processes(ctx)
+		if err != nil {
+			return err
+		}
+		if len(all) >= MaxProcesses {
+			return nil
+		}
+		err = each(gone, func(some []string) error {
+			_, err := f.do(ctx, command("HDEL", f.keys.processes, some...))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := f.clock(ctx); err != nil {
+		return err
+	}
+	replies, err := f.do(ctx, Command{"HSET", f.keys.processes, f.self.id, f.word()},
+		Command{"PEXPIRE", f.keys.processes, (2 * processLife).Milliseconds()}, Command{"HLEN", f.keys.sets}, Command{"HEXISTS", f.keys.sets, f.self.declared})
+	if err != nil {
+		return err
+	}
+	if replies[3] != int64(1) && f.self.declared != "" {
+		f.renew()
+	}
+	return f.noteSets(ctx, replies[2])
+}
+
+// noteSets looks at the rules of other processes if there are new ones.
+func (f *Fleet) noteSets(ctx context.Context, reply any) error {
+	n, _ := reply.(int64)
+	if n == f.self.sets || n > maxSets {
+		return nil
+	}
+	f.self.sets = n
+	others, err := f.sets(ctx, false)
+	if err == nil {
+		own, _, _ := f.own()
+		f.warnOf(own, others)
+	}
+	return err
+}

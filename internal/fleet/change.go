@@ -1,0 +1,364 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// Actor is who makes a change, and why. A program that changes something by itself is the zero Actor.
+type Actor struct{ By, Reason string }
+
+// Change tells people of one command that changed settings or counts. It is a claim of its actor, no proof.
+type Change struct {
+	At     time.Time `json:"at"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+	What   string    `json:"what"` // such as set, clear, block
+	Rule   string    `json:"rule,omitempty"`
+	Key    string    `json:"key,omitempty"`
+	Keys   int       `json:"keys,omitempty"` // how many settings changed, if that is more than one
+	Before *Setting  `json:"before,omitempty"`
+	After  *Setting  `json:"after,omitempty"`
+}
+
+// Edit is a change of settings.
+type Edit struct {
+	Actor    Actor
+	What     string
+	For      time.Duration              // how long the settings hold; 0 leaves their ends
+	Settings []*Setting                 // each replaces the one of its kind, rule and key; a cleared one leaves none
+	Unless   func(before *Setting) bool // nothing changes if this is true of any setting that holds; or nil
+	replaced bool                       // the settings are all that hold: see Import
+}
+
+// Change makes an edit for all processes, and reports whether it did. This process follows at once.
+func (f *Fleet) Change(ctx context.Context, e Edit) (done bool, err error) {
+	return alone(ctx, f, func() (bool, error) {
+		if f.server == nil {
+			return f.changeHere(&e)
+		}
+		if _, err := f.clock(ctx); err != nil {
+			return false, err
+		}
+		for try := 1; ; try++ {
+			done, sent, err := f.try(ctx, &e)
+			if err != nil || sent {
+				return done, err
+			}
+			select { // another process wrote
+			case <-ctx.Done():
+				return false, ctx.Err()
+			case <-time.After(rand.N(time.Duration(min(try, 20)) * 2 * time.Millisecond)):
+			}
+		}
+	})
+}
+
+// try makes an edit, unless another process changes settings meanwhile. It reports whether the edit was to be made, and whether it was sent.
+func (f *Fleet) try(ctx context.Context, e *Edit) (done, sent bool, err error) {
+	var w *writing
+	sent, err = f.server.Try(ctx, f.keys.version, func(do Do) ([]Command, error) {
+		err := f.refresh(ctx, do)
+		if err != nil {
+			return nil, err
+		}
+		if w, err = f.plan(e); err != nil || w == nil {
+			return nil, err
+		}
+		return w.commands(f), nil
+	})
+	if err != nil || !sent || w == nil {
+		return false, sent, err
+	}
+	f.commit(w)
+	return true, true, nil
+}
+
+// writing is an edit as it is written.
+type writing struct {
+	epoch    string
+	version  int64 // of the last setting
+	settings []*Setting
+	texts    []string
+	dead     []string // names to forget
+	note     string   // the change as text; "" if none is noted
+	life     time.Duration
+}
+
+// plan plans an edit of the settings that are known. It returns nil if nothing is to be written.
+func (f *Fleet) plan(e *Edit) (*writing, error) {
+	k, now := &f.changed, f.Now().UTC().Truncate(time.Millisecond)
+	w := &writing{epoch: cmp.Or(k.epoch, newID()), version: k.version}
+	edited := e.Settings
+	if e.replaced {
+		w.epoch, edited = strconv.FormatInt(now.UnixMilli(), 10)+"."+newID(), f.merge(e.Settings, now)
+	}
+	for _, s := range edited {
+		before := k.settings[s.Name()]
+		if e.Unless != nil && before != nil && before.holds(now) && e.Unless(before) {
+			return nil, nil
+		}
+		s = s.copy()
+		s.Until = f.instant(s.Until)
+		w.version++
+		s.version = w.version
+		if !e.replaced {
+			s.At, s.By, s.Reason = now, cmp.Or(e.Actor.By, s.By), e.Actor.Reason
+		}
+		if e.For > 0 {
+			s.Until = now.Add(e.For)
+		}
+		text, err := s.text()
+		if err != nil {
+			return nil, err
+		}
+		w.settings, w.texts = append(w.settings, s), append(w.texts, text)
+	}
+	after := maps.Clone(k.settings)
+	for _, s := range w.settings {
+		after[s.Name()] = s
+	}
+	if err := w.fit(k.settings, after, e, now); err != nil {
+		return nil, err
+	}
+	w.note = e.note(k.settings, w.settings, now)
+	return w, nil
+}
+
+// fit checks the number of settings. It finds dead ones to forget, and the time until which the others matter.
+func (w *writing) fit(before, after map[string]*Setting, e *Edit, now time.Time) error {
+	most := MaxSettings
+	if e.Actor.By == "" {
+		most = MaxByProgram
+	}
+	if held := count(after, now); held > most && held > count(before, now) {
+		return &Unfit{fmt.Sprintf("found %d overrides and blocks; expected at most %d", held, most)}
+	}
+	forever, last := false, now
+	for name, s := range after {
+		switch since := s.deadSince(); {
+		case s.isOver(now, w.version):
+			w.dead = append(w.dead, name)
+		case since.IsZero():
+			forever = true
+		case since.After(last):
+			last = since
+		}
+	}
+	if !forever {
+		w.life = last.Add(2 * deadLife).Sub(now)
+	}
+	return nil
+}
+
+// count returns how many settings hold.
+func count(all map[string]*Setting, now time.Time) (n int) {
+	for _, s := range all {
+		if s.holds(now) {
+			n++
+		}
+	}
+	return n
+}
+
+// commands are those of the transaction that writes the edit.
+func (w *writing) commands(f *Fleet) []Command {
+	all := []Command{{"SET", f.keys.version, w.version}, {"SET", f.keys.epoch, w.epoch}}
+	for i := 0; i < len(w.settings); i += perCommand {
+		set, add := Command{"HSET", f.keys.settings}, Command{"ZADD", f.keys.versions}
+		for j := i; j < min(i+perCommand, len(w.settings)); j++ {
+			set = append(set, w.settings[j].Name(), w.texts[j])
+			add = append(add, w.settings[j].version, w.settings[j].Name())
+		}
+		all = append(all, set, add)
+	}
+	_ = each(w.dead, func(some []string) error {
+		all = append(all, command("HDEL", f.keys.settings, some...), command("ZREM", f.keys.versions, some...))
+		return nil
+	})
+	if w.note != "" {
+		all = append(all, f.noting(w.note)...)
+	}
+	for _, key := range f.keys.ofSettings() {
+		if w.life > 0 {
+			all = append(all, Command{"PEXPIRE", key, w.life.Milliseconds()})
+		} else {
+			all = append(all, Command{"PERSIST", key})
+		}
+	}
+	return all
+}
+
+// commit makes this process follow what was written.
+func (f *Fleet) commit(w *writing) {
+	k := &f.changed
+	if at := imported(w.epoch); at > k.imported {
+		k.settings, k.imported = map[string]*Setting{}, at
+	}
+	for _, s := range w.settings {
+		k.settings[s.Name()] = s
+		delete(k.malformed, s.Name())
+	}
+	for _, name := range w.dead {
+		delete(k.settings, name)
+	}
+	k.epoch, k.version = w.epoch, w.version
+	f.enforce()
+}
+
+// changeHere makes an edit of the settings of a store in this process.
+func (f *Fleet) changeHere(e *Edit) (bool, error) {
+	w, err := f.plan(e)
+	if err != nil || w == nil {
+		return false, err
+	}
+	f.commit(w)
+	if w.note != "" {
+		f.noteHere(w.note)
+	}
+	return true, nil
+}
+
+func (f *Fleet) noteHere(text string) {
+	var c Change
+	if decode(text, &c) == nil {
+		f.done = slices.Insert(f.done, 0, c)
+		f.done = f.done[:min(len(f.done), MaxChanges)]
+	}
+}
+
+// Import replaces the settings of all processes by those of the store and the given ones. Of two for the same rule and key, the newer holds. It
+// ends the state in which processes keep settings that the store has lost.
+func (f *Fleet) Import(ctx context.Context, by Actor, settings []*Setting) error {
+	_, err := f.Change(ctx, Edit{Actor: by, What: "import", Settings: settings, replaced: true})
+	return err
+}
+
+// merge returns the settings of the store and the given ones.
+func (f *Fleet) merge(given []*Setting, now time.Time) []*Setting {
+	all := map[string]*Setting{}
+	for _, s := range f.changed.settings {
+		if !s.lost && s.holds(now) {
+			all[s.Name()] = s
+		}
+	}
+	for _, s := range given {
+		if before := all[s.Name()]; s.holds(now) && (before == nil || s.At.After(before.At)) {
+			all[s.Name()] = s
+		}
+	}
+	var sorted []*Setting
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		sorted = append(sorted, all[name])
+	}
+	return sorted
+}
+
+// note returns the change for people, or "" if there is no actor.
+func (e *Edit) note(before map[string]*Setting, after []*Setting, now time.Time) string {
+	if e.Actor.By == "" {
+		return ""
+	}
+	c := Change{At: now, By: e.Actor.By, Reason: e.Actor.Reason, What: e.What}
+	if len(after) > 0 {
+		c.Rule, c.Key = after[0].Rule, after[0].Key
+	}
+	switch {
+	case len(after) > 1:
+		c.Keys = len(after)
+	case len(after) == 1:
+		if c.Before = before[after[0].Name()]; c.Before != nil && !c.Before.holds(now) {
+			c.Before = nil
+		}
+		if !after[0].Cleared {
+			c.After = after[0]
+		}
+	}
+	return c.text()
+}
+
+// text returns the change as the store has it. If it is too long, it lacks what was before.
+func (c Change) text() string {
+	text, _ := json.Marshal(c) // its times have been marshaled before
+	if len(text) > MaxText {
+		c.Before, c.After = nil, nil
+		text, _ = json.Marshal(c)
+	}
+	return string(text)
+}
+
+// Note adds a change that is none of settings. Without an actor it adds nothing.
+func (f *Fleet) Note(ctx context.Context, c Change) error {
+	if c.By == "" {
+		return nil
+	}
+	_, err := alone(ctx, f, func() (_ struct{}, err error) {
+		now, err := f.clock(ctx)
+		if err != nil {
+			return
+		}
+		c.At = now.UTC().Truncate(time.Millisecond)
+		if f.server == nil {
+			f.noteHere(c.text())
+			return
+		}
+		_, err = f.do(ctx, f.noting(c.text())...)
+		return
+	})
+	return err
+}
+
+func (f *Fleet) noting(text string) []Command {
+	return []Command{
+		{"LPUSH", f.keys.changes, text}, {"LTRIM", f.keys.changes, 0, MaxChanges - 1}, {"PEXPIRE", f.keys.changes, changesLife.Milliseconds()},
+	}
+}
+
+// Changes returns the newest changes, the last one first.
+func (f *Fleet) Changes(ctx context.Context) ([]Change, error) {
+	return alone(ctx, f, func() (all []Change, err error) {
+		if f.server == nil {
+			return slices.Clone(f.done), nil
+		}
+		for from := 0; from < MaxChanges; from += perCommand {
+			replies, err := f.do(ctx, Command{"LRANGE", f.keys.changes, from, from + perCommand - 1})
+			if err != nil {
+				return nil, err
+			}
+			found := texts(replies[0])
+			for _, text := range found {
+				var c Change
+				if decode(text, &c) == nil {
+					all = append(all, c)
+				}
+			}
+			if len(found) < perCommand {
+				break
+			}
+		}
+		return all, nil
+	})
+}
+
+// MaxSaid bounds the name of an actor and a reason, in bytes.
+const MaxSaid = 200
+
+// Check returns what is wrong with an actor, or "".
+func (a Actor) Check() string {
+	for _, text := range []string{a.By, a.Reason} {
+		if len(text) > MaxSaid || !utf8.ValidString(text) {
+			return fmt.Sprintf("found %d bytes; expected at most %d of UTF-8: %s", len(text), MaxSaid, printable.Text(text, 32))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,278 @@
+// Package fleet keeps what the processes of one prefix on a store know in common: their rules, the processes themselves, and the settings that
+// operators and programs make while they run. It does not decide calls, and it does not know what a rule means.
+//
+// On a server, everything is in plain keys of one slot. A beat reads and writes them once a second; no call waits for it. In a store in
+// process the fleet is this process: nothing beats, and a change is in force at once.
+//
+// Time is that of the store: its clock is kept as an offset to this process's monotonic clock. Order goes by version, never by time.
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The bounds of what a fleet keeps.
+const (
+	MaxSettings  = 10_000 // settings in force
+	MaxByProgram = 9_000  // of these, those that programs without an actor can make
+	MaxText      = 1000   // bytes of a setting, a rule, a process or a change
+	MaxRules     = 1000
+	MaxProcesses = 2000
+	MaxChanges   = 1000
+
+	perCommand  = 100            // names in one command
+	deadLife    = 24 * time.Hour // how long a setting that was cleared or has ended is kept
+	changesLife = 365 * 24 * time.Hour
+	seenLife    = 24 * time.Hour // how long rules are kept after the last process that declared them
+	timeout     = 5 * time.Second
+)
+
+// Command is a command of Redis.
+type Command = []any
+
+// Do sends commands together: see Server.
+type Do = func(ctx context.Context, commands ...Command) ([]any, error)
+
+// Server is the server, or the node of a cluster, that has the keys of a fleet.
+type Server interface {
+	// Do sends commands together, and returns their replies. A missing text is nil.
+	Do(ctx context.Context, commands ...Command) ([]any, error)
+	// Try calls do, and sends its commands as one transaction, if there are any. It reports false, and changes nothing, if another client changed the key since
+	// Try began.
+	Try(ctx context.Context, key string, do func(Do) ([]Command, error)) (bool, error)
+	// Time returns the clock of the server that has the key.
+	Time(ctx context.Context, key string) (time.Time, error)
+	// IsClosed reports whether an error says that the program has closed the client.
+	IsClosed(err error) bool
+}
+
+// Fleet is what this process knows of the processes of one prefix on a store.
+type Fleet struct {
+	server  Server           // nil if the store is in this process
+	local   func() time.Time // the clock of a store in this process
+	failure func() error     // why a store in this process fails now; or nil
+	keys    keys
+	logger  atomic.Pointer[slog.Logger]
+	offset  atomic.Int64 // nanoseconds from this process's clock to the server's
+	synced  atomic.Bool  // the offset is known
+	inForce atomic.Pointer[InForce]
+	status  atomic.Pointer[Status]
+	stats   *Statistics // or nil
+
+	turn     chan struct{} // holds a value while the settings below are read or written
+	changed  known
+	unlogged []line
+	panicked bool     // a panic was logged
+	done     []Change // of a store in this process: the changes, the newest first
+
+	mu   sync.Mutex
+	self self
+}
+
+// New returns the fleet of a prefix on a server. If counts is true, it publishes statistics.
+func New(server Server, prefix string, counts bool) *Fleet {
+	f := &Fleet{server: server, keys: keysOf(prefix), turn: make(chan struct{}, 1)}
+	f.changed.start()
+	f.status.Store(new(Status))
+	f.self.start()
+	if counts {
+		f.stats = newStatistics()
+	}
+	return f
+}
+
+// NewLocal returns the fleet of a store in this process, with its clock. If failure returns an error, reading and writing fail with it.
+func NewLocal(now func() time.Time, failure func() error) *Fleet {
+	f := New(nil, "", false)
+	f.local, f.failure = now, failure
+	return f
+}
+
+// LogTo sets where the fleet logs, unless it is set.
+func (f *Fleet) LogTo(logger *slog.Logger) { f.logger.CompareAndSwap(nil, logger) }
+
+// line is a line for the log.
+type line struct {
+	level slog.Level
+	text  string
+	args  []any
+}
+
+// warn logs after the settings are free again, because a log handler may use the fleet.
+func (f *Fleet) warn(text string, args ...any) {
+	f.unlogged = append(f.unlogged, line{slog.LevelWarn, text, args})
+}
+
+// release lets others read or write the settings.
+func (f *Fleet) release() {
+	lines := f.unlogged
+	f.unlogged = nil
+	<-f.turn
+	for _, l := range lines {
+		if logger := f.logger.Load(); logger != nil {
+			logger.Log(context.Background(), l.level, l.text, l.args...)
+		}
+	}
+}
+
+// keys are the names under which a server has what a fleet knows.
+type keys struct{ settings, versions, version, epoch, changes, rules, sets, processes, reports, history string }
+
+func keysOf(prefix string) keys {
+	slot := ":{" + cmp.Or(prefix, "-") + "}:"
+	settings, seen := prefix+".fleet"+slot, prefix+".seen"+slot
+	return keys{
+		settings + "settings", settings + "versions", settings + "version", settings + "epoch", settings + "changes",
+		seen + "rules", seen + "sets", seen + "processes", seen + "report:", seen + "history:",
+	}
+}
+
+// ofSettings are the keys whose expiry is that of the settings.
+func (k *keys) ofSettings() []string { return []string{k.settings, k.versions, k.version, k.epoch} }
+
+var began = time.Now()
+
+// Now returns the time by the store's clock, if that was read before: see Clock. Settings in force were read together with it.
+func (f *Fleet) Now() time.Time {
+	if f.local != nil {
+		return f.local()
+	}
+	return began.Round(0).Add(time.Since(began) + time.Duration(f.offset.Load()))
+}
+
+// do sends commands to the server.
+func (f *Fleet) do(ctx context.Context, commands ...Command) ([]any, error) {
+	return f.server.Do(ctx, commands...)
+}
+
+// instant returns a time by the store's clock. A time that was computed from time.Now keeps its distance from now.
+func (f *Fleet) instant(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	if f.local == nil && t != t.Round(0) {
+		t = f.Now().Add(time.Until(t))
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}
+
+// Clock returns the time by the store's clock, which it reads unless it is known.
+func (f *Fleet) Clock(ctx context.Context) (time.Time, error) {
+	return alone(ctx, f, func() (time.Time, error) { return f.clock(ctx) })
+}
+
+func (f *Fleet) clock(ctx context.Context) (time.Time, error) {
+	if f.server == nil || f.synced.Load() {
+		return f.Now(), nil
+	}
+	err := f.readClock(ctx)
+	return f.Now(), err
+}
+
+// readClock reads the server's clock.
+func (f *Fleet) readClock(ctx context.Context) error {
+	sent := time.Since(began)
+	at, err := f.server.Time(ctx, f.keys.version)
+	if err != nil {
+		return err
+	}
+	between := (sent + time.Since(began)) / 2
+	f.offset.Store(int64(at.Sub(began.Round(0).Add(between))))
+	f.synced.Store(true)
+	return nil
+}
+
+// alone returns what do returns, which runs while nothing else reads or writes the settings. If ctx ends first,
+// alone returns its cause, and do goes on: a client may wait for a reply longer than ctx lasts.
+func alone[T any](ctx context.Context, f *Fleet, do func() (T, error)) (v T, err error) {
+	select {
+	case <-ctx.Done():
+		return v, context.Cause(ctx)
+	default:
+	}
+	select {
+	case f.turn <- struct{}{}:
+	case <-ctx.Done():
+		return v, context.Cause(ctx)
+	}
+	if ctx.Done() == nil || f.server == nil {
+		defer f.release()
+		return guarded(f, do)
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer f.release()
+		v, err := guarded(f, do)
+		answered <- answer{v, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return v, context.Cause(ctx)
+	}
+}
+
+// guarded runs do. If do panics, for example in a hook of the store's client, that is an error.
+func guarded[T any](f *Fleet, do func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = f.noteRead(fmt.Errorf("the store panicked: %v", p))
+			if !f.panicked {
+				f.panicked = true
+				f.unlogged = append(f.unlogged, line{slog.LevelError, "the rate limit store panicked", []any{"panic", fmt.Sprint(p), "stack", string(debug.Stack())}})
+			}
+		}
+	}()
+	if f.failure != nil {
+		if err := f.failure(); err != nil {
+			return v, err
+		}
+	}
+	return do()
+}
+
+// each calls send with at most perCommand of the values at a time.
+func each[T any](values []T, send func(some []T) error) error {
+	for len(values) > 0 {
+		n := min(len(values), perCommand)
+		if err := send(values[:n]); err != nil {
+			return err
+		}
+		values = values[n:]
+	}
+	return nil
+}
+
+// command returns a command with further arguments.
+func command[T any](name, key string, args ...T) Command {
+	c := Command{name, key}
+	for _, arg := range args {
+		c = append(c, arg)
+	}
+	return c
+}
+
+// texts returns the texts of an array in a reply. A missing one is "".
+func texts(reply any) []string {
+	array, _ := reply.([]any)
+	all := make([]string, len(array))
+	for i, v := range array {
+		all[i], _ = v.(string)
+	}
+	return all
+}
+
+func newID() string { return rand.Text()[:16] }

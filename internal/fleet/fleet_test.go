@@ -1,0 +1,593 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// entries is a hook that fails the test if a command of a client has more than a hundred entries.
+type entries struct {
+	t     *testing.T
+	count atomic.Int64
+	ahead time.Duration // of the server's clock, as the client sees it
+}
+
+func (e *entries) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (e *entries) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		e.check(cmd)
+		return err
+	}
+}
+
+func (e *entries) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			e.check(cmd)
+		}
+		return err
+	}
+}
+
+func (e *entries) check(cmd redis.Cmder) {
+	e.count.Add(1)
+	switch c := cmd.(type) {
+	case *redis.TimeCmd:
+		c.SetVal(c.Val().Add(e.ahead))
+	case *redis.Cmd:
+		reply, _ := c.Val().([]any)
+		if len(reply) == 2 {
+			if page, ok := reply[1].([]any); ok {
+				reply = page
+			}
+		}
+		if len(c.Args()) > 202 || len(reply) > 200 {
+			e.t.Errorf("%s: %d arguments, %d entries of the reply", c.Name(), len(c.Args()), len(reply))
+		}
+	}
+}
+
+// client returns a client of a server whose clock is ahead of this process's.
+func client(t *testing.T, addr string, ahead time.Duration) (*redis.Client, *entries) {
+	c := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true})
+	t.Cleanup(func() { _ = c.Close() })
+	e := &entries{t: t, ahead: ahead}
+	c.AddHook(e)
+	return c, e
+}
+
+// of returns the fleet of a prefix, as another process has it.
+func of(c redis.UniversalClient, prefix string) *fleet.Fleet {
+	return redisstore.New(c).(interface{ Fleet(string) *fleet.Fleet }).Fleet(prefix)
+}
+
+func override(rule, key string, limit int64) *fleet.Setting {
+	return &fleet.Setting{Kind: fleet.Override, Rule: rule, Key: key, AllKeys: key == "", Values: fleet.Values{Limit: &limit}}
+}
+
+func set(t *testing.T, f *fleet.Fleet, by string, settings ...*fleet.Setting) {
+	t.Helper()
+	if done, err := f.Change(t.Context(), fleet.Edit{Actor: fleet.Actor{By: by}, What: "set", Settings: settings}); err != nil || !done {
+		t.Fatalf("set: %t, %v", done, err)
+	}
+}
+
+func clear(s *fleet.Setting) *fleet.Setting {
+	return &fleet.Setting{Kind: s.Kind, Rule: s.Rule, Key: s.Key, AllKeys: s.AllKeys, Cleared: true}
+}
+
+// limit returns the limit in force for a key, or -1.
+func limit(f *fleet.Fleet, rule, key string) int64 {
+	in := f.InForce()
+	if in == nil || in.Of(rule) == nil {
+		return -1
+	}
+	s := in.Of(rule).All
+	if k := in.Of(rule).OfKey(key); k != nil && k.Override != nil {
+		s = k.Override
+	}
+	if s == nil {
+		return -1
+	}
+	return *s.Limit
+}
+
+func isUnfit(err error) bool {
+	_, ok := errors.AsType[*fleet.Unfit](err)
+	return ok
+}
+
+// Many processes write at the same time, and others follow. In the end all know the same, and nothing was lost.
+func TestManyWriters(t *testing.T) {
+	server := redistest.Start(t)
+	want := map[string]int64{}
+	var mu sync.Mutex
+	var writers sync.WaitGroup
+	for w := range 6 {
+		c, _ := client(t, server.Addr, 0)
+		f := of(c, "p")
+		writers.Go(func() {
+			for i := range 25 {
+				key, n := fmt.Sprint("k", w, "-", rand.IntN(10)), int64(w*100+i)
+				if _, err := f.Change(t.Context(), fleet.Edit{Actor: fleet.Actor{By: "ann"}, What: "set", Settings: []*fleet.Setting{override("r", key, n)}}); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				want[key] = n
+				mu.Unlock()
+			}
+		})
+	}
+	var followers []*fleet.Fleet
+	for range 20 {
+		c, _ := client(t, server.Addr, 0)
+		f := of(c, "p")
+		followers = append(followers, f)
+		for range 3 {
+			f.Beat()
+		}
+	}
+	writers.Wait()
+	for _, f := range followers {
+		f.Beat()
+		for key, n := range want {
+			if got := limit(f, "r", key); got != n {
+				t.Fatalf("%s: got %d, want %d", key, got, n)
+			}
+		}
+		if len(f.Known()) != len(want) || !reflect.DeepEqual(f.Known(), followers[0].Known()) {
+			t.Fatalf("got %v", f.Known())
+		}
+	}
+	changes, err := followers[0].Changes(t.Context())
+	if err != nil || len(changes) != 150 || changes[0].By != "ann" || changes[0].What != "set" || changes[0].After == nil {
+		t.Errorf("%d changes, %v", len(changes), err)
+	}
+}
+
+// A follower that beats now and then knows what a model knows, whatever is set, cleared, and ended.
+func TestFollowsModel(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	other, _ := client(t, server.Addr, 0)
+	writer, follower := of(c, "p"), of(other, "p")
+	model := map[string]int64{}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 400 {
+		key := fmt.Sprint("k", random.IntN(30))
+		switch random.IntN(5) {
+		case 0:
+			set(t, writer, "", clear(override("r", key, 0)))
+			delete(model, key)
+		case 1:
+			gone := override("r", key, 3)
+			gone.Until = writer.Now().Add(-time.Minute)
+			set(t, writer, "", gone)
+			delete(model, key)
+		case 2:
+			follower.Beat()
+			for i := range 30 {
+				key := fmt.Sprint("k", i)
+				want, there := model[key]
+				if got := limit(follower, "r", key); there && got != want || !there && got != -1 {
+					t.Fatalf("%s: got %d, want %d %t", key, got, want, there)
+				}
+			}
+		default:
+			n := random.Int64N(100)
+			set(t, writer, "", override("r", key, n))
+			model[key] = n
+		}
+	}
+}
+
+// A process keeps what it knows in force if the store loses its settings, until an import or their ends. It says so.
+func TestLoss(t *testing.T) {
+	for name, lose := range map[string]func(*redistest.Server){
+		"flushed": func(s *redistest.Server) { s.Do("FLUSHALL") },
+		"new":     func(s *redistest.Server) { s.Stop(); s.Restart() },
+		"another": func(s *redistest.Server) {
+			s.Do("SET p.fleet:{p}:epoch other")
+			s.Do("DEL p.fleet:{p}:settings p.fleet:{p}:versions")
+		},
+		"older import": func(s *redistest.Server) {
+			s.Do("SET p.fleet:{p}:epoch 1000.other")
+			s.Do("DEL p.fleet:{p}:settings p.fleet:{p}:versions")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			c, _ := client(t, server.Addr, 0)
+			tools, _ := client(t, server.Addr, 0)
+			process, idle, tool := of(c, "p"), of(tools, "p"), of(tools, "p")
+			idle.Beat()
+			if err := tool.Import(t.Context(), fleet.Actor{By: "kim"}, nil); err != nil { // the epoch is that of an import
+				t.Fatal(err)
+			}
+			soon := override("soon", "", 7)
+			soon.Until = tool.Now().Add(time.Hour)
+			set(t, tool, "kim", override("r", "", 1), override("r", "ann", 2), soon)
+			process.Beat()
+			lose(server)
+			for range 3 { // the pool's connections to the old server
+				process.Beat()
+			}
+			if got := []int64{limit(process, "r", "x"), limit(process, "r", "ann"), limit(process, "soon", "x")}; !slices.Equal(got, []int64{1, 2, 7}) {
+				t.Fatalf("got %d", got)
+			}
+			if process.Status().Lost != 3 {
+				t.Errorf("got %+v", process.Status())
+			}
+			fresh, _ := client(t, server.Addr, 0)
+			tool = of(fresh, "p")
+			set(t, tool, "kim", override("r", "", 10)) // holds, although the rest is lost
+			process.Beat()
+			if got := []int64{limit(process, "r", "x"), limit(process, "r", "ann")}; !slices.Equal(got, []int64{10, 2}) || process.Status().Lost != 2 {
+				t.Fatalf("got %d, %+v", got, process.Status())
+			}
+			kept := override("r", "bob", 5)
+			kept.By, kept.Reason, kept.At = "eve", "abuse", tool.Now().Add(-time.Hour)
+			old := override("r", "", 99)
+			old.At = tool.Now().Add(-time.Hour)
+			if err := tool.Import(t.Context(), fleet.Actor{By: "kim"}, []*fleet.Setting{kept, old}); err != nil {
+				t.Fatal(err)
+			}
+			process.Beat()
+			got := []int64{limit(process, "r", "x"), limit(process, "r", "ann"), limit(process, "r", "bob"), limit(process, "soon", "")}
+			if !slices.Equal(got, []int64{10, 10, 5, -1}) || process.Status().Lost != 0 {
+				t.Errorf("got %d, %+v", got, process.Status())
+			}
+			if text := process.Known()["override:r:{bob}"]; !strings.Contains(text, `"by":"eve","reason":"abuse"`) {
+				t.Errorf("got %s", text)
+			}
+		})
+	}
+}
+
+// A store with an older copy of its data loses what came after the copy. New settings hold.
+func TestRestored(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	process := of(c, "p")
+	set(t, process, "", override("a", "", 1), override("b", "", 1))
+	copied := map[string]string{}
+	for _, key := range []string{"settings", "versions", "version", "epoch"} {
+		copied[key] = c.Dump(t.Context(), "p.fleet:{p}:"+key).Val()
+	}
+	set(t, process, "", override("a", "", 2))
+	set(t, process, "", clear(override("b", "", 0)))
+	for key, dump := range copied {
+		c.RestoreReplace(t.Context(), "p.fleet:{p}:"+key, 0, dump)
+	}
+	process.Beat()
+	if limit(process, "a", "") != 2 || limit(process, "b", "") != -1 || process.Status().Lost != 1 {
+		t.Fatalf("got %d, %d, %+v", limit(process, "a", ""), limit(process, "b", ""), process.Status())
+	}
+	other, _ := client(t, server.Addr, 0)
+	writer := of(other, "p")
+	if err := writer.Follow(t.Context()); err != nil || limit(writer, "b", "") != 1 {
+		t.Fatalf("got %d, %v", limit(writer, "b", ""), err)
+	}
+	set(t, writer, "", override("a", "", 3))
+	process.Beat()
+	if limit(process, "a", "") != 3 || process.Status().Lost != 0 {
+		t.Errorf("got %d, %+v", limit(process, "a", ""), process.Status())
+	}
+}
+
+// Rules and processes are known again at the beat after a server lost them.
+func TestSeenAgain(t *testing.T) {
+	server := redistest.Start(t)
+	var processes []*fleet.Fleet
+	for i := range 3 {
+		c, _ := client(t, server.Addr, 0)
+		f := of(c, "p")
+		f.Hide()
+		f.Register(fleet.Rule{Name: "r", Tag: "1m", Text: fmt.Sprintf(`{"limit":%d}`, min(i, 1))})
+		for range 2 {
+			f.Beat()
+		}
+		processes = append(processes, f)
+	}
+	c, _ := client(t, server.Addr, 0)
+	tool := of(c, "p")
+	check := func() {
+		t.Helper()
+		rules, err := tool.Rules(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		for _, r := range rules {
+			got[r.Text] = r.Processes
+			if d := tool.Now().Sub(r.Seen); d < -time.Second || d > time.Minute {
+				t.Errorf("seen %s ago", d)
+			}
+		}
+		if want := map[string]int{`{"limit":0}`: 1, `{"limit":1}`: 2}; !maps.Equal(got, want) {
+			t.Errorf("got %v", got)
+		}
+		all, err := tool.Processes(t.Context())
+		if err != nil || len(all) != 3 || all[0].Program != "github.com/ratelimit-go/ratelimit/internal/fleet.test" && all[0].Program == "" || all[0].PID == 0 {
+			t.Errorf("got %+v, %v", all, err)
+		}
+	}
+	check()
+	server.Do("FLUSHALL")
+	for _, f := range processes {
+		f.Beat()
+	}
+	check()
+	server.Do("DEL p.seen:{p}:rules p.seen:{p}:sets")
+	for _, f := range processes {
+		for range 6 {
+			f.Beat()
+		}
+	}
+	check()
+	for _, key := range strings.Fields(server.Do("KEYS *")) {
+		if ttl := server.Do("PTTL " + key); ttl == "-1" {
+			t.Errorf("%s does not expire", key)
+		}
+	}
+}
+
+// Nothing depends on the clocks of processes: settings are made, hold and end by the store's clock.
+func TestClocks(t *testing.T) {
+	for _, ahead := range []time.Duration{2 * time.Hour, -2 * time.Hour, 10 * time.Minute, 0} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			c, _ := client(t, server.Addr, ahead)
+			f := of(c, "p")
+			f.Hide()
+			f.Register(fleet.Rule{Name: "r", Tag: "1m", Text: "{}"})
+			f.Beat()
+			f.Beat()
+			right := time.Now().Add(ahead) // the store's clock
+			short, long := override("short", "", 1), override("long", "", 1)
+			short.Until, long.Until = time.Now().Add(300*time.Millisecond), time.Now().Add(time.Minute) // by the process's clock
+			exact := override("exact", "", 1)
+			exact.Until = right.Add(time.Hour).Round(0) // an instant
+			set(t, f, "kim", short, long, exact)
+			other, _ := client(t, server.Addr, ahead)
+			follower := of(other, "p")
+			follower.Beat()
+			for _, p := range []*fleet.Fleet{f, follower} {
+				if limit(p, "short", "") != 1 || limit(p, "long", "") != 1 || limit(p, "exact", "") != 1 {
+					t.Fatal("a setting does not hold")
+				}
+			}
+			settings, err := f.List(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends := map[string]time.Duration{"short": 300 * time.Millisecond, "long": time.Minute, "exact": time.Hour}
+			for _, s := range settings {
+				if d := s.Until.Sub(right) - ends[s.Rule]; d.Abs() > 20*time.Second {
+					t.Errorf("%s ends at %s, %s off", s.Rule, s.Until, d)
+				}
+				if d := s.At.Sub(right); d.Abs() > 20*time.Second {
+					t.Errorf("%s was made at %s", s.Rule, s.At)
+				}
+			}
+			time.Sleep(time.Until(right.Add(-ahead).Add(400 * time.Millisecond)))
+			for _, p := range []*fleet.Fleet{f, follower} {
+				p.Beat()
+				if limit(p, "short", "") != -1 || limit(p, "long", "") != 1 {
+					t.Errorf("after the end: %d, %d", limit(p, "short", ""), limit(p, "long", ""))
+				}
+			}
+			if all, err := follower.Processes(t.Context()); err != nil || len(all) != 2 || (all[0].Ahead+ahead).Abs() > 20*time.Second {
+				t.Errorf("got %+v, %v", all, err)
+			}
+		})
+	}
+}
+
+// A fleet keeps at most so many settings; some are kept for actors. Cleared ones take no room, and are forgotten.
+func TestBounds(t *testing.T) {
+	server := redistest.Start(t)
+	c, e := client(t, server.Addr, 0)
+	f := of(c, "p")
+	var all []*fleet.Setting
+	for i := range fleet.MaxByProgram {
+		all = append(all, override("r", fmt.Sprint("k", i), int64(i)))
+	}
+	set(t, f, "", all...)
+	change := func(by string, settings ...*fleet.Setting) error {
+		_, err := f.Change(t.Context(), fleet.Edit{Actor: fleet.Actor{By: by}, What: "set", Settings: settings})
+		return err
+	}
+	if err := change("", override("r", "more", 1)); !isUnfit(err) {
+		t.Fatalf("got %v", err)
+	}
+	if err := change("", override("r", "k1", 5)); err != nil {
+		t.Fatal(err)
+	}
+	var more []*fleet.Setting
+	for i := range fleet.MaxSettings - fleet.MaxByProgram {
+		more = append(more, override("s", fmt.Sprint("k", i), int64(i)))
+	}
+	set(t, f, "kim", more...)
+	if err := change("kim", override("r", "more", 1)); !isUnfit(err) {
+		t.Fatalf("got %v", err)
+	}
+	other, counted := client(t, server.Addr, 0)
+	follower := of(other, "p")
+	follower.Beat()
+	if n := len(follower.Known()); n != fleet.MaxSettings || limit(follower, "r", "k8999") != 8999 || limit(follower, "r", "k1") != 5 {
+		t.Errorf("%d settings", n)
+	}
+	t.Logf("%d commands to write %d settings, %d to read them", e.count.Load(), fleet.MaxSettings, counted.count.Load())
+	for i := range 3 * fleet.MaxSettings / 1000 { // other keys are set and cleared
+		var some, cleared []*fleet.Setting
+		for j := range 1000 {
+			s := more[j]
+			if i > 0 {
+				s = override("t", fmt.Sprint(i, "-", j), 1)
+				some = append(some, s)
+			}
+			cleared = append(cleared, clear(s))
+		}
+		if i > 0 {
+			set(t, f, "kim", some...)
+		}
+		set(t, f, "kim", cleared...)
+	}
+	if n := c.HLen(t.Context(), "p.fleet:{p}:settings").Val(); n > 2*fleet.MaxSettings+1000 {
+		t.Errorf("%d settings are kept", n)
+	}
+	follower.Beat()
+	if !reflect.DeepEqual(follower.Known(), f.Known()) {
+		t.Errorf("%d and %d settings", len(follower.Known()), len(f.Known()))
+	}
+	if n := c.LLen(t.Context(), "p.fleet:{p}:changes").Val(); n > fleet.MaxChanges {
+		t.Errorf("%d changes", n)
+	}
+	long := override(strings.Repeat("x", 900), "", 1)
+	long.Reason = strings.Repeat("y", 200)
+	if err := change(strings.Repeat("z", 200), long); err == nil {
+		t.Error("a long setting is set")
+	}
+}
+
+// A cluster's client and a ring's find the keys of a fleet.
+func TestServers(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3)
+	a, b := redistest.Start(t), redistest.Start(t)
+	for name, c := range map[string]redis.UniversalClient{
+		"cluster": redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()}),
+		"ring":    redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Addr, "b": b.Addr}}),
+		"resp2":   redis.NewClient(&redis.Options{Addr: a.Addr, Protocol: 2, PoolSize: 1}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer c.Close()
+			for _, prefix := range []string{"p", "q", "other", "ratelimit"} {
+				f, follower := of(c, prefix), of(c, prefix)
+				set(t, f, "kim", override("r", "", 4), override("r", "ann", 5))
+				follower.Beat()
+				follower.Beat()
+				if limit(follower, "r", "") != 4 || limit(follower, "r", "ann") != 5 {
+					t.Errorf("%s: got %d, %d, %+v", prefix, limit(follower, "r", ""), limit(follower, "r", "ann"), follower.Status())
+				}
+				if all, err := f.Processes(t.Context()); err != nil || len(all) == 0 {
+					t.Errorf("got %v, %v", all, err)
+				}
+			}
+		})
+	}
+}
+
+// The beat ends with the fleet, and with the client. While the server is away it goes on, and a server that is back is seen.
+func TestBeat(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := of(c, "p")
+	f.Register(fleet.Rule{Name: "r", Tag: "1m", Text: "{}"})
+	f.Register(fleet.Rule{Name: "s", Tag: "1m", Text: `{"s":1}`})
+	server.WaitFor("HLEN p.seen:{p}:processes", "1")
+	server.WaitFor("HLEN p.seen:{p}:rules", "2")
+	other, _ := client(t, server.Addr, 0)
+	set(t, of(other, "p"), "", override("r", "", 3))
+	for limit(f, "r", "") != 3 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	server.Stop()
+	server.Restart()
+	server.WaitFor("HLEN p.seen:{p}:processes", "1")
+	server.WaitFor("HLEN p.seen:{p}:rules", "2")
+	if limit(f, "r", "") != 3 {
+		t.Error("the setting does not hold any more")
+	}
+	_ = c.Close()
+	if f.Beat() {
+		t.Error("a beat goes on after the client was closed")
+	}
+}
+
+// If others write more settings than there can be, a process keeps what it knows.
+func TestTooManySettings(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := of(c, "p")
+	set(t, f, "", override("r", "", 3))
+	for i := range 50 {
+		members, texts := []redis.Z{}, []any{}
+		for j := range 1000 {
+			name := fmt.Sprint("override:", i, "-", j)
+			members, texts = append(members, redis.Z{Score: float64(2 + i*1000 + j), Member: name}), append(texts, name, `{"limit":1}`)
+		}
+		c.ZAdd(t.Context(), "p.fleet:{p}:versions", members...)
+		c.HSet(t.Context(), "p.fleet:{p}:settings", texts...)
+	}
+	c.Set(t.Context(), "p.fleet:{p}:version", 50_002, 0)
+	if err := f.Follow(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 30000") || limit(f, "r", "") != 3 || len(f.Known()) != 1 {
+		t.Errorf("got %v, %d", err, len(f.Known()))
+	}
+}
+
+// What this process cannot read stays as it was.
+func TestMalformed(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := of(c, "p")
+	set(t, f, "", override("r", "", 3))
+	for _, text := range []string{"x", `{"limits":1}`, `{"limit":"1"}`, strings.Repeat(" ", 2000)} {
+		c.HSet(t.Context(), "p.fleet:{p}:settings", "override:r", text, "block:r:{ann}", `{}`, "other:r", `{"limit":1}`)
+		c.ZAdd(t.Context(), "p.fleet:{p}:versions", redis.Z{Score: float64(c.Incr(t.Context(), "p.fleet:{p}:version").Val()), Member: "override:r"},
+			redis.Z{Score: 1000, Member: "block:r:{ann}"}, redis.Z{Score: 1001, Member: "other:r"})
+		c.Set(t.Context(), "p.fleet:{p}:version", 1001+c.Incr(t.Context(), "n").Val(), 0)
+		f.Beat()
+		if limit(f, "r", "") != 3 {
+			t.Errorf("%.20s: got %d, %+v", text, limit(f, "r", ""), f.Status())
+		}
+	}
+	if s := f.Status(); len(s.Malformed) == 0 || s.Err != nil {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// Two programs that share the counts of an unnamed rule are told.
+func TestTwoPrograms(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := of(c, "p")
+	f.Hide()
+	var log lines
+	f.LogTo(log.logger())
+	rule := fleet.Rule{Name: "svc.Service.Get", Tag: "1m", Unnamed: true, Text: `{"limit":3}`}
+	f.Register(rule)
+	f.Beat()
+	f.Beat()
+	if log.text() != "" {
+		t.Errorf("got %s", log.text())
+	}
+	set := server.Do("HVALS p.seen:{p}:sets")
+	c.HSet(t.Context(), "p.seen:{p}:sets", "other", strings.Replace(set, `"program":"`, `"program":"other/`, 1))
+	for range 10 {
+		f.Beat()
+	}
+	if n := strings.Count(log.text(), "WithPrefix"); n != 1 || !strings.Contains(log.text(), "rule=svc.Service.Get") {
+		t.Errorf("got %s", log.text())
+	}
+}

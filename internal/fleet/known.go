@@ -1,0 +1,281 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// known are the settings as this process last read them.
+type known struct {
+	looked    bool                // the store was read at least once
+	epoch     string              // a random word of the store's first setting; another one means that the store has lost its settings
+	version   int64               // of the newest setting that was read
+	settings  map[string]*Setting // by name; also cleared ones and ended ones
+	malformed map[string]error    // of settings that cannot be parsed, by name
+	err       error               // of the last attempt to read them
+	imported  int64               // when the newest import was made that this process follows
+	readAt    time.Time           // after a loss: when to read all of them
+}
+
+// Status is what is wrong with the settings.
+type Status struct {
+	Err       error   // of the last attempt to read them
+	Malformed []error // settings that cannot be parsed; earlier ones stay in force
+	Lost      int     // settings in force that the store has lost
+}
+
+// imported returns when the import was made that began an epoch, or 0. What a process knows of earlier epochs does not hold after an import. The
+// epoch of an import is its time, in milliseconds, a dot, and a random word.
+func imported(epoch string) int64 {
+	text, _, _ := strings.Cut(epoch, ".")
+	at, _ := strconv.ParseInt(text, 10, 64)
+	return at
+}
+
+// maxGap is how many versions a process can be behind and still find every setting that was cleared.
+const maxGap = MaxSettings
+
+func (k *known) start() { k.settings, k.malformed = map[string]*Setting{}, map[string]error{} }
+
+// lose marks settings that the store has lost, and returns how many of them hold.
+func (k *known) lose(isLost func(*Setting) bool, now time.Time) (held int) {
+	for _, s := range k.settings {
+		if isLost(s) {
+			if s.lost = true; s.holds(now) {
+				held++
+			}
+		}
+	}
+	return held
+}
+
+// look returns the epoch and the version of the store.
+func (f *Fleet) look(ctx context.Context, do Do) (epoch string, version int64, err error) {
+	replies, err := do(ctx, Command{"MGET", f.keys.epoch, f.keys.version})
+	if err != nil {
+		return "", 0, err
+	}
+	epoch, version = looked(replies[0])
+	return epoch, version, nil
+}
+
+func looked(reply any) (epoch string, version int64) {
+	found := append(texts(reply), "", "")
+	version, _ = strconv.ParseInt(found[1], 10, 64) // 0 if it is missing
+	return found[0], version
+}
+
+// follow reads the settings that are newer than those known.
+func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) error {
+	k := &f.changed
+	k.looked = true
+	if epoch == k.epoch && version == k.version {
+		return nil
+	}
+	if _, err := f.clock(ctx); err != nil {
+		return err
+	}
+	replaced, lost := imported(epoch) > k.imported, 0
+	switch {
+	case epoch != k.epoch && !replaced:
+		lost = k.lose(func(*Setting) bool { return true }, f.Now())
+	case epoch == k.epoch && version < k.version: // the store has an older copy of its data
+		lost = k.lose(func(s *Setting) bool { return s.version > version }, f.Now())
+		k.version = version
+	}
+	if lost > 0 {
+		f.warn("the store lost its settings; those that this process knows stay in force until they end", "settings", lost)
+	}
+	var err error
+	if epoch == k.epoch && version-k.version <= maxGap {
+		err = k.readNew(ctx, f, do, version)
+	} else {
+		err = k.readAll(ctx, f, do, epoch, version, replaced)
+	}
+	f.enforce()
+	return err
+}
+
+func (k *known) readNew(ctx context.Context, f *Fleet, do Do, version int64) (err error) {
+	k.version, err = f.read(ctx, do, k.version, k.take(f, k.settings))
+	if err == nil {
+		k.version = max(k.version, version)
+	}
+	return err
+}
+
+// readAll replaces the settings by those of the store. Lost ones stay, unless an import replaced them.
+func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, version int64, replaced bool) error {
+	settings := map[string]*Setting{}
+	for name, s := range k.settings {
+		if s.lost && !replaced {
+			settings[name] = s
+		}
+	}
+	last, err := f.read(ctx, do, 0, k.take(f, settings))
+	if err == nil {
+		k.epoch, k.version, k.settings, k.imported = epoch, max(last, version), settings, max(k.imported, imported(epoch))
+	}
+	return err
+}
+
+// take returns a function that adds a setting of the store to settings. If it cannot be parsed, the earlier one stays.
+func (k *known) take(f *Fleet, settings map[string]*Setting) func(name, text string, version int64) {
+	return func(name, text string, version int64) {
+		s, err := parse(name, text)
+		if err != nil {
+			if k.malformed[name] == nil {
+				f.warn("cannot read a setting; any earlier one stays in force", "err", err.Error())
+			}
+			k.malformed[name] = err
+			if before := k.settings[name]; before != nil {
+				settings[name] = before
+			}
+			return
+		}
+		delete(k.malformed, name)
+		s.version = version
+		settings[name] = s
+	}
+}
+
+// maxRead bounds how many settings are read: those that hold, and as many that are over.
+const maxRead = 2*MaxSettings + maxGap
+
+// read passes the settings of versions above after, in their order. It returns the version of the last one.
+func (f *Fleet) read(ctx context.Context, do Do, after int64, take func(name, text string, version int64)) (int64, error) {
+	for n := 0; ; n += perCommand {
+		if n > maxRead {
+			return after, fmt.Errorf("the store has more than %d settings", maxRead)
+		}
+		replies, err := do(ctx,
+			Command{"ZRANGEBYSCORE", f.keys.versions, "(" + strconv.FormatInt(after, 10), "+inf", "WITHSCORES", "LIMIT", 0, perCommand})
+		if err != nil {
+			return after, err
+		}
+		names, versions := scored(replies[0])
+		if len(names) == 0 {
+			return after, nil
+		}
+		if replies, err = do(ctx, command("HMGET", f.keys.settings, names...)); err != nil {
+			return after, err
+		}
+		for i, text := range texts(replies[0]) {
+			if text != "" {
+				take(names[i], text, versions[i])
+			}
+		}
+		if after = versions[len(versions)-1]; len(names) < perCommand {
+			return after, nil
+		}
+	}
+}
+
+// scored returns the members and the scores of a sorted set. The protocol of the client says whether they are in pairs.
+func scored(reply any) (names []string, scores []int64) {
+	array, _ := reply.([]any)
+	var flat []any
+	for _, v := range array {
+		if pair, ok := v.([]any); ok {
+			flat = append(flat, pair...)
+		} else {
+			flat = append(flat, v)
+		}
+	}
+	for i := 0; i+1 < len(flat); i += 2 {
+		name, _ := flat[i].(string)
+		var score float64
+		switch v := flat[i+1].(type) {
+		case float64:
+			score = v
+		case string:
+			score, _ = strconv.ParseFloat(v, 64) // 0 if it is none, which no version is
+		}
+		names, scores = append(names, name), append(scores, int64(score))
+	}
+	return names, scores
+}
+
+// Follow reads the settings of the store, unless they are known.
+func (f *Fleet) Follow(ctx context.Context) error {
+	_, err := alone(ctx, f, func() (struct{}, error) { return struct{}{}, f.refresh(ctx, f.do) })
+	return err
+}
+
+// refresh is Follow for a caller that is alone.
+func (f *Fleet) refresh(ctx context.Context, do Do) error {
+	if f.server == nil {
+		return nil
+	}
+	epoch, version, err := f.look(ctx, do)
+	if err == nil {
+		err = f.follow(ctx, do, epoch, version)
+	}
+	return f.noteRead(err)
+}
+
+// noteRead notes the outcome of reading the settings, and returns it.
+func (f *Fleet) noteRead(err error) error {
+	if f.changed.err = err; err != nil || f.Status().Err != nil {
+		f.publish()
+	}
+	return err
+}
+
+// List returns the settings of the store, also those that have ended, sorted by name.
+func (f *Fleet) List(ctx context.Context) ([]*Setting, error) {
+	return alone(ctx, f, func() (all []*Setting, err error) {
+		if err := f.refresh(ctx, f.do); err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.changed.settings)) {
+			if s := f.changed.settings[name]; !s.Cleared {
+				all = append(all, s)
+			}
+		}
+		return all, nil
+	})
+}
+
+// Status returns what is wrong with the settings.
+func (f *Fleet) Status() Status {
+	if f.failure != nil {
+		return Status{Err: f.failure()}
+	}
+	return *f.status.Load()
+}
+
+func (f *Fleet) publish() {
+	k := &f.changed
+	lost := k.lose(func(s *Setting) bool { return s.lost }, f.Now())
+	f.status.Store(&Status{k.err, slices.Collect(maps.Values(k.malformed)), lost})
+}
+
+// Drop puts settings out of force that have ended. If settings are being read, that happens afterwards.
+func (f *Fleet) Drop() {
+	select {
+	case f.turn <- struct{}{}:
+		f.drop()
+		f.release()
+	default:
+	}
+}
+
+func (f *Fleet) drop() {
+	if in := f.InForce(); in != nil && !in.until.IsZero() && !f.Now().Before(in.until) {
+		f.enforce()
+	}
+}
+
+// enforce puts all settings in force that have not ended.
+func (f *Fleet) enforce() {
+	now := f.Now()
+	maps.DeleteFunc(f.changed.settings, func(_ string, s *Setting) bool { return s.isOver(now, f.changed.version) })
+	f.inForce.Store(newInForce(f.changed.settings, now))
+	f.publish()
+}

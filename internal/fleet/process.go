@@ -1,0 +1,134 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// Process is what a process says of itself.
+type Process struct {
+	ID      string        `json:"-"`
+	Host    string        `json:"host"`
+	PID     int           `json:"pid"`
+	Program string        `json:"program"`           // the path of its main package; of "go run x.go" the name of the executable
+	Build   string        `json:"build,omitempty"`   // the version of its main module, or the revision
+	Start   time.Time     `json:"start"`             // by the store's clock, like At
+	At      time.Time     `json:"at"`                // when it said this
+	Ahead   time.Duration `json:"ahead,omitzero"`    // how far its clock is ahead of the store's, in nanoseconds
+	Rules   string        `json:"rules,omitempty"`   // identifies the rules that it declares
+	Version int64         `json:"version,omitzero"`  // of the settings that it follows
+	Lost    int           `json:"lost,omitempty"`    // settings that it keeps in force and the store has lost
+	Store   string        `json:"store,omitempty"`   // the last error of a decision
+	Setting string        `json:"setting,omitempty"` // the last error of reading settings
+}
+
+// processLife is how long after its last word a process counts as gone.
+const processLife = 12 * time.Second
+
+// program describes the program of this process.
+var program = func() (p Process) {
+	p.Host, _ = os.Hostname()
+	p.PID = os.Getpid()
+	if info, ok := debug.ReadBuildInfo(); ok {
+		p.Program, p.Build = info.Path, strings.Trim(info.Main.Version, "()")
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && p.Build == "devel" {
+				p.Build = s.Value
+			}
+		}
+	}
+	if p.Program == "" || p.Program == "command-line-arguments" {
+		executable, _ := os.Executable()
+		p.Program = filepath.Base(executable)
+	}
+	for _, text := range []*string{&p.Host, &p.Program, &p.Build} {
+		*text = printable.Text(*text, 128)
+	}
+	return p
+}()
+
+// word returns what this process says of itself now.
+func (f *Fleet) word() string {
+	p, now := program, f.Now()
+	p.Start, p.At, p.Ahead = now.Add(-time.Since(began)).UTC().Truncate(time.Millisecond), now.UTC().Truncate(time.Millisecond), time.Now().Sub(now)
+	p.Version, p.Lost = f.changed.version, f.Status().Lost
+	if err := f.changed.err; err != nil {
+		p.Setting = printable.Text(err.Error(), 200)
+	}
+	f.mu.Lock()
+	p.Rules, p.Store = f.self.declared, f.self.failure
+	f.mu.Unlock()
+	text, _ := json.Marshal(p) // texts and numbers: it never fails
+	return string(text)
+}
+
+// StoreFailed notes the last error of a decision.
+func (f *Fleet) StoreFailed(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.self.failure = printable.Text(err.Error(), 200)
+}
+
+// Processes returns the processes that have lately said something, sorted by host, program and start.
+func (f *Fleet) Processes(ctx context.Context) ([]Process, error) {
+	return alone(ctx, f, func() (all []Process, err error) {
+		if f.server == nil {
+			var p Process
+			err = json.Unmarshal([]byte(f.word()), &p)
+			return []Process{p}, err
+		}
+		all, _, err = f.processes(ctx)
+		return all, err
+	})
+}
+
+// processes returns the processes, and the names of those that are gone.
+func (f *Fleet) processes(ctx context.Context) (all []Process, gone []string, err error) {
+	now, err := f.clock(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = f.scan(ctx, f.keys.processes, func(id, text string) {
+		var p Process
+		if decode(text, &p) != nil || now.Sub(p.At) > processLife {
+			gone = append(gone, id)
+			return
+		}
+		p.ID = id
+		all = append(all, p)
+	})
+	slices.SortFunc(all, func(a, b Process) int {
+		return cmp.Or(strings.Compare(a.Host, b.Host), strings.Compare(a.Program, b.Program), a.Start.Compare(b.Start), strings.Compare(a.ID, b.ID))
+	})
+	return all[:min(len(all), MaxProcesses)], gone, err
+}
+
+// scan passes the fields of a hash. It may pass one twice.
+func (f *Fleet) scan(ctx context.Context, key string, take func(field, text string)) error {
+	for cursor := any("0"); ; {
+		replies, err := f.do(ctx, Command{"HSCAN", key, cursor, "COUNT", perCommand})
+		if err != nil {
+			return err
+		}
+		page, _ := replies[0].([]any)
+		if len(page) < 2 {
+			return nil
+		}
+		fields := texts(page[1])
+		for i := 0; i+1 < len(fields); i += 2 {
+			take(fields[i], fields[i+1])
+		}
+		if cursor = page[0]; cursor == "0" {
+			return nil
+		}
+	}
+}

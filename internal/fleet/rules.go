@@ -1,0 +1,277 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Rule is a rule that a process declares.
+type Rule struct {
+	Name, Tag string
+	Unnamed   bool   // the program gave it no name of its own
+	Text      string // all that tools need to know of it
+	Same      string // rules of one such text count as the same; "" means Text
+}
+
+func (r *Rule) hash() string { return hashed(cmp.Or(r.Same, r.Text)) }
+
+// Declared is a rule of the fleet.
+type Declared struct {
+	Text      string
+	Processes int       // that declare it now
+	Seen      time.Time // when the last process declared it
+}
+
+// ruleSet are the rules of a process. Processes of one build have the same set, which is written once.
+type ruleSet struct {
+	At      time.Time `json:"at"`
+	Program string    `json:"program"`
+	Rules   []string  `json:"rules"`             // their texts, hashed
+	Unnamed []string  `json:"unnamed,omitempty"` // the names and tags of those without a name, hashed
+}
+
+const maxSets = perCommand
+
+// self is this process as the others see it.
+type self struct {
+	id       string
+	rules    map[[2]string]Rule
+	news     bool   // some of the rules have not been written
+	declared string // identifies the set that was written last
+	failure  string // the last error of a decision
+	beating  bool
+	beats    int       // how many beats there were
+	again    time.Time // when new rules can be written next
+	pause    time.Duration
+	sets     int64 // how many sets there were
+	warned   bool  // that another program has the same rules
+}
+
+func (s *self) start() { s.id, s.rules = newID(), map[[2]string]Rule{} }
+
+// Hide keeps this process from being listed, for a tool. Nothing beats.
+func (f *Fleet) Hide() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.self.beating = true
+}
+
+// Register declares a rule of this process. The first one starts the beat.
+func (f *Fleet) Register(rule Rule) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &f.self
+	id := [2]string{rule.Name, rule.Tag}
+	if before, known := s.rules[id]; before == rule || !known && len(s.rules) >= MaxRules || len(rule.Text) > MaxText {
+		return
+	}
+	s.rules[id], s.news = rule, true
+	if f.server != nil && !s.beating {
+		s.beating = true
+		f.startBeat()
+	}
+}
+
+func hashed(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\n")))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// own returns the set of this process, its identity, and the texts of the rules by their hashes.
+func (f *Fleet) own() (own ruleSet, id string, texts map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	own, texts = ruleSet{At: f.Now().UTC().Truncate(time.Second), Program: program.Program}, map[string]string{}
+	for _, r := range f.self.rules {
+		texts[r.hash()] = r.Text
+		if r.Unnamed {
+			own.Unnamed = append(own.Unnamed, hashed(r.Name, r.Tag))
+		}
+	}
+	own.Rules = slices.Sorted(maps.Keys(texts))
+	slices.Sort(own.Unnamed)
+	return own, hashed(append(own.Rules, own.Program)...), texts
+}
+
+// declare writes the rules of this process, unless another has written the same.
+func (f *Fleet) declare(ctx context.Context) error {
+	f.mu.Lock()
+	f.self.news = false
+	f.mu.Unlock()
+	if _, err := f.clock(ctx); err != nil {
+		return err
+	}
+	own, id, texts := f.own()
+	text, _ := json.Marshal(own) // texts and a time: it never fails
+	replies, err := f.do(ctx, Command{"HEXISTS", f.keys.sets, id}, Command{"HSET", f.keys.sets, id, text},
+		Command{"PEXPIRE", f.keys.sets, seenLife.Milliseconds()}, Command{"PEXPIRE", f.keys.rules, seenLife.Milliseconds()})
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.self.declared = id
+	f.mu.Unlock()
+	if replies[0] == int64(1) {
+		return nil
+	}
+	others, err := f.sets(ctx, true)
+	if err != nil {
+		return err
+	}
+	f.warnOf(own, others)
+	return f.writeRules(ctx, texts, others)
+}
+
+// writeRules writes the texts of rules, after it removed those that no set has.
+func (f *Fleet) writeRules(ctx context.Context, texts map[string]string, sets map[string]ruleSet) error {
+	used, have, unused := map[string]bool{}, 0, []string(nil)
+	for _, s := range sets {
+		for _, id := range s.Rules {
+			used[id] = true
+		}
+	}
+	err := f.scan(ctx, f.keys.rules, func(id, _ string) {
+		if have++; !used[id] {
+			unused = append(unused, id)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = each(unused, func(some []string) error {
+		_, err := f.do(ctx, command("HDEL", f.keys.rules, some...))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if have-len(unused)+len(texts) > 2*MaxRules {
+		return errTooManyRules
+	}
+	return each(slices.Sorted(maps.Keys(texts)), func(some []string) error {
+		set := Command{"HSET", f.keys.rules}
+		for _, id := range some {
+			set = append(set, id, texts[id])
+		}
+		_, err := f.do(ctx, set, Command{"PEXPIRE", f.keys.rules, seenLife.Milliseconds()})
+		return err
+	})
+}
+
+var errTooManyRules = errors.New("the programs of this prefix declare over 1,000 rules; tools do not see all of them")
+
+// sets returns the sets of all processes. If prune is true, it removes those that no process has declared for a day, and the oldest of too many.
+func (f *Fleet) sets(ctx context.Context, prune bool) (map[string]ruleSet, error) {
+	all, oldest := map[string]ruleSet{}, f.Now().Add(-seenLife)
+	err := f.scan(ctx, f.keys.sets, func(id, text string) {
+		var s ruleSet
+		if len(text) > MaxRules*MaxText/10 || json.Unmarshal([]byte(text), &s) != nil {
+			s = ruleSet{}
+		}
+		all[id] = s
+	})
+	if err != nil || !prune {
+		return all, err
+	}
+	ids := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return all[b].At.Compare(all[a].At) })
+	var gone []string
+	for i, id := range ids {
+		if i >= maxSets || all[id].At.Before(oldest) {
+			gone = append(gone, id)
+			delete(all, id)
+		}
+	}
+	return all, each(gone, func(some []string) error {
+		_, err := f.do(ctx, command("HDEL", f.keys.sets, some...))
+		return err
+	})
+}
+
+// warnOf logs once if another program has a rule of the same name by chance.
+func (f *Fleet) warnOf(own ruleSet, others map[string]ruleSet) {
+	for _, s := range others {
+		if s.Program == own.Program || f.self.warned {
+			continue
+		}
+		for _, id := range own.Unnamed {
+			if slices.Contains(s.Unnamed, id) && !f.self.warned {
+				f.self.warned = true
+				f.warn("two programs share the counts of a rule without a name; give each program a prefix of its own by ratelimit.WithPrefix",
+					"rule", f.unnamed(id), "program", own.Program, "other", s.Program)
+			}
+		}
+	}
+}
+
+// unnamed returns the name of a rule of this process.
+func (f *Fleet) unnamed(id string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.self.rules {
+		if r.Unnamed && hashed(r.Name, r.Tag) == id {
+			return r.Name
+		}
+	}
+	return ""
+}
+
+// Rules returns the rules that processes of the fleet declare, or declared within a day.
+func (f *Fleet) Rules(ctx context.Context) ([]Declared, error) {
+	return alone(ctx, f, func() (all []Declared, err error) {
+		if f.server == nil {
+			own, _, texts := f.own()
+			for _, id := range own.Rules {
+				all = append(all, Declared{texts[id], 1, own.At})
+			}
+			return all, nil
+		}
+		sets, err := f.sets(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		processes, _, err := f.processes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		by := declaredBy(sets, processes)
+		err = f.scan(ctx, f.keys.rules, func(id, text string) {
+			if d := by[id]; d != nil && len(text) <= MaxText {
+				d.Text = text
+				all = append(all, *d)
+				delete(by, id)
+			}
+		})
+		return all, err
+	})
+}
+
+// declaredBy returns who declares each rule, by the hashes of their texts.
+func declaredBy(sets map[string]ruleSet, processes []Process) map[string]*Declared {
+	by := map[string]*Declared{}
+	see := func(s ruleSet, n int, at time.Time) {
+		for _, id := range s.Rules {
+			if by[id] == nil {
+				by[id] = new(Declared)
+			}
+			by[id].Processes += n
+			if at.After(by[id].Seen) {
+				by[id].Seen = at
+			}
+		}
+	}
+	for _, s := range sets {
+		see(s, 0, s.At)
+	}
+	for _, p := range processes {
+		see(sets[p.Rules], 1, p.At)
+	}
+	return by
+}

@@ -1,0 +1,144 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// Kind is what a setting does.
+type Kind string
+
+// The kinds of settings. Those of one rule and key do not replace each other.
+const (
+	Override Kind = "override"
+	Block    Kind = "block"
+)
+
+// Setting changes what holds for a rule, or for one key of it.
+type Setting struct {
+	Kind    Kind   `json:"-"`
+	Rule    string `json:"-"`
+	Key     string `json:"-"` // the subject, in the form of keys
+	AllKeys bool   `json:"-"` // the setting is for all keys of the rule; Key is ""
+	Values
+	Cleared bool `json:"cleared,omitempty"` // nothing is set any more
+
+	Applied atomic.Pointer[Applied] `json:"-"` // what rules become by an override
+
+	version int64
+	lost    bool // the store has lost it
+}
+
+// Values are what a setting sets. Durations are as in directives.
+type Values struct {
+	Limit  *int64    `json:"limit,omitempty"`
+	Factor float64   `json:"factor,omitempty"`
+	Per    string    `json:"per,omitempty"`
+	Burst  int64     `json:"burst,omitempty"`
+	Mode   string    `json:"mode,omitempty"`
+	Until  time.Time `json:"until,omitzero"` // when it ends, by the store's clock; zero means never
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at,omitzero"` // when it was made, by the store's clock
+}
+
+// Applied is what the rule From becomes by an override, and by the override All for all keys unless it is nil. Next is for another rule.
+type Applied struct {
+	From, To any
+	All      *Setting
+	Next     *Applied
+	Length   int // of the list
+}
+
+// Name returns the name of the setting in the store. Neither a rule's name nor a subject has a brace.
+func (s *Setting) Name() string {
+	if s.AllKeys {
+		return string(s.Kind) + ":" + s.Rule
+	}
+	return string(s.Kind) + ":" + s.Rule + ":{" + s.Key + "}"
+}
+
+// EndedAt reports whether the setting has ended, at a time by the store's clock. An end that was computed from time.Now is by this process's
+// clock.
+func (s *Setting) EndedAt(now time.Time) bool {
+	if s.Until != s.Until.Round(0) {
+		now = time.Now()
+	}
+	return !s.Until.IsZero() && !now.Before(s.Until)
+}
+
+// holds reports whether the setting is in force.
+func (s *Setting) holds(now time.Time) bool { return !s.Cleared && !s.EndedAt(now) }
+
+// deadSince returns when the setting was cleared or ended. It is zero if the setting does not end.
+func (s *Setting) deadSince() time.Time {
+	if s.Cleared {
+		return s.At
+	}
+	return s.Until
+}
+
+// isOver reports whether nobody needs to know of the setting any more, at a version of the settings.
+func (s *Setting) isOver(now time.Time, version int64) bool {
+	return !s.holds(now) && (now.Sub(s.deadSince()) > deadLife || s.version <= version-maxGap)
+}
+
+// copy returns a setting with the same values.
+func (s *Setting) copy() *Setting {
+	return &Setting{Kind: s.Kind, Rule: s.Rule, Key: s.Key, AllKeys: s.AllKeys, Values: s.Values, Cleared: s.Cleared}
+}
+
+// Unfit is the error of a setting that cannot be made.
+type Unfit struct{ Reason string }
+
+func (e *Unfit) Error() string { return e.Reason }
+
+// text returns the setting as the store has it. The error is an *Unfit.
+func (s *Setting) text() (string, error) {
+	text, err := json.Marshal(s)
+	switch n := len(s.Name()) + len(text); {
+	case err != nil: // a factor or a time
+		return "", &Unfit{"found a time outside the years 0 to 9999"}
+	case n > MaxText:
+		return "", &Unfit{fmt.Sprintf("found %d bytes; expected at most %d", n, MaxText)}
+	}
+	return string(text), nil
+}
+
+// parse parses a setting of the store.
+func parse(name, text string) (*Setting, error) {
+	s := new(Setting)
+	err := decode(text, s)
+	kind, rest, _ := strings.Cut(name, ":")
+	rule, subject, byKey := strings.Cut(rest, ":{")
+	subject, closed := strings.CutSuffix(subject, "}")
+	s.Kind, s.Rule, s.Key, s.AllKeys = Kind(kind), rule, subject, !byKey
+	switch {
+	case err != nil:
+	case byKey != closed || rule == "" || s.Kind != Override && s.Kind != Block:
+		err = errors.New("expected override or block, and a rule")
+	case s.Kind == Block && s.Until.IsZero() && !s.Cleared:
+		err = errors.New("the end is missing")
+	}
+	if err != nil {
+		return nil, fmt.Errorf(`setting "%s" in the store: %s`, printable.Text(name, 128), printable.Text(err.Error(), 256))
+	}
+	return s, nil
+}
+
+// decode parses JSON of the store. An unknown field is an error.
+func decode(text string, v any) error {
+	if len(text) > MaxText {
+		return fmt.Errorf("found %d bytes; expected at most %d", len(text), MaxText)
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
