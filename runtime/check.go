@@ -122,11 +122,15 @@ func (r Rule) checkLimit() error {
 
 // wrongLimit says what is wrong with a limit for this rule, or returns "". The limit is the rule's own, or comes with a call.
 func (r Rule) wrongLimit(limit int64) string {
-	what := r.what()
-	if r.Distinct == "" && r.kind().KeepsTimes() {
+	most, what := r.mostLimit(), r.what()
+	switch {
+	case !r.kind().KeepsTimes():
+	case limit > 0:
 		what += " that keeps the time of each permit"
+	default:
+		most = engine.MaxAmounts
 	}
-	if most := r.mostLimit(); limit < 0 || limit > most {
+	if limit < 0 || limit > most {
 		return fmt.Sprintf("found %d; expected 0 to %d for %s", limit, most, what)
 	}
 	return ""

@@ -262,7 +262,7 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// The remaining budget is right even above the largest cost of one request.
+// The remaining budget is right for large costs.
 func TestLeftOfManyPermits(t *testing.T) {
 	rule := Rule{Rule: ratelimit.Rule{Limit: 1_000_000, Per: time.Minute}, Text: "many"}
 	r, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a,9999\n1,a,5000\n2,a\n"))
@@ -272,10 +272,6 @@ func TestLeftOfManyPermits(t *testing.T) {
 	left := r.Timeline.Left[0]
 	if first, next, last := left[0], left[1], left[len(left)-1]; first != 1_000_000 || next != 990_001 || last != 985_001 {
 		t.Errorf("left are %d, then %d, and %d in the end", first, next, last)
-	}
-	_, err = Run(t.Context(), []Rule{rule}, calls(t, "0,a,10001\n"))
-	if err == nil || !strings.HasPrefix(err.Error(), `the rule "many": cost: found 10001;`) {
-		t.Error(err)
 	}
 }
 

@@ -11,7 +11,7 @@ type X interface {
 	//          ^ a rule needs limit=, the permits per window
 	NoLimit() error
 	//ratelimit:rule limit=-1 per=1m
-	//                     ^ limit: found -1; expected 0 to 1000000 for a sliding-window, which keeps the time of each permit
+	//                     ^ limit: found -1; expected 0 to 1000000000 for a sliding-window
 	Negative() error
 	//ratelimit:rule limit=1 per=1m burst=5
 	//                                    ^ burst: found a sliding-window; expected a token-bucket
