@@ -82,17 +82,3 @@ func readArray(r *bufio.Reader, n int) (string, error) {
 	}
 	return strings.Join(elements, "\n"), nil
 }
-
-// WaitInfo waits until clients have sent INFO since CONFIG RESETSTAT. It does not count its own commands.
-func (s *Server) WaitInfo() {
-	s.t.Helper()
-	for own := range 2000 {
-		_, calls, _ := strings.Cut(s.Do("INFO commandstats"), "cmdstat_info:calls=")
-		calls, _, _ = strings.Cut(calls, ",")
-		if n, _ := strconv.Atoi(calls); n > own {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	s.t.Fatal("no client asked for INFO in ten seconds")
-}

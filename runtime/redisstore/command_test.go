@@ -131,9 +131,8 @@ func TestLostReply(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server.Addr)
 	s := New(connect(t, proxy.Addr), WithTimeout(20*time.Second)).(*store)
-	server.Do("CONFIG RESETSTAT")
 	requireAdmits(t, s, func() engine.Call { return of(minute, 9, "warm") }, 1, 1)
-	server.WaitInfo()
+	proxy.WaitInfo()
 	n, err := s.node(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
