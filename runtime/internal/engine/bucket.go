@@ -211,7 +211,8 @@ func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
 
 // subtract gives n permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without
 // these permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
-// limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all.
+// limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. After the last place nothing was
+// charged, so it comes back as a whole.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	own := b.own(c)
 	if b.full < now || own.Limit != c.Limit && c.Rule.Kind.isPrepaid() {
@@ -219,14 +220,17 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	}
 	extra, _ := c.Price(n)
 	worth, _ := own.gain(extra, 0, n)
-	lost := MulDiv(max(0, b.last-c.At), max(own.Limit, c.Limit), own.Limit)
+	isLast, lost := c.At > now && !c.Dated, int64(0)
+	if !isLast {
+		lost = MulDiv(max(0, b.last-c.At), max(own.Limit, c.Limit), own.Limit)
+	}
 	if lost > worth {
 		return false
 	}
 	x, y := own.gain(b.full-extra+lost, int64(b.parts), -n)
 	b.full, b.parts = x, int32(y)
-	if c.At > now && !c.Dated { // the place was the last one
-		x, y = own.gain(x, y, -c.Burst)
+	if isLast { // the place before is not later than that of a single permit
+		x, y = own.gain(x, y, c.needed(1)-1)
 		b.last = min(b.last, max(now, x+min(y, 1)))
 	}
 	return true

@@ -241,14 +241,16 @@ end
 
 -- Gives permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without these
 -- permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
--- limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all.
+-- limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. After the last place nothing was
+-- charged, so it comes back as a whole.
 function bucket.subtract(c, n, now, at)
   if c.x < now or c.faster and c.prepaid then return false end
-  local lost = mul_div(max(0, c.s - at), c.faster or c.limit, c.limit)
+  local is_last = at > now and c.free_key
+  local lost = is_last and 0 or mul_div(max(0, c.s - at), c.faster or c.limit, c.limit)
   if lost > (gain(c, c.price, 0, n)) then return false end
   c.x, c.y = gain(c, c.x - c.price + lost, c.y, -n)
-  if at > now and c.free_key then -- the place was the last one
-    c.s = min(c.s, max(now, up(gain(c, c.x, c.y, -c.burst))))
+  if is_last then -- the place before is not later than that of a single permit
+    c.s = min(c.s, max(now, up(gain(c, c.x, c.y, needed(c, 1) - 1))))
   end
   return true
 end
