@@ -54,13 +54,14 @@ local function bind()
   whole = format('%d', 2 ^ 40) == '1099511627776' and '%d' or '%.0f' -- %d is faster, but has only 32 bits on some servers
 end
 
-local modules, used = {}, {}
+local define -- runs the file of a module, and returns the table that the file defines
+local used = {}
 
 -- Returns the table that a file defines. A library runs the file only once.
 local function use(name)
   local module = used[name]
   if not module then
-    module = modules[name]()
+    module = define(name)
     used[name] = module
   end
   return module

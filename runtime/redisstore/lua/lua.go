@@ -74,16 +74,18 @@ func Commands(rules ...*engine.Rule) []string {
 
 // join returns the text of all files. If clock is not "", it replaces the file clock.lua.
 func join(clock string) string {
-	var text strings.Builder
+	var text, modules strings.Builder
 	text.WriteString(kinds())
 	for _, name := range files() {
 		file := mustRead(name)
-		if name == "clock" && clock != "" {
-			file = clock
-		}
-		if isModule(name) {
-			fmt.Fprintf(&text, "modules.%s = function()\n%s\nreturn %[1]s\nend\n", name, file)
-		} else {
+		switch {
+		case name == "run":
+			fmt.Fprintf(&text, "function define(name)\n%send\n%s\n", modules.String(), file)
+		case name == "clock" && clock != "":
+			fmt.Fprintf(&text, "%s\n", clock)
+		case isModule(name):
+			fmt.Fprintf(&modules, "if name == '%s' then\n%s\nreturn %[1]s\nend\n", name, file)
+		default:
 			fmt.Fprintf(&text, "%s\n", file)
 		}
 	}
@@ -100,8 +102,8 @@ func kinds() string {
 	return text.String()
 }
 
-// isModule reports whether a file defines a table of its own name. Such a file is put into a function that runs when the module is first used,
-// because EVALSHA creates all functions again in each run.
+// isModule reports whether a file defines a table of its own name. Such a file is run when the module is first used, because EVALSHA creates all
+// functions again in each run. All of them are in one function, define: Lua takes longer for a function the more names it uses from outside.
 func isModule(name string) bool {
 	return name != "common" && name != "clock" && name != "claims" && name != "run"
 }
