@@ -25,6 +25,14 @@ type node struct {
 	ahead     atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
 }
 
+// Recovery: while a server cannot be reached, nobody should wait for it, and when it is back, calls should notice at once. So after three
+// failures one call in 20 ms tries to reach the server, and the others fail without trying. Such a try knocks first: it connects apart from
+// the client's pool, which after many failures connects only once a second. A decision is sent only if that works.
+//
+// For example, a server stops at 0 ms, and the calls on their way fail. Nobody knows whether they were charged; caller A is the third of them.
+// Caller B comes at 5 ms and fails at once, certainly without a charge. At 20 ms caller C knocks. If the server answers, C's call is sent, and
+// so are all calls after it. If not, C fails without a charge as well, and the next call knocks at 40 ms.
+
 // pause is the time until one call tries again to reach a server that fails. It is short because the try only knocks.
 const pause = 20 * time.Millisecond
 
