@@ -83,7 +83,7 @@ var Verbs = []Verb{
 		{Name: "warmup", Kind: DurationKind, Field: "Warmup", Doc: "the rate of a token bucket rises over this time"},
 		{Name: "slices", Kind: CountKind, Field: "Slices", Doc: "slices of a sliding counter; 60 if absent"},
 		{Name: "cost", Kind: AmountKind, Doc: "permits that a call takes; 1 if absent; a call whose expression gives 0 takes none"},
-		{Name: "settle", Kind: ExprKind, Doc: "the real cost, computed from the results of the call; replaces cost once the call has succeeded"},
+		{Name: "settle", Kind: ExprKind, Doc: "the real cost, computed from the results of the call; replaces cost, also if the call fails, unless refund=error"},
 		{Name: "when", Kind: ExprKind, Doc: "the rule applies only if this is true"},
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
 		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "how many calls of cost 1 may wait at a time"},

@@ -4,19 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// charged is the charge of an admitted call. It can be given back or settled, once.
+// charged is the charge of an admitted call. Each rule's can be settled once, and given back once, also after it was settled.
 type charged struct {
 	limiter *Limiter
 	method  string
 
 	mu     sync.Mutex
-	done   bool
 	held   []held
 	owners []int // for each rule of the method, or each request: the index in held of the entry that covers it, or -1
 }
@@ -25,12 +25,31 @@ type charged struct {
 type held struct {
 	rule  *prepared
 	claim engine.Claim
+	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
+	stage stage
+}
+
+// stage is what was done with a charge. It only grows.
+type stage uint8
+
+const (
+	taken stage = iota
+	settled
+	refunded
+)
+
+// cost returns how many permits are charged.
+func (h *held) cost() int64 {
+	if h.added != nil {
+		return h.claim.Charged + h.added.Charged
+	}
+	return h.claim.Charged
 }
 
 // outcome returns the outcome of a charge that does not change.
 func (h *held) outcome() Outcome {
 	o := h.rule.outcome(h.claim.Subject, h.claim.Limit)
-	o.CostBefore, o.Cost = h.claim.Charged, h.claim.Charged
+	o.CostBefore, o.Cost = h.cost(), h.cost()
 	return o
 }
 
@@ -54,8 +73,8 @@ func (c *call) keep() *charged {
 
 // refund gives back the charges that wanted selects.
 func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
-	rules, did, err := c.adjust(ctx, func(h *held, _ int) (int64, bool) { return -h.claim.Charged, wanted(h) })
-	if did {
+	rules, _, err := c.adjust(ctx, refunded, func(h *held, _ int) (int64, bool) { return 0, wanted(h) })
+	if len(rules) > 0 {
 		c.limiter.tell(ctx, EventRefunded, c.method, err, rules...)
 	}
 	return err
@@ -69,91 +88,104 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 	for i, cost := range costs {
 		switch owner := c.owners[i]; {
 		case cost < 0 && cost != bridge.Keep:
-			err := &RuleError{Argument: "settle", Reason: fmt.Sprintf("found a cost of %d; expected 0 or more", cost)}
+			rule := ""
 			if owner >= 0 {
-				err.Rule = c.held[owner].rule.Name
+				rule = c.held[owner].rule.Name
 			}
-			return err
+			return wrongCost(rule, cost)
 		case owner >= 0 && cost == bridge.Keep:
 			kept[owner] = true
 		case owner >= 0:
 			totals[owner] += min(cost, maxLimit)
 		}
 	}
-	rules, did, err := c.adjust(ctx, func(h *held, i int) (int64, bool) {
-		if h.rule.Distinct != "" || kept[i] || h.claim.Charged == 0 {
-			totals[i] = h.claim.Charged
-			return 0, false
-		}
-		return min(totals[i]-h.claim.Charged, h.claim.MostSettled()), true
+	rules, short, err := c.adjust(ctx, settled, func(h *held, i int) (int64, bool) {
+		return totals[i], h.rule.Distinct == "" && !kept[i]
 	})
-	if did {
-		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, c.beyond(totals)), rules...)
+	if len(rules) > 0 {
+		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, short), rules...)
 	}
 	return err
 }
 
-// beyond returns an error if a claim was charged less than its total, because its rule does not take as much.
-func (c *charged) beyond(totals []int64) error {
+// adjust changes the charges that total selects to the cost that total returns. It returns the outcomes of their rules. A charge that is at the
+// stage to, or later, stays as it is, and so does one of 0. If a store has certainly not changed a charge, another call tries that charge again.
+// short says that a rule does not take its whole cost.
+func (c *charged) adjust(ctx context.Context, to stage, total func(h *held, i int) (int64, bool)) (rules []Outcome, short, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.held {
-		h, why := &c.held[i], "a debt lasts at most 24 hours"
-		if h.claim.Charged < totals[i] {
-			return &RuleError{Rule: h.rule.Name, Argument: "settle", Reason: fmt.Sprintf(
-				"found a cost of %d; charged %d, as %s", totals[i], h.claim.Charged, why)}
-		}
-	}
-	return nil
-}
-
-// adjust changes the charges that delta selects by as many permits as it returns: above 0 it takes permits, below 0 it gives them back. The
-// rules are those of the selected charges that are not 0. adjust takes effect once, and reports false if an earlier call did. If a store has
-// certainly not changed a charge, another call tries that charge again.
-func (c *charged) adjust(ctx context.Context, delta func(h *held, i int) (int64, bool)) (rules []Outcome, did bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done {
-		return nil, false, nil
-	}
-	call := engine.Call{Prefix: c.limiter.prefix}
-	var selected, of []*held
+	var selected []*held
+	var totals []int64
+	var first, second []*engine.Claim
 	for i := range c.held {
 		h := &c.held[i]
-		n, wanted := delta(h, i)
-		if !wanted || h.claim.Charged == 0 {
+		cost, wanted := total(h, i)
+		if !wanted || h.stage >= to || h.cost() == 0 {
 			continue
 		}
-		rules, selected = append(rules, h.outcome()), append(selected, h)
-		if h.claim.Delta = n; n != 0 {
-			call.Claims, of = append(call.Claims, c.present(h)), append(of, h)
+		rules, selected, totals = append(rules, h.outcome()), append(selected, h), append(totals, cost)
+		delta := min(cost-h.cost(), h.claim.MostSettled())
+		if delta > 0 {
+			h.added = c.addition(h, delta)
+			first = append(first, h.added)
+			continue
+		}
+		h.claim.Delta = max(delta, -h.claim.Charged)
+		first = append(first, &h.claim)
+		if h.added != nil {
+			h.added.Delta = delta - h.claim.Delta
+			second = append(second, h.added)
 		}
 	}
-	left := false
-	if len(of) > 0 {
-		err = c.limiter.decider.Adjust(ctx, &call)
-	}
-	for i, h := range of {
-		rest := call.Claims[i].Delta
-		h.claim.Charged += h.claim.Delta - rest // another attempt must not repeat this part
-		left = left || err != nil && rest != 0
+	if err = c.apply(ctx, first); err == nil {
+		err = c.apply(ctx, second)
 	}
 	for i, h := range selected {
-		rules[i].Cost = h.claim.Charged
+		if err == nil || h.isDone() {
+			h.stage = to
+		}
+		if rules[i].Cost = h.cost(); h.cost() < totals[i] && short == nil {
+			short = &RuleError{Rule: h.rule.Name, Argument: "settle", Reason: fmt.Sprintf(
+				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], h.cost())}
+		}
 	}
-	c.done = !left
-	return rules, true, storeError(ctx, c.method, err)
+	return rules, short, storeError(ctx, c.method, err)
 }
 
-// present returns the claim of a charge that is changed now. What is added to the charge counts by the limit that is in force now, unless the
+// isDone reports whether nothing is left to change.
+func (h *held) isDone() bool { return h.claim.Delta == 0 && (h.added == nil || h.added.Delta == 0) }
+
+// apply changes charges of one call by their Deltas, in which it leaves what was not done.
+func (c *charged) apply(ctx context.Context, claims []*engine.Claim) error {
+	claims = slices.DeleteFunc(claims, func(claim *engine.Claim) bool { return claim.Delta == 0 })
+	if len(claims) == 0 {
+		return nil
+	}
+	call := engine.Call{Prefix: c.limiter.prefix}
+	for _, claim := range claims {
+		call.Claims = append(call.Claims, *claim)
+	}
+	err := c.limiter.decider.Adjust(ctx, &call)
+	for i, claim := range claims {
+		if claim.Delta > 0 {
+			claim.At = call.Claims[i].At
+		}
+		claim.Charged += claim.Delta - call.Claims[i].Delta // another attempt must not repeat this part
+		claim.Delta = call.Claims[i].Delta
+	}
+	return err
+}
+
+// addition returns the claim of n permits that a settlement takes beside a charge. They count by the limit that is in force now, unless the
 // limit came with the call and no override replaces it, or an override has changed the window.
-func (c *charged) present(h *held) engine.Claim {
+func (c *charged) addition(h *held, n int64) *engine.Claim {
 	claim := h.claim
+	claim.Charged, claim.Delta = 0, n
 	rule, _ := c.limiter.inForce(cmp.Or(h.rule.base, h.rule), claim.Subject)
-	if claim.Delta > 0 && rule.tag == h.rule.tag && rule.Limit > 0 && (rule.pinned || claim.Limit == h.rule.Limit) {
+	if rule.tag == h.rule.tag && rule.Limit > 0 && (rule.pinned || claim.Limit == h.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.claim.Burst
 	}
-	return claim
+	return &claim
 }
 
 // RefundUnless implements bridge.Taken.
@@ -181,7 +213,7 @@ func (c *charged) SettleFailed(ctx context.Context, err error) {
 	c.mu.Lock()
 	var rules []Outcome
 	for i := range c.held {
-		if h := &c.held[i]; h.claim.Charged > 0 {
+		if h := &c.held[i]; h.cost() > 0 {
 			rules = append(rules, h.outcome())
 		}
 	}

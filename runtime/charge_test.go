@@ -30,7 +30,7 @@ func remaining(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) int64 {
 	return d.Quotas[0].Remaining
 }
 
-// A settlement changes each charge to what the call really cost, once.
+// A settlement changes each charge to what the call really cost, once. A refund gives back what is charged then.
 func TestSettle(t *testing.T) {
 	l, events := watched()
 	window := ratelimit.Request{Rule: ratelimit.Rule{Name: "w", Limit: 10, Per: time.Minute}, Key: "k", Cost: 4}
@@ -53,14 +53,22 @@ func TestSettle(t *testing.T) {
 		if err := d.Settle(t.Context(), 1, 9); err != nil {
 			t.Fatal(err)
 		}
+		if w, b := remaining(t, l, window), remaining(t, l, bucket); w != 9 || b != 1 {
+			t.Errorf("%d and %d permits are left, want 9 and 1", w, b)
+		}
 	}
-	if err := d.Refund(t.Context()); err != nil {
+	for range 2 {
+		if err := d.Refund(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Settle(t.Context(), 5, 5); err != nil {
 		t.Fatal(err)
 	}
-	if w, b := remaining(t, l, window), remaining(t, l, bucket); w != 9 || b != 1 {
-		t.Errorf("%d and %d permits are left, want 9 and 1", w, b)
+	if w, b := remaining(t, l, window), remaining(t, l, bucket); w != 10 || b != 10 {
+		t.Errorf("%d and %d permits are left, want 10 and 10", w, b)
 	}
-	if kinds := kindsOf(*events); !slices.Equal(kinds, []ratelimit.EventKind{ratelimit.EventAdmitted, ratelimit.EventSettled}) {
+	if kinds := kindsOf(*events); !slices.Equal(kinds, []ratelimit.EventKind{ratelimit.EventAdmitted, ratelimit.EventSettled, ratelimit.EventRefunded}) {
 		t.Errorf("observed %v", kinds)
 	}
 }

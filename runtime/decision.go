@@ -43,7 +43,7 @@ func (d Decision) Refund(ctx context.Context) error {
 // before it admits the next call. A debt lasts at most 24 hours: permits beyond that are not charged, and observers are told. A sliding
 // window keeps at most as many permits as its limit. Rules with Distinct are not settled. A refusal has nothing to settle.
 //
-// Refund and Settle take effect once; later calls return nil. If there are more or fewer costs than requests, or a cost is below 0, the
+// A rule is settled once, and not after a Refund; later calls return nil. A Refund after Settle gives back what is charged then. If there are more or fewer costs than requests, or a cost is below 0, the
 // error is a *RuleError. The other errors are those of Refund.
 func (d Decision) Settle(ctx context.Context, costs ...int64) error {
 	if d.charged == nil {

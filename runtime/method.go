@@ -67,6 +67,13 @@ func (r *methodRules) Rules() any {
 	return rules
 }
 
+// WithCost implements bridge.Rules.
+func (r *methodRules) WithCost(rules ...int) {
+	for _, i := range rules {
+		r.rules[i].priced = true
+	}
+}
+
 // Open implements bridge.Rules.
 func (r *methodRules) Open(limiter any) bridge.Call {
 	c := limiter.(*Limiter).newCall(r.method)
@@ -86,7 +93,13 @@ func (c *call) Ask(charge bridge.Charge) {
 // Take implements bridge.Call.
 func (c *call) Take(ctx context.Context) error {
 	defer c.free()
-	return c.take(ctx)
+	if err := c.take(ctx); err != nil {
+		return err
+	}
+	if charge := ChargeFrom(ctx); charge != nil {
+		charge.fill(c.keep(), c.rules)
+	}
+	return nil
 }
 
 // Begin implements bridge.Call.
@@ -95,7 +108,11 @@ func (c *call) Begin(ctx context.Context) (bridge.Taken, error) {
 	if err := c.take(ctx); err != nil {
 		return nil, err
 	}
-	return c.keep(), nil
+	kept := c.keep()
+	if charge := ChargeFrom(ctx); charge != nil {
+		charge.fill(kept, c.rules)
+	}
+	return kept, nil
 }
 
 // take decides the call of a method.

@@ -16,6 +16,7 @@ type prepared struct {
 	window  string
 	tag     string // the last part of the rule's keys
 	numbers *engine.Rule
+	priced  bool         // the rule of a method has cost=
 	base    *prepared    // the rule without overrides; nil if it has none
 	claim   engine.Claim // claims one permit, without a subject and a wait; calls copy it
 

@@ -57,7 +57,7 @@ var arenaScoreRules = wrap.NewRules("examples/game.Arena.Score",
 		Slices:    30,
 		Mode:      ratelimit.ModeTrigger,
 	},
-)
+).WithCost(0)
 
 // Score adds points to a player. More than 1000 points in 3 seconds are probably cheating, which triggers an alert.
 //
@@ -78,7 +78,7 @@ var arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
 		Cron:  "@daily",
 		TZ:    "Asia/Tokyo",
 	},
-)
+).WithCost(0)
 
 // Trade spends gold of a player. A player on a higher level may spend more.
 //

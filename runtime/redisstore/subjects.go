@@ -113,7 +113,7 @@ func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 			continue
 		}
 		if c.Delta = 0; err == nil {
-			c.Delta = own.Claims[0].Delta
+			c.Delta, c.At = own.Claims[0].Delta, own.Claims[0].At
 		}
 		own.Claims = own.Claims[1:]
 	}

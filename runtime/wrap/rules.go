@@ -24,6 +24,12 @@ func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 	return &Rules{method: method, rules: prepared.Rules().([]ratelimit.Rule), prepared: prepared}
 }
 
+// WithCost notes which rules have cost=, by their indices in NewRules: those that a [ratelimit.Charge] settles. It returns r.
+func (r *Rules) WithCost(rules ...int) *Rules {
+	r.prepared.WithCost(rules...)
+	return r
+}
+
 // Rules returns the rules, with the names that errors and events show. The caller must not change them.
 func (r *Rules) Rules() []ratelimit.Rule { return r.rules }
 

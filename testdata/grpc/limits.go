@@ -4,6 +4,8 @@ package shop
 import (
 	"context"
 
+	"google.golang.org/grpc"
+
 	"example.com/shop/catalogpb"
 )
 
@@ -18,6 +20,12 @@ type CatalogServer = catalogpb.CatalogServer
 //
 //ratelimit:rule limit=2 per=1h
 type CatalogClient = catalogpb.CatalogClient
+
+// Lister has a method whose cost is known when its stream has ended.
+type Lister interface {
+	//ratelimit:rule name=items limit=100 per=1h cost=10
+	List(ctx context.Context, in *catalogpb.ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[catalogpb.Item], error)
+}
 
 // Server is an implementation with limits of its own.
 type Server struct {

@@ -127,6 +127,47 @@ func (c *LimitedCatalogClient) List(ctx context.Context, in *catalogpb.ListReque
 	return c.next.List(ctx, in, opts...)
 }
 
+// LimitedLister wraps a [Lister] and enforces its rate limits.
+//
+// Lister has a method whose cost is known when its stream has ended.
+type LimitedLister struct {
+	next    Lister
+	limiter *ratelimit.Limiter
+}
+
+// If this does not compile, Lister has changed: run "go tool ratelimit" in this directory.
+var _ Lister = (*LimitedLister)(nil)
+
+// NewLimitedLister wraps next with the limits declared on [Lister].
+func NewLimitedLister(next Lister, limiter *ratelimit.Limiter) *LimitedLister {
+	return &LimitedLister{
+		next:    wrap.Next("shop.Lister", next),
+		limiter: wrap.Limiter("shop.Lister", limiter),
+	}
+}
+
+// ListerRules returns the rules declared on [Lister].
+func ListerRules() []ratelimit.Rule {
+	return wrap.RulesOf(listerListRules)
+}
+
+// RateLimits returns the rules that the wrapper enforces.
+func (l *LimitedLister) RateLimits() []ratelimit.Rule {
+	return ListerRules()
+}
+
+var listerListRules = wrap.NewRules("shop.Lister.List",
+	ratelimit.Rule{Name: "items", Limit: 100, Per: time.Hour},
+).WithCost(0)
+
+// List calls the wrapped method. Limits: 100 per hour (a call costs 10).
+func (l *LimitedLister) List(ctx context.Context, in *catalogpb.ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[catalogpb.Item], error) {
+	if err := wrap.TakeCharges(ctx, l.limiter, listerListRules, wrap.Charge{Cost: 10}); err != nil {
+		return nil, err
+	}
+	return l.next.List(ctx, in, opts...)
+}
+
 // LimitedServer wraps a [Server] and enforces its rate limits. It has the exported methods of Server.
 //
 // Server is an implementation with limits of its own.

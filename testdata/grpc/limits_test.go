@@ -2,6 +2,7 @@ package shop
 
 import (
 	"context"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -94,5 +95,51 @@ func TestClient(t *testing.T) {
 	var _ catalogpb.CatalogClient = client
 	if _, err := client.List(context.Background(), &catalogpb.ListRequest{}); err == nil {
 		t.Error("List is not limited")
+	}
+}
+
+// three is a service that lists three items.
+type three struct {
+	catalogpb.UnimplementedCatalogServer
+}
+
+func (three) List(_ *catalogpb.ListRequest, stream grpc.ServerStreamingServer[catalogpb.Item]) error {
+	for _, id := range []string{"a", "b", "c"} {
+		if err := stream.Send(&catalogpb.Item{Id: id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestSettleAfterAStream charges a stream what it has sent, although the context of the stream has ended.
+func TestSettleAfterAStream(t *testing.T) {
+	limiter := ratelimit.New(memstore.New())
+	client := NewLimitedLister(connect(t, three{}), limiter)
+	ctx, charge := ratelimit.WithCharge(t.Context())
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := client.List(ctx, &catalogpb.ListRequest{}, grpc.WaitForReady(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := int64(0)
+	for {
+		if _, err = stream.Recv(); err != nil {
+			break
+		}
+		items++
+	}
+	cancel()
+	if err != io.EOF || items != 3 {
+		t.Fatalf("the stream ended after %d items with %v", items, err)
+	}
+	for range 2 {
+		if err := charge.Settle(ctx, items); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := limiter.Peek(t.Context(), ratelimit.Request{Rule: ListerRules()[0]})
+	if err != nil || d.Quotas[0].Remaining != 97 {
+		t.Errorf("got %+v, error %v; want 97 items left", d, err)
 	}
 }

@@ -35,7 +35,21 @@ func (p *planned) rulesVar(m *model.Method) *jen.Statement {
 	if !isShort(p.rulesOf[m] + begin + args[0]) {
 		begin += "\n"
 	}
-	return jen.Var().Id(p.rulesOf[m]).Op("=").Id(begin + strings.Join(args, ",\n") + ",\n)")
+	return jen.Var().Id(p.rulesOf[m]).Op("=").Id(begin + strings.Join(args, ",\n") + ",\n)" + withCost(m))
+}
+
+// withCost notes the rules of m that have cost=, if there are any.
+func withCost(m *model.Method) string {
+	var indices []string
+	for i, r := range m.Rules {
+		if r.Rule.Cost.Pos.IsValid() {
+			indices = append(indices, strconv.Itoa(i))
+		}
+	}
+	if indices == nil {
+		return ""
+	}
+	return call(".WithCost", indices...)
 }
 
 // rulesFunc declares the function that returns the rules of the type.

@@ -14,12 +14,17 @@ func refunds(m *model.Method) bool {
 }
 
 // settles reports whether a rule of m computes its cost after the call.
-func settles(m *model.Method) bool {
-	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Settle != nil })
+func settles(m *model.Method) bool { return slices.ContainsFunc(m.Rules, settlesAfterSuccess) }
+
+func settlesAfterSuccess(r *model.Rule) bool { return r.Settle != nil }
+
+// settlesAfterFailure reports whether r also computes its cost after a call that failed.
+func settlesAfterFailure(r *model.Rule) bool {
+	return r.Settle != nil && r.Limit.Refund != ratelimit.RefundError
 }
 
-// begin asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. If it
-// succeeds, rules with settle= settle their cost.
+// begin asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. The other rules
+// with settle= settle their cost in any case.
 func (w *writer) begin() {
 	err := ""
 	if w.method.Error >= 0 {
@@ -46,8 +51,7 @@ func (w *writer) begin() {
 
 func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
 
-// callAndSettle makes the wrapped call, adds the statements in noted, settles the charge if the call succeeded, and returns the
-// results.
+// callAndSettle makes the wrapped call, adds the statements in noted, settles the charge, and returns the results.
 func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	variables, assign := w.resultVariables(err)
 	leave := "return " + listed(w.limitedResults(variables), "")
@@ -67,14 +71,34 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	}
 }
 
-// settlement returns the statements that settle the charge of a successful call. If an expression fails, the charge and the results
-// stay as they are.
+// settlement returns the statements that settle the charge.
 func (w *writer) settlement(succeeded, taken, leave string) []string {
+	always, never := true, true // whether a rule is settled after a failure
+	for _, r := range w.method.Rules {
+		if r.Settle != nil {
+			always = always && settlesAfterFailure(r)
+			never = never && !settlesAfterFailure(r)
+		}
+	}
+	after := w.settled(settlesAfterSuccess, taken, leave)
+	switch {
+	case always || succeeded == "true":
+		return []string{after}
+	case never:
+		return []string{"if " + succeeded + " {\n" + after + "\n}"}
+	}
+	failed := w.settled(settlesAfterFailure, taken, leave)
+	return []string{"if " + succeeded + " {\n" + after + "\n} else {\n" + failed + "\n}"}
+}
+
+// settled returns the statements that settle the rules that wanted selects. If an expression fails, the charge and the results stay as they
+// are.
+func (w *writer) settled(wanted func(*model.Rule) bool, taken, leave string) string {
 	ctx := w.context()
-	block := w.inner(func() string {
+	return w.inner(func() string {
 		args := []string{ctx}
 		for _, r := range w.method.Rules {
-			if r.Settle == nil {
+			if !wanted(r) {
 				args = append(args, w.wrap("Keep"))
 				continue
 			}
@@ -85,8 +109,4 @@ func (w *writer) settlement(succeeded, taken, leave string) []string {
 		}
 		return call(taken+".Settle", args...)
 	})
-	if succeeded == "true" {
-		return []string{block}
-	}
-	return []string{"if " + succeeded + " {\n" + block + "\n}"}
 }

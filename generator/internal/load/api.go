@@ -90,6 +90,7 @@ type Rules struct{}
 func NewRules(method string, rules ...ratelimit.Rule) *Rules
 func (r *Rules) KeyError(rule int, expr string, err error) error
 func (r *Rules) Missing(rule int, expr, reason string) error
+func (r *Rules) WithCost(rules ...int) *Rules
 func (r *Rules) NilKey(rule int, expr string) error
 func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) (Taken, error)
 func ClientIP(ctx context.Context) string

@@ -26,6 +26,8 @@ type Limit struct {
 type Rules interface {
 	// Rules returns a []ratelimit.Rule with the names that errors and events show.
 	Rules() any
+	// WithCost notes which rules have cost=, by their indices.
+	WithCost(rules ...int)
 	// Open starts a call of the method on a *ratelimit.Limiter.
 	Open(limiter any) Call
 }

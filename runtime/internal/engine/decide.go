@@ -159,6 +159,7 @@ func (call *Call) Adjust(cells []*Cell, now int64) {
 		switch {
 		case n > 0:
 			cell.State.Charge(c, n, now)
+			c.At = now
 		case n < 0 && c.Dated: // the charge is not a place, so no place becomes free
 			cell.State.GiveBack(c, -n, now, call.Rollback)
 		case n < 0:

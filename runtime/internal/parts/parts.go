@@ -189,7 +189,7 @@ func (s *Split[K]) Adjust(ctx context.Context, call *engine.Call) error {
 	for _, p := range s.parts(call, func(c *engine.Claim) bool { return c.Delta != 0 }) {
 		failed = errors.Join(failed, p.Adjust(ctx, &p.call))
 		for i, at := range p.index {
-			call.Claims[at].Delta = p.call.Claims[i].Delta
+			call.Claims[at].Delta, call.Claims[at].At = p.call.Claims[i].Delta, p.call.Claims[i].At
 		}
 	}
 	return failed

@@ -158,6 +158,9 @@ func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
 	v, err := read(reply, &told)
 	for i := range call.Claims {
 		if c := &call.Claims[i]; err == nil {
+			if c.Delta > 0 {
+				c.At = v.Now
+			}
 			c.Delta = c.Left(c.Delta, told.Claims[i].Extra)
 		}
 	}

@@ -80,6 +80,9 @@ func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counte
 		if n.Delta > 0 && !n.holds(now) {
 			return nil, errAgain
 		}
+		if n.Delta > 0 {
+			n.At = now
+		}
 		if n.Delta > 0 || n.isOpen() {
 			changed = append(changed, n)
 		}
