@@ -17,16 +17,16 @@ const (
 )
 
 // startBeat starts a chain of timers. It ends with the fleet, which no timer keeps alive, or when the client is closed.
-func (f *Fleet) startBeat() { beatAfter(weak.Make(f), firstBeat) }
+func (f *Fleet) startBeat() {
+	next := beatEvery + rand.N(beatEvery*9/10) // so that processes that start together beat apart
+	beatAfter(weak.Make(f), firstBeat, next)
+}
 
-func beatAfter(w weak.Pointer[Fleet], d time.Duration) {
+// beatAfter beats after d, again after next, and then regularly.
+func beatAfter(w weak.Pointer[Fleet], d, next time.Duration) {
 	time.AfterFunc(d, func() {
 		if f := w.Value(); f != nil && f.beat() {
-			next := beatEvery
-			if f.self.beats == 1 {
-				next += rand.N(beatEvery * 9 / 10) // so that processes that start together beat apart
-			}
-			beatAfter(w, next)
+			beatAfter(w, next, beatEvery)
 		}
 	})
 }
@@ -34,8 +34,8 @@ func beatAfter(w weak.Pointer[Fleet], d time.Duration) {
 // beat reads what is new, and says what this process has to say. It reports whether the client is open.
 func (f *Fleet) beat() (open bool) {
 	ctx := context.Background() // the client's own timeouts bound it
-	f.self.beats++
 	_, err := alone(ctx, f, func() (struct{}, error) {
+		f.self.beats++
 		f.drop()
 		return struct{}{}, f.exchange(ctx)
 	})
