@@ -112,10 +112,10 @@ func (f *Fleet) processes(ctx context.Context) (all []Process, gone []string, er
 	return all[:min(len(all), MaxProcesses)], gone, err
 }
 
-// scan passes the fields of a hash. It may pass one twice.
+// scan passes the fields of a hash. It may pass one twice. A server may reply with somewhat more fields than it is asked for.
 func (f *Fleet) scan(ctx context.Context, key string, take func(field, text string)) error {
 	for cursor := any("0"); ; {
-		replies, err := f.do(ctx, Command{"HSCAN", key, cursor, "COUNT", perCommand})
+		replies, err := f.do(ctx, Command{"HSCAN", key, cursor, "COUNT", perCommand / 2})
 		if err != nil {
 			return err
 		}
