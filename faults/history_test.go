@@ -35,14 +35,45 @@ func modelOf(rule ratelimit.Rule, operations []Operation) Model {
 		}
 	}
 	m := Model{
-		Law: LawOf(rule, entries), Distinct: rule.Distinct != "", Block: rule.Block.Microseconds(),
+		Law: lawOf(rule, entries, operations), Distinct: rule.Distinct != "", Block: rule.Block.Microseconds(),
 		Bucket: rule.Algorithm == ratelimit.TokenBucket || rule.Algorithm == ratelimit.LeakyBucket,
 		Waits:  slices.ContainsFunc(operations, func(o Operation) bool { return o.Waits }),
 	}
 	if rule.Algorithm == ratelimit.SlidingWindow && rule.Cron == "" {
 		m.Keeps = rule.Limit
+		for _, o := range operations {
+			m.Keeps = min(m.Keeps, rule.Limit+o.More)
+		}
 	}
 	return m
+}
+
+// lawOf returns the law of a rule whose limit is another one in each phase. A limit is in force from the first call of its phase, until all
+// of these calls have had their places and a call of a later phase has been decided.
+func lawOf(rule ratelimit.Rule, entries []Entry, operations []Operation) Law {
+	var laws []inForce
+	for _, o := range operations {
+		for len(laws) <= o.Phase {
+			laws = append(laws, inForce{from: ever, to: -ever})
+		}
+		l := &laws[o.Phase]
+		l.Law = LawOf(higher(rule, o.More), entries)
+		l.from, l.to = min(l.from, o.Sent-clockSlack), max(l.to, o.Received, o.At, o.Until)
+	}
+	if len(laws) < 2 {
+		return LawOf(rule, entries)
+	}
+	for i := range laws {
+		next := int64(ever)
+		for _, o := range operations {
+			if o.Phase > i && o.Outcome != Unknown && !o.Remembered && !o.Change {
+				next = min(next, o.Received)
+			}
+		}
+		laws[i].to = max(laws[i].to, next) + clockSlack
+	}
+	laws[0].from = -ever
+	return joined(laws)
 }
 
 func (h history) check() porcupine.CheckResult {
@@ -99,6 +130,8 @@ type crowd struct {
 	kinds     int           // of calls: one permit; two; up to three; with a wait
 	impatient bool          // half of the calls end within a millisecond
 	failures  int           // calls of a client that may fail in a history; each makes more refusals possible. 0 is 2
+	phases    []int64       // by how much the limit of each phase is above that of the rule; none is one phase with the rule's limit
+	leavers   int           // calls that wait after each phase, and all give up
 }
 
 // allKinds of calls.
@@ -110,15 +143,66 @@ func (c *crowd) record(rule ratelimit.Rule, key string) history {
 	var group sync.WaitGroup
 	clients := make([]client, c.clients)
 	for i := range clients {
-		clients[i] = client{crowd: c, rule: rule, key: key, ids: &ids}
-		group.Go(clients[i].run)
+		clients[i] = client{crowd: c, key: key, ids: &ids}
 	}
-	group.Wait()
 	h := history{Rule: rule}
+	for phase := range max(1, len(c.phases)) {
+		more := int64(0)
+		if len(c.phases) > 0 {
+			more = c.phases[phase]
+		}
+		for i := range clients {
+			clients[i].rule, clients[i].phase, clients[i].more = higher(rule, more), phase, more
+			group.Go(clients[i].run)
+		}
+		group.Wait()
+		if len(c.phases) > 0 {
+			h.Operations = append(h.Operations, clients[0].leave()...)
+			time.Sleep(rand.N([]time.Duration{time.Millisecond, 2 * rule.Per, 4 * rule.Per}[rand.IntN(3)] + 1))
+		}
+	}
 	for _, client := range clients {
 		h.Operations = append(h.Operations, client.done...)
 	}
 	return h
+}
+
+// leave takes what there is. Then it makes calls that wait at the same time and give up in any order. It returns nothing if they all gave up
+// before the first place, as then they leave nothing.
+func (c *client) leave() (all []Operation) {
+	if c.rule.Algorithm == ratelimit.SlidingCounter || c.rule.Block > 0 || c.rule.Distinct != "" {
+		return nil // no call waits
+	}
+	q := ratelimit.Request{Rule: c.rule, Key: c.key, Cost: 1}
+	d, _ := c.decide(context.Background(), Operation{ID: int(c.ids.Add(1))}, q)
+	for n := 0; d.Allowed && n < 100; n++ {
+		d, _ = c.decide(context.Background(), Operation{ID: int(c.ids.Add(1))}, q)
+	}
+	place := d.At.Add(d.RetryAfter).UnixMicro()
+	leavers := make([]client, c.leavers)
+	var group sync.WaitGroup
+	for i := range leavers {
+		leavers[i] = *c
+		leavers[i].done = nil
+		group.Go(func() {
+			deadline := time.Now().Add(10 * c.rule.Per)
+			ctx, cancel := context.WithDeadline(context.Background(), deadline)
+			defer cancel()
+			defer time.AfterFunc(rand.N(2*time.Millisecond), cancel).Stop()
+			o := Operation{ID: int(c.ids.Add(1)), Waits: true, Until: deadline.UnixMicro()}
+			leavers[i].decide(ctx, o, q)
+		})
+	}
+	group.Wait()
+	for _, l := range leavers {
+		all = append(all, l.done...)
+	}
+	if !slices.ContainsFunc(all, func(o Operation) bool {
+		return o.Outcome != Unknown || !errors.Is(o.Err, context.Canceled) || o.Received >= place
+	}) {
+		return nil
+	}
+	return all
 }
 
 // client makes one call after the other.
@@ -127,6 +211,8 @@ type client struct {
 	rule    ratelimit.Rule
 	key     string
 	ids     *atomic.Int64
+	phase   int
+	more    int64
 	done    []Operation
 	unknown int // calls that failed
 }
@@ -186,6 +272,7 @@ func (c *client) decide(ctx context.Context, o Operation, q ratelimit.Request) (
 		decide = c.limiter.Wait
 	}
 	d = b.Call(ctx, decide, q)
+	o.Phase, o.More = c.phase, c.more
 	o.Entry, o.UpTo, o.Taken, o.Remembered = b.entries[0], q.UpTo, d.Taken, d.Source == ratelimit.SourceMemory
 	switch {
 	case o.Outcome == Unknown && unsent(o.Err):

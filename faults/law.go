@@ -59,6 +59,36 @@ func LawOf(rule ratelimit.Rule, entries []Entry) Law {
 	panic("LawOf has no law for " + rule.Algorithm.String())
 }
 
+// inForce is a law and when it was in force.
+type inForce struct {
+	Law
+	from, to int64
+}
+
+// joined returns the law of a limit that changed. A span may hold what the most generous law allows that was in force in it, and a refusal
+// needs what the strictest law does.
+func joined(laws []inForce) Law {
+	law := laws[0].Law
+	law.Most = func(from, to int64) (most int64) {
+		for _, l := range laws {
+			if l.from <= to && from <= l.to {
+				most = max(most, l.Most(from, to))
+			}
+		}
+		return most
+	}
+	law.Least = func(from, to int64) int64 {
+		least := int64(anyNumber)
+		for _, l := range laws {
+			if l.from <= to && from <= l.to {
+				least = min(least, l.Least(from, to))
+			}
+		}
+		return least
+	}
+	return law
+}
+
 // within allows n permits in any span shorter than a time.
 func within(n, per int64) func(from, to int64) int64 {
 	return func(from, to int64) int64 {

@@ -30,6 +30,8 @@ type Operation struct {
 	Until      int64 // of a call that waits: its deadline
 	Remembered bool  // the call was refused without asking the store
 	Failover   bool  // no call: another server takes over, which may not know of some charges
+	Phase      int   // the calls of a phase are made after those of the phase before have returned
+	More       int64 // by how much the limit of the phase is above that of the rule
 }
 
 // held is a charge in a state of the model.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,7 @@ import (
 func modelled() []ratelimit.Rule {
 	const per = 60 * time.Millisecond
 	return append(rules(),
+		ratelimit.Rule{Name: "amounts", Limit: 6, Per: per, Amounts: true},
 		ratelimit.Rule{Name: "distinct", Limit: 3, Per: per, Distinct: "{member}"},
 		ratelimit.Rule{Name: "distinct-calendar", Limit: 3, Cron: "* * * * * *", Distinct: "{member}"},
 		ratelimit.Rule{Name: "block", Limit: 6, Per: per, Block: 2 * per / 3},
@@ -48,6 +50,31 @@ func TestModelRejectsAnotherLimit(t *testing.T) {
 					}
 					if tooHigh == 0 || tooLow == 0 && !loose {
 						t.Errorf("of 500 histories, %d are rejected as those of a limit too high, %d of one too low", tooHigh, tooLow)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The model knows limits that change. It rejects histories of limits that are all one too high. Between the phases
+// clients idle, are refused, and wait and all give up. The calls of a calendar window can be in too many orders. Only virtual time passes.
+func TestModelOfLimitsThatChange(t *testing.T) {
+	rules := slices.DeleteFunc(modelled(), func(r ratelimit.Rule) bool { return r.Cron != "" })
+	for _, rule := range rules {
+		for name, phases := range map[string][]int64{"lower": {6, 0}, "higher": {-2, 0}, "back": {0, 12, 0}, "same": {0, 0}} {
+			t.Run(rule.Name+", "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					limiter := ratelimit.New(memstore.New(memstore.WithClock(time.Now)), quiet())
+					clients := crowd{limiter: limiter, clients: 3, calls: 8, pace: 3 * time.Millisecond, kinds: 1, phases: phases, leavers: 8}
+					tooHigh := 0
+					for n := 0; n < 6 || n < 200 && tooHigh == 0; n++ {
+						h := clients.record(rule, fmt.Sprint("k", n))
+						h.require(t)
+						tooHigh += h.rejects(higher(rule, -1))
+					}
+					if tooHigh == 0 {
+						t.Error("none of 200 histories is rejected as one of limits too high")
 					}
 				})
 			})
