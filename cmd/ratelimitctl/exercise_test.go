@@ -155,7 +155,7 @@ func (e *exercise) queueUp() (giveUp func()) {
 // kept returns all that the server keeps for the key: the count and free places.
 func (e *exercise) kept() string {
 	state := e.admin.state(e.rule, "k")
-	keys, err := e.admin.client.Keys(e.t.Context(), e.rule.Name+":*:free:*").Result()
+	keys, err := e.admin.client.Keys(e.t.Context(), e.rule.Name+":*:free-places:*").Result()
 	if err != nil {
 		e.t.Fatal(err)
 	}

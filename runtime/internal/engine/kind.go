@@ -54,7 +54,7 @@ var table = [...]Row{
 	SlidingWindow: {
 		Name: "sliding-window", MaxLimit: MaxTimes, Takes: "up-to wait distinct lease trigger",
 		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit,
-		Commands: "GET LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET" + ofIntervals,
+		Commands: "LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET" + ofIntervals,
 	},
 	FixedWindow: {
 		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Takes: "up-to wait lease trigger",
