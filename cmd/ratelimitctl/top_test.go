@@ -95,8 +95,8 @@ func TestTop(t *testing.T) {
 	if len(f.Rules) != 1 || f.Rules[0].Rule != "login" || len(f.Refused) != 1 || f.Refused[0].Key != "ann" {
 		t.Fatalf("got %+v", f)
 	}
-	// 10 calls in about 5 seconds. 7 of them were refused.
-	if r := f.Rules[0]; r.Calls < 0.5 || r.Calls > 4 || r.Refused/r.Calls < 0.69 || r.Refused/r.Calls > 0.71 {
+	// 10 calls in about 5 seconds. 7 of them were refused. The two processes tell of periods that are not of one length.
+	if r := f.Rules[0]; r.Calls < 0.5 || r.Calls > 4 || r.Refused/r.Calls < 0.6 || r.Refused/r.Calls > 0.8 {
 		t.Errorf("got %+v", r)
 	}
 	require(t, server.Addr, done, "2 processes", "top", "-once")
