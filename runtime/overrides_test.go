@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/big"
 	"reflect"
 	"strings"
@@ -329,16 +328,6 @@ func TestOverridesAllocateNothing(t *testing.T) {
 		}
 	}
 }
-
-// handler is a log handler that calls a function for each line.
-type handler struct {
-	slog.Handler
-	handle func()
-}
-
-func (h handler) Handle(context.Context, slog.Record) error { h.handle(); return nil }
-
-func (h handler) Enabled(context.Context, slog.Level) bool { return true }
 
 // Err ignores an override that did not suit a rule and has ended, even if nobody has called since.
 func TestErrOfAnOverrideThatHasEnded(t *testing.T) {

@@ -59,7 +59,7 @@ var program = func() (p Process) {
 // word returns what this process says of itself now.
 func (f *Fleet) word() string {
 	p, now := program, f.Now()
-	p.Start, p.At, p.Ahead = now.Add(-time.Since(began)).UTC().Truncate(time.Millisecond), now.UTC().Truncate(time.Millisecond), time.Now().Sub(now)
+	p.Start, p.At, p.Ahead = now.Add(-time.Since(began)).UTC().Truncate(time.Millisecond), now.UTC().Truncate(time.Millisecond), time.Since(now)
 	p.Version, p.Lost = f.changed.version, f.Status().Lost
 	if err := f.changed.err; err != nil {
 		p.Setting = printable.Text(err.Error(), 200)
