@@ -27,6 +27,9 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	if !c.asked.Peek {
 		c.limiter.use(rule, charge.Limit)
 	}
+	if len(charge.Key) > maxText { // before the key is hashed and escaped
+		return c.keyError(rule, rule.Key, fmt.Sprintf("the key has %d bytes; expected at most %d", len(charge.Key), maxText))
+	}
 	subject := c.limiter.subject(&rule.Rule, charge.Key)
 	rule, blockLeft := c.limiter.inForce(rule, subject)
 	n := len(c.rulings)
@@ -154,8 +157,6 @@ func (c *call) check(r *ruling, charge *bridge.Charge) error {
 	case charge.Limit.Given && rule.refillsTooSlowly(r.limit):
 		return c.keyError(rule, "", fmt.Sprintf(
 			"the limit of this call: found %d, at which a burst of %d takes over a hundred years to fill", r.limit, rule.Burst))
-	case len(charge.Key) > maxText:
-		return c.keyError(rule, rule.Key, fmt.Sprintf("the key has %d bytes; expected at most %d", len(charge.Key), maxText))
 	case len(charge.Member) > maxText:
 		return c.keyError(rule, rule.Distinct, fmt.Sprintf("the member has %d bytes; expected at most %d", len(charge.Member), maxText))
 	case charge.Key == "" && rule.Key != "":

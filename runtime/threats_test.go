@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,23 @@ func TestLargeCostsAreSmall(t *testing.T) {
 	rule := ratelimit.Rule{Name: "upload", Limit: 1_000_000_000, Per: time.Hour}
 	for range 100 {
 		allow(t, limiter, ratelimit.Request{Rule: rule, Cost: 10_000_000})
+	}
+}
+
+// A key of more than 64 KiB is refused before it is copied, escaped or hashed.
+func TestLongKeysAreNotCopied(t *testing.T) {
+	const size = 64 << 20
+	limiter := ratelimit.New(memstore.New(), ratelimit.WithSubjectHash([]byte(strings.Repeat("s", 32))))
+	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "s", Limit: 5, Per: time.Hour}, Key: strings.Repeat("k ", size/2)}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := limiter.Allow(context.Background(), request)
+	runtime.ReadMemStats(&after)
+	if _, wrong := errors.AsType[*ratelimit.KeyError](err); !wrong {
+		t.Errorf("got %v", err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > size/2 {
+		t.Errorf("%d bytes were allocated for a key of %d", n, size)
 	}
 }
 
