@@ -48,8 +48,8 @@ func modelOf(rule ratelimit.Rule, operations []Operation) Model {
 	return m
 }
 
-// lawOf returns the law of a rule whose limit is another one in each phase. A limit is in force from the first call of its phase, until all
-// of these calls have had their places and a call of a later phase has been decided.
+// lawOf returns the law of a rule. The rule has another limit in each phase. A limit comes into force with the first call of its phase. It stays
+// in force until all calls of the phase have had their places and a call of a later phase has been decided.
 func lawOf(rule ratelimit.Rule, entries []Entry, operations []Operation) Law {
 	var laws []inForce
 	for _, o := range operations {

@@ -193,7 +193,7 @@ func (c *charged) RefundUnless(ctx context.Context, ok *bool) {
 	if *ok {
 		return
 	}
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace) // the call may have failed because ctx ended
+	back, cancel := afterCall(ctx)
 	defer cancel()
 	// The wrapped call returns its own error. Only observers see this one.
 	_ = c.refund(back, func(h *held) bool { return h.rule.Refund == RefundError })
@@ -201,7 +201,7 @@ func (c *charged) RefundUnless(ctx context.Context, ok *bool) {
 
 // Settle implements bridge.Taken. Only observers see an error: the results of the wrapped call stay as they are.
 func (c *charged) Settle(ctx context.Context, costs ...int64) {
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	back, cancel := afterCall(ctx)
 	defer cancel()
 	if wrong, ok := c.settle(back, costs).(*RuleError); ok {
 		c.SettleFailed(ctx, wrong)

@@ -125,7 +125,7 @@ func (p *prepared) limitFor(given int64) int64 {
 	return min(times(given, p.factor), max(given, p.mostLimit()))
 }
 
-// parsed is an override of the store, or the error that says what is wrong with it.
+// parsed is an override that was read from the store. If it cannot be read, err says why.
 type parsed struct {
 	Override
 	err error

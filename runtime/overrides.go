@@ -93,7 +93,7 @@ func (o *Overrides) Clear(ctx context.Context, rule, key string) error {
 	return err
 }
 
-// changeSettings changes settings of the store for the actor of ctx, and reports whether it did.
+// changeSettings makes an edit in the store, in the name of the actor of ctx. It reports whether the edit was made.
 func (l *Limiter) changeSettings(ctx context.Context, e fleet.Edit) (done bool, err error) {
 	if e.Actor, err = actorOf(ctx); err != nil {
 		return false, err

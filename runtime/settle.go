@@ -50,7 +50,7 @@ func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	ctx, cancel := afterCall(ctx)
 	defer cancel()
 	return kept.settle(ctx, costs)
 }

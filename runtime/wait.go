@@ -82,7 +82,7 @@ func (c *call) awaitPlace(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	back, cancel := afterCall(ctx)
 	defer cancel()
 	for i := range c.asked.Claims {
 		c.asked.Claims[i].Delta = -c.asked.Claims[i].Charged
@@ -127,6 +127,11 @@ func (l *Limiter) sleep(ctx context.Context, d time.Duration, placed bool) {
 // grace bounds how long a store tries again and again to give permits back or to settle them when a call is over. A store that does so in one
 // command, such as package redisstore, goes by its own timeout instead.
 const grace = 50 * time.Millisecond
+
+// afterCall returns a context for giving permits back or settling them, even if ctx has ended: perhaps the call is over because it did.
+func afterCall(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), grace)
+}
 
 func contextError(ctx context.Context, method string) error {
 	return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())

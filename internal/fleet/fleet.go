@@ -164,7 +164,7 @@ func (f *Fleet) instant(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// Clock returns the time by the store's clock, which it reads unless it is known.
+// Clock returns the time by the store's clock. It reads that clock if nobody has read it before.
 func (f *Fleet) Clock(ctx context.Context) (time.Time, error) {
 	return alone(ctx, f, func() (time.Time, error) { return f.clock(ctx) })
 }

@@ -36,7 +36,7 @@ func (b *bill) observe(_ context.Context, e *ratelimit.Event) {
 	}
 }
 
-// billed returns a subject on the same store whose events are billed.
+// billed returns a subject on the same store, and a bill. Each event of the subject is added to the bill.
 func billed(s *subject) (*subject, *bill) {
 	b := &bill{permit: map[string]int64{}}
 	return &subject{limiter: ratelimit.New(s.store, ratelimit.WithObserver(b.observe))}, b

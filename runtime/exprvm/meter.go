@@ -108,7 +108,7 @@ func repeated(args []any) int64 {
 	return int64(max(0, runtime.ToInt(args[1]))) * size(args[0])
 }
 
-// substituted returns how long a text may be after a replacement, or 0 if replace then returns an error.
+// substituted returns how long a text can become by a replacement. It returns 0 if replace refuses to make so long a text.
 func substituted(args []any) int64 {
 	text, old := args[0].(string), args[1].(string)
 	n := size(text) + int64(strings.Count(text, old))*size(args[2])

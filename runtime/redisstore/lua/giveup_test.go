@@ -244,7 +244,7 @@ func TestMostFreePlaces(t *testing.T) {
 	}
 }
 
-// Smaller calls that use a place which was given up have the times that they would have had in its stead, to the microsecond.
+// Several smaller calls can use one place that was given up. Each comes at the exact time that it would have had there.
 func TestPartsOfAFreePlace(t *testing.T) {
 	for kind, burst := range map[engine.Kind]int64{engine.TokenBucket: 3, engine.Prepaid: 0} {
 		for limit := int64(1); limit < 100; limit += 6 {

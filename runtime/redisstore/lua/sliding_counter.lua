@@ -48,8 +48,8 @@ local function zeros(n)
   return string.sub(text, 1, 8 * n)
 end
 
--- Subtracts the permits of some slices from n, the oldest slice first, until nothing is left. Returns the rest, and the slice that left
--- nothing, if there is one.
+-- Subtracts the permits of some slices from n, one slice after the other, and begins with the oldest. When nothing of n is left, it
+-- stops. Returns what is left of n, and the slice at which it stopped.
 local function subtract(c, from, to, n)
   while from <= to do
     local slot = from % c.slots
