@@ -400,7 +400,10 @@ func TestLeaseOfAnotherHash(t *testing.T) {
 	call, _ := handed(t, s, of(leasing(t, long)[0], 1000, "a"))
 	other := *clone(&call)
 	other.Claims[0].Subject, other.Claims[0].Delta = "b", -1
-	s.known.byCall[hash(&other)] = s.known.find(&call)
+	known := s.known.find(&call)
+	s.known.mu.Lock()
+	s.known.byCall[hash(&other)] = known
+	s.known.mu.Unlock()
 	left := inHand(s, call)
 	if leaseOf(s, &other) != nil || s.known.find(&other) != nil || inHand(s, call) != left {
 		t.Errorf("the lease serves another call; %d permits in hand, want %d", inHand(s, call), left)
@@ -433,7 +436,7 @@ func TestLeasesAreBounded(t *testing.T) {
 			t.Fatalf("got %+v, want that the server admits", v)
 		}
 	}
-	if n := len(s.known.byCall); n != maxKnown {
+	if n := s.known.size.Load(); n != maxKnown {
 		t.Errorf("there are %d leases", n)
 	}
 }

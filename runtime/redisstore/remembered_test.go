@@ -145,7 +145,10 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 	} {
 		other := clone(&call)
 		change(other)
-		s.known.byCall[hash(other)] = s.known.find(&call) // as if they had one hash
+		known := s.known.find(&call)
+		s.known.mu.Lock()
+		s.known.byCall[hash(other)] = known // as if they had one hash
+		s.known.mu.Unlock()
 		if v, known, _ := s.memory.recall(other); known {
 			t.Errorf("%s: recalled %+v", name, v)
 		}
@@ -220,7 +223,7 @@ func TestRefusalsSpareTheServer(t *testing.T) {
 		call.Claims[0].Subject = strconv.Itoa(i)
 		s.memory.remember(&call, v, s.memory.moment())
 	}
-	if known := len(s.known.byCall); known > maxKnown {
+	if known := s.known.size.Load(); known > maxKnown {
 		t.Errorf("%d refusals are known", known)
 	}
 }
@@ -242,7 +245,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 		s.memory.remember(&call, v, s.memory.moment())
 	}
 	if grown := allocated() - before; grown < 5<<20 {
-		t.Errorf("%d refusals take %d bytes", len(s.known.byCall), grown)
+		t.Errorf("%d refusals take %d bytes", s.known.size.Load(), grown)
 	}
 	waitFor(t, "memory", func() bool { return allocated()-before < 1<<20 })
 	runtime.KeepAlive(s)
