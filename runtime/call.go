@@ -87,13 +87,13 @@ func (c *call) decide(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return contextError(ctx, c.method)
 	case c.refusedHere():
-		c.verdict.Now = c.limiter.now().UnixMicro()
+		c.verdict.Now = c.limiter.store.Time().UnixMicro()
 		if c.isBlocked {
 			c.verdict.Source = engine.SourceBlock
 		}
 		return nil
 	case len(c.asked.Claims) == 0:
-		now := c.limiter.now().UnixMicro()
+		now := c.limiter.store.Time().UnixMicro()
 		c.verdict = engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
 		return nil
 	}

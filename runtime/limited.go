@@ -22,10 +22,10 @@ func (l *Limiter) Check(rules ...Rule) error {
 
 // supports returns an error if the store cannot decide a rule that may delay its calls by wait microseconds.
 func (l *Limiter) supports(rule *prepared, wait int64) error {
-	if l.limited == nil || rule.Scope == ScopeInstance {
+	if rule.Scope == ScopeInstance {
 		return nil
 	}
-	if argument, reason := l.limited.Unsupported(rule.numbers, wait); reason != "" {
+	if argument, reason := l.store.Unsupported(rule.numbers, wait); reason != "" {
 		return rule.wrong(argument, "%s", reason)
 	}
 	return nil

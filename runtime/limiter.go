@@ -9,17 +9,12 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
 // Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter cannot be used.
 type Limiter struct {
 	store     engine.Store
-	local     *memory.Store  // counts the rules of instance scope
-	fallback  engine.Store   // counts the rules of fleet scope under FailLocal, while store fails
 	decider   engine.Decider // decides the calls: see byScope
-	limited   engine.Limited // store, if it cannot decide every rule; else nil
-	sleeper   engine.Sleeper // store, if calls wait by its clock; else nil
 	fleet     *fleet.Fleet   // what the processes of the prefix know in common
 	prefix    string
 	hasher    *hasher // hashes subjects and members; nil if they are not hashed
@@ -43,16 +38,11 @@ func New(store Store, options ...Option) *Limiter {
 		panic("ratelimit.New: the store is nil")
 	}
 	l := &Limiter{store: store, prefix: DefaultPrefix, logger: slog.Default()}
-	l.local, l.fallback = memory.NewLike(store, memory.MaxKeys, memory.MaxBytes), memory.NewLike(store, memory.MaxKeys, memory.MaxBytes)
-	l.limited, _ = store.(engine.Limited)
-	l.sleeper, _ = store.(engine.Sleeper)
 	for _, option := range options {
 		option(l)
 	}
 	l.decider = l.byScope()
-	if n, ok := store.(engine.Notifier); ok {
-		n.Notify(l.notice)
-	}
+	store.Notify(l.notice)
 	l.requested.rules = map[uint64]*prepared{}
 	l.fleet = store.Fleet(l.prefix)
 	l.fleet.LogTo(l.logger)
@@ -79,25 +69,11 @@ func (l *Limiter) guard(do func()) error {
 	return err
 }
 
-// now is the time by which calls wait.
-func (l *Limiter) now() time.Time {
-	if l.sleeper != nil {
-		return l.sleeper.Time()
-	}
-	return time.Now()
-}
-
 // processStart is when this process started, by the wall clock and by the monotonic clock.
 var processStart = time.Now()
 
-// elapsed is the time since a fixed instant, by the clock that calls wait by. Reading only the monotonic clock takes half the time of
-// [time.Now].
-func (l *Limiter) elapsed() time.Duration {
-	if l.sleeper != nil {
-		return l.sleeper.Time().Sub(processStart)
-	}
-	return time.Since(processStart)
-}
+// elapsed is the time since a fixed instant, by the clock that calls wait by.
+func (l *Limiter) elapsed() time.Duration { return l.store.Since(processStart) }
 
 // quiet is how long no call must have failed before the store counts as back. If one of several servers is lost, some calls fail while
 // others succeed.
@@ -106,7 +82,7 @@ const quiet = 5 * time.Second
 // noteStore notes the outcome err of a call. If the store is now lost or back, it logs that and tells observers.
 func (l *Limiter) noteStore(ctx context.Context, err error) {
 	if err != nil {
-		if l.failed.Swap(l.now().UnixNano()) == 0 {
+		if l.failed.Swap(l.store.Time().UnixNano()) == 0 {
 			l.logger.WarnContext(ctx, "the rate limit store fails; failure policies decide", "err", oneLine(err.Error()))
 			l.tell(ctx, EventStoreLost, "", err)
 		}
@@ -114,7 +90,7 @@ func (l *Limiter) noteStore(ctx context.Context, err error) {
 		return
 	}
 	last := l.failed.Load()
-	if last != 0 && l.now().UnixNano()-last >= int64(quiet) && l.failed.CompareAndSwap(last, 0) {
+	if last != 0 && l.store.Time().UnixNano()-last >= int64(quiet) && l.failed.CompareAndSwap(last, 0) {
 		l.logger.InfoContext(ctx, "the rate limit store is back")
 		l.tell(ctx, EventStoreBack, "", nil)
 	}

@@ -17,20 +17,18 @@ import (
 // The error is a *StoreError, or wraps the context's. A *StoreError says what to do about an unknown user, a wrong password, a missing
 // permission, a server that is too old, or a read-only replica.
 func (l *Limiter) Ping(ctx context.Context) error {
-	store, pings := l.store.(engine.Pinger)
-	if pings {
-		if err := store.Ping(ctx, l.prefix, l.used.numbers()); err != nil {
-			return storeError(ctx, "", err)
-		}
+	err := l.store.Ping(ctx, l.prefix, l.used.numbers())
+	if err == nil {
+		err = l.fleet.Follow(ctx)
 	}
-	if err := l.fleet.Follow(ctx); err != nil || !pings {
+	if err != nil {
 		return storeError(ctx, "", err)
 	}
-	return l.pingOthers(ctx, store)
+	return l.pingOthers(ctx)
 }
 
 // pingOthers checks the permissions that rules need which only other limiters have used.
-func (l *Limiter) pingOthers(ctx context.Context, store engine.Pinger) error {
+func (l *Limiter) pingOthers(ctx context.Context) error {
 	rules, err := l.Rules(ctx)
 	if err != nil {
 		return err
@@ -44,5 +42,5 @@ func (l *Limiter) pingOthers(ctx context.Context, store engine.Pinger) error {
 	if len(others) == 0 {
 		return nil
 	}
-	return storeError(ctx, "", store.Ping(ctx, l.prefix, others))
+	return storeError(ctx, "", l.store.Ping(ctx, l.prefix, others))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
 )
 
@@ -57,6 +58,19 @@ type policed struct {
 	fallback engine.Decider                           // counts under FailLocal
 	policy   FailurePolicy                            // of rules without a policy of their own
 	note     func(ctx context.Context, failure error) // is told how the store did: nil if it decided
+	charged  parts.Split[engine.By]                   // adjusts each charge where it was made
+}
+
+func newPoliced(store, fallback engine.Decider, policy FailurePolicy, note func(context.Context, error)) *policed {
+	return &policed{store, fallback, policy, note, parts.Split[engine.By]{
+		Key: func(c *engine.Claim) engine.By { return c.By },
+		Decider: func(by engine.By) engine.Decider {
+			if by == engine.ByFallback {
+				return fallback
+			}
+			return store
+		},
+	}}
 }
 
 // Decide implements engine.Decider.
@@ -147,18 +161,9 @@ func pass(call *engine.Call) engine.Verdict {
 	return v
 }
 
-// Adjust implements engine.Decider. It adjusts each charge where it was made.
+// Adjust implements engine.Decider.
 func (p *policed) Adjust(ctx context.Context, call *engine.Call) error {
-	charged := parts.Split[engine.By]{
-		Key: func(c *engine.Claim) engine.By { return c.By },
-		Decider: func(by engine.By) engine.Decider {
-			if by == engine.ByFallback {
-				return p.fallback
-			}
-			return p.store
-		},
-	}
-	return charged.Adjust(ctx, call)
+	return p.charged.Adjust(ctx, call)
 }
 
 // Reset implements engine.Decider.
@@ -166,9 +171,17 @@ func (p *policed) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	return p.store.Reset(ctx, call)
 }
 
+// inProcess returns an empty store in this process, which shares the clock and the bounds of the limiter's store if that is in this process, too.
+func (l *Limiter) inProcess() engine.Decider {
+	if own := l.store.Local(); own != nil {
+		return own
+	}
+	return memory.New(nil, memory.MaxKeys, memory.MaxBytes)
+}
+
 // byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others.
 func (l *Limiter) byScope() engine.Decider {
-	fleet := &policed{l.store, l.fallback, l.policy, l.noteStore}
+	local, fleet := l.inProcess(), newPoliced(l.store, l.inProcess(), l.policy, l.noteStore)
 	const instance, store = 0, 1
 	return &parts.Split[int]{
 		Key: func(c *engine.Claim) int {
@@ -179,7 +192,7 @@ func (l *Limiter) byScope() engine.Decider {
 		},
 		Decider: func(scope int) engine.Decider {
 			if scope == instance {
-				return l.local
+				return local
 			}
 			return fleet
 		},

@@ -71,7 +71,7 @@ func (l *Limiter) note(rule *prepared, limit bridge.Limit) {
 	}
 	u.known[id] = noted{rule, limit.Given}
 	l.fleet.Register(rule.declared(limit))
-	if _, pings := l.store.(engine.Pinger); pings && !u.due {
+	if !u.due {
 		u.due = true
 		time.AfterFunc(usedDelay, func() { _ = l.guard(l.checkUsed) })
 	}
@@ -85,7 +85,7 @@ func (l *Limiter) checkUsed() {
 	l.used.mu.Lock()
 	l.used.due = false
 	l.used.mu.Unlock()
-	err := l.store.(engine.Pinger).Ping(ctx, l.prefix, l.used.numbers())
+	err := l.store.Ping(ctx, l.prefix, l.used.numbers())
 	if err != nil && !errors.Is(err, engine.ErrClosed) && !l.used.warned.Swap(true) {
 		l.logger.Warn("the rate limit store is not ready for all rules in use", "err", oneLine(err.Error()))
 	}

@@ -24,12 +24,12 @@ func (c *call) decideInTime(ctx context.Context) error {
 			return nil
 		}
 		if began.IsZero() {
-			began = c.limiter.now()
+			began = c.limiter.store.Time()
 		}
 		if err := c.sleep(ctx, max(v.At-v.Now, shortestSleep), false); err != nil {
 			return err
 		}
-		c.waited = c.limiter.now().Sub(began)
+		c.waited = c.limiter.store.Time().Sub(began)
 		c.claimAgain()
 	}
 }
@@ -101,27 +101,13 @@ func (c *call) sleep(ctx context.Context, us int64, placed bool) error {
 		return nil
 	}
 	d := time.Duration(us) * time.Microsecond
-	until := c.limiter.now().Add(d)
-	c.limiter.sleep(ctx, d, placed)
-	if ctx.Err() == nil || !c.limiter.now().Before(until) { // a sleep that ends right at the deadline counts
+	until := c.limiter.store.Time().Add(d)
+	c.limiter.store.Sleep(ctx, d, placed)
+	if ctx.Err() == nil || !c.limiter.store.Time().Before(until) { // a sleep that ends right at the deadline counts
 		return nil
 	}
 	c.abandoned = true
 	return contextError(ctx, c.method)
-}
-
-// sleep waits for d, or until ctx ends.
-func (l *Limiter) sleep(ctx context.Context, d time.Duration, placed bool) {
-	if l.sleeper != nil {
-		l.sleeper.Sleep(ctx, d, placed)
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // grace bounds how long a store tries again and again to give permits back or to settle them when a call is over. A store that does so in one

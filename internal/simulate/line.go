@@ -60,10 +60,13 @@ func newLine(counts int) *line {
 	return l
 }
 
-// Time returns the time of the store.
+// Time implements ratelimit.Store.
 func (l *line) Time() time.Time { return l.now }
 
-// Sleep lets other calls run until d has passed.
+// Since implements ratelimit.Store.
+func (l *line) Since(t time.Time) time.Duration { return l.now.Sub(t) }
+
+// Sleep implements ratelimit.Store. It lets other calls run until d has passed.
 func (l *line) Sleep(ctx context.Context, d time.Duration, placed bool) {
 	if !placed && ctx.Err() == nil {
 		l.current.sleep(l.now.Add(d))

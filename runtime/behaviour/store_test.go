@@ -8,8 +8,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
@@ -25,12 +27,12 @@ type subject struct {
 	near func(time.Duration)
 }
 
-// bare is a store without overrides, so that limiters only ask it for decisions.
+// bare is a store that limiters only ask for decisions.
 type bare struct{ ratelimit.Store }
 
-func (bare) Settings(context.Context, string) (map[string]string, error) { return nil, nil }
+func (bare) Fleet(string) *fleet.Fleet { return fleet.NewLocal(time.Now, nil) }
 
-func (bare) Register(context.Context, string, map[string]string, time.Duration) error { return nil }
+func (bare) Ping(context.Context, string, []*engine.Rule) error { return nil }
 
 // onEveryStore runs a scenario once for each store.
 func onEveryStore(t *testing.T, scenario func(*testing.T, *subject)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"sync"
 	"testing"
@@ -133,6 +134,21 @@ func TestNoSleepersAtTheEnd(t *testing.T) {
 	<-done
 	if f.last[0](); f.error != "" {
 		t.Error(f.error)
+	}
+}
+
+// Users see the methods of an Outage in its documentation.
+func TestOutagePublishesItsOwnMethodsOnly(t *testing.T) {
+	outage, store := reflect.TypeFor[*limittest.Outage](), reflect.TypeFor[ratelimit.Store]()
+	for m := range outage.Methods() {
+		if _, needed := store.MethodByName(m.Name); !needed && m.Name != "Begin" && m.Name != "End" {
+			t.Errorf("%s is published", m.Name)
+		}
+	}
+	for _, f := range reflect.VisibleFields(outage.Elem()) {
+		if f.IsExported() {
+			t.Errorf("the field %s is published", f.Name)
+		}
 	}
 }
 

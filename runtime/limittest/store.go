@@ -28,17 +28,19 @@ func New(t testing.TB, options ...ratelimit.Option) (*ratelimit.Limiter, *Clock)
 
 // Outage is a store in memory, on a [Clock], that fails on demand. Use it to test what a program does while its Redis is away.
 type Outage struct {
-	*inner
+	working
 	clock *Clock
 	cause atomic.Pointer[error]
 }
 
-type inner = memory.Store
+// working is the store between outages.
+type working = ratelimit.Store
 
 // NewOutage returns a store that works until Begin.
 func NewOutage(clock *Clock) *Outage {
-	o := &Outage{inner: memory.New(clock.Now, memory.MaxKeys, memory.MaxBytes), clock: clock}
-	o.Failure = o.failure
+	store := memory.New(clock.Now, memory.MaxKeys, memory.MaxBytes)
+	o := &Outage{working: store, clock: clock}
+	store.Failure = o.failure
 	return o
 }
 
@@ -60,13 +62,16 @@ func (o *Outage) failure() error {
 	return nil
 }
 
-// Time implements the store's clock.
+// Time implements ratelimit.Store.
 func (o *Outage) Time() time.Time { return o.clock.Now() }
 
-// Sleep implements the store's clock.
+// Since implements ratelimit.Store.
+func (o *Outage) Since(t time.Time) time.Duration { return o.clock.Now().Sub(t) }
+
+// Sleep implements ratelimit.Store.
 func (o *Outage) Sleep(ctx context.Context, d time.Duration, _ bool) { o.clock.Sleep(ctx, d) }
 
-// Ping is for [ratelimit.Limiter.Ping].
+// Ping implements ratelimit.Store.
 func (o *Outage) Ping(context.Context, string, []*engine.Rule) error { return o.failure() }
 
 // Decide implements ratelimit.Store.
@@ -74,7 +79,7 @@ func (o *Outage) Decide(ctx context.Context, call *engine.Call) (engine.Verdict,
 	if err := o.failure(); err != nil {
 		return engine.Verdict{}, err
 	}
-	return o.inner.Decide(ctx, call)
+	return o.working.Decide(ctx, call)
 }
 
 // Adjust implements ratelimit.Store.
@@ -82,7 +87,7 @@ func (o *Outage) Adjust(ctx context.Context, call *engine.Call) error {
 	if err := o.failure(); err != nil {
 		return err
 	}
-	return o.inner.Adjust(ctx, call)
+	return o.working.Adjust(ctx, call)
 }
 
 // Reset implements ratelimit.Store.
@@ -90,5 +95,5 @@ func (o *Outage) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	if err := o.failure(); err != nil {
 		return 0, err
 	}
-	return o.inner.Reset(ctx, call)
+	return o.working.Reset(ctx, call)
 }

@@ -52,7 +52,7 @@ func (d *leased) leasable(call *engine.Call) bool {
 			return false
 		}
 	}
-	return !d.isSplit(call)
+	return d.subjects.IsWhole(call)
 }
 
 // lease returns the lease for a call, or nil if no permits are taken ahead for it.

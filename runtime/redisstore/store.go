@@ -12,6 +12,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
@@ -56,7 +57,8 @@ type store struct {
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
 	adding    sync.Mutex // held while a node is added
 	reloaded  atomic.Int64
-	one       part // decides calls that are on one server
+	one       part                // decides calls that are on one server
+	subjects  parts.Split[string] // splits the others: see bySubject
 	known     known
 	memory    *remembered
 }
@@ -73,7 +75,7 @@ type store struct {
 // RingOptions.NewClient. A ring makes its clients before a program can call OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	s := &store{Servers: servers.New("redisstore.New", client), functions: true}
-	s.one.store = s
+	s.one.store, s.subjects = s, newSubjects(s)
 	s.memory = &remembered{next: bySubject{s}, known: &s.known, memory: defaultRefusalMemory}
 	s.decider = &leased{store: s, next: s.memory}
 	for _, option := range options {
@@ -97,8 +99,3 @@ func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	own := clone(call) // the caller may reuse its call
 	return servers.Await(ctx, s.Servers, func() (int, error) { return s.decider.Reset(ctx, own) })
 }
-
-var (
-	_ engine.Notifier = (*store)(nil)
-	_ engine.Pinger   = (*store)(nil)
-)

@@ -20,8 +20,10 @@ const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subj
 
 // Decide implements engine.Decider. All parts together have one timeout.
 func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	if b.isSplit(call) {
-		return b.split(time.Now().Add(b.Timeout)).Decide(ctx, call)
+	if !b.subjects.IsWhole(call) {
+		timed, until := b.subjects, time.Now().Add(b.Timeout)
+		timed.Decider = func(string) engine.Decider { return &part{b.store, until} }
+		return timed.Decide(ctx, call)
 	}
 	split := b.Split.Load()
 	v, err := b.one.Decide(ctx, call)
@@ -34,41 +36,27 @@ func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdic
 	return v, err
 }
 
-// isSplit reports whether the claims of a call may be on different servers.
-func (s *store) isSplit(call *engine.Call) bool {
-	if !s.Split.Load() {
-		return false
-	}
-	for i := range call.Claims {
-		if call.Claims[i].Subject != call.Claims[0].Subject {
-			return true
-		}
-	}
-	return false
-}
-
-// split returns a decider of parts whose time ends at until. Zero means that each part has the whole timeout.
-func (b bySubject) split(until time.Time) *parts.Split[string] {
-	split := b.Split.Load()
-	return &parts.Split[string]{
+// newSubjects returns how the calls of a store are split. Each part has the whole timeout.
+func newSubjects(s *store) parts.Split[string] {
+	return parts.Split[string]{
 		Key: func(c *engine.Claim) string {
-			if split {
+			if s.Split.Load() {
 				return c.Subject
 			}
 			return ""
 		},
-		Decider: func(string) engine.Decider { return &part{b.store, until} },
+		Decider: func(string) engine.Decider { return &s.one },
 	}
 }
 
 // Adjust implements engine.Decider.
 func (b bySubject) Adjust(ctx context.Context, call *engine.Call) error {
-	return b.split(time.Time{}).Adjust(ctx, call)
+	return b.subjects.Adjust(ctx, call)
 }
 
 // Reset implements engine.Decider.
 func (b bySubject) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	return b.split(time.Time{}).Reset(ctx, call)
+	return b.subjects.Reset(ctx, call)
 }
 
 // part decides claims that are on one server.

@@ -27,12 +27,8 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
 	"sync/atomic"
-	"time"
-
-	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
 // Rule is the part that all claims on one rule have in common. It must not be changed once it is in use.
@@ -210,56 +206,4 @@ type Decider interface {
 
 	// Reset deletes the states of all claims, and returns how many there were.
 	Reset(ctx context.Context, call *Call) (int, error)
-}
-
-// Store keeps the states of rules and decides calls on them.
-type Store interface {
-	Decider
-
-	// Fleet returns what the processes of a prefix know in common. Limiters of one prefix in this process get the same.
-	Fleet(prefix string) *fleet.Fleet
-}
-
-// StateError says why a Store could not read a state: a key holds another type, or the layout of a later version. The store works and still
-// has its counts, so the call fails whatever the failure policy is. Nothing was charged.
-type StateError struct {
-	Found string // what was found, and what to do about it
-	Err   error  // the server's error
-}
-
-func (e *StateError) Error() string { return e.Found }
-
-// Unwrap returns the server's error.
-func (e *StateError) Unwrap() error { return e.Err }
-
-// ErrClosed is the error of a Store whose client was closed.
-var ErrClosed = errors.New("the store's client is closed")
-
-// Pinger is a store that can say whether it is ready to decide.
-type Pinger interface {
-	// Ping returns nil if calls under a prefix can be decided. Otherwise the error says in one sentence why not, and what to do. Ping tries
-	// what every rule needs, and what the given rules need.
-	Ping(ctx context.Context, prefix string, rules []*Rule) error
-}
-
-// Limited is a store that cannot decide every rule.
-type Limited interface {
-	// Unsupported says why the store cannot decide a rule that may delay its calls by wait microseconds: an argument of the directive, and
-	// what is wrong with it. Both are empty if the store can decide the rule.
-	Unsupported(r *Rule, wait int64) (argument, reason string)
-}
-
-// Sleeper is a store whose clock is moved by a test. Calls wait by that clock.
-type Sleeper interface {
-	// Time returns the time on the clock.
-	Time() time.Time
-	// Sleep waits until d has passed on the clock, or until ctx ends. placed says that the call has a place: it is admitted then, whatever
-	// other calls do.
-	Sleep(ctx context.Context, d time.Duration, placed bool)
-}
-
-// Notifier is a store that has notices for its operators, about features that a server lacks and what the store does instead.
-type Notifier interface {
-	// Notify sets the function that the store calls with its notices. Each notice is given once.
-	Notify(func(notice string, cause error))
 }

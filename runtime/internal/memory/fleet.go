@@ -13,7 +13,7 @@ type fleets struct {
 	known map[string]*fleet.Fleet
 }
 
-// Fleet implements engine.Store.
+// Fleet implements engine.Backend.
 func (s *Store) Fleet(prefix string) *fleet.Fleet {
 	s.fleets.Lock()
 	defer s.fleets.Unlock()

@@ -19,6 +19,7 @@ var ErrFull = errors.New("the store in memory is full: raise WithMaxKeys or With
 
 // Store is an engine.Store in memory. It has no goroutine: calls remove expired entries, a few at a time.
 type Store struct {
+	engine.Defaults
 	*table
 	Failure func() error // why settings cannot be read and written now; or nil
 	space   *space
@@ -57,19 +58,8 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 	return &Store{table: t, space: new(space)}
 }
 
-// NewLike returns an empty store. If the given store is also in memory, the two share its clock and bounds. Otherwise NewLike calls [New], with
-// the clock of the given store if that is an [engine.Sleeper].
-func NewLike(store engine.Store, maxKeys, maxBytes int64) *Store {
-	if s, ok := store.(interface{ self() *Store }); ok { // a *Store, or a type that embeds one
-		return &Store{table: s.self().table, space: new(space)}
-	}
-	if s, ok := store.(engine.Sleeper); ok {
-		return New(s.Time, maxKeys, maxBytes)
-	}
-	return New(nil, maxKeys, maxBytes)
-}
-
-func (s *Store) self() *Store { return s }
+// Local implements engine.Backend.
+func (s *Store) Local() engine.Decider { return &Store{table: s.table, space: new(space)} }
 
 // setKey makes k the key of a count. It writes in place, because copying a key takes as long as finding its entry. The hash has a random seed, so
 // nobody can choose subjects that collide. All rules of a subject are in one shard. The prefix is not hashed: few stores have several.

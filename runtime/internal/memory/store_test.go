@@ -1,14 +1,12 @@
 package memory
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -232,7 +230,7 @@ func TestNamesAreApart(t *testing.T) {
 	rules[1].Name, rules[2].Tag, rules[3].Kind = "b", "w", engine.SlidingWindow
 	s := New((&hand{now: 1}).time, 100, 1e6)
 	n := int64(0)
-	for _, store := range []*Store{s, NewLike(s, 0, 0)} {
+	for _, store := range []*Store{s, s.Local().(*Store)} {
 		for _, prefix := range []string{"p", "q"} {
 			for i := range rules {
 				for _, subject := range []string{"", "x", "y"} {
@@ -308,38 +306,17 @@ func TestResetOfWhatHasExpired(t *testing.T) {
 	}
 }
 
-// A store made by NewLike shares the clock and the bounds of the given store, but not its counts.
-func TestNewLike(t *testing.T) {
+// A store made by Local shares the clock and the bounds of the given store, but not its counts.
+func TestLocal(t *testing.T) {
 	clock := &hand{now: 1234}
 	s := New(clock.time, 2, 1e6)
 	rule := ruleOf(engine.SlidingWindow, 100)
 	expect(t, s, callOf("a", 1, rule), true)
-	like := NewLike(s, 1000, 1e6)
+	like := s.Local().(*Store)
 	if v := expect(t, like, callOf("a", 1, rule), true); v.Now != clock.now {
 		t.Errorf("its time is %d; expected %d", v.Now, clock.now)
 	}
 	expectFull(t, like, callOf("b", 1, rule))
 	expectFull(t, s, callOf("b", 1, rule))
 	expectKeys(t, s, 2)
-
-	hour := ruleOf(engine.SlidingWindow, 3_600_000_000) // long, because this store uses the system's clock
-	other := NewLike(foreign{}, 1, 1e6)
-	expect(t, other, callOf("a", 1, hour), true)
-	expectFull(t, other, callOf("b", 1, hour))
-
-	slow := NewLike(sleeper{now: 99}, 1, 1e6)
-	if v := expect(t, slow, callOf("a", 1, hour), true); v.Now != 99 {
-		t.Errorf("its time is %d; expected that of the clock by which calls wait", v.Now)
-	}
 }
-
-type foreign struct{ engine.Store }
-
-// sleeper is a store of another package with a clock by which calls wait.
-type sleeper struct {
-	engine.Store
-	now int64
-}
-
-func (s sleeper) Time() time.Time                          { return time.UnixMicro(s.now) }
-func (sleeper) Sleep(context.Context, time.Duration, bool) {}

@@ -29,15 +29,23 @@ type part struct {
 	verdict engine.Verdict
 }
 
-// whole returns the decider of a call with a single part, and otherwise nil.
-func (s *Split[K]) whole(call *engine.Call) engine.Decider {
+// IsWhole reports whether a call has a single part.
+func (s *Split[K]) IsWhole(call *engine.Call) bool {
 	key := s.Key(&call.Claims[0])
 	for i := 1; i < len(call.Claims); i++ {
 		if s.Key(&call.Claims[i]) != key {
-			return nil
+			return false
 		}
 	}
-	return s.Decider(key)
+	return true
+}
+
+// whole returns the decider of a call with a single part, and otherwise nil.
+func (s *Split[K]) whole(call *engine.Call) engine.Decider {
+	if !s.IsWhole(call) {
+		return nil
+	}
+	return s.Decider(s.Key(&call.Claims[0]))
 }
 
 // parts returns the parts of the claims of a call that wanted selects.

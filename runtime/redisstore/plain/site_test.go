@@ -12,7 +12,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // patience is how long to wait for a server, which may be slow on a busy machine.
@@ -44,15 +43,12 @@ func on(t *testing.T, server *redistest.Server, addr string) *site {
 // withoutOverrides returns the site with a limiter whose store has no settings, so that all commands belong to calls.
 func (s *site) withoutOverrides() *site {
 	own := *s
-	own.Limiter = ratelimit.New(bare{s.store, s.store})
+	own.Limiter = ratelimit.New(bare{s.store})
 	return &own
 }
 
 // bare is a store whose fleet is this process.
-type bare struct {
-	engine.Store
-	engine.Limited
-}
+type bare struct{ ratelimit.Store }
 
 func (bare) Fleet(string) *fleet.Fleet { return fleet.NewLocal(time.Now, nil) }
 

@@ -60,7 +60,7 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	return s
 }
 
-// Unsupported implements engine.Limited.
+// Unsupported implements engine.Backend.
 func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string) {
 	switch {
 	case r.Block > 0:
@@ -153,9 +153,3 @@ func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Time
 	}
 	return engine.Verdict{}, err
 }
-
-var (
-	_ engine.Limited  = (*store)(nil)
-	_ engine.Notifier = (*store)(nil)
-	_ engine.Pinger   = (*store)(nil)
-)

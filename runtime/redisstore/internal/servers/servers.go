@@ -23,6 +23,7 @@ import (
 
 // Servers are the servers of a client.
 type Servers struct {
+	engine.Defaults
 	Client  redis.UniversalClient
 	Timeout time.Duration // of a decision
 	Split   atomic.Bool   // different subjects may be on different servers
@@ -70,7 +71,7 @@ func (s *Servers) Of(ctx context.Context, subject string) (server redis.Universa
 	return server, nil
 }
 
-// Notify implements engine.Notifier.
+// Notify implements engine.Backend.
 func (s *Servers) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
 
 // Tell passes a notice to the operator, once.
@@ -137,5 +138,3 @@ var errDamaged = errors.New("the expiry or the length of a key, or a number in i
 
 // TellDamage tells the operator, once, that a state was damaged.
 func (s *Servers) TellDamage() { s.Tell("counts were damaged; they start anew", errDamaged) }
-
-var _ engine.Notifier = (*Servers)(nil)
