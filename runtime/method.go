@@ -74,6 +74,16 @@ func (r *methodRules) WithCost(rules ...int) {
 	}
 }
 
+// Register implements bridge.Rules.
+func (r *methodRules) Register(limiter any) {
+	l := limiter.(*Limiter)
+	for _, p := range r.rules {
+		if !l.uses(p) { // a wrapper may be made for each call
+			l.note(p, bridge.Limit{})
+		}
+	}
+}
+
 // Open implements bridge.Rules.
 func (r *methodRules) Open(limiter any) bridge.Call {
 	c := limiter.(*Limiter).newCall(r.method)

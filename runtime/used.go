@@ -52,21 +52,26 @@ var limiterNumbers atomic.Uint64
 
 func (u *used) start() { u.number, u.known = limiterNumbers.Add(1), map[ruleID]noted{} }
 
+// uses reports whether a call has noted a rule as used. If two limiters share a slot, one of them may have to note the rule again.
+func (l *Limiter) uses(rule *prepared) bool {
+	return rule.usedBy[l.used.number%usedSlots].Load() == l.used.number
+}
+
 // use notes that a rule is used by a call.
 func (l *Limiter) use(rule *prepared, limit bridge.Limit) {
-	if slot := &rule.usedBy[l.used.number%usedSlots]; slot.Load() != l.used.number {
-		slot.Store(l.used.number) // if two limiters share a slot, one of them may have to note the rule again
+	if !l.uses(rule) {
+		rule.usedBy[l.used.number%usedSlots].Store(l.used.number)
 		l.note(rule, limit)
 	}
 }
 
-// note notes that a rule is used, or will be. limit is that of the call.
+// note notes that a rule is used, or will be. limit is that of the call, if there is one.
 func (l *Limiter) note(rule *prepared, limit bridge.Limit) {
 	u, id := &l.used, ruleID{rule.Name, rule.tag}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before, found := u.known[id]
-	if rule.Scope == ScopeInstance || found && before.varies == limit.Given || !found && len(u.known) >= maxUsed {
+	if rule.Scope == ScopeInstance || found && (before.varies || !limit.Given) || !found && len(u.known) >= maxUsed {
 		return
 	}
 	u.known[id] = noted{rule, limit.Given}
@@ -122,7 +127,7 @@ func (u *used) named(name string) *Rule {
 }
 
 // Rules returns the rules that limiters of this prefix on the store use, or used within the last day, sorted by name. There are at most 1,000,
-// and none of instance scope. A rule appears some seconds after its first use or Check. A tool that does not know the program can pass the rules
+// and none of instance scope. A rule appears some seconds after a wrapper is made that has it, or after its first use or Check. A tool that does not know the program can pass the rules
 // to [Limiter.Peek], [Limiter.Reset] and [Limiter.Block]. The error is a *StoreError, or wraps the context's.
 func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 	declared, err := l.fleet.Rules(ctx)

@@ -26,8 +26,16 @@ var _ Arena = (*LimitedArena)(nil)
 // NewLimitedArena wraps next with the limits declared on [Arena].
 func NewLimitedArena(next Arena, limiter *ratelimit.Limiter) *LimitedArena {
 	return &LimitedArena{
-		next:    wrap.Next("examples/game.Arena", next),
-		limiter: wrap.Limiter("examples/game.Arena", limiter),
+		next: wrap.Next("examples/game.Arena", next),
+		limiter: wrap.Limiter(
+			"examples/game.Arena",
+			limiter,
+			arenaScoreRules,
+			arenaTradeRules,
+			arenaTalkRules,
+			arenaJoinRules,
+			arenaWaveRules,
+		),
 	}
 }
 

@@ -23,7 +23,7 @@ type limitedExport struct {
 func newLimitedExport(next *export, limiter *ratelimit.Limiter) *limitedExport {
 	return &limitedExport{
 		next:    wrap.Next("examples/httpapi.export", next),
-		limiter: wrap.Limiter("examples/httpapi.export", limiter),
+		limiter: wrap.Limiter("examples/httpapi.export", limiter, exportServeHTTPRules),
 	}
 }
 

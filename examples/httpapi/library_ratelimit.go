@@ -28,7 +28,7 @@ var _ Library = (*LimitedLibrary)(nil)
 func NewLimitedLibrary(next Library, limiter *ratelimit.Limiter) *LimitedLibrary {
 	return &LimitedLibrary{
 		next:    wrap.Next("examples/httpapi.Library", next),
-		limiter: wrap.Limiter("examples/httpapi.Library", limiter),
+		limiter: wrap.Limiter("examples/httpapi.Library", limiter, librarySearchRules, libraryReserveRules),
 	}
 }
 

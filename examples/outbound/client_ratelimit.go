@@ -25,7 +25,7 @@ type LimitedClient struct {
 func NewLimitedClient(next *Client, limiter *ratelimit.Limiter) *LimitedClient {
 	return &LimitedClient{
 		next:    wrap.Next("examples/outbound.Client", next),
-		limiter: wrap.Limiter("examples/outbound.Client", limiter),
+		limiter: wrap.Limiter("examples/outbound.Client", limiter, clientTemperatureRules),
 	}
 }
 

@@ -27,7 +27,7 @@ var _ Shop = (*LimitedShop)(nil)
 func NewLimitedShop(next Shop, limiter *ratelimit.Limiter) *LimitedShop {
 	return &LimitedShop{
 		next:    wrap.Next("shop.Shop", next),
-		limiter: wrap.Limiter("shop.Shop", limiter),
+		limiter: wrap.Limiter("shop.Shop", limiter, shopSearchRules, shopOrderRules),
 	}
 }
 
@@ -129,7 +129,7 @@ var _ Carrier = (*LimitedCarrier)(nil)
 func NewLimitedCarrier(next Carrier, limiter *ratelimit.Limiter) *LimitedCarrier {
 	return &LimitedCarrier{
 		next:    wrap.Next("shop.Carrier", next),
-		limiter: wrap.Limiter("shop.Carrier", limiter),
+		limiter: wrap.Limiter("shop.Carrier", limiter, carrierShippingRules),
 	}
 }
 

@@ -26,7 +26,7 @@ var _ Sender = (*LimitedSender)(nil)
 func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
 	return &LimitedSender{
 		next:    wrap.Next("examples/sms.Sender", next),
-		limiter: wrap.Limiter("examples/sms.Sender", limiter),
+		limiter: wrap.Limiter("examples/sms.Sender", limiter, senderSendCodeRules),
 	}
 }
 

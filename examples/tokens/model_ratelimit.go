@@ -26,7 +26,7 @@ var _ Model = (*LimitedModel)(nil)
 func NewLimitedModel(next Model, limiter *ratelimit.Limiter) *LimitedModel {
 	return &LimitedModel{
 		next:    wrap.Next("examples/tokens.Model", next),
-		limiter: wrap.Limiter("examples/tokens.Model", limiter),
+		limiter: wrap.Limiter("examples/tokens.Model", limiter, modelAskRules),
 	}
 }
 

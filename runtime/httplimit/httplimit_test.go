@@ -58,12 +58,16 @@ func want(t *testing.T, w *httptest.ResponseRecorder, status int, fields map[str
 
 func TestMiddleware(t *testing.T) {
 	now := start
-	h := httplimit.Middleware(newLimiter(&now), httplimit.ClientIP().Of, []ratelimit.Rule{
+	limiter := newLimiter(&now)
+	h := httplimit.Middleware(limiter, httplimit.ClientIP().Of, []ratelimit.Rule{
 		{Name: "minute", Limit: 2, Per: time.Minute, Message: "Two a minute."},
 		{Name: "day", Limit: 100, Cron: "@daily"},
 		{Name: "trial", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeShadow},
 		{Name: "steady", Limit: 1, Per: time.Millisecond, Burst: 5000, Algorithm: ratelimit.TokenBucket},
 	}, httplimit.WithXRateLimit())(ok)
+	if used, err := limiter.Rules(t.Context()); err != nil || len(used) != 4 {
+		t.Errorf("before the first call, the rules are %+v, %v", used, err)
+	}
 	const policies = `"minute";q=2;w=60, "day";q=100, "steady";q=5000;w=5`
 	w := get(h, "203.0.113.9:80")
 	want(t, w, 200, map[string]string{

@@ -49,10 +49,8 @@ func Middleware(
 			panic("httplimit.Middleware: rule " + strconv.Quote(r.Name) + " has Distinct, and a request has no member to count")
 		}
 	}
-	m := &middleware{
-		limiter: wrap.Limiter("httplimit.Middleware", limiter), key: key, rules: wrap.NewRules("httplimit.Middleware", rules...),
-		options: collect(opts),
-	}
+	prepared := wrap.NewRules("httplimit.Middleware", rules...)
+	m := &middleware{limiter: wrap.Limiter("httplimit.Middleware", limiter, prepared), key: key, rules: prepared, options: collect(opts)}
 	return func(next http.Handler) http.Handler {
 		next = wrap.Next("httplimit.Middleware", next)
 		return Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

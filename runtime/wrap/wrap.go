@@ -57,10 +57,13 @@ func PointerWithLimits[T, L any](result *T, l *ratelimit.Limiter, limit func(*T,
 	return limit(result, l)
 }
 
-// Limiter returns l, the limiter of a wrapper of typ (pkg.Type). It panics if l is nil.
-func Limiter(typ string, l *ratelimit.Limiter) *ratelimit.Limiter {
+// Limiter returns l, the limiter of a wrapper of typ (pkg.Type), and registers the wrapper's rules with it. It panics if l is nil.
+func Limiter(typ string, l *ratelimit.Limiter, rules ...*Rules) *ratelimit.Limiter {
 	if l == nil {
 		panic("wrapper of " + typ + ": the limiter is nil")
+	}
+	for _, r := range rules {
+		r.prepared.Register(l)
 	}
 	return l
 }

@@ -145,6 +145,31 @@ func TestNilArgumentsPanic(t *testing.T) {
 	}
 }
 
+// A wrapper's rules are known as soon as it is made. A call may then say that it has a limit of its own, whatever is made after it.
+func TestLimiterRegistersRules(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	rules := wrap.NewRules("p.T.M", bucket, ratelimit.Rule{Name: "n", Limit: 5, Per: time.Hour})
+	check := func(varies ...bool) {
+		t.Helper()
+		wrap.Limiter("p.T", l, rules)
+		used, err := l.Rules(t.Context())
+		if err != nil || len(used) != 2 {
+			t.Fatalf("got %+v, %v", used, err)
+		}
+		for i, name := range []string{"n", "p.T.M"} {
+			if used[i].Name != name || used[i].Varies != varies[i] {
+				t.Errorf("got %+v", used[i])
+			}
+		}
+	}
+	check(false, false)
+	err := wrap.TakeCharges(t.Context(), l, rules, wrap.Charge{Key: "k", Cost: 1}, wrap.Charge{Cost: 1, Limit: wrap.LimitOf(7)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(true, false)
+}
+
 type limited struct{}
 
 func (limited) RateLimits() []ratelimit.Rule { return nil }

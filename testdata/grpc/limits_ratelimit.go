@@ -31,7 +31,7 @@ var _ CatalogServer = (*LimitedCatalogServer)(nil)
 func NewLimitedCatalogServer(next CatalogServer, limiter *ratelimit.Limiter) *LimitedCatalogServer {
 	return &LimitedCatalogServer{
 		next:    wrap.Next("shop.CatalogServer", next),
-		limiter: wrap.Limiter("shop.CatalogServer", limiter),
+		limiter: wrap.Limiter("shop.CatalogServer", limiter, catalogServerGetRules, catalogServerListRules),
 	}
 }
 
@@ -89,7 +89,7 @@ var _ CatalogClient = (*LimitedCatalogClient)(nil)
 func NewLimitedCatalogClient(next CatalogClient, limiter *ratelimit.Limiter) *LimitedCatalogClient {
 	return &LimitedCatalogClient{
 		next:    wrap.Next("shop.CatalogClient", next),
-		limiter: wrap.Limiter("shop.CatalogClient", limiter),
+		limiter: wrap.Limiter("shop.CatalogClient", limiter, catalogClientGetRules, catalogClientListRules),
 	}
 }
 
@@ -142,7 +142,7 @@ var _ Lister = (*LimitedLister)(nil)
 func NewLimitedLister(next Lister, limiter *ratelimit.Limiter) *LimitedLister {
 	return &LimitedLister{
 		next:    wrap.Next("shop.Lister", next),
-		limiter: wrap.Limiter("shop.Lister", limiter),
+		limiter: wrap.Limiter("shop.Lister", limiter, listerListRules),
 	}
 }
 
@@ -182,7 +182,7 @@ type LimitedServer struct {
 func NewLimitedServer(next *Server, limiter *ratelimit.Limiter) *LimitedServer {
 	return &LimitedServer{
 		next:    wrap.Next("shop.Server", next),
-		limiter: wrap.Limiter("shop.Server", limiter),
+		limiter: wrap.Limiter("shop.Server", limiter, serverGetRules),
 	}
 }
 

@@ -8,7 +8,7 @@ func (w *wrapper) limitFunc() *jen.Statement {
 	next, limiter := taken.Take("next", "wrapped"), taken.Take("limiter", "limits")
 	f := w.function(w.Methods[0], next, limiter)
 	f.target, f.next, f.limiter = next, next, limiter
-	check := jen.Id(listed([]string{next + ", " + limiter + " = " + w.checked("Next", next), w.checked("Limiter", limiter)}, ""))
+	check := jen.Id(listed([]string{next + ", " + limiter + " = " + w.checked("Next", next), w.registered(limiter)}, ""))
 	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(f.literal()))
 }
 
@@ -16,7 +16,7 @@ func (w *wrapper) limitFunc() *jen.Statement {
 func (w *wrapper) limitFields() *jen.Statement {
 	taken := w.around()
 	next, limiter, limited := taken.Take("next", "wrapped"), taken.Take("limiter", "limits"), taken.Take("limited", "copied")
-	body := []jen.Code{jen.Id(limiter + " = " + w.checked("Limiter", limiter)), jen.Id(limited).Op(":=").Id(next)}
+	body := []jen.Code{jen.Id(limiter + " = " + w.registered(limiter)), jen.Id(limited).Op(":=").Id(next)}
 	for _, m := range w.Methods {
 		if len(m.Rules) == 0 {
 			continue // the field is copied

@@ -52,17 +52,21 @@ func withCost(m *model.Method) string {
 	return call(".WithCost", indices...)
 }
 
-// rulesFunc declares the function that returns the rules of the type.
-func (w *wrapper) rulesFunc() *jen.Statement {
-	var vars []string
+// ruleVars returns the variables that hold the rules of the type.
+func (w *wrapper) ruleVars() (vars []string) {
 	for _, m := range w.Methods {
 		if len(m.Rules) > 0 {
 			vars = append(vars, w.rulesOf[m])
 		}
 	}
+	return vars
+}
+
+// rulesFunc declares the function that returns the rules of the type.
+func (w *wrapper) rulesFunc() *jen.Statement {
 	doc := w.RulesFunc + " returns the rules declared on " + link(w.Object.Name()) + "."
 	return comment(wrapped(doc)).Func().Id(w.RulesFunc).Params().Id("[]" + w.ratelimit("Rule")).
-		Block(jen.Return(jen.Id(call(w.wrap("RulesOf"), vars...))))
+		Block(jen.Return(jen.Id(call(w.wrap("RulesOf"), w.ruleVars()...))))
 }
 
 // rule returns a composite literal without zero fields. It leaves out a name that NewRules sets: that of the method.

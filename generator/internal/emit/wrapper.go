@@ -81,7 +81,7 @@ func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 	own := w.Name + w.args
 	free := w.block.Inside()
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
-	value := literal("&"+own, next+": "+w.checked("Next", by), limiter+": "+w.checked("Limiter", with))
+	value := literal("&"+own, next+": "+w.checked("Next", by), limiter+": "+w.registered(with))
 	return comment(wrapped(fmt.Sprintf("%s wraps %s with the limits declared on %s.", w.New, by, link(w.Object.Name())))).
 		Add(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))
 }
@@ -89,6 +89,11 @@ func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 // checked returns a call of a function of package wrap that checks an argument of the constructor.
 func (w *wrapper) checked(fn, value string) string {
 	return w.wrap(fn) + "(" + quote(w.Scope) + ", " + value + ")"
+}
+
+// registered returns a call of a function of package wrap that checks the limiter and registers the rules of the type with it.
+func (w *wrapper) registered(limiter string) string {
+	return call(w.wrap("Limiter"), append([]string{quote(w.Scope), limiter}, w.ruleVars()...)...)
 }
 
 // assertion declares something that does not compile if the wrapper is outdated, with a comment that says what to do. For a generic

@@ -98,7 +98,7 @@ func Describe(err error, messages ...string) error
 func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error
 func IsNil(v any) bool
 func LimitOf(n int64) Limit
-func Limiter(typ string, l *ratelimit.Limiter) *ratelimit.Limiter
+func Limiter(typ string, l *ratelimit.Limiter, rules ...*Rules) *ratelimit.Limiter
 func Next[T any](typ string, next T) T
 func Part(s string) string
 func PartBefore(s string, next rune) string

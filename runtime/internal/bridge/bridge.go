@@ -28,6 +28,8 @@ type Rules interface {
 	Rules() any
 	// WithCost notes which rules have cost=, by their indices.
 	WithCost(rules ...int)
+	// Register tells a *ratelimit.Limiter that the method will be called.
+	Register(limiter any)
 	// Open starts a call of the method on a *ratelimit.Limiter.
 	Open(limiter any) Call
 }

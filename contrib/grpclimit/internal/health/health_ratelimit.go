@@ -29,8 +29,14 @@ var _ HealthServer = (*LimitedHealthServer)(nil)
 // NewLimitedHealthServer wraps next with the limits declared on [HealthServer].
 func NewLimitedHealthServer(next HealthServer, limiter *ratelimit.Limiter) *LimitedHealthServer {
 	return &LimitedHealthServer{
-		next:    wrap.Next("internal/health.HealthServer", next),
-		limiter: wrap.Limiter("internal/health.HealthServer", limiter),
+		next: wrap.Next("internal/health.HealthServer", next),
+		limiter: wrap.Limiter(
+			"internal/health.HealthServer",
+			limiter,
+			healthServerCheckRules,
+			healthServerListRules,
+			healthServerWatchRules,
+		),
 	}
 }
 
