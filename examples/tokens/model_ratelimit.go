@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -41,25 +40,24 @@ func (m *LimitedModel) RateLimits() []ratelimit.Rule {
 }
 
 var modelAskRules = wrap.NewRules("examples/tokens.Model.Ask",
-	ratelimit.Rule{Name: "org-input", Key: "{req.Org}", Limit: 100000, Per: time.Minute},
-	ratelimit.Rule{Name: "org-output", Key: "{req.Org}", Limit: 20000, Per: time.Minute},
+	ratelimit.Rule{Name: "org-input", Key: "{req.Org}", Limit: 100000, Per: time.Hour},
+	ratelimit.Rule{Name: "org-output", Key: "{req.Org}", Limit: 20000, Per: time.Hour},
 	ratelimit.Rule{
 		Name:  "team-output",
 		Key:   "{req.Org}/{req.Team}",
 		Limit: 11000,
-		Per:   time.Minute,
+		Per:   time.Hour,
 	},
-	ratelimit.Rule{Name: "user-requests", Key: "{req.User}", Limit: 10, Per: time.Minute},
-	ratelimit.Rule{Name: "user-output", Key: "{req.User}", Limit: 12000, Per: time.Minute},
+	ratelimit.Rule{Name: "user-requests", Key: "{req.User}", Limit: 20, Per: time.Hour},
+	ratelimit.Rule{Name: "user-output", Key: "{req.User}", Limit: 12000, Per: time.Hour},
 ).WithCost(0, 1, 2, 4)
 
-// Ask begins an answer. The caller reads the stream and closes it.
+// Ask begins an answer. The caller reads it to its end, or closes it.
 //
-// Limits: 100000 per minute per req.Org (a call costs req.InputTokens()); 20000 per minute per req.Org
-// (a call costs req.MaxOutput); 11000 per minute per req.Org and req.Team (a call costs
-// req.MaxOutput); 10 per minute per req.User; 12000 per minute per req.User (a call costs
-// req.MaxOutput).
-func (m *LimitedModel) Ask(ctx context.Context, req *Request) (io.ReadCloser, error) {
+// Limits: 100000 per hour per req.Org (a call costs req.InputTokens()); 20000 per hour per req.Org (a
+// call costs req.MaxOutput); 11000 per hour per req.Org and req.Team (a call costs req.MaxOutput); 20
+// per hour per req.User; 12000 per hour per req.User (a call costs req.MaxOutput).
+func (m *LimitedModel) Ask(ctx context.Context, req *Request) (*Answer, error) {
 	if req == nil {
 		return nil, wrap.Failed(ctx, m.limiter, modelAskRules.NilKey(0, "req"))
 	}
