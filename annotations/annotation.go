@@ -122,7 +122,8 @@ type Value struct {
 	*Argument
 	Text     string        // the value as written, unquoted
 	Count    int64         // of a CountKind, at least 1
-	Duration time.Duration // of a DurationKind, more than zero
+	Duration time.Duration // of a DurationKind or RangeKind, more than zero
+	Longest  time.Duration // of a RangeKind, the second duration; 0 if absent
 }
 
 // Group holds the directives of one comment group.

@@ -32,7 +32,7 @@ func bare(v any) any {
 		v.Directive, v.Settle = Directive{}, bareExpr(v.Settle)
 		slices.SortFunc(v.Values, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
 		for i := range v.Values {
-			if v.Values[i].Kind == DurationKind || v.Values[i].Kind == CountKind {
+			if v.Values[i].Kind == DurationKind || v.Values[i].Kind == RangeKind || v.Values[i].Kind == CountKind {
 				v.Values[i].Text = "" // which may be spelled in several ways
 			}
 		}
@@ -88,6 +88,8 @@ func with(r Rule, pairs ...any) Rule {
 			v.Count = value
 		case time.Duration:
 			v.Duration = value
+		case [2]time.Duration:
+			v.Duration, v.Longest = value[0], value[1]
 		}
 		r.Values = append(r.Values, v)
 	}
@@ -310,6 +312,13 @@ func drawArguments(t *rapid.T, r *Rule) map[string]string {
 		case CountKind:
 			n := rapid.Int64Min(1).Draw(t, a.Name)
 			text, value = strconv.FormatInt(n, 10), n
+		case RangeKind:
+			d := [2]time.Duration{time.Duration(rapid.Int64Min(1).Draw(t, a.Name))}
+			if text = d[0].String(); rapid.Bool().Draw(t, "range") {
+				d[1] = time.Duration(rapid.Int64Min(1).Draw(t, "longest"))
+				text += ".." + d[1].String()
+			}
+			value = d
 		case DurationKind:
 			d := time.Duration(rapid.Int64Min(1).Draw(t, a.Name))
 			text, value = d.String(), d

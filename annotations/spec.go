@@ -38,6 +38,7 @@ const (
 	AmountKind   Kind = "amount"
 	ExprKind     Kind = "expression"
 	DurationKind Kind = "duration"
+	RangeKind    Kind = "durations"
 	CountKind    Kind = "count"
 	NameKind     Kind = "word"
 	IdentKind    Kind = "identifier"
@@ -87,7 +88,7 @@ var Verbs = []Verb{
 		{Name: "when", Kind: ExprKind, Doc: "the rule applies only if this is true"},
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
 		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "how many calls of cost 1 may wait at a time"},
-		{Name: "block", Kind: DurationKind, Field: "Block", Doc: "after a refusal, refuse the key for this long"},
+		{Name: "block", Kind: RangeKind, Field: "Block", Doc: "after a refusal, refuse the key for this long; with 10m..24h, each block within a day of the last one's end is twice as long, up to the second duration"},
 		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "take permits from the store in advance, for up to this long, and hand them out in the process: fewer round trips, at a price that performance.md explains; all rules of a method need the same lease"},
 		{Name: "mode", Kind: EnumKind, Field: "Mode", Words: []Word{
 			{"enforce", "ModeEnforce"}, {"shadow", "ModeShadow"}, {"trigger", "ModeTrigger"},
@@ -170,6 +171,7 @@ var wants = map[Kind]string{
 	AmountKind:   "an integer or an expression",
 	ExprKind:     "an expression",
 	DurationKind: period.Want,
+	RangeKind:    period.Want + ", or two, such as 10m..24h",
 	CountKind:    "an integer of at least 1",
 	NameKind:     "letters, digits and " + strings.Join(strings.Split(punctuation, ""), " "),
 	IdentKind:    "an identifier",

@@ -22,6 +22,8 @@ func (p *parser) value(a *Argument, v Text) Value {
 	switch a.Kind {
 	case DurationKind:
 		value.Duration = p.parseDuration(a.Name, v)
+	case RangeKind:
+		value.Duration, value.Longest = p.parseRange(a, v)
 	case CountKind:
 		value.Count = p.parseCount(a.Name, v)
 	case NameKind:
@@ -94,6 +96,20 @@ func (p *parser) parseExpr(name string, v Text) Expr {
 		return Expr{}
 	}
 	return Expr{v}
+}
+
+// parseRange reads a duration, or two with .. between.
+func (p *parser) parseRange(a *Argument, v Text) (shortest, longest time.Duration) {
+	first, second, ranges := strings.Cut(v.Value, "..")
+	if first == "" || ranges && second == "" {
+		p.add(v.Pos, "%s is %q; expected %s", a.Name, v.Value, a.want())
+		return 0, 0
+	}
+	shortest = p.parseDuration(a.Name, v.slice(0, len(first)))
+	if ranges {
+		longest = p.parseDuration(a.Name, v.slice(len(first+".."), len(v.Value)))
+	}
+	return shortest, longest
 }
 
 // parseDuration reads a duration. It suggests cron= for a value such as @daily.

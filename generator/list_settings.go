@@ -24,6 +24,9 @@ func settings(r *model.Rule) map[string]any {
 			values[arg.Name] = shown(value.Interface())
 		}
 	}
+	if most := r.Limit.BlockMax; most > 0 {
+		values["block"] = period.Format(r.Limit.Block) + ".." + period.Format(most)
+	}
 	if r.Limit.TZ == "UTC" {
 		delete(values, "tz")
 	}

@@ -33,8 +33,9 @@ func TestRowsAreFields(t *testing.T) {
 			}
 		}
 	}
+	follow := []string{"Amounts", "BlockMax"} // from cost= and limit=, and from block=
 	for i := range typ.NumField() {
-		if f := typ.Field(i); f.IsExported() && f.Name != "Amounts" { // which follows from cost= and limit=
+		if f := typ.Field(i); f.IsExported() && !slices.Contains(follow, f.Name) {
 			named = append(named, f.Name)
 		}
 	}
@@ -65,7 +66,7 @@ var samples = map[string]string{
 	"when":      `when="len(a) > 1"`,
 	"wait":      "wait=3s",
 	"queue":     "algorithm=token-bucket wait=1h queue=4",
-	"block":     "block=5s",
+	"block":     "block=5s..1h",
 	"mode":      "mode=shadow",
 	"scope":     "scope=instance",
 	"refund":    "refund=error",

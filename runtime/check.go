@@ -231,6 +231,9 @@ func (r Rule) checkMode() error {
 		return r.wrong("mode", "trigger needs a window of at least one permit that fills up; found %s of %d", r.what(), r.Limit)
 	case r.Block < 0 || r.Block > maxBlock || r.Block%time.Microsecond != 0:
 		return r.wrong("block", "found %s; expected whole microseconds, up to %s", period.Format(r.Block), period.Format(maxBlock))
+	case r.BlockMax != 0 && (r.BlockMax <= r.Block || r.Block == 0 || r.BlockMax > maxBlock || r.BlockMax%time.Microsecond != 0):
+		return r.wrong("block", "found %s..%s; expected a longer second duration, in whole microseconds, up to %s",
+			period.Format(r.Block), period.Format(r.BlockMax), period.Format(maxBlock))
 	case r.Block > 0 && r.Mode != ModeEnforce:
 		return r.wrong("block", "found mode=%s, which refuses no call", r.Mode)
 	case r.Scope > ScopeInstance:

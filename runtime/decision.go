@@ -60,7 +60,7 @@ const (
 	SourceMemory               // this process, which remembers a refusal
 	SourceLease                // this process, with permits that it took ahead
 	SourcePolicy               // a FailurePolicy, because the store failed
-	SourceBlock                // a block that [Limiter.Block] set; a refusal by the Block of a rule has another source
+	SourceBlock                // a block: of [Limiter.Block], or one that an earlier refusal by a rule with Block began
 )
 
 // String returns "store", "memory", "lease", "policy" or "block".

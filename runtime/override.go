@@ -98,7 +98,7 @@ func (v Override) apply(r Rule) Rule {
 	}
 	if v.Mode != nil {
 		if r.Mode = *v.Mode; r.Mode != ModeEnforce {
-			r.Wait, r.Queue, r.Block, r.Lease = 0, 0, 0, 0
+			r.Wait, r.Queue, r.Block, r.BlockMax, r.Lease = 0, 0, 0, 0, 0
 		}
 	}
 	return r

@@ -59,6 +59,10 @@ type Rule struct {
 	Queue int64
 	// Block is how long a key stays refused after a refusal, in whole microseconds, at most 30 days. 0 means no block.
 	Block time.Duration
+	// BlockMax makes blocks longer: each block that begins within a day of the last one's end is twice as long as that one, up to BlockMax. It
+	// is longer than Block, and at most 30 days. 0 means that all blocks have the same length. The directive for a Block of 10m and a
+	// BlockMax of 24h is block=10m..24h.
+	BlockMax time.Duration
 	// Mode is what happens when the rule refuses a call; ModeEnforce by default.
 	Mode Mode
 	// Scope is who shares the counts; ScopeFleet by default.

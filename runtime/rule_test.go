@@ -91,6 +91,8 @@ func TestRuleValidate(t *testing.T) {
 		{"slices of a bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Slices: 6}, "slices", "expected a sliding-counter"},
 		{"members that wait", Rule{Limit: 1, Per: time.Minute, Distinct: "{who}", Wait: time.Second}, "wait", "found distinct as well"},
 		{"trigger that waits", Rule{Limit: 1, Per: time.Minute, Mode: ModeTrigger, Wait: time.Second}, "wait", "found mode=trigger"},
+		{"blocks that do not grow", Rule{Limit: 1, Per: time.Minute, Block: time.Hour, BlockMax: time.Hour}, "block", "found 1h..1h"},
+		{"longest block without a block", Rule{Limit: 1, Per: time.Minute, BlockMax: time.Hour}, "block", "expected a longer second"},
 		{"shadow that blocks", Rule{Limit: 1, Per: time.Minute, Mode: ModeShadow, Block: time.Second}, "block", "found mode=shadow"},
 		{"distinct bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Minute, Distinct: "{id}"}, "distinct", "found a token-bucket"},
 	} {

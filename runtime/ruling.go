@@ -48,6 +48,15 @@ func (r *ruling) permits() int64 {
 	return r.cost
 }
 
+// noteHold makes a block the source of a refusal that it decided.
+func (c *call) noteHold() {
+	for i := range c.asked.Claims {
+		if claim := &c.asked.Claims[i]; claim.Blocked && claim.Mode == engine.Enforce {
+			c.verdict.Source = engine.SourceBlock
+		}
+	}
+}
+
 // never reports whether the rule refuses every such call.
 func (r *ruling) never() bool { return !r.isAsked() && r.blockLeft == 0 || r.neverFits }
 

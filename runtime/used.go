@@ -189,6 +189,7 @@ type ruleText struct {
 	Wait      time.Duration `json:"wait,omitzero"`
 	Queue     int64         `json:"queue,omitzero"`
 	Block     time.Duration `json:"block,omitzero"`
+	BlockMax  time.Duration `json:"block_max,omitzero"`
 	Mode      Mode          `json:"mode,omitzero"`
 	Scope     Scope         `json:"-"`
 	Refund    Refund        `json:"-"`

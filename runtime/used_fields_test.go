@@ -18,7 +18,7 @@ func TestUsedRuleHasEachField(t *testing.T) {
 		{Name: "bucket", Key: "{a}", Limit: 5, Per: time.Minute, Algorithm: TokenBucket, Burst: 7, Prepay: true},
 		{Name: "waits", Limit: 5, Per: time.Minute, Algorithm: TokenBucket, Wait: time.Second, Queue: 3},
 		{Name: "warm", Limit: 5, Per: time.Minute, Algorithm: TokenBucket, Warmup: time.Second},
-		{Name: "counter", Limit: 5, Per: time.Minute, Algorithm: SlidingCounter, Slices: 7, Block: time.Hour},
+		{Name: "counter", Limit: 5, Per: time.Minute, Algorithm: SlidingCounter, Slices: 7, Block: time.Hour, BlockMax: 3 * time.Hour},
 		{Name: "members", Limit: 5, Per: time.Minute, Distinct: "{b}", Refund: RefundError, OnError: FailOpen, Message: "Slow down."},
 		{Name: "tokens", Limit: 5, Per: time.Minute, Amounts: true},
 		{Name: "leased", Limit: 5, Per: time.Minute, Lease: time.Second},

@@ -21,6 +21,7 @@ func (c *call) decideInTime(ctx context.Context) error {
 		case v.Admitted:
 			return c.awaitPlace(ctx)
 		case c.asked.Peek || !c.asked.AskAgain(v):
+			c.noteHold()
 			return nil
 		}
 		if began.IsZero() {

@@ -38,8 +38,7 @@ const (
 //	ratelimit_store_errors_total                         decisions, refunds and settles that the store failed
 //	ratelimit_failures_total{event}                      calls that were not decided, or gave up waiting; refunds and settles that failed; losses of the store
 //
-// The source is store, memory, lease, policy or block: see [ratelimit.Source]. A refusal by block= has the source store or memory. Beyond
-// 1,000 rules the label is "other".
+// The source is store, memory, lease, policy or block: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
 type Collector struct {
 	decisions   *prometheus.CounterVec
 	durations   *prometheus.HistogramVec

@@ -80,7 +80,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 	})
 }
 
-// Refusals by Limiter.Block have their own source.
+// Refusals by Limiter.Block, and of keys that a rule with Block refused before, have their own source.
 func TestBlocksAreCounted(t *testing.T) {
 	metrics, ctx := New(), t.Context()
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
@@ -89,8 +89,14 @@ func TestBlocksAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = l.Allow(ctx, login)
-	if n := testutil.ToFloat64(metrics.decisions.WithLabelValues("login", "refused", "block")); n != 1 {
-		t.Errorf("%v are counted", n)
+	mail := ratelimit.Request{Rule: ratelimit.Rule{Name: "mail", Limit: 1, Per: time.Minute, Block: time.Hour}, Key: "eve"}
+	for range 4 { // the first is admitted, and the second begins the block
+		_, _ = l.Allow(ctx, mail)
+	}
+	for rule, want := range map[string]float64{"login": 1, "mail": 2} {
+		if n := testutil.ToFloat64(metrics.decisions.WithLabelValues(rule, "refused", "block")); n != want {
+			t.Errorf("%s: %v are counted, want %v", rule, n, want)
+		}
 	}
 }
 

@@ -50,6 +50,9 @@ func Set(rule *ratelimit.Rule, v annotations.Value) {
 		field.SetInt(v.Count)
 	case annotations.DurationKind:
 		field.SetInt(int64(v.Duration))
+	case annotations.RangeKind:
+		field.SetInt(int64(v.Duration))
+		rule.BlockMax = v.Longest
 	case annotations.EnumKind:
 		setWord(field, v.Text)
 	default:

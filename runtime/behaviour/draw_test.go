@@ -93,6 +93,7 @@ func drawRefusal(t *rapid.T, r *ratelimit.Rule) {
 		}
 	case n < 4:
 		r.Block = periods.Draw(t, "block")
+		r.BlockMax = r.Block * time.Duration(rapid.SampledFrom([]int{0, 0, 2, 3, 8}).Draw(t, "longest block"))
 	case n < 9:
 		r.Wait = periods.Draw(t, "wait") * time.Duration(rapid.IntRange(1, 3).Draw(t, "times"))
 		waits := *r

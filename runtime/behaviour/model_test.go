@@ -13,7 +13,7 @@ import (
 // an argument, in microseconds since 1970.
 type model struct {
 	histories map[identity]history
-	blocks    map[identity]int64 // when each block ends
+	blocks    map[identity][2]int64 // when the last block of each ends, and how long it is
 	decisions int
 }
 
@@ -64,7 +64,7 @@ type outcome struct {
 func (o outcome) allowed() bool { return !o.never && !o.again && len(o.violations) == 0 }
 
 func newModel() *model {
-	return &model{histories: map[identity]history{}, blocks: map[identity]int64{}}
+	return &model{histories: map[identity]history{}, blocks: map[identity][2]int64{}}
 }
 
 func (q ask) identity() identity {
@@ -136,7 +136,7 @@ func (m *model) decide(now int64, asks []ask) (outcome, []answer) {
 }
 
 func (m *model) ask(now int64, q ask) answer {
-	law, block := lawOf(q.rule), m.blocks[q.identity()]
+	law, block := lawOf(q.rule), m.blocks[q.identity()][0]
 	switch {
 	case q.cost == 0, q.rule.Mode == ratelimit.ModeTrigger:
 		return answer{earliest: now}
@@ -181,8 +181,8 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 		if !answers[i].refused {
 			continue
 		}
-		if refused && q.rule.Block > 0 && m.blocks[q.identity()] <= now {
-			answers[i].earliest = max(answers[i].earliest, now+q.rule.Block.Microseconds())
+		if refused && q.rule.Block > 0 && m.blocks[q.identity()][0] <= now {
+			answers[i].earliest = max(answers[i].earliest, now+m.nextBlock(now, q))
 		}
 		v := ratelimit.Violation{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit, RetryAfter: micros(answers[i].earliest - now)}
 		if q.rule.Block == 0 && q.cost > 1 {
@@ -231,10 +231,20 @@ func (m *model) convert(now int64, asks []ask) {
 
 func (m *model) block(now int64, asks []ask, answers []answer) {
 	for i, q := range asks {
-		if id := q.identity(); answers[i].refused && q.rule.Block > 0 && m.blocks[id] <= now {
-			m.blocks[id] = now + q.rule.Block.Microseconds()
+		if id := q.identity(); answers[i].refused && q.rule.Block > 0 && m.blocks[id][0] <= now {
+			length := m.nextBlock(now, q)
+			m.blocks[id] = [2]int64{now + length, length}
 		}
 	}
+}
+
+// nextBlock returns how long a block that begins now is.
+func (m *model) nextBlock(now int64, q ask) int64 {
+	last, length := m.blocks[q.identity()], q.rule.Block.Microseconds()
+	if now-last[0] < 24*time.Hour.Microseconds() {
+		length = max(length, min(2*last[1], q.rule.BlockMax.Microseconds()))
+	}
+	return length
 }
 
 // undo records a call that the instance's rules admitted before the fleet's rules refused it. It leaves one trace: the time of the last charge

@@ -190,6 +190,7 @@ func (r *refusal) tell(call *engine.Call, now int64) engine.Verdict {
 		c, told := &call.Claims[i], &r.call.Claims[i]
 		c.Clear()
 		c.Refused, c.Room = told.Refused && told.Earliest > now, told.Room
+		c.Blocked = c.Refused && c.Rule.Block > 0 // that refusal began a block, or found one
 		if told.Earliest > 0 {
 			c.Earliest = max(told.Earliest, now)
 		}

@@ -85,6 +85,9 @@ func (p *planned) rule(r *model.Rule, method string) string {
 		}
 		given = append(given, arg.Field+": "+p.value(r, arg, value))
 	}
+	if rule.BlockMax > 0 {
+		given = append(given, "BlockMax: "+p.duration(rule.BlockMax))
+	}
 	if rule.Amounts {
 		given = append(given, "Amounts: true")
 	}
@@ -96,7 +99,7 @@ func (p *planned) value(r *model.Rule, arg *annotations.Argument, value reflect.
 	switch arg.Kind {
 	case annotations.AmountKind:
 		return limit(r)
-	case annotations.DurationKind:
+	case annotations.DurationKind, annotations.RangeKind:
 		return p.duration(time.Duration(value.Int()))
 	case annotations.CountKind:
 		return strconv.FormatInt(value.Int(), 10)

@@ -44,7 +44,7 @@ func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	c.Earliest = cell.State.Earliest(c, n, now, now)
 	c.Refused = c.Earliest > now+c.Wait
 	if cell.isBlocked(c.Rule, now) {
-		c.Earliest, c.Refused = max(c.Earliest, cell.Until), true
+		c.Earliest, c.Refused, c.Blocked = max(c.Earliest, cell.Until), true, true
 	}
 }
 
@@ -126,13 +126,8 @@ func (call *Call) upTo(cells []*Cell, now int64) int64 {
 // refuse begins the blocks of the rules that refuse the call.
 func (call *Call) refuse(cells []*Cell, v Verdict) {
 	for i := range call.Claims {
-		c := &call.Claims[i]
-		if !c.Refused || c.Rule.Block == 0 || cells[i].Until > v.Now {
-			continue
-		}
-		c.Earliest = max(c.Earliest, v.Now+c.Rule.Block)
-		if !call.Peek {
-			cells[i].Until = v.Now + c.Rule.Block
+		if c := &call.Claims[i]; c.Refused && c.Rule.Block > 0 && !c.Blocked {
+			c.Earliest = max(c.Earliest, cells[i].block(c.Rule, v.Now, call.Peek))
 		}
 	}
 }
@@ -144,7 +139,7 @@ func (call *Call) report(cells []*Cell, v Verdict) {
 		if call.Peek || call.Report || c.Fired > 0 || c.Refused && c.Cost > 1 && !call.UpTo {
 			c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
 		}
-		if cell.isBlocked(c.Rule, v.Now) || c.Refused && c.Rule.Block > 0 {
+		if c.Refused && c.Rule.Block > 0 {
 			c.Room = 0
 		}
 	}

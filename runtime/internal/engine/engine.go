@@ -44,6 +44,7 @@ type Rule struct {
 	Warmup   int64     // of Warmup: how long the rate takes to rise
 	Slices   int64     // of SlidingCounter
 	Block    int64     // how long a subject is blocked after a refusal; 0 means no block
+	BlockMax int64     // each block within a day of the last one's end is twice as long, up to this; 0 means that all have the same length
 	Lease    int64     // how long a process may keep permits that it took ahead; 0 means no lease
 	Instance bool      // counted in this process only, not in the limiter's store
 	OnError  uint32    // the failure policy, in the numbers of package ratelimit; 0 means that of the limiter
@@ -96,6 +97,7 @@ type Claim struct {
 	By      By    // who decided the claim, so that Adjust finds its charge
 
 	Refused  bool  // the rule refuses the call, or would refuse it if it were not a Shadow
+	Blocked  bool  // an earlier refusal blocks the subject
 	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; only set if that is later than now
 	Fired    int64 // permits used in the window, if this call reaches a Trigger's limit; else 0
 
@@ -110,7 +112,7 @@ type Claim struct {
 // Clear clears the fields that Decide sets.
 func (c *Claim) Clear() {
 	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
-	c.Dated, c.By = false, ByStore
+	c.Dated, c.By, c.Blocked = false, ByStore, false
 }
 
 // By is who decided a claim.

@@ -64,7 +64,7 @@ func (r *Record) Pack(u *Unpacked) {
 		r.numbers = u.bucket.numbers()
 		if !plain {
 			b := u.bucket
-			r.cell = &Cell{&b, u.cell.Free, u.cell.Until}
+			r.cell = u.cell.with(&b)
 		}
 	case *windows:
 		w := window{longAgo, longAgo, 0}
@@ -73,9 +73,15 @@ func (r *Record) Pack(u *Unpacked) {
 		}
 		r.numbers = [3]int64{w.start, w.stop, w.used}
 		if !plain || len(u.windows.list) > 1 {
-			r.cell = &Cell{&windows{append([]window(nil), u.windows.list...)}, u.cell.Free, u.cell.Until}
+			r.cell = u.cell.with(&windows{append([]window(nil), u.windows.list...)})
 		}
 	}
+}
+
+// with returns a copy of the cell with another state.
+func (cell Cell) with(state State) *Cell {
+	cell.State = state
+	return &cell
 }
 
 // Admits reports whether a claim is simple: its rule is in enforce mode, admits the claim at once as [Call.Decide] would, and needs no more
@@ -144,6 +150,6 @@ func (r *Record) Size() int64 {
 }
 
 // cellSize is the size of a cell without its state and free places, in bytes.
-const cellSize = 48
+const cellSize = 56
 
 func (cell *Cell) size() int64 { return cellSize + int64(cap(cell.Free))*32 + cell.State.Size() }

@@ -41,18 +41,16 @@ const longAgo = -1 << 60
 
 // Cell is all that a store keeps for one rule and subject.
 type Cell struct {
-	State State
-	Free  intervals // places that were given up and that other calls may use
-	Until int64     // when the subject's block ends
+	State  State
+	Free   intervals // places that were given up and that other calls may use
+	Until  int64     // when the subject's last block ends
+	Length int64     // of that block
 }
 
 // NewCell returns the cell of a subject that was never charged.
 func NewCell(r *Rule) Cell { return Cell{State: table[r.Kind].state(r), Until: longAgo} }
 
-// isBlocked reports whether the subject is blocked. It never is under a rule without a Block.
-func (cell *Cell) isBlocked(r *Rule, now int64) bool { return r.Block > 0 && cell.Until > now }
-
 // Expiry returns when the cell can be forgotten.
 func (cell *Cell) Expiry(r *Rule) int64 {
-	return max(cell.State.Expiry(r), cell.Until)
+	return max(cell.State.Expiry(r), cell.blockExpiry(r))
 }

@@ -1,6 +1,6 @@
 -- How a call is sent. Its first argument is a byte of flags, followed by its claims. A claim has these fields, in this order: kind, mode,
--- has, limit, cost, a, b, wait, block and text. See common.lua. Each claim has the key of its state, then the key of its free places if it
--- needs them, then the key of its block if its rule has one.
+-- has, limit, cost, a, b, wait and text; and if its rule has blocks, block and block_most. See common.lua. Each claim has the key of its state,
+-- then the key of its free places if it needs them, then the key of its block if its rule has blocks.
 --
 -- Some calls have a second argument, the amount. It is the most permits that the call takes, if it takes as many as every rule admits.
 -- If the call takes permits ahead, it is the most permits that it takes, and the length of the lease.
@@ -25,15 +25,16 @@ local known, size = {}, 0
 
 -- Adds the claim that begins at text[from] to a call, and returns where the next claim begins.
 local function add_claim(claims, text, from)
-  local kind, mode, has, limit, cost, p, q, wait, block, words, behind = parse('<BBBdddddds', text, from)
+  local kind, mode, has, limit, cost, p, q, wait, words, behind = parse('<BBBddddds', text, from)
   local is = use(KINDS[kind])
   local c = {
     kind = kind, mode = mode, has = has, number = #claims + 1, limit = limit, cost = cost, a = p, b = q, wait = wait,
-    block = block, text = words, is = is, check = is.check, load = is.load, commit = is.commit,
+    text = words, is = is, check = is.check, load = is.load, commit = is.commit,
   }
+  if includes(has, BLOCK) then c.block, c.block_most, behind = parse('<dd', text, behind) end
   if is.prepare then is.prepare(c) end
   claims[c.number] = c
-  claims.keys = claims.keys + 1 + has % 2 + floor(has / 2)
+  claims.keys = claims.keys + 1 + (includes(has, FREE) and 1 or 0) + (includes(has, BLOCK) and 1 or 0)
   claims.plain = claims.plain and mode == ENFORCE and has == 0 and cost == 1
   claims.of_one_call = claims.of_one_call or is.of_one_call
   if mode == ENFORCE then table.insert(claims.enforced, c) end
@@ -41,7 +42,7 @@ local function add_claim(claims, text, from)
 end
 
 local function set_flags(claims, flags)
-  local function has(flag) return flags % (2 * flag) >= flag end
+  local function has(flag) return includes(flags, flag) end
   claims.peek, claims.report, claims.up_to, claims.refused = has(1), has(2) or has(1), has(4), has(8)
   claims.adjusts, claims.rollback, claims.leases = has(16), has(32), has(64)
   claims.has_amount = claims.up_to or claims.leases
@@ -63,7 +64,7 @@ end
 
 -- Sets the other keys of a claim, which begin at keys[k], and returns the index of the next key.
 local function set_keys(c, keys, k)
-  if c.has % 2 >= FREE then c.free_key, k = keys[k], k + 1 end
-  if c.has >= BLOCK then c.block_key, k = keys[k], k + 1 end
+  if includes(c.has, FREE) then c.free_key, k = keys[k], k + 1 end
+  if includes(c.has, BLOCK) then c.block_key, k = keys[k], k + 1 end
   return k
 end

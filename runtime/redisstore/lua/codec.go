@@ -89,22 +89,26 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 			r.Keys = append(r.Keys, key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
 		claims = append(claims, byte(c.Rule.Kind), byte(c.Mode), has)
-		for _, n := range [...]int64{c.Limit, t.cost, t.A, t.B, t.wait, c.Rule.Block} {
-			claims = appendNumber(claims, n)
-		}
+		claims = appendNumbers(claims, c.Limit, t.cost, t.A, t.B, t.wait)
 		claims = append(append(claims, t.Text...), 0)
+		if has&hasBlock != 0 {
+			claims = appendNumbers(claims, c.Rule.Block, c.Rule.BlockMax)
+		}
 	}
 	r.Args = append(r.Args, claims)
 	switch {
 	case flags&flagUpTo != 0:
-		r.Args = append(r.Args, appendNumber(nil, call.Claims[0].Cost))
+		r.Args = append(r.Args, appendNumbers(nil, call.Claims[0].Cost))
 	case flags&flagLease != 0:
-		r.Args = append(r.Args, appendNumber(appendNumber(nil, call.Ahead), call.Lease))
+		r.Args = append(r.Args, appendNumbers(nil, call.Ahead, call.Lease))
 	}
 }
 
-func appendNumber(b []byte, n int64) []byte {
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
+func appendNumbers(b []byte, numbers ...int64) []byte {
+	for _, n := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
+	}
+	return b
 }
 
 // sent holds the terms of a claim, and the fields that depend on whether the call is decided or adjusted.
@@ -195,11 +199,12 @@ const (
 	entryRecorded = 5
 	entryAdmitted = 6
 	entryOther    = 7
+	entryBlocked  = 8
 )
 
 // numbersOf is how many numbers an entry of each kind has.
 var numbersOf = [...]int{
-	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3,
+	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3, entryBlocked: 0,
 }
 
 // readEntries reads a reply that is a list of entries.
@@ -225,7 +230,7 @@ func entrySize(entries string, call *engine.Call) (size int, ok bool) {
 		return 0, false
 	}
 	kind := int(entries[1])
-	if kind == 0 || kind >= len(numbersOf) || (entries[0] == 0) != (kind >= entryAdmitted) {
+	if kind == 0 || kind >= len(numbersOf) || (entries[0] == 0) != (kind == entryAdmitted || kind == entryOther) {
 		return 0, false
 	}
 	size = 2 + 8*numbersOf[kind]
@@ -249,6 +254,8 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 		c.Extra, c.Stored = n[0], n[1]
 	case entryRecorded:
 		c.Dated, c.At = true, n[0]
+	case entryBlocked:
+		c.Blocked = true
 	case entryDamage:
 		v.Damaged = true
 	case entryQuota:

@@ -9,8 +9,8 @@
 --   has               which keys it has besides its state: a sum of FREE and BLOCK
 --   key               the key of the state
 --   free_key          the key of its free places, if the call may wait, or if it adjusts a charge that may be a place
---   block_key, block  if the rule has a block: the key of the block, and how long a refusal blocks the subject
---   blocked_until     when the block of the subject ends, if it is blocked
+--   block_key         the key of the subject's block, if the rule has blocks; see block.lua
+--   block, block_most how long a refusal blocks the subject, and up to how long that doubles, or 0
 --
 -- An algorithm is a table of functions with the names of the methods of engine.State. Besides them it has check, and it may have prepare,
 -- load and ends. It may lack charge.
@@ -66,6 +66,9 @@ local function use(name)
   end
   return module
 end
+
+-- Reports whether a sum of powers of two has one of them.
+local function includes(sum, power) return sum % (2 * power) >= power end
 
 -- Returns n as text that Redis reads as an integer.
 local function integer(n) return format(whole, n) end

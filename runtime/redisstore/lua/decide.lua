@@ -2,16 +2,6 @@
 
 local decide = {}
 
-local BLOCK_NAMES = { 'stop', time = 'stop' } -- the state of a block: LAYOUT, and when the block ends
-
--- Notes until when the subject of a claim is blocked, if it is.
-local function note_block(c, now)
-  local state = call('GET', c.block_key)
-  local found = state and read_groups(c, state, BLOCK_NAMES, now, now + HORIZON)[1]
-  c.blocked_until = found and found.stop
-  if found then c.earliest, c.refused = max(c.earliest, found.stop), true end
-end
-
 -- Notes whether each rule refuses its claim. Returns when all rules admit the call, whether a rule refuses it, and whether a rule lets it
 -- wait.
 local function note(claims, now)
@@ -20,7 +10,7 @@ local function note(claims, now)
     local c = claims[i]
     if c.mode == TRIGGER then c.earliest, c.fired = now, false end
     c.refused = c.earliest > now + c.wait
-    if c.has >= BLOCK then note_block(c, now) end
+    if c.block_key then use('block').note(c, now) end
     if c.earliest > now and c.mode == ENFORCE then
       at, refused, waits = max(at, c.earliest), refused or c.refused, waits or c.wait > 0
     end
@@ -94,17 +84,6 @@ local function commit(claims, now, at, amount)
   return taken, at
 end
 
--- Begins the blocks of the rules that refuse the call. A peek only reports them.
-local function block(claims, now)
-  for _, c in ipairs(claims) do
-    if c.block_key and c.refused and not c.blocked_until then
-      c.blocked_until = now + c.block
-      c.earliest = max(c.earliest, c.blocked_until)
-      if not claims.peek then write_groups(c.block_key, { { stop = c.blocked_until } }, BLOCK_NAMES) end
-    end
-  end
-end
-
 -- The reply is one of
 --   time     the call was admitted or adjusted now, at this time, and there is nothing else to report
 --   -time    nothing was done: send the call again, with the calendar windows that hold at this time
@@ -118,6 +97,7 @@ end
 --     6      the call is admitted or adjusted: now; when it is admitted, or when its lease ends; the permits that it took from each rule if
 --            it has an amount, or else 0
 --     7      the call is not admitted: now; when to ask again, or 0; 0. This entry may be missing if a rule refuses the call
+--     8      an earlier refusal blocks the subject of the claim
 --
 -- The parameter at is when the call is admitted, or when to ask again. It is 0 if the call is refused.
 local function reply_of(claims, now, at, admitted, taken)
@@ -127,8 +107,9 @@ local function reply_of(claims, now, at, admitted, taken)
     if c.refused then reply = pack('<BBdd', i, 1, now, c.earliest) .. reply end
     if claims.report or c.fired or c.refused and c.cost > 1 then
       local room, full = c.is.room(c, now), c.is.full(c, now)
-      reply = pack('<BBdddd', i, 3, c.earliest, c.blocked_until and 0 or room, full, c.fired or 0) .. reply
+      reply = pack('<BBdddd', i, 3, c.earliest, c.block_key and c.refused and 0 or room, full, c.fired or 0) .. reply
     end
+    if c.blocked_until then reply = char(i, 8) .. reply end
   end
   if at == 0 and not claims.refused then return reply end
   if reply == '' and admitted and at == now and not taken then return now end
@@ -163,7 +144,7 @@ local function decide_any(claims, now, amount)
   if waits and not claims.refused then at, admitted, refused = place(claims, now, at, refused) end
   if refused then
     at = 0
-    block(claims, now)
+    use('block').begin(claims, now)
   elseif admitted and not claims.peek then
     taken, at = commit(claims, now, at, amount)
   end

@@ -96,6 +96,7 @@ func drawRules(t *rapid.T) []*engine.Rule {
 		}
 		if rapid.IntRange(0, 4).Draw(t, "blocks") == 0 {
 			r.Block = rapid.SampledFrom([]int64{1000, second}).Draw(t, "block")
+			r.BlockMax = rapid.SampledFrom([]int64{0, 1500, 7 * second, 200 * second}).Draw(t, "longest block")
 		}
 		if r.Kind == engine.TokenBucket {
 			r.Lease = rapid.SampledFrom([]int64{0, 1000, 7 * second}).Draw(t, "may lease for")
@@ -106,7 +107,7 @@ func drawRules(t *rapid.T) []*engine.Rule {
 }
 
 func (p *pair) step() {
-	p.now += rapid.SampledFrom([]int64{0, 0, 1, 5, 100, 1000, 100_000, second, 7 * second, 60 * second, -3, -200_000, -2 * second}).Draw(p.t, "later")
+	p.now += rapid.SampledFrom([]int64{0, 0, 1, 5, 100, 1000, 100_000, second, 7 * second, 60 * second, 24 * 3600 * second, -3, -200_000, -2 * second}).Draw(p.t, "later")
 	p.client.Set(context.Background(), "clock", p.now, 0)
 	switch n := rapid.IntRange(0, 9).Draw(p.t, "what"); {
 	case n < 2 && len(p.taken) > 0:

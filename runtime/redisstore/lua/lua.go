@@ -24,7 +24,7 @@ func files() []string {
 			names = append(names, name)
 		}
 	}
-	return append(names, "claims", "places", "lease", "decide", "run")
+	return append(names, "claims", "places", "lease", "block", "decide", "run")
 }
 
 // filesOfKinds returns the name of the Lua file of each kind, in the order of the kinds.

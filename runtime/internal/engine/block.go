@@ -1,0 +1,27 @@
+package engine
+
+// day is for how long after the end of a block the next one is longer.
+const day = 24 * 3600 * 1_000_000
+
+// isBlocked reports whether the subject is blocked. It never is under a rule without a Block.
+func (cell *Cell) isBlocked(r *Rule, now int64) bool { return r.Block > 0 && cell.Until > now }
+
+// block begins a block, unless the call is a peek. It returns when the block ends.
+func (cell *Cell) block(r *Rule, now int64, peek bool) int64 {
+	length := r.Block
+	if r.BlockMax > 0 && now < cell.Until+day {
+		length = max(length, min(2*cell.Length, r.BlockMax))
+	}
+	if !peek {
+		cell.Until, cell.Length = now+length, length
+	}
+	return now + length
+}
+
+// blockExpiry returns when the last block ceases to matter.
+func (cell *Cell) blockExpiry(r *Rule) int64 {
+	if r.BlockMax > 0 {
+		return cell.Until + day
+	}
+	return cell.Until
+}
