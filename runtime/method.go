@@ -15,7 +15,7 @@ func init() {
 	bridge.Failed = func(ctx context.Context, limiter any, method string, err error) error {
 		l := limiter.(*Limiter)
 		err = l.discreet(err)
-		l.tell(ctx, EventFailed, method, err)
+		l.tell(ctx, EventFailed, method, err, Outcome{Rule: ruleOf(err)})
 		return err
 	}
 	bridge.Describe = describe

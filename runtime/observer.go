@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // EventKind is what happened.
@@ -19,15 +20,18 @@ const (
 	EventSettled                    // a charge was changed to what the call cost, or could not be: see Err
 	EventStoreLost                  // the store began to fail; Err says why
 	EventStoreBack                  // the store decides again, and has not failed for five seconds
+	EventChanged                    // this program changed settings: see Change and Settings
 )
 
-// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost" or "store_back".
+// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back" or "changed".
 func (k EventKind) String() string {
-	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back")
+	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed")
 }
 
-// Event tells an observer about one decision, about the refund or settlement of a charge, or about the store. It is valid only while the
-// observer runs. An observer that keeps an event must copy it and its Rules.
+// Event tells an observer about one decision, about the refund or settlement of a charge, about the store, or about settings that this
+// program changed. It is valid only while the observer runs. An observer that keeps an event must copy it and its Rules.
+//
+// If a call was not decided, Rules has the rule that Err is about, or else all rules that apply. They charge nothing.
 //
 // To bill by rule and key, add Cost - CostBefore of the Rules of EventAdmitted, EventRefunded and EventSettled that are not Refused. The sum
 // is what the rule has charged for calls. For example, a call under a limit of tokens is admitted with Cost 10. Its settlement has CostBefore
@@ -42,6 +46,8 @@ type Event struct {
 	Waited     time.Duration // how long the call waited for its permits
 	Source     Source        // what decided
 	Err        error         // the error, or nil; if a FailurePolicy decided the call, the error of the store
+	Change     string        // of EventChanged: "set", "clear", "block" or "unblock"
+	Settings   []Setting     // of EventChanged: what holds now, by whom, and why; of "clear" and "unblock" without values
 }
 
 // Outcome is the answer of one rule.
@@ -90,7 +96,7 @@ func (e *Event) Result(o *Outcome) Result {
 
 // WithObserver adds a function that is called once for every decision, refund and settlement. That includes calls that fail, calls that a
 // [FailurePolicy] decides, and calls whose key cannot be computed. [Limiter.Peek] is no decision. The function is also called when the store
-// is lost and when it is back. The option may be given more than once. Many goroutines may call the function at the same time, and each
+// is lost, when it is back, and when this limiter has changed settings in the store. The option may be given more than once. Many goroutines may call the function at the same time, and each
 // decision waits until it returns. WithObserver panics if the function is nil.
 func WithObserver(observe func(ctx context.Context, e *Event)) Option {
 	if observe == nil {
@@ -134,7 +140,9 @@ func (c *call) observe(ctx context.Context, took time.Duration) {
 	if e.Err == nil {
 		e.Err = c.asked.Failure
 	}
-	if e.Kind != EventFailed {
+	if rule := ruleOf(c.err); rule != "" {
+		e.Rules = append(e.Rules, Outcome{Rule: rule})
+	} else {
 		for i := range c.rulings {
 			e.add(c, &c.rulings[i])
 		}
@@ -144,6 +152,12 @@ func (c *call) observe(ctx context.Context, took time.Duration) {
 
 // add adds the outcome of one rule to a decision.
 func (e *Event) add(c *call, r *ruling) {
+	if e.Kind == EventFailed {
+		o := r.rule.outcome(r.subject, r.limit)
+		o.Cost = r.cost
+		e.Rules = append(e.Rules, o)
+		return
+	}
 	o := c.outcome(r)
 	switch {
 	case e.Kind == EventAbandoned:
@@ -155,6 +169,19 @@ func (e *Event) add(c *call, r *ruling) {
 		e.RetryAfter = max(e.RetryAfter, o.RetryAfter)
 	}
 	e.Rules = append(e.Rules, o)
+}
+
+// ruleOf returns the name of the rule that an error is about, or "". A caller may have made it up.
+func ruleOf(err error) (name string) {
+	switch e := err.(type) {
+	case *KeyError:
+		name = e.Rule
+	case *RuleError:
+		name = e.Rule
+	case *NeverAdmissibleError:
+		name = e.Rule
+	}
+	return printable.Text(name, maxName)
 }
 
 // outcome returns the outcome of a rule without an answer.

@@ -45,7 +45,7 @@ func TestObserversSeeEveryDecision(t *testing.T) {
 		short, cancel := context.WithCancel(ctx)
 		time.AfterFunc(time.Minute, cancel)
 		_, _ = l.Wait(short, q)
-		want := []string{"admitted 1 false", "refused 1 false", "refunded 1 false", "failed 0 true", "failed 0 true", "admitted 1 false", "abandoned 1 true"}
+		want := []string{"admitted 1 false", "refused 1 false", "refunded 1 false", "failed 1 true", "failed 0 true", "admitted 1 false", "abandoned 1 true"}
 		if !slices.Equal(first, want) || !slices.Equal(second, want) {
 			t.Errorf("got\n%q\n%q, want\n%q", first, second, want)
 		}

@@ -102,7 +102,19 @@ func (l *Limiter) changeSettings(ctx context.Context, e fleet.Edit) (done bool, 
 	if unfit, ok := errors.AsType[*fleet.Unfit](err); ok {
 		return false, &RuleError{Rule: e.Settings[0].Rule, Argument: e.What, Reason: unfit.Reason}
 	}
+	if done && l.observed() {
+		l.observe(ctx, &Event{Kind: EventChanged, Change: e.What, Settings: settingsOf(e.Settings)})
+	}
 	return done, storeError(ctx, "", err)
+}
+
+// settingsOf returns settings of the store for observers. A block is one without values.
+func settingsOf(all []*fleet.Setting) []Setting {
+	settings := make([]Setting, len(all))
+	for i, s := range all {
+		settings[i] = Setting{s.Rule, overrideOf(s).Override}
+	}
+	return settings
 }
 
 // List returns the overrides that are in the store now, sorted by rule and key, including those that ended within a day. If some of them

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -40,8 +41,8 @@ func WithLinesPerSecond(n int) SlogOption {
 
 // SlogObserver returns an observer for [WithObserver] that logs refusals and failures. A refusal is logged with the delay and the rules that
 // refused, in the fields rule, rule2 and so on. Failures are calls that were not decided, gave up waiting, or were decided by a
-// [FailurePolicy], and refunds and settlements that failed. Those have their rules in the same fields, with cost and cost_before. Admitted
-// calls are not logged. SlogObserver panics if logger is nil.
+// [FailurePolicy], and refunds and settlements that failed. Those have their rules in the same fields, with cost and cost_before. A change of settings
+// is logged with the first of them, and their number. Admitted calls are not logged. SlogObserver panics if logger is nil.
 func SlogObserver(logger *slog.Logger, level slog.Level, options ...SlogOption) func(context.Context, *Event) {
 	if logger == nil {
 		panic("ratelimit.SlogObserver: the logger is nil")
@@ -54,7 +55,7 @@ func SlogObserver(logger *slog.Logger, level slog.Level, options ...SlogOption) 
 }
 
 func (s *slogger) observe(ctx context.Context, e *Event) {
-	if e.Kind != EventRefused && e.Err == nil || !s.logger.Enabled(ctx, s.level) {
+	if e.Kind != EventRefused && e.Kind != EventChanged && e.Err == nil || !s.logger.Enabled(ctx, s.level) {
 		return
 	}
 	left, ok := s.mayLog(time.Now().Unix())
@@ -112,6 +113,12 @@ func (s *slogger) fields(e *Event) []slog.Attr {
 			}
 			fields = append(fields, slog.Any(name, slog.GroupValue(o.fields(s.shown(o.Key))...)))
 		}
+	}
+	if n := len(e.Settings); n > 0 {
+		first := e.Settings[0]
+		first.Key = s.shown(first.Key)
+		text, _ := json.Marshal(first) // its times are those of the store
+		fields = append(fields, slog.String("change", e.Change), slog.Any("setting", json.RawMessage(text)), slog.Int("settings", n))
 	}
 	if err := e.Err; err != nil {
 		if !s.plain {

@@ -36,7 +36,7 @@ type Edit struct {
 	Actor    Actor
 	What     string
 	For      time.Duration              // how long the settings hold; 0 leaves their ends
-	Settings []*Setting                 // each replaces the one of its kind, rule and key; a cleared one leaves none
+	Settings []*Setting                 // each replaces the one of its kind, rule and key; a cleared one leaves none. Change sets them to what it wrote
 	Unless   func(before *Setting) bool // nothing changes if this is true of any setting that holds; or nil
 	replaced bool                       // the settings are all that hold: see Import
 }
@@ -103,7 +103,7 @@ func (f *Fleet) plan(e *Edit) (*writing, error) {
 	if e.replaced {
 		w.epoch, edited = strconv.FormatInt(now.UnixMilli(), 10)+"."+newID(), f.merge(e.Settings, now)
 	}
-	for _, s := range edited {
+	for i, s := range edited {
 		before := k.settings[s.Name()]
 		if e.Unless != nil && before != nil && before.holds(now) && e.Unless(before) {
 			return nil, nil
@@ -122,6 +122,7 @@ func (f *Fleet) plan(e *Edit) (*writing, error) {
 		if err != nil {
 			return nil, err
 		}
+		edited[i] = s
 		w.settings, w.texts = append(w.settings, s), append(w.texts, text)
 	}
 	after := maps.Clone(k.settings)
