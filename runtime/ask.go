@@ -38,16 +38,17 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	*r = ruling{}
 	r.rule, r.index, r.cost, r.limit, r.wait, r.asked = rule, c.next, charge.Cost, rule.Limit, c.waitOf(rule), notAsked
 	r.subject, r.blockLeft = subject, blockLeft
+	c.waits = c.waits || r.wait > 0
 	if charge.Limit.Given {
 		r.limit = rule.limitFor(charge.Limit.Permits)
 	}
 	if err := c.check(r, charge); err != nil {
 		return err
 	}
-	c.asked.Claims = append(c.asked.Claims, rule.claim)
-	last := len(c.asked.Claims) - 1
+	last := len(c.asked.Claims)
+	c.asked.Claims = slices.Grow(c.asked.Claims, 1)[:last+1]
 	claim := &c.asked.Claims[last]
-	claim.Subject = r.subject
+	claim.Rule, claim.Subject, claim.Member, claim.Mode, claim.Delta = rule.numbers, subject, "", engine.Mode(rule.Mode), 0
 	r.fill(claim, 0)
 	if rule.Distinct != "" {
 		claim.Member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))

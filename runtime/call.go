@@ -29,6 +29,7 @@ type status struct {
 
 	patient   bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
 	wait      time.Duration // how long the call may wait, if it is patient
+	waits     bool          // a rule may delay the call
 	reports   bool          // the caller wants the quotas
 	never     bool          // a rule of limit 0 refuses the call
 	isBlocked bool          // one of its subjects is blocked

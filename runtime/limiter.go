@@ -79,18 +79,25 @@ func (l *Limiter) elapsed() time.Duration { return l.store.Since(processStart) }
 // others succeed.
 const quiet = 5 * time.Second
 
-// noteStore notes the outcome err of a call. If the store is now lost or back, it logs that and tells observers.
-func (l *Limiter) noteStore(ctx context.Context, err error) {
-	if err != nil {
-		if l.failed.Swap(l.store.Time().UnixNano()) == 0 {
-			l.logger.WarnContext(ctx, "the rate limit store fails; failure policies decide", "err", oneLine(err.Error()))
-			l.tell(ctx, EventStoreLost, "", err)
-		}
-		l.fleet.StoreFailed(err)
-		return
+// noteFailure notes that the store failed to decide a call. If the store is lost now, it logs that and tells observers.
+func (l *Limiter) noteFailure(ctx context.Context, err error) {
+	if l.failed.Swap(l.store.Time().UnixNano()) == 0 {
+		l.logger.WarnContext(ctx, "the rate limit store fails; failure policies decide", "err", oneLine(err.Error()))
+		l.tell(ctx, EventStoreLost, "", err)
 	}
-	last := l.failed.Load()
-	if last != 0 && l.store.Time().UnixNano()-last >= int64(quiet) && l.failed.CompareAndSwap(last, 0) {
+	l.fleet.StoreFailed(err)
+}
+
+// noteSuccess notes that the store has decided a call.
+func (l *Limiter) noteSuccess(ctx context.Context) {
+	if last := l.failed.Load(); last != 0 {
+		l.noteBack(ctx, last)
+	}
+}
+
+// noteBack logs that the store is back and tells observers, if it failed last a while ago.
+func (l *Limiter) noteBack(ctx context.Context, last int64) {
+	if l.store.Time().UnixNano()-last >= int64(quiet) && l.failed.CompareAndSwap(last, 0) {
 		l.logger.InfoContext(ctx, "the rate limit store is back")
 		l.tell(ctx, EventStoreBack, "", nil)
 	}

@@ -52,40 +52,36 @@ func (p FailurePolicy) String() string {
 	return s
 }
 
-// policed decides by a store. While the store fails, it decides by the failure policies of the rules instead.
+// policed decides by the store of a limiter. While the store fails, it decides by the failure policies of the rules instead.
 type policed struct {
-	store    engine.Decider
-	fallback engine.Decider                           // counts under FailLocal
-	policy   FailurePolicy                            // of rules without a policy of their own
-	note     func(ctx context.Context, failure error) // is told how the store did: nil if it decided
-	charged  parts.Split[engine.By]                   // adjusts each charge where it was made
+	limiter  *Limiter
+	fallback engine.Decider // counts under FailLocal
+	charged  parts.Split    // adjusts each charge where it was made
 }
 
-func newPoliced(store, fallback engine.Decider, policy FailurePolicy, note func(context.Context, error)) *policed {
-	return &policed{store, fallback, policy, note, parts.Split[engine.By]{
-		Key: func(c *engine.Claim) engine.By { return c.By },
-		Decider: func(by engine.By) engine.Decider {
-			if by == engine.ByFallback {
-				return fallback
-			}
-			return store
-		},
+func newPoliced(l *Limiter) *policed {
+	fallback := l.inProcess()
+	return &policed{l, fallback, func(c *engine.Claim) (string, engine.Decider) {
+		if c.By == engine.ByFallback {
+			return "fallback", fallback
+		}
+		return "store", l.store
 	}}
 }
 
 // Decide implements engine.Decider.
 func (p *policed) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	v, err := p.store.Decide(ctx, call)
+	v, err := p.limiter.store.Decide(ctx, call)
 	switch {
-	case err == nil && v.Source != engine.SourceStore: // says nothing about the store
-		return v, nil
 	case err == nil:
-		p.note(ctx, nil)
+		if v.Source == engine.SourceStore { // others say nothing about the store
+			p.limiter.noteSuccess(ctx)
+		}
 		return v, nil
 	case ctx.Err() != nil || answers(err):
 		return v, err
 	}
-	p.note(ctx, err)
+	p.limiter.noteFailure(ctx, err)
 	return p.decideInstead(ctx, call, err)
 }
 
@@ -128,8 +124,8 @@ func (p *policed) decideInstead(ctx context.Context, call *engine.Call, failure 
 // of returns the policy of a rule. FailLocal without a number of processes has the number of the limiter's policy.
 func (p *policed) of(rule *engine.Rule) FailurePolicy {
 	own := FailurePolicy(rule.OnError)
-	if own == DefaultPolicy || own == FailLocal && p.policy.base() == FailLocal {
-		return p.policy
+	if own == DefaultPolicy || own == FailLocal && p.limiter.policy.base() == FailLocal {
+		return p.limiter.policy
 	}
 	return own
 }
@@ -168,7 +164,18 @@ func (p *policed) Adjust(ctx context.Context, call *engine.Call) error {
 
 // Reset implements engine.Decider.
 func (p *policed) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	return p.store.Reset(ctx, call)
+	return p.limiter.store.Reset(ctx, call)
+}
+
+// byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others.
+func (l *Limiter) byScope() engine.Decider {
+	instance, store := l.inProcess(), newPoliced(l)
+	return parts.Split(func(c *engine.Claim) (string, engine.Decider) {
+		if c.Rule.Instance {
+			return "instance", instance // first in order: a refusal of this process spares the store a charge that goes back
+		}
+		return "store", store
+	})
 }
 
 // inProcess returns an empty store in this process, which shares the clock and the bounds of the limiter's store if that is in this process, too.
@@ -177,24 +184,4 @@ func (l *Limiter) inProcess() engine.Decider {
 		return own
 	}
 	return memory.New(nil, memory.MaxKeys, memory.MaxBytes)
-}
-
-// byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others.
-func (l *Limiter) byScope() engine.Decider {
-	local, fleet := l.inProcess(), newPoliced(l.store, l.inProcess(), l.policy, l.noteStore)
-	const instance, store = 0, 1
-	return &parts.Split[int]{
-		Key: func(c *engine.Claim) int {
-			if c.Rule.Instance {
-				return instance
-			}
-			return store
-		},
-		Decider: func(scope int) engine.Decider {
-			if scope == instance {
-				return local
-			}
-			return fleet
-		},
-	}
 }

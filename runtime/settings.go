@@ -13,7 +13,16 @@ import (
 
 // inForce returns what a rule is for a subject, as the overrides in force make it, and how long the subject is still blocked.
 func (l *Limiter) inForce(rule *prepared, subject string) (_ *prepared, blockLeft time.Duration) {
-	of := rule.settingsIn(l.own.over(l.fleet))
+	in := l.own.over(l.fleet)
+	if in == nil {
+		return rule, 0
+	}
+	return l.applying(rule, subject, in)
+}
+
+// applying is inForce for settings that may be about the rule.
+func (l *Limiter) applying(rule *prepared, subject string, in *fleet.InForce) (_ *prepared, blockLeft time.Duration) {
+	of := rule.settingsIn(in)
 	if of == nil {
 		return rule, 0
 	}
@@ -47,9 +56,6 @@ type found struct {
 
 // settingsIn returns the settings of the rule, or nil. It remembers them, because finding a rule by its name takes as long as all else.
 func (p *prepared) settingsIn(in *fleet.InForce) *fleet.OfRule {
-	if in == nil {
-		return nil
-	}
 	f := p.settings.Load()
 	if f == nil || f.in != in {
 		f = &found{in, in.Of(p.Name)}
@@ -71,10 +77,14 @@ type merged struct{ store, all *fleet.InForce }
 // over returns all settings that are in force for the limiter.
 func (o *ownSettings) over(f *fleet.Fleet) *fleet.InForce {
 	in, m := f.InForce(), o.merged.Load()
-	switch {
-	case m == nil:
+	if m == nil {
 		return in
-	case m.store == in:
+	}
+	return o.mergedWith(in, m, f)
+}
+
+func (o *ownSettings) mergedWith(in *fleet.InForce, m *merged, f *fleet.Fleet) *fleet.InForce {
+	if m.store == in {
 		return m.all
 	}
 	o.mu.Lock()

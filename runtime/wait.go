@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime sleeps until the call
 // would be admitted, and asks again.
 func (c *call) decideInTime(ctx context.Context) error {
-	c.limitWaits(ctx)
+	if c.waits {
+		c.limitWaits(ctx)
+	}
 	var began time.Time
 	for {
 		v, err := c.limiter.decider.Decide(ctx, &c.asked)
@@ -18,6 +21,8 @@ func (c *call) decideInTime(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return storeError(ctx, c.method, err)
+		case v.Admitted && (v.At == v.Now || c.asked.Peek):
+			return nil
 		case v.Admitted:
 			return c.awaitPlace(ctx)
 		case c.asked.Peek || !c.asked.AskAgain(v):
@@ -50,14 +55,7 @@ func (c *call) claimAgain() {
 // limitWaits keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
 // is known now may have left the window by then.
 func (c *call) limitWaits(ctx context.Context) {
-	longest, counts := time.Duration(0), false
-	for i := range c.rulings {
-		r := &c.rulings[i]
-		longest, counts = max(longest, r.wait), counts || r.rule.Distinct != ""
-	}
-	if longest == 0 {
-		return
-	}
+	counts := slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Distinct != "" })
 	deadline, ok := ctx.Deadline()
 	if !ok && !counts {
 		return
@@ -72,12 +70,9 @@ func (c *call) limitWaits(ctx context.Context) {
 	c.claimAgain()
 }
 
-// awaitPlace sleeps until the place of a call that is admitted. If ctx ends first, it gives the place back.
+// awaitPlace sleeps until the place of a call that is admitted later. If ctx ends first, it gives the place back.
 func (c *call) awaitPlace(ctx context.Context) error {
 	wait := c.verdict.At - c.verdict.Now
-	if wait == 0 || c.asked.Peek {
-		return nil
-	}
 	c.waited += time.Duration(wait) * time.Microsecond
 	err := c.sleep(ctx, wait, true)
 	if err == nil {

@@ -57,8 +57,8 @@ type store struct {
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
 	adding    sync.Mutex // held while a node is added
 	reloaded  atomic.Int64
-	one       part                // decides calls that are on one server
-	subjects  parts.Split[string] // splits the others: see bySubject
+	one       part        // decides calls that are on one server
+	subjects  parts.Split // splits the others: see bySubject
 	known     known
 	memory    *remembered
 }
@@ -75,7 +75,7 @@ type store struct {
 // RingOptions.NewClient. A ring makes its clients before a program can call OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	s := &store{Servers: servers.New("redisstore.New", client), functions: true}
-	s.one.store, s.subjects = s, newSubjects(s)
+	s.one.store, s.subjects = s, s.bySubject(&s.one)
 	s.memory = &remembered{next: bySubject{s}, known: &s.known, memory: defaultRefusalMemory}
 	s.decider = &leased{store: s, next: s.memory}
 	for _, option := range options {

@@ -21,9 +21,7 @@ const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subj
 // Decide implements engine.Decider. All parts together have one timeout.
 func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	if !b.subjects.IsWhole(call) {
-		timed, until := b.subjects, time.Now().Add(b.Timeout)
-		timed.Decider = func(string) engine.Decider { return &part{b.store, until} }
-		return timed.Decide(ctx, call)
+		return b.bySubject(&part{b.store, time.Now().Add(b.Timeout)}).Decide(ctx, call)
 	}
 	split := b.Split.Load()
 	v, err := b.one.Decide(ctx, call)
@@ -36,16 +34,13 @@ func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdic
 	return v, err
 }
 
-// newSubjects returns how the calls of a store are split. Each part has the whole timeout.
-func newSubjects(s *store) parts.Split[string] {
-	return parts.Split[string]{
-		Key: func(c *engine.Claim) string {
-			if s.Split.Load() {
-				return c.Subject
-			}
-			return ""
-		},
-		Decider: func(string) engine.Decider { return &s.one },
+// bySubject splits calls by subject, if different subjects may be on different servers. Each part is decided by one.
+func (s *store) bySubject(one *part) parts.Split {
+	return func(c *engine.Claim) (string, engine.Decider) {
+		if s.Split.Load() {
+			return c.Subject, one
+		}
+		return "", one
 	}
 }
 

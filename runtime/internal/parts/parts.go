@@ -15,11 +15,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Split is an engine.Decider that splits calls into parts. A call with a single part goes on as it is.
-type Split[K cmp.Ordered] struct {
-	Key     func(*engine.Claim) K      // the claims of one part have the same key; parts are decided in the order of their keys
-	Decider func(key K) engine.Decider // decides the part with a key
-}
+// Split is an engine.Decider that splits calls into parts. It returns the key of the part that a claim belongs to, and who decides that part.
+// Parts are decided in the order of their keys. A call with a single part goes on as it is.
+type Split func(*engine.Claim) (key string, decider engine.Decider)
 
 // part holds the claims of a call that are decided in one step.
 type part struct {
@@ -30,37 +28,32 @@ type part struct {
 }
 
 // IsWhole reports whether a call has a single part.
-func (s *Split[K]) IsWhole(call *engine.Call) bool {
-	key := s.Key(&call.Claims[0])
-	for i := 1; i < len(call.Claims); i++ {
-		if s.Key(&call.Claims[i]) != key {
-			return false
-		}
-	}
-	return true
-}
+func (s Split) IsWhole(call *engine.Call) bool { return s.whole(call) != nil }
 
 // whole returns the decider of a call with a single part, and otherwise nil.
-func (s *Split[K]) whole(call *engine.Call) engine.Decider {
-	if !s.IsWhole(call) {
-		return nil
+func (s Split) whole(call *engine.Call) engine.Decider {
+	first, decider := s(&call.Claims[0])
+	for i := 1; i < len(call.Claims); i++ {
+		if key, _ := s(&call.Claims[i]); key != first {
+			return nil
+		}
 	}
-	return s.Decider(s.Key(&call.Claims[0]))
+	return decider
 }
 
 // parts returns the parts of the claims of a call that wanted selects.
-func (s *Split[K]) parts(call *engine.Call, wanted func(*engine.Claim) bool) []*part {
-	var keys []K
+func (s Split) parts(call *engine.Call, wanted func(*engine.Claim) bool) []*part {
+	var keys []string
 	var parts []*part
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		if !wanted(c) {
 			continue
 		}
-		key := s.Key(c)
+		key, decider := s(c)
 		at, found := slices.BinarySearch(keys, key)
 		if !found {
-			p := &part{Decider: s.Decider(key), call: *call}
+			p := &part{Decider: decider, call: *call}
 			p.call.Claims = nil
 			keys, parts = slices.Insert(keys, at, key), slices.Insert(parts, at, p)
 		}
@@ -73,7 +66,7 @@ func (s *Split[K]) parts(call *engine.Call, wanted func(*engine.Claim) bool) []*
 func all(*engine.Claim) bool { return true }
 
 // Decide implements engine.Decider. It asks all parts, even after a refusal, so all rules that refuse are known.
-func (s *Split[K]) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	if whole := s.whole(call); whole != nil {
 		return whole.Decide(ctx, call)
 	}
@@ -189,7 +182,7 @@ func (p *part) tell(call *engine.Call, v *engine.Verdict) {
 }
 
 // Adjust implements engine.Decider. An error of one part does not keep the others from being adjusted.
-func (s *Split[K]) Adjust(ctx context.Context, call *engine.Call) error {
+func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
 	if whole := s.whole(call); whole != nil {
 		return whole.Adjust(ctx, call)
 	}
@@ -204,7 +197,7 @@ func (s *Split[K]) Adjust(ctx context.Context, call *engine.Call) error {
 }
 
 // Reset implements engine.Decider.
-func (s *Split[K]) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
+func (s Split) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	if whole := s.whole(call); whole != nil {
 		return whole.Reset(ctx, call)
 	}

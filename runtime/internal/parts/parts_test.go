@@ -37,10 +37,7 @@ func TestPartsDecideLikeAWhole(t *testing.T) {
 		clock := func() time.Time { return now }
 		whole := memory.New(clock, 1000, 1<<20)
 		stores := map[string]*failing{}
-		split := &parts.Split[string]{
-			Key:     func(c *engine.Claim) string { return c.Subject },
-			Decider: func(subject string) engine.Decider { return stores[subject] },
-		}
+		split := parts.Split(func(c *engine.Claim) (string, engine.Decider) { return c.Subject, stores[c.Subject] })
 		rules := []*engine.Rule{
 			{Name: "sliding", Kind: engine.SlidingWindow, Per: 1_000_000},
 			{Name: "bucket", Tag: "bucket", Kind: engine.TokenBucket, Per: 1_000_000},
