@@ -15,17 +15,19 @@ demo: ## generate the wrapper of examples/sms and run it
 	go run ./examples/sms
 
 test: ## every test of every module, with the race detector; RACE= leaves that out
-	sh scripts/test-needs.sh $(RACE)
+	sh scripts/test-needs.sh -promtool $(RACE)
 	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) ./...
 	$(if $(RACE),go test -run=AllocatesNothing ./runtime/wrap) # the race detector makes pools forget
 	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
+	$(MAKE) alerts
 
 dashboard: ## draw contrib/promlimit/dashboard.svg from a run of examples/shop
 	cd examples/shop && go run ./dashboard -out ../../contrib/promlimit/dashboard.svg
 
-alerts: ## check contrib/promlimit/alerts.yaml by promtool
-	@command -v promtool >/dev/null || { echo "promtool not found: install Prometheus, which has it"; exit 1; }
+alerts: ## test contrib/promlimit/alerts.yaml by promtool
+	sh scripts/test-needs.sh -promtool
 	promtool check rules contrib/promlimit/alerts.yaml
+	promtool test rules contrib/promlimit/alerts_test.yml
 
 model: ## compare the store in process with the model over a million random steps, and the script with the engine over ten million
 	sh scripts/test-needs.sh

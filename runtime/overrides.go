@@ -168,15 +168,19 @@ func (l *Limiter) localSetting(name, text string) *fleet.Setting {
 // them, so that those that this process knows stay in force; some of them could not be parsed; or an override has a value that a rule which was
 // called cannot have, such as Per for a rule with Cron.
 func (o *Overrides) Err() error {
-	l := o.limiter
-	status := l.fleet.Status()
-	errs := slices.Clone(status.Malformed)
+	status, errs := o.limiter.fleet.Status(), o.limiter.unusable()
 	if status.Err != nil {
 		errs = append(errs, &StoreError{Err: status.Err})
 	}
 	if status.Lost > 0 {
 		errs = append(errs, errLost)
 	}
+	return joined(errs)
+}
+
+// unusable returns an error for each setting that cannot be parsed, or that a rule cannot have.
+func (l *Limiter) unusable() []error {
+	errs := slices.Clone(l.fleet.Status().Malformed)
 	for s := range l.own.over(l.fleet).All() {
 		if l.holding(s) == nil {
 			continue
@@ -184,10 +188,11 @@ func (o *Overrides) Err() error {
 		for a := s.Applied.Load(); a != nil; a = a.Next {
 			if err := a.To.(*overridden).err; err != nil {
 				errs = append(errs, err)
+				break
 			}
 		}
 	}
-	return joined(errs)
+	return errs
 }
 
 var errLost = errors.New("the store lost its overrides and blocks; those that this process knows stay in force until they end")

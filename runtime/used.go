@@ -46,7 +46,12 @@ type noted struct {
 }
 
 // ruleID identifies the counts of a rule.
-type ruleID struct{ name, tag string }
+type ruleID struct {
+	name, tag string
+	scope     Scope
+}
+
+func (p *prepared) id() ruleID { return ruleID{p.Name, p.tag, p.Scope} }
 
 var limiterNumbers atomic.Uint64
 
@@ -67,14 +72,17 @@ func (l *Limiter) use(rule *prepared, limit bridge.Limit) {
 
 // note notes that a rule is used, or will be. limit is that of the call, if there is one.
 func (l *Limiter) note(rule *prepared, limit bridge.Limit) {
-	u, id := &l.used, ruleID{rule.Name, rule.tag}
+	u := &l.used
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	before, found := u.known[id]
-	if rule.Scope == ScopeInstance || found && (before.varies || !limit.Given) || !found && len(u.known) >= maxUsed {
+	before, found := u.known[rule.id()]
+	if found && (before.varies || !limit.Given) || !found && len(u.known) >= maxUsed {
 		return
 	}
-	u.known[id] = noted{rule, limit.Given}
+	u.known[rule.id()] = noted{rule, limit.Given}
+	if rule.Scope == ScopeInstance {
+		return
+	}
 	l.fleet.Register(rule.declared(limit))
 	if !u.due {
 		u.due = true
@@ -96,12 +104,19 @@ func (l *Limiter) checkUsed() {
 	}
 }
 
-// numbers returns the rules that the limiter uses.
-func (u *used) numbers() (all []*engine.Rule) {
+// all returns the rules that the limiter uses.
+func (u *used) all() []noted {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, rule := range u.known {
-		all = append(all, rule.numbers)
+	return slices.Collect(maps.Values(u.known))
+}
+
+// numbers returns the rules that the store decides.
+func (u *used) numbers() (all []*engine.Rule) {
+	for _, rule := range u.all() {
+		if rule.Scope != ScopeInstance {
+			all = append(all, rule.numbers)
+		}
 	}
 	return all
 }
@@ -110,15 +125,13 @@ func (u *used) numbers() (all []*engine.Rule) {
 func (u *used) knows(rule *prepared) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	_, known := u.known[ruleID{rule.Name, rule.tag}]
+	_, known := u.known[rule.id()]
 	return known
 }
 
 // named returns a rule of a name that the limiter uses, or one with that name alone.
 func (u *used) named(name string) *Rule {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, rule := range u.known {
+	for _, rule := range u.all() {
 		if rule.Name == name {
 			return &rule.Rule
 		}

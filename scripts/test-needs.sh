@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sees to what the tests need besides Go: redis-server or valkey-server, version 7 or newer, and, with the argument -race, a C
-# compiler, without which Go has no race detector. What is missing is installed with the system's package manager.
+# Sees to what the tests need besides Go: redis-server or valkey-server, version 7 or newer. With the argument -race, also a C compiler,
+# without which Go has no race detector. With -promtool, also promtool of Prometheus, which tests alert rules. What is missing is installed with the system's package manager.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -25,8 +25,10 @@ packages() {
 	done
 	compiler='gcc glibc-devel'
 	servers='valkey redis'
+	prometheus='prometheus'
 	case $manager in
 	apt-get) servers='redis-server valkey-server' compiler='gcc libc6-dev' ;;
+	dnf) prometheus='golang-github-prometheus' ;;
 	apk) compiler='gcc musl-dev' ;;
 	pacman) compiler='gcc glibc' ;;
 	brew) servers='redis valkey' compiler='gcc' ;;
@@ -92,6 +94,20 @@ need_compiler() {
 	fi
 }
 
+need_promtool() {
+	if ! has promtool; then install "$prometheus" || true; fi
+	if ! has promtool; then
+		say "The tests of alert rules need promtool on PATH. Install the package $prometheus, or take promtool from"
+		say 'https://prometheus.io/download. To run the other tests: go test ./...'
+		exit 1
+	fi
+}
+
 packages
 need_server
-if [ "${1:-}" = -race ]; then need_compiler; fi
+for need; do
+	case $need in
+	-race) need_compiler ;;
+	-promtool) need_promtool ;;
+	esac
+done

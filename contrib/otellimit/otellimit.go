@@ -3,16 +3,17 @@
 //
 //	observe, err := otellimit.Observer(otel.GetMeterProvider())
 //	limiter := ratelimit.New(store, ratelimit.WithObserver(observe))
+//	err = otellimit.Watch(otel.GetMeterProvider(), limiter)
 //
 // The metrics are
 //
 //	ratelimit.decisions           {decision}  what each rule did, by ratelimit.rule, ratelimit.outcome and ratelimit.source
 //	ratelimit.decision.duration   s           how long a decision took, without waiting, by ratelimit.source
-//	ratelimit.wait.duration       s           how long calls waited for permits, if they waited
+//	ratelimit.wait.duration       s           how long calls under a rule waited for permits, if they waited, by ratelimit.rule
 //	ratelimit.store.errors        {error}     decisions, refunds and settles that the store failed
-//	ratelimit.failures            {failure}   calls not decided or given up; refunds and settles that failed; by ratelimit.event
+//	ratelimit.failures            {failure}   calls not decided or given up; refunds and settles that failed; by ratelimit.rule and ratelimit.event
 //
-// The attributes of a span are ratelimit.outcome (admitted or refused), ratelimit.source, and of a refusal ratelimit.rules and
+// and those of [Watch]. A call under two rules counts for both. The attributes of a span are ratelimit.outcome (admitted or refused), ratelimit.source, and of a refusal ratelimit.rules and
 // ratelimit.retry_after in seconds.
 package otellimit
 
@@ -56,11 +57,38 @@ type instruments struct {
 	known      atomic.Int64
 }
 
-// series identifies a series of decisions.
+// series identifies a series of a metric.
 type series struct {
+	of     seriesKind
 	rule   string
 	result ratelimit.Result
 	source ratelimit.Source
+	event  ratelimit.EventKind
+}
+
+// seriesKind is which attributes a series has.
+type seriesKind uint8
+
+const (
+	bySource seriesKind = iota
+	byRule
+	byDecision
+	byFailure
+)
+
+// attributes returns the attributes of a series.
+func (s series) attributes() []attribute.KeyValue {
+	rule, source := ruleKey.String(s.rule), sourceKey.String(s.source.String())
+	switch s.of {
+	case bySource:
+		return []attribute.KeyValue{source}
+	case byRule:
+		return []attribute.KeyValue{rule}
+	case byDecision:
+		return []attribute.KeyValue{rule, outcomeKey.String(s.result.String()), source}
+	default:
+		return []attribute.KeyValue{rule, eventKey.String(s.event.String())}
+	}
 }
 
 // Observer returns an observer for ratelimit.WithObserver. Any number of limiters may use it. The error is the provider's.
@@ -84,7 +112,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		metric.WithUnit("s"), metric.WithDescription("How long decisions took, without waiting for permits."),
 		metric.WithExplicitBucketBoundaries(1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1))
 	i.waits, errs[4] = meter.Float64Histogram("ratelimit.wait.duration",
-		metric.WithUnit("s"), metric.WithDescription("How long calls waited for permits, if they waited."),
+		metric.WithUnit("s"), metric.WithDescription("How long calls under a rule waited for permits, if they waited."),
 		metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
 	return i, errors.Join(errs[:]...)
 }
@@ -94,15 +122,17 @@ func (i *instruments) observe(ctx context.Context, e *ratelimit.Event) {
 		i.countError(ctx, e)
 	}
 	if e.Waited > 0 {
-		i.waits.Record(ctx, e.Waited.Seconds())
+		for n := range e.Rules {
+			i.waits.Record(ctx, e.Waited.Seconds(), i.with(series{of: byRule, rule: e.Rules[n].Rule}))
+		}
 	}
 	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
 		return
 	}
-	i.durations.Record(ctx, e.Took.Seconds(), i.bySource(e.Source))
+	i.durations.Record(ctx, e.Took.Seconds(), i.with(series{of: bySource, source: e.Source}))
 	for n := range e.Rules {
 		o := &e.Rules[n]
-		i.decisions.Add(ctx, 1, i.bySeries(series{o.Rule, e.Result(o), e.Source}))
+		i.decisions.Add(ctx, 1, i.with(series{of: byDecision, rule: o.Rule, result: e.Result(o), source: e.Source}))
 	}
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		span.SetAttributes(attributes(e)...)
@@ -114,35 +144,44 @@ func (i *instruments) countError(ctx context.Context, e *ratelimit.Event) {
 		i.storeErrors.Add(ctx, 1)
 	}
 	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
-		i.failures.Add(ctx, 1, metric.WithAttributes(eventKey.String(e.Kind.String())))
+		i.countFailure(ctx, e)
 	}
 }
 
-// bySource returns the attributes of a duration.
-func (i *instruments) bySource(source ratelimit.Source) metric.MeasurementOption {
-	known, ok := i.attributes.Load(source)
-	if !ok {
-		known, _ = i.attributes.LoadOrStore(source, metric.WithAttributeSet(attribute.NewSet(sourceKey.String(source.String()))))
+// countFailure counts a failure for each of its rules. One that is about no rule has the rule "".
+func (i *instruments) countFailure(ctx context.Context, e *ratelimit.Event) {
+	count := func(rule string) { i.failures.Add(ctx, 1, i.with(series{of: byFailure, rule: rule, event: e.Kind})) }
+	if len(e.Rules) == 0 {
+		count("")
 	}
-	return known.(metric.MeasurementOption)
+	for n := range e.Rules {
+		count(e.Rules[n].Rule)
+	}
 }
 
-// bySeries returns the attributes of a decision. They are made once.
-func (i *instruments) bySeries(s series) metric.MeasurementOption {
+// with returns the attributes of a series. They are made once.
+func (i *instruments) with(s series) metric.MeasurementOption {
 	known, ok := i.attributes.Load(s)
-	if ok {
-		return known.(metric.MeasurementOption)
+	if !ok {
+		s.rule = i.label(s.rule)
+		known, _ = i.attributes.LoadOrStore(s, metric.WithAttributeSet(attribute.NewSet(s.attributes()...)))
 	}
-	if _, ok := i.rules.Load(s.rule); !ok {
-		if i.known.Add(1) > maxRules && s.rule != other {
-			i.known.Add(-1)
-			return i.bySeries(series{other, s.result, s.source})
-		}
-		i.rules.Store(s.rule, true)
-	}
-	known, _ = i.attributes.LoadOrStore(s, metric.WithAttributeSet(attribute.NewSet(
-		ruleKey.String(s.rule), outcomeKey.String(s.result.String()), sourceKey.String(s.source.String()))))
 	return known.(metric.MeasurementOption)
+}
+
+// label returns the name of a rule, or other if there are too many.
+func (i *instruments) label(rule string) string {
+	if _, ok := i.rules.Load(rule); ok || rule == "" || rule == other {
+		return rule
+	}
+	if i.known.Add(1) > maxRules {
+		i.known.Add(-1)
+		return other
+	}
+	if _, ok := i.rules.LoadOrStore(rule, true); ok {
+		i.known.Add(-1)
+	}
+	return rule
 }
 
 // attributes returns the attributes of a span for a decision.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
@@ -41,6 +43,10 @@ func read(t *testing.T, reader *metric.ManualReader) []string {
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		switch data := m.Data.(type) {
 		case metricdata.Sum[int64]:
+			for _, p := range data.DataPoints {
+				lines = append(lines, fmt.Sprintf("%s %s %d", m.Name, labels(p.Attributes), p.Value))
+			}
+		case metricdata.Gauge[int64]:
 			for _, p := range data.DataPoints {
 				lines = append(lines, fmt.Sprintf("%s %s %d", m.Name, labels(p.Attributes), p.Value))
 			}
@@ -83,15 +89,42 @@ func TestMetrics(t *testing.T) {
 			"ratelimit.decisions outcome=admitted,rule=try,source=store 1",
 			"ratelimit.decisions outcome=refused,rule=login,source=store 1",
 			"ratelimit.decisions outcome=shadow_refused,rule=try,source=store 2",
-			"ratelimit.failures event=failed 1",
-			"ratelimit.failures event=refunded 1",
+			"ratelimit.failures event=failed,rule=login 1",
+			"ratelimit.failures event=refunded,rule= 1",
 			"ratelimit.store.errors  1",
-			"ratelimit.wait.duration  1 in 60s",
+			"ratelimit.wait.duration rule=login 1 in 60s",
 		}
 		if got := read(t, reader); !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	})
+}
+
+// The gauges show the limits and the settings in force, and whether the store works.
+func TestWatch(t *testing.T) {
+	reader, store := metric.NewManualReader(), limittest.NewOutage(limittest.NewClock())
+	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	if err := Watch(metric.NewMeterProvider(metric.WithReader(reader)), l); err != nil {
+		t.Fatal(err)
+	}
+	login := ratelimit.Rule{Name: "login", Limit: 2, Per: time.Minute}
+	if err := l.Check(login); err != nil {
+		t.Fatal(err)
+	}
+	five := int64(5)
+	for rule, v := range map[string]ratelimit.Override{"login": {Limit: &five}, "other": {Limit: &five}} {
+		if err := l.Overrides().Set(t.Context(), rule, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.Begin(errors.New("away"))
+	_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: login})
+	want := []string{
+		"ratelimit.limit rule=login 5", "ratelimit.settings  2", "ratelimit.settings.lost  0", "ratelimit.settings.unusable  0", "ratelimit.store.up  0",
+	}
+	if got := read(t, reader); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 // A span gets the result of its call.
@@ -152,14 +185,19 @@ func TestPage(t *testing.T) {
 			Kind: kind, Err: &ratelimit.StoreError{Err: errors.New("gone")}, Waited: time.Second, Rules: []ratelimit.Outcome{{Rule: "r"}},
 		})
 	}
-	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
+	watched, l := metric.NewManualReader(), ratelimit.New(memstore.New())
+	if err := errors.Join(l.Check(ratelimit.PerSecond(1)), Watch(metric.NewMeterProvider(metric.WithReader(watched)), l)); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(all.ScopeMetrics[0].Metrics); n != 5 {
+	var all, gauges metricdata.ResourceMetrics
+	if err := errors.Join(reader.Collect(t.Context(), &all), watched.Collect(t.Context(), &gauges)); err != nil {
+		t.Fatal(err)
+	}
+	metrics := slices.Concat(all.ScopeMetrics[0].Metrics, gauges.ScopeMetrics[0].Metrics)
+	if n := len(metrics); n != 5+5 { // a store in process has no beat
 		t.Errorf("%d metrics", n)
 	}
-	for _, m := range all.ScopeMetrics[0].Metrics {
+	for _, m := range metrics {
 		if row := "| `" + m.Name + "` | `" + m.Unit + "` |"; !strings.Contains(string(page), row) {
 			t.Errorf("docs/metrics.md has no row %s", row)
 		}

@@ -2,12 +2,12 @@ package promlimit
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
@@ -43,7 +43,8 @@ func names() map[string]bool {
 	}()
 	for d := range descriptions {
 		name := regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1]
-		all[name], all[name+"_bucket"] = true, strings.HasSuffix(name, "_seconds")
+		histogram := strings.HasSuffix(name, "_seconds")
+		all[name], all[name+"_bucket"], all[name+"_count"] = true, histogram, histogram
 	}
 	return all
 }
@@ -96,6 +97,14 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// watching is a collector that watches a limiter with a beat.
+type watching struct{ *Collector }
+
+func (w watching) Collect(to chan<- prometheus.Metric) {
+	w.collect(&ratelimit.Status{Read: time.Now(), Rules: []ratelimit.RuleStatus{{Name: "login"}}}, to)
+	w.Collector.Collect(to)
+}
+
 // TestPage compares the rows of the page on metrics with the collector's metrics.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/metrics.md")
@@ -103,10 +112,9 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := New()
-	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventRefused, Rules: []ratelimit.Outcome{{Rule: "login"}}})
-	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: errors.New("gone")})
+	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventRefused, Waited: 1, Rules: []ratelimit.Outcome{{Rule: "login"}}})
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(c)
+	registry.MustRegister(watching{c})
 	families, err := registry.Gather()
 	if err != nil || len(families) == 0 {
 		t.Fatal(families, err)

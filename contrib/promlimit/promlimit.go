@@ -4,6 +4,7 @@
 //	metrics := promlimit.New()
 //	prometheus.MustRegister(metrics)
 //	limiter := ratelimit.New(store, ratelimit.WithObserver(metrics.Observe))
+//	metrics.Watch(limiter)
 package promlimit
 
 import (
@@ -34,22 +35,23 @@ const (
 //
 //	ratelimit_decisions_total{rule,outcome,source}       what each rule did: admitted, refused, shadow_refused, other_refused
 //	ratelimit_decision_duration_seconds{source}          histogram: how long a decision took, without waiting
-//	ratelimit_wait_seconds                               histogram: how long calls waited for permits, if they waited
+//	ratelimit_wait_seconds{rule}                         histogram: how long calls under a rule waited for permits, if they waited
 //	ratelimit_store_errors_total                         decisions, refunds and settles that the store failed
-//	ratelimit_failures_total{event}                      calls that were not decided, or gave up waiting; refunds and settles that failed; losses of the store
+//	ratelimit_failures_total{rule,event}                 calls that were not decided, or gave up waiting; refunds and settles that failed
 //
-// The source is store, memory, lease, policy or block: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
+// and those of [Collector.Watch]. A call under two rules counts for both. The source is store, memory, lease, policy or block: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
 type Collector struct {
 	decisions   *prometheus.CounterVec
 	durations   *prometheus.HistogramVec
-	waits       prometheus.Histogram
+	waits       *prometheus.HistogramVec
 	storeErrors prometheus.Counter
 	failures    *prometheus.CounterVec
 
 	took [sources]prometheus.Observer
 	mu   sync.Mutex
 	// rules are the counters that are in use. The map is replaced as a whole.
-	rules atomic.Pointer[map[string]*counters]
+	rules   atomic.Pointer[map[string]*counters]
+	watched atomic.Pointer[ratelimit.Limiter]
 }
 
 // counters are the counters of one rule. Each is made when it is first needed.
@@ -65,16 +67,16 @@ func New() *Collector {
 			Name: "ratelimit_decision_duration_seconds", Help: "How long decisions took, without waiting for permits.",
 			Buckets: []float64{1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1},
 		}, []string{"source"}),
-		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "ratelimit_wait_seconds", Help: "How long calls waited for permits, if they waited.",
+		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ratelimit_wait_seconds", Help: "How long calls under a rule waited for permits, if they waited.",
 			Buckets: []float64{0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300},
-		}),
+		}, []string{"rule"}),
 		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ratelimit_store_errors_total", Help: "Decisions, refunds and settles that the store failed.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ratelimit_failures_total", Help: "Calls that were not decided or gave up waiting; refunds and settles that failed.",
-		}, []string{"event"}),
+		}, []string{"rule", "event"}),
 	}
 	for source := range sources {
 		c.took[source] = c.durations.WithLabelValues(ratelimit.Source(source).String())
@@ -92,10 +94,18 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, part := range c.all() {
 		part.Describe(to)
 	}
+	for _, g := range gauges {
+		to <- g.desc
+	}
+	to <- limits
 }
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	if l := c.watched.Load(); l != nil {
+		s := l.Status()
+		c.collect(&s, to)
+	}
 	for _, part := range c.all() {
 		part.Collect(to)
 	}
@@ -107,7 +117,10 @@ func (c *Collector) Observe(_ context.Context, e *ratelimit.Event) {
 		c.countError(e)
 	}
 	if e.Waited > 0 {
-		c.waits.Observe(e.Waited.Seconds())
+		for i := range e.Rules {
+			rule, _ := c.of(e.Rules[i].Rule)
+			c.waits.WithLabelValues(rule).Observe(e.Waited.Seconds())
+		}
 	}
 	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
 		return
@@ -125,15 +138,23 @@ func (c *Collector) countError(e *ratelimit.Event) {
 		c.storeErrors.Inc()
 	}
 	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
-		c.failures.WithLabelValues(e.Kind.String()).Inc()
+		c.countFailure(e)
+	}
+}
+
+// countFailure counts a failure for each of its rules. One that is about no rule has the label "".
+func (c *Collector) countFailure(e *ratelimit.Event) {
+	if len(e.Rules) == 0 {
+		c.failures.WithLabelValues("", e.Kind.String()).Inc()
+	}
+	for i := range e.Rules {
+		rule, _ := c.of(e.Rules[i].Rule)
+		c.failures.WithLabelValues(rule, e.Kind.String()).Inc()
 	}
 }
 
 func (c *Collector) count(rule string, result ratelimit.Result, source int) {
-	of := (*c.rules.Load())[rule]
-	if of == nil {
-		rule, of = c.add(rule)
-	}
+	rule, of := c.of(rule)
 	counter := of[result][source].Load()
 	if counter == nil {
 		made := c.decisions.WithLabelValues(rule, result.String(), ratelimit.Source(source).String())
@@ -141,6 +162,14 @@ func (c *Collector) count(rule string, result ratelimit.Result, source int) {
 		of[result][source].Store(counter)
 	}
 	(*counter).Inc()
+}
+
+// of returns the label of a rule, and its counters.
+func (c *Collector) of(rule string) (string, *counters) {
+	if of := (*c.rules.Load())[rule]; of != nil {
+		return rule, of
+	}
+	return c.add(rule)
 }
 
 // add makes counters for a rule that has none yet. It returns them with the rule's label, which is other if there are too many rules.

@@ -55,27 +55,27 @@ func TestDecisionsAreCounted(t *testing.T) {
 		requireMetrics(t, metrics, "ratelimit_failures_total", `
 			# HELP ratelimit_failures_total Calls that were not decided or gave up waiting; refunds and settles that failed.
 			# TYPE ratelimit_failures_total counter
-			ratelimit_failures_total{event="failed"} 1
+			ratelimit_failures_total{event="failed",rule="login"} 1
 		`)
 		requireMetrics(t, metrics, "ratelimit_wait_seconds", `
-			# HELP ratelimit_wait_seconds How long calls waited for permits, if they waited.
+			# HELP ratelimit_wait_seconds How long calls under a rule waited for permits, if they waited.
 			# TYPE ratelimit_wait_seconds histogram
-			ratelimit_wait_seconds_bucket{le="0.001"} 0
-			ratelimit_wait_seconds_bucket{le="0.01"} 0
-			ratelimit_wait_seconds_bucket{le="0.05"} 0
-			ratelimit_wait_seconds_bucket{le="0.1"} 0
-			ratelimit_wait_seconds_bucket{le="0.25"} 0
-			ratelimit_wait_seconds_bucket{le="0.5"} 0
-			ratelimit_wait_seconds_bucket{le="1"} 0
-			ratelimit_wait_seconds_bucket{le="2.5"} 0
-			ratelimit_wait_seconds_bucket{le="5"} 0
-			ratelimit_wait_seconds_bucket{le="10"} 0
-			ratelimit_wait_seconds_bucket{le="30"} 0
-			ratelimit_wait_seconds_bucket{le="60"} 1
-			ratelimit_wait_seconds_bucket{le="300"} 1
-			ratelimit_wait_seconds_bucket{le="+Inf"} 1
-			ratelimit_wait_seconds_sum 60
-			ratelimit_wait_seconds_count 1
+			ratelimit_wait_seconds_bucket{rule="login",le="0.001"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="0.01"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="0.05"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="0.1"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="0.25"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="0.5"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="1"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="2.5"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="5"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="10"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="30"} 0
+			ratelimit_wait_seconds_bucket{rule="login",le="60"} 1
+			ratelimit_wait_seconds_bucket{rule="login",le="300"} 1
+			ratelimit_wait_seconds_bucket{rule="login",le="+Inf"} 1
+			ratelimit_wait_seconds_sum{rule="login"} 60
+			ratelimit_wait_seconds_count{rule="login"} 1
 		`)
 	})
 }
@@ -103,17 +103,21 @@ func TestBlocksAreCounted(t *testing.T) {
 // Failures of the store are counted, even if a failure policy lets the calls pass.
 func TestStoreErrorsAreCounted(t *testing.T) {
 	metrics, gone := New(), errors.New("gone")
-	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: &ratelimit.StoreError{Err: gone}})
+	metrics.Observe(t.Context(), &ratelimit.Event{
+		Kind: ratelimit.EventFailed, Err: &ratelimit.StoreError{Err: gone}, Rules: []ratelimit.Outcome{{Rule: "a"}, {Rule: "b"}},
+	})
 	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventAdmitted, Err: gone, Source: ratelimit.SourcePolicy})
 	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventFailed, Err: &ratelimit.KeyError{}})
 	metrics.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventStoreLost, Err: &ratelimit.StoreError{Err: gone}}) // no failure by itself
 	if n := testutil.ToFloat64(metrics.storeErrors); n != 2 {
 		t.Errorf("%v store errors", n)
 	}
-	if n := testutil.ToFloat64(metrics.failures.WithLabelValues("failed")); n != 2 {
-		t.Errorf("%v failures", n)
+	for _, rule := range []string{"a", "b", ""} {
+		if n := testutil.ToFloat64(metrics.failures.WithLabelValues(rule, "failed")); n != 1 {
+			t.Errorf("%v failures of rule %q", n, rule)
+		}
 	}
-	if n := testutil.CollectAndCount(metrics.failures); n != 1 {
+	if n := testutil.CollectAndCount(metrics.failures); n != 3 {
 		t.Errorf("failures of %d kinds", n)
 	}
 }

@@ -61,6 +61,7 @@ func run(ctx context.Context, out io.Writer, c config) error {
 	defer closeStore()
 	metrics := promlimit.New()
 	limiter := ratelimit.New(store, ratelimit.WithPrefix(c.prefix), ratelimit.WithObserver(metrics.Observe))
+	metrics.Watch(limiter)
 	if err := limiter.Ping(ctx); err != nil { // the error says what to do
 		return err
 	}

@@ -56,16 +56,17 @@ type Server interface {
 
 // Fleet is what this process knows of the processes of one prefix on a store.
 type Fleet struct {
-	server  Server           // nil if the store is in this process
-	local   func() time.Time // the clock of a store in this process
-	failure func() error     // why a store in this process fails now; or nil
-	keys    keys
-	logger  atomic.Pointer[slog.Logger]
-	offset  atomic.Int64 // nanoseconds from this process's clock to the server's
-	synced  atomic.Bool  // the offset is known
-	inForce atomic.Pointer[InForce]
-	status  atomic.Pointer[Status]
-	stats   *Statistics // or nil
+	server   Server           // nil if the store is in this process
+	local    func() time.Time // the clock of a store in this process
+	failure  func() error     // why a store in this process fails now; or nil
+	keys     keys
+	logger   atomic.Pointer[slog.Logger]
+	offset   atomic.Int64 // nanoseconds from this process's clock to the server's
+	synced   atomic.Bool  // the offset is known
+	lastRead atomic.Int64 // when the settings were last read, in nanoseconds since began; 0 if never
+	inForce  atomic.Pointer[InForce]
+	status   atomic.Pointer[Status]
+	stats    *Statistics // or nil
 
 	turn     chan struct{} // holds a value while the settings below are read or written
 	changed  known
@@ -146,6 +147,14 @@ func (f *Fleet) Now() time.Time {
 		return f.local()
 	}
 	return began.Round(0).Add(time.Since(began) + time.Duration(f.offset.Load()))
+}
+
+// Read returns when the settings were last read from a server, by this process's clock. It is zero if they never were.
+func (f *Fleet) Read() (at time.Time) {
+	if after := f.lastRead.Load(); after > 0 {
+		at = began.Add(time.Duration(after))
+	}
+	return at
 }
 
 // do sends commands to the server.

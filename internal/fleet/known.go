@@ -221,6 +221,9 @@ func (f *Fleet) refresh(ctx context.Context, do Do) error {
 
 // noteRead notes the outcome of reading the settings, and returns it.
 func (f *Fleet) noteRead(err error) error {
+	if err == nil {
+		f.lastRead.Store(int64(time.Since(began)))
+	}
 	if f.changed.err = err; err != nil || f.Status().Err != nil {
 		f.publish()
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -68,12 +69,12 @@ func (b *board) ask(ctx context.Context, prometheus string, from, to time.Time) 
 	return answers, nil
 }
 
+// placeholder is a label in a format.
+var placeholder = regexp.MustCompile(`{{(\w+)}}`)
+
 // legend puts labels into a format such as "{{rule}} p50".
 func legend(format string, labels map[string]string) string {
-	for name, value := range labels {
-		format = strings.ReplaceAll(format, "{{"+name+"}}", value)
-	}
-	return format
+	return strings.TrimSpace(placeholder.ReplaceAllStringFunc(format, func(label string) string { return labels[strings.Trim(label, "{}")] }))
 }
 
 // result is a series as Prometheus returns it.

@@ -108,6 +108,8 @@ func (p *panel) label(value float64) string {
 		return period.Format(time.Duration(math.Round(value * 1e9)))
 	case "percentunit":
 		return fmt.Sprintf("%.0f%%", 100*value)
+	case "short":
+		return strconv.FormatFloat(value, 'g', 3, 64)
 	}
 	return strconv.FormatFloat(value, 'g', 3, 64) + "/s"
 }

@@ -1,0 +1,57 @@
+package otellimit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Watch adds gauges of a limiter. The error is the provider's.
+//
+//	ratelimit.store.up            1           1 if the store works, as this process sees it
+//	ratelimit.settings            {setting}   overrides and blocks in force
+//	ratelimit.settings.unusable   {setting}   overrides and blocks that cannot be read, or that a rule cannot have
+//	ratelimit.settings.lost       {setting}   overrides and blocks in force that the store has lost
+//	ratelimit.beat.age            s           how long ago this process last read the overrides and blocks; not for a store in this process
+//	ratelimit.limit               {permit}    the limit in force for keys without settings of their own, by ratelimit.rule
+func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
+	meter, errs := provider.Meter(scope), [7]error{}
+	gauge := func(n int, name, unit, text string) metric.Int64ObservableGauge {
+		g, err := meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text))
+		errs[n] = err
+		return g
+	}
+	up := gauge(0, "ratelimit.store.up", "1", "1 if the store works, as this process sees it.")
+	settings := gauge(1, "ratelimit.settings", "{setting}", "Overrides and blocks in force.")
+	unusable := gauge(2, "ratelimit.settings.unusable", "{setting}", "Overrides and blocks that cannot be read, or that a rule cannot have.")
+	lost := gauge(3, "ratelimit.settings.lost", "{setting}", "Overrides and blocks in force that the store has lost.")
+	limits := gauge(4, "ratelimit.limit", "{permit}", "Permits per window that a rule has for keys without settings of their own.")
+	age, err := meter.Float64ObservableGauge("ratelimit.beat.age", metric.WithUnit("s"),
+		metric.WithDescription("How long ago this process last read the overrides and blocks."))
+	errs[5] = err
+	_, errs[6] = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := limiter.Status()
+		if s.StoreUp {
+			o.ObserveInt64(up, 1)
+		} else {
+			o.ObserveInt64(up, 0)
+		}
+		o.ObserveInt64(settings, int64(s.Settings))
+		o.ObserveInt64(unusable, int64(s.Unusable))
+		o.ObserveInt64(lost, int64(s.Lost))
+		if !s.Read.IsZero() {
+			o.ObserveFloat64(age, time.Since(s.Read).Seconds())
+		}
+		for _, r := range s.Rules {
+			if !r.Varies {
+				o.ObserveInt64(limits, r.Limit, metric.WithAttributes(ruleKey.String(r.Name)))
+			}
+		}
+		return nil
+	}, up, settings, unusable, lost, limits, age)
+	return errors.Join(errs[:]...)
+}

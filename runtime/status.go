@@ -1,0 +1,61 @@
+package ratelimit
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Status is what a limiter knows of its store, its rules and the settings in force. It is for metrics.
+type Status struct {
+	StoreUp  bool         // no decision failed within five seconds, and neither did the last reading of the settings
+	Settings int          // overrides and blocks in force
+	Unusable int          // overrides and blocks that cannot be read, or that a rule cannot have: see [Overrides.Err]
+	Lost     int          // overrides and blocks in force that the store has lost
+	Read     time.Time    // when the settings were last read, by this process's clock; zero for a store in this process, and before the first time
+	Rules    []RuleStatus // the rules of wrappers, of Check and of calls, by name
+}
+
+// RuleStatus is a rule that a limiter knows.
+type RuleStatus struct {
+	Name   string // as in events
+	Limit  int64  // permits per window for keys without settings of their own. Of rules with one name and several windows, the least
+	Varies bool   // the limit depends on the call, so Limit says nothing
+}
+
+// Status returns what the limiter knows now. It asks no store.
+func (l *Limiter) Status() Status {
+	known := l.fleet.Status()
+	s := Status{StoreUp: known.Err == nil && !l.failedLately(), Lost: known.Lost, Read: l.fleet.Read(), Rules: l.ruleStatus()}
+	for setting := range l.own.over(l.fleet).All() {
+		if l.holding(setting) != nil {
+			s.Settings++
+		}
+	}
+	s.Unusable = len(l.unusable())
+	return s
+}
+
+// failedLately reports whether a decision failed a short time ago.
+func (l *Limiter) failedLately() bool {
+	last := l.failed.Load()
+	return last != 0 && l.store.Time().UnixNano()-last < int64(quiet)
+}
+
+func (l *Limiter) ruleStatus() []RuleStatus {
+	var all []RuleStatus
+	for _, rule := range l.used.all() {
+		of, limit := rule.settingsIn(l.own.over(l.fleet)), rule.Limit
+		if of != nil {
+			if override := l.holding(of.All); override != nil {
+				limit = l.applied(rule.prepared, nil, override).Limit
+			}
+		}
+		all = append(all, RuleStatus{rule.shown, limit, rule.varies})
+	}
+	slices.SortFunc(all, func(a, b RuleStatus) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Limit, b.Limit))
+	})
+	return slices.CompactFunc(all, func(a, b RuleStatus) bool { return a.Name == b.Name })
+}
