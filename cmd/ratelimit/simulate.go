@@ -23,7 +23,8 @@ The rules are those of the packages, of -rules, or of -rule. A rule with a key
 counts each key of the load separately, whatever the expression of its key is.
 A call costs the number in the rule's cost=, or else the cost in the load, or 1.
 Calls wait if the rule has wait=. A rule with when= applies to every call, and
-settle= is ignored: the output says so.
+settle= is ignored, as is a cost= with an expression if the load has no costs:
+the output says so.
 
 loads:
   constant:100/s   evenly spaced calls
@@ -32,8 +33,9 @@ loads:
   daily:100/s      poisson, with a rate between 180 at 3 pm and 20 at 3 am in the
                    time zone of -start
   csv:calls.csv    lines of timestamp,key,cost,member. The timestamp is in
-                   RFC 3339 or in seconds since 1970. The others are optional.
-                   A rule with distinct= counts the members
+                   RFC 3339 or in seconds since 1970. The others are needed by
+                   rules with a key, with an expression as cost=, and with
+                   distinct=, which counts the members
   poisson:2/s+burst:50/10s    both loads together
 
 examples:

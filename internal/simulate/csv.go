@@ -28,7 +28,7 @@ func OpenCSV(name string, span Span) (*Load, error) {
 }
 
 // ReadCSV reads the calls of a load, one a line, with a timestamp, a key, a cost and a member. The timestamp is in RFC 3339 or in
-// seconds since 1970. The other fields may be absent. ReadCSV skips a first line that begins with the word timestamp. The lines need
+// seconds since 1970. The other fields may be absent if no rule needs them. ReadCSV skips a first line that begins with the word timestamp. The lines need
 // not be sorted.
 func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	l := &Load{Start: span.Start, Length: span.Length}
@@ -102,7 +102,17 @@ func (l *Load) read(in io.Reader) error {
 		}
 		c.Key, c.Member = keys.of(field(fields, 1)), members.of(field(fields, 3))
 		l.Calls = append(l.Calls, c)
+		for i, first := range []*int{&l.noKey, &l.noCost, &l.noMember} {
+			if *first == 0 && field(fields, i+1) == "" {
+				*first = line
+			}
+		}
 	}
+}
+
+// lacks returns the error for a line of a csv without something that a rule needs.
+func (l *Load) lacks(what string, line int, rule Rule) error {
+	return fmt.Errorf("%s: line %d: the %s is missing; the rule %q needs one in each line", strings.TrimPrefix(l.Text, "csv:"), line, what, rule.Text)
 }
 
 func parseCall(fields []string) (c Call, err error) {

@@ -22,6 +22,8 @@ type Load struct {
 	Calls  []Call // sorted by time
 
 	Members []string // the members that rules with distinct= count; none if the load has no members
+
+	noKey, noCost, noMember int // the first lines of a csv without a key, a cost, or a member; 0 if no line lacks it
 }
 
 // Call is one call of a load.

@@ -19,7 +19,7 @@ type Rule struct {
 	Text string // the arguments of the directive
 	Cost int64  // the permits that each call takes; 0 means the cost in the load
 
-	Ignored []string // the arguments that are not simulated because their values are not in the load
+	Ignored []string // the arguments that are expressions of a program; cost= is simulated if the load has costs
 }
 
 // MarshalText returns the text of the rule.
@@ -29,6 +29,7 @@ func (r Rule) MarshalText() ([]byte, error) { return []byte(r.Text), nil }
 type run struct {
 	*line
 	load    *Load
+	priced  bool // calls of the load have costs
 	rules   []Rule
 	limiter *ratelimit.Limiter
 
@@ -52,6 +53,7 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	}
 	counts := 3 * len(rules) * max(1, len(load.Keys)) // for each key, a rule has at most a state, a block, and free places
 	r := &run{load: load, rules: rules, line: newLine(counts)}
+	r.priced = slices.ContainsFunc(load.Calls, func(c Call) bool { return c.Cost > 0 })
 	r.limiter = ratelimit.New(r.line, ratelimit.WithObserver(r.observe))
 	if err := r.prepare(); err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func (r *run) prepare() error {
 		if err := r.missing(rule); err != nil {
 			return err
 		}
-		result := RuleResult{Rule: rule, Ignored: rule.Ignored, Keys: make([]KeyResult, len(r.load.Keys))}
+		result := RuleResult{Rule: rule, Ignored: r.ignored(rule), Keys: make([]KeyResult, len(r.load.Keys))}
 		for key, name := range r.load.Keys {
 			result.Keys[key].Key = name
 		}
@@ -90,15 +92,30 @@ func (r *run) prepare() error {
 	return nil
 }
 
-// missing returns an error if a rule needs keys or members that the load does not have.
+// missing returns an error if a rule needs keys, costs or members that the load does not have.
 func (r *run) missing(rule Rule) error {
-	if rule.Key != "" && slices.Contains(r.load.Keys, "") {
-		return fmt.Errorf("the rule %q has a key, but a call of the load has none", rule.Text)
-	}
-	if rule.Distinct != "" && (len(r.load.Members) == 0 || slices.Contains(r.load.Members, "")) {
+	switch l := r.load; {
+	case rule.Key != "" && l.noKey > 0:
+		return l.lacks("key", l.noKey, rule)
+	case rule.Distinct != "" && len(l.Members) == 0:
 		return fmt.Errorf("the rule %q counts distinct members, which calls of this load lack; use -load csv:FILE, with a member in the fourth field of each line", rule.Text)
+	case rule.Distinct != "" && l.noMember > 0:
+		return l.lacks("member", l.noMember, rule)
+	case r.priced && slices.Contains(rule.Ignored, costArgument) && l.noCost > 0:
+		return l.lacks("cost", l.noCost, rule)
 	}
 	return nil
+}
+
+// costArgument is simulated by the costs of the load, if it has costs.
+const costArgument = "cost="
+
+// ignored returns the arguments of a rule that are not simulated with this load.
+func (r *run) ignored(rule Rule) []string {
+	if !r.priced {
+		return rule.Ignored
+	}
+	return slices.DeleteFunc(slices.Clone(rule.Ignored), func(name string) bool { return name == costArgument })
 }
 
 // decideAll decides all calls, and measures the remaining budget at regular times.

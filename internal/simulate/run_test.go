@@ -204,10 +204,38 @@ func TestDistinct(t *testing.T) {
 	if err := r.PrintTable(&out); err != nil || !strings.HasSuffix(out.String(), "\n\nnot simulated: when= of two\n") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	for _, text := range []string{"0,a\n", "0,a,,x\n1,a\n"} {
-		if _, err := Run(t.Context(), []Rule{rule}, calls(t, text)); err == nil || !strings.Contains(err.Error(), `the rule "two" counts distinct members`) {
-			t.Error(err)
+	for text, want := range map[string]string{
+		"0,a\n":           "line 1: the member is missing",
+		"0,a,,x\n\n1,a\n": `line 3: the member is missing; the rule "two" needs one in each line`,
+		"0,a,,x\n1\n2\n":  "line 2: the key is missing",
+	} {
+		if _, err := Run(t.Context(), []Rule{rule}, calls(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got error %v, want %s", text, err, want)
 		}
+	}
+}
+
+// A rule whose cost is an expression has the costs of a csv. Then each line needs one. Without costs, each call takes one permit.
+func TestCostsOfALoad(t *testing.T) {
+	rule := Rule{Rule: ratelimit.Rule{Limit: 5, Per: time.Minute}, Text: "five", Ignored: []string{"cost=", "settle="}}
+	for text, want := range map[string]struct {
+		refused int64
+		ignored []string
+	}{
+		"0,,3\n1,,3\n2,,2\n": {1, []string{"settle="}},
+		"0\n1\n2\n":          {0, rule.Ignored},
+	} {
+		r, err := Run(t.Context(), []Rule{rule}, calls(t, text))
+		if err != nil || r.Refused != want.refused || !slices.Equal(r.Rules[0].Ignored, want.ignored) {
+			t.Errorf("%q: %+v, error %v; want %+v", text, r, err, want)
+		}
+	}
+	_, err := Run(t.Context(), []Rule{rule}, calls(t, "0,,3\n1,a\n"))
+	if err == nil || !strings.Contains(err.Error(), `line 2: the cost is missing; the rule "five" needs one in each line`) {
+		t.Error(err)
+	}
+	if _, err := Run(t.Context(), []Rule{{Rule: rule.Rule}}, calls(t, "0,,3\n1,a\n")); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -361,8 +389,8 @@ func TestInterruptedWhileWaiting(t *testing.T) {
 
 func TestMissingKey(t *testing.T) {
 	rule := Rule{Rule: ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Second}, Text: "limit=1"}
-	const want = `the rule "limit=1" has a key, but a call of the load has none`
-	if _, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a\n1\n")); err == nil || err.Error() != want {
+	const want = `line 2: the key is missing; the rule "limit=1" needs one in each line`
+	if _, err := Run(t.Context(), []Rule{rule}, calls(t, "0,a\n1\n")); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v; expected %s", err, want)
 	}
 }
