@@ -26,6 +26,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // serve serves a service over TCP and returns a client of it.
@@ -223,5 +224,68 @@ func TestDetails(t *testing.T) {
 	}
 	if v := failure.GetViolations(); len(v) != 1 || v[0].Subject != "address" || v[0].QuotaValue != 2 || v[0].Description != "limit 2, 0 left" {
 		t.Errorf("QuotaFailure: got %v", v)
+	}
+}
+
+// tokens is a service with budgets at three levels. It settles a stream by the charge that the interceptor keeps.
+type tokens struct {
+	healthpb.UnimplementedHealthServer
+	limiter *ratelimit.Limiter
+	settled chan error
+}
+
+var tokenRules = wrap.NewRules("tokens.Health.Watch",
+	ratelimit.Rule{Name: "org", Key: "{org}", Limit: 100_000, Per: time.Minute},
+	ratelimit.Rule{Name: "team", Key: "{team}", Limit: 20_000, Per: time.Minute},
+	ratelimit.Rule{Name: "user", Key: "{user}", Limit: 50_000, Cron: "@daily"},
+).WithCost(0, 1, 2)
+
+// Watch is the method of a generated wrapper, and then that of the service.
+func (s *tokens) Watch(r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
+	charge := wrap.Charge{Key: "secret", Cost: 10_000}
+	if err := wrap.TakeCharges(stream.Context(), s.limiter, tokenRules, charge, charge, charge); err != nil {
+		return err
+	}
+	for range 3 {
+		if err := stream.Send(&healthpb.HealthCheckResponse{}); err != nil {
+			return err
+		}
+	}
+	<-stream.Context().Done() // the client has gone
+	s.settled <- ratelimit.ChargeFrom(stream.Context()).Settle(stream.Context(), 3)
+	return nil
+}
+
+// A stream of a server is charged what it has sent, although its context has ended. A refusal names the level.
+func TestSettledStream(t *testing.T) {
+	limiter, _ := limittest.New(t)
+	service := &tokens{limiter: limiter, settled: make(chan error, 1)}
+	client := serve(t, service)
+	for range 5 { // without settlements the third one would be refused
+		if err := watch(t, client); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-service.settled; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, rule := range tokenRules.Rules() {
+		d, err := limiter.Peek(t.Context(), ratelimit.Request{Rule: rule, Key: "secret"})
+		if err != nil || rule.Limit-d.Quotas[0].Remaining != 15 {
+			t.Errorf("rule %d: %+v, %v; expected 15 permits to be used", i, d, err)
+		}
+	}
+	team := tokenRules.Rules()[1]
+	if _, err := limiter.Allow(t.Context(), ratelimit.Request{Rule: team, Key: "secret", Cost: 15_000}); err != nil {
+		t.Fatal(err)
+	}
+	err := watch(t, client)
+	if refused := limittest.RequireRefused(t, err, "team"); len(refused.Violations) != 1 {
+		t.Errorf("got %v", refused.Violations)
+	}
+	for _, detail := range status.Convert(err).Details() {
+		if d, ok := detail.(*errdetails.QuotaFailure); ok && (len(d.Violations) != 1 || d.Violations[0].Subject != "team") {
+			t.Errorf("QuotaFailure: got %v", d)
+		}
 	}
 }

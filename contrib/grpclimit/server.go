@@ -84,13 +84,17 @@ func UnaryServerInterceptor(opts ...Option) grpc.UnaryServerInterceptor {
 	}
 }
 
-// StreamServerInterceptor is [UnaryServerInterceptor] for streams.
+// StreamServerInterceptor is [UnaryServerInterceptor] for streams. A service settles what a stream has cost by [ratelimit.ChargeFrom] of the stream's
+// context, also when that context has ended.
 func StreamServerInterceptor(opts ...Option) grpc.StreamServerInterceptor {
 	c := newCaller(opts)
 	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		ctx, err := c.context(stream.Context())
 		if err != nil {
 			return err
+		}
+		if ratelimit.ChargeFrom(ctx) == nil {
+			ctx, _ = ratelimit.WithCharge(ctx)
 		}
 		return Error(handle(srv, serverStream{stream, ctx}))
 	}

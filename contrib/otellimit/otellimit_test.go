@@ -127,6 +127,32 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// The level that refuses a call has the refusal, and no other one.
+func TestLevels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the clock stands still
+		observe, reader := open(t)
+		l, ctx := ratelimit.New(memstore.New(), ratelimit.WithObserver(observe)), context.Background()
+		org := ratelimit.Request{Rule: ratelimit.Rule{Name: "org", Limit: 100_000, Cron: "@daily"}, Cost: 9_000}
+		team := ratelimit.Request{Rule: ratelimit.Rule{Name: "team", Limit: 50_000, Per: time.Minute}, Cost: 9_000}
+		user := ratelimit.Request{Rule: ratelimit.Rule{Name: "user", Limit: 20_000, Per: time.Minute}, Cost: 9_000}
+		for range 5 {
+			_, _ = l.Allow(ctx, org, team, user)
+		}
+		want := []string{
+			"ratelimit.decisions outcome=admitted,rule=org,source=store 2",
+			"ratelimit.decisions outcome=admitted,rule=team,source=store 2",
+			"ratelimit.decisions outcome=admitted,rule=user,source=store 2",
+			"ratelimit.decisions outcome=other_refused,rule=org,source=store 3",
+			"ratelimit.decisions outcome=other_refused,rule=team,source=store 3",
+			"ratelimit.decisions outcome=refused,rule=user,source=store 3",
+		}
+		got := slices.DeleteFunc(read(t, reader), func(line string) bool { return !strings.HasPrefix(line, "ratelimit.decisions ") })
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
 // A span gets the result of its call.
 func TestSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -80,6 +80,30 @@ func TestDecisionsAreCounted(t *testing.T) {
 	})
 }
 
+// The level that refuses a call has the refusal, and no other one.
+func TestLevelsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the clock stands still
+		metrics, ctx := New(), t.Context()
+		rules := []ratelimit.Rule{
+			{Name: "org", Limit: 100_000, Per: time.Minute}, {Name: "team", Limit: 50_000, Per: time.Minute}, {Name: "user", Limit: 90_000, Cron: "@daily"},
+		}
+		for i, rule := range rules {
+			l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
+			_, _ = l.Allow(ctx, ratelimit.Request{Rule: rule, Cost: rule.Limit})
+			for range i + 1 {
+				_, _ = l.Allow(ctx, ratelimit.Request{Rule: rules[0]}, ratelimit.Request{Rule: rules[1]}, ratelimit.Request{Rule: rules[2]})
+			}
+		}
+		for i, rule := range rules {
+			for outcome, want := range map[string]float64{"admitted": 1, "refused": float64(i + 1), "other_refused": float64(5 - i)} {
+				if n := testutil.ToFloat64(metrics.decisions.WithLabelValues(rule.Name, outcome, "store")); n != want {
+					t.Errorf("%s %s: %v are counted; expected %v", rule.Name, outcome, n, want)
+				}
+			}
+		}
+	})
+}
+
 // Refusals by Limiter.Block, and of keys that a rule with Block refused before, have their own source.
 func TestBlocksAreCounted(t *testing.T) {
 	metrics, ctx := New(), t.Context()

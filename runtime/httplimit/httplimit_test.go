@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -450,6 +451,62 @@ func TestAnswer(t *testing.T) {
 		httplimit.Answer(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx), errors.New("secret"))
 		if w.Code != status || w.Body.Len() > 0 || !reflect.DeepEqual(w.Header(), http.Header{}) {
 			t.Errorf("got %d %v %s; expected %d alone", w.Code, w.Header(), w.Body, status)
+		}
+	}
+}
+
+// levels are budgets of an organisation, a team and a user: of requests, input and output, a minute and a day.
+func levels() (rules []ratelimit.Rule) {
+	for _, level := range []string{"org", "team", "user"} {
+		for _, what := range []string{"requests", "input", "output"} {
+			rules = append(rules, ratelimit.Rule{Name: level + "-" + what, Key: "{" + level + "}", Limit: 50_000, Per: time.Minute},
+				ratelimit.Rule{Name: level + "-" + what + "-day", Key: "{" + level + "}", Limit: 900_000, Cron: "@daily"})
+		}
+	}
+	return rules
+}
+
+// The error and the answer name the levels that refuse, one or two of many. The others are not charged.
+func TestRefusedLevels(t *testing.T) {
+	rules, now := levels(), start
+	prepared := wrap.NewRules("p.T.M", rules...)
+	for i := range rules {
+		for _, used := range [][]int{{i}, {i, (i + 1) % len(rules)}} {
+			limiter := newLimiter(&now)
+			var charges []wrap.Charge
+			for _, r := range rules {
+				charges = append(charges, wrap.Charge{Key: strings.Trim(r.Key, "{}") + "-key", Cost: 10})
+			}
+			var names []string
+			for _, n := range slices.Sorted(slices.Values(used)) {
+				names = append(names, rules[n].Name)
+				if d, err := limiter.Allow(t.Context(), ratelimit.Request{Rule: rules[n], Key: charges[n].Key, Cost: rules[n].Limit}); err != nil || !d.Allowed {
+					t.Fatal(d, err)
+				}
+			}
+			err := wrap.TakeCharges(t.Context(), limiter, prepared, charges...)
+			refused, _ := errors.AsType[*ratelimit.TooManyRequestsError](err)
+			if refused == nil || len(refused.Violations) != len(names) {
+				t.Fatalf("got %v; expected refusals by %v", err, names)
+			}
+			for n, v := range refused.Violations {
+				if level, _, _ := strings.Cut(names[n], "-"); v.Rule != names[n] || v.Key != level+"-key" {
+					t.Errorf("got %v; expected a refusal by %s", v, names[n])
+				}
+			}
+			w := httptest.NewRecorder()
+			httplimit.Error(w, httptest.NewRequest("GET", "/", nil), err)
+			var problem struct {
+				Violated []string `json:"violated-policies"`
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil || w.Code != 429 || !slices.Equal(problem.Violated, names) {
+				t.Errorf("got %s, %v; expected %v", w.Body, err, names)
+			}
+			other := (i + 2) % len(rules)
+			d, err := limiter.Peek(t.Context(), ratelimit.Request{Rule: rules[other], Key: charges[other].Key})
+			if err != nil || d.Quotas[0].Remaining != rules[other].Limit {
+				t.Errorf("%s is charged: %+v, %v", rules[other].Name, d, err)
+			}
 		}
 	}
 }
