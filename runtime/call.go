@@ -67,7 +67,7 @@ func (c *call) run(ctx context.Context) error {
 	if c.asked.Peek {
 		return c.err
 	}
-	if s := c.limiter.fleet.Statistics(); s != nil && c.err == nil {
+	if s := c.limiter.fleet.Statistics(); s != nil && (c.err == nil || c.isByPolicy()) {
 		c.count(s)
 	}
 	if c.err == nil && report != nil {
@@ -105,6 +105,9 @@ func (c *call) decide(ctx context.Context) error {
 // refusedHere reports whether the call is refused without asking any store.
 func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
+// isByPolicy reports whether failure policies decided the call, because its store failed.
+func (c *call) isByPolicy() bool { return c.verdict.Source == engine.SourcePolicy }
+
 // count counts the answers of the rules in the statistics of the fleet.
 func (c *call) count(s *fleet.Statistics) {
 	s.Lock()
@@ -115,10 +118,14 @@ func (c *call) count(s *fleet.Statistics) {
 			continue
 		}
 		n, numbers := fleet.Counts{Calls: 1}, r.rule.numbers
+		if c.isByPolicy() {
+			n.Failed = 1
+		}
 		switch refused := !r.isAsked() || !c.refusedHere() && c.claim(r).Refused; {
-		case refused && r.rule.Mode == ModeEnforce:
+		case c.err != nil || !refused:
+		case r.rule.Mode == ModeEnforce:
 			n.Refused = 1
-		case refused:
+		default:
 			n.Shadow = 1
 		}
 		s.Count(numbers.Hash(), numbers.Name, numbers.Tag, r.subject, n)

@@ -42,15 +42,15 @@ func (o *Overrides) Set(ctx context.Context, rule string, v Override) error {
 // SetNew does what [Overrides.Set] does, unless the store already has an override of the rule and key that has not ended. It reports whether it
 // set the override. If several run at the same time, only one of them does. The errors are those of Set.
 func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, error) {
-	return o.set(ctx, rule, v, func(*fleet.Setting) bool { return true })
+	return o.set(ctx, rule, v, func(before, _ *fleet.Setting) bool { return before == nil })
 }
 
-func (o *Overrides) set(ctx context.Context, rule string, v Override, unless func(*fleet.Setting) bool) (bool, error) {
+func (o *Overrides) set(ctx context.Context, rule string, v Override, each func(before, s *fleet.Setting) bool) (bool, error) {
 	s, err := o.setting(ctx, rule, v)
 	if err != nil {
 		return false, err
 	}
-	return o.limiter.changeSettings(ctx, fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Unless: unless})
+	return o.limiter.changeSettings(ctx, fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Each: each})
 }
 
 // setting returns the setting of an override.

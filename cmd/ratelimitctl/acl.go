@@ -24,7 +24,8 @@ var (
 	}
 	seen       = []string{"HDEL", "HEXISTS", "HLEN", "HSET", "PEXPIRE"}
 	settings   = []string{"EXEC", "HDEL", "HSET", "LPUSH", "LTRIM", "MULTI", "PERSIST", "PEXPIRE", "SET", "UNWATCH", "WATCH", "ZADD", "ZREM"}
-	operating  = []string{"GET", "LRANGE", "SCAN"}
+	operating  = []string{"GET", "INFO", "LATENCY|LATEST", "LRANGE", "MEMORY|USAGE", "PTTL", "SCAN", "ZRANGE"}
+	examining  = []string{"ACL|LOG", "CONFIG|GET", "SLOWLOG|GET"} // these show what other users do
 	faster     = []string{"FCALL", "FUNCTION|LOAD"}
 	warning    = []string{"INFO"}
 	statistics = []string{"HINCRBY", "HLEN", "PEXPIRE", "SET"}
@@ -37,6 +38,7 @@ type permissions struct {
 	Seen       []string `json:"seen"`               // to be seen by this tool
 	Settings   []string `json:"settings,omitempty"` // with -settings and -operator
 	Operator   []string `json:"operator,omitempty"` // with -operator
+	Doctor     []string `json:"doctor,omitempty"`   // with -operator, for all checks of doctor
 	Faster     []string `json:"faster"`
 	Warning    []string `json:"warning"`
 	Statistics []string `json:"statistics,omitempty"` // if they are in use
@@ -44,14 +46,17 @@ type permissions struct {
 }
 
 // printACL prints the permissions that suffice for the rules in use.
-func (t *tool) printACL(ctx context.Context, _ []string, o options) error {
-	rules, origin := t.permittedRules(ctx, o.all)
+func (t *tool) printACL(ctx context.Context, _ []string) error {
+	rules, origin := t.permittedRules(ctx)
 	p := permissions{For: origin, Seen: seen, Faster: faster, Warning: warning}
-	if o.settings || o.operator {
+	if t.settings || t.operator {
 		p.Settings = settings
 	}
-	if o.operator {
-		p.Operator = operating
+	if t.operator {
+		p.Operator, p.Doctor = operating, examining
+		if t.isCluster() {
+			p.Operator = union(operating, []string{"CLUSTER|INFO"})
+		}
 	}
 	if rules == nil || ratelimit.New(plain.New(t.client)).Check(rules...) == nil {
 		p.Plain = scriptless
@@ -73,8 +78,8 @@ func (t *tool) printACL(ctx context.Context, _ []string, o options) error {
 }
 
 // permittedRules returns the rules to print permissions for, or nil for rules of all kinds. origin says in words which rules these are.
-func (t *tool) permittedRules(ctx context.Context, all bool) (rules []ratelimit.Rule, origin string) {
-	if all {
+func (t *tool) permittedRules(ctx context.Context) (rules []ratelimit.Rule, origin string) {
+	if t.all {
 		return nil, "rules of all kinds"
 	}
 	used, err := t.limiter.Rules(ctx)
@@ -125,6 +130,7 @@ func (t *tool) aclLines(p *permissions) [][]string {
 			lines = append(lines, []string{"# " + what + " also:" + permitted(commands)})
 		}
 	}
+	more("for all checks of doctor, which show what other users do,", p.Doctor)
 	more("for redisstore.WithStats(), which is in use,", p.Statistics)
 	more("for faster decisions", p.Faster)
 	more("to log a warning if the server removes counts,", p.Warning)

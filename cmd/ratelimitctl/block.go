@@ -1,80 +1,77 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// block refuses a key under the rules of a name. The name of a further unnamed rule, such as pkg.Type.Method#2, blocks the key under all unnamed
-// rules of the method.
-func (t *tool) block(ctx context.Context, args []string, o options) error {
-	if o.forTime == 0 {
-		return misused("block: found no -for; expected one such as -for 1h")
+// maxBlock is the longest block, as in ratelimit.Limiter.Block.
+const maxBlock = 30 * 24 * time.Hour
+
+// block refuses keys under the rules of a name. The name of a further unnamed rule, such as pkg.Type.Method#2, blocks them under all unnamed rules
+// of the method.
+func (t *tool) block(ctx context.Context, args []string) error {
+	if t.forTime == 0 || t.forTime > maxBlock {
+		return misused(fmt.Sprintf("block: -for: expected how long, up to %s, as in -for 1h", words(maxBlock)))
 	}
-	requests, err := t.requests(ctx, args)
+	settings, _, err := t.blocks(ctx, args)
 	if err != nil {
 		return err
 	}
-	if err := t.limiter.Block(ctx, o.forTime, requests[0]); err != nil {
-		return err
-	}
-	until := t.fleet.Now().Add(o.forTime)
-	return t.print(map[string]time.Time{"until": until}, []string{"blocked until " + until.Format(time.DateTime)})
+	return t.change(ctx, edit{"block", settings, func(_, s *fleet.Setting) error {
+		s.Until = t.fleet.Now().Add(t.forTime)
+		return nil
+	}}, nil)
 }
 
-// unblock ends a block, and prints whether there was one.
-func (t *tool) unblock(ctx context.Context, args []string, _ options) error {
-	requests, err := t.requests(ctx, args)
+// unblock ends blocks. It also says which of them a rule with block= goes on refusing.
+func (t *tool) unblock(ctx context.Context, args []string) error {
+	settings, requests, err := t.blocks(ctx, args)
 	if err != nil {
 		return err
 	}
-	before, err := t.limiter.Blocked(ctx)
-	if err != nil {
-		return err
-	}
-	if err := t.limiter.Unblock(ctx, requests[0]); err != nil {
-		return err
-	}
-	name, _, _ := strings.Cut(args[0], "#")
-	subject, err := t.subject(requests[0])
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(before, func(b ratelimit.Blocked) bool { return b.Rule == name && b.Key == key.Shown(subject) })
-	lines := [][]string{{"it was not blocked"}}
-	if i >= 0 {
-		lines[0] = []string{fmt.Sprintf("no longer blocked; it was until %s", local(before[i].Until))}
-		if by := before[i].By; by != "" {
-			lines[0][0] += ", by " + by
+	return t.change(ctx, edit{"unblock", settings, clearIt}, func([]edited) (lines [][]string, err error) {
+		for _, q := range requests {
+			until, err := t.ownBlock(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			if until.After(t.fleet.Now()) {
+				lines = append(lines, []string{fmt.Sprintf("the block= of rule %s still refuses %s until %s; reset ends that", q.Rule.Name, cmp.Or(q.Key, "everybody"), local(until))})
+			}
 		}
-	}
-	for _, q := range requests {
-		until, err := t.ownBlock(ctx, q)
-		if err != nil {
-			return err
-		}
-		if until.After(t.fleet.Now()) {
-			lines = append(lines, []string{fmt.Sprintf("the block= of rule %s still refuses it until %s; reset ends that", q.Rule.Name, local(until))})
-		}
-	}
-	return t.print(map[string]bool{"blocked": false, "found": i >= 0}, lines...)
+		return lines, nil
+	})
 }
 
-// subject returns the subject of a request in the form of keys.
-func (t *tool) subject(q ratelimit.Request) (string, error) {
-	state, err := t.limiter.StateKey(q)
-	parts, _ := key.Split(state)
-	return parts.Subject, err
+// blocks returns a block for each key, without its end, and the requests that it is for.
+func (t *tool) blocks(ctx context.Context, args []string) ([]*fleet.Setting, []ratelimit.Request, error) {
+	rules, err := t.findAll(ctx, settingName(args[0]))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w, or use -force", err)
+	}
+	keys, err := t.keysOf(argument(args, 1))
+	if err != nil {
+		return nil, nil, err
+	}
+	exact := slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return r.Name != args[0] })
+	all, err := requests(exact, keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings, err := t.settingsOf(fleet.Block, args[0], exact, keys)
+	return settings, all, err
 }
 
 // ownBlock returns until when a rule with Block refuses a key, or a time in the past if it does not.

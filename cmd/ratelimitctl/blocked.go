@@ -11,17 +11,20 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // blockedKey is a key that is blocked.
 type blockedKey struct {
-	Rule  string    `json:"rule"`
-	Key   string    `json:"key"`
-	Until time.Time `json:"until"`
-	By    string    `json:"by,omitempty"`     // who set the block
-	Begun bool      `json:"byRule,omitempty"` // a refusal by a rule with block= began the block
+	Rule   string    `json:"rule"`
+	Key    string    `json:"key"`
+	Until  time.Time `json:"until"`
+	By     string    `json:"by,omitempty"` // who set the block
+	At     time.Time `json:"at,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+	Begun  bool      `json:"byRule,omitempty"` // a refusal by a rule with block= began the block
 }
 
 // blockedKeys is the output of blocked.
@@ -31,43 +34,39 @@ type blockedKeys struct {
 }
 
 // printBlocked prints the keys that are blocked, of one rule or of all.
-func (t *tool) printBlocked(ctx context.Context, args []string, _ options) error {
-	shown := blockedKeys{Blocked: []blockedKey{}}
-	set, err := t.limiter.Blocked(ctx)
-	if err != nil {
+func (t *tool) printBlocked(ctx context.Context, args []string) error {
+	set, err := t.inForce(ctx, fleet.Block, args)
+	if set == nil {
 		return err
 	}
-	for _, b := range set {
-		shown.Blocked = append(shown.Blocked, blockedKey{Rule: b.Rule, Key: b.Key, Until: b.Until, By: b.By})
+	shown := blockedKeys{Blocked: []blockedKey{}}
+	for _, s := range set {
+		shown.Blocked = append(shown.Blocked, blockedKey{Rule: s.Rule, Key: key.Shown(s.Key), Until: s.Until, By: s.By, At: s.At, Reason: s.Reason})
 	}
 	begun, more, err := t.begunBlocks(ctx)
 	if err != nil {
 		return err
 	}
-	shown.Blocked, shown.More = append(shown.Blocked, begun...), more
-	if len(args) > 0 {
-		name, _, _ := strings.Cut(args[0], "#")
-		shown.Blocked = slices.DeleteFunc(shown.Blocked, func(b blockedKey) bool { return b.Rule != name && b.Rule != args[0] })
-		if len(shown.Blocked) == 0 {
-			if _, err := t.find(ctx, args[0]); err != nil {
-				return err
-			}
+	for _, b := range begun {
+		if len(args) == 0 || b.Rule == args[0] || settingName(b.Rule) == args[0] {
+			shown.Blocked = append(shown.Blocked, b)
 		}
 	}
+	shown.More = more
 	slices.SortStableFunc(shown.Blocked, func(a, b blockedKey) int {
 		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})
-	return t.print(shown, shown.lines()...)
+	return cmp.Or(t.print(shown, shown.lines()...), t.malformed())
 }
 
 func (b *blockedKeys) lines() [][]string {
-	lines := [][]string{{"RULE", "KEY", "UNTIL", "BY"}}
+	lines := [][]string{{"RULE", "KEY", "UNTIL", "SET BY", "SET AT", "REASON"}}
 	for _, k := range b.Blocked {
 		by := k.By
 		if k.Begun {
 			by = "the rule's block="
 		}
-		lines = append(lines, []string{k.Rule, cmp.Or(k.Key, "everybody"), local(k.Until), by})
+		lines = append(lines, []string{k.Rule, cmp.Or(k.Key, "everybody"), local(k.Until), by, local(k.At), k.Reason})
 	}
 	if len(b.Blocked) == 0 {
 		lines = [][]string{{"nobody is blocked"}}
@@ -80,32 +79,25 @@ func (b *blockedKeys) lines() [][]string {
 
 // begunBlocks returns the keys that are blocked by rules with block=, and says why there may be more of them.
 func (t *tool) begunBlocks(ctx context.Context) (found []blockedKey, more string, err error) {
-	rules, err := t.rules(ctx)
+	rules, err := t.usedRules(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	names := t.names(rules)
 	var mu sync.Mutex
-	look := func(ctx context.Context, server *redis.Client) error {
-		some, missing, err := t.begunAt(ctx, server, names)
+	err = t.eachServer(ctx, func(ctx context.Context, p *patient) error {
+		some, missing, err := t.begunAt(ctx, p, names)
 		mu.Lock()
 		defer mu.Unlock()
 		found, more = append(found, some...), cmp.Or(more, missing)
 		return err
-	}
-	switch c := t.client.(type) {
-	case *redis.ClusterClient:
-		err = c.ForEachMaster(ctx, look)
-	case *redis.Client:
-		err = look(ctx, c)
-	}
+	})
 	return found, more, err
 }
 
 // begunAt is begunBlocks for one server.
-func (t *tool) begunAt(ctx context.Context, server *redis.Client, names map[named]named) (found []blockedKey, missing string, err error) {
+func (t *tool) begunAt(ctx context.Context, p *patient, names map[named]named) (found []blockedKey, missing string, err error) {
 	prefix := key.Escape(t.prefix)
-	p := &patient{UniversalClient: server, tool: t}
 	keys, whole, err := p.scan(ctx, key.Blocks(pattern(prefix)), maxShownBlocks)
 	switch {
 	case err != nil && isDenied(err):

@@ -30,13 +30,13 @@ func useBlocks(t *testing.T, server *redistest.Server, f *program) {
 	f.allow(2, guess, "a\x1b{b")
 	f.allow(2, export, "")
 	f.allow(1, guess, "bob") // not refused
-	require(t, server.Addr, done, "blocked until", "block", "login", "eve", "-for", "1h")
+	require(t, server.Addr, done, "→ blocked until", "block", "login", "eve", "-for", "1h", "-reason", "guesses passwords")
 }
 
 // blocked lists all blocked keys, whoever blocked them.
 func TestBlocked(t *testing.T) {
 	server := redistest.Start(t)
-	require(t, server.Addr, done, "nobody is blocked", "blocked")
+	require(t, server.Addr, failed, "no prefix on this server", "blocked")
 	f := newFleet(t, server.Addr)
 	useBlocks(t, server, f)
 	text, status := ctl(t, server.Addr, "blocked")
@@ -48,7 +48,7 @@ func TestBlocked(t *testing.T) {
 	if want := "export everybody, guess a%1B%7Bb, guess ann, login eve"; status != done || strings.Join(got, ", ") != want {
 		t.Errorf("status %d, %s\nwant %s", status, text, want)
 	}
-	if strings.Count(text, "the rule's block=") != 3 || !strings.Contains(text, username()) {
+	if strings.Count(text, "the rule's block=") != 3 || !strings.Contains(text, username()) || !strings.Contains(text, "guesses passwords") {
 		t.Errorf("got %s", text)
 	}
 	if text, _ := ctl(t, server.Addr, "blocked", "login"); !strings.Contains(text, "eve") || strings.Contains(text, "ann") {
@@ -63,12 +63,10 @@ func TestUnblockSaysWhatItFound(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	useBlocks(t, server, f)
-	require(t, server.Addr, done, "no longer blocked; it was until 20", "unblock", "login", "eve")
-	require(t, server.Addr, done, "blocked until", "block", "login", "eve", "-for", "1h")
-	require(t, server.Addr, done, ", by "+username(), "unblock", "login", "eve")
-	require(t, server.Addr, done, "it was not blocked", "unblock", "login", "ann")
-	require(t, server.Addr, done, "it was not blocked", "unblock", "guess", "bob")
-	require(t, server.Addr, done, "the block= of rule guess still refuses it until 20", "unblock", "guess", "ann")
+	require(t, server.Addr, done, "login eve: blocked until 20", "unblock", "login", "eve")
+	require(t, server.Addr, done, "login ann: not blocked → not blocked", "unblock", "login", "ann")
+	require(t, server.Addr, done, "guess bob: not blocked → not blocked", "unblock", "guess", "bob")
+	require(t, server.Addr, done, "the block= of rule guess still refuses ann until 20", "unblock", "guess", "ann")
 	require(t, server.Addr, done, "1 count forgotten", "reset", "guess", "ann")
 	if text, _ := ctl(t, server.Addr, "blocked", "guess"); strings.Contains(text, "ann") {
 		t.Errorf("after reset: %s", text)
@@ -78,20 +76,22 @@ func TestUnblockSaysWhatItFound(t *testing.T) {
 // override clear says what it cleared.
 func TestClearSaysWhatItFound(t *testing.T) {
 	server := redistest.Start(t)
-	require(t, server.Addr, done, "no override was set", "override", "clear", "login")
-	require(t, server.Addr, done, "set", "override", "set", "login", "-limit", "9", "-mode", "shadow")
-	require(t, server.Addr, done, "cleared limit=9 mode=shadow", "override", "clear", "login")
-	require(t, server.Addr, done, "no override was set", "override", "clear", "login")
+	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
+	require(t, server.Addr, done, "login: no override → no override", "override", "clear", "login")
+	require(t, server.Addr, done, "limit=9", "override", "set", "login", "-limit", "9", "-mode", "shadow", "-forever")
+	require(t, server.Addr, done, "login: limit=9 mode=shadow for ever → no override", "override", "clear", "login")
+	require(t, server.Addr, done, "login: no override → no override", "override", "clear", "login")
 }
 
 // override clear leaves an override that it cannot read.
 func TestClearReadsFirst(t *testing.T) {
 	server := redistest.Start(t)
-	require(t, server.Addr, done, "set", "override", "set", "login", "-limit", "9")
+	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
+	require(t, server.Addr, done, "limit=9", "override", "set", "login", "-limit", "9", "-forever")
 	server.Do("ACL SETUSER default -hmget")
 	require(t, server.Addr, failed, "'hmget'", "override", "clear", "login")
 	server.Do("ACL SETUSER default +hmget")
-	require(t, server.Addr, done, "login  -    limit=9", "override", "list")
+	require(t, server.Addr, done, "login  all  limit=9", "override", "list")
 }
 
 // blocked looks only at a part of many keys, and says if the user lacks the permission to look.
@@ -122,6 +122,7 @@ func TestBlockedOnACluster(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	defer client.Close()
+	declare(t, client, "ratelimit", ruleText(guess))
 	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
 	for i := range 20 {
 		for range 2 {
@@ -146,7 +147,7 @@ func TestLongKey(t *testing.T) {
 	require(t, server.Addr, done, "2 of 5", "inspect", "login", shown, "-shown")
 	require(t, server.Addr, done, "0 of 5", "inspect", "login", shown) // without -shown, this is another key
 	require(t, server.Addr, done, "1 count forgotten", "reset", "login", shown, "-shown")
-	require(t, server.Addr, done, "blocked until", "block", "login", shown, "-shown", "-for", "1h")
+	require(t, server.Addr, done, "→ blocked until", "block", "login", shown, "-shown", "-for", "1h")
 	other := newFleet(t, server.Addr)
 	if err := other.Ping(t.Context()); err != nil { // reads blocks
 		t.Fatal(err)
@@ -156,6 +157,6 @@ func TestLongKey(t *testing.T) {
 		t.Errorf("got %+v, error %v", d, err)
 	}
 	require(t, server.Addr, done, shown, "blocked", "login")
-	require(t, server.Addr, done, "no longer blocked", "unblock", "login", shown, "-shown")
+	require(t, server.Addr, done, "→ not blocked", "unblock", "login", shown, "-shown")
 	require(t, server.Addr, misuse, "expected a whole key", "unblock", "login", shown[:120], "-shown")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,7 +27,7 @@ type finding struct {
 // The status of a finding.
 const (
 	fine  = "ok"
-	warn  = "warn" // limits, overrides or blocks may be lost
+	warn  = "warn" // limits, overrides or blocks may be lost, or calls are slow
 	bad   = "bad"  // calls fail, or soon will
 	hides = "?"    // the user lacks the permission for the check
 )
@@ -34,36 +35,47 @@ const (
 // patient is a server under examination, with the information that it gives about itself.
 type patient struct {
 	redis.UniversalClient
-	tool   *tool
-	info   map[string]string // INFO; nil if the user may not run it
-	config map[string]string // CONFIG GET; nil if the user may not run it
+	tool     *tool
+	name     string            // on a cluster, its address
+	info     map[string]string // INFO; nil if the user may not run it
+	later    map[string]string // INFO, after observed
+	config   map[string]string // CONFIG GET; nil if the user may not run it
+	keys     []string          // a sample of the keys of the prefix
+	whole    bool              // the sample has all of them
+	scanErr  error
+	trips    []time.Duration // round trips of a command, sorted
+	observed time.Duration   // between the two INFO
 }
+
+// observation is how long doctor observes a server.
+var observation = 2 * time.Second
 
 // checks are made on the single server, or on each master of a cluster, in this order.
 var checks = []func(context.Context, *patient) finding{
-	checkVersion, checkEviction, checkMemory, checkPersistence, checkReplicas, checkClock, checkCluster, checkExpiries,
+	checkVersion, checkEviction, checkMemory, checkGrowth, checkKeys, checkExpiries, checkPersistence, checkReplicas, checkClock, checkTrips,
+	checkSlow, checkLatency, checkErrors, checkDenied, checkCluster, checkMoved,
 }
 
-// doctor checks the servers. It fails if a finding is bad.
-func (t *tool) doctor(ctx context.Context, _ []string, _ options) error {
+// doctor checks the servers and the processes. It fails if a finding is bad.
+func (t *tool) doctor(ctx context.Context, _ []string) error {
+	if wrong := t.sentinel(ctx); wrong != nil {
+		return wrong
+	}
 	findings := []finding{t.checkReady(ctx)}
 	if findings[0].Status == fine {
-		findings = append(findings, t.checkSettings()...)
+		findings = append(findings, t.checkFleet(ctx)...)
 	}
-	var err error
-	if cluster, ok := t.client.(*redis.ClusterClient); ok {
-		var mu sync.Mutex
-		err = cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-			found := t.examine(ctx, master, master.Options().Addr)
-			mu.Lock()
-			defer mu.Unlock()
-			findings = append(findings, found...)
-			return nil
-		})
-		slices.SortStableFunc(findings, func(a, b finding) int { return strings.Compare(a.Server, b.Server) })
-	} else {
-		findings = append(findings, t.examine(ctx, t.client, "")...)
-	}
+	var mu sync.Mutex
+	var servers []finding
+	err := t.eachServer(ctx, func(ctx context.Context, p *patient) error {
+		found := p.examine(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		servers = append(servers, found...)
+		return nil
+	})
+	slices.SortStableFunc(servers, func(a, b finding) int { return strings.Compare(a.Server, b.Server) })
+	findings = append(findings, servers...)
 	var lines [][]string
 	ill := 0
 	for _, f := range findings {
@@ -99,49 +111,61 @@ func (f *finding) line() []string {
 // checkReady checks whether the tool's user may do what limiters do.
 func (t *tool) checkReady(ctx context.Context) finding {
 	if err := t.limiter.Ping(ctx); err != nil {
-		return finding{Status: bad, Check: "ready", Found: strings.TrimSuffix(strings.TrimPrefix(err.Error(), "store: "), "."), Meaning: "calls fail"}
+		text := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "store: "), ".")
+		text = strings.Replace(text, `: ask "ratelimitctl doctor" which servers fail`, "", 1) // this is doctor
+		return finding{Status: bad, Check: "ready", Found: text, Meaning: "calls fail"}
 	}
 	f := finding{Status: fine, Check: "ready", Found: "this user may run all that the rules in use need"}
-	if rules, err := t.rules(ctx); err == nil && len(rules) == 0 {
+	if rules, err := t.usedRules(ctx); err == nil && len(rules) == 0 {
 		f.Found = "this user may run what every rule needs; no limiter used a rule within a day"
 	}
 	return f
 }
 
-// checkSettings finds what limiters do not follow. The limiter has just read the overrides and blocks.
-func (t *tool) checkSettings() []finding {
-	err := t.limiter.Overrides().Err()
-	if err == nil {
-		return nil
-	}
-	return []finding{{
-		Status: warn, Check: "settings", Found: err.Error(), Meaning: "limiters go on with what they read before",
-		Advice: "Run ratelimitctl override list and ratelimitctl blocked, and clear what is wrong or too much",
-	}}
-}
-
 // examine makes all checks on one server.
-func (t *tool) examine(ctx context.Context, server redis.UniversalClient, name string) (found []finding) {
-	p := &patient{UniversalClient: server, tool: t}
-	text, err := server.Info(ctx).Result()
+func (p *patient) examine(ctx context.Context) (found []finding) {
+	text, err := p.Info(ctx).Result()
 	switch {
 	case err == nil:
 		p.info = redisinfo.Fields(text)
 	case !isDenied(err):
-		return []finding{{Status: bad, Server: name, Check: "server", Found: err.Error(), Meaning: "calls fail", Advice: "Check whether it runs"}}
+		return []finding{{Status: bad, Server: p.name, Check: "server", Found: err.Error(), Meaning: "calls fail", Advice: "Check whether it runs"}}
 	}
 	config := redis.NewMapStringStringCmd(ctx, "config", "get", "save", "appendfsync", "stop-writes-on-bgsave-error", "min-replicas-to-write",
 		"cluster-node-timeout", "cluster-require-full-coverage")
-	if server.Process(ctx, config) == nil {
+	if p.Process(ctx, config) == nil {
 		p.config = config.Val()
 	}
+	p.keys, p.whole, p.scanErr = p.sample(ctx)
+	p.observe(ctx)
 	for _, check := range checks {
 		if f := check(ctx, p); f.Check != "" {
-			f.Server = name
+			f.Server = p.name
 			found = append(found, f)
 		}
 	}
 	return found
+}
+
+// tripEvery is the time between two round trips.
+const tripEvery = 20 * time.Millisecond
+
+// observe measures round trips for some time, and asks for INFO again.
+func (p *patient) observe(ctx context.Context) {
+	began := time.Now()
+	for time.Since(began) < observation && ctx.Err() == nil {
+		sent := time.Now()
+		if _, err := p.Time(ctx).Result(); err != nil {
+			break
+		}
+		p.trips = append(p.trips, time.Since(sent))
+		time.Sleep(tripEvery)
+	}
+	slices.Sort(p.trips)
+	p.observed = time.Since(began)
+	if text, err := p.Info(ctx).Result(); err == nil && p.info != nil {
+		p.later = redisinfo.Fields(text)
+	}
 }
 
 func isDenied(err error) bool { return strings.HasPrefix(err.Error(), "NOPERM ") }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,10 +19,11 @@ const (
 	maxSample = 1000 // keys of the prefix in a sample
 )
 
-// sample returns some keys of the prefix.
-func (p *patient) sample(ctx context.Context) (keys []string, err error) {
-	keys, _, err = p.scan(ctx, pattern(key.Escape(p.tool.prefix))+":*", maxSample)
-	return keys, err
+// sample returns some keys of the prefix, and whether there are no others.
+func (p *patient) sample(ctx context.Context) (keys []string, all bool, err error) {
+	keys, all, err = p.scan(ctx, pattern(key.Escape(p.tool.prefix))+":*", maxSample)
+	slices.Sort(keys)
+	return slices.Compact(keys), all, err
 }
 
 // scan returns matching keys, at most the given number. all reports whether there are no others. scan looks only at a part of a large server's
@@ -57,47 +59,82 @@ func (p *patient) each(ctx context.Context, keys []string, ask func(redis.Pipeli
 	}
 }
 
-// sizes says how many bytes counts take on average, by algorithm.
-func (p *patient) sizes(ctx context.Context) string {
-	keys, err := p.sample(ctx)
-	if err != nil {
-		return ""
+// use is what the counts of one rule take in a sample.
+type use struct {
+	rule, algorithm string
+	keys, bytes     int64
+}
+
+// shownUses is of how many rules the counts are shown.
+const shownUses = 5
+
+// checkKeys says how many keys and bytes the rules take, those that take the most first.
+func checkKeys(ctx context.Context, p *patient) finding {
+	if p.scanErr != nil {
+		return unknown("keys", "+scan +memory|usage")
 	}
-	var order []string
-	bytes, counts := map[string]int64{}, map[string]int64{}
-	p.each(ctx, keys, func(pipe redis.Pipeliner, k string) { pipe.MemoryUsage(ctx, k) }, func(k string, answer redis.Cmder) {
-		word := lua.AlgorithmOf(k)
-		if word == "" {
+	uses, asked := map[string]*use{}, 0
+	prefix := key.Escape(p.tool.prefix) + ":"
+	p.each(ctx, p.keys, func(pipe redis.Pipeliner, k string) { pipe.MemoryUsage(ctx, k) }, func(k string, answer redis.Cmder) {
+		asked++
+		algorithm := lua.AlgorithmOf(k)
+		if algorithm == "" {
 			return
 		}
-		if counts[word]++; counts[word] == 1 {
-			order = append(order, word)
+		parts, _ := key.Split(k)
+		u := uses[parts.Owner+" "+algorithm]
+		if u == nil {
+			u = &use{rule: strings.TrimPrefix(parts.Owner, prefix), algorithm: algorithm}
+			uses[parts.Owner+" "+algorithm] = u
 		}
-		bytes[word] += answer.(*redis.IntCmd).Val()
+		u.keys, u.bytes = u.keys+1, u.bytes+answer.(*redis.IntCmd).Val()
 	})
-	slices.Sort(order)
-	for i, word := range order {
-		order[i] = fmt.Sprintf("%d bytes of a %s", bytes[word]/counts[word], word)
+	switch {
+	case len(p.keys) > 0 && asked == 0:
+		return unknown("keys", "+scan +memory|usage")
+	case len(uses) == 0:
+		return finding{Status: fine, Check: "keys", Found: "no counts of prefix " + p.tool.prefix}
 	}
-	return strings.Join(order, ", ")
+	f := finding{Status: fine, Check: "keys", Found: strings.Join(usesInWords(uses), ", ")}
+	if !p.whole {
+		f.Meaning = fmt.Sprintf("these are %d sampled keys; the server has more", len(p.keys))
+	}
+	return f
+}
+
+// usesInWords describes the rules that take the most.
+func usesInWords(uses map[string]*use) (texts []string) {
+	var all []*use
+	for _, u := range uses {
+		all = append(all, u)
+	}
+	slices.SortFunc(all, func(a, b *use) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), strings.Compare(a.rule+a.algorithm, b.rule+b.algorithm))
+	})
+	for _, u := range all[:min(len(all), shownUses)] {
+		texts = append(texts, fmt.Sprintf("%s %s of %d bytes (%s)", u.rule, counted(u.keys, "key"), u.bytes/u.keys, u.algorithm))
+	}
+	if more := len(all) - shownUses; more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more rules", more))
+	}
+	return texts
 }
 
 // checkExpiries looks for keys without an expiry. Those of overrides and blocks, which may have none, are not in the sample.
 func checkExpiries(ctx context.Context, p *patient) finding {
-	keys, err := p.sample(ctx)
-	if err != nil {
+	if p.scanErr != nil {
 		return unknown("expiry", "+scan +pttl")
 	}
 	asked := 0
 	var lasting []string
-	p.each(ctx, keys, func(pipe redis.Pipeliner, k string) { pipe.PTTL(ctx, k) }, func(k string, answer redis.Cmder) {
+	p.each(ctx, p.keys, func(pipe redis.Pipeliner, k string) { pipe.PTTL(ctx, k) }, func(k string, answer redis.Cmder) {
 		if asked++; answer.(*redis.DurationCmd).Val() == -1 {
 			lasting = append(lasting, k)
 		}
 	})
 	f := finding{Status: fine, Check: "expiry", Found: fmt.Sprintf("all of %d keys expire", asked)}
 	switch {
-	case len(keys) > asked:
+	case len(p.keys) > asked:
 		return unknown("expiry", "+scan +pttl")
 	case asked == 0:
 		f.Found = fmt.Sprintf("no keys of prefix %s", p.tool.prefix)

@@ -51,7 +51,7 @@ func checkEviction(_ context.Context, p *patient) finding {
 // fullAt is the share of maxmemory from which the server counts as nearly full.
 const fullAt = 0.9
 
-func checkMemory(ctx context.Context, p *patient) finding {
+func checkMemory(_ context.Context, p *patient) finding {
 	if p.info == nil {
 		return unknown("memory", "+info")
 	}
@@ -69,9 +69,6 @@ func checkMemory(ctx context.Context, p *patient) finding {
 				f.Status = bad
 			}
 		}
-	}
-	if sizes := p.sizes(ctx); sizes != "" {
-		f.Meaning += "; one count takes " + sizes
 	}
 	return f
 }
@@ -144,12 +141,8 @@ func skew(at, sent time.Time, took time.Duration) finding {
 	ahead := at.Sub(sent.Add(took / 2))
 	f := finding{Status: fine, Check: "clock", Found: "less than " + maxSkew.String() + " from this machine's"}
 	if off := ahead.Abs() - took/2; off > maxSkew {
-		direction := "ahead of"
-		if ahead < 0 {
-			direction = "behind"
-		}
-		f.Found, f.Status = fmt.Sprintf("%s %s this machine's", ahead.Abs().Round(time.Millisecond), direction), warn
-		f.Meaning = "counts go by the server's clock, but blocks and overrides end by each machine's"
+		f.Found, f.Status = aheadInWords(ahead.Round(time.Millisecond))+" this machine's", warn
+		f.Meaning = "limits, blocks and overrides go by the server's clock, but logs and this tool's times may not fit together"
 		f.Advice = "Synchronize both by NTP"
 	}
 	return f

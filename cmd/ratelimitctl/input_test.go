@@ -24,14 +24,17 @@ func TestBadInput(t *testing.T) {
 		want   string
 		args   string // separated by spaces; _ means an empty argument
 	}{
-		{misuse, "found no command", ""},
+		{misuse, "the command is missing", ""},
 		{misuse, `unknown command "forget"`, "forget"},
-		{misuse, `unknown command "override"`, "override"},
-		{misuse, `unknown command "override drop"`, "override drop"},
+		{misuse, `unknown command "inspekt"; did you mean inspect?`, "inspekt login"},
+		{misuse, "the first argument is no command", "redis://u:s3cret@h rules"},
+		{misuse, "override: expected set, clear, list", "override"},
+		{misuse, "override: expected set, clear, list", "override drop"},
+		{misuse, `help: found "x" after a whole command`, "help rules x"},
 		{misuse, "not defined: -x", "-x rules"},
 		{misuse, "not defined: -x", "rules -x"},
 		{misuse, "rules: found 1 argument; expected 0", "rules login"},
-		{misuse, "inspect: found 0 arguments; expected 1 or 2", "inspect"},
+		{misuse, "inspect: found 0 arguments; expected 1 to 2", "inspect"},
 		{misuse, "inspect: found 3 arguments", "inspect a b c"},
 		{misuse, "inspect: found 3 arguments", "inspect -- a -b -c"},
 		{failed, `has used a rule "-a"`, "inspect -- -a -b"},
@@ -41,18 +44,41 @@ func TestBadInput(t *testing.T) {
 		{misuse, "counts by {user}: name a key", "inspect login _"},
 		{misuse, "one count for everybody: leave out the key", "inspect all ann"},
 		{failed, `has used a rule "log\x1bin"`, "inspect log\x1bin ann"},
-		{misuse, "found no -for; expected one such as -for 1h", "block login ann"},
+		{misuse, "-for: expected how long, up to 30d, as in -for 1h", "block login ann"},
 		{misuse, "expected a duration above zero", "block login ann -for -1h"},
 		{misuse, "invalid value", "block login ann -for soon"},
-		{failed, "expected more than 0, up to 30d", "block login ann -for 31d"},
-		{misuse, "an argument is empty", "block login _ -for 1h"},
-		{misuse, "found 1 argument; expected 2", "unblock login"},
+		{misuse, "-for: expected how long, up to 30d", "block login ann -for 31d"},
+		{misuse, "counts by {user}: name a key", "block login _ -for 1h"},
+		{misuse, "counts by {user}: name a key", "unblock login"},
+		{misuse, "found a key and -keys", "block login ann -keys - -for 1h"},
+		{misuse, "-keys: found no key", "block login -keys - -for 1h"},
+		{misuse, "-keys: /none: no such file", "block login -keys /none -for 1h"},
+		{misuse, "not defined: -forever", "block login ann -forever"},
 		{misuse, "invalid value", "override set login -limit many"},
 		{misuse, "invalid value", "override set login -limit 1.5"},
 		{misuse, "expected enforce, shadow or trigger", "override set login -mode off"},
-		{failed, "found no change", "override set login"},
-		{failed, "expected 0 to", "override set login -limit -1"},
-		{failed, "name: found", "override set a:b -limit 1"},
+		{misuse, "the change is missing", "override set login"},
+		{misuse, "the end is missing: write -for 1h, for example, or -forever", "override set login -limit 1"},
+		{misuse, "found -for and -forever", "override set login -limit 1 -for 1h -forever"},
+		{misuse, "found -limit and -factor", "override set login -limit 1 -factor 2 -for 1h"},
+		{misuse, "expected a number from 0.001 to 1000", "override set login -factor x -for 1h"},
+		{failed, "expected 0.001 to 1000", "override set login -factor 1001 -for 1h"},
+		{failed, "expected 0 to", "override set login -limit -1 -for 1h"},
+		{misuse, "expected 1 or more", "override set login -burst 0 -for 1h"},
+		{failed, "; set it anyway with -force", "override set login -burst 5 -for 1h"},
+		{failed, "name: found", "override set a:b -limit 1 -for 1h -force"},
+		{failed, `has used a rule "logn" within a day; did you mean login?`, "override set logn -limit 1 -for 1h"},
+		{failed, "or use -force", "block logn ann -for 1h"},
+		{misuse, "one count for everybody: leave out the key", "override set all -key ann -limit 1 -for 1h"},
+		{misuse, "for all unnamed rules of a method: write p.T.M", "override set p.T.M#2 -limit 1 -for 1h"},
+		{misuse, "-reason: found 201 bytes", "block login ann -for 1h -reason " + strings.Repeat("x", 201)},
+		{misuse, "-sort: expected decisions", "top -sort x"},
+		{misuse, "expected 1 or more", "changes -n 0"},
+		{misuse, "settings import: /none: no such file", "settings import /none"},
+		{misuse, "need a URL that begins with rediss", "-tls-ca /etc/ssl/certs/ca-certificates.crt rules"},
+		{misuse, "-tls-ca: /none: no such file", "-tls-ca /none rules"},
+		{misuse, "-tls-cert /none and -tls-key /none: no such file", "-tls-cert /none -tls-key /none rules"},
+		{failed, `no program uses prefix "ratelimt"; on this server there is ratelimit: see -prefix`, "-prefix ratelimt rules"},
 		{failed, `rule "mars": tz: unknown time zone "Mars/Olympus"`, "inspect mars ann"},
 		{failed, `rule "mars": tz: unknown time zone "Mars/Olympus"`, "reset mars ann"},
 		{failed, `rule "mars": tz: unknown time zone "Mars/Olympus"`, "unblock mars ann"},
@@ -60,8 +86,8 @@ func TestBadInput(t *testing.T) {
 		{misuse, "-every: found 1ms; expected 1s or more", "top -every 1ms"},
 		{misuse, "not defined: -once", "rules -once"},
 		{misuse, "-rules: /none: no such file", "-rules /none rules"},
-		{misuse, "expected a URL such as redis://", "-redis http://127.0.0.1 rules"},
-		{misuse, "expected a URL such as redis://", "-redis redis://u:s3cret@h:port rules"},
+		{misuse, "expected one such as redis://", "-redis http://127.0.0.1 rules"},
+		{misuse, "expected one such as redis://", "-redis redis://u:s3cret@h:port rules"},
 		{misuse, "needs an argument", "-redis"},
 		{failed, "cannot be reached", "-redis redis://127.0.0.1:1 rules"},
 	} {
@@ -78,18 +104,31 @@ func TestBadInput(t *testing.T) {
 
 // Each command says in one line that the server cannot be reached.
 func TestLostServer(t *testing.T) {
-	for name, c := range commands {
-		args := append(strings.Fields(name), []string{"login", "ann"}[:c.least]...)
-		switch name {
-		case "block":
-			args = append(args, "-for", "1h")
-		case "override set":
-			args = append(args, "-limit", "1")
-		case "acl", "doctor": // these say so in their output
+	for _, c := range commands {
+		if c.local || c.name == "acl" || c.name == "doctor" { // these say so in their output
 			continue
 		}
+		args := example(&c)
 		require(t, "127.0.0.1:1", failed, "cannot be reached", args...)
 	}
+}
+
+// example returns a command line with a command.
+func example(c *command) []string {
+	args := strings.Fields(c.name)
+	switch c.name {
+	case "inspect", "reset", "unblock":
+		return append(args, "login", "ann")
+	case "block":
+		return append(args, "login", "ann", "-for", "1h")
+	case "override set":
+		return append(args, "login", "-limit", "1", "-for", "1h")
+	case "override clear":
+		return append(args, "login")
+	case "completion":
+		return append(args, "bash")
+	}
+	return args
 }
 
 // Each command fails if its output cannot be written.
@@ -97,17 +136,11 @@ func TestLostOutput(t *testing.T) {
 	server := redistest.Start(t)
 	useBlocks(t, server, newFleet(t, server.Addr))
 	lost := writerFunc(func([]byte) (int, error) { return 0, errors.New("output is lost") })
-	for name, c := range commands {
+	for _, c := range commands {
 		for _, flags := range [][]string{nil, {"-json"}} {
-			args := append(flags, append(strings.Fields(name), []string{"login", "ann"}[:c.most]...)...)
-			switch name {
-			case "block":
-				args = append(args, "-for", "1h")
-			case "override set":
-				args = append(args, "-limit", "1")
-			}
+			args := append(flags, example(&c)...)
 			var errs bytes.Buffer
-			if s := run(t.Context(), args, "redis://"+server.Addr, lost, &errs); s != failed || !strings.Contains(errs.String(), "output is lost") {
+			if s := run(t.Context(), args, env("redis://"+server.Addr), strings.NewReader(""), lost, &errs); s != failed || !strings.Contains(errs.String(), "output is lost") {
 				t.Errorf("%q: status %d, %s", args, s, errs.String())
 			}
 		}
@@ -134,6 +167,8 @@ func TestHostileStore(t *testing.T) {
 			"block:login:{" + evil + "}", `{"until":"2999-01-01T00:00:00Z","by":"` + quoted + `"}`},
 		{"zadd", settings + "versions", 1, evil, 2, "override:login", 3, "override:x" + evil, 4, "block:login:{" + evil + "}"},
 		{"hset", seen + "processes", evil, evil, "p", `{"at":"2999-01-01T00:00:00Z","host":"` + quoted + `"}`},
+		{"lpush", settings + "changes", `{"by":"` + quoted + `","what":"` + quoted + `","rule":"` + quoted + `","key":"` + quoted + `","reason":"` + quoted + `"}`, evil},
+		{"hset", "x" + evil + ".seen:{x" + evil + "}:rules", "a", "b"},
 		{"set", seen + "report:" + evil, evil},
 		{"set", seen + "report:p", `{"seconds":1,"rules":[{"name":"` + quoted + `","tag":"` + quoted + `","calls":1,"refused":1,"shadow":1,"subjects":[{"subject":"` +
 			quoted + `","calls":1,"refused":1,"shadow":1}]}]}`},
@@ -148,11 +183,12 @@ func TestHostileStore(t *testing.T) {
 	}
 	for _, command := range []string{
 		"rules", "inspect login ann", "reset login ann", "inspect login ann", "block login ann -for 1h", "unblock login ann",
-		"override list", "blocked", "blocked login", "override clear login", "override set login -limit 3", "top -once", "doctor", "acl", "inspect nobody",
+		"override list", "blocked", "blocked login", "override clear login", "override set login -limit 3 -for 1h", "top -once", "doctor", "acl",
+		"inspect nobody", "inspect -all ann", "changes", "processes", "settings export", "settings import", "-prefix other rules",
 	} {
 		for _, flags := range [][]string{nil, {"-json"}} {
 			var out, errs bytes.Buffer
-			_ = run(ctx, append(flags, strings.Fields(command)...), "redis://"+server.Addr, &out, &errs)
+			_ = run(ctx, append(flags, strings.Fields(command)...), env("redis://"+server.Addr), strings.NewReader(""), &out, &errs)
 			requirePrintable(t, strings.ReplaceAll(out.String()+errs.String(), "\t", ""))
 			if out.Len()+errs.Len() == 0 {
 				t.Errorf("%s prints nothing", command)

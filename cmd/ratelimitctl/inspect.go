@@ -1,91 +1,264 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// inspected says, as JSON, what a key has used under a rule.
+// inspected says, as JSON, what is in force for a key under a rule, why, and what it has used.
 type inspected struct {
-	Rule       string  `json:"rule"`
-	Window     string  `json:"window"`
-	Key        string  `json:"key,omitempty"`
-	Used       int64   `json:"used"`
-	Limit      int64   `json:"limit"` // of a bucket, its burst
-	Remaining  int64   `json:"remaining"`
-	ResetIn    string  `json:"resetIn,omitempty"`
-	RetryAfter string  `json:"retryAfter,omitempty"`
-	Waiting    []place `json:"waiting,omitempty"`
-	Ahead      []place `json:"ahead,omitempty"` // permits that leases took
-	Free       []place `json:"free,omitempty"`
+	Rule          string     `json:"rule"`
+	Key           string     `json:"key,omitempty"`
+	directive                // in force
+	Declared      *directive `json:"declared,omitempty"`     // if something else is in force
+	Because       []source   `json:"because,omitempty"`      // the settings in force
+	BlockedByRule time.Time  `json:"blockedByRule,omitzero"` // until when its block= refuses the key
+	Used          int64      `json:"used"`
+	Capacity      int64      `json:"capacity"` // permits that the key can have at once: the limit, or the burst of a bucket
+	Remaining     int64      `json:"remaining"`
+	Counted       bool       `json:"counted"` // the store has a count for the key
+	ResetIn       string     `json:"resetIn,omitempty"`
+	RetryAfter    string     `json:"retryAfter,omitempty"`
+	Last          []permits  `json:"lastPermits,omitempty"` // the newest last
+	Waiting       []place    `json:"waiting,omitempty"`
+	Ahead         []place    `json:"ahead,omitempty"` // permits that leases took
+	Free          []place    `json:"free,omitempty"`
 
-	words string // the rule's limit in words
+	words, declared string // the limit in words
 }
 
-func (t *tool) inspect(ctx context.Context, args []string, _ options) error {
-	requests, err := t.requests(ctx, args)
+// permits were admitted at a time.
+type permits struct {
+	At      time.Time `json:"at"`
+	Permits int64     `json:"permits"`
+}
+
+// source is a setting that changes what is in force.
+type source struct {
+	Kind fleet.Kind `json:"kind"`
+	Key  string     `json:"key,omitempty"` // "" if it is for all keys
+	fleet.Values
+}
+
+// shownPermits is how many of the last permits are shown.
+const shownPermits = 5
+
+// inspect shows a key under the rules of a name, or under all rules.
+func (t *tool) inspect(ctx context.Context, args []string) error {
+	all, err := t.inspectedBy(ctx, args)
 	if err != nil {
 		return err
 	}
-	if err := t.limiter.Ping(ctx); err != nil { // reads overrides and blocks
+	if err := t.fleet.Follow(ctx); err != nil {
 		return err
 	}
-	shown := []inspected{}
-	for _, q := range requests {
-		q.Member = rand.Text() // a member that is not counted yet, for a rule with distinct=
-		d, err := t.limiter.Peek(ctx, q)
+	shown, lines := []inspected{}, [][]string{{"RULE", "LIMIT", "MODE", "USED", "REMAINING", "RESET IN", "RETRY AFTER"}}
+	var notes []string
+	for _, q := range all {
+		s, err := t.inspectOne(ctx, q)
 		if err != nil {
 			return err
 		}
-		rule, err := t.limiter.RuleFor(q)
-		if err != nil {
-			return err
-		}
-		waiting, free, err := t.places(ctx, q, rule)
-		if err != nil {
-			return err
-		}
-		var ahead []place
-		if rule.Lease > 0 {
-			ahead, waiting = waiting, nil // under a rule with lease=, future permits are those of leases
-		}
-		for _, quota := range d.Quotas {
-			shown = append(shown, inspected{
-				Rule: quota.Rule, Window: quota.Window, Key: quota.Key, Used: quota.Limit - quota.Remaining, Limit: quota.Limit,
-				Remaining: quota.Remaining, ResetIn: words(quota.Reset), RetryAfter: words(d.RetryAfter), Waiting: waiting, Ahead: ahead, Free: free,
-				words: fmt.Sprint(rule.Limit, " ", perWindow(rule.Window())),
-			})
-		}
-	}
-	return t.print(shown, inspectedLines(shown)...)
-}
-
-func inspectedLines(shown []inspected) [][]string {
-	lines := [][]string{{"RULE", "LIMIT", "USED", "REMAINING", "RESET IN", "RETRY AFTER"}}
-	for _, s := range shown {
+		shown = append(shown, s)
 		lines = append(lines, []string{
-			s.Rule, s.words, fmt.Sprintf("%d of %d", s.Used, s.Limit), strconv.FormatInt(s.Remaining, 10), s.ResetIn, s.RetryAfter,
+			s.Rule, s.words, s.Mode, fmt.Sprintf("%d of %d", s.Used, s.Capacity), strconv.FormatInt(s.Remaining, 10), s.ResetIn, s.RetryAfter,
 		})
-	}
-	for _, s := range shown {
-		if len(s.Waiting) > 0 {
-			lines = append(lines, []string{fmt.Sprintf("%s: calls wait for %s", s.words, inWords(s.Waiting))})
-		}
-		if len(s.Ahead) > 0 {
-			lines = append(lines, []string{fmt.Sprintf("%s: processes took ahead %s", s.words, inWords(s.Ahead))})
-		}
-		if len(s.Free) > 0 {
-			lines = append(lines, []string{fmt.Sprintf("%s: calls that gave up left %s, which the next calls that wait may use", s.words, inWords(s.Free))})
+		for _, note := range s.notes() {
+			notes = append(notes, s.Rule+", "+s.words+": "+note)
 		}
 	}
-	return lines
+	for _, note := range notes {
+		lines = append(lines, []string{note})
+	}
+	return t.print(shown, lines...)
 }
 
-// inWords says how many permits the places have, and when they are due.
-func inWords(places []place) string {
+// inspectedBy returns requests for RULE and KEY, or with -all for KEY under all rules that have keys.
+func (t *tool) inspectedBy(ctx context.Context, args []string) (all []ratelimit.Request, err error) {
+	if !t.all {
+		rules, err := t.find(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		return requests(rules, []string{argument(args, 1)})
+	}
+	if len(args) > 1 {
+		return nil, misused("inspect -all: found 2 arguments; expected a key")
+	}
+	rules, err := t.usedRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rules = slices.DeleteFunc(rules, func(r ratelimit.UsedRule) bool { return r.Key == "" })
+	if len(rules) == 0 {
+		return nil, errors.New("no rule has keys")
+	}
+	return requests(rules, args)
+}
+
+// inspectOne inspects the key of a request.
+func (t *tool) inspectOne(ctx context.Context, q ratelimit.Request) (s inspected, err error) {
+	rule, err := t.limiter.RuleFor(q)
+	if err != nil {
+		return s, err
+	}
+	state, err := t.limiter.StateKey(q)
+	if err != nil {
+		return s, err
+	}
+	s = inspected{Rule: q.Rule.Name, directive: directiveOf(rule, false), words: inWords(rule, false)}
+	own := ratelimit.Request{Rule: rule, Key: q.Key, Member: rand.Text()} // a member that is not counted yet, for a rule with distinct=
+	d, err := t.counts.Peek(ctx, own)
+	if err != nil {
+		return s, err
+	}
+	for _, quota := range d.Quotas {
+		s.Key, s.Capacity, s.Remaining, s.Used = quota.Key, quota.Limit, quota.Remaining, quota.Limit-quota.Remaining
+		s.ResetIn = words(quota.Reset)
+	}
+	retry := d.RetryAfter
+	if err := t.readCount(ctx, &s, rule, state); err != nil {
+		return s, err
+	}
+	if s.BlockedByRule, err = t.ownBlock(ctx, q); err != nil {
+		return s, err
+	}
+	blocked := s.BlockedByRule
+	for _, found := range t.sources(q.Rule.Name, state) {
+		s.Because = append(s.Because, found)
+		if found.Kind == fleet.Block && rule.Mode == ratelimit.ModeEnforce && found.Until.After(blocked) {
+			blocked = found.Until
+		}
+	}
+	if before := directiveOf(q.Rule, false); !before.equal(&s.directive) {
+		s.Declared, s.declared = &before, inWords(q.Rule, false)
+	}
+	s.RetryAfter = words(max(retry, blocked.Sub(t.fleet.Now())))
+	return s, nil
+}
+
+// readCount reads what the count at a key has, besides how many permits are left.
+func (t *tool) readCount(ctx context.Context, s *inspected, rule ratelimit.Rule, state string) error {
+	life, err := t.client.PTTL(ctx, state).Result()
+	if err != nil {
+		return err
+	}
+	s.Counted = life != -2 // there is no such key
+	waiting, free, err := t.places(ctx, state, rule)
+	if err != nil {
+		return err
+	}
+	s.Waiting, s.Free = waiting, free
+	if rule.Lease > 0 { // future permits are those of leases
+		s.Ahead, s.Waiting = waiting, nil
+	}
+	last, err := lua.Last(ctx, t.client, state, shownPermits)
+	for _, c := range last {
+		s.Last = append(s.Last, permits{c.At.UTC(), c.Permits})
+	}
+	return err
+}
+
+// sources returns the settings in force for the key of a count.
+func (t *tool) sources(rule, state string) (all []source) {
+	in := t.fleet.InForce()
+	if in == nil || in.Of(settingName(rule)) == nil {
+		return nil
+	}
+	of := in.Of(settingName(rule))
+	if of.All != nil {
+		all = append(all, source{fleet.Override, "", of.All.Values})
+	}
+	parts, _ := key.Split(state)
+	if own := of.OfKey(parts.Subject); own != nil {
+		for _, s := range []*fleet.Setting{own.Override, own.Block} {
+			if s != nil {
+				all = append(all, source{s.Kind, key.Shown(s.Key), s.Values})
+			}
+		}
+	}
+	return all
+}
+
+func (d *directive) equal(other *directive) bool {
+	a, b := *d, *other
+	same := a.Limit == b.Limit || a.Limit != nil && b.Limit != nil && *a.Limit == *b.Limit
+	a.Limit, b.Limit = nil, nil
+	return same && a == b
+}
+
+// notes says why the limit is what it is, and what else the count has.
+func (s *inspected) notes() (all []string) {
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	key := cmp.Or(s.Key, "everybody")
+	for _, b := range s.Because {
+		what := "override of the rule: "
+		switch {
+		case b.Kind == fleet.Override && b.Key != "":
+			what = "override of " + b.Key + ": "
+		case b.Kind != fleet.Override:
+			what = key + " is "
+		}
+		add("%s%s, set by %s at %s%s", what, valuesInWords(b.Kind, &b.Values), cmp.Or(b.By, "a program"), local(b.At), because(b.Reason))
+	}
+	if s.Declared != nil {
+		add("declared %s, mode %s", s.declared, s.Declared.Mode)
+	}
+	if s.RetryAfter != "" && !s.BlockedByRule.IsZero() {
+		add("its block= refuses %s until %s", key, local(s.BlockedByRule))
+	}
+	if !s.Counted {
+		add("nothing is counted for %s: it was not seen lately", key)
+	}
+	if len(s.Last) > 0 {
+		add("last permits %s", s.lastInWords())
+	}
+	if len(s.Waiting) > 0 {
+		add("calls wait for %s", placesInWords(s.Waiting))
+	}
+	if len(s.Ahead) > 0 {
+		add("processes took ahead %s", placesInWords(s.Ahead))
+	}
+	if len(s.Free) > 0 {
+		add("calls that gave up left %s, which the next calls that wait may use", placesInWords(s.Free))
+	}
+	return all
+}
+
+// because adds a reason to a sentence.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+func (s *inspected) lastInWords() string {
+	var texts []string
+	for _, p := range s.Last {
+		text := p.At.Local().Format("15:04:05.000")
+		if p.Permits > 1 {
+			text += fmt.Sprintf(" (%d)", p.Permits)
+		}
+		texts = append(texts, text)
+	}
+	return "at " + strings.Join(texts, ", ") + s.Last[0].At.Local().Format(" MST")
+}
+
+// placesInWords says how many permits the places have, and when they are due.
+func placesInWords(places []place) string {
 	permits := int64(0)
 	for _, p := range places {
 		permits += p.Permits
@@ -95,18 +268,4 @@ func inWords(places []place) string {
 		return counted(permits, "permit") + " in " + first
 	}
 	return fmt.Sprintf("%s, the first in %s and the last in %s", counted(permits, "permit"), first, last)
-}
-
-func counted(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
-func words(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.Round(time.Millisecond).String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -80,7 +81,7 @@ func (f *program) known(texts map[string]string) {
 }
 
 // declare writes the texts of rules to the store, as processes of a prefix do.
-func declare(t *testing.T, client *redis.Client, prefix string, texts ...string) {
+func declare(t *testing.T, client redis.UniversalClient, prefix string, texts ...string) {
 	t.Helper()
 	set := map[string]any{"at": time.Now().UTC(), "program": "test", "rules": texts}
 	text, err := json.Marshal(set)
@@ -104,7 +105,7 @@ func TestKeyAsItIsShown(t *testing.T) {
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login 1h": `{"name":"login","key":"{user}","limit":5,"per":3600000000000}`})
 	f.allow(1, ratelimit.Rule{Name: "login", Key: "{user}", Limit: 5, Per: time.Hour}, "a{b")
-	require(t, server.Addr, done, "blocked until", "block", "login", "a%7Bb", "-shown", "-for", "1h")
+	require(t, server.Addr, done, "→ blocked until", "block", "login", "a%7Bb", "-shown", "-for", "1h")
 	if blocked := f.client.HKeys(t.Context(), "ratelimit.fleet:{ratelimit}:settings").Val(); !slices.Equal(blocked, []string{"block:login:{a%7Bb}"}) {
 		t.Errorf("blocked are %q", blocked)
 	}
@@ -203,7 +204,7 @@ func TestInspectUnderABurst(t *testing.T) {
 	if got := inspectedBy(t, server, rule.Name); got.Used != 4 || len(got.Waiting) > 0 {
 		t.Errorf("nobody waits, but it shows %+v", got)
 	}
-	require(t, server.Addr, done, "cleared burst=4", "override", "clear", rule.Name)
+	require(t, server.Addr, done, "bucket: burst=4 for ever → no override", "override", "clear", rule.Name)
 }
 
 // inspect does not take permits of a lease for waiting calls.
@@ -257,4 +258,111 @@ func inspectedBy(t *testing.T, server *redistest.Server, rule string) inspected 
 		t.Fatalf("inspect %s: status %d, %s", rule, status, text)
 	}
 	return shown[0]
+}
+
+// inspect says what is in force for a key, and why.
+func TestInspectSaysWhy(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{"login": ruleText(login), "bucket": ruleText(bucket), "guess": ruleText(guess)})
+	f.allow(2, login, "ann")
+	f.allow(2, guess, "ann")
+	require(t, server.Addr, done, "nothing is counted for bob: it was not seen lately", "inspect", "login", "bob")
+	for _, command := range []string{
+		"override set login -factor 2 -for 1h -reason sale", "override set login -key ann -limit 500 -for 2h -reason partner", "block login ann -for 1d -reason abuse",
+	} {
+		require(t, server.Addr, done, "→", strings.Fields(command)...)
+	}
+	by := ", set by " + username() + " at 20"
+	for want, args := range map[string]string{
+		"login  500 per hour  enforce  2 of 500  498        59m":       "login ann",
+		"login, 500 per hour: override of the rule: factor=2 until 20": "login ann",
+		"login, 500 per hour: override of ann: limit=500 until 20":     "login ann",
+		"login, 500 per hour: ann is blocked until 20":                 "login ann",
+		by:            "login ann",
+		": partner\n": "login ann",
+		": abuse\n":   "login ann",
+		"login, 500 per hour: declared 5 per hour, mode enforce\n": "login ann",
+		"login, 500 per hour: last permits at ":                    "login ann",
+		"login   10 per hour  enforce  0 of 10   10":               "-all bob",
+		"bucket  5 per hour (token-bucket)":                        "-all ann",
+		"its block= refuses ann until 20":                          "-all ann",
+		"guess   1 per minute":                                     "-all ann",
+	} {
+		text, status := ctl(t, server.Addr, append([]string{"inspect"}, strings.Fields(args)...)...)
+		if squeezed := strings.Join(strings.Fields(text), " "); status != done || !strings.Contains(squeezed+"\n"+text, strings.Join(strings.Fields(want), " ")) && !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	text, _ := ctl(t, server.Addr, "-json", "inspect", "login", "ann")
+	var shown []inspected
+	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || len(shown[0].Because) != 3 || len(shown[0].Last) != 2 || shown[0].Per != "1h" || shown[0].Used != 2 {
+		t.Errorf("error %v, got %s", err, text)
+	}
+	// An override to shadow mode makes a block harmless, and its retry delay goes.
+	require(t, server.Addr, done, "→", "override", "set", "login", "-key", "ann", "-mode", "shadow")
+	if text, _ := ctl(t, server.Addr, "inspect", "login", "ann"); !strings.Contains(text, "shadow") || strings.Contains(strings.SplitN(text, "\n", 3)[1], "23h") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// inspect shows the times of the last permits of each algorithm whose state has them.
+func TestInspectShowsTheLastPermits(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	for _, rule := range []ratelimit.Rule{
+		{Name: "sliding", Limit: 50, Per: time.Hour}, {Name: "amounts", Limit: 1_000_000, Per: time.Hour}, {Name: "distinct", Limit: 50, Per: time.Hour, Distinct: "{m}"},
+	} {
+		f.known(map[string]string{rule.Name: ruleText(rule)})
+		before := time.Now().Add(-time.Second)
+		for i := range 7 {
+			q := ratelimit.Request{Rule: rule, Cost: 3}
+			if rule.Distinct != "" {
+				q.Cost, q.Member = 1, fmt.Sprint(i)
+			}
+			if _, err := f.Allow(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := inspectedBy(t, server, rule.Name)
+		if len(got.Last) != shownPermits || !got.Counted {
+			t.Errorf("%s: got %+v", rule.Name, got)
+		}
+		for i, p := range got.Last {
+			if p.At.Before(before) || p.At.After(time.Now().Add(time.Second)) || i > 0 && p.At.Before(got.Last[i-1].At) || (p.Permits == 3) != (rule.Name == "amounts") {
+				t.Errorf("%s: got %+v", rule.Name, got.Last)
+			}
+		}
+	}
+}
+
+// With the secret of the programs, keys are given as text.
+func TestSecret(t *testing.T) {
+	server := redistest.Start(t)
+	secret := strings.Repeat("s3cret", 6)
+	f := newFleet(t, server.Addr)
+	f.Limiter = ratelimit.New(redisstore.New(f.client, redisstore.WithTimeout(20*time.Second)), ratelimit.WithSubjectHash([]byte(secret)))
+	f.known(map[string]string{"login": ruleText(login)})
+	f.allow(2, login, "ann")
+	with := func(args ...string) string {
+		text, _ := ctlWith(t, env("redis://"+server.Addr, "RATELIMIT_SECRET", secret), "", args...)
+		return text
+	}
+	if text := with("inspect", "login", "ann"); !strings.Contains(text, "2 of 5") {
+		t.Errorf("got %s", text)
+	}
+	with("block", "login", "ann", "-for", "1h")
+	if err := f.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := f.Allow(t.Context(), ratelimit.Request{Rule: login, Key: "ann"}); err != nil || d.Allowed {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	if text := with("blocked"); strings.Contains(text, "ann") || strings.Contains(text, secret) {
+		t.Errorf("got %s", text)
+	}
+	short, status := ctlWith(t, env("redis://"+server.Addr, "RATELIMIT_SECRET", "s3cret"), "", "rules")
+	if status != misuse || !strings.Contains(short, "RATELIMIT_SECRET has 6 bytes; expected at least 32") {
+		t.Errorf("status %d, %s", status, short)
+	}
 }

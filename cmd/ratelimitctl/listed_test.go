@@ -39,8 +39,8 @@ func TestListedRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	const method = "examples/sms.Sender.SendCode"
-	require(t, server.Addr, done, method+"#3  100 per hour  1 of 100  99", "-rules", file, "inspect", method+"#3", "192.0.2.1")
-	require(t, server.Addr, done, method+"#2  10 per calendar day (Asia/Shanghai)  1 of 10  9", "-rules", file, "inspect", method+"#2", "555")
+	require(t, server.Addr, done, method+"#3  100 per hour  enforce  1 of 100  99", "-rules", file, "inspect", method+"#3", "192.0.2.1")
+	require(t, server.Addr, done, method+"#2  10 per calendar day (Asia/Shanghai)  enforce  1 of 10  9", "-rules", file, "inspect", method+"#2", "555")
 	require(t, server.Addr, done, "varies per calendar day (Asia/Tokyo)", "-rules", file, "rules")
 	require(t, server.Addr, done, "not yet", "-rules", file, "rules")
 	require(t, server.Addr, done, "0 rules in use and 1 of -rules;", "-rules", listFile(t), "acl")
@@ -49,16 +49,16 @@ func TestListedRules(t *testing.T) {
 	server.Do("ACL SETUSER default +hscan")
 
 	// A block with the name of a further unnamed rule refuses calls.
-	require(t, server.Addr, done, "blocked until", "-rules", file, "block", method+"#3", "192.0.2.1", "-for", "1h")
+	require(t, server.Addr, done, "→ blocked until", "-rules", file, "block", method+"#3", "192.0.2.1", "-for", "1h")
 	if err := limiter.Ping(t.Context()); err != nil { // reads the blocks
 		t.Fatal(err)
 	}
 	if err := wrap.Take(t.Context(), limiter, generated, "556", "556", "192.0.2.1"); err == nil {
 		t.Error("a blocked address is admitted")
 	}
-	require(t, server.Addr, done, "no longer blocked", "-rules", file, "unblock", method+"#3", "192.0.2.1")
+	require(t, server.Addr, done, "→ not blocked", "-rules", file, "unblock", method+"#3", "192.0.2.1")
 	require(t, server.Addr, failed, "give others with -rules", "block", method+"#3", "192.0.2.1", "-for", "1h")
-	require(t, server.Addr, failed, "the name of all of them", "override", "set", method+"#3", "-limit", "1")
+	require(t, server.Addr, misuse, "for all unnamed rules of a method: write "+method, "override", "set", method+"#3", "-limit", "1", "-for", "1h")
 }
 
 func TestBadLists(t *testing.T) {

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -12,84 +15,147 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// options are the flags of commands.
+// options are the flags.
 type options struct {
-	forTime, per time.Duration
-	limit        *int64
-	burst        int64
-	mode         *ratelimit.Mode
-	once, shown  bool
-	all          bool
-	settings     bool
-	operator     bool
-	every        time.Duration
+	// Of all commands.
+	url, prefix, rules     string
+	tlsCA, tlsCert, tlsKey string
+	json, version          bool
+
+	key, keys, reason   string
+	shown, force, wait  bool
+	forever, replace    bool
+	forTime, per, every time.Duration
+	limit               *int64
+	factor              float64
+	burst               int64
+	mode                *ratelimit.Mode
+	n                   int
+	once, all           bool
+	settings, operator  bool
+	filter, sort        string
 }
 
-// parseOptions parses the flags of a command. Flags may be before and after the arguments. After "--" there are only arguments.
-func parseOptions(name string, known, args []string) (rest []string, o options, err error) {
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+// common are the flags of all commands.
+const common = "redis prefix json rules tls-ca tls-cert tls-key version"
+
+// flagSet returns the flags of the given names.
+func (o *options) flagSet(command, names string) *flag.FlagSet {
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	o.define(flags, known)
-	for len(args) > 0 {
-		if err := flags.Parse(args); err != nil {
-			return nil, o, misused(name + ": " + err.Error())
-		}
-		read := len(args) - flags.NArg()
-		if read > 0 && args[read-1] == "--" {
-			return append(rest, flags.Args()...), o, nil
-		}
-		if args = flags.Args(); len(args) > 0 {
-			rest, args = append(rest, args[0]), args[1:]
-		}
-	}
-	return rest, o, nil
+	o.define(flags, names)
+	return flags
 }
 
-// checkShown checks, with -shown, that the key has the form that errors and top show.
-func (o *options) checkShown(name string, args []string) error {
-	if o.shown && len(args) > 1 && !key.IsEscaped(args[1]) {
-		return misused(fmt.Sprintf("%s: -shown: found %q; expected a whole key as errors and top show it", name, args[1]))
+// define defines the flags of the given names. The text in backquotes names a flag's value.
+func (o *options) define(flags *flag.FlagSet, names string) {
+	text := func(to *string, usage string) func(string) {
+		return func(name string) { flags.StringVar(to, name, *to, usage) }
+	}
+	is := func(to *bool, usage string) func(string) {
+		return func(name string) { flags.BoolVar(to, name, *to, usage) }
+	}
+	of := func(parse func(string) error, usage string) func(string) {
+		return func(name string) { flags.Func(name, usage, parse) }
+	}
+	all := map[string]func(name string){
+		"redis": text(&o.url, "`URL` of the server, of one server of a cluster, or of a Sentinel, such as redis://user:password@host:6379/0 or "+
+			"redis://host:26379?master_name=shop; RATELIMIT_REDIS, else redis://127.0.0.1:6379"),
+		"prefix":   text(&o.prefix, "`prefix` of the programs, as in WithPrefix; RATELIMIT_PREFIX, else "+ratelimit.DefaultPrefix),
+		"json":     is(&o.json, "print JSON"),
+		"rules":    text(&o.rules, "`file` of rules that may not be in use yet: the output of ratelimit -list -json"),
+		"tls-ca":   text(&o.tlsCA, "`file` of certificates that sign the server's, for a URL with rediss"),
+		"tls-cert": text(&o.tlsCert, "`file` of this client's certificate"),
+		"tls-key":  text(&o.tlsKey, "`file` of the private key of -tls-cert"),
+		"version":  is(&o.version, "print the version"),
+
+		"key":      text(&o.key, "the only `key` that it is for"),
+		"keys":     text(&o.keys, "`file` of keys, one in each line; - is the standard input"),
+		"shown":    is(&o.shown, "keys are in the form in which errors and top show them"),
+		"reason":   text(&o.reason, "`text` that says why, for those who look later"),
+		"force":    is(&o.force, "do so even if no program uses the rule, or if it cannot have these values"),
+		"wait":     is(&o.wait, "wait until every process follows"),
+		"for":      of(duration(&o.forTime), "`duration` such as 1h30m or 2d: how long it holds"),
+		"forever":  is(&o.forever, "until it is cleared"),
+		"replace":  is(&o.replace, "forget what an earlier override says"),
+		"limit":    of(o.setLimit, "`permits` per window"),
+		"factor":   of(o.setFactor, "what limit and burst are multiplied by: a `number` from 0.001 to 1000"),
+		"per":      of(duration(&o.per), "the `window`, such as 1m"),
+		"burst":    of(o.setBurst, "`permits` that a token bucket holds"),
+		"mode":     of(o.setMode, "`mode`: enforce, shadow or trigger"),
+		"n":        of(o.setN, "the `number` of changes; 20 without it"),
+		"once":     is(&o.once, "print one frame"),
+		"every":    of(duration(&o.every), "`time` between two frames, 1s or more; 2s without it"),
+		"filter":   text(&o.filter, "only rules and keys with this `text`"),
+		"sort":     text(&o.sort, "`column`: decisions, refused, shadow, failed or rule; decisions without it"),
+		"all":      is(&o.all, "all rules, or for acl rules of all kinds"),
+		"settings": is(&o.settings, "also for programs that make overrides, blocks and pauses"),
+		"operator": is(&o.operator, "also for this tool"),
+	}
+	for _, name := range strings.Fields(names) {
+		all[name](name)
+	}
+}
+
+func duration(to *time.Duration) func(string) error {
+	return func(text string) (err error) {
+		*to, _, err = period.Parse("it", text)
+		return err
+	}
+}
+
+var errNumber = errors.New("expected a number without a fraction")
+
+func (o *options) setLimit(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return errNumber
+	}
+	o.limit = &n
+	return nil
+}
+
+func (o *options) setBurst(text string) (err error) {
+	if o.burst, err = strconv.ParseInt(text, 10, 64); err != nil || o.burst < 1 {
+		return errors.New("expected 1 or more")
 	}
 	return nil
 }
 
-func (o *options) define(flags *flag.FlagSet, known []string) {
-	duration := func(d *time.Duration) func(string) error {
-		return func(text string) (err error) {
-			*d, _, err = period.Parse("it", text)
-			return err
-		}
+func (o *options) setN(text string) (err error) {
+	if o.n, err = strconv.Atoi(text); err != nil || o.n < 1 {
+		return errors.New("expected 1 or more")
 	}
-	all := map[string]func(){
-		"for":      func() { flags.Func("for", "", duration(&o.forTime)) },
-		"per":      func() { flags.Func("per", "", duration(&o.per)) },
-		"every":    func() { flags.Func("every", "", duration(&o.every)) },
-		"once":     func() { flags.BoolVar(&o.once, "once", false, "") },
-		"all":      func() { flags.BoolVar(&o.all, "all", false, "") },
-		"settings": func() { flags.BoolVar(&o.settings, "settings", false, "") },
-		"operator": func() { flags.BoolVar(&o.operator, "operator", false, "") },
-		"shown":    func() { flags.BoolVar(&o.shown, "shown", false, "") },
-		"burst":    func() { flags.Int64Var(&o.burst, "burst", 0, "") },
-		"limit": func() {
-			flags.Func("limit", "", func(text string) error {
-				o.limit = new(int64)
-				_, err := fmt.Sscanf(text+"\n", "%d\n", o.limit)
-				return err
-			})
-		},
-		"mode": func() {
-			flags.Func("mode", "", func(text string) error {
-				modes := []ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow, ratelimit.ModeTrigger}
-				i := slices.IndexFunc(modes, func(m ratelimit.Mode) bool { return m.String() == text })
-				if i < 0 {
-					return fmt.Errorf("expected enforce, shadow or trigger")
-				}
-				o.mode = &modes[i]
-				return nil
-			})
-		},
+	return nil
+}
+
+func (o *options) setFactor(text string) (err error) {
+	if o.factor, err = strconv.ParseFloat(text, 64); err != nil || !(o.factor > 0) {
+		return errors.New("expected a number from 0.001 to 1000")
 	}
-	for _, name := range known {
-		all[name]()
+	return nil
+}
+
+func (o *options) setMode(text string) error {
+	modes := []ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow, ratelimit.ModeTrigger}
+	i := slices.IndexFunc(modes, func(m ratelimit.Mode) bool { return m.String() == text })
+	if i < 0 {
+		return errors.New("expected enforce, shadow or trigger")
 	}
+	o.mode = &modes[i]
+	return nil
+}
+
+// checkShown checks, with -shown, that a key on the command line has the form that errors and top show.
+func (t *tool) checkShown(c *command, args []string) error {
+	given := t.key
+	if len(args) > 1 {
+		given = args[1]
+	} else if t.all && len(args) == 1 {
+		given = args[0]
+	}
+	if t.shown && given != "" && !key.IsEscaped(given) {
+		return misused(fmt.Sprintf("%s: -shown: found %q; expected a whole key as errors and top show it", c.name, given))
+	}
+	return nil
 }

@@ -3,83 +3,221 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-func (t *tool) setOverride(ctx context.Context, args []string, o options) error {
-	v := ratelimit.Override{Limit: o.limit, Per: o.per, Burst: o.burst, Mode: o.mode}
-	if o.forTime > 0 {
-		now, err := t.fleet.Clock(ctx)
-		if err != nil {
+// setOverride sets an override, merged with what is set.
+func (t *tool) setOverride(ctx context.Context, args []string) error {
+	if t.forever && t.forTime > 0 {
+		return misused("override set: found -for and -forever; expected one of the two")
+	}
+	rules, keys, err := t.overridden(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	settings, err := t.settingsOf(fleet.Override, args[0], rules, keys)
+	if err != nil {
+		return err
+	}
+	tried := map[string]error{}
+	return t.change(ctx, edit{"set", settings, func(before, s *fleet.Setting) error {
+		s.Values = fleet.Values{} // it may be called again
+		if before != nil && !t.replace {
+			s.Values = before.Values
+		}
+		if err := t.merge(&s.Values); err != nil {
 			return err
 		}
-		v.Until = now.Add(o.forTime).UTC().Truncate(time.Second)
-	}
-	if err := t.limiter.Overrides().Set(ctx, args[0], v); err != nil {
+		text, _ := json.Marshal(s.Values) // numbers, texts and a time: it never fails
+		err, known := tried[string(text)]
+		if !known {
+			err = t.try(rules, s)
+			tried[string(text)] = err
+		}
 		return err
-	}
-	return t.print(v, []string{"set"})
+	}}, nil)
 }
 
-func (t *tool) clearOverride(ctx context.Context, args []string, _ options) error {
-	all, err := t.limiter.Overrides().List(ctx)
-	if all == nil {
-		return err
+// overridden returns the rules and the keys of an override. The only key of an override for all keys is "".
+func (t *tool) overridden(ctx context.Context, name string) ([]ratelimit.UsedRule, []string, error) {
+	if name != settingName(name) {
+		return nil, nil, misused(fmt.Sprintf("an override is for all unnamed rules of a method: write %s", settingName(name)))
 	}
-	if err := t.limiter.Overrides().Clear(ctx, args[0], ""); err != nil {
-		return err
+	rules, err := t.findAll(ctx, name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w, or use -force", err)
 	}
-	i := slices.IndexFunc(all, func(s ratelimit.Setting) bool { return s.Rule == args[0] && s.Key == "" })
-	said := "no override was set"
-	if i >= 0 {
-		said = "cleared " + changes(all[i].Override)
+	keys, err := t.keysOf(t.key)
+	keyless := !slices.ContainsFunc(rules, func(r ratelimit.UsedRule) bool { return r.Key != "" })
+	if err == nil && keys[0] != "" && keyless && len(rules) > 0 {
+		_, err = requests(rules, keys)
 	}
-	return t.print(map[string]bool{"set": false, "found": i >= 0}, []string{said})
+	return rules, keys, err
 }
 
-func (t *tool) listOverrides(ctx context.Context, _ []string, _ options) error {
-	all, err := t.limiter.Overrides().List(ctx)
-	if all == nil {
-		return err
+// merge changes an override as the flags say.
+func (t *tool) merge(v *fleet.Values) error {
+	if t.limit == nil && t.factor == 0 && t.per == 0 && t.burst == 0 && t.mode == nil {
+		return misused("override set: the change is missing: expected -limit, -factor, -per, -burst or -mode")
 	}
-	lines := [][]string{{"RULE", "KEY", "CHANGE", "UNTIL", "SET BY", "SET AT"}}
-	for _, s := range all {
-		lines = append(lines, []string{s.Rule, s.Key, changes(s.Override), local(s.Until), s.By, local(s.At)})
+	switch {
+	case t.limit != nil && t.factor != 0:
+		return misused("override set: found -limit and -factor; expected one of the two")
+	case t.limit != nil:
+		v.Limit, v.Factor = t.limit, 0
+	case t.factor != 0:
+		v.Limit, v.Factor = nil, t.factor
 	}
-	return cmp.Or(t.print(all, lines...), err) // err says which overrides cannot be read
+	if t.per != 0 {
+		v.Per = period.Format(t.per)
+	}
+	if t.burst != 0 {
+		v.Burst = t.burst
+	}
+	if t.mode != nil {
+		v.Mode = t.mode.String()
+	}
+	switch {
+	case t.forTime > 0:
+		v.Until = t.fleet.Now().Add(t.forTime).UTC().Truncate(time.Second)
+	case t.forever:
+		v.Until = time.Time{}
+	case v.Until.IsZero():
+		return misused("override set: the end is missing: write -for 1h, for example, or -forever")
+	}
+	return nil
 }
 
-// changes returns the changes of an override as arguments of a directive.
-func changes(v ratelimit.Override) string {
+// try returns an error if no rule can have the override, or, without -force, if one of the given rules cannot.
+func (t *tool) try(rules []ratelimit.UsedRule, s *fleet.Setting) error {
+	v, err := overrideOf(s)
+	if err != nil {
+		return err
+	}
+	if err := ratelimit.New(memstore.New()).Overrides().SetLocal(s.Rule, v); err != nil || t.force {
+		return err
+	}
+	for _, r := range rules {
+		if err := t.tryRule(r.Rule, s, v); err != nil {
+			return fmt.Errorf("%w; set it anyway with -force", err)
+		}
+	}
+	return nil
+}
+
+// tryRule returns an error if a rule cannot have an override, together with that for all keys. It asks a limiter of its own.
+func (t *tool) tryRule(r ratelimit.Rule, s *fleet.Setting, v ratelimit.Override) error {
+	l := ratelimit.New(memstore.New())
+	if of := t.fleet.InForce(); of != nil && !s.AllKeys {
+		if r := of.Of(s.Rule); r != nil && r.All != nil {
+			all, err := overrideOf(r.All)
+			if err == nil {
+				err = l.Overrides().SetLocal(s.Rule, all)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		v.Key = "key"
+	}
+	if err := l.Overrides().SetLocal(s.Rule, v); err != nil {
+		return err
+	}
+	if _, err := l.RuleFor(ratelimit.Request{Rule: r, Key: v.Key}); err != nil {
+		return err
+	}
+	return l.Overrides().Err()
+}
+
+// overrideOf returns the override of a setting.
+func overrideOf(s *fleet.Setting) (v ratelimit.Override, err error) {
+	text, err := json.Marshal(s.Values)
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	v.Until = time.Time{}
+	return v, err
+}
+
+func (t *tool) clearOverride(ctx context.Context, args []string) error {
+	rules, keys, err := t.overridden(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	settings, err := t.settingsOf(fleet.Override, args[0], rules, keys)
+	if err != nil {
+		return err
+	}
+	return t.change(ctx, edit{"clear", settings, clearIt}, nil)
+}
+
+// clearIt clears a setting.
+func clearIt(_, s *fleet.Setting) error {
+	s.Cleared = true
+	return nil
+}
+
+// shownSetting is a setting as JSON.
+type shownSetting struct {
+	Rule string `json:"rule"`
+	Key  string `json:"key,omitempty"`
+	fleet.Values
+}
+
+func (t *tool) listOverrides(ctx context.Context, args []string) error {
+	settings, err := t.inForce(ctx, fleet.Override, args)
+	if settings == nil {
+		return err
+	}
+	lines, all := [][]string{{"RULE", "KEY", "CHANGE", "UNTIL", "SET BY", "SET AT", "REASON"}}, []shownSetting{}
+	for _, s := range settings {
+		e := editedOf(nil, s)
+		all = append(all, shownSetting{e.Rule, e.Key, s.Values})
+		lines = append(lines, []string{e.Rule, cmp.Or(e.Key, "all"), arguments(&s.Values), cmp.Or(local(s.Until), "for ever"), s.By, local(s.At), s.Reason})
+	}
+	if len(all) == 0 {
+		lines = [][]string{{"no override is in force"}}
+	}
+	return cmp.Or(t.print(all, lines...), err)
+}
+
+// inForce returns the settings of a kind that have not ended, of the rule in args or of all. If some cannot be read, it returns the others and
+// an error. If none can, it returns nil.
+func (t *tool) inForce(ctx context.Context, kind fleet.Kind, args []string) ([]*fleet.Setting, error) {
+	all, err := t.fleet.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := t.fleet.Now()
+	all = slices.DeleteFunc(all, func(s *fleet.Setting) bool {
+		return s.Kind != kind || s.EndedAt(now) || len(args) > 0 && s.Rule != settingName(args[0])
+	})
+	if len(all) == 0 && len(args) > 0 {
+		if _, err := t.findAll(ctx, settingName(args[0])); err != nil {
+			return nil, err
+		}
+	}
+	return append([]*fleet.Setting{}, all...), t.malformed()
+}
+
+// malformed returns the settings that cannot be read as one error, or nil.
+func (t *tool) malformed() error {
 	var texts []string
-	if v.Limit != nil {
-		texts = append(texts, fmt.Sprint("limit=", *v.Limit))
+	for _, err := range t.fleet.Status().Malformed {
+		texts = append(texts, err.Error())
 	}
-	if v.Factor != 0 {
-		texts = append(texts, fmt.Sprint("factor=", v.Factor))
+	if texts == nil {
+		return nil
 	}
-	if v.Per != 0 {
-		texts = append(texts, "per="+period.Format(v.Per))
-	}
-	if v.Burst != 0 {
-		texts = append(texts, fmt.Sprint("burst=", v.Burst))
-	}
-	if v.Mode != nil {
-		texts = append(texts, "mode="+v.Mode.String())
-	}
-	return strings.Join(texts, " ")
-}
-
-// local returns a time in the user's time zone.
-func local(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.Local().Format(time.DateTime)
+	return errors.New(strings.Join(texts, "; "))
 }

@@ -20,8 +20,10 @@ import (
 
 // TestPages runs the commands on the pages, on a server that a shop uses. The output must be that of the page, except times and sizes.
 func TestPages(t *testing.T) {
+	defer func(before time.Duration) { observation = before }(observation)
+	observation = 2 * time.Second
 	for name, policy := range map[string]string{"ratelimitctl": "allkeys-lru", "operating": "noeviction"} {
-		server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", policy)
+		server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", policy, "--slowlog-log-slower-than", "1000000")
 		openShop(t, server)
 		page := filepath.Join("../../docs", name+".md")
 		text, err := os.ReadFile(page)
@@ -42,6 +44,9 @@ func TestPages(t *testing.T) {
 			}
 		}
 		shown, now := strings.Split(settled(string(text)), "\n"), strings.Split(settled(got), "\n")
+		if len(shown) != len(now) && !*update {
+			t.Errorf("%s has %d lines, and with the output of the tool %d", page, len(shown), len(now))
+		}
 		for i := range min(len(shown), len(now)) {
 			if shown[i] != now[i] && !*update {
 				t.Errorf("%s has\n%s\nbut the tool prints\n%s\nrun \"go test -update\" if this is right", page, shown[i], now[i])
@@ -66,16 +71,61 @@ func replay(t *testing.T, server *redistest.Server, block string) string {
 			b.WriteString(m[0] + "\n" + server.Do(m[2]) + "\n")
 			continue
 		}
-		args := strings.Fields(m[2])
-		for i := range args {
-			if args[i] == "rules.json" {
-				args[i] = listFile(t)
-			}
-		}
-		text, _ := ctl(t, server.Addr, args...)
+		args, in := commandLine(t, server, m[2])
+		text, _ := ctlWith(t, env("redis://"+server.Addr), in, args...)
 		b.WriteString(m[0] + "\n" + text)
 	}
 	return b.String()
+}
+
+// word matches a word of a command line, or a quoted text.
+var word = regexp.MustCompile(`"[^"]*"|\S+`)
+
+// commandLine returns the arguments and the standard input of a command on a page. Some names of files stand for files that the pages describe.
+func commandLine(t *testing.T, server *redistest.Server, line string) (args []string, in string) {
+	line, from, _ := strings.Cut(line, " < ")
+	switch from {
+	case "keys.txt":
+		in = "mallory\ntrudy\n"
+	case "settings.json":
+		if server == nil {
+			break
+		}
+		in, _ = ctl(t, server.Addr, "settings", "export")
+	}
+	for _, arg := range word.FindAllString(line, -1) {
+		if arg == "rules.json" {
+			arg = listFile(t)
+		}
+		args = append(args, strings.Trim(arg, `"`))
+	}
+	return args, in
+}
+
+// The page shows each command, and names each flag.
+func TestPageIsComplete(t *testing.T) {
+	text, err := os.ReadFile("../../docs/ratelimitctl.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := common
+	for _, c := range commands {
+		flags += " " + c.flags
+		if !strings.Contains(string(text), "$ ratelimitctl "+c.name) {
+			t.Errorf("the page does not show %s", c.name)
+		}
+	}
+	for _, name := range strings.Fields(flags) {
+		if !regexp.MustCompile(`[ ` + "`" + `(]-` + name + `\b`).Match(text) {
+			t.Errorf("the page does not name -%s", name)
+		}
+	}
+	for _, m := range prompt.FindAllStringSubmatch(string(text), -1) {
+		args, _ := commandLine(t, nil, m[2])
+		if _, _, err := new(tool).parse(args); m[1] == "ratelimitctl" && err != nil {
+			t.Errorf("%s: %v", m[0], err)
+		}
+	}
 }
 
 // varying has patterns of what differs between two runs.
@@ -83,14 +133,23 @@ var varying = []struct {
 	pattern *regexp.Regexp
 	by      string
 }{
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\dZ?`), "DATE"},
-	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z| [A-Z]+)`), "DATE"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?( UTC)?\b`), "TIME"},
+	{regexp.MustCompile(regexp.QuoteMeta(hostname()) + ` +\d+ `), "HOST  PID "},
+	{regexp.MustCompile(`\d+s ago`), "AGO"},
+	{regexp.MustCompile(`-?\d+ keys and -?[0-9.]+ .B`), "GROWTH"},
+	{regexp.MustCompile(`median \S+, 99% \S+, longest \S+ of \d+`), "TRIPS"},
 	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|s)\b`), "DURATION"},
 	{regexp.MustCompile(`\broot\b|\b` + regexp.QuoteMeta(username()) + `\b`), "WHO"},
 	{regexp.MustCompile(`(Redis|Valkey) [0-9.]+`), "VERSION"},
 	{regexp.MustCompile(`\d+ bytes`), "BYTES"},
 	{regexp.MustCompile(`\d+\.\d+`), "NUMBER"},
 	{regexp.MustCompile(`  +`), "  "},
+}
+
+func hostname() string {
+	name, _ := os.Hostname()
+	return name
 }
 
 func username() string {
@@ -149,7 +208,7 @@ func openShop(t *testing.T, server *redistest.Server) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		rules, _ := ctl(t, server.Addr, "rules")
 		top, _ := ctl(t, server.Addr, "top", "-once")
-		if strings.Count(rules, "\n") == 6 && strings.Contains(top, "exports") {
+		if strings.Count(rules, "\n") == 6 && strings.Contains(top, "exports") && strings.Contains(top, "2 processes") {
 			return
 		}
 	}

@@ -13,14 +13,13 @@ type place struct {
 	Permits int64  `json:"permits"`
 }
 
-// places returns the permits that calls wait for, and the free places: permits that calls gave up while others waited behind them. rule is q's
-// rule with its override applied. It must be valid.
-func (t *tool) places(ctx context.Context, q ratelimit.Request, rule ratelimit.Rule) (waiting, free []place, err error) {
+// places returns the permits that calls wait for in a count, and the free places: permits that calls gave up while others waited behind them.
+// rule is that of the count, with its overrides applied. It must be valid.
+func (t *tool) places(ctx context.Context, state string, rule ratelimit.Rule) (waiting, free []place, err error) {
 	if rule.Distinct != "" || rule.Prepay || rule.Warmup > 0 {
 		return nil, nil, nil // no call waits for its own permits
 	}
-	key, _ := t.limiter.StateKey(q)
-	due, left, err := lua.Places(ctx, t.client, key, rule.Per, rule.Burst)
+	due, left, err := lua.Places(ctx, t.client, state, rule.Per, rule.Burst)
 	return placesOf(due), placesOf(left), err
 }
 

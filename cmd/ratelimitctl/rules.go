@@ -1,18 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// rules returns the rules that limiters used, followed by those in -rules that no limiter has used.
-func (t *tool) rules(ctx context.Context) ([]ratelimit.UsedRule, error) {
+// usedRules returns the rules that limiters used, followed by those in -rules that no limiter has used.
+func (t *tool) usedRules(ctx context.Context) ([]ratelimit.UsedRule, error) {
 	rules, err := t.limiter.Rules(ctx)
 	if err != nil {
 		return nil, err
@@ -27,35 +31,128 @@ func (t *tool) rules(ctx context.Context) ([]ratelimit.UsedRule, error) {
 	return rules, nil
 }
 
-// shownRule is a rule as JSON.
-type shownRule struct {
-	Rule   string    `json:"rule"`
-	Limit  *int64    `json:"limit,omitempty"` // nil if the limit depends on the call
-	Window string    `json:"window"`
-	Key    string    `json:"key,omitempty"`
-	Mode   string    `json:"mode"`
-	Seen   time.Time `json:"seen,omitzero"`
+// directive has values of a rule, in the words of directives.
+type directive struct {
+	Limit     *int64 `json:"limit,omitempty"` // nil if it depends on the call
+	Per       string `json:"per,omitempty"`
+	Cron      string `json:"cron,omitempty"`
+	Algorithm string `json:"algorithm"`
+	Burst     int64  `json:"burst,omitempty"`
+	Mode      string `json:"mode"`
 }
 
-func (t *tool) printRules(ctx context.Context, _ []string, _ options) error {
-	rules, err := t.rules(ctx)
+// directiveOf returns the values of a rule. With varies, its limit depends on the call.
+func directiveOf(r ratelimit.Rule, varies bool) directive {
+	d := directive{Cron: r.Cron, Algorithm: r.Algorithm.String(), Burst: r.Burst, Mode: r.Mode.String()}
+	if !varies {
+		d.Limit = &r.Limit
+	}
+	if r.Cron != "" {
+		d.Algorithm = ratelimit.Calendar.String()
+	} else {
+		d.Per = period.Format(r.Per)
+	}
+	return d
+}
+
+// shownRule is a rule as JSON.
+type shownRule struct {
+	Rule string `json:"rule"`
+	Key  string `json:"key,omitempty"`
+	directive
+	Limits  map[int64]int `json:"processesByLimit,omitempty"` // if processes declare different limits
+	InForce *directive    `json:"inForce,omitempty"`          // what an override of all keys makes of it
+	Keys    int           `json:"overriddenKeys,omitempty"`
+	Blocked int           `json:"blockedKeys,omitempty"`
+	Seen    time.Time     `json:"seen,omitzero"`
+}
+
+func (t *tool) printRules(ctx context.Context, _ []string) error {
+	rules, err := t.usedRules(ctx)
 	if err != nil {
 		return err
 	}
-	lines, shown := [][]string{{"RULE", "LIMIT", "KEY", "MODE", "SEEN"}}, []shownRule{}
+	if err := t.fleet.Follow(ctx); err != nil {
+		return err
+	}
+	lines, all := [][]string{{"RULE", "DECLARED", "IN FORCE", "KEY", "MODE", "SEEN"}}, []shownRule{}
 	for _, r := range rules {
-		row := shownRule{Rule: r.Name, Window: r.Window(), Key: r.Key, Mode: r.Mode.String(), Seen: r.Seen}
-		limit, seen := "varies", "not yet"
-		if !r.Varies {
-			row.Limit, limit = &r.Limit, strconv.FormatInt(r.Limit, 10)
+		row, inForce, err := t.showRule(&r)
+		if err != nil {
+			return err
+		}
+		all = append(all, row)
+		mode, seen := row.Mode, "not yet"
+		if row.InForce != nil {
+			mode = row.InForce.Mode
 		}
 		if !r.Seen.IsZero() {
 			seen = local(r.Seen)
 		}
-		shown = append(shown, row)
-		lines = append(lines, []string{r.Name, limit + " " + perWindow(row.Window), r.Key, row.Mode, seen})
+		lines = append(lines, []string{r.Name, declared(&r), inForce, r.Key, mode, seen})
 	}
-	return t.print(shown, lines...)
+	return t.print(all, lines...)
+}
+
+// showRule returns a rule as JSON, and in words what is in force.
+func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, err error) {
+	row = shownRule{Rule: r.Name, Key: r.Key, directive: directiveOf(r.Rule, r.Varies), Seen: r.Seen}
+	if len(r.Limits) > 1 {
+		row.Limits = r.Limits
+	}
+	now, err := t.limiter.RuleFor(ratelimit.Request{Rule: r.Rule})
+	if err != nil {
+		return row, "", err
+	}
+	var parts []string
+	for s := range t.fleet.InForce().All() {
+		switch {
+		case s.Rule != settingName(r.Name):
+		case s.Kind == fleet.Block:
+			row.Blocked++
+		case !s.AllKeys:
+			row.Keys++
+		default:
+			changed := directiveOf(now, r.Varies && s.Limit == nil)
+			row.InForce = &changed
+			parts = []string{inWords(now, changed.Limit == nil)}
+			if s.Factor != 0 && r.Varies {
+				parts[0] += fmt.Sprint(", factor ", s.Factor)
+			}
+		}
+	}
+	if row.Keys > 0 {
+		parts = append(parts, counted(int64(row.Keys), "key")+" overridden")
+	}
+	if row.Blocked > 0 {
+		parts = append(parts, counted(int64(row.Blocked), "key")+" blocked")
+	}
+	return row, strings.Join(parts, "; "), nil
+}
+
+// declared says what programs declare. During a rollout that may be several limits.
+func declared(r *ratelimit.UsedRule) string {
+	if len(r.Limits) < 2 || r.Varies {
+		return inWords(r.Rule, r.Varies)
+	}
+	var texts []string
+	for _, limit := range slices.Sorted(maps.Keys(r.Limits)) {
+		by := fmt.Sprint(r.Limits[limit])
+		if texts == nil {
+			by = counted(int64(r.Limits[limit]), "process")
+		}
+		texts = append(texts, fmt.Sprintf("%d (%s)", limit, by))
+	}
+	return strings.Join(texts, ", ") + " " + perWindow(r.Window())
+}
+
+// inWords puts a limit and its window into words. With varies, the limit depends on the call.
+func inWords(r ratelimit.Rule, varies bool) string {
+	limit := fmt.Sprint(r.Limit)
+	if varies {
+		limit = "varies"
+	}
+	return limit + " " + perWindow(r.Window())
 }
 
 // perWindow puts a window into words, as errors do: "per hour (leaky-bucket)" for "leaky:1h".
@@ -63,50 +160,56 @@ func perWindow(window string) string {
 	return strings.TrimPrefix(ratelimit.Violation{Window: window}.String(), "0 ")
 }
 
+// settingName returns the name by which settings name a rule. It is one for all unnamed rules of a method, such as pkg.Type.Method#2.
+func settingName(rule string) string {
+	name, _, _ := strings.Cut(rule, "#")
+	return name
+}
+
+// named returns the rules that same accepts. If there are none, the error names a rule that is spelled nearly so.
+func (t *tool) named(ctx context.Context, name string, same func(rule string) bool) ([]ratelimit.UsedRule, error) {
+	rules, err := t.usedRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.Name)
+	}
+	rules = slices.DeleteFunc(rules, func(r ratelimit.UsedRule) bool { return !same(r.Name) })
+	if len(rules) > 0 {
+		return rules, nil
+	}
+	near := cmp.Or(annotations.Suggest(name, names), "; ratelimitctl rules lists them")
+	return nil, fmt.Errorf("no program of prefix %q has used a rule %q within a day%s; give others with -rules", t.prefix, name, near)
+}
+
 // find returns the rules of a name.
 func (t *tool) find(ctx context.Context, name string) ([]ratelimit.UsedRule, error) {
-	rules, err := t.rules(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rules = slices.DeleteFunc(rules, func(r ratelimit.UsedRule) bool { return r.Name != name })
-	if len(rules) == 0 {
-		return nil, fmt.Errorf("no limiter of prefix %q has used a rule %q within a day; \"ratelimitctl rules\" lists the rules in use; give others with -rules", t.prefix, name)
-	}
-	return rules, nil
+	return t.named(ctx, name, func(rule string) bool { return rule == name })
 }
 
-// requests returns requests for a key under all rules of a name.
-func (t *tool) requests(ctx context.Context, args []string) ([]ratelimit.Request, error) {
-	rules, err := t.find(ctx, args[0])
-	if err != nil {
-		return nil, err
+// findAll returns the rules that settings of a name change. With -force there may be none.
+func (t *tool) findAll(ctx context.Context, name string) ([]ratelimit.UsedRule, error) {
+	rules, err := t.named(ctx, name, func(rule string) bool { return settingName(rule) == name })
+	if err != nil && t.force {
+		return nil, nil
 	}
-	key := ""
-	if len(args) > 1 {
-		key = args[1]
-	}
-	var requests []ratelimit.Request
-	for _, r := range rules {
-		if r.Key != "" && key == "" {
-			return nil, misused(fmt.Sprintf("rule %s counts by %s: name a key", r.Name, r.Key))
-		}
-		if r.Key == "" && key != "" {
-			return nil, misused(fmt.Sprintf("rule %s has one count for everybody: leave out the key", r.Name))
-		}
-		requests = append(requests, ratelimit.Request{Rule: r.Rule, Key: key})
-	}
-	return requests, nil
+	return rules, err
 }
 
-func (t *tool) reset(ctx context.Context, args []string, _ options) error {
-	requests, err := t.requests(ctx, args)
-	if err != nil {
-		return err
+// requests returns requests for keys under rules. The only key of a rule without keys is "".
+func requests(rules []ratelimit.UsedRule, keys []string) (all []ratelimit.Request, err error) {
+	for _, key := range keys {
+		for _, r := range rules {
+			if r.Key != "" && key == "" {
+				return nil, misused(fmt.Sprintf("rule %s counts by %s: name a key", r.Name, r.Key))
+			}
+			if r.Key == "" && key != "" {
+				return nil, misused(fmt.Sprintf("rule %s has one count for everybody: leave out the key", r.Name))
+			}
+			all = append(all, ratelimit.Request{Rule: r.Rule, Key: key})
+		}
 	}
-	n, err := t.limiter.Reset(ctx, requests...)
-	if err != nil {
-		return err
-	}
-	return t.print(map[string]int{"forgotten": n}, []string{counted(int64(n), "count") + " forgotten"})
+	return all, nil
 }

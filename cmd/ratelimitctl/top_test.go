@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
@@ -37,6 +39,8 @@ func TestFrames(t *testing.T) {
 	subject := func(name string, calls, refused, shadow int64) fleet.Subject {
 		return fleet.Subject{Name: name, Counts: fleet.Counts{Calls: calls, Refused: refused, Shadow: shadow}}
 	}
+	at := time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
+	process := fleet.Process{Host: "h", PID: 7, Program: "shop", At: at, Stats: true}
 	for name, reports := range map[string][]fleet.Report{
 		"nobody": nil,
 		"one":    {{Seconds: 5, Rules: []fleet.RuleCounts{login(10, 0, subject("ann", 10, 0, 0))}}},
@@ -52,8 +56,12 @@ func TestFrames(t *testing.T) {
 			{Name: "\x1b[2J\nlogin", Tag: "\u202e1m\t", Counts: fleet.Counts{Calls: 1, Refused: 1}, Subjects: []fleet.Subject{subject("\x1b]0;x\a\u009b2J\xff", 1, 1, 1)}},
 		}}},
 	} {
-		frame := newFrame("shop", reports, map[named]named{{"p.T.M", "1h:{ip}"}: {"p.T.M#2", "leaky:1h"}})
-		got := frame.text(time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC))
+		var processes []fleet.Process
+		for range reports {
+			processes = append(processes, process)
+		}
+		names := map[named]named{{"p.T.M", "1h:{ip}"}: {"p.T.M#2", "leaky:1h"}}
+		got := newFrame(frameOf{"shop", processes, reports, names, "", "decisions", at, at}).text(0)
 		golden := filepath.Join("testdata", name+".txt")
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
@@ -80,7 +88,6 @@ func requirePrintable(t *testing.T, text string) {
 // top shows the decisions of several processes, and nothing after they have stopped.
 func TestTop(t *testing.T) {
 	server := redistest.Start(t)
-	require(t, server.Addr, done, "No process publishes statistics", "top", "-once")
 	login := ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}
 	for range 2 {
 		f := newFleet(t, server.Addr, redisstore.WithStats())
@@ -89,12 +96,16 @@ func TestTop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var f frame
-	for deadline := time.Now().Add(20 * time.Second); f.Processes < 2 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		text, status := ctl(t, server.Addr, "-json", "top", "-once")
-		if err := json.Unmarshal([]byte(text), &f); err != nil || status != done {
-			t.Fatalf("status %d, error %v: %s", status, err, text)
+	reader := newFleet(t, server.Addr)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if reports, err := redisstore.New(reader.client).Fleet("ratelimit").Reports(t.Context()); err != nil || len(reports) == 2 {
+			break
 		}
+	}
+	var f frame
+	text, status := ctl(t, server.Addr, "-json", "top", "-once")
+	if err := json.Unmarshal([]byte(text), &f); err != nil || status != done {
+		t.Fatalf("status %d, error %v: %s", status, err, text)
 	}
 	if len(f.Rules) != 1 || f.Rules[0].Rule != "login" || len(f.Refused) != 1 || f.Refused[0].Key != "ann" {
 		t.Fatalf("got %+v", f)
@@ -131,22 +142,116 @@ func publish(t *testing.T, client *redis.Client, process, report string) {
 	client.Set(t.Context(), "ratelimit.seen:{ratelimit}:report:"+process, report, time.Minute)
 }
 
-// top prints frames until it is interrupted. Without a terminal, they have no control characters.
+// top prints frames until q is pressed. Without a terminal, they have no control characters.
 func TestTopGoesOn(t *testing.T) {
 	server := redistest.Start(t)
-	ctx, interrupt := context.WithCancel(t.Context())
+	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
+	in, keyboard := io.Pipe()
+	defer in.Close()
 	var out, errs bytes.Buffer
 	frames := writerFunc(func(b []byte) (int, error) {
 		if out.Write(b); strings.Count(out.String(), "prefix ratelimit") == 2 {
-			interrupt()
+			go func() { _, _ = keyboard.Write([]byte("xq")) }()
 		}
 		return len(b), nil
 	})
-	if status := run(ctx, []string{"top", "-every", "1s"}, "redis://"+server.Addr, frames, &errs); status != done || errs.Len() > 0 {
+	if status := run(t.Context(), []string{"top", "-every", "1s"}, env("redis://"+server.Addr), in, frames, &errs); status != done || errs.Len() > 0 {
 		t.Errorf("status %d, %s", status, errs.String())
 	}
 	if text := out.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "\n\n") {
 		t.Errorf("got %q", text)
+	}
+}
+
+// While the server is down, top shows its last frame as stale, and goes on when the server is back.
+func TestTopRetries(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{"login": ruleText(login)})
+	publish(t, f.client, "p", `{"seconds":5,"rules":[{"name":"login","tag":"1h","calls":5}]}`)
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	fresh, stale := 0, 0
+	frames := writerFunc(func(b []byte) (int, error) {
+		switch isStale := strings.Contains(string(b), "STALE"); {
+		case isStale && (stale > 0 || strings.Contains(string(b), "cannot be reached") && strings.Contains(string(b), "login")):
+			stale++
+			server.Restart()
+		case isStale:
+			t.Errorf("got %s", b)
+		case stale > 0:
+			end()
+		default:
+			fresh++
+			server.Stop()
+		}
+		return len(b), nil
+	})
+	if status := run(ctx, []string{"top", "-every", "1s"}, env("redis://"+server.Addr), strings.NewReader(""), frames, frames); status != done || stale == 0 || fresh == 0 {
+		t.Errorf("status %d, %d fresh and %d stale frames", status, fresh, stale)
+	}
+}
+
+// A frame says which processes may be dead, and leaves out the dead. It shows only what the filter matches, in the order of the sorting.
+func TestTopFiltersAndSorts(t *testing.T) {
+	now := time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
+	report := fleet.Report{Seconds: 1, Rules: []fleet.RuleCounts{
+		{Name: "login", Tag: "1h", Counts: fleet.Counts{Calls: 9, Refused: 1}, Subjects: []fleet.Subject{{Name: "ann", Counts: fleet.Counts{Calls: 9, Failed: 2}}}},
+		{Name: "export", Tag: "1h", Counts: fleet.Counts{Calls: 5, Refused: 4, Failed: 3}, Subjects: []fleet.Subject{{Name: "bob", Counts: fleet.Counts{Calls: 5}}}},
+	}}
+	of := frameOf{prefix: "p", reports: []fleet.Report{report}, sort: "decisions", now: now, at: now, processes: []fleet.Process{
+		{Host: "old", At: now.Add(-8 * time.Second)}, {Host: "new", At: now.Add(-6 * time.Second)},
+	}}
+	if f := newFrame(of); len(f.Silent) != 1 || !strings.Contains(f.text(0), "perhaps dead:  0 on old, silent for 8s") {
+		t.Errorf("got %s", f.text(0))
+	}
+	for sort, first := range map[string]string{"decisions": "login", "refused": "export", "failed": "export", "shadow": "export", "rule": "export"} {
+		of.sort = sort
+		if f := newFrame(of); len(f.Rules) != 2 || f.Rules[0].Rule != first || len(f.Failed) != 1 {
+			t.Errorf("by %s: %+v", sort, f)
+		}
+	}
+	for filter, want := range map[string]string{"log": "login ann", "ann": " ann", "zz": " "} {
+		of.filter = filter
+		f := newFrame(of)
+		got := " "
+		for _, r := range f.Rules {
+			got = r.Rule + got
+		}
+		for _, s := range f.Hottest {
+			got += s.Key
+		}
+		if got != want {
+			t.Errorf("filter %q: got %q", filter, got)
+		}
+	}
+}
+
+// Lines are cut to the width of the window, in which some characters take two columns. Numbers stay.
+func TestColumnsFitTheWindow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var lines [][]string
+		for range rapid.IntRange(0, 5).Draw(t, "lines") {
+			lines = append(lines, rapid.SliceOfN(rapid.StringOf(rapid.RuneFrom([]rune("ab漢字é\u0301🙂"))), 1, 4).Draw(t, "cells"))
+		}
+		most := rapid.IntRange(1, 80).Draw(t, "width")
+		for line := range strings.Lines(columns(lines, most)) {
+			if n := width(strings.TrimSuffix(line, "\n")); n > most {
+				t.Fatalf("%q takes %d columns of %d", line, n, most)
+			}
+		}
+	})
+	text := columns([][]string{{"KEY", "NUMBER"}, {strings.Repeat("漢", 64), "1.0"}, {"ann", "22.5"}}, 40)
+	for line := range strings.Lines(text) {
+		if width(line) > 41 || !strings.HasSuffix(line, "NUMBER\n") && !strings.HasSuffix(line, "1.0\n") && !strings.HasSuffix(line, "22.5\n") {
+			t.Errorf("got\n%s", text)
+		}
+	}
+	if rows, columns := terminalSize("24 80"); rows != 24 || columns != 80 {
+		t.Errorf("got %d rows and %d columns", rows, columns)
+	}
+	if got := cutRows("a\nb\nc\n", 3); got != "a\nb\n" {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -35,10 +35,12 @@ type Change struct {
 type Edit struct {
 	Actor    Actor
 	What     string
-	For      time.Duration              // how long the settings hold; 0 leaves their ends
-	Settings []*Setting                 // each replaces the one of its kind, rule and key; a cleared one leaves none. Change sets them to what it wrote
-	Unless   func(before *Setting) bool // nothing changes if this is true of any setting that holds; or nil
-	replaced bool                       // the settings are all that hold: see Import
+	For      time.Duration // how long the settings hold; 0 leaves their ends
+	Settings []*Setting    // each replaces the one of its kind, rule and key; a cleared one leaves none. Change sets them to what it wrote
+	// Each may change each setting before it is written. It gets what it replaces if that holds, or nil. If it returns false, nothing changes.
+	// If others write at the same time, it is called again. Or nil.
+	Each     func(before, s *Setting) bool
+	replaced bool // the settings are all that hold: see Import
 }
 
 // Change makes an edit for all processes, and reports whether it did. This process follows at once.
@@ -105,10 +107,13 @@ func (f *Fleet) plan(e *Edit) (*writing, error) {
 	}
 	for i, s := range edited {
 		before := k.settings[s.Name()]
-		if e.Unless != nil && before != nil && before.holds(now) && e.Unless(before) {
-			return nil, nil
+		if before != nil && !before.holds(now) {
+			before = nil
 		}
 		s = s.copy()
+		if e.Each != nil && !e.Each(before, s) {
+			return nil, nil
+		}
 		s.Until = f.instant(s.Until)
 		w.version++
 		s.version = w.version

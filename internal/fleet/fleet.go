@@ -128,13 +128,16 @@ func (f *Fleet) release() {
 type keys struct{ settings, versions, version, epoch, changes, rules, sets, processes, reports, history string }
 
 func keysOf(prefix string) keys {
-	slot := ":{" + cmp.Or(prefix, "-") + "}:"
+	slot := slotOf(prefix)
 	settings, seen := prefix+".fleet"+slot, prefix+".seen"+slot
 	return keys{
 		settings + "settings", settings + "versions", settings + "version", settings + "epoch", settings + "changes",
 		seen + "rules", seen + "sets", seen + "processes", seen + "report:", seen + "history:",
 	}
 }
+
+// slotOf returns the part of the keys that gives all of them one slot.
+func slotOf(prefix string) string { return ":{" + cmp.Or(prefix, "-") + "}:" }
 
 // ofSettings are the keys whose expiry is that of the settings.
 func (k *keys) ofSettings() []string { return []string{k.settings, k.versions, k.version, k.epoch} }

@@ -27,6 +27,7 @@ type Process struct {
 	Rules   string        `json:"rules,omitempty"`   // identifies the rules that it declares
 	Version int64         `json:"version,omitzero"`  // of the settings that it follows
 	Lost    int           `json:"lost,omitempty"`    // settings that it keeps in force and the store has lost
+	Stats   bool          `json:"stats,omitempty"`   // it publishes statistics
 	Store   string        `json:"store,omitempty"`   // the last error of a decision
 	Setting string        `json:"setting,omitempty"` // the last error of reading settings
 }
@@ -60,7 +61,7 @@ var program = func() (p Process) {
 func (f *Fleet) word() string {
 	p, now := program, f.Now()
 	p.Start, p.At, p.Ahead = now.Add(-time.Since(began)).UTC().Truncate(time.Millisecond), now.UTC().Truncate(time.Millisecond), time.Since(now)
-	p.Version, p.Lost = f.changed.version, f.Status().Lost
+	p.Version, p.Lost, p.Stats = f.changed.version, f.Status().Lost, f.stats != nil
 	if err := f.changed.err; err != nil {
 		p.Setting = printable.Text(err.Error(), 200)
 	}

@@ -39,6 +39,7 @@ const (
 
 // Report counts the decisions that one process made in a span of time.
 type Report struct {
+	Process Process      `json:"-"`
 	Seconds float64      `json:"seconds"`
 	Rules   []RuleCounts `json:"rules"`
 }
@@ -109,13 +110,13 @@ func (f *Fleet) publishReport(ctx context.Context) error {
 func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
 	key := f.slotKey(f.Now())
 	replies, err := f.do(ctx, Command{"HLEN", key})
-	if n, _ := replies[0].(int64); err != nil || n >= 3*MaxReportRules {
+	if n, _ := replies[0].(int64); err != nil || n >= 4*MaxReportRules {
 		return err
 	}
 	commands := []Command{{"PEXPIRE", key, slotLife.Milliseconds()}}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		for kind, n := range map[string]int64{"calls": r.Calls, "refused": r.Refused, "shadow": r.Shadow} {
+		for kind, n := range map[string]int64{"calls": r.Calls, "refused": r.Refused, "shadow": r.Shadow, "failed": r.Failed} {
 			if n > 0 {
 				commands = append(commands, Command{"HINCRBY", key, kind + " " + r.Name + " " + r.Tag, n})
 			}
@@ -185,6 +186,8 @@ func sums(fields []string) (all []RuleCounts) {
 			c.Refused = n
 		case "shadow":
 			c.Shadow = n
+		case "failed":
+			c.Failed = n
 		}
 	}
 	for id, c := range by {
@@ -207,6 +210,7 @@ func (f *Fleet) Reports(ctx context.Context) (reports []Report, err error) {
 		}
 		if text, _ := replies[0].(string); text != "" {
 			if r, err := ParseReport(text); err == nil {
+				r.Process = p
 				reports = append(reports, r)
 			}
 		}

@@ -18,6 +18,7 @@ type Counts struct {
 	Calls   int64 `json:"calls"`
 	Refused int64 `json:"refused,omitempty"` // calls that the rule refused
 	Shadow  int64 `json:"shadow,omitempty"`  // calls that the rule would have refused if it were not in shadow mode
+	Failed  int64 `json:"failed,omitempty"`  // calls that the store failed to decide
 }
 
 // Add adds other to c.
@@ -25,6 +26,7 @@ func (c *Counts) Add(other Counts) {
 	c.Calls += other.Calls
 	c.Refused += other.Refused
 	c.Shadow += other.Shadow
+	c.Failed += other.Failed
 }
 
 // Sketch counts the decisions of one rule, and keeps the subjects with the most decisions. It uses the algorithm Space-Saving

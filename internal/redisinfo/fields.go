@@ -13,3 +13,14 @@ func Fields(text string) map[string]string {
 	}
 	return fields
 }
+
+// List returns the parts of a field such as keys=3,expires=1.
+func List(value string) map[string]string {
+	parts := map[string]string{}
+	for part := range strings.SplitSeq(value, ",") {
+		if name, n, ok := strings.Cut(part, "="); ok {
+			parts[name] = n
+		}
+	}
+	return parts
+}

@@ -53,7 +53,7 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 	t := &table{clock: newClock(now), seed: maphash.MakeSeed()}
 	t.bound.maxKeys, t.bound.maxBytes = maxKeys, maxBytes
 	for i := range t.shards {
-		t.shards[i].start()
+		t.shards[i].chain(fewestHeads)
 	}
 	return &Store{table: t, space: new(space)}
 }
@@ -72,7 +72,8 @@ func (s *Store) setKey(k *key, prefix string, rule *engine.Rule, subject string)
 // Decide implements engine.Store.
 func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, err := s.decide(call)
-	if err != nil && s.makeRoom() {
+	if err != nil {
+		s.sweep(shards)
 		return s.decide(call)
 	}
 	return v, err
@@ -130,30 +131,24 @@ func (s *Store) unlock(w *work) {
 		s.shards[bits.TrailingZeros64(m)].Unlock()
 	}
 	if due {
-		s.expire(&s.shards[s.turn.Add(1)%shards])
+		s.sweep(1)
 	}
 }
 
 // sweepEvery is how many calls of one shard are made before the next shard is swept.
 const sweepEvery = 64
 
-// makeRoom removes expired entries from all shards that may have some, and reports whether it found any.
-func (s *Store) makeRoom() (found bool) {
+// sweep removes some of the expired entries in the next n shards.
+func (s *Store) sweep(n int) {
 	now := s.clock.now()
-	for i := range s.shards {
-		if shard := &s.shards[i]; shard.soonest.Load() <= now && s.expire(shard) > 0 {
-			found = true
-		}
+	for range n {
+		s.expire(&s.shards[s.turn.Add(1)%shards], now)
 	}
-	return found
 }
 
-// expire removes some of the expired entries of a shard, and returns how many.
-func (s *Store) expire(shard *shard) int64 {
-	now := s.clock.now()
+func (s *Store) expire(shard *shard, now int64) {
 	shard.Lock()
 	defer shard.Unlock()
 	removed, bytes := shard.expire(now, 16)
 	s.bound.add(-removed, -bytes)
-	return removed
 }

@@ -32,7 +32,7 @@ type count struct {
 
 // due maps each Lua file to the function that reads its pending permits.
 var due = map[string]func(*count, context.Context) ([]Due, error){
-	"sliding_window": (*count).ofPermits, "window": (*count).ofWindows, "bucket": (*count).ofBucket,
+	"sliding_window": (*count).ofPermits, "window": (*count).ofWindows, "bucket": (*count).ofBucket, "amounts": (*count).ofAmounts,
 }
 
 // Places returns the permits that calls wait for in the count at a key, and the free places in it: permits that calls gave up while others
@@ -40,7 +40,7 @@ var due = map[string]func(*count, context.Context) ([]Due, error){
 func Places(ctx context.Context, client redis.Cmdable, state string, period time.Duration, burst int64) (waiting, free []Due, err error) {
 	parts, _ := key.Split(state)
 	kind, _ := engine.AlgorithmOf(parts.Tag)
-	read := due[kind.Row().Lua]
+	read := due[fileOf(state)]
 	if read == nil {
 		return nil, nil, nil // no call waits
 	}
@@ -74,6 +74,19 @@ func (c *count) free(ctx context.Context, kind engine.Kind) (found []Due, err er
 		found = append(found, c.until(at, permits)...)
 	}
 	return found, err
+}
+
+// fileOf returns the Lua file of the count at a key.
+func fileOf(state string) string {
+	parts, _ := key.Split(state)
+	switch {
+	case strings.HasPrefix(parts.Tag, "distinct:"):
+		return engine.Distinct.Row().Lua
+	case strings.HasPrefix(parts.Tag, engine.Amounts.Row().Tag):
+		return engine.Amounts.Row().Lua
+	}
+	kind, _ := engine.AlgorithmOf(parts.Tag)
+	return kind.Row().Lua
 }
 
 // AlgorithmOf returns how the count at a key counts, such as "fixed-window" or "distinct". It returns "" if the key is not that of a count.
@@ -143,11 +156,17 @@ func (c *count) ofBucket(ctx context.Context) (found []Due, err error) {
 
 // state returns the value of the key, which consists of groups of the given number of bytes, and has a layout up to the newest one.
 func (c *count) state(ctx context.Context, group int, newest byte) (string, error) {
+	text, err := c.text(ctx)
+	return current(text, group, newest), err
+}
+
+// text returns the value of the key, or "" if there is none.
+func (c *count) text(ctx context.Context) (string, error) {
 	text, err := c.client.Get(ctx, c.key).Result()
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
-	return current(text, group, newest), err
+	return text, err
 }
 
 // BlockedUntil returns the time at which a block ends, in microseconds, or 0.

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+)
+
+// shownChanges is how many changes are printed without -n.
+const shownChanges = 20
+
+// printChanges prints the newest changes, of one rule or of all.
+func (t *tool) printChanges(ctx context.Context, args []string) error {
+	all, err := t.fleet.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(c fleet.Change) bool { return len(args) > 0 && settingName(c.Rule) != settingName(args[0]) })
+	all = all[:min(len(all), cmp.Or(t.n, shownChanges))]
+	lines := [][]string{{"AT", "BY", "WHAT", "RULE", "KEY", "BEFORE → AFTER", "REASON"}}
+	for i := range all {
+		c := &all[i]
+		c.Key = key.Shown(c.Key)
+		lines = append(lines, []string{local(c.At), c.By, c.What, c.Rule, keysInWords(c), changeInWords(c), c.Reason})
+	}
+	if len(all) == 0 {
+		lines = [][]string{{"nothing was changed"}}
+	}
+	return t.print(append([]fleet.Change{}, all...), lines...)
+}
+
+func keysInWords(c *fleet.Change) string {
+	if c.Keys > 1 {
+		return counted(int64(c.Keys), "key")
+	}
+	return c.Key
+}
+
+// kindsChanged are the kinds of settings that a change is about. Others are about overrides.
+var kindsChanged = map[string]fleet.Kind{"block": fleet.Block, "unblock": fleet.Block}
+
+// changeInWords says what was set before and after a change, if it is one of a single setting.
+func changeInWords(c *fleet.Change) string {
+	if c.Before == nil && c.After == nil {
+		return ""
+	}
+	kind := cmp.Or(kindsChanged[c.What], fleet.Override)
+	values := func(s *fleet.Setting) *fleet.Values {
+		if s == nil {
+			return nil
+		}
+		return &s.Values
+	}
+	return fmt.Sprintf("%s → %s", valuesInWords(kind, values(c.Before)), valuesInWords(kind, values(c.After)))
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// command is one of the tool's commands.
+type command struct {
+	name      string
+	args      string // one word for each argument; those in brackets may be missing
+	flags     string // the names of its flags
+	short     string // what it does
+	long      string // what else to know
+	run       func(t *tool, ctx context.Context, args []string) error
+	local     bool // it needs no server
+	anyPrefix bool // it does not matter whether programs use the prefix
+}
+
+// commands is the table of commands. Init fills it, because help reads it.
+var commands []command
+
+func init() {
+	commands = []command{
+		{name: "rules", run: (*tool).printRules,
+			short: "rules of programs, as declared and in force"},
+		{name: "inspect", args: "RULE [KEY]", flags: "all shown", run: (*tool).inspect,
+			short: "what is in force for a key, why, and what it has used",
+			long:  "With -all, the only argument is KEY, and every rule that has keys is shown."},
+		{name: "reset", args: "RULE [KEY]", flags: "keys shown reason", run: (*tool).reset,
+			short: "forget what a key has used"},
+		{name: "override set", args: "RULE", flags: "key keys shown limit factor per burst mode for forever replace force reason wait", run: (*tool).setOverride,
+			short: "change a rule, or one key of it, while programs run",
+			long: `An override changes only what its flags say. What an earlier override of the same rule and key says holds on, except with -replace;
+so does its end, without -for and -forever.
+A rule that no program uses is refused, and so is what the rule cannot have, except with -force.`},
+		{name: "override clear", args: "RULE", flags: "key keys shown force reason wait", run: (*tool).clearOverride,
+			short: "end an override"},
+		{name: "override list", args: "[RULE]", run: (*tool).listOverrides,
+			short: "the overrides in force, by whom, why, until when"},
+		{name: "block", args: "RULE [KEY]", flags: "keys shown for force reason wait", run: (*tool).block,
+			short: "refuse a key for some time, up to 30d"},
+		{name: "unblock", args: "RULE [KEY]", flags: "keys shown force reason wait", run: (*tool).unblock,
+			short: "end a block"},
+		{name: "blocked", args: "[RULE]", run: (*tool).printBlocked,
+			short: "the keys that are blocked, by whom, why, until when"},
+		{name: "changes", args: "[RULE]", flags: "n", run: (*tool).printChanges,
+			short: "who changed what, when and why: the newest changes"},
+		{name: "processes", run: (*tool).printProcesses,
+			short: "the processes of the prefix, and what is wrong with them"},
+		{name: "settings export", run: (*tool).exportSettings,
+			short: "overrides and blocks as JSON, for settings import"},
+		{name: "settings import", args: "[FILE]", flags: "reason wait", run: (*tool).importSettings, anyPrefix: true,
+			short: "add what settings export printed; of two, the newer holds",
+			long: `Without FILE, it reads the standard input. Settings that have ended are left out. An import ends the state in which programs keep
+settings that the store has lost; an empty file does only that.`},
+		{name: "top", flags: "once every filter sort", run: (*tool).top,
+			short: "live decisions of programs with redisstore.WithStats()",
+			long:  "Press q to end it."},
+		{name: "acl", flags: "all settings operator", run: (*tool).printACL, anyPrefix: true,
+			short: "the permissions that limiters need on the server",
+			long: `It prints those for the rules that limiters used within a day, and for those in -rules. If there are none, or with -all, it prints
+those for rules of all kinds.`},
+		{name: "doctor", run: (*tool).doctor, anyPrefix: true,
+			short: "what is wrong with the server and the programs, and what to do"},
+		{name: "completion", args: "[SHELL]", run: (*tool).completion, local: true,
+			short: "a script for completion in bash, zsh or fish",
+			long:  `For bash, write source <(ratelimitctl completion bash) into ~/.bashrc.`},
+		{name: "help", args: "[COMMAND] [COMMAND]", run: (*tool).helpFor, local: true,
+			short: "help for a command, such as ratelimitctl help override set"},
+	}
+}
+
+func names() []string {
+	var all []string
+	for _, c := range commands {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+// subcommands returns the second words of the commands with a first word.
+func subcommands(first string) (second []string) {
+	for _, name := range names() {
+		if rest, ok := strings.CutPrefix(name, first+" "); ok {
+			second = append(second, rest)
+		}
+	}
+	return second
+}
+
+// bounds returns how many arguments the command takes.
+func (c *command) bounds() (least, most int) {
+	words := strings.Fields(c.args)
+	least = slices.IndexFunc(words, func(w string) bool { return w[0] == '[' })
+	if least < 0 {
+		least = len(words)
+	}
+	return least, len(words)
+}
+
+// check checks the number of arguments.
+func (c *command) check(args []string) error {
+	least, most := c.bounds()
+	if n := len(args); n < least || n > most {
+		expected := fmt.Sprint(least)
+		if most > least {
+			expected = fmt.Sprintf("%d to %d", least, most)
+		}
+		return misused(fmt.Sprintf("%s: found %s; expected %s", c.name, counted(int64(n), "argument"), expected))
+	}
+	return nil
+}

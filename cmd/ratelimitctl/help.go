@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const usage = `usage: ratelimitctl [flags] COMMAND [flags] [arguments]
+
+`
+
+const moreHelp = `
+KEY is the key that the program uses. Errors and top escape some characters of
+a key, and cut a key of more than 128 bytes. With -shown, KEY is in that form,
+as in inspect -shown login a%7Bb.
+Write -- before a key that begins with -, as in inspect login -- -1001.
+
+If programs hash keys by WithSubjectHash, RATELIMIT_SECRET is their secret.
+
+exit status: 0, or 1 if something failed, or 2 if the command line is wrong
+
+flags of all commands:
+`
+
+// help prints help for a command, or for all.
+func (t *tool) help(c *command) error {
+	if c != nil {
+		fmt.Fprintf(t.stdout, "usage: ratelimitctl %s\n\n%s\n", strings.Join(strings.Fields(c.name+" [flags] "+c.args), " "), c.short)
+		if c.long != "" {
+			fmt.Fprintln(t.stdout, "\n"+c.long)
+		}
+		if c.flags != "" {
+			fmt.Fprintln(t.stdout, "\nflags:")
+			printFlags(t.stdout, c.flags)
+		}
+		_, err := fmt.Fprintln(t.stdout, "\nratelimitctl -h shows the flags of all commands")
+		return err
+	}
+	var lines [][]string
+	for _, c := range commands {
+		lines = append(lines, []string{"  " + strings.TrimSpace(c.name+" "+c.args), c.short})
+	}
+	fmt.Fprint(t.stdout, usage, columns(lines, 0), moreHelp)
+	printFlags(t.stdout, common)
+	_, err := fmt.Fprintln(t.stdout, "\nratelimitctl help COMMAND shows the other flags of a command")
+	return err
+}
+
+// printFlags prints the flags of the given names. They are those of no command line, because a default must not show a password.
+func printFlags(w io.Writer, names string) {
+	flags := new(options).flagSet("", names)
+	flags.SetOutput(w)
+	flags.PrintDefaults()
+}
+
+// helpFor prints help for the command that the arguments name.
+func (t *tool) helpFor(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return t.help(nil)
+	}
+	if len(args) == 1 && subcommands(args[0]) != nil {
+		for i, second := range subcommands(args[0]) {
+			if i > 0 {
+				fmt.Fprintln(t.stdout)
+			}
+			if err := t.helpFor(ctx, []string{args[0], second}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	c, rest, err := find(args)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
+		return misused(fmt.Sprintf("help: found %q after a whole command", rest[0]))
+	}
+	return t.help(c)
+}
+
+const bash = `_ratelimitctl() { COMPREPLY=($(COMP_LINE="$COMP_LINE" COMP_POINT="$COMP_POINT" ratelimitctl completion)); }
+complete -F _ratelimitctl ratelimitctl
+`
+
+// scripts are the completion scripts of shells. They run "ratelimitctl completion" with the line in COMP_LINE.
+var scripts = map[string]string{
+	"bash": bash,
+	"zsh":  "autoload -U +X bashcompinit && bashcompinit\n" + bash,
+	"fish": "complete -c ratelimitctl -f -a '(env COMP_LINE=(commandline -cp | string collect) ratelimitctl completion)'\n",
+}
+
+// completionTime is how long completion waits for the names of rules.
+const completionTime = time.Second
+
+// completion prints the script of a shell, or, for a script, the words that can complete a line.
+func (t *tool) completion(ctx context.Context, args []string) error {
+	if line := t.env("COMP_LINE"); line != "" {
+		if n, err := strconv.Atoi(t.env("COMP_POINT")); err == nil && n >= 0 && n < len(line) {
+			line = line[:n] // up to the cursor
+		}
+		ctx, cancel := context.WithTimeout(ctx, completionTime)
+		defer cancel()
+		for _, word := range t.complete(ctx, line) {
+			fmt.Fprintln(t.stdout, shown(word))
+		}
+		return nil
+	}
+	script := ""
+	if len(args) > 0 {
+		script = scripts[args[0]]
+	}
+	if script == "" {
+		return misused("completion: expected bash, zsh or fish")
+	}
+	_, err := io.WriteString(t.stdout, script)
+	return err
+}
+
+// complete returns the words that can be the last one of a line.
+func (t *tool) complete(ctx context.Context, line string) (found []string) {
+	words, last := strings.Fields(line), ""
+	if !strings.HasSuffix(line, " ") && len(words) > 0 {
+		last, words = words[len(words)-1], words[:len(words)-1]
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	for _, word := range t.following(ctx, words, last) {
+		if strings.HasPrefix(word, last) {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// following returns the words that can follow others: flags, commands, or names of rules.
+func (t *tool) following(ctx context.Context, words []string, last string) (all []string) {
+	before := &tool{env: t.env}
+	c, args, err := before.parse(words[1:])
+	more := subcommands(words[len(words)-1])
+	switch {
+	case strings.HasPrefix(last, "-"):
+		names := common
+		if c != nil {
+			names += " " + c.flags
+		}
+		for _, name := range strings.Fields(names) {
+			all = append(all, "-"+name)
+		}
+	case c == nil || c.name == "help":
+		if more == nil {
+			more = firstWords()
+		}
+		return more
+	case err == nil && len(args) == 0 && strings.Contains(c.args, "RULE"):
+		return before.ruleNames(ctx)
+	}
+	return all
+}
+
+// firstWords returns the first words of the commands.
+func firstWords() (all []string) {
+	for _, name := range names() {
+		first, _, _ := strings.Cut(name, " ")
+		all = append(all, first)
+	}
+	return slices.Compact(all)
+}
+
+// ruleNames returns the names of the rules, or nothing if the server does not answer.
+func (t *tool) ruleNames(ctx context.Context) (all []string) {
+	if t.connect(ctx) != nil {
+		return nil
+	}
+	defer t.client.Close()
+	rules, _ := t.limiter.Rules(ctx)
+	for _, r := range rules {
+		all = append(all, r.Name)
+	}
+	return slices.Compact(all)
+}

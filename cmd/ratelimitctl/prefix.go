@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+)
+
+// checkPrefix returns an error that names the prefixes on the server if programs use none by this name. If the store lost its settings, it says so.
+func (t *tool) checkPrefix(ctx context.Context) error {
+	exists, err := t.fleet.Exists(ctx)
+	switch {
+	case err != nil:
+		if wrong := t.sentinel(ctx); wrong != nil {
+			return wrong
+		}
+		return err
+	case exists:
+		return t.warnOfLoss(ctx)
+	}
+	all, err := t.prefixes(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("no program uses prefix %q; the others on this server are unknown: %w", t.prefix, err)
+	case len(all) == 0:
+		return errors.New("no prefix on this server")
+	}
+	return fmt.Errorf("no program uses prefix %q; on this server there is %s: see -prefix", t.prefix, strings.Join(all, ", "))
+}
+
+// prefixes returns the prefixes on the server, as far as a bounded search finds them.
+func (t *tool) prefixes(ctx context.Context) ([]string, error) {
+	found := map[string]bool{}
+	var mu sync.Mutex
+	err := t.eachServer(ctx, func(ctx context.Context, p *patient) error {
+		for _, pattern := range fleet.Patterns {
+			keys, _, err := p.scan(ctx, pattern, maxSample)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			for _, k := range keys {
+				if prefix, ok := fleet.PrefixOf(k); ok {
+					found[shown(prefix)] = true
+				}
+			}
+			mu.Unlock()
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// eachServer calls look for the server, or for each master of a cluster, perhaps at the same time.
+func (t *tool) eachServer(ctx context.Context, look func(context.Context, *patient) error) error {
+	cluster, ok := t.client.(*redis.ClusterClient)
+	if !ok {
+		return look(ctx, &patient{UniversalClient: t.client, tool: t})
+	}
+	return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+		return look(ctx, &patient{UniversalClient: master, tool: t, name: master.Options().Addr})
+	})
+}
+
+// warnOfLoss says on the standard error if the store lost settings that processes still apply.
+func (t *tool) warnOfLoss(ctx context.Context) error {
+	processes, err := t.fleet.Processes(ctx)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, p := range processes {
+		if p.Lost > 0 {
+			n++
+		}
+	}
+	if n > 0 {
+		apply := "processes still apply theirs"
+		if n == 1 {
+			apply = "process still applies its own"
+		}
+		fmt.Fprintf(t.stderr, "the store lost its settings; %d %s: run settings import with a file of settings export, or with an empty one\n", n, apply)
+	}
+	return nil
+}

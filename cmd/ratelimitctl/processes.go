@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+)
+
+// shownProcess is a process as JSON.
+type shownProcess struct {
+	fleet.Process
+	Ahead string `json:"ahead,omitempty"` // how far its clock is ahead of the store's
+	Late  bool   `json:"late,omitempty"`  // it does not follow the newest setting yet
+}
+
+// printProcesses prints the processes of the prefix.
+func (t *tool) printProcesses(ctx context.Context, _ []string) error {
+	if err := t.fleet.Follow(ctx); err != nil {
+		return err
+	}
+	all, behind, err := t.fleet.Behind(ctx)
+	if err != nil {
+		return err
+	}
+	late := map[string]bool{}
+	for _, p := range behind {
+		late[p.ID] = true
+	}
+	lines, shown := [][]string{{"HOST", "PID", "PROGRAM", "BUILD", "SINCE", "LAST WORD", "SETTINGS", "CLOCK", "WRONG"}}, []shownProcess{}
+	for _, p := range all {
+		row := shownProcess{Process: p, Late: late[p.ID]}
+		if p.Ahead.Abs() >= maxSkew {
+			row.Ahead = p.Ahead.Round(time.Millisecond).String()
+		}
+		shown = append(shown, row)
+		lines = append(lines, []string{p.Host, fmt.Sprint(p.PID), p.Program, p.Build, local(p.Start), ago(t.fleet.Now().Sub(p.At)), row.settings(), row.clock(), row.wrong()})
+	}
+	if len(all) == 0 {
+		lines = [][]string{{"no process of this prefix runs"}}
+	}
+	return t.print(shown, lines...)
+}
+
+func ago(d time.Duration) string { return fmt.Sprintf("%.0fs ago", max(0, d.Seconds())) }
+
+func (p *shownProcess) settings() string {
+	switch {
+	case p.Lost > 0:
+		return fmt.Sprintf("%d that the store lost", p.Lost)
+	case p.Late:
+		return "older ones"
+	}
+	return "current"
+}
+
+func (p *shownProcess) clock() string {
+	if p.Ahead == "" {
+		return "right"
+	}
+	if strings.HasPrefix(p.Ahead, "-") {
+		return p.Ahead[1:] + " behind"
+	}
+	return p.Ahead + " ahead"
+}
+
+// wrong returns its last errors.
+func (p *shownProcess) wrong() string {
+	var texts []string
+	for _, text := range []string{p.Store, p.Setting} {
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}

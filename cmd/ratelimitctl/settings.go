@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// exported is a setting in the output of settings export. Subject is nil if the setting is for all keys.
+type exported struct {
+	Kind    fleet.Kind `json:"kind"`
+	Rule    string     `json:"rule"`
+	Subject *string    `json:"subject,omitempty"` // in the form of keys: hashed if programs hash keys
+	fleet.Values
+}
+
+// exportSettings prints the settings in force as JSON.
+func (t *tool) exportSettings(ctx context.Context, _ []string) error {
+	settings, err := t.fleet.List(ctx)
+	if err != nil {
+		return err
+	}
+	all := []exported{}
+	for _, s := range settings {
+		if s.EndedAt(t.fleet.Now()) {
+			continue
+		}
+		e := exported{Kind: s.Kind, Rule: s.Rule, Values: s.Values}
+		if !s.AllKeys {
+			e.Subject = &s.Key
+		}
+		all = append(all, e)
+	}
+	if err := t.printJSON(all); err != nil {
+		return err
+	}
+	return t.malformed()
+}
+
+// maxImport bounds an import, in bytes.
+const maxImport = 2 * fleet.MaxSettings * fleet.MaxText
+
+// importSettings adds exported settings to those of the store.
+func (t *tool) importSettings(ctx context.Context, args []string) error {
+	name := "-"
+	if len(args) > 0 {
+		name = args[0]
+	}
+	actor, err := t.actor()
+	if err != nil {
+		return err
+	}
+	settings, err := t.readSettings(name)
+	if err != nil {
+		return misused(fmt.Sprintf("settings import: %s: %v", name, err))
+	}
+	before, err := t.fleet.List(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.fleet.Import(ctx, actor, settings); err != nil {
+		return err
+	}
+	after, err := t.fleet.List(ctx)
+	if err != nil {
+		return err
+	}
+	where, err := t.whereInForce(ctx)
+	if err != nil {
+		return err
+	}
+	found := map[string]int{"imported": len(settings), "before": len(before), "after": len(after)}
+	return t.print(found, []string{fmt.Sprintf("%d imported; the store had %s and has %d", len(settings), counted(int64(len(before)), "setting"), len(after))}, []string{where})
+}
+
+// readSettings reads and checks exported settings. An empty file has none.
+func (t *tool) readSettings(name string) (all []*fleet.Setting, err error) {
+	in, err := t.input(name)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, maxImport+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxImport:
+		return nil, fmt.Errorf("found over %d bytes", maxImport)
+	case strings.TrimSpace(string(text)) == "":
+		return nil, nil
+	}
+	var read []exported
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&read); err != nil {
+		return nil, fmt.Errorf("%w; expected the output of settings export", err)
+	}
+	for i, e := range read {
+		s := &fleet.Setting{Kind: e.Kind, Rule: e.Rule, AllKeys: e.Subject == nil, Values: e.Values}
+		if e.Subject != nil {
+			s.Key = *e.Subject
+		}
+		if err := checkImported(s); err != nil {
+			return nil, fmt.Errorf("setting %d: %w", i+1, err)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// checkImported returns what is wrong with an imported setting.
+func checkImported(s *fleet.Setting) error {
+	_, known := settingWords[s.Kind]
+	switch {
+	case !known:
+		return fmt.Errorf("kind: found %q; expected override or block", s.Kind)
+	case s.AllKeys != (s.Key == "") || s.Key != "" && key.Shown(s.Key) != "" && !key.IsEscaped(s.Key):
+		return fmt.Errorf("subject: found %q; expected one in the form of keys", s.Key)
+	case s.Kind != fleet.Override && (s.AllKeys || s.Until.IsZero()):
+		return errors.New("a subject and until are needed")
+	case (fleet.Actor{By: s.By, Reason: s.Reason}).Check() != "":
+		return errors.New("by or reason: " + fleet.Actor{By: s.By, Reason: s.Reason}.Check())
+	}
+	v := ratelimit.Override{Limit: new(int64)} // a block changes nothing, but its rule must have a name
+	if s.Kind == fleet.Override {
+		var err error
+		if v, err = overrideOf(s); err != nil {
+			return err
+		}
+	}
+	return ratelimit.New(memstore.New()).Overrides().SetLocal(s.Rule, v)
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// What is exported can be imported elsewhere, and is then the same. Of two, the newer holds.
+func TestExportAndImport(t *testing.T) {
+	from, to := redistest.Start(t), redistest.Start(t)
+	shared := ratelimit.Rule{Name: "shared", Limit: 5, Per: time.Hour}
+	for _, server := range []*redistest.Server{from, to} {
+		newFleet(t, server.Addr).known(map[string]string{"l": ruleText(login), "s": ruleText(shared), "b": ruleText(bucket)})
+	}
+	require(t, to.Addr, done, "limit=1", "override", "set", "login", "-limit", "1", "-forever", "-reason", "older")
+	require(t, to.Addr, done, "limit=1", "override", "set", "bucket", "-limit", "1", "-forever", "-reason", "only here")
+	for _, command := range []string{
+		"override set login -limit 9 -for 1h -reason sale", "override set login -key a{b -factor 0.5 -mode shadow -forever",
+		"block login eve -for 1d -reason abuse", "block shared -for 1h", "override set login -key gone -limit 1 -for 1h", "override clear login -key gone",
+	} {
+		require(t, from.Addr, done, "→", strings.Fields(command)...)
+	}
+	exported, status := ctl(t, from.Addr, "settings", "export")
+	if status != done || strings.Count(exported, `"rule"`) != 4 {
+		t.Fatalf("exported is %s", exported)
+	}
+	text, status := ctlWith(t, env("redis://"+to.Addr), exported, "settings", "import", "-reason", "moved")
+	if status != done || !strings.Contains(text, "4 imported; the store had 2 settings and has 5") {
+		t.Errorf("status %d, %s", status, text)
+	}
+	all, _ := ctl(t, to.Addr, "settings", "export")
+	if strings.Count(all, `"rule"`) != 5 || !strings.Contains(all, "only here") || strings.Contains(all, "older") {
+		t.Errorf("got %s", all)
+	}
+	file := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.WriteFile(file, []byte(exported), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	require(t, to.Addr, done, "4 imported; the store had 5 settings and has 5", "settings", "import", file)
+	if again, _ := ctl(t, to.Addr, "settings", "export"); again != all {
+		t.Errorf("a second import changes\n%s\nto\n%s", all, again)
+	}
+	require(t, to.Addr, done, "5 keys", "changes")
+}
+
+func TestBadImports(t *testing.T) {
+	server := redistest.Start(t)
+	for text, want := range map[string]string{
+		"{":                  "expected the output of settings export",
+		`[{"kinds":"x"}]`:    `unknown field "kinds"`,
+		`[{"kind":"x"}]`:     `setting 1: kind: found "x"; expected override or block`,
+		`[{"kind":"block"}]`: "setting 1: a subject and until are needed",
+		`[{"kind":"block","rule":"a","subject":"b"}]`:                                        "a subject and until are needed",
+		`[{"kind":"block","rule":"a:b","subject":"b","until":"2999-01-01T00:00:00Z"}]`:       "name: found",
+		`[{"kind":"override","rule":"a"}]`:                                                   "found no change",
+		`[{"kind":"override","rule":"a","subject":"a{b","limit":1}]`:                         `subject: found "a{b"`,
+		`[{"kind":"override","rule":"a","limit":-1}]`:                                        "expected 0 to",
+		`[{"kind":"override","rule":"a","limit":1,"by":"` + strings.Repeat("x", 201) + `"}]`: "by or reason: found 201 bytes",
+	} {
+		got, status := ctlWith(t, env("redis://"+server.Addr), text, "settings", "import")
+		if status != misuse || !strings.Contains(got, want) {
+			t.Errorf("%s: status %d, %s", text, status, got)
+		}
+	}
+}
+
+// After the store has lost its settings, the tool says so until an import, and changes nothing by itself.
+func TestLostSettings(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.allow(1, login, "ann")
+	until(t, func() bool { text, _ := ctl(t, server.Addr, "processes"); return strings.Count(text, "\n") == 2 })
+	require(t, server.Addr, done, "in force in 1 process\n", "override", "set", "login", "-limit", "9", "-for", "1h", "-wait")
+	backup, _ := ctl(t, server.Addr, "settings", "export")
+	const said = "the store lost its settings; 1 process still applies its own"
+	for _, in := range []string{"", backup} {
+		server.Restart()
+		until(t, func() bool { text, _ := ctl(t, server.Addr, "override", "list"); return strings.Contains(text, said) })
+		require(t, server.Addr, done, said, "rules")
+		require(t, server.Addr, done, "1 that the store lost", "processes")
+		found, _ := examined(t, server.Addr)
+		requireFinding(t, found, "settings", warn, "the store lost its settings")
+		text, status := ctlWith(t, env("redis://"+server.Addr), in, "settings", "import", "-wait")
+		if status != done || !strings.Contains(text, "in force in 1 process\n") {
+			t.Errorf("status %d, %s", status, text)
+		}
+		until(t, func() bool { text, _ := ctl(t, server.Addr, "processes"); return !strings.Contains(text, said) })
+		rule, err := f.RuleFor(ratelimit.Request{Rule: login, Key: "ann"})
+		if want := map[bool]int64{true: 5, false: 9}[in == ""]; err != nil || rule.Limit != want {
+			t.Errorf("limit %d, error %v; want %d", rule.Limit, err, want)
+		}
+		require(t, server.Addr, done, "limit=9", "override", "set", "login", "-limit", "9", "-for", "1h", "-wait")
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come about")
+		}
+	}
+}
+
+// A wrong prefix is an error that names the others. So is an empty server.
+func TestPrefixes(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	for _, c := range commands {
+		if !c.local && !c.anyPrefix {
+			require(t, server.Addr, failed, "no prefix on this server", example(&c)...)
+		}
+	}
+	declare(t, f.client, "shop", ruleText(login))
+	declare(t, f.client, "a%7Bb", ruleText(login))
+	for _, c := range commands {
+		if !c.local && !c.anyPrefix {
+			require(t, server.Addr, failed, `no program uses prefix "ratelimit"; on this server there is a%7Bb, shop: see -prefix`, example(&c)...)
+		}
+	}
+	text, status := ctlWith(t, env("redis://"+server.Addr, "RATELIMIT_PREFIX", "a{b"), "", "rules")
+	if status != done || !strings.Contains(text, "login") {
+		t.Errorf("status %d, %s", status, text)
+	}
+	server.Do("ACL SETUSER default -scan")
+	require(t, server.Addr, failed, "the others on this server are unknown", "rules")
+}
+
+// During a rollout, rules shows what each part of the processes declares, beside what is in force.
+func TestRulesDuringARollout(t *testing.T) {
+	server := redistest.Start(t)
+	var programs []*program
+	for _, limit := range []int64{10, 100, 100} {
+		f := newFleet(t, server.Addr)
+		programs = append(programs, f)
+		f.allow(1, ratelimit.Rule{Name: "search", Key: "{user}", Limit: limit, Per: time.Minute}, "ann")
+	}
+	until(t, func() bool {
+		text, _ := ctl(t, server.Addr, "rules")
+		return strings.Contains(text, "search  10 (1 process), 100 (2) per minute  -  ")
+	})
+	require(t, server.Addr, done, "", "override", "set", "search", "-limit", "50", "-mode", "shadow", "-for", "1h")
+	require(t, server.Addr, done, "", "override", "set", "search", "-key", "bob", "-limit", "500", "-for", "1h")
+	require(t, server.Addr, done, "", "block", "search", "eve", "-for", "1h")
+	require(t, server.Addr, done, "100 (2) per minute  50 per minute; 1 key overridden; 1 key blocked  {user}  shadow", "rules")
+	text, _ := ctl(t, server.Addr, "-json", "rules")
+	var shown []shownRule
+	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || shown[0].Limits[10] != 1 || *shown[0].InForce.Limit != 50 || shown[0].Per != "1m" {
+		t.Errorf("got %s", text)
+	}
+	_ = programs
+}
+
+// processes shows what is wrong with each of them.
+func TestProcesses(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{"login": ruleText(login)})
+	require(t, server.Addr, done, "no process of this prefix runs", "processes")
+	for id, p := range map[string]fleet.Process{
+		"a": {Host: "web1", PID: 7, Program: "shop", Build: "v1", Ahead: 2 * time.Hour},
+		"b": {Host: "web2", PID: 8, Program: "shop", Build: "v2", Store: "use redis.NewClusterClient: MOVED", Ahead: -time.Minute},
+		"c": {Host: "web3", PID: 9, Program: "desk", Build: "v1", Setting: "NOPERM", Lost: 3},
+	} {
+		p.At = time.Now().UTC()
+		word, _ := json.Marshal(p)
+		f.client.HSet(t.Context(), "ratelimit.seen:{ratelimit}:processes", id, word)
+	}
+	text, status := ctl(t, server.Addr, "processes")
+	for _, want := range []string{"2h0m0s ahead", "1m0s behind", "MOVED", "NOPERM", "3 that the store lost", "current"} {
+		if status != done || !strings.Contains(text, want) {
+			t.Errorf("status %d, no %q:\n%s", status, want, text)
+		}
+	}
+	found, status := examined(t, server.Addr)
+	requireFinding(t, found, "processes", fine, "3 processes of prefix ratelimit")
+	requireFinding(t, found, "builds", warn, "shop: v1 (1), v2 (1): where their limits differ")
+	requireFinding(t, found, "clocks", warn, "shop 7 on web1: its clock is 2h ahead of the server's")
+	requireFinding(t, found, "decisions", bad, "Make its client with redis.NewClusterClient")
+	requireFinding(t, found, "settings", warn, "desk 9 on web3: NOPERM")
+	if status != failed {
+		t.Errorf("status %d", status)
+	}
+}

@@ -1,0 +1,65 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Patterns are glob patterns of the keys that the fleets of all prefixes have.
+var Patterns = []string{"*.fleet:{*}:*", "*.seen:{*}:*"}
+
+// PrefixOf returns the prefix of the fleet that has a key. It reports false if no fleet has it.
+func PrefixOf(key string) (prefix string, ok bool) {
+	head, _, _ := strings.Cut(key, ":{")
+	prefix, ok = strings.CutSuffix(head, ".fleet")
+	if !ok {
+		prefix, ok = strings.CutSuffix(head, ".seen")
+	}
+	return prefix, ok && strings.HasPrefix(key, head+slotOf(prefix))
+}
+
+// Exists reports whether the store knows anything of this fleet: its rules, processes, settings or changes.
+func (f *Fleet) Exists(ctx context.Context) (bool, error) {
+	return alone(ctx, f, func() (bool, error) {
+		replies, err := f.do(ctx, Command{"HLEN", f.keys.sets}, Command{"HLEN", f.keys.processes}, Command{"MGET", f.keys.epoch, f.keys.version},
+			Command{"LRANGE", f.keys.changes, 0, 0})
+		if err != nil {
+			return false, err
+		}
+		epoch, version := looked(replies[2])
+		return replies[0] != int64(0) || replies[1] != int64(0) || epoch != "" || version != 0 || len(texts(replies[3])) > 0, nil
+	})
+}
+
+// Behind returns the processes, and those of them that do not say yet that they follow the newest setting that this one knows.
+func (f *Fleet) Behind(ctx context.Context) (all, behind []Process, err error) {
+	if all, err = f.Processes(ctx); err != nil {
+		return nil, nil, err
+	}
+	version, err := alone(ctx, f, func() (int64, error) { return f.changed.version, nil })
+	for _, p := range all {
+		if p.Version < version {
+			behind = append(behind, p)
+		}
+	}
+	return all, behind, err
+}
+
+// Shared returns the programs that share counts by chance: each declares a rule without a name that another declares as well.
+func (f *Fleet) Shared(ctx context.Context) ([]string, error) {
+	return alone(ctx, f, func() ([]string, error) {
+		sets, err := f.sets(ctx, false)
+		by, shared := map[string]string{}, map[string]bool{}
+		for _, s := range sets {
+			for _, id := range s.Unnamed {
+				if other, ok := by[id]; ok && other != s.Program {
+					shared[other], shared[s.Program] = true, true
+				}
+				by[id] = s.Program
+			}
+		}
+		return slices.Sorted(maps.Keys(shared)), err
+	})
+}
