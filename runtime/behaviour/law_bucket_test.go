@@ -61,8 +61,8 @@ func (l bucketLaw) earliest(h history, now, from int64, q ask) int64 {
 	if !l.prepays() {
 		needed += q.cost
 	}
-	tat := l.replay(h, now).tat
-	return max(from, roundUp(tat.Add(tat, refill(l.rule, needed))).Num().Int64())
+	b := l.replay(h, now)
+	return max(from, b.cut, roundUp(b.tat.Add(b.tat, refill(l.rule, needed))).Num().Int64())
 }
 
 // keeps is true only at the time at which the bucket itself would admit the call. So a call that waits for another rule does not delay everybody.
@@ -93,11 +93,12 @@ func cold(w, stored, taken *big.Rat) *big.Rat {
 }
 
 // A bucket is full again at tat, at its limit. A warm-up has stored this much idle time until then. last is the time of the last charge, or of
-// the first call at the limit if that is later.
+// the first call at the limit if that is later. After a raise of the limit, oldFull is when the bucket would have been full without it. If the
+// limit is lowered before that, or changes while calls wait, it holds from cut on: no call passes before, and no charge from before comes back.
 type bucket struct {
-	tat, stored *big.Rat
-	rule        ratelimit.Rule
-	last        int64
+	tat, stored        *big.Rat
+	rule               ratelimit.Rule
+	last, cut, oldFull int64
 }
 
 // replay computes a bucket from the history of its calls.
@@ -122,7 +123,9 @@ func (l bucketLaw) replay(h history, now int64) bucket {
 
 func (b bucket) charge(e event) bucket {
 	b = b.of(e.rule, e.now).idle(e.now)
-	b.last = max(b.last, e.at)
+	if b.last = max(b.last, e.at); b.oldFull <= e.now {
+		b.cut, b.oldFull = 0, 0
+	}
 	b.tat = new(big.Rat).Add(b.tat, refill(e.rule, e.cost))
 	if e.extra != nil {
 		b.tat.Add(b.tat, e.extra)
@@ -137,7 +140,7 @@ func (b bucket) putBack(e event) bucket {
 	own, last, extra, taken := e.rule, b.last, e.extra, e.taken
 	own.Limit = b.rule.Limit
 	switch {
-	case floor(b.tat).Cmp(instantOf(e.now)) < 0, own.Limit != e.rule.Limit && bucketLaw{own}.prepays():
+	case floor(b.tat).Cmp(instantOf(e.now)) < 0, e.at < b.cut, own.Limit != e.rule.Limit && bucketLaw{own}.prepays():
 		return b
 	case extra == nil:
 		extra, taken = new(big.Rat), new(big.Rat)
@@ -153,9 +156,12 @@ func (b bucket) putBack(e event) bucket {
 		return b
 	}
 	b.tat = lost.Add(lost, b.tat).Sub(lost, refill(own, e.cost)).Sub(lost, extra)
+	if cut := instantOf(b.cut); floor(b.tat).Cmp(cut) < 0 {
+		b.tat = cut
+	}
 	b.stored = least(b.most(), new(big.Rat).Add(b.stored, taken))
-	if b.rule.Warmup == 0 && roundUp(b.tat).Cmp(instantOf(e.now)) <= 0 {
-		b.tat = new(big.Rat) // nothing is left of it
+	if b.rule.Warmup == 0 && roundUp(b.tat).Cmp(instantOf(e.now)) <= 0 && b.oldFull <= e.now {
+		b.tat, b.cut = new(big.Rat), 0 // nothing is left of it
 	}
 	return b
 }
@@ -174,6 +180,12 @@ func (b bucket) of(rule ratelimit.Rule, now int64) bucket {
 	}
 	if law := (bucketLaw{rule}); law.prepays() {
 		from = max(from, roundUp(new(big.Rat).Sub(b.tat, refill(old, law.burst()))).Num().Int64())
+	}
+	if cuts := from > now || rule.Limit < old.Limit && b.oldFull > now; rule.Warmup == 0 && (cuts || rule.Limit > old.Limit) {
+		b.oldFull = max(b.oldFull, roundUp(b.tat).Num().Int64())
+		if cuts {
+			b.cut = max(from, now)
+		}
 	}
 	lacks := new(big.Rat).Sub(b.tat, instantOf(from))
 	if lacks.Sign() > 0 {

@@ -321,9 +321,9 @@ func remaining(law law, h history, now int64, q ask) int64 {
 	}
 	if bucket, ok := law.(bucketLaw); ok && most > 0 {
 		most = max(1, bucket.burst())
-		tat := bucket.replay(h, now).tat
+		b := bucket.replay(h, now)
 		earliest = func(cost int64) int64 {
-			return roundUp(new(big.Rat).Add(tat, refill(bucket.rule, cost-most))).Num().Int64()
+			return max(b.cut, roundUp(new(big.Rat).Add(b.tat, refill(bucket.rule, cost-most))).Num().Int64())
 		}
 	}
 	return int64(sort.Search(int(most), func(i int) bool { return earliest(int64(i)+1) > now }))

@@ -9,9 +9,14 @@ import (
 // bucket is the generic cell rate algorithm (ITU-T I.371). Its state is the time at which the bucket is full again, which I.371 calls the
 // theoretical arrival time: full + parts/limit microseconds. limit is that of the last ask. The fraction keeps rounding errors from adding
 // up. last is the time of the last charge, or of the first ask at limit if that is later. A call that waits is charged at its place.
+//
+// After a raise of the limit, oldFull is when the bucket would have been full without it. If the limit is lowered before that, or changes while
+// calls wait, cut is from when on the present limit holds. No call is admitted before. The bucket may have gained what was charged before cut
+// faster than at the limit of the charge and the present one, so nothing of that comes back.
 type bucket struct {
 	full, last   int64
 	parts, limit int32
+	cut, oldFull int64
 }
 
 func newBucket(*Rule) State { return &bucket{full: longAgo} }
@@ -92,7 +97,18 @@ func (b bucket) at(c *Claim, now int64) bucket {
 		whole, parts = mulDiv(b.full-from, limit, int64(b.parts), c.Limit)
 		whole += from
 	}
-	return bucket{whole, max(b.last, now), int32(parts), int32(c.Limit)}
+	a := bucket{whole, max(b.last, now), int32(parts), int32(c.Limit), b.cut, b.oldFull}
+	if c.Rule.Kind == Warmup { // all its missing permits are a debt
+		return a
+	}
+	cuts := from > now || c.Limit < limit && b.oldFull > now
+	if cuts {
+		a.cut = max(from, now)
+	}
+	if cuts || c.Limit > limit {
+		a.oldFull = max(b.oldFull, b.whole())
+	}
+	return a
 }
 
 // longest is the longest time that a bucket may take to fill: a hundred years, in microseconds.
@@ -142,7 +158,7 @@ func (b *bucket) lacks(c *Claim, needed, now, from int64) int64 {
 		x, y = now, 0
 	}
 	x, y = c.gain(x, y, needed)
-	return max(from, x+min(y, 1))
+	return max(from, x+min(y, 1), a.cut)
 }
 
 func (b *bucket) Earliest(c *Claim, n, now, from int64) int64 {
@@ -180,7 +196,10 @@ func (b *bucket) add(c *Claim, n, now, from int64) {
 		x, y = from, 0
 	}
 	x, y = c.gain(x, y, n)
-	*b = bucket{x, max(b.last, from), int32(y), int32(c.Limit)}
+	b.full, b.last, b.parts, b.limit = x, max(b.last, from), int32(y), int32(c.Limit)
+	if b.oldFull <= from {
+		b.cut, b.oldFull = 0, 0
+	}
 }
 
 func (b *bucket) Charge(c *Claim, n, now int64) {
@@ -204,7 +223,7 @@ func (b *bucket) own(c *Claim) Claim {
 }
 
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
-	if b.subtract(c, n, now) && b.whole() <= now {
+	if b.subtract(c, n, now) && max(b.whole(), b.oldFull) <= now {
 		*b = bucket{full: longAgo}
 	}
 }
@@ -224,20 +243,23 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	if !isLast {
 		lost = MulDiv(max(0, b.last-c.At), max(own.Limit, c.Limit), own.Limit)
 	}
-	if lost > worth {
+	if lost > worth || !isLast && c.At < b.cut {
 		return false
 	}
 	x, y := own.gain(b.full-extra+lost, int64(b.parts), -n)
+	if x < b.cut {
+		x, y = b.cut, 0
+	}
 	b.full, b.parts = x, int32(y)
 	if isLast { // the place before is not later than that of a single permit
 		x, y = own.gain(x, y, c.needed(1)-1)
-		b.last = min(b.last, max(now, x+min(y, 1)))
+		b.last = min(b.last, max(now, b.cut, x+min(y, 1)))
 	}
 	return true
 }
 
-func (b *bucket) Expiry(*Rule) int64 { return b.whole() + remembered }
+func (b *bucket) Expiry(*Rule) int64 { return max(b.whole(), b.oldFull) + remembered }
 
-func (b *bucket) Size() int64 { return 24 }
+func (b *bucket) Size() int64 { return 40 }
 
 func (b *bucket) Grows(*Claim, int64) int64 { return 0 }

@@ -4,7 +4,7 @@ package engine
 // numbers mean depends on the kind of the rule, which is not part of the Record.
 type Record struct {
 	numbers [3]int64 // a bucket's full, last, and parts and limit in one; or a window's start, stop and used
-	cell    *Cell    // not nil for other kinds, and if there are free places, a block, or windows of calls that wait
+	cell    *Cell    // not nil for other kinds, and if there are free places, a block, a raised limit, or windows of calls that wait
 }
 
 // NewRecord returns the record of a subject that was never charged.
@@ -23,7 +23,7 @@ func NewRecord(r *Rule) Record {
 func (k Kind) isPlainBucket() bool { return k == TokenBucket || k == LeakyBucket || k == Prepaid }
 
 func (r *Record) bucket() bucket {
-	return bucket{r.numbers[0], r.numbers[1], int32(r.numbers[2] >> 32), int32(r.numbers[2])}
+	return bucket{full: r.numbers[0], last: r.numbers[1], parts: int32(r.numbers[2] >> 32), limit: int32(r.numbers[2])}
 }
 
 func (b bucket) numbers() [3]int64 {
@@ -62,7 +62,7 @@ func (r *Record) Pack(u *Unpacked) {
 	switch u.cell.State.(type) {
 	case *bucket:
 		r.numbers = u.bucket.numbers()
-		if !plain {
+		if !plain || u.bucket.oldFull > 0 {
 			b := u.bucket
 			r.cell = u.cell.with(&b)
 		}
@@ -85,24 +85,40 @@ func (cell Cell) with(state State) *Cell {
 }
 
 // Admits reports whether a claim is simple: its rule is in enforce mode, admits the claim at once as [Call.Decide] would, and needs no more
-// memory for it. The call must be neither a Peek nor have Report, UpTo or Lease. Most claims are simple.
+// memory for it, and the record does not expire sooner then. The call must be neither a Peek nor have Report, UpTo or Lease. Most claims are simple.
 func (r *Record) Admits(c *Claim, now int64) bool {
 	switch {
 	case c.Mode != Enforce:
 		return false
 	case c.Rule.Kind.KeepsTimes() && r.cell.State.Expiry(c.Rule) > now+c.Rule.Per:
 		return false // there are later permits, and the charge may be recorded at their time
+	case c.Rule.Kind.Row().IsBucket && r.converts(c):
+		return false
 	case r.cell != nil:
 		return !r.cell.isBlocked(c.Rule, now) && r.cell.State.Earliest(c, c.Cost, now, now) <= now && r.cell.State.Grows(c, now) == 0
 	case c.Rule.Kind.isPlainBucket():
 		b := r.bucket()
-		return b.Earliest(c, c.Cost, now, now) <= now
+		return int64(b.limit) == c.Limit && b.Earliest(c, c.Cost, now, now) <= now
 	}
 	w := r.windowAt(c.Rule, now)
 	return w.used+c.Cost <= c.Limit
 }
 
-// Charge charges a simple claim.
+// converts reports whether a charge of the claim converts a bucket to another limit. The bucket may then expire sooner.
+func (r *Record) converts(c *Claim) bool {
+	limit := int32(r.numbers[2])
+	if r.cell != nil {
+		switch s := r.cell.State.(type) {
+		case *bucket:
+			limit = s.limit
+		case *warmup:
+			limit = s.limit
+		}
+	}
+	return limit != 0 && int64(limit) != c.Limit
+}
+
+// Charge charges a simple claim. It never makes the record expire sooner.
 func (r *Record) Charge(c *Claim, now int64) {
 	c.Clear()
 	c.Charged, c.At, c.Earliest = c.Cost, now, now

@@ -66,4 +66,4 @@ func (c *Claim) ownDebt() int64 { return c.At + c.Extra + MulDiv(c.Charged, c.Ru
 
 func (w *warmup) Expiry(r *Rule) int64 { return w.whole() + r.Warmup }
 
-func (w *warmup) Size() int64 { return 32 }
+func (w *warmup) Size() int64 { return 48 }

@@ -251,3 +251,37 @@ func TestExpiryFrees(t *testing.T) {
 	}
 	requireWhole(t, s)
 }
+
+// A full store looks at no count for a new key while none can have expired. As soon as one has, it finds that.
+func TestFullStoreSweepsNothingInVain(t *testing.T) {
+	clock := &hand{now: hour}
+	const keys = 5000
+	s := New(clock.time, keys, 1<<40)
+	call := callOf("", 1, ruleOf(engine.FixedWindow, hour))
+	for i := range keys {
+		clock.now++
+		call.Claims[0].Subject = subject(i)
+		expect(t, s, call, true)
+	}
+	looked := func() (n int) {
+		for i := range s.shards {
+			n += s.shards[i].cursor
+		}
+		return n
+	}
+	for i := range 2000 {
+		call.Claims[0].Subject = subject(keys + i)
+		expectFull(t, s, call)
+	}
+	if n := looked(); n > 0 {
+		t.Errorf("2000 new keys made it look at %d counts", n)
+	}
+	clock.now = 2*hour + 1
+	for want := s.bound.keys.Load() - 1; s.bound.keys.Load() > want; {
+		s.makeRoom()
+	}
+	expect(t, s, call, true)
+	call.Claims[0].Subject = "another"
+	expectFull(t, s, call)
+	requireWhole(t, s)
+}

@@ -53,7 +53,7 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 	t := &table{clock: newClock(now), seed: maphash.MakeSeed()}
 	t.bound.maxKeys, t.bound.maxBytes = maxKeys, maxBytes
 	for i := range t.shards {
-		t.shards[i].chain(fewestHeads)
+		t.shards[i].start()
 	}
 	return &Store{table: t, space: new(space)}
 }
@@ -72,8 +72,7 @@ func (s *Store) setKey(k *key, prefix string, rule *engine.Rule, subject string)
 // Decide implements engine.Store.
 func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, err := s.decide(call)
-	if err != nil {
-		s.sweep(shards)
+	if err != nil && s.makeRoom() {
 		return s.decide(call)
 	}
 	return v, err
@@ -131,24 +130,30 @@ func (s *Store) unlock(w *work) {
 		s.shards[bits.TrailingZeros64(m)].Unlock()
 	}
 	if due {
-		s.sweep(1)
+		s.expire(&s.shards[s.turn.Add(1)%shards])
 	}
 }
 
 // sweepEvery is how many calls of one shard are made before the next shard is swept.
 const sweepEvery = 64
 
-// sweep removes some of the expired entries in the next n shards.
-func (s *Store) sweep(n int) {
+// makeRoom removes expired entries from all shards that may have some, and reports whether it found any.
+func (s *Store) makeRoom() (found bool) {
 	now := s.clock.now()
-	for range n {
-		s.expire(&s.shards[s.turn.Add(1)%shards], now)
+	for i := range s.shards {
+		if shard := &s.shards[i]; shard.soonest.Load() <= now && s.expire(shard) > 0 {
+			found = true
+		}
 	}
+	return found
 }
 
-func (s *Store) expire(shard *shard, now int64) {
+// expire removes some of the expired entries of a shard, and returns how many.
+func (s *Store) expire(shard *shard) int64 {
+	now := s.clock.now()
 	shard.Lock()
 	defer shard.Unlock()
 	removed, bytes := shard.expire(now, 16)
 	s.bound.add(-removed, -bytes)
+	return removed
 }

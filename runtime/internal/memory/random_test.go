@@ -33,7 +33,7 @@ func TestStoreLikeEngine(t *testing.T) {
 			"more":   m.decide,
 			"adjust": m.adjust,
 			"reset":  m.reset,
-			"sweep":  func(*rapid.T) { m.store.sweep(shards) },
+			"sweep":  func(*rapid.T) { m.store.makeRoom() },
 		})
 	})
 }
@@ -201,6 +201,9 @@ func requireWhole(t interface{ Fatalf(string, ...any) }, s *Store) {
 			(&Store{table: s.table, space: e.space}).setKey(&k, e.prefix, e.rule, e.subject)
 			if found, at := shard.find(&k); found != e || at != n || k.shard != uint32(i) {
 				t.Fatalf("entry %d of shard %d is found at %d of %d", n, i, at, k.shard)
+			}
+			if at := e.record.Expiry(e.rule); at < shard.soonest.Load() {
+				t.Fatalf("entry %d of shard %d expires at %d, before %d", n, i, at, shard.soonest.Load())
 			}
 			groups[e.group]++
 			keys++

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -11,12 +13,14 @@ import (
 // reference to an entry is its number plus 1; 0 means none.
 type shard struct {
 	sync.Mutex
-	cursor int // the entry that expire looks at next
-	count  int // entries
-	pages  [][]entry
-	heads  []uint32 // by hash: the first entry of each chain. The length is a power of two
-	groups map[groupName]*group
-	work   work // for a call whose lowest shard is this one
+	soonest atomic.Int64 // no entry expires before; written with the lock held
+	seen    int64        // the same for entries that expire has looked at since the first one, and for those that have changed since
+	cursor  int          // the entry that expire looks at next
+	count   int          // entries
+	pages   [][]entry
+	heads   []uint32 // by hash: the first entry of each chain. The length is a power of two
+	groups  map[groupName]*group
+	work    work // for a call whose lowest shard is this one
 
 	_ [64]byte // keeps the locks of two shards in different cache lines
 }
@@ -73,6 +77,12 @@ func (s *shard) at(i int) *entry { return &s.pages[i/perPage][i%perPage] }
 
 // fewestHeads is the number of chains in an empty shard.
 const fewestHeads = 8
+
+func (s *shard) start() {
+	s.chain(fewestHeads)
+	s.soonest.Store(never)
+	s.seen = never
+}
 
 func (s *shard) head(hash uint32) *uint32 { return &s.heads[int(hash)&(len(s.heads)-1)] }
 
@@ -131,6 +141,7 @@ func (s *shard) add(k *key, r engine.Record) (bytes int64) {
 	head := s.head(k.hash)
 	*page = append(*page, entry{g, strings.Clone(k.subject), r, k.hash, *head})
 	s.count++
+	s.expiresAt(r.Expiry(g.rule))
 	*head = uint32(s.count)
 	if bytes += s.at(s.count - 1).size(); s.count > len(s.heads) {
 		s.chain(2 * len(s.heads))
@@ -164,6 +175,7 @@ func (s *shard) remove(i int) (bytes int64) {
 	if e != last {
 		*s.link(s.count - 1) = uint32(i + 1)
 		*e = *last
+		s.seen = min(s.seen, e.record.Expiry(e.rule))
 	}
 	*last = entry{}
 	s.count--
@@ -178,26 +190,45 @@ func (s *shard) remove(i int) (bytes int64) {
 	return bytes
 }
 
+// never is later than any expiry.
+const never = math.MaxInt64
+
+// expiresAt notes when an entry expires that was added, or that may now expire sooner.
+func (s *shard) expiresAt(at int64) {
+	s.seen = min(s.seen, at)
+	s.soonest.Store(min(s.soonest.Load(), at))
+}
+
+// wrap begins with the first entry again after expire has looked at the last one. By then all entries are seen.
+func (s *shard) wrap() {
+	if s.cursor >= s.count {
+		s.cursor = 0
+		s.soonest.Store(s.seen)
+		s.seen = never
+	}
+}
+
 // mostRounds bounds the work of expire in one call.
 const mostRounds = 16
 
 // expire removes the expired ones of the next n entries. Like Redis, it goes on while more than a quarter of them had expired. It returns how
-// many entries it removed, and the bytes that they took.
+// many entries it removed, and the bytes that they took. If no entry can have expired, it looks at none.
 func (s *shard) expire(now int64, n int) (removed, bytes int64) {
 	found := n
-	for round := 0; round < mostRounds && 4*found > n; round++ {
+	for round := 0; round < mostRounds && 4*found > n && s.soonest.Load() <= now; round++ {
 		found = 0
 		for range min(n, s.count) {
-			if s.cursor >= s.count {
-				s.cursor = 0
-			}
-			if e := s.at(s.cursor); e.record.Expiry(e.rule) > now {
+			s.wrap()
+			e := s.at(s.cursor)
+			if at := e.record.Expiry(e.rule); at > now {
+				s.seen = min(s.seen, at)
 				s.cursor++
 				continue
 			}
 			bytes += s.remove(s.cursor)
 			found++
 		}
+		s.wrap()
 		removed += int64(found)
 	}
 	return removed, bytes

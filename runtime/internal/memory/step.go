@@ -72,9 +72,9 @@ func (s *Store) step(call *engine.Call, keys []key, w *work, now int64) (engine.
 		entries, bytes = w.needs(call, keys, now)
 	}
 	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
-		dry := *call
-		dry.Claims, dry.Peek = slices.Clone(call.Claims), true
-		if v := dry.Decide(w.cells, now); v.Admitted {
+		call.Peek = true
+		v := call.Decide(w.cells, now)
+		if call.Peek = false; v.Admitted {
 			return v, ErrFull
 		}
 		entries, bytes = 0, 0
@@ -113,6 +113,7 @@ func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
 		p.Pack(&p.unpacked)
 		if w.entries[i] != nil {
 			bytes += p.Size() - p.size
+			s.shards[keys[i].shard].expiresAt(p.Expiry(keys[i].rule))
 		}
 	}
 	for i := range w.targets { // a second loop, because adding entries may move others

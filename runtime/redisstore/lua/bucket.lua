@@ -4,6 +4,13 @@
 --   s        the time of the last charge, or of the first ask at z if that is later; a call that waits is charged at its place. In a
 --            warm-up, the idle time that is still stored at x
 --
+-- After some changes of the limit four more numbers follow: cut, old_full, 0, 0.
+--
+--   old_full  after a raise of the limit, when the bucket would have been full without it
+--   cut       if the limit is lowered before that, or changes while calls wait, from when on the present limit holds. No call is admitted
+--             before. The bucket may have gained what was charged before cut faster than at the limit of the charge and the present one,
+--             so nothing of that comes back
+--
 -- The key expires REMEMBERED after a step of time, the first that ends after x. So under load most calls need not set it again. In layout 1, s
 -- was when the key expires.
 --
@@ -75,7 +82,7 @@ bucket.mul_div = mul_div
 -- calls wait for their places it gains at the old rate. The number of permits that are missing then stays as it is. A debt of a prepaid
 -- bucket or a warm-up keeps its time.
 local function adapt(c, now, b)
-  local from, x, y = b.s, up(b.x, b.y), 0
+  local from, x, y, before = b.s, up(b.x, b.y), 0, up(b.x, b.y)
   if c.limit > b.z or x + REMEMBERED <= now then from = max(from, now) end
   if c.prepaid then
     local stored, rest = divide(c.a, c.burst, b.z)
@@ -89,6 +96,9 @@ local function adapt(c, now, b)
   end
   b.x, b.y = x, y
   if c.kind == WARMUP then return end -- its missing permits are a debt, so there is nothing to write
+  local cuts = from > now or c.limit < b.z and b.old_full > now
+  if cuts then b.cut = max(from, now) end
+  if cuts or c.limit > b.z then b.old_full = max(b.old_full, before) end
   b.s, changed = max(b.s, now), changed or {}
   table.insert(changed, c)
 end
@@ -97,45 +107,45 @@ end
 local function lacks(c, permits, now, from)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
-  return max(from, up(gain(c, x, y, permits)))
+  return max(from, c.cut, up(gain(c, x, y, permits)))
 end
 
--- Returns s, x and y of a state that has another limit, another layout or damage, and the end of the step that has x. A damaged state
--- counts as none. An ask converts the state. Giving permits back is no ask: it is done at the state's own limit.
+-- Returns s, x, y, cut and old_full of a state that has another limit, other numbers or damage, and the end of the step that has x. A damaged
+-- state counts as none. An ask converts the state. Giving permits back is no ask: it is done at the state's own limit.
 local function convert(c, state, now)
-  local b = read_groups(c, state, NAMES, -1, now + FARTHEST)[1] -- -1 keeps a time that has come
-  if not b then return -1, -1, 0, 0 end
+  local list = read_groups(c, state, NAMES, -1, now + FARTHEST) -- -1 keeps a time that has come
+  local b, changes = list[1], list[2]
+  if not b then return -1, -1, 0, 0, 0, 0 end
   local ends = b.x - b.x % c.step + c.step
-  if #state == 32 or byte(state) < NEWEST then
-    ends = 0 -- so that the next write replaces the whole state
-    if c.kind ~= WARMUP then b.s = now end
-  end
-  if b.z == c.limit or b.z == 0 then return b.s, b.x, b.y, ends end
-  if c.cost < 0 then
+  if (#state == 32 or byte(state) < NEWEST) and c.kind ~= WARMUP then b.s = now end
+  b.cut, b.old_full = changes and changes.s or 0, changes and changes.x or 0
+  if c.cost < 0 and b.z ~= c.limit and b.z > 0 then
     c.faster = max(b.z, c.limit)
     set_limit(c, b.z)
-  else
+  elseif b.z ~= c.limit and b.z > 0 then
     adapt(c, now, b)
   end
-  return b.s, b.x, b.y, ends
+  if #state ~= 33 or byte(state) < NEWEST or b.old_full > 0 then ends = 0 end -- so that the next write replaces the whole state
+  return b.s, b.x, b.y, b.cut, b.old_full, ends
 end
 
--- Loads s, x and y, converted to the claim's limit. Without a state, the bucket has been full for a long time.
+-- Loads the state, converted to the claim's limit. Without a state, the bucket has been full for a long time.
 function bucket.check(c, now)
-  local state, s, x, y, ends = call('GET', c.key), -1, -1, 0, 0
+  local state, s, x, y, cut, old_full, ends = call('GET', c.key), -1, -1, 0, 0, 0, 0
   if state then
     local layout, limit
     if #state == 33 then layout, s, x, y, limit = parse('<Bdddd', state) end
     if layout == NEWEST and limit == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0 then
       ends = x - x % c.step + c.step
     else
-      s, x, y, ends = convert(c, state, now)
+      s, x, y, cut, old_full, ends = convert(c, state, now)
     end
   end
-  c.s, c.x, c.y, c.ends = s, x, y, ends
+  c.s, c.x, c.y, c.cut, c.old_full, c.ends = s, x, y, cut, old_full, ends
   if x < now then x, y = now, 0 end
   x, y = x + c.lead, y + c.lead_parts
   if y > 0 then x = x + (y > c.limit and 2 or 1) end
+  if x < cut then x = cut end
   return x > now and x or now
 end
 
@@ -143,7 +153,7 @@ function bucket.earliest(c, n, now, from) return lacks(c, needed(c, n), now, fro
 
 function bucket.room(c, now)
   local burst = c.burst
-  if burst == 0 then return lacks(c, 0, now, now) > now and 0 or 1 end
+  if burst == 0 or c.cut > now then return lacks(c, 0, now, now) > now and 0 or 1 end
   local n = min(burst, burst - floor(((c.x - now) * c.limit + c.y) / c.a)) -- may be one too many: the missing permits are rounded down
   while n > 0 and lacks(c, n - burst, now, now) > now do n = n - 1 end
   return max(0, n)
@@ -159,6 +169,7 @@ local function add(c, n, now)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
   c.x, c.y = gain(c, x, y, n)
+  if 0 < c.old_full and c.old_full <= now then c.cut, c.old_full = 0, 0 end
 end
 
 bucket.add = add
@@ -168,7 +179,8 @@ local function write(c)
   if x < c.ends then
     call('SETRANGE', c.key, '1', pack('<dddd', c.s, x, c.y, c.limit))
   else
-    set(c.key, pack('<Bdddd', NEWEST, c.s, x, c.y, c.limit), x - x % c.step + c.step + REMEMBERED)
+    local changes = c.old_full > 0 and pack('<dddd', c.cut, c.old_full, 0, 0) or ''
+    set(c.key, pack('<Bdddd', NEWEST, c.s, x, c.y, c.limit) .. changes, max(x - x % c.step + c.step, c.old_full) + REMEMBERED)
   end
 end
 
@@ -244,20 +256,21 @@ end
 -- limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. After the last place nothing was
 -- charged, so it comes back as a whole.
 function bucket.subtract(c, n, now, at)
-  if c.x < now or c.faster and c.prepaid then return false end
   local is_last = at > now and c.free_key
+  if c.x < now or c.faster and c.prepaid or at < c.cut and not is_last then return false end
   local lost = is_last and 0 or mul_div(max(0, c.s - at), c.faster or c.limit, c.limit)
   if lost > (gain(c, c.price, 0, n)) then return false end
   c.x, c.y = gain(c, c.x - c.price + lost, c.y, -n)
+  if c.x < c.cut then c.x, c.y = c.cut, 0 end
   if is_last then -- the place before is not later than that of a single permit
-    c.s = min(c.s, max(now, up(gain(c, c.x, c.y, needed(c, 1) - 1))))
+    c.s = min(c.s, max(now, c.cut, up(gain(c, c.x, c.y, needed(c, 1) - 1))))
   end
   return true
 end
 
 function bucket.give_back(c, n, now, at)
   if not bucket.subtract(c, n, now, at) then return end
-  if up(c.x, c.y) > now then return write(c) end
+  if max(up(c.x, c.y), c.old_full) > now then return write(c) end
   c.x, c.y, c.s = -1, 0, -1
   call('DEL', c.key)
 end
