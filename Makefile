@@ -2,7 +2,7 @@
 
 RACE = -race
 FUZZTIME = 30s # of each fuzz target
-MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults # beside the one at the root
+MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help demo test alerts dashboard faults model expressions fuzz wild bench bench-generate generate pictures check lint
@@ -16,6 +16,7 @@ demo: ## generate the wrapper of examples/sms and run it
 
 test: ## every test of every module, with the race detector; RACE= leaves that out
 	sh scripts/test-needs.sh -promtool $(RACE)
+	sh scripts/browser-needs.sh
 	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) ./...
 	$(if $(RACE),go test -run=AllocatesNothing ./runtime/wrap) # the race detector makes pools forget
 	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done

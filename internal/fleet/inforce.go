@@ -30,6 +30,9 @@ func (f *Fleet) InForce() *InForce { return f.inForce.Load() }
 // Of returns the settings for the rules of a name, or nil.
 func (in *InForce) Of(rule string) *OfRule { return in.rules[rule] }
 
+// Len returns for how many keys there are settings.
+func (r *OfRule) Len() int { return len(r.keys) }
+
 // OfKey returns the settings for a key, or nil. Most keys have none, and the filter says so in a third of the time of the map.
 func (r *OfRule) OfKey(subject string) *OfKey {
 	if len(r.filter) == 0 {

@@ -139,8 +139,8 @@ type Slot struct {
 	Rules []RuleCounts `json:"rules,omitempty"`
 }
 
-// History returns the sums of the last ten minutes, the oldest first.
-func (f *Fleet) History(ctx context.Context) ([]Slot, error) {
+// History returns the sums of the last ten minutes, the oldest first. It leaves out slots that began before since: those of the past do not change.
+func (f *Fleet) History(ctx context.Context, since time.Time) ([]Slot, error) {
 	if f.server == nil {
 		return nil, nil
 	}
@@ -149,16 +149,21 @@ func (f *Fleet) History(ctx context.Context) ([]Slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		all, last := make([]Slot, slots), now.Truncate(slot)
-		for i := range all {
-			all[i].At = last.Add(slot * time.Duration(i-slots+1))
-			replies, err := f.do(ctx, Command{"HSCAN", f.slotKey(all[i].At), 0, "COUNT", 4 * MaxReportRules})
+		var all []Slot
+		last := now.Truncate(slot)
+		for at := last.Add(-(slots - 1) * slot); !at.After(last); at = at.Add(slot) {
+			if at.Before(since) {
+				continue
+			}
+			replies, err := f.do(ctx, Command{"HSCAN", f.slotKey(at), 0, "COUNT", 4 * MaxReportRules})
 			if err != nil {
 				return nil, err
 			}
+			s := Slot{At: at}
 			if page, _ := replies[0].([]any); len(page) == 2 {
-				all[i].Rules = sums(texts(page[1]))
+				s.Rules = sums(texts(page[1]))
 			}
+			all = append(all, s)
 		}
 		return all, nil
 	})
@@ -199,6 +204,9 @@ func sums(fields []string) (all []RuleCounts) {
 
 // Reports returns the last report of each process that publishes some.
 func (f *Fleet) Reports(ctx context.Context) (reports []Report, err error) {
+	if f.server == nil {
+		return nil, nil
+	}
 	processes, err := f.Processes(ctx)
 	if err != nil {
 		return nil, err

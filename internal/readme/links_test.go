@@ -39,7 +39,7 @@ func pages(t *testing.T) []string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && d.Name() == ".git":
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules"):
 			return filepath.SkipDir
 		case strings.HasSuffix(path, ".md"):
 			found = append(found, path)

@@ -34,7 +34,7 @@ func published(t *testing.T, client redis.UniversalClient, wanted func(fleet.Rep
 // sums adds up the history.
 func sums(t *testing.T, client redis.UniversalClient) map[string]fleet.Counts {
 	t.Helper()
-	history, err := New(client).Fleet("p").History(t.Context())
+	history, err := New(client).Fleet("p").History(t.Context(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package bridge
 import (
 	"context"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
@@ -70,6 +71,8 @@ var (
 	Hashed func(err error, text string) (hash string, ok bool)
 	// Numbers returns the engine's form of a ratelimit.Rule. The error is a *ratelimit.RuleError.
 	Numbers func(rule any) (*engine.Rule, error)
+	// View returns a *ratelimit.Limiter through which a console looks at the store of another, and the prefix and the fleet of both.
+	View func(limiter any) (view any, prefix string, known *fleet.Fleet)
 )
 
 // identity is a key of a value in a context.

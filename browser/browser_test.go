@@ -1,0 +1,361 @@
+package browser
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/console"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+var pictures = flag.String("pictures", "", "write a picture of every screen to this `folder`")
+
+const needs = "run: sh scripts/browser-needs.sh"
+
+// axe is the text of axe-core.
+var axe = sync.OnceValues(func() (string, error) {
+	text, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	return string(text), err
+})
+
+// shop is a console over a Redis that is in use.
+type shop struct {
+	url     string
+	limiter *ratelimit.Limiter
+	redis   *redistest.Server
+}
+
+var (
+	sms    = ratelimit.Rule{Name: "sms", Key: "{phone}", Limit: 10, Per: time.Hour}
+	login  = ratelimit.Rule{Name: "login", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour}
+	export = ratelimit.Rule{Name: "export", Algorithm: ratelimit.LeakyBucket, Limit: 3, Per: time.Minute}
+	upload = ratelimit.Rule{Name: "upload", Key: "{tenant}", Limit: 1000, Per: 24 * time.Hour, Mode: ratelimit.ModeShadow}
+)
+
+func open(t *testing.T) *shop {
+	t.Helper()
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	l := ratelimit.New(redisstore.New(client, redisstore.WithStats()), ratelimit.WithPrefix("shop"))
+	rules := []ratelimit.Rule{sms, login, export, upload}
+	if err := l.Check(rules...); err != nil {
+		t.Fatal(err)
+	}
+	ctx, limit := ratelimit.WithActor(t.Context(), "ada", "ticket 7"), int64(500)
+	for _, err := range []error{
+		l.Overrides().Set(ctx, "login", ratelimit.Override{Limit: &limit, Until: time.Now().Add(3 * time.Hour)}),
+		l.Block(ctx, 2*time.Hour, ratelimit.Request{Rule: sms, Key: "+8613800000007"}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	keepBusy(t, l, rules)
+	h := console.New(l, console.WithWrites(func(*http.Request) (string, error) { return "kim", nil }))
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	waitFor(t, s.URL+"/rule?name=login", "Heaviest keys")
+	return &shop{s.URL + "/", l, server}
+}
+
+// keepBusy calls the limiter until the test ends.
+func keepBusy(t *testing.T, l *ratelimit.Limiter, rules []ratelimit.Rule) {
+	ctx, stop := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	t.Cleanup(func() { stop(); done.Wait() })
+	done.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			r := ratelimit.Request{Rule: rules[i%len(rules)]}
+			if r.Rule.Key != "" {
+				r.Key = fmt.Sprintf("+86138000000%02d", i%20)
+			}
+			_, _ = l.Allow(ctx, r) // the store may be paused
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+}
+
+// waitFor waits until a page has a text.
+func waitFor(t *testing.T, url, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		response, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(page), text) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s lacks %q", url, text)
+		}
+	}
+}
+
+// tab opens a tab of a new browser. A message in the console of the browser, or an exception, fails the test at its end.
+func tab(t *testing.T) context.Context {
+	t.Helper()
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Fatalf("chromium is not on PATH; %s", needs)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(cancel)
+	ctx, closeTab := chromedp.NewContext(ctx)
+	t.Cleanup(closeTab)
+	var mu sync.Mutex
+	var said []string
+	chromedp.ListenTarget(ctx, func(event any) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			said = append(said, fmt.Sprint("console: ", e.Args))
+		case *runtime.EventExceptionThrown:
+			said = append(said, e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			said = append(said, e.Entry.Text+" "+e.Entry.URL)
+		}
+	})
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, line := range said {
+			if !strings.Contains(line, "/favicon.ico") && !strings.Contains(line, "422") {
+				t.Errorf("the browser says: %s", line)
+			}
+		}
+	})
+	run(t, ctx, log.Enable())
+	return ctx
+}
+
+func run(t *testing.T, ctx context.Context, actions ...chromedp.Action) {
+	t.Helper()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// text returns the text of the page as people see it.
+func text(t *testing.T, ctx context.Context) (text string) {
+	t.Helper()
+	run(t, ctx, chromedp.Evaluate(`document.body ? document.body.innerText.replace(/\s+/g, " ") : ""`, &text))
+	return text
+}
+
+// requireText waits until the page shows texts.
+func requireText(t *testing.T, ctx context.Context, texts ...string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		shown, missing := text(t, ctx), ""
+		for _, wanted := range texts {
+			if !strings.Contains(shown, wanted) {
+				missing = wanted
+			}
+		}
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the page lacks %q:\n%s", missing, shown)
+		}
+	}
+}
+
+// screens are all pages. do goes on from the path, for a page that only a form shows.
+var screens = []struct {
+	name, path string
+	do         chromedp.Action
+	texts      []string
+}{
+	{"now", "", nil, []string{"All is well", "Decisions a second", "block", "ada: ticket 7", "upload (shadow)"}},
+	{"rules", "rules", nil, []string{"login", "500", "per hour"}},
+	{"rule", "rule?name=login", nil, []string{"Heaviest keys", "limit 500", "Override"}},
+	{"subject", "subject", look("+8613800000007"), []string{"blocked for", "ticket 7", "Reset the count"}},
+	{"live", "live", nil, []string{"Calls/s", "Hold the picture"}},
+	{"changes", "changes", nil, []string{"ada", "limit 500", "Undo the last change"}},
+}
+
+func look(key string) chromedp.Action {
+	return chromedp.Tasks{chromedp.SendKeys("#key", key, chromedp.ByID), chromedp.Click(`form[role=search] button`), chromedp.WaitVisible("#used-title", chromedp.ByID)}
+}
+
+// requireUsable requires that axe-core finds no serious fault, and that the page does not scroll sideways.
+func requireUsable(t *testing.T, ctx context.Context, what string) {
+	t.Helper()
+	script, err := axe()
+	if err != nil {
+		t.Fatalf("%v; %s", err, needs)
+	}
+	var found []string
+	var width []int64
+	run(t, ctx,
+		chromedp.Evaluate(script, nil),
+		chromedp.Evaluate(`axe.run().then(r => r.violations.filter(v => v.impact === "serious" || v.impact === "critical")
+			.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + " " + n.failureSummary)))`, &found, awaited),
+		chromedp.Evaluate(`[document.documentElement.scrollWidth, innerWidth]`, &width))
+	for _, fault := range found {
+		t.Errorf("%s: %s", what, fault)
+	}
+	if width[0] > width[1] {
+		t.Errorf("%s: the page is %d px wide in a window of %d", what, width[0], width[1])
+	}
+}
+
+func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
+// Every screen, in both themes and three widths, says what it should, and everybody can use it.
+func TestScreens(t *testing.T) {
+	s, ctx := open(t), tab(t)
+	for _, theme := range []string{"light", "dark"} {
+		for _, width := range []int64{360, 1024, 2000} {
+			for _, screen := range screens {
+				what := fmt.Sprintf("%s-%s-%d", screen.name, theme, width)
+				run(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}),
+					chromedp.EmulateViewport(width, 900), chromedp.Navigate(s.url+screen.path))
+				if screen.do != nil {
+					run(t, ctx, screen.do)
+				}
+				requireText(t, ctx, screen.texts...)
+				requireUsable(t, ctx, what)
+				if *pictures != "" {
+					var picture []byte
+					run(t, ctx, chromedp.FullScreenshot(&picture, 100))
+					if err := os.WriteFile(filepath.Join(*pictures, what+".png"), picture, 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Each form does what its button says.
+func TestForms(t *testing.T) {
+	s, ctx := open(t), tab(t)
+	press := func(button, fields, wanted string) {
+		t.Helper()
+		run(t, ctx, chromedp.Evaluate(fmt.Sprintf(`for (const [name, value] of Object.entries(%s)) document.querySelector(".change [name=" + name + "]").value = value`, fields), nil),
+			chromedp.Click(fmt.Sprintf(`button[value=%s]`, button)))
+		requireText(t, ctx, wanted)
+	}
+	run(t, ctx, chromedp.Navigate(s.url+"subject"), look("+8613800000003"))
+	press("block", `{reason: "ticket 8", for: "2h"}`, "Blocked for 2 h")
+	requireText(t, ctx, "blocked by kim, ticket 8")
+	press("unblock", `{reason: "ticket 8"}`, "Not blocked any more")
+	press("set", `{reason: "ticket 9", for: "1d", limit: "70"}`, "Set, in force everywhere")
+	press("clear", `{reason: "ticket 9"}`, "As declared again")
+	press("reset", `{reason: "ticket 9"}`, "forgotten.")
+	press("block", `{reason: "ticket 9"}`, "Nothing changed: write how long it holds")
+	run(t, ctx, chromedp.Navigate(s.url+"rule?name=login"))
+	press("set", `{reason: "ticket 10", for: "forever", factor: "2"}`, "Set, in force everywhere")
+	run(t, ctx, chromedp.Navigate(s.url+"changes"))
+	requireText(t, ctx, "kim", "factor 2", "ticket 10")
+	press("undo", `{reason: "wrong rule"}`, "Undone")
+	requireText(t, ctx, "undo")
+	run(t, ctx, chromedp.Navigate(s.url+"rule?name=login"))
+	requireText(t, ctx, "limit 500")
+}
+
+// The pages work by keyboard: Tab reaches the search, and Enter sends it. The focus can be seen.
+func TestKeyboard(t *testing.T) {
+	s, ctx := open(t), tab(t)
+	run(t, ctx, chromedp.Navigate(s.url+"subject"))
+	focused := ""
+	for range 20 {
+		var outline string
+		run(t, ctx, chromedp.KeyEvent("\t"), chromedp.Evaluate(`document.activeElement.id`, &focused),
+			chromedp.Evaluate(`getComputedStyle(document.activeElement).outlineStyle`, &outline))
+		if outline == "none" {
+			t.Errorf("the focus on %q cannot be seen", focused)
+		}
+		if focused == "key" {
+			break
+		}
+	}
+	if focused != "key" {
+		t.Fatal("Tab does not reach the search")
+	}
+	run(t, ctx, chromedp.KeyEvent("+8613800000007\r"))
+	requireText(t, ctx, "blocked for")
+}
+
+// Without script, pages show the same, and load themselves again.
+func TestWithoutScript(t *testing.T) {
+	s, ctx := open(t), tab(t)
+	run(t, ctx, emulation.SetScriptExecutionDisabled(true))
+	for _, screen := range screens {
+		run(t, ctx, chromedp.Navigate(s.url+screen.path))
+		var html string
+		if screen.name == "subject" {
+			run(t, ctx, look("+8613800000007"))
+		}
+		run(t, ctx, chromedp.OuterHTML("html", &html))
+		if !strings.Contains(html, "UTC") {
+			t.Errorf("%s: the times have no zone", screen.name)
+		}
+		if refreshes := strings.Contains(html, `http-equiv="refresh"`); refreshes != (screen.name != "subject" && screen.name != "changes") {
+			t.Errorf("%s: it loads itself again: %t", screen.name, refreshes)
+		}
+	}
+}
+
+// The figures follow by themselves, unless the picture is held.
+func TestFollows(t *testing.T) {
+	s, ctx := open(t), tab(t)
+	run(t, ctx, chromedp.Navigate(s.url))
+	requireText(t, ctx, "All is well")
+	if err := s.limiter.Block(ratelimit.WithActor(t.Context(), "eve", "later"), time.Hour, ratelimit.Request{Rule: sms, Key: "new"}); err != nil {
+		t.Fatal(err)
+	}
+	requireText(t, ctx, "eve: later")
+	run(t, ctx, chromedp.Click(".hold"))
+	requireText(t, ctx, "Go on")
+}
+
+// If the store hangs or is lost, pages say so, and keep what they have shown.
+func TestLostStore(t *testing.T) {
+	s, ctx := open(t), tab(t)
+	run(t, ctx, chromedp.Navigate(s.url+"rules"))
+	requireText(t, ctx, "login")
+	s.redis.Pause()
+	run(t, ctx, chromedp.Navigate(s.url))
+	requireText(t, ctx, "The store does not answer")
+	run(t, ctx, chromedp.Navigate(s.url+"rules"))
+	requireText(t, ctx, "login", "Cannot be read now; this is from")
+	s.redis.Resume()
+	run(t, ctx, chromedp.Navigate(s.url))
+	requireText(t, ctx, "All is well")
+}

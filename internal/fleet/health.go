@@ -1,0 +1,49 @@
+package fleet
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The history consists of slots, and goes back so far.
+const (
+	SlotLength    = slot
+	HistoryLength = slots * slot
+)
+
+// Health is how a store is, as this process sees it.
+type Health struct {
+	RoundTrip time.Duration // of one command
+	Memory    int64         // bytes in use; 0 if the server does not say
+	MaxMemory int64         // 0 if there is no bound, or the server does not say
+}
+
+// IsLocal reports whether the store is in this process.
+func (f *Fleet) IsLocal() bool { return f.server == nil }
+
+// Health asks the server that has the keys of the fleet. Many users may not ask for the memory.
+func (f *Fleet) Health(ctx context.Context) (h Health, err error) {
+	if f.server == nil {
+		return h, f.Status().Err
+	}
+	began := time.Now()
+	if _, err := f.server.Do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}); err != nil {
+		return h, err
+	}
+	h.RoundTrip = time.Since(began)
+	if replies, err := f.server.Do(ctx, Command{"INFO", "memory"}); err == nil {
+		info, _ := replies[0].(string)
+		h.Memory, h.MaxMemory = infoNumber(info, "used_memory"), infoNumber(info, "maxmemory")
+	}
+	return h, nil
+}
+
+// infoNumber returns a number from the reply to INFO, or 0.
+func infoNumber(info, name string) int64 {
+	_, rest, _ := strings.Cut("\r\n"+info, "\r\n"+name+":")
+	text, _, _ := strings.Cut(rest, "\r\n")
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}

@@ -1,0 +1,13 @@
+// Package console is a page to look at: what a fleet of processes limits now, which limits are in force, what one subject has used, and who
+// changed what.
+//
+// [New] returns an http.Handler for an admin mux, behind one's own login:
+//
+//	mux.Handle("/limits/", http.StripPrefix("/limits", console.New(limiter)))
+//
+// The console only reads, unless [WithWrites] says who writes. It works without script and without cookies, and loads nothing from elsewhere.
+// The command "ratelimitctl serve" shows the same pages without a program.
+//
+// The package keeps nothing of its own: it shows what package internal/fleet knows, and asks the store. It is not for authentication, and not
+// for monitoring: metrics and alerts are in contrib/promlimit.
+package console

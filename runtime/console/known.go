@@ -1,0 +1,125 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+const (
+	fresh    = time.Second // how long what was read is shown before it is read again
+	patience = 2 * time.Second
+)
+
+// known is what was last read from the store. Many open pages cost the server as much as one. If the store is lost, pages go on showing the last
+// figures with their age.
+type known struct {
+	health    read[fleet.Health]
+	rules     read[[]ratelimit.UsedRule]
+	processes read[[]fleet.Process]
+	reports   read[[]fleet.Report]
+	changes   read[[]fleet.Change]
+	history   read[[]fleet.Slot]
+}
+
+// read is a value that was read from the store.
+type read[T any] struct {
+	mu    sync.Mutex
+	value T
+	at    time.Time // when it was read; zero if it never was
+	tried time.Time
+	err   error // of the last attempt
+}
+
+// get returns the value, and reads it again if it is older than fresh. Callers who come meanwhile wait for the same reply.
+func (r *read[T]) get(ctx context.Context, from func(context.Context) (T, error)) (T, seen) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.tried) >= fresh {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		value, err := from(ctx)
+		if r.tried, r.err = time.Now(), err; err == nil {
+			r.value, r.at = value, r.tried
+		}
+	}
+	return r.value, seen{r.at, r.err}
+}
+
+// seen says how old a figure is.
+type seen struct {
+	At  time.Time // when it was read; zero if it never was
+	Err error     // why it could not be read again
+}
+
+// Age is how long ago the figure was read.
+func (s seen) Age() time.Duration { return time.Since(s.At) }
+
+// Never reports whether there is no figure.
+func (s seen) Never() bool { return s.At.IsZero() }
+
+func (c *console) readRules(ctx context.Context) ([]ratelimit.UsedRule, seen) {
+	return c.known.rules.get(ctx, c.view.Rules)
+}
+
+func (c *console) readProcesses(ctx context.Context) ([]fleet.Process, seen) {
+	return c.known.processes.get(ctx, c.fleet.Processes)
+}
+
+func (c *console) readReports(ctx context.Context) ([]fleet.Report, seen) {
+	return c.known.reports.get(ctx, c.fleet.Reports)
+}
+
+func (c *console) readChanges(ctx context.Context) ([]fleet.Change, seen) {
+	return c.known.changes.get(ctx, c.fleet.Changes)
+}
+
+func (c *console) readHealth(ctx context.Context) (fleet.Health, seen) {
+	return c.known.health.get(ctx, c.fleet.Health)
+}
+
+// readHistory reads only the slots that may have changed.
+func (c *console) readHistory(ctx context.Context) ([]fleet.Slot, seen) {
+	h := &c.known.history
+	return h.get(ctx, func(ctx context.Context) ([]fleet.Slot, error) {
+		var since time.Time
+		old := h.value
+		if n := len(old) - 2; n > 0 {
+			since, old = old[n].At, old[:n]
+		}
+		news, err := c.fleet.History(ctx, since)
+		if err != nil || len(news) == 0 {
+			return nil, err
+		}
+		first := news[len(news)-1].At.Add(-fleet.HistoryLength)
+		old = slices.DeleteFunc(slices.Clone(old), func(s fleet.Slot) bool { return !s.At.After(first) })
+		return append(old, news...), nil
+	})
+}
+
+// follow returns the settings that hold. Reading what has not changed is one command.
+func (c *console) follow(ctx context.Context) ([]*fleet.Setting, seen) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := c.fleet.Follow(ctx)
+	settings := slices.SortedFunc(c.fleet.InForce().All(), func(a, b *fleet.Setting) int { return strings.Compare(a.Name(), b.Name()) })
+	return settings, seen{At: time.Now(), Err: err}
+}
+
+// counts reports whether processes count decisions: they did in the last ten minutes. One that decides nothing reports nothing.
+func (c *console) counts(ctx context.Context) bool {
+	slots, _ := c.readHistory(ctx)
+	return slices.ContainsFunc(slots, func(s fleet.Slot) bool { return len(s.Rules) > 0 })
+}
+
+// forget makes the next get read the value again.
+func (r *read[T]) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tried = time.Time{}
+}

@@ -1,0 +1,118 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// nowPage says whether all is well.
+type nowPage struct {
+	Problems      []string
+	Health        fleet.Health
+	HealthSeen    seen
+	Processes     list[process]
+	ProcessesSeen seen
+	Settings      list[*fleet.Setting]
+	SettingsSeen  seen
+	Shadow        []ratelimit.UsedRule // rules that refuse nothing
+	Charts        []chart
+	ChartsSeen    seen
+	Counts        bool // processes publish statistics
+}
+
+// process is a process of the fleet with its faults.
+type process struct {
+	fleet.Process
+	Behind int // versions of the settings that it has not followed yet
+}
+
+// maxSkew is how far a process's clock may be off before the page says so.
+const maxSkew = time.Second
+
+// IsSkewed reports whether the process's clock is wrong.
+func (p process) IsSkewed() bool { return p.Ahead.Abs() > maxSkew }
+
+func (c *console) now(w http.ResponseWriter, r *http.Request) {
+	c.show(w, "now", page{Title: "Now", Screen: "./", Refresh: 5, Data: c.nowPage(r)})
+}
+
+func (c *console) nowPage(r *http.Request) *nowPage {
+	ctx := r.Context()
+	p := &nowPage{}
+	p.Health, p.HealthSeen = c.readHealth(ctx)
+	settings, at := c.follow(ctx)
+	p.Settings, p.SettingsSeen = part(r, settings, maxKeys), at
+	p.addProcesses(c.readProcesses(ctx))
+	rules, _ := c.readRules(ctx)
+	for _, rule := range rules {
+		if rule.Mode != ratelimit.ModeEnforce && len(p.Shadow) < maxRows {
+			p.Shadow = append(p.Shadow, rule)
+		}
+	}
+	p.addCharts(ctx, c)
+	p.judge(c.fleet.Status(), len(rules))
+	return p
+}
+
+func (p *nowPage) addProcesses(found []fleet.Process, at seen) {
+	newest := int64(0)
+	for _, f := range found {
+		newest = max(newest, f.Version)
+	}
+	all := make([]process, len(found))
+	for i, f := range found {
+		all[i] = process{f, int(newest - f.Version)}
+	}
+	p.Processes = list[process]{Rows: all[:min(len(all), maxRows)], Total: len(all), size: maxRows}
+	p.ProcessesSeen = at
+}
+
+func (p *nowPage) addCharts(ctx context.Context, c *console) {
+	slots, at := c.readHistory(ctx)
+	all := func(fleet.RuleCounts) bool { return true }
+	p.Charts, p.ChartsSeen = []chart{drawn("Decisions", slots, calls, all), drawn("Refusals", slots, refused, all), drawn("Shadow refusals", slots, shadow, all)}, at
+	p.Counts = c.counts(ctx)
+}
+
+// judge says what is not well.
+func (p *nowPage) judge(s fleet.Status, rules int) {
+	add := func(format string, args ...any) { p.Problems = append(p.Problems, fmt.Sprintf(format, args...)) }
+	if err := p.HealthSeen.Err; err != nil {
+		add("The store does not answer: %v. Failure policies decide.", err)
+	}
+	if s.Err != nil && p.HealthSeen.Err == nil {
+		add("Settings cannot be read: %v", s.Err)
+	}
+	if n := len(s.Malformed); n > 0 {
+		add("%s cannot be read; earlier ones stay in force. The first: %v", count(n, "setting"), s.Malformed[0])
+	}
+	failing, skewed, unread := 0, 0, 0
+	for _, process := range p.Processes.Rows {
+		if process.Store != "" {
+			failing++
+		}
+		if process.Setting != "" {
+			unread++
+		}
+		if process.IsSkewed() {
+			skewed++
+		}
+	}
+	if failing > 0 {
+		add("%s had errors of the store.", count(failing, "process"))
+	}
+	if unread > 0 {
+		add("%s cannot read the settings.", count(unread, "process"))
+	}
+	if skewed > 0 {
+		add("%s: the clock is off by more than %s. Decisions go by the store's clock, so they are right.", count(skewed, "process"), span(maxSkew))
+	}
+	if p.Processes.Total == 0 && p.HealthSeen.Err == nil && rules == 0 {
+		add("No process of this prefix is running, and none has declared a rule within a day.")
+	}
+}

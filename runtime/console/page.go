@@ -1,0 +1,245 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+//go:embed page
+var pages embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"ago": ago, "choice": choice, "ruleName": ruleName, "bytes": inBytes, "count": count, "cut": cut, "full": fullTime, "rate": perSecond, "span": span, "share": share,
+	"shown": key.Shown, "what": whatIs, "window": perWindow, "label": labelled,
+}).ParseFS(pages, "page/*.html"))
+
+// page is what every page has.
+type page struct {
+	Title   string
+	Screen  string // the path of the screen in the navigation
+	Refresh int    // seconds after which a page without script loads itself again; 0 means never
+	Writes  bool
+	Local   bool      // the store is in this process
+	Now     time.Time // by the store's clock
+	Prefix  string
+	Done    string // what a form of this page has just changed
+	Failed  string // why it changed nothing
+	Lost    int    // settings that processes keep in force and the store has lost
+	Data    any
+}
+
+// show writes a page.
+func (c *console) show(w http.ResponseWriter, name string, p page) {
+	p.Now, p.Prefix, p.Writes, p.Local, p.Lost = c.fleet.Now(), c.prefix, c.actor != nil, c.fleet.IsLocal(), c.fleet.Status().Lost
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, name, p); err != nil {
+		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes())
+}
+
+// maxRows bounds the rows of a table. Rows with keys are longer: see maxKeys.
+const (
+	maxRows = 100
+	maxKeys = 25
+)
+
+// list is a part of a long table.
+type list[T any] struct {
+	Rows  []T
+	Total int // of the whole table
+	From  int // the index of the first row
+	size  int
+}
+
+// part returns the part of a table that begins at the row of the request's parameter "from".
+func part[T any](r *http.Request, all []T, size int) list[T] {
+	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
+	from = max(0, min(from, len(all)-1)) / size * size
+	return list[T]{all[from:min(len(all), from+size)], len(all), from, size}
+}
+
+// Last is the number of the last row.
+func (l list[T]) Last() int { return l.From + len(l.Rows) }
+
+// First is the number of the first row.
+func (l list[T]) First() int { return l.From + 1 }
+
+// Next is where the next part begins, or 0.
+func (l list[T]) Next() int {
+	if next := l.From + l.size; next < l.Total {
+		return next
+	}
+	return 0
+}
+
+// Before is where the part before begins, or -1.
+func (l list[T]) Before() int { return max(-1, cmp.Or(l.From, -1)-l.size*min(1, l.From)) }
+
+// Many reports whether there is more than one part.
+func (l list[T]) Many() bool { return l.Total > l.size }
+
+// ago puts an age into words.
+func ago(d time.Duration) string {
+	switch d = max(0, d); {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s ago", d.Seconds())
+	default:
+		return span(d) + " ago"
+	}
+}
+
+// span puts a duration into words of at most two units: "3 min 20 s".
+func span(d time.Duration) string {
+	units := []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}}
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.2f ms", d.Seconds()*1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", int64(math.Ceil(float64(d)/float64(time.Millisecond))))
+	}
+	for i, u := range units {
+		if d < u.length {
+			continue
+		}
+		text := fmt.Sprintf("%d %s", d/u.length, u.name)
+		if i+1 < len(units) {
+			if rest := d % u.length / units[i+1].length; rest > 0 {
+				text += fmt.Sprintf(" %d %s", rest, units[i+1].name)
+			}
+		}
+		return text
+	}
+	return ""
+}
+
+// count puts a number with its noun: "1 rule", "12,000 rules".
+func count(n int, noun string) string {
+	if n != 1 {
+		if noun = noun + "s"; strings.HasSuffix(noun, "sss") {
+			noun = strings.TrimSuffix(noun, "s") + "es"
+		}
+	}
+	return thousands(int64(n)) + " " + noun
+}
+
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// perSecond puts a rate into at most four characters and a unit.
+func perSecond(n float64) string {
+	switch {
+	case n == 0:
+		return "0"
+	case n < 9.95:
+		return fmt.Sprintf("%.1f", n)
+	default:
+		return thousands(int64(math.Round(n)))
+	}
+}
+
+// share is a part of a whole, in percent.
+func share(part, whole float64) string {
+	if whole == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f %%", 100*part/whole)
+}
+
+func inBytes(n int64) string {
+	unit, size := "kB", float64(n)/1e3
+	for _, next := range []string{"MB", "GB", "TB"} {
+		if size >= 1000 {
+			unit, size = next, size/1e3
+		}
+	}
+	return fmt.Sprintf("%.3g %s", size, unit)
+}
+
+// cut shortens a long key for a table.
+func cut(text string) string {
+	const most = 48
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+func fullTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+
+// perWindow puts a rule's window into words: "per hour (leaky-bucket)" for "leaky:1h".
+func perWindow(window string) string {
+	return strings.TrimPrefix(ratelimit.Violation{Window: window}.String(), "0 ")
+}
+
+// whatIs says what a setting does: "limit 500, mode shadow". A template shows its end apart.
+func whatIs(s *fleet.Setting) string {
+	if s == nil {
+		return "nothing"
+	}
+	var all []string
+	add := func(name string, value any, is bool) {
+		if is {
+			all = append(all, fmt.Sprint(name, " ", value))
+		}
+	}
+	if s.Limit != nil {
+		add("limit", thousands(*s.Limit), true)
+	}
+	add("factor", s.Factor, s.Factor != 0)
+	add("per", s.Per, s.Per != "")
+	add("burst", s.Burst, s.Burst != 0)
+	add("mode", s.Mode, s.Mode != "")
+	if len(all) == 0 { // a block, or a pause
+		return "refused"
+	}
+	return strings.Join(all, ", ")
+}
+
+// ruleName is how a page names a rule: with its window and, if it has one, its key.
+func ruleName(r ratelimit.Rule) string {
+	name := r.Name + " · " + perWindow(r.Window())
+	if r.Key != "" {
+		name += " · " + r.Key
+	}
+	return name
+}
+
+// parseFor parses how long something holds: a duration of the directives, or "forever" as 0.
+func parseFor(text string) (time.Duration, error) {
+	if text == "forever" {
+		return 0, nil
+	}
+	d, _, err := period.Parse("end", text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("write how long it holds, such as 2h or 7d; found %q", text)
+	}
+	return d, nil
+}
+
+// labelled is a value with an identity, for templates that take two.
+func labelled(id string, value any) map[string]any { return map[string]any{"ID": id, "Value": value} }

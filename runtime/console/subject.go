@@ -1,0 +1,189 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// use is what a subject has used under one rule.
+type use struct {
+	ratelimit.UsedRule
+	InForce  ratelimit.Rule
+	Quota    ratelimit.Quota
+	Next     time.Duration  // until the next permit; 0 if there is one now
+	Never    bool           // the limit is 0
+	Override *fleet.Setting // of the key, or else of the rule; nil if neither is set
+	Block    *fleet.Setting // set by hand; or nil
+	Left     time.Duration  // of the block
+	Unknown  bool           // a block or a limit of 0 hides the count
+	Err      error
+}
+
+// Used is how many permits are used.
+func (u use) Used() int64 { return u.Quota.Limit - u.Quota.Remaining }
+
+// Percent is the used part of the limit, 0 to 100.
+func (u use) Percent() int64 {
+	if u.Quota.Limit == 0 {
+		return 0
+	}
+	return min(100, max(0, 100*u.Used()/u.Quota.Limit))
+}
+
+// Choice names the rule in a form.
+func (u use) Choice() string { return choice(u.Rule) }
+
+// Label names the rule to people.
+func (u use) Label() string { return ruleName(u.Rule) }
+
+// choice identifies a rule in a form.
+func choice(r ratelimit.Rule) string { return r.Name + " " + r.Window() + " " + r.Key }
+
+type subjectPage struct {
+	Key   string // as searched for; "" before a search
+	Shown bool   // the key has the form in which pages show keys
+	All   bool   // rules without a key are wanted
+	Uses  []use
+	More  int // rules that are left out
+	Seen  seen
+	Fresh bool // nothing is counted, and nothing set, for this subject
+}
+
+// subject shows one subject under all rules. The form has the field key, or all for the rules without a key.
+func (c *console) subject(w http.ResponseWriter, r *http.Request) {
+	if !parseForm(w, r) {
+		return
+	}
+	c.showSubject(w, r, page{})
+}
+
+// limiterFor returns the limiter that understands the key in a request's form: as people write it, or as pages show it.
+func (c *console) limiterFor(r *http.Request) *ratelimit.Limiter {
+	if r.PostForm.Get("shown") != "" {
+		return c.view
+	}
+	return c.limiter
+}
+
+// parseForm parses the form of a request. It answers the request if it cannot.
+func parseForm(w http.ResponseWriter, r *http.Request) bool {
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, "the form cannot be read", http.StatusBadRequest)
+		return false
+	}
+	return true
+}
+
+func (c *console) showSubject(w http.ResponseWriter, r *http.Request, shown page) {
+	p := subjectPage{Key: r.PostForm.Get("key"), Shown: r.PostForm.Get("shown") != "", All: r.PostForm.Get("all") != ""}
+	shown.Title, shown.Screen = "Subject", "subject"
+	if p.Key != "" || p.All {
+		p.look(r.Context(), c, c.limiterFor(r))
+	}
+	shown.Data = p
+	c.show(w, "subject", shown)
+}
+
+// look asks the store for the counts of the subject, in one run.
+func (p *subjectPage) look(ctx context.Context, c *console, l *ratelimit.Limiter) {
+	rules, at := c.readRules(ctx)
+	p.Seen = at
+	c.follow(ctx)
+	for _, rule := range rules {
+		if (rule.Key == "") != p.All {
+			continue
+		}
+		if len(p.Uses) == maxRows {
+			p.More++
+			continue
+		}
+		p.Uses = append(p.Uses, c.use(l, rule, p.Key))
+	}
+	if err := peek(ctx, l, p.Uses, p.Key); err != nil {
+		p.Seen = seen{Err: err}
+		return
+	}
+	p.Seen = seen{At: time.Now()}
+	p.Fresh = !slices.ContainsFunc(p.Uses, func(u use) bool {
+		return u.Used() > 0 || u.Block != nil || u.Override != nil || u.Unknown || u.Err != nil
+	})
+}
+
+// use returns what is in force for a subject under a rule.
+func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string) use {
+	u := use{UsedRule: rule}
+	request := ratelimit.Request{Rule: rule.Rule, Key: text}
+	if u.InForce, u.Err = l.RuleFor(request); u.Err != nil {
+		return u
+	}
+	state, err := l.StateKey(request)
+	if err != nil {
+		u.Err = err
+		return u
+	}
+	parts, _ := key.Split(state)
+	if in := c.fleet.InForce(); in != nil && in.Of(rule.Name) != nil {
+		of := in.Of(rule.Name)
+		u.Override = of.All
+		if k := of.OfKey(parts.Subject); k != nil {
+			u.Override, u.Block = cmp.Or(k.Override, of.All), k.Block
+		}
+	}
+	if u.Block != nil {
+		u.Left = max(0, u.Block.Until.Sub(c.fleet.Now()))
+	}
+	u.Never = u.InForce.Limit == 0 && !u.Varies
+	u.Unknown = u.Left > 0 || u.Never
+	return u
+}
+
+// peek asks for the quotas of all rules that a store has to be asked for.
+func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var requests []ratelimit.Request
+	var of []*use
+	states := map[string]bool{}
+	for i := range uses {
+		u := &uses[i]
+		request := ratelimit.Request{Rule: u.Rule, Key: text}
+		if u.Distinct != "" {
+			request.Member = rand.Text() // a member that is not counted yet
+		}
+		if u.Varies && u.Rule.Limit == 0 {
+			u.Unknown = true
+		}
+		state, err := l.StateKey(request)
+		if u.Unknown || err != nil || u.Err != nil || states[state] {
+			continue
+		}
+		states[state] = true
+		requests, of = append(requests, request), append(of, u)
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	d, err := l.Peek(ctx, requests...)
+	if err != nil {
+		return err
+	}
+	for i, q := range d.Quotas {
+		of[i].Quota = q
+	}
+	for _, v := range d.Violations {
+		for _, u := range of {
+			if u.Quota.Rule == v.Rule && u.Quota.Window == v.Window {
+				u.Next, u.Never = v.RetryAfter, v.Never
+			}
+		}
+	}
+	return nil
+}
