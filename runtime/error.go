@@ -31,7 +31,8 @@ type TooManyRequestsError struct {
 	hasher *hasher // of the limiter
 }
 
-// Violation is the refusal of one rule.
+// Violation is the refusal of one rule. For example, ann has used all ten permits of a rule "search" with a Limit of 10 per minute, the first
+// of them 55 seconds ago: Rule is "search", Window "1m", Key "ann", Limit 10, Remaining 0, and RetryAfter 5 seconds.
 type Violation struct {
 	Rule       string        // its name
 	Window     string        // such as "1m": see [Rule.Window]

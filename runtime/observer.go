@@ -35,7 +35,10 @@ func (k EventKind) String() string {
 //
 // To bill by rule and key, add Cost - CostBefore of the Rules of EventAdmitted, EventRefunded and EventSettled that are not Refused. The sum
 // is what the rule has charged for calls. For example, a call under a limit of tokens is admitted with Cost 10. Its settlement has CostBefore
-// 10 and Cost 25.
+// 10 and Cost 25. So 25 tokens are to be paid.
+//
+// Another example: a call sleeps for 2 seconds until it is admitted, and the store takes a millisecond to say so. Then Kind is EventAdmitted,
+// Waited 2 seconds, and Took a millisecond.
 type Event struct {
 	Kind       EventKind     // what happened
 	Method     string        // pkg.Type.Method; "" for requests
@@ -50,7 +53,8 @@ type Event struct {
 	Settings   []Setting     // of EventChanged: what holds now, by whom, and why; of "clear" and "unblock" without values
 }
 
-// Outcome is the answer of one rule.
+// Outcome is the answer of one rule. For example, a rule of ten permits a minute has 2 left, and a call asks for 3. If the next permit comes
+// back in 5 seconds, it is Refused, with Limit 10, Cost 3, Remaining 2, and RetryAfter 5 seconds.
 type Outcome struct {
 	Rule       string        // its name
 	Window     string        // see [Rule.Window]

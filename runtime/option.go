@@ -35,7 +35,8 @@ func WithLogger(logger *slog.Logger) Option {
 	return func(l *Limiter) { l.logger = logger }
 }
 
-// Trigger describes a rule in trigger mode that has reached its limit.
+// Trigger describes a rule in trigger mode that has reached its limit. For example, a rule has a Limit of 100, and 98 permits are used. A call
+// that takes 3 is a Trigger with Limit 100 and Used 101, and later calls of the window are none.
 type Trigger struct {
 	Method string // pkg.Type.Method; "" for requests
 	Rule   string // the rule's name

@@ -16,6 +16,9 @@ import (
 // Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves what holds without it: an override of
 // one key leaves what the override of all keys says, and that leaves what the rule declares. An override to shadow or trigger mode also removes
 // the rule's Wait, Queue, Block and Lease.
+//
+// For example, a rule declares 100 permits a minute. With a Factor of 2 it has 200. With a Key "ann" and a Limit of 500, ann has 500 a minute,
+// and everybody else has what they had.
 type Override struct {
 	Key    string        // the only key that it is for; "" means all keys of the rule
 	Limit  *int64        // permits per window; 0 refuses everything. It also replaces a limit that depends on the call

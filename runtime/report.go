@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Quota is what one rule has left for one subject.
+// Quota is what one rule has left for one subject. For example, ann has used 7 permits of a rule "search" with a Limit of 10 per minute, the
+// first of them 20 seconds ago, and the last one just now: Rule is "search", Window "1m", Key "ann", Limit 10, Remaining 3, and Reset a minute.
 type Quota struct {
 	Rule      string        // its name
 	Window    string        // see [Rule.Window]

@@ -11,15 +11,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Request asks one rule for permits.
+// Request asks one rule for permits. For example, a request with Key "ann" and Cost 3 takes three permits of ann's, or none.
 type Request struct {
 	Rule   Rule   // the limit; two requests of a call may have the same
-	Key    string // the owner of the permits, at most 64 KiB; "" is everybody, unless the rule has a Key
+	Key    string // the owner of the permits, such as "ann", at most 64 KiB; "" is everybody, unless the rule has a Key
 	Cost   int64  // permits; 0 means 1. A cost below 0 is a *KeyError, and so is one above 1 if the rule has Distinct
-	Member string // the member to count, if the rule has Distinct; at most 64 KiB
+	Member string // the member to count, such as "bob", if the rule has Distinct; at most 64 KiB
 
 	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. Set it on all
-	// requests of a call, with equal Costs. It works in Allow and Peek, but not with Distinct, Prepay or Warmup.
+	// requests of a call, with equal Costs. It works in Allow and Peek, but not with Distinct, Prepay or Warmup. With a Cost of 10, and 4
+	// permits left, it takes 4.
 	UpTo bool
 }
 

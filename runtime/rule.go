@@ -9,7 +9,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// Rule is one limit: plain data with the fields of the rule directive. The zero values are the directive's defaults.
+// Rule is one limit: plain data with the fields of the rule directive. The zero values are the directive's defaults. For example, a rule with
+// Name "codes", Key "{phone}", Limit 10 and Per time.Hour admits ten calls for each phone number within any hour.
 type Rule struct {
 	// Name identifies the counts: rules with the same Name and window share them. At most 256 bytes, without spaces and without
 	// {}%:"'`. In generated code it is the directive's name, or else pkg.Type.Method, or pkg.Type for a rule on a type.
@@ -20,7 +21,7 @@ type Rule struct {
 	// Algorithm is SlidingWindow by default, Calendar if there is a Cron.
 	Algorithm Algorithm
 	// Limit is how many permits a window has; 0 refuses everything. At most 10^9 for SlidingWindow, 1,000,000 with Distinct, 10,000,000
-	// for TokenBucket and LeakyBucket, and 10^15 for the others.
+	// for TokenBucket and LeakyBucket, and 10^15 for the others. With a Limit of 10, the eleventh permit of a window is refused.
 	Limit int64
 	// Amounts makes a SlidingWindow keep one entry for each call instead of one for each permit. It is for large costs, such as tokens of a
 	// language model: a limit of 1,000,000 that 100 calls use takes about 2 kB instead of 8 MB. A SlidingWindow with a Limit above 10,000
@@ -28,36 +29,43 @@ type Rule struct {
 	// while a window has fewer than 2,048 calls. With more, RetryAfter is at most a 2,048th of Per too long. In generated code it is set if
 	// the directive has cost= and the limit is an expression.
 	Amounts bool
-	// Per is the window, in whole microseconds, at most 3660 days. A rule has either Per or Cron.
+	// Per is the window, in whole microseconds, at most 3660 days. A rule has either Per or Cron. With a Per of a minute, a permit that was
+	// taken at 12:00:05 is back at 12:01:05, if the Algorithm is SlidingWindow.
 	Per time.Duration
 	// Cron gives the times at which a calendar window ends and the next begins: 5 or 6 fields, or @daily and the like. 0 and 7 are Sunday, and
-	// a range may go on after the end, as in FRI-MON and 22-2.
+	// a range may go on after the end, as in FRI-MON and 22-2. With "0 0 0 * * *" a window is a day from midnight to midnight.
 	Cron string
-	// TZ is the IANA name of Cron's time zone; "" is UTC.
+	// TZ is the IANA name of Cron's time zone, such as "Asia/Shanghai"; "" is UTC.
 	TZ string
 	// Burst is the capacity of a TokenBucket, in permits; 0 means Limit. At most 10,000,000, and an empty bucket must fill within a hundred
-	// years.
+	// years. With a Limit of 60 a minute and a Burst of 10, ten calls pass at once after a pause, and then one a second.
 	Burst int64
 	// Prepay lets a call take more than a TokenBucket or LeakyBucket holds: the next call waits until that debt is paid. A debt lasts at most
-	// 24 hours, or the time of one permit if that is longer. A call that costs more fails with a [NeverAdmissibleError].
+	// 24 hours, or the time of one permit if that is longer. A call that costs more fails with a [NeverAdmissibleError]. At one permit a second
+	// and a Burst of 1, a call of 5 permits passes at once, and the next call 5 seconds later.
 	Prepay bool
 	// Warmup is how long the rate of an idle TokenBucket takes to rise from a third of Limit to Limit, as in Guava's SmoothWarmingUp.
-	// Such a bucket has no burst, and its calls are prepaid. At most 24 hours.
+	// Such a bucket has no burst, and its calls are prepaid. At most 24 hours. With a Limit of 300 a second and a Warmup of 10 seconds, calls
+	// pass at 100 a second after a pause, and at 300 a second after 10 more seconds.
 	Warmup time.Duration
-	// Slices is how many slices a SlidingCounter's window has; 0 means 60. At most 10,000.
+	// Slices is how many slices a SlidingCounter's window has; 0 means 60. At most 10,000. With 60 slices of a minute, permits come back up to a
+	// second later than in a SlidingWindow.
 	Slices int64
 	// Distinct is the directive's template of the members that are counted instead of calls. A request names its Member. The first call
 	// of a member costs one permit. Its further calls cost nothing until the first has left the window or is given back. Distinct goes with
-	// SlidingWindow and Calendar.
+	// SlidingWindow and Calendar. With a Limit of 10, a key can write to ten members, and to each of them any number of times.
 	Distinct string
 	// Wait is how long a call may wait for its permits instead of being refused at once; up to 3660 days. It is for generated wrappers:
 	// requests wait in [Limiter.Wait], whatever their rules say. It does not go with SlidingCounter. If any rule of a call has Distinct,
-	// the call does not wait.
+	// the call does not wait. With a Wait of 2 seconds, a call whose permits come back in 1.5 seconds sleeps, and one whose permits come back in
+	// 3 seconds is refused at once.
 	Wait time.Duration
 	// Queue bounds how many permits all calls that wait for a bucket may need together. If each call costs 1, it bounds how many calls may
-	// wait. 0 means no bound. A rule for a method needs Wait, too; a rule for requests does not. Queue does not go with Prepay or Warmup.
+	// wait. 0 means no bound. A rule for a method needs Wait, too; a rule for requests does not. Queue does not go with Prepay or Warmup. With
+	// a Queue of 100, the call after 100 that wait is refused at once.
 	Queue int64
-	// Block is how long a key stays refused after a refusal, in whole microseconds, at most 30 days. 0 means no block.
+	// Block is how long a key stays refused after a refusal, in whole microseconds, at most 30 days. 0 means no block. With a Block of 10
+	// minutes, a key that is refused at 12:00 is refused until 12:10.
 	Block time.Duration
 	// BlockMax makes blocks longer: each block that begins within a day of the last one's end is twice as long as that one, up to BlockMax. It
 	// is longer than Block, and at most 30 days. 0 means that all blocks have the same length. The directive for a Block of 10m and a
@@ -74,7 +82,8 @@ type Rule struct {
 	OnError FailurePolicy
 	// Lease lets a process take permits ahead and hand them out itself. It is how long the process may keep them; at most a minute. 0 means
 	// no lease. Package redisstore does so for calls whose rules have the same Lease and the same cost; other stores ignore it. It goes with
-	// SlidingWindow, FixedWindow, Calendar and TokenBucket without further options.
+	// SlidingWindow, FixedWindow, Calendar and TokenBucket without further options. With a Lease of 200 milliseconds, a process that has 1,000
+	// calls a second for a key asks the server about five times a second.
 	Lease time.Duration
 	// Hash is whether [WithSubjectHash] applies to the rule, as it does by default.
 	Hash Hash

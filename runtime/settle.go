@@ -11,7 +11,8 @@ import (
 )
 
 // Charge is what a call of a wrapper was charged. With it, the call is settled after the method has returned: when a stream has ended, for
-// example. It is safe for concurrent use.
+// example. If it was charged 100 tokens, Settle with a cost of 130 takes 30 more, and with a cost of 60 gives 40 back. It is safe for concurrent
+// use.
 type Charge struct {
 	mu    sync.Mutex
 	kept  *charged // nil until a call is admitted

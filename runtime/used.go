@@ -15,7 +15,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// UsedRule is a rule that some limiter uses.
+// UsedRule is a rule that some limiter uses. For example, two processes declare a limit of 100, and a third, newer one declares 200. Then Limits
+// is {100: 2, 200: 1}.
 type UsedRule struct {
 	Rule
 	Varies bool          // the limit depends on the call; Limit is that of the first call of some process

@@ -1,28 +1,3 @@
-// Package engine holds the rate limiting algorithms as arithmetic on integers. It answers three questions: when does a rule admit a cost,
-// what does an admission change, and what does a refund change? The Lua files of package redisstore do the same arithmetic on Redis. A file
-// there has the same name as its file here, and so do functions that do the same.
-//
-// The package is not a store. It has no locks, reads no clock, and does no input or output.
-//
-// Times and durations are whole microseconds. Times are Unix times on the clock of the store.
-//
-// These words have a fixed meaning:
-//
-//	rule        one limit: how it counts, over which window
-//	permit      one unit of a limit
-//	subject     the owner of a count, such as a phone number or a user
-//	claim       what one call asks of one rule, for one subject
-//	call        claims that are decided together: all are charged, or none
-//	verdict     the answer to a call
-//	state       what one rule has counted for one subject
-//	charge      permits that an admitted call took
-//	lease       permits that a process takes ahead and hands out itself
-//	place       a future time for which a waiting call is charged
-//	free place  a place that was given up while others were behind it
-//	earliest    the first time at which a rule admits a claim
-//	room        how many permits a rule would admit now
-//	slot        the unit by which a Redis Cluster spreads keys over its servers; each key is in one slot
-//	run         several calls that Redis decides in one script
 package engine
 
 import (
