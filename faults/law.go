@@ -99,12 +99,13 @@ func within(n, per int64) func(from, to int64) int64 {
 	}
 }
 
-// bucketLaw allows the burst and what the bucket gains in a span, if it gains the limit in per at most, and in slow at least.
+// bucketLaw allows the burst and what the bucket gains in a span, if it gains the limit in per at most, and in slow at least. Calls are admitted
+// at whole microseconds, so a span of places may be one microsecond shorter than what the bucket gains takes.
 func bucketLaw(rule ratelimit.Rule, per, slow int64) Law {
-	gains := func(per int64) func(from, to int64) int64 {
-		return func(from, to int64) int64 { return rule.Burst + (to-from)*rule.Limit/per }
+	gains := func(per, more int64) func(from, to int64) int64 {
+		return func(from, to int64) int64 { return rule.Burst + (to-from+more)*rule.Limit/per }
 	}
-	return Law{Most: gains(per), Least: gains(slow), Prepaid: rule.Prepay}
+	return Law{Most: gains(per, 1), Least: gains(slow, 0), Prepaid: rule.Prepay}
 }
 
 // fixedLaw allows the limit in a window. Where no refusal tells a window, a span shorter than one may lie in one, or
