@@ -165,6 +165,11 @@ func (c *charged) apply(ctx context.Context, claims []*engine.Claim) error {
 	for _, claim := range claims {
 		call.Claims = append(call.Claims, *claim)
 	}
+	if ctx.Err() != nil { // what has ended before is no deadline for this
+		var cancel context.CancelFunc
+		ctx, cancel = afterCall(ctx)
+		defer cancel()
+	}
 	err := c.limiter.decider.Adjust(ctx, &call)
 	for i, claim := range claims {
 		if claim.Delta > 0 {

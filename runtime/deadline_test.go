@@ -12,20 +12,26 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// Every method returns when its context ends, although the client waits for replies far longer.
+// Every method returns when its context ends, although the store and its client wait for replies far longer.
 func TestMethodsKeepTheirDeadlines(t *testing.T) {
 	server, limit := redistest.Start(t), int64(5)
 	rule := ratelimit.Rule{Name: "r", Limit: 9, Per: time.Minute, Algorithm: ratelimit.FixedWindow}
 	ask := ratelimit.Request{Rule: rule, Key: "k"}
 	for name, open := range map[string]func(redis.UniversalClient) ratelimit.Store{
-		"scripts": func(c redis.UniversalClient) ratelimit.Store { return redisstore.New(c) },
-		"plain":   func(c redis.UniversalClient) ratelimit.Store { return plain.New(c) },
+		"scripts": func(c redis.UniversalClient) ratelimit.Store {
+			return redisstore.New(c, redisstore.WithTimeout(time.Hour))
+		},
+		"plain": func(c redis.UniversalClient) ratelimit.Store { return plain.New(c, plain.WithTimeout(time.Hour)) },
 	} {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour, MaxRetries: -1})
 		defer client.Close()
 		l := ratelimit.New(open(client))
+		taken := func(change func(context.Context, ratelimit.Decision, *ratelimit.Charge) error) func(context.Context) error {
+			return onCharges(t, l, change)
+		}
 		for method, call := range map[string]func(context.Context) error{
 			"Ping":    l.Ping,
 			"Rules":   func(ctx context.Context) error { _, err := l.Rules(ctx); return err },
@@ -40,8 +46,13 @@ func TestMethodsKeepTheirDeadlines(t *testing.T) {
 				_, err := l.Overrides().SetNew(ctx, "r", ratelimit.Override{Limit: &limit})
 				return err
 			},
-			"Clear": func(ctx context.Context) error { return l.Overrides().Clear(ctx, "r", "") },
-			"List":  func(ctx context.Context) error { _, err := l.Overrides().List(ctx); return err },
+			"Clear":  func(ctx context.Context) error { return l.Overrides().Clear(ctx, "r", "") },
+			"List":   func(ctx context.Context) error { _, err := l.Overrides().List(ctx); return err },
+			"Refund": taken(func(ctx context.Context, d ratelimit.Decision, _ *ratelimit.Charge) error { return d.Refund(ctx) }),
+			"Settle": taken(func(ctx context.Context, d ratelimit.Decision, _ *ratelimit.Charge) error { return d.Settle(ctx, 3) }),
+			"Settle of a charge": taken(func(ctx context.Context, _ ratelimit.Decision, c *ratelimit.Charge) error {
+				return c.Settle(ctx, 3)
+			}),
 		} {
 			if err := call(t.Context()); err != nil {
 				t.Fatalf("%s of %s: %v", method, name, err)
@@ -61,5 +72,28 @@ func TestMethodsKeepTheirDeadlines(t *testing.T) {
 			cancel()
 			server.Resume()
 		}
+	}
+}
+
+// onCharges returns a function that changes another charge in each of its two calls.
+func onCharges(t *testing.T, l *ratelimit.Limiter, change func(context.Context, ratelimit.Decision, *ratelimit.Charge) error) func(context.Context) error {
+	t.Helper()
+	rule := ratelimit.Rule{Name: "taken", Limit: 99, Per: time.Minute, Algorithm: ratelimit.FixedWindow, Key: "{k}"}
+	var changes []func(context.Context) error
+	for range 2 {
+		d, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: "k"})
+		if err != nil || !d.Allowed {
+			t.Fatalf("got %+v, error %v", d, err)
+		}
+		ctx, charge := ratelimit.WithCharge(t.Context())
+		if err := wrap.TakeCharges(ctx, l, wrap.NewRules("m", rule).WithCost(0), wrap.Charge{Key: "k", Cost: 1}); err != nil {
+			t.Fatal(err)
+		}
+		changes = append(changes, func(ctx context.Context) error { return change(ctx, d, charge) })
+	}
+	return func(ctx context.Context) error {
+		change := changes[0]
+		changes = changes[1:]
+		return change(ctx)
 	}
 }

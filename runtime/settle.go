@@ -51,8 +51,6 @@ func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := afterCall(ctx)
-	defer cancel()
 	return kept.settle(ctx, costs)
 }
 

@@ -106,9 +106,9 @@ func (c *call) sleep(ctx context.Context, us int64, placed bool) error {
 	return contextError(ctx, c.method)
 }
 
-// grace bounds how long a store tries again and again to give permits back or to settle them when a call is over. A store that does so in one
-// command, such as package redisstore, goes by its own timeout instead.
-const grace = 50 * time.Millisecond
+// grace bounds how long a call that is over waits until its permits are given back or settled. A store has a timeout of its own, which is usually
+// shorter.
+const grace = time.Second
 
 // afterCall returns a context for giving permits back or settling them, even if ctx has ended: perhaps the call is over because it did.
 func afterCall(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -69,8 +69,7 @@ func (p *part) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, e
 	return r.verdict, nil
 }
 
-// Adjust implements engine.Decider. It goes on even if ctx ends, because a charge must not outlive its call. After p.until it goes on in the
-// background.
+// Adjust implements engine.Decider. If ctx ends, and after p.until, it goes on in the background, because a charge must not outlive its call.
 func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 	own := *call
 	own.Asked = false
@@ -83,7 +82,7 @@ func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 	if len(own.Claims) == 0 {
 		return nil
 	}
-	err := p.do(context.WithoutCancel(ctx), &request{call: &own, adjust: true, until: p.until})
+	err := p.do(ctx, &request{call: &own, adjust: true, until: p.until})
 	if err != nil && untaken(err) {
 		if p.until.IsZero() || time.Now().Before(p.until) {
 			return err

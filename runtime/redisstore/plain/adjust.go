@@ -12,9 +12,25 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
-// Adjust implements engine.Store. It tries at least once, even if ctx has ended. If other calls change the counts meanwhile, it tries again until
-// it succeeds or ctx ends.
+// Adjust implements engine.Store. If ctx ends, a try that has begun goes on in the background.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
+	own := *call
+	own.Claims = slices.Clone(call.Claims) // the caller may reuse its claims
+	claims, err := servers.Await(ctx, s.Servers, func() ([]engine.Claim, error) {
+		err := s.change(ctx, &own)
+		return own.Claims, err
+	})
+	copy(call.Claims, claims)
+	for i := range call.Claims {
+		if claims == nil {
+			call.Claims[i].Delta = 0 // nobody knows whether it was done
+		}
+	}
+	return err
+}
+
+// change adjusts a call. It tries at least once. If other calls change the counts meanwhile, it tries again until it succeeds or ctx ends.
+func (s *store) change(ctx context.Context, call *engine.Call) error {
 	return repeat(ctx, noEnd, func() error {
 		return s.guard(ctx, call.Claims[0].Subject, func(ctx context.Context, server redis.UniversalClient) error {
 			return s.adjust(ctx, server, call)
@@ -28,7 +44,7 @@ func (s *store) undo(ctx context.Context, call *engine.Call) error {
 	for i := range own.Claims {
 		own.Claims[i].Delta = -own.Claims[i].Charged
 	}
-	return s.Adjust(context.WithoutCancel(ctx), &own)
+	return s.change(context.WithoutCancel(ctx), &own)
 }
 
 // adjust tries once. It clears the Deltas of the call, unless certainly nothing was changed.
