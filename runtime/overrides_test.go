@@ -263,6 +263,59 @@ func TestFactorOfALimitThatComesWithCalls(t *testing.T) {
 	}
 }
 
+// An override of the store may have durations as directives write them, such as 1d. Values that no rule can have are errors.
+func TestStoredOverrides(t *testing.T) {
+	read := func(text string) (Override, error) {
+		s := &fleet.Setting{Kind: fleet.Override, Rule: "r", AllKeys: true}
+		if err := json.Unmarshal([]byte(text), &s.Values); err != nil {
+			t.Fatal(err)
+		}
+		v := overrideOf(s)
+		return v.Override, v.err
+	}
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{"1d": day, "1w2d12h": 9*day + 12*time.Hour, "1.5h": 90 * time.Minute, "90s": 90 * time.Second} {
+		if got, err := read(`{"per":"` + text + `"}`); err != nil || got.Per != want {
+			t.Errorf("%s: got %+v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`{}`:                               `rule "r": override: found no change; expected limit, factor, per, burst or mode`,
+		`{"until":"2026-11-22T18:00:00Z"}`: `rule "r": override: found no change; expected limit, factor, per, burst or mode`,
+		`{"limit":-1}`:                     `rule "r": limit: found -1; expected 0 to 1000000000000000 for a fixed-window`,
+		`{"limit":5,"factor":2}`:           `rule "r": factor: found limit as well; expected one of the two`,
+		`{"limit":5,"per":"day"}`:          `per is "day"; expected a duration above zero, such as 90s, 24h or 1d`,
+		`{"mode":"off"}`:                   `mode: found "off"; expected enforce, shadow or trigger`,
+		`{"per":"-1s"}`:                    `per is "-1s"; expected a duration above zero, such as 90s, 24h or 1d`,
+		`{"per":"1mo"}`:                    `unknown unit "mo" in "1mo"; expected ns, us, ms, s, m, h, d or w`,
+		`{"per":"4000d"}`:                  `rule "r": per: found 4000d; expected whole microseconds, up to 3660d`,
+	} {
+		if _, err := read(text); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// List returns the overrides that can be read, and an error for the others. These have no effect.
+func TestListOfUnusableOverrides(t *testing.T) {
+	l := New(memory.New(nil, 100, 1<<20))
+	edit := fleet.Edit{What: "set", Settings: []*fleet.Setting{
+		{Kind: fleet.Override, Rule: "r", AllKeys: true, Values: fleet.Values{Mode: "off", Limit: new(int64(1))}},
+		{Kind: fleet.Override, Rule: "s", AllKeys: true, Values: fleet.Values{Limit: new(int64(1))}},
+	}}
+	if _, err := l.fleet.Change(t.Context(), edit); err != nil {
+		t.Fatal(err)
+	}
+	all, err := l.Overrides().List(t.Context())
+	if len(all) != 1 || all[0].Rule != "s" || err == nil || !strings.Contains(err.Error(), "off") {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	d, err := l.Peek(t.Context(), Request{Rule: Rule{Name: "r", Limit: 5, Per: time.Minute}})
+	if err != nil || d.Quotas[0].Limit != 5 || l.Overrides().Err() == nil {
+		t.Errorf("got %+v, %v, %v", d.Quotas, err, l.Overrides().Err())
+	}
+}
+
 // Keys of settings have the form of the store. Where the limiter hashes subjects, it hashes them, unless their rule says that it does not.
 func TestOverridesOfKeysAreHashed(t *testing.T) {
 	l := New(memory.New(nil, 100, 1<<20), WithSubjectHash(bytes.Repeat([]byte("s"), 32)))

@@ -28,15 +28,24 @@ func (l *Limiter) applying(rule *prepared, subject string, in *fleet.InForce) (_
 	}
 	var own, block *fleet.Setting
 	if k := of.OfKey(subject); k != nil {
-		own, block = l.holding(k.Override), l.holding(k.Block)
+		own, block = l.holding(k.Override), k.Block
 	}
 	if all := l.holding(of.All); own != nil || all != nil {
 		rule = l.applied(rule, own, all)
 	}
 	if block != nil && rule.Mode == ModeEnforce {
-		blockLeft = max(0, block.Until.Sub(l.fleet.Now()))
+		blockLeft = l.left(block)
 	}
 	return rule, blockLeft
+}
+
+// left returns how long a setting with an end still holds. It reads the clock once.
+func (l *Limiter) left(s *fleet.Setting) time.Duration {
+	left := s.Until.Sub(l.fleet.Now())
+	if left <= 0 {
+		l.fleet.Drop()
+	}
+	return max(0, left)
 }
 
 // holding returns a setting, or nil if it has ended.

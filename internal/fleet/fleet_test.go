@@ -19,6 +19,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
 )
 
 // entries is a hook that fails the test if a command of a client has more than a hundred entries.
@@ -471,15 +472,24 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A cluster's client and a ring's find the keys of a fleet.
+// The clients of a cluster, a ring and sentinels find the keys of a fleet. The store without scripts has one, too.
 func TestServers(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3)
 	a, b := redistest.Start(t), redistest.Start(t)
+	sentinels := b.StartSentinels(t, "limits", 1, 10_000, 0)
 	for name, c := range map[string]redis.UniversalClient{
-		"cluster": redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()}),
-		"ring":    redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Addr, "b": b.Addr}}),
-		"resp2":   redis.NewClient(&redis.Options{Addr: a.Addr, Protocol: 2, PoolSize: 1}),
+		"cluster":  redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()}),
+		"ring":     redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Addr, "b": b.Addr}}),
+		"resp2":    redis.NewClient(&redis.Options{Addr: a.Addr, Protocol: 2, PoolSize: 1}),
+		"sentinel": redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "limits", SentinelAddrs: sentinels.Addrs()}),
+		"plain":    redis.NewClient(&redis.Options{Addr: a.Addr}),
 	} {
+		of := of
+		if name == "plain" {
+			of = func(c redis.UniversalClient, prefix string) *fleet.Fleet {
+				return plain.New(c).Fleet("plain " + prefix)
+			}
+		}
 		t.Run(name, func(t *testing.T) {
 			defer c.Close()
 			for _, prefix := range []string{"p", "q", "other", "ratelimit"} {
@@ -513,9 +523,11 @@ func TestBeat(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	server.Stop()
+	f.Register(fleet.Rule{Name: "late", Tag: "1m", Text: `{"late":1}`}) // while the server is away
+	f.Beat()
 	server.Restart()
 	server.WaitFor("HLEN p.seen:{p}:processes", "1")
-	server.WaitFor("HLEN p.seen:{p}:rules", "2")
+	server.WaitFor("HLEN p.seen:{p}:rules", "3")
 	if limit(f, "r", "") != 3 {
 		t.Error("the setting does not hold any more")
 	}
@@ -551,8 +563,10 @@ func TestMalformed(t *testing.T) {
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
+	var log lines
+	f.LogTo(log.logger())
 	set(t, f, "", override("r", "", 3))
-	for _, text := range []string{"x", `{"limits":1}`, `{"limit":"1"}`, strings.Repeat(" ", 2000)} {
+	for _, text := range []string{"x", "", "5", `{"limits":1}`, `{"limit":"1"}`, `{"limit":1e30}`, `{"limit":0.5}`, `{"limit":5}{"limit":6}`, strings.Repeat(" ", 2000)} {
 		c.HSet(t.Context(), "p.fleet:{p}:settings", "override:r", text, "block:r:{ann}", `{}`, "other:r", `{"limit":1}`)
 		c.ZAdd(t.Context(), "p.fleet:{p}:versions", redis.Z{Score: float64(c.Incr(t.Context(), "p.fleet:{p}:version").Val()), Member: "override:r"},
 			redis.Z{Score: 1000, Member: "block:r:{ann}"}, redis.Z{Score: 1001, Member: "other:r"})
@@ -564,6 +578,9 @@ func TestMalformed(t *testing.T) {
 	}
 	if s := f.Status(); len(s.Malformed) == 0 || s.Err != nil {
 		t.Errorf("got %+v", s)
+	}
+	if n := strings.Count(log.text(), "\n"); n != 3 { // one for each name
+		t.Errorf("%d lines are logged:\n%s", n, log.text())
 	}
 }
 

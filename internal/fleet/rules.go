@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -154,7 +153,8 @@ func (f *Fleet) writeRules(ctx context.Context, texts map[string]string, sets ma
 		return err
 	}
 	if have-len(unused)+len(texts) > 2*MaxRules {
-		return errTooManyRules
+		f.warn("the programs of this prefix declare over 2,000 rules; tools do not see all of them")
+		return nil
 	}
 	return each(slices.Sorted(maps.Keys(texts)), func(some []string) error {
 		set := Command{"HSET", f.keys.rules}
@@ -165,8 +165,6 @@ func (f *Fleet) writeRules(ctx context.Context, texts map[string]string, sets ma
 		return err
 	})
 }
-
-var errTooManyRules = errors.New("the programs of this prefix declare over 1,000 rules; tools do not see all of them")
 
 // sets returns the sets of all processes. If prune is true, it removes those that no process has declared for a day, and the oldest of too many.
 func (f *Fleet) sets(ctx context.Context, prune bool) (map[string]ruleSet, error) {

@@ -1,0 +1,248 @@
+package fleet_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+)
+
+// After a loss, processes read many settings one after the other: about a tenth of them in each of ten seconds.
+func TestReadsAreSpread(t *testing.T) {
+	server := redistest.Start(t)
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := client(t, server.Addr, 0)
+		tool := of(c, "p")
+		set(t, tool, "kim", override("r", "", 1))
+		var all []*fleet.Fleet
+		for range 300 {
+			f := of(c, "p")
+			f.Beat()
+			all = append(all, f)
+		}
+		server.Do("FLUSHALL")
+		var settings []*fleet.Setting
+		for i := range 1000 {
+			settings = append(settings, override("s", fmt.Sprint("k", i), 2))
+		}
+		set(t, of(c, "p"), "kim", settings...)
+		reading, most := len(all), 0
+		for second := 0; reading > 0; second++ {
+			before := reading
+			reading = 0
+			for _, f := range all {
+				if f.Beat(); limit(f, "s", "k999") != 2 {
+					reading++
+				}
+				if limit(f, "r", "") != 1 {
+					t.Fatal("a setting that was lost does not hold")
+				}
+			}
+			if most = max(most, before-reading); second > 10 {
+				t.Fatalf("%d processes have not read the settings after %d seconds", reading, second)
+			}
+			time.Sleep(time.Second)
+		}
+		if most > 75 { // of 30 at random, with a deviation of 5
+			t.Errorf("%d processes read within one second", most)
+		}
+	})
+}
+
+// A beat without news is one exchange of two commands, and leaves the settings as they are.
+func TestIdleBeat(t *testing.T) {
+	server := redistest.Start(t)
+	c, counted := client(t, server.Addr, 0)
+	f := of(c, "p")
+	set(t, f, "", override("r", "", 1))
+	for range 6 {
+		f.Beat()
+	}
+	before, in := counted.count.Load(), f.InForce()
+	for range 3 { // the ninth beat is no fifth one
+		f.Beat()
+	}
+	if n := counted.count.Load() - before; n != 3*2 || f.InForce() != in {
+		t.Errorf("three beats send %d commands", n)
+	}
+}
+
+// A fleet lists at most so many processes. One more is listed when others are gone, and removes them.
+func TestProcessesAreBounded(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := of(c, "p")
+	fill := func(at time.Time) {
+		fields := []any{}
+		for i := range fleet.MaxProcesses {
+			text := fmt.Sprintf(`{"host":"%s","pid":%d,"program":"p","start":"2026-01-01T00:00:00Z","at":"%s"}`,
+				strings.Repeat("h", 64), i, at.UTC().Format(time.RFC3339Nano))
+			fields = append(fields, fmt.Sprint("process", i), text)
+		}
+		if err := c.HSet(t.Context(), "p.seen:{p}:processes", fields...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(time.Now().Add(time.Hour))
+	for range 6 {
+		f.Beat()
+	}
+	all, err := f.Processes(t.Context())
+	if n := c.HLen(t.Context(), "p.seen:{p}:processes").Val(); n != fleet.MaxProcesses || len(all) != fleet.MaxProcesses || err != nil {
+		t.Errorf("%d are kept, %d listed, %v", n, len(all), err)
+	}
+	fill(time.Now().Add(-time.Minute))
+	f.Beat()
+	all, err = f.Processes(t.Context())
+	if n := c.HLen(t.Context(), "p.seen:{p}:processes").Val(); n != 1 || len(all) != 1 || err != nil {
+		t.Errorf("%d are kept, %d listed, %v", n, len(all), err)
+	}
+}
+
+// register declares n rules of a program.
+func register(f *fleet.Fleet, program string, n int) {
+	for i := range n {
+		f.Register(fleet.Rule{Name: program, Tag: fmt.Sprint(i), Text: fmt.Sprintf(`{"name":"%s","limit":%d,"key":"%s"}`, program, i, strings.Repeat("k", 64))})
+	}
+}
+
+// A process declares at most so many rules. The rules of several programs are written up to twice as many; then a process says that some are
+// missing, and is still listed.
+func TestRulesAreBounded(t *testing.T) {
+	server := redistest.Start(t)
+	for i, want := range []int64{fleet.MaxRules, 2 * fleet.MaxRules, 2 * fleet.MaxRules} {
+		c, _ := client(t, server.Addr, 0)
+		f := of(c, "p")
+		f.Hide()
+		var log lines
+		f.LogTo(log.logger())
+		register(f, fmt.Sprint("program", i), fleet.MaxRules+500)
+		for range 3 {
+			f.Beat()
+		}
+		if n := c.HLen(t.Context(), "p.seen:{p}:rules").Val(); n != want {
+			t.Errorf("%d rules of %d programs are kept, want %d", n, i+1, want)
+		}
+		if n := strings.Count(log.text(), "tools do not see all"); n != i/2 {
+			t.Errorf("process %d logs %s", i, log.text())
+		}
+		if all, err := f.Processes(t.Context()); err != nil || len(all) != i+1 {
+			t.Errorf("%d processes are listed, %v", len(all), err)
+		}
+	}
+}
+
+// Rules that no process has declared for a day are forgotten when another process declares new ones.
+func TestOldRulesGo(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	before, after := of(c, "p"), of(c, "p")
+	before.Hide()
+	after.Hide()
+	register(before, "before", 3)
+	before.Beat()
+	before.Beat()
+	sets := c.HGetAll(t.Context(), "p.seen:{p}:sets").Val()
+	for id, text := range sets {
+		day := time.Now().UTC().Truncate(24 * time.Hour)
+		c.HSet(t.Context(), "p.seen:{p}:sets", id, strings.Replace(text, day.Format("2006-01-02"), day.AddDate(0, 0, -2).Format("2006-01-02"), 1))
+	}
+	register(after, "after", 2)
+	after.Beat()
+	after.Beat()
+	rules, err := after.Rules(t.Context())
+	if len(sets) != 1 || err != nil || len(rules) != 2 || slices.ContainsFunc(rules, func(r fleet.Declared) bool { return strings.Contains(r.Text, "before") }) {
+		t.Errorf("got %+v, %v", rules, err)
+	}
+	if n := c.HLen(t.Context(), "p.seen:{p}:rules").Val(); n != 2 {
+		t.Errorf("%d rules are kept", n)
+	}
+}
+
+// Settings that have ended make room, and are forgotten a day later.
+func TestEndedSettingsMakeRoom(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	f := fleet.NewLocal(func() time.Time { return now }, nil)
+	block := func(from, n int) error {
+		e := fleet.Edit{Actor: fleet.Actor{By: "kim"}, What: "block", For: time.Minute}
+		for i := range n {
+			e.Settings = append(e.Settings, &fleet.Setting{Kind: fleet.Block, Rule: "r", Key: fmt.Sprint(from + i)})
+		}
+		_, err := f.Change(t.Context(), e)
+		return err
+	}
+	if err := block(0, fleet.MaxSettings); err != nil {
+		t.Fatal(err)
+	}
+	if err := block(fleet.MaxSettings, 1); !isUnfit(err) {
+		t.Errorf("got %v", err)
+	}
+	now = now.Add(time.Minute)
+	if err := block(fleet.MaxSettings, 1); err != nil {
+		t.Error(err)
+	}
+	if n := len(slices.Collect(f.InForce().All())); n != 1 {
+		t.Errorf("%d settings hold", n)
+	}
+	now = now.Add(25 * time.Hour)
+	if err := block(0, 1); err != nil || len(f.Known()) != 1 {
+		t.Errorf("%d settings are known, %v", len(f.Known()), err)
+	}
+}
+
+// The fleet of a store in this process: a change holds at once, and only if nothing is in its way.
+func TestLocal(t *testing.T) {
+	f, other := fleet.NewLocal(time.Now, nil), fleet.NewLocal(time.Now, nil)
+	change := func(want bool, unless func(*fleet.Setting) bool, s *fleet.Setting) {
+		t.Helper()
+		done, err := f.Change(t.Context(), fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Unless: unless})
+		if done != want || err != nil {
+			t.Errorf("got %t, %v", done, err)
+		}
+	}
+	not0 := func(before *fleet.Setting) bool { return *before.Limit != 0 }
+	change(true, not0, override("a", "", 0))
+	change(true, not0, override("a", "", 1))
+	change(false, not0, override("a", "", 2))
+	change(true, nil, override("a", "ann", 3))
+	change(true, nil, clear(override("a", "ann", 0)))
+	change(true, not0, override("a", "ann", 4))
+	if got := []int64{limit(f, "a", ""), limit(f, "a", "ann"), limit(f, "b", ""), limit(other, "a", "")}; !slices.Equal(got, []int64{1, 4, -1, -1}) {
+		t.Errorf("got %d", got)
+	}
+	if all, err := f.List(t.Context()); err != nil || len(all) != 2 {
+		t.Errorf("got %+v, %v", all, err)
+	}
+}
+
+// Settings a little beyond the bound are followed, as programs of another version may allow more.
+func TestSettingsBeyondTheBound(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	const n = fleet.MaxSettings + 500
+	for i := 0; i < n; i += 500 {
+		members, texts := []redis.Z{}, []any{}
+		for j := i; j < i+500; j++ {
+			name := fmt.Sprintf("override:r:{k%d}", j)
+			members, texts = append(members, redis.Z{Score: float64(j + 1), Member: name}), append(texts, name, `{"limit":1}`)
+		}
+		c.ZAdd(t.Context(), "p.fleet:{p}:versions", members...)
+		c.HSet(t.Context(), "p.fleet:{p}:settings", texts...)
+	}
+	c.MSet(t.Context(), "p.fleet:{p}:version", n, "p.fleet:{p}:epoch", "e")
+	f := of(c, "p")
+	if err := f.Follow(t.Context()); err != nil || len(f.Known()) != n {
+		t.Errorf("%d settings are known, %v", len(f.Known()), err)
+	}
+	if _, err := f.Change(t.Context(), fleet.Edit{Actor: fleet.Actor{By: "kim"}, What: "set", Settings: []*fleet.Setting{override("s", "", 1)}}); !isUnfit(err) {
+		t.Errorf("got %v", err)
+	}
+	set(t, f, "kim", clear(override("r", "k7", 0))) // an operator can make room
+}
