@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 // After a loss, processes read many settings one after the other: about a tenth of them in each of ten seconds.
@@ -200,20 +201,20 @@ func TestEndedSettingsMakeRoom(t *testing.T) {
 // The fleet of a store in this process: a change holds at once, and only if nothing is in its way.
 func TestLocal(t *testing.T) {
 	f, other := fleet.NewLocal(time.Now, nil), fleet.NewLocal(time.Now, nil)
-	change := func(want bool, unless func(*fleet.Setting) bool, s *fleet.Setting) {
+	change := func(want bool, each func(before, s *fleet.Setting) bool, s *fleet.Setting) {
 		t.Helper()
-		done, err := f.Change(t.Context(), fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Unless: unless})
+		done, err := f.Change(t.Context(), fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Each: each})
 		if done != want || err != nil {
 			t.Errorf("got %t, %v", done, err)
 		}
 	}
-	not0 := func(before *fleet.Setting) bool { return *before.Limit != 0 }
-	change(true, not0, override("a", "", 0))
-	change(true, not0, override("a", "", 1))
-	change(false, not0, override("a", "", 2))
+	is0 := func(before, _ *fleet.Setting) bool { return before == nil || *before.Limit == 0 }
+	change(true, is0, override("a", "", 0))
+	change(true, is0, override("a", "", 1))
+	change(false, is0, override("a", "", 2))
 	change(true, nil, override("a", "ann", 3))
 	change(true, nil, clear(override("a", "ann", 0)))
-	change(true, not0, override("a", "ann", 4))
+	change(true, is0, override("a", "ann", 4))
 	if got := []int64{limit(f, "a", ""), limit(f, "a", "ann"), limit(f, "b", ""), limit(other, "a", "")}; !slices.Equal(got, []int64{1, 4, -1, -1}) {
 		t.Errorf("got %d", got)
 	}
@@ -245,4 +246,27 @@ func TestSettingsBeyondTheBound(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	set(t, f, "kim", clear(override("r", "k7", 0))) // an operator can make room
+}
+
+// A report of a slot that cannot be written is lost, and nothing else.
+func TestHistoryOfAnotherType(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := redisstore.New(c, redisstore.WithStats()).Fleet("p")
+	f.Hide()
+	var log lines
+	f.LogTo(log.logger())
+	register(f, "program", 1)
+	for i := range 5 {
+		slot := time.Now().Unix()/5 + int64(i) // the beats may pass into the next ones
+		c.Set(t.Context(), fmt.Sprint("p.seen:{p}:history:", slot), "none", 0)
+		f.Statistics().Lock()
+		f.Statistics().Count(1, "r", "1m", "ann", fleet.Counts{Calls: 1})
+		f.Statistics().Unlock()
+		f.Beat()
+	}
+	reports, err := f.Reports(t.Context())
+	if log.text() != "" || len(reports) != 1 || err != nil {
+		t.Errorf("got %+v, %v, logged %s", reports, err, log.text())
+	}
 }

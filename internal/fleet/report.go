@@ -110,8 +110,11 @@ func (f *Fleet) publishReport(ctx context.Context) error {
 func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
 	key := f.slotKey(f.Now())
 	replies, err := f.do(ctx, Command{"HLEN", key})
-	if n, _ := replies[0].(int64); err != nil || n >= 4*MaxReportRules {
+	if err != nil {
 		return err
+	}
+	if n, _ := replies[0].(int64); n >= 4*MaxReportRules {
+		return nil
 	}
 	commands := []Command{{"PEXPIRE", key, slotLife.Milliseconds()}}
 	for i := range p.Rules {
