@@ -15,3 +15,9 @@ func (f *Fleet) Known() map[string]string {
 	}
 	return all
 }
+
+// KeysOf returns the keys of the fleet of a prefix, some of them with a number or an identity at the end.
+func KeysOf(prefix string) []string {
+	k := keysOf(prefix)
+	return append(k.ofSettings(), k.changes, k.rules, k.sets, k.processes, k.reports+"x", k.history+"1")
+}

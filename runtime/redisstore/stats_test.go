@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -131,5 +132,33 @@ func TestStatsAreBounded(t *testing.T) {
 		if len(rule.Subjects) > fleet.MaxSubjects || rule.Name == "r0" && len(rule.Subjects) != fleet.MaxSubjects {
 			t.Errorf("told are %d subjects of %s", len(rule.Subjects), rule.Name)
 		}
+	}
+}
+
+// Statistics also count the calls that the store failed to decide, whatever the policy made of them.
+func TestStatsOfFailures(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
+	defer client.Close()
+	l := ratelimit.New(New(client, WithStats(), WithTimeout(20*time.Second)), ratelimit.WithPrefix("p"), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	rule := ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour, OnError: ratelimit.FailOpen}
+	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule}); err != nil {
+		t.Fatal(err)
+	}
+	server.Stop()
+	for _, policy := range []ratelimit.FailurePolicy{ratelimit.FailOpen, ratelimit.FailClosed, ratelimit.FailLocal} {
+		rule.OnError = policy
+		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule}); (err != nil) != (policy == ratelimit.FailClosed) {
+			t.Fatalf("%v: %v", policy, err)
+		}
+	}
+	server.Restart()
+	var sum fleet.Counts
+	for deadline := time.Now().Add(20 * time.Second); sum.Failed < 3 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		sum = sums(t, client)["login"]
+	}
+	if sum.Failed != 3 || sum.Refused != 0 {
+		t.Errorf("got %+v", sum)
 	}
 }
