@@ -99,7 +99,7 @@ func TestFailuresHaveRules(t *testing.T) {
 	a.Name, b.Name, b.Key = "a", "b", "{k}"
 	method := wrap.NewRules("p.T.M", a, b)
 	ctx := t.Context()
-	_ = wrap.Failed(ctx, l, method.Missing(1, "{k}", "k is missing"))
+	_ = wrap.Failed(ctx, l, method.KeyError("k", errors.New("k is missing")))
 	_ = wrap.Take(ctx, l, method, "", "")
 	_, _ = l.Allow(ctx, ratelimit.Request{Rule: a}, ratelimit.Request{Rule: b, Key: "k", Cost: 6})
 	_, _ = l.Allow(ctx, ratelimit.Request{Rule: ratelimit.Rule{Name: "\xff\n", Limit: 1, Per: time.Second}})

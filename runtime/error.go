@@ -154,7 +154,7 @@ type KeyError struct {
 	Method string // pkg.Type.Method; "" for requests
 	Rule   string // its name
 	Expr   string // the expression or template, as written
-	Reason string // such as "doc is nil"; "" if Err says it all
+	Reason string // such as "a part of it is nil"; "" if Err says it all
 	Err    error  // the cause, or nil
 }
 

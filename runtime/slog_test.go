@@ -146,7 +146,7 @@ func TestSlogObserverShowsNoKeyOfACallThatFails(t *testing.T) {
 			return wrap.TakeCharges(t.Context(), l, rules, wrap.Charge{Key: secret, Cost: 1, Limit: wrap.LimitOf(-1)})
 		},
 		"the expression": func(l *ratelimit.Limiter) error {
-			return wrap.Failed(t.Context(), l, rules.KeyError(0, "int(phone)", errors.New("int: "+secret)))
+			return wrap.Failed(t.Context(), l, rules.KeyError("int(phone)", errors.New("int: "+secret)))
 		},
 		"two members": func(l *ratelimit.Limiter) error {
 			counts := ratelimit.Rule{Name: "d", Distinct: "{who}", Limit: 1, Per: time.Minute}

@@ -125,17 +125,17 @@ func TestSubjectHashOfFailures(t *testing.T) {
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{int(phone)}", Limit: 1, Per: time.Hour})
 	cause := fmt.Errorf("int(%s): %w", phone, io.ErrUnexpectedEOF)
 	l := h.limiter()
-	err := wrap.Failed(t.Context(), l, rules.KeyError(0, "int(phone)", cause))
+	err := wrap.Failed(t.Context(), l, rules.KeyError("int(phone)", cause))
 	h.add(err)
 	taken, begun := wrap.Begin(t.Context(), l, rules, wrap.Charge{Key: phone, Cost: 1})
 	if begun != nil {
 		t.Fatal(begun)
 	}
-	taken.SettleFailed(t.Context(), rules.KeyError(0, "int(phone)", cause))
+	taken.SettleFailed(t.Context(), rules.KeyError("int(phone)", cause))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(h.String(), phone) || strings.Count(h.String(), "int(phone)") < 3 {
 		t.Errorf("%v: %s", err, h.String())
 	}
-	plain := rules.KeyError(0, "int(phone)", cause)
+	plain := rules.KeyError("int(phone)", cause)
 	if err := wrap.Failed(t.Context(), ratelimit.New(memstore.New()), plain); err != plain {
 		t.Errorf("without a secret: %v", err)
 	}

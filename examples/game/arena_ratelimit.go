@@ -92,17 +92,20 @@ var arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
 //
 // Limits: (1000 * player.Level) per day (Asia/Tokyo) per player.Name (a call costs gold).
 func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) error {
-	if player == nil {
-		return wrap.Failed(ctx, a.limiter, arenaTradeRules.NilKey(0, "player"))
-	}
-	product, err := checked.Multiply(1000, player.Level)
+	name, err := wrap.Value(arenaTradeRules, "player.Name", func() string { return player.Name })
 	if err != nil {
-		return wrap.Failed(ctx, a.limiter, arenaTradeRules.KeyError(0, "1000 * player.Level", err))
+		return wrap.Failed(ctx, a.limiter, err)
+	}
+	permits, err := wrap.Value(arenaTradeRules, "1000 * player.Level", func() int64 {
+		return int64(wrap.Must(checked.Multiply(1000, player.Level)))
+	})
+	if err != nil {
+		return wrap.Failed(ctx, a.limiter, err)
 	}
 	if err := wrap.TakeCharges(ctx, a.limiter, arenaTradeRules,
-		wrap.Charge{Key: player.Name, Cost: int64(gold), Limit: wrap.LimitOf(int64(product))},
+		wrap.Charge{Key: name, Cost: int64(gold), Limit: wrap.LimitOf(permits)},
 	); err != nil {
-		return wrap.Describe(err, wrap.Shown(err, player.Name)+" may spend no more today.")
+		return wrap.Describe(err, wrap.Shown(err, name)+" may spend no more today.")
 	}
 	return a.next.Trade(ctx, player, gold)
 }
@@ -123,7 +126,13 @@ var arenaTalkRules = wrap.NewRules("examples/game.Arena.Talk",
 // Limits: 10 different to per day (Asia/Tokyo) per player, if !friends(player, to).
 func (a *LimitedArena) Talk(ctx context.Context, player, to, text string) error {
 	var charge wrap.Charge
-	if !friends(player, to) {
+	applies, err := wrap.Value(arenaTalkRules, "!friends(player, to)", func() bool {
+		return !friends(player, to)
+	})
+	if err != nil {
+		return wrap.Failed(ctx, a.limiter, err)
+	}
+	if applies {
 		charge = wrap.Charge{Key: player, Cost: 1, Member: to}
 	}
 	if err := wrap.TakeCharges(ctx, a.limiter, arenaTalkRules, charge); err != nil {

@@ -46,15 +46,13 @@ var exportServeHTTPRules = wrap.NewRules("examples/httpapi.export.ServeHTTP",
 // Limits: 2 per hour per client IP. Refused calls go to tooMany.
 func (e *limitedExport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r == nil {
-		wrap.Failed(context.Background(), e.limiter, exportServeHTTPRules.NilKey(0, "r"))
+		wrap.Failed(context.Background(), e.limiter, exportServeHTTPRules.NilKey("r"))
 		tooMany(w, r)
 		return
 	}
-	clientIP := wrap.ClientIP(r.Context())
-	if clientIP == "" {
-		wrap.Failed(r.Context(), e.limiter,
-			exportServeHTTPRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
-		)
+	clientIP, err := exportServeHTTPRules.ClientIP(r.Context())
+	if err != nil {
+		wrap.Failed(r.Context(), e.limiter, err)
 		tooMany(w, r)
 		return
 	}

@@ -58,17 +58,13 @@ var librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
 //
 // Limits: 1 per second per user ID (bursts of 5); and those that all methods share.
 func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error) {
-	userID := wrap.UserID(ctx)
-	if userID == "" {
-		return nil, wrap.Failed(ctx, l.limiter,
-			librarySearchRules.Missing(0, "userID(ctx)", "the context carries no user ID"),
-		)
+	userID, err := librarySearchRules.UserID(ctx)
+	if err != nil {
+		return nil, wrap.Failed(ctx, l.limiter, err)
 	}
-	clientIP := wrap.ClientIP(ctx)
-	if clientIP == "" {
-		return nil, wrap.Failed(ctx, l.limiter,
-			librarySearchRules.Missing(1, "clientIP(ctx)", "the context carries no client IP"),
-		)
+	clientIP, err := librarySearchRules.ClientIP(ctx)
+	if err != nil {
+		return nil, wrap.Failed(ctx, l.limiter, err)
 	}
 	if err := wrap.Take(ctx, l.limiter, librarySearchRules, userID, clientIP); err != nil {
 		return nil, err
@@ -100,17 +96,13 @@ var libraryReserveRules = wrap.NewRules("examples/httpapi.Library.Reserve",
 // Limits: 3 per day (Europe/Berlin) per user ID; 2 per day (Europe/Berlin) per isbn; and those that
 // all methods share.
 func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
-	userID := wrap.UserID(ctx)
-	if userID == "" {
-		return wrap.Failed(ctx, l.limiter,
-			libraryReserveRules.Missing(0, "userID(ctx)", "the context carries no user ID"),
-		)
+	userID, err := libraryReserveRules.UserID(ctx)
+	if err != nil {
+		return wrap.Failed(ctx, l.limiter, err)
 	}
-	clientIP := wrap.ClientIP(ctx)
-	if clientIP == "" {
-		return wrap.Failed(ctx, l.limiter,
-			libraryReserveRules.Missing(2, "clientIP(ctx)", "the context carries no client IP"),
-		)
+	clientIP, err := libraryReserveRules.ClientIP(ctx)
+	if err != nil {
+		return wrap.Failed(ctx, l.limiter, err)
 	}
 	if err := wrap.Take(ctx, l.limiter, libraryReserveRules, userID, isbn, clientIP); err != nil {
 		return wrap.Describe(err, "", wrap.Shown(err, isbn)+" is in great demand today.")

@@ -57,11 +57,9 @@ var shopSearchRules = wrap.NewRules("shop.Shop.Search",
 //
 // Limits: 1 per second per client IP (bursts of 5); and those that all methods share.
 func (s *LimitedShop) Search(ctx context.Context, text string) ([]Product, error) {
-	clientIP := wrap.ClientIP(ctx)
-	if clientIP == "" {
-		return nil, wrap.Failed(ctx, s.limiter,
-			shopSearchRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
-		)
+	clientIP, err := shopSearchRules.ClientIP(ctx)
+	if err != nil {
+		return nil, wrap.Failed(ctx, s.limiter, err)
 	}
 	if err := wrap.Take(ctx, s.limiter, shopSearchRules, clientIP, clientIP); err != nil {
 		return nil, err
@@ -85,17 +83,13 @@ var shopOrderRules = wrap.NewRules("shop.Shop.Order",
 //
 // Limits: 2 per minute per user ID (given back on an error); and those that all methods share.
 func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, err error) {
-	userID := wrap.UserID(ctx)
-	if userID == "" {
-		return 0, wrap.Failed(ctx, s.limiter,
-			shopOrderRules.Missing(0, "userID(ctx)", "the context carries no user ID"),
-		)
+	userID, err := shopOrderRules.UserID(ctx)
+	if err != nil {
+		return 0, wrap.Failed(ctx, s.limiter, err)
 	}
-	clientIP := wrap.ClientIP(ctx)
-	if clientIP == "" {
-		return 0, wrap.Failed(ctx, s.limiter,
-			shopOrderRules.Missing(1, "clientIP(ctx)", "the context carries no client IP"),
-		)
+	clientIP, err := shopOrderRules.ClientIP(ctx)
+	if err != nil {
+		return 0, wrap.Failed(ctx, s.limiter, err)
 	}
 	taken, err := wrap.Begin(ctx, s.limiter, shopOrderRules,
 		wrap.Charge{Key: userID, Cost: 1},

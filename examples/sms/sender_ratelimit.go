@@ -55,11 +55,9 @@ var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",
 //
 // Limits: 1 per minute per phone; 10 per day (Asia/Shanghai) per phone; 100 per hour per client IP.
 func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
-	clientIP := wrap.ClientIP(ctx)
-	if clientIP == "" {
-		return wrap.Failed(ctx, s.limiter,
-			senderSendCodeRules.Missing(2, "clientIP(ctx)", "the context carries no client IP"),
-		)
+	clientIP, err := senderSendCodeRules.ClientIP(ctx)
+	if err != nil {
+		return wrap.Failed(ctx, s.limiter, err)
 	}
 	if err := wrap.Take(ctx, s.limiter, senderSendCodeRules, phone, phone, clientIP); err != nil {
 		return wrap.Describe(err, "", "Ten codes a day; "+wrap.Shown(err, phone)+" has had them.")

@@ -58,17 +58,36 @@ var modelAskRules = wrap.NewRules("examples/tokens.Model.Ask",
 // call costs req.MaxOutput); 11000 per hour per req.Org and req.Team (a call costs req.MaxOutput); 20
 // per hour per req.User; 12000 per hour per req.User (a call costs req.MaxOutput).
 func (m *LimitedModel) Ask(ctx context.Context, req *Request) (*Answer, error) {
-	if req == nil {
-		return nil, wrap.Failed(ctx, m.limiter, modelAskRules.NilKey(0, "req"))
+	org, err := wrap.Value(modelAskRules, "req.Org", func() string { return req.Org })
+	if err != nil {
+		return nil, wrap.Failed(ctx, m.limiter, err)
 	}
-	key := req.Org
-	key2 := req.User
+	inputTokens, err := wrap.Value(modelAskRules.Named("org-input"), "req.InputTokens()", func() int64 {
+		return int64(wrap.NotNil(req).InputTokens())
+	})
+	if err != nil {
+		return nil, wrap.Failed(ctx, m.limiter, err)
+	}
+	maxOutput, err := wrap.Value(modelAskRules.Named("org-output"), "req.MaxOutput", func() int64 {
+		return int64(req.MaxOutput)
+	})
+	if err != nil {
+		return nil, wrap.Failed(ctx, m.limiter, err)
+	}
+	team, err := wrap.Value(modelAskRules, "req.Team", func() string { return req.Team })
+	if err != nil {
+		return nil, wrap.Failed(ctx, m.limiter, err)
+	}
+	user, err := wrap.Value(modelAskRules, "req.User", func() string { return req.User })
+	if err != nil {
+		return nil, wrap.Failed(ctx, m.limiter, err)
+	}
 	if err := wrap.TakeCharges(ctx, m.limiter, modelAskRules,
-		wrap.Charge{Key: key, Cost: int64(req.InputTokens())},
-		wrap.Charge{Key: key, Cost: int64(req.MaxOutput)},
-		wrap.Charge{Key: wrap.PartBefore(req.Org, '/') + "/" + req.Team, Cost: int64(req.MaxOutput)},
-		wrap.Charge{Key: key2, Cost: 1},
-		wrap.Charge{Key: key2, Cost: int64(req.MaxOutput)},
+		wrap.Charge{Key: org, Cost: inputTokens},
+		wrap.Charge{Key: org, Cost: maxOutput},
+		wrap.Charge{Key: wrap.PartBefore(org, '/') + "/" + team, Cost: maxOutput},
+		wrap.Charge{Key: user, Cost: 1},
+		wrap.Charge{Key: user, Cost: maxOutput},
 	); err != nil {
 		return nil, err
 	}

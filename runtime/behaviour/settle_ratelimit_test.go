@@ -69,21 +69,36 @@ func (s *limitedSeller) sell(ctx context.Context, user string) (usage *usage, er
 	usage, err = s.next.sell(ctx, user)
 	ok = err == nil
 	if err == nil {
-		total := int64(7)
-		if usage != nil {
-			total = usage.Total
-		}
-		if usage == nil {
-			taken.SettleFailed(ctx, sellerSellRules.NilKey(1, "usage"))
+		total, settleErr := wrap.Value(sellerSellRules.Named("used"), "usage?.Total ?? 7", func() int64 {
+			if usage != nil {
+				return usage.Total
+			}
+			return 7
+		})
+		if settleErr != nil {
+			taken.SettleFailed(ctx, settleErr)
 			return usage, err
 		}
-		taken.Settle(ctx, total, usage.Total, wrap.Keep)
-	} else {
-		total2 := int64(7)
-		if usage != nil {
-			total2 = usage.Total
+		total2, settleErr := wrap.Value(sellerSellRules.Named("sold"), "usage.Total", func() int64 {
+			return usage.Total
+		})
+		if settleErr != nil {
+			taken.SettleFailed(ctx, settleErr)
+			return usage, err
 		}
-		taken.Settle(ctx, total2, wrap.Keep, wrap.Keep)
+		taken.Settle(ctx, total, total2, wrap.Keep)
+	} else {
+		total3, settleErr := wrap.Value(sellerSellRules.Named("used"), "usage?.Total ?? 7", func() int64 {
+			if usage != nil {
+				return usage.Total
+			}
+			return 7
+		})
+		if settleErr != nil {
+			taken.SettleFailed(ctx, settleErr)
+			return usage, err
+		}
+		taken.Settle(ctx, total3, wrap.Keep, wrap.Keep)
 	}
 	return usage, err
 }

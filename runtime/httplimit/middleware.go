@@ -79,7 +79,7 @@ func (m *middleware) take(r *http.Request) error {
 			err = errors.New("the key is empty")
 		}
 		if err != nil {
-			return wrap.Failed(r.Context(), m.limiter, m.rules.KeyError(0, "", err))
+			return wrap.Failed(r.Context(), m.limiter, m.rules.Named(m.rules.Rules()[0].Name).KeyError("", err))
 		}
 	}
 	subjects := slices.Repeat([]string{subject}, len(m.rules.Rules()))

@@ -1,7 +1,11 @@
 package wrap
 
 import (
+	"cmp"
+	"context"
 	"slices"
+	"strings"
+	"sync"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
@@ -10,8 +14,11 @@ import (
 // Rules are the prepared rules of one method.
 type Rules struct {
 	method   string
+	rule     string // the name of the rule that errors are about; "" if the expression tells
 	rules    []ratelimit.Rule
 	prepared bridge.Rules
+	named    map[string]*Rules
+	panicked *sync.Map // the expressions of which a panic was logged
 }
 
 // NewRules prepares the rules of a method, whose name is pkg.Type.Method. A rule without a name gets the name of the method. NewRules
@@ -21,8 +28,19 @@ func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 	if err != nil {
 		panic(err)
 	}
-	return &Rules{method: method, rules: prepared.Rules().([]ratelimit.Rule), prepared: prepared}
+	all := Rules{
+		method: method, rules: prepared.Rules().([]ratelimit.Rule), prepared: prepared, named: map[string]*Rules{}, panicked: new(sync.Map),
+	}
+	for _, r := range all.rules {
+		one := all
+		one.rule = r.Name
+		all.named[r.Name] = &one
+	}
+	return &all
 }
+
+// Named returns r for errors about the rule of this name. Without Named, they are about the first rule with the expression in its key or member.
+func (r *Rules) Named(rule string) *Rules { return r.named[rule] }
 
 // WithCost notes which rules have cost=, by their indices in NewRules: those that a [ratelimit.Charge] settles. It returns r.
 func (r *Rules) WithCost(rules ...int) *Rules {
@@ -33,17 +51,36 @@ func (r *Rules) WithCost(rules ...int) *Rules {
 // Rules returns the rules, with the names that errors and events show. The caller must not change them.
 func (r *Rules) Rules() []ratelimit.Rule { return r.rules }
 
-// NilKey returns a *ratelimit.KeyError, which says that expr is nil and a rule needs it. rule is the index of that rule in NewRules.
-func (r *Rules) NilKey(rule int, expr string) error { return r.Missing(rule, expr, expr+" is nil") }
+// NilKey returns a *ratelimit.KeyError, which says that the parameter with the context is nil.
+func (r *Rules) NilKey(param string) error { return r.missing(param, param+" is nil") }
 
-// Missing returns a *ratelimit.KeyError, which says why expr has no value although a rule needs it.
-func (r *Rules) Missing(rule int, expr, reason string) error {
-	return &ratelimit.KeyError{Method: r.method, Rule: r.rules[rule].Name, Expr: expr, Reason: reason}
+// missing returns a *ratelimit.KeyError, which says why expr has no value although a rule needs it.
+func (r *Rules) missing(expr, why string) error {
+	return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Reason: why}
 }
 
 // KeyError returns a *ratelimit.KeyError, which says that expr fails with err although a rule needs it.
-func (r *Rules) KeyError(rule int, expr string, err error) error {
-	return &ratelimit.KeyError{Method: r.method, Rule: r.rules[rule].Name, Expr: expr, Err: err}
+func (r *Rules) KeyError(expr string, err error) error {
+	return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Err: err}
+}
+
+// about returns the name of the rule that an error of expr is about, or that of the method.
+func (r *Rules) about(expr string) string {
+	uses := func(rule ratelimit.Rule) bool { return strings.Contains(rule.Key+rule.Distinct, "{"+expr+"}") }
+	if i := slices.IndexFunc(r.rules, uses); r.rule == "" && i >= 0 {
+		return r.rules[i].Name
+	}
+	return cmp.Or(r.rule, r.method)
+}
+
+// ClientIP returns the address that [ratelimit.WithClientIP] put into ctx. If there is none, the error is a *ratelimit.KeyError.
+func (r *Rules) ClientIP(ctx context.Context) (string, error) {
+	return Value(r, "clientIP(ctx)", func() string { return Carried(ClientIP(ctx), "client IP") })
+}
+
+// UserID returns the user that [ratelimit.WithUserID] put into ctx. If there is none, the error is a *ratelimit.KeyError.
+func (r *Rules) UserID(ctx context.Context) (string, error) {
+	return Value(r, "userID(ctx)", func() string { return Carried(UserID(ctx), "user ID") })
 }
 
 // RulesOf returns the rules of several methods, each once.

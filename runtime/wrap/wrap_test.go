@@ -222,12 +222,14 @@ func TestRulesOf(t *testing.T) {
 
 // The errors of keys name the method, the rule, and what is missing.
 func TestKeyErrors(t *testing.T) {
-	rules := wrap.NewRules("docs.Store.Put", bucket, ratelimit.Rule{Name: "owner", Limit: 1, Per: time.Minute})
+	rules := wrap.NewRules("docs.Store.Put", bucket, ratelimit.Rule{Name: "owner", Key: "{userID(ctx)}", Limit: 1, Per: time.Minute})
+	_, noAddress := rules.ClientIP(t.Context())
+	_, noUser := rules.UserID(t.Context())
 	for want, err := range map[string]error{
-		"docs.Store.Put: doc is nil":                          rules.NilKey(0, "doc"),
-		"docs.Store.Put: owner: doc is nil":                   rules.NilKey(1, "doc"),
-		"docs.Store.Put: owner: clientIP(ctx): there is none": rules.Missing(1, "clientIP(ctx)", "there is none"),
-		"docs.Store.Put: owner: f(x): division by zero":       rules.KeyError(1, "f(x)", errors.New("division by zero")),
+		"docs.Store.Put: r is nil":                                           rules.NilKey("r"),
+		"docs.Store.Put: owner: f(x): division by zero":                      rules.Named("owner").KeyError("f(x)", errors.New("division by zero")),
+		"docs.Store.Put: clientIP(ctx): the context carries no client IP":    noAddress,
+		"docs.Store.Put: owner: userID(ctx): the context carries no user ID": noUser,
 	} {
 		if err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)

@@ -64,7 +64,7 @@ var catalogServerListRules = wrap.NewRules("shop.CatalogServer.List",
 // List calls the wrapped method. Limits: those that all methods share.
 func (c *LimitedCatalogServer) List(arg0 *catalogpb.ListRequest, arg1 grpc.ServerStreamingServer[catalogpb.Item]) error {
 	if wrap.IsNil(arg1) {
-		return wrap.Failed(context.Background(), c.limiter, catalogServerListRules.NilKey(0, "arg1"))
+		return wrap.Failed(context.Background(), c.limiter, catalogServerListRules.NilKey("arg1"))
 	}
 	if err := wrap.Take(arg1.Context(), c.limiter, catalogServerListRules, wrap.Everybody); err != nil {
 		return err
@@ -204,10 +204,11 @@ var serverGetRules = wrap.NewRules("shop.Server.Get",
 //
 // Limits: 1 per hour per req.Id.
 func (s *LimitedServer) Get(ctx context.Context, req *catalogpb.GetRequest) (*catalogpb.Item, error) {
-	if req == nil {
-		return nil, wrap.Failed(ctx, s.limiter, serverGetRules.NilKey(0, "req"))
+	id, err := wrap.Value(serverGetRules, "req.Id", func() string { return req.Id })
+	if err != nil {
+		return nil, wrap.Failed(ctx, s.limiter, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serverGetRules, req.Id); err != nil {
+	if err := wrap.Take(ctx, s.limiter, serverGetRules, id); err != nil {
 		return nil, err
 	}
 	return s.next.Get(ctx, req)

@@ -1,27 +1,38 @@
 package emit
 
 import (
+	"cmp"
 	"go/types"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // writer writes the statements of a method that has rules. It implements expr.Names for the code of expressions.
 type writer struct {
 	*function
+	first []string // the statements that read identities, which come before the others
 	stmts []string
-	fail  func(expr.Failure) string // returns the statements for a failure of the current expression
+	err   string                  // the variable for errors of expressions
+	fail  func(err string) string // returns the statements for the error of an expression, which is in a variable
 
 	returned []string          // the variables with the results of the wrapped call, after the call
 	subjects map[string]string // Go expressions of subjects that are computed already, by their templates
-	held     map[string]string // the variables that hold the results of calls, by the calls
-	facts    expr.Facts        // the values that are known not to be nil
+	values   map[string]string // variables with the values of expressions that are computed already, by their texts
+
+	identities map[string]identity // by the functions that return them
+	asking     bool                // what is written runs before the limiter is asked
+}
+
+// identity is a variable with the client IP or the user ID of the call.
+type identity struct {
+	variable string
+	given    bool // it is not empty
 }
 
 // Variable implements expr.Names.
@@ -32,14 +43,40 @@ func (w *writer) Variable(i int) string {
 // Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }
 
-// Held implements expr.Names.
-func (w *writer) Held(call string) string { return w.held[call] }
+// Identity implements expr.Names. An identity of the call's own context that is needed, or used more than once, is read before all else.
+func (w *writer) Identity(function, argument string) (variable string, given bool) {
+	id, read := w.identities[function]
+	needed, uses := w.usesOf(function)
+	if argument != w.context() || !read && (!w.asking || !needed && uses == 1) {
+		return "", false
+	}
+	if !read {
+		id = identity{w.Take(names.Lower(function)), needed}
+		if needed {
+			call := w.rulesOf[w.method] + "." + function + "(" + argument + ")"
+			w.first = append(w.first, id.variable+", "+w.err+" := "+call, w.ifFailed(w.keyFailure(argument, w.err)))
+		} else {
+			w.first = append(w.first, id.variable+" := "+w.wrap(function)+"("+argument+")")
+		}
+		w.identities[function] = id
+	}
+	return id.variable, id.given
+}
 
-// Hold implements expr.Names.
-func (w *writer) Hold(call, name string) { w.held[call] = name }
-
-// Fail implements expr.Names.
-func (w *writer) Fail(f expr.Failure) string { return w.fail(f) }
+// usesOf reports whether each call needs an identity, and how often the charges of the rules use it.
+func (w *writer) usesOf(function string) (needed bool, uses int) {
+	for _, r := range w.method.Rules {
+		needed = needed || r.When == nil && r.NeedsIdentity(function)
+		for _, c := range r.Charges() {
+			for _, used := range c.Identities {
+				if used == function {
+					uses++
+				}
+			}
+		}
+	}
+	return needed, uses
+}
 
 // body returns the statements of the method.
 func (f *function) body() []jen.Code {
@@ -47,14 +84,15 @@ func (f *function) body() []jen.Code {
 	if len(f.method.Rules) == 0 {
 		return statements(append(before, f.forward())...)
 	}
-	w := &writer{function: f, stmts: before, subjects: map[string]string{}, held: map[string]string{}, facts: expr.Facts{}}
-	w.checkContext()
+	w := &writer{function: f, subjects: map[string]string{}, values: map[string]string{}, identities: map[string]identity{}}
+	w.err = f.errorName()
+	before = append(before, w.checkContext()...)
 	if refunds(f.method) || settles(f.method) {
 		w.begin()
 	} else {
 		w.take()
 	}
-	return statements(w.stmts...)
+	return statements(slices.Concat(before, w.first, w.stmts)...)
 }
 
 func statements(texts ...string) []jen.Code {
@@ -72,13 +110,14 @@ func (w *writer) take() {
 		fn, ask = w.wrap("TakeCharges"), w.charges
 	}
 	asked := w.asked(fn, ask)
-	err := w.errorName()
-	w.stmts = append(w.stmts, "if "+err+" := "+asked+"; "+err+" != nil {\n"+w.refusal(err)+"\n}", w.forward())
+	w.add("if "+w.err+" := "+asked+"; "+w.err+" != nil {\n"+w.refusal(w.err)+"\n}", w.forward())
 }
 
 // asked writes a call of fn, which asks the limiter. The last arguments depend on the rules.
 func (w *writer) asked(fn string, arguments func() []string) string {
+	w.asking = true
 	args := arguments()
+	w.asking = false
 	return headed(fn, strings.Join([]string{w.context(), w.limiter, w.rulesOf[w.method]}, ", "), args...)
 }
 
@@ -118,25 +157,27 @@ func mayLackContext(m *model.Method) bool {
 	return false
 }
 
-// checkContext adds a check that the parameter that has the context is not nil.
-func (w *writer) checkContext() {
+// checkContext returns a check that the parameter that has the context is not nil.
+func (w *writer) checkContext() []string {
 	if !mayLackContext(w.method) {
-		return
+		return nil
 	}
 	name, param := w.params[w.method.Context], w.method.Params[w.method.Context]
 	isNil := name + " == nil"
 	if types.IsInterface(param.Type) { // which may hold a nil pointer; a type parameter counts as one
 		isNil = w.wrap("IsNil") + "(" + name + ")"
 	}
-	err := w.rulesOf[w.method] + ".NilKey(0, " + quote(param.Name) + ")"
-	w.stmts = append(w.stmts, "if "+isNil+" {\n"+w.keyFailure(w.background(), err)+"\n}")
-	w.facts[name] = true
+	err := w.rulesOf[w.method] + ".NilKey(" + quote(param.Name) + ")"
+	return []string{"if " + isNil + " {\n" + w.keyFailure(w.background(), err) + "\n}"}
 }
 
-// code writes an expression of a rule. If the expression fails, the method returns a KeyError.
-func (w *writer) code(c *expr.Code, r *model.Rule, src string) expr.Written {
-	w.fail = func(f expr.Failure) string { return w.keyFailure(w.context(), w.keyError(r, src, f)) }
-	return w.render(c)
+// rulesFor returns the Go expression for the rules of the method, for errors about r. The rule that has an expression in its key or member is
+// found without its name.
+func (w *writer) rulesFor(r *model.Rule) string {
+	if r.Limit.Name == w.method.Scope {
+		return w.rulesOf[w.method]
+	}
+	return w.rulesOf[w.method] + ".Named(" + quote(r.Limit.Name) + ")"
 }
 
 // keyFailure returns the statements that report a KeyError to the limiter's observers and return it.
@@ -148,21 +189,54 @@ func (w *writer) keyFailure(ctx, err string) string {
 	return w.failure(failed)
 }
 
-// keyError returns the Go expression for the error of a failed expression of r.
-func (w *writer) keyError(r *model.Rule, src string, f expr.Failure) string {
-	rules, rule := w.rulesOf[w.method], strconv.Itoa(slices.Index(w.method.Rules, r))
-	switch {
-	case f.Err != "":
-		return hugging(rules+".KeyError", rule, quote(src), f.Err)
-	case f.Nil != "":
-		return hugging(rules+".NilKey", rule, quote(f.Nil))
+func (w *writer) ifFailed(leave string) string { return "if " + w.err + " != nil {\n" + leave + "\n}" }
+
+// value returns the Go expression for the value of an expression. If the expression is a choice, its value goes into a variable, with a
+// name like hint if the expression suggests none; and if it may fail, as well:
+//
+//	name, err := wrap.Value(docsPutRules, "doc.Owner.Name", func() string { return doc.Owner.Name })
+//	if err != nil {
+//		return nil, wrap.Failed(ctx, d.limiter, err)
+//	}
+func (w *writer) value(c *expr.Code, rules, src, hint string) string {
+	written := c.Write(w)
+	if !written.Fails && written.Value != "" {
+		return written.Value
 	}
-	return hugging(rules+".Missing", rule, quote(src), quote(f.Reason))
+	id := written.Type + " " + c.Text
+	if known := w.values[id]; known != "" {
+		return known
+	}
+	name := w.Take(cmp.Or(c.Name(), hint))
+	w.values[id] = name
+	if !written.Fails {
+		w.add(name + " := " + inline(written))
+		return name
+	}
+	begin := name + ", " + w.err + " := " + w.wrap("Value")
+	one := hugging(begin, rules, quote(src), "func() "+written.Type+" { "+written.Body+" }")
+	if strings.Contains(one, "\n") {
+		one = hugging(begin, rules, quote(src), closure(written))
+	}
+	w.add(one, w.ifFailed(w.fail(w.err)))
+	return name
 }
 
-// render adds the statements of c, without checks that were made before.
-func (w *writer) render(c *expr.Code) expr.Written {
-	written := c.Write(w, w.facts)
-	w.stmts = append(w.stmts, written.Stmts...)
-	return written
+// inline returns the Go expression for a value.
+func inline(written expr.Written) string {
+	if written.Value != "" {
+		return written.Value
+	}
+	return closure(written) + "()"
+}
+
+// closure returns the func literal that returns a value.
+func closure(written expr.Written) string {
+	return "func() " + written.Type + " {\n" + written.Body + "\n}"
+}
+
+// code is value for an expression that is needed before the limiter is asked: if it fails, the method returns a KeyError.
+func (w *writer) code(c *expr.Code, rules, src, hint string) string {
+	w.fail = func(err string) string { return w.keyFailure(w.context(), err) }
+	return w.value(c, rules, src, hint)
 }

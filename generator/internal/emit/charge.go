@@ -34,10 +34,10 @@ func (w *writer) subject(r *model.Rule) string {
 	if s, ok := w.subjects[r.Key.Value]; ok {
 		return s
 	}
-	value := w.joined(r, r.Subject)
+	value := w.joined(r.Subject)
 	if !token.IsIdentifier(value) && w.shared(r) {
 		name := w.Take("key")
-		w.stmts = append(w.stmts, name+" := "+value)
+		w.add(name + " := " + value)
 		value = name
 	}
 	w.subjects[r.Key.Value] = value
@@ -58,29 +58,22 @@ func (w *writer) charges() []string {
 			continue
 		}
 		name := w.Take("charge")
-		w.stmts = append(w.stmts, "var "+name+" "+w.wrap("Charge"))
-		condition := w.code(r.When, r, r.Rule.When.Value)
-		w.stmts = append(w.stmts, "if "+condition.Value+" {\n"+w.inner(func() string {
-			for _, what := range condition.NotNil {
-				w.facts[what] = true
-			}
-			return name + " = " + w.charge(r)
-		})+"\n}")
+		w.add("var " + name + " " + w.wrap("Charge"))
+		condition := w.code(r.When, w.rulesFor(r), r.Rule.When.Value, "applies")
+		w.add("if " + condition + " {\n" + w.inner(func() string { return name + " = " + w.charge(r) }) + "\n}")
 		args = append(args, name)
 	}
 	return args
 }
 
-// inner returns the statements of a block that ends with the result of last. Variables and facts of the block are dropped at its
-// end.
+// inner returns the statements of a block that ends with the result of last. Variables of the block are dropped at its end.
 func (w *writer) inner(last func() string) string {
-	outer := *w
-	w.stmts, w.subjects, w.held, w.facts = nil, maps.Clone(w.subjects), maps.Clone(w.held), maps.Clone(w.facts)
+	stmts, subjects, values := w.stmts, w.subjects, w.values
+	w.stmts, w.subjects, w.values = nil, maps.Clone(subjects), maps.Clone(values)
 	final := last()
-	stmts := append(w.stmts, final)
-	*w = outer
-	w.facts.Forget()
-	return strings.Join(stmts, "\n")
+	block := append(w.stmts, final)
+	w.stmts, w.subjects, w.values = stmts, subjects, values
+	return strings.Join(block, "\n")
 }
 
 // charge returns the composite literal of the charge for one rule.
@@ -91,17 +84,17 @@ func (w *writer) charge(r *model.Rule) string {
 	}
 	switch {
 	case r.Cost != nil:
-		fields = append(fields, "Cost: "+w.code(r.Cost, r, r.Rule.Cost.Expr.Value).Value)
+		fields = append(fields, "Cost: "+w.code(r.Cost, w.rulesFor(r), r.Rule.Cost.Expr.Value, "cost"))
 	case r.Rule.Cost.Pos.IsValid():
 		fields = append(fields, "Cost: "+strconv.FormatInt(r.Rule.Cost.Int, 10))
 	default:
 		fields = append(fields, "Cost: 1")
 	}
 	if len(r.Member) > 0 {
-		fields = append(fields, "Member: "+w.joined(r, r.Member))
+		fields = append(fields, "Member: "+w.joined(r.Member))
 	}
 	if r.Permits != nil {
-		limit := w.code(r.Permits, r, r.Rule.Limit.Expr.Value).Value
+		limit := w.code(r.Permits, w.rulesFor(r), r.Rule.Limit.Expr.Value, "permits")
 		fields = append(fields, "Limit: "+w.wrap("LimitOf")+"("+limit+")")
 	}
 	return literal(w.wrap("Charge"), fields...)

@@ -3,7 +3,6 @@ package emit
 import (
 	"slices"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -31,7 +30,7 @@ func (w *writer) begin() {
 		err = w.results[w.method.Error]
 	}
 	if err == "" || err == "_" {
-		err = w.Take("err")
+		err = w.err
 	}
 	asked := w.asked(w.wrap("Begin"), w.charges)
 	taken := w.Take("taken")
@@ -63,7 +62,8 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	}
 	w.add(noted...)
 	if settles(w.method) {
-		w.returned, w.facts = variables, expr.Facts{} // the call may have set values to nil
+		w.err = w.Take("settleErr")
+		w.returned, w.values = variables, map[string]string{} // the call may have changed values
 		w.add(w.settlement(succeeded, taken, leave)...)
 	}
 	if len(variables) > 0 {
@@ -102,10 +102,8 @@ func (w *writer) settled(wanted func(*model.Rule) bool, taken, leave string) str
 				args = append(args, w.wrap("Keep"))
 				continue
 			}
-			w.fail = func(f expr.Failure) string {
-				return call(taken+".SettleFailed", ctx, w.keyError(r, r.Rule.Settle.Value, f)) + "\n" + leave
-			}
-			args = append(args, w.render(r.Settle).Value)
+			w.fail = func(err string) string { return call(taken+".SettleFailed", ctx, err) + "\n" + leave }
+			args = append(args, w.value(r.Settle, w.rulesFor(r), r.Rule.Settle.Value, "cost"))
 		}
 		return call(taken+".Settle", args...)
 	})

@@ -61,9 +61,9 @@ func separated(pieces []model.Piece) []model.Piece {
 	return out
 }
 
-// joined returns the Go expression for a key or a member of r. In a value before the last one, the rune that follows it is escaped, so
+// joined returns the Go expression for a key or a member. In a value before the last one, the rune that follows it is escaped, so
 // different values never give the same text.
-func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
+func (w *writer) joined(pieces []model.Piece) string {
 	pieces = separated(pieces)
 	return join(pieces, func(i int) (string, bool) {
 		p, next, whole := pieces[i], rune(0), true
@@ -74,7 +74,7 @@ func (w *writer) joined(r *model.Rule, pieces []model.Piece) string {
 		if text, ok := spelled(p.Code); ok && whole {
 			return text, true
 		}
-		value := w.code(p.Code, r, p.Expr).Value
+		value := w.code(p.Code, w.rulesOf[w.method], p.Expr, "part")
 		switch {
 		case whole:
 			return value, false
@@ -110,33 +110,36 @@ func (w *writer) refusal(err string) string {
 
 // described returns the statements of leave for the error in the variable err, with the message of the rule that the error is about.
 func (w *writer) described(err string, leave func(err string) string) string {
-	undescribed, rules := leave(err), w.method.Rules
+	rules := w.method.Rules
 	for len(rules) > 0 && len(rules[len(rules)-1].Message) == 0 {
 		rules = rules[:len(rules)-1]
 	}
 	if len(rules) == 0 {
-		return undescribed
+		return leave(err)
 	}
-	w.fail = func(expr.Failure) string { return undescribed } // a message that fails must not hide the refusal
-	w.facts.Forget()
-	return w.inner(func() string {
-		var args []string
-		for _, r := range rules {
-			args = append(args, w.message(r, err))
-		}
-		return leave(headed(w.wrap("Describe"), err, args...))
-	})
+	var args []string
+	for _, r := range rules {
+		args = append(args, w.message(r, err))
+	}
+	return leave(headed(w.wrap("Describe"), err, args...))
 }
 
 // message returns the Go expression for the message of the error in the variable err. It escapes values of the caller.
 func (w *writer) message(r *model.Rule, err string) string {
-	return join(r.Message, func(i int) (string, bool) {
+	fails := false
+	text := join(r.Message, func(i int) (string, bool) {
 		p := r.Message[i]
 		hashed := r.Limit.Hash == ratelimit.HashSubject && w.isHashed(p.Expr)
 		if text, ok := spelled(p.Code); ok && p.Code.Plain && !hashed {
 			return text, true
 		}
-		value := w.render(p.Code).Value
+		written := p.Code.Write(w)
+		value := inline(written)
+		if known := w.values[written.Type+" "+p.Code.Text]; known != "" {
+			value = known
+		} else {
+			fails = fails || written.Fails
+		}
 		switch {
 		case hashed:
 			return w.wrap("Shown") + "(" + err + ", " + value + ")", false
@@ -145,6 +148,10 @@ func (w *writer) message(r *model.Rule, err string) string {
 		}
 		return w.wrap("Printable") + "(" + value + ")", false
 	})
+	if fails {
+		return w.wrap("Message") + "(" + w.rulesOf[w.method] + ", func() string {\nreturn " + text + "\n})"
+	}
+	return text
 }
 
 // isHashed reports whether an expression is part of a key or member that the limiter may hash.

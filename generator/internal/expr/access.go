@@ -83,11 +83,9 @@ func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path 
 	}
 	t.sure = base.sure && !nilable(t.typ)
 	t.write = func(w *writer) operand {
-		f := base.receiver(w, w.term(base), path[:len(path)-1])
-		f.text, f.prec = f.in(highest)+"."+o.Name(), highest
-		f.addr = f.addr || pointee(base.typ) != nil
-		f.stable = false
-		return f
+		f := w.term(base)
+		w.fails = w.fails || nilable(base.typ) && !base.there || len(pointers(base.typ, path)) > 0
+		return operand{text: f.in(highest) + "." + o.Name(), prec: highest, addr: f.addr || pointee(base.typ) != nil}
 	}
 	if len(t.gates) > 0 && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
 		c.machine = true // a nil after this point would not end the chain
@@ -159,23 +157,16 @@ func (c *compiler) reachable(n *ast.MemberNode, t types.Type, path []int) bool {
 	return true
 }
 
-// receiver returns o, the Go code of t, as the receiver of a method. It adds checks that neither o nor the embedded fields on path
-// are nil. It does not check maps, slices and functions, whose methods may be called on nil.
-func (t *term) receiver(w *writer, o operand, path []int) operand {
-	if panicsIfNil(t.typ) {
-		o = w.notNil(o, t)
-	}
-	at, suffix := t.typ, ""
-	for _, i := range path {
-		f := aggregate(at).(*types.Struct).Field(i)
-		at = f.Type()
-		suffix += "." + f.Name()
-		if panicsIfNil(at) {
-			o = w.twice(t, o)
-			w.check(operand{text: o.in(highest) + suffix, prec: highest, path: true}, at, t.said(w.source)+suffix)
+// pointers returns the part of the path to a member of t that ends with the last embedded pointer or interface.
+func pointers(t types.Type, path []int) []int {
+	last := 0
+	for i, field := range path[:len(path)-1] {
+		t = aggregate(t).(*types.Struct).Field(field).Type()
+		if panicsIfNil(t) {
+			last = i + 1
 		}
 	}
-	return o
+	return path[:last]
 }
 
 // panicsIfNil reports whether access to a member of a nil value of type t panics.
@@ -219,9 +210,7 @@ func (c *compiler) element(n *ast.MemberNode, base, key *term, elem types.Type) 
 	}
 	return &term{node: n, typ: elem, write: func(w *writer) operand {
 		o := w.all(base, key)
-		r := o[0].from(o[0].in(highest) + "[" + o[1].text + "]")
-		r.calls, r.stable = o[0].calls || o[1].calls, false
-		return r
+		return primary(o[0].in(highest) + "[" + o[1].text + "]")
 	}}
 }
 

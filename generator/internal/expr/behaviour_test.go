@@ -74,8 +74,7 @@ func (b *caseTable) add(env *Env, want Want, src string, machine bool) bool {
 	}
 	n := &worldNames{*names(env)}
 	n.imports = b.imports
-	written := code.Write(n, Facts{})
-	fmt.Fprintf(b, "{%q, %d, func(w *World) (any, string) {\n%s\nreturn %s, \"\"\n}},\n", src, want, strings.Join(written.Stmts, "\n"), written.Value)
+	fmt.Fprintf(b, "{%q, %d, func(w *World) (any, string) {\nreturn valued(%s)\n}},\n", src, want, island(code, n))
 	return true
 }
 
@@ -144,7 +143,6 @@ var rare = []struct {
 type worldNames struct{ plainNames }
 
 func (n *worldNames) Variable(i int) string { return "w." + n.env.Params[i].Name }
-func (n *worldNames) Fail(f Failure) string { return failing(f) }
 
 func world(t *testing.T) *Env {
 	pkg, err := check("testdata/world.go.txt")

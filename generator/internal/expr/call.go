@@ -97,7 +97,7 @@ func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
 			pairs = append(pairs, strconv.Quote(name)+": "+w.names.Import(p)+"."+name)
 		}
 		typ := "map[" + w.word("string") + "]" + w.word("any")
-		return operand{text: typ + "{" + List(len(typ), pairs) + "}", prec: highest}
+		return primary(typ + "{" + List(len(typ), pairs) + "}")
 	})
 	return &term{node: n, typ: f.Signature(), declared: true, write: func(w *writer) operand {
 		return variable(w.names.Import(p) + "." + name)
@@ -118,13 +118,24 @@ func (c *compiler) callable(name string) bool {
 	return ok
 }
 
-// method writes the method m of o, the Go code of t.
+// method writes the method m of o, the Go code of t, with a check that its receiver is not nil: wrap.NotNil(doc).Tenant. Methods of maps, slices
+// and functions may be called on nil.
 func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
-	o = t.receiver(w, o, path[:len(path)-1])
-	if _, pointer := m.Signature().Recv().Type().(*types.Pointer); pointer && !o.addr && pointee(t.typ) == nil {
-		o = w.define(t.hint(), o)
+	at, there := t.typ, t.there
+	for _, i := range pointers(t.typ, path) {
+		f := aggregate(at).(*types.Struct).Field(i)
+		o = operand{text: o.in(highest) + "." + f.Name(), prec: highest, addr: o.addr || pointee(at) != nil}
+		at, there = f.Type(), false
 	}
-	return operand{text: o.in(highest) + "." + m.Name(), prec: highest, calls: o.calls}
+	_, pointer := m.Signature().Recv().Type().(*types.Pointer)
+	switch {
+	case panicsIfNil(at) && !there:
+		o = w.notNil(o)
+	case pointer && !o.addr && !panicsIfNil(at):
+		o = w.callOf(w.std(wrapPath, "Copy"), o)
+	}
+	w.fails = true
+	return primary(o.in(highest) + "." + m.Name())
 }
 
 // invoke lowers a call of f. If the call returns an error, the method returns a KeyError.
@@ -148,21 +159,12 @@ func (c *compiler) invoke(n *ast.CallNode, f *term, sig *types.Signature) *term 
 	}
 	t := &term{node: n, typ: result}
 	t.write = func(w *writer) operand {
-		callee := w.term(f)
-		if !f.declared {
-			callee = w.notNil(callee, f)
+		call := w.callOf(w.term(f).in(highest), w.all(args...)...)
+		w.fails = true
+		if sig.Results().Len() > 1 {
+			return w.must(call)
 		}
-		ops := []operand{callee}
-		for _, a := range args {
-			ops = w.then(ops, a)
-		}
-		w.called = true
-		o := w.callOf(ops[0].text, ops[1:]...)
-		o.calls, o.stable = true, false
-		if sig.Results().Len() == 1 {
-			return o
-		}
-		return w.must(t.hint(), o.text)
+		return call
 	}
 	return t
 }
@@ -215,27 +217,36 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	}
 	id := identities[name]
 	c.named(name, func(w *writer) operand {
-		return operand{text: w.std(machinePath, "OrNil") + "(" + w.std(wrapPath, id.fn) + ")", prec: highest}
+		return primary(w.std(machinePath, "OrNil") + "(" + w.std(wrapPath, id.fn) + ")")
 	})
+	write := func(w *writer) (o operand, given bool) {
+		ctx := w.term(args[0])
+		if name, given := w.names.Identity(id.fn, ctx.text); name != "" {
+			return primary(name), given
+		}
+		return w.callOf(w.std(wrapPath, id.fn), ctx), false
+	}
 	plain := &term{node: n, typ: text, write: func(w *writer) operand {
-		o := w.callOf(w.std(wrapPath, id.fn), w.all(args...)...)
-		if held := w.names.Held(o.text); held != "" {
-			return variable(held)
-		}
-		o.calls = true
+		o, _ := write(w)
 		return o
 	}}
-	return &term{node: n, typ: text, bare: plain, gates: []*term{plain}, write: func(w *writer) operand {
-		call := w.term(plain)
-		o := w.twice(plain, call)
-		if !w.knows(o.text) && call.calls {
-			w.failIf(o.text+` == ""`, Failure{Reason: "the context carries no " + id.what})
-			if w.nested == 0 {
-				w.names.Hold(call.text, o.text)
-			}
+	t := &term{node: n, typ: text, bare: plain, gates: []*term{plain}}
+	own, _ := Context(c.env.Params)
+	if ctx := n.Arguments[0].String(); c.env.find(ctx) == own || ctx == "ctx" && c.env.find(ctx) < 0 {
+		t.identity = id.fn
+	}
+	t.write = func(w *writer) operand {
+		if name := w.held[plain]; name != "" {
+			return primary(name)
 		}
-		return o
-	}}
+		o, given := write(w)
+		if given {
+			return o
+		}
+		w.fails = true
+		return w.callOf(w.std(wrapPath, "Carried"), o, primary(strconv.Quote(id.what)))
+	}
+	return t
 }
 
 // carried returns t for a comparison, where clientIP and userID are "" if the context carries none.

@@ -1,11 +1,9 @@
 package expr
 
 import (
-	"cmp"
 	"go/token"
 	"go/types"
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -42,16 +40,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 		return c.maybeNil(n, met[0].typ)
 	}
 	t := together(n, met)
-	t.write = func(w *writer) operand {
-		return w.choice(cmp.Or(met[0].hint(), t.hint()), t, func(name string) ([]string, string) {
-			first := w.opened(met[0])
-			if first.cond.text == "" {
-				w.stmts = append(w.stmts, first.body...)
-				return nil, first.value.text
-			}
-			return w.either(name, first, met[1:])
-		})
-	}
+	t.choose = func(w *writer) string { return w.first(met) }
 	return t
 }
 
@@ -63,92 +52,49 @@ func operands(n ast.Node) []ast.Node {
 	return []ast.Node{n}
 }
 
-// choice writes a variable for t with a name like hint. The function decide returns the statements that assign to it, and its
-// initial value, or "".
-func (w *writer) choice(hint string, t *term, decide func(name string) (stmts []string, begin string)) operand {
-	name := w.local(hint)
-	stmts, begin := decide(name)
-	if begin != "" {
-		w.add(name + " := " + begin)
-	} else {
-		w.add("var " + name + " " + w.typ(t.typ))
+// first returns the statements that return the first of terms that is not nil, and otherwise the last one.
+//
+//	if doc != nil && doc.Meta != nil {
+//		return doc.Meta.Title
+//	}
+//	return "-"
+func (w *writer) first(terms []*term) string {
+	t := terms[0]
+	if len(terms) == 1 {
+		return w.returned(t)
 	}
-	w.stmts = append(w.stmts, stmts...)
-	return variable(name)
+	return w.unlessNil(t.orNil(), "", t) + "\n" + w.first(terms[1:])
 }
 
-// last returns the statements that assign t, the last alternative, to a variable. The values in facts are not nil there. If the
-// variable can be initialized with t, last returns that value and no statements.
-func (w *writer) last(name string, facts []string, t *term) (stmts []string, begin string) {
-	stmts, o := w.block(facts, t)
-	if len(stmts) == 0 && o.stable && o.text != "nil" {
-		return nil, o.typed(w, t).text
+// unlessNil returns the statements that return t if none of gates is nil, and the condition is true. A gate that is more than a path gets a
+// variable.
+func (w *writer) unlessNil(gates []*term, condition string, t *term) string {
+	if len(gates) == 0 {
+		return "if " + condition + " " + braced(w.returned(t))
 	}
-	return append(stmts, name+" = "+o.text), ""
-}
-
-// either returns the statements that assign v to a variable, or, if v is nil, the first of the others that is not nil.
-func (w *writer) either(name string, v opened, others []*term) (stmts []string, begin string) {
-	body := append(v.body, name+" = "+v.value.text)
-	if v.cond.text == "" {
-		return body, ""
-	}
-	var rest []string
-	if len(others) == 1 {
-		rest, begin = w.last(name, nil, others[0])
-	} else {
-		rest, begin = w.either(name, w.opened(others[0]), others[1:])
-	}
-	return append(v.gates, "if "+v.cond.text+" "+braced(body)+otherwise(rest)), begin
-}
-
-// opened is a value that may be nil.
-type opened struct {
-	gates []string // the statements before the condition
-	cond  operand  // whether the value is not nil; without a text if it never is
-	body  []string // the statements after the condition
-	value operand
-}
-
-// opened writes t as a value that may be nil.
-func (w *writer) opened(t *term) (v opened) {
-	begin, known := len(w.stmts), len(w.known)
-	at := begin
-	w.nested++
-	defer func() { w.nested-- }()
-	for _, g := range t.orNil() {
-		o := w.twice(g, w.term(g))
-		w.written[g] = o
-		if w.knows(o.text) {
-			continue
+	g := gates[0]
+	o := w.term(g)
+	if path.MatchString(o.text) {
+		w.held[g] = o.text
+		present := w.present(o, g.typ).in(token.LAND.Precedence())
+		if condition != "" {
+			present = operation(condition, "&&", present)
 		}
-		cond := w.present(o, g.typ)
-		if v.cond.text != "" {
-			cond = join(token.LAND, v.cond, cond)
-		}
-		v.cond, at = cond, len(w.stmts)
-		w.known = append(w.known, o.text)
+		return w.unlessNil(gates[1:], present, t)
 	}
-	v.value = w.term(t)
-	v.body, w.known = w.cut(at), w.known[:known]
-	v.gates = w.cut(begin)
-	return v
+	name := w.local(g.hint())
+	w.held[g] = name
+	inner := w.unlessNil(gates[1:], name+" := "+o.text+"; "+w.present(variable(name), g.typ).text, t)
+	if condition != "" {
+		return "if " + condition + " " + braced(inner)
+	}
+	return inner
 }
 
 // present returns the condition that a gate is not nil.
 func (w *writer) present(o operand, t types.Type) operand {
 	if isText(t) { // clientIP or userID
-		return join(token.NEQ, o, fixed(`""`))
+		return join(token.NEQ, o, primary(`""`))
 	}
 	return w.againstNil(token.NEQ, o, t)
-}
-
-func otherwise(stmts []string) string {
-	switch {
-	case len(stmts) == 0:
-		return ""
-	case len(stmts) == 1 && strings.HasPrefix(stmts[0], "if "):
-		return " else " + stmts[0]
-	}
-	return " else " + braced(stmts)
 }

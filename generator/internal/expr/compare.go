@@ -3,7 +3,6 @@ package expr
 import (
 	"go/token"
 	"go/types"
-	"strconv"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -92,29 +91,17 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	case !nilable(t.typ):
 		return c.errorf(n, "%s is never nil: it is %s", t.said(c.expr.Value), c.a(t.typ))
 	}
-	return &term{node: n, typ: truth, write: func(w *writer) operand {
-		o := w.term(t)
-		if o.path && w.knows(o.text) {
-			return fixed(w.word(strconv.FormatBool(op != token.EQL)))
-		}
-		return w.againstNil(op, o, t.typ)
-	}}
+	return &term{node: n, typ: truth, write: func(w *writer) operand { return w.againstNil(op, w.term(t), t.typ) }}
 }
 
 // againstNil writes a comparison with nil. A nil pointer in an interface or in a type parameter counts as nil.
 func (w *writer) againstNil(op token.Token, o operand, t types.Type) operand {
-	r := join(op, o, fixed(w.word("nil")))
-	if _, ok := t.Underlying().(*types.Interface); ok {
-		r.text, r.prec = w.std(wrapPath, "IsNil")+"("+o.text+")", highest
-		if op == token.NEQ {
-			r.text, r.prec = "!"+r.text, unary
-		}
+	if !types.IsInterface(t) {
+		return join(op, o, primary(w.word("nil")))
 	}
-	if o.path && op == token.NEQ {
-		r.yes = []string{o.text}
-	}
-	if o.path && op == token.EQL {
-		r.no = []string{o.text}
+	r := w.callOf(w.std(wrapPath, "IsNil"), o)
+	if op == token.NEQ {
+		return operand{text: "!" + r.text, prec: unary}
 	}
 	return r
 }

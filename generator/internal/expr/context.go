@@ -62,8 +62,10 @@ func (c *compiler) context(n *ast.IdentifierNode) *term {
 	if t == nil {
 		return nil
 	}
-	if called {
-		t = c.callMethod(t, "Context", contextMethod(t.typ).Signature().Results().At(0).Type())
+	if param := t; called { // that the parameter is not nil is checked before
+		t = &term{typ: contextMethod(t.typ).Signature().Results().At(0).Type(), write: func(w *writer) operand {
+			return primary(w.term(param).text + ".Context()")
+		}}
 	}
 	t.node = n
 	c.named("ctx", t.write)

@@ -44,17 +44,15 @@ func (t *term) integer(kind types.BasicKind) *term {
 		return t.as(kind)
 	}
 	return &term{node: t.node, typ: to, gates: t.gates, write: func(w *writer) operand {
-		return w.must("n", w.std(checkedPath, "To")+"["+w.typ(to)+"]("+w.term(t).text+")")
+		return w.must(w.callOf(w.std(checkedPath, "To")+"["+w.typ(to)+"]", w.term(t)))
 	}}
 }
 
 // checked returns a call of a function of package checked. If it returns an error, the method returns a KeyError.
 func checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
-	v := &term{node: n, typ: t}
-	v.write = func(w *writer) operand {
-		return w.must(v.hint(), w.callOf(w.std(checkedPath, fn), w.all(args...)...).text)
-	}
-	return v
+	return &term{node: n, typ: t, write: func(w *writer) operand {
+		return w.must(w.callOf(w.std(checkedPath, fn), w.all(args...)...))
+	}}
 }
 
 // plainly returns t as a value that must not be nil.
@@ -75,12 +73,10 @@ func (t *term) value() *term {
 // pointed returns the target of the pointer t.
 func (t *term) pointed() *term {
 	return &term{node: t.node, typ: pointee(t.typ), gates: t.orNil(), write: func(w *writer) operand {
-		return star(w.notNil(w.term(t), t))
+		o := w.term(t)
+		w.fails = true
+		return operand{text: "*" + o.in(unary), prec: unary, addr: true}
 	}}
-}
-
-func star(o operand) operand {
-	return operand{text: "*" + o.text, prec: unary, path: o.path, addr: true}
 }
 
 // said returns the source of t in the expression src, for messages. It finds the words from the start of t that parse to the same
@@ -105,7 +101,7 @@ func (t *term) said(src string) string {
 // hint returns a name for a variable that holds t.
 func (t *term) hint() string { return naming.Lower(source(t.node)) }
 
-// source returns the name of the variable, field or function that n consists of, or a word for the result of its operator.
+// source returns the name of the variable, field or function that n consists of, or "".
 func source(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
@@ -121,13 +117,9 @@ func source(n ast.Node) string {
 	case *ast.ConditionalNode:
 		return cmp.Or(source(n.Exp1), source(n.Exp2))
 	case *ast.BinaryNode:
-		switch n.Operator {
-		case "??":
+		if n.Operator == "??" {
 			return cmp.Or(source(n.Left), source(n.Right))
-		case "==", "!=", "<", "<=", ">", ">=", "&&", "and", "||", "or", "in", "contains", "startsWith", "endsWith":
-			return "ok"
 		}
-		return map[string]string{"+": "sum", "-": "difference", "*": "product", "%": "remainder"}[n.Operator]
 	}
 	return ""
 }
@@ -159,14 +151,6 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 		return c.errorf(start(t.node), "%v does not fit %s", t.con, c.typeName(to))
 	}
 	return c.errorf(start(t.node), "%s is %s; expected %s", role, c.a(t.typ), c.typeName(to))
-}
-
-// typed returns o, the Go code of t, to initialize a variable. It converts a literal that would give the variable another type.
-func (o operand) typed(w *writer, t *term) operand {
-	if !t.lit || types.Identical(t.typ, defaultType(t.con)) {
-		return o
-	}
-	return o.from(w.typ(t.typ) + "(" + o.text + ")")
 }
 
 // becomes reports whether a literal can replace a value of type to without any difference.

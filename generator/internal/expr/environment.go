@@ -100,7 +100,7 @@ func (c *compiler) nameEnv() {
 			}
 		}
 		typ := "map[" + w.word("string") + "]" + w.word("any")
-		return operand{text: typ + "{" + List(len(typ), pairs) + "}", prec: highest}
+		return primary(typ + "{" + List(len(typ), pairs) + "}")
 	})
 }
 

@@ -68,16 +68,13 @@ const (
 type Names interface {
 	Import(*types.Package) string // the name of an imported package
 	Variable(i int) string        // the parameters, then the receiver, which is not nil, then the results
-	Local(hint string) string     // the name of a new local variable
-	Fail(Failure) string          // a statement that returns a KeyError
-	Held(call string) string      // the variable that holds the result of a call of clientIP or userID, or ""
-	Hold(call, name string)       // name holds the result of the call from here on, and is not empty
+	Local(hint string) string     // the name of a new variable in a func literal
 	Program(p *Program) string    // the package-level variable that holds an *exprvm.Program
-}
 
-// Failure says why an expression cannot be computed. One field is set: the part that is nil, the reason, or the name of a variable
-// that holds an error.
-type Failure struct{ Nil, Reason, Err string }
+	// Identity returns the variable that holds the result of a call of wrap.ClientIP or wrap.UserID with this argument, or "". If given is
+	// true, the result is not empty.
+	Identity(function, argument string) (variable string, given bool)
+}
 
 // Code is a valid expression.
 type Code struct {
@@ -96,10 +93,14 @@ type Code struct {
 	Plain bool
 	// Program is the program for the machine, or nil if the expression became Go code.
 	Program *Program
+	// Identity is the function of package wrap that gives the value if the expression is clientIP(ctx) or userID(ctx), else "".
+	Identity string
+	// Identities are the functions of package wrap that the code calls for a client IP or a user ID, once for each call.
+	Identities []string
 
-	source string
-	env    *Env
-	value  *term
+	want  Want
+	env   *Env
+	value *term
 }
 
 // MayHave reports whether the value of an Island may contain a rune that follows it in a key. Another value of a number cannot go on with
@@ -139,8 +140,8 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 		return nil, c.errs
 	}
 	code := &Code{
-		Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain,
-		source: c.expr.Value, env: env, value: t,
+		Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, Identity: t.identity,
+		want: want, env: env, value: t,
 	}
 	if c.machine {
 		if code.Program, code.value = c.program(t, want); code.value == nil {
@@ -154,55 +155,54 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 
 // Written is the Go text of an expression, formatted like gofmt but not indented.
 type Written struct {
-	Stmts  []string // statements that must run first, in order
-	Value  string   // the Go expression for the value
-	NotNil []string // Go expressions that are not nil if the value is true
+	Value string // a Go expression; "" if it is a choice, which needs statements
+	Body  string // the statements of a func that returns the value
+	Type  string // the result of that func
+	Fails bool   // the value may panic
 }
 
-// Facts are Go expressions that are known not to be nil: parameters, and fields of their targets.
-type Facts map[string]bool
+// Write writes the code with the given names.
+func (c *Code) Write(n Names) Written { return c.write(c.writer(n)) }
 
-// Forget drops the facts that a call may change: those about fields, but not those about parameters.
-func (f Facts) Forget() {
-	maps.DeleteFunc(f, func(what string, _ bool) bool { return strings.ContainsAny(what, ".[*") })
+func (c *Code) write(w *writer) Written {
+	body := formatted(w.returned(c.value))
+	written := Written{Body: body, Fails: w.fails}
+	if c.value.choose == nil {
+		written.Value = strings.TrimPrefix(body, "return ")
+	}
+	if written.Value == "" || w.fails {
+		written.Type = w.typ(map[Want]types.Type{Island: text, Bool: truth, Int: types.Typ[types.Int64]}[c.want])
+	}
+	return written
 }
 
-// Write writes the code with the given names. It makes no checks for nil that facts make unnecessary, and adds its own checks to
-// facts.
-func (c *Code) Write(n Names, facts Facts) Written {
-	w := c.writer(n, facts)
-	op := w.term(c.value)
-	for i, s := range w.stmts {
-		w.stmts[i] = formatted(s)
-	}
-	if w.called {
-		facts.Forget()
-	}
-	for _, what := range w.known {
-		if !w.called || !strings.ContainsAny(what, ".[*") {
-			facts[what] = true
-		}
-	}
-	return Written{Stmts: w.stmts, Value: formatted(op.text), NotNil: op.yes}
+func (c *Code) writer(n Names) *writer {
+	return &writer{names: n, from: c.env.From, uses: map[string]bool{}, held: map[*term]string{}}
 }
 
-func (c *Code) writer(n Names, facts Facts) *writer {
-	w := &writer{names: n, source: c.source, from: c.env.From, facts: facts, uses: map[string]bool{}, written: map[*term]operand{}}
-	if c.env.Receiver.Name != "" {
-		w.known = []string{n.Variable(len(c.env.Params))}
+// Name returns a name for a variable that holds the value, or "".
+func (c *Code) Name() string {
+	name := c.value.hint()
+	if types.Universe.Lookup(name) != nil || !token.IsIdentifier(name) {
+		return ""
 	}
-	return w
+	return name
 }
 
 // rehearse writes the code once with arbitrary names, to find the identifiers that it uses.
 func (c *Code) rehearse() {
-	w := c.writer(&anyNames{}, nil)
-	w.term(c.value)
+	names := &anyNames{}
+	w := c.writer(names)
+	c.write(w)
+	c.Identities = names.identities
 	c.Uses = slices.Sorted(maps.Keys(w.uses))
 }
 
 // anyNames provides names that occur nowhere else.
-type anyNames struct{ locals int }
+type anyNames struct {
+	locals     int
+	identities []string
+}
 
 func (n *anyNames) Local(string) string {
 	n.locals++
@@ -210,7 +210,9 @@ func (n *anyNames) Local(string) string {
 }
 func (*anyNames) Import(p *types.Package) string { return "ʻ" + p.Path() }
 func (*anyNames) Variable(i int) string          { return "ʻv" + strconv.Itoa(i) }
-func (*anyNames) Fail(Failure) string            { return "return" }
-func (*anyNames) Held(string) string             { return "" }
-func (*anyNames) Hold(string, string)            {}
 func (*anyNames) Program(*Program) string        { return "ʻ" }
+
+func (n *anyNames) Identity(function, _ string) (string, bool) {
+	n.identities = append(n.identities, function)
+	return "", false
+}

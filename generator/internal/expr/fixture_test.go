@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"go/types"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -84,30 +83,8 @@ func (p *plainNames) Local(hint string) string {
 	return name
 }
 
-func (p *plainNames) Fail(f Failure) string {
-	if f.Err != "" {
-		return "return failErr(" + f.Err + ")"
-	}
-	return "return fail(" + strconv.Quote(reason(f)) + ")"
-}
-func (p *plainNames) Held(string) string      { return "" }
-func (p *plainNames) Hold(string, string)     {}
-func (p *plainNames) Program(*Program) string { return "program" }
-
-func reason(f Failure) string {
-	if f.Nil != "" {
-		return f.Nil + " is nil"
-	}
-	return f.Reason
-}
-
-// failing returns the statement that ends a function with the text of a failure.
-func failing(f Failure) string {
-	if f.Err != "" {
-		return "return nil, " + f.Err + ".Error()"
-	}
-	return "return nil, " + strconv.Quote(reason(f))
-}
+func (p *plainNames) Identity(string, string) (string, bool) { return "", false }
+func (p *plainNames) Program(*Program) string                { return "program" }
 
 func names(env *Env) *plainNames {
 	p := &plainNames{env: env, taken: map[string]bool{}, imports: map[string]bool{}}
@@ -117,8 +94,21 @@ func names(env *Env) *plainNames {
 	return p
 }
 
-// show returns the code as part of a method.
+// show returns the code, and whether it may fail.
 func show(c *Code, n Names) string {
-	written := c.Write(n, Facts{})
-	return strings.Join(append(written.Stmts, "=> "+written.Value), "\n")
+	written := c.Write(n)
+	text := written.Body
+	if written.Value != "" {
+		text = "=> " + written.Value
+	}
+	if written.Fails {
+		text += "\nfails"
+	}
+	return text
+}
+
+// island returns a func literal that returns the value of the code.
+func island(c *Code, n Names) string {
+	result := map[Want]string{Island: "string", Bool: "bool", Int: "int64"}[c.want]
+	return "func() " + result + " {\n" + c.Write(n).Body + "\n}"
 }

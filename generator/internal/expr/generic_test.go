@@ -54,10 +54,10 @@ var generics = []struct {
 	{Bool, "flag and not (not flag)", "true / false"},
 
 	// A nil pointer may stand behind a type parameter.
-	{Island, "ptr", "meta t / ! ptr is nil"},
-	{Island, "str", "meta t / ! str is nil"},
+	{Island, "ptr", "meta t / ! a part of it is nil"},
+	{Island, "str", "meta t / ! a part of it is nil"},
 	{Island, "to", "meta t / ! the value is nil"},
-	{Island, "str.String()", "meta t / ! str is nil"},
+	{Island, "str.String()", "meta t / ! a part of it is nil"},
 	{Island, `str?.String() ?? ptr ?? "none"`, "meta t / none"},
 	{Bool, "str == nil and ptr == nil and to == nil and either == nil", "false / true"},
 	{Island, `ptr?.Title ?? "none"`, "t / none"},
@@ -109,7 +109,6 @@ func (b *caseTable) genericCase(source string, i int, src string, want Want, cod
 	params, _, _ := strings.Cut(rest, "\n}")
 	n := &genericNames{*names(env), "program" + strconv.Itoa(i)}
 	n.imports = b.imports
-	written := code.Write(n, Facts{})
 	var args, program string
 	for _, p := range env.Params {
 		args += ", " + p.Name
@@ -118,8 +117,8 @@ func (b *caseTable) genericCase(source string, i int, src string, want Want, cod
 		program = fmt.Sprintf("var %s = exprvm.New(%q%s)\n", n.program, src, quoted(code.Program.Names))
 	}
 	all := strings.Split(strings.TrimPrefix(args, ", "), ", ")
-	return fmt.Sprintf("%sfunc run%d[%s]%s {\n%s\nreturn %s, \"\"\n}\n\nfunc case%d[%s]%s {\n\tv, fail := run%d(%s)\n\treturn likeMachine(%q, %d, v, fail, []string{%s}%s)\n}\n\n",
-		program, i, types, params, strings.Join(written.Stmts, "\n"), written.Value, i, types, params, i, strings.TrimPrefix(args, ", "), src, want, quoted(all)[2:], args)
+	return fmt.Sprintf("%sfunc run%d[%s]%s {\nreturn valued(%s)\n}\n\nfunc case%d[%s]%s {\n\tv, fail := run%d(%s)\n\treturn likeMachine(%q, %d, v, fail, []string{%s}%s)\n}\n\n",
+		program, i, types, params, island(code, n), i, types, params, i, strings.TrimPrefix(args, ", "), src, want, quoted(all)[2:], args)
 }
 
 func quoted(names []string) string {
@@ -136,4 +135,3 @@ type genericNames struct {
 }
 
 func (n *genericNames) Program(*Program) string { return n.program }
-func (n *genericNames) Fail(f Failure) string   { return failing(f) }

@@ -117,7 +117,11 @@ const runtimeStub = `package wrap
 import "context"
 func ClientIP(context.Context) string { return "" }
 func UserID(context.Context) string { return "" }
-func IsNil(any) bool { return false }`
+func IsNil(any) bool { return false }
+func Carried(identity, what string) string { return "" }
+func Copy[T any](v T) *T { return &v }
+func Must[T any](v T, err error) T { return v }
+func NotNil[T any](v T) T { return v }`
 
 const machineStub = `package exprvm
 import "context"
@@ -165,16 +169,15 @@ func compiles(env *Env, codes ...*Code) error {
 	for i, c := range codes {
 		n := names(env)
 		n.imports = paths
-		written := c.Write(n, Facts{})
-		fmt.Fprintf(&body, "%s error {\n%s\nuse(%s)\nreturn nil\n}\n",
-			strings.Replace(signature, "func(", fmt.Sprintf("func f%d(", i), 1), strings.Join(written.Stmts, "\n"), written.Value)
+		fmt.Fprintf(&body, "%s error {\nuse(%s)\nreturn nil\n}\n",
+			strings.Replace(signature, "func(", fmt.Sprintf("func f%d(", i), 1), island(c, n))
 	}
 	var src strings.Builder
 	src.WriteString("package docs\n\n")
 	for _, p := range slices.Sorted(maps.Keys(paths)) {
 		fmt.Fprintf(&src, "import %q\n", p)
 	}
-	src.WriteString("func fail(string) error { return nil }\nfunc failErr(error) error { return nil }\nfunc use(any) {}\n")
+	src.WriteString("func use(any) {}\n")
 	src.WriteString("var program *exprvm.Program\n")
 	src.WriteString("var _ context.Context; var _ url.URL; var _ time.Time\n")
 	src.WriteString(body.String())
@@ -248,7 +251,7 @@ func TestTypeParam(t *testing.T) {
 			t.Errorf("%s: %v", name, errs)
 		case name == "comparable" && code.Program == nil:
 			t.Error("comparable: it is known before a call comes what the key is")
-		case name == "stringer" && show(code, names(env)) != "if wrap.IsNil(key) {\n\treturn fail(\"key is nil\")\n}\n=> key.String()":
+		case name == "stringer" && show(code, names(env)) != "=> wrap.NotNil(key).String()\nfails":
 			t.Errorf("stringer: got %s", show(code, names(env)))
 		}
 	}

@@ -1,8 +1,8 @@
 package expr
 
 import (
-	"go/token"
 	"go/types"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -63,12 +63,8 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		x, items[i] = l, r
 	}
 	return &term{node: n, typ: truth, write: func(w *writer) operand {
-		ops := w.all(append([]*term{x}, items...)...)
-		left := w.twice(x, ops[0])
-		all := join(token.EQL, left, ops[1])
-		for _, o := range ops[2:] {
-			all = join(token.LOR, all, join(token.EQL, left, o))
-		}
-		return all
+		typ := "[]" + w.typ(x.typ)
+		list := w.callOf(typ, w.all(items...)...).text[len(typ)+1:]
+		return w.callOf(w.std("slices", "Contains"), primary(typ+"{"+strings.TrimSuffix(list, ")")+"}"), w.term(x))
 	}}
 }

@@ -15,21 +15,12 @@ func (c *compiler) not(n ast.Node, t *term) *term {
 		return opposite
 	}
 	return &term{node: n, typ: truth, write: func(w *writer) operand {
-		o := w.term(t)
-		return operand{text: "!" + o.in(unary), prec: unary, calls: o.calls, stable: o.stable, yes: o.no, no: o.yes}
+		return operand{text: "!" + w.term(t).in(unary), prec: unary}
 	}}
 }
 
-// logic lowers && and ||. It nests a chain of && to the right, so that a variable of one operand is in scope in the next ones.
+// logic lowers && and ||.
 func (c *compiler) logic(n *ast.BinaryNode, op token.Token) *term {
-	left, chained := n.Left.(*ast.BinaryNode)
-	if chained && op == token.LAND && (left.Operator == "&&" || left.Operator == "and") {
-		rest := &ast.BinaryNode{Operator: n.Operator, Left: left.Right, Right: n.Right}
-		rest.SetLocation(n.Location())
-		n = &ast.BinaryNode{Operator: left.Operator, Left: left.Left, Right: rest}
-		n.SetLocation(left.Location())
-		return c.logic(n, op)
-	}
 	l := c.condition(n.Left, n.Operator)
 	switch {
 	case knows(l, op == token.LOR):
@@ -41,7 +32,11 @@ func (c *compiler) logic(n *ast.BinaryNode, op token.Token) *term {
 	if l == nil || r == nil {
 		return nil
 	}
-	return shortCircuit(n, op, l, r)
+	t := infix(n, truth, op, l, r)
+	if knows(r, op == token.LOR) { // whatever the left operand is
+		t.con, t.sure = r.con, true
+	}
+	return t
 }
 
 // condition lowers an operand that must be a bool.
@@ -59,43 +54,12 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 	return t.as(types.Bool)
 }
 
-// decided returns the values that are known not to be nil if o does not decide the result of op, so that the right side is computed.
-func (o *operand) decided(op token.Token) *[]string {
-	if op == token.LOR {
-		return &o.no
-	}
-	return &o.yes
-}
-
-// shortCircuit lowers an operator whose right side is computed only if the left side does not decide the result.
-func shortCircuit(n ast.Node, op token.Token, l, r *term) *term {
-	return &term{node: n, typ: truth, write: func(w *writer) operand {
-		a := w.term(l)
-		if known := map[token.Token]string{token.LAND: "true", token.LOR: "false"}[op]; a.text == known {
-			return w.term(r)
-		}
-		stmts, b := w.block(*a.decided(op), r)
-		if len(stmts) == 0 {
-			o := join(op, a, b)
-			if p := op.Precedence(); b.prec == p {
-				o.text = operation(a.in(p), op.String(), b.text)
-			}
-			*o.decided(op) = slices.Concat(*a.decided(op), *b.decided(op))
-			return o
-		}
-		ok := w.define("ok", a)
-		cond := ok.text
-		if op == token.LOR {
-			cond = "!" + cond
-		}
-		w.add("if " + cond + " " + braced(append(stmts, ok.text+" = "+b.text)))
-		o := operand{text: ok.text, prec: highest, path: true}
-		*o.decided(op) = slices.Concat(*a.decided(op), *b.decided(op))
-		return o
-	}}
-}
-
 // conditional lowers c ? a : b and if c { a } else { b }. It uses each to lower the values.
+//
+//	if c {
+//		return a
+//	}
+//	return b
 func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term) *term {
 	cond := c.condition(n.Cond, "the condition")
 	switch {
@@ -116,24 +80,17 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 		return c.maybeNil(n, met[0].typ)
 	}
 	t := together(n, met)
-	t.write = func(w *writer) operand { return w.branch(t, w.term(cond), met[0], met[1]) }
+	t.choose = func(w *writer) string {
+		return "if " + w.term(cond).text + " " + braced(w.returned(met[0])) + "\n" + w.returned(met[len(met)-1])
+	}
 	return t
 }
 
-// together returns a term for the value of one of terms. The caller sets its write.
+// together returns a term for the value of one of terms. The caller sets how it is chosen.
 func together(n ast.Node, terms []*term) *term {
 	t := &term{node: n, typ: terms[0].typ, final: terms[0].final, plain: true}
 	for _, each := range terms {
 		t.plain = t.plain && each.plain
 	}
 	return t
-}
-
-// branch writes a choice between two values.
-func (w *writer) branch(t *term, cond operand, x, y *term) operand {
-	return w.choice(t.hint(), t, func(name string) ([]string, string) {
-		then, a := w.block(cond.yes, x)
-		rest, begin := w.last(name, cond.no, y)
-		return []string{"if " + cond.text + " " + braced(append(then, name+" = "+a.text)) + otherwise(rest)}, begin
-	})
 }

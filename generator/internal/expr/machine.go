@@ -99,15 +99,13 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 		c.errs = append(c.errs, c.refusals[0])
 		return nil, nil
 	}
-	as := map[Want]struct{ method, hint string }{Island: {"Text", "text"}, Bool: {"Bool", "ok"}, Int: {"Int", "n"}}[want]
+	method := map[Want]string{Island: "Text", Bool: "Bool", Int: "Int"}[want]
 	return p, &term{node: t.node, typ: t.typ, write: func(w *writer) operand {
-		var args []string
+		var args []operand
 		for _, v := range c.values {
-			args = append(args, v.write(w).text)
+			args = append(args, v.write(w))
 		}
-		w.called = true
-		fn := w.names.Program(p) + "." + as.method
-		return w.must(as.hint, fn+"("+List(len(fn), args)+")")
+		return w.must(w.callOf(w.names.Program(p)+"."+method, args...))
 	}}
 }
 

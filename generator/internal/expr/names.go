@@ -110,11 +110,7 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	}
 	switch o := c.env.Package.Scope().Lookup(n.Value).(type) {
 	case *types.Var:
-		return c.variable(n, n.Value, o.Type(), func(w *writer) operand {
-			v := variable(w.word(o.Name()))
-			v.stable = false // other code may assign to it
-			return v
-		})
+		return c.variable(n, n.Value, o.Type(), func(w *writer) operand { return variable(w.word(o.Name())) })
 	case *types.Const:
 		return c.packageConstant(n, o)
 	case *types.Func:
@@ -217,11 +213,13 @@ func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*w
 func (c *compiler) ofMethod(n ast.Node, i int) *term {
 	c.varies = true
 	v := c.env.variables()[i]
-	return c.variable(n, v.Name, v.Type, func(w *writer) operand {
-		o := variable(w.names.Variable(i))
-		o.addr = false // a method with a pointer receiver gets a copy, as it may change what is forwarded
-		return o
+	t := c.variable(n, v.Name, v.Type, func(w *writer) operand {
+		return primary(w.names.Variable(i)) // a method with a pointer receiver gets a copy, as it may change what is forwarded
 	})
+	if t != nil {
+		t.there = i == len(c.env.Params) // the receiver
+	}
+	return t
 }
 
 func (c *compiler) valid(n ast.Node, t types.Type) bool {
@@ -258,7 +256,7 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 	if t.con == nil {
 		return c.errorf(n, "%s does not fit %s", n.Value, c.a(t.typ))
 	}
-	t.write = func(w *writer) operand { return fixed(w.word(o.Name())) }
+	t.write = func(w *writer) operand { return primary(w.word(o.Name())) }
 	c.named(n.Value, t.write)
 	return t
 }

@@ -54,7 +54,7 @@ func TestOn32Bits(t *testing.T) {
 		{"price", int64s}, {"n", whole}, {"size", types.Typ[types.Uint64]}, {"names", types.NewSlice(text)}, {"prices", types.NewSlice(int64s)}, {"ok", truth},
 	}}
 	const params = "(price int64, n int, size uint64, names []string, prices []int64, ok bool)"
-	table := &caseTable{imports: map[string]bool{"fmt": true, machinePath: true}}
+	table := &caseTable{imports: map[string]bool{"fmt": true, "time": true, machinePath: true, wrapPath: true, strings.TrimSuffix(wrapPath, "/wrap"): true}}
 	var calls strings.Builder
 	for i, c := range wideCases {
 		code, errs := compile(c.expr, env, c.want)
@@ -63,13 +63,12 @@ func TestOn32Bits(t *testing.T) {
 		}
 		n := &genericNames{*names(env), fmt.Sprintf("program%d", i)}
 		n.imports = table.imports
-		written := code.Write(n, Facts{})
 		names := []string{"price", "n", "size", "names", "prices", "ok"}
 		machine := map[Want]string{Island: "Text", Bool: "Bool", Int: "Int"}[c.want]
 		if code.Program != nil {
 			fmt.Fprintf(table, "var program%d = exprvm.New(%q%s)\n", i, c.expr, quoted(code.Program.Names))
 		}
-		fmt.Fprintf(table, "func run%d%s (any, string) {\n%s\nreturn %s, \"\"\n}\n\n", i, params, strings.Join(written.Stmts, "\n"), written.Value)
+		fmt.Fprintf(table, "func run%d%s (any, string) {\nreturn valued(%s)\n}\n\n", i, params, island(code, n))
 		fmt.Fprintf(&calls, "\tshow(%q, %q)(run%d(1<<40, 5, 1<<40, nil, []int64{5 + 1<<32}, true))\n", c.expr, c.is, i)
 		if c.expr != "double(price)" {
 			fmt.Fprintf(&calls, "\tshow(%q, %q)(text(exprvm.New(%q%s).%s(int64(1<<40), 5, uint64(1<<40), []string(nil), []int64{5 + 1<<32}, true)))\n",
@@ -77,6 +76,10 @@ func TestOn32Bits(t *testing.T) {
 		}
 	}
 	table.WriteString(`func double(n int) int { return n * 2 }
+
+var rules = wrap.NewRules("m", ratelimit.Rule{Limit: 1, Per: time.Minute})
+
+func valued[T any](island func() T) (any, string) { return text(wrap.Value(rules, "", island)) }
 
 func text[T any](v T, err error) (any, string) {
 	if err != nil {

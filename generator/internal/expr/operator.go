@@ -81,7 +81,7 @@ func (c *compiler) mixed(n *ast.BinaryNode, l, r *term) *term {
 func negative(n ast.Node, t *term) *term {
 	return &term{node: n, typ: t.typ, write: func(w *writer) operand {
 		o := w.term(t)
-		return operand{text: "-" + o.in(highest), prec: unary, calls: o.calls, stable: o.stable}
+		return operand{text: "-" + o.in(highest), prec: unary}
 	}}
 }
 
@@ -95,10 +95,7 @@ func infix(n ast.Node, t types.Type, op token.Token, operands ...*term) *term {
 
 func join(op token.Token, l, r operand) operand {
 	p := op.Precedence()
-	return operand{
-		text: operation(l.in(p), op.String(), r.in(p+1)), prec: p,
-		calls: l.calls || r.calls, stable: l.stable && r.stable,
-	}
+	return operand{text: operation(l.in(p), op.String(), r.in(p+1)), prec: p}
 }
 
 // arithmeticKind returns the common type of integers: int if all of them fit in an int on 32 bits, else int64.

@@ -22,6 +22,9 @@ const maxLength = 4 << 10
 // maxParts is the largest number of nodes in a tree. A chain of comparisons has its inner operands in the tree twice.
 const maxParts = 10_000
 
+// maxDepth is the deepest nesting of operands: gofmt needs very long for func literals and calls that are nested deeply.
+const maxDepth = 100
+
 // parse returns the tree of the expression, or nil after an error.
 func (c *compiler) parse() ast.Node {
 	src := c.expr.Value

@@ -21,12 +21,15 @@ type term struct {
 	lit     bool       // it is an untyped constant of Go
 	spelled bool       // it is a literal, not a named constant
 
-	write func(*writer) operand // its statements fail if a part that is needed is nil
+	write  func(*writer) operand // the code panics if a part that is needed is nil
+	choose func(*writer) string  // in place of write: statements that return one of several values
 
 	declared bool // it is a function or a method, which must be called
 
 	// bare is the same value without the check for absence that write makes; nil if write makes none.
-	bare *term
+	bare     *term
+	identity string // the function of package wrap that is called, without anything around it
+	there    bool   // it is a pointer that is never nil
 	// gates are the parts that may be nil. If one of them is nil, the term is nil, whatever its type.
 	gates []*term
 	gone  bool // it is nil, because the method has no such parameter
@@ -47,6 +50,7 @@ type compiler struct {
 	varies bool             // the expression uses a parameter
 
 	parts int // of the tree: a chain of comparisons has its inner operands in the tree twice
+	depth int // of the part that is being checked
 
 	closures []closure // that are being checked, the innermost last
 	machine  bool      // a part of the expression does not become Go
@@ -60,11 +64,15 @@ type compiler struct {
 
 // term lowers n. It returns nil after an error.
 func (c *compiler) term(n ast.Node) *term {
-	switch c.parts++; {
-	case c.parts == maxParts:
-		return c.errorf(n, "the expression has too many parts")
+	c.parts++
+	c.depth++
+	defer func() { c.depth-- }()
+	switch {
 	case c.parts > maxParts:
 		return nil
+	case c.parts == maxParts || c.depth > maxDepth:
+		c.parts = maxParts // the other parts are not checked
+		return c.errorf(n, "the expression has too many parts")
 	}
 	switch n := n.(type) {
 	case *ast.NilNode:
@@ -126,11 +134,6 @@ func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
 	return list, ok
 }
 
-// fixed returns the operand for the Go text of a constant.
-func fixed(text string) operand {
-	return operand{text: text, prec: highest, stable: true, path: len(text) < 30}
-}
-
 // literal returns the term for a literal or for the result of fold.
 func literal(n ast.Node, v any) *term {
 	words := spelled(v)
@@ -146,11 +149,11 @@ func literal(n ast.Node, v any) *term {
 	t.write = func(w *writer) operand {
 		switch {
 		case !t.lit:
-			return fixed(w.std("math", "Copysign") + "(0, -1)")
+			return primary(w.std("math", "Copysign") + "(0, -1)")
 		case isBool(t.typ), v == nil:
-			return fixed(w.word(words))
+			return primary(w.word(words))
 		}
-		o := fixed(words)
+		o := primary(words)
 		if words[0] == '-' {
 			o.prec = unary
 		}

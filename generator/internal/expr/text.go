@@ -153,12 +153,11 @@ func (c *compiler) callMethod(t *term, name string, result types.Type) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
 	return &term{node: t.node, typ: result, gates: t.orNil(), write: func(w *writer) operand {
-		call := t.method(w, w.term(t), m, path).text + "()"
-		w.called = true
+		call := w.callOf(t.method(w, w.term(t), m, path).text)
 		if m.Signature().Results().Len() > 1 {
-			return w.conversion(result, w.must("text", call))
+			return w.conversion(result, w.must(call))
 		}
-		return operand{text: call, prec: highest, calls: true}
+		return call
 	}}
 }
 
@@ -180,7 +179,7 @@ func stable(t *term) *term {
 		fn, kind = "FormatUint", types.Uint64
 	}
 	v := t.as(kind).then(text, func(w *writer, o operand) operand {
-		return o.from(w.std("strconv", fn) + "(" + o.text + rest + ")")
+		return primary(w.std("strconv", fn) + "(" + o.text + rest + ")")
 	})
 	v.plain, v.number, v.con = true, true, nil
 	return v

@@ -4,7 +4,7 @@ import (
 	"go/format"
 	"go/token"
 	"go/types"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
@@ -12,15 +12,9 @@ import (
 
 // operand is the text of a Go expression.
 type operand struct {
-	text   string
-	prec   int  // the precedence of its outermost operator, token.HighestPrec if there is none
-	path   bool // it is short and has no effect, such as a variable or a chain of fields, so that it may be written twice
-	addr   bool // its address can be taken
-	calls  bool // it calls a function
-	stable bool // no statement can change its value: a constant, a parameter, a local variable
-
-	// The Go expressions that are not nil if the operand is true, and if it is false.
-	yes, no []string
+	text string
+	prec int  // the precedence of its outermost operator, token.HighestPrec if there is none
+	addr bool // its address can be taken
 }
 
 // in returns the text of o as an operand of an operator of precedence prec.
@@ -31,24 +25,20 @@ func (o operand) in(prec int) string {
 	return o.text
 }
 
-// from returns a primary expression that contains o, such as a conversion or an index.
-func (o operand) from(text string) operand {
-	return operand{text: text, prec: token.HighestPrec, calls: o.calls, stable: o.stable}
+// primary returns the operand for a text without operators outside of brackets.
+func primary(text string) operand { return operand{text: text, prec: token.HighestPrec} }
+
+func variable(name string) operand {
+	return operand{text: name, prec: token.HighestPrec, addr: true}
 }
 
 // writer turns terms into text.
 type writer struct {
-	names   Names
-	source  string // the expression
-	from    reach.From
-	stmts   []string
-	facts   Facts             // what was known not to be nil before
-	known   []string          // what is known not to be nil because of the statements so far
-	called  bool              // a function of the user is called
-	nested  int               // the number of blocks around the statements
-	written map[*term]operand // gates that are written already
-
-	uses map[string]bool // the package-level and predeclared identifiers in the text
+	names Names
+	from  reach.From
+	fails bool             // what is written may panic
+	held  map[*term]string // the variables and fields that hold values which may be nil
+	uses  map[string]bool  // the package-level and predeclared identifiers in the text
 }
 
 // word returns a predeclared or package-level identifier, and records its use.
@@ -56,24 +46,6 @@ func (w *writer) word(name string) string {
 	w.uses[name] = true
 	return name
 }
-
-func (w *writer) add(stmt string) { w.stmts = append(w.stmts, stmt) }
-
-// failIf adds a statement that fails if cond is true.
-func (w *writer) failIf(cond string, f Failure) {
-	w.add("if " + cond + " " + braced([]string{w.names.Fail(f)}))
-}
-
-// must adds a call with two results, and fails if the second, an error, is not nil. It returns the variable of the first.
-func (w *writer) must(hint, call string) operand {
-	value, err := w.local(hint), w.local("err")
-	w.add(value + ", " + err + " := " + call)
-	w.failIf(err+" != "+w.word("nil"), Failure{Err: err})
-	return variable(value)
-}
-
-// braced returns statements in braces. Gofmt indents them.
-func braced(stmts []string) string { return "{\n" + strings.Join(stmts, "\n") + "\n}" }
 
 // local returns the name of a new variable. It is like hint if that hides no package-level or predeclared identifier.
 func (w *writer) local(hint string) string {
@@ -83,90 +55,57 @@ func (w *writer) local(hint string) string {
 	return w.names.Local(hint)
 }
 
-// define puts o into a new variable.
-func (w *writer) define(hint string, o operand) operand {
-	name := w.local(hint)
-	w.add(name + " := " + o.text)
-	return variable(name)
-}
-
-func variable(name string) operand {
-	return operand{text: name, prec: token.HighestPrec, path: true, addr: true, stable: true}
-}
-
-// twice returns o, the Go code of t, in a form that may be written twice.
-func (w *writer) twice(t *term, o operand) operand {
-	if o.path {
-		return o
-	}
-	return w.define(t.hint(), o)
-}
-
-// notNil returns o, the Go code of t, in a form that may be written twice, after adding a check that it is not nil.
-func (w *writer) notNil(o operand, t *term) operand {
-	o = w.twice(t, o)
-	w.check(o, t.typ, t.said(w.source))
-	return o
-}
-
-// check adds a check that o is not nil, unless that is known. In the expression, o is called what.
-func (w *writer) check(o operand, t types.Type, what string) {
-	if !w.knows(o.text) {
-		w.failIf(w.againstNil(token.EQL, o, t).text, Failure{Nil: what})
-		w.known = append(w.known, o.text)
-	}
-}
-
-func (w *writer) knows(text string) bool { return w.facts[text] || slices.Contains(w.known, text) }
-
-// term writes t. Its statements fail if a part that is needed is nil.
+// term writes t. A choice becomes a func literal that is called in place:
+//
+//	func() string {
+//		if ok {
+//			return phone
+//		}
+//		return "-"
+//	}()
 func (w *writer) term(t *term) operand {
-	if o, ok := w.written[t]; ok {
-		return o
+	switch name := w.held[t]; {
+	case name != "":
+		return variable(name)
+	case t.choose != nil:
+		return primary("func() " + w.typ(t.typ) + " " + braced(t.choose(w)) + "()")
 	}
 	return t.write(w)
 }
 
-// block writes t and returns its statements, for a block in which facts are not nil.
-func (w *writer) block(facts []string, t *term) ([]string, operand) {
-	begin, known := len(w.stmts), len(w.known)
-	w.known = append(w.known, facts...)
-	w.nested++
-	o := w.term(t)
-	w.nested--
-	w.known = w.known[:known]
-	return w.cut(begin), o
-}
-
-// cut removes and returns the statements after the first n.
-func (w *writer) cut(n int) []string {
-	late := slices.Clone(w.stmts[n:])
-	w.stmts = w.stmts[:n]
-	return late
+// returned writes the statements that return t.
+func (w *writer) returned(t *term) string {
+	if t.choose != nil && w.held[t] == "" {
+		return t.choose(w)
+	}
+	return "return " + w.term(t).text
 }
 
 // all writes terms in order.
 func (w *writer) all(terms ...*term) []operand {
-	ops := make([]operand, 0, len(terms))
-	for _, t := range terms {
-		ops = w.then(ops, t)
+	ops := make([]operand, len(terms))
+	for i, t := range terms {
+		ops[i] = w.term(t)
 	}
 	return ops
 }
 
-// then writes t as one more operand after ops. If it needs statements, calls in ops move to variables before them, to keep the order
-// of evaluation.
-func (w *writer) then(ops []operand, t *term) []operand {
-	begin := len(w.stmts)
-	o := w.term(t)
-	late := w.cut(begin)
-	for i := range ops {
-		if ops[i].calls && len(late) > 0 {
-			ops[i] = w.define("value", ops[i])
-		}
-	}
-	w.stmts = append(w.stmts, late...)
-	return append(ops, o)
+// braced returns statements in braces. Gofmt indents them.
+func braced(stmts string) string { return "{\n" + stmts + "\n}" }
+
+// path matches a variable, or a field of one. It costs nothing to write it twice.
+var path = regexp.MustCompile(`^[\pL_][\pL_\pN.]*$`)
+
+// notNil returns a value, called o, that panics if it is nil: wrap.NotNil(doc).
+func (w *writer) notNil(o operand) operand {
+	w.fails = true
+	return w.callOf(w.std(wrapPath, "NotNil"), o)
+}
+
+// must returns the first result of a call that also returns an error, and panics if there is one: wrap.Must(tenant(ctx)).
+func (w *writer) must(call operand) operand {
+	w.fails = true
+	return w.callOf(w.std(wrapPath, "Must"), call)
 }
 
 // std returns the qualified name of a function of the standard library or of the runtime. The path of a predeclared function is "".
@@ -192,20 +131,16 @@ func (w *writer) typ(t types.Type) string {
 
 // conversion returns o converted to type to.
 func (w *writer) conversion(to types.Type, o operand) operand {
-	return o.from(w.typ(to) + "(" + o.text + ")")
+	return primary(w.typ(to) + "(" + o.text + ")")
 }
 
-// callOf returns a call of a function without side effects that depends only on its arguments.
+// callOf returns a call of a function.
 func (w *writer) callOf(fn string, args ...operand) operand {
-	o := operand{prec: highest, stable: true}
-	var texts []string
-	for _, a := range args {
-		texts = append(texts, a.text)
-		o.calls = o.calls || a.calls
-		o.stable = o.stable && a.stable
+	texts := make([]string, len(args))
+	for i, a := range args {
+		texts[i] = a.text
 	}
-	o.text = fn + "(" + List(len(fn), texts) + ")"
-	return o
+	return primary(fn + "(" + List(len(fn), texts) + ")")
 }
 
 // formatted returns src formatted by gofmt, or src itself if that fails.

@@ -26,6 +26,8 @@ func Background() Context`,
 func Is(err, target error) bool`,
 	"math": `package math
 func Copysign(f, sign float64) float64`,
+	"slices": `package slices
+func Contains[S ~[]E, E comparable](s S, v E) bool`,
 	"strconv": `package strconv
 func FormatBool(b bool) string
 func FormatInt(i int64, base int) string
@@ -37,9 +39,6 @@ func HasPrefix(s, prefix string) bool
 func HasSuffix(s, suffix string) bool
 func Index(s, substr string) int
 func LastIndex(s, substr string) int
-func ReplaceAll(s, old, new string) string
-func Split(s, sep string) []string
-func SplitAfter(s, sep string) []string
 func ToLower(s string) string
 func ToUpper(s string) string
 func Trim(s, cutset string) string
@@ -88,18 +87,24 @@ type Taken interface {
 }
 type Rules struct{}
 func NewRules(method string, rules ...ratelimit.Rule) *Rules
-func (r *Rules) KeyError(rule int, expr string, err error) error
-func (r *Rules) Missing(rule int, expr, reason string) error
+func (r *Rules) ClientIP(ctx context.Context) (string, error)
+func (r *Rules) Named(rule string) *Rules
+func (r *Rules) NilKey(param string) error
+func (r *Rules) UserID(ctx context.Context) (string, error)
 func (r *Rules) WithCost(rules ...int) *Rules
-func (r *Rules) NilKey(rule int, expr string) error
 func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) (Taken, error)
+func Carried(identity, what string) string
 func ClientIP(ctx context.Context) string
+func Copy[T any](v T) *T
 func Describe(err error, messages ...string) error
 func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error
 func IsNil(v any) bool
 func LimitOf(n int64) Limit
 func Limiter(typ string, l *ratelimit.Limiter, rules ...*Rules) *ratelimit.Limiter
+func Message(rules *Rules, island func() string) string
+func Must[T any](v T, err error) T
 func Next[T any](typ string, next T) T
+func NotNil[T any](v T) T
 func Part(s string) string
 func PartBefore(s string, next rune) string
 func PointerWithLimits[T, L any](result *T, l *ratelimit.Limiter, limit func(*T, *ratelimit.Limiter) *L) *L
@@ -109,6 +114,7 @@ func Shown(err error, text string) string
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error
 func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error
 func UserID(ctx context.Context) string
+func Value[T any](rules *Rules, expr string, island func() T) (value T, err error)
 func WithLimits[T, L any](result T, l *ratelimit.Limiter, limit func(T, *ratelimit.Limiter) *L) T`,
 	names.Runtime + "/exprvm": `package exprvm
 type Program struct{}
@@ -126,6 +132,9 @@ func Add[N ~int | ~int64](a, b N) (N, error)
 func Multiply[N ~int | ~int64](a, b N) (N, error)
 func Negate[N Integer](n N) (N, error)
 func Remainder[N ~int | ~int64](a, b N) (N, error)
+func Replace(text, old, new string) (string, error)
+func Split(text, separator string) ([]string, error)
+func SplitAfter(text, separator string) ([]string, error)
 func Subtract[N ~int | ~int64](a, b N) (N, error)
 func To[T, N Integer](n N) (T, error)`,
 }

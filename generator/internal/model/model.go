@@ -150,6 +150,12 @@ type Rule struct {
 	Settle  *expr.Code // compiled for the parameters and the results
 }
 
+// NeedsIdentity reports whether the key or the member of r has an expression that is only clientIP(ctx) or userID(ctx), which calls this
+// function of package wrap.
+func (r *Rule) NeedsIdentity(function string) bool {
+	return slices.ContainsFunc(slices.Concat(r.Subject, r.Member), func(p Piece) bool { return p.Code != nil && p.Code.Identity == function })
+}
+
 // Piece is a part of a template: a literal or an expression.
 type Piece struct {
 	Literal string
@@ -157,12 +163,25 @@ type Piece struct {
 	Code    *expr.Code
 }
 
+// Charges returns the compiled expressions that decide what the rule charges a call.
+func (r *Rule) Charges() []*expr.Code {
+	return append(codes(r.Subject, r.Member), given(r.Cost, r.Permits, r.When)...)
+}
+
 // Codes returns all compiled expressions of the rule.
 func (r *Rule) Codes() []*expr.Code {
-	var codes []*expr.Code
-	for _, p := range slices.Concat(r.Subject, r.Member, r.Message) {
-		codes = append(codes, p.Code)
+	return slices.Concat(r.Charges(), codes(r.Message), given(r.Settle))
+}
+
+// codes returns the expressions of templates.
+func codes(templates ...[]Piece) (found []*expr.Code) {
+	for _, p := range slices.Concat(templates...) {
+		found = append(found, p.Code)
 	}
-	codes = append(codes, r.Cost, r.Permits, r.When, r.Settle)
+	return given(found...)
+}
+
+// given returns the expressions that are not nil.
+func given(codes ...*expr.Code) []*expr.Code {
 	return slices.DeleteFunc(codes, func(c *expr.Code) bool { return c == nil })
 }

@@ -68,21 +68,20 @@ var healthServerCheckRules = wrap.NewRules("internal/health.HealthServer.Check",
 
 // Check calls the wrapped method. Limits: those that all methods share.
 func (h *LimitedHealthServer) Check(ctx context.Context, arg1 *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
-	clientIP := wrap.ClientIP(ctx)
-	if clientIP == "" {
-		return nil, wrap.Failed(ctx, h.limiter,
-			healthServerCheckRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
-		)
+	clientIP, err := healthServerCheckRules.ClientIP(ctx)
+	if err != nil {
+		return nil, wrap.Failed(ctx, h.limiter, err)
 	}
+	userID := wrap.UserID(ctx)
 	var charge wrap.Charge
-	if wrap.UserID(ctx) != "" {
-		userID := wrap.UserID(ctx)
-		if userID == "" {
-			return nil, wrap.Failed(ctx, h.limiter,
-				healthServerCheckRules.Missing(1, "userID(ctx)", "the context carries no user ID"),
-			)
+	if userID != "" {
+		userID2, err := wrap.Value(healthServerCheckRules, "userID(ctx)", func() string {
+			return wrap.Carried(userID, "user ID")
+		})
+		if err != nil {
+			return nil, wrap.Failed(ctx, h.limiter, err)
 		}
-		charge = wrap.Charge{Key: userID, Cost: 1}
+		charge = wrap.Charge{Key: userID2, Cost: 1}
 	}
 	if err := wrap.TakeCharges(ctx, h.limiter, healthServerCheckRules,
 		wrap.Charge{Key: clientIP, Cost: 1},
@@ -111,21 +110,20 @@ var healthServerListRules = wrap.NewRules("internal/health.HealthServer.List",
 
 // List calls the wrapped method. Limits: those that all methods share.
 func (h *LimitedHealthServer) List(ctx context.Context, arg1 *grpc_health_v1.HealthListRequest) (*grpc_health_v1.HealthListResponse, error) {
-	clientIP := wrap.ClientIP(ctx)
-	if clientIP == "" {
-		return nil, wrap.Failed(ctx, h.limiter,
-			healthServerListRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
-		)
+	clientIP, err := healthServerListRules.ClientIP(ctx)
+	if err != nil {
+		return nil, wrap.Failed(ctx, h.limiter, err)
 	}
+	userID := wrap.UserID(ctx)
 	var charge wrap.Charge
-	if wrap.UserID(ctx) != "" {
-		userID := wrap.UserID(ctx)
-		if userID == "" {
-			return nil, wrap.Failed(ctx, h.limiter,
-				healthServerListRules.Missing(1, "userID(ctx)", "the context carries no user ID"),
-			)
+	if userID != "" {
+		userID2, err := wrap.Value(healthServerListRules, "userID(ctx)", func() string {
+			return wrap.Carried(userID, "user ID")
+		})
+		if err != nil {
+			return nil, wrap.Failed(ctx, h.limiter, err)
 		}
-		charge = wrap.Charge{Key: userID, Cost: 1}
+		charge = wrap.Charge{Key: userID2, Cost: 1}
 	}
 	if err := wrap.TakeCharges(ctx, h.limiter, healthServerListRules,
 		wrap.Charge{Key: clientIP, Cost: 1},
@@ -155,23 +153,22 @@ var healthServerWatchRules = wrap.NewRules("internal/health.HealthServer.Watch",
 // Watch calls the wrapped method. Limits: those that all methods share.
 func (h *LimitedHealthServer) Watch(arg0 *grpc_health_v1.HealthCheckRequest, arg1 grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
 	if wrap.IsNil(arg1) {
-		return wrap.Failed(context.Background(), h.limiter, healthServerWatchRules.NilKey(0, "arg1"))
+		return wrap.Failed(context.Background(), h.limiter, healthServerWatchRules.NilKey("arg1"))
 	}
-	clientIP := wrap.ClientIP(arg1.Context())
-	if clientIP == "" {
-		return wrap.Failed(arg1.Context(), h.limiter,
-			healthServerWatchRules.Missing(0, "clientIP(ctx)", "the context carries no client IP"),
-		)
+	clientIP, err := healthServerWatchRules.ClientIP(arg1.Context())
+	if err != nil {
+		return wrap.Failed(arg1.Context(), h.limiter, err)
 	}
+	userID := wrap.UserID(arg1.Context())
 	var charge wrap.Charge
-	if wrap.UserID(arg1.Context()) != "" {
-		userID := wrap.UserID(arg1.Context())
-		if userID == "" {
-			return wrap.Failed(arg1.Context(), h.limiter,
-				healthServerWatchRules.Missing(1, "userID(ctx)", "the context carries no user ID"),
-			)
+	if userID != "" {
+		userID2, err := wrap.Value(healthServerWatchRules, "userID(ctx)", func() string {
+			return wrap.Carried(userID, "user ID")
+		})
+		if err != nil {
+			return wrap.Failed(arg1.Context(), h.limiter, err)
 		}
-		charge = wrap.Charge{Key: userID, Cost: 1}
+		charge = wrap.Charge{Key: userID2, Cost: 1}
 	}
 	if err := wrap.TakeCharges(arg1.Context(), h.limiter, healthServerWatchRules,
 		wrap.Charge{Key: clientIP, Cost: 1},

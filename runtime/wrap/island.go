@@ -1,0 +1,107 @@
+package wrap
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// Value returns the value of an island: an expression of a rule, as Go code. A panic of the island becomes a *ratelimit.KeyError that names the
+// expression. If a function of the user panics, the first time is logged with its stack.
+func Value[T any](rules *Rules, expr string, island func() T) (value T, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = rules.failed(expr, cause)
+		}
+	}()
+	return island(), nil
+}
+
+// Message returns the message of a rule. It returns "" if the message cannot be computed: that must not hide the refusal.
+func Message(rules *Rules, island func() string) string {
+	text, _ := Value(rules, "message", island)
+	return text
+}
+
+// reason is the panic of an island that has no value. It becomes the Reason of the KeyError.
+type reason string
+
+// failure is the panic of an island in which a function returned an error.
+type failure struct{ error }
+
+const isNil reason = "a part of it is nil"
+
+// NotNil returns v, and panics if it is nil. An island calls it for the receiver of a method: a getter that accepts nil would give all nil
+// callers the same budget.
+func NotNil[T any](v T) T {
+	if IsNil(v) {
+		panic(isNil)
+	}
+	return v
+}
+
+// Must returns v, and panics if err is not nil.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err})
+	}
+	return v
+}
+
+// Carried returns what [ClientIP] or [UserID] has returned, and panics if that is "". what is "client IP" or "user ID".
+func Carried(identity, what string) string {
+	if identity == "" {
+		panic(reason("the context carries no " + what))
+	}
+	return identity
+}
+
+// Copy returns a pointer to a copy of v, for methods that need a pointer.
+func Copy[T any](v T) *T { return &v }
+
+// failed returns the error for an island that panicked.
+func (r *Rules) failed(expr string, cause any) error {
+	switch cause := cause.(type) {
+	case reason:
+		return r.missing(expr, string(cause))
+	case failure:
+		return r.KeyError(expr, cause.error)
+	case runtime.Error:
+		if strings.Contains(cause.Error(), "nil pointer dereference") && inIsland() {
+			return r.missing(expr, string(isNil))
+		}
+	}
+	if _, again := r.panicked.LoadOrStore(expr, true); !again {
+		slog.Error("ratelimit: a function panicked in an expression; its calls are refused with a KeyError",
+			"method", r.method, "rule", r.about(expr), "expr", expr, "panic", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
+	}
+	if err, ok := cause.(error); ok {
+		return r.KeyError(expr, fmt.Errorf("panic: %w", err))
+	}
+	return r.KeyError(expr, fmt.Errorf("panic: %v", cause))
+}
+
+// inIsland reports whether the code that dereferenced nil is in the file of the island, not in a function of the user.
+func inIsland() bool {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
+	var faulty, before string // the files of the code that panicked and of the previous frame
+	for panicked := false; ; {
+		f, more := frames.Next()
+		switch {
+		case panicked && faulty == "":
+			faulty = f.File
+		case faulty != "" && strings.HasPrefix(f.Function, value):
+			return faulty == before
+		}
+		panicked, before = panicked || f.Function == "runtime.sigpanic", f.File
+		if !more {
+			return false
+		}
+	}
+}
+
+// value is the name of the function Value in a stack.
+const value = "github.com/ratelimit-go/ratelimit/runtime/wrap.Value["

@@ -1,0 +1,98 @@
+package wrap_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+type owner struct{ name string }
+
+// label accepts nil, as getters of generated protocol buffers do.
+func (o *owner) label() string {
+	if o == nil {
+		return ""
+	}
+	return o.name
+}
+
+// Whatever an island panics with, the call gets a *KeyError that names the expression. Only panics of functions are logged, each once.
+func TestPanicsOfIslands(t *testing.T) {
+	var none *owner
+	var numbers []int
+	zero := 0
+	islands := map[string]struct {
+		island func() string
+		reason string
+		logged bool
+	}{
+		"a field":       {func() string { return none.name }, "a part of it is nil", false},
+		"in place":      {func() string { return func() string { return none.name }() }, "a part of it is nil", false},
+		"a receiver":    {func() string { return wrap.NotNil(none).label() }, "a part of it is nil", false},
+		"an interface":  {func() string { return wrap.NotNil(error(nil)).Error() }, "a part of it is nil", false},
+		"an error":      {func() string { return wrap.Must("", io.ErrUnexpectedEOF) }, "unexpected EOF", false},
+		"an identity":   {func() string { return wrap.Carried("", "user ID") }, "the context carries no user ID", false},
+		"an index":      {func() string { return string(rune(numbers[3])) }, "panic: runtime error: index out of range [3] with length 0", true},
+		"a division":    {func() string { return string(rune(1 / zero)) }, "panic: runtime error: integer divide by zero", true},
+		"a function":    {func() string { return fault() }, "panic: runtime error: invalid memory address or nil pointer dereference", true},
+		"another value": {func() string { panic("why") }, "panic: why", true},
+	}
+	for what, c := range islands {
+		t.Run(what, func(t *testing.T) {
+			var log bytes.Buffer
+			defer slog.SetDefault(slog.Default())
+			slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
+			rules := wrap.NewRules("p.T.M", bucket)
+			for range 2 {
+				v, err := wrap.Value(rules, "x", c.island)
+				e, ok := errors.AsType[*ratelimit.KeyError](err)
+				if !ok || v != "" || e.Expr != "x" || !strings.HasSuffix(err.Error(), "x: "+c.reason) {
+					t.Errorf("got %q, %v", v, err)
+				}
+			}
+			if lines := strings.Count(log.String(), "\n"); lines > 1 || (lines == 1) != c.logged {
+				t.Errorf("logged %s", &log)
+			}
+			if c.logged && (!strings.Contains(log.String(), `"level":"ERROR"`) || !strings.Contains(log.String(), "island_test.go")) {
+				t.Errorf("logged %s", &log)
+			}
+		})
+	}
+}
+
+// An island without a panic has its value, and allocates nothing.
+func TestValue(t *testing.T) {
+	rules, o := wrap.NewRules("p.T.M", bucket), &owner{"ann"}
+	rapid.Check(t, func(t *rapid.T) {
+		o.name = rapid.String().Draw(t, "name")
+		if v, err := wrap.Value(rules, "o", func() string { return wrap.NotNil(o).label() }); v != o.name || err != nil {
+			t.Fatalf("got %q, %v", v, err)
+		}
+	})
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := wrap.Value(rules, "o", func() string { return wrap.NotNil(o).label() }); err != nil {
+			t.Error(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A message that cannot be computed leaves the refusal as it is.
+func TestMessage(t *testing.T) {
+	rules := wrap.NewRules("p.T.M", bucket)
+	if got := wrap.Message(rules, func() string { return wrap.Must("", io.EOF) }); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got := wrap.Message(rules, func() string { return "later" }); got != "later" {
+		t.Errorf("got %q", got)
+	}
+}
